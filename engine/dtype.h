@@ -1,0 +1,28 @@
+// Element types of tensors and their sizes in bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rk {
+
+enum class DType : std::uint8_t { kFloat32, kFloat64, kInt64, kUint8 };
+
+constexpr std::size_t size_of(DType type) {
+  switch (type) {
+    case DType::kFloat32: return 4;
+    case DType::kFloat64: return 8;
+    case DType::kInt64: return 8;
+    case DType::kUint8: return 1;
+  }
+  return 0;
+}
+
+template <class T> struct DTypeOf;
+template <> struct DTypeOf<float> { static constexpr DType value = DType::kFloat32; };
+template <> struct DTypeOf<double> { static constexpr DType value = DType::kFloat64; };
+template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::kInt64; };
+template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::kUint8; };
+template <class T> inline constexpr DType kDTypeOf = DTypeOf<T>::value;
+
+}  // namespace rk

@@ -1,0 +1,70 @@
+// What a program says when it stops, and the exit code that goes with it.
+//
+// Every failure is an exception derived from Error; main() prints `error: <message>` as one line on
+// standard error and returns exit_code(). Messages name the file or the operator first, then what was
+// found, then what to do:  "photos/a.jpg: truncated JPEG; remove it or copy it again".
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace rk {
+
+enum class ExitCode : int {
+  kDone = 0,
+  kUsage = 2,
+  kBadInput = 3,
+  kDiverged = 4,
+  kDevice = 5,
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ExitCode exit_code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+// A flag or parameter that cannot be meant (exit code 2).
+class UsageError : public Error {
+ public:
+  explicit UsageError(const std::string& message) : Error(ExitCode::kUsage, message) {}
+};
+
+// A file, data set or tensor that cannot be used as it is (exit code 3).
+class InputError : public Error {
+ public:
+  explicit InputError(const std::string& message) : Error(ExitCode::kBadInput, message) {}
+};
+
+// Training produced a non-finite loss or gradient (exit code 4).
+class DivergedError : public Error {
+ public:
+  explicit DivergedError(const std::string& message) : Error(ExitCode::kDiverged, message) {}
+};
+
+// The device or its libraries failed (exit code 5).
+class DeviceError : public Error {
+ public:
+  explicit DeviceError(const std::string& message) : Error(ExitCode::kDevice, message) {}
+};
+
+// Throws E with a formatted message: fail<InputError>("{}: no rows", path).
+template <class E, class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw E(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// For arguments a caller of the library must get right: throws std::invalid_argument with
+// "[op] expected ..., got ...". Checked once, before dispatch, never in an inner loop.
+template <class... Args>
+void expect(bool condition, fmt::format_string<Args...> format, Args&&... args) {
+  if (!condition) throw std::invalid_argument(fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace rk

@@ -1,0 +1,86 @@
+// HDF5 in and out, defensively: what Rankine reads and writes goes through these two classes.
+//
+// Reading refuses, before anything is allocated: links other than hard ones, virtual or external
+// storage, filters other than shuffle and deflate, data sets that claim more than 1000 times what the
+// file stores or more than 1 GiB... every refusal is an InputError "<file>: <what>; <what to do>".
+// Plugins are never loaded. Numbers are converted by the library (float64 to float32 and so on), but a
+// floating-point data set is never read as integers, nor text as numbers.
+// Writing builds the whole file in memory; weights/atomic_file.h puts it on disk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+class Hdf5Reader {
+ public:
+  enum class Kind { kFloat, kInteger, kText };
+  struct Info {
+    Kind kind;
+    std::vector<std::int64_t> dims;  // empty: a scalar
+    std::int64_t elements() const;
+  };
+
+  explicit Hdf5Reader(const std::string& path);
+  // The same over a file that is already in memory; `name` appears in messages.
+  Hdf5Reader(std::span<const std::byte> image, const std::string& name);
+  ~Hdf5Reader();
+  Hdf5Reader(Hdf5Reader&&) noexcept;
+  Hdf5Reader& operator=(Hdf5Reader&&) noexcept;
+
+  const std::string& name() const;  // for messages
+  bool has(const std::string& object) const;                          // "/weights/conv1.weight"
+  std::vector<std::string> datasets(const std::string& group) const;  // full paths, recursive, sorted
+  std::vector<std::string> children(const std::string& group) const;  // names one level below, sorted
+  Info info(const std::string& dataset) const;
+
+  // T is float, double, std::int64_t or std::uint8_t.
+  template <class T> std::vector<T> read(const std::string& dataset) const;
+  // Into memory of exactly `dims`; another shape is an InputError that names both.
+  template <class T>
+  void read_into(const std::string& dataset, const std::vector<std::int64_t>& dims, T* out) const;
+  std::vector<std::string> read_text(const std::string& dataset) const;
+
+  // Attributes of a group or data set ("/" is the root); nullopt where there is none.
+  std::optional<std::string> text_attribute(const std::string& object, const std::string& name) const;
+  std::optional<std::int64_t> integer_attribute(const std::string& object,
+                                                const std::string& name) const;
+  // Scalars and arrays alike.
+  std::optional<std::vector<double>> number_attribute(const std::string& object,
+                                                      const std::string& name) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class Hdf5Writer {
+ public:
+  Hdf5Writer();
+  ~Hdf5Writer();
+  Hdf5Writer(Hdf5Writer&&) noexcept;
+  Hdf5Writer& operator=(Hdf5Writer&&) noexcept;
+
+  // Groups on the way are made. Empty `dims` writes a scalar. T as in Hdf5Reader::read.
+  template <class T>
+  void write(const std::string& dataset, const std::vector<std::int64_t>& dims, const T* values);
+  void write_text(const std::string& dataset, const std::vector<std::string>& values);
+  void set_attribute(const std::string& object, const std::string& name, const std::string& value);
+  void set_attribute(const std::string& object, const std::string& name, std::int64_t value);
+  void set_attribute(const std::string& object, const std::string& name, double value);
+
+  // The finished file's bytes. The same calls give the same bytes (no time stamps).
+  std::vector<std::byte> finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rk
