@@ -1,0 +1,193 @@
+#include "tools/cli.h"
+
+#include "engine/error.h"
+#include "engine/nearest.h"
+#include "tools/signals.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <new>
+#include <stdexcept>
+#include <string_view>
+
+namespace rk {
+namespace {
+
+constexpr int kInternalError = 1;
+
+void add_common(CLI::App& app, CommonOptions& common) {
+  const std::string group = "Common";
+  app.add_option("--device", common.device, "auto, cpu, cuda or cuda:INDEX")->group(group);
+  app.add_option("--threads", common.threads, "CPU threads; 0: all this process may use")
+      ->check(CLI::Range(0, 4096))
+      ->group(group);
+  app.add_option("--seed", common.seed, "seed of every random number")->group(group);
+  app.add_option("--json", common.json, "also write the result to this file")
+      ->type_name("FILE")
+      ->group(group);
+  auto* quiet = app.add_flag("-q,--quiet", common.quiet, "say nothing but the result");
+  app.add_flag("-v,--verbose", common.verbose, "say more")->excludes(quiet)->group(group);
+  quiet->group(group);
+}
+
+void resolve_device(CommonOptions& common) {
+  const std::string asked = common.device;
+  if (asked.starts_with("cuda")) {
+    const std::string_view index = std::string_view(asked).substr(4);
+    const bool valid =
+        index.empty() || (index.size() >= 2 && index.size() <= 4 && index[0] == ':' &&
+                          index.find_first_not_of("0123456789", 1) == std::string_view::npos);
+    if (!valid) fail<UsageError>("--device {}: no such device; use auto, cpu, cuda or cuda:0", asked);
+    fail<DeviceError>("--device {}: this build has no CUDA; use --device cpu", asked);
+  }
+  if (asked != "auto" && asked != "cpu") {
+    fail<UsageError>("--device {}: no such device; {}", asked,
+                     suggestion(asked, {"auto", "cpu", "cuda"}));
+  }
+  common.device = "cpu";
+  if (common.verbose && asked == "auto") {
+    fmt::print(stderr, "device: cpu (auto: this build has no CUDA)\n");
+  }
+}
+
+// The application that parsed last: the subcommand, where there is one.
+CLI::App& innermost(CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : *chosen.front();
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return flags;
+}
+
+std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
+  CLI::App& inner = innermost(app);
+  // An argument nobody knows is the likelier mistake than the required one it leaves missing.
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (!unknown.empty()) {
+    const std::string word = unknown.front().substr(0, unknown.front().find('='));
+    if (word.starts_with("-")) {
+      const auto near = nearest(word, flags_of(inner));
+      return fmt::format("{}: no such flag; {}", word,
+                         near.empty() ? "see --help" : suggestion(word, flags_of(inner)));
+    }
+    std::vector<std::string> names;
+    for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
+    if (&inner == &app && !names.empty()) {
+      return fmt::format("{}: no such subcommand; {}", word, suggestion(word, names));
+    }
+    return fmt::format("{}: not expected here; see --help", word);
+  }
+  return fmt::format("{}; see --help", error.what());
+}
+
+int report(std::string_view message, int code) {
+  fmt::print(stderr, "error: {}\n", one_line(message));
+  return code;
+}
+
+// Runs `work` and turns whatever it throws into a line and an exit code.
+int guarded(const std::function<void()>& work) {
+  try {
+    work();
+    // A result that did not reach its reader is not a result: `eval > /full/disk` must not be 0.
+    if (std::fflush(stdout) != 0) fail<InputError>("standard output: cannot be written; see its disk");
+    return static_cast<int>(ExitCode::kDone);
+  } catch (const Interrupted& error) {
+    return report(error.what(), error.exit_code());
+  } catch (const Error& error) {
+    return report(error.what(), static_cast<int>(error.exit_code()));
+  } catch (const std::bad_alloc&) {
+    return report("out of memory; use a smaller --batch, --chunk or --image-size",
+                  static_cast<int>(ExitCode::kDevice));
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(fmt::format("{}: {}; see that it exists and may be used", error.path1().string(),
+                              error.code().message()),
+                  static_cast<int>(ExitCode::kBadInput));
+  } catch (const std::invalid_argument& error) {
+    return report(error.what(), static_cast<int>(ExitCode::kUsage));
+  } catch (const std::exception& error) {
+    return report(fmt::format("internal: {}; please report it", error.what()), kInternalError);
+  }
+}
+
+int parse_and_run(int argc, const char* const* argv, CLI::App& app,
+                  const std::function<void()>& work) {
+  return guarded([&] {
+    install_signal_handlers();
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& success) {  // --help, --version
+      app.exit(success);
+      return;
+    } catch (const CLI::ParseError& error) {
+      throw UsageError(usage_message(app, error));
+    }
+    work();
+  });
+}
+
+void set_up(CLI::App& app, const char* path) {
+  app.name(std::filesystem::path(path).filename().string());
+  app.option_defaults()->always_capture_default();
+  app.set_version_flag("--version", "Rankine " RK_VERSION);
+  app.get_formatter()->column_width(32);
+}
+
+}  // namespace
+
+int run_program(int argc, const char* const* argv, const std::string& description,
+                std::unique_ptr<Command> command) {
+  CommonOptions common;
+  CLI::App app(description);
+  set_up(app, argv[0]);
+  command->add_options(app);
+  add_common(app, common);
+  return parse_and_run(argc, argv, app, [&] {
+    resolve_device(common);
+    command->run(common);
+  });
+}
+
+int run_program(int argc, const char* const* argv, const std::string& description,
+                std::vector<Subcommand> subcommands) {
+  CommonOptions common;
+  CLI::App app(description);
+  set_up(app, argv[0]);
+  app.require_subcommand(1);
+  for (Subcommand& sub : subcommands) {
+    CLI::App* child = app.add_subcommand(sub.name, sub.description);
+    sub.command->add_options(*child);
+    add_common(*child, common);
+  }
+  return parse_and_run(argc, argv, app, [&] {
+    resolve_device(common);
+    for (Subcommand& sub : subcommands) {
+      if (app.got_subcommand(sub.name)) sub.command->run(common);
+    }
+  });
+}
+
+std::string one_line(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      result += "\\n";
+    } else if (code < 0x20 || code == 0x7F) {
+      result += fmt::format("\\x{:02x}", code);
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+}  // namespace rk

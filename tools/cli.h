@@ -1,0 +1,49 @@
+// What the programs share on the command line: common flags, help, and the way out.
+//
+// main() is one call of run_program(). Whatever happens ends in an exit code (engine/error.h; 130/143
+// after a signal) and, unless 0, in one line `error: <message>` on standard error. Results go to
+// standard output, progress and notes to standard error.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct CommonOptions {
+  std::string device = "auto";  // auto, cpu, cuda or cuda:<index>; "cpu" once run_program() resolved it
+  int threads = 0;              // 0: as many as this process may use
+  std::uint64_t seed = 0;
+  std::string json;  // a file for the result, empty: none
+  bool quiet = false;
+  bool verbose = false;
+};
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  // Defaults are taken from the variables' present values and shown by --help.
+  virtual void add_options(CLI::App& app) = 0;
+  virtual void run(const CommonOptions& common) = 0;
+};
+
+// One of a program's subcommands: `bench loss`.
+struct Subcommand {
+  std::string name;
+  std::string description;
+  std::unique_ptr<Command> command;
+};
+
+int run_program(int argc, const char* const* argv, const std::string& description,
+                std::unique_ptr<Command> command);
+int run_program(int argc, const char* const* argv, const std::string& description,
+                std::vector<Subcommand> subcommands);
+
+// `text` as one line of printable characters: names of files may hold anything.
+std::string one_line(std::string_view text);
+
+}  // namespace rk

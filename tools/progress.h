@@ -1,0 +1,61 @@
+// How far a loop has come: a bar on a terminal, plain lines otherwise (standard error both times).
+//
+// The bar is drawn at most ten times a second and fits the terminal's width; plain lines come after
+// ten seconds and then ever more rarely. Both say share, rate and time left.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rk {
+
+struct ProgressState {
+  std::string label;        // "epoch 3"
+  std::string unit;         // "images"
+  std::int64_t done = 0;
+  std::int64_t total = 0;   // 0: unknown
+  double rate = 0;          // units a second; 0: not known yet
+  double seconds_left = 0;
+  std::string note;         // "loss 0.231"
+};
+
+// "epoch 3  34% [#####-----]  340/1000  123 images/s  0:05 left  loss 0.231" in at most `width`
+// columns: the bar gives way first, then the note, then the counts.
+std::string progress_bar(const ProgressState& state, int width);
+// The same without a bar, for a log.
+std::string progress_text(const ProgressState& state);
+// 75 -> "1:15", 3700 -> "1:01:40".
+std::string clock_text(double seconds);
+
+class Progress {
+ public:
+  // `quiet` prints nothing at all.
+  Progress(std::string label, std::int64_t total, std::string unit, bool quiet = false);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // `done` units so far; `note` stays until another comes.
+  void update(std::int64_t done, std::string_view note = {});
+  // A line of its own, above the bar.
+  void message(std::string_view line);
+  // Takes the bar away and, off a terminal, prints a last line. Called by the destructor too.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void clear();
+
+  ProgressState state_;
+  bool quiet_;
+  bool terminal_;
+  bool drawn_ = false;
+  bool finished_ = false;
+  Clock::time_point start_;
+  Clock::time_point next_;
+  double plain_interval_;  // seconds
+};
+
+}  // namespace rk
