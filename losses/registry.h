@@ -1,0 +1,75 @@
+// The losses by name. A loss is registered by one line in registry.cpp; `train --loss`, `probe`,
+// `bench loss` and the tests find it here.
+//
+// A loss is written NAME or NAME:key=value,key=value. An unknown loss, parameter or value is a UsageError
+// that suggests the nearest name.
+#pragma once
+
+#include "losses/loss.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rk {
+
+enum class LossKind {
+  kEmbeddings,  // embeddings and labels, optionally memory
+  kProxies,     // embeddings, labels 0..C-1 and learnable proxies [C, D]
+  kScores,      // scores and targets [N, C]
+};
+
+// A number within [low, high], or one of `choices` where that list is not empty.
+struct LossParameter {
+  std::string name;
+  std::string fallback;  // the default, as one would write it
+  double low = 0;
+  double high = 0;
+  bool integer = false;
+  std::vector<std::string> choices;
+  std::string meaning;
+};
+
+// Parameter values of one loss, complete and checked.
+class LossValues {
+ public:
+  double number(const std::string& name) const;
+  int integer(const std::string& name) const;
+  bool is(const std::string& name, std::string_view choice) const;
+  void set(const std::string& name, const std::string& text) { text_[name] = text; }
+  const std::map<std::string, std::string>& text() const { return text_; }
+
+ private:
+  std::map<std::string, std::string> text_;
+};
+
+struct LossEntry {
+  std::string name;
+  LossKind kind = LossKind::kEmbeddings;
+  std::string summary;  // one line: what it rewards
+  std::string paper;    // authors, year, equations
+  std::vector<LossParameter> parameters;
+  std::unique_ptr<Loss<float>> (*make_float)(const LossValues&) = nullptr;
+  std::unique_ptr<Loss<double>> (*make_double)(const LossValues&) = nullptr;
+};
+
+const std::vector<LossEntry>& loss_registry();
+
+struct LossSpec {
+  const LossEntry* entry = nullptr;
+  LossValues values;
+  std::string text() const;  // with every parameter spelled out
+};
+LossSpec parse_loss(std::string_view spec);
+
+template <class S> std::unique_ptr<Loss<S>> make_loss(const LossSpec& spec);
+template <class S> std::unique_ptr<Loss<S>> make_loss(std::string_view spec) {
+  return make_loss<S>(parse_loss(spec));
+}
+
+// What `probe --loss NAME --help` prints: summary, paper, parameters with default, range and meaning.
+std::string describe_loss(const LossEntry& entry);
+
+}  // namespace rk
