@@ -1,0 +1,35 @@
+// Rows to search in: embeddings [N, D] float32 in C order, labels [N], and optionally cameras [N],
+// categories [N] and paths [N] (empty where not known). EmbeddingView is the same without owning it;
+// its cameras are nullptr where there are none. Nothing here is normalised.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct EmbeddingView {
+  const float* embeddings = nullptr;       // [count, dim]
+  const std::int64_t* labels = nullptr;    // [count]
+  const std::int64_t* cameras = nullptr;   // [count] or nullptr
+  std::int64_t count = 0;
+  std::int64_t dim = 0;
+};
+
+struct EmbeddingSet {
+  std::int64_t dim = 0;
+  std::vector<float> embeddings;
+  std::vector<std::int64_t> labels;
+  std::vector<std::int64_t> cameras;
+  std::vector<std::int64_t> categories;
+  std::vector<std::string> paths;
+
+  std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
+  EmbeddingView view() const {
+    return {embeddings.data(), labels.data(), cameras.empty() ? nullptr : cameras.data(), count(),
+            dim};
+  }
+};
+
+}  // namespace rk
