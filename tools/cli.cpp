@@ -12,6 +12,7 @@
 #include <new>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 namespace rk {
 namespace {
@@ -89,7 +90,8 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
 }
 
 int report(std::string_view message, int code) {
-  fmt::print(stderr, "error: {}\n", one_line(message));
+  // Not fmt::print, which throws where standard error is closed.
+  std::fputs(fmt::format("error: {}\n", one_line(message)).c_str(), stderr);
   return code;
 }
 
@@ -110,6 +112,9 @@ int guarded(const std::function<void()>& work) {
   } catch (const std::filesystem::filesystem_error& error) {
     return report(fmt::format("{}: {}; see that it exists and may be used", error.path1().string(),
                               error.code().message()),
+                  static_cast<int>(ExitCode::kBadInput));
+  } catch (const std::system_error& error) {
+    return report(fmt::format("{}; see the disk and its permissions", error.what()),
                   static_cast<int>(ExitCode::kBadInput));
   } catch (const std::invalid_argument& error) {
     return report(error.what(), static_cast<int>(ExitCode::kUsage));
