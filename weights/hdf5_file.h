@@ -1,11 +1,14 @@
 // HDF5 in and out, defensively: what Rankine reads and writes goes through these two classes.
 //
-// Reading refuses, before anything is allocated: links other than hard ones, virtual or external
-// storage, filters other than shuffle and deflate, data sets that claim more than 1000 times what the
-// file stores or more than 1 GiB... every refusal is an InputError "<file>: <what>; <what to do>".
-// Plugins are never loaded. Numbers are converted by the library (float64 to float32 and so on), but a
-// floating-point data set is never read as integers, nor text as numbers.
+// Opening a file walks all of it and refuses, before anything is allocated: links other than hard ones,
+// virtual or external storage, filters other than shuffle and deflate, data sets that claim more than
+// 1000 times what the file stores for them or more than 1 GiB, groups nested deeper than 16. Every
+// refusal is an InputError "<file>: <what>; <what to do>". Plugins are never loaded. Numbers are
+// converted by the library (float64 to float32 and so on), but a floating-point data set is never read
+// as integers, nor text as numbers, and an integer that does not fit is an error.
 // Writing builds the whole file in memory; weights/atomic_file.h puts it on disk.
+//
+// The HDF5 library is not thread-safe: these classes are for one thread at a time, whichever the file.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +31,7 @@ class Hdf5Reader {
   };
 
   explicit Hdf5Reader(const std::string& path);
-  // The same over a file that is already in memory; `name` appears in messages.
+  // The same over a file that is already in memory (copied); `name` appears in messages.
   Hdf5Reader(std::span<const std::byte> image, const std::string& name);
   ~Hdf5Reader();
   Hdf5Reader(Hdf5Reader&&) noexcept;
@@ -71,6 +74,7 @@ class Hdf5Writer {
   template <class T>
   void write(const std::string& dataset, const std::vector<std::int64_t>& dims, const T* values);
   void write_text(const std::string& dataset, const std::vector<std::string>& values);
+  // An object that is not there yet becomes a group; an attribute of that name is replaced.
   void set_attribute(const std::string& object, const std::string& name, const std::string& value);
   void set_attribute(const std::string& object, const std::string& name, std::int64_t value);
   void set_attribute(const std::string& object, const std::string& name, double value);

@@ -1,0 +1,167 @@
+#include "weights/hdf5_file.h"
+
+#include "engine/error.h"
+
+#include <gtest/gtest.h>
+#include <hdf5.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace rk {
+namespace {
+
+const std::string kFixtures = RK_TEST_GOLDEN "/fixtures/";
+
+std::vector<std::byte> sample() {
+  Hdf5Writer writer;
+  const std::vector<float> weights = {1.0F, -2.5F, 3.25F, 4.0F, 5.0F, 6.0F};
+  writer.write("/weights/layer1.0.conv1.weight", {2, 3}, weights.data());
+  const std::int64_t step = 9'007'199'254'740'993;  // not a double
+  writer.write("/run/step", {}, &step);
+  const std::vector<double> fine = {0.1, 1e300};
+  writer.write("fine", {2}, fine.data());
+  const std::uint8_t bytes[] = {0, 255};
+  writer.write("/bytes", {2}, bytes);
+  writer.write_text("/paths", {"a b.jpg", "", "ü\nx"});
+  writer.write<float>("/empty", {0, 4}, nullptr);
+  writer.set_attribute("/", "arch", "resnet18");
+  writer.set_attribute("/", "arch", "resnet50");  // replaces
+  writer.set_attribute("/run", "seed", std::int64_t{7});
+  writer.set_attribute("/new/group", "scale", 0.5);
+  return writer.finish();
+}
+
+// The message of the InputError that f throws; fails the test if it throws none.
+template <class F>
+std::string refusal(F&& f) {
+  try {
+    f();
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    return message;
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+TEST(Hdf5File, ReadsBackWhatWasWritten) {
+  const Hdf5Reader reader(sample(), "sample");
+  EXPECT_EQ(reader.read<float>("/weights/layer1.0.conv1.weight"),
+            (std::vector<float>{1.0F, -2.5F, 3.25F, 4.0F, 5.0F, 6.0F}));
+  EXPECT_EQ(reader.read<std::int64_t>("/run/step").at(0), 9'007'199'254'740'993);
+  EXPECT_TRUE(reader.info("/run/step").dims.empty());
+  EXPECT_EQ(reader.read<double>("fine"), (std::vector<double>{0.1, 1e300}));
+  EXPECT_EQ(reader.read<std::uint8_t>("/bytes"), (std::vector<std::uint8_t>{0, 255}));
+  EXPECT_EQ(reader.read_text("/paths"), (std::vector<std::string>{"a b.jpg", "", "ü\nx"}));
+  EXPECT_EQ(reader.info("/empty").dims, (std::vector<std::int64_t>{0, 4}));
+  EXPECT_TRUE(reader.read<float>("/empty").empty());
+  EXPECT_EQ(reader.text_attribute("/", "arch"), "resnet50");
+  EXPECT_EQ(reader.integer_attribute("/run", "seed"), 7);
+  EXPECT_EQ(reader.number_attribute("/new/group", "scale")->at(0), 0.5);
+  EXPECT_FALSE(reader.text_attribute("/", "missing").has_value());
+  EXPECT_EQ(reader.children("/"),
+            (std::vector<std::string>{"bytes", "empty", "fine", "new", "paths", "run", "weights"}));
+  EXPECT_EQ(reader.datasets("/weights"),
+            (std::vector<std::string>{"/weights/layer1.0.conv1.weight"}));
+  EXPECT_TRUE(reader.has("/weights"));
+  EXPECT_FALSE(reader.has("/weights/layer1"));
+}
+
+TEST(Hdf5File, EqualContentsAreEqualBytes) { EXPECT_EQ(sample(), sample()); }
+
+TEST(Hdf5File, TwoImagesOfOneNameStayApart) {
+  Hdf5Writer one, two;
+  const float a = 1.0F, b = 2.0F;
+  one.write("/x", {}, &a);
+  two.write("/x", {}, &b);
+  const Hdf5Reader first(one.finish(), "same"), second(two.finish(), "same");
+  EXPECT_EQ(first.read<float>("/x").at(0), 1.0F);
+  EXPECT_EQ(second.read<float>("/x").at(0), 2.0F);
+}
+
+TEST(Hdf5File, NumbersConvertButNeverSilentlyLoseTheirMeaning) {
+  const Hdf5Reader reader(sample(), "sample");
+  EXPECT_EQ(reader.read<double>("/bytes"), (std::vector<double>{0.0, 255.0}));
+  EXPECT_EQ(reader.read<float>("fine").at(0), 0.1F);
+  EXPECT_NE(refusal([&] { reader.read<std::int64_t>("fine"); }).find("floating-point"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { reader.read<float>("/paths"); }).find("text"), std::string::npos);
+  EXPECT_NE(refusal([&] { reader.read_text("fine"); }).find("numbers"), std::string::npos);
+  EXPECT_NE(refusal([&] { reader.read<std::uint8_t>("/run/step"); }).find("range of 8 bits"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { reader.read<float>("/run"); }).find("is a group"), std::string::npos);
+  EXPECT_NE(refusal([&] { reader.read<float>("/nothing"); }).find("no data set /nothing"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { reader.integer_attribute("/", "arch"); }).find("not an integer"),
+            std::string::npos);
+  float out[6];
+  EXPECT_NE(refusal([&] {
+              reader.read_into("/weights/layer1.0.conv1.weight", {3, 2}, out);
+            }).find("[2, 3] where [3, 2] is expected"),
+            std::string::npos);
+}
+
+TEST(Hdf5File, HostileFilesAreRefused) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"hx_bomb.h5", "more than 1 GiB"},
+      {"hx_external.h5", "link to elsewhere"},
+      {"hx_extstorage.h5", "external storage"},
+      {"hx_vds.h5", "virtual data set"},
+  };
+  for (const auto& [file, words] : cases) {
+    const std::string path = kFixtures + file;
+    ASSERT_TRUE(std::filesystem::exists(path)) << path;
+    const std::string message = refusal([&] { Hdf5Reader reader(path); });
+    EXPECT_TRUE(message.starts_with(path + ": ")) << message;
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  }
+}
+
+TEST(Hdf5File, FilesThatAreNotHdf5AreNamed) {
+  const auto folder = std::filesystem::temp_directory_path() / "rk_hdf5_file_test";
+  std::filesystem::create_directories(folder);
+  auto write = [&](const char* name, const std::string& bytes) {
+    std::ofstream(folder / name, std::ios::binary) << bytes;
+    return (folder / name).string();
+  };
+  EXPECT_NE(refusal([&] { Hdf5Reader r(write("empty", "")); }).find("is empty"), std::string::npos);
+  EXPECT_NE(refusal([&] { Hdf5Reader r(write("text", "hello\n")); }).find("not an HDF5 file"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { Hdf5Reader r((folder / "none").string()); }).find("No such file"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { Hdf5Reader r(folder.string()); }).find("directory"), std::string::npos);
+  const std::vector<std::byte> whole = sample();
+  const std::string half(reinterpret_cast<const char*>(whole.data()), whole.size() / 2);
+  EXPECT_NE(refusal([&] { Hdf5Reader r(write("half", half)); }).find("truncated"),
+            std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+// A file whose one data set is allocated lazily: a few hundred bytes that claim `rows` floats.
+std::string lazy_file(const std::string& path, hsize_t rows, hsize_t chunk) {
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(1, &rows, nullptr);
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(creation, 1, &chunk);
+  H5Pset_deflate(creation, 9);
+  const hid_t set =
+      H5Dcreate2(file, "w", H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  H5Dclose(set);
+  H5Pclose(creation);
+  H5Sclose(space);
+  H5Fclose(file);
+  return path;
+}
+
+TEST(Hdf5File, ClaimsFarBeyondWhatIsStoredAreRefused) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / "rk_hdf5_file_test_lazy.h5").string();
+  EXPECT_NE(refusal([&] { Hdf5Reader r(lazy_file(path, 1 << 20, 1 << 10)); }).find("exhaust memory"),
+            std::string::npos);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace rk
