@@ -1,0 +1,26 @@
+// Which stream of random numbers belongs to what: purposes that shared one would see the same draws.
+// CounterRandom(seed, random_stream(purpose, epoch), index).
+#pragma once
+
+#include "engine/error.h"
+
+#include <cstdint>
+
+namespace rk {
+
+enum class RandomUse : std::uint32_t {
+  kClassOrder = 0x10,  // index: pass
+  kImageOrder = 0x11,  // index: class and cycle
+  kAugment = 0x12,     // index: data set index and copy
+  kHoldOut = 0x13,     // index 0
+  kGlyphStyle = 0x14,  // index: alphabet
+  kGlyphShape = 0x15,  // index: character
+  kGlyphDrawing = 0x16,  // index: character and drawing
+};
+
+inline std::uint32_t random_stream(RandomUse use, std::int64_t epoch = 0) {
+  expect(epoch >= 0 && epoch < (1 << 24), "[random] expected an epoch below 2^24, got {}", epoch);
+  return (static_cast<std::uint32_t>(use) << 24) | static_cast<std::uint32_t>(epoch);
+}
+
+}  // namespace rk

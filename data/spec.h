@@ -1,0 +1,40 @@
+// `--data SPEC`: which images to read. One grammar for every kind:
+//
+//   kind[:path][,key=value]...      folder:photos,val_classes=0.2
+//   glyphs[:key=value[,key=value]...]
+//
+// An option begins at a comma followed by letters, digits or '_' and '='; every other comma belongs to
+// the path or value before it, so paths may hold commas, and values anything but ",key=". Lists are
+// written a+b+c: folder:omniglot,categories=Japanese_(katakana)+Sanskrit+Tagalog.
+// Unknown kinds, unknown keys, repeated keys and values of the wrong form are UsageErrors.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rk {
+
+struct DataSpec {
+  std::string kind;
+  std::string path;  // empty for a kind without files
+  std::map<std::string, std::string> options;
+
+  std::string text() const;  // in the grammar above, options in alphabetic order
+  bool has(const std::string& key) const { return options.contains(key); }
+  std::string get(const std::string& key, const std::string& otherwise) const;
+  double number(const std::string& key, double otherwise, double low, double high) const;
+  std::int64_t integer(const std::string& key, std::int64_t otherwise, std::int64_t low,
+                       std::int64_t high) const;
+  std::vector<std::string> list(const std::string& key) const;  // split at '+'
+};
+
+// Only the form is looked at; open_dataset() knows the kinds and their keys.
+DataSpec parse_data_spec(std::string_view text);
+
+// "k=4,fill=white" alone, for other flags of the same grammar; `what` begins the messages.
+std::map<std::string, std::string> parse_key_values(std::string_view text, std::string_view what);
+
+}  // namespace rk
