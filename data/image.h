@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "engine/buffer.h"
 
@@ -25,6 +26,16 @@ class Image {
 
   Image() = default;
   Image(int width, int height) { reset(width, height); }
+  Image(Image&& other) noexcept
+      : width_(std::exchange(other.width_, 0)),
+        height_(std::exchange(other.height_, 0)),
+        storage_(std::move(other.storage_)) {}
+  Image& operator=(Image&& other) noexcept {
+    std::swap(width_, other.width_);
+    std::swap(height_, other.height_);
+    storage_ = std::move(other.storage_);
+    return *this;
+  }
 
   // Another size; the storage is kept where it suffices. The pixels are then undefined.
   void reset(int width, int height) {

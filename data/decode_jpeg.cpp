@@ -1,0 +1,160 @@
+// JPEG by libjpeg-turbo. Its errors arrive by longjmp, which may cross no frame with a destructor to
+// run: every call of the library therefore sits in a lambda of plain values under attempt().
+#include <csetjmp>
+#include <cstdint>
+#include <cstdio>
+// jpeglib.h needs FILE and size_t declared before it.
+#include <jpeglib.h>
+// The numbers of the messages come after the types they use.
+#include <jerror.h>
+
+#include <algorithm>
+#include <array>
+
+#include "data/decode.h"
+#include "data/decoders.h"
+#include "engine/error.h"
+
+namespace rk {
+namespace {
+
+constexpr long kMaxMemory = 256L * 1024 * 1024;
+constexpr int kMaxScans = 100;
+
+// Warnings that say nothing about the pixels: an unknown revision in the JFIF header, and a scan header
+// of a baseline file that gives a spectral range, which baseline decoding does not use.
+bool harmless(int message) { return message == JWRN_JFIF_MAJOR || message == JWRN_NOT_SEQUENTIAL; }
+
+class JpegDecoder {
+ public:
+  JpegDecoder() {
+    info_.err = jpeg_std_error(&errors_);
+    info_.client_data = this;
+    errors_.error_exit = [](j_common_ptr info) { self(info).stop(); };
+    errors_.emit_message = [](j_common_ptr info, int level) {
+      if (level < 0 && !harmless(info->err->msg_code)) self(info).stop();
+    };
+    errors_.output_message = [](j_common_ptr) {};  // nothing is printed from here
+    progress_.progress_monitor = [](j_common_ptr info) {
+      // Each scan of a progressive file is a pass over the whole picture, however few its bytes.
+      if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMaxScans) {
+        self(info).stop("more than 100 scans");
+      }
+    };
+  }
+  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+
+  // Runs f; false when the library gave up in it, why() then says the reason.
+  template <class F>
+  bool attempt(F f) {
+    if (setjmp(jump_) != 0) return false;
+    f();
+    return true;
+  }
+  const char* why() const { return why_.data(); }
+
+  bool open(std::span<const std::byte> file) {
+    return attempt([&] {
+      jpeg_create_decompress(&info_);
+      info_.mem->max_memory_to_use = kMaxMemory;
+      info_.progress = &progress_;
+      jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file.data()),
+                   static_cast<unsigned long>(file.size()));
+      jpeg_read_header(&info_, TRUE);
+    });
+  }
+
+  bool start() {
+    return attempt([&] {
+      // Grey is replicated by the library; CMYK and YCCK come as CMYK and are multiplied out later.
+      info_.out_color_space = info_.num_components == 4 ? JCS_CMYK : JCS_RGB;
+      jpeg_start_decompress(&info_);
+    });
+  }
+
+  bool read_rgb(Image& out) {
+    return attempt([&] {
+      while (info_.output_scanline < info_.output_height) {
+        // Several rows a call: that is how the library decodes them.
+        std::array<JSAMPROW, 4> rows;
+        const auto wanted = std::min<JDIMENSION>(info_.output_height - info_.output_scanline, 4);
+        for (JDIMENSION i = 0; i < wanted; ++i) {
+          rows[i] = out.row(static_cast<int>(info_.output_scanline + i));
+        }
+        jpeg_read_scanlines(&info_, rows.data(), wanted);
+      }
+      jpeg_finish_decompress(&info_);
+    });
+  }
+
+  // `line` holds one row of CMYK.
+  bool read_cmyk(Image& out, std::uint8_t* line) {
+    return attempt([&] {
+      while (info_.output_scanline < info_.output_height) {
+        std::uint8_t* row = out.row(static_cast<int>(info_.output_scanline));
+        JSAMPROW target = line;
+        jpeg_read_scanlines(&info_, &target, 1);
+        for (int x = 0; x < out.width(); ++x) {
+          const std::uint8_t* cmyk = line + 4 * static_cast<std::size_t>(x);
+          std::uint8_t* rgb = row + 3 * static_cast<std::size_t>(x);
+          for (int c = 0; c < 3; ++c) rgb[c] = multiply_inverted(cmyk[c], cmyk[3]);
+        }
+      }
+      jpeg_finish_decompress(&info_);
+    });
+  }
+
+  const jpeg_decompress_struct& info() const { return info_; }
+
+ private:
+  static JpegDecoder& self(j_common_ptr info) {
+    return *static_cast<JpegDecoder*>(info->client_data);
+  }
+  [[noreturn]] void stop(const char* reason = nullptr) {
+    if (reason != nullptr) {
+      std::snprintf(why_.data(), why_.size(), "%s", reason);
+    } else {
+      errors_.format_message(reinterpret_cast<j_common_ptr>(&info_), why_.data());
+    }
+    std::longjmp(jump_, 1);
+  }
+
+  jpeg_decompress_struct info_{};
+  jpeg_error_mgr errors_{};
+  jpeg_progress_mgr progress_{};
+  std::jmp_buf jump_{};
+  std::array<char, JMSG_LENGTH_MAX> why_{};
+};
+
+}  // namespace
+
+void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image& out) {
+  JpegDecoder decoder;
+  const auto require = [&](bool done) {
+    if (!done) {
+      fail<InputError>("{}: corrupt or unsupported JPEG ({}); copy it again or remove it", name,
+                       decoder.why());
+    }
+  };
+  require(decoder.open(file));
+  const jpeg_decompress_struct& info = decoder.info();
+  check_image_size(info.image_width, info.image_height, name);
+  if (info.num_components != 1 && info.num_components != 3 && info.num_components != 4) {
+    fail<InputError>("{}: JPEG with {} components; convert it to RGB or remove it", name,
+                     info.num_components);
+  }
+  // A progressive file is decoded whole in here, within the memory limit; only then is room made for
+  // the pixels.
+  require(decoder.start());
+  out.reset(static_cast<int>(info.image_width), static_cast<int>(info.image_height));
+  if (info.num_components == 4) {
+    const Buffer line = Buffer::of<std::uint8_t>(std::int64_t{4} * info.image_width);
+    require(decoder.read_cmyk(out, line.as<std::uint8_t>()));
+  } else {
+    require(decoder.read_rgb(out));
+  }
+}
+
+}  // namespace rk
