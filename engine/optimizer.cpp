@@ -48,7 +48,7 @@ void sgd(const SgdScalars& s, std::int64_t begin, std::int64_t end, float* __res
   }
 }
 
-AdamScalars adam_scalars(const OptimizerParams& params, const ParameterGroup& group,
+AdamScalars adam_scalars(const OptimizerParams& params, const OptimizerGroup& group,
                          const StepState& state) {
   const double rate = state.rate * group.rate_factor;
   const bool decoupled = params.kind == OptimizerKind::kAdamW;
@@ -70,8 +70,9 @@ void check(const OptimizerParams& params) {
     fail<UsageError>("optimizer: betas must lie in [0, 1), got {} and {}", params.beta1,
                      params.beta2);
   }
-  if (!(params.eps >= 0 && std::isfinite(params.eps))) {
-    fail<UsageError>("optimizer: eps must be >= 0, got {}", params.eps);
+  // Zero would make 0 / 0 of a parameter whose gradient is always zero (padding is one).
+  if (!(params.eps > 0 && std::isfinite(params.eps))) {
+    fail<UsageError>("optimizer: eps must be above 0, got {}", params.eps);
   }
   if (!(params.momentum >= 0 && params.momentum < 1)) {
     fail<UsageError>("optimizer: momentum must lie in [0, 1), got {}", params.momentum);
@@ -82,12 +83,12 @@ void check(const OptimizerParams& params) {
 }
 
 // Sorted, checked, empty ones dropped and neighbours of one setting joined.
-std::vector<ParameterGroup> tidy(std::vector<ParameterGroup> groups, std::int64_t count) {
-  std::erase_if(groups, [](const ParameterGroup& group) { return group.begin == group.end; });
+std::vector<OptimizerGroup> tidy(std::vector<OptimizerGroup> groups, std::int64_t count) {
+  std::erase_if(groups, [](const OptimizerGroup& group) { return group.begin == group.end; });
   std::sort(groups.begin(), groups.end(),
-            [](const ParameterGroup& a, const ParameterGroup& b) { return a.begin < b.begin; });
-  std::vector<ParameterGroup> out;
-  for (const ParameterGroup& group : groups) {
+            [](const OptimizerGroup& a, const OptimizerGroup& b) { return a.begin < b.begin; });
+  std::vector<OptimizerGroup> out;
+  for (const OptimizerGroup& group : groups) {
     if (!(group.weight_decay >= 0 && std::isfinite(group.weight_decay))) {
       fail<UsageError>("optimizer: weight decay must be >= 0, got {}", group.weight_decay);
     }
@@ -112,7 +113,22 @@ std::vector<ParameterGroup> tidy(std::vector<ParameterGroup> groups, std::int64_
 
 }  // namespace
 
-Optimizer::Optimizer(const OptimizerParams& params, std::vector<ParameterGroup> groups,
+std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, double embedding_rate,
+                                             double weight_decay) {
+  std::vector<OptimizerGroup> groups;
+  const auto& entries = parameters.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    // Up to the next parameter: zeros in between stay zero, and neighbours can be joined.
+    const std::int64_t end = i + 1 < entries.size()
+                                 ? entries[i + 1].offset
+                                 : static_cast<std::int64_t>(parameters.flat_elements());
+    const bool embedding = entries[i].group == ParameterGroup::kEmbedding;
+    groups.push_back({entries[i].offset, end, embedding ? embedding_rate : 1.0, weight_decay});
+  }
+  return groups;
+}
+
+Optimizer::Optimizer(const OptimizerParams& params, std::vector<OptimizerGroup> groups,
                      std::int64_t count)
     : params_(params), count_(count) {
   check(params_);
@@ -142,7 +158,7 @@ void Optimizer::step(const Context& context, const StepState& state, float* para
   expect(state.number >= 1, "[optimizer] expected a step number >= 1, got {}", state.number);
   float* first = first_.as<float>();
   float* second = second_.as<float>();
-  const auto update = [&](const ParameterGroup& group, std::int64_t begin, std::int64_t end) {
+  const auto update = [&](const OptimizerGroup& group, std::int64_t begin, std::int64_t end) {
     if (params_.kind != OptimizerKind::kSgd) {
       adam(adam_scalars(params_, group, state), begin, end, parameters, gradients, first, second);
       return;
@@ -160,7 +176,7 @@ void Optimizer::step(const Context& context, const StepState& state, float* para
   };
   // Cores split the whole buffer, not each group: one wake-up a step, however many groups.
   parallel_ranges(context.threads(), count_, [&](std::int64_t begin, std::int64_t end, int) {
-    for (const ParameterGroup& group : groups_) {
+    for (const OptimizerGroup& group : groups_) {
       const std::int64_t from = std::max(begin, group.begin);
       const std::int64_t to = std::min(end, group.end);
       if (from < to) update(group, from, to);

@@ -12,6 +12,7 @@
 
 #include "engine/buffer.h"
 #include "engine/context.h"
+#include "engine/parameters.h"
 
 #include <cstdint>
 #include <string_view>
@@ -30,12 +31,17 @@ struct OptimizerParams {
   bool nesterov = false;  // SGD
 };
 
-struct ParameterGroup {
+struct OptimizerGroup {
   std::int64_t begin = 0;  // [begin, end) of the flat buffers
   std::int64_t end = 0;
   double rate_factor = 1.0;
   double weight_decay = 0.0;
 };
+
+// A network's two groups, the embedding layer at `embedding_rate` times the rate; weight decay holds for
+// every parameter, biases and batch norm's included, as plain PyTorch has it.
+std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, double embedding_rate,
+                                             double weight_decay);
 
 // What changes from one step to the next.
 struct StepState {
@@ -53,7 +59,7 @@ class Optimizer {
 
   // `count` elements in each flat buffer. Groups may come in any order but must not overlap.
   // Throws UsageError where a number cannot be meant (beta outside [0, 1), negative decay, ...).
-  Optimizer(const OptimizerParams& params, std::vector<ParameterGroup> groups, std::int64_t count);
+  Optimizer(const OptimizerParams& params, std::vector<OptimizerGroup> groups, std::int64_t count);
 
   void step(const Context& context, const StepState& state, float* parameters,
             const float* gradients);
@@ -66,7 +72,7 @@ class Optimizer {
 
  private:
   OptimizerParams params_;
-  std::vector<ParameterGroup> groups_;  // sorted; neighbours of one setting merged
+  std::vector<OptimizerGroup> groups_;  // sorted; neighbours of one setting merged
   std::int64_t count_;
   Buffer first_;   // m, or the momentum buffer
   Buffer second_;  // v

@@ -21,7 +21,7 @@ struct ScheduleParams {
   std::int64_t warmup = 0;                // steps
   double factor = 0.1;                    // step, milestones
   std::int64_t every = 0;                 // step: steps between two drops
-  std::vector<std::int64_t> milestones;   // milestones: steps, ascending
+  std::vector<std::int64_t> milestones = {};  // milestones: steps, ascending
   std::int64_t total = 0;                 // cosine: steps of the whole run
   double floor = 0.0;                     // cosine: share of the rate left at the end
 };
