@@ -1,0 +1,207 @@
+#include "weights/atomic_file.h"
+
+#include "engine/error.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class AtomicFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("rk_atomic_file_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    path_ = folder_ / "last.h5";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  int files() const {
+    return static_cast<int>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}));
+  }
+
+  fs::path folder_, path_;
+};
+
+// Writes in small pieces, and lets the n-th call fail.
+class FailingCalls : public FileCalls {
+ public:
+  explicit FailingCalls(int nth) : left_(nth) {}
+  bool failed() const { return failed_; }
+  const std::string& which() const { return which_; }
+
+  int create(const char* path) override { return fails("create") ? -1 : FileCalls::create(path); }
+  ssize_t write(int descriptor, const void* data, std::size_t bytes) override {
+    if (fails("write")) return -1;
+    return FileCalls::write(descriptor, data, std::min<std::size_t>(bytes, 5));
+  }
+  int set_mode(int descriptor, mode_t mode) override {
+    return fails("set_mode") ? -1 : FileCalls::set_mode(descriptor, mode);
+  }
+  int sync(int descriptor) override { return fails("sync") ? -1 : FileCalls::sync(descriptor); }
+  int close(int descriptor) override {
+    const int result = FileCalls::close(descriptor);
+    return fails("close") ? -1 : result;
+  }
+  int rename(const char* from, const char* to) override {
+    return fails("rename") ? -1 : FileCalls::rename(from, to);
+  }
+  int sync_folder(const char* folder) override {
+    return fails("sync_folder") ? -1 : FileCalls::sync_folder(folder);
+  }
+
+ private:
+  bool fails(const char* which) {
+    if (left_-- != 0) return false;
+    failed_ = true;
+    which_ = which;
+    errno = EIO;
+    return true;
+  }
+  int left_;
+  bool failed_ = false;
+  std::string which_;
+};
+
+TEST_F(AtomicFile, WritesAndReplaces) {
+  write_atomic(path_, bytes_of("one"));
+  EXPECT_EQ(contents(path_), "one");
+  write_atomic(path_, bytes_of("another"));
+  EXPECT_EQ(contents(path_), "another");
+  write_atomic(path_, {});
+  EXPECT_EQ(contents(path_), "");
+  EXPECT_EQ(files(), 1);
+}
+
+// Whatever call fails, the old file is whole, or, once the rename is done, the new one is.
+TEST_F(AtomicFile, EveryFailureLeavesAWholeFile) {
+  const std::string old = "the old contents", fresh = "the new contents, longer";
+  std::vector<std::string> failed;
+  for (int n = 0;; ++n) {
+    write_atomic(path_, bytes_of(old));
+    FailingCalls calls(n);
+    bool thrown = false;
+    try {
+      write_atomic(path_, bytes_of(fresh), calls);
+    } catch (const InputError& error) {
+      thrown = true;
+      EXPECT_NE(std::string(error.what()).find(path_.string()), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("Input/output error"), std::string::npos);
+    }
+    EXPECT_EQ(files(), 1) << "a temporary file was left by call " << n;
+    if (!calls.failed()) {
+      EXPECT_FALSE(thrown);
+      EXPECT_EQ(contents(path_), fresh);
+      break;
+    }
+    failed.push_back(calls.which());
+    EXPECT_TRUE(thrown) << calls.which();
+    EXPECT_EQ(contents(path_), calls.which() == "sync_folder" ? fresh : old) << calls.which();
+  }
+  // create, set_mode, five writes of five bytes, sync, close, rename, sync_folder.
+  EXPECT_EQ(failed, (std::vector<std::string>{"create", "set_mode", "write", "write", "write", "write",
+                                              "write", "sync", "close", "rename", "sync_folder"}));
+}
+
+TEST_F(AtomicFile, AFailedFirstWriteLeavesNothing) {
+  FailingCalls calls(3);
+  EXPECT_THROW(write_atomic(path_, bytes_of("some new contents"), calls), InputError);
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(AtomicFile, InterruptedWritesGoOn) {
+  class Interrupted : public FileCalls {
+   public:
+    ssize_t write(int descriptor, const void* data, std::size_t bytes) override {
+      errno = EINTR;
+      return ++calls_ % 2 == 1 ? -1 : FileCalls::write(descriptor, data, std::min<std::size_t>(bytes, 2));
+    }
+    int calls_ = 0;
+  } calls;
+  write_atomic(path_, bytes_of("contents"), calls);
+  EXPECT_EQ(contents(path_), "contents");
+  EXPECT_EQ(calls.calls_, 8);
+}
+
+TEST_F(AtomicFile, KeepsTheModeOfAReplacedFile) {
+  write_atomic(path_, bytes_of("x"));
+  ASSERT_EQ(::chmod(path_.c_str(), 0640), 0);
+  write_atomic(path_, bytes_of("y"));
+  struct stat status{};
+  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0640U);
+}
+
+TEST_F(AtomicFile, FollowsALink) {
+  write_atomic(folder_ / "target", bytes_of("x"));
+  fs::create_symlink("target", path_);
+  write_atomic(path_, bytes_of("y"));
+  EXPECT_TRUE(fs::is_symlink(path_));
+  EXPECT_EQ(contents(folder_ / "target"), "y");
+}
+
+TEST_F(AtomicFile, RefusesWhatIsNoFile) {
+  fs::create_directory(path_);
+  EXPECT_THROW(write_atomic(path_, bytes_of("x")), InputError);
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(write_atomic(pipe, bytes_of("x")), InputError);
+  EXPECT_THROW(write_atomic(folder_ / "none" / "x", bytes_of("x")), InputError);
+  EXPECT_THROW(read_file_bytes(pipe, 10), InputError);
+}
+
+TEST_F(AtomicFile, SaysEarlyThatTheDiskIsFull) {
+  class Full : public FileCalls {
+   public:
+    std::uint64_t free_bytes(const char*) override { return 3; }
+    int create(const char*) override {
+      ADD_FAILURE() << "it tried all the same";
+      return -1;
+    }
+  } calls;
+  EXPECT_THROW(write_atomic(path_, bytes_of("four"), calls), InputError);
+}
+
+TEST_F(AtomicFile, RemovesOnlyWhatTheDeadLeft) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);  // its number is free now
+  const std::string dead = ".last.h5.tmp." + std::to_string(child);
+  const std::string alive = ".last.h5.tmp.1";
+  for (const std::string& name : {dead, alive, std::string("last.h5.tmp.") + std::to_string(child),
+                                  std::string(".last.h5.tmp.12x"), std::string("best.h5")}) {
+    write_atomic(folder_ / name, bytes_of("x"));
+  }
+  remove_stale_temporaries(folder_);
+  EXPECT_FALSE(fs::exists(folder_ / dead));
+  EXPECT_TRUE(fs::exists(folder_ / alive));
+  EXPECT_EQ(files(), 4);
+}
+
+TEST_F(AtomicFile, ReadsBackUpToALimit) {
+  write_atomic(path_, bytes_of("12345"));
+  EXPECT_EQ(read_file_bytes(path_, 5).size(), 5U);
+  EXPECT_THROW(read_file_bytes(path_, 4), InputError);
+  EXPECT_THROW(read_file_bytes(folder_ / "none", 4), InputError);
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,214 @@
+#include "weights/atomic_file.h"
+
+#include "engine/error.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <optional>
+
+namespace rk {
+namespace {
+
+constexpr mode_t kPermissions = 07777;
+
+[[noreturn]] void refuse(const std::string& path, const char* what, int error) {
+  fail<InputError>("{}: {}: {}; see that its folder exists, may be written and has space", path, what,
+                   std::strerror(error));
+}
+
+// The file behind symbolic links, so that a link is not replaced by a file.
+std::string resolved(const std::string& path) {
+  std::error_code error;
+  const auto target = std::filesystem::canonical(path, error);
+  return error ? path : target.string();
+}
+
+// The mode to keep where `path` is replaced; nothing where it is new.
+std::optional<mode_t> mode_of(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  if (!S_ISREG(status.st_mode)) {
+    fail<InputError>("{}: is not a regular file, so it is not replaced; give another name", path);
+  }
+  return status.st_mode & kPermissions;
+}
+
+// Owns the temporary file until it has become the real one.
+class Temporary {
+ public:
+  Temporary(const std::string& path, FileCalls& calls) : calls_(calls) {
+    const std::filesystem::path target(path);
+    path_ = (target.parent_path() /
+             fmt::format(".{}.tmp.{}", target.filename().string(), ::getpid())).string();
+    descriptor_ = calls_.create(path_.c_str());
+    if (descriptor_ < 0 && errno == EEXIST) {
+      // Left by a dead process of our number (in containers every run may have the same one).
+      ::unlink(path_.c_str());
+      descriptor_ = calls_.create(path_.c_str());
+    }
+    if (descriptor_ < 0) refuse(path, "cannot be written", errno);
+  }
+  ~Temporary() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!renamed_) ::unlink(path_.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  const std::string& path() const { return path_; }
+  int descriptor() const { return descriptor_; }
+  int close() { return calls_.close(std::exchange(descriptor_, -1)); }
+  void renamed() { renamed_ = true; }
+
+ private:
+  FileCalls& calls_;
+  std::string path_;
+  int descriptor_ = -1;
+  bool renamed_ = false;
+};
+
+std::string folder_of(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+// The process number in ".<name>.tmp.<pid>"; nothing for any other name.
+std::optional<pid_t> owner_of(const std::string& name) {
+  constexpr std::string_view kMark = ".tmp.";
+  const auto mark = name.rfind(kMark);
+  if (!name.starts_with('.') || mark == std::string::npos || mark < 2) return std::nullopt;
+  const char* begin = name.data() + mark + kMark.size();
+  const char* end = name.data() + name.size();
+  pid_t pid = 0;
+  const auto parsed = std::from_chars(begin, end, pid);
+  if (parsed.ec != std::errc{} || parsed.ptr != end || pid <= 0) return std::nullopt;
+  return pid;
+}
+
+}  // namespace
+
+int FileCalls::create(const char* path) {
+  return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+ssize_t FileCalls::write(int descriptor, const void* data, std::size_t bytes) {
+  return ::write(descriptor, data, bytes);
+}
+int FileCalls::set_mode(int descriptor, mode_t mode) { return ::fchmod(descriptor, mode); }
+int FileCalls::sync(int descriptor) { return ::fsync(descriptor); }
+int FileCalls::close(int descriptor) { return ::close(descriptor); }
+int FileCalls::rename(const char* from, const char* to) { return std::rename(from, to); }
+int FileCalls::sync_folder(const char* folder) {
+  const int descriptor = ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return -1;
+  const int result = ::fsync(descriptor);
+  const int error = errno;
+  ::close(descriptor);
+  errno = error;
+  // Some network file systems cannot sync a folder; their rename is durable or it is not.
+  return result != 0 && error == EINVAL ? 0 : result;
+}
+std::uint64_t FileCalls::free_bytes(const char* folder) {
+  struct statvfs status{};
+  if (::statvfs(folder, &status) != 0) return std::numeric_limits<std::uint64_t>::max();
+  return std::uint64_t{status.f_bavail} * status.f_frsize;
+}
+
+void write_atomic(const std::string& path, std::span<const std::byte> bytes) {
+  FileCalls calls;
+  write_atomic(path, bytes, calls);
+}
+
+void write_atomic(const std::string& path, std::span<const std::byte> bytes, FileCalls& calls) {
+  const std::string target = resolved(path);
+  const std::optional<mode_t> mode = mode_of(target);
+  const std::string folder = folder_of(target);
+  const std::uint64_t available = calls.free_bytes(folder.c_str());
+  if (available < bytes.size()) {
+    fail<InputError>("{}: {:.1f} MiB are needed and {:.1f} MiB are free; make space on that disk",
+                     path, static_cast<double>(bytes.size()) / (1 << 20),
+                     static_cast<double>(available) / (1 << 20));
+  }
+  Temporary temporary(target, calls);
+  if (mode && calls.set_mode(temporary.descriptor(), *mode) != 0) {
+    refuse(path, "its mode cannot be kept", errno);
+  }
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t written =
+        calls.write(temporary.descriptor(), bytes.data() + done, bytes.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) refuse(path, "cannot be written", written < 0 ? errno : ENOSPC);
+    done += static_cast<std::size_t>(written);
+  }
+  if (calls.sync(temporary.descriptor()) != 0) refuse(path, "does not reach the disk", errno);
+  if (temporary.close() != 0) refuse(path, "does not reach the disk", errno);
+  if (calls.rename(temporary.path().c_str(), target.c_str()) != 0) {
+    refuse(path, "cannot be replaced", errno);
+  }
+  temporary.renamed();
+  if (calls.sync_folder(folder.c_str()) != 0) refuse(path, "its folder cannot be synced", errno);
+}
+
+void rename_durably(const std::string& from, const std::string& to, FileCalls& calls) {
+  if (calls.rename(from.c_str(), to.c_str()) != 0) refuse(from, "cannot be renamed", errno);
+  if (calls.sync_folder(folder_of(to).c_str()) != 0) {
+    refuse(to, "its folder cannot be synced", errno);
+  }
+}
+
+void remove_stale_temporaries(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const auto owner = owner_of(entry.path().filename().string());
+    std::error_code ignored;
+    if (!owner || !entry.is_regular_file(ignored) || entry.is_symlink(ignored)) continue;
+    const bool alive = *owner != ::getpid() && (::kill(*owner, 0) == 0 || errno != ESRCH);
+    if (!alive) ::unlink(entry.path().c_str());
+  }
+}
+
+std::vector<std::byte> read_file_bytes(const std::string& path, std::uint64_t limit) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) {
+    const int error = errno;
+    fail<InputError>("{}: cannot be opened ({}); check the path", path, std::strerror(error));
+  }
+  struct Closer {
+    int descriptor;
+    ~Closer() { ::close(descriptor); }
+  } closer{descriptor};
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+    fail<InputError>("{}: is not a regular file; give a file", path);
+  }
+  if (static_cast<std::uint64_t>(status.st_size) > limit) {
+    fail<InputError>("{}: has {} bytes, more than the {} read here; it is another kind of file", path,
+                     status.st_size, limit);
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = ::read(descriptor, bytes.data() + done, bytes.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      const int error = errno;
+      fail<InputError>("{}: cannot be read ({}); check the disk", path, std::strerror(error));
+    }
+    if (got == 0) break;  // it became shorter since fstat; its reader will find it incomplete
+    done += static_cast<std::size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+}  // namespace rk

@@ -1,0 +1,48 @@
+// A file that is replaced whole or not at all, whenever the program or the machine stops.
+//
+// The bytes go to `.<name>.tmp.<pid>` in the same folder (created anew), are synced to the disk, and the
+// file takes its place by rename; then the folder is synced. Until the rename the old file is as it was.
+// A failed write, sync, close or rename removes the temporary file and is an InputError that names the
+// path and the system's reason; a failed sync is never tried again on the same file, since the system
+// may have dropped the pages. A file that is replaced keeps its mode; a symbolic link is followed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace rk {
+
+// The system calls used, so that tests can make any of them fail. Each sets errno as the system does.
+class FileCalls {
+ public:
+  virtual ~FileCalls() = default;
+  virtual int create(const char* path);  // O_CREAT | O_EXCL for writing, the umask's mode
+  virtual ssize_t write(int descriptor, const void* data, std::size_t bytes);
+  virtual int set_mode(int descriptor, mode_t mode);
+  virtual int sync(int descriptor);
+  virtual int close(int descriptor);
+  virtual int rename(const char* from, const char* to);
+  virtual int sync_folder(const char* folder);
+  virtual std::uint64_t free_bytes(const char* folder);  // for us; the largest number if not known
+};
+
+void write_atomic(const std::string& path, std::span<const std::byte> bytes);
+void write_atomic(const std::string& path, std::span<const std::byte> bytes, FileCalls& calls);
+
+// `from` takes the place of `to` in the same folder, and the folder is synced.
+void rename_durably(const std::string& from, const std::string& to, FileCalls& calls);
+
+// Removes temporary files that dead processes left in `folder`; those of living ones stay. Call it only
+// while holding whatever keeps others out of the folder: a process of another machine that shares the
+// folder cannot be told from a dead one.
+void remove_stale_temporaries(const std::string& folder);
+
+// The whole file; InputError if it cannot be read or is larger than `limit`.
+std::vector<std::byte> read_file_bytes(const std::string& path, std::uint64_t limit);
+
+}  // namespace rk
