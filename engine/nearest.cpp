@@ -53,7 +53,8 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
   for (const std::string& name : known) {
     const std::string candidate = folded(name);
     const int distance = edit_distance(wanted, candidate);
-    const int allowed = std::max(1, static_cast<int>(std::max(wanted.size(), candidate.size()) / 3));
+    const int allowed =
+        std::max(1, static_cast<int>(std::max(wanted.size(), candidate.size()) / 3));
     const bool prefix = std::min(wanted.size(), candidate.size()) >= 2 &&
                         (candidate.starts_with(wanted) || wanted.starts_with(candidate));
     if (distance <= allowed || prefix) near.emplace_back(prefix ? 0 : distance, name);

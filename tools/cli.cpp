@@ -23,9 +23,12 @@ void add_common(CLI::App& app, CommonOptions& common) {
   const std::string group = "Common";
   app.add_option("--device", common.device, "auto, cpu, cuda or cuda:INDEX")->group(group);
   app.add_option("--threads", common.threads, "CPU threads; 0: all this process may use")
-      ->check(CLI::Range(0, 4096))
+      ->check(CLI::Range(0, 4096).description(""))
       ->group(group);
-  app.add_option("--seed", common.seed, "seed of every random number")->group(group);
+  // Unsigned numbers wrap around silently in CLI11 2.1; -1 must not become the largest seed.
+  app.add_option("--seed", common.seed, "seed of every random number")
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->group(group);
   app.add_option("--json", common.json, "also write the result to this file")
       ->type_name("FILE")
       ->group(group);
@@ -41,7 +44,8 @@ void resolve_device(CommonOptions& common) {
     const bool valid =
         index.empty() || (index.size() >= 2 && index.size() <= 4 && index[0] == ':' &&
                           index.find_first_not_of("0123456789", 1) == std::string_view::npos);
-    if (!valid) fail<UsageError>("--device {}: no such device; use auto, cpu, cuda or cuda:0", asked);
+    if (!valid)
+      fail<UsageError>("--device {}: no such device; use auto, cpu, cuda or cuda:0", asked);
     fail<DeviceError>("--device {}: this build has no CUDA; use --device cpu", asked);
   }
   if (asked != "auto" && asked != "cpu") {
@@ -100,7 +104,8 @@ int guarded(const std::function<void()>& work) {
   try {
     work();
     // A result that did not reach its reader is not a result: `eval > /full/disk` must not be 0.
-    if (std::fflush(stdout) != 0) fail<InputError>("standard output: cannot be written; see its disk");
+    if (std::fflush(stdout) != 0)
+      fail<InputError>("standard output: cannot be written; see its disk");
     return static_cast<int>(ExitCode::kDone);
   } catch (const Interrupted& error) {
     return report(error.what(), error.exit_code());

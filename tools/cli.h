@@ -1,8 +1,8 @@
 // What the programs share on the command line: common flags, help, and the way out.
 //
-// main() is one call of run_program(). Whatever happens ends in an exit code (engine/error.h; 130/143
-// after a signal) and, unless 0, in one line `error: <message>` on standard error. Results go to
-// standard output, progress and notes to standard error.
+// main() is one call of run_program(). Whatever happens ends in an exit code (engine/error.h;
+// 130/143 after a signal) and, unless 0, in one line `error: <message>` on standard error. Results
+// go to standard output, progress and notes to standard error.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,8 +15,9 @@
 namespace rk {
 
 struct CommonOptions {
-  std::string device = "auto";  // auto, cpu, cuda or cuda:<index>; "cpu" once run_program() resolved it
-  int threads = 0;              // 0: as many as this process may use
+  std::string device =
+      "auto";       // auto, cpu, cuda or cuda:<index>; "cpu" once run_program() resolved it
+  int threads = 0;  // 0: as many as this process may use
   std::uint64_t seed = 0;
   std::string json;  // a file for the result, empty: none
   bool quiet = false;

@@ -7,8 +7,9 @@
 
 namespace rk {
 
-// Replaces `path` atomically; a device or pipe (/dev/stdout) is written to as it is. Not-a-number and
-// infinity become null, bytes that are no UTF-8 the replacement character. Errors are InputError.
+// Replaces `path` atomically; a device or pipe (/dev/stdout) is written to as it is. Not-a-number
+// and infinity become null, bytes that are no UTF-8 the replacement character. Errors are
+// InputError.
 void write_json(const std::string& path, const nlohmann::json& value);
 
 }  // namespace rk

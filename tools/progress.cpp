@@ -39,7 +39,8 @@ void show(const std::string& text) {
 
 std::string rate_text(double rate, const std::string& unit) {
   if (rate <= 0) return "";
-  return rate < 10 ? fmt::format("{:.2f} {}/s", rate, unit) : fmt::format("{:.0f} {}/s", rate, unit);
+  return rate < 10 ? fmt::format("{:.2f} {}/s", rate, unit)
+                   : fmt::format("{:.0f} {}/s", rate, unit);
 }
 
 double share(const ProgressState& state) {

@@ -12,13 +12,13 @@
 namespace rk {
 
 struct ProgressState {
-  std::string label;        // "epoch 3"
-  std::string unit;         // "images"
+  std::string label;  // "epoch 3"
+  std::string unit;   // "images"
   std::int64_t done = 0;
-  std::int64_t total = 0;   // 0: unknown
-  double rate = 0;          // units a second; 0: not known yet
+  std::int64_t total = 0;  // 0: unknown
+  double rate = 0;         // units a second; 0: not known yet
   double seconds_left = 0;
-  std::string note;         // "loss 0.231"
+  std::string note;  // "loss 0.231"
 };
 
 // "epoch 3  34% [#####-----]  340/1000  123 images/s  0:05 left  loss 0.231" in at most `width`

@@ -1,9 +1,10 @@
 // Being stopped from outside: a run finishes its step, saves and leaves with 128 + signal number.
 //
-// SIGINT, SIGTERM, SIGUSR1 (a batch system's warning) and SIGHUP (counted as SIGTERM) only set a flag;
-// every loop polls it, evaluation and warm-up too. A second SIGINT within five seconds leaves at once
-// with 130 and touches no file, which is safe because files are replaced atomically. SIGPIPE and
-// SIGXFSZ are ignored, so that a full disk or a closed pipe is an error to report instead of a death.
+// SIGINT, SIGTERM, SIGUSR1 (a batch system's warning) and SIGHUP (counted as SIGTERM) only set a
+// flag; every loop polls it, evaluation and warm-up too. A second SIGINT within five seconds leaves
+// at once with 130 and touches no file, which is safe because files are replaced atomically.
+// SIGPIPE and SIGXFSZ are ignored, so that a full disk or a closed pipe is an error to report
+// instead of a death.
 #pragma once
 
 #include <stdexcept>
@@ -17,8 +18,8 @@ void install_signal_handlers();
 int pending_signal();
 inline bool interrupted() { return pending_signal() != 0; }
 
-// Thrown once everything worth keeping is saved; run_program() prints the message ("stopped by SIGINT;
-// resume with ...") and returns exit_code().
+// Thrown once everything worth keeping is saved; run_program() prints the message ("stopped by
+// SIGINT; resume with ...") and returns exit_code().
 class Interrupted : public std::runtime_error {
  public:
   explicit Interrupted(const std::string& message);
@@ -28,7 +29,8 @@ class Interrupted : public std::runtime_error {
   int exit_code_;
 };
 
-// For loops that have nothing to save: throws Interrupted("stopped by SIGTERM; nothing was written").
+// For loops that have nothing to save: throws Interrupted("stopped by SIGTERM; nothing was
+// written").
 void stop_if_interrupted();
 
 }  // namespace rk

@@ -1,5 +1,5 @@
-// golden FOLDER [TOPIC...]: runs the cases of FOLDER/{losses,networks,images,metrics}, or of the topics
-// named, one line a case. Exit code 0 when at least one case passed and none failed.
+// golden FOLDER [TOPIC...]: runs the cases of FOLDER/{losses,networks,images,metrics}, or of the
+// topics named, one line a case. Exit code 0 when at least one case passed and none failed.
 #include "tests/golden_runner/golden.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,8 @@ constexpr Topic kTopics[] = {{"losses", rk::golden::run_losses},
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "error: no folder given; golden FOLDER [losses|networks|images|metrics...]\n");
+    fmt::print(stderr,
+               "error: no folder given; golden FOLDER [losses|networks|images|metrics...]\n");
     return 2;
   }
   const std::filesystem::path root(argv[1]);

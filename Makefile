@@ -1,0 +1,55 @@
+# Forwards only: CMakeLists.txt is the one description of the build. `make help` lists what there is.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+GOLDENS ?= tests/golden
+
+.PHONY: all configure setup demo test test-golden test-gpu test-sanitizers bench format lint help
+
+all: configure
+	@cmake --build $(BUILD) --target programs -j $(JOBS)
+
+setup:
+	@tools/setup.sh
+
+configure: setup
+	@mkdir -p $(BUILD)
+	@cmake --preset release -B $(BUILD) >$(BUILD)/configure.log 2>&1 || \
+	  { cat $(BUILD)/configure.log; exit 1; }
+
+demo: all
+	@tools/demo.sh $(BUILD)
+
+test: configure
+	@cmake --build $(BUILD) -j $(JOBS)
+	@ctest --test-dir $(BUILD) --no-tests=error --output-on-failure -j $(JOBS)
+
+test-golden: configure
+	@cmake --build $(BUILD) --target golden -j $(JOBS)
+	@$(BUILD)/bin/golden $(GOLDENS)
+
+test-gpu: configure
+	@tools/test_gpu.sh $(BUILD) $(JOBS)
+
+test-sanitizers:
+	@tools/test_sanitizers.sh address $(JOBS)
+	@tools/test_sanitizers.sh thread $(JOBS)
+
+bench: all
+	@tools/bench_all.sh $(BUILD)
+
+format:
+	@tools/lint.sh format
+
+lint: configure
+	@tools/lint.sh check $(BUILD)
+
+help:
+	@echo 'make                          set up what is missing, build the programs into build/bin'
+	@echo 'make demo                     the same, then train on drawn characters and evaluate'
+	@echo 'make test                     the same, then run every test that needs no GPU'
+	@echo 'make test-golden GOLDENS=DIR  compare with the reference values in DIR (laid out like tests/golden)'
+	@echo 'make test-gpu                 run the tests that need an NVIDIA GPU; fails where there is none'
+	@echo 'make test-sanitizers          unit tests under AddressSanitizer, UBSan and ThreadSanitizer'
+	@echo 'make bench                    time a step, the losses, evaluation and the loader'
+	@echo 'make format, make lint        lay the sources out; look at layout and clang-tidy'
+	@echo 'Variables: BUILD=build (folder), JOBS=cores'

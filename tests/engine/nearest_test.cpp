@@ -1,0 +1,54 @@
+#include "engine/nearest.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace rk {
+namespace {
+
+const std::vector<std::string> kLosses = {"fastap", "smooth_ap", "recall_at_k", "triplet"};
+
+TEST(Nearest, DistanceCountsEdits) {
+  EXPECT_EQ(edit_distance("", ""), 0);
+  EXPECT_EQ(edit_distance("", "abc"), 3);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3);  // the textbook's example
+  EXPECT_EQ(edit_distance("slos", "loss"), 2);       // moved by two: no single swap
+  EXPECT_EQ(edit_distance("form", "from"), 1);       // one swap
+  EXPECT_EQ(edit_distance("Smooth-AP", "smooth_ap"), 0);
+}
+
+TEST(Nearest, DistanceIsSymmetric) {
+  EXPECT_EQ(edit_distance("fastap", "smooth_ap"), edit_distance("smooth_ap", "fastap"));
+}
+
+TEST(Nearest, FindsTheNameMeant) {
+  EXPECT_EQ(nearest("smoothap", kLosses).front(), "smooth_ap");
+  EXPECT_EQ(nearest("fast_ap", kLosses).front(), "fastap");
+  EXPECT_EQ(nearest("recall", kLosses).front(), "recall_at_k");
+}
+
+TEST(Nearest, NearestComesFirst) {
+  const std::vector<std::string> names = {"--batches", "--batch", "--bath"};
+  EXPECT_EQ(nearest("--bacth", names).front(), "--batch");
+}
+
+TEST(Nearest, FarNamesAreNotSuggested) {
+  EXPECT_TRUE(nearest("xyzzy", kLosses).empty());
+  EXPECT_TRUE(nearest("", kLosses).empty());
+  EXPECT_TRUE(nearest(std::string(1 << 20, 'a'), kLosses).empty());
+}
+
+TEST(Nearest, LimitHolds) {
+  const std::vector<std::string> names = {"aaa1", "aaa2", "aaa3", "aaa4"};
+  EXPECT_EQ(nearest("aaa0", names, 2), (std::vector<std::string>{"aaa1", "aaa2"}));
+}
+
+TEST(Nearest, SuggestionSaysWhatIsKnownWhereNothingIsNear) {
+  EXPECT_EQ(suggestion("smothap", kLosses), "did you mean smooth_ap?");
+  EXPECT_EQ(suggestion("q", {"avg", "max"}), "known: avg, max");
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,64 @@
+#include "tools/json_file.h"
+
+#include "engine/error.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+namespace rk {
+namespace {
+
+class JsonFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "rk_json_XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::size_t files() const {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(folder_), {}));
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(JsonFile, ComesBackAsWritten) {
+  const std::string path = folder_ / "r.json";
+  const nlohmann::json value = {{"recall_at_1", 0.1}, {"paths", {"a\nb"}}};
+  write_json(path, {{"old", true}});
+  write_json(path, value);
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(path)), value);
+  EXPECT_EQ(files(), 1U);  // no temporary file stays behind
+}
+
+TEST_F(JsonFile, WhatJsonCannotHoldIsReplaced) {
+  const std::string path = folder_ / "r.json";
+  write_json(path, {{"loss", std::numeric_limits<double>::quiet_NaN()}, {"name", "\xff"}});
+  const auto value = nlohmann::json::parse(std::ifstream(path));
+  EXPECT_TRUE(value["loss"].is_null());
+  EXPECT_EQ(value["name"], "\xEF\xBF\xBD");
+}
+
+TEST_F(JsonFile, FailureNamesTheFileAndLeavesNothing) {
+  EXPECT_THROW(write_json(folder_ / "no" / "r.json", 1), InputError);
+  std::filesystem::create_directory(folder_ / "is_folder");
+  EXPECT_THROW(write_json(folder_ / "is_folder", 1), InputError);
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(JsonFile, DevicesAreWrittenToAsTheyAre) {
+  write_json("/dev/null", 1);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_THROW(write_json("/dev/full", 1), InputError);
+}
+
+}  // namespace
+}  // namespace rk
