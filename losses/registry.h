@@ -32,6 +32,16 @@ struct LossParameter {
   std::string meaning;
 };
 
+// How entries write their parameters; a choice's default is its first.
+LossParameter number_parameter(std::string name, std::string fallback, double low, double high,
+                               std::string meaning);
+LossParameter integer_parameter(std::string name, int fallback, int low, int high,
+                                std::string meaning);
+LossParameter choice_parameter(std::string name, std::vector<std::string> choices,
+                               std::string meaning);
+// compat=paper|official, for losses whose authors' code differs from their paper.
+LossParameter compat_parameter(const std::string& official);
+
 // Parameter values of one loss, complete and checked.
 class LossValues {
  public:

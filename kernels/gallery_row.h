@@ -1,0 +1,45 @@
+// One query's row as every similarity loss sees it: its scores against all columns (the batch in order,
+// then the memory), and which columns are positives, negatives, or none of its gallery.
+//   positive: same class, another image (the query itself too where `with_self`: compat=official)
+//   negative: another class
+//   neither:  the query's own column, and every column that shows the same image
+// Arrays over columns are readable up to pad(columns). An image belongs to one class.
+#pragma once
+
+#include "kernels/team.h"
+
+#include <cstdint>
+
+namespace rk {
+
+template <class S>
+struct GalleryRow {
+  const S* scores = nullptr;              // [columns]
+  int columns = 0;                        // N + M
+  const std::int32_t* classes = nullptr;  // [columns], dense numbers
+  const std::int32_t* members = nullptr;  // columns of the query's class, ascending
+  int member_count = 0;
+  const std::int64_t* images = nullptr;   // [columns], or null: every column is an image of its own
+  int self = 0;                           // the query's own column
+  S weight = 1;                           // dLoss/d(loss of this row)
+
+  RK_FN bool is_negative(int column) const {
+    return column < columns && classes[column] != classes[self];
+  }
+  RK_FN bool is_positive(int member, bool with_self) const {
+    const int column = members[member];
+    if (column == self) return with_self;
+    return images == nullptr || images[column] != images[self];
+  }
+  RK_FN int negatives() const { return columns - member_count; }
+};
+
+// index[0..p): the positives' columns, ascending. Returns p. Collective.
+template <class Team, class S>
+RK_FN int gather_positives(const Team& team, const GalleryRow<S>& in, bool with_self, int* index) {
+  return team.compact(
+      in.member_count, [&](int member) { return in.is_positive(member, with_self); },
+      [&](int member, int slot) { index[slot] = in.members[member]; });
+}
+
+}  // namespace rk

@@ -1,0 +1,61 @@
+// exp and sigmoid for row kernels, without calls into libm, so that loops over them vectorise.
+//   exp_negative(x), x <= 0: relative error below 2.5e-7 in float down to x = -87; 0 below that, where
+//     the result would be denormal. Double takes std::exp.
+//   half_sigmoid(x): the small side u = e/(1+e), e = exp(-|x|), in (0, 0.5]. Both sigmoid and
+//     derivative follow from it without cancellation on either side:
+//       sg(x) = x < 0 ? u : 1 - u,    sg'(x) = u (1 - u)
+// NaN in gives NaN out.
+#pragma once
+
+#include "kernels/team.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace rk {
+
+RK_FN RK_INLINE double exp_negative(double x) { return std::exp(x); }
+
+RK_FN RK_INLINE float exp_negative(float x) {
+  // x = n ln2 + r, |r| <= ln2/2. Adding 1.5 * 2^23 rounds n to an integer in the low bits of `t`.
+  constexpr float kLog2e = 1.44269504088896341F;
+  constexpr float kLn2High = 0.693145751953125F;  // few enough bits that n * kLn2High is exact
+  constexpr float kLn2Low = 1.42860682030941723e-6F;
+  constexpr float kRound = 12582912.0F;
+  constexpr float kSmallest = -87.0F;
+  const float clamped = x < kSmallest ? kSmallest : x;
+  const float t = std::fma(clamped, kLog2e, kRound);
+  const float n = t - kRound;
+  float r = std::fma(n, -kLn2High, clamped);
+  r = std::fma(n, -kLn2Low, r);
+  float p = 1.3888889e-3F;  // Taylor to degree 6: the rest is below 1.2e-7 for |r| <= 0.3466
+  p = std::fma(p, r, 8.3333333e-3F);
+  p = std::fma(p, r, 4.1666667e-2F);
+  p = std::fma(p, r, 1.6666667e-1F);
+  p = std::fma(p, r, 0.5F);
+  p = std::fma(p, r, 1.0F);
+  p = std::fma(p, r, 1.0F);
+  const std::int32_t exponent = std::bit_cast<std::int32_t>(t) << 23;
+  const float scaled = std::bit_cast<float>(std::bit_cast<std::int32_t>(p) + exponent);
+  return x < kSmallest ? 0.0F : scaled;
+}
+
+RK_FN RK_INLINE double reciprocal_of_one_plus(double e) { return 1 / (1 + e); }
+
+// 1 / (1 + e) for e in [0, 1]: the quadratic of least relative error (1/99) and two Newton steps, which
+// square it. The division unit would be the bottleneck of a sigmoid.
+RK_FN RK_INLINE float reciprocal_of_one_plus(float e) {
+  const float y = 1.0F + e;
+  float r = std::fma(std::fma(32.0F / 99.0F, e, -80.0F / 99.0F), e, 98.0F / 99.0F);
+  r = std::fma(std::fma(-y, r, 1.0F), r, r);
+  return std::fma(std::fma(-y, r, 1.0F), r, r);
+}
+
+template <class S>
+RK_FN RK_INLINE S half_sigmoid(S x) {
+  const S e = exp_negative(-std::abs(x));
+  return e * reciprocal_of_one_plus(e);
+}
+
+}  // namespace rk

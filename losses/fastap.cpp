@@ -1,0 +1,45 @@
+#include "losses/fastap.h"
+
+#include "kernels/fastap_row.h"
+#include "losses/row_loss.h"
+
+namespace rk {
+namespace {
+
+template <class S>
+struct FastAp : MeanOverQueries<S> {
+  using Row = FastApRow<S>;
+  typename Row::Params params;
+  bool official = false;
+
+  std::int64_t scratch(int columns, int members) const {
+    return Row::scratch(params, columns, members);
+  }
+  S grad_weight(const BatchIndex& index) const {
+    return official ? S(0.5) : MeanOverQueries<S>::grad_weight(index);
+  }
+};
+
+template <class S>
+std::unique_ptr<Loss<S>> make(const LossValues& values) {
+  FastAp<S> formula;
+  formula.params.bins = values.integer("bins");
+  formula.official = values.is("compat", "official");
+  return std::make_unique<RowLoss<S, FastAp<S>>>(formula);
+}
+
+}  // namespace
+
+LossEntry fastap_entry() {
+  return {.name = "fastap",
+          .kind = LossKind::kEmbeddings,
+          .summary = "average precision, through soft histograms of the distances",
+          .paper = "Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019; eq. 14, "
+                   "gradient eq. 22-23",
+          .parameters = {integer_parameter("bins", 10, 1, 4096, "bins L over the distances [0, 4]"),
+                         compat_parameter("the authors' backward: V/2 times the gradient")},
+          .make_float = make<float>,
+          .make_double = make<double>};
+}
+
+}  // namespace rk

@@ -1,0 +1,130 @@
+#include "losses/similarity.h"
+
+#include "engine/error.h"
+#include "engine/parallel.h"
+#include "kernels/team.h"
+#include "losses/matrix_product.h"
+
+#include <cmath>
+
+namespace rk {
+namespace {
+
+constexpr std::int64_t kTile = 32;
+
+std::int64_t row_stride(std::int64_t columns) {
+  std::int64_t stride = pad(static_cast<int>(columns));
+  // A stride of a whole number of pages puts a column into one set of the cache: the transpose would
+  // then miss on every access.
+  if (stride % 512 == 0) stride += kLanes;
+  return stride;
+}
+
+// Both tiles of a symmetric pair: (i, j) and (j, i) become their own sum and its transpose.
+template <class S>
+void add_tiles(S* matrix, std::int64_t stride, std::int64_t rows, std::int64_t i0, std::int64_t j0) {
+  const std::int64_t i_count = std::min(kTile, rows - i0);
+  const std::int64_t j_count = std::min(kTile, rows - j0);
+  S flipped[kTile][kTile];  // (j, i) transposed
+  for (std::int64_t j = 0; j < j_count; ++j) {
+    const S* from = matrix + (j0 + j) * stride + i0;
+    for (std::int64_t i = 0; i < i_count; ++i) flipped[i][j] = from[i];
+  }
+  for (std::int64_t i = 0; i < i_count; ++i) {
+    S* to = matrix + (i0 + i) * stride + j0;
+    for (std::int64_t j = 0; j < j_count; ++j) flipped[i][j] = to[j] += flipped[i][j];
+  }
+  if (i0 == j0) return;
+  for (std::int64_t j = 0; j < j_count; ++j) {
+    S* to = matrix + (j0 + j) * stride + i0;
+    for (std::int64_t i = 0; i < i_count; ++i) to[i] = flipped[i][j];
+  }
+}
+
+template <class S>
+void check_rows(const S* values, std::int64_t rows, std::int64_t dim, const char* what) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    S total = 0;  // stays 0 as long as everything is finite
+    const S* from = values + row * dim;
+#pragma omp simd reduction(+ : total)
+    for (std::int64_t d = 0; d < dim; ++d) total += from[d] * 0;
+    if (!(total == 0)) {
+      fail<InputError>("{}: row {} holds NaN or infinity; check what produced it", what, row);
+    }
+  }
+}
+
+}  // namespace
+
+template <class S>
+void check_finite(const Context& context, const LossInput<S>& input) {
+  const auto check = [&](const S* values, std::int64_t rows, const char* what) {
+    if (values == nullptr) return;
+    // Threads must not throw: each only says whether its rows are clean, then one looks for the first.
+    bool clean = true;
+    parallel_ranges(context.threads(), rows, [&](std::int64_t begin, std::int64_t end, int) {
+      S total = 0;
+      const S* from = values + begin * input.dim;
+      const std::int64_t count = (end - begin) * input.dim;
+#pragma omp simd reduction(+ : total)
+      for (std::int64_t k = 0; k < count; ++k) total += from[k] * 0;
+      if (!(total == 0)) __atomic_store_n(&clean, false, __ATOMIC_RELAXED);
+    });
+    if (!clean) check_rows(values, rows, input.dim, what);
+  };
+  check(input.embeddings, input.rows, "embeddings");
+  check(input.memory_embeddings, input.memory, "memory_embeddings");
+  check(input.proxies, input.classes, "proxies");
+}
+
+template <class S>
+void SimilarityMatrix<S>::plan(const LossShape& shape) {
+  capacity_ = shape.rows * row_stride(shape.rows + shape.memory);
+  matrix_ = Buffer::of<S>(capacity_);
+}
+
+template <class S>
+void SimilarityMatrix<S>::forward(const Context& context, const LossInput<S>& input) {
+  stride_ = row_stride(input.rows + input.memory);
+  expect(input.rows * stride_ <= capacity_, "[loss] expected a batch within what was planned, got {}"
+         " rows and {} of memory", input.rows, input.memory);
+  product_abt(context, input.rows, input.rows, input.dim, input.embeddings, input.dim,
+              input.embeddings, input.dim, row(0), stride_);
+  if (input.memory > 0) {
+    product_abt(context, input.rows, input.memory, input.dim, input.embeddings, input.dim,
+                input.memory_embeddings, input.dim, row(0) + input.rows, stride_);
+  }
+}
+
+template <class S>
+void SimilarityMatrix<S>::add_transpose(int threads, std::int64_t rows) {
+  const std::int64_t tiles = (rows + kTile - 1) / kTile;
+  // Tile rows t and tiles-1-t together have tiles+1 pairs: every thread gets the same work.
+  parallel_for(threads, (tiles + 1) / 2, [&](std::int64_t t, int) {
+    const auto tile_row = [&](std::int64_t i) {
+      for (std::int64_t j = i; j < tiles; ++j) {
+        add_tiles(row(0), stride_, rows, i * kTile, j * kTile);
+      }
+    };
+    tile_row(t);
+    if (tiles - 1 - t != t) tile_row(tiles - 1 - t);
+  });
+}
+
+template <class S>
+void SimilarityMatrix<S>::backward(const Context& context, const LossInput<S>& input, S* grad) {
+  add_transpose(context.threads(), input.rows);
+  product_ab(context, input.rows, input.dim, input.rows, row(0), stride_, input.embeddings, input.dim,
+             S(0), grad, input.dim);
+  if (input.memory > 0) {
+    product_ab(context, input.rows, input.dim, input.memory, row(0) + input.rows, stride_,
+               input.memory_embeddings, input.dim, S(1), grad, input.dim);
+  }
+}
+
+template class SimilarityMatrix<float>;
+template class SimilarityMatrix<double>;
+template void check_finite(const Context&, const LossInput<float>&);
+template void check_finite(const Context&, const LossInput<double>&);
+
+}  // namespace rk

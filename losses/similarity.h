@@ -1,0 +1,38 @@
+// The matrix of similarities S = E [E; memory]^T of a batch and the way back. One matrix is kept: rows
+// are overwritten by their gradient G = dLoss/dS in place.
+//   forward:   S, (N, columns), row stride pad(columns)
+//   backward:  dE = (G + G^T) E for the square part, + G_memory * memory: the memory takes no gradient
+#pragma once
+
+#include "engine/buffer.h"
+#include "losses/loss.h"
+
+#include <cstdint>
+
+namespace rk {
+
+template <class S>
+class SimilarityMatrix {
+ public:
+  void plan(const LossShape& shape);
+  void forward(const Context& context, const LossInput<S>& input);
+  // The square part of the matrix holds G + G^T afterwards.
+  void backward(const Context& context, const LossInput<S>& input, S* grad);
+
+  S* row(std::int64_t query) { return matrix_.as<S>() + query * stride_; }
+  std::int64_t stride() const { return stride_; }
+  std::int64_t bytes() const { return static_cast<std::int64_t>(matrix_.bytes()); }
+
+ private:
+  void add_transpose(int threads, std::int64_t rows);
+
+  Buffer matrix_;
+  std::int64_t capacity_ = 0;  // elements
+  std::int64_t stride_ = 0;
+};
+
+// InputError naming the first row of the batch, the memory or the proxies that is not finite.
+template <class S>
+void check_finite(const Context& context, const LossInput<S>& input);
+
+}  // namespace rk

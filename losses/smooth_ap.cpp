@@ -1,0 +1,38 @@
+#include "losses/smooth_ap.h"
+
+#include "kernels/smooth_ap_row.h"
+#include "losses/row_loss.h"
+
+namespace rk {
+namespace {
+
+template <class S>
+struct SmoothAp : MeanOverQueries<S> {
+  using Row = SmoothApRow<S>;
+  typename Row::Params params;
+
+  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
+};
+
+template <class S>
+std::unique_ptr<Loss<S>> make(const LossValues& values) {
+  SmoothAp<S> formula;
+  formula.params.tau = static_cast<S>(values.number("tau"));
+  formula.params.with_self = values.is("compat", "official");
+  return std::make_unique<RowLoss<S, SmoothAp<S>>>(formula);
+}
+
+}  // namespace
+
+LossEntry smooth_ap_entry() {
+  return {.name = "smooth_ap",
+          .kind = LossKind::kEmbeddings,
+          .summary = "average precision, ranks relaxed by sigmoids",
+          .paper = "Brown, Xie, Kalogeiton, Zisserman: Smooth-AP, ECCV 2020; eq. 7-8",
+          .parameters = {number_parameter("tau", "0.01", 1e-4, 100, "temperature of the sigmoids"),
+                         compat_parameter("the query is one of its own positives")},
+          .make_float = make<float>,
+          .make_double = make<double>};
+}
+
+}  // namespace rk
