@@ -43,43 +43,100 @@ std::optional<mode_t> mode_of(const std::string& path) {
   return status.st_mode & kPermissions;
 }
 
-// Owns the temporary file until it has become the real one.
+std::string folder_of(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+std::string temporary_name(const std::string& path) {
+  const std::filesystem::path target(path);
+  return (target.parent_path() /
+          fmt::format(".{}.tmp.{}", target.filename().string(), ::getpid())).string();
+}
+
+// The temporary file beside `target`, until it takes that file's place or is removed.
 class Temporary {
  public:
-  Temporary(const std::string& path, FileCalls& calls) : calls_(calls) {
-    const std::filesystem::path target(path);
-    path_ = (target.parent_path() /
-             fmt::format(".{}.tmp.{}", target.filename().string(), ::getpid())).string();
+  Temporary(std::string target, FileCalls& calls)
+      : calls_(calls), target_(std::move(target)), path_(temporary_name(target_)) {}
+  ~Temporary() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (created_) ::unlink(path_.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  // Puts `bytes` on the disk; `name` is what messages call the file.
+  void fill(const std::string& name, std::span<const std::byte> bytes) {
+    const std::optional<mode_t> mode = mode_of(target_);
+    const std::uint64_t available = calls_.free_bytes(folder_of(target_).c_str());
+    if (available < bytes.size()) {
+      fail<InputError>("{}: {:.1f} MiB are needed and {:.1f} MiB are free; make space on that disk",
+                       name, static_cast<double>(bytes.size()) / (1 << 20),
+                       static_cast<double>(available) / (1 << 20));
+    }
+    create(name);
+    if (mode && calls_.set_mode(descriptor_, *mode) != 0) {
+      refuse(name, "its mode cannot be kept", errno);
+    }
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t written = calls_.write(descriptor_, bytes.data() + done, bytes.size() - done);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) refuse(name, "cannot be written", written < 0 ? errno : ENOSPC);
+      done += static_cast<std::size_t>(written);
+    }
+    if (calls_.sync(descriptor_) != 0) refuse(name, "does not reach the disk", errno);
+    if (calls_.close(std::exchange(descriptor_, -1)) != 0) {
+      refuse(name, "does not reach the disk", errno);
+    }
+  }
+
+  void replace(const std::string& name) {
+    if (calls_.rename(path_.c_str(), target_.c_str()) != 0) {
+      refuse(name, "cannot be replaced", errno);
+    }
+    created_ = false;
+    if (calls_.sync_folder(folder_of(target_).c_str()) != 0) {
+      refuse(name, "its folder cannot be synced", errno);
+    }
+  }
+
+ private:
+  void create(const std::string& name) {
     descriptor_ = calls_.create(path_.c_str());
     if (descriptor_ < 0 && errno == EEXIST) {
       // Left by a dead process of our number (in containers every run may have the same one).
       ::unlink(path_.c_str());
       descriptor_ = calls_.create(path_.c_str());
     }
-    if (descriptor_ < 0) refuse(path, "cannot be written", errno);
+    if (descriptor_ < 0) refuse(name, "cannot be written", errno);
+    created_ = true;
   }
-  ~Temporary() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!renamed_) ::unlink(path_.c_str());
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
 
-  const std::string& path() const { return path_; }
-  int descriptor() const { return descriptor_; }
-  int close() { return calls_.close(std::exchange(descriptor_, -1)); }
-  void renamed() { renamed_ = true; }
-
- private:
   FileCalls& calls_;
-  std::string path_;
+  std::string target_, path_;
   int descriptor_ = -1;
-  bool renamed_ = false;
+  bool created_ = false;
 };
 
-std::string folder_of(const std::string& path) {
-  const auto parent = std::filesystem::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
+// Gives the file at `path` the second name `previous`, in place of what has that name.
+void keep_as(const std::string& path, const std::string& previous, FileCalls& calls) {
+  const std::string second = temporary_name(previous);
+  ::unlink(second.c_str());
+  if (calls.link(path.c_str(), second.c_str()) == 0) {
+    if (calls.rename(second.c_str(), previous.c_str()) == 0) {
+      // Renaming between two names of one file does nothing, the second name then is left over.
+      ::unlink(second.c_str());
+      return;
+    }
+    const int error = errno;
+    ::unlink(second.c_str());
+    refuse(previous, "cannot be replaced", error);
+  }
+  if (calls.rename(path.c_str(), previous.c_str()) != 0) {
+    refuse(previous, "cannot be replaced", errno);
+  }
 }
 
 // The process number in ".<name>.tmp.<pid>"; nothing for any other name.
@@ -107,6 +164,7 @@ int FileCalls::set_mode(int descriptor, mode_t mode) { return ::fchmod(descripto
 int FileCalls::sync(int descriptor) { return ::fsync(descriptor); }
 int FileCalls::close(int descriptor) { return ::close(descriptor); }
 int FileCalls::rename(const char* from, const char* to) { return std::rename(from, to); }
+int FileCalls::link(const char* from, const char* to) { return ::link(from, to); }
 int FileCalls::sync_folder(const char* folder) {
   const int descriptor = ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return -1;
@@ -130,40 +188,19 @@ void write_atomic(const std::string& path, std::span<const std::byte> bytes) {
 
 void write_atomic(const std::string& path, std::span<const std::byte> bytes, FileCalls& calls) {
   const std::string target = resolved(path);
-  const std::optional<mode_t> mode = mode_of(target);
-  const std::string folder = folder_of(target);
-  const std::uint64_t available = calls.free_bytes(folder.c_str());
-  if (available < bytes.size()) {
-    fail<InputError>("{}: {:.1f} MiB are needed and {:.1f} MiB are free; make space on that disk",
-                     path, static_cast<double>(bytes.size()) / (1 << 20),
-                     static_cast<double>(available) / (1 << 20));
-  }
   Temporary temporary(target, calls);
-  if (mode && calls.set_mode(temporary.descriptor(), *mode) != 0) {
-    refuse(path, "its mode cannot be kept", errno);
-  }
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t written =
-        calls.write(temporary.descriptor(), bytes.data() + done, bytes.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) refuse(path, "cannot be written", written < 0 ? errno : ENOSPC);
-    done += static_cast<std::size_t>(written);
-  }
-  if (calls.sync(temporary.descriptor()) != 0) refuse(path, "does not reach the disk", errno);
-  if (temporary.close() != 0) refuse(path, "does not reach the disk", errno);
-  if (calls.rename(temporary.path().c_str(), target.c_str()) != 0) {
-    refuse(path, "cannot be replaced", errno);
-  }
-  temporary.renamed();
-  if (calls.sync_folder(folder.c_str()) != 0) refuse(path, "its folder cannot be synced", errno);
+  temporary.fill(path, bytes);
+  temporary.replace(path);
 }
 
-void rename_durably(const std::string& from, const std::string& to, FileCalls& calls) {
-  if (calls.rename(from.c_str(), to.c_str()) != 0) refuse(from, "cannot be renamed", errno);
-  if (calls.sync_folder(folder_of(to).c_str()) != 0) {
-    refuse(to, "its folder cannot be synced", errno);
-  }
+void write_rotating(const std::string& path, const std::string& previous,
+                    std::span<const std::byte> bytes, FileCalls& calls) {
+  const std::string target = resolved(path);
+  Temporary temporary(target, calls);
+  temporary.fill(path, bytes);
+  struct stat status{};
+  if (::stat(target.c_str(), &status) == 0) keep_as(target, previous, calls);
+  temporary.replace(path);
 }
 
 void remove_stale_temporaries(const std::string& folder) {

@@ -27,6 +27,7 @@ class FileCalls {
   virtual int sync(int descriptor);
   virtual int close(int descriptor);
   virtual int rename(const char* from, const char* to);
+  virtual int link(const char* from, const char* to);  // a second name for one file
   virtual int sync_folder(const char* folder);
   virtual std::uint64_t free_bytes(const char* folder);  // for us; the largest number if not known
 };
@@ -34,8 +35,11 @@ class FileCalls {
 void write_atomic(const std::string& path, std::span<const std::byte> bytes);
 void write_atomic(const std::string& path, std::span<const std::byte> bytes, FileCalls& calls);
 
-// `from` takes the place of `to` in the same folder, and the folder is synced.
-void rename_durably(const std::string& from, const std::string& to, FileCalls& calls);
+// The same, and the file that was at `path` stays under the name `previous` (same folder), replacing what
+// was there. That happens only once the new bytes are safe on the disk, and at no instant is there no
+// file at `path` (on a file system without hard links: `previous` is there instead, for that instant).
+void write_rotating(const std::string& path, const std::string& previous,
+                    std::span<const std::byte> bytes, FileCalls& calls);
 
 // Removes temporary files that dead processes left in `folder`; those of living ones stay. Call it only
 // while holding whatever keeps others out of the folder: a process of another machine that shares the

@@ -64,6 +64,9 @@ class FailingCalls : public FileCalls {
   int rename(const char* from, const char* to) override {
     return fails("rename") ? -1 : FileCalls::rename(from, to);
   }
+  int link(const char* from, const char* to) override {
+    return fails("link") ? -1 : FileCalls::link(from, to);
+  }
   int sync_folder(const char* folder) override {
     return fails("sync_folder") ? -1 : FileCalls::sync_folder(folder);
   }
@@ -125,6 +128,40 @@ TEST_F(AtomicFile, AFailedFirstWriteLeavesNothing) {
   FailingCalls calls(3);
   EXPECT_THROW(write_atomic(path_, bytes_of("some new contents"), calls), InputError);
   EXPECT_EQ(files(), 0);
+}
+
+// At every failure the newest whole file is still there, and the one before it is only given up for it.
+TEST_F(AtomicFile, RotationNeverLosesTheNewestFile) {
+  const fs::path previous = folder_ / "previous.h5";
+  for (int n = 0;; ++n) {
+    write_atomic(previous, bytes_of("first"));
+    write_atomic(path_, bytes_of("second"));
+    FailingCalls calls(n);
+    bool thrown = false;
+    try {
+      write_rotating(path_, previous, bytes_of("third"), calls);
+    } catch (const InputError&) {
+      thrown = true;
+    }
+    EXPECT_EQ(files(), 2) << "call " << n;
+    if (!calls.failed()) {
+      EXPECT_EQ(contents(path_), "third");
+      EXPECT_EQ(contents(previous), "second");
+      EXPECT_GT(n, 6);
+      break;
+    }
+    // Without hard links the rotation renames instead, so that failure alone is none.
+    EXPECT_EQ(thrown, calls.which() != "link");
+    const bool done = calls.which() == "link" || calls.which() == "sync_folder";
+    EXPECT_EQ(contents(path_), done ? "third" : "second") << calls.which();
+    EXPECT_NE(contents(previous), "third") << calls.which();
+  }
+}
+
+TEST_F(AtomicFile, RotationWithNothingToRotate) {
+  FileCalls calls;
+  write_rotating(path_, folder_ / "previous.h5", bytes_of("x"), calls);
+  EXPECT_EQ(files(), 1);
 }
 
 TEST_F(AtomicFile, InterruptedWritesGoOn) {
