@@ -55,8 +55,9 @@ std::vector<OptimizerParams> all_kinds() {
 // Groups with their own rate and decay, and a gap that no group covers.
 TEST(Optimizer, FollowsTheFormulasPerGroup) {
   constexpr std::int64_t kCount = 133;
-  const std::vector<OptimizerGroup> groups = {{.begin = 70, .end = 133, .rate_factor = 10},
-                                              {.begin = 0, .end = 61, .weight_decay = 0.1}};
+  const std::vector<OptimizerGroup> groups = {
+      {.begin = 70, .end = 133, .rate_factor = 10, .weight_decay = 0.2},
+      {.begin = 0, .end = 61, .weight_decay = 0.1}};
   for (const OptimizerParams& params : all_kinds()) {
     const Context context(2);
     Optimizer optimizer(params, groups, kCount);
@@ -65,7 +66,7 @@ TEST(Optimizer, FollowsTheFormulasPerGroup) {
     std::vector<Reference> reference;
     for (std::size_t i = 0; i < kCount; ++i) {
       const bool second = i >= 70;
-      reference.push_back({params, 0.01 * (second ? 10 : 1), second ? 0.0 : 0.1, p[i]});
+      reference.push_back({params, 0.01 * (second ? 10 : 1), second ? 0.2 : 0.1, p[i]});
     }
     for (int t = 1; t <= 4; ++t) {
       const std::vector<float> g = ramp(kCount, 0.1 * t);
@@ -79,6 +80,29 @@ TEST(Optimizer, FollowsTheFormulasPerGroup) {
         // Four steps in float32 on values of size 1, each with a few roundings of 6e-8.
         EXPECT_NEAR(p[i], reference[i].p, 1e-6) << "parameter " << i;
       }
+    }
+  }
+}
+
+TEST(OptimizerGroups, CoverEveryParameterWithTheEmbeddingApart) {
+  Parameters parameters;
+  parameters.declare("conv1.weight", Shape{3, 5}, {});
+  parameters.declare("bn1.bias", Shape{7}, {});
+  parameters.declare("embedding.weight", Shape{4, 3}, {}, ParameterGroup::kEmbedding);
+  parameters.allocate();
+  const auto groups = optimizer_groups(parameters, 10, 0.5);
+  std::vector<double> factor(parameters.flat_elements(), 0.0);
+  for (const OptimizerGroup& group : groups) {
+    EXPECT_EQ(group.weight_decay, 0.5);
+    for (std::int64_t i = group.begin; i < group.end; ++i) {
+      EXPECT_EQ(factor[static_cast<std::size_t>(i)], 0.0) << "twice";
+      factor[static_cast<std::size_t>(i)] = group.rate_factor;
+    }
+  }
+  for (const Parameters::Entry& entry : parameters.entries()) {
+    for (std::int64_t i = 0; i < entry.elements(); ++i) {
+      EXPECT_EQ(factor[static_cast<std::size_t>(entry.offset + i)],
+                entry.name.starts_with("embedding") ? 10.0 : 1.0);
     }
   }
 }

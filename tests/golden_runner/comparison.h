@@ -1,0 +1,53 @@
+// Compares what the product computed with data sets of a golden file, by the pass rule that the file
+// carries (tests/golden/networks): |got - value| <= tolerance, one tolerance for the data set or one a
+// row; of the sixteen samples of a table's row two may exceed it, none `tolerance_worst`. NaN fails.
+#pragma once
+
+#include "weights/hdf5_file.h"
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rk::golden {
+
+class Comparison {
+ public:
+  explicit Comparison(const Hdf5Reader& file) : file_(file) {}
+
+  // Every element of `dataset`; `part` names it in the detail.
+  void compare(const std::string& part, const std::string& dataset, std::span<const double> got);
+
+  // A table: `tensor(name)` in PyTorch's order of elements; empty where the product has no such
+  // tensor, which fails. Where the table holds update_norm, `initial(name)` is the tensor before.
+  using Lookup = std::function<std::vector<double>(const std::string& name)>;
+  void compare_table(const std::string& part, const std::string& group, const Lookup& tensor,
+                     const Lookup& initial = {});
+
+  // A fact beside the numbers; `what` is reported where it does not hold.
+  void require(bool holds, const std::string& what);
+
+  bool passed() const { return passed_; }
+  // "features 1.2e-07/3.4e-06 grad 2.0e-05/1.9e-05 (layer1.0.conv1.weight norm)": of every part the
+  // element that comes closest to its tolerance, or exceeds it most.
+  std::string detail() const;
+
+ private:
+  struct Worst {
+    double share = -1;  // deviation / tolerance
+    double deviation = 0;
+    double tolerance = 0;
+    std::string where;
+  };
+  void note(const std::string& part, double deviation, double tolerance, const std::string& where);
+
+  const Hdf5Reader& file_;
+  std::vector<std::string> order_;  // of parts
+  std::map<std::string, Worst> worst_;
+  std::vector<std::string> broken_;
+  bool passed_ = true;
+};
+
+}  // namespace rk::golden
