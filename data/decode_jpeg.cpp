@@ -30,7 +30,13 @@ class JpegDecoder {
   JpegDecoder() {
     info_.err = jpeg_std_error(&errors_);
     info_.client_data = this;
-    errors_.error_exit = [](j_common_ptr info) { self(info).stop(); };
+    errors_.error_exit = [](j_common_ptr info) {
+      // "Backing store not supported" is how the library says that the limit is reached.
+      const int code = info->err->msg_code;
+      self(info).stop(code == JERR_NO_BACKING_STORE || code == JERR_OUT_OF_MEMORY
+                          ? "decoding needs more than 256 MB"
+                          : nullptr);
+    };
     errors_.emit_message = [](j_common_ptr info, int level) {
       if (level < 0 && !harmless(info->err->msg_code)) self(info).stop();
     };

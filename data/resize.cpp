@@ -14,16 +14,16 @@ namespace rk {
 namespace {
 
 constexpr int kPrecision = 22;
-constexpr std::int32_t kHalf = 1 << (kPrecision - 1);
+constexpr std::uint32_t kHalf = 1U << (kPrecision - 1);
 
 // The taps of results [begin, begin + count) of one axis. Positions are relative to the source box.
 struct Taps {
   std::vector<int> first;              // (count) first source position
   std::vector<int> lengths;            // (count) number of taps
-  std::vector<std::int32_t> weights;   // (count, stride)
+  std::vector<std::uint32_t> weights;  // (count, stride); bilinear weights are never below zero
   std::size_t stride = 0;
 
-  const std::int32_t* of(int index) const {
+  const std::uint32_t* of(int index) const {
     return weights.data() + static_cast<std::size_t>(index) * stride;
   }
   int begin() const { return first.front(); }
@@ -51,10 +51,10 @@ Taps make_taps(int in, int out, int begin, int count) {
       exact[static_cast<std::size_t>(i)] = weight;
       sum += weight;
     }
-    std::int32_t* rounded = taps.weights.data() + static_cast<std::size_t>(x) * taps.stride;
+    std::uint32_t* rounded = taps.weights.data() + static_cast<std::size_t>(x) * taps.stride;
     for (int i = 0; i < length; ++i) {
       const double weight = exact[static_cast<std::size_t>(i)];
-      rounded[i] = static_cast<std::int32_t>(0.5 + (sum != 0.0 ? weight / sum : weight) *
+      rounded[i] = static_cast<std::uint32_t>(0.5 + (sum != 0.0 ? weight / sum : weight) *
                                                        (1 << kPrecision));
     }
     taps.first[static_cast<std::size_t>(x)] = first;
@@ -73,46 +73,55 @@ struct View {
   }
 };
 
-// One pixel of kRows rows at a time, each as four bytes (the fourth belongs to the neighbour and is
-// dropped): 16 sums that live in registers.
-constexpr int kRows = 4;
-using Bytes16 [[gnu::vector_size(16)]] = std::uint8_t;
-using Ints16 [[gnu::vector_size(64)]] = std::int32_t;
+// One pixel of kRows rows at a time, a row a lane, each pixel loaded as one word of four bytes (the
+// fourth belongs to the neighbour and is dropped): the 3 kRows sums live in registers.
+constexpr std::size_t kRows = 16;
+using Words [[gnu::vector_size(4 * kRows)]] = std::uint32_t;
 
-// rows [0, height) of `in`, shifted left by `origin` pixels: column c of `in` is source column c + origin.
+Words clip(Words sum) {
+  const Words levels = sum >> kPrecision;
+  return levels > 255U ? Words{} + 255U : levels;
+}
+
+// Rows [0, height) of `in`, whose column 0 is source column `origin`.
 void horizontal_pass(const View& in, int height, int origin, const Taps& taps, Image& out) {
-  for (int y = 0; y < height; y += kRows) {
-    // The last group overlaps the one before rather than being shorter.
-    const int top = height >= kRows ? std::min(y, height - kRows) : 0;
+  constexpr int kStep = static_cast<int>(kRows);
+  for (int y = 0; y < height; y += kStep) {
+    // The last group overlaps the one before rather than being shorter; a picture of few rows repeats
+    // its last one.
+    const int top = std::clamp(y, 0, std::max(0, height - kStep));
     std::array<const std::uint8_t*, kRows> rows;
     std::array<std::uint8_t*, kRows> results;
-    for (int r = 0; r < kRows; ++r) {
-      const int row = std::min(top + r, height - 1);
-      rows[static_cast<std::size_t>(r)] = in.at(0, row);
-      results[static_cast<std::size_t>(r)] = out.row(row);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const int row = std::min(top + static_cast<int>(r), height - 1);
+      rows[r] = in.at(0, row);
+      results[r] = out.row(row);
     }
     for (int x = 0; x < out.width(); ++x) {
-      const std::int32_t* weights = taps.of(x);
+      const std::uint32_t* weights = taps.of(x);
       const int length = taps.lengths[static_cast<std::size_t>(x)];
       std::size_t offset =
           static_cast<std::size_t>(taps.first[static_cast<std::size_t>(x)] - origin) *
           Image::kChannels;
-      Ints16 sum = Ints16{} + kHalf;
+      Words red = Words{} + kHalf;
+      Words green = red;
+      Words blue = red;
       for (int i = 0; i < length; ++i, offset += Image::kChannels) {
-        Bytes16 pixels;
-        std::array<std::uint32_t, kRows> words;
-        for (std::size_t r = 0; r < kRows; ++r) std::memcpy(&words[r], rows[r] + offset, 4);
-        std::memcpy(&pixels, words.data(), sizeof(pixels));
-        sum += __builtin_convertvector(pixels, Ints16) * weights[i];
+        std::array<std::uint32_t, kRows> gathered;
+        for (std::size_t r = 0; r < kRows; ++r) std::memcpy(&gathered[r], rows[r] + offset, 4);
+        Words pixels;
+        std::memcpy(&pixels, gathered.data(), sizeof(pixels));
+        const std::uint32_t weight = weights[i];
+        red += (pixels & 255U) * weight;
+        green += (pixels >> 8 & 255U) * weight;
+        blue += (pixels >> 16 & 255U) * weight;
       }
-      const Ints16 levels = sum >> kPrecision;
-      const Ints16 clipped = levels > 255 ? Ints16{} + 255 : levels;  // no weight is below zero
-      const Bytes16 bytes = __builtin_convertvector(clipped, Bytes16);
-      std::array<std::uint8_t, sizeof(bytes)> unpacked;
-      std::memcpy(unpacked.data(), &bytes, sizeof(bytes));
+      const Words rgb = clip(red) | clip(green) << 8 | clip(blue) << 16;
+      std::array<std::uint32_t, kRows> scattered;
+      std::memcpy(scattered.data(), &rgb, sizeof(rgb));
       for (std::size_t r = 0; r < kRows; ++r) {
-        std::memcpy(results[r] + static_cast<std::size_t>(x) * Image::kChannels,
-                    unpacked.data() + 4 * r, Image::kChannels);
+        std::memcpy(results[r] + static_cast<std::size_t>(x) * Image::kChannels, &scattered[r],
+                    Image::kChannels);
       }
     }
   }
@@ -121,16 +130,16 @@ void horizontal_pass(const View& in, int height, int origin, const Taps& taps, I
 // Bytes [begin, begin + kCount) of one result row. The count is a constant so that the sums stay in
 // registers.
 template <std::size_t kCount>
-void vertical_block(const View& in, const std::int32_t* weights, int first, int length,
+void vertical_block(const View& in, const std::uint32_t* weights, int first, int length,
                     std::size_t begin, std::uint8_t* out) {
-  std::array<std::int32_t, kCount> sum;
+  std::array<std::uint32_t, kCount> sum;
   sum.fill(kHalf);
   for (int i = 0; i < length; ++i) {
     const std::uint8_t* row = in.at(0, first + i) + begin;
     for (std::size_t j = 0; j < kCount; ++j) sum[j] += row[j] * weights[i];
   }
   for (std::size_t j = 0; j < kCount; ++j) {
-    out[begin + j] = static_cast<std::uint8_t>(std::min(sum[j] >> kPrecision, 255));
+    out[begin + j] = static_cast<std::uint8_t>(std::min(sum[j] >> kPrecision, 255U));
   }
 }
 
@@ -139,7 +148,7 @@ void vertical_pass(const View& in, int origin, const Taps& taps, Image& out) {
   constexpr std::size_t kBlock = 64;
   const std::size_t bytes = out.row_bytes();
   for (int y = 0; y < out.height(); ++y) {
-    const std::int32_t* weights = taps.of(y);
+    const std::uint32_t* weights = taps.of(y);
     const int first = taps.first[static_cast<std::size_t>(y)] - origin;
     const int length = taps.lengths[static_cast<std::size_t>(y)];
     std::uint8_t* row = out.row(y);
