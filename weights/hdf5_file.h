@@ -78,9 +78,12 @@ class Hdf5Writer {
   void set_attribute(const std::string& object, const std::string& name, const std::string& value);
   void set_attribute(const std::string& object, const std::string& name, std::int64_t value);
   void set_attribute(const std::string& object, const std::string& name, double value);
+  void set_attribute(const std::string& object, const std::string& name,
+                     const std::vector<double>& values);
 
-  // The finished file's bytes. The same calls give the same bytes (no time stamps).
-  std::vector<std::byte> finish();
+  // The finished file's bytes, with room for `spare` more in the vector's capacity. The same calls give
+  // the same bytes (no time stamps). The writer is empty afterwards.
+  std::vector<std::byte> finish(std::size_t spare = 0);
 
  private:
   struct State;

@@ -46,8 +46,8 @@ struct Hdf5Writer::State {
     return dataset;
   }
 
-  void attribute(const std::string& object, const std::string& name, hid_t stored, hid_t memory,
-                 const void* value) {
+  void attribute(const std::string& object, const std::string& name, hid_t space, hid_t stored,
+                 hid_t memory, const void* value) {
     if (object != "/" && H5Lexists(file.get(), object.c_str(), H5P_DEFAULT) <= 0) {
       const Hdf5PropertyId links(H5Pcreate(H5P_LINK_CREATE));
       H5Pset_create_intermediate_group(links.get(), 1);
@@ -58,10 +58,15 @@ struct Hdf5Writer::State {
     const Hdf5ObjectId id(H5Oopen(file.get(), object.c_str(), H5P_DEFAULT));
     require(id.valid(), object);
     if (H5Aexists(id.get(), name.c_str()) > 0) H5Adelete(id.get(), name.c_str());
-    const Hdf5SpaceId space(H5Screate(H5S_SCALAR));
     const Hdf5AttributeId attribute_id(
-        H5Acreate2(id.get(), name.c_str(), stored, space.get(), H5P_DEFAULT, H5P_DEFAULT));
+        H5Acreate2(id.get(), name.c_str(), stored, space, H5P_DEFAULT, H5P_DEFAULT));
     require(attribute_id.valid() && H5Awrite(attribute_id.get(), memory, value) >= 0, name);
+  }
+
+  void scalar_attribute(const std::string& object, const std::string& name, hid_t stored,
+                        hid_t memory, const void* value) {
+    const Hdf5SpaceId space(H5Screate(H5S_SCALAR));
+    attribute(object, name, space.get(), stored, memory, value);
   }
 };
 
@@ -107,24 +112,34 @@ void Hdf5Writer::set_attribute(const std::string& object, const std::string& nam
                                const std::string& value) {
   const Hdf5TypeId type = text_type();
   const char* text = value.c_str();
-  state_->attribute(object, name, type.get(), type.get(), &text);
+  state_->scalar_attribute(object, name, type.get(), type.get(), &text);
 }
 
 void Hdf5Writer::set_attribute(const std::string& object, const std::string& name,
                                std::int64_t value) {
-  state_->attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
+  state_->scalar_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
 }
 
 void Hdf5Writer::set_attribute(const std::string& object, const std::string& name, double value) {
-  state_->attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
+  state_->scalar_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
 }
 
-std::vector<std::byte> Hdf5Writer::finish() {
+void Hdf5Writer::set_attribute(const std::string& object, const std::string& name,
+                               const std::vector<double>& values) {
+  const hsize_t count = values.size();
+  const Hdf5SpaceId space(H5Screate_simple(1, &count, nullptr));
+  state_->attribute(object, name, space.get(), H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.data());
+}
+
+std::vector<std::byte> Hdf5Writer::finish(std::size_t spare) {
   require(H5Fflush(state_->file.get(), H5F_SCOPE_GLOBAL) >= 0, "the file");
   const ssize_t bytes = H5Fget_file_image(state_->file.get(), nullptr, 0);
   require(bytes > 0, "the file");
-  std::vector<std::byte> image(static_cast<std::size_t>(bytes));
+  std::vector<std::byte> image;
+  image.reserve(static_cast<std::size_t>(bytes) + spare);
+  image.resize(static_cast<std::size_t>(bytes));
   require(H5Fget_file_image(state_->file.get(), image.data(), image.size()) == bytes, "the file");
+  state_->file.reset();
   return image;
 }
 

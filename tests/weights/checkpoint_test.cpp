@@ -1,0 +1,228 @@
+#include "weights/checkpoint.h"
+
+#include "engine/error.h"
+#include "weights/atomic_file.h"
+#include "weights/run_folder.h"
+#include "weights/sealed_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <limits>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct State {
+  ModelDescription model;
+  RunState run;
+  std::vector<float> conv = {1, 2, 3, 4, 5, 6};
+  std::vector<float> variance = {0.5F, 2.0F};
+  std::int64_t tracked = 41;
+  std::vector<float> momentum = {-1, -2, -3, -4, -5, -6};
+
+  State() {
+    model.arch = "resnet18";
+    model.dim = 128;
+    model.stride_in_1x1 = true;
+    model.input_mean = {0.1, 0.2, 0.3};
+    model.source_sha256 = "abc";
+    run = {.step = 7, .epoch = 2, .batch = 3, .seed = ~std::uint64_t{0}, .best = 0.25,
+           .settings = "{\"loss\": \"fastap\"}", .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"}};
+  }
+  std::vector<std::byte> bytes() const {
+    CheckpointWriter writer(model, run);
+    writer.weight("conv1.weight", {2, 3, 1, 1}, conv.data());
+    writer.weight("bn1.running_var", {2}, variance.data());
+    writer.counter("bn1.num_batches_tracked", tracked);
+    writer.optimizer_state("exp_avg", "conv1.weight", {2, 3, 1, 1}, momentum.data());
+    return writer.finish();
+  }
+};
+
+const std::vector<TensorName> kWeights = {{"conv1.weight", {2, 3, 1, 1}}, {"bn1.running_var", {2}}};
+const std::vector<std::string> kCounters = {"bn1.num_batches_tracked"};
+
+class CheckpointTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = (fs::temp_directory_path() / ("rk_checkpoint_" + std::to_string(::getpid()))).string();
+    fs::create_directories(folder_);
+    path_ = folder_ + "/last.h5";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string save(const std::vector<std::byte>& bytes) {
+    write_atomic(path_, bytes);
+    return path_;
+  }
+  std::string refusal(const std::function<void()>& f) {
+    try {
+      f();
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find(folder_), std::string::npos) << error.what();
+      return error.what();
+    }
+    ADD_FAILURE() << "nothing was refused";
+    return {};
+  }
+  std::string folder_, path_;
+};
+
+TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
+  const State state;
+  const Checkpoint read(save(state.bytes()));
+  EXPECT_EQ(read.model().arch, "resnet18");
+  EXPECT_EQ(read.model().dim, 128);
+  EXPECT_TRUE(read.model().stride_in_1x1);
+  EXPECT_EQ(read.model().input_mean, state.model.input_mean);
+  EXPECT_EQ(read.model().source_sha256, "abc");
+  EXPECT_EQ(read.run().step, 7);
+  EXPECT_EQ(read.run().epoch, 2);
+  EXPECT_EQ(read.run().batch, 3);
+  EXPECT_EQ(read.run().seed, state.run.seed);
+  EXPECT_EQ(read.run().best, 0.25);
+  EXPECT_EQ(read.run().settings, state.run.settings);
+  EXPECT_EQ(read.run().history, state.run.history);
+  read.require(kWeights, kCounters);
+  std::vector<float> values(6);
+  read.weight(kWeights[0], values.data());
+  EXPECT_EQ(values, state.conv);
+  read.optimizer_state("exp_avg", kWeights[0], values.data());
+  EXPECT_EQ(values, state.momentum);
+  EXPECT_EQ(read.counter("bn1.num_batches_tracked"), 41);
+}
+
+TEST_F(CheckpointTest, EqualStatesAreEqualBytes) {
+  EXPECT_EQ(State().bytes(), State().bytes());
+  State other;
+  other.conv[0] = std::nextafter(1.0F, 2.0F);
+  EXPECT_NE(State().bytes(), other.bytes());
+}
+
+TEST_F(CheckpointTest, OtherProgramsOpenItWithTheSeal) {
+  const Hdf5Reader plain(save(State().bytes()));
+  EXPECT_EQ(plain.read<float>("/weights/conv1.weight"), State().conv);
+}
+
+// One bit flipped anywhere, and any cut, is noticed.
+TEST_F(CheckpointTest, DamageIsRefused) {
+  const std::vector<std::byte> whole = State().bytes();
+  for (std::size_t at = 0; at < whole.size() - 8; at += 97) {
+    std::vector<std::byte> damaged = whole;
+    damaged[at] ^= std::byte{0x10};
+    refusal([&] { Checkpoint c(save(damaged)); });
+  }
+  for (const std::size_t cut : {std::size_t{1}, std::size_t{64}, whole.size() / 2, whole.size()}) {
+    std::vector<std::byte> cut_short(whole.begin(), whole.end() - static_cast<std::ptrdiff_t>(cut));
+    refusal([&] { Checkpoint c(save(cut_short)); });
+  }
+  std::vector<std::byte> longer = whole;
+  longer.push_back(std::byte{0});
+  refusal([&] { Checkpoint c(save(longer)); });
+}
+
+TEST_F(CheckpointTest, AnotherNetworkIsRefusedByName) {
+  const Checkpoint read(save(State().bytes()));
+  const std::string missing = refusal([&] {
+    read.require({{"conv1.weight", {2, 3, 1, 1}}, {"layer1.0.conv3.weight", {4}}}, kCounters);
+  });
+  EXPECT_NE(missing.find("resnet18"), std::string::npos) << missing;
+  EXPECT_NE(missing.find("1 missing: layer1.0.conv3.weight"), std::string::npos) << missing;
+  EXPECT_NE(missing.find("1 not expected: bn1.running_var"), std::string::npos) << missing;
+  const std::string shape = refusal([&] {
+    read.require({{"conv1.weight", {2, 3, 7, 7}}, {"bn1.running_var", {2}}}, kCounters);
+  });
+  EXPECT_NE(shape.find("conv1.weight [2, 3, 1, 1] where [2, 3, 7, 7] is expected"),
+            std::string::npos) << shape;
+  read.require({{"conv1.weight", {2, 3, 1, 1}}, {"embedding.weight", {9}}}, kCounters,
+               {"embedding.", "bn1.running"});
+}
+
+TEST_F(CheckpointTest, WeightsThatAreNoNumbersAreRefused) {
+  State state;
+  state.conv[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_NE(refusal([&] { Checkpoint c(save(state.bytes())); }).find("conv1.weight holds NaN"),
+            std::string::npos);
+  state.conv[3] = -std::numeric_limits<float>::infinity();
+  refusal([&] { Checkpoint c(save(state.bytes())); });
+  state.conv[3] = 0;
+  state.variance[1] = -1e-9F;
+  EXPECT_NE(refusal([&] { Checkpoint c(save(state.bytes())); }).find("negative variance"),
+            std::string::npos);
+}
+
+TEST_F(CheckpointTest, OtherSealedFilesAreRefused) {
+  Hdf5Writer writer;
+  const float x = 1;
+  writer.write("/embeddings", {1, 1}, &x);
+  std::vector<std::byte> bytes = writer.finish();
+  EXPECT_NE(refusal([&] { Checkpoint c(save(bytes)); }).find("checksum"), std::string::npos);
+  seal(bytes);
+  EXPECT_NE(refusal([&] { Checkpoint c(save(bytes)); }).find("not a checkpoint"), std::string::npos);
+}
+
+TEST_F(CheckpointTest, ResumesFromTheNewestValid) {
+  EXPECT_EQ(find_resumable(folder_).checkpoint, nullptr);
+  FileCalls calls;
+  const auto at_step = [](std::int64_t step) {
+    State state;
+    state.run.step = step;
+    return state.bytes();
+  };
+  save_last(folder_, at_step(1), calls);
+  save_best(folder_, at_step(1), calls);
+  save_last(folder_, at_step(2), calls);
+  save_last(folder_, at_step(3), calls);
+  Resumable found = find_resumable(folder_);
+  EXPECT_EQ(found.checkpoint->run().step, 3);
+  EXPECT_TRUE(found.skipped.empty());
+
+  std::vector<std::byte> damaged = at_step(3);
+  damaged[damaged.size() / 2] ^= std::byte{1};
+  write_atomic(folder_ + "/last.h5", damaged);
+  found = find_resumable(folder_);
+  EXPECT_EQ(found.checkpoint->run().step, 2);
+  EXPECT_TRUE(found.checkpoint->path().ends_with("previous.h5"));
+  ASSERT_EQ(found.skipped.size(), 1U);
+  EXPECT_NE(found.skipped[0].find("last.h5: is damaged"), std::string::npos) << found.skipped[0];
+
+  // The best one may be newer than the previous one.
+  save_best(folder_, at_step(3), calls);
+  EXPECT_TRUE(find_resumable(folder_).checkpoint->path().ends_with("best.h5"));
+
+  write_atomic(folder_ + "/previous.h5", damaged);
+  write_atomic(folder_ + "/best.h5", {});
+  EXPECT_NE(refusal([&] { find_resumable(folder_); }).find("no valid checkpoint"), std::string::npos);
+}
+
+TEST_F(CheckpointTest, OneRunAFolder) {
+  {
+    const FolderLock lock(folder_);
+    EXPECT_NE(refusal([&] { FolderLock second(folder_); }).find(std::to_string(::getpid())),
+              std::string::npos);
+  }
+  // A process that is killed gives the folder free.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const FolderLock lock(folder_);
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  const FolderLock lock(folder_);
+}
+
+TEST(SealedFile, KnownDigest) {
+  // FIPS 180-2, appendix B.1.
+  const std::string abc = "abc";
+  EXPECT_EQ(hexadecimal(sha256(std::as_bytes(std::span(abc.data(), abc.size())))),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,264 @@
+#include "weights/checkpoint.h"
+
+#include "engine/error.h"
+#include "weights/atomic_file.h"
+#include "weights/sealed_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace rk {
+namespace {
+
+constexpr const char* kFormat = "rankine-checkpoint";
+constexpr std::int64_t kVersion = 1;
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t{16} << 30;
+
+const std::string kWeights = "/weights/";
+const std::string kOptimizer = "/optimizer/";
+const std::string kLoss = "/loss/";
+
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 5;
+  const std::vector<std::string> first(names.begin(),
+                                       names.begin() + static_cast<std::ptrdiff_t>(
+                                                           std::min(names.size(), kMost)));
+  std::string out = fmt::format("{}", fmt::join(first, ", "));
+  if (names.size() > kMost) out += fmt::format(" and {} more", names.size() - kMost);
+  return out;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& dims) {
+  return fmt::format("[{}]", fmt::join(dims, ", "));
+}
+
+bool begins_with_any(const std::string& name, const std::vector<std::string>& beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](const std::string& beginning) { return name.starts_with(beginning); });
+}
+
+std::vector<double> as_vector(const std::array<double, 3>& values) {
+  return {values.begin(), values.end()};
+}
+
+std::array<double, 3> three(const Hdf5Reader& file, const std::string& name) {
+  const auto values = file.number_attribute("/", name);
+  if (!values || values->size() != 3) {
+    fail<InputError>("{}: attribute {} should hold three numbers; use another checkpoint",
+                     file.name(), name);
+  }
+  return {(*values)[0], (*values)[1], (*values)[2]};
+}
+
+template <class T>
+T present(const Hdf5Reader& file, const std::optional<T>& value, const std::string& name) {
+  if (!value) {
+    fail<InputError>("{}: attribute {} is missing; use another checkpoint", file.name(), name);
+  }
+  return *value;
+}
+
+std::string text(const Hdf5Reader& file, const std::string& name) {
+  return present(file, file.text_attribute("/", name), name);
+}
+
+std::int64_t integer(const Hdf5Reader& file, const std::string& name) {
+  return present(file, file.integer_attribute("/", name), name);
+}
+
+double number(const Hdf5Reader& file, const std::string& name) {
+  return present(file, file.number_attribute("/", name), name).at(0);
+}
+
+template <class T>
+T scalar(const Hdf5Reader& file, const std::string& dataset) {
+  T value{};
+  file.read_into(dataset, {}, &value);
+  return value;
+}
+
+// A comparison, which a NaN fails too.
+bool finite(float value) { return std::abs(value) <= std::numeric_limits<float>::max(); }
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState& run) {
+  file_.set_attribute("/", "format", kFormat);
+  file_.set_attribute("/", "version", kVersion);
+  file_.set_attribute("/", "written_by", std::string("Rankine ") + RK_VERSION);
+  file_.set_attribute("/", "arch", model.arch);
+  file_.set_attribute("/", "pool", model.pool);
+  file_.set_attribute("/", "gem_p", model.gem_p);
+  file_.set_attribute("/", "dim", model.dim);
+  file_.set_attribute("/", "stride_in_1x1", std::int64_t{model.stride_in_1x1});
+  file_.set_attribute("/", "input_mean", as_vector(model.input_mean));
+  file_.set_attribute("/", "input_std", as_vector(model.input_std));
+  file_.set_attribute("/", "input_scale", model.input_scale);
+  file_.set_attribute("/", "channel_order", model.channel_order);
+  file_.set_attribute("/", "resize", model.resize);
+  file_.set_attribute("/", "crop", model.crop);
+  file_.set_attribute("/", "source_sha256", model.source_sha256);
+  const auto seed = std::bit_cast<std::int64_t>(run.seed);
+  file_.write("/run/step", {}, &run.step);
+  file_.write("/run/epoch", {}, &run.epoch);
+  file_.write("/run/batch", {}, &run.batch);
+  file_.write("/run/seed", {}, &seed);
+  file_.write("/run/best", {}, &run.best);
+  file_.write_text("/run/settings", {run.settings});
+  file_.write_text("/run/history", run.history);
+}
+
+void CheckpointWriter::weight(const std::string& name, const std::vector<std::int64_t>& dims,
+                              const float* values) {
+  file_.write(kWeights + name, dims, values);
+}
+
+void CheckpointWriter::counter(const std::string& name, std::int64_t value) {
+  file_.write(kWeights + name, {}, &value);
+}
+
+void CheckpointWriter::optimizer_state(const std::string& state, const std::string& name,
+                                       const std::vector<std::int64_t>& dims, const float* values) {
+  file_.write(kOptimizer + state + "/" + name, dims, values);
+}
+
+void CheckpointWriter::loss_state(const std::string& name, const std::vector<std::int64_t>& dims,
+                                  const float* values) {
+  file_.write(kLoss + name, dims, values);
+}
+
+std::vector<std::byte> CheckpointWriter::finish() {
+  std::vector<std::byte> bytes = file_.finish(kSealBytes);
+  seal(bytes);
+  return bytes;
+}
+
+Checkpoint::Checkpoint(const std::string& path)
+    : Checkpoint(path, read_file_bytes(path, kMaxFileBytes)) {}
+
+Checkpoint::Checkpoint(const std::string& path, const std::vector<std::byte>& file)
+    : path_(path), file_(unsealed(file, path), path) {
+  sha256_ = hexadecimal(rk::sha256(unsealed(file, path)));
+  if (file_.text_attribute("/", "format") != kFormat) {
+    fail<InputError>("{}: is not a checkpoint; give last.h5 or best.h5 of a run", path);
+  }
+  if (const std::int64_t version = integer(file_, "version"); version != kVersion) {
+    fail<InputError>("{}: has version {} of the format, this program reads {}; use a newer Rankine",
+                     path, version, kVersion);
+  }
+  read_model();
+  read_run();
+  check_values();
+}
+
+void Checkpoint::read_model() {
+  model_.arch = text(file_, "arch");
+  model_.pool = text(file_, "pool");
+  model_.gem_p = number(file_, "gem_p");
+  model_.dim = integer(file_, "dim");
+  model_.stride_in_1x1 = integer(file_, "stride_in_1x1") != 0;
+  model_.input_mean = three(file_, "input_mean");
+  model_.input_std = three(file_, "input_std");
+  model_.input_scale = number(file_, "input_scale");
+  model_.channel_order = text(file_, "channel_order");
+  model_.resize = integer(file_, "resize");
+  model_.crop = integer(file_, "crop");
+  model_.source_sha256 = text(file_, "source_sha256");
+}
+
+void Checkpoint::read_run() {
+  run_.step = scalar<std::int64_t>(file_, "/run/step");
+  run_.epoch = scalar<std::int64_t>(file_, "/run/epoch");
+  run_.batch = scalar<std::int64_t>(file_, "/run/batch");
+  run_.seed = std::bit_cast<std::uint64_t>(scalar<std::int64_t>(file_, "/run/seed"));
+  run_.best = scalar<double>(file_, "/run/best");
+  const auto settings = file_.read_text("/run/settings");
+  if (settings.size() != 1 || run_.step < 0 || run_.epoch < 0 || run_.batch < 0) {
+    fail<InputError>("{}: /run makes no sense; use another checkpoint", path_);
+  }
+  run_.settings = settings[0];
+  run_.history = file_.read_text("/run/history");
+}
+
+void Checkpoint::check_values() const {
+  for (const std::string& path : file_.datasets(kWeights)) {
+    if (file_.info(path).kind != Hdf5Reader::Kind::kFloat) continue;
+    const std::vector<float> values = file_.read<float>(path);
+    if (!std::all_of(values.begin(), values.end(), finite)) {
+      fail<InputError>("{}: {} holds NaN or infinity; use an earlier checkpoint", path_,
+                       path.substr(kWeights.size()));
+    }
+    if (path.ends_with("running_var") &&
+        std::any_of(values.begin(), values.end(), [](float v) { return v < 0; })) {
+      fail<InputError>("{}: {} holds a negative variance; use another checkpoint", path_,
+                       path.substr(kWeights.size()));
+    }
+  }
+}
+
+void Checkpoint::require(const std::vector<TensorName>& weights,
+                         const std::vector<std::string>& counters,
+                         const std::vector<std::string>& optional) const {
+  std::vector<std::string> missing, mismatched, unexpected;
+  std::vector<std::string> known = counters;
+  for (const TensorName& tensor : weights) {
+    known.push_back(tensor.name);
+    const std::string path = kWeights + tensor.name;
+    if (!file_.has(path)) {
+      if (!begins_with_any(tensor.name, optional)) missing.push_back(tensor.name);
+    } else if (const auto dims = file_.info(path).dims; dims != tensor.dims) {
+      mismatched.push_back(fmt::format("{} {} where {} is expected", tensor.name, shape_text(dims),
+                                       shape_text(tensor.dims)));
+    }
+  }
+  for (const std::string& name : counters) {
+    if (!file_.has(kWeights + name)) missing.push_back(name);
+  }
+  std::sort(known.begin(), known.end());
+  for (const std::string& path : file_.datasets(kWeights)) {
+    const std::string name = path.substr(kWeights.size());
+    if (!std::binary_search(known.begin(), known.end(), name) && !begins_with_any(name, optional)) {
+      unexpected.push_back(name);
+    }
+  }
+  if (missing.empty() && mismatched.empty() && unexpected.empty()) return;
+  std::string found;
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    found += fmt::format("{}{} {}: {}", found.empty() ? "" : "; ", names.size(), what, listed(names));
+  };
+  add("missing", missing);
+  add("not expected", unexpected);
+  add("of another shape", mismatched);
+  fail<InputError>("{}: its tensors ({}) are not those of this network: {}; set --arch, --pool and "
+                   "--dim as in the run it comes from", path_, model_.arch, found);
+}
+
+bool Checkpoint::has_weight(const std::string& name) const { return file_.has(kWeights + name); }
+
+bool Checkpoint::has_optimizer_state(const std::string& state, const std::string& name) const {
+  return file_.has(kOptimizer + state + "/" + name);
+}
+
+bool Checkpoint::has_loss_state(const std::string& name) const { return file_.has(kLoss + name); }
+
+void Checkpoint::weight(const TensorName& tensor, float* out) const {
+  file_.read_into(kWeights + tensor.name, tensor.dims, out);
+}
+
+std::int64_t Checkpoint::counter(const std::string& name) const {
+  return scalar<std::int64_t>(file_, kWeights + name);
+}
+
+void Checkpoint::optimizer_state(const std::string& state, const TensorName& tensor,
+                                 float* out) const {
+  file_.read_into(kOptimizer + state + "/" + tensor.name, tensor.dims, out);
+}
+
+void Checkpoint::loss_state(const TensorName& tensor, float* out) const {
+  file_.read_into(kLoss + tensor.name, tensor.dims, out);
+}
+
+}  // namespace rk

@@ -1,0 +1,112 @@
+// A run's state in one file: last.h5, best.h5. HDF5, sealed (weights/sealed_file.h), equal states give
+// equal bytes.
+//
+//   /weights/<torchvision name>   float32 parameters and running statistics (convolutions OIHW), int64
+//                                 scalars for num_batches_tracked
+//   /optimizer/<state>/<name>     float32 like the parameter of that name (exp_avg, momentum_buffer)
+//   /loss/<name>                  float32, what the loss learns (proxies) or remembers
+//   /run/...                      step, epoch, batch (int64), seed (uint64 as int64), best (float64),
+//                                 settings (JSON text), history (one JSON text an epoch)
+//   root attributes               format, version, arch, pool, gem_p, dim, stride_in_1x1, input_mean,
+//                                 input_std, input_scale, channel_order, resize, crop, source_sha256
+//
+// Errors are InputErrors that name the file and, where tensors do not fit, all of them.
+#pragma once
+
+#include "weights/hdf5_file.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+// What it takes to build the network again and to feed it.
+struct ModelDescription {
+  std::string arch = "resnet50";
+  std::string pool = "avg";
+  double gem_p = 3.0;
+  std::int64_t dim = 512;  // of the embedding; 0: none, the pooled features are the output
+  bool stride_in_1x1 = false;
+  std::array<double, 3> input_mean = {0.485, 0.456, 0.406};  // of values divided by input_scale
+  std::array<double, 3> input_std = {0.229, 0.224, 0.225};
+  double input_scale = 255.0;
+  std::string channel_order = "RGB";
+  std::int64_t resize = 256;  // short side before the centre crop
+  std::int64_t crop = 224;
+  std::string source_sha256;  // of the weights the run began with; empty: from scratch
+};
+
+// Where the run is: `batch` batches of epoch `epoch` (from 1; 0 before the first) are done.
+struct RunState {
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  std::int64_t batch = 0;
+  std::uint64_t seed = 0;
+  double best = -1.0;  // the best value so far of the metric that chooses best.h5; -1: none yet
+  std::string settings;
+  std::vector<std::string> history;
+};
+
+class CheckpointWriter {
+ public:
+  CheckpointWriter(const ModelDescription& model, const RunState& run);
+
+  void weight(const std::string& name, const std::vector<std::int64_t>& dims, const float* values);
+  void counter(const std::string& name, std::int64_t value);
+  void optimizer_state(const std::string& state, const std::string& name,
+                       const std::vector<std::int64_t>& dims, const float* values);
+  void loss_state(const std::string& name, const std::vector<std::int64_t>& dims,
+                  const float* values);
+
+  // The sealed file; the writer is empty afterwards.
+  std::vector<std::byte> finish();
+
+ private:
+  Hdf5Writer file_;
+};
+
+struct TensorName {
+  std::string name;
+  std::vector<std::int64_t> dims;
+};
+
+class Checkpoint {
+ public:
+  // Reads and checks the whole file: seal, schema, and every weight finite, no variance negative.
+  explicit Checkpoint(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const ModelDescription& model() const { return model_; }
+  const RunState& run() const { return run_; }
+  const std::string& sha256() const { return sha256_; }  // of the file without its seal
+
+  // Throws unless the file holds exactly `weights` (float32) and `counters`, naming what is missing, not
+  // expected, or of another shape. `optional`: beginnings of names that may be missing on either side.
+  void require(const std::vector<TensorName>& weights, const std::vector<std::string>& counters,
+               const std::vector<std::string>& optional = {}) const;
+
+  bool has_weight(const std::string& name) const;
+  bool has_optimizer_state(const std::string& state, const std::string& name) const;
+  bool has_loss_state(const std::string& name) const;
+  void weight(const TensorName& tensor, float* out) const;
+  std::int64_t counter(const std::string& name) const;
+  void optimizer_state(const std::string& state, const TensorName& tensor, float* out) const;
+  void loss_state(const TensorName& tensor, float* out) const;
+
+ private:
+  Checkpoint(const std::string& path, const std::vector<std::byte>& file);
+  void read_model();
+  void read_run();
+  void check_values() const;
+
+  std::string path_;
+  std::string sha256_;
+  Hdf5Reader file_;
+  ModelDescription model_;
+  RunState run_;
+};
+
+}  // namespace rk

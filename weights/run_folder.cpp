@@ -1,0 +1,84 @@
+#include "weights/run_folder.h"
+
+#include "engine/error.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string in_folder(const std::string& folder, const char* name) {
+  return (fs::path(folder) / name).string();
+}
+
+std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::string>& skipped) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return nullptr;
+  try {
+    return std::make_unique<Checkpoint>(path);
+  } catch (const InputError& error) {
+    skipped.push_back(error.what());
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const std::string& folder) {
+  const std::string path = in_folder(folder, ".lock");
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) {
+    const int error = errno;
+    fail<InputError>("{}: cannot be written ({}); check its permissions", folder,
+                     std::strerror(error));
+  }
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    char owner[32] = {};
+    const ssize_t got = ::pread(descriptor_, owner, sizeof(owner) - 1, 0);
+    ::close(descriptor_);
+    fail<InputError>("{}: is being written to by another run (process {}); wait for it or give "
+                     "another folder", folder, got > 0 ? owner : "unknown");
+  }
+  const std::string pid = std::to_string(::getpid());
+  // For people only: the lock is the flock above, whatever the file says.
+  if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, pid.data(), pid.size(), 0) < 0) {
+    errno = 0;
+  }
+}
+
+FolderLock::~FolderLock() { ::close(descriptor_); }
+
+void save_last(const std::string& folder, std::span<const std::byte> bytes, FileCalls& calls) {
+  write_rotating(in_folder(folder, kLastFile), in_folder(folder, kPreviousFile), bytes, calls);
+}
+
+void save_best(const std::string& folder, std::span<const std::byte> bytes, FileCalls& calls) {
+  write_atomic(in_folder(folder, kBestFile), bytes, calls);
+}
+
+Resumable find_resumable(const std::string& folder) {
+  Resumable result;
+  result.checkpoint = try_open(in_folder(folder, kLastFile), result.skipped);
+  if (result.checkpoint) return result;  // nothing is newer than a valid last.h5
+  for (const char* name : {kPreviousFile, kBestFile}) {
+    auto other = try_open(in_folder(folder, name), result.skipped);
+    if (other && (!result.checkpoint || other->run().step > result.checkpoint->run().step)) {
+      result.checkpoint = std::move(other);
+    }
+  }
+  if (!result.checkpoint && !result.skipped.empty()) {
+    fail<InputError>("{}: holds no valid checkpoint ({}); start anew in another folder", folder,
+                     fmt::join(result.skipped, " | "));
+  }
+  return result;
+}
+
+}  // namespace rk

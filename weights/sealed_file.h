@@ -1,0 +1,29 @@
+// A file that knows whether it is whole: 64 bytes at its end say how long it is and what it holds.
+//
+//   magic "RKSEALED" | uint32 version 1 | uint32 64 | uint64 length of what precedes | sha256 | 8 zeros
+//
+// HDF5 and h5py open such a file as if the footer were not there. Little-endian.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+constexpr std::size_t kSealBytes = 64;
+
+std::array<std::uint8_t, 32> sha256(std::span<const std::byte> bytes);
+std::string hexadecimal(std::span<const std::uint8_t> bytes);
+
+// Appends the footer.
+void seal(std::vector<std::byte>& bytes);
+
+// What precedes the footer; InputError "<name>: ..." where there is none, or where length or checksum
+// differ.
+std::span<const std::byte> unsealed(std::span<const std::byte> file, const std::string& name);
+
+}  // namespace rk
