@@ -11,13 +11,16 @@ case $mode in
   *) echo "error: $mode: no such mode; use tools/setup.sh [check|ci]" >&2; exit 2 ;;
 esac
 
-# package | what shows that it is there: a command, or a header the compiler finds
+# package | what shows that it is there: a command, a header the compiler finds, or pkg-config's word.
+# OpenCL: Debian's package of oneDNN asks for it when it is linked, though Rankine does not use it.
 needed='
 g++|command g++
 cmake|command cmake
 ninja-build|command ninja
 pkg-config|command pkg-config
 libdnnl-dev|header oneapi/dnnl/dnnl.hpp
+opencl-headers|header CL/cl.h
+ocl-icd-opencl-dev|pkg OpenCL
 libfmt-dev|header fmt/format.h
 libcli11-dev|header CLI/CLI.hpp
 nlohmann-json3-dev|header nlohmann/json.hpp
