@@ -1,0 +1,139 @@
+#include "engine/parameters.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <vector>
+
+namespace rk {
+namespace {
+
+std::vector<float> counted(std::int64_t elements) {
+  std::vector<float> values(static_cast<std::size_t>(elements));
+  std::iota(values.begin(), values.end(), 1.0F);
+  return values;
+}
+
+TEST(Parameters, CanonicalOrderComesBackFromEveryStoredOrder) {
+  Parameters parameters;
+  const ParameterId plain = parameters.declare("plain", Shape{5, 3, 1, 7}, {});
+  const ParameterId blocked = parameters.declare(
+      "blocked", Shape{16, 32, 3, 3}, {}, ParameterGroup::kBackbone,
+      {WeightOrder::Kind::kBlocked, 16});
+  const ParameterId stem = parameters.declare("stem", Shape{32, 3, 7, 7}, {},
+                                              ParameterGroup::kBackbone,
+                                              {WeightOrder::Kind::kStem, 16});
+  parameters.allocate();
+  for (ParameterId id : {plain, blocked, stem}) {
+    const std::vector<float> values = counted(parameters.entry(id).elements());
+    std::vector<float> back(values.size());
+    parameters.set(parameters.values(), id, values.data());
+    parameters.get(parameters.values(), id, back.data());
+    EXPECT_EQ(back, values) << parameters.entry(id).name;
+    // Each stored element is one of the canonical ones: nothing twice, nothing lost.
+    const std::set<float> stored(parameters.value(id), parameters.value(id) + values.size());
+    EXPECT_EQ(stored, std::set<float>(values.begin(), values.end()));
+  }
+  // OIhw16i16o: element (o, i, y, x) = (3, 17, 1, 2) of 32 inputs.
+  const std::int64_t canonical = (3 * 32 + 17) * 9 + 5;
+  const std::int64_t stored = (((0 * 2 + 1) * 9 + 5) * 16 + 1) * 16 + 3;
+  EXPECT_EQ(parameters.value(blocked)[stored], static_cast<float>(canonical + 1));
+  // Ohwi16o: (o, i, y, x) = (18, 2, 6, 1) of 3 inputs.
+  const std::int64_t canonical_stem = (18 * 3 + 2) * 49 + 43;
+  const std::int64_t stored_stem = ((1 * 49 + 43) * 3 + 2) * 16 + 2;
+  EXPECT_EQ(parameters.value(stem)[stored_stem], static_cast<float>(canonical_stem + 1));
+}
+
+TEST(Parameters, FlatBuffersShareOffsetsAndPaddingStaysZero) {
+  Parameters parameters;
+  const ParameterId a = parameters.declare("a", Shape{5}, {Initial::Kind::kConstant, 2.0});
+  const ParameterId b = parameters.declare("b", Shape{3, 7}, {Initial::Kind::kUniform, 1.0});
+  parameters.initialise(1);
+  EXPECT_EQ(parameters.value(b) - parameters.values().data(),
+            parameters.gradient(b) - parameters.gradients().data());
+  EXPECT_EQ(parameters.trainable_elements(), 26);
+  std::vector<bool> used(parameters.flat_elements(), false);
+  for (ParameterId id : {a, b}) {
+    const Parameters::Entry& entry = parameters.entry(id);
+    for (std::int64_t i = 0; i < entry.elements(); ++i) {
+      used[static_cast<std::size_t>(entry.offset + i)] = true;
+    }
+  }
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (!used[i]) {
+      EXPECT_EQ(parameters.values()[i], 0.0F);
+    }
+    EXPECT_EQ(parameters.gradients()[i], 0.0F);
+  }
+}
+
+TEST(Parameters, AnInitialValueDependsOnSeedAndNameAlone) {
+  const auto draw = [](std::uint64_t seed, bool another_before) {
+    Parameters parameters;
+    if (another_before) parameters.declare("other", Shape{4}, {Initial::Kind::kNormal, 1.0});
+    const ParameterId id = parameters.declare("w", Shape{9}, {Initial::Kind::kNormal, 1.0});
+    parameters.initialise(seed);
+    return std::vector<float>(parameters.value(id), parameters.value(id) + 9);
+  };
+  EXPECT_EQ(draw(1, false), draw(1, true));
+  EXPECT_NE(draw(1, false), draw(2, false));
+}
+
+TEST(Parameters, InitialDistributions) {
+  Parameters parameters;
+  const ParameterId normal =
+      parameters.declare("normal", Shape{100, 100}, {Initial::Kind::kNormal, 0.25});
+  const ParameterId uniform =
+      parameters.declare("uniform", Shape{100, 100}, {Initial::Kind::kUniform, 0.25});
+  parameters.initialise(3);
+  double squares = 0, largest = 0;
+  for (int i = 0; i < 10000; ++i) {
+    squares += std::pow(parameters.value(normal)[i], 2.0);
+    largest = std::max(largest, std::abs(static_cast<double>(parameters.value(uniform)[i])));
+  }
+  EXPECT_NEAR(std::sqrt(squares / 10000), 0.25, 0.25 * 5 / std::sqrt(20000.0));  // 5 deviations
+  EXPECT_LE(largest, 0.25);
+  EXPECT_GE(largest, 0.249);
+}
+
+// Rows of a wide matrix, columns of a tall one: orthonormal to float32's rounding of each element.
+TEST(Parameters, OrthogonalMatricesAre) {
+  for (const Shape& shape : {Shape{16, 40}, Shape{40, 16}, Shape{24, 24}, Shape{1, 5}}) {
+    Parameters parameters;
+    const ParameterId id = parameters.declare("w", shape, {Initial::Kind::kOrthogonal, 1.0});
+    parameters.initialise(11);
+    const float* w = parameters.value(id);
+    const bool wide = shape[0] <= shape[1];
+    const std::int64_t count = wide ? shape[0] : shape[1], length = wide ? shape[1] : shape[0];
+    const auto at = [&](std::int64_t vector, std::int64_t k) {
+      return static_cast<double>(wide ? w[vector * shape[1] + k] : w[k * shape[1] + vector]);
+    };
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t j = 0; j <= i; ++j) {
+        double dot = 0;
+        for (std::int64_t k = 0; k < length; ++k) dot += at(i, k) * at(j, k);
+        EXPECT_NEAR(dot, i == j ? 1.0 : 0.0, 1e-6) << shape.text();
+      }
+    }
+  }
+}
+
+TEST(Parameters, DeclaringAgainGivesTheSameAndAnotherShapeIsRefused) {
+  Parameters parameters;
+  const ParameterId id = parameters.declare("w", Shape{2, 3}, {});
+  const BufferId mean = parameters.declare_buffer("bn.running_mean", 4, 0.5F);
+  const BufferId counter = parameters.declare_counter("bn.num_batches_tracked");
+  parameters.initialise(0);
+  EXPECT_EQ(parameters.declare("w", Shape{2, 3}, {}), id);
+  EXPECT_EQ(parameters.declare_buffer("bn.running_mean", 4, 0.5F), mean);
+  EXPECT_EQ(parameters.declare_counter("bn.num_batches_tracked"), counter);
+  EXPECT_THROW(parameters.declare("w", Shape{3, 2}, {}), std::invalid_argument);
+  EXPECT_THROW(parameters.declare("new", Shape{1}, {}), std::invalid_argument);
+  EXPECT_EQ(parameters.buffer(mean)[3], 0.5F);
+  EXPECT_EQ(parameters.counter(counter), 0);
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,150 @@
+#include "engine/program.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// y = a x1^2 + b x2^2 ..., which needs its inputs again in backward; one element a tensor would do,
+// a few hundred make sharing of memory show.
+class SquareSum : public Node {
+ public:
+  SquareSum(const std::string& name, std::vector<float> factors, std::int64_t elements)
+      : Node(name), factors_(std::move(factors)), elements_(elements) {}
+
+  NodeClaims plan() override { return {.saved_bytes = 64, .workspace_bytes = 128}; }
+  void bind(const NodeMemory& memory) override { memory_ = memory; }
+  void forward() override {
+    for (std::int64_t i = 0; i < elements_; ++i) {
+      float sum = 0;
+      for (std::size_t k = 0; k < factors_.size(); ++k) {
+        sum += factors_[k] * memory_.inputs[k][i] * memory_.inputs[k][i];
+      }
+      memory_.output[i] = sum;
+    }
+    static_cast<float*>(memory_.saved)[0] = factors_[0];
+    // The workspace is nobody's between nodes.
+    std::fill_n(static_cast<float*>(memory_.workspace), 32, -1e30F);
+  }
+  void backward() override {
+    EXPECT_EQ(static_cast<float*>(memory_.saved)[0], factors_[0]) << "saved memory was reused";
+    for (std::size_t k = 0; k < factors_.size(); ++k) {
+      const GradientEdge& edge = memory_.input_gradients[k];
+      if (edge.data == nullptr) continue;
+      for (std::int64_t i = 0; i < elements_; ++i) {
+        const float g = 2 * factors_[k] * memory_.inputs[k][i] * memory_.output_gradient[i];
+        edge.data[i] = edge.accumulate ? edge.data[i] + g : g;
+      }
+    }
+  }
+
+ private:
+  std::vector<float> factors_;
+  std::int64_t elements_;
+  NodeMemory memory_;
+};
+
+constexpr std::int64_t kElements = 300;
+
+TensorId square_sum(Program& program, const std::string& name, std::vector<float> factors,
+                    const std::vector<TensorId>& inputs) {
+  std::vector<NodeInput> edges;
+  for (TensorId id : inputs) edges.push_back({.tensor = id, .read_in_backward = true});
+  return program.append(std::make_unique<SquareSum>(name, std::move(factors), kElements), edges,
+                        {.name = name, .shape = Shape{kElements}});
+}
+
+struct Result {
+  std::vector<float> output, input_gradient;
+  Program::Memory memory;
+};
+
+// A chain with two residual branches: x -> a -> b(a, x) -> c -> d(c, b, b).
+Result run(bool keep_all) {
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters,
+                  {.gradients = true, .input_gradient = true, .keep_all = keep_all});
+  const TensorId x = program.input("x", Shape{kElements});
+  const TensorId a = square_sum(program, "a", {0.5F}, {x});
+  const TensorId b = square_sum(program, "b", {0.25F, -0.5F}, {a, x});
+  const TensorId c = square_sum(program, "c", {0.75F}, {b});
+  const TensorId d = square_sum(program, "d", {1.0F, 0.5F, 0.125F}, {c, b, b});
+  program.set_output(d);
+  program.plan();
+  EXPECT_EQ(program.find("c"), c);
+  EXPECT_EQ(program.find("nobody"), -1);
+  Result result;
+  // Twice: a gradient that is added where it should overwrite shows in the second step.
+  for (int step = 0; step < 2; ++step) {
+    for (std::int64_t i = 0; i < kElements; ++i) {
+      program.value(x)[i] = 0.5F + 0.001F * static_cast<float>(i);
+    }
+    program.forward();
+    result.output.assign(program.value(d), program.value(d) + kElements);
+    std::fill_n(program.gradient(d), kElements, 1.0F);
+    program.backward();
+    result.input_gradient.assign(program.gradient(x), program.gradient(x) + kElements);
+  }
+  result.memory = program.memory();
+  return result;
+}
+
+// The same expression and its derivative in double.
+void reference(double x, double* y, double* dy) {
+  const double a = 0.5 * x * x, da = x;
+  const double b = 0.25 * a * a - 0.5 * x * x, db = 0.5 * a * da - x;
+  const double c = 0.75 * b * b, dc = 1.5 * b * db;
+  *y = c * c + 0.625 * b * b;
+  *dy = 2 * c * dc + 1.25 * b * db;
+}
+
+TEST(Program, GradientsOfBranchesAddUp) {
+  const Result result = run(false);
+  for (std::size_t i = 0; i < kElements; ++i) {
+    double y = 0, dy = 0;
+    reference(0.5F + 0.001F * static_cast<float>(i), &y, &dy);
+    // A dozen float32 roundings of values below 1.
+    EXPECT_NEAR(result.output[i], y, 1e-6);
+    EXPECT_NEAR(result.input_gradient[i], dy, 1e-6);
+  }
+}
+
+// Sharing memory must not change a bit; keeping everything must cost more.
+TEST(Program, SharedMemoryChangesNothing) {
+  const Result shared = run(false), kept = run(true);
+  EXPECT_EQ(shared.output, kept.output);
+  EXPECT_EQ(shared.input_gradient, kept.input_gradient);
+  EXPECT_LT(shared.memory.arena_bytes, kept.memory.arena_bytes);
+}
+
+TEST(Program, WithoutGradientsValuesLiveShorter) {
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters, {});
+  TensorId x = program.input("x", Shape{kElements});
+  const TensorId first = x;
+  for (int i = 0; i < 10; ++i) x = square_sum(program, fmt::format("n{}", i), {0.5F}, {x});
+  program.set_output(x);
+  program.plan();
+  EXPECT_EQ(program.gradient(first), nullptr);
+  // Input and output of one node at a time, and the saved memory of one.
+  EXPECT_LE(program.memory().arena_bytes, 3 * ((kElements * sizeof(float) + 63) / 64 * 64) + 64);
+}
+
+TEST(Program, NeedsAnOutput) {
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters, {});
+  program.input("x", Shape{1});
+  EXPECT_THROW(program.plan(), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace rk
