@@ -6,8 +6,9 @@
 //
 // A picture that cannot be read: kReplace (training) takes the next of its class in the data set's order
 // that can be; kFail (evaluation) throws from next(), naming the file, at the batch that holds it; kSkip
-// leaves it out of its batch. Each is reported once, in the batch where it first counted. More than
-// max_bad of them, or a class without any readable picture, end the run with an InputError.
+// leaves it out of its batch (a batch with none left is not delivered). Each is reported once, in the
+// batch where it first counted. More than max_bad of them, or a class without any readable picture, end
+// the run with an InputError, at the same batch for any number of threads.
 #pragma once
 
 #include "data/augment.h"
@@ -46,7 +47,7 @@ struct LoaderOptions {
   int prefetch = 3;                          // batches in the ring, at least 2
   std::int64_t cache_bytes = std::int64_t{512} << 20;
   BadPolicy bad = BadPolicy::kReplace;
-  std::int64_t max_bad = -1;                 // -1: max(10, 0.1 % of the images)
+  std::int64_t max_bad = -1;                 // -1: max(10, 0.1 % of the images); kSkip: no limit
   std::uint64_t seed = 0;
   std::int64_t first_epoch = 0;
   std::int64_t first_batch = 0;              // of the first epoch
