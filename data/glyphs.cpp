@@ -29,10 +29,12 @@ constexpr int kCurveSteps = 8;  // straight pieces a span: below a quarter pixel
 
 // A pen's way: it starts somewhere and turns at a rate that changes slowly, as a hand does.
 Stroke make_stroke(CounterRandom& random) {
-  const auto points = 3 + random.below(3);
-  const double sharp = random.uniform() < 0.3 ? 2.2 : 0.9;  // some strokes have corners
+  // A third of the strokes are nearly straight, the others are arcs, hooks, waves and loops.
+  const bool straight = random.uniform() < 0.35;
+  const auto points = straight ? 2 + random.below(2) : 3 + random.below(3);
+  const double wild = random.uniform() < 0.3 ? 1.7 : 0.7;  // some have corners
   double heading = random.uniform(0, 2 * std::numbers::pi);
-  double turn = random.uniform(-1.1, 1.1);
+  double turn = straight ? random.uniform(-0.15, 0.15) : random.uniform(-1.2, 1.2);
   Stroke stroke(static_cast<std::size_t>(points));
   Point at;
   for (Point& p : stroke) {
@@ -40,7 +42,7 @@ Stroke make_stroke(CounterRandom& random) {
     at.x += std::cos(heading);
     at.y += std::sin(heading);
     heading += turn;
-    turn += sharp * random.uniform(-0.8, 0.8);
+    turn += (straight ? 0.1 : wild) * random.uniform(-0.8, 0.8);
   }
   Point low = stroke[0], high = stroke[0];
   for (const Point& p : stroke) {
@@ -61,17 +63,17 @@ std::vector<Stroke> make_character(const GlyphOptions& options, std::int64_t alp
                       static_cast<std::uint64_t>(alphabet));
   std::array<Stroke, kStrokesOfAlphabet> parts;
   for (Stroke& part : parts) part = make_stroke(style);
-  const double size_of_parts = style.uniform(0.5, 0.8);
+  const double size_of_parts = style.uniform(0.45, 0.7);
 
   CounterRandom random(options.seed, random_stream(RandomUse::kGlyphShape),
                        static_cast<std::uint64_t>(alphabet * kMaxCharacters + character));
   std::vector<Stroke> strokes(static_cast<std::size_t>(2 + random.below(3)));
   for (Stroke& stroke : strokes) {
     stroke = parts[static_cast<std::size_t>(random.below(kStrokesOfAlphabet))];
-    const double scale = size_of_parts * random.uniform(0.75, 1.35);
+    const double scale = size_of_parts * random.uniform(0.7, 1.4);
     // Places on a coarse grid: hands remember "top left", not coordinates.
-    const double x = 0.25 * static_cast<double>(random.below(3) - 1);
-    const double y = 0.25 * static_cast<double>(random.below(3) - 1);
+    const double x = 0.33 * static_cast<double>(random.below(3) - 1);
+    const double y = 0.33 * static_cast<double>(random.below(3) - 1);
     const double mirror = random.uniform() < 0.25 ? -1 : 1;
     for (Point& p : stroke) p = {x + mirror * scale * p.x, y + scale * p.y};
   }
@@ -253,7 +255,7 @@ Image draw_glyph(const GlyphOptions& options, std::int64_t alphabet, std::int64_
   const double scale_x = std::exp(v * options.stretch * random.normal());
   const double scale_y = std::exp(v * options.stretch * random.normal());
   const Point shift{v * options.shift * random.normal(), v * options.shift * random.normal()};
-  const double radius = options.size * options.thickness / 2 * std::pow(1.6, random.uniform(-1, 1));
+  const double radius = options.size * options.thickness / 2 * std::pow(1.5, random.uniform(-1, 1));
   Warp warp;
   for (std::size_t axis = 0; axis < 2; ++axis) {
     warp.phase[axis] = random.uniform(0, 2 * std::numbers::pi);

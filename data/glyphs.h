@@ -28,14 +28,14 @@ struct GlyphOptions {
   int size = 64;                                     // side in pixels
   std::uint64_t seed = 0;                            // of the alphabets, not of the training run
   double variation = 1;                              // scales every key below but the thickness
-  double bend = 0.05;       // standard deviation of a stroke's control points, share of the character
+  double bend = 0.045;      // standard deviation of a stroke's control points, share of the character
   double place = 0.05;      // of a stroke's position, share of the character
   double stretch = 0.16;    // of the log of a stroke's and the character's scale
   double slant = 14;        // of the slant, degrees
-  double turn = 8;          // of the rotation, degrees
+  double turn = 10;         // of the rotation, degrees
   double warp = 0.04;       // amplitude of a smooth bending of the paper, share of the character
-  double shift = 0.06;      // of the character's position, share of the picture
-  double thickness = 0.045; // of the pen, share of the picture; a writer's lies within a factor of 1.6
+  double shift = 0.08;      // of the character's position, share of the picture
+  double thickness = 0.045; // of the pen, share of the picture; a writer's lies within a factor of 1.5
 };
 
 std::string_view glyphs_help();
