@@ -1,0 +1,344 @@
+#include "data/decode.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/decoders.h"
+#include "data/read_file.h"
+#include "engine/error.h"
+#include "engine/random.h"
+#include "tests/support/image_goldens.h"
+
+namespace rk {
+namespace {
+
+const std::filesystem::path kGoldens = std::filesystem::path(RK_TEST_GOLDEN) / "images";
+
+std::vector<std::byte> golden_file(const std::string& name) {
+  return read_file((kGoldens / name).string(), kMaxImageFileBytes);
+}
+
+std::string hash(const Image& image) {
+  return golden::sha256(std::as_bytes(std::span(image.data(), image.bytes())));
+}
+
+// The message of the refusal, or "" when the bytes decode.
+std::string refusal(std::span<const std::byte> file) {
+  try {
+    (void)decode_image(file, "x");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Decode, EveryGoldenFile) {
+  const golden::ImageGoldens goldens(kGoldens);
+  ASSERT_GE(goldens.manifest.at("files").size(), 100U);
+  for (const nlohmann::json& entry : goldens.manifest.at("files")) {
+    EXPECT_EQ(golden::check_decoding(goldens, entry).complaint, "") << entry.at("file");
+  }
+}
+
+TEST(Decode, RefusalNamesWhatTheFileIs) {
+  const auto why = [](const char* name) { return refusal(golden_file(name)); };
+  EXPECT_NE(why("files/animated.gif").find("GIF"), std::string::npos);
+  EXPECT_NE(why("files/lossy.webp").find("WebP"), std::string::npos);
+  EXPECT_NE(why("files/rgb.tif").find("TIFF"), std::string::npos);
+  EXPECT_NE(why("files/gray.pgm").find("PNM"), std::string::npos);
+  EXPECT_NE(why("bad/heic_named.jpg").find("HEIC"), std::string::npos);
+  EXPECT_NE(why("bad/html.jpg").find("HTML"), std::string::npos);
+  EXPECT_NE(why("bad/lfs_pointer.jpg").find("git-lfs"), std::string::npos);
+  EXPECT_NE(why("bad/empty.jpg").find("empty"), std::string::npos);
+  EXPECT_NE(why("bad/bomb_memory.jpg").find("256 MB"), std::string::npos);
+}
+
+// A truncated file is never a picture, wherever the cut lies.
+TEST(Decode, EveryPrefixIsRefused) {
+  for (const char* name : {"files/tiny_3x2.jpg", "files/size_17x9.jpg", "files/one_pixel.png",
+                           "files/gray1.png", "files/interlaced_palette4.png", "files/palette8.bmp"}) {
+    const std::vector<std::byte> file = golden_file(name);
+    ASSERT_EQ(refusal(file), "") << name;
+    for (std::size_t size = 0; size < file.size(); ++size) {
+      ASSERT_NE(refusal(std::span(file).first(size)), "") << name << " cut to " << size << " bytes";
+    }
+  }
+}
+
+// Whatever a byte is changed to, a picture within the limits comes out or an InputError.
+TEST(Decode, ChangedBytesNeverCrash) {
+  int refused = 0;
+  int decoded = 0;
+  for (const char* name : {"files/size_17x9.jpg", "bad/scans_100.jpg", "files/gray4.png",
+                           "files/palette4_trns.png", "files/palette8.bmp"}) {
+    const std::vector<std::byte> original = golden_file(name);
+    for (std::uint64_t round = 0; round < 400; ++round) {
+      CounterRandom random(1, 0, round);
+      std::vector<std::byte> file = original;
+      // Headers matter more than their share of the bytes.
+      const auto reach = static_cast<std::int64_t>(
+          round % 2 == 0 ? file.size() : std::min<std::size_t>(file.size(), 200));
+      for (int change = 0; change < 3; ++change) {
+        file[static_cast<std::size_t>(random.below(reach))] = static_cast<std::byte>(random.below(256));
+      }
+      try {
+        const Image image = decode_image(file, "x");
+        EXPECT_LE(static_cast<long long>(image.width()) * image.height(), kMaxImagePixels);
+        ++decoded;
+      } catch (const InputError&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(decoded, 10);
+}
+
+// Two warnings of libjpeg-turbo say nothing about the pixels; real cameras cause them.
+TEST(Decode, WarningsAboutHeadersAreNoDamage) {
+  std::vector<std::byte> file = golden_file("files/q50_420.jpg");
+  const std::string expected = hash(decode_image(file, "x"));
+
+  std::vector<std::byte> revision = file;
+  ASSERT_EQ(static_cast<char>(revision[6]), 'J');
+  revision[11] = std::byte{9};  // JFIF 9.x
+  EXPECT_EQ(hash(decode_image(revision, "x")), expected);
+
+  std::vector<std::byte> range = file;
+  const std::byte scan[] = {std::byte{0xff}, std::byte{0xda}};
+  const auto at = std::search(range.begin(), range.end(), std::begin(scan), std::end(scan));
+  ASSERT_NE(at, range.end());
+  std::byte& spectral_end = *(at + 12);  // marker 2, length 2, count 1, three components of 2, Ss 1
+  ASSERT_EQ(spectral_end, std::byte{63});
+  spectral_end = std::byte{0};
+  EXPECT_EQ(hash(decode_image(range, "x")), expected);
+}
+
+TEST(Decode, StorageIsReused) {
+  Image image(600, 600);
+  const std::uint8_t* storage = image.data();
+  const std::vector<std::byte> file = golden_file("files/q75_420.jpg");
+  decode_image(file, "x", image);
+  EXPECT_EQ(image.data(), storage);
+  EXPECT_EQ(image.width(), 500);
+  EXPECT_EQ(hash(image), hash(decode_image(file, "x")));
+}
+
+TEST(Decode, ThreadsDoNotDisturbEachOther) {
+  const std::vector<std::string> names{"files/q75_420.jpg", "files/rgb8.png", "bad/bit_flips.jpg",
+                                       "files/cmyk_adobe.jpg", "bad/idat_bit.png",
+                                       "files/portrait_prog_420.jpg"};
+  const auto outcome = [](std::span<const std::byte> file) {
+    try {
+      return hash(decode_image(file, "x"));
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+  };
+  std::vector<std::vector<std::byte>> files;
+  std::vector<std::string> expected;
+  for (const std::string& name : names) {
+    files.push_back(golden_file(name));
+    expected.push_back(outcome(files.back()));
+  }
+  std::vector<int> wrong(4, 0);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = 0; i < 3 * files.size(); ++i) {
+        const std::size_t which = (i + t) % files.size();
+        wrong[t] += outcome(files[which]) != expected[which] ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(4, 0));
+}
+
+TEST(Decode, InvertedCmykIsTheRoundedProduct) {
+  for (unsigned c = 0; c < 256; ++c) {
+    for (unsigned k = 0; k < 256; ++k) {
+      ASSERT_EQ(multiply_inverted(c, k), std::lround(c * k / 255.0)) << c << " " << k;
+    }
+  }
+}
+
+// What decoding one file costs, measured in a process of its own.
+struct Cost {
+  int exit_code = -1;
+  double seconds = 0;
+  long peak_mib = 0;
+};
+
+Cost cost_of(const std::string& path) {
+  const pid_t child = fork();
+  if (child == 0) {
+    int code = 0;
+    try {
+      (void)read_image(path);
+    } catch (const Error& error) {
+      code = static_cast<int>(error.exit_code());
+    } catch (...) {
+      code = 99;
+    }
+    _exit(code);
+  }
+  int status = 0;
+  rusage usage{};
+  if (child < 0 || wait4(child, &status, 0, &usage) != child || !WIFEXITED(status)) return {};
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return {WEXITSTATUS(status), seconds(usage.ru_utime) + seconds(usage.ru_stime),
+          usage.ru_maxrss >> 10};
+}
+
+// Processor time, so that a busy machine does not fail the test. Seen: 1 s and 51 MiB for the file of
+// 505 scans, which takes minutes without the limit; the room above that is for sanitizers.
+TEST(Decode, BombsAreCheap) {
+  for (const char* name : {"bad/bomb_scans.jpg", "bad/bomb_memory.jpg", "bad/bomb_60000.png",
+                           "bad/bomb_65500.jpg", "bad/many_scans_small.jpg"}) {
+    const Cost cost = cost_of((kGoldens / name).string());
+    EXPECT_EQ(cost.exit_code, 3) << name;
+    EXPECT_LT(cost.seconds, 30.0) << name;
+    EXPECT_LT(cost.peak_mib, 1024) << name;  // the promise for files below 512 MB
+    RecordProperty(std::string(name) + " seconds", std::to_string(cost.seconds));
+    RecordProperty(std::string(name) + " MiB", std::to_string(cost.peak_mib));
+  }
+}
+
+class ReadImage : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("rankine_decode_" + std::to_string(getpid()));
+    std::filesystem::create_directory(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string why(const std::string& file) const {
+    try {
+      (void)read_image(file);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(ReadImage, TakesRegularFilesOnly) {
+  EXPECT_NE(why(path("none.jpg")).find("No such file"), std::string::npos);
+  EXPECT_NE(why(folder_.string()).find("not a regular file"), std::string::npos);
+  EXPECT_NE(why("/dev/zero").find("not a regular file"), std::string::npos);
+  ASSERT_EQ(mkfifo(path("pipe.jpg").c_str(), 0600), 0);
+  EXPECT_NE(why(path("pipe.jpg")).find("not a regular file"), std::string::npos);
+  std::filesystem::create_symlink("loop.jpg", path("loop.jpg"));
+  EXPECT_TRUE(why(path("loop.jpg")).starts_with(path("loop.jpg") + ": cannot be opened"));
+}
+
+TEST_F(ReadImage, FileSizeIsCapped) {
+  std::ofstream(path("huge.jpg")).put('x');
+  std::filesystem::resize_file(path("huge.jpg"), std::uintmax_t{100} << 30);  // sparse
+  EXPECT_NE(why(path("huge.jpg")).find("102400 MiB, more than the limit of 256 MiB"),
+            std::string::npos);
+}
+
+TEST_F(ReadImage, NameSaysNothing) {
+  std::filesystem::copy(kGoldens / "files/rgb8.png", path("photo.JPEG"));
+  EXPECT_EQ(hash(read_image(path("photo.JPEG"))), hash(decode_image(golden_file("files/rgb8.png"), "x")));
+}
+
+// BMP files made here, byte by byte: 2 x 2 pixels.
+class Bmp {
+ public:
+  explicit Bmp(std::uint32_t bits) {
+    const std::uint32_t palette = bits == 8 ? 2 * 4 : 0;
+    file_.assign(54 + palette, std::byte{0});
+    file_[0] = std::byte{'B'};
+    file_[1] = std::byte{'M'};
+    set(10, 54 + palette);
+    set(14, 40);
+    set(18, 2);
+    set(22, 2);
+    set(26, bits << 16 | 1);
+    set(46, bits == 8 ? 2 : 0);
+    // Row y, column x: blue 10 y + x, green and red above it; two colours of a palette otherwise.
+    if (bits == 8) {
+      for (std::size_t colour = 0; colour < 2; ++colour) {
+        for (std::size_t c = 0; c < 3; ++c) file_[54 + 4 * colour + c] = std::byte(50 * colour + c);
+      }
+    }
+    for (int y = 1; y >= 0; --y) {
+      for (int x = 0; x < 2; ++x) {
+        for (std::uint32_t c = 0; c < bits / 8; ++c) {
+          file_.push_back(std::byte(bits == 8 ? x : 10 * y + x + 50 * static_cast<int>(c)));
+        }
+      }
+      while (file_.size() % 4 != (54 + palette) % 4) file_.push_back(std::byte{0});
+    }
+  }
+  Bmp& set(std::size_t at, std::uint32_t value) {
+    for (std::size_t i = 0; i < 4; ++i) file_[at + i] = std::byte(value >> (8 * i) & 255);
+    return *this;
+  }
+  const std::vector<std::byte>& file() const { return file_; }
+
+ private:
+  std::vector<std::byte> file_;
+};
+
+TEST(DecodeBmp, RowsAndChannels) {
+  for (const std::uint32_t bits : {24U, 32U}) {
+    const Image image = decode_image(Bmp(bits).file(), "x");
+    for (int y = 0; y < 2; ++y) {
+      for (int x = 0; x < 2; ++x) {
+        for (int c = 0; c < 3; ++c) EXPECT_EQ(image.pixel(x, y)[c], 10 * y + x + 50 * (2 - c)) << bits;
+      }
+    }
+  }
+  const Image palette = decode_image(Bmp(8).file(), "x");
+  EXPECT_EQ(palette.pixel(0, 0)[0], 2);
+  EXPECT_EQ(palette.pixel(1, 1)[0], 52);
+  EXPECT_EQ(palette.pixel(1, 1)[2], 50);
+  // A negative height stores the top row first.
+  const Image flipped = decode_image(Bmp(24).set(22, static_cast<std::uint32_t>(-2)).file(), "x");
+  EXPECT_EQ(flipped.pixel(0, 0)[2], 10);
+  EXPECT_EQ(flipped.pixel(0, 1)[2], 0);
+}
+
+TEST(DecodeBmp, HostileHeaders) {
+  const auto bad = [](const Bmp& bmp) { return refusal(bmp.file()); };
+  EXPECT_NE(bad(Bmp(24).set(18, 0)), "");
+  EXPECT_NE(bad(Bmp(24).set(18, 0x7fffffff)), "");
+  EXPECT_NE(bad(Bmp(24).set(22, 0x80000000)), "");
+  EXPECT_NE(bad(Bmp(24).set(18, 60000).set(22, 60000)), "");
+  EXPECT_NE(bad(Bmp(24).set(22, 3)), "");
+  EXPECT_NE(bad(Bmp(24).set(10, 0xffffffff)), "");
+  EXPECT_NE(bad(Bmp(24).set(10, 0)), "");
+  EXPECT_NE(bad(Bmp(24).set(14, 12)).find("OS/2"), std::string::npos);
+  EXPECT_NE(bad(Bmp(24).set(14, 0xffffffff)), "");
+  EXPECT_NE(bad(Bmp(24).set(26, 16U << 16 | 1)).find("16 bits"), std::string::npos);
+  EXPECT_NE(bad(Bmp(24).set(30, 3)).find("compression 3"), std::string::npos);
+  EXPECT_NE(bad(Bmp(8).set(46, 1)).find("outside the palette"), std::string::npos);
+  EXPECT_NE(bad(Bmp(8).set(46, 3)).find("palette"), std::string::npos);
+  EXPECT_NE(bad(Bmp(8).set(46, 0)).find("palette"), std::string::npos);  // 0 means 256
+  EXPECT_NE(bad(Bmp(8).set(46, 0xffffffff)).find("256 colours"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rk

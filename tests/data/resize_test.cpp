@@ -1,0 +1,182 @@
+#include "data/resize.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "engine/random.h"
+#include "tests/support/image_goldens.h"
+
+namespace rk {
+namespace {
+
+Image noise(int width, int height, std::uint64_t seed) {
+  Image image(width, height);
+  CounterRandom random(seed, 0, 0);
+  for (std::size_t i = 0; i < image.bytes(); ++i) {
+    image.data()[i] = static_cast<std::uint8_t>(random.below(256));
+  }
+  return image;
+}
+
+bool equal(const Image& a, const Image& b) {
+  return a.width() == b.width() && a.height() == b.height() &&
+         std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+}
+
+Image crop(const Image& image, const Box& box) {
+  Image out(box.width, box.height);
+  for (int y = 0; y < box.height; ++y) {
+    std::memcpy(out.row(y), image.pixel(box.left, box.top + y), out.row_bytes());
+  }
+  return out;
+}
+
+// The definition, one value at a time: a filtered line of `in` values that lie `step` bytes apart.
+void filter_line(const std::uint8_t* in, int in_size, std::size_t in_step, std::uint8_t* out,
+                 int out_size, std::size_t out_step) {
+  const double scale = static_cast<double>(in_size) / out_size;
+  const double filter_scale = std::max(1.0, scale);
+  for (int x = 0; x < out_size; ++x) {
+    const double centre = (x + 0.5) * scale;
+    const int begin = std::max(0, static_cast<int>(centre - filter_scale + 0.5));
+    const int end = std::min(in_size, static_cast<int>(centre + filter_scale + 0.5));
+    std::vector<double> weights;
+    double sum = 0;
+    for (int i = begin; i < end; ++i) {
+      weights.push_back(std::max(0.0, 1 - std::fabs((i - centre + 0.5) * (1 / filter_scale))));
+      sum += weights.back();
+    }
+    std::int64_t total = 1 << 21;
+    for (int i = begin; i < end; ++i) {
+      const double weight = weights[static_cast<std::size_t>(i - begin)] / sum;
+      total += static_cast<std::int64_t>(0.5 + weight * 4194304.0) *
+               in[static_cast<std::size_t>(i) * in_step];
+    }
+    out[static_cast<std::size_t>(x) * out_step] =
+        static_cast<std::uint8_t>(std::clamp<std::int64_t>(total >> 22, 0, 255));
+  }
+}
+
+Image reference_across(const Image& image, int width) {
+  Image out(width, image.height());
+  for (int y = 0; y < image.height(); ++y) {
+    for (int c = 0; c < 3; ++c) {
+      filter_line(image.row(y) + c, image.width(), 3, out.row(y) + c, width, 3);
+    }
+  }
+  return out;
+}
+
+Image reference_down(const Image& image, int height) {
+  Image out(image.width(), height);
+  for (std::size_t i = 0; i < image.row_bytes(); ++i) {
+    filter_line(image.data() + i, image.height(), image.row_bytes(), out.data() + i, height,
+                image.row_bytes());
+  }
+  return out;
+}
+
+Image reference(const Image& image, int width, int height) {
+  const int shrink_height = image.height() - height;
+  if (shrink_height > 0 && shrink_height > 2 * (image.width() - width)) {
+    return reference_across(reference_down(image, height), width);
+  }
+  return reference_down(reference_across(image, width), height);
+}
+
+TEST(Resize, EveryGoldenCase) {
+  const golden::ImageGoldens goldens(std::filesystem::path(RK_TEST_GOLDEN) / "images");
+  int checked = 0;
+  for (const nlohmann::json& entry : goldens.resize.at("cases")) {
+    if (!entry.at("required").get<bool>()) continue;
+    EXPECT_EQ(golden::check_resize(entry), "") << entry.dump();
+    ++checked;
+  }
+  EXPECT_GE(checked, 56);
+}
+
+// Sizes around the number of rows and bytes that the passes take at a time.
+TEST(Resize, EqualsTheDefinitionValueByValue) {
+  const std::vector<std::pair<int, int>> sizes{{1, 1},  {2, 3},   {3, 17},  {5, 16},  {16, 15},
+                                               {17, 5}, {21, 33}, {22, 31}, {64, 40}, {43, 97}};
+  for (const auto& [in_width, in_height] : sizes) {
+    const Image image = noise(in_width, in_height, 7);
+    for (const auto& [width, height] : sizes) {
+      EXPECT_TRUE(equal(resize(image, width, height), reference(image, width, height)))
+          << in_width << " x " << in_height << " to " << width << " x " << height;
+    }
+  }
+}
+
+// Exactly twice as many rows as columns away: across first. One more row: down first.
+TEST(Resize, PassOrderAtItsBoundary) {
+  const Image image = noise(40, 60, 3);
+  const Image across_first = reference_down(reference_across(image, 30), 40);
+  ASSERT_FALSE(equal(across_first, reference_across(reference_down(image, 40), 30)));
+  EXPECT_TRUE(equal(resize(image, 30, 40), across_first));
+
+  const Image down_first = reference_across(reference_down(image, 39), 30);
+  ASSERT_FALSE(equal(down_first, reference_down(reference_across(image, 30), 39)));
+  EXPECT_TRUE(equal(resize(image, 30, 39), down_first));
+}
+
+TEST(Resize, PartOfTheResultHasTheSameBytes) {
+  const Image image = noise(71, 113, 5);
+  CounterRandom random(11, 0, 0);
+  for (const auto& [width, height] :
+       std::vector<std::pair<int, int>>{{71, 40}, {40, 113}, {53, 90}, {90, 150}, {60, 20}, {71, 113}}) {
+    const Image whole = resize(image, width, height);
+    for (int i = 0; i < 20; ++i) {
+      Box part;
+      part.left = static_cast<int>(random.below(width));
+      part.top = static_cast<int>(random.below(height));
+      part.width = 1 + static_cast<int>(random.below(width - part.left));
+      part.height = 1 + static_cast<int>(random.below(height - part.top));
+      EXPECT_TRUE(equal(resize_part(image, {0, 0, 71, 113}, width, height, part), crop(whole, part)))
+          << width << " x " << height << ": " << part.width << " x " << part.height << " at "
+          << part.left << ", " << part.top;
+    }
+  }
+}
+
+TEST(Resize, SourceBoxIsACropWithoutTheCopy) {
+  const Image image = noise(60, 50, 9);
+  for (const Box& box : {Box{0, 0, 60, 50}, Box{3, 5, 20, 41}, Box{59, 49, 1, 1}, Box{30, 20, 30, 30}}) {
+    for (const auto& [width, height] :
+         std::vector<std::pair<int, int>>{{30, 30}, {32, 8}, {64, 64}, {20, 41}}) {
+      EXPECT_TRUE(equal(resize(image, box, width, height), resize(crop(image, box), width, height)));
+    }
+  }
+}
+
+// Weights are rounded one by one: over very many taps white may sum to above 255 and must be clipped.
+TEST(Resize, WhiteStaysWhite) {
+  for (const auto& [width, height] : std::vector<std::pair<int, int>>{{60000, 2}, {2, 60000}, {40, 40}}) {
+    Image image(width, height);
+    std::memset(image.data(), 255, image.bytes());
+    const Image out = resize(image, 3, 3);
+    for (std::size_t i = 0; i < out.bytes(); ++i) ASSERT_EQ(out.data()[i], 255) << width;
+  }
+}
+
+TEST(Resize, ArgumentsAreChecked) {
+  const Image image = noise(4, 4, 1);
+  EXPECT_THROW((void)resize(image, 0, 4), std::invalid_argument);
+  EXPECT_THROW((void)resize(image, {1, 0, 4, 4}, 2, 2), std::invalid_argument);
+  EXPECT_THROW((void)resize(image, {-1, 0, 4, 4}, 2, 2), std::invalid_argument);
+  EXPECT_THROW((void)resize(image, {0, 0, 2147483647, 4}, 2, 2), std::invalid_argument);
+  EXPECT_THROW((void)resize_part(image, {0, 0, 4, 4}, 2, 2, {1, 1, 2, 1}), std::invalid_argument);
+  EXPECT_THROW((void)resize(Image(), 2, 2), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,24 @@
+// libFuzzer target: any bytes decode to a picture within the limits or throw InputError.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "data/decode.h"
+#include "data/transform.h"
+#include "engine/error.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const rk::Image image = rk::decode_image(std::as_bytes(std::span(data, size)), "fuzz");
+    if (image.empty() || image.width() > rk::kMaxImageSide || image.height() > rk::kMaxImageSide ||
+        static_cast<long long>(image.width()) * image.height() > rk::kMaxImagePixels) {
+      std::abort();
+    }
+    // Every pixel is read, so that one left unwritten or out of bounds shows.
+    const rk::Image seen = rk::apply({32, 0, 0, 24}, image);
+    if (seen.width() != 24 || seen.height() != 24) std::abort();
+  } catch (const rk::InputError&) {
+  }
+  return 0;
+}
