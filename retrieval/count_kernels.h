@@ -1,0 +1,30 @@
+// Counting, the inner loops of evaluation: how many scores reach each of a few sorted thresholds.
+//
+// Thresholds descend; what is added to count k is #{score >= threshold k}, or, in the histogram
+// form, #{threshold k <= score < threshold k-1}: its running sum is the same. Few thresholds are compared
+// with a whole vector of scores at once, many are searched for. -infinity never reaches any.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace rk {
+
+// Above this many thresholds, searching (log2 R steps a score) is cheaper than comparing (R / 16).
+inline constexpr std::int64_t kCompareAtMost = 64;
+inline constexpr std::int64_t kLanes = 16;
+
+// One row: thresholds.size() <= kCompareAtMost.
+void count_reaching(std::span<const float> scores, std::span<const float> thresholds,
+                    std::int32_t* counts);
+
+// kLanes neighbouring columns of a tile, each with its own thresholds: thresholds and counts are
+// (steps, kLanes), scores (rows, kLanes) with `stride` floats from row to row.
+void count_reaching_columns(const float* scores, std::int64_t rows, std::int64_t stride,
+                            const float* thresholds, std::int64_t steps, std::int32_t* counts);
+
+// The histogram form, any number of thresholds.
+void count_between(std::span<const float> scores, std::span<const float> thresholds,
+                   std::int32_t* counts);
+
+}  // namespace rk

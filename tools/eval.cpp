@@ -1,0 +1,7 @@
+// eval: how well embeddings retrieve.
+#include "tools/cli.h"
+#include "tools/eval_command.h"
+
+int main(int argc, char** argv) {
+  return rk::run_program(argc, argv, "Measures how well embeddings retrieve.", rk::make_eval());
+}
