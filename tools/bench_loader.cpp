@@ -1,0 +1,158 @@
+#include "tools/bench_loader.h"
+
+#include "data/loader.h"
+#include "data/transform.h"
+#include "engine/error.h"
+#include "tools/json_file.h"
+#include "tools/signals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk {
+namespace {
+
+struct Timing {
+  double median = 0;
+  double least = 0;
+  double most = 0;
+};
+
+Timing summarize(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return {values[values.size() / 2], values.front(), values.back()};
+}
+
+void put(nlohmann::json& json, const std::string& name, const Timing& timing) {
+  json[name] = timing.median;
+  json[name + "_min"] = timing.least;
+  json[name + "_max"] = timing.most;
+}
+
+class Stopwatch {
+ public:
+  // Milliseconds since the last lap.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double, std::milli>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// One repeat: milliseconds an image.
+struct Round {
+  double decode = 0, resize = 0, to_float = 0, loader = 0;
+};
+
+class BenchLoader final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    app.add_option("--data", data_, "which images: " + dataset_help())->required();
+    app.add_option("--split", split_, "train, val or test");
+    app.add_option("--image-size", size_, "side of the pictures")->check(CLI::Range(8, 4096));
+    app.add_option("--resize", resize_, "short side before cropping (0: 8/7 of the side)")
+        ->check(CLI::Range(0, 8192));
+    app.add_option("--augment", augment_, "none, or crop=...,flip=... as for train");
+    app.add_option("--workers", workers_, "loading threads")->check(CLI::Range(1, 1024));
+    app.add_option("--batch", batch_, "images a batch")->check(CLI::Range(1, 1 << 16));
+    app.add_option("--images", images_, "images a repeat, at most")->check(CLI::Range(1, 1 << 24));
+    app.add_option("--cache", cache_, "MiB of decoded images to keep")->check(CLI::Range(0, 1 << 20));
+    app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
+  }
+
+  void run(const CommonOptions& common) override {
+    const Dataset data = open_dataset(data_, parse_split(split_));
+    const int resize = resize_ > 0 ? resize_ : (size_ * 8 + 3) / 7;
+    const AugmentOptions augmentation = parse_augment(augment_, center_crop(size_, resize));
+    const std::int64_t images = std::min<std::int64_t>(images_, data.size());
+    std::vector<double> decode, reduce, to_float, rate, share;
+    for (int repeat = 0; repeat < repeats_; ++repeat) {
+      // Stages and loader in turn, so that a busy machine slows both alike.
+      const Round round = measure(data, augmentation, images, common.seed);
+      decode.push_back(round.decode);
+      reduce.push_back(round.resize);
+      to_float.push_back(round.to_float);
+      rate.push_back(1e3 / round.loader);
+      share.push_back((round.decode + round.resize) / workers_ / round.loader);
+    }
+    nlohmann::json json = {{"data", data_},         {"split", split_},
+                           {"image_size", size_},   {"augment", augment_text(augmentation)},
+                           {"workers", workers_},   {"batch", batch_},
+                           {"images", images},      {"cache_mib", cache_},
+                           {"repeats", repeats_},   {"device", common.device},
+                           {"threads", workers_},   {"version", RK_VERSION}};
+    put(json, "images_per_second", summarize(rate));
+    put(json, "decode_ms", summarize(decode));
+    put(json, "resize_ms", summarize(reduce));
+    put(json, "float_ms", summarize(to_float));
+    put(json, "share", summarize(share));
+    fmt::print(
+        "{}  {} images to {} x {}, {} worker{}\n"
+        "{:.0f} images/s ({:.0f} to {:.0f})  alone, an image: decode {:.3f} ms  resize {:.3f} ms  "
+        "float {:.3f} ms  share {:.0f} %\n",
+        data_, images, size_, size_, workers_, workers_ == 1 ? "" : "s", summarize(rate).median,
+        summarize(rate).least, summarize(rate).most, summarize(decode).median,
+        summarize(reduce).median, summarize(to_float).median, 100 * summarize(share).median);
+    if (!common.json.empty()) write_json(common.json, json);
+  }
+
+ private:
+  Round measure(const Dataset& data, const AugmentOptions& augmentation, std::int64_t images,
+                std::uint64_t seed) const {
+    Round round;
+    Image square(size_, size_);
+    std::vector<std::uint8_t> scratch;
+    std::vector<float> floats(square.bytes());
+    const FloatTable table;
+    const auto share = 1.0 / static_cast<double>(images);
+    for (std::int64_t i = 0; i < images; ++i) {
+      stop_if_interrupted();
+      Stopwatch watch;
+      const Image picture = data.load(i);
+      round.decode += watch.lap() * share;
+      augment(picture, augmentation, augment_random(seed, 0, i, 0), square.data(), scratch);
+      round.resize += watch.lap() * share;
+      table.to_nhwc(square, floats.data());
+      round.to_float += watch.lap() * share;
+    }
+    LoaderOptions options;
+    options.workers = workers_;
+    options.cache_bytes = std::int64_t{cache_} << 20;
+    options.bad = BadPolicy::kFail;
+    options.seed = seed;
+    const auto sampler = make_sequential(data, std::min<std::int64_t>(batch_, images));
+    Loader loader(data, *sampler, augmentation, options);
+    std::int64_t done = 0;
+    Stopwatch watch;
+    while (done < images) {
+      stop_if_interrupted();
+      done += loader.next()->count;
+    }
+    round.loader = watch.lap() / static_cast<double>(done);
+    return round;
+  }
+
+  std::string data_;
+  std::string split_ = "train";
+  std::string augment_ = "none";
+  int size_ = 224;
+  int resize_ = 0;
+  int workers_ = 2;
+  int batch_ = 32;
+  int images_ = 256;
+  int cache_ = 0;
+  int repeats_ = 5;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_loader() { return std::make_unique<BenchLoader>(); }
+
+}  // namespace rk
