@@ -63,6 +63,10 @@ struct LossEntry {
   std::vector<LossParameter> parameters;
   std::unique_ptr<Loss<float>> (*make_float)(const LossValues&) = nullptr;
   std::unique_ptr<Loss<double>> (*make_double)(const LossValues&) = nullptr;
+  // False where the value is piecewise constant and the gradient an interpolation of it.
+  bool differentiable = true;
+  // Sigmoids (or other exponentials) a query costs, for `bench loss`; null: none worth counting.
+  double (*sigmoids)(double columns, double positives) = nullptr;
 };
 
 const std::vector<LossEntry>& loss_registry();

@@ -32,7 +32,8 @@ LossEntry smooth_ap_entry() {
           .parameters = {number_parameter("tau", "0.01", 1e-4, 100, "temperature of the sigmoids"),
                          compat_parameter("the query is one of its own positives")},
           .make_float = make<float>,
-          .make_double = make<double>};
+          .make_double = make<double>,
+          .sigmoids = [](double columns, double positives) { return columns * positives; }};
 }
 
 }  // namespace rk
