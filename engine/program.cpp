@@ -1,0 +1,191 @@
+#include "engine/program.h"
+
+#include "engine/arena.h"
+#include "engine/error.h"
+#include "engine/layout.h"
+
+#include <algorithm>
+
+namespace rk {
+
+TensorId Program::input(const std::string& name, const Shape& shape, std::int64_t width) {
+  TensorState t;
+  t.name = name;
+  t.shape = shape;
+  t.width = shape.rank() == 4 && width == 0 ? shape[3] : width;
+  t.wants_gradient = options_.gradients && options_.input_gradient;
+  tensors_.push_back(std::move(t));
+  return static_cast<TensorId>(tensors_.size()) - 1;
+}
+
+TensorId Program::append(std::unique_ptr<Node> node, std::vector<NodeInput> inputs,
+                         NodeOutput output) {
+  TensorState t;
+  t.name = std::move(output.name);
+  t.shape = output.shape;
+  t.width = output.width;
+  t.producer = static_cast<int>(nodes_.size());
+  // Parameters sit before every node here, so every output has something to learn behind it.
+  t.wants_gradient = options_.gradients;
+  t.read_in_backward_by_producer = output.read_in_backward;
+  tensors_.push_back(std::move(t));
+  nodes_.push_back(std::move(node));
+  outputs_.push_back(static_cast<TensorId>(tensors_.size()) - 1);
+  std::vector<Edge> edges;
+  for (const NodeInput& i : inputs) edges.push_back({i, false});
+  edges_.push_back(std::move(edges));
+  return outputs_.back();
+}
+
+// Time of node i: i in forward, 2 * count - i in backward; the loss sits between, at `count`.
+void Program::plan() {
+  expect(output_ >= 0, "[program] expected set_output() before plan()");
+  parameters_.allocate();
+  const int count = static_cast<int>(nodes_.size());
+  const int end = 2 * count;
+
+  std::vector<Lifetime> storages;
+  const auto add = [&](std::size_t bytes, int first, int last) {
+    storages.push_back({bytes, first, last});
+    return static_cast<int>(storages.size()) - 1;
+  };
+  const auto bytes_of = [](const TensorState& t) {
+    return static_cast<std::size_t>(t.shape.elements()) * sizeof(float);
+  };
+  const auto extend = [&](int storage, int time) {
+    Lifetime& life = storages[static_cast<std::size_t>(storage)];
+    life.first = std::min(life.first, time);
+    life.last = std::max(life.last, time);
+  };
+
+  // Values: from the producer to the last reader, in backward where one needs them.
+  for (TensorState& t : tensors_) {
+    const int born = std::max(t.producer, 0);
+    t.value_storage = add(bytes_of(t), born, born);
+    if (options_.gradients && t.read_in_backward_by_producer) {
+      extend(t.value_storage, backward_time(t.producer));
+    }
+  }
+  for (int n = 0; n < count; ++n) {
+    for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
+      extend(tensor(e.input.tensor).value_storage, n);
+      if (options_.gradients && e.input.read_in_backward) {
+        extend(tensor(e.input.tensor).value_storage, backward_time(n));
+      }
+    }
+  }
+  // The caller fills the inputs before the step and reads the output after forward().
+  for (const TensorState& t : tensors_) {
+    if (t.producer < 0) extend(t.value_storage, 0);
+  }
+  extend(tensor(output_).value_storage, count);
+
+  // Gradients, in backward order: the first writer of each overwrites.
+  if (options_.gradients) {
+    tensor(output_).gradient_storage = add(bytes_of(tensor(output_)), count, count);
+    for (int n = count - 1; n >= 0; --n) {
+      const TensorState& out = tensor(outputs_[static_cast<std::size_t>(n)]);
+      expect(out.gradient_storage >= 0, "[program] {} has no reader that gives it a gradient",
+             out.name);
+      extend(out.gradient_storage, backward_time(n));
+      bool place_taken = options_.keep_all;
+      for (Edge& e : edges_[static_cast<std::size_t>(n)]) {
+        TensorState& in = tensor(e.input.tensor);
+        if (!in.wants_gradient) continue;
+        if (in.gradient_storage >= 0) {
+          e.accumulate = true;
+          extend(in.gradient_storage, backward_time(n));
+        } else if (e.input.gradient_in_place && !place_taken && bytes_of(in) == bytes_of(out)) {
+          in.gradient_storage = out.gradient_storage;
+          place_taken = true;
+        } else {
+          in.gradient_storage = add(bytes_of(in), backward_time(n), backward_time(n));
+        }
+      }
+    }
+    for (const TensorState& t : tensors_) {
+      if (t.producer < 0 && t.gradient_storage >= 0) extend(t.gradient_storage, end);
+    }
+  }
+
+  // What nodes keep or need for themselves.
+  std::vector<int> saved(static_cast<std::size_t>(count), -1);
+  for (int n = 0; n < count; ++n) {
+    const NodeClaims claims = nodes_[static_cast<std::size_t>(n)]->plan();
+    if (claims.saved_bytes > 0) {
+      saved[static_cast<std::size_t>(n)] =
+          add(claims.saved_bytes, n, options_.gradients ? backward_time(n) : n);
+    }
+    memory_.workspace_bytes = std::max(memory_.workspace_bytes, claims.workspace_bytes);
+  }
+
+  if (options_.keep_all) {
+    for (Lifetime& life : storages) {
+      life.first = 0;
+      life.last = end;
+    }
+  }
+  ArenaPlan arena = plan_arena(storages);
+  memory_.arena_bytes = arena.bytes;
+  memory_.arena_lower_bound = arena.lower_bound;
+  offsets_ = std::move(arena.offsets);
+  arena_ = Buffer(arena.bytes);
+  workspace_ = Buffer(memory_.workspace_bytes);
+
+  for (int n = 0; n < count; ++n) {
+    NodeMemory memory;
+    for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
+      const TensorState& in = tensor(e.input.tensor);
+      memory.inputs.push_back(at(in.value_storage));
+      memory.input_gradients.push_back({at(in.gradient_storage), e.accumulate});
+    }
+    const TensorState& out = tensor(outputs_[static_cast<std::size_t>(n)]);
+    memory.output = at(out.value_storage);
+    memory.output_gradient = at(out.gradient_storage);
+    memory.saved = at(saved[static_cast<std::size_t>(n)]);
+    memory.workspace = workspace_.data();
+    nodes_[static_cast<std::size_t>(n)]->bind(memory);
+  }
+}
+
+void Program::forward() {
+  for (const auto& node : nodes_) node->forward();
+}
+
+void Program::backward() {
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) (*node)->backward();
+}
+
+float* Program::at(int storage) const {
+  if (storage < 0) return nullptr;
+  return reinterpret_cast<float*>(arena_.as<std::byte>() +
+                                  offsets_[static_cast<std::size_t>(storage)]);
+}
+
+float* Program::value(TensorId id) const { return at(tensor(id).value_storage); }
+
+float* Program::gradient(TensorId id) const { return at(tensor(id).gradient_storage); }
+
+std::vector<NodeInput> Program::inputs_of(int node) const {
+  std::vector<NodeInput> inputs;
+  for (const Edge& e : edges_[static_cast<std::size_t>(node)]) inputs.push_back(e.input);
+  return inputs;
+}
+
+TensorId Program::find(const std::string& name) const {
+  for (std::size_t id = 0; id < tensors_.size(); ++id) {
+    if (tensors_[id].name == name) return static_cast<TensorId>(id);
+  }
+  return -1;
+}
+
+void Program::copy_out(TensorId id, const float* stored, float* out) const {
+  const TensorState& t = tensor(id);
+  if (t.width > 0) {
+    to_nhwc(image_layout(t.shape, t.width), stored, out);
+  } else {
+    std::copy_n(stored, t.shape.elements(), out);
+  }
+}
+
+}  // namespace rk

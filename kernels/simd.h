@@ -1,0 +1,94 @@
+// The few vector operations the channel kernels need, over 16 (AVX-512), 8 (AVX2) or 1 lanes, so that
+// each kernel is written once. Lanes<L>::Bits holds one bit a lane: the sign of a ReLU costs 1/32 of
+// the tensor instead of a second copy of it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace rk {
+
+template <int L> struct Lanes;
+
+template <> struct Lanes<1> {
+  using V = float;
+  using Bits = std::uint8_t;
+  static V load(const float* p) { return *p; }
+  static void store(float* p, V v) { *p = v; }
+  static V all(float x) { return x; }
+  static V fma(V a, V b, V c) {
+#if defined(__FMA__)
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+  }
+  static V max(V a, V b) { return std::max(a, b); }
+  static Bits positive(V v) { return v > 0 ? 1 : 0; }
+  static V keep(Bits bits, V v) { return bits != 0 ? v : 0.0F; }
+};
+
+#if defined(__AVX2__) && defined(__FMA__)
+template <> struct Lanes<8> {
+  using V = __m256;
+  using Bits = std::uint8_t;
+  static V load(const float* p) { return _mm256_loadu_ps(p); }
+  static void store(float* p, V v) { _mm256_storeu_ps(p, v); }
+  static V all(float x) { return _mm256_set1_ps(x); }
+  static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+  static V max(V a, V b) { return _mm256_max_ps(a, b); }
+  static Bits positive(V v) {
+    return static_cast<Bits>(_mm256_movemask_ps(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_GT_OQ)));
+  }
+  static V keep(Bits bits, V v) {
+    const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i set = _mm256_and_si256(_mm256_set1_epi32(bits), lane);
+    return _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, lane)));
+  }
+};
+#endif
+
+#if defined(__AVX512F__)
+template <> struct Lanes<16> {
+  using V = __m512;
+  using Bits = std::uint16_t;
+  static V load(const float* p) { return _mm512_loadu_ps(p); }
+  static void store(float* p, V v) { _mm512_storeu_ps(p, v); }
+  static V all(float x) { return _mm512_set1_ps(x); }
+  static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
+  // The masked form: g++ 12 warns about an undefined operand inside the plain one.
+  static V max(V a, V b) { return _mm512_maskz_max_ps(0xFFFF, a, b); }
+  static Bits positive(V v) { return _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ); }
+  static V keep(Bits bits, V v) { return _mm512_maskz_mov_ps(bits, v); }
+};
+#endif
+
+// Calls f(Lanes<L>{}) with the most lanes this build has that divide `width`.
+template <class F>
+void with_lanes(std::int64_t width, F&& f) {
+#if defined(__AVX512F__)
+  if (width % 16 == 0) return f(Lanes<16>{});
+#endif
+#if defined(__AVX2__) && defined(__FMA__)
+  if (width % 8 == 0) return f(Lanes<8>{});
+#endif
+  f(Lanes<1>{});
+}
+
+// The number of lanes with_lanes() picks.
+inline std::int64_t lane_count(std::int64_t width) {
+#if defined(__AVX512F__)
+  if (width % 16 == 0) return 16;
+#endif
+#if defined(__AVX2__) && defined(__FMA__)
+  if (width % 8 == 0) return 8;
+#endif
+  (void)width;
+  return 1;
+}
+
+}  // namespace rk

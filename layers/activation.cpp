@@ -1,0 +1,74 @@
+#include "layers/activation.h"
+
+#include "engine/error.h"
+#include "kernels/elementwise_cpu.h"
+
+namespace rk {
+namespace {
+
+class ReluNode : public Node {
+ public:
+  ReluNode(const std::string& name, const Program& program, std::int64_t elements)
+      : Node(name), threads_(program.context().threads()), elements_(elements) {}
+  NodeClaims plan() override { return {}; }
+  void bind(const NodeMemory& memory) override { memory_ = memory; }
+  void forward() override {
+    elementwise_cpu::relu(threads_, elements_, memory_.inputs[0], memory_.output);
+  }
+  void backward() override {
+    const GradientEdge& dx = memory_.input_gradients[0];
+    if (dx.data == nullptr) return;
+    elementwise_cpu::relu_backward(threads_, elements_, memory_.inputs[0], memory_.output_gradient,
+                                   dx.data, dx.accumulate);
+  }
+
+ private:
+  int threads_;
+  std::int64_t elements_;
+  NodeMemory memory_;
+};
+
+class AddNode : public Node {
+ public:
+  AddNode(const std::string& name, const Program& program, std::int64_t elements)
+      : Node(name), threads_(program.context().threads()), elements_(elements) {}
+  NodeClaims plan() override { return {}; }
+  void bind(const NodeMemory& memory) override { memory_ = memory; }
+  void forward() override {
+    elementwise_cpu::add(threads_, elements_, memory_.inputs[0], memory_.inputs[1], memory_.output);
+  }
+  void backward() override {
+    for (const GradientEdge& edge : memory_.input_gradients) {
+      if (edge.data == nullptr) continue;
+      elementwise_cpu::copy(threads_, elements_, memory_.output_gradient, edge.data,
+                            edge.accumulate);
+    }
+  }
+
+ private:
+  int threads_;
+  std::int64_t elements_;
+  NodeMemory memory_;
+};
+
+}  // namespace
+
+TensorId relu(Program& program, TensorId x, const std::string& name) {
+  const Shape& shape = program.shape(x);
+  return program.append(std::make_unique<ReluNode>(name, program, shape.elements()),
+                        {{.tensor = x, .read_in_backward = true, .gradient_in_place = true}},
+                        {.name = name, .shape = shape, .width = program.width(x)});
+}
+
+TensorId add(Program& program, TensorId a, TensorId b, const std::string& name) {
+  const Shape& shape = program.shape(a);
+  expect(shape == program.shape(b) && program.width(a) == program.width(b),
+         "[{}] expected two tensors of one shape and layout, got {} and {}", name, shape.text(),
+         program.shape(b).text());
+  return program.append(std::make_unique<AddNode>(name, program, shape.elements()),
+                        {{.tensor = a, .gradient_in_place = true},
+                         {.tensor = b, .gradient_in_place = true}},
+                        {.name = name, .shape = shape, .width = program.width(a)});
+}
+
+}  // namespace rk

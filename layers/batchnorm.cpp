@@ -1,0 +1,178 @@
+#include "layers/batchnorm.h"
+
+#include "engine/error.h"
+#include "engine/layout.h"
+#include "kernels/batchnorm_cpu.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rk {
+namespace {
+
+namespace bn = batchnorm_cpu;
+
+class BatchNormNode : public Node {
+ public:
+  BatchNormNode(const std::string& name, Program& program, const ImageLayout& layout,
+                const BatchNormOptions& options)
+      : Node(name),
+        threads_(program.context().threads()),
+        layout_(layout),
+        options_(options),
+        gradients_(program.options().gradients),
+        parameters_(program.parameters()),
+        tensors_(declare_batchnorm(program, name, layout.channels())) {}
+
+  // Saved per channel: mean, inv_std, scale, then the signs. The workspace holds the partial sums and,
+  // per channel, their totals and the three factors of the second backward pass.
+  NodeClaims plan() override {
+    const auto channels = static_cast<std::size_t>(layout_.channels());
+    NodeClaims claims;
+    claims.saved_bytes = 3 * channels * sizeof(float) + (keeps_signs() ? bn::sign_bytes(layout_) : 0);
+    claims.workspace_bytes = bn::workspace_bytes(layout_) + 2 * channels * sizeof(double) +
+                             3 * channels * sizeof(float);
+    return claims;
+  }
+
+  void bind(const NodeMemory& memory) override {
+    memory_ = memory;
+    const std::int64_t channels = layout_.channels();
+    mean_ = static_cast<float*>(memory.saved);
+    inv_std_ = mean_ + channels;
+    scale_ = inv_std_ + channels;
+    signs_ = keeps_signs() ? scale_ + channels : nullptr;
+    partial_ = static_cast<double*>(memory.workspace);
+    totals_ = partial_ + 2 * layout_.batch * channels;
+    factors_ = reinterpret_cast<float*>(totals_ + 2 * channels);
+  }
+
+  void forward() override {
+    const float* x = memory_.inputs[0];
+    const std::int64_t channels = layout_.channels();
+    float* running_mean = parameters_.buffer(tensors_.mean);
+    float* running_variance = parameters_.buffer(tensors_.variance);
+    const float* gamma = parameters_.value(tensors_.gamma);
+    const float* variance = running_variance;
+    if (options_.mode == BatchNormMode::kBatch) {
+      bn::plane_statistics(threads_, layout_, 0, layout_.batch, x, partial_);
+      bn::finish_statistics(layout_, partial_, mean_, inv_std_);  // the variance, for now
+      variance = inv_std_;
+      update_running(running_mean, running_variance);
+    } else {
+      std::copy_n(running_mean, channels, mean_);
+    }
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const double inv_std = 1.0 / std::sqrt(static_cast<double>(variance[c]) + options_.epsilon);
+      inv_std_[c] = static_cast<float>(inv_std);
+      scale_[c] = static_cast<float>(static_cast<double>(gamma[c]) * inv_std);
+    }
+    bn::normalise(threads_, layout_, x, channel_factors(), residual(), options_.relu, signs_,
+                  memory_.output);
+  }
+
+  void backward() override {
+    const std::int64_t channels = layout_.channels();
+    bn::Backward in{memory_.inputs[0], memory_.output_gradient, bn::Mask::kNone, signs_,
+                    channel_factors()};
+    if (options_.relu) in.mask = keeps_signs() ? bn::Mask::kFromSigns : bn::Mask::kFromInput;
+    GradientEdge residual_edge;
+    if (options_.residual >= 0) residual_edge = memory_.input_gradients[1];
+    bn::gradient_sums(threads_, layout_, in, residual_edge.data, residual_edge.accumulate, partial_);
+    bn::finish_gradient_sums(layout_, partial_, totals_, totals_ + channels);
+
+    float* d_gamma = parameters_.gradient(tensors_.gamma);
+    float* d_beta = parameters_.gradient(tensors_.beta);
+    const bool batch = options_.mode == BatchNormMode::kBatch;
+    const double count = static_cast<double>(layout_.batch * layout_.rows());
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const double inv_std = inv_std_[c], scale = scale_[c];
+      const double sum = totals_[c], product = totals_[channels + c];
+      d_gamma[c] = static_cast<float>(inv_std * product);
+      d_beta[c] = static_cast<float>(sum);
+      factors_[c] = scale_[c];
+      factors_[channels + c] = batch ? static_cast<float>(-scale * sum / count) : 0.0F;
+      factors_[2 * channels + c] =
+          batch ? static_cast<float>(-scale * inv_std * inv_std * product / count) : 0.0F;
+    }
+    const GradientEdge& dx = memory_.input_gradients[0];
+    if (dx.data == nullptr) return;
+    bn::gradient_apply(threads_, layout_, in,
+                       {factors_, factors_ + channels, factors_ + 2 * channels}, dx.data,
+                       dx.accumulate);
+  }
+
+ private:
+  bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
+  const float* residual() const { return options_.residual >= 0 ? memory_.inputs[1] : nullptr; }
+  bn::Channels channel_factors() const {
+    return {mean_, scale_, parameters_.value(tensors_.beta)};
+  }
+
+  // mean_ and inv_std_ hold the batch's mean and variance here.
+  void update_running(float* running_mean, float* running_variance) {
+    const double count = static_cast<double>(layout_.batch * layout_.rows());
+    const double unbiased = count > 1 ? count / (count - 1) : 1.0;
+    const double m = options_.momentum;
+    for (std::int64_t c = 0; c < layout_.channels(); ++c) {
+      running_mean[c] = static_cast<float>((1 - m) * running_mean[c] + m * mean_[c]);
+      running_variance[c] =
+          static_cast<float>((1 - m) * running_variance[c] + m * unbiased * inv_std_[c]);
+    }
+    ++parameters_.counter(tensors_.count);
+  }
+
+  int threads_;
+  ImageLayout layout_;
+  BatchNormOptions options_;
+  bool gradients_;
+  Parameters& parameters_;
+  BatchNormTensors tensors_;
+  NodeMemory memory_;
+  float* mean_ = nullptr;
+  float* inv_std_ = nullptr;
+  float* scale_ = nullptr;
+  void* signs_ = nullptr;
+  double* partial_ = nullptr;
+  double* totals_ = nullptr;
+  float* factors_ = nullptr;
+};
+
+}  // namespace
+
+BatchNormTensors declare_batchnorm(Program& program, const std::string& name,
+                                   std::int64_t channels) {
+  Parameters& p = program.parameters();
+  return {p.declare(name + ".weight", {channels}, {Initial::Kind::kConstant, 1.0}),
+          p.declare(name + ".bias", {channels}, {Initial::Kind::kConstant, 0.0}),
+          p.declare_buffer(name + ".running_mean", channels, 0.0F),
+          p.declare_buffer(name + ".running_var", channels, 1.0F),
+          p.declare_counter(name + ".num_batches_tracked")};
+}
+
+TensorId batchnorm(Program& program, TensorId x, const std::string& name,
+                   const BatchNormOptions& options, const std::string& output_name) {
+  const Shape& shape = program.shape(x);
+  expect(shape.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name,
+         shape.text());
+  if (options.residual >= 0) {
+    expect(program.shape(options.residual) == shape &&
+               program.width(options.residual) == program.width(x),
+           "[{}] expected a residual of the same shape and layout {}, got {}", name, shape.text(),
+           program.shape(options.residual).text());
+  }
+  auto node = std::make_unique<BatchNormNode>(name, program, image_layout(shape, program.width(x)),
+                                              options);
+  // The gradient of the residual is ReLU's mask times dy: where nobody else has written it yet it takes
+  // dy's place, and dx gets memory of its own. Without a residual dx takes it.
+  const bool with_residual = options.residual >= 0;
+  std::vector<NodeInput> inputs = {
+      {.tensor = x, .read_in_backward = true, .gradient_in_place = !with_residual}};
+  if (with_residual) inputs.push_back({.tensor = options.residual, .gradient_in_place = true});
+  return program.append(std::move(node), std::move(inputs),
+                        {.name = output_name.empty() ? name : output_name,
+                         .shape = shape,
+                         .width = program.width(x)});
+}
+
+}  // namespace rk

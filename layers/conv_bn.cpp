@@ -1,0 +1,229 @@
+#include "layers/conv_bn.h"
+
+#include "engine/error.h"
+#include "engine/layout.h"
+#include "engine/parallel.h"
+#include "kernels/batchnorm_cpu.h"
+#include "kernels/elementwise_cpu.h"
+#include "layers/conv2d_onednn.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rk {
+namespace {
+
+namespace bn = batchnorm_cpu;
+
+class FoldedConvNode : public Node {
+ public:
+  FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
+                 const BatchNormOptions& options, bool input_gradient)
+      : Node(names.convolution + "+" + names.batchnorm),
+        threads_(program.context().threads()),
+        geometry_(geometry),
+        layout_(image_layout(geometry.y, geometry.y_width)),
+        options_(options),
+        preserve_(program.options().keep_all),
+        gradients_(program.options().gradients),
+        parameters_(program.parameters()),
+        weight_(declare_convolution_weight(program, names.convolution, geometry)),
+        tensors_(declare_batchnorm(program, names.batchnorm, geometry.y[3])),
+        convolution_(program.context(), geometry,
+                     {.bias = true,
+                      .residual = options.residual >= 0,
+                      .relu = options.relu,
+                      .backward = program.options().gradients,
+                      .input_gradient = input_gradient}) {}
+
+  // Saved: W', then per channel b', scale, inv_std. Workspace: g where dy must not be touched, the
+  // sums, a row of zeros and one of ones, then the convolution's own.
+  NodeClaims plan() override {
+    const std::int64_t channels = geometry_.y[3];
+    NodeClaims claims;
+    claims.saved_bytes =
+        static_cast<std::size_t>(weight_elements() + 3 * channels) * sizeof(float);
+    if (gradients_) {
+      own_gradient_ = options_.relu && preserve_;
+      own_workspace_ =
+          (own_gradient_ ? aligned(static_cast<std::size_t>(layout_.elements()) * sizeof(float)) : 0) +
+          aligned(bn::workspace_bytes(layout_)) +
+          aligned(static_cast<std::size_t>(2 * channels) * sizeof(double)) +
+          aligned(static_cast<std::size_t>(2 * channels) * sizeof(float));
+    }
+    claims.workspace_bytes = own_workspace_ + convolution_.plan();
+    return claims;
+  }
+
+  void bind(const NodeMemory& memory) override {
+    memory_ = memory;
+    const std::int64_t channels = geometry_.y[3];
+    folded_ = static_cast<float*>(memory.saved);
+    bias_ = folded_ + weight_elements();
+    scale_ = bias_ + channels;
+    inv_std_ = scale_ + channels;
+    auto* own = static_cast<std::byte*>(memory.workspace);
+    void* rest = own + own_workspace_;
+    const float* residual = options_.residual >= 0 ? memory.inputs[1] : nullptr;
+    convolution_.bind_forward(memory.inputs[0], folded_, bias_, residual, memory.output, rest);
+    if (memory.output_gradient == nullptr) return;
+
+    gradient_ = memory.output_gradient;
+    if (own_gradient_) {
+      gradient_ = reinterpret_cast<float*>(own);
+      own += aligned(static_cast<std::size_t>(layout_.elements()) * sizeof(float));
+    }
+    partial_ = reinterpret_cast<double*>(own);
+    own += aligned(bn::workspace_bytes(layout_));
+    totals_ = reinterpret_cast<double*>(own);
+    own += aligned(static_cast<std::size_t>(2 * channels) * sizeof(double));
+    zeros_ = reinterpret_cast<float*>(own);
+    ones_ = zeros_ + channels;
+    convolution_.bind_backward(memory.inputs[0], gradient_, folded_, parameters_.gradient(weight_),
+                               memory.input_gradients[0], rest);
+  }
+
+  void forward() override {
+    const float* gamma = parameters_.value(tensors_.gamma);
+    const float* beta = parameters_.value(tensors_.beta);
+    const float* mean = parameters_.buffer(tensors_.mean);
+    const float* variance = parameters_.buffer(tensors_.variance);
+    for (std::int64_t c = 0; c < geometry_.y[3]; ++c) {
+      const double inv_std = 1.0 / std::sqrt(static_cast<double>(variance[c]) + options_.epsilon);
+      const double scale = static_cast<double>(gamma[c]) * inv_std;
+      inv_std_[c] = static_cast<float>(inv_std);
+      scale_[c] = static_cast<float>(scale);
+      bias_[c] = static_cast<float>(static_cast<double>(beta[c]) - scale * mean[c]);
+    }
+    const float* w = parameters_.value(weight_);
+    for_each_lane_row([&](std::int64_t offset, std::int64_t channel, std::int64_t lanes) {
+      for (std::int64_t l = 0; l < lanes; ++l) {
+        folded_[offset + l] = w[offset + l] * scale_[channel + l];
+      }
+    });
+    convolution_.forward();
+  }
+
+  void backward() override {
+    const std::int64_t channels = geometry_.y[3];
+    // ReLU's mask, its sum over the batch, and the residual's gradient in one pass: with mean 0, scale
+    // 1 and shift 0 "(x - mean) scale + shift > 0" asks for y > 0. (Other nodes use the workspace.)
+    std::fill_n(zeros_, channels, 0.0F);
+    std::fill_n(ones_, channels, 1.0F);
+    const float* dy = memory_.output_gradient;
+    const bn::Backward in{options_.relu ? memory_.output : dy, dy,
+                          options_.relu ? bn::Mask::kFromInput : bn::Mask::kNone, nullptr,
+                          {zeros_, ones_, zeros_}};
+    bn::gradient_sums(threads_, layout_, in, options_.relu ? gradient_ : nullptr, false, partial_);
+    bn::finish_gradient_sums(layout_, partial_, totals_, totals_ + channels);
+    if (options_.residual >= 0) {
+      const GradientEdge& edge = memory_.input_gradients[1];
+      if (edge.data != nullptr) {
+        elementwise_cpu::copy(threads_, layout_.elements(), gradient_, edge.data, edge.accumulate);
+      }
+    }
+    convolution_.backward_data();
+    convolution_.backward_weights();
+    finish_parameter_gradients();
+  }
+
+  void forward_floor() override { convolution_.forward_floor(); }
+  void backward_floor() override { convolution_.backward_floor(); }
+
+ private:
+  static std::size_t aligned(std::size_t bytes) {
+    return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+  }
+
+  std::int64_t weight_elements() const { return geometry_.weight_shape().elements(); }
+  // Output channels side by side in the weight's stored order.
+  std::int64_t weight_lanes() const {
+    return geometry_.order.kind == WeightOrder::Kind::kPlain ? 1 : geometry_.order.width;
+  }
+
+  // f(offset, first channel, lanes) for every run of weights with consecutive output channels.
+  template <class F>
+  void for_each_lane_row(F&& f) {
+    const std::int64_t lanes = weight_lanes();
+    const std::int64_t blocks = geometry_.y[3] / lanes;
+    const std::int64_t rows = weight_elements() / geometry_.y[3];
+    parallel_for(threads_, blocks, [&](std::int64_t block, int) {
+      for (std::int64_t r = 0; r < rows; ++r) f((block * rows + r) * lanes, block * lanes, lanes);
+    });
+  }
+
+  void finish_parameter_gradients() {
+    const std::int64_t channels = geometry_.y[3];
+    float* dw = parameters_.gradient(weight_);
+    const float* w = parameters_.value(weight_);
+    double* dots = totals_ + channels;
+    std::fill_n(dots, channels, 0.0);
+    for_each_lane_row([&](std::int64_t offset, std::int64_t channel, std::int64_t lanes) {
+      for (std::int64_t l = 0; l < lanes; ++l) {
+        dots[channel + l] += static_cast<double>(dw[offset + l]) * static_cast<double>(w[offset + l]);
+        dw[offset + l] *= scale_[channel + l];
+      }
+    });
+    const float* mean = parameters_.buffer(tensors_.mean);
+    float* d_gamma = parameters_.gradient(tensors_.gamma);
+    float* d_beta = parameters_.gradient(tensors_.beta);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      d_beta[c] = static_cast<float>(totals_[c]);
+      d_gamma[c] = static_cast<float>(static_cast<double>(inv_std_[c]) *
+                                      (dots[c] - static_cast<double>(mean[c]) * totals_[c]));
+    }
+  }
+
+  int threads_;
+  ConvolutionGeometry geometry_;
+  ImageLayout layout_;
+  BatchNormOptions options_;
+  bool preserve_;
+  bool gradients_;
+  Parameters& parameters_;
+  ParameterId weight_;
+  BatchNormTensors tensors_;
+  OneDnnConvolution convolution_;
+
+  NodeMemory memory_;
+  bool own_gradient_ = false;
+  std::size_t own_workspace_ = 0;
+  float* folded_ = nullptr;
+  float* bias_ = nullptr;
+  float* scale_ = nullptr;
+  float* inv_std_ = nullptr;
+  float* gradient_ = nullptr;
+  double* partial_ = nullptr;
+  double* totals_ = nullptr;
+  float* zeros_ = nullptr;
+  float* ones_ = nullptr;
+};
+
+}  // namespace
+
+TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
+                 const Conv2dOptions& convolution, const BatchNormOptions& options, bool fold) {
+  if (options.mode == BatchNormMode::kBatch || !fold) {
+    return batchnorm(program, conv2d(program, x, names.convolution, convolution), names.batchnorm,
+                     options, names.output);
+  }
+  const ConvolutionGeometry geometry =
+      convolution_geometry(program, x, names.convolution, convolution);
+  auto node = std::make_unique<FoldedConvNode>(names, program, geometry, options,
+                                               program.wants_gradient(x));
+  std::vector<NodeInput> inputs = {{.tensor = x, .read_in_backward = true}};
+  if (options.residual >= 0) {
+    expect(program.shape(options.residual) == geometry.y &&
+               program.width(options.residual) == geometry.y_width,
+           "[{}] expected a residual of shape {}, got {}", names.convolution, geometry.y.text(),
+           program.shape(options.residual).text());
+    inputs.push_back({.tensor = options.residual, .gradient_in_place = true});
+  }
+  return program.append(std::move(node), std::move(inputs),
+                        {.name = names.output.empty() ? names.batchnorm : names.output,
+                         .shape = geometry.y,
+                         .width = geometry.y_width,
+                         .read_in_backward = options.relu});
+}
+
+}  // namespace rk

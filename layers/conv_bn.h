@@ -1,0 +1,28 @@
+// Convolution, batch normalisation, and behind them optionally a residual addition and ReLU.
+//
+// With running statistics (evaluation, frozen training) the normalisation is folded into the
+// convolution, which then writes the final result itself: no pass over memory is left.
+//   W'[o] = gamma[o] inv_std[o] W[o],  b'[o] = beta[o] - gamma[o] inv_std[o] mean[o]
+//   backward, g = dy where y > 0:  dW = gamma inv_std dW',  dbeta = sum g,
+//   dgamma = inv_std ( <dW', W> - mean dbeta )      per output channel, exact algebra
+// so nothing before the normalisation is ever stored. With batch statistics it is conv2d, then
+// batchnorm with the rest fused.
+#pragma once
+
+#include "layers/batchnorm.h"
+#include "layers/conv2d.h"
+
+namespace rk {
+
+struct ConvBnNames {
+  std::string convolution;  // "conv1"
+  std::string batchnorm;    // "bn1"
+  std::string output;       // name of the resulting tensor; empty: batchnorm's
+};
+
+// fold: use the folded form where the mode allows it (tests compare both).
+TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
+                 const Conv2dOptions& convolution, const BatchNormOptions& batchnorm,
+                 bool fold = true);
+
+}  // namespace rk

@@ -1,0 +1,85 @@
+#include "layers/l2norm.h"
+
+#include "engine/error.h"
+#include "engine/parallel.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rk {
+namespace {
+
+class L2NormNode : public Node {
+ public:
+  L2NormNode(const std::string& name, const Program& program, const Shape& shape, double epsilon)
+      : Node(name),
+        threads_(program.context().threads()),
+        rows_(shape[0]),
+        dim_(shape[1]),
+        epsilon_(epsilon) {}
+
+  NodeClaims plan() override { return {static_cast<std::size_t>(rows_) * sizeof(double), 0}; }
+  void bind(const NodeMemory& memory) override {
+    memory_ = memory;
+    norms_ = static_cast<double*>(memory.saved);
+  }
+
+  void forward() override {
+    parallel_for(threads_, rows_, [&](std::int64_t r, int) {
+      const float* x = memory_.inputs[0] + r * dim_;
+      float* y = memory_.output + r * dim_;
+      double squares = 0;
+#pragma omp simd reduction(+ : squares)
+      for (std::int64_t d = 0; d < dim_; ++d) {
+        squares += static_cast<double>(x[d]) * static_cast<double>(x[d]);
+      }
+      norms_[r] = std::sqrt(squares);
+      const double length = std::max(norms_[r], epsilon_);
+      for (std::int64_t d = 0; d < dim_; ++d) {
+        y[d] = static_cast<float>(static_cast<double>(x[d]) / length);
+      }
+    });
+  }
+
+  void backward() override {
+    const GradientEdge& edge = memory_.input_gradients[0];
+    if (edge.data == nullptr) return;
+    parallel_for(threads_, rows_, [&](std::int64_t r, int) {
+      const float* x = memory_.inputs[0] + r * dim_;
+      const float* dy = memory_.output_gradient + r * dim_;
+      float* dx = edge.data + r * dim_;
+      const bool constant = norms_[r] < epsilon_;
+      const double length = std::max(norms_[r], epsilon_);
+      double dot = 0;
+#pragma omp simd reduction(+ : dot)
+      for (std::int64_t d = 0; d < dim_; ++d) {
+        dot += static_cast<double>(x[d]) * static_cast<double>(dy[d]);
+      }
+      const double along = constant ? 0.0 : dot / (length * length);
+      for (std::int64_t d = 0; d < dim_; ++d) {
+        const double g = (static_cast<double>(dy[d]) - along * static_cast<double>(x[d])) / length;
+        dx[d] = edge.accumulate ? dx[d] + static_cast<float>(g) : static_cast<float>(g);
+      }
+    });
+  }
+
+ private:
+  int threads_;
+  std::int64_t rows_, dim_;
+  double epsilon_;
+  NodeMemory memory_;
+  double* norms_ = nullptr;
+};
+
+}  // namespace
+
+TensorId l2norm(Program& program, TensorId x, const std::string& name, double epsilon) {
+  const Shape& in = program.shape(x);
+  expect(in.rank() == 2, "[{}] expected rows (N, D), got {}", name, in.text());
+  auto node = std::make_unique<L2NormNode>(name, program, in, epsilon);
+  return program.append(std::move(node),
+                        {{.tensor = x, .read_in_backward = true, .gradient_in_place = true}},
+                        {.name = name, .shape = in});
+}
+
+}  // namespace rk

@@ -1,0 +1,12 @@
+// Rows to unit length:  x (N, D) -> y = x / max(|x|, epsilon).
+// Backward:  dx = (dy - y (y . dy)) / |x|,  or dy / epsilon where |x| < epsilon (the norm is then a
+// constant). Norms and dot products in double.
+#pragma once
+
+#include "engine/program.h"
+
+namespace rk {
+
+TensorId l2norm(Program& program, TensorId x, const std::string& name, double epsilon = 1e-12);
+
+}  // namespace rk

@@ -1,0 +1,19 @@
+// Fully connected layer:  x (N, K) -> y (N, M) = x W^T + b.
+// Parameters <name>.weight [M, K] and <name>.bias [M]; they start as PyTorch's nn.Linear
+// (uniform in +-1/sqrt(K)), or with orthonormal rows and a bias of zero.
+#pragma once
+
+#include "engine/program.h"
+
+namespace rk {
+
+struct LinearOptions {
+  std::int64_t out_features = 0;
+  bool bias = true;
+  bool orthogonal = false;
+  ParameterGroup group = ParameterGroup::kBackbone;
+};
+
+TensorId linear(Program& program, TensorId x, const std::string& name, const LinearOptions& options);
+
+}  // namespace rk

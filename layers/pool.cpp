@@ -1,0 +1,131 @@
+#include "layers/pool.h"
+
+#include "engine/error.h"
+#include "engine/layout.h"
+#include "engine/nearest.h"
+
+namespace rk {
+namespace {
+
+class MaxPoolNode : public Node {
+ public:
+  MaxPoolNode(const std::string& name, const Program& program, const ImageLayout& x,
+              const ImageLayout& y, const pool_cpu::Window& window)
+      : Node(name),
+        threads_(program.context().threads()),
+        gradients_(program.options().gradients),
+        x_(x),
+        y_(y),
+        window_(window) {}
+  NodeClaims plan() override {
+    return {gradients_ ? static_cast<std::size_t>(y_.elements()) : 0, 0};
+  }
+  void bind(const NodeMemory& memory) override { memory_ = memory; }
+  void forward() override {
+    pool_cpu::max_pool(threads_, x_, y_, window_, memory_.inputs[0],
+                       static_cast<std::uint8_t*>(memory_.saved), memory_.output);
+  }
+  void backward() override {
+    const GradientEdge& dx = memory_.input_gradients[0];
+    if (dx.data == nullptr) return;
+    pool_cpu::max_pool_backward(threads_, x_, y_, window_,
+                                static_cast<const std::uint8_t*>(memory_.saved),
+                                memory_.output_gradient, dx.data, dx.accumulate);
+  }
+
+ private:
+  int threads_;
+  bool gradients_;
+  ImageLayout x_, y_;
+  pool_cpu::Window window_;
+  NodeMemory memory_;
+};
+
+class GlobalPoolNode : public Node {
+ public:
+  GlobalPoolNode(const std::string& name, const Program& program, const ImageLayout& x,
+                 const GlobalPoolOptions& options)
+      : Node(name),
+        threads_(program.context().threads()),
+        gradients_(program.options().gradients),
+        x_(x),
+        options_(options) {}
+  NodeClaims plan() override {
+    const bool keep = gradients_ && options_.kind == pool_cpu::Global::kMax;
+    const auto outputs = static_cast<std::size_t>(x_.batch * x_.channels());
+    return {keep ? outputs * sizeof(std::int64_t) : 0, 0};
+  }
+  void bind(const NodeMemory& memory) override { memory_ = memory; }
+  void forward() override {
+    pool_cpu::global_pool(threads_, x_, options_.kind, options_.gem, memory_.inputs[0],
+                          static_cast<std::int64_t*>(memory_.saved), memory_.output);
+  }
+  void backward() override {
+    const GradientEdge& dx = memory_.input_gradients[0];
+    if (dx.data == nullptr) return;
+    pool_cpu::global_pool_backward(threads_, x_, options_.kind, options_.gem, memory_.inputs[0],
+                                   memory_.output, static_cast<const std::int64_t*>(memory_.saved),
+                                   memory_.output_gradient, dx.data, dx.accumulate);
+  }
+
+ private:
+  int threads_;
+  bool gradients_;
+  ImageLayout x_;
+  GlobalPoolOptions options_;
+  NodeMemory memory_;
+};
+
+std::int64_t pooled_size(std::int64_t size, std::int64_t kernel, std::int64_t stride,
+                         std::int64_t padding, bool ceil_mode) {
+  const std::int64_t slack = ceil_mode ? stride - 1 : 0;
+  std::int64_t out = (size + 2 * padding - kernel + slack) / stride + 1;
+  if (ceil_mode && (out - 1) * stride >= size + padding) --out;
+  return out;
+}
+
+}  // namespace
+
+TensorId max_pool(Program& program, TensorId x, const std::string& name,
+                  const MaxPoolOptions& options) {
+  const Shape& in = program.shape(x);
+  expect(in.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name, in.text());
+  expect(options.kernel[0] * options.kernel[1] < 255, "[{}] expected a window of at most 254 pixels",
+         name);
+  std::array<std::int64_t, 2> out{};
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const std::int64_t size = in[static_cast<int>(axis) + 1];
+    expect(size + 2 * options.padding[axis] >= options.kernel[axis] &&
+               2 * options.padding[axis] <= options.kernel[axis],
+           "[{}] expected an image of at least the window, and padding of at most half of it", name);
+    out[axis] = pooled_size(size, options.kernel[axis], options.stride[axis], options.padding[axis],
+                            options.ceil_mode);
+  }
+  const Shape shape{in[0], out[0], out[1], in[3]};
+  const std::int64_t width = program.width(x);
+  auto node = std::make_unique<MaxPoolNode>(
+      name, program, image_layout(in, width), image_layout(shape, width),
+      pool_cpu::Window{options.kernel, options.stride, options.padding});
+  return program.append(std::move(node), {{.tensor = x}},
+                        {.name = name, .shape = shape, .width = width});
+}
+
+pool_cpu::Global parse_global_pool(const std::string& name) {
+  if (name == "avg") return pool_cpu::Global::kAverage;
+  if (name == "max") return pool_cpu::Global::kMax;
+  if (name == "gem") return pool_cpu::Global::kGem;
+  fail<UsageError>("unknown pooling '{}'; {}", name, suggestion(name, {"avg", "max", "gem"}));
+}
+
+TensorId global_pool(Program& program, TensorId x, const std::string& name,
+                     const GlobalPoolOptions& options) {
+  const Shape& in = program.shape(x);
+  expect(in.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name, in.text());
+  const bool gem = options.kind == pool_cpu::Global::kGem;
+  auto node = std::make_unique<GlobalPoolNode>(name, program, image_layout(in, program.width(x)),
+                                               options);
+  return program.append(std::move(node), {{.tensor = x, .read_in_backward = gem}},
+                        {.name = name, .shape = Shape{in[0], in[3]}, .read_in_backward = gem});
+}
+
+}  // namespace rk
