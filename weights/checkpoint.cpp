@@ -18,7 +18,6 @@ constexpr std::uint64_t kMaxFileBytes = std::uint64_t{16} << 30;
 
 const std::string kWeights = "/weights/";
 const std::string kOptimizer = "/optimizer/";
-const std::string kLoss = "/loss/";
 
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 5;
@@ -106,6 +105,8 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState
   file_.write("/run/batch", {}, &run.batch);
   file_.write("/run/seed", {}, &seed);
   file_.write("/run/best", {}, &run.best);
+  file_.write("/run/loss_sum", {}, &run.loss_sum);
+  file_.write_text("/run/data", {run.data});
   file_.write_text("/run/settings", {run.settings});
   file_.write_text("/run/history", run.history);
 }
@@ -122,11 +123,6 @@ void CheckpointWriter::counter(const std::string& name, std::int64_t value) {
 void CheckpointWriter::optimizer_state(const std::string& state, const std::string& name,
                                        const std::vector<std::int64_t>& dims, const float* values) {
   file_.write(kOptimizer + state + "/" + name, dims, values);
-}
-
-void CheckpointWriter::loss_state(const std::string& name, const std::vector<std::int64_t>& dims,
-                                  const float* values) {
-  file_.write(kLoss + name, dims, values);
 }
 
 std::vector<std::byte> CheckpointWriter::finish() {
@@ -174,11 +170,13 @@ void Checkpoint::read_run() {
   run_.batch = scalar<std::int64_t>(file_, "/run/batch");
   run_.seed = std::bit_cast<std::uint64_t>(scalar<std::int64_t>(file_, "/run/seed"));
   run_.best = scalar<double>(file_, "/run/best");
-  const auto settings = file_.read_text("/run/settings");
-  if (settings.size() != 1 || run_.step < 0 || run_.epoch < 0 || run_.batch < 0) {
+  run_.loss_sum = scalar<double>(file_, "/run/loss_sum");
+  const auto settings = file_.read_text("/run/settings"), data = file_.read_text("/run/data");
+  if (settings.size() != 1 || data.size() != 1 || run_.step < 0 || run_.epoch < 0 || run_.batch < 0) {
     fail<InputError>("{}: /run makes no sense; use another checkpoint", path_);
   }
   run_.settings = settings[0];
+  run_.data = data[0];
   run_.history = file_.read_text("/run/history");
 }
 
@@ -208,7 +206,8 @@ void Checkpoint::require(const std::vector<TensorName>& weights,
     const std::string path = kWeights + tensor.name;
     if (!file_.has(path)) {
       if (!begins_with_any(tensor.name, optional)) missing.push_back(tensor.name);
-    } else if (const auto dims = file_.info(path).dims; dims != tensor.dims) {
+    } else if (const auto dims = file_.info(path).dims;
+               dims != tensor.dims && !begins_with_any(tensor.name, optional)) {
       mismatched.push_back(fmt::format("{} {} where {} is expected", tensor.name, shape_text(dims),
                                        shape_text(tensor.dims)));
     }
@@ -236,13 +235,10 @@ void Checkpoint::require(const std::vector<TensorName>& weights,
                    "--dim as in the run it comes from", path_, model_.arch, found);
 }
 
-bool Checkpoint::has_weight(const std::string& name) const { return file_.has(kWeights + name); }
-
-bool Checkpoint::has_optimizer_state(const std::string& state, const std::string& name) const {
-  return file_.has(kOptimizer + state + "/" + name);
+bool Checkpoint::has_weight(const TensorName& tensor) const {
+  const std::string path = kWeights + tensor.name;
+  return file_.has(path) && file_.info(path).dims == tensor.dims;
 }
-
-bool Checkpoint::has_loss_state(const std::string& name) const { return file_.has(kLoss + name); }
 
 void Checkpoint::weight(const TensorName& tensor, float* out) const {
   file_.read_into(kWeights + tensor.name, tensor.dims, out);
@@ -255,10 +251,6 @@ std::int64_t Checkpoint::counter(const std::string& name) const {
 void Checkpoint::optimizer_state(const std::string& state, const TensorName& tensor,
                                  float* out) const {
   file_.read_into(kOptimizer + state + "/" + tensor.name, tensor.dims, out);
-}
-
-void Checkpoint::loss_state(const TensorName& tensor, float* out) const {
-  file_.read_into(kLoss + tensor.name, tensor.dims, out);
 }
 
 }  // namespace rk

@@ -4,9 +4,9 @@
 //   /weights/<torchvision name>   float32 parameters and running statistics (convolutions OIHW), int64
 //                                 scalars for num_batches_tracked
 //   /optimizer/<state>/<name>     float32 like the parameter of that name (exp_avg, momentum_buffer)
-//   /loss/<name>                  float32, what the loss learns (proxies) or remembers
-//   /run/...                      step, epoch, batch (int64), seed (uint64 as int64), best (float64),
-//                                 settings (JSON text), history (one JSON text an epoch)
+//   /run/...                      step, epoch, batch (int64), seed (uint64 as int64), best, loss_sum
+//                                 (float64), data (text), settings (JSON text), history (one JSON text
+//                                 an epoch)
 //   root attributes               format, version, arch, pool, gem_p, dim, stride_in_1x1, input_mean,
 //                                 input_std, input_scale, channel_order, resize, crop, source_sha256
 //
@@ -39,13 +39,15 @@ struct ModelDescription {
   std::string source_sha256;  // of the weights the run began with; empty: from scratch
 };
 
-// Where the run is: `batch` batches of epoch `epoch` (from 1; 0 before the first) are done.
+// Where the run is: `epoch` epochs are complete, and `batch` batches of the next one.
 struct RunState {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
-  double best = -1.0;  // the best value so far of the metric that chooses best.h5; -1: none yet
+  double best = -1.0;     // the best value so far of the metric that chooses best.h5; -1: none yet
+  double loss_sum = 0.0;  // over the batches of the epoch under way
+  std::string data;       // what the training set was: a fingerprint
   std::string settings;
   std::vector<std::string> history;
 };
@@ -58,8 +60,6 @@ class CheckpointWriter {
   void counter(const std::string& name, std::int64_t value);
   void optimizer_state(const std::string& state, const std::string& name,
                        const std::vector<std::int64_t>& dims, const float* values);
-  void loss_state(const std::string& name, const std::vector<std::int64_t>& dims,
-                  const float* values);
 
   // The sealed file; the writer is empty afterwards.
   std::vector<std::byte> finish();
@@ -84,17 +84,15 @@ class Checkpoint {
   const std::string& sha256() const { return sha256_; }  // of the file without its seal
 
   // Throws unless the file holds exactly `weights` (float32) and `counters`, naming what is missing, not
-  // expected, or of another shape. `optional`: beginnings of names that may be missing on either side.
+  // expected, or of another shape. Names that begin with one of `optional` may be any of that.
   void require(const std::vector<TensorName>& weights, const std::vector<std::string>& counters,
                const std::vector<std::string>& optional = {}) const;
 
-  bool has_weight(const std::string& name) const;
-  bool has_optimizer_state(const std::string& state, const std::string& name) const;
-  bool has_loss_state(const std::string& name) const;
+  // Is there one of that name and shape?
+  bool has_weight(const TensorName& tensor) const;
   void weight(const TensorName& tensor, float* out) const;
   std::int64_t counter(const std::string& name) const;
   void optimizer_state(const std::string& state, const TensorName& tensor, float* out) const;
-  void loss_state(const TensorName& tensor, float* out) const;
 
  private:
   Checkpoint(const std::string& path, const std::vector<std::byte>& file);

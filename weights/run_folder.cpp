@@ -67,7 +67,7 @@ void save_best(const std::string& folder, std::span<const std::byte> bytes, File
 Resumable find_resumable(const std::string& folder) {
   Resumable result;
   result.checkpoint = try_open(in_folder(folder, kLastFile), result.skipped);
-  if (result.checkpoint) return result;  // nothing is newer than a valid last.h5
+  if (result.checkpoint) return result;  // nothing saved is further on than that
   for (const char* name : {kPreviousFile, kBestFile}) {
     auto other = try_open(in_folder(folder, name), result.skipped);
     if (other && (!result.checkpoint || other->run().step > result.checkpoint->run().step)) {

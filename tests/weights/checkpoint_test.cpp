@@ -34,7 +34,7 @@ struct State {
     model.input_mean = {0.1, 0.2, 0.3};
     model.source_sha256 = "abc";
     run = {.step = 7, .epoch = 2, .batch = 3, .seed = ~std::uint64_t{0}, .best = 0.25,
-           .settings = "{\"loss\": \"fastap\"}", .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"}};
+           .loss_sum = 1.5, .data = "glyphs 1234", .settings = "{\"loss\": \"fastap\"}", .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"}};
   }
   std::vector<std::byte> bytes() const {
     CheckpointWriter writer(model, run);
@@ -87,6 +87,8 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.run().batch, 3);
   EXPECT_EQ(read.run().seed, state.run.seed);
   EXPECT_EQ(read.run().best, 0.25);
+  EXPECT_EQ(read.run().loss_sum, 1.5);
+  EXPECT_EQ(read.run().data, "glyphs 1234");
   EXPECT_EQ(read.run().settings, state.run.settings);
   EXPECT_EQ(read.run().history, state.run.history);
   read.require(kWeights, kCounters);
