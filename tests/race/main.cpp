@@ -1,0 +1,124 @@
+// Row kernels under ThreadSanitizer, which ends the program with code 66 when it saw a race.
+//   race_test             every case on teams of 2, 3 and 4: no race, and what SerialTeam computes
+//   race_test --guard     the mutation guard: for every sync() of every kernel, this program with that
+//                         sync left out (race_test --drop CASE LINE) must end with code 66
+#include "tests/race/cases.h"
+#include "tests/race/thread_team.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rk::race {
+namespace {
+
+constexpr int kRaceSeen = 66;
+
+std::vector<double> run_serial(const Case& test) {
+  const auto run = test.make();
+  run->serial(SerialTeam());
+  return run->written();
+}
+
+std::vector<double> run_threads(const Case& test, TeamState& state) {
+  const auto run = test.make();
+  run_team(state, [&](const ThreadTeam& team) { run->threads(team); });
+  return run->written();
+}
+
+// The largest difference, relative to the largest value: rows of a gradient share their rounding.
+double difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double worst = 0;
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    largest = std::fmax(largest, std::abs(a[i]));
+    const double here = std::abs(a[i] - b[i]);
+    if (!(here <= worst)) worst = here;  // NaN stays
+  }
+  return largest > 0 ? worst / largest : worst;
+}
+
+int run_all() {
+  int failures = 0;
+  for (const Case& test : cases()) {
+    const std::vector<double> expected = run_serial(test);
+    for (const double value : expected) {
+      if (std::isfinite(value)) continue;
+      std::printf("FAIL %s: SerialTeam wrote %g\n", test.name.c_str(), value);
+      ++failures;
+      break;
+    }
+    for (int members = 2; members <= 4; ++members) {
+      TeamState state(members);
+      const double worst = difference(expected, run_threads(test, state));
+      const bool good = worst <= test.bound;
+      failures += good ? 0 : 1;
+      std::printf("%s %s on %d members: off by %.1e (at most %.0e), %zu syncs\n",
+                  good ? "pass" : "FAIL", test.name.c_str(), members, worst, test.bound,
+                  state.syncs.size());
+    }
+  }
+  return failures == 0 ? 0 : 1;
+}
+
+int run_dropped(const std::string& name, unsigned line) {
+  for (const Case& test : cases()) {
+    if (test.name != name) continue;
+    for (int members = 2; members <= 4; ++members) {
+      TeamState state(members);
+      state.dropped = line;
+      run_threads(test, state);
+    }
+    return 0;  // ThreadSanitizer makes it 66
+  }
+  return 2;
+}
+
+int run_child(const char* program, const std::string& name, unsigned line) {
+  const std::string number = std::to_string(line);
+  const pid_t child = fork();
+  if (child == 0) {
+    // Its reports are expected: only the verdict counts.
+    if (!std::freopen("/dev/null", "w", stderr)) std::_Exit(2);
+    execl(program, program, "--drop", name.c_str(), number.c_str(), static_cast<char*>(nullptr));
+    std::_Exit(2);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int run_guard(const char* program) {
+  int failures = 0;
+  for (const Case& test : cases()) {
+    TeamState state(3);
+    run_threads(test, state);
+    if (state.syncs.empty()) std::printf("pass %s has no sync\n", test.name.c_str());
+    for (const unsigned line : state.syncs) {
+      const int code = run_child(program, test.name, line);
+      const bool found = code == kRaceSeen;
+      failures += found ? 0 : 1;
+      std::printf("%s %s without the sync of line %u: %s\n", found ? "pass" : "FAIL",
+                  test.name.c_str(), line, found ? "race found" : "no race found");
+    }
+  }
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace rk::race
+
+int main(int argc, char** argv) {
+  if (argc == 1) return rk::race::run_all();
+  if (argc == 2 && std::strcmp(argv[1], "--guard") == 0) return rk::race::run_guard("/proc/self/exe");
+  if (argc == 4 && std::strcmp(argv[1], "--drop") == 0) {
+    return rk::race::run_dropped(argv[2], static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)));
+  }
+  std::fprintf(stderr, "error: race_test [--guard | --drop CASE LINE]\n");
+  return 2;
+}
