@@ -37,7 +37,7 @@ TEST(Nearest, NearestComesFirst) {
 TEST(Nearest, FarNamesAreNotSuggested) {
   EXPECT_TRUE(nearest("xyzzy", kLosses).empty());
   EXPECT_TRUE(nearest("", kLosses).empty());
-  EXPECT_TRUE(nearest(std::string(1 << 20, 'a'), kLosses).empty());
+  EXPECT_TRUE(nearest("fastap" + std::string(1 << 20, 'a'), kLosses).empty());
 }
 
 TEST(Nearest, LimitHolds) {

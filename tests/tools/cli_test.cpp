@@ -114,6 +114,14 @@ TEST(Cli, AutoTakesTheCpuAndSaysSoWhenAsked) {
   EXPECT_TRUE(has(result.err, "device: cpu")) << result.err;
 }
 
+TEST(Cli, CudaIsADeviceFailureWhereTheBuildHasNone) {
+  for (const char* device : {"cuda", "cuda:1"}) {
+    const Result result = run({"--data", "x", "--device", device});
+    EXPECT_EQ(result.code, 5);
+    EXPECT_TRUE(has(result.err, "this build has no CUDA; use --device cpu\n")) << result.err;
+  }
+}
+
 TEST(Cli, CommonFlagsArrive) {
   CommonOptions seen;
   run({"--data", "x", "--threads", "3", "--seed", "18446744073709551615", "--json", "r.json", "-q"},

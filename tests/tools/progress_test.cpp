@@ -70,6 +70,7 @@ TEST(Progress, OffATerminalOneLineAtTheEnd) {
   {
     Progress progress("decoding", 10, "images");
     for (int i = 1; i <= 10; ++i) progress.update(i);
+    progress.finish();  // the destructor must not say it again
   }
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(text.starts_with("decoding  10 images in 0:00")) << text;
