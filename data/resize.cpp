@@ -73,57 +73,116 @@ struct View {
   }
 };
 
-// One pixel of kRows rows at a time, a row a lane, each pixel loaded as one word of four bytes (the
-// fourth belongs to the neighbour and is dropped): the 3 kRows sums live in registers.
-constexpr std::size_t kRows = 16;
+// The horizontal pass works on 16 rows at once, one a lane. A strip holds their pixels column by column,
+// [column][row], each as a word R | G << 8 | B << 16; its top byte is not defined.
+constexpr int kRows = 16;
 using Words [[gnu::vector_size(4 * kRows)]] = std::uint32_t;
+using Words4 [[gnu::vector_size(16)]] = std::uint32_t;
+using Bytes16 [[gnu::vector_size(16)]] = std::uint8_t;
+
+Buffer make_strip(int columns) { return Buffer::of<std::uint32_t>(std::int64_t{columns} * kRows); }
+
+void transpose(Words4 (&m)[4]) {
+  const Words4 a = __builtin_shufflevector(m[0], m[1], 0, 4, 1, 5);
+  const Words4 b = __builtin_shufflevector(m[0], m[1], 2, 6, 3, 7);
+  const Words4 c = __builtin_shufflevector(m[2], m[3], 0, 4, 1, 5);
+  const Words4 d = __builtin_shufflevector(m[2], m[3], 2, 6, 3, 7);
+  m[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+  m[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  m[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+  m[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+// `columns` is a multiple of four. The last load reaches at most 13 bytes past the last wanted pixel:
+// three pixels more than wanted and the four bytes that a load has over four pixels (Image::kSlack).
+void load_strip(const std::array<const std::uint8_t*, kRows>& rows, int columns,
+                std::uint32_t* strip) {
+  static_assert(Image::kSlack >= 13);
+  for (int x = 0; x < columns; x += 4) {
+    for (std::size_t r = 0; r < kRows; r += 4) {
+      Words4 block[4];
+      for (std::size_t i = 0; i < 4; ++i) {
+        Bytes16 bytes;
+        std::memcpy(&bytes, rows[r + i] + static_cast<std::size_t>(x) * Image::kChannels, 16);
+        block[i] = reinterpret_cast<Words4>(__builtin_shufflevector(
+            bytes, bytes, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12));
+      }
+      transpose(block);
+      for (std::size_t i = 0; i < 4; ++i) {
+        std::memcpy(strip + (static_cast<std::size_t>(x) + i) * kRows + r, &block[i], 16);
+      }
+    }
+  }
+}
+
+void store_strip(const std::uint32_t* strip, int columns,
+                 const std::array<std::uint8_t*, kRows>& rows) {
+  const auto count = static_cast<std::size_t>(columns);
+  std::size_t x = 0;
+  for (; x + 4 <= count; x += 4) {
+    for (std::size_t r = 0; r < kRows; r += 4) {
+      Words4 block[4];
+      for (std::size_t i = 0; i < 4; ++i) std::memcpy(&block[i], strip + (x + i) * kRows + r, 16);
+      transpose(block);
+      for (std::size_t i = 0; i < 4; ++i) {
+        const auto words = reinterpret_cast<Bytes16>(block[i]);
+        const Bytes16 bytes = __builtin_shufflevector(words, words, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12,
+                                                      13, 14, 3, 7, 11, 15);
+        std::memcpy(rows[r + i] + x * Image::kChannels, &bytes, 4 * Image::kChannels);
+      }
+    }
+  }
+  for (; x < count; ++x) {
+    for (std::size_t r = 0; r < kRows; ++r) {
+      std::memcpy(rows[r] + x * Image::kChannels, strip + x * kRows + r, Image::kChannels);
+    }
+  }
+}
 
 Words clip(Words sum) {
   const Words levels = sum >> kPrecision;
   return levels > 255U ? Words{} + 255U : levels;
 }
 
+void filter_strip(const std::uint32_t* strip, int origin, const Taps& taps, int columns,
+                  std::uint32_t* results) {
+  for (int x = 0; x < columns; ++x) {
+    const std::uint32_t* weights = taps.of(x);
+    const int length = taps.lengths[static_cast<std::size_t>(x)];
+    const std::uint32_t* column =
+        strip +
+        static_cast<std::size_t>(taps.first[static_cast<std::size_t>(x)] - origin) * kRows;
+    Words red = Words{} + kHalf;
+    Words green = red;
+    Words blue = red;
+    for (int i = 0; i < length; ++i, column += kRows) {
+      Words pixels;
+      std::memcpy(&pixels, column, sizeof(pixels));
+      red += (pixels & 255U) * weights[i];
+      green += (pixels >> 8 & 255U) * weights[i];
+      blue += (pixels >> 16 & 255U) * weights[i];
+    }
+    const Words rgb = clip(red) | clip(green) << 8 | clip(blue) << 16;
+    std::memcpy(results + static_cast<std::size_t>(x) * kRows, &rgb, sizeof(rgb));
+  }
+}
+
 // Rows [0, height) of `in`, whose column 0 is source column `origin`.
 void horizontal_pass(const View& in, int height, int origin, const Taps& taps, Image& out) {
-  constexpr int kStep = static_cast<int>(kRows);
-  for (int y = 0; y < height; y += kStep) {
-    // The last group overlaps the one before rather than being shorter; a picture of few rows repeats
-    // its last one.
-    const int top = std::clamp(y, 0, std::max(0, height - kStep));
+  const int columns = (taps.end() - origin + 3) / 4 * 4;
+  const Buffer strip = make_strip(columns);
+  const Buffer results = make_strip(out.width());
+  for (int y = 0; y < height; y += kRows) {
     std::array<const std::uint8_t*, kRows> rows;
-    std::array<std::uint8_t*, kRows> results;
-    for (std::size_t r = 0; r < kRows; ++r) {
-      const int row = std::min(top + static_cast<int>(r), height - 1);
-      rows[r] = in.at(0, row);
-      results[r] = out.row(row);
+    std::array<std::uint8_t*, kRows> targets;
+    for (int r = 0; r < kRows; ++r) {
+      const int row = std::min(y + r, height - 1);  // a short group repeats its last row
+      rows[static_cast<std::size_t>(r)] = in.at(0, row);
+      targets[static_cast<std::size_t>(r)] = out.row(row);
     }
-    for (int x = 0; x < out.width(); ++x) {
-      const std::uint32_t* weights = taps.of(x);
-      const int length = taps.lengths[static_cast<std::size_t>(x)];
-      std::size_t offset =
-          static_cast<std::size_t>(taps.first[static_cast<std::size_t>(x)] - origin) *
-          Image::kChannels;
-      Words red = Words{} + kHalf;
-      Words green = red;
-      Words blue = red;
-      for (int i = 0; i < length; ++i, offset += Image::kChannels) {
-        std::array<std::uint32_t, kRows> gathered;
-        for (std::size_t r = 0; r < kRows; ++r) std::memcpy(&gathered[r], rows[r] + offset, 4);
-        Words pixels;
-        std::memcpy(&pixels, gathered.data(), sizeof(pixels));
-        const std::uint32_t weight = weights[i];
-        red += (pixels & 255U) * weight;
-        green += (pixels >> 8 & 255U) * weight;
-        blue += (pixels >> 16 & 255U) * weight;
-      }
-      const Words rgb = clip(red) | clip(green) << 8 | clip(blue) << 16;
-      std::array<std::uint32_t, kRows> scattered;
-      std::memcpy(scattered.data(), &rgb, sizeof(rgb));
-      for (std::size_t r = 0; r < kRows; ++r) {
-        std::memcpy(results[r] + static_cast<std::size_t>(x) * Image::kChannels, &scattered[r],
-                    Image::kChannels);
-      }
-    }
+    load_strip(rows, columns, strip.as<std::uint32_t>());
+    filter_strip(strip.as<std::uint32_t>(), origin, taps, out.width(), results.as<std::uint32_t>());
+    store_strip(results.as<std::uint32_t>(), out.width(), targets);
   }
 }
 
@@ -145,7 +204,6 @@ void vertical_block(const View& in, const std::uint32_t* weights, int first, int
 
 // Row r of `in` is source row r + origin.
 void vertical_pass(const View& in, int origin, const Taps& taps, Image& out) {
-  constexpr std::size_t kBlock = 64;
   const std::size_t bytes = out.row_bytes();
   for (int y = 0; y < out.height(); ++y) {
     const std::uint32_t* weights = taps.of(y);
@@ -153,8 +211,11 @@ void vertical_pass(const View& in, int origin, const Taps& taps, Image& out) {
     const int length = taps.lengths[static_cast<std::size_t>(y)];
     std::uint8_t* row = out.row(y);
     std::size_t begin = 0;
-    for (; begin + kBlock <= bytes; begin += kBlock) {
-      vertical_block<kBlock>(in, weights, first, length, begin, row);
+    for (; begin + 64 <= bytes; begin += 64) {
+      vertical_block<64>(in, weights, first, length, begin, row);
+    }
+    for (; begin + 16 <= bytes; begin += 16) {
+      vertical_block<16>(in, weights, first, length, begin, row);
     }
     for (; begin < bytes; ++begin) vertical_block<1>(in, weights, first, length, begin, row);
   }
