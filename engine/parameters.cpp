@@ -1,6 +1,7 @@
 #include "engine/parameters.h"
 
 #include "engine/error.h"
+#include "engine/parallel.h"
 #include "engine/random.h"
 
 #include <algorithm>
@@ -80,23 +81,36 @@ std::vector<float> orthogonal(std::int64_t rows, std::int64_t columns, CounterRa
   return out;
 }
 
-std::vector<float> draw(const Parameters::Entry& entry, std::uint64_t seed) {
-  CounterRandom random(seed, kInitialStream, hash(entry.name));
+std::vector<float> draw(const Parameters::Entry& entry, std::uint64_t seed, int threads) {
   std::vector<float> values(static_cast<std::size_t>(entry.elements()));
   const double scale = entry.initial.scale;
+  const std::uint64_t first = hash(entry.name);
+  // Every block of elements has a generator of its own, so that threads can share the work.
+  const auto fill = [&](auto&& one) {
+    constexpr std::int64_t kBlock = 4096;
+    const std::int64_t count = entry.elements();
+    parallel_for(threads, (count + kBlock - 1) / kBlock, [&](std::int64_t block, int) {
+      CounterRandom random(seed, kInitialStream, first + static_cast<std::uint64_t>(block));
+      for (std::int64_t i = block * kBlock; i < std::min(count, (block + 1) * kBlock); ++i) {
+        values[static_cast<std::size_t>(i)] = static_cast<float>(one(random));
+      }
+    });
+  };
   switch (entry.initial.kind) {
     case Initial::Kind::kConstant:
       std::fill(values.begin(), values.end(), static_cast<float>(scale));
       break;
     case Initial::Kind::kNormal:
-      for (float& x : values) x = static_cast<float>(scale * random.normal());
+      fill([&](CounterRandom& random) { return scale * random.normal(); });
       break;
     case Initial::Kind::kUniform:
-      for (float& x : values) x = static_cast<float>(random.uniform(-scale, scale));
+      fill([&](CounterRandom& random) { return random.uniform(-scale, scale); });
       break;
-    case Initial::Kind::kOrthogonal:
+    case Initial::Kind::kOrthogonal: {
+      CounterRandom random(seed, kInitialStream, first);
       values = orthogonal(entry.shape[0], entry.shape[1], random);
       break;
+    }
   }
   return values;
 }
@@ -151,10 +165,10 @@ void Parameters::allocate() {
   buffers_ = zeroed(buffer_elements_);
 }
 
-void Parameters::initialise(std::uint64_t seed) {
+void Parameters::initialise(std::uint64_t seed, int threads) {
   allocate();
   for (std::size_t id = 0; id < entries_.size(); ++id) {
-    set(values(), static_cast<ParameterId>(id), draw(entries_[id], seed).data());
+    set(values(), static_cast<ParameterId>(id), draw(entries_[id], seed, threads).data());
   }
   std::ranges::fill(gradients(), 0.0F);
   for (const BufferEntry& b : buffer_entries_) {
@@ -168,6 +182,10 @@ float* Parameters::buffer(BufferId id) const {
 }
 
 std::int64_t& Parameters::counter(BufferId id) {
+  return counters_[static_cast<std::size_t>(buffer_entries_[static_cast<std::size_t>(id)].offset)];
+}
+
+std::int64_t Parameters::counter(BufferId id) const {
   return counters_[static_cast<std::size_t>(buffer_entries_[static_cast<std::size_t>(id)].offset)];
 }
 

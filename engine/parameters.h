@@ -53,15 +53,16 @@ class Parameters {
 
   void allocate();
   bool allocated() const { return allocated_; }
-  // Fills every parameter from its Initial, a function of (seed, name) alone; buffers and counters
-  // too. Gradients become zero.
-  void initialise(std::uint64_t seed);
+  // Fills every parameter from its Initial, a function of (seed, name) alone, whatever the number of
+  // threads; buffers and counters too. Gradients become zero.
+  void initialise(std::uint64_t seed, int threads = 1);
 
   // By id: memory in stored order.
   float* value(ParameterId id) const { return values_.as<float>() + entry(id).offset; }
   float* gradient(ParameterId id) const { return gradients_.as<float>() + entry(id).offset; }
   float* buffer(BufferId id) const;
   std::int64_t& counter(BufferId id);
+  std::int64_t counter(BufferId id) const;
 
   // The flat buffers, padding between parameters included (it stays zero).
   std::span<float> values() const { return {values_.as<float>(), flat_elements()}; }
