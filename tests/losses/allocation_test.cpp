@@ -1,0 +1,60 @@
+// run() allocates nothing: counted through operator new, which everything of ours goes through but
+// Buffer, whose bytes are counted by bytes().
+#include "tests/losses/made_up.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace rk {
+namespace {
+
+TEST(LossAllocation, RunAllocatesNothing) {
+  const Context context(2);
+  for (const LossEntry& entry : loss_registry()) {
+    made_up::Wanted wanted;
+    wanted.rows = 40;
+    wanted.memory = entry.kind == LossKind::kEmbeddings ? 16 : 0;
+    // Double: oneDNN's products, which float takes, keep a cache of their own.
+    const LossData<double> data = made_up::data(entry.kind, wanted, 5);
+    const auto loss = make_loss<double>(entry.name);
+    loss->plan(context, data.shape());
+    std::vector<double> grad(static_cast<std::size_t>(data.grad_elements(entry.kind)));
+    std::vector<double> grad_proxies(static_cast<std::size_t>(data.proxy_elements(entry.kind)));
+    LossOutput<double> output;
+    output.grad = grad.data();
+    output.grad_proxies = grad_proxies.data();
+    const LossInput<double> input = data.input();
+    loss->run(context, input, output);  // threads start once
+    const std::int64_t bytes = loss->bytes();
+    const long before = allocations;
+    loss->run(context, input, output);
+    EXPECT_EQ(allocations - before, 0) << entry.name;
+    EXPECT_EQ(loss->bytes(), bytes) << entry.name;
+    EXPECT_GT(bytes, 0) << entry.name;
+  }
+}
+
+TEST(LossAllocation, TheCounterCounts) {
+  const long before = allocations;
+  ::operator delete(::operator new(16));  // unlike `delete new int`, never optimised away
+  EXPECT_EQ(allocations - before, 1);
+}
+
+}  // namespace
+}  // namespace rk

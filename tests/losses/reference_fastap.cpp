@@ -1,0 +1,38 @@
+#include "tests/losses/reference.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rk::reference {
+
+// Cakir et al. 2019: soft histograms as matrices of (item, centre), then eq. 14 read off.
+Value fastap(const LossData<double>& data, const LossValues& values) {
+  const int bins = values.integer("bins");
+  const double width = 4.0 / bins;
+  Value out;
+  for (const Query& query : queries(data)) {
+    if (query.positives().empty()) continue;
+    ++out.valid;
+    double ap = 0;
+    for (int l = 0; l <= bins; ++l) {
+      double h = 0;          // positives in bin l
+      double positives = 0;  // positives up to and with bin l
+      double all = 0;
+      for (int q = 0; q <= l; ++q) {
+        for (const Item& item : query.gallery) {
+          const double z = std::clamp(2 - 2 * item.s, 0.0, 4.0);
+          const double count = std::max(0.0, 1 - std::abs(z - q * width) / width);
+          all += count;
+          if (item.positive) positives += count;
+          if (item.positive && q == l) h += count;
+        }
+      }
+      if (all > 0) ap += h * positives / all;
+    }
+    out.loss += 1 - ap / static_cast<double>(query.positives().size());
+  }
+  if (out.valid > 0) out.loss /= static_cast<double>(out.valid);
+  return out;
+}
+
+}  // namespace rk::reference

@@ -1,0 +1,35 @@
+#include "tests/losses/reference.h"
+
+#include <cmath>
+
+namespace rk::reference {
+
+// Brown et al. 2020: every rank as its own sum of sigmoids.
+Value smooth_ap(const LossData<double>& data, const LossValues& values) {
+  const double tau = values.number("tau");
+  const bool official = values.is("compat", "official");
+  const auto plain = queries(data);
+  Value out;
+  for (const Query& query : queries(data, official)) {
+    if (plain[static_cast<std::size_t>(query.row)].positives().empty()) continue;
+    ++out.valid;
+    double precision = 0;
+    for (const Item& j : query.gallery) {
+      if (!j.positive) continue;
+      double rank = 1;
+      double among_positives = 1;
+      for (const Item& k : query.gallery) {
+        if (k.column == j.column) continue;
+        const double above = 1 / (1 + std::exp(-(k.s - j.s) / tau));
+        rank += above;
+        if (k.positive) among_positives += above;
+      }
+      precision += among_positives / rank;
+    }
+    out.loss += 1 - precision / static_cast<double>(query.positives().size());
+  }
+  if (out.valid > 0) out.loss /= static_cast<double>(out.valid);
+  return out;
+}
+
+}  // namespace rk::reference

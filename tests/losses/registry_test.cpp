@@ -1,0 +1,63 @@
+#include "losses/registry.h"
+
+#include "engine/error.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace rk {
+namespace {
+
+std::string complaint(const std::string& spec) {
+  try {
+    (void)parse_loss(spec);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(LossRegistry, ParsesNameAndParameters) {
+  const LossSpec spec = parse_loss("smooth_ap:tau=0.05,compat=official");
+  EXPECT_EQ(spec.entry->name, "smooth_ap");
+  EXPECT_EQ(spec.values.number("tau"), 0.05);
+  EXPECT_TRUE(spec.values.is("compat", "official"));
+  EXPECT_EQ(spec.text(), "smooth_ap:tau=0.05,compat=official");
+  EXPECT_EQ(parse_loss("fastap").text(), "fastap:bins=10,compat=paper");
+}
+
+TEST(LossRegistry, SuggestsTheNearestNames) {
+  EXPECT_EQ(complaint("smothap"), "smothap: no such loss; did you mean smooth_ap?");
+  EXPECT_EQ(complaint("fastap:bin=3"), "fastap: no such parameter: bin; did you mean bins?");
+  EXPECT_EQ(complaint("fastap:compat=oficial"),
+            "fastap: compat=oficial is not a choice; did you mean official?");
+}
+
+TEST(LossRegistry, RefusesWhatCannotBe) {
+  for (const char* spec :
+       {"", ":", "fastap:bins", "fastap:bins=", "fastap:bins=2.5", "fastap:bins=0",
+        "fastap:bins=1e9", "fastap:bins=10x", "fastap:bins=nan", "fastap:bins=3,bins=4",
+        "fastap:bins=3,", "fastap:=3", "smooth_ap:tau=0", "smooth_ap:tau=inf", "smooth_ap:tau=-1"}) {
+    EXPECT_NE(complaint(spec), "") << spec;
+  }
+}
+
+TEST(LossRegistry, EveryEntryIsCompleteAndItsDefaultsAreValid) {
+  std::set<std::string> names;
+  for (const LossEntry& entry : loss_registry()) {
+    EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
+    EXPECT_FALSE(entry.summary.empty()) << entry.name;
+    EXPECT_FALSE(entry.paper.empty()) << entry.name;
+    // Spelled out, the defaults go through the same checks as a user's values.
+    EXPECT_EQ(complaint(parse_loss(entry.name).text()), "") << entry.name;
+    const std::string text = describe_loss(entry);
+    for (const LossParameter& parameter : entry.parameters) {
+      EXPECT_FALSE(parameter.meaning.empty()) << entry.name << " " << parameter.name;
+      EXPECT_NE(text.find("    " + parameter.name + " "), std::string::npos) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rk
