@@ -57,8 +57,12 @@ std::int64_t CounterRandom::below(std::int64_t n) {
 }
 
 double CounterRandom::normal() {
+  has_spare_ = !has_spare_;
+  if (!has_spare_) return spare_;
   const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
-  return radius * std::cos(2.0 * std::numbers::pi * uniform());
+  const double angle = 2.0 * std::numbers::pi * uniform();
+  spare_ = radius * std::sin(angle);
+  return radius * std::cos(angle);
 }
 
 }  // namespace rk

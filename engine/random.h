@@ -19,13 +19,15 @@ class CounterRandom {
   double uniform();                                // [0, 1), 53 bits (two draws)
   double uniform(double low, double high);         // [low, high)
   std::int64_t below(std::int64_t n);              // {0, ..., n-1}, n >= 1, unbiased
-  double normal();                                 // mean 0, variance 1 (Box-Muller, two uniforms)
+  double normal();                                 // mean 0, variance 1 (Box-Muller, two a pair)
 
  private:
   std::array<std::uint32_t, 2> key_;
   std::array<std::uint32_t, 4> counter_;  // {draw, stream, index low, index high}
   std::array<std::uint32_t, 4> block_{};
   int used_ = 4;
+  double spare_ = 0;  // the second normal number of a pair
+  bool has_spare_ = false;
 };
 
 }  // namespace rk

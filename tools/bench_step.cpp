@@ -1,0 +1,175 @@
+#include "tools/bench_step.h"
+
+#include "engine/optimizer.h"
+#include "engine/program.h"
+#include "engine/random.h"
+#include "layers/resnet.h"
+#include "losses/registry.h"
+#include "tools/json_file.h"
+#include "tools/signals.h"
+#include "tools/timing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// What a node's time is counted under in the table: its kind, which is the last part of its name.
+std::string kind_of(const std::string& name) {
+  if (name.find('+') != std::string::npos) return "convolution with folded batch norm";
+  for (const char* kind : {"conv", "downsample.0"}) {
+    if (name.find(kind) != std::string::npos) return "convolution";
+  }
+  for (const char* kind : {"bn", "downsample.1"}) {
+    if (name.find(kind) != std::string::npos) return "batch norm, ReLU, addition";
+  }
+  return "pooling, embedding layer, unit length";
+}
+
+class BenchStep final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    app.add_option("--arch", spec_.arch, "network")->check(CLI::IsMember(network_names()));
+    app.add_option("--batch", batch_, "images a step")->check(CLI::Range(2, 1 << 16));
+    app.add_option("--image-size", size_, "height and width in pixels")->check(CLI::Range(8, 4096));
+    app.add_option("--dim", spec_.dim, "dimensions of the embedding")->check(CLI::Range(1, 1 << 16));
+    app.add_option("--bn", bn_, "batch norm on the batch's statistics, or frozen running ones")
+        ->check(CLI::IsMember({"train", "frozen"}));
+    app.add_option("--loss", loss_, "ranking loss, NAME[:key=value,...]");
+    app.add_option("--repeats", repeats_, "timed pairs")->check(CLI::Range(1, 1000));
+    app.add_flag("--nodes", nodes_, "also the time of every node");
+  }
+
+  void run(const CommonOptions& common) override {
+    const Context context(common.threads);
+    Parameters parameters;
+    Program program(context, parameters, {.gradients = true});
+    spec_.batchnorm = bn_ == "train" ? BatchNormMode::kBatch : BatchNormMode::kRunning;
+    const Network network = build_network(program, spec_, batch_, size_, size_);
+    program.plan();
+    parameters.initialise(common.seed, context.threads());
+    const auto elements = static_cast<std::int64_t>(parameters.flat_elements());
+    Optimizer optimizer({}, optimizer_groups(parameters, 1.0, 0.0), elements);
+    const auto loss = make_loss<float>(loss_);
+    loss->plan(context, {.rows = batch_, .dim = spec_.dim});
+
+    CounterRandom random(common.seed, 0, 0);
+    float* pixels = program.value(network.input);
+    std::generate_n(pixels, program.shape(network.input).elements(),
+                    [&] { return static_cast<float>(random.normal()); });
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(batch_));
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(i / 2);
+    const LossInput<float> input{.rows = batch_,
+                                 .dim = spec_.dim,
+                                 .embeddings = program.value(network.embeddings),
+                                 .labels = labels.data()};
+    LossOutput<float> output;
+    output.grad = program.gradient(network.embeddings);
+
+    std::int64_t number = 0;
+    const auto step = [&] {
+      program.forward();
+      loss->run(context, input, output);
+      program.backward();
+      global_norm(context, parameters.gradients().data(), elements);
+      // A rate of zero: the same work, and weights that stay what they are for the whole run.
+      optimizer.step(context, {.rate = 0.0, .number = ++number}, parameters.values().data(),
+                     parameters.gradients().data());
+    };
+    const auto floor = [&] {
+      for (const auto& node : program.nodes()) node->forward_floor();
+      for (auto n = program.nodes().rbegin(); n != program.nodes().rend(); ++n) {
+        (*n)->backward_floor();
+      }
+    };
+
+    // The floor runs on what the step left in memory, whose values are those of real activations.
+    std::vector<double> steps, floors, shares;
+    step();
+    for (int r = 0; r < repeats_; ++r) {
+      stop_if_interrupted();
+      steps.push_back(milliseconds(step));
+      floors.push_back(milliseconds(floor));
+      shares.push_back(floors.back() / steps.back());
+    }
+    const Timing step_time = summarize(steps), floor_time = summarize(floors);
+    const Timing share = summarize(shares);
+
+    const std::size_t peak = program.memory().arena_bytes + program.memory().workspace_bytes +
+                             2 * parameters.flat_elements() * sizeof(float) +
+                             optimizer.state_bytes() +
+                             static_cast<std::size_t>(loss->bytes());
+    fmt::print(
+        "{} batch {} at {}x{}, batch norm {}, {}, {} threads\n"
+        "step {:.1f} ms ({:.1f} to {:.1f}), {:.1f} images/s; the same convolutions and matrix products "
+        "alone {:.1f} ms ({:.1f} to {:.1f}); share {:.1f} % ({:.1f} to {:.1f}); {:.0f} MiB\n",
+        spec_.arch, batch_, size_, size_, bn_, loss_, context.threads(), step_time.median,
+        step_time.least, step_time.most, 1e3 * static_cast<double>(batch_) / step_time.median,
+        floor_time.median, floor_time.least, floor_time.most, 100 * share.median, 100 * share.least,
+        100 * share.most, static_cast<double>(peak) / (1 << 20));
+    print_kinds(program);
+
+    if (common.json.empty()) return;
+    nlohmann::json json = {{"arch", spec_.arch},
+                           {"batch", batch_},
+                           {"image_size", size_},
+                           {"bn", bn_},
+                           {"loss", loss_},
+                           {"repeats", repeats_},
+                           {"images_per_second", 1e3 * static_cast<double>(batch_) / step_time.median},
+                           {"peak_bytes", peak},
+                           {"device", common.device},
+                           {"threads", context.threads()},
+                           {"version", RK_VERSION}};
+    put(json, "step_ms", step_time);
+    put(json, "floor_ms", floor_time);
+    put(json, "share", share);
+    write_json(common.json, json);
+  }
+
+ private:
+  // Where a step's time goes: every node timed by itself, medians summed by kind.
+  void print_kinds(const Program& program) const {
+    const auto& nodes = program.nodes();
+    std::vector<std::vector<double>> forward(nodes.size()), backward(nodes.size());
+    for (int r = 0; r < repeats_; ++r) {
+      stop_if_interrupted();
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        forward[i].push_back(milliseconds([&] { nodes[i]->forward(); }));
+      }
+      for (std::size_t i = nodes.size(); i-- > 0;) {
+        backward[i].push_back(milliseconds([&] { nodes[i]->backward(); }));
+      }
+    }
+    std::map<std::string, std::pair<double, double>> kinds;
+    fmt::print("{:44}{:>12}{:>12}\n", "ms", "forward", "backward");
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const double f = summarize(forward[i]).median, b = summarize(backward[i]).median;
+      auto& kind = kinds[kind_of(nodes[i]->name())];
+      kind.first += f;
+      kind.second += b;
+      if (nodes_) fmt::print("{:44}{:12.2f}{:12.2f}\n", nodes[i]->name(), f, b);
+    }
+    for (const auto& [name, times] : kinds) {
+      fmt::print("{:44}{:12.1f}{:12.1f}\n", name, times.first, times.second);
+    }
+  }
+
+  NetworkSpec spec_;
+  std::int64_t batch_ = 16;
+  std::int64_t size_ = 224;
+  std::string bn_ = "train";
+  std::string loss_ = "fastap";
+  int repeats_ = 5;
+  bool nodes_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_step() { return std::make_unique<BenchStep>(); }
+
+}  // namespace rk
