@@ -87,7 +87,9 @@ void Comparison::compare_table(const std::string& part, const std::string& group
     }
   }
   for (std::size_t row = 0; row < names.size(); ++row) {
-    const std::vector<double> got = tensor(names[row]);
+    const Row found = tensor(names[row]);
+    if (!found) continue;
+    const std::vector<double>& got = *found;
     if (got.size() != static_cast<std::size_t>(numel[row])) {
       require(false, fmt::format("{} {}: {} elements for {}", part, names[row], got.size(),
                                  numel[row]));
@@ -100,7 +102,7 @@ void Comparison::compare_table(const std::string& part, const std::string& group
       } else if (column.name == "sum") {
         for (double x : got) value += x;
       } else {
-        std::vector<double> update = initial(names[row]);
+        std::vector<double> update = initial(names[row]).value();
         for (std::size_t i = 0; i < got.size(); ++i) update[i] = got[i] - update[i];
         value = norm(update);
       }

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,9 +21,10 @@ class Comparison {
   // Every element of `dataset`; `part` names it in the detail.
   void compare(const std::string& part, const std::string& dataset, std::span<const double> got);
 
-  // A table: `tensor(name)` in PyTorch's order of elements; empty where the product has no such
-  // tensor, which fails. Where the table holds update_norm, `initial(name)` is the tensor before.
-  using Lookup = std::function<std::vector<double>(const std::string& name)>;
+  // A table: `tensor(name)` in PyTorch's order of elements; a wrong number of elements fails, nullopt
+  // leaves the row out. Where the table holds update_norm, `initial(name)` is the tensor before.
+  using Row = std::optional<std::vector<double>>;
+  using Lookup = std::function<Row(const std::string& name)>;
   void compare_table(const std::string& part, const std::string& group, const Lookup& tensor,
                      const Lookup& initial = {});
 

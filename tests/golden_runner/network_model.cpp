@@ -1,0 +1,110 @@
+#include "tests/golden_runner/network_model.h"
+
+#include "engine/layout.h"
+#include "tests/support/nchw.h"
+
+#include <algorithm>
+
+namespace rk::golden {
+namespace {
+
+std::vector<std::int64_t> dims(const Shape& shape) {
+  std::vector<std::int64_t> out;
+  for (int axis = 0; axis < shape.rank(); ++axis) out.push_back(shape[axis]);
+  return out;
+}
+
+}  // namespace
+
+NetworkModel::NetworkModel(const Context& context, const Settings& settings)
+    : program_(context, parameters_,
+               {.gradients = settings.gradients,
+                .input_gradient = settings.gradients,
+                .keep_all = true}),
+      network_(build_network(program_, settings.spec, settings.batch, settings.height,
+                             settings.width)) {
+  program_.plan();
+}
+
+void NetworkModel::generate(const Generator& generator) {
+  for (std::size_t id = 0; id < parameters_.entries().size(); ++id) {
+    const Parameters::Entry& entry = parameters_.entries()[id];
+    const std::vector<float> values = generator.tensor(entry.name, dims(entry.shape));
+    parameters_.set(parameters_.values(), static_cast<ParameterId>(id), values.data());
+  }
+  for (std::size_t id = 0; id < parameters_.buffers().size(); ++id) {
+    const Parameters::BufferEntry& entry = parameters_.buffers()[id];
+    if (entry.counter) {
+      parameters_.counter(static_cast<BufferId>(id)) = 0;
+    } else {
+      const std::vector<float> values = generator.tensor(entry.name, {entry.elements});
+      std::ranges::copy(values, parameters_.buffer(static_cast<BufferId>(id)));
+    }
+  }
+}
+
+void NetworkModel::set_images(const std::vector<float>& nchw) {
+  const Shape& shape = program_.shape(network_.input);
+  const std::vector<float> nhwc = testing::nchw_to_nhwc(nchw, shape[3], shape[1] * shape[2]);
+  from_nhwc(image_layout(shape, program_.width(network_.input)), nhwc.data(),
+            program_.value(network_.input));
+}
+
+void NetworkModel::backward(const std::vector<float>& output_gradient) {
+  std::ranges::copy(output_gradient, program_.gradient(network_.embeddings));
+  program_.backward();
+}
+
+std::vector<double> NetworkModel::read_flat(std::span<const float> flat,
+                                            const std::string& name) const {
+  for (std::size_t id = 0; id < parameters_.entries().size(); ++id) {
+    const Parameters::Entry& entry = parameters_.entries()[id];
+    if (entry.name != name) continue;
+    std::vector<float> values(static_cast<std::size_t>(entry.elements()));
+    parameters_.get(flat, static_cast<ParameterId>(id), values.data());
+    return {values.begin(), values.end()};
+  }
+  return {};
+}
+
+std::vector<double> NetworkModel::parameter(const std::string& name) const {
+  return read_flat(parameters_.values(), name);
+}
+
+std::vector<double> NetworkModel::parameter_gradient(const std::string& name) const {
+  return read_flat(parameters_.gradients(), name);
+}
+
+std::vector<double> NetworkModel::running(const std::string& name) {
+  for (std::size_t id = 0; id < parameters_.buffers().size(); ++id) {
+    const Parameters::BufferEntry& entry = parameters_.buffers()[id];
+    if (entry.name != name) continue;
+    if (entry.counter) return {static_cast<double>(parameters_.counter(static_cast<BufferId>(id)))};
+    const float* values = parameters_.buffer(static_cast<BufferId>(id));
+    return {values, values + entry.elements};
+  }
+  return {};
+}
+
+std::optional<std::vector<double>> NetworkModel::activation(const std::string& name) const {
+  const TensorId id = program_.find(name);
+  if (id < 0) return std::nullopt;
+  return value(id);
+}
+
+std::optional<std::vector<double>> NetworkModel::activation_gradient(
+    const std::string& name) const {
+  const TensorId id = program_.find(name);
+  if (id < 0) return std::nullopt;
+  return gradient(id);
+}
+
+std::vector<double> NetworkModel::read(TensorId id, const float* stored) const {
+  const Shape& shape = program_.shape(id);
+  std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+  program_.copy_out(id, stored, values.data());
+  if (shape.rank() == 4) values = testing::nhwc_to_nchw(values, shape[3], shape[1] * shape[2]);
+  return {values.begin(), values.end()};
+}
+
+}  // namespace rk::golden

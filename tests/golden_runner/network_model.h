@@ -1,0 +1,52 @@
+// One of the product's networks, driven the way the golden files describe it: tensors by torchvision's
+// names, in PyTorch's order of elements (OIHW, NCHW), as doubles.
+#pragma once
+
+#include "layers/resnet.h"
+#include "tests/support/golden_generator.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rk::golden {
+
+class NetworkModel {
+ public:
+  struct Settings {
+    NetworkSpec spec;
+    std::int64_t batch = 0, height = 0, width = 0;
+    bool gradients = false;
+  };
+
+  NetworkModel(const Context& context, const Settings& settings);
+
+  // Every parameter and running statistic from the generator; counters 0.
+  void generate(const Generator& generator);
+  void set_images(const std::vector<float>& nchw);
+  void forward() { program_.forward(); }
+  void backward(const std::vector<float>& output_gradient);  // dL/dE
+
+  Parameters& parameters() { return parameters_; }
+  std::vector<double> parameter(const std::string& name) const;           // empty: there is none
+  std::vector<double> parameter_gradient(const std::string& name) const;  // "
+  std::vector<double> running(const std::string& name);                   // "
+  std::vector<double> features() const { return value(network_.features); }
+  std::vector<double> embeddings() const { return value(network_.embeddings); }
+  std::vector<double> input_gradient() const { return gradient(network_.input); }
+  // nullopt where fusion leaves no tensor of that name in memory.
+  std::optional<std::vector<double>> activation(const std::string& name) const;
+  std::optional<std::vector<double>> activation_gradient(const std::string& name) const;
+
+ private:
+  std::vector<double> value(TensorId id) const { return read(id, program_.value(id)); }
+  std::vector<double> gradient(TensorId id) const { return read(id, program_.gradient(id)); }
+  std::vector<double> read(TensorId id, const float* stored) const;
+  std::vector<double> read_flat(std::span<const float> flat, const std::string& name) const;
+
+  Parameters parameters_;
+  Program program_;
+  Network network_;
+};
+
+}  // namespace rk::golden
