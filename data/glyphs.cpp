@@ -204,7 +204,7 @@ GlyphOptions glyph_options(const DataSpec& spec) {
   o.turn = spec.number("turn", usual.turn, 0, 180);
   o.warp = spec.number("warp", usual.warp, 0, 1);
   o.shift = spec.number("shift", usual.shift, 0, 1);
-  o.thickness = spec.number("thickness", usual.thickness, 0.005, 0.5);
+  o.thickness = spec.number("thickness", usual.thickness, 0.005, 0.2);
   return o;
 }
 
@@ -293,10 +293,11 @@ Image draw_glyph(const GlyphOptions& options, std::int64_t alphabet, std::int64_
     }
   }
   const Point middle{(low.x + high.x) / 2, (low.y + high.y) / 2};
-  // Shrunk only where it would leave the picture: sizes differ between characters and drawings.
+  // Shrunk only where it would leave the picture: sizes differ between characters and drawings. The
+  // middle line keeps `radius` + 1 pixel from the edge, so the outermost pixels stay white.
   const double extent = std::max({high.x - low.x, high.y - low.y, 1e-6});
-  const double zoom = options.size * std::min(0.62, 0.84 / extent);
   const double room = std::max(0.0, 0.5 * options.size - radius - 1);
+  const double zoom = std::min(0.62 * options.size, 2 * std::min(0.42 * options.size, room) / extent);
   const auto place = [&](double at, double centre, double half_extent, double moved) {
     const double free = std::max(0.0, room - zoom * half_extent);
     return zoom * (at - centre) + 0.5 * options.size + std::clamp(moved * options.size, -free, free);

@@ -1,0 +1,284 @@
+#include "data/augment.h"
+
+#include "data/resize.h"
+#include "data/transform.h"
+#include "engine/error.h"
+#include "tests/data/temporary_folder.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace rk {
+namespace {
+
+Image noise(int width, int height, std::uint64_t seed = 1) {
+  Image image(width, height);
+  CounterRandom random(seed, 0, 0);
+  for (std::size_t i = 0; i < image.bytes(); ++i) {
+    image.data()[i] = static_cast<std::uint8_t>(random.below(256));
+  }
+  return image;
+}
+
+std::vector<std::uint8_t> run(const Image& image, const AugmentOptions& options,
+                              CounterRandom random = augment_random(0, 0, 0, 0)) {
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(options.size * options.size * 3));
+  std::vector<std::uint8_t> scratch;
+  augment(image, options, random, out.data(), scratch);
+  return out;
+}
+
+std::vector<std::uint8_t> bytes_of(const Image& image) {
+  return {image.data(), image.data() + image.bytes()};
+}
+
+TEST(Augment, NoneIsEvaluationsTransform) {
+  for (const auto& [width, height] : {std::pair{50, 37}, {20, 90}, {33, 33}}) {
+    const Image image = noise(width, height);
+    EXPECT_EQ(run(image, center_crop(24, 28)), bytes_of(apply({28, 0, 0, 24}, image)));
+  }
+}
+
+TEST(Augment, EachKeyGivesItsOwnDraws) {
+  AugmentOptions options = center_crop(16, 20);
+  options.crop = Crop::kRandomResized;
+  const Image image = noise(60, 50);
+  const auto base = run(image, options, augment_random(1, 2, 3, 4));
+  EXPECT_EQ(base, run(image, options, augment_random(1, 2, 3, 4)));
+  EXPECT_NE(base, run(image, options, augment_random(0, 2, 3, 4)));
+  EXPECT_NE(base, run(image, options, augment_random(1, 3, 3, 4)));
+  EXPECT_NE(base, run(image, options, augment_random(1, 2, 4, 4)));
+  EXPECT_NE(base, run(image, options, augment_random(1, 2, 3, 5)));
+}
+
+TEST(Augment, FlipMirrorsRows) {
+  AugmentOptions options = center_crop(16, 16);
+  const Image image = noise(16, 16);
+  options.flip = 1;
+  const auto flipped = run(image, options);
+  for (int y = 0; y < 16; ++y) {
+    for (int x = 0; x < 16; ++x) {
+      EXPECT_EQ(std::memcmp(&flipped[static_cast<std::size_t>((y * 16 + x) * 3)],
+                            image.pixel(15 - x, y), 3), 0);
+    }
+  }
+}
+
+TEST(Augment, FlipComesHalfTheTime) {
+  AugmentOptions options = center_crop(8, 8);
+  options.flip = 0.5;
+  const Image image = noise(8, 8);
+  const auto straight = bytes_of(image);
+  int flips = 0;
+  for (int i = 0; i < 1000; ++i) flips += run(image, options, augment_random(0, 0, i, 0)) != straight;
+  EXPECT_NEAR(flips, 500, 64);  // four standard deviations of a fair coin
+}
+
+TEST(Augment, RandomCropIsAWindowOfTheResizedPicture) {
+  AugmentOptions options = center_crop(16, 20);
+  options.crop = Crop::kRandom;
+  const Image image = noise(60, 45);
+  const ImageSize size = resized_size(60, 45, {20, 0, 0, 0});
+  const Image resized = resize(image, static_cast<int>(size.width), static_cast<int>(size.height));
+  std::vector<std::pair<int, int>> seen;
+  for (int i = 0; i < 200; ++i) {
+    const auto out = run(image, options, augment_random(0, 0, i, 0));
+    bool found = false;
+    for (int y = 0; y + 16 <= resized.height() && !found; ++y) {
+      for (int x = 0; x + 16 <= resized.width() && !found; ++x) {
+        found = true;
+        for (int row = 0; row < 16 && found; ++row) {
+          found = std::memcmp(&out[static_cast<std::size_t>(row * 48)], resized.pixel(x, y + row), 48) == 0;
+        }
+        if (found) seen.emplace_back(x, y);
+      }
+    }
+    ASSERT_TRUE(found) << i;
+  }
+  std::sort(seen.begin(), seen.end());
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+  // All (26 - 16 + 1) x (20 - 16 + 1) windows are equally likely: 200 draws see most of the 55.
+  EXPECT_GE(seen.size(), 45U);
+  EXPECT_EQ(seen.front().first, 0);
+  EXPECT_EQ(seen.back().first, resized.width() - 16);
+}
+
+TEST(RandomResizedWindow, StaysInsideAndKeepsAreaAndRatio) {
+  AugmentOptions options;
+  options.area_min = 0.2;
+  options.area_max = 0.5;
+  double area_sum = 0, log_ratio_sum = 0;
+  constexpr int kDraws = 4000;
+  for (int i = 0; i < kDraws; ++i) {
+    CounterRandom random(3, 0, static_cast<std::uint64_t>(i));
+    const Box box = random_resized_window(400, 400, options, random);
+    ASSERT_GE(box.left, 0);
+    ASSERT_GE(box.top, 0);
+    ASSERT_LE(box.left + box.width, 400);
+    ASSERT_LE(box.top + box.height, 400);
+    const double area = box.width * box.height / 160000.0;
+    const double ratio = box.width / static_cast<double>(box.height);
+    // Sides are rounded to a pixel: half of one in 154, the shortest side, twice.
+    ASSERT_GE(area, 0.2 * 0.993);
+    ASSERT_LE(area, 0.5 * 1.007);
+    ASSERT_GE(ratio, 0.75 * 0.993);
+    ASSERT_LE(ratio, 4.0 / 3 * 1.007);
+    area_sum += area;
+    log_ratio_sum += std::log(ratio);
+  }
+  EXPECT_NEAR(area_sum / kDraws, 0.35, 4 * 0.3 / std::sqrt(12.0 * kDraws));  // four standard errors
+  EXPECT_NEAR(log_ratio_sum / kDraws, 0, 4 * 0.5754 / std::sqrt(12.0 * kDraws));
+}
+
+TEST(RandomResizedWindow, FallsBackToTheCentreOfNarrowPictures) {
+  const AugmentOptions options;
+  CounterRandom random(0, 0, 0);
+  AugmentOptions whole = options;
+  whole.area_min = whole.area_max = 1;  // never fits a picture of ratio 10, so the fallback is taken
+  Box box = random_resized_window(1000, 100, whole, random);
+  EXPECT_EQ(std::tuple(box.left, box.top, box.width, box.height), std::tuple(433, 0, 133, 100));
+  box = random_resized_window(100, 1000, whole, random);
+  EXPECT_EQ(std::tuple(box.left, box.top, box.width, box.height), std::tuple(0, 433, 100, 133));
+  box = random_resized_window(1, 10000, options, random);
+  EXPECT_EQ(std::tuple(box.left, box.width, box.height), std::tuple(0, 1, 1));
+  box = random_resized_window(1, 1, options, random);
+  EXPECT_EQ(std::tuple(box.left, box.top, box.width, box.height), std::tuple(0, 0, 1, 1));
+}
+
+TEST(Affine, IdentityKeepsEveryByte) {
+  const Image image = noise(17, 17);
+  std::vector<std::uint8_t> out(image.bytes());
+  warp_affine(image.data(), out.data(), 17, inverse_affine(17, 0, 0, 1, 0, 0), {});
+  EXPECT_EQ(out, bytes_of(image));
+}
+
+TEST(Affine, QuarterTurnsMovePixelsExactly) {
+  // Even and odd sides: the centre lies on a pixel's corner or middle. The source is within rounding of a
+  // pixel's middle, so interpolation gives its very byte.
+  for (const int size : {8, 9}) {
+    const Image image = noise(size, size);
+    std::vector<std::uint8_t> out(image.bytes());
+    warp_affine(image.data(), out.data(), size, inverse_affine(size, 90, 0, 1, 0, 0), {});
+    for (int y = 0; y < size; ++y) {
+      for (int x = 0; x < size; ++x) {
+        // torchvision turns clockwise: the top left corner comes from the bottom left one.
+        EXPECT_EQ(std::memcmp(&out[static_cast<std::size_t>((y * size + x) * 3)],
+                              image.pixel(y, size - 1 - x), 3), 0);
+      }
+    }
+  }
+}
+
+TEST(Affine, WholePixelShiftsAndTheirFill) {
+  const int size = 10;
+  const Image image = noise(size, size);
+  std::vector<std::uint8_t> out(image.bytes());
+  AugmentOptions white;
+  white.fill_border = false;
+  white.fill.fill(255);
+  for (const bool border : {true, false}) {
+    warp_affine(image.data(), out.data(), size, inverse_affine(size, 0, 0, 1, 3, -2),
+                border ? AugmentOptions{} : white);
+    for (int y = 0; y < size; ++y) {
+      for (int x = 0; x < size; ++x) {
+        const int sx = x - 3, sy = y + 2;  // the picture moved right by 3 and up by 2
+        const bool inside = sx >= 0 && sy < size;
+        const std::uint8_t expected =
+            inside || border ? image.pixel(std::max(sx, 0), std::min(sy, size - 1))[1] : 255;
+        EXPECT_EQ(out[static_cast<std::size_t>((y * size + x) * 3 + 1)], expected) << x << "," << y;
+      }
+    }
+  }
+}
+
+TEST(Affine, HalfPixelShiftAverages) {
+  const int size = 4;
+  Image image(size, size);
+  for (int y = 0; y < size; ++y) {
+    for (int x = 0; x < size; ++x) std::memset(image.pixel(x, y), 10 * x, 3);
+  }
+  std::vector<std::uint8_t> out(image.bytes());
+  warp_affine(image.data(), out.data(), size, inverse_affine(size, 0, 0, 1, 0.5, 0), {});
+  EXPECT_EQ(out[0], 0);
+  EXPECT_EQ(out[3], 5);
+  EXPECT_EQ(out[9], 25);
+}
+
+// The matrix against torchvision's definition: M = T(centre + translate) R(a) Shear S T(-centre),
+// multiplied out here point by point.
+TEST(Affine, InverseUndoesTheForwardMap) {
+  const int size = 64;
+  const double degrees = 20, shear = 10, zoom = 1.3, tx = 4, ty = -7;
+  const auto m = inverse_affine(size, degrees, shear, zoom, tx, ty);
+  const double a = degrees * std::acos(-1.0) / 180, s = std::tan(shear * std::acos(-1.0) / 180);
+  for (const auto& [px, py] : {std::pair{0.0, 0.0}, {64.0, 0.0}, {10.0, 50.0}}) {
+    const double x = px - 32, y = py - 32;
+    const double sheared = x - s * y;
+    const double ox = zoom * (std::cos(a) * sheared - std::sin(a) * y) + 32 + tx;
+    const double oy = zoom * (std::sin(a) * sheared + std::cos(a) * y) + 32 + ty;
+    EXPECT_NEAR(m[0] * ox + m[1] * oy + m[2], px, 1e-12 * 64);  // rounding of a dozen operations
+    EXPECT_NEAR(m[3] * ox + m[4] * oy + m[5], py, 1e-12 * 64);
+  }
+}
+
+TEST(Affine, RangesAreKept) {
+  // A single bright pixel in the middle shows where the centre went.
+  const int size = 65;
+  Image image(size, size);
+  std::memset(image.data(), 0, image.bytes());
+  for (int y = 31; y <= 33; ++y) std::memset(image.pixel(31, y), 255, 9);
+  AugmentOptions options = center_crop(size, size);
+  options.translate = 0.1;
+  double left = 1e9, right = -1e9;
+  for (int i = 0; i < 300; ++i) {
+    const auto out = run(image, options, augment_random(0, 0, i, 0));
+    double sum = 0, moment = 0;
+    for (int p = 0; p < size * size; ++p) {
+      sum += out[static_cast<std::size_t>(p * 3)];
+      moment += out[static_cast<std::size_t>(p * 3)] * (p % size);
+    }
+    left = std::min(left, moment / sum - 32);
+    right = std::max(right, moment / sum - 32);
+  }
+  EXPECT_NEAR(left, -6.5, 0.4);  // the least of 300 uniform draws, and rounding to bytes
+  EXPECT_NEAR(right, 6.5, 0.4);
+}
+
+TEST(Affine, ProbabilityZeroAppliesNone) {
+  AugmentOptions options = center_crop(16, 16);
+  options.rotation = 45;
+  const Image image = noise(16, 16);
+  EXPECT_NE(run(image, options), bytes_of(image));
+  options.affine = 0;
+  EXPECT_EQ(run(image, options), bytes_of(image));
+}
+
+TEST(AugmentFlag, ReadsAndWritesEveryValue) {
+  const AugmentOptions base = center_crop(64, 64);
+  const AugmentOptions options =
+      parse_augment("crop=resized,area_min=0.2,flip=0.5,rotation=10,zoom_min=0.9,fill=white", base);
+  EXPECT_EQ(options.crop, Crop::kRandomResized);
+  EXPECT_EQ(options.size, 64);
+  EXPECT_EQ(options.area_min, 0.2);
+  EXPECT_EQ(options.rotation, 10);
+  EXPECT_FALSE(options.fill_border);
+  EXPECT_EQ(options.fill[2], 255);
+  const std::string text = augment_text(options);
+  EXPECT_EQ(augment_text(parse_augment(text, base)), text);
+  EXPECT_EQ(augment_text(parse_augment("none", options)), text);  // names nothing, changes nothing
+}
+
+TEST(AugmentFlag, WrongValuesAreUsageErrors) {
+  const auto error = [](const std::string& text) {
+    return message_of<UsageError>([&] { parse_augment(text, center_crop(64, 32)); });
+  };
+  EXPECT_TRUE(holds(error("rotatoin=3"), "no option 'rotatoin'; did you mean rotation?"));
+  EXPECT_TRUE(holds(error("crop=centre"), "did you mean center?"));
+  EXPECT_TRUE(holds(error("flip=2"), "from 0 to 1"));
+  EXPECT_TRUE(holds(error("fill=256"), "from 0 to 255"));
+  EXPECT_TRUE(holds(error("area_min=0.9,area_max=0.1"), "a minimum above its maximum"));
+  EXPECT_TRUE(holds(error("crop=random"), "crop=random of 64 pixels from pictures resized to 32"));
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,223 @@
+#include "data/dataset.h"
+
+#include "engine/error.h"
+#include "tests/data/temporary_folder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <set>
+
+namespace rk {
+namespace {
+
+std::vector<std::string> class_names(const Dataset& data) {
+  std::vector<std::string> names;
+  for (const DataClass& c : data.classes()) names.push_back(c.name);
+  return names;
+}
+
+std::string input_error(const std::string& spec, Split split = Split::kTrain) {
+  return message_of<InputError>([&] { open_dataset(spec, split); });
+}
+std::string usage_error(const std::string& spec) {
+  return message_of<UsageError>([&] { open_dataset(spec, Split::kTrain); });
+}
+
+TEST(Folder, ClassesAlone) {
+  const TemporaryFolder folder;
+  for (const char* name : {"b/2.png", "b/10.png", "a/x.JPG", "a/.hidden.png", "a/notes.txt"}) {
+    folder.picture(name, 1);
+  }
+  const Dataset data = open_dataset(folder.spec(), Split::kTrain);
+  EXPECT_EQ(class_names(data), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(data.categories().empty());
+  ASSERT_EQ(data.size(), 3);
+  EXPECT_EQ(data.items()[0].path, "a/x.JPG");
+  EXPECT_EQ(data.items()[1].path, "b/10.png");  // by bytes: '1' before '2'
+  EXPECT_EQ(data.items()[2].path, "b/2.png");
+  EXPECT_EQ(data.members()[1], (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(data.category(0), -1);
+  EXPECT_EQ(data.item_name(1), (folder.path() / "b/10.png").string());
+  EXPECT_EQ(data.load(0).width(), 24);
+}
+
+TEST(Folder, CategoriesAndSplits) {
+  const TemporaryFolder folder;
+  for (const char* name : {"train/Greek/c1/a.png", "train/Latin/c1/a.png", "train/Latin/c2/a.png",
+                           "test/Korean/c1/a.png"}) {
+    folder.picture(name, 1);
+  }
+  const Dataset train = open_dataset(folder.spec(), Split::kTrain);
+  EXPECT_EQ(class_names(train), (std::vector<std::string>{"Greek/c1", "Latin/c1", "Latin/c2"}));
+  EXPECT_EQ(train.categories(), (std::vector<std::string>{"Greek", "Latin"}));
+  EXPECT_EQ(train.category(2), 1);
+  EXPECT_EQ(class_names(open_dataset(folder.spec(), Split::kTest)),
+            (std::vector<std::string>{"Korean/c1"}));
+  EXPECT_EQ(dataset_splits(parse_data_spec(folder.spec())),
+            (std::vector<Split>{Split::kTrain, Split::kTest}));
+  EXPECT_TRUE(holds(input_error(folder.spec(), Split::kVal), "no val split, there is train, test"));
+}
+
+TEST(Folder, ChosenCategories) {
+  const TemporaryFolder folder;
+  for (const char* name : {"Latin/c1/a.png", "Japanese_(katakana)/c1/a.png", "Tagalog/c1/a.png"}) {
+    folder.picture(name, 1);
+  }
+  const Dataset data =
+      open_dataset(folder.spec() + ",categories=Tagalog+Japanese_(katakana)", Split::kTest);
+  EXPECT_EQ(data.categories(), (std::vector<std::string>{"Japanese_(katakana)", "Tagalog"}));
+  EXPECT_EQ(data.size(), 2);
+  EXPECT_TRUE(holds(input_error(folder.spec() + ",categories=Tagalock"),
+                    "no category 'Tagalock'; did you mean Tagalog?"));
+}
+
+TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
+  const TemporaryFolder folder;
+  folder.classes("c", 10, 2);
+  EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).classes().size(), 10U);
+  EXPECT_EQ(open_dataset(folder.spec(), Split::kTest).classes().size(), 10U);
+  EXPECT_EQ(dataset_splits(parse_data_spec(folder.spec())), (std::vector<Split>{Split::kTrain}));
+  EXPECT_TRUE(holds(input_error(folder.spec(), Split::kVal), "val_classes=0.2"));
+
+  const std::string held = folder.spec() + ",val_classes=0.2";
+  EXPECT_EQ(dataset_splits(parse_data_spec(held)),
+            (std::vector<Split>{Split::kTrain, Split::kVal}));
+  const Dataset train = open_dataset(held, Split::kTrain);
+  const Dataset val = open_dataset(held, Split::kVal);
+  EXPECT_EQ(train.classes().size(), 8U);
+  EXPECT_EQ(class_names(val), (std::vector<std::string>{"c8", "c9"}));
+  EXPECT_EQ(val.size(), 4);
+  EXPECT_EQ(val.label(0), 0);  // renumbered
+  EXPECT_TRUE(holds(input_error(held, Split::kTest), "no test split, there is train, val"));
+
+  // Another order: every class in exactly one of the two, and val_seed draws others.
+  std::set<std::vector<std::string>> drawn;
+  for (const char* seed : {"0", "1", "2"}) {
+    const std::string random = held + ",val_order=random,val_seed=" + seed;
+    std::vector<std::string> all = class_names(open_dataset(random, Split::kVal));
+    drawn.insert(all);
+    for (const std::string& name : class_names(open_dataset(random, Split::kTrain))) {
+      all.push_back(name);
+    }
+    EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), 10U);
+    EXPECT_EQ(all.size(), 10U);
+  }
+  EXPECT_GE(drawn.size(), 2U);
+}
+
+TEST(Folder, SmallClassesCanBeLeftOut) {
+  const TemporaryFolder folder;
+  folder.classes("big", 2, 3);
+  folder.classes("small", 1, 1);
+  EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).classes().size(), 3U);
+  EXPECT_EQ(open_dataset(folder.spec() + ",min_images=2", Split::kTrain).classes().size(), 2U);
+  EXPECT_TRUE(holds(input_error(folder.spec() + ",min_images=4"), "no class has 4 images"));
+}
+
+TEST(Folder, FingerprintSeesNamesLabelsAndOrder) {
+  const TemporaryFolder folder;
+  folder.classes("c", 3, 2);
+  const std::uint64_t before = open_dataset(folder.spec(), Split::kTrain).fingerprint();
+  EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).fingerprint(), before);
+  std::filesystem::rename(folder.path() / "c0/1.png", folder.path() / "c0/2.png");
+  EXPECT_NE(open_dataset(folder.spec(), Split::kTrain).fingerprint(), before);
+}
+
+TEST(Folder, BadFoldersAreNamed) {
+  const TemporaryFolder folder;
+  const std::string root = folder.path().string();
+  EXPECT_TRUE(holds(input_error("folder:" + root + "/absent"), "/absent: no such folder"));
+  EXPECT_TRUE(holds(usage_error("folder"), "no path given"));
+  EXPECT_TRUE(holds(input_error(folder.spec()), "no class folders"));
+
+  folder.picture("one.png", 1);
+  EXPECT_TRUE(holds(input_error(folder.spec()), "no class folders in it but 1 images"));
+  EXPECT_TRUE(holds(input_error("folder:" + root + "/one.png"), "not a folder"));
+
+  folder.picture("a/1.png", 1);
+  EXPECT_TRUE(holds(input_error(folder.spec()), "'one.png' lies beside folders"));
+  std::filesystem::remove(folder.path() / "one.png");
+
+  folder.write("b/readme.txt", "hello");
+  EXPECT_TRUE(holds(input_error(folder.spec()), "/b: a class without images (1 files of other kinds)"));
+  std::filesystem::remove(folder.path() / "b/readme.txt");
+  EXPECT_TRUE(holds(input_error(folder.spec()), "/b: a class without images; add some"));
+
+  folder.picture("b/1.png", 1);
+  std::filesystem::create_directory(folder.path() / "b/x.jpg");
+  EXPECT_TRUE(holds(input_error(folder.spec()), "/b: images beside the folder 'x.jpg'"));
+  std::filesystem::remove_all(folder.path() / "b");
+
+  folder.picture("b/c/d/1.png", 1);
+  EXPECT_TRUE(holds(input_error(folder.spec()), "/b/c/d: folders too deep"));
+}
+
+TEST(Folder, LinksAndSpecialFiles) {
+  const TemporaryFolder folder;
+  folder.classes("c", 1, 2);
+  std::filesystem::create_symlink("0.png", folder.path() / "c0/link.png");
+  EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).size(), 3);
+
+  // Into nowhere: an item like any other, and reading it says what is wrong.
+  std::filesystem::create_symlink("nowhere.png", folder.path() / "c0/lost.png");
+  const Dataset data = open_dataset(folder.spec(), Split::kTrain);
+  ASSERT_EQ(data.size(), 4);
+  EXPECT_TRUE(holds(message_of<InputError>([&] { data.load(3); }), "lost.png"));
+  std::filesystem::remove(folder.path() / "c0/lost.png");
+
+  std::filesystem::create_symlink("self.png", folder.path() / "c0/self.png");
+  EXPECT_TRUE(holds(input_error(folder.spec()), "self.png: a link that leads back to itself"));
+  std::filesystem::remove(folder.path() / "c0/self.png");
+
+  std::filesystem::create_directory_symlink(folder.path(), folder.path() / "c1");  // a loop of folders
+  EXPECT_TRUE(holds(input_error(folder.spec()), "c1"));
+  std::filesystem::remove(folder.path() / "c1");
+
+  ASSERT_EQ(mkfifo((folder.path() / "c0/pipe.png").c_str(), 0600), 0);
+  EXPECT_TRUE(holds(input_error(folder.spec()), "pipe.png: neither a file nor a folder"));
+}
+
+TEST(Folder, UnreadableFolder) {
+  if (geteuid() == 0) GTEST_SKIP() << "the superuser may read everything";
+  const TemporaryFolder folder;
+  folder.classes("c", 2, 2);
+  std::filesystem::permissions(folder.path() / "c1", std::filesystem::perms::none);
+  EXPECT_TRUE(holds(input_error(folder.spec()), "/c1: the folder cannot be read"));
+  std::filesystem::permissions(folder.path() / "c1", std::filesystem::perms::owner_all);
+}
+
+TEST(Folder, AClassInTwoSplitsIsRefused) {
+  const TemporaryFolder folder;
+  folder.picture("train/a/1.png", 1);
+  folder.picture("test/a/1.png", 2);
+  EXPECT_TRUE(holds(input_error(folder.spec()), "/test: class 'a' is also in another split"));
+  EXPECT_TRUE(holds(input_error(folder.spec(), Split::kTest), "class 'a' is also"));
+}
+
+TEST(Folder, ValClassesWhereThereIsAValSplit) {
+  const TemporaryFolder folder;
+  folder.picture("train/a/1.png", 1);
+  folder.picture("val/b/1.png", 2);
+  EXPECT_EQ(open_dataset(folder.spec(), Split::kVal).size(), 1);
+  EXPECT_TRUE(holds(input_error(folder.spec() + ",val_classes=0.5"), "has a val split already"));
+}
+
+TEST(Dataset, UnknownKindsAndOptionsSuggestNearOnes) {
+  EXPECT_TRUE(holds(usage_error("fodler:x"), "did you mean folder?"));
+  EXPECT_TRUE(holds(usage_error("fodler:x"), "known: folder:PATH"));
+  EXPECT_TRUE(holds(usage_error("sop:x"), "known: folder:PATH"));
+  EXPECT_TRUE(holds(usage_error("glyphs:clases=3"), "did you mean classes?"));
+  EXPECT_TRUE(holds(usage_error("glyphs:x/y"), "'x/y' is no key=value"));
+  EXPECT_TRUE(holds(usage_error("glyphs:val_order=upside"), "val_order=upside"));
+  EXPECT_TRUE(holds(usage_error("glyphs:val_classes=1"), "nothing to train on"));
+  EXPECT_TRUE(holds(message_of<UsageError>([] { parse_split("tset"); }), "did you mean test?"));
+}
+
+TEST(Dataset, OneClassCannotBeDivided) {
+  EXPECT_TRUE(holds(input_error("glyphs:classes=1,val_classes=0.5"), "1 class cannot be divided"));
+  EXPECT_EQ(open_dataset("glyphs:classes=2,val_classes=0.9", Split::kTrain).classes().size(), 1U);
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,150 @@
+#include "data/glyphs.h"
+
+#include "engine/error.h"
+#include "tests/data/temporary_folder.h"
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+namespace rk {
+namespace {
+
+bool same_pixels(const Image& a, const Image& b) {
+  return a.width() == b.width() && a.height() == b.height() &&
+         std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+}
+
+TEST(Glyphs, ADrawingIsAFunctionOfItsNumbers) {
+  const GlyphOptions options;
+  const Image image = draw_glyph(options, 3, 5, 7);
+  EXPECT_EQ(image.width(), 64);
+  EXPECT_EQ(image.height(), 64);
+  EXPECT_TRUE(same_pixels(image, draw_glyph(options, 3, 5, 7)));
+  EXPECT_FALSE(same_pixels(image, draw_glyph(options, 3, 5, 8)));
+  EXPECT_FALSE(same_pixels(image, draw_glyph(options, 3, 6, 7)));
+  EXPECT_FALSE(same_pixels(image, draw_glyph(options, 4, 5, 7)));
+  GlyphOptions other = options;
+  other.seed = 1;
+  EXPECT_FALSE(same_pixels(image, draw_glyph(other, 3, 5, 7)));
+}
+
+TEST(Glyphs, NoVariationLeavesOnlyTheThickness) {
+  GlyphOptions options;
+  options.variation = 0;
+  options.thickness = 0.05;
+  // The middle line is the same, so the thinner drawing's ink lies inside the thicker one's.
+  const Image a = draw_glyph(options, 0, 0, 0);
+  const Image b = draw_glyph(options, 0, 0, 1);
+  int only_a = 0, only_b = 0;
+  for (std::size_t i = 0; i < a.bytes(); ++i) {
+    only_a += a.data()[i] < b.data()[i];
+    only_b += b.data()[i] < a.data()[i];
+  }
+  EXPECT_TRUE(only_a == 0 || only_b == 0) << only_a << " " << only_b;
+}
+
+TEST(Glyphs, InkIsGreyDarkOnWhiteAndAwayFromTheBorder) {
+  for (const int size : {16, 64, 105}) {
+    GlyphOptions options;
+    options.size = size;
+    for (std::int64_t character = 0; character < 40; ++character) {
+      const Image image = draw_glyph(options, 1, character, character);
+      double ink = 0;
+      int between = 0;
+      for (int y = 0; y < size; ++y) {
+        for (int x = 0; x < size; ++x) {
+          const std::uint8_t* p = image.pixel(x, y);
+          EXPECT_TRUE(p[0] == p[1] && p[1] == p[2]);
+          ink += (255 - p[0]) / 255.0;
+          between += p[0] != 0 && p[0] != 255;
+          if (x == 0 || y == 0 || x == size - 1 || y == size - 1) {
+            EXPECT_EQ(p[0], 255) << "character " << character << " touches the border";
+          }
+        }
+      }
+      // 1 % is a single short stroke, 40 % would be a blot.
+      EXPECT_GT(ink, 0.01 * size * size) << character;
+      EXPECT_LT(ink, 0.40 * size * size) << character;
+      EXPECT_GT(between, size) << "edges are anti-aliased";
+    }
+  }
+}
+
+TEST(Glyphs, SplitsHaveNoAlphabetInCommonAndTheSizesAskedFor) {
+  const std::string spec = "glyphs:classes=11,alphabets=3,test_classes=7,test_alphabets=2,images=4";
+  const Dataset train = open_dataset(spec, Split::kTrain);
+  const Dataset test = open_dataset(spec, Split::kTest);
+  EXPECT_EQ(train.classes().size(), 11U);
+  EXPECT_EQ(train.size(), 44);
+  EXPECT_EQ(train.categories().size(), 3U);
+  EXPECT_EQ(test.classes().size(), 7U);
+  EXPECT_EQ(test.categories().size(), 2U);
+  std::set<std::string> seen(train.categories().begin(), train.categories().end());
+  for (const std::string& name : test.categories()) EXPECT_FALSE(seen.contains(name)) << name;
+  std::set<std::string> names;
+  for (std::int64_t i = 0; i < train.size(); ++i) names.insert(train.item_name(i));
+  EXPECT_EQ(names.size(), 44U);
+  EXPECT_EQ(dataset_splits(parse_data_spec(spec)),
+            (std::vector<Split>{Split::kTrain, Split::kTest}));
+  EXPECT_EQ(open_dataset(spec + ",val_classes=0.2", Split::kVal).classes().size(), 2U);
+}
+
+TEST(Glyphs, MoreTrainingClassesLeaveTheTestSetAsItIs) {
+  const Dataset a = open_dataset("glyphs:test_classes=6,test_alphabets=2,images=2", Split::kTest);
+  const Dataset b =
+      open_dataset("glyphs:classes=400,alphabets=9,test_classes=6,test_alphabets=2,images=2",
+                   Split::kTest);
+  EXPECT_EQ(a.fingerprint(), b.fingerprint());
+  for (std::int64_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_pixels(a.load(i), b.load(i)));
+}
+
+// Nearest neighbours by blurred pixels: what no learning can reach. Far above chance (1 %), so the classes
+// are real; far below 1, so there is something to learn. Omniglot's three test alphabets give 0.40.
+TEST(Glyphs, PixelsAloneDoNotSolveThem) {
+  const Dataset data = open_dataset("glyphs:images=10", Split::kTest);
+  constexpr int kGrid = 16;
+  std::vector<std::vector<float>> features;
+  for (std::int64_t i = 0; i < data.size(); ++i) {
+    const Image image = data.load(i);
+    std::vector<float> f(kGrid * kGrid);
+    for (int y = 0; y < 64; ++y) {
+      for (int x = 0; x < 64; ++x) {
+        f[static_cast<std::size_t>(y / 4 * kGrid + x / 4)] +=
+            static_cast<float>(255 - image.pixel(x, y)[0]);
+      }
+    }
+    float square = 0;
+    for (const float v : f) square += v * v;
+    for (float& v : f) v /= std::sqrt(square);
+    features.push_back(std::move(f));
+  }
+  int hits = 0;
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    float best = -1;
+    std::size_t nearest = 0;
+    for (std::size_t j = 0; j < features.size(); ++j) {
+      float dot = 0;
+      for (std::size_t d = 0; d < features[i].size(); ++d) dot += features[i][d] * features[j][d];
+      if (j != i && dot > best) {
+        best = dot;
+        nearest = j;
+      }
+    }
+    hits += data.label(static_cast<std::int64_t>(i)) == data.label(static_cast<std::int64_t>(nearest));
+  }
+  const double r1 = hits / static_cast<double>(features.size());
+  RecordProperty("pixel_recall_at_1", fmt::format("{:.3f}", r1));
+  EXPECT_GT(r1, 0.10);
+  EXPECT_LT(r1, 0.40);
+}
+
+TEST(Glyphs, WrongValuesAreUsageErrors) {
+  for (const char* spec : {"glyphs:classes=0", "glyphs:classes=x", "glyphs:classes=3,alphabets=4",
+                           "glyphs:size=7", "glyphs:size=4096", "glyphs:bend=-1", "glyphs:images=0"}) {
+    message_of<UsageError>([&] { open_dataset(spec, Split::kTrain); });
+  }
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,51 @@
+#include "data/spec.h"
+
+#include "engine/error.h"
+#include "tests/data/temporary_folder.h"
+
+namespace rk {
+namespace {
+
+TEST(DataSpec, KindPathAndOptions) {
+  const DataSpec spec = parse_data_spec("folder:some/photos,val_classes=0.2,val_order=random");
+  EXPECT_EQ(spec.kind, "folder");
+  EXPECT_EQ(spec.path, "some/photos");
+  EXPECT_EQ(spec.options.size(), 2U);
+  EXPECT_EQ(spec.number("val_classes", 0, 0, 1), 0.2);
+  EXPECT_EQ(spec.get("val_order", ""), "random");
+}
+
+TEST(DataSpec, KindAloneAndOptionsAlone) {
+  EXPECT_EQ(parse_data_spec("glyphs").kind, "glyphs");
+  const DataSpec spec = parse_data_spec("glyphs:classes=7,images=3");
+  EXPECT_EQ(spec.path, "");
+  EXPECT_EQ(spec.integer("classes", 0, 1, 10), 7);
+  EXPECT_EQ(spec.integer("absent", 5, 1, 10), 5);
+}
+
+TEST(DataSpec, CommasColonsAndParenthesesBelongToPathsAndValues) {
+  const DataSpec spec =
+      parse_data_spec("folder:/a, b/c:d (1),categories=Japanese_(katakana)+Old, new+Tagalog");
+  EXPECT_EQ(spec.path, "/a, b/c:d (1)");
+  EXPECT_EQ(spec.list("categories"),
+            (std::vector<std::string>{"Japanese_(katakana)", "Old, new", "Tagalog"}));
+}
+
+TEST(DataSpec, TextIsReadBackTheSame) {
+  for (const char* text : {"glyphs", "glyphs:classes=7,images=3", "folder:/a,b", "folder:/a b,x=1"}) {
+    EXPECT_EQ(parse_data_spec(text).text(), text);
+  }
+}
+
+TEST(DataSpec, WrongFormsAreUsageErrors) {
+  EXPECT_TRUE(holds(message_of<UsageError>([] { parse_data_spec("glyphs:a=1,a=2"); }), "a is given twice"));
+  EXPECT_TRUE(holds(message_of<UsageError>([] { parse_key_values("four", "pk"); }), "'four' is no key=value"));
+  const DataSpec spec = parse_data_spec("glyphs:classes=seven,images=-1,slant=nan,list=a++b");
+  EXPECT_TRUE(holds(message_of<UsageError>([&] { spec.integer("classes", 0, 1, 9); }), "classes=seven"));
+  EXPECT_TRUE(holds(message_of<UsageError>([&] { spec.integer("images", 0, 1, 9); }), "from 1 to 9"));
+  EXPECT_TRUE(holds(message_of<UsageError>([&] { spec.number("slant", 0, 0, 9); }), "slant=nan"));
+  EXPECT_TRUE(holds(message_of<UsageError>([&] { spec.list("list"); }), "empty name"));
+}
+
+}  // namespace
+}  // namespace rk
