@@ -1,0 +1,26 @@
+// The cases of a folder laid out like tests/golden/metrics (its README is their definition), for the unit
+// tests and for the golden runner.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace rk::golden {
+
+struct MetricVerdict {
+  bool passed = false;
+  std::string detail;  // the worst errors and their tolerances, or what is wrong
+};
+
+// <folder>/*.h5 and <folder>/bad/*.h5, sorted.
+std::vector<std::filesystem::path> metric_cases(const std::filesystem::path& folder);
+std::vector<std::filesystem::path> bad_metric_cases(const std::filesystem::path& folder);
+
+// Reads the case as `eval` reads its files, evaluates it and compares every expected key.
+MetricVerdict check_metric_case(const std::filesystem::path& file, int threads);
+
+// Passes when reading is refused with the file's name in one line.
+MetricVerdict check_bad_metric_case(const std::filesystem::path& file);
+
+}  // namespace rk::golden
