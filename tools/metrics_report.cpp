@@ -24,11 +24,8 @@ std::string text(double value) {
 
 // 60502 -> "60,502"
 std::string grouped(std::int64_t value) {
-  std::string digits = std::to_string(value);
-  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) {
-    digits.insert(static_cast<std::size_t>(i), ",");
-  }
-  return digits;
+  if (value < 1000) return std::to_string(value);
+  return fmt::format("{},{:03}", grouped(value / 1000), value % 1000);
 }
 
 std::string row(const std::string& name, const std::string& value, const std::string& remark = "") {
