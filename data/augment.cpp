@@ -19,7 +19,7 @@ namespace {
 // The numbers of parse_augment(), in the order of augment_text().
 struct NumberKey {
   const char* name;
-  double AugmentOptions::* value;
+  double AugmentOptions::*value;
   double low, high;
 };
 constexpr std::array kNumbers{
@@ -89,7 +89,8 @@ Image cropped(const Image& image, const AugmentOptions& options, CounterRandom& 
 }  // namespace
 
 bool AugmentOptions::has_affine() const {
-  return affine > 0 && (rotation > 0 || shear > 0 || translate > 0 || zoom_min != 1 || zoom_max != 1);
+  return affine > 0 &&
+         (rotation > 0 || shear > 0 || translate > 0 || zoom_min != 1 || zoom_max != 1);
 }
 
 AugmentOptions center_crop(int size, int resize) {
@@ -123,8 +124,9 @@ AugmentOptions parse_augment(std::string_view text, AugmentOptions base) {
     fail<UsageError>("--augment: a minimum above its maximum in '{}'; swap them", text);
   }
   if (base.crop == Crop::kRandom && base.resize < base.size) {
-    fail<UsageError>("--augment: crop=random of {} pixels from pictures resized to {}; resize to more",
-                     base.size, base.resize);
+    fail<UsageError>(
+        "--augment: crop=random of {} pixels from pictures resized to {}; resize to more",
+        base.size, base.resize);
   }
   return base;
 }

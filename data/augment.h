@@ -1,9 +1,10 @@
-// From a decoded picture to the network's square of uint8 pixels: evaluation's Resize + CenterCrop, or
-// training's random crop, small affine and flip. Resampling is Pillow's (data/resize.h); the rule of the
-// random resized crop and the matrix of the affine are torchvision's.
+// From a decoded picture to the network's square of uint8 pixels: evaluation's Resize + CenterCrop,
+// or training's random crop, small affine and flip. Resampling is Pillow's (data/resize.h); the
+// rule of the random resized crop and the matrix of the affine are torchvision's.
 //
-// Every draw is a function of (seed, epoch, data set index, copy), copy = which of its appearances in
-// the epoch; threads, prefetch depth and resuming change nothing. Order: crop and resize, affine, flip.
+// Every draw is a function of (seed, epoch, data set index, copy), copy = which of its appearances
+// in the epoch; threads, prefetch depth and resuming change nothing. Order: crop and resize,
+// affine, flip.
 #pragma once
 
 #include "data/image.h"
@@ -24,17 +25,17 @@ enum class Crop {
 };
 
 struct AugmentOptions {
-  int size = 224;        // side of the output
-  int resize = 256;      // short side before kCenter and kRandom
+  int size = 224;    // side of the output
+  int resize = 256;  // short side before kCenter and kRandom
   Crop crop = Crop::kCenter;
-  double area_min = 0.08, area_max = 1.0;    // share of the picture's area
+  double area_min = 0.08, area_max = 1.0;  // share of the picture's area
   double ratio_min = 0.75, ratio_max = 4.0 / 3.0;
-  double flip = 0;       // probability of left-right
-  double affine = 1;     // probability that an affine below is applied at all
-  double rotation = 0;   // degrees, U(-r, r)
-  double shear = 0;      // degrees along x, U(-s, s)
+  double flip = 0;                    // probability of left-right
+  double affine = 1;                  // probability that an affine below is applied at all
+  double rotation = 0;                // degrees, U(-r, r)
+  double shear = 0;                   // degrees along x, U(-s, s)
   double zoom_min = 1, zoom_max = 1;  // U(min, max)
-  double translate = 0;  // share of size, U(-t, t) a axis
+  double translate = 0;               // share of size, U(-t, t) a axis
   bool fill_border = true;            // outside the picture: its border, or fill
   std::array<std::uint8_t, 3> fill{};
 
@@ -57,8 +58,9 @@ CounterRandom augment_random(std::uint64_t seed, std::int64_t epoch, std::int64_
 Box random_resized_window(int width, int height, const AugmentOptions& options,
                           CounterRandom& random);
 
-// Inverse map of torchvision's affine about the centre of a size x size picture: output pixel centre
-// (x+0.5, y+0.5) comes from (m[0] x' + m[1] y' + m[2], m[3] x' + m[4] y' + m[5]), x' = x + 0.5.
+// Inverse map of torchvision's affine about the centre of a size x size picture: output pixel
+// centre (x+0.5, y+0.5) comes from (m[0] x' + m[1] y' + m[2], m[3] x' + m[4] y' + m[5]), x' = x +
+// 0.5.
 std::array<double, 6> inverse_affine(int size, double degrees, double shear_degrees, double zoom,
                                      double translate_x, double translate_y);
 

@@ -15,8 +15,8 @@
 namespace rk {
 namespace {
 
-// A kind of data set. `splits` returns the splits that the data itself has, empty for a flat set, where
-// `read` gives the same for each.
+// A kind of data set. `splits` returns the splits that the data itself has, empty for a flat set,
+// where `read` gives the same for each.
 struct Kind {
   std::string_view name;
   std::string_view usage;
@@ -29,8 +29,13 @@ struct Kind {
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table{
-      {"folder", "folder:PATH[,categories=a+b]", "PATH/[train|val|test/][category/]class/image", true,
-       {"categories"}, folder_splits, read_folder},
+      {"folder",
+       "folder:PATH[,categories=a+b]",
+       "PATH/[train|val|test/][category/]class/image",
+       true,
+       {"categories"},
+       folder_splits,
+       read_folder},
       {"glyphs", "glyphs[:classes=100,...]", glyphs_help(), false, glyphs_keys(), glyphs_splits,
        read_glyphs},
   };
@@ -45,7 +50,8 @@ const Kind& find_kind(const DataSpec& spec) {
                                   [&](const Kind& kind) { return kind.name == spec.kind; });
   if (found == table.end()) {
     std::string known;
-    for (const Kind& kind : table) known += fmt::format("{} {}", known.empty() ? "" : ",", kind.usage);
+    for (const Kind& kind : table)
+      known += fmt::format("{} {}", known.empty() ? "" : ",", kind.usage);
     const std::vector<std::string> near = nearest(spec.kind, dataset_kinds());
     fail<UsageError>("'{}' is no kind of data; {}known:{}", spec.kind,
                      near.empty() ? "" : suggestion(spec.kind, dataset_kinds()) + " ", known);
@@ -96,11 +102,12 @@ std::vector<std::int64_t> divide(const DataSpec& spec, const HoldOut& how, std::
   if (how.random) {
     CounterRandom random(how.seed, random_stream(RandomUse::kHoldOut), 0);
     for (std::size_t i = order.size(); i > 1; --i) {
-      std::swap(order[i - 1], order[static_cast<std::size_t>(
-                                  random.below(static_cast<std::int64_t>(i)))]);
+      std::swap(order[i - 1],
+                order[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
     }
   }
-  const auto rounded = static_cast<std::int64_t>(std::llround(how.share * static_cast<double>(count)));
+  const auto rounded =
+      static_cast<std::int64_t>(std::llround(how.share * static_cast<double>(count)));
   const auto held = std::clamp<std::int64_t>(rounded, 1, count - 1);
   const auto middle = order.end() - held;
   if (split == Split::kVal) {
@@ -143,7 +150,8 @@ std::string split_list(const std::vector<Split>& splits) {
 // The splits with different classes; checks that val_classes makes sense here.
 std::vector<Split> distinct_splits(const DataSpec& spec, std::vector<Split> own) {
   const bool held = hold_out(spec).share > 0;
-  if (own.empty()) return held ? std::vector{Split::kTrain, Split::kVal} : std::vector{Split::kTrain};
+  if (own.empty())
+    return held ? std::vector{Split::kTrain, Split::kVal} : std::vector{Split::kTrain};
   if (!held) return own;
   if (contains(own, Split::kVal)) {
     fail<InputError>("{}: it has a val split already; leave val_classes out", spec.text());
@@ -248,8 +256,9 @@ std::vector<std::string> dataset_kinds() {
 std::string dataset_help() {
   std::string text;
   for (const Kind& kind : kinds()) text += fmt::format("{}: {}\n", kind.usage, kind.help);
-  return text + "any kind: val_classes=0.2,val_order=default|random,val_seed=0 holds classes out; "
-                "min_images=2 leaves small classes out";
+  return text +
+         "any kind: val_classes=0.2,val_order=default|random,val_seed=0 holds classes out; "
+         "min_images=2 leaves small classes out";
 }
 
 std::vector<Split> dataset_splits(const DataSpec& spec) {

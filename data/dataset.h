@@ -1,16 +1,19 @@
 // A data set: items (an image each), their classes and the classes' categories.
 //
-// Splits. Retrieval splits hold different classes. A data set either has splits of its own (a folder
-// with train/ and test/, glyphs, the published sets) or is flat: then all of it is `train` and all of it
-// is `test`, by the caller's choice. Options that every kind knows:
+// Splits. Retrieval splits hold different classes. A data set either has splits of its own (a
+// folder with train/ and test/, glyphs, the published sets) or is flat: then all of it is `train`
+// and all of it is `test`, by the caller's choice. Options that every kind knows:
 //   val_classes=0.2       hold this share of the training classes out (at least one, never all):
-//                         `train` is the rest, `val` the held-out ones; a flat set has no `test` then
+//                         `train` is the rest, `val` the held-out ones; a flat set then has no
+//                         `test`
 //   val_order=default     the last classes of the table; random: drawn with val_seed=0
 //   min_images=1          leave out classes with fewer images
-// A class with a single image is no error here (evaluation counts such queries); samplers refuse it.
+// A class with a single image is no error here (evaluation counts such queries); samplers refuse
+// it.
 //
-// The order of items is part of the meaning (sampling and augmentation are keyed by it): by category,
-// class and name, compared byte by byte, never by locale or by the order a file system returns.
+// The order of items is part of the meaning (sampling and augmentation are keyed by it): by
+// category, class and name, compared byte by byte, never by locale or by the order a file system
+// returns.
 #pragma once
 
 #include "data/image.h"
@@ -29,9 +32,9 @@ std::string_view split_name(Split split);
 Split parse_split(std::string_view name);  // UsageError
 
 struct DataItem {
-  std::string path;       // below the data set's root; empty where images are drawn
-  std::int64_t key = 0;   // which drawing, where images are drawn
-  std::int64_t label = 0; // position in classes()
+  std::string path;        // below the data set's root; empty where images are drawn
+  std::int64_t key = 0;    // which drawing, where images are drawn
+  std::int64_t label = 0;  // position in classes()
 };
 
 struct DataClass {

@@ -33,7 +33,7 @@ class FileSource : public ImageSource {
 };
 
 bool is_image_name(const std::string& name) {
-  static constexpr std::array<std::string_view, 10> kEndings{"jpg",  "jpeg", "png", "bmp",  "gif",
+  static constexpr std::array<std::string_view, 10> kEndings{"jpg",  "jpeg", "png",  "bmp", "gif",
                                                              "webp", "tif",  "tiff", "ppm", "pgm"};
   const std::size_t dot = name.rfind('.');
   if (dot == std::string::npos) return false;
@@ -93,7 +93,8 @@ void check_root(const DataSpec& spec) {
   if (status.type() == fs::file_type::not_found) {
     fail<InputError>("{}: no such folder; check the path", spec.path);
   }
-  if (error) fail<InputError>("{}: cannot be opened ({}); check the path", spec.path, error.message());
+  if (error)
+    fail<InputError>("{}: cannot be opened ({}); check the path", spec.path, error.message());
   if (status.type() != fs::file_type::directory) {
     fail<InputError>("{}: not a folder; give the folder that holds the classes", spec.path);
   }
@@ -137,8 +138,8 @@ std::vector<ClassFolder> find_classes(const fs::path& base) {
     classes.push_back({std::move(path), std::move(category), std::move(listing)});
   };
   if (!top.images.empty()) {
-    fail<InputError>("{}: the image '{}' lies beside folders; put it into a class",
-                     base.string(), top.images.front());
+    fail<InputError>("{}: the image '{}' lies beside folders; put it into a class", base.string(),
+                     top.images.front());
   }
   for (const std::string& name : top.folders) {
     Listing inside = list_folder(base / name);
@@ -147,8 +148,9 @@ std::vector<ClassFolder> find_classes(const fs::path& base) {
       continue;
     }
     if (!inside.images.empty()) {
-      fail<InputError>("{}: images beside the folder '{}'; a class holds images, a category folders",
-                       (base / name).string(), inside.folders.front());
+      fail<InputError>(
+          "{}: images beside the folder '{}'; a class holds images, a category folders",
+          (base / name).string(), inside.folders.front());
     }
     for (const std::string& below : inside.folders) {
       const std::string path = (fs::path(name) / below).string();
@@ -183,8 +185,9 @@ std::vector<ClassFolder> choose_categories(const DataSpec& spec, std::vector<Cla
   return classes;
 }
 
-// The classes of `split`, after looking at all splits: the classes of one are no classes of another.
-// Retrieval measured on classes that were trained on looks too good, and nobody would notice.
+// The classes of `split`, after looking at all splits: the classes of one are no classes of
+// another. Retrieval measured on classes that were trained on looks too good, and nobody would
+// notice.
 std::vector<ClassFolder> find_disjoint(const fs::path& root, const std::vector<Split>& splits,
                                        Split split) {
   std::vector<ClassFolder> wanted;

@@ -25,7 +25,8 @@ constexpr std::int64_t kMaxAlphabets = 1 << 20;
 constexpr std::int64_t kMaxCharacters = 1 << 20;  // of one alphabet
 constexpr std::int64_t kMaxDrawings = 1 << 20;
 constexpr int kStrokesOfAlphabet = 9;
-constexpr int kCurveSteps = 8;  // straight pieces a span: below a quarter pixel off the curve at 128
+constexpr int kCurveSteps =
+    8;  // straight pieces a span: below a quarter pixel off the curve at 128
 
 // A pen's way: it starts somewhere and turns at a rate that changes slowly, as a hand does.
 Stroke make_stroke(CounterRandom& random) {
@@ -97,8 +98,8 @@ std::vector<Point> follow(const Stroke& control) {
     return control[static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(i, 0, last))];
   };
   const auto blend = [](double a, double b, double c, double d, double t) {
-    return 0.5 * (2 * b + t * ((c - a) + t * ((2 * a - 5 * b + 4 * c - d) +
-                                              t * (3 * (b - c) + d - a))));
+    return 0.5 *
+           (2 * b + t * ((c - a) + t * ((2 * a - 5 * b + 4 * c - d) + t * (3 * (b - c) + d - a))));
   };
   std::vector<Point> curve{control.front()};
   for (std::ptrdiff_t i = 0; i + 1 < static_cast<std::ptrdiff_t>(control.size()); ++i) {
@@ -122,7 +123,9 @@ class Canvas {
 
   void line(Point a, Point b) {
     const double reach = radius_ + 1;
-    const auto first = [&](double v) { return std::max(0, static_cast<int>(std::floor(v - reach))); };
+    const auto first = [&](double v) {
+      return std::max(0, static_cast<int>(std::floor(v - reach)));
+    };
     const auto last = [&](double v) {
       return std::min(size_ - 1, static_cast<int>(std::ceil(v + reach)));
     };
@@ -143,7 +146,8 @@ class Canvas {
     Image image(size_, size_);
     std::uint8_t* out = image.data();
     for (const float squared : nearest_) {
-      const double ink = std::clamp(0.5 + radius_ - std::sqrt(static_cast<double>(squared)), 0.0, 1.0);
+      const double ink =
+          std::clamp(0.5 + radius_ - std::sqrt(static_cast<double>(squared)), 0.0, 1.0);
       const auto level = static_cast<std::uint8_t>(std::lround(255 * (1 - ink)));
       out = std::fill_n(out, Image::kChannels, level);
     }
@@ -174,11 +178,12 @@ class GlyphSource : public ImageSource {
 
 std::string_view glyphs_help() {
   return "characters drawn by a generator (keys: classes, test_classes, alphabets, test_alphabets, "
-         "images, size, seed, variation, bend, place, stretch, slant, turn, warp, shift, thickness)";
+         "images, size, seed, variation, bend, place, stretch, slant, turn, warp, shift, "
+         "thickness)";
 }
 
 std::vector<std::string> glyphs_keys() {
-  return {"classes", "test_classes", "alphabets", "test_alphabets", "images", "size",
+  return {"classes", "test_classes", "alphabets", "test_alphabets", "images",  "size",
           "seed",    "variation",    "bend",      "place",          "stretch", "slant",
           "turn",    "warp",         "shift",     "thickness"};
 }
@@ -190,8 +195,8 @@ GlyphOptions glyph_options(const DataSpec& spec) {
   o.test_classes = spec.integer("test_classes", usual.test_classes, 1, kMaxCharacters);
   // Fewer classes than alphabets, when nobody asked for the number of alphabets: one class each.
   o.alphabets = spec.integer("alphabets", std::min(usual.alphabets, o.classes), 1, o.classes);
-  o.test_alphabets =
-      spec.integer("test_alphabets", std::min(usual.test_alphabets, o.test_classes), 1, o.test_classes);
+  o.test_alphabets = spec.integer("test_alphabets", std::min(usual.test_alphabets, o.test_classes),
+                                  1, o.test_classes);
   o.images = spec.integer("images", usual.images, 1, kMaxDrawings);
   o.size = static_cast<int>(spec.integer("size", usual.size, 8, 1024));
   o.seed = static_cast<std::uint64_t>(
@@ -250,7 +255,8 @@ Image draw_glyph(const GlyphOptions& options, std::int64_t alphabet, std::int64_
 
   // The writer: one slant, turn, scale and warp for the whole character.
   const double degree = std::numbers::pi / 180;
-  const double slant = std::tan(std::clamp(v * options.slant * random.normal(), -60.0, 60.0) * degree);
+  const double slant =
+      std::tan(std::clamp(v * options.slant * random.normal(), -60.0, 60.0) * degree);
   const double turn = v * options.turn * random.normal() * degree;
   const double scale_x = std::exp(v * options.stretch * random.normal());
   const double scale_y = std::exp(v * options.stretch * random.normal());
@@ -287,7 +293,8 @@ Image draw_glyph(const GlyphOptions& options, std::int64_t alphabet, std::int64_
       p = warp(p);
       p.x = scale_x * p.x - slant * scale_y * p.y;
       p.y = scale_y * p.y;
-      p = {std::cos(turn) * p.x - std::sin(turn) * p.y, std::sin(turn) * p.x + std::cos(turn) * p.y};
+      p = {std::cos(turn) * p.x - std::sin(turn) * p.y,
+           std::sin(turn) * p.x + std::cos(turn) * p.y};
       low = {std::min(low.x, p.x), std::min(low.y, p.y)};
       high = {std::max(high.x, p.x), std::max(high.y, p.y)};
     }
@@ -297,10 +304,12 @@ Image draw_glyph(const GlyphOptions& options, std::int64_t alphabet, std::int64_
   // middle line keeps `radius` + 1 pixel from the edge, so the outermost pixels stay white.
   const double extent = std::max({high.x - low.x, high.y - low.y, 1e-6});
   const double room = std::max(0.0, 0.5 * options.size - radius - 1);
-  const double zoom = std::min(0.62 * options.size, 2 * std::min(0.42 * options.size, room) / extent);
+  const double zoom =
+      std::min(0.62 * options.size, 2 * std::min(0.42 * options.size, room) / extent);
   const auto place = [&](double at, double centre, double half_extent, double moved) {
     const double free = std::max(0.0, room - zoom * half_extent);
-    return zoom * (at - centre) + 0.5 * options.size + std::clamp(moved * options.size, -free, free);
+    return zoom * (at - centre) + 0.5 * options.size +
+           std::clamp(moved * options.size, -free, free);
   };
   Canvas canvas(options.size, radius);
   for (std::vector<Point>& curve : curves) {

@@ -19,10 +19,10 @@ namespace {
 
 // One batch of the ring. While `open`, workers fill it; once `ready`, the consumer owns it.
 struct Slot {
-  std::vector<std::uint8_t> pixels;   // [N, size, size, 3]
-  std::vector<std::int64_t> labels;   // [N]
-  std::vector<std::int64_t> indices;  // [N]; -1: left out
-  std::vector<Draw> draws;            // [N]
+  std::vector<std::uint8_t> pixels;                    // [N, size, size, 3]
+  std::vector<std::int64_t> labels;                    // [N]
+  std::vector<std::int64_t> indices;                   // [N]; -1: left out
+  std::vector<Draw> draws;                             // [N]
   std::vector<std::pair<std::int64_t, BadImage>> bad;  // place in the batch, what was met there
   std::int64_t epoch = 0, batch = 0;
   std::int64_t count = 0;    // draws in this batch
@@ -71,11 +71,12 @@ struct Loader::State {
   std::int64_t max_bad;      // -1: no limit
   PictureCache cache;
 
-  std::mutex mutex;  // everything below, but for the pixels of claimed places
+  std::mutex mutex;               // everything below, but for the pixels of claimed places
   std::condition_variable room;   // a batch may be opened, or stop
   std::condition_variable ready;  // a batch is complete
   std::vector<Slot> slots;
-  std::int64_t opened = 0;     // batches whose draws are known; the last may still have unclaimed places
+  std::int64_t opened =
+      0;  // batches whose draws are known; the last may still have unclaimed places
   std::int64_t delivered = 0;  // batches handed out; the last is still in use by the caller
   std::int64_t released = 0;   // batches given back
   bool stop = false;
@@ -138,8 +139,8 @@ Loader::State::~State() {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Opens the next batch if the ring has room for it. Its draws are computed under the lock: a fraction
-// of a millisecond even for ten thousand classes, and only one worker needs to do it.
+// Opens the next batch if the ring has room for it. Its draws are computed under the lock: a
+// fraction of a millisecond even for ten thousand classes, and only one worker needs to do it.
 bool Loader::State::open_batch() {
   if (total >= 0 && opened >= total) return false;
   if (opened - released >= static_cast<std::int64_t>(slots.size())) return false;

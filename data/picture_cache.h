@@ -1,7 +1,7 @@
-// Decoded pictures of a data set, kept until a number of bytes is reached; the rest are decoded at every
-// visit. Nothing is ever dropped: a set that does not fit keeps a fixed part, which with random order
-// is as good as anything and does not thrash. Thread-safe; two threads that miss the same picture both
-// decode it and one copy is kept.
+// Decoded pictures of a data set, kept until a number of bytes is reached; the rest are decoded at
+// every visit. Nothing is ever dropped: a set that does not fit keeps a fixed part, which with
+// random order is as good as anything and does not thrash. Thread-safe; two threads that miss the
+// same picture both decode it and one copy is kept.
 #pragma once
 
 #include "data/dataset.h"

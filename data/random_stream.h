@@ -1,5 +1,5 @@
-// Which stream of random numbers belongs to what: purposes that shared one would see the same draws.
-// CounterRandom(seed, random_stream(purpose, epoch), index).
+// Which stream of random numbers belongs to what: purposes that shared one would see the same
+// draws. CounterRandom(seed, random_stream(purpose, epoch), index).
 #pragma once
 
 #include "engine/error.h"
@@ -9,12 +9,12 @@
 namespace rk {
 
 enum class RandomUse : std::uint32_t {
-  kClassOrder = 0x10,  // index: pass
-  kImageOrder = 0x11,  // index: class and cycle
-  kAugment = 0x12,     // index: data set index and copy
-  kHoldOut = 0x13,     // index 0
-  kGlyphStyle = 0x14,  // index: alphabet
-  kGlyphShape = 0x15,  // index: character
+  kClassOrder = 0x10,    // index: pass
+  kImageOrder = 0x11,    // index: class and cycle
+  kAugment = 0x12,       // index: data set index and copy
+  kHoldOut = 0x13,       // index 0
+  kGlyphStyle = 0x14,    // index: alphabet
+  kGlyphShape = 0x15,    // index: character
   kGlyphDrawing = 0x16,  // index: character and drawing
 };
 

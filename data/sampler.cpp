@@ -61,28 +61,32 @@ class PkSampler : public Sampler {
       fail<UsageError>("pk: k={} images a class give no pairs; use 2 or more", k_);
     }
     if (batch_size < k_ || batch_size % k_ != 0) {
-      fail<UsageError>("pk: a batch of {} is no multiple of k={} images a class; use {} or another k",
-                       batch_size, k_, std::max(k_, (batch_size + k_ / 2) / k_ * k_));
+      fail<UsageError>(
+          "pk: a batch of {} is no multiple of k={} images a class; use {} or another k",
+          batch_size, k_, std::max(k_, (batch_size + k_ / 2) / k_ * k_));
     }
     std::size_t largest = 0;
     for (std::size_t c = 0; c < data_.members().size(); ++c) {
       const std::size_t images = data_.members()[c].size();
       if (images < 2) {
         fail<InputError>(
-            "{}: class '{}' has {} image{}, training needs two; add some, or leave such classes out "
+            "{}: class '{}' has {} image{}, training needs two; add some, or leave such classes "
+            "out "
             "with min_images=2",
             data_.name(), data_.classes()[c].name, images, images == 1 ? "" : "s");
       }
       largest = std::max(largest, images);
     }
     if (static_cast<std::int64_t>(largest) < k_) {
-      fail<InputError>("{}: {} images a class wanted, the largest class has {}; lower k to {} or less",
-                       data_.name(), k_, largest, largest);
+      fail<InputError>(
+          "{}: {} images a class wanted, the largest class has {}; lower k to {} or less",
+          data_.name(), k_, largest, largest);
     }
     const auto classes = static_cast<std::int64_t>(data_.classes().size());
     if (classes < classes_per_batch_) {
       fail<InputError>(
-          "{}: a batch of {} with {} images a class needs {} classes, there are {}; lower the batch to "
+          "{}: a batch of {} with {} images a class needs {} classes, there are {}; lower the "
+          "batch to "
           "{} or raise k",
           data_.name(), batch_size, k_, classes_per_batch_, classes, classes * k_);
     }
@@ -92,7 +96,8 @@ class PkSampler : public Sampler {
                   std::span<Draw> draws) const {
     const std::vector<std::int64_t>& members = data_.members()[static_cast<std::size_t>(label)];
     const auto n = static_cast<std::int64_t>(members.size());
-    // One order of the class's images lasts for `lasts` passes; what does not fill k waits for another.
+    // One order of the class's images lasts for `lasts` passes; what does not fill k waits for
+    // another.
     const std::int64_t lasts = std::max<std::int64_t>(1, n / k_);
     const std::int64_t first = pass % lasts * k_;
     const std::vector<std::int64_t> order =
@@ -121,7 +126,9 @@ class SequentialSampler : public Sampler {
     if (batch_size < 1) fail<UsageError>("a batch of {} images; use 1 or more", batch_size);
   }
   std::int64_t batch_size() const override { return batch_size_; }
-  std::int64_t batches_per_epoch() const override { return (size_ + batch_size_ - 1) / batch_size_; }
+  std::int64_t batches_per_epoch() const override {
+    return (size_ + batch_size_ - 1) / batch_size_;
+  }
   std::int64_t batch(std::int64_t, std::int64_t batch, std::span<Draw> draws) const override {
     const std::int64_t first = batch * batch_size_;
     const std::int64_t count = std::min(batch_size_, size_ - first);
@@ -138,11 +145,13 @@ struct SamplerEntry {
   std::string_view name;
   std::vector<std::string> keys;
   std::unique_ptr<Sampler> (*make)(const DataSpec& parameters, const Dataset& data,
-                                   std::int64_t batch_size, std::uint64_t seed, std::int64_t batches);
+                                   std::int64_t batch_size, std::uint64_t seed,
+                                   std::int64_t batches);
 };
 
 std::unique_ptr<Sampler> make_pk(const DataSpec& parameters, const Dataset& data,
-                                 std::int64_t batch_size, std::uint64_t seed, std::int64_t batches) {
+                                 std::int64_t batch_size, std::uint64_t seed,
+                                 std::int64_t batches) {
   const std::int64_t k = parameters.integer("k", 4, 1, 1 << 20);
   return std::make_unique<PkSampler>(data, batch_size, k, seed, batches);
 }

@@ -29,8 +29,7 @@ std::size_t next_option(std::string_view text) {
   return text.size();
 }
 
-template <class T>
-bool parse_whole(const std::string& text, T& value) {
+template <class T> bool parse_whole(const std::string& text, T& value) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   return error == std::errc() && stop == end;
@@ -42,7 +41,8 @@ std::map<std::string, std::string> parse_key_values(std::string_view text, std::
   std::map<std::string, std::string> values;
   while (!text.empty()) {
     const std::size_t equals = key_length(text);
-    if (equals == 0) fail<UsageError>("{}: '{}' is no key=value; write key=value,key=value", what, text);
+    if (equals == 0)
+      fail<UsageError>("{}: '{}' is no key=value; write key=value,key=value", what, text);
     std::string key(text.substr(0, equals - 1));
     std::replace(key.begin(), key.end(), '-', '_');
     text.remove_prefix(equals);
@@ -94,8 +94,8 @@ double DataSpec::number(const std::string& key, double otherwise, double low, do
   if (found == options.end()) return otherwise;
   double value = 0;
   if (!parse_whole(found->second, value) || !(value >= low && value <= high)) {
-    fail<UsageError>("{}: {}={} is no number from {} to {}; correct it", kind, key, found->second, low,
-                     high);
+    fail<UsageError>("{}: {}={} is no number from {} to {}; correct it", kind, key, found->second,
+                     low, high);
   }
   return value;
 }

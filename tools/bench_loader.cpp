@@ -63,7 +63,8 @@ class BenchLoader final : public Command {
     app.add_option("--workers", workers_, "loading threads")->check(CLI::Range(1, 1024));
     app.add_option("--batch", batch_, "images a batch")->check(CLI::Range(1, 1 << 16));
     app.add_option("--images", images_, "images a repeat, at most")->check(CLI::Range(1, 1 << 24));
-    app.add_option("--cache", cache_, "MiB of decoded images to keep")->check(CLI::Range(0, 1 << 20));
+    app.add_option("--cache", cache_, "MiB of decoded images to keep")
+        ->check(CLI::Range(0, 1 << 20));
     app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
   }
 
@@ -82,12 +83,12 @@ class BenchLoader final : public Command {
       rate.push_back(1e3 / round.loader);
       share.push_back((round.decode + round.resize) / workers_ / round.loader);
     }
-    nlohmann::json json = {{"data", data_},         {"split", split_},
-                           {"image_size", size_},   {"augment", augment_text(augmentation)},
-                           {"workers", workers_},   {"batch", batch_},
-                           {"images", images},      {"cache_mib", cache_},
-                           {"repeats", repeats_},   {"device", common.device},
-                           {"threads", workers_},   {"version", RK_VERSION}};
+    nlohmann::json json = {{"data", data_},       {"split", split_},
+                           {"image_size", size_}, {"augment", augment_text(augmentation)},
+                           {"workers", workers_}, {"batch", batch_},
+                           {"images", images},    {"cache_mib", cache_},
+                           {"repeats", repeats_}, {"device", common.device},
+                           {"threads", workers_}, {"version", RK_VERSION}};
     put(json, "images_per_second", summarize(rate));
     put(json, "decode_ms", summarize(decode));
     put(json, "resize_ms", summarize(reduce));

@@ -59,7 +59,8 @@ TEST(Augment, FlipMirrorsRows) {
   for (int y = 0; y < 16; ++y) {
     for (int x = 0; x < 16; ++x) {
       EXPECT_EQ(std::memcmp(&flipped[static_cast<std::size_t>((y * 16 + x) * 3)],
-                            image.pixel(15 - x, y), 3), 0);
+                            image.pixel(15 - x, y), 3),
+                0);
     }
   }
 }
@@ -70,7 +71,8 @@ TEST(Augment, FlipComesHalfTheTime) {
   const Image image = noise(8, 8);
   const auto straight = bytes_of(image);
   int flips = 0;
-  for (int i = 0; i < 1000; ++i) flips += run(image, options, augment_random(0, 0, i, 0)) != straight;
+  for (int i = 0; i < 1000; ++i)
+    flips += run(image, options, augment_random(0, 0, i, 0)) != straight;
   EXPECT_NEAR(flips, 500, 64);  // four standard deviations of a fair coin
 }
 
@@ -88,7 +90,8 @@ TEST(Augment, RandomCropIsAWindowOfTheResizedPicture) {
       for (int x = 0; x + 16 <= resized.width() && !found; ++x) {
         found = true;
         for (int row = 0; row < 16 && found; ++row) {
-          found = std::memcmp(&out[static_cast<std::size_t>(row * 48)], resized.pixel(x, y + row), 48) == 0;
+          found = std::memcmp(&out[static_cast<std::size_t>(row * 48)], resized.pixel(x, y + row),
+                              48) == 0;
         }
         if (found) seen.emplace_back(x, y);
       }
@@ -134,7 +137,8 @@ TEST(RandomResizedWindow, FallsBackToTheCentreOfNarrowPictures) {
   const AugmentOptions options;
   CounterRandom random(0, 0, 0);
   AugmentOptions whole = options;
-  whole.area_min = whole.area_max = 1;  // never fits a picture of ratio 10, so the fallback is taken
+  whole.area_min = whole.area_max =
+      1;  // never fits a picture of ratio 10, so the fallback is taken
   Box box = random_resized_window(1000, 100, whole, random);
   EXPECT_EQ(std::tuple(box.left, box.top, box.width, box.height), std::tuple(433, 0, 133, 100));
   box = random_resized_window(100, 1000, whole, random);
@@ -153,8 +157,8 @@ TEST(Affine, IdentityKeepsEveryByte) {
 }
 
 TEST(Affine, QuarterTurnsMovePixelsExactly) {
-  // Even and odd sides: the centre lies on a pixel's corner or middle. The source is within rounding of a
-  // pixel's middle, so interpolation gives its very byte.
+  // Even and odd sides: the centre lies on a pixel's corner or middle. The source is within
+  // rounding of a pixel's middle, so interpolation gives its very byte.
   for (const int size : {8, 9}) {
     const Image image = noise(size, size);
     std::vector<std::uint8_t> out(image.bytes());
@@ -163,7 +167,8 @@ TEST(Affine, QuarterTurnsMovePixelsExactly) {
       for (int x = 0; x < size; ++x) {
         // torchvision turns clockwise: the top left corner comes from the bottom left one.
         EXPECT_EQ(std::memcmp(&out[static_cast<std::size_t>((y * size + x) * 3)],
-                              image.pixel(y, size - 1 - x), 3), 0);
+                              image.pixel(y, size - 1 - x), 3),
+                  0);
       }
     }
   }

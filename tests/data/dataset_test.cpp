@@ -140,7 +140,8 @@ TEST(Folder, BadFoldersAreNamed) {
   std::filesystem::remove(folder.path() / "one.png");
 
   folder.write("b/readme.txt", "hello");
-  EXPECT_TRUE(holds(input_error(folder.spec()), "/b: a class without images (1 files of other kinds)"));
+  EXPECT_TRUE(
+      holds(input_error(folder.spec()), "/b: a class without images (1 files of other kinds)"));
   std::filesystem::remove(folder.path() / "b/readme.txt");
   EXPECT_TRUE(holds(input_error(folder.spec()), "/b: a class without images; add some"));
 
@@ -170,7 +171,8 @@ TEST(Folder, LinksAndSpecialFiles) {
   EXPECT_TRUE(holds(input_error(folder.spec()), "self.png: a link that leads back to itself"));
   std::filesystem::remove(folder.path() / "c0/self.png");
 
-  std::filesystem::create_directory_symlink(folder.path(), folder.path() / "c1");  // a loop of folders
+  std::filesystem::create_directory_symlink(folder.path(),
+                                            folder.path() / "c1");  // a loop of folders
   EXPECT_TRUE(holds(input_error(folder.spec()), "c1"));
   std::filesystem::remove(folder.path() / "c1");
 

@@ -92,15 +92,15 @@ TEST(Glyphs, SplitsHaveNoAlphabetInCommonAndTheSizesAskedFor) {
 
 TEST(Glyphs, MoreTrainingClassesLeaveTheTestSetAsItIs) {
   const Dataset a = open_dataset("glyphs:test_classes=6,test_alphabets=2,images=2", Split::kTest);
-  const Dataset b =
-      open_dataset("glyphs:classes=400,alphabets=9,test_classes=6,test_alphabets=2,images=2",
-                   Split::kTest);
+  const Dataset b = open_dataset(
+      "glyphs:classes=400,alphabets=9,test_classes=6,test_alphabets=2,images=2", Split::kTest);
   EXPECT_EQ(a.fingerprint(), b.fingerprint());
   for (std::int64_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_pixels(a.load(i), b.load(i)));
 }
 
-// Nearest neighbours by blurred pixels: what no learning can reach. Far above chance (1 %), so the classes
-// are real; far below 1, so there is something to learn. Omniglot's three test alphabets give 0.40.
+// Nearest neighbours by blurred pixels: what no learning can reach. Far above chance (1 %), so the
+// classes are real; far below 1, so there is something to learn. Omniglot's three test alphabets
+// give 0.40.
 TEST(Glyphs, PixelsAloneDoNotSolveThem) {
   const Dataset data = open_dataset("glyphs:images=10", Split::kTest);
   constexpr int kGrid = 16;
@@ -131,7 +131,8 @@ TEST(Glyphs, PixelsAloneDoNotSolveThem) {
         nearest = j;
       }
     }
-    hits += data.label(static_cast<std::int64_t>(i)) == data.label(static_cast<std::int64_t>(nearest));
+    hits +=
+        data.label(static_cast<std::int64_t>(i)) == data.label(static_cast<std::int64_t>(nearest));
   }
   const double r1 = hits / static_cast<double>(features.size());
   RecordProperty("pixel_recall_at_1", fmt::format("{:.3f}", r1));
@@ -140,8 +141,9 @@ TEST(Glyphs, PixelsAloneDoNotSolveThem) {
 }
 
 TEST(Glyphs, WrongValuesAreUsageErrors) {
-  for (const char* spec : {"glyphs:classes=0", "glyphs:classes=x", "glyphs:classes=3,alphabets=4",
-                           "glyphs:size=7", "glyphs:size=4096", "glyphs:bend=-1", "glyphs:images=0"}) {
+  for (const char* spec :
+       {"glyphs:classes=0", "glyphs:classes=x", "glyphs:classes=3,alphabets=4", "glyphs:size=7",
+        "glyphs:size=4096", "glyphs:bend=-1", "glyphs:images=0"}) {
     message_of<UsageError>([&] { open_dataset(spec, Split::kTrain); });
   }
 }

@@ -107,7 +107,8 @@ TEST(Loader, BatchesHoldWhatTheSamplerDrew) {
       EXPECT_EQ(batch.labels[i], data.label(draws[i].index));
       augment(data.load(draws[i].index), everything(),
               augment_random(9, 0, draws[i].index, draws[i].copy), square.data(), scratch);
-      EXPECT_EQ(std::memcmp(square.data(), batch.pixels.data() + i * square.size(), square.size()), 0);
+      EXPECT_EQ(std::memcmp(square.data(), batch.pixels.data() + i * square.size(), square.size()),
+                0);
     }
   }
 }
@@ -152,14 +153,17 @@ TEST(EvalLoader, AllItemsOnceInOrder) {
       indices.push_back(batch->indices[i]);
       augment(data.load(batch->indices[i]), center_crop(16, 18), augment_random(0, 0, 0, 0),
               square.data(), scratch);
-      EXPECT_EQ(std::memcmp(square.data(), batch->pixels.data() + i * square.size(), square.size()), 0);
+      EXPECT_EQ(std::memcmp(square.data(), batch->pixels.data() + i * square.size(), square.size()),
+                0);
     }
   }
   ASSERT_EQ(static_cast<std::int64_t>(indices.size()), data.size());
-  for (std::size_t i = 0; i < indices.size(); ++i) EXPECT_EQ(indices[i], static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    EXPECT_EQ(indices[i], static_cast<std::int64_t>(i));
 }
 
-// Bad pictures --------------------------------------------------------------------------------------
+// Bad pictures
+// --------------------------------------------------------------------------------------
 
 // 4 classes of 4 pictures; c1/2.png is a text.
 struct OneBad {
@@ -230,7 +234,8 @@ TEST(LoaderBad, EvaluationMaySkip) {
       EXPECT_EQ(batch->labels[i], data.label(batch->indices[i]));
       augment(data.load(batch->indices[i]), center_crop(18, 18), augment_random(0, 0, 0, 0),
               square.data(), scratch);
-      EXPECT_EQ(std::memcmp(square.data(), batch->pixels.data() + i * square.size(), square.size()), 0);
+      EXPECT_EQ(std::memcmp(square.data(), batch->pixels.data() + i * square.size(), square.size()),
+                0);
     }
   }
   EXPECT_EQ(indices, (std::vector<std::int64_t>{1, 2, 3, 4, 5, 7, 12, 13, 14, 15}));
@@ -271,7 +276,8 @@ TEST(LoaderBad, AClassWithNothingReadable) {
   const Dataset data = open_dataset(folder.spec(), Split::kTrain);
   const auto sampler = make_sampler("pk:k=2", data, 4, 5);
   Loader loader(data, *sampler, everything(), {});
-  EXPECT_TRUE(holds(message_of<InputError>([&] { loader.next(); }), "class 'c1' has no readable image"));
+  EXPECT_TRUE(
+      holds(message_of<InputError>([&] { loader.next(); }), "class 'c1' has no readable image"));
 }
 
 TEST(LoaderBad, AFileThatVanishesInBetween) {
@@ -301,7 +307,8 @@ class BrokenSource : public ImageSource {
 TEST(Loader, OtherErrorsOfWorkersComeOutOfNext) {
   std::vector<DataItem> items;
   for (std::int64_t i = 0; i < 12; ++i) items.push_back({"", i, i / 6});
-  const Dataset data("broken", items, {{"a", -1, 0}, {"b", -1, 0}}, {}, std::make_shared<BrokenSource>());
+  const Dataset data("broken", items, {{"a", -1, 0}, {"b", -1, 0}}, {},
+                     std::make_shared<BrokenSource>());
   const auto sampler = make_sequential(data, 4);
   Loader loader(data, *sampler, center_crop(8, 8), {.workers = 4});
   EXPECT_EQ(loader.next()->index, 0);

@@ -140,9 +140,11 @@ TEST(PkSampler, EveryClassAndImageIsAsLikely) {
   std::vector<int> times(50);
   constexpr int kBatches = 5000;
   for (std::int64_t b = 0; b < kBatches; ++b) {
-    for (const Draw& d : draws_of(*sampler, b / 100, b % 100)) ++times[static_cast<std::size_t>(d.index)];
+    for (const Draw& d : draws_of(*sampler, b / 100, b % 100))
+      ++times[static_cast<std::size_t>(d.index)];
   }
-  // 800 each; independent draws would scatter by sqrt(800) = 28, sampling without replacement by less.
+  // 800 each; independent draws would scatter by sqrt(800) = 28, sampling without replacement by
+  // less.
   for (const int t : times) EXPECT_NEAR(t, kBatches * 8 / 50.0, 4 * 28);
 }
 
@@ -158,10 +160,12 @@ TEST(PkSampler, BadInput) {
     const Dataset data = made_of(sizes);
     return message_of<InputError>([&] { make_sampler(text, data, n, 0); });
   };
-  EXPECT_TRUE(holds(input_error({4, 1, 4}, 8, "pk:k=4"), "class 'class1' has 1 image, training needs two"));
+  EXPECT_TRUE(
+      holds(input_error({4, 1, 4}, 8, "pk:k=4"), "class 'class1' has 1 image, training needs two"));
   EXPECT_TRUE(holds(input_error({4, 0, 4}, 8, "pk:k=4"), "class 'class1' has 0 images"));
   EXPECT_TRUE(holds(input_error({4, 5}, 12, "pk:k=6"), "the largest class has 5; lower k to 5"));
-  EXPECT_TRUE(holds(input_error({4, 4, 4}, 16, "pk:k=4"), "needs 4 classes, there are 3; lower the batch to 12"));
+  EXPECT_TRUE(holds(input_error({4, 4, 4}, 16, "pk:k=4"),
+                    "needs 4 classes, there are 3; lower the batch to 12"));
   EXPECT_TRUE(holds(input_error({4}, 8, "pk:k=4"), "needs 2 classes, there are 1"));
 }
 
@@ -170,7 +174,8 @@ TEST(PkSampler, WrongUsage) {
   const auto usage_error = [&](std::int64_t n, const char* text, std::int64_t batches = 0) {
     return message_of<UsageError>([&] { make_sampler(text, data, n, 0, batches); });
   };
-  EXPECT_TRUE(holds(usage_error(10, "pk:k=4"), "a batch of 10 is no multiple of k=4 images a class; use 12"));
+  EXPECT_TRUE(holds(usage_error(10, "pk:k=4"),
+                    "a batch of 10 is no multiple of k=4 images a class; use 12"));
   EXPECT_TRUE(holds(usage_error(0, "pk:k=4"), "a batch of 0"));
   EXPECT_TRUE(holds(usage_error(8, "pk:k=1"), "give no pairs"));
   EXPECT_TRUE(holds(usage_error(8, "pk:k=four"), "k=four"));
@@ -188,7 +193,8 @@ TEST(SequentialSampler, AllInOrderLastShort) {
   for (std::int64_t b = 0; b < 3; ++b) {
     const std::int64_t count = sampler->batch(0, b, draws);
     EXPECT_EQ(count, b < 2 ? 3 : 1);
-    for (std::int64_t i = 0; i < count; ++i) all.push_back(draws[static_cast<std::size_t>(i)].index);
+    for (std::int64_t i = 0; i < count; ++i)
+      all.push_back(draws[static_cast<std::size_t>(i)].index);
   }
   EXPECT_EQ(all, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6}));
 }

@@ -32,17 +32,22 @@ TEST(DataSpec, CommasColonsAndParenthesesBelongToPathsAndValues) {
 }
 
 TEST(DataSpec, TextIsReadBackTheSame) {
-  for (const char* text : {"glyphs", "glyphs:classes=7,images=3", "folder:/a,b", "folder:/a b,x=1"}) {
+  for (const char* text :
+       {"glyphs", "glyphs:classes=7,images=3", "folder:/a,b", "folder:/a b,x=1"}) {
     EXPECT_EQ(parse_data_spec(text).text(), text);
   }
 }
 
 TEST(DataSpec, WrongFormsAreUsageErrors) {
-  EXPECT_TRUE(holds(message_of<UsageError>([] { parse_data_spec("glyphs:a=1,a=2"); }), "a is given twice"));
-  EXPECT_TRUE(holds(message_of<UsageError>([] { parse_key_values("four", "pk"); }), "'four' is no key=value"));
+  EXPECT_TRUE(
+      holds(message_of<UsageError>([] { parse_data_spec("glyphs:a=1,a=2"); }), "a is given twice"));
+  EXPECT_TRUE(holds(message_of<UsageError>([] { parse_key_values("four", "pk"); }),
+                    "'four' is no key=value"));
   const DataSpec spec = parse_data_spec("glyphs:classes=seven,images=-1,slant=nan,list=a++b");
-  EXPECT_TRUE(holds(message_of<UsageError>([&] { spec.integer("classes", 0, 1, 9); }), "classes=seven"));
-  EXPECT_TRUE(holds(message_of<UsageError>([&] { spec.integer("images", 0, 1, 9); }), "from 1 to 9"));
+  EXPECT_TRUE(
+      holds(message_of<UsageError>([&] { spec.integer("classes", 0, 1, 9); }), "classes=seven"));
+  EXPECT_TRUE(
+      holds(message_of<UsageError>([&] { spec.integer("images", 0, 1, 9); }), "from 1 to 9"));
   EXPECT_TRUE(holds(message_of<UsageError>([&] { spec.number("slant", 0, 0, 9); }), "slant=nan"));
   EXPECT_TRUE(holds(message_of<UsageError>([&] { spec.list("list"); }), "empty name"));
 }

@@ -34,8 +34,8 @@ class TemporaryFolder {
 
   void write(const std::string& name, std::string_view bytes) const {
     std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary).write(
-        bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path_ / name, std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
 
   // A noise picture that no other seed has.
@@ -63,8 +63,7 @@ class TemporaryFolder {
 };
 
 // The message of the E that `f` throws; "" and a failed test where it does not.
-template <class E, class F>
-std::string message_of(F&& f) {
+template <class E, class F> std::string message_of(F&& f) {
   try {
     f();
   } catch (const E& error) {
