@@ -1,0 +1,173 @@
+#include "tests/retrieval/brute_force.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace rk::reference {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+using Vector = std::vector<double>;
+
+Vector row_of(const EmbeddingView& v, std::int64_t i) {
+  return Vector(v.embeddings + i * v.dim, v.embeddings + (i + 1) * v.dim);
+}
+
+double dot(const Vector& a, const Vector& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+double cosine_distance(const Vector& a, const Vector& b) {
+  const double norms = std::sqrt(dot(a, a)) * std::sqrt(dot(b, b));
+  return norms > 0 ? 1 - dot(a, b) / norms : 1;
+}
+
+double mean(const Vector& v) {
+  double sum = 0;
+  for (const double x : v) sum += x;
+  return v.empty() ? kNaN : sum / static_cast<double>(v.size());
+}
+
+double variance(const Vector& v) {
+  const double m = mean(v);
+  double sum = 0;
+  for (const double x : v) sum += (x - m) * (x - m);
+  return v.empty() ? kNaN : sum / static_cast<double>(v.size());
+}
+
+// Mean distance over ordered pairs of different vectors.
+double mean_distance(const std::vector<Vector>& v) {
+  Vector all;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    for (std::size_t j = 0; j < v.size(); ++j) {
+      if (i != j) all.push_back(cosine_distance(v[i], v[j]));
+    }
+  }
+  return mean(all);
+}
+
+double area_under_curve(Vector positive, Vector negative) {
+  if (positive.empty() || negative.empty()) return kNaN;
+  std::sort(negative.begin(), negative.end());
+  double wins = 0;
+  for (const double p : positive) {
+    const auto [low, high] = std::equal_range(negative.begin(), negative.end(), p);
+    wins += static_cast<double>(low - negative.begin()) + static_cast<double>(high - low) / 2;
+  }
+  return wins / static_cast<double>(positive.size()) / static_cast<double>(negative.size());
+}
+
+double divergence(const Vector& positive, const Vector& negative) {
+  if (positive.empty() || negative.empty()) return kNaN;
+  const auto histogram = [](const Vector& v) {
+    Vector bins(200, 0.0);
+    for (const double s : v) {
+      const double bin = std::clamp(std::floor((s + 1) * 100), 0.0, 199.0);
+      bins[static_cast<std::size_t>(bin)] += 1 / static_cast<double>(v.size());
+    }
+    return bins;
+  };
+  const Vector p = histogram(positive), q = histogram(negative);
+  double sum = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    const double m = (p[i] + q[i]) / 2;
+    if (p[i] > 0) sum += p[i] * std::log2(p[i] / m) / 2;
+    if (q[i] > 0) sum += q[i] * std::log2(q[i] / m) / 2;
+  }
+  return sum;
+}
+
+}  // namespace
+
+Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
+                    const std::vector<std::int64_t>& recall_at) {
+  const EmbeddingView& candidates = gallery != nullptr ? *gallery : queries;
+  const bool cameras = queries.cameras != nullptr && candidates.cameras != nullptr;
+  Metrics out{};
+  out.num_queries = queries.count;
+  out.recall_at = recall_at;
+  out.recall.assign(recall_at.size(), 0.0);
+  Vector positive, negative, ap, ap_at_r, r_precision;
+  for (std::int64_t q = 0; q < queries.count; ++q) {
+    Vector relevant, irrelevant;
+    const Vector query = row_of(queries, q);
+    for (std::int64_t g = 0; g < candidates.count; ++g) {
+      if (gallery == nullptr && g == q) continue;
+      const bool same = queries.labels[q] == candidates.labels[g];
+      if (cameras && same && queries.cameras[q] == candidates.cameras[g]) continue;
+      (same ? relevant : irrelevant).push_back(dot(query, row_of(candidates, g)));
+    }
+    positive.insert(positive.end(), relevant.begin(), relevant.end());
+    negative.insert(negative.end(), irrelevant.begin(), irrelevant.end());
+    out.per_query.num_relevant.push_back(static_cast<std::int64_t>(relevant.size()));
+    out.per_query.num_candidates.push_back(
+        static_cast<std::int64_t>(relevant.size() + irrelevant.size()));
+    if (relevant.empty()) {
+      out.per_query.first_hit_rank.push_back(0);
+      continue;
+    }
+    std::sort(relevant.rbegin(), relevant.rend());
+    double all = 0, within = 0, hits = 0;
+    const auto r = static_cast<double>(relevant.size());
+    for (std::size_t j = 0; j < relevant.size(); ++j) {
+      const auto before = std::count_if(irrelevant.begin(), irrelevant.end(),
+                                        [&](double s) { return s >= relevant[j]; });
+      const double rank = static_cast<double>(j + 1) + static_cast<double>(before);
+      const double precision = static_cast<double>(j + 1) / rank;
+      all += precision;
+      within += rank <= r ? precision : 0;
+      hits += rank <= r ? 1 : 0;
+      if (j == 0) {
+        out.per_query.first_hit_rank.push_back(1 + before);
+        for (std::size_t k = 0; k < recall_at.size(); ++k) {
+          out.recall[k] += rank <= static_cast<double>(recall_at[k]) ? 1 : 0;
+        }
+      }
+    }
+    ap.push_back(all / r);
+    ap_at_r.push_back(within / r);
+    r_precision.push_back(hits / r);
+  }
+  out.num_queries_valid = static_cast<std::int64_t>(ap.size());
+  for (double& hits : out.recall) hits = ap.empty() ? kNaN : hits / static_cast<double>(ap.size());
+  out.map = mean(ap);
+  out.map_at_r = mean(ap_at_r);
+  out.r_precision = mean(r_precision);
+  out.num_pairs_positive = static_cast<std::int64_t>(positive.size());
+  out.num_pairs_negative = static_cast<std::int64_t>(negative.size());
+  out.pos_mean = mean(positive);
+  out.pos_var = variance(positive);
+  out.neg_mean = mean(negative);
+  out.neg_var = variance(negative);
+  out.roc_auc = area_under_curve(positive, negative);
+  out.jsd = divergence(positive, negative);
+
+  std::map<std::int64_t, std::vector<Vector>> classes;
+  for (const EmbeddingView* view : {&queries, gallery}) {
+    if (view == nullptr) continue;
+    for (std::int64_t i = 0; i < view->count; ++i) {
+      classes[view->labels[i]].push_back(row_of(*view, i));
+    }
+  }
+  Vector inside;
+  std::vector<Vector> centres;
+  for (const auto& [label, rows] : classes) {
+    if (rows.size() >= 2) inside.push_back(mean_distance(rows));
+    Vector centre(static_cast<std::size_t>(queries.dim), 0.0);
+    for (const Vector& row : rows) {
+      for (std::size_t d = 0; d < row.size(); ++d) {
+        centre[d] += row[d] / static_cast<double>(rows.size());
+      }
+    }
+    if (std::sqrt(dot(centre, centre)) >= 1e-12) centres.push_back(centre);
+  }
+  out.dists_intra = mean(inside);
+  out.dists_inter = mean_distance(centres);
+  return out;
+}
+
+}  // namespace rk::reference

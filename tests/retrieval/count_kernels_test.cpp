@@ -1,0 +1,96 @@
+#include "retrieval/count_kernels.h"
+
+#include "engine/random.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// Few different values, so that scores and thresholds are often equal.
+std::vector<float> coarse(std::int64_t count, std::uint32_t stream) {
+  CounterRandom random(3, stream, 0);
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    values.push_back(static_cast<float>(random.below(40)) / 8.0F - 2.0F);
+  }
+  return values;
+}
+
+std::vector<float> descending(std::int64_t count, std::uint32_t stream) {
+  std::vector<float> values = coarse(count, stream);
+  std::sort(values.begin(), values.end(), std::greater<>());
+  return values;
+}
+
+std::vector<std::int32_t> plain_counts(const std::vector<float>& scores,
+                                       const std::vector<float>& thresholds) {
+  std::vector<std::int32_t> counts;
+  for (const float t : thresholds) {
+    counts.push_back(static_cast<std::int32_t>(
+        std::count_if(scores.begin(), scores.end(), [&](float s) { return s >= t; })));
+  }
+  return counts;
+}
+
+TEST(CountKernels, RowsAgreeWithPlainCounting) {
+  for (const std::int64_t n : {1, 15, 16, 17, 255, 256, 300}) {
+    for (const std::int64_t r : {1, 2, 3, 4, 5, 8, 63, 64, 65, 200}) {
+      SCOPED_TRACE(testing::Message() << n << " scores, " << r << " thresholds");
+      std::vector<float> scores = coarse(n, 1);
+      scores[0] = -std::numeric_limits<float>::infinity();
+      const std::vector<float> thresholds = descending(r, 2);
+      const std::vector<std::int32_t> expected = plain_counts(scores, thresholds);
+
+      std::vector<std::int32_t> counts(static_cast<std::size_t>(r), 0);
+      count_between(scores, thresholds, counts.data());
+      std::partial_sum(counts.begin(), counts.end(), counts.begin());
+      EXPECT_EQ(counts, expected);
+
+      counts.assign(counts.size(), 0);
+      count_reaching(scores, thresholds, counts.data());
+      EXPECT_EQ(counts, expected);
+    }
+  }
+}
+
+TEST(CountKernels, ColumnsAgreeWithPlainCounting) {
+  constexpr std::int64_t kStride = 48;
+  for (const std::int64_t rows : {1, 7, 64}) {
+    for (const std::int64_t steps : {0, 1, 3, 4, 6, 64}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows, " << steps << " steps");
+      const std::vector<float> scores = coarse(rows * kStride, 4);
+      std::vector<float> thresholds(static_cast<std::size_t>(steps * kLanes));
+      std::vector<std::vector<float>> by_lane;
+      for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+        by_lane.push_back(descending(steps, static_cast<std::uint32_t>(10 + lane)));
+        for (std::int64_t k = 0; k < steps; ++k) {
+          thresholds[static_cast<std::size_t>(k * kLanes + lane)] =
+              by_lane.back()[static_cast<std::size_t>(k)];
+        }
+      }
+      std::vector<std::int32_t> counts(thresholds.size(), 5);  // adds, does not overwrite
+      count_reaching_columns(scores.data(), rows, kStride, thresholds.data(), steps, counts.data());
+      for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+        std::vector<float> column;
+        for (std::int64_t i = 0; i < rows; ++i) {
+          column.push_back(scores[static_cast<std::size_t>(i * kStride + lane)]);
+        }
+        const auto expected = plain_counts(column, by_lane[static_cast<std::size_t>(lane)]);
+        for (std::int64_t k = 0; k < steps; ++k) {
+          EXPECT_EQ(counts[static_cast<std::size_t>(k * kLanes + lane)],
+                    5 + expected[static_cast<std::size_t>(k)]);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rk

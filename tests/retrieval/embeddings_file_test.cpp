@@ -1,0 +1,65 @@
+#include "retrieval/embeddings_file.h"
+
+#include "engine/error.h"
+#include "tests/support/metric_goldens.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace rk {
+namespace {
+
+TEST(EmbeddingsFile, ComesBackAsItWent) {
+  const std::string path = testing::TempDir() + "embeddings_roundtrip.h5";
+  EmbeddingSet set;
+  set.dim = 3;
+  set.embeddings = {1, 2, 3, -4, 5.5F, 1e-30F};
+  set.labels = {-1, std::int64_t{1} << 60};
+  set.cameras = {4, 5};
+  set.paths = {"a/b.jpg", "c d.png"};
+  write_embeddings(path, set);
+  const EmbeddingSet back = read_embeddings(path);
+  EXPECT_EQ(back.dim, 3);
+  EXPECT_EQ(back.embeddings, set.embeddings);
+  EXPECT_EQ(back.labels, set.labels);
+  EXPECT_EQ(back.cameras, set.cameras);
+  EXPECT_EQ(back.paths, set.paths);
+  EXPECT_TRUE(back.categories.empty());
+  std::filesystem::remove(path);
+}
+
+TEST(EmbeddingsFile, CamerasOnOneSideOnlyAreRefused) {
+  EmbeddingSet a, b;
+  a.dim = b.dim = 2;
+  a.cameras = {1};
+  try {
+    check_same_space(a, "q.h5", b, "g.h5");
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).find("g.h5: no /cameras"), 0U) << error.what();
+  }
+}
+
+TEST(EmbeddingsFile, EveryBadGoldenFileIsRefusedByName) {
+  const auto cases = golden::bad_metric_cases(RK_TEST_GOLDEN "/metrics");
+  ASSERT_FALSE(cases.empty());
+  for (const auto& file : cases) {
+    const golden::MetricVerdict verdict = golden::check_bad_metric_case(file);
+    EXPECT_TRUE(verdict.passed) << file << ": " << verdict.detail;
+  }
+}
+
+TEST(Metrics, GoldenFiles) {
+  const auto cases = golden::metric_cases(RK_TEST_GOLDEN "/metrics");
+  ASSERT_FALSE(cases.empty());
+  for (const auto& file : cases) {
+    for (const int threads : {1, 3}) {
+      const golden::MetricVerdict verdict = golden::check_metric_case(file, threads);
+      EXPECT_TRUE(verdict.passed) << file << ": " << verdict.detail;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rk

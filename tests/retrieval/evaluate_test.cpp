@@ -1,0 +1,284 @@
+#include "retrieval/evaluate.h"
+
+#include "engine/error.h"
+#include "engine/random.h"
+#include "retrieval/score_tiles.h"
+#include "tests/retrieval/brute_force.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace rk {
+namespace {
+
+// Small multiples of 1/8: every inner product is exact in float32 in any order, so that ties are ties for
+// the engine and for the reference alike, and there are many.
+EmbeddingSet grid_set(std::int64_t count, std::int64_t dim, std::int64_t classes, int cameras = 0,
+                      std::uint64_t seed = 1) {
+  EmbeddingSet set;
+  set.dim = dim;
+  for (std::int64_t i = 0; i < count; ++i) {
+    CounterRandom random(seed, 0, static_cast<std::uint64_t>(i));
+    // Squared: sizes differ from class to class.
+    const double u = random.uniform();
+    set.labels.push_back(static_cast<std::int64_t>(u * u * static_cast<double>(classes)) - 3);
+    if (cameras > 0) set.cameras.push_back(random.below(cameras));
+    for (std::int64_t d = 0; d < dim; ++d) {
+      set.embeddings.push_back(static_cast<float>(random.below(5) - 2) / 8.0F);
+    }
+  }
+  return set;
+}
+
+EmbeddingSet unit_set(std::int64_t count, std::int64_t dim, std::int64_t classes) {
+  EmbeddingSet set;
+  set.dim = dim;
+  for (std::int64_t i = 0; i < count; ++i) {
+    CounterRandom random(7, 0, static_cast<std::uint64_t>(i));
+    CounterRandom centre(7, 1, static_cast<std::uint64_t>(i % classes));
+    set.labels.push_back(i % classes);
+    std::vector<double> row;
+    double squares = 0;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      row.push_back(random.normal() + centre.normal());
+      squares += row.back() * row.back();
+    }
+    for (const double x : row) set.embeddings.push_back(static_cast<float>(x / std::sqrt(squares)));
+  }
+  return set;
+}
+
+void expect_near(const char* name, double got, double expected, double tolerance) {
+  if (std::isnan(expected)) {
+    EXPECT_TRUE(std::isnan(got)) << name << " is " << got;
+  } else {
+    EXPECT_NEAR(got, expected, tolerance) << name;
+  }
+}
+
+// Sums of the same exact numbers in another order: double rounding, far below 1e-9.
+void expect_equal(const Metrics& got, const Metrics& expected) {
+  constexpr double kRounding = 1e-9;
+  EXPECT_EQ(got.num_queries, expected.num_queries);
+  EXPECT_EQ(got.num_queries_valid, expected.num_queries_valid);
+  EXPECT_EQ(got.num_pairs_positive, expected.num_pairs_positive);
+  EXPECT_EQ(got.num_pairs_negative, expected.num_pairs_negative);
+  EXPECT_EQ(got.per_query.first_hit_rank, expected.per_query.first_hit_rank);
+  EXPECT_EQ(got.per_query.num_relevant, expected.per_query.num_relevant);
+  EXPECT_EQ(got.per_query.num_candidates, expected.per_query.num_candidates);
+  for (std::size_t k = 0; k < expected.recall.size(); ++k) {
+    expect_near("recall", got.recall[k], expected.recall[k], kRounding);
+  }
+  expect_near("r_precision", got.r_precision, expected.r_precision, kRounding);
+  expect_near("map_at_r", got.map_at_r, expected.map_at_r, kRounding);
+  expect_near("map", got.map, expected.map, kRounding);
+  expect_near("roc_auc", got.roc_auc, expected.roc_auc,
+              std::isnan(expected.roc_auc) ? 0 : kRounding + got.roc_auc_error_bound);
+  expect_near("jsd", got.jsd, expected.jsd, kRounding);
+  expect_near("pos_mean", got.pos_mean, expected.pos_mean, kRounding);
+  expect_near("pos_var", got.pos_var, expected.pos_var, kRounding);
+  expect_near("neg_mean", got.neg_mean, expected.neg_mean, kRounding);
+  expect_near("neg_var", got.neg_var, expected.neg_var, kRounding);
+  expect_near("dists_intra", got.dists_intra, expected.dists_intra, kRounding);
+  expect_near("dists_inter", got.dists_inter, expected.dists_inter, kRounding);
+}
+
+EvaluateOptions detailed() {
+  EvaluateOptions options;
+  options.per_query = true;
+  return options;
+}
+
+void check(const EmbeddingSet& queries, const EmbeddingSet* gallery = nullptr, int threads = 2,
+           EvaluateOptions options = detailed()) {
+  const Context context(threads);
+  const EmbeddingView view = gallery != nullptr ? gallery->view() : EmbeddingView{};
+  const EmbeddingView* other = gallery != nullptr ? &view : nullptr;
+  const auto got = evaluate(context, queries.view(), other, options);
+  ASSERT_TRUE(got);
+  expect_equal(*got, reference::brute_force(queries.view(), other, options.recall_at));
+}
+
+TEST(Evaluate, SizesAroundTheTileEdges) {
+  for (const std::int64_t n : {1, 2, 3, 63, 64, 65, 127, 129, 255, 256, 257, 321}) {
+    SCOPED_TRACE(n);
+    check(grid_set(n, 5, n / 4 + 1));
+  }
+}
+
+TEST(Evaluate, DepthsAroundThePackingStep) {
+  for (const std::int64_t dim : {1, 15, 16, 17, 33}) {
+    SCOPED_TRACE(dim);
+    check(grid_set(90, dim, 12));
+  }
+}
+
+TEST(Evaluate, ManyPositivesAreSearchedInsteadOfCompared) {
+  check(grid_set(700, 6, 4));    // every class above the 64 positives that are compared one by one
+  check(grid_set(500, 6, 12));   // both kinds in one chunk of columns
+}
+
+TEST(Evaluate, OneClassHasNoNegatives) {
+  EmbeddingSet set = grid_set(300, 4, 5);
+  set.labels.assign(set.labels.size(), 9);
+  check(set);
+}
+
+TEST(Evaluate, EveryRowItsOwnClassHasNoPositives) {
+  EmbeddingSet set = grid_set(100, 4, 5);
+  for (std::size_t i = 0; i < set.labels.size(); ++i) set.labels[i] = static_cast<std::int64_t>(i);
+  check(set);
+}
+
+TEST(Evaluate, LabelsAreComparedInAllTheirBits) {
+  EmbeddingSet set = grid_set(120, 4, 9);
+  for (std::int64_t& label : set.labels) label = std::numeric_limits<std::int64_t>::max() - (label + 3) % 7;
+  check(set);
+}
+
+TEST(Evaluate, Gallery) {
+  const EmbeddingSet queries = grid_set(150, 6, 30);
+  // Classes that one side lacks, and rows that are the same on both.
+  const EmbeddingSet gallery = grid_set(330, 6, 22);
+  check(queries, &gallery);
+  check(gallery, &queries);
+}
+
+TEST(Evaluate, CamerasRemoveCandidatesOfTheSameLabel) {
+  const EmbeddingSet queries = grid_set(200, 6, 12, 3);
+  const EmbeddingSet gallery = grid_set(270, 6, 14, 3, 2);
+  check(queries);
+  check(queries, &gallery);
+}
+
+TEST(Evaluate, PositivesThatDoNotFitAreDoneInGroups) {
+  EvaluateOptions options = detailed();
+  options.positives_bytes = 4096;
+  check(grid_set(400, 6, 9), nullptr, 2, options);
+  const EmbeddingSet cameras = grid_set(300, 6, 9, 2);
+  check(cameras, nullptr, 2, options);
+  const EmbeddingSet gallery = grid_set(330, 6, 12, 2, 3);
+  check(cameras, &gallery, 2, options);
+}
+
+TEST(Evaluate, SymmetricHalfAndAllOfTheMatrixAgreeToTheBit) {
+  const EmbeddingSet set = unit_set(600, 40, 90);
+  const Context context(2);
+  EvaluateOptions half = detailed(), whole = detailed();
+  whole.positives_bytes = 1024;
+  const auto a = evaluate(context, set.view(), nullptr, half);
+  const auto b = evaluate(context, set.view(), nullptr, whole);
+  EXPECT_TRUE(a->symmetric);
+  EXPECT_FALSE(b->symmetric);
+  EXPECT_EQ(a->per_query.ap, b->per_query.ap);
+  EXPECT_EQ(a->per_query.first_hit_rank, b->per_query.first_hit_rank);
+}
+
+TEST(Evaluate, ThreadsChangeNothing) {
+  const EmbeddingSet set = unit_set(700, 48, 60);
+  std::vector<Metrics> results;
+  for (const int threads : {1, 2, 3}) {
+    const Context context(threads);
+    results.push_back(*evaluate(context, set.view(), nullptr, detailed()));
+  }
+  for (const Metrics& m : results) {
+    EXPECT_EQ(m.per_query.ap, results[0].per_query.ap);
+    EXPECT_EQ(m.recall, results[0].recall);
+    EXPECT_EQ(m.map_at_r, results[0].map_at_r);
+    EXPECT_EQ(m.roc_auc, results[0].roc_auc);
+    EXPECT_EQ(m.jsd, results[0].jsd);
+    EXPECT_EQ(m.neg_mean, results[0].neg_mean);
+    EXPECT_EQ(m.neg_var, results[0].neg_var);
+  }
+}
+
+// Real numbers, whose products do round: equal rows must still get equal scores in every tile.
+TEST(Evaluate, CollapsedRowsAreAllTies) {
+  for (const std::int64_t dim : {3, 100, 513}) {
+    EmbeddingSet set = unit_set(600, dim, 75);
+    for (std::int64_t i = 1; i < set.count(); ++i) {
+      std::copy_n(set.embeddings.begin(), dim, set.embeddings.begin() + i * dim);
+    }
+    const auto m = evaluate(Context(2), set.view(), nullptr, detailed());
+    EXPECT_TRUE(m->ties_exact);
+    EXPECT_EQ(m->roc_auc, 0.5);
+    EXPECT_EQ(m->recall_for(1), 0.0);
+    // 8 a class: 592 others come first.
+    for (const std::int64_t rank : m->per_query.first_hit_rank) EXPECT_EQ(rank, 593);
+  }
+}
+
+TEST(Evaluate, DuplicatesInOtherTilesComeFirst) {
+  // Row i, its twin i + n (same class) and a copy i + 2n of another class: s(i, twin) = s(i, copy).
+  constexpr std::int64_t kCount = 400, kDim = 129;
+  const EmbeddingSet base = unit_set(kCount, kDim, kCount);
+  EmbeddingSet set;
+  set.dim = kDim;
+  for (int part = 0; part < 3; ++part) {
+    set.embeddings.insert(set.embeddings.end(), base.embeddings.begin(), base.embeddings.end());
+    for (std::int64_t i = 0; i < kCount; ++i) {
+      set.labels.push_back(part < 2 ? i : 10000 + (i * 37) % kCount);
+    }
+  }
+  const auto m = evaluate(Context(2), set.view(), nullptr, detailed());
+  for (std::int64_t i = 0; i < 2 * kCount; ++i) {
+    EXPECT_EQ(m->per_query.first_hit_rank[static_cast<std::size_t>(i)], 2) << i;
+  }
+}
+
+TEST(Evaluate, HistogramAucStaysWithinItsBound) {
+  for (const float scale : {1.0F, 30.0F}) {
+    EmbeddingSet set = unit_set(500, 24, 60);
+    for (float& x : set.embeddings) x *= scale;
+    EvaluateOptions grouped;
+    grouped.positives_bytes = 1024;  // several groups: no look-up of single scores
+    const auto exact = evaluate(Context(2), set.view());
+    const auto bounded = evaluate(Context(2), set.view(), nullptr, grouped);
+    EXPECT_EQ(exact->roc_auc_error_bound, 0.0);
+    EXPECT_GT(bounded->roc_auc_error_bound, 0.0);
+    EXPECT_LT(bounded->roc_auc_error_bound, 1e-3);
+    EXPECT_NEAR(bounded->roc_auc, exact->roc_auc, bounded->roc_auc_error_bound);
+    EXPECT_NEAR(bounded->jsd, exact->jsd, 1e-12);
+  }
+}
+
+TEST(Evaluate, ProgressRisesAndInterruptionEnds) {
+  const EmbeddingSet set = grid_set(300, 4, 20);
+  EvaluateOptions options;
+  double last = 0;
+  options.progress = [&](double done) {
+    EXPECT_GE(done, last);
+    last = done;
+  };
+  EXPECT_TRUE(evaluate(Context(2), set.view(), nullptr, options));
+  EXPECT_EQ(last, 1.0);
+  options.progress = nullptr;
+  int polls = 0;
+  options.interrupted = [&] { return ++polls == 3; };
+  EXPECT_FALSE(evaluate(Context(2), set.view(), nullptr, options));
+}
+
+TEST(Evaluate, RefusesScoresThatOverflow) {
+  EmbeddingSet set = grid_set(20, 4, 3);
+  for (float& x : set.embeddings) x = 1e30F;
+  EXPECT_THROW(evaluate(Context(1), set.view()), InputError);
+  set.embeddings[7] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THROW(evaluate(Context(1), set.view()), InputError);
+}
+
+TEST(ScoreTiles, ProductsDoNotDependOnTheirPlaceInATile) {
+  const Context context(2);
+  for (const std::int64_t dim : {1, 64, 100, 512, 2048}) {
+    const EmbeddingSet set = unit_set(2, dim, 1);
+    const std::vector<std::int64_t> order{0, 1};
+    const ScoreTiles tiles(context, {set.embeddings.data(), order.data(), 2},
+                           {set.embeddings.data(), order.data(), 2}, dim);
+    EXPECT_TRUE(tiles.position_independent()) << dim;
+  }
+}
+
+}  // namespace
+}  // namespace rk
