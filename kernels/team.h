@@ -96,8 +96,9 @@ class SerialTeam {
   }
 
   // The largest f(i) and the smallest index that has it; {-infinity, -1} where n is 0.
-  template <class S, class F>
-  RK_INLINE ValueIndex<S> arg_max(int n, F&& f) const {
+  template <class F>
+  RK_INLINE auto arg_max(int n, F&& f) const {
+    using S = decltype(f(0));
     S best = -std::numeric_limits<S>::infinity();
 #pragma omp simd reduction(max : best)
     for (int i = 0; i < n; ++i) {
@@ -105,9 +106,9 @@ class SerialTeam {
       best = value > best ? value : best;
     }
     for (int i = 0; i < n; ++i) {
-      if (f(i) == best) return {best, i};
+      if (f(i) == best) return ValueIndex<S>{best, i};
     }
-    return {best, -1};
+    return ValueIndex<S>{best, -1};
   }
 
   // store(i, slot) for every i that is wanted, slots 0, 1, ... in the order of i. Returns their number.

@@ -3,6 +3,8 @@
 #include "engine/error.h"
 #include "engine/nearest.h"
 #include "losses/fastap.h"
+#include "losses/pnp.h"
+#include "losses/rambo.h"
 #include "losses/smooth_ap.h"
 
 #include <algorithm>
@@ -66,6 +68,13 @@ const std::vector<LossEntry>& loss_registry() {
   static const std::vector<LossEntry> entries = {
       fastap_entry(),
       smooth_ap_entry(),
+      rambo_recall_entry(),
+      rambo_ap_entry(),
+      pnp_o_entry(),
+      pnp_iu_entry(),
+      pnp_ib_entry(),
+      pnp_ds_entry(),
+      pnp_dq_entry(),
   };
   return entries;
 }

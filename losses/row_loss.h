@@ -7,6 +7,11 @@
 //   double value_weight(const BatchIndex&);          loss = value_weight * sum of the rows' losses
 //   S grad_weight(const BatchIndex&);           the same for the gradient, where a paper's code differs
 //   std::int64_t scratch(columns, members);
+// Where rows are coupled by sums over all of them (counts, histograms), it also has
+//   int stats() const;                          numbers a row contributes
+//   double finish(const BatchIndex&, const double* totals);
+// Then Row::measure writes a row's stats, they are added up in the order of the rows, finish() puts what
+// follows from the totals into params and returns that part of the loss, and only then does Row::row run.
 #pragma once
 
 #include "kernels/rows_cpu.h"
@@ -55,6 +60,10 @@ class RowLoss final : public Loss<S> {
     scratch_bytes_ = formula_.scratch(columns, columns);
     threads_ = context.threads();
     scratch_ = Buffer(static_cast<std::size_t>(scratch_bytes_ * threads_));
+    if constexpr (kMeasured) {
+      stats_.resize(static_cast<std::size_t>(shape.rows * formula_.stats()));
+      totals_.resize(static_cast<std::size_t>(formula_.stats()));
+    }
   }
 
   void run(const Context& context, const LossInput<S>& input, LossOutput<S>& output) override {
@@ -67,38 +76,74 @@ class RowLoss final : public Loss<S> {
       return;
     }
     similarity_.forward(context, input);
-    const S grad_weight = formula_.grad_weight(index_);
-    run_rows(std::min(threads_, context.threads()), input.rows, scratch_.as<std::byte>(),
-             scratch_bytes_, [&](const SerialTeam& team, std::int64_t query, std::byte* scratch) {
-               const int row = static_cast<int>(query);
-               S* scores = similarity_.row(query);
-               S& loss = losses_[static_cast<std::size_t>(query)];
-               if (!formula_.counts(index_, row)) {
-                 std::fill_n(scores, index_.columns(), S(0));
-                 loss = 0;
-                 return;
-               }
-               GalleryRow<S> in = index_.row<S>(row);
-               in.scores = scores;
-               in.weight = grad_weight;
-               Formula::Row::row(team, formula_.params, in, scores, &loss, scratch);
-             });
+    if constexpr (kMeasured) {
+      measure(context, input.rows);
+      output.loss = formula_.finish(index_, totals_.data());
+    }
+    for_rows(context, input.rows, [&](const SerialTeam& team, const GalleryRow<S>& in, S* scores,
+                                      std::byte* scratch) {
+      S& loss = losses_[static_cast<std::size_t>(in.self)];
+      if (formula_.counts(index_, in.self)) {
+        Formula::Row::row(team, formula_.params, in, scores, &loss, scratch);
+      } else {
+        std::fill_n(scores, index_.columns(), S(0));
+        loss = 0;
+      }
+    });
     double total = 0;
     for (std::int64_t i = 0; i < input.rows; ++i) total += losses_[static_cast<std::size_t>(i)];
-    output.loss = total * formula_.value_weight(index_);
+    output.loss += total * formula_.value_weight(index_);
     similarity_.backward(context, input, output.grad);
   }
 
   std::int64_t bytes() const override {
     return index_.bytes() + similarity_.bytes() + static_cast<std::int64_t>(scratch_.bytes()) +
-           static_cast<std::int64_t>(losses_.size() * sizeof(S));
+           static_cast<std::int64_t>((losses_.size() + stats_.size()) * sizeof(S) +
+                                     totals_.size() * sizeof(double));
   }
 
  private:
+  static constexpr bool kMeasured = requires(const Formula& f) { f.stats(); };
+
+  // f(team, row with its scores, the scores' place, scratch)
+  template <class F>
+  void for_rows(const Context& context, std::int64_t rows, F&& f) {
+    const S weight = formula_.grad_weight(index_);
+    run_rows(std::min(threads_, context.threads()), rows, scratch_.as<std::byte>(), scratch_bytes_,
+             [&](const SerialTeam& team, std::int64_t query, std::byte* scratch) {
+               GalleryRow<S> in = index_.row<S>(static_cast<int>(query));
+               S* scores = similarity_.row(query);
+               in.scores = scores;
+               in.weight = weight;
+               f(team, in, scores, scratch);
+             });
+  }
+
+  void measure(const Context& context, std::int64_t rows) {
+    const int width = formula_.stats();
+    for_rows(context, rows,
+             [&](const SerialTeam& team, const GalleryRow<S>& in, const S*, std::byte* scratch) {
+               S* stats = stats_.data() + static_cast<std::ptrdiff_t>(in.self) * width;
+               if (formula_.counts(index_, in.self)) {
+                 Formula::Row::measure(team, formula_.params, in, stats, scratch);
+               } else {
+                 std::fill_n(stats, width, S(0));
+               }
+             });
+    std::fill(totals_.begin(), totals_.end(), 0.0);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (int k = 0; k < width; ++k) {
+        totals_[static_cast<std::size_t>(k)] += stats_[static_cast<std::size_t>(i * width + k)];
+      }
+    }
+  }
+
   Formula formula_;
   BatchIndex index_;
   SimilarityMatrix<S> similarity_;
   std::vector<S> losses_;
+  std::vector<S> stats_;        // [rows, stats()]
+  std::vector<double> totals_;  // [stats()]
   Buffer scratch_;
   std::int64_t scratch_bytes_ = 0;
   int threads_ = 1;

@@ -71,6 +71,14 @@ const std::map<std::string, Reference>& references() {
   static const std::map<std::string, Reference> list = {
       {"fastap", {fastap, {"fastap", "fastap:bins=1", "fastap:bins=23"}}},
       {"smooth_ap", {smooth_ap, {"smooth_ap", "smooth_ap:tau=0.3", "smooth_ap:compat=official"}}},
+      {"rambo_recall",
+       {rambo_recall, {"rambo_recall", "rambo_recall:weight=loglog,lambda=0.2,margin=0.05"}}},
+      {"rambo_ap", {rambo_ap, {"rambo_ap", "rambo_ap:lambda=0.2,margin=0.3"}}},
+      {"pnp_o", {pnp_o, {"pnp_o", "pnp_o:compat=official"}}},
+      {"pnp_iu", {pnp_iu, {"pnp_iu", "pnp_iu:compat=official"}}},
+      {"pnp_ib", {pnp_ib, {"pnp_ib", "pnp_ib:b=5,compat=official"}}},
+      {"pnp_ds", {pnp_ds, {"pnp_ds", "pnp_ds:tau=0.1,compat=official"}}},
+      {"pnp_dq", {pnp_dq, {"pnp_dq", "pnp_dq:alpha=4,compat=official"}}},
   };
   return list;
 }

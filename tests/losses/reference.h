@@ -49,5 +49,12 @@ const std::map<std::string, Reference>& references();
 
 Value fastap(const LossData<double>& data, const LossValues& values);
 Value smooth_ap(const LossData<double>& data, const LossValues& values);
+Value rambo_recall(const LossData<double>& data, const LossValues& values);
+Value rambo_ap(const LossData<double>& data, const LossValues& values);
+Value pnp_o(const LossData<double>& data, const LossValues& values);
+Value pnp_iu(const LossData<double>& data, const LossValues& values);
+Value pnp_ib(const LossData<double>& data, const LossValues& values);
+Value pnp_ds(const LossData<double>& data, const LossValues& values);
+Value pnp_dq(const LossData<double>& data, const LossValues& values);
 
 }  // namespace rk::reference

@@ -1,6 +1,8 @@
 #include "tests/race/cases.h"
 
 #include "kernels/fastap_row.h"
+#include "kernels/pnp_row.h"
+#include "kernels/rambo_row.h"
 #include "kernels/smooth_ap_row.h"
 #include "tests/race/problem.h"
 #include "tests/race/thread_team.h"
@@ -73,6 +75,12 @@ const std::vector<Case>& cases() {
                                         SmoothApRow<double>::scratch(kColumns, kColumns)),
       gallery_case<SmoothApRow<double>>("smooth_ap_official", {.tau = 0.05, .with_self = true},
                                         SmoothApRow<double>::scratch(kColumns, kColumns)),
+      gallery_case<PnpRow<double>>("pnp", {.variant = Pnp::kIb, .tau = 0.05},
+                                   PnpRow<double>::scratch(kColumns, kColumns)),
+      gallery_case<RamboRow<double>>("rambo_ap", {.variant = Rambo::kAp, .lambda = 0.2},
+                                     RamboRow<double>::scratch(kColumns, kColumns)),
+      gallery_case<RamboRow<double>>("rambo_recall", {.variant = Rambo::kRecallLog, .lambda = 0.2},
+                                     RamboRow<double>::scratch(kColumns, kColumns)),
   };
   return list;
 }

@@ -1,0 +1,16 @@
+// PNP, Li et al. 2022: the number of negatives before each positive, weighed by how it should be
+// penalised (formulas: kernels/pnp_row.h). Value: mean over queries with a positive of the mean over
+// their positives. compat=official: the query is one of its own positives; pnp_iu lacks "- n".
+#pragma once
+
+#include "losses/registry.h"
+
+namespace rk {
+
+LossEntry pnp_o_entry();
+LossEntry pnp_iu_entry();
+LossEntry pnp_ib_entry();
+LossEntry pnp_ds_entry();
+LossEntry pnp_dq_entry();
+
+}  // namespace rk

@@ -1,0 +1,83 @@
+#include "losses/rambo.h"
+
+#include "kernels/rambo_row.h"
+#include "losses/row_loss.h"
+
+namespace rk {
+namespace {
+
+template <class S>
+struct RamboAp : MeanOverQueries<S> {
+  using Row = RamboRow<S>;
+  typename Row::Params params;
+
+  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
+};
+
+template <class S>
+struct RamboRecall : RamboAp<S> {
+  double value_weight(const BatchIndex& index) const {
+    return 1 / static_cast<double>(index.positive_pairs());
+  }
+  S grad_weight(const BatchIndex& index) const { return static_cast<S>(value_weight(index)); }
+};
+
+template <class S, class Formula>
+std::unique_ptr<Loss<S>> make_with(Rambo variant, const LossValues& values) {
+  Formula formula;
+  formula.params.variant = variant;
+  formula.params.lambda = static_cast<S>(values.number("lambda"));
+  formula.params.margin = static_cast<S>(values.number("margin"));
+  return std::make_unique<RowLoss<S, Formula>>(formula);
+}
+
+template <class S>
+std::unique_ptr<Loss<S>> make_ap(const LossValues& values) {
+  return make_with<S, RamboAp<S>>(Rambo::kAp, values);
+}
+
+template <class S>
+std::unique_ptr<Loss<S>> make_recall(const LossValues& values) {
+  return make_with<S, RamboRecall<S>>(
+      values.is("weight", "log") ? Rambo::kRecallLog : Rambo::kRecallLogLog, values);
+}
+
+constexpr const char* kPaper =
+    "Rolinek, Musil, Paulus, Vlastelica, Michaelis, Martius: Optimizing Rank-based Metrics with "
+    "Blackbox Differentiation, CVPR 2020";
+
+std::vector<LossParameter> parameters() {
+  return {number_parameter("lambda", "4", 1e-3, 1e6, "how far scores move in the backward pass; "
+                                                     "paper: SOP 4, In-Shop 0.2, CUB 0.2"),
+          number_parameter("margin", "0.02", 0, 2, "between positives and negatives; paper: SOP 0.02, "
+                                                   "In-Shop 0.05, CUB 0.02")};
+}
+
+}  // namespace
+
+LossEntry rambo_recall_entry() {
+  std::vector<LossParameter> all = {
+      choice_parameter("weight", {"log", "loglog"}, "w(r) = log(1+r) or log(1+log(1+r))")};
+  for (LossParameter& parameter : parameters()) all.push_back(std::move(parameter));
+  return {.name = "rambo_recall",
+          .kind = LossKind::kEmbeddings,
+          .summary = "recall at every K, exact ranks, black-box gradient",
+          .paper = kPaper,
+          .parameters = std::move(all),
+          .make_float = make_recall<float>,
+          .make_double = make_recall<double>,
+          .differentiable = false};
+}
+
+LossEntry rambo_ap_entry() {
+  return {.name = "rambo_ap",
+          .kind = LossKind::kEmbeddings,
+          .summary = "average precision, exact ranks, black-box gradient",
+          .paper = kPaper,
+          .parameters = parameters(),
+          .make_float = make_ap<float>,
+          .make_double = make_ap<double>,
+          .differentiable = false};
+}
+
+}  // namespace rk

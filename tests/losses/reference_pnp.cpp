@@ -1,0 +1,57 @@
+#include "tests/losses/reference.h"
+
+#include <cmath>
+#include <functional>
+
+namespace rk::reference {
+namespace {
+
+// Li et al. 2022: mean over queries and positives of f(number of negatives before the positive).
+Value pnp(const LossData<double>& data, const LossValues& values,
+          const std::function<double(double)>& f) {
+  const double tau = values.number("tau");
+  const auto plain = queries(data);
+  Value out;
+  for (const Query& query : queries(data, values.is("compat", "official"))) {
+    if (plain[static_cast<std::size_t>(query.row)].positives().empty()) continue;
+    ++out.valid;
+    double total = 0;
+    for (const double positive : query.positives()) {
+      double n = 0;
+      for (const double negative : query.negatives()) {
+        n += 1 / (1 + std::exp(-(negative - positive) / tau));
+      }
+      total += f(n);
+    }
+    out.loss += total / static_cast<double>(query.positives().size());
+  }
+  if (out.valid > 0) out.loss /= static_cast<double>(out.valid);
+  return out;
+}
+
+}  // namespace
+
+Value pnp_o(const LossData<double>& data, const LossValues& values) {
+  return pnp(data, values, [](double n) { return n; });
+}
+
+Value pnp_iu(const LossData<double>& data, const LossValues& values) {
+  const double less = values.is("compat", "official") ? 0 : 1;
+  return pnp(data, values, [&](double n) { return (1 + n) * std::log(1 + n) - less * n; });
+}
+
+Value pnp_ib(const LossData<double>& data, const LossValues& values) {
+  const double b = values.number("b");
+  return pnp(data, values, [&](double n) { return (b * n - std::log(1 + b * n)) / (b * b); });
+}
+
+Value pnp_ds(const LossData<double>& data, const LossValues& values) {
+  return pnp(data, values, [](double n) { return std::log(1 + n); });
+}
+
+Value pnp_dq(const LossData<double>& data, const LossValues& values) {
+  const double alpha = values.number("alpha");
+  return pnp(data, values, [&](double n) { return 1 - std::pow(1 + n, -alpha); });
+}
+
+}  // namespace rk::reference

@@ -1,0 +1,113 @@
+#include "tests/losses/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace rk::reference {
+namespace {
+
+// 1 for the highest score; equal scores in the order of their places.
+std::vector<double> ranks(const std::vector<double>& scores) {
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  std::vector<double> out(scores.size());
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    out[order[place]] = static_cast<double>(place + 1);
+  }
+  return out;
+}
+
+struct Row {
+  std::vector<double> v;            // scores with the margin
+  std::vector<double> rank;
+  std::vector<double> among;        // rank among positives, 0 for negatives
+};
+
+Row rank_row(const Query& query, double margin) {
+  Row row;
+  for (const Item& item : query.gallery) {
+    row.v.push_back(item.s + (item.positive ? -margin / 2 : margin / 2));
+  }
+  row.rank = ranks(row.v);
+  for (std::size_t j = 0; j < row.v.size(); ++j) {
+    double among = 0;
+    for (std::size_t k = 0; k < row.v.size(); ++k) {
+      if (query.gallery[j].positive && query.gallery[k].positive && row.rank[k] <= row.rank[j]) ++among;
+    }
+    row.among.push_back(among);
+  }
+  return row;
+}
+
+// Rolinek et al. 2020, algorithm 1: rank again after a step of lambda along the incoming gradient.
+void add_row_gradient(const Query& query, const Row& row, const std::vector<double>& g, double lambda,
+                      std::vector<double>& out) {
+  std::vector<double> moved = row.v;
+  for (std::size_t k = 0; k < moved.size(); ++k) moved[k] += lambda * g[k];
+  const std::vector<double> after = ranks(moved);
+  for (std::size_t k = 0; k < moved.size(); ++k) {
+    out[static_cast<std::size_t>(query.gallery[k].column)] =
+        -(row.rank[k] - after[k]) / static_cast<double>(moved.size()) / lambda;
+  }
+}
+
+std::vector<std::vector<double>> zeros(const LossData<double>& data) {
+  return std::vector<std::vector<double>>(
+      static_cast<std::size_t>(data.rows),
+      std::vector<double>(static_cast<std::size_t>(data.rows + data.memory), 0.0));
+}
+
+}  // namespace
+
+Value rambo_recall(const LossData<double>& data, const LossValues& values) {
+  const double lambda = values.number("lambda");
+  const bool twice = values.is("weight", "loglog");
+  Value out;
+  double pairs = 0;
+  for (const Query& query : queries(data)) pairs += static_cast<double>(query.positives().size());
+  auto gradient = zeros(data);
+  for (const Query& query : queries(data)) {
+    if (query.positives().empty()) continue;
+    ++out.valid;
+    const Row row = rank_row(query, values.number("margin"));
+    std::vector<double> g(row.v.size(), 0.0);
+    for (std::size_t j = 0; j < g.size(); ++j) {
+      if (!query.gallery[j].positive) continue;
+      const double r = row.rank[j] - row.among[j];
+      const double inner = std::log(1 + r);
+      out.loss += (twice ? std::log(1 + inner) : inner) / pairs;
+      g[j] = 1 / (1 + r) / (twice ? 1 + inner : 1) * static_cast<double>(g.size()) / pairs;
+    }
+    add_row_gradient(query, row, g, lambda, gradient[static_cast<std::size_t>(query.row)]);
+  }
+  out.grad = embeddings_gradient(data, gradient);
+  return out;
+}
+
+Value rambo_ap(const LossData<double>& data, const LossValues& values) {
+  const double lambda = values.number("lambda");
+  Value out;
+  for (const Query& query : queries(data)) out.valid += query.positives().empty() ? 0 : 1;
+  auto gradient = zeros(data);
+  for (const Query& query : queries(data)) {
+    const double share =
+        1 / static_cast<double>(out.valid) / static_cast<double>(query.positives().size());
+    if (query.positives().empty()) continue;
+    const Row row = rank_row(query, values.number("margin"));
+    std::vector<double> g(row.v.size(), 0.0);
+    out.loss += 1 / static_cast<double>(out.valid);
+    for (std::size_t j = 0; j < g.size(); ++j) {
+      if (!query.gallery[j].positive) continue;
+      out.loss -= share * row.among[j] / row.rank[j];
+      g[j] = share * row.among[j] / (row.rank[j] * row.rank[j]) * static_cast<double>(g.size());
+    }
+    add_row_gradient(query, row, g, lambda, gradient[static_cast<std::size_t>(query.row)]);
+  }
+  out.grad = embeddings_gradient(data, gradient);
+  return out;
+}
+
+}  // namespace rk::reference
