@@ -151,6 +151,10 @@ void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image
     fail<InputError>("{}: JPEG with {} components; convert it to RGB or remove it", name,
                      info.num_components);
   }
+  if (info.arith_code) {
+    // Its decoder goes on with zeros where data is missing and says nothing: damage would pass unseen.
+    fail<InputError>("{}: arithmetic-coded JPEG; convert it to baseline or remove it", name);
+  }
   // A progressive file is decoded whole in here, within the memory limit; only then is room made for
   // the pixels.
   require(decoder.start());
