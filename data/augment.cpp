@@ -111,8 +111,10 @@ AugmentOptions parse_augment(std::string_view text, AugmentOptions base) {
     } else if (key == "fill") {
       set_fill(base, spec, value);
     } else {
+      // (clang++ 14 has no lambdas that use structured bindings.)
+      const std::string& name = key;
       const auto* number = std::find_if(kNumbers.begin(), kNumbers.end(),
-                                        [&](const NumberKey& each) { return key == each.name; });
+                                        [&](const NumberKey& each) { return name == each.name; });
       if (number == kNumbers.end()) {
         fail<UsageError>("--augment: no option '{}'; {}", key, suggestion(key, known));
       }
