@@ -1,6 +1,6 @@
-// Uncompressed BMP of 8, 24 or 32 bits a pixel. Read here and not by a library: the packaged stb_image
-// fills a truncated file up with zeros and reads past a short palette, so every field would have to be
-// checked here all the same, and after that the pixels are three lines.
+// Uncompressed BMP of 8, 24 or 32 bits a pixel. Read here and not by a library: the packaged
+// stb_image fills a truncated file up with zeros and reads past a short palette, so every field
+// would have to be checked here all the same, and after that the pixels are three lines.
 #include <cstdint>
 #include <cstring>
 

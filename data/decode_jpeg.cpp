@@ -1,5 +1,5 @@
-// JPEG by libjpeg-turbo. Its errors arrive by longjmp, which may cross no frame with a destructor to
-// run: every call of the library therefore sits in a lambda of plain values under attempt().
+// JPEG by libjpeg-turbo. Its errors arrive by longjmp, which may cross no frame with a destructor
+// to run: every call of the library therefore sits in a lambda of plain values under attempt().
 #include <csetjmp>
 #include <cstdint>
 #include <cstdio>
@@ -21,8 +21,8 @@ namespace {
 constexpr long kMaxMemory = 256L * 1024 * 1024;
 constexpr int kMaxScans = 100;
 
-// Warnings that say nothing about the pixels: an unknown revision in the JFIF header, and a scan header
-// of a baseline file that gives a spectral range, which baseline decoding does not use.
+// Warnings that say nothing about the pixels: an unknown revision in the JFIF header, and a scan
+// header of a baseline file that gives a spectral range, which baseline decoding does not use.
 bool harmless(int message) { return message == JWRN_JFIF_MAJOR || message == JWRN_NOT_SEQUENTIAL; }
 
 class JpegDecoder {
@@ -152,11 +152,12 @@ void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image
                      info.num_components);
   }
   if (info.arith_code) {
-    // Its decoder goes on with zeros where data is missing and says nothing: damage would pass unseen.
+    // Its decoder goes on with zeros where data is missing and says nothing: damage would pass
+    // unseen.
     fail<InputError>("{}: arithmetic-coded JPEG; convert it to baseline or remove it", name);
   }
-  // A progressive file is decoded whole in here, within the memory limit; only then is room made for
-  // the pixels.
+  // A progressive file is decoded whole in here, within the memory limit; only then is room made
+  // for the pixels.
   require(decoder.start());
   out.reset(static_cast<int>(info.image_width), static_cast<int>(info.image_height));
   if (info.num_components == 4) {

@@ -1,6 +1,6 @@
 // PNG by libpng's low-level interface: the simplified one would apply gAMA. Its errors arrive by
-// longjmp, which may cross no frame with a destructor to run: every call of the library therefore sits
-// in a lambda of plain values under attempt().
+// longjmp, which may cross no frame with a destructor to run: every call of the library therefore
+// sits in a lambda of plain values under attempt().
 #include <png.h>
 
 #include <array>
@@ -83,8 +83,8 @@ class PngDecoder {
   }
 
  private:
-  // A row of big-endian 16-bit grey at the start of its own RGB row, widened in place from the right:
-  // pixel x is written at 3x, to the right of what is still to be read.
+  // A row of big-endian 16-bit grey at the start of its own RGB row, widened in place from the
+  // right: pixel x is written at 3x, to the right of what is still to be read.
   static void spread_gray16(std::uint8_t* row, int width) {
     for (int x = width - 1; x >= 0; --x) {
       const std::uint8_t* gray = row + 2 * static_cast<std::size_t>(x);

@@ -1,6 +1,6 @@
 // A picture in memory: uint8, height x width x 3, R G B interleaved, rows top to bottom, no padding
-// between rows. Move-only. The storage ends with kSlack readable bytes of no meaning, so that vector loads
-// may reach past the last pixel.
+// between rows. Move-only. The storage ends with kSlack readable bytes of no meaning, so that
+// vector loads may reach past the last pixel.
 #pragma once
 
 #include <cstddef>

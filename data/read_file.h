@@ -1,5 +1,6 @@
-// A whole file into memory, with a cap. Only regular files are read (no directories, pipes or devices),
-// so nothing here can block or grow without end. Errors: InputError "<path>: <what>; <what to do>".
+// A whole file into memory, with a cap. Only regular files are read (no directories, pipes or
+// devices), so nothing here can block or grow without end. Errors: InputError "<path>: <what>;
+// <what to do>".
 #pragma once
 
 #include <cstddef>

@@ -73,8 +73,8 @@ struct View {
   }
 };
 
-// The horizontal pass works on 16 rows at once, one a lane. A strip holds their pixels column by column,
-// [column][row], each as a word R | G << 8 | B << 16; its top byte is not defined.
+// The horizontal pass works on 16 rows at once, one a lane. A strip holds their pixels column by
+// column, [column][row], each as a word R | G << 8 | B << 16; its top byte is not defined.
 constexpr int kRows = 16;
 using Words [[gnu::vector_size(4 * kRows)]] = std::uint32_t;
 using Words4 [[gnu::vector_size(16)]] = std::uint32_t;
@@ -93,8 +93,9 @@ void transpose(Words4 (&m)[4]) {
   m[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
 }
 
-// `columns` is a multiple of four. The last load reaches at most 13 bytes past the last wanted pixel:
-// three pixels more than wanted and the four bytes that a load has over four pixels (Image::kSlack).
+// `columns` is a multiple of four. The last load reaches at most 13 bytes past the last wanted
+// pixel: three pixels more than wanted and the four bytes that a load has over four pixels
+// (Image::kSlack).
 void load_strip(const std::array<const std::uint8_t*, kRows>& rows, int columns,
                 std::uint32_t* strip) {
   static_assert(Image::kSlack >= 13);

@@ -1,10 +1,10 @@
-// What a network sees of a picture: torchvision's Resize, CenterCrop, ToTensor, Normalize on a PIL image,
-// bit for bit.
+// What a network sees of a picture: torchvision's Resize, CenterCrop, ToTensor, Normalize on a PIL
+// image, bit for bit.
 //
-// Resize to a short side s gives the long side int(s * long / short); or to an exact size. CenterCrop
-// starts at round-half-to-even((size - crop) / 2) on each axis; a picture smaller than the crop is padded
-// with zeros, (crop - size) / 2 of them, rounded down, on the left and top. ToTensor and Normalize are
-// float32: (u8 / 255 - mean) / std.
+// Resize to a short side s gives the long side int(s * long / short); or to an exact size.
+// CenterCrop starts at round-half-to-even((size - crop) / 2) on each axis; a picture smaller than
+// the crop is padded with zeros, (crop - size) / 2 of them, rounded down, on the left and top.
+// ToTensor and Normalize are float32: (u8 / 255 - mean) / std.
 #pragma once
 
 #include <array>
@@ -28,8 +28,8 @@ struct ImageTransform {
 
 // The size after Resize, before CenterCrop.
 ImageSize resized_size(int width, int height, const ImageTransform& transform);
-// Resize and CenterCrop. Only the cropped part is computed. A result above the pixel limit of decode.h
-// (an extreme aspect ratio without a crop) is std::length_error.
+// Resize and CenterCrop. Only the cropped part is computed. A result above the pixel limit of
+// decode.h (an extreme aspect ratio without a crop) is std::length_error.
 Image apply(const ImageTransform& transform, const Image& image);
 
 // Normalisation by a table of 3 x 256 float32.

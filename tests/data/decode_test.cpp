@@ -212,8 +212,8 @@ Cost cost_of(const std::string& path) {
           usage.ru_maxrss >> 10};
 }
 
-// Processor time, so that a busy machine does not fail the test. Seen: 1 s and 51 MiB for the file of
-// 505 scans, which takes minutes without the limit; the room above that is for sanitizers.
+// Processor time, so that a busy machine does not fail the test. Seen: 1 s and 51 MiB for the file
+// of 505 scans, which takes minutes without the limit; the room above that is for sanitizers.
 TEST(Decode, BombsAreCheap) {
   for (const char* name : {"bad/bomb_scans.jpg", "bad/bomb_memory.jpg", "bad/bomb_60000.png",
                            "bad/bomb_65500.jpg", "bad/many_scans_small.jpg"}) {

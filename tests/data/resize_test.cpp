@@ -158,8 +158,9 @@ TEST(Resize, SourceBoxIsACropWithoutTheCopy) {
   }
 }
 
-// Weights are rounded one by one. Over 5.6 million taps each lies between 0.5 and 1 and becomes 1, so
-// that white sums to 340 and must be clipped; within the limits of decode.h no picture comes that far.
+// Weights are rounded one by one. Over 5.6 million taps each lies between 0.5 and 1 and becomes 1,
+// so that white sums to 340 and must be clipped; within the limits of decode.h no picture comes
+// that far.
 TEST(Resize, WhiteStaysWhite) {
   for (const auto& [width, height] :
        std::vector<std::pair<int, int>>{{60000, 2}, {2, 60000}, {40, 40}, {1, 5600000}}) {

@@ -1,8 +1,8 @@
-// The picture cases of a folder laid out like tests/golden/images (its README is their definition), for
-// the unit tests and for the golden runner.
+// The picture cases of a folder laid out like tests/golden/images (its README is their definition),
+// for the unit tests and for the golden runner.
 //
-// Every check returns what is wrong, stage and transform named, or nothing when all is right. There is
-// no tolerance: bytes and float32 are compared by their SHA-256.
+// Every check returns what is wrong, stage and transform named, or nothing when all is right. There
+// is no tolerance: bytes and float32 are compared by their SHA-256.
 #pragma once
 
 #include <filesystem>
