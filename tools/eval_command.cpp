@@ -1,8 +1,10 @@
 #include "tools/eval_command.h"
 
+#include "data/dataset.h"
 #include "engine/error.h"
 #include "retrieval/embeddings_file.h"
 #include "retrieval/evaluate.h"
+#include "tools/embed.h"
 #include "tools/json_file.h"
 #include "tools/metrics_report.h"
 #include "tools/progress.h"
@@ -20,8 +22,25 @@ class Eval final : public Command {
  public:
   void add_options(CLI::App& app) override {
     app.add_option("--embeddings", embeddings_, "HDF5 file with /embeddings and /labels")
-        ->required()
         ->type_name("FILE");
+    auto* checkpoint =
+        app.add_option("--checkpoint", checkpoint_, "embed --data with this run's network: RUN/best.h5")
+            ->type_name("FILE");
+    app.add_option("--data", data_, "images for --checkpoint, KIND:PATH[,key=value]\n" + dataset_help())
+        ->type_name("SPEC")
+        ->needs(checkpoint);
+    app.add_option("--split", split_, "which of its splits: train, val or test")->needs(checkpoint);
+    app.add_option("--save-embeddings", save_, "also write the embeddings to this file")
+        ->type_name("FILE")
+        ->needs(checkpoint);
+    app.add_option("--batch", batch_, "images at a time")
+        ->check(CLI::Range(1, 1 << 16))
+        ->needs(checkpoint);
+    app.add_option("--workers", workers_, "threads that read images")
+        ->check(CLI::Range(1, 256))
+        ->needs(checkpoint);
+    app.add_flag("--skip-bad", skip_bad_, "leave images that cannot be read out instead of stopping")
+        ->needs(checkpoint);
     app.add_option("--gallery", gallery_,
                    "search in this file instead of among the embeddings themselves")
         ->type_name("FILE");
@@ -32,13 +51,18 @@ class Eval final : public Command {
   }
 
   void run(const CommonOptions& common) override {
-    const EmbeddingSet queries = read_embeddings(embeddings_);
+    if (embeddings_.empty() == checkpoint_.empty()) {
+      fail<UsageError>("give either --embeddings FILE or --checkpoint FILE with --data SPEC");
+    }
+    const Context context(common.threads);
+    const EmbeddingSet queries =
+        checkpoint_.empty() ? read_embeddings(embeddings_) : embed(context, common);
+    const std::string name = checkpoint_.empty() ? embeddings_ : data_;
     std::optional<EmbeddingSet> gallery;
     if (!gallery_.empty()) {
       gallery = read_embeddings(gallery_);
-      check_same_space(queries, embeddings_, *gallery, gallery_);
+      check_same_space(queries, name, *gallery, gallery_);
     }
-    const Context context(common.threads);
     EvaluateOptions options;
     options.recall_at = recall_at_;
     options.per_query = per_query_;
@@ -58,7 +82,7 @@ class Eval final : public Command {
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-    const std::string what = gallery ? embeddings_ + " in " + gallery_ : embeddings_;
+    const std::string what = gallery ? name + " in " + gallery_ : name;
     fmt::print("{}", metrics_table(what, *metrics));
     if (common.verbose) {
       fmt::print("\n{:.2f} s, {:.1f} MiB beside the embeddings, {:.0f} GFLOP in tiles{}\n", seconds,
@@ -68,6 +92,10 @@ class Eval final : public Command {
     }
     if (common.json.empty()) return;
     write_json(common.json, {{"embeddings", embeddings_},
+                             {"checkpoint", checkpoint_},
+                             {"data", data_},
+                             {"split", checkpoint_.empty() ? "" : split_},
+                             {"skipped_images", skipped_},
                              {"gallery", gallery_},
                              {"protocol", protocol_text(*metrics)},
                              {"metrics", metrics_json(*metrics)},
@@ -79,7 +107,34 @@ class Eval final : public Command {
   }
 
  private:
+  EmbeddingSet embed(const Context& context, const CommonOptions& common) {
+    if (data_.empty()) fail<UsageError>("--checkpoint {}: --data is missing", checkpoint_);
+    CheckpointEmbedder embedder(context, checkpoint_, batch_);
+    const Dataset data = open_dataset(data_, parse_split(split_));
+    Progress progress("embedding", data.size(), "images", common.quiet);
+    EmbedOptions options;
+    options.workers = workers_;
+    options.skip_bad = skip_bad_;
+    options.progress = [&](std::int64_t done) { progress.update(done); };
+    const std::optional<EmbeddingSet> set = embedder.embed(data, options);
+    if (!set) stop_if_interrupted();
+    progress.finish();
+    skipped_ = static_cast<std::int64_t>(embedder.bad_images().size());
+    // A smaller gallery changes every metric, so it is said even when little else is.
+    if (skipped_ > 0) fmt::print(stderr, "left out: {} images that cannot be read\n", skipped_);
+    if (!save_.empty()) write_embeddings(save_, *set);
+    return *set;
+  }
+
   std::string embeddings_;
+  std::string checkpoint_;
+  std::string data_;
+  std::string split_ = "test";
+  std::string save_;
+  std::int64_t batch_ = 64;
+  int workers_ = 2;
+  bool skip_bad_ = false;
+  std::int64_t skipped_ = 0;
   std::string gallery_;
   std::vector<std::int64_t> recall_at_ = EvaluateOptions{}.recall_at;
   bool per_query_ = false;

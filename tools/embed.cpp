@@ -1,0 +1,68 @@
+#include "tools/embed.h"
+
+#include "tools/model_io.h"
+#include "tools/signals.h"
+
+#include <algorithm>
+
+namespace rk {
+
+Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDescription& model,
+                   std::int64_t batch)
+    : model_(model),
+      batch_(batch),
+      table_(float_table(model)),
+      program_(context, parameters, Program::Options{}) {
+  const Network network = build_network(program_, network_spec(model, BatchNormMode::kRunning), batch,
+                                        model.crop, model.crop);
+  input_ = network.input;
+  output_ = network.embeddings;
+}
+
+std::size_t Embedder::plan() {
+  if (!planned_) program_.plan();
+  planned_ = true;
+  return program_.memory().arena_bytes + program_.memory().workspace_bytes;
+}
+
+std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOptions& options) {
+  plan();
+  LoaderOptions loading;
+  loading.workers = options.workers;
+  loading.cache_bytes = options.cache_bytes;
+  loading.bad = options.skip_bad ? BadPolicy::kSkip : BadPolicy::kFail;
+  EvalLoader loader(data, batch_,
+                    center_crop(static_cast<int>(model_.crop), static_cast<int>(model_.resize)),
+                    loading);
+  EmbeddingSet set;
+  set.dim = model_.dim;
+  set.embeddings.reserve(static_cast<std::size_t>(data.size() * model_.dim));
+  set.labels.reserve(static_cast<std::size_t>(data.size()));
+  const bool categories = !data.categories().empty();
+  while (const Batch* batch = loader.next()) {
+    if (interrupted()) return std::nullopt;
+    fill_input(program_, input_, table_, batch->pixels);
+    program_.forward();
+    const float* rows = program_.value(output_);
+    set.embeddings.insert(set.embeddings.end(), rows, rows + batch->count * model_.dim);
+    for (const std::int64_t index : batch->indices) {
+      set.labels.push_back(data.label(index));
+      set.paths.push_back(data.item_name(index));
+      if (categories) set.categories.push_back(data.category(index));
+    }
+    if (options.progress) options.progress(set.count());
+  }
+  bad_ = loader.bad_images();
+  return set;
+}
+
+CheckpointEmbedder::CheckpointEmbedder(const Context& context, const std::string& path,
+                                       std::int64_t batch) {
+  const Checkpoint checkpoint(path);
+  model_ = checkpoint.model();
+  embedder_ = std::make_unique<Embedder>(context, parameters_, model_, batch);
+  parameters_.allocate();
+  load_parameters(checkpoint, parameters_);
+}
+
+}  // namespace rk

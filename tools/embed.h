@@ -1,0 +1,65 @@
+// A data set through a network in evaluation mode: one unit row an image, in the data set's order.
+#pragma once
+
+#include "data/dataset.h"
+#include "data/loader.h"
+#include "engine/program.h"
+#include "retrieval/embedding_set.h"
+#include "tools/network_input.h"
+#include "weights/checkpoint.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct EmbedOptions {
+  int workers = 2;
+  std::int64_t cache_bytes = 0;
+  bool skip_bad = false;  // leave pictures that cannot be read out, instead of failing
+  std::function<void(std::int64_t images_done)> progress;
+};
+
+// The evaluation program over parameters that it shares with whoever trains them.
+class Embedder {
+ public:
+  Embedder(const Context& context, Parameters& parameters, const ModelDescription& model,
+           std::int64_t batch);
+
+  // Parameters must be allocated and filled before the first call. nullopt when a signal asked to stop.
+  // Fills embeddings, labels, categories and paths; bad_images() says what was left out.
+  std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
+  const std::vector<BadImage>& bad_images() const { return bad_; }
+  // Plans the program (done by the first embed() otherwise) and says what it reserved.
+  std::size_t plan();
+
+ private:
+  ModelDescription model_;
+  std::int64_t batch_;
+  FloatTable table_;
+  Program program_;
+  TensorId input_ = -1, output_ = -1;
+  bool planned_ = false;
+  std::vector<BadImage> bad_;
+};
+
+// A checkpoint's network with its parameters, ready to embed.
+class CheckpointEmbedder {
+ public:
+  CheckpointEmbedder(const Context& context, const std::string& path, std::int64_t batch);
+  const ModelDescription& model() const { return model_; }
+  std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options) {
+    return embedder_->embed(data, options);
+  }
+  const std::vector<BadImage>& bad_images() const { return embedder_->bad_images(); }
+
+ private:
+  ModelDescription model_;
+  Parameters parameters_;
+  std::unique_ptr<Embedder> embedder_;
+};
+
+}  // namespace rk

@@ -1,0 +1,95 @@
+#include "tools/train_command.h"
+
+#include "engine/error.h"
+#include "tools/train_run.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+bool holds_checkpoint(const std::string& folder) {
+  for (const char* name : {kLastFile, kPreviousFile, kBestFile}) {
+    std::error_code ignored;
+    if (fs::exists(fs::path(folder) / name, ignored)) return true;
+  }
+  return false;
+}
+
+ordered_json stored_settings(const Checkpoint& checkpoint) {
+  try {
+    ordered_json settings = ordered_json::parse(checkpoint.run().settings);
+    if (settings.is_object()) return settings;
+  } catch (const nlohmann::json::exception&) {
+    // Falls through to the message below, which says all there is to say.
+  }
+  fail<InputError>("{}: its settings are no JSON object; use another checkpoint", checkpoint.path());
+}
+
+class Train final : public Command {
+ public:
+  void add_options(CLI::App& app) override { add_train_options(app, table_, settings_); }
+
+  void run(const CommonOptions& common) override {
+    table_.group("Common");
+    table_.include("seed", common.seed);
+    table_.include("threads", common.threads);
+    if (!settings_.recipe.empty()) table_.apply(read_recipe(settings_.recipe), settings_.recipe);
+    TrainPlan plan;
+    ordered_json stored;
+    if (holds_checkpoint(settings_.out)) {
+      if (settings_.resume != "auto") {
+        fail<InputError>("{}: holds a run already; --resume auto goes on with it, or give another --out",
+                         settings_.out);
+      }
+      plan.lock = std::make_unique<FolderLock>(settings_.out);
+      Resumable found = find_resumable(settings_.out);
+      for (const std::string& skipped : found.skipped) fmt::print(stderr, "skipped: {}\n", skipped);
+      fmt::print(stderr, "going on from {}: epoch {}, step {}\n", found.checkpoint->path(),
+                 found.checkpoint->run().epoch, found.checkpoint->run().step);
+      plan.checkpoint = std::move(found.checkpoint);
+      stored = stored_settings(*plan.checkpoint);
+      table_.apply(stored, plan.checkpoint->path());
+    }
+    resolve(settings_);
+    plan.settings = table_.values();
+    plan.settings_toml = table_.toml();
+    if (plan.checkpoint) compare(stored, plan.settings, *plan.checkpoint);
+    const Context context(common.threads);
+    TrainRun(context, common, settings_, std::move(plan)).execute();
+  }
+
+ private:
+  // What a resumed run does otherwise than the one it goes on with: said, or refused where the state
+  // would make no sense.
+  static void compare(const ordered_json& stored, const ordered_json& now,
+                      const Checkpoint& checkpoint) {
+    for (const auto& [name, value] : now.items()) {
+      const auto before = stored.find(name);
+      if (before == stored.end() || *before == value) continue;
+      for (const char* fixed : {"arch", "dim", "pool", "gem-p", "stride-in-1x1", "optimizer", "seed"}) {
+        if (name == fixed) {
+          fail<InputError>("{}: was made with --{} {}, not {}; leave the flag out, or begin a new run with "
+                           "--weights {}", checkpoint.path(), name, before->dump(), value.dump(),
+                           checkpoint.path());
+        }
+      }
+      fmt::print(stderr, "{}: {} in the checkpoint, {} from now on\n", name, before->dump(),
+                 value.dump());
+    }
+  }
+
+  TrainSettings settings_;
+  SettingTable table_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_train() { return std::make_unique<Train>(); }
+
+}  // namespace rk

@@ -1,0 +1,79 @@
+// A training run in its folder: epochs of steps, evaluation on held-out classes, checkpoints, the record.
+//
+// The state is saved after every epoch and when a signal asks to stop (after the step under way), and
+// continues from there bit for bit. Whatever is wrong with data, settings or checkpoint is found by the
+// constructor, which writes nothing.
+#pragma once
+
+#include "data/loader.h"
+#include "tools/cli.h"
+#include "tools/embed.h"
+#include "tools/train_settings.h"
+#include "weights/run_folder.h"
+
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+// What a run is given beside its settings.
+struct TrainPlan {
+  nlohmann::ordered_json settings;                // resolved, for checkpoints
+  std::string settings_toml;                      // the same, for people and as a recipe
+  std::unique_ptr<Checkpoint> checkpoint;         // to go on from; null: from the beginning
+  std::unique_ptr<FolderLock> lock;               // null: taken once the folder is made
+};
+
+class TrainRun {
+ public:
+  TrainRun(const Context& context, const CommonOptions& common, const TrainSettings& settings,
+           TrainPlan plan);
+
+  // Throws Interrupted after saving, DivergedError leaving the checkpoints as they are.
+  void execute();
+
+ private:
+  void open_test_data();
+  void start_from_weights();
+  void start_from_checkpoint();
+  void describe() const;
+  void check_images();
+  void prepare_folder();
+  void train_epoch();
+  void after_step(const StepResult& result);
+  void report_bad_images();
+  void finish_epoch(double seconds);
+  // The metrics of the held-out classes; an empty object without any.
+  nlohmann::ordered_json evaluate_held_out();
+  void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
+  void write_lines() const;
+  std::vector<std::byte> state();
+  [[noreturn]] void stop();
+  void print_summary() const;
+  nlohmann::ordered_json result() const;
+  void say(const std::string& line) const;   // to standard output
+  void note(const std::string& line) const;  // to standard error
+
+  const Context& context_;
+  const CommonOptions& common_;
+  const TrainSettings& settings_;
+  TrainPlan plan_;
+  Dataset train_data_;
+  std::optional<Dataset> test_data_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<Embedder> embedder_;
+  std::unique_ptr<Loader> loader_;
+  FileCalls files_;
+
+  RunState run_;
+  std::vector<std::string> lines_;  // of metrics.jsonl: run_.history and how long things took
+  std::size_t bad_reported_ = 0;
+  bool prepared_ = false;  // the folder is there and ours
+};
+
+}  // namespace rk

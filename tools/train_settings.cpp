@@ -1,0 +1,219 @@
+#include "tools/train_settings.h"
+
+#include "data/dataset.h"
+#include "data/spec.h"
+#include "engine/error.h"
+#include "engine/nearest.h"
+#include "layers/resnet.h"
+
+#include <cmath>
+
+namespace rk {
+namespace {
+
+// ImageNet's evaluation shows the middle 224 pixels of a short side of 256; other sizes likewise.
+int default_resize(int image_size) { return (image_size * 256 + 112) / 224; }
+
+template <class T>
+void expect_known(const std::string& flag, const T& value, const std::vector<std::string>& known) {
+  for (const std::string& name : known) {
+    if (value == name) return;
+  }
+  fail<UsageError>("{} {}: no such choice; {}", flag, value, suggestion(value, known));
+}
+
+OptimizerKind optimizer_kind(const std::string& name) {
+  if (name == "adam") return OptimizerKind::kAdam;
+  return name == "adamw" ? OptimizerKind::kAdamW : OptimizerKind::kSgd;
+}
+
+ScheduleKind schedule_kind(const std::string& name) {
+  if (name == "step") return ScheduleKind::kStep;
+  if (name == "milestones") return ScheduleKind::kMilestones;
+  return name == "cosine" ? ScheduleKind::kCosine : ScheduleKind::kConstant;
+}
+
+void add_data_options(SettingTable& t, TrainSettings& s) {
+  t.group("Data: which images, and how they become batches");
+  t.add("data", s.data, "training images, KIND:PATH[,key=value]\n" + dataset_help())
+      ->type_name("SPEC");
+  t.add("test-data", s.test_data,
+        "images of other classes to evaluate on each epoch; without it --data's own held-out classes "
+        "(its split val or test, or a share of its classes: --data SPEC,val_classes=0.2); "
+        "none: evaluate nothing")
+      ->type_name("SPEC");
+  t.add("batch", s.batch, "images in a batch; ranking losses gain from more")
+      ->check(CLI::Range(2, 1 << 20));
+  t.add("per-class", s.per_class, "images of each class in a batch, so batch / this many classes");
+  t.add("batches", s.batches, "batches an epoch; 0: images / batch")
+      ->check(CLI::NonNegativeNumber);
+  t.add("image-size", s.image_size, "side of the square that the network sees")
+      ->check(CLI::Range(32, 4096));
+  t.add("resize", s.resize,
+        "short side before the centre (or random) crop of that square; 0: image-size * 256 / 224")
+      ->check(CLI::Range(0, 8192));
+  t.add("augment", s.augment,
+        "random changes to training images: none, or key=value,... with crop=center|random|resized, "
+        "area_min, area_max, ratio_min, ratio_max, flip, affine, rotation, shear, zoom_min, zoom_max, "
+        "translate, fill=border|white|black|0..255");
+  t.add("workers", s.workers, "threads that read and prepare images; the result does not depend on it")
+      ->check(CLI::Range(1, 256));
+  t.add("cache", s.cache, "MiB of decoded images to keep")->check(CLI::NonNegativeNumber);
+  t.add("max-bad", s.max_bad,
+        "stop when more images than this cannot be read; others of their class take their place; -1: the "
+        "larger of 10 and 0.1 %");
+}
+
+void add_network_options(SettingTable& t, TrainSettings& s) {
+  t.group("Network: backbone, pooling, embedding layer");
+  t.add("arch", s.arch, "resnet18 or resnet50");
+  t.add("weights", s.weights, "start from this checkpoint's weights; empty: from random ones")
+      ->type_name("FILE");
+  t.add("dim", s.dim, "numbers in an embedding")->check(CLI::Range(1, 65536));
+  t.add("pool", s.pool, "what becomes of the last feature maps: avg, max or gem");
+  t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg, infinity max")->check(CLI::PositiveNumber);
+  t.add("embedding-start", s.embedding_start, "first values of the embedding layer: uniform, orthogonal");
+  t.add("bn", s.bn,
+        "batch norm by the batch's statistics (train), or by the stored ones, which then stay (frozen); "
+        "auto: frozen with --weights, else train");
+  t.add_flag("stride-in-1x1", s.stride_in_1x1,
+             "resnet50 halves the image in a block's first 1x1, as the original paper, not in its 3x3");
+}
+
+void add_optimizer_options(SettingTable& t, TrainSettings& s) {
+  t.group("Loss and optimizer: what is learnt, and in what steps");
+  t.add("loss", s.loss, "NAME[:key=value,...]; probe --loss NAME --help explains one")
+      ->type_name("LOSS");
+  t.add("optimizer", s.optimizer, "adam, adamw or sgd");
+  t.add("lr", s.lr, "learning rate")->check(CLI::PositiveNumber);
+  t.add("embedding-rate", s.embedding_rate, "the embedding layer learns this many times as quickly")
+      ->check(CLI::NonNegativeNumber);
+  t.add("weight-decay", s.weight_decay, "pull of all parameters towards zero")
+      ->check(CLI::NonNegativeNumber);
+  t.add("beta1", s.beta1, "adam, adamw: memory of the mean gradient")->check(CLI::Range(0.0, 1.0));
+  t.add("beta2", s.beta2, "adam, adamw: memory of its square")->check(CLI::Range(0.0, 1.0));
+  t.add("momentum", s.momentum, "sgd")->check(CLI::Range(0.0, 1.0));
+  t.add_flag("nesterov", s.nesterov, "sgd: look ahead by the momentum");
+
+  t.group("Schedule: the learning rate over time, all in epochs (fractions allowed)");
+  t.add("schedule", s.schedule, "constant; step: times drop-factor every drop-every; milestones: at each "
+                                "drop-at; cosine: down to lr-floor at the last epoch");
+  t.add("warmup", s.warmup, "rise from near zero for so long")->check(CLI::NonNegativeNumber);
+  t.add("drop-every", s.drop_every, "step")->check(CLI::NonNegativeNumber);
+  t.add("drop-at", s.drop_at, "milestones, as 120,220")->delimiter(',');
+  t.add("drop-factor", s.drop_factor, "step, milestones")->check(CLI::PositiveNumber);
+  t.add("lr-floor", s.lr_floor, "cosine: share of the rate left at the end")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+}  // namespace
+
+void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settings) {
+  table.attach(app);
+  const std::string run = "Run: how long, where to, and going on";
+  app.add_option("--out", settings.out,
+                 "folder of the run: settings.toml, metrics.jsonl, last.h5, best.h5")
+      ->type_name("FOLDER")
+      ->group(run);
+  app.add_option("--recipe", settings.recipe,
+                 "TOML file with any of these settings by name; flags win over it")
+      ->type_name("FILE")
+      ->group(run);
+  app.add_option("--resume", settings.resume,
+                 "auto: go on from the newest valid checkpoint in --out, with its settings where none are "
+                 "given; never")
+      ->group(run);
+  table.group(run);
+  table.add("epochs", settings.epochs, "passes over the data")->check(CLI::PositiveNumber);
+  table.add("eval-batch", settings.eval_batch, "images at a time in evaluation")
+      ->check(CLI::Range(1, 1 << 16));
+  add_data_options(table, settings);
+  add_network_options(table, settings);
+  add_optimizer_options(table, settings);
+}
+
+void resolve(TrainSettings& s) {
+  if (s.data.empty()) {
+    fail<UsageError>("--data is missing; for example --data folder:photos,val_classes=0.2 or --data "
+                     "glyphs");
+  }
+  if (s.out.empty()) fail<UsageError>("--out is missing; for example --out runs/first");
+  expect_known("--resume", s.resume, {"never", "auto"});
+  expect_known("--arch", s.arch, network_names());
+  expect_known("--pool", s.pool, {"avg", "max", "gem"});
+  expect_known("--embedding-start", s.embedding_start, {"uniform", "orthogonal"});
+  expect_known("--bn", s.bn, {"auto", "frozen", "train"});
+  expect_known("--optimizer", s.optimizer, {"adam", "adamw", "sgd"});
+  expect_known("--schedule", s.schedule, {"constant", "step", "milestones", "cosine"});
+  if (s.bn == "auto") s.bn = s.weights.empty() ? "train" : "frozen";
+  if (s.resize == 0) s.resize = default_resize(s.image_size);
+  if (s.resize < s.image_size) {
+    fail<UsageError>("--resize {} leaves less than --image-size {}; give {} or more", s.resize,
+                     s.image_size, s.image_size);
+  }
+  if (s.schedule == "step" && s.drop_every <= 0) {
+    fail<UsageError>("--schedule step: --drop-every is missing; for example --drop-every 10");
+  }
+  if (s.schedule == "milestones" && s.drop_at.empty()) {
+    fail<UsageError>("--schedule milestones: --drop-at is missing; for example --drop-at 20,40");
+  }
+  if (s.nesterov && (s.optimizer != "sgd" || s.momentum == 0)) {
+    fail<UsageError>("--nesterov belongs to --optimizer sgd with a --momentum; leave it out");
+  }
+  s.data = parse_data_spec(s.data).text();
+  if (!s.test_data.empty() && s.test_data != "none") s.test_data = parse_data_spec(s.test_data).text();
+  const LossSpec loss = parse_loss(s.loss);
+  if (loss.entry->kind != LossKind::kEmbeddings) {
+    fail<UsageError>("--loss {}: takes more than embeddings and labels, which train has not; see probe",
+                     loss.entry->name);
+  }
+  s.loss = loss.text();
+  s.augment = augment_text(augment_options(s));
+}
+
+ModelDescription model_description(const TrainSettings& s) {
+  ModelDescription model;
+  model.arch = s.arch;
+  model.pool = s.pool;
+  model.gem_p = s.gem_p;
+  model.dim = s.dim;
+  model.stride_in_1x1 = s.stride_in_1x1;
+  model.resize = s.resize;
+  model.crop = s.image_size;
+  return model;
+}
+
+AugmentOptions augment_options(const TrainSettings& s) {
+  return parse_augment(s.augment, center_crop(s.image_size, s.resize));
+}
+
+TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::int64_t steps) {
+  const auto in_steps = [&](double epochs) {
+    return static_cast<std::int64_t>(std::llround(epochs * static_cast<double>(steps)));
+  };
+  TrainerOptions options;
+  options.model = model_description(s);
+  options.batchnorm = s.bn == "frozen" ? BatchNormMode::kRunning : BatchNormMode::kBatch;
+  options.orthogonal_embedding = s.embedding_start == "orthogonal";
+  options.loss = parse_loss(s.loss);
+  options.optimizer.kind = optimizer_kind(s.optimizer);
+  options.optimizer.beta1 = s.beta1;
+  options.optimizer.beta2 = s.beta2;
+  options.optimizer.momentum = s.momentum;
+  options.optimizer.nesterov = s.nesterov;
+  options.weight_decay = s.weight_decay;
+  options.embedding_rate = s.embedding_rate;
+  options.schedule.kind = schedule_kind(s.schedule);
+  options.schedule.rate = s.lr;
+  options.schedule.warmup = in_steps(s.warmup);
+  options.schedule.factor = s.drop_factor;
+  options.schedule.every = in_steps(s.drop_every);
+  for (const double epoch : s.drop_at) options.schedule.milestones.push_back(in_steps(epoch));
+  options.schedule.total = in_steps(static_cast<double>(s.epochs));
+  options.schedule.floor = s.lr_floor;
+  options.batch = s.batch;
+  options.seed = seed;
+  return options;
+}
+
+}  // namespace rk
