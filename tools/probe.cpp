@@ -18,6 +18,6 @@ int main(int argc, char** argv) {
   }
   return rk::run_program(argc, argv,
                          "Computes one loss and its gradient on the embeddings of a file.\n"
-                         "With --image it shows what the network sees: probe --image --help",
+                         "With --image it shows what the network sees: probe --image FILE --help",
                          rk::make_probe_loss());
 }
