@@ -1,0 +1,206 @@
+#include "tests/layers/layer_cases.h"
+
+#include "engine/layout.h"
+#include "engine/random.h"
+#include "layers/activation.h"
+#include "layers/batchnorm.h"
+#include "layers/conv_bn.h"
+#include "layers/l2norm.h"
+#include "layers/linear.h"
+#include "layers/pool.h"
+
+#include <numeric>
+#include <utility>
+
+namespace rk::testing {
+namespace {
+
+using Sources = std::vector<NodeHarness::Source>;
+using Ids = std::vector<TensorId>;
+
+// Blocks of channels as this processor's convolutions want them.
+std::int64_t block() { return convolution_width() > 0 ? convolution_width() : 16; }
+
+// Distinct values 0.1 apart in random order: the differences' step turns no maximum into another.
+std::vector<float> distinct(std::int64_t count, std::uint64_t seed) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = 0.1F * (static_cast<float>(i) - 0.5F * static_cast<float>(count));
+  }
+  CounterRandom random(seed, 1, 0);
+  for (std::size_t i = values.size(); i > 1; --i) {
+    std::swap(values[i - 1], values[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+  }
+  return values;
+}
+
+LayerCase convolution(const std::string& name, const NodeHarness::Source& x,
+                      const Conv2dOptions& options) {
+  LayerCase c;
+  c.name = "conv2d_" + name;
+  c.sources = {x};
+  c.record = [options](Program& p, const Ids& ids) { return conv2d(p, ids[0], "conv", options); };
+  c.step = 0.5;
+  return c;
+}
+
+LayerCase normalisation(const std::string& name, const NodeHarness::Source& x, BatchNormMode mode,
+                        bool relu, bool residual) {
+  LayerCase c;
+  c.name = std::string("batchnorm_") + (mode == BatchNormMode::kBatch ? "batch_" : "running_") +
+           name + (residual ? "_residual" : "") + (relu ? "_relu" : "");
+  c.sources = Sources(residual ? 2 : 1, x);
+  const auto record = [mode, residual](bool with_relu) {
+    return [=](Program& p, const Ids& ids) {
+      return batchnorm(p, ids[0], "bn",
+                       {.mode = mode, .relu = with_relu, .residual = residual ? ids[1] : -1});
+    };
+  };
+  c.record = record(relu);
+  if (relu) c.smooth = record(false);
+  return c;
+}
+
+LayerCase folded(const std::string& name, const NodeHarness::Source& x,
+                 const Conv2dOptions& options, const Shape& y, std::int64_t y_width, bool relu,
+                 bool residual) {
+  LayerCase c;
+  c.name = "folded_" + name + (residual ? "_residual" : "") + (relu ? "_relu" : "");
+  c.sources = {x};
+  if (residual) c.sources.push_back({.shape = y, .width = y_width});
+  const auto record = [options, residual](bool with_relu) {
+    return [=](Program& p, const Ids& ids) {
+      return conv_bn(p, ids[0], {"conv", "bn", ""}, options,
+                     {.mode = BatchNormMode::kRunning,
+                      .relu = with_relu,
+                      .residual = residual ? ids[1] : -1});
+    };
+  };
+  c.record = record(relu);
+  if (relu) c.smooth = record(false);
+  return c;
+}
+
+LayerCase maximum(const std::string& name, const NodeHarness::Source& x,
+                  const MaxPoolOptions& options) {
+  LayerCase c;
+  c.name = "max_pool_" + name;
+  c.sources = {x};
+  c.record = [options](Program& p, const Ids& ids) { return max_pool(p, ids[0], "pool", options); };
+  c.inputs = [x](std::uint64_t seed) {
+    return std::vector<std::vector<float>>{distinct(x.shape.elements(), seed)};
+  };
+  return c;
+}
+
+LayerCase global(const std::string& name, const NodeHarness::Source& x, pool_cpu::Global kind) {
+  LayerCase c;
+  c.name = "global_pool_" + name;
+  c.sources = {x};
+  c.record = [kind](Program& p, const Ids& ids) {
+    return global_pool(p, ids[0], "pool", {.kind = kind, .gem = {}});
+  };
+  if (kind == pool_cpu::Global::kMax) {
+    c.inputs = [x](std::uint64_t seed) {
+      return std::vector<std::vector<float>>{distinct(x.shape.elements(), seed)};
+    };
+  }
+  if (kind == pool_cpu::Global::kGem) {
+    // Behind a ReLU, and away from the clamp, where the power is curved most.
+    c.inputs = [x](std::uint64_t seed) {
+      std::vector<float> values = noise(x.shape.elements(), seed);
+      for (float& v : values) v = 1.2F + v;
+      return std::vector<std::vector<float>>{values};
+    };
+  }
+  return c;
+}
+
+std::vector<LayerCase> make_cases() {
+  const std::int64_t b = block();
+  std::vector<LayerCase> cases;
+
+  const NodeHarness::Source odd{.shape = Shape{2, 9, 7, 5}};
+  const NodeHarness::Source blocks{.shape = Shape{3, 7, 6, 2 * b}, .width = b};
+  const NodeHarness::Source image{.shape = Shape{2, 11, 9, 3}, .width = 1};
+  const NodeHarness::Source image_without_gradient{.shape = Shape{2, 11, 9, 3}, .wants_gradient = false};
+  cases.push_back(convolution("odd", odd, {7, {3, 3}, {2, 2}, {1, 1}}));
+  cases.push_back(convolution("flat_kernel", odd, {4, {1, 3}, {1, 1}, {0, 1}}));
+  cases.push_back(convolution("blocked_3x3", blocks, {b, {3, 3}, {1, 1}, {1, 1}}));
+  cases.push_back(convolution("blocked_3x3_stride2", blocks, {3 * b, {3, 3}, {2, 2}, {1, 1}}));
+  cases.push_back(convolution("blocked_1x1_stride2", blocks, {b, {1, 1}, {2, 2}, {0, 0}}));
+  cases.push_back(convolution("stem", image, {2 * b, {7, 7}, {2, 2}, {3, 3}}));
+  cases.push_back(convolution("first", image_without_gradient, {6, {3, 3}, {1, 1}, {1, 1}}));
+
+  const NodeHarness::Source thin{.shape = Shape{3, 5, 3, 5}};
+  // No larger than this: among 200 draws one keeps all its 256 outputs more than 0.02 from the kink.
+  const NodeHarness::Source wide{.shape = Shape{2, 2, 2, 2 * b}, .width = b};
+  const NodeHarness::Source two{.shape = Shape{2, 1, 1, 3}};  // two values a channel: the least there is
+  for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
+    for (const bool relu_behind : {false, true}) {
+      for (const bool residual : {false, true}) {
+        cases.push_back(normalisation("odd", thin, mode, relu_behind, residual));
+        cases.push_back(normalisation("blocked", wide, mode, relu_behind, residual));
+      }
+    }
+    cases.push_back(normalisation("one_pixel", two, mode, false, false));
+  }
+
+  const NodeHarness::Source small{.shape = Shape{2, 2, 2, b}, .width = b};
+  for (const bool relu_behind : {false, true}) {
+    for (const bool residual : {false, true}) {
+      cases.push_back(folded("odd", thin, {3, {3, 3}, {2, 2}, {1, 1}}, Shape{3, 3, 2, 3}, 0,
+                             relu_behind, residual));
+      cases.push_back(folded("blocked", small, {2 * b, {1, 1}, {1, 1}, {0, 0}},
+                             Shape{2, 2, 2, 2 * b}, b, relu_behind, residual));
+    }
+  }
+
+  LayerCase rectifier{.name = "relu", .sources = {odd}};
+  rectifier.record = [](Program& p, const Ids& ids) { return relu(p, ids[0], "relu"); };
+  rectifier.inputs = [odd](std::uint64_t seed) {
+    std::vector<float> values = noise(odd.shape.elements(), seed);
+    for (float& v : values) v += v < 0 ? -0.05F : 0.05F;
+    return std::vector<std::vector<float>>{values};
+  };
+  cases.push_back(rectifier);
+  LayerCase sum{.name = "add", .sources = {odd, odd}, .step = 0.5};
+  sum.record = [](Program& p, const Ids& ids) { return add(p, ids[0], ids[1], "add"); };
+  cases.push_back(sum);
+
+  cases.push_back(maximum("odd", odd, {}));
+  cases.push_back(maximum("blocked", blocks, {}));
+  cases.push_back(maximum("ceil", odd, {{2, 2}, {2, 2}, {0, 0}, true}));
+  cases.push_back(maximum("overlapping", thin, {{3, 3}, {1, 1}, {1, 1}, false}));
+  for (const auto& [name, source] : {std::pair{"odd", odd}, std::pair{"blocked", blocks}}) {
+    const std::string suffix = std::string("_") + name;
+    cases.push_back(global("average" + suffix, source, pool_cpu::Global::kAverage));
+    cases.push_back(global("max" + suffix, source, pool_cpu::Global::kMax));
+    cases.push_back(global("gem" + suffix, source, pool_cpu::Global::kGem));
+  }
+
+  const NodeHarness::Source rows{.shape = Shape{5, 13}};
+  LayerCase product{.name = "linear", .sources = {rows}, .step = 0.5};
+  product.record = [](Program& p, const Ids& ids) {
+    return linear(p, ids[0], "fc", {.out_features = 7});
+  };
+  cases.push_back(product);
+  product.name = "linear_without_bias";
+  product.record = [](Program& p, const Ids& ids) {
+    return linear(p, ids[0], "fc", {.out_features = 16, .bias = false});
+  };
+  cases.push_back(product);
+  LayerCase unit{.name = "l2norm", .sources = {rows}};
+  unit.record = [](Program& p, const Ids& ids) { return l2norm(p, ids[0], "unit"); };
+  cases.push_back(unit);
+  return cases;
+}
+
+}  // namespace
+
+const std::vector<LayerCase>& layer_cases() {
+  static const std::vector<LayerCase> cases = make_cases();
+  return cases;
+}
+
+}  // namespace rk::testing

@@ -1,0 +1,87 @@
+// Runs one recorded node by hand in memory that shows every mistake: sentinels around each tensor,
+// outputs, gradients, saved and working memory filled with NaN, and whatever the node did not claim for
+// backward poisoned between the two. Tensors go in and out in the interface's order (NHWC, OIHW).
+#pragma once
+
+#include "engine/parameters.h"
+#include "engine/program.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rk::testing {
+
+// Memory between sentinels; starts as NaN.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(std::int64_t floats);
+  float* data() const { return memory_.as<float>() + kGuard; }
+  std::span<float> values() const { return {data(), static_cast<std::size_t>(floats_)}; }
+  void poison() const;
+  bool intact() const;  // nobody wrote beside it
+
+ private:
+  static constexpr std::int64_t kGuard = 64;  // floats: keeps the alignment that a Buffer gives
+  std::int64_t floats_;
+  Buffer memory_;
+};
+
+// What the memory behind the gradient of the inputs is when backward starts.
+enum class EdgeMode {
+  kOverwrite,   // NaN: the node must write it
+  kAccumulate,  // somebody's gradient: the node must add to it
+  kInPlace,     // that of the input which allows it: the output's gradient itself; others NaN
+};
+
+class NodeHarness {
+ public:
+  struct Source {
+    Shape shape;
+    std::int64_t width = 0;       // channels side by side; 0: all of them
+    bool wants_gradient = true;
+  };
+  using Record = std::function<TensorId(Program&, const std::vector<TensorId>&)>;
+
+  // `record` appends exactly one node, which reads the sources in their order.
+  NodeHarness(int threads, const std::vector<Source>& sources, const Record& record,
+              EdgeMode mode = EdgeMode::kOverwrite);
+  ~NodeHarness();
+
+  Parameters& parameters() { return parameters_; }
+  const Shape& output_shape() const;
+  const Shape& input_shape(std::size_t i) const;
+  bool has_in_place_input() const;
+
+  std::vector<float> forward(const std::vector<std::vector<float>>& inputs);
+  // Gradients of the inputs (empty where none is wanted); those of the parameters are in
+  // parameters().gradients(). `initial`: what they hold before, for kAccumulate.
+  std::vector<std::vector<float>> backward(const std::vector<float>& output_gradient,
+                                           const std::vector<std::vector<float>>& initial = {});
+
+ private:
+  void check() const;
+
+  Context context_;
+  Parameters parameters_;
+  Program program_;
+  EdgeMode mode_;
+  Node* node_ = nullptr;
+  int node_index_ = 0;
+  std::vector<TensorId> inputs_;
+  TensorId output_ = -1;
+  std::vector<NodeInput> claims_;
+  std::vector<GuardedMemory> values_, gradients_;
+  std::vector<GuardedMemory> own_;  // output, its gradient, saved, workspace
+  NodeMemory memory_;
+};
+
+// Sum of output * weights in double: one number that depends on every output.
+double weigh(const std::vector<float>& output, const std::vector<float>& weights);
+
+// Numbers in [-1, 1) that are a function of (seed, index).
+std::vector<float> noise(std::int64_t count, std::uint64_t seed);
+
+}  // namespace rk::testing
