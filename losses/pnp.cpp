@@ -35,7 +35,7 @@ LossEntry entry(std::string name, std::string summary, std::vector<LossParameter
   return {.name = std::move(name),
           .kind = LossKind::kEmbeddings,
           .summary = std::move(summary),
-          .paper = "Li, Li, Zhang, Song, Wang: Rethinking the Optimization of Average Precision: Only "
+          .paper = "Li et al.: Rethinking the Optimization of Average Precision: Only "
                    "Penalizing Negative Instances before Positive Ones is Enough, AAAI 2022",
           .parameters = std::move(parameters),
           .make_float = make<float, kVariant>,

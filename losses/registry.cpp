@@ -2,10 +2,18 @@
 
 #include "engine/error.h"
 #include "engine/nearest.h"
+#include "losses/auc.h"
+#include "losses/contrastive.h"
 #include "losses/fastap.h"
+#include "losses/histogram.h"
+#include "losses/multi_similarity.h"
 #include "losses/pnp.h"
+#include "losses/proxy.h"
 #include "losses/rambo.h"
+#include "losses/recall_at_k.h"
 #include "losses/smooth_ap.h"
+#include "losses/sup_ap.h"
+#include "losses/triplet.h"
 
 #include <algorithm>
 #include <charconv>
@@ -75,6 +83,18 @@ const std::vector<LossEntry>& loss_registry() {
       pnp_ib_entry(),
       pnp_ds_entry(),
       pnp_dq_entry(),
+      auc_bh_entry(),
+      auc_ba_entry(),
+      wilcoxon_bh_entry(),
+      triplet_bh_entry(),
+      triplet_ba_entry(),
+      nsl_entry(),
+      proxy_anchor_entry(),
+      contrastive_entry(),
+      histogram_entry(),
+      multi_similarity_entry(),
+      recall_at_k_entry(),
+      sup_ap_entry(),
   };
   return entries;
 }

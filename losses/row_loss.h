@@ -7,9 +7,11 @@
 //   double value_weight(const BatchIndex&);          loss = value_weight * sum of the rows' losses
 //   S grad_weight(const BatchIndex&);           the same for the gradient, where a paper's code differs
 //   std::int64_t scratch(columns, members);
+//   void begin(const BatchIndex&);              optional: params that depend on the batch
 // Where rows are coupled by sums over all of them (counts, histograms), it also has
 //   int stats() const;                          numbers a row contributes
-//   double finish(const BatchIndex&, const double* totals);
+//   void plan(const LossShape&);                allocates what finish() needs
+//   double finish(const Context&, const BatchIndex&, const double* totals, const S* stats);
 // Then Row::measure writes a row's stats, they are added up in the order of the rows, finish() puts what
 // follows from the totals into params and returns that part of the loss, and only then does Row::row run.
 #pragma once
@@ -63,6 +65,7 @@ class RowLoss final : public Loss<S> {
     if constexpr (kMeasured) {
       stats_.resize(static_cast<std::size_t>(shape.rows * formula_.stats()));
       totals_.resize(static_cast<std::size_t>(formula_.stats()));
+      formula_.plan(shape);
     }
   }
 
@@ -75,10 +78,11 @@ class RowLoss final : public Loss<S> {
       std::fill_n(output.grad, input.rows * input.dim, S(0));
       return;
     }
+    if constexpr (requires { formula_.begin(index_); }) formula_.begin(index_);
     similarity_.forward(context, input);
     if constexpr (kMeasured) {
       measure(context, input.rows);
-      output.loss = formula_.finish(index_, totals_.data());
+      output.loss = formula_.finish(context, index_, totals_.data(), stats_.data());
     }
     for_rows(context, input.rows, [&](const SerialTeam& team, const GalleryRow<S>& in, S* scores,
                                       std::byte* scratch) {

@@ -79,6 +79,22 @@ const std::map<std::string, Reference>& references() {
       {"pnp_ib", {pnp_ib, {"pnp_ib", "pnp_ib:b=5,compat=official"}}},
       {"pnp_ds", {pnp_ds, {"pnp_ds", "pnp_ds:tau=0.1,compat=official"}}},
       {"pnp_dq", {pnp_dq, {"pnp_dq", "pnp_dq:alpha=4,compat=official"}}},
+      {"auc_bh", {auc_bh, {"auc_bh", "auc_bh:ds=0.2"}}},
+      {"auc_ba", {auc_ba, {"auc_ba", "auc_ba:ds=0.1"}}},
+      {"wilcoxon_bh", {wilcoxon_bh, {"wilcoxon_bh", "wilcoxon_bh:r=7"}}},
+      {"triplet_bh",
+       {triplet_bh, {"triplet_bh", "triplet_bh:squared=1,margin=0.05", "triplet_bh:soft=1"}}},
+      {"triplet_ba", {triplet_ba, {"triplet_ba", "triplet_ba:squared=1", "triplet_ba:soft=1"}}},
+      {"nsl", {nsl, {"nsl", "nsl:scale=40"}}},
+      {"proxy_anchor", {proxy_anchor, {"proxy_anchor", "proxy_anchor:margin=0.3,alpha=8"}}},
+      {"contrastive", {contrastive, {"contrastive", "contrastive:pos=0.7,neg=0.1"}}},
+      {"histogram", {histogram, {"histogram", "histogram:bins=13"}}},
+      {"multi_similarity",
+       {multi_similarity, {"multi_similarity", "multi_similarity:mining=0,beta=20"}}},
+      {"recall_at_k",
+       {recall_at_k, {"recall_at_k", "recall_at_k:tau=0.1,tau_k=3", "recall_at_k:compat=official"}}},
+      {"sup_ap",
+       {sup_ap, {"sup_ap", "sup_ap:lambda=0,compat=official", "sup_ap:offset=1.44,rho=20,lambda=0.2"}}},
   };
   return list;
 }

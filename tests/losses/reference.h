@@ -56,5 +56,20 @@ Value pnp_iu(const LossData<double>& data, const LossValues& values);
 Value pnp_ib(const LossData<double>& data, const LossValues& values);
 Value pnp_ds(const LossData<double>& data, const LossValues& values);
 Value pnp_dq(const LossData<double>& data, const LossValues& values);
+Value auc_bh(const LossData<double>& data, const LossValues& values);
+Value auc_ba(const LossData<double>& data, const LossValues& values);
+Value wilcoxon_bh(const LossData<double>& data, const LossValues& values);
+Value triplet_bh(const LossData<double>& data, const LossValues& values);
+Value triplet_ba(const LossData<double>& data, const LossValues& values);
+Value nsl(const LossData<double>& data, const LossValues& values);
+Value proxy_anchor(const LossData<double>& data, const LossValues& values);
+Value contrastive(const LossData<double>& data, const LossValues& values);
+Value histogram(const LossData<double>& data, const LossValues& values);
+Value multi_similarity(const LossData<double>& data, const LossValues& values);
+Value recall_at_k(const LossData<double>& data, const LossValues& values);
+Value sup_ap(const LossData<double>& data, const LossValues& values);
+
+// The contrastive loss alone, also a part of sup_ap.
+double contrastive_value(const LossData<double>& data, double pos, double neg);
 
 }  // namespace rk::reference

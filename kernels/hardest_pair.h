@@ -1,0 +1,42 @@
+// The hardest pair of a query: its positive of lowest and its negative of highest score; of equals the one
+// that comes first in the batch. P and N must not be empty. Collective.
+#pragma once
+
+#include "kernels/gallery_row.h"
+
+#include <limits>
+
+namespace rk {
+
+template <class S>
+struct HardestPair {
+  S positive;  // scores
+  S negative;
+  int positive_column;
+  int negative_column;
+};
+
+// `index` is scratch of in.member_count.
+template <class Team, class S>
+RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int* index) {
+  const int p = gather_positives(team, in, false, index);
+  const auto positive = team.arg_max(p, [&](int j) { return -in.scores[index[j]]; });
+  const auto negative = team.arg_max(in.columns, [&](int k) {
+    return in.is_negative(k) ? in.scores[k] : -std::numeric_limits<S>::infinity();
+  });
+  return {-positive.value, negative.value, index[positive.index], negative.index};
+}
+
+// A gradient row that is zero but for the pair. All members have read their scores (arg_max ends with a
+// barrier), so `grad` may be the memory of in.scores.
+template <class Team, class S>
+RK_FN void write_pair_gradient(const Team& team, const GalleryRow<S>& in, const HardestPair<S>& pair,
+                               S to_positive, S to_negative, S* grad) {
+  team.for_each(pad(in.columns), [&](int k) {
+    grad[k] = k == pair.positive_column   ? to_positive
+              : k == pair.negative_column ? to_negative
+                                          : S(0);
+  });
+}
+
+}  // namespace rk

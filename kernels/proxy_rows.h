@@ -1,0 +1,100 @@
+// Rows of the losses with class proxies; scores are e . w/|w|.
+//   SoftmaxRow      one item against all classes: cross-entropy of scale * s (Oi et al. 2021, eq. 3;
+//                   normalised softmax):  loss = log sum_c exp(scale s_c) - scale s_label
+//   ProxyAnchorRow  one class against all items (Kim et al. 2020, eq. 4):
+//                   loss = positive_weight log(1 + sum over its items of exp(-alpha (s - margin)))
+//                        + negative_weight log(1 + sum over the others of exp(alpha (s + margin)))
+// Both write the loss and dloss/ds, scaled by `weight`, to grad[0..pad(count)), which may be the memory of
+// scores. Largest exponents are subtracted.
+#pragma once
+
+#include "kernels/math.h"
+#include "kernels/team.h"
+
+#include <cmath>
+#include <limits>
+
+namespace rk {
+
+template <class S>
+struct SoftmaxRow {
+  static std::int64_t scratch(int count) {
+    Scratch scratch(nullptr);
+    scratch.take<S>(count);
+    return scratch.bytes();
+  }
+
+  template <class Team>
+  RK_FN static void row(const Team& team, S scale, const S* scores, int count, int label, S weight,
+                        S* grad, S* loss, void* memory) {
+    S* share = Scratch(memory).take<S>(count);
+    const S own = scores[label];
+    const S largest = team.arg_max(count, [&](int c) { return scores[c]; }).value;
+    const S total = team.sum(count, [&](int c) {
+      share[c] = exp_negative(scale * (scores[c] - largest));
+      return share[c];
+    });
+    const S factor = weight * scale / total;
+    team.for_each(count, [&](int c) {
+      grad[c] = factor * share[c] - (c == label ? weight * scale : S(0));
+    });
+    team.for_each(1, [&](int) { *loss = std::log(total) + scale * (largest - own); });
+  }
+};
+
+template <class S>
+struct ProxyAnchorRow {
+  struct Params {
+    S margin = S(0.1);
+    S alpha = 32;
+  };
+
+  static std::int64_t scratch(int count) {
+    Scratch scratch(nullptr);
+    scratch.take<S>(count);
+    return scratch.bytes();
+  }
+
+  template <class Team>
+  RK_FN static void row(const Team& team, const Params& params, const S* scores, int count,
+                        const std::int64_t* labels, std::int64_t own, S positive_weight,
+                        S negative_weight, S* grad, S* loss, void* memory) {
+    constexpr S kNever = -std::numeric_limits<S>::infinity();
+    S* value = Scratch(memory).take<S>(count);
+    // Exponents of positives fall with the score, those of negatives rise.
+    const S highest_positive = team.arg_max(count, [&](int i) {
+      return labels[i] == own ? -params.alpha * (scores[i] - params.margin) : kNever;
+    }).value;
+    const S highest_negative = team.arg_max(count, [&](int i) {
+      return labels[i] == own ? kNever : params.alpha * (scores[i] + params.margin);
+    }).value;
+    const S shift = highest_positive > 0 ? highest_positive : S(0);
+    const S negative_shift = highest_negative > 0 ? highest_negative : S(0);
+    team.for_each(count, [&](int i) {
+      value[i] = labels[i] == own
+                     ? exp_negative(-params.alpha * (scores[i] - params.margin) - shift)
+                     : exp_negative(params.alpha * (scores[i] + params.margin) - negative_shift);
+    });
+    const S positives =
+        team.sum(count, [&](int i) { return labels[i] == own ? value[i] : S(0); });
+    const S negatives =
+        team.sum(count, [&](int i) { return labels[i] == own ? S(0) : value[i]; });
+    const S to_positive = -positive_weight * params.alpha / (std::exp(-shift) + positives);
+    const S to_negative = negative_weight * params.alpha / (std::exp(-negative_shift) + negatives);
+    team.for_each(count, [&](int i) {
+      grad[i] = value[i] * (labels[i] == own ? to_positive : to_negative);
+    });
+    team.for_each(1, [&](int) {
+      *loss = positive_weight * log_of_sum(shift, positives) +
+              negative_weight * log_of_sum(negative_shift, negatives);
+    });
+  }
+
+ private:
+  // log(1 + exp(shift) * sum)
+  RK_FN static S log_of_sum(S shift, S sum) {
+    return shift > 0 ? shift + std::log(std::exp(-shift) + sum) : std::log1p(sum);
+  }
+};
+
+}  // namespace rk

@@ -1,0 +1,118 @@
+// Recall@k of one query, k in {1, 2, 4, 8, 16} (Patel et al. 2022).  sg(x) = 1/(1 + exp(-x/tau)); j in P:
+//   R_j = 1 + sum over gallery items x != j of sg(s_x - s_j);   Q_k = sum over j of 1/(1 + exp(-(k - R_j)/tau_k))
+//   loss = 1 - 1/5 sum over k of min(k, Q_k) / min(k, |P|)        slope of the first min is 0 from k on
+// Where `with_self` the query itself takes a place in every R_j, and k is at most `largest_k`.
+// Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be the memory of
+// in.scores. P must not be empty. Cost: 2 |P| * columns sigmoids: Q_k needs all R_j before any slope.
+#pragma once
+
+#include "kernels/gallery_row.h"
+#include "kernels/math.h"
+
+#include <cmath>
+#include <limits>
+
+namespace rk {
+
+template <class S>
+struct RecallAtKRow {
+  struct Params {
+    S tau = S(0.01);
+    S tau_k = 1;
+    bool with_self = false;
+    int largest_k = std::numeric_limits<int>::max();
+  };
+
+  struct Pieces {
+    Pieces(Scratch scratch, int columns, int members)
+        : score(scratch.take<S>(columns)),
+          half(scratch.take<S>(columns)),
+          positive(scratch.take<S>(members)),
+          rank(scratch.take<S>(members)),
+          to_rank(scratch.take<S>(members)),
+          index(scratch.take<int>(members)),
+          bytes(scratch.bytes()) {}
+    S* score;     // score/tau of the gallery, -infinity elsewhere
+    S* half;      // small side of the sigmoids of the current j (math.h)
+    S* positive;  // score/tau
+    S* rank;      // R_j
+    S* to_rank;   // weight * dloss/dR_j
+    int* index;
+    std::int64_t bytes;
+  };
+
+  static std::int64_t scratch(int columns, int members) {
+    return Pieces(Scratch(nullptr), columns, members).bytes;
+  }
+
+  template <class Team>
+  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+                        S* loss, void* memory) {
+    constexpr S kNever = -std::numeric_limits<S>::infinity();
+    const Pieces at(Scratch(memory), in.columns, in.member_count);
+    const S per_tau = S(1) / params.tau;
+    const int p = gather_positives(team, in, false, at.index);
+    const int columns = pad(in.columns);
+
+    team.for_each(columns, [&](int k) {
+      const bool counts = in.is_negative(k) || (params.with_self && k == in.self);
+      at.score[k] = counts ? in.scores[k] * per_tau : kNever;
+    });
+    team.for_each(p, [&](int j) { at.positive[j] = in.scores[at.index[j]] * per_tau; });
+    team.sync();
+    team.for_each(p, [&](int j) { at.score[at.index[j]] = at.positive[j]; });
+    team.for_each(columns, [&](int k) { grad[k] = 0; });
+
+    for (int j = 0; j < p; ++j) {
+      const int own = at.index[j];
+      const S above = team.sum(columns, [&](int k) {
+        const S x = at.score[k] - at.positive[j];
+        const S u = half_sigmoid(x);
+        return k == own ? S(0) : x < 0 ? u : 1 - u;
+      });
+      team.for_each(1, [&](int) { at.rank[j] = 1 + above; });
+    }
+    team.sync();
+    team.for_each(1, [&](int) { *loss = recalls(params, in.weight, p, at); });
+    team.sync();
+    for (int j = 0; j < p; ++j) {
+      const int own = at.index[j];
+      const S factor = at.to_rank[j] * per_tau;
+      const S slopes = team.sum(columns, [&](int k) {
+        const S u = half_sigmoid(at.score[k] - at.positive[j]);
+        const S slope = k == own ? S(0) : u - u * u;
+        grad[k] += factor * slope;
+        return slope;
+      });
+      team.for_each(1, [&](int) { grad[own] -= factor * slopes; });
+    }
+  }
+
+ private:
+  RK_FN static S recalls(const Params& params, S weight, int p, const Pieces& at) {
+    constexpr int kCount = 5;
+    for (int j = 0; j < p; ++j) at.to_rank[j] = 0;
+    S total = 0;
+    for (int n = 0; n < kCount; ++n) {
+      const int k = (1 << n) < params.largest_k ? 1 << n : params.largest_k;
+      const S share = S(1) / (kCount * static_cast<S>(k < p ? k : p));
+      S found = 0;
+      for (int j = 0; j < p; ++j) found += within(params, k, at.rank[j]);
+      const S limit = static_cast<S>(k);
+      total += share * (found < limit ? found : limit);
+      if (found >= limit) continue;
+      for (int j = 0; j < p; ++j) {
+        const S u = within(params, k, at.rank[j]);
+        at.to_rank[j] += weight * share * u * (1 - u) / params.tau_k;
+      }
+    }
+    return 1 - total;
+  }
+
+  RK_FN static S within(const Params& params, int k, S rank) {
+    const S x = (static_cast<S>(k) - rank) / params.tau_k;
+    return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+  }
+};
+
+}  // namespace rk

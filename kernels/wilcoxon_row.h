@@ -1,0 +1,77 @@
+// The Wilcoxon statistic over hardest pairs (Gajic et al. 2022, eq. 11).  sg(x) = 1/(1 + exp(-r x)):
+//   loss = 1 - 1/V^2 sum_i sum_j sg(f+_i - f-_j),  f+_i and f-_i the hardest pair of query i, V queries
+// Every query meets every other: measure() finds a row's pair, WilcoxonPairs takes one query against all
+// pairs, and row() writes the two slopes of a query to grad[0..pad(columns)), which may be the memory of
+// in.scores.
+#pragma once
+
+#include "kernels/hardest_pair.h"
+#include "kernels/math.h"
+
+namespace rk {
+
+template <class S>
+struct WilcoxonRow {
+  struct Params {
+    S r = S(42.2);
+    const S* slopes = nullptr;  // [rows, 2]: dLoss/df+, dLoss/df- of every query
+  };
+
+  static std::int64_t scratch(int, int members) {
+    Scratch scratch(nullptr);
+    scratch.take<int>(members);
+    return scratch.bytes();
+  }
+
+  // stats: f+, f-
+  template <class Team>
+  RK_FN static void measure(const Team& team, const Params&, const GalleryRow<S>& in, S* stats,
+                            void* memory) {
+    const HardestPair<S> pair =
+        hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
+    team.for_each(1, [&](int) {
+      stats[0] = pair.positive;
+      stats[1] = pair.negative;
+    });
+  }
+
+  template <class Team>
+  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+                        S* loss, void* memory) {
+    const HardestPair<S> pair =
+        hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
+    write_pair_gradient(team, in, pair, params.slopes[2 * in.self], params.slopes[2 * in.self + 1],
+                        grad);
+    team.for_each(1, [&](int) { *loss = 0; });  // it comes from WilcoxonPairs
+  }
+};
+
+template <class S>
+struct WilcoxonPairs {
+  // positive, negative: f+ and f- of the `count` queries that count. Writes for query i the sum over j of
+  // sg(f+_i - f-_j), and to slope the sums of its derivatives by f+_i and by f-_i.
+  template <class Team>
+  RK_FN static void row(const Team& team, S r, const S* positive, const S* negative, int count, int i,
+                        S* value, S* slope) {
+    const S total = team.sum(count, [&](int j) {
+      const S x = r * (positive[i] - negative[j]);
+      const S u = half_sigmoid(x);
+      return x < 0 ? u : 1 - u;
+    });
+    const S by_positive = team.sum(count, [&](int j) {
+      const S u = half_sigmoid(r * (positive[i] - negative[j]));
+      return u - u * u;
+    });
+    const S by_negative = team.sum(count, [&](int j) {
+      const S u = half_sigmoid(r * (positive[j] - negative[i]));
+      return u - u * u;
+    });
+    team.for_each(1, [&](int) {
+      *value = total;
+      slope[0] = r * by_positive;
+      slope[1] = -r * by_negative;
+    });
+  }
+};
+
+}  // namespace rk

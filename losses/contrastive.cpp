@@ -1,0 +1,48 @@
+#include "losses/contrastive.h"
+
+#include "kernels/contrastive_row.h"
+#include "losses/contrastive_means.h"
+#include "losses/row_loss.h"
+
+namespace rk {
+namespace {
+
+template <class S>
+struct Contrastive : MeanOverQueries<S> {
+  using Row = ContrastiveRow<S>;
+  typename Row::Params params;
+
+  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
+  // Pairs count, whether or not their query has a positive.
+  bool counts(const BatchIndex&, int) const { return true; }
+  int stats() const { return Row::kStats; }
+  void plan(const LossShape&) {}
+  double finish(const Context&, const BatchIndex&, const double* totals, const S*) {
+    return contrastive_means(totals, params);
+  }
+  S grad_weight(const BatchIndex&) const { return 1; }
+};
+
+template <class S>
+std::unique_ptr<Loss<S>> make(const LossValues& values) {
+  Contrastive<S> formula;
+  formula.params.pos = static_cast<S>(values.number("pos"));
+  formula.params.neg = static_cast<S>(values.number("neg"));
+  return std::make_unique<RowLoss<S, Contrastive<S>>>(formula);
+}
+
+}  // namespace
+
+LossEntry contrastive_entry() {
+  return {.name = "contrastive",
+          .kind = LossKind::kEmbeddings,
+          .summary = "positive pairs above a similarity, negative pairs below another",
+          .paper = "Hadsell, Chopra, LeCun: Dimensionality Reduction by Learning an Invariant "
+                   "Mapping, CVPR 2006; on cosine similarities",
+          .parameters = {number_parameter("pos", "0.9", -2, 2, "similarity positives should reach"),
+                         number_parameter("neg", "0.4", -2, 2, "similarity negatives may have")},
+          .make_float = make<float>,
+          .make_double = make<double>};
+}
+
+}  // namespace rk

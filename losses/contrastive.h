@@ -1,0 +1,11 @@
+// Contrastive loss on similarities (formula: kernels/contrastive_row.h): the mean over positive pairs below
+// `pos` plus the mean over negative pairs above `neg`, ordered pairs; 0 where no query has a positive.
+#pragma once
+
+#include "losses/registry.h"
+
+namespace rk {
+
+LossEntry contrastive_entry();
+
+}  // namespace rk

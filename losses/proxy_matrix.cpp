@@ -1,0 +1,94 @@
+#include "losses/proxy_matrix.h"
+
+#include "engine/error.h"
+#include "engine/parallel.h"
+#include "kernels/team.h"
+#include "losses/matrix_product.h"
+
+#include <cmath>
+
+namespace rk {
+
+template <class S>
+void ProxyMatrix<S>::plan(const LossShape& shape) {
+  planned_ = shape;
+  const std::int64_t rows = classes_by_items_ ? shape.classes : shape.rows;
+  const std::int64_t columns = classes_by_items_ ? shape.rows : shape.classes;
+  matrix_ = Buffer::of<S>(rows * pad(static_cast<int>(columns)));
+  proxies_ = Buffer::of<S>(shape.classes * shape.dim);
+  lengths_.resize(static_cast<std::size_t>(shape.classes));
+}
+
+template <class S>
+void ProxyMatrix<S>::forward(const Context& context, const LossInput<S>& input) {
+  expect(input.rows <= planned_.rows && input.classes <= planned_.classes &&
+             input.dim == planned_.dim,
+         "[loss] expected at most {} rows and {} classes of dimension {} as planned, got {}, {}, {}",
+         planned_.rows, planned_.classes, planned_.dim, input.rows, input.classes, input.dim);
+  for (std::int64_t i = 0; i < input.rows; ++i) {
+    const std::int64_t label = input.labels[i];
+    if (label < 0 || label >= input.classes) {
+      fail<InputError>("labels: row {} holds {}, but there are {} proxies; number classes from 0", i,
+                       label, input.classes);
+    }
+  }
+  const std::int64_t dim = input.dim;
+  S* unit = proxies_.as<S>();
+  parallel_for(context.threads(), input.classes, [&](std::int64_t c, int) {
+    const S* from = input.proxies + c * dim;
+    S square = 0;
+#pragma omp simd reduction(+ : square)
+    for (std::int64_t d = 0; d < dim; ++d) square += from[d] * from[d];
+    const S length = std::sqrt(square);
+    lengths_[static_cast<std::size_t>(c)] = length;
+    const S per_length = length > 0 ? 1 / length : S(0);
+    for (std::int64_t d = 0; d < dim; ++d) unit[c * dim + d] = from[d] * per_length;
+  });
+  for (std::int64_t c = 0; c < input.classes; ++c) {
+    const S length = lengths_[static_cast<std::size_t>(c)];
+    if (!(length > 0) || !std::isfinite(length)) {
+      fail<InputError>("proxies: row {} has no direction (length {}); initialise it otherwise", c,
+                       length);
+    }
+  }
+  if (classes_by_items_) {
+    stride_ = pad(static_cast<int>(input.rows));
+    product_abt(context, input.classes, input.rows, dim, unit, dim, input.embeddings, dim, row(0),
+                stride_);
+  } else {
+    stride_ = pad(static_cast<int>(input.classes));
+    product_abt(context, input.rows, input.classes, dim, input.embeddings, dim, unit, dim, row(0),
+                stride_);
+  }
+}
+
+template <class S>
+void ProxyMatrix<S>::backward(const Context& context, const LossInput<S>& input, S* grad,
+                              S* grad_proxies) {
+  const std::int64_t n = input.rows;
+  const std::int64_t dim = input.dim;
+  const S* unit = proxies_.as<S>();
+  if (classes_by_items_) {
+    product_atb(context, n, dim, input.classes, row(0), stride_, unit, dim, S(0), grad, dim);
+    product_ab(context, input.classes, dim, n, row(0), stride_, input.embeddings, dim, S(0),
+               grad_proxies, dim);
+  } else {
+    product_ab(context, n, dim, input.classes, row(0), stride_, unit, dim, S(0), grad, dim);
+    product_atb(context, input.classes, dim, n, row(0), stride_, input.embeddings, dim, S(0),
+                grad_proxies, dim);
+  }
+  parallel_for(context.threads(), input.classes, [&](std::int64_t c, int) {
+    const S* w = unit + c * dim;
+    S* to = grad_proxies + c * dim;
+    S along = 0;
+#pragma omp simd reduction(+ : along)
+    for (std::int64_t d = 0; d < dim; ++d) along += to[d] * w[d];
+    const S per_length = 1 / lengths_[static_cast<std::size_t>(c)];
+    for (std::int64_t d = 0; d < dim; ++d) to[d] = (to[d] - along * w[d]) * per_length;
+  });
+}
+
+template class ProxyMatrix<float>;
+template class ProxyMatrix<double>;
+
+}  // namespace rk

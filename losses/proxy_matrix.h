@@ -1,0 +1,39 @@
+// Similarities of a batch to normalised class proxies w/|w|, and the way back to both.
+//   items_by_classes:  S (N, C) = E W^T       dE = G W,    dW = G^T E
+//   classes_by_items:  S (C, N) = W E^T       dE = G^T W,  dW = G E
+// then dw = (dW - (dW . w/|w|) w/|w|) / |w|. One matrix is kept: rows are overwritten by their gradient.
+#pragma once
+
+#include "engine/buffer.h"
+#include "losses/loss.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace rk {
+
+template <class S>
+class ProxyMatrix {
+ public:
+  explicit ProxyMatrix(bool classes_by_items) : classes_by_items_(classes_by_items) {}
+
+  void plan(const LossShape& shape);
+  // InputError where a proxy is zero or a label is no row of the proxies.
+  void forward(const Context& context, const LossInput<S>& input);
+  void backward(const Context& context, const LossInput<S>& input, S* grad, S* grad_proxies);
+
+  S* row(std::int64_t index) { return matrix_.as<S>() + index * stride_; }
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(matrix_.bytes() + proxies_.bytes() + lengths_.size() * sizeof(S));
+  }
+
+ private:
+  bool classes_by_items_;
+  Buffer matrix_;
+  Buffer proxies_;  // of unit length, [C, D]
+  std::vector<S> lengths_;
+  std::int64_t stride_ = 0;
+  LossShape planned_;
+};
+
+}  // namespace rk

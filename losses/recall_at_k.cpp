@@ -1,0 +1,45 @@
+#include "losses/recall_at_k.h"
+
+#include "kernels/recall_at_k_row.h"
+#include "losses/row_loss.h"
+
+namespace rk {
+namespace {
+
+template <class S>
+struct RecallAtK : MeanOverQueries<S> {
+  using Row = RecallAtKRow<S>;
+  typename Row::Params params;
+
+  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
+  void begin(const BatchIndex& index) {
+    if (params.with_self) params.largest_k = index.rows();
+  }
+};
+
+template <class S>
+std::unique_ptr<Loss<S>> make(const LossValues& values) {
+  RecallAtK<S> formula;
+  formula.params.tau = static_cast<S>(values.number("tau"));
+  formula.params.tau_k = static_cast<S>(values.number("tau_k"));
+  formula.params.with_self = values.is("compat", "official");
+  return std::make_unique<RowLoss<S, RecallAtK<S>>>(formula);
+}
+
+}  // namespace
+
+LossEntry recall_at_k_entry() {
+  return {.name = "recall_at_k",
+          .kind = LossKind::kEmbeddings,
+          .summary = "recall at 1, 2, 4, 8 and 16, ranks and counts relaxed by sigmoids",
+          .paper = "Patel, Tolias, Matas: Recall@k Surrogate Loss with Large Batches and Similarity "
+                   "Mixup, CVPR 2022",
+          .parameters = {number_parameter("tau", "0.01", 1e-4, 100, "temperature of the ranks"),
+                         number_parameter("tau_k", "1", 1e-3, 1e3, "temperature of the counts"),
+                         compat_parameter("the query takes a place in every rank")},
+          .make_float = make<float>,
+          .make_double = make<double>,
+          .sigmoids = [](double columns, double positives) { return 2 * columns * positives; }};
+}
+
+}  // namespace rk

@@ -1,0 +1,66 @@
+#include "losses/sup_ap.h"
+
+#include "kernels/sup_ap_row.h"
+#include "losses/contrastive_means.h"
+#include "losses/row_loss.h"
+
+#include <cmath>
+
+namespace rk {
+namespace {
+
+template <class S>
+struct SupAp : MeanOverQueries<S> {
+  using Row = SupApRow<S>;
+  typename Row::Params params;
+
+  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
+  // Pairs of queries without a positive are calibrated too.
+  bool counts(const BatchIndex&, int) const { return true; }
+  int stats() const { return ContrastiveRow<S>::kStats; }
+  void plan(const LossShape&) {}
+  double finish(const Context&, const BatchIndex&, const double* totals, const S*) {
+    return static_cast<double>(params.lambda) * contrastive_means(totals, params.contrastive);
+  }
+};
+
+template <class S>
+std::unique_ptr<Loss<S>> make(const LossValues& values) {
+  SupAp<S> formula;
+  auto& params = formula.params;
+  const double tau = values.number("tau");
+  const double delta = values.number("delta");
+  const double offset = values.number("offset");
+  params.tau = static_cast<S>(tau);
+  params.rho = static_cast<S>(values.number("rho"));
+  params.delta = static_cast<S>(delta);
+  params.offset = static_cast<S>(offset > 0 ? offset : 0.5 + 1 / (1 + std::exp(-delta / tau)));
+  params.lambda = static_cast<S>(values.number("lambda"));
+  params.with_self = values.is("compat", "official");
+  params.contrastive.pos = S(0.9);
+  params.contrastive.neg = S(0.6);
+  return std::make_unique<RowLoss<S, SupAp<S>>>(formula);
+}
+
+}  // namespace
+
+LossEntry sup_ap_entry() {
+  return {.name = "sup_ap",
+          .kind = LossKind::kEmbeddings,
+          .summary = "an upper bound of 1 - AP, calibrated by a contrastive loss (ROADMAP)",
+          .paper = "Ramzi, Thome, Rambour, Audebert, Bitot: Robust and Decomposable Average "
+                   "Precision for Image Retrieval, NeurIPS 2021",
+          .parameters = {number_parameter("tau", "0.01", 1e-4, 100, "temperature of the sigmoid"),
+                         number_parameter("rho", "100", 0, 1e6, "slope beyond delta"),
+                         number_parameter("delta", "0.05", 0, 4, "where the slope begins"),
+                         number_parameter("lambda", "0.5", 0, 1, "share of the calibration"),
+                         number_parameter("offset", "0", 0, 100,
+                                          "height where the slope begins; 0: 0.5 + sg(delta), no "
+                                          "step there"),
+                         compat_parameter("the query is one of its own positives")},
+          .make_float = make<float>,
+          .make_double = make<double>,
+          .sigmoids = [](double columns, double positives) { return columns * positives; }};
+}
+
+}  // namespace rk

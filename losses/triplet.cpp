@@ -1,0 +1,68 @@
+#include "losses/triplet.h"
+
+#include "kernels/triplet_row.h"
+#include "losses/row_loss.h"
+
+namespace rk {
+namespace {
+
+template <class S>
+struct TripletHard : MeanOverQueriesWithNegative<S> {
+  using Row = TripletHardRow<S>;
+  typename Row::Params params;
+
+  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
+};
+
+template <class S>
+struct TripletAll : MeanOverQueriesWithNegative<S> {
+  using Row = TripletAllRow<S>;
+  typename Row::Params params;
+
+  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
+  int stats() const { return 1; }
+  void plan(const LossShape&) {}
+  double finish(const Context&, const BatchIndex&, const double* totals, const S*) {
+    params.per_active = totals[0] > 0 ? static_cast<S>(1 / totals[0]) : S(0);
+    return 0;
+  }
+  // The rows' sums are already shares of the mean.
+  double value_weight(const BatchIndex&) const { return 1; }
+  S grad_weight(const BatchIndex&) const { return 1; }
+};
+
+template <class S, class Formula>
+std::unique_ptr<Loss<S>> make(const LossValues& values) {
+  Formula formula;
+  formula.params.margin = static_cast<S>(values.number("margin"));
+  formula.params.squared = values.integer("squared") == 1;
+  formula.params.soft = values.integer("soft") == 1;
+  return std::make_unique<RowLoss<S, Formula>>(formula);
+}
+
+template <template <class> class Formula>
+LossEntry entry(std::string name, std::string summary) {
+  return {.name = std::move(name),
+          .kind = LossKind::kEmbeddings,
+          .summary = std::move(summary),
+          .paper = "Hermans, Beyer, Leibe: In Defense of the Triplet Loss for Person "
+                   "Re-Identification, 2017; eq. 5-7",
+          .parameters = {number_parameter("margin", "0.3", -10, 10, "of the hinge"),
+                         integer_parameter("squared", 0, 0, 1, "1: squared Euclidean distances"),
+                         integer_parameter("soft", 0, 0, 1, "1: log(1 + exp(.)), without margin")},
+          .make_float = make<float, Formula<float>>,
+          .make_double = make<double, Formula<double>>};
+}
+
+}  // namespace
+
+LossEntry triplet_bh_entry() {
+  return entry<TripletHard>("triplet_bh",
+                            "a query's hardest negative beyond its hardest positive by a margin");
+}
+
+LossEntry triplet_ba_entry() {
+  return entry<TripletAll>("triplet_ba", "every negative beyond every positive by a margin");
+}
+
+}  // namespace rk

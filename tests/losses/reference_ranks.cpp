@@ -1,0 +1,81 @@
+// SupAP and Recall@k.
+#include "tests/losses/reference.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rk::reference {
+namespace {
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+}  // namespace
+
+Value sup_ap(const LossData<double>& data, const LossValues& values) {
+  const double tau = values.number("tau");
+  const double rho = values.number("rho");
+  const double delta = values.number("delta");
+  const double lambda = values.number("lambda");
+  const double given = values.number("offset");
+  const double offset = given > 0 ? given : 0.5 + sigmoid(delta / tau);
+  const auto above = [&](double x) {
+    if (x <= 0) return sigmoid(x / tau);
+    if (x <= delta) return 0.5 + sigmoid(x / tau);
+    return rho * (x - delta) + offset;
+  };
+  const auto plain = queries(data);
+  Value out;
+  double total = 0;
+  for (const Query& query : queries(data, values.is("compat", "official"))) {
+    if (plain[static_cast<std::size_t>(query.row)].positives().empty()) continue;
+    ++out.valid;
+    double precision = 0;
+    for (const double j : query.positives()) {
+      double among = 0;
+      for (const double k : query.positives()) among += k >= j ? 1 : 0;
+      double rank = among;
+      for (const double k : query.negatives()) rank += above(k - j);
+      precision += among / rank;
+    }
+    total += 1 - precision / static_cast<double>(query.positives().size());
+  }
+  if (out.valid == 0) return out;
+  out.loss = (1 - lambda) * total / static_cast<double>(out.valid) +
+             lambda * contrastive_value(data, 0.9, 0.6);
+  return out;
+}
+
+Value recall_at_k(const LossData<double>& data, const LossValues& values) {
+  const double tau = values.number("tau");
+  const double tau_k = values.number("tau_k");
+  const bool official = values.is("compat", "official");
+  const auto with_self = queries(data, true);
+  Value out;
+  for (const Query& query : queries(data)) {
+    if (query.positives().empty()) continue;
+    ++out.valid;
+    const auto& gallery =
+        official ? with_self[static_cast<std::size_t>(query.row)].gallery : query.gallery;
+    std::vector<double> ranks;
+    for (const Item& j : query.gallery) {
+      if (!j.positive) continue;
+      double rank = 1;
+      for (const Item& x : gallery) {
+        if (x.column != j.column) rank += sigmoid((x.s - j.s) / tau);
+      }
+      ranks.push_back(rank);
+    }
+    double recall = 0;
+    for (double k : {1.0, 2.0, 4.0, 8.0, 16.0}) {
+      if (official) k = std::min(k, static_cast<double>(data.rows));
+      double found = 0;
+      for (const double rank : ranks) found += sigmoid((k - rank) / tau_k);
+      recall += std::min(k, found) / std::min(k, static_cast<double>(ranks.size())) / 5;
+    }
+    out.loss += 1 - recall;
+  }
+  if (out.valid > 0) out.loss /= static_cast<double>(out.valid);
+  return out;
+}
+
+}  // namespace rk::reference
