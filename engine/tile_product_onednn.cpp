@@ -68,7 +68,7 @@ TileProduct::TileProduct(const Context& context, std::int64_t rows, std::int64_t
          "[tile_product] expected columns in steps of 64 and depth in steps of 16, got {} x {} x {}",
          rows, columns, depth);
   try {
-    const OneThread while_planning;
+    [[maybe_unused]] const OneThread while_planning;
     const dnnl::engine& engine = context.onednn().engine;
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);

@@ -61,9 +61,10 @@ bool count_column_group(const float* scores, std::int64_t rows, std::int64_t str
     for (std::size_t k = 0; k < kCount; ++k) c[k] -= s >= t[k];
   }
   for (std::size_t k = 0; k < kCount; ++k) {
-    std::int32_t* out = counts + k * kWidth;
-#pragma omp simd
-    for (int i = 0; i < kLanes; ++i) out[i] += c[k][i];
+    Ints total;
+    std::memcpy(&total, counts + k * kWidth, sizeof(total));
+    total += c[k];
+    std::memcpy(counts + k * kWidth, &total, sizeof(total));
   }
   std::int32_t any = 0;
   for (int i = 0; i < kLanes; ++i) any |= c[0][i];

@@ -53,7 +53,8 @@ struct PairStatistics::Histogram {
   void add(const std::int32_t* auc_bins, const std::int32_t* jsd_bins, std::int64_t n) {
     if (pending + n > std::numeric_limits<std::int32_t>::max()) flush();
     pending += n;
-    for (std::int64_t i = 0; i < n; ++i) ++small[static_cast<std::size_t>(auc_bins[i])];
+    std::uint32_t* counters = small.data();
+    for (std::int64_t i = 0; i < n; ++i) ++counters[auc_bins[i]];
     if (!jsd.empty()) {
       for (std::int64_t i = 0; i < n; ++i) ++jsd[static_cast<std::size_t>(jsd_bins[i])];
     }
@@ -154,19 +155,32 @@ void PairStatistics::add_negatives(int member, std::int64_t row, std::span<const
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const std::int64_t count = std::min(kBlock, n - begin);
     const float* block = scores.data() + begin;
-    bins_of(block, count, auc.data(), jsd.data());
-    histogram.add(auc.data(), jsd.data(), count);
+    if (nested_) {
+      // The common case in one pass over the scores: it runs for every pair.
+      std::int32_t* bins = auc.data();
 #pragma omp simd reduction(+ : sum, squares)
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto s = static_cast<double>(block[i]);
-      sum += s;
-      squares += s * s;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto s = static_cast<double>(block[i]);
+        sum += s;
+        squares += s * s;
+        bins[i] = fine_bin(s);
+      }
+    } else {
+      bins_of(block, count, auc.data(), jsd.data());
+#pragma omp simd reduction(+ : sum, squares)
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto s = static_cast<double>(block[i]);
+        sum += s;
+        squares += s * s;
+      }
     }
+    histogram.add(auc.data(), jsd.data(), count);
     if (cells_.empty()) continue;
     std::int64_t* cells = cells_[static_cast<std::size_t>(member)].data();
     for (std::int64_t i = 0; i < count; ++i) {
-      const float* first = distinct_.data() + distinct_first_[static_cast<std::size_t>(auc[static_cast<std::size_t>(i)])];
-      const float* last = distinct_.data() + distinct_first_[static_cast<std::size_t>(auc[static_cast<std::size_t>(i)]) + 1];
+      const auto bin = static_cast<std::size_t>(auc[static_cast<std::size_t>(i)]);
+      const float* first = distinct_.data() + distinct_first_[bin];
+      const float* last = distinct_.data() + distinct_first_[bin + 1];
       const float* found = std::lower_bound(first, last, block[i]);
       const bool equal = found != last && *found == block[i];
       ++cells[2 * (found - distinct_.data()) + (equal ? 1 : 0)];
