@@ -12,6 +12,26 @@ namespace {
 // plane by that of this many additions.
 constexpr std::int64_t kRowsPerBlock = 128;
 
+// Tensors from this size on are stored past the caches: measured on ResNet-50 the passes that write them
+// take half the time, while smaller ones are worth more in the cache of the convolution that follows.
+constexpr std::int64_t kStreamBytes = std::int64_t{4} << 20;
+
+template <class L>
+bool streams(const ImageLayout& layout, const float* out) {
+  return layout.elements() * static_cast<std::int64_t>(sizeof(float)) >= kStreamBytes &&
+         reinterpret_cast<std::uintptr_t>(out) % sizeof(typename L::V) == 0;
+}
+
+// Stores a whole row, past the caches or through them.
+template <class L, bool Stream>
+void put(float* p, typename L::V v) {
+  if constexpr (Stream) {
+    L::stream(p, v);
+  } else {
+    L::store(p, v);
+  }
+}
+
 // A strip: `lanes` channels of one plane; rows are `stride` elements apart.
 struct Strip {
   std::int64_t offset;    // of its first element
@@ -38,6 +58,7 @@ void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, 
                                 (plane * strips + s) * layout.rows()});
                       }
                     }
+                    stream_fence();
                   });
 }
 
@@ -154,7 +175,7 @@ void finish_statistics(const ImageLayout& layout, const double* workspace, float
 void normalise(int threads, const ImageLayout& layout, const float* x, const Channels& channels,
                const float* residual, bool relu, void* signs, float* y) {
   const std::int64_t rows = layout.rows(), stride = layout.width;
-  with_lanes(layout.width, [&]<int N>(Lanes<N>) {
+  const auto pass = [&]<int N, bool Stream>() {
     using L = Lanes<N>;
     for_each_strip(threads, layout, N, 0, layout.batch, [&](const Strip& strip) {
       const auto mean = L::load(channels.mean + strip.channel);
@@ -167,7 +188,7 @@ void normalise(int threads, const ImageLayout& layout, const float* x, const Cha
         for (std::int64_t r = 0; r < rows; ++r) {
           auto z = L::fma(L::load(in + r * stride) - mean, scale, shift);
           if (relu) z = L::max(z, zero);
-          L::store(out + r * stride, z);
+          put<L, Stream>(out + r * stride, z);
         }
         return;
       }
@@ -180,9 +201,16 @@ void normalise(int threads, const ImageLayout& layout, const float* x, const Cha
           if (bits != nullptr) bits[r] = L::positive(z);
           z = L::max(z, zero);
         }
-        L::store(out + r * stride, z);
+        put<L, Stream>(out + r * stride, z);
       }
     });
+  };
+  with_lanes(layout.width, [&]<int N>(Lanes<N>) {
+    if (streams<Lanes<N>>(layout, y)) {
+      pass.template operator()<N, true>();
+    } else {
+      pass.template operator()<N, false>();
+    }
   });
 }
 
@@ -249,29 +277,38 @@ void finish_gradient_sums(const ImageLayout& layout, const double* workspace, do
 void gradient_apply(int threads, const ImageLayout& layout, const Backward& in, const Apply& apply,
                     float* dx, bool accumulate) {
   const std::int64_t rows = layout.rows(), stride = layout.width;
-  with_lanes(layout.width, [&]<int N>(Lanes<N>) {
+  const auto pass = [&]<int N, Mask M, bool Stream>() {
     using L = Lanes<N>;
+    for_each_strip(threads, layout, N, 0, layout.batch, [&](const Strip& strip) {
+      const auto mean = L::load(in.channels.mean + strip.channel);
+      const auto scale = L::load(in.channels.scale + strip.channel);
+      const auto shift = L::load(in.channels.shift + strip.channel);
+      const auto a = L::load(apply.a + strip.channel);
+      const auto b = L::load(apply.b + strip.channel);
+      const auto c = L::load(apply.c + strip.channel);
+      const float* x = in.x + strip.offset;
+      const float* dy = in.dy + strip.offset;
+      float* out = dx + strip.offset;
+      const auto* bits = static_cast<const typename L::Bits*>(in.signs);
+      if constexpr (M == Mask::kFromSigns) bits += strip.sign_row;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const auto centred = L::load(x + r * stride) - mean;
+        const auto g = masked<L, M>(L::load(dy + r * stride), centred, scale, shift, bits, r);
+        auto v = L::fma(a, g, L::fma(c, centred, b));
+        if (accumulate) v = v + L::load(out + r * stride);
+        put<L, Stream>(out + r * stride, v);
+      }
+    });
+  };
+  with_lanes(layout.width, [&]<int N>(Lanes<N>) {
+    // In place, or added to, the lines are in cache already.
+    const bool stream = dx != in.dy && !accumulate && streams<Lanes<N>>(layout, dx);
     with_mask(in.mask, [&]<Mask M>() {
-      for_each_strip(threads, layout, N, 0, layout.batch, [&](const Strip& strip) {
-        const auto mean = L::load(in.channels.mean + strip.channel);
-        const auto scale = L::load(in.channels.scale + strip.channel);
-        const auto shift = L::load(in.channels.shift + strip.channel);
-        const auto a = L::load(apply.a + strip.channel);
-        const auto b = L::load(apply.b + strip.channel);
-        const auto c = L::load(apply.c + strip.channel);
-        const float* x = in.x + strip.offset;
-        const float* dy = in.dy + strip.offset;
-        float* out = dx + strip.offset;
-        const auto* bits = static_cast<const typename L::Bits*>(in.signs);
-        if constexpr (M == Mask::kFromSigns) bits += strip.sign_row;
-        for (std::int64_t r = 0; r < rows; ++r) {
-          const auto centred = L::load(x + r * stride) - mean;
-          const auto g = masked<L, M>(L::load(dy + r * stride), centred, scale, shift, bits, r);
-          auto v = L::fma(a, g, L::fma(c, centred, b));
-          if (accumulate) v = v + L::load(out + r * stride);
-          L::store(out + r * stride, v);
-        }
-      });
+      if (stream) {
+        pass.template operator()<N, M, true>();
+      } else {
+        pass.template operator()<N, M, false>();
+      }
     });
   });
 }

@@ -1,6 +1,10 @@
 // The few vector operations the channel kernels need, over 16 (AVX-512), 8 (AVX2) or 1 lanes, so that
 // each kernel is written once. Lanes<L>::Bits holds one bit a lane: the sign of a ReLU costs 1/32 of
 // the tensor instead of a second copy of it.
+//
+// stream() stores past the caches: a pass that writes a tensor larger than they are then need not first
+// read the lines it is about to overwrite. Its address must be aligned to the vector, and other threads
+// see the values after stream_fence().
 #pragma once
 
 #include <algorithm>
@@ -20,6 +24,7 @@ template <> struct Lanes<1> {
   static V load(const float* p) { return *p; }
   static void store(float* p, V v) { *p = v; }
   static V all(float x) { return x; }
+  static void stream(float* p, V v) { *p = v; }
   static V fma(V a, V b, V c) {
 #if defined(__FMA__)
     return __builtin_fmaf(a, b, c);
@@ -39,6 +44,7 @@ template <> struct Lanes<8> {
   static V load(const float* p) { return _mm256_loadu_ps(p); }
   static void store(float* p, V v) { _mm256_storeu_ps(p, v); }
   static V all(float x) { return _mm256_set1_ps(x); }
+  static void stream(float* p, V v) { _mm256_stream_ps(p, v); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
   static V max(V a, V b) { return _mm256_max_ps(a, b); }
   static Bits positive(V v) {
@@ -59,6 +65,7 @@ template <> struct Lanes<16> {
   static V load(const float* p) { return _mm512_loadu_ps(p); }
   static void store(float* p, V v) { _mm512_storeu_ps(p, v); }
   static V all(float x) { return _mm512_set1_ps(x); }
+  static void stream(float* p, V v) { _mm512_stream_ps(p, v); }
   static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
   // The masked form: g++ 12 warns about an undefined operand inside the plain one.
   static V max(V a, V b) { return _mm512_maskz_max_ps(0xFFFF, a, b); }
@@ -89,6 +96,12 @@ inline std::int64_t lane_count(std::int64_t width) {
 #endif
   (void)width;
   return 1;
+}
+
+inline void stream_fence() {
+#if defined(__AVX2__)
+  _mm_sfence();
+#endif
 }
 
 }  // namespace rk

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <vector>
 
@@ -29,6 +30,11 @@ std::string kind_of(const std::string& name) {
   }
   return "pooling, embedding layer, unit length";
 }
+
+// Milliseconds of a node in each repeat, and of its library primitives alone.
+struct NodeTimes {
+  std::vector<double> forward, forward_floor, backward, backward_floor;
+};
 
 class BenchStep final : public Command {
  public:
@@ -71,29 +77,47 @@ class BenchStep final : public Command {
     output.grad = program.gradient(network.embeddings);
 
     std::int64_t number = 0;
-    const auto step = [&] {
-      program.forward();
-      loss->run(context, input, output);
-      program.backward();
+    std::vector<double> losses, updates;
+    const auto update = [&] {
       global_norm(context, parameters.gradients().data(), elements);
       // A rate of zero: the same work, and weights that stay what they are for the whole run.
       optimizer.step(context, {.rate = 0.0, .number = ++number}, parameters.values().data(),
                      parameters.gradients().data());
     };
+    const auto step = [&] {
+      program.forward();
+      loss->run(context, input, output);
+      program.backward();
+      update();
+    };
+    // The floor repeats each node's primitives right behind the node itself, on the values they were
+    // made for (numbers out of place would run through denormals, many times slower) and with inputs
+    // that are in cache if they ever are.
+    const auto& nodes = program.nodes();
+    std::vector<NodeTimes> times(nodes.size());
     const auto floor = [&] {
-      for (const auto& node : program.nodes()) node->forward_floor();
-      for (auto n = program.nodes().rbegin(); n != program.nodes().rend(); ++n) {
-        (*n)->backward_floor();
+      double total = 0;
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        times[i].forward.push_back(milliseconds([&] { nodes[i]->forward(); }));
+        times[i].forward_floor.push_back(milliseconds([&] { nodes[i]->forward_floor(); }));
+        total += times[i].forward_floor.back();
       }
+      losses.push_back(milliseconds([&] { loss->run(context, input, output); }));
+      for (std::size_t i = nodes.size(); i-- > 0;) {
+        times[i].backward.push_back(milliseconds([&] { nodes[i]->backward(); }));
+        times[i].backward_floor.push_back(milliseconds([&] { nodes[i]->backward_floor(); }));
+        total += times[i].backward_floor.back();
+      }
+      updates.push_back(milliseconds(update));
+      return total;
     };
 
-    // The floor runs on what the step left in memory, whose values are those of real activations.
     std::vector<double> steps, floors, shares;
     step();
     for (int r = 0; r < repeats_; ++r) {
       stop_if_interrupted();
       steps.push_back(milliseconds(step));
-      floors.push_back(milliseconds(floor));
+      floors.push_back(floor());
       shares.push_back(floors.back() / steps.back());
     }
     const Timing step_time = summarize(steps), floor_time = summarize(floors);
@@ -111,7 +135,9 @@ class BenchStep final : public Command {
         step_time.least, step_time.most, 1e3 * static_cast<double>(batch_) / step_time.median,
         floor_time.median, floor_time.least, floor_time.most, 100 * share.median, 100 * share.least,
         100 * share.most, static_cast<double>(peak) / (1 << 20));
-    print_kinds(program);
+    print_kinds(program, times);
+    fmt::print("{:40}{:12.1f}\n{:40}{:36.1f}\n", "loss", summarize(losses).median,
+               "gradient norm, optimizer", summarize(updates).median);
 
     if (common.json.empty()) return;
     nlohmann::json json = {{"arch", spec_.arch},
@@ -133,30 +159,23 @@ class BenchStep final : public Command {
 
  private:
   // Where a step's time goes: every node timed by itself, medians summed by kind.
-  void print_kinds(const Program& program) const {
-    const auto& nodes = program.nodes();
-    std::vector<std::vector<double>> forward(nodes.size()), backward(nodes.size());
-    for (int r = 0; r < repeats_; ++r) {
-      stop_if_interrupted();
-      for (std::size_t i = 0; i < nodes.size(); ++i) {
-        forward[i].push_back(milliseconds([&] { nodes[i]->forward(); }));
-      }
-      for (std::size_t i = nodes.size(); i-- > 0;) {
-        backward[i].push_back(milliseconds([&] { nodes[i]->backward(); }));
-      }
+  void print_kinds(const Program& program, const std::vector<NodeTimes>& times) const {
+    using Row = std::array<double, 4>;
+    const auto print = [](const std::string& name, const Row& row) {
+      fmt::print("{:40}{:12.1f}{:12.1f}{:12.1f}{:12.1f}\n", name, row[0], row[1], row[2], row[3]);
+    };
+    fmt::print("{:40}{:>12}{:>12}{:>12}{:>12}\n", "ms", "forward", "alone", "backward", "alone");
+    std::map<std::string, Row> kinds;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const Row row = {summarize(times[i].forward).median, summarize(times[i].forward_floor).median,
+                       summarize(times[i].backward).median,
+                       summarize(times[i].backward_floor).median};
+      const std::string& name = program.nodes()[i]->name();
+      Row& kind = kinds[kind_of(name)];
+      for (std::size_t k = 0; k < row.size(); ++k) kind[k] += row[k];
+      if (nodes_) print(name, row);
     }
-    std::map<std::string, std::pair<double, double>> kinds;
-    fmt::print("{:44}{:>12}{:>12}\n", "ms", "forward", "backward");
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const double f = summarize(forward[i]).median, b = summarize(backward[i]).median;
-      auto& kind = kinds[kind_of(nodes[i]->name())];
-      kind.first += f;
-      kind.second += b;
-      if (nodes_) fmt::print("{:44}{:12.2f}{:12.2f}\n", nodes[i]->name(), f, b);
-    }
-    for (const auto& [name, times] : kinds) {
-      fmt::print("{:44}{:12.1f}{:12.1f}\n", name, times.first, times.second);
-    }
+    for (const auto& [name, row] : kinds) print(name, row);
   }
 
   NetworkSpec spec_;
