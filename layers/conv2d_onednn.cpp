@@ -258,10 +258,13 @@ void OneDnnConvolution::forward_floor() { impl_->forward.run(); }
 
 void OneDnnConvolution::backward_floor() {
   Impl& m = *impl_;
+  // The input gradient first: backward_data() left its reordered weights in the workspace, where the
+  // weight gradient's scratchpad goes.
+  if (m.data) {
+    const std::int64_t runs = m.dx.accumulate ? m.g.x[0] / m.slice_images() : 1;
+    for (std::int64_t s = 0; s < runs; ++s) m.data.run();
+  }
   m.weights.run();
-  if (!m.data) return;
-  const std::int64_t runs = m.dx.accumulate ? m.g.x[0] / m.slice_images() : 1;
-  for (std::int64_t s = 0; s < runs; ++s) m.data.run();
 }
 
 }  // namespace rk

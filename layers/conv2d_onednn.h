@@ -36,7 +36,8 @@ class OneDnnConvolution {
   void forward();
   void backward_data();  // nothing where dx is not wanted
   void backward_weights();
-  // The convolution primitives alone, without reordering or adding.
+  // The convolution primitives alone, without reordering or adding; backward_floor() directly behind
+  // backward_weights() and then backward_data().
   void forward_floor();
   void backward_floor();
 

@@ -122,8 +122,8 @@ class FoldedConvNode : public Node {
         elementwise_cpu::copy(threads_, layout_.elements(), gradient_, edge.data, edge.accumulate);
       }
     }
-    convolution_.backward_data();
     convolution_.backward_weights();
+    convolution_.backward_data();
     finish_parameter_gradients();
   }
 
