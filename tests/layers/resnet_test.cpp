@@ -1,0 +1,242 @@
+#include "layers/resnet.h"
+
+#include "engine/error.h"
+#include "engine/layout.h"
+#include "tests/support/node_harness.h"
+#include "tests/support/torchvision.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace rk {
+namespace {
+
+using testing::noise;
+
+class Model {
+ public:
+  Model(const NetworkSpec& spec, const Program::Options& options, int threads, std::int64_t batch = 2,
+        std::int64_t side = 40)
+      : context_(threads),
+        program_(context_, parameters_, options),
+        network_(build_network(program_, spec, batch, side, side)) {
+    program_.plan();
+    parameters_.initialise(5);
+  }
+
+  void step() {
+    std::ranges::copy(noise(program_.shape(network_.input).elements(), 1),
+                      program_.value(network_.input));
+    program_.forward();
+    const std::int64_t elements = program_.shape(network_.embeddings).elements();
+    const float* values = program_.value(network_.embeddings);
+    embeddings.assign(values, values + elements);
+    if (!program_.options().gradients) return;
+    std::ranges::copy(noise(elements, 2), program_.gradient(network_.embeddings));
+    program_.backward();
+    gradients.assign(parameters_.gradients().begin(), parameters_.gradients().end());
+  }
+
+  Program& program() { return program_; }
+  Parameters& parameters() { return parameters_; }
+  std::vector<float> running() {
+    std::vector<float> all;
+    for (std::size_t id = 0; id < parameters_.buffers().size(); ++id) {
+      const Parameters::BufferEntry& entry = parameters_.buffers()[id];
+      if (entry.counter) {
+        all.push_back(static_cast<float>(parameters_.counter(static_cast<BufferId>(id))));
+      } else {
+        const float* values = parameters_.buffer(static_cast<BufferId>(id));
+        all.insert(all.end(), values, values + entry.elements);
+      }
+    }
+    return all;
+  }
+
+  std::vector<float> embeddings, gradients;
+
+ private:
+  Context context_;
+  Parameters parameters_;
+  Program program_;
+  Network network_;
+};
+
+NetworkSpec small_spec(const std::string& arch, BatchNormMode mode = BatchNormMode::kBatch) {
+  NetworkSpec spec;
+  spec.arch = arch;
+  spec.dim = 16;
+  spec.batchnorm = mode;
+  return spec;
+}
+
+double relative_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2);
+    size += std::pow(static_cast<double>(b[i]), 2);
+  }
+  return std::sqrt(difference / size);
+}
+
+// torchvision's state_dict without `fc`, with the embedding layer behind it: names, shapes and order
+// within parameters and within running statistics.
+TEST(ResNet, CarriesTorchvisionsNamesAndShapes) {
+  for (const bool bottleneck : {false, true}) {
+    const Context context(1);
+    Parameters parameters;
+    Program program(context, parameters, {});
+    NetworkSpec spec = small_spec(bottleneck ? "resnet50" : "resnet18");
+    spec.dim = 512;
+    build_network(program, spec, 1, 64, 64);
+
+    std::map<std::string, std::vector<std::int64_t>> ours, theirs;
+    for (const Parameters::Entry& entry : parameters.entries()) {
+      std::vector<std::int64_t> dims;
+      for (int axis = 0; axis < entry.shape.rank(); ++axis) dims.push_back(entry.shape[axis]);
+      ours[entry.name] = dims;
+      EXPECT_EQ(entry.group == ParameterGroup::kEmbedding, entry.name.starts_with("embedding."));
+    }
+    for (const Parameters::BufferEntry& entry : parameters.buffers()) {
+      ours[entry.name] = entry.counter ? std::vector<std::int64_t>{}
+                                       : std::vector<std::int64_t>{entry.elements};
+    }
+    std::int64_t backbone = 0;
+    for (const golden::NamedShape& entry : golden::torchvision_resnet(bottleneck)) {
+      if (entry.name.starts_with("fc.")) continue;
+      theirs[entry.name] = entry.dims;
+      std::int64_t elements = 1;
+      for (std::int64_t d : entry.dims) elements *= d;
+      const bool learned = entry.name.ends_with("weight") || entry.name.ends_with("bias");
+      if (learned) backbone += elements;
+    }
+    const std::int64_t features = bottleneck ? 2048 : 512;
+    theirs["embedding.weight"] = {512, features};
+    theirs["embedding.bias"] = {512};
+    EXPECT_EQ(ours, theirs);
+    // torchvision's 11,689,512 and 25,557,032, less the classifier's 1000 * (features + 1).
+    EXPECT_EQ(backbone, (bottleneck ? 25557032 : 11689512) - 1000 * (features + 1));
+    EXPECT_EQ(parameters.trainable_elements(), backbone + 512 * (features + 1));
+  }
+}
+
+TEST(ResNet, SharedMemoryChangesNoBit) {
+  for (const std::string arch : {"resnet18", "resnet50"}) {
+    for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
+      Model shared(small_spec(arch, mode), {.gradients = true}, 1);
+      Model kept(small_spec(arch, mode), {.gradients = true, .keep_all = true}, 1);
+      shared.step();
+      kept.step();
+      EXPECT_EQ(shared.embeddings, kept.embeddings) << arch;
+      EXPECT_EQ(shared.gradients, kept.gradients) << arch;
+      EXPECT_EQ(shared.running(), kept.running()) << arch;
+      EXPECT_LT(shared.program().memory().arena_bytes, kept.program().memory().arena_bytes);
+    }
+  }
+}
+
+// The same step again: no state hides in a program beside parameters and running statistics.
+TEST(ResNet, AStepRepeatsItself) {
+  Model model(small_spec("resnet18"), {.gradients = true}, 2);
+  model.step();
+  const std::vector<float> embeddings = model.embeddings, gradients = model.gradients;
+  const std::vector<float> running = model.running();
+  model.parameters().initialise(5);
+  model.step();
+  EXPECT_EQ(model.embeddings, embeddings);
+  EXPECT_EQ(model.gradients, gradients);
+  EXPECT_EQ(model.running(), running);
+}
+
+TEST(ResNet, FrozenRunningStatisticsStayBitEqual) {
+  for (const std::string arch : {"resnet18", "resnet50"}) {
+    Model model(small_spec(arch, BatchNormMode::kRunning), {.gradients = true}, 2);
+    const std::vector<float> before = model.running();
+    model.step();
+    EXPECT_EQ(model.running(), before);
+    for (float g : model.gradients) ASSERT_TRUE(std::isfinite(g));
+  }
+}
+
+TEST(ResNet, AgreesForAnyNumberOfThreads) {
+  Model one(small_spec("resnet18", BatchNormMode::kRunning), {.gradients = true}, 1);
+  Model two(small_spec("resnet18", BatchNormMode::kRunning), {.gradients = true}, 2);
+  one.step();
+  two.step();
+  // Rounding only, but one turned ReLU moves a gradient by some tenths of a percent.
+  EXPECT_LT(relative_difference(two.embeddings, one.embeddings), 1e-5);
+  EXPECT_LT(relative_difference(two.gradients, one.gradients), 1e-2);
+}
+
+// The original paper and Keras stride in the first 1x1 of a bottleneck, torchvision in its 3x3.
+TEST(ResNet, StridesWhereItIsTold) {
+  for (const bool first : {false, true}) {
+    NetworkSpec spec = small_spec("resnet50");
+    spec.stride_in_1x1 = first;
+    const Context context(1);
+    Parameters parameters;
+    Program program(context, parameters, {});
+    build_network(program, spec, 1, 64, 64);
+    const auto side = [&](const std::string& name) {
+      const TensorId id = program.find(name);
+      EXPECT_GE(id, 0) << name;
+      return program.shape(id)[1];
+    };
+    EXPECT_EQ(side("layer1.2"), 16);
+    EXPECT_EQ(side("layer2.0.relu1"), first ? 8 : 16);
+    EXPECT_EQ(side("layer2.0.relu2"), 8);
+    EXPECT_EQ(side("layer4.2"), 2);
+  }
+}
+
+TEST(ResNet, EmbeddingsHaveUnitLength) {
+  Model model(small_spec("resnet18", BatchNormMode::kRunning), {}, 2, 3, 33);
+  model.step();
+  for (std::size_t row = 0; row < 3; ++row) {
+    double squares = 0;
+    for (std::size_t d = 0; d < 16; ++d) squares += std::pow(model.embeddings[row * 16 + d], 2.0);
+    EXPECT_NEAR(squares, 1.0, 1e-6);
+  }
+}
+
+TEST(ResNet, OrthogonalEmbeddingIsOrthogonal) {
+  NetworkSpec spec = small_spec("resnet18");
+  spec.orthogonal_embedding = true;
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters, {});
+  build_network(program, spec, 1, 32, 32);
+  parameters.initialise(9);
+  const auto& entries = parameters.entries();
+  const auto at = std::ranges::find(entries, "embedding.weight", &Parameters::Entry::name);
+  const float* w = parameters.value(static_cast<ParameterId>(at - entries.begin()));
+  for (std::int64_t i = 0; i < spec.dim; ++i) {
+    for (std::int64_t j = 0; j <= i; ++j) {
+      double dot = 0;
+      for (std::int64_t k = 0; k < 512; ++k) {
+        dot += static_cast<double>(w[i * 512 + k]) * static_cast<double>(w[j * 512 + k]);
+      }
+      EXPECT_NEAR(dot, i == j ? 1.0 : 0.0, 1e-6);  // 512 elements of float32's rounding
+    }
+  }
+}
+
+TEST(ResNet, AnUnknownNetworkIsNamedWithItsNearest) {
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters, {});
+  try {
+    build_network(program, small_spec("resnet5"), 1, 64, 64);
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("resnet50"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace rk
