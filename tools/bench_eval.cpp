@@ -7,11 +7,11 @@
 #include "retrieval/score_tiles.h"
 #include "tools/json_file.h"
 #include "tools/signals.h"
+#include "tools/timing.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <vector>
 
@@ -56,28 +56,6 @@ class ProductsOnly final : public TileVisitor {
  private:
   const ClassOrder& order_;
 };
-
-template <class F>
-double milliseconds(F&& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-struct Timing {
-  double median, least, most;
-};
-
-Timing summarize(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {values[values.size() / 2], values.front(), values.back()};
-}
-
-void put(nlohmann::json& json, const std::string& name, const Timing& timing) {
-  json[name] = timing.median;
-  json[name + "_min"] = timing.least;
-  json[name + "_max"] = timing.most;
-}
 
 class BenchEval final : public Command {
  public:

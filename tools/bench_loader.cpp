@@ -5,6 +5,7 @@
 #include "engine/error.h"
 #include "tools/json_file.h"
 #include "tools/signals.h"
+#include "tools/timing.h"
 
 #include <fmt/format.h>
 
@@ -16,23 +17,6 @@
 
 namespace rk {
 namespace {
-
-struct Timing {
-  double median = 0;
-  double least = 0;
-  double most = 0;
-};
-
-Timing summarize(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {values[values.size() / 2], values.front(), values.back()};
-}
-
-void put(nlohmann::json& json, const std::string& name, const Timing& timing) {
-  json[name] = timing.median;
-  json[name + "_min"] = timing.least;
-  json[name + "_max"] = timing.most;
-}
 
 class Stopwatch {
  public:

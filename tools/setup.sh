@@ -29,7 +29,6 @@ libhdf5-dev|pkg hdf5
 libjpeg-dev|header stdio.h,jpeglib.h
 libpng-dev|header png.h
 libssl-dev|header openssl/sha.h
-libstb-dev|header stb/stb_image.h
 libgtest-dev|header gtest/gtest.h
 '
 if [ "$mode" = ci ]; then
