@@ -1,10 +1,10 @@
 #include "kernels/pool_cpu.h"
 
 #include "engine/parallel.h"
+#include "kernels/simd.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace rk::pool_cpu {
 namespace {
@@ -19,6 +19,14 @@ void for_each_chunk(int threads, const ImageLayout& layout, F&& f) {
     for (std::int64_t lane = 0; lane < layout.width; lane += kChunk) {
       f(plane, lane, std::min(kChunk, layout.width - lane));
     }
+  });
+}
+
+// f(plane, first lane) for every plane and every `lanes` of its channels.
+template <class F>
+void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, F&& f) {
+  parallel_for(threads, layout.planes(), [&](std::int64_t plane, int) {
+    for (std::int64_t lane = 0; lane < layout.width; lane += lanes) f(plane, lane);
   });
 }
 
@@ -42,54 +50,52 @@ double power(double x, double p) { return p == 3 ? x * x * x : std::pow(x, p); }
 
 void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
               const float* in, std::uint8_t* choice, float* out) {
-  for_each_chunk(threads, y, [&](std::int64_t plane, std::int64_t lane, std::int64_t lanes) {
-    const float* source = in + plane * x.plane() + lane;
-    for (std::int64_t r = 0; r < y.rows(); ++r) {
-      float best[kChunk];
-      int winner[kChunk];
-      std::fill_n(best, kChunk, -std::numeric_limits<float>::infinity());
-      std::fill_n(winner, kChunk, 255);
-      for_each_pixel(x, window, r / y.columns, r % y.columns,
-                     [&](std::int64_t element, std::int64_t offset) {
-                       const float* p = source + offset;
-                       const auto number = static_cast<int>(element);
-#pragma omp simd
-                       for (std::int64_t l = 0; l < lanes; ++l) {
-                         // The first element wins whatever it holds, minus infinity or NaN too.
-                         const bool better = p[l] > best[l] || winner[l] == 255;
-                         best[l] = better ? p[l] : best[l];
-                         winner[l] = better ? number : winner[l];
-                       }
-                     });
-      const std::int64_t to = plane * y.plane() + r * y.width + lane;
-      for (std::int64_t l = 0; l < lanes; ++l) out[to + l] = best[l];
-      if (choice == nullptr) continue;
-      for (std::int64_t l = 0; l < lanes; ++l) choice[to + l] = static_cast<std::uint8_t>(winner[l]);
-    }
+  with_lanes(y.width, [&]<int N>(Lanes<N>) {
+    using L = Lanes<N>;
+    for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
+      const float* source = in + plane * x.plane() + lane;
+      for (std::int64_t r = 0; r < y.rows(); ++r) {
+        // The first pixel of a window wins whatever it holds; there always is one, since padding is at
+        // most half of the window.
+        bool first = true;
+        typename L::V best = L::all(0), winner = L::all(0);
+        for_each_pixel(x, window, r / y.columns, r % y.columns,
+                       [&](std::int64_t element, std::int64_t offset) {
+                         const auto v = L::load(source + offset);
+                         const auto number = L::all(static_cast<float>(element));
+                         const auto better = L::greater(v, best);
+                         best = first ? v : L::select(better, v, best);
+                         winner = first ? number : L::select(better, number, winner);
+                         first = false;
+                       });
+        const std::int64_t to = plane * y.plane() + r * y.width + lane;
+        L::store(out + to, best);
+        if (choice != nullptr) L::store_bytes(choice + to, winner);
+      }
+    });
   });
 }
 
 void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
                        const Window& window, const std::uint8_t* choice, const float* dy, float* dx,
                        bool accumulate) {
-  for_each_chunk(threads, y, [&](std::int64_t plane, std::int64_t lane, std::int64_t lanes) {
-    float* target = dx + plane * x.plane() + lane;
-    if (!accumulate) {
-      for (std::int64_t r = 0; r < x.rows(); ++r) std::fill_n(target + r * x.width, lanes, 0.0F);
-    }
-    for (std::int64_t r = 0; r < y.rows(); ++r) {
-      const std::int64_t from = plane * y.plane() + r * y.width + lane;
-      const float* g = dy + from;
-      const std::uint8_t* winner = choice + from;
-      for_each_pixel(x, window, r / y.columns, r % y.columns,
-                     [&](std::int64_t element, std::int64_t offset) {
-                       float* p = target + offset;
-#pragma omp simd
-                       for (std::int64_t l = 0; l < lanes; ++l) {
-                         p[l] += winner[l] == element ? g[l] : 0.0F;
-                       }
-                     });
-    }
+  with_lanes(y.width, [&]<int N>(Lanes<N>) {
+    using L = Lanes<N>;
+    for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
+      float* target = dx + plane * x.plane() + lane;
+      if (!accumulate) {
+        for (std::int64_t r = 0; r < x.rows(); ++r) L::store(target + r * x.width, L::all(0));
+      }
+      for (std::int64_t r = 0; r < y.rows(); ++r) {
+        const std::int64_t from = plane * y.plane() + r * y.width + lane;
+        const auto g = L::load(dy + from);
+        for_each_pixel(x, window, r / y.columns, r % y.columns,
+                       [&](std::int64_t element, std::int64_t offset) {
+                         const auto won = L::equal(choice + from, static_cast<std::uint8_t>(element));
+                         L::store(target + offset, L::load(target + offset) + L::keep(won, g));
+                       });
+      }
+    });
   });
 }
 

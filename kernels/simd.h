@@ -1,6 +1,6 @@
 // The few vector operations the channel kernels need, over 16 (AVX-512), 8 (AVX2) or 1 lanes, so that
 // each kernel is written once. Lanes<L>::Bits holds one bit a lane: the sign of a ReLU costs 1/32 of
-// the tensor instead of a second copy of it.
+// the tensor instead of a second copy of it. Small whole numbers in a V go to bytes by store_bytes().
 //
 // stream() stores past the caches: a pass that writes a tensor larger than they are then need not first
 // read the lines it is about to overwrite. Its address must be aligned to the vector, and other threads
@@ -35,6 +35,10 @@ template <> struct Lanes<1> {
   static V max(V a, V b) { return std::max(a, b); }
   static Bits positive(V v) { return v > 0 ? 1 : 0; }
   static V keep(Bits bits, V v) { return bits != 0 ? v : 0.0F; }
+  static Bits greater(V a, V b) { return a > b ? 1 : 0; }
+  static V select(Bits bits, V a, V b) { return bits != 0 ? a : b; }
+  static Bits equal(const std::uint8_t* p, std::uint8_t value) { return *p == value ? 1 : 0; }
+  static void store_bytes(std::uint8_t* p, V v) { *p = static_cast<std::uint8_t>(v); }
 };
 
 #if defined(__AVX2__) && defined(__FMA__)
@@ -48,13 +52,31 @@ template <> struct Lanes<8> {
   static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
   static V max(V a, V b) { return _mm256_max_ps(a, b); }
   static Bits positive(V v) {
-    return static_cast<Bits>(_mm256_movemask_ps(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_GT_OQ)));
+    return positive_mask(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_GT_OQ));
   }
   static V keep(Bits bits, V v) {
     const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     const __m256i set = _mm256_and_si256(_mm256_set1_epi32(bits), lane);
     return _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, lane)));
   }
+  static Bits greater(V a, V b) { return positive_mask(_mm256_cmp_ps(a, b, _CMP_GT_OQ)); }
+  static V select(Bits bits, V a, V b) {
+    const V all_set = _mm256_castsi256_ps(_mm256_set1_epi32(-1));
+    return _mm256_blendv_ps(b, a, keep(bits, all_set));
+  }
+  static Bits equal(const std::uint8_t* p, std::uint8_t value) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+    const __m128i same = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(static_cast<char>(value)));
+    return static_cast<Bits>(_mm_movemask_epi8(same));
+  }
+  static void store_bytes(std::uint8_t* p, V v) {
+    float values[8];
+    store(values, v);
+    for (int l = 0; l < 8; ++l) p[l] = static_cast<std::uint8_t>(values[l]);
+  }
+
+ private:
+  static Bits positive_mask(__m256 mask) { return static_cast<Bits>(_mm256_movemask_ps(mask)); }
 };
 #endif
 
@@ -71,6 +93,17 @@ template <> struct Lanes<16> {
   static V max(V a, V b) { return _mm512_maskz_max_ps(0xFFFF, a, b); }
   static Bits positive(V v) { return _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ); }
   static V keep(Bits bits, V v) { return _mm512_maskz_mov_ps(bits, v); }
+  static Bits greater(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+  static V select(Bits bits, V a, V b) { return _mm512_mask_mov_ps(b, bits, a); }
+  static Bits equal(const std::uint8_t* p, std::uint8_t value) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i same = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(static_cast<char>(value)));
+    return static_cast<Bits>(_mm_movemask_epi8(same));
+  }
+  static void store_bytes(std::uint8_t* p, V v) {
+    const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xFFFF, _mm512_maskz_cvtps_epi32(0xFFFF, v));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
+  }
 };
 #endif
 
