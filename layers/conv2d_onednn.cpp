@@ -52,7 +52,7 @@ struct OneDnnConvolution::Impl {
   dnnl::convolution_backward_weights::primitive_desc weights_pd;
 
   BoundPrimitive forward, forward_reorder;
-  BoundPrimitive data, data_reorder;
+  BoundPrimitive data, data_reorder, dy_reorder;
   BoundPrimitive weights, weights_reorder;
 
   GradientEdge dx;
@@ -76,7 +76,11 @@ struct OneDnnConvolution::Impl {
 
   dnnl::convolution_backward_data::primitive_desc make_data(std::int64_t images) const {
     const Shape x{images, g.x[1], g.x[2], g.x[3]}, y{images, g.y[1], g.y[2], g.y[3]};
-    const memory::desc xd = image_desc(x, g.x_width), yd = image_desc(y, g.y_width);
+    const memory::desc xd = image_desc(x, g.x_width);
+    // With three channels of x this primitive exists for a plain dy; in blocks there is only the
+    // library's reference, a hundred times slower.
+    const memory::desc stored = image_desc(y, g.y_width);
+    const memory::desc yd = g.order.kind == WeightOrder::Kind::kStem ? any(stored) : stored;
     const dnnl::primitive_attr attributes = user_scratchpad();
     const dnnl::convolution_forward::primitive_desc hint(
         {dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, xd,
@@ -89,6 +93,14 @@ struct OneDnnConvolution::Impl {
             hint};
   }
 
+  memory::desc stored_dy(const dnnl::convolution_backward_data::primitive_desc& pd) const {
+    return image_desc({pd.diff_dst_desc().dims()[0], g.y[1], g.y[2], g.y[3]}, g.y_width);
+  }
+  std::size_t reordered_dy_bytes(const dnnl::convolution_backward_data::primitive_desc& pd) const {
+    const memory::desc wanted = pd.diff_dst_desc();
+    return wanted == stored_dy(pd) ? 0 : aligned(wanted.get_size());
+  }
+
   static dnnl::primitive_attr user_scratchpad() {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -96,7 +108,7 @@ struct OneDnnConvolution::Impl {
   }
 
   // Weights in a primitive's own order, where it differs from the stored one, go to the start of the
-  // workspace; its scratchpad follows.
+  // workspace, then dy if it must be reordered; the scratchpad follows.
   std::size_t reordered_bytes(const memory::desc& wanted) const {
     return wanted == stored_weight ? 0 : aligned(wanted.get_size());
   }
@@ -156,6 +168,7 @@ std::size_t OneDnnConvolution::plan() {
   for (const auto* pd : {&m.data_pd, &m.slice_pd}) {
     const bool sliced = pd == &m.slice_pd;
     workspace = std::max(workspace, m.reordered_bytes(pd->weights_desc()) +
+                                        m.reordered_dy_bytes(*pd) +
                                         aligned(pd->scratchpad_desc().get_size()) +
                                         (sliced ? pd->diff_src_desc().get_size() : 0));
   }
@@ -216,10 +229,17 @@ void OneDnnConvolution::bind_backward(const float* x, const float* dy, const flo
     m.data_reorder = m.make_reorder(m.stored_weight, weight, wanted, workspace);
     weight = workspace;
   }
-  void* scratchpad = advance(workspace, reordered);
+  void* gradient = const_cast<float*>(dy);
+  const std::size_t reordered_dy = m.reordered_dy_bytes(pd);
+  if (reordered_dy > 0) {
+    void* there = advance(workspace, reordered);
+    m.dy_reorder = m.make_reorder(m.stored_dy(pd), gradient, pd.diff_dst_desc(), there);
+    gradient = there;
+  }
+  void* scratchpad = advance(workspace, reordered + reordered_dy);
   m.slice = static_cast<float*>(advance(scratchpad, aligned(pd.scratchpad_desc().get_size())));
   m.data = BoundPrimitive(m.onednn, dnnl::convolution_backward_data(pd),
-                          {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), const_cast<float*>(dy)},
+                          {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), gradient},
                            {DNNL_ARG_WEIGHTS, wanted, weight},
                            {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(),
                             dx.accumulate ? m.slice : dx.data},
@@ -236,6 +256,7 @@ void OneDnnConvolution::backward_data() {
   if (!m.data) return;
   if (m.data_reorder) m.data_reorder.run();
   if (!m.dx.accumulate) {
+    if (m.dy_reorder) m.dy_reorder.run();
     m.data.run();
     return;
   }
@@ -243,7 +264,13 @@ void OneDnnConvolution::backward_data() {
   const std::int64_t x_slice = m.g.x.elements() / batch * images;
   const std::int64_t y_slice = m.g.y.elements() / batch * images;
   for (std::int64_t s = 0; s < batch / images; ++s) {
-    m.data.move_argument(0, const_cast<float*>(m.dy + s * y_slice));
+    auto* gradient = const_cast<float*>(m.dy + s * y_slice);
+    if (m.dy_reorder) {
+      m.dy_reorder.move_argument(0, gradient);
+      m.dy_reorder.run();
+    } else {
+      m.data.move_argument(0, gradient);
+    }
     m.data.run();
     elementwise_cpu::copy(m.context.threads(), x_slice, m.slice, m.dx.data + s * x_slice, true);
   }
