@@ -16,15 +16,13 @@ constexpr std::int64_t kRowsPerBlock = 128;
 // take half the time, while smaller ones are worth more in the cache of the convolution that follows.
 constexpr std::int64_t kStreamBytes = std::int64_t{4} << 20;
 
-template <class L>
-bool streams(const ImageLayout& layout, const float* out) {
+template <class L> bool streams(const ImageLayout& layout, const float* out) {
   return layout.elements() * static_cast<std::int64_t>(sizeof(float)) >= kStreamBytes &&
          reinterpret_cast<std::uintptr_t>(out) % sizeof(typename L::V) == 0;
 }
 
 // Stores a whole row, past the caches or through them.
-template <class L, bool Stream>
-void put(float* p, typename L::V v) {
+template <class L, bool Stream> void put(float* p, typename L::V v) {
   if constexpr (Stream) {
     L::stream(p, v);
   } else {
@@ -40,30 +38,25 @@ struct Strip {
   std::int64_t sign_row;  // index of its first Bits
 };
 
-// Calls f(strip) for every strip of images [begin, end), spread over threads.
+// Calls f(strip) for every strip, spread over threads.
 template <class F>
-void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, std::int64_t begin,
-                    std::int64_t end, F&& f) {
+void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, F&& f) {
   const std::int64_t strips = layout.width / lanes;
-  parallel_ranges(threads, (end - begin) * layout.groups,
-                  [&](std::int64_t first, std::int64_t last, int) {
-                    for (std::int64_t i = first; i < last; ++i) {
-                      const std::int64_t plane = begin * layout.groups + i;
-                      const std::int64_t image = plane / layout.groups;
-                      const std::int64_t group = plane % layout.groups;
-                      for (std::int64_t s = 0; s < strips; ++s) {
-                        const std::int64_t channel = group * layout.width + s * lanes;
-                        f(Strip{plane * layout.plane() + s * lanes, channel,
-                                image * layout.channels() + channel,
-                                (plane * strips + s) * layout.rows()});
-                      }
-                    }
-                    stream_fence();
-                  });
+  parallel_ranges(threads, layout.planes(), [&](std::int64_t first, std::int64_t last, int) {
+    for (std::int64_t plane = first; plane < last; ++plane) {
+      const std::int64_t image = plane / layout.groups;
+      const std::int64_t group = plane % layout.groups;
+      for (std::int64_t s = 0; s < strips; ++s) {
+        const std::int64_t channel = group * layout.width + s * lanes;
+        f(Strip{plane * layout.plane() + s * lanes, channel, image * layout.channels() + channel,
+                (plane * strips + s) * layout.rows()});
+      }
+    }
+    stream_fence();
+  });
 }
 
-template <class L>
-void add_to(double* sums, typename L::V v, std::int64_t lanes) {
+template <class L> void add_to(double* sums, typename L::V v, std::int64_t lanes) {
   float values[16];
   L::store(values, v);
   for (std::int64_t l = 0; l < lanes; ++l) sums[l] += static_cast<double>(values[l]);
@@ -88,8 +81,7 @@ void sum_rows(std::int64_t rows, std::int64_t lanes, double* first, double* seco
 }
 
 // Dispatches a run-time mask to a template argument.
-template <class F>
-void with_mask(Mask mask, F&& f) {
+template <class F> void with_mask(Mask mask, F&& f) {
   switch (mask) {
     case Mask::kNone: return f.template operator()<Mask::kNone>();
     case Mask::kFromInput: return f.template operator()<Mask::kFromInput>();
@@ -119,14 +111,13 @@ std::size_t sign_bytes(const ImageLayout& layout) {
   return static_cast<std::size_t>(layout.elements() / lanes) * (lanes == 16 ? 2 : 1);
 }
 
-void plane_statistics(int threads, const ImageLayout& layout, std::int64_t begin, std::int64_t end,
-                      const float* x, double* workspace) {
+void plane_statistics(int threads, const ImageLayout& layout, const float* x, double* workspace) {
   const std::int64_t rows = layout.rows(), stride = layout.width;
   double* means = workspace;
   double* squares = workspace + layout.batch * layout.channels();
   with_lanes(layout.width, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
-    for_each_strip(threads, layout, N, begin, end, [&](const Strip& strip) {
+    for_each_strip(threads, layout, N, [&](const Strip& strip) {
       const float* p = x + strip.offset;
       // Eight rows spread over the plane estimate its mean well enough to shift by.
       const std::int64_t samples = std::min<std::int64_t>(rows, 8);
@@ -177,7 +168,7 @@ void normalise(int threads, const ImageLayout& layout, const float* x, const Cha
   const std::int64_t rows = layout.rows(), stride = layout.width;
   const auto pass = [&]<int N, bool Stream>() {
     using L = Lanes<N>;
-    for_each_strip(threads, layout, N, 0, layout.batch, [&](const Strip& strip) {
+    for_each_strip(threads, layout, N, [&](const Strip& strip) {
       const auto mean = L::load(channels.mean + strip.channel);
       const auto scale = L::load(channels.scale + strip.channel);
       const auto shift = L::load(channels.shift + strip.channel);
@@ -193,8 +184,8 @@ void normalise(int threads, const ImageLayout& layout, const float* x, const Cha
         return;
       }
       const float* add = residual + strip.offset;
-      auto* bits = signs == nullptr ? nullptr
-                                    : static_cast<typename L::Bits*>(signs) + strip.sign_row;
+      auto* bits =
+          signs == nullptr ? nullptr : static_cast<typename L::Bits*>(signs) + strip.sign_row;
       for (std::int64_t r = 0; r < rows; ++r) {
         auto z = L::fma(L::load(in + r * stride) - mean, scale, shift) + L::load(add + r * stride);
         if (relu) {
@@ -222,7 +213,7 @@ void gradient_sums(int threads, const ImageLayout& layout, const Backward& in, f
   with_lanes(layout.width, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
     with_mask(in.mask, [&]<Mask M>() {
-      for_each_strip(threads, layout, N, 0, layout.batch, [&](const Strip& strip) {
+      for_each_strip(threads, layout, N, [&](const Strip& strip) {
         const auto mean = L::load(in.channels.mean + strip.channel);
         const auto scale = L::load(in.channels.scale + strip.channel);
         const auto shift = L::load(in.channels.shift + strip.channel);
@@ -279,7 +270,7 @@ void gradient_apply(int threads, const ImageLayout& layout, const Backward& in, 
   const std::int64_t rows = layout.rows(), stride = layout.width;
   const auto pass = [&]<int N, Mask M, bool Stream>() {
     using L = Lanes<N>;
-    for_each_strip(threads, layout, N, 0, layout.batch, [&](const Strip& strip) {
+    for_each_strip(threads, layout, N, [&](const Strip& strip) {
       const auto mean = L::load(in.channels.mean + strip.channel);
       const auto scale = L::load(in.channels.scale + strip.channel);
       const auto shift = L::load(in.channels.shift + strip.channel);

@@ -22,10 +22,8 @@ namespace rk::batchnorm_cpu {
 // Two doubles per image and channel; for statistics() and gradients().
 std::size_t workspace_bytes(const ImageLayout& layout);
 
-// Per-channel mean and biased variance of x. images [begin, end) only fills the workspace for these;
-// finish_statistics() joins all.
-void plane_statistics(int threads, const ImageLayout& layout, std::int64_t begin, std::int64_t end,
-                      const float* x, double* workspace);
+// Per-channel mean and biased variance of x: of every plane, then joined.
+void plane_statistics(int threads, const ImageLayout& layout, const float* x, double* workspace);
 void finish_statistics(const ImageLayout& layout, const double* workspace, float* mean,
                        float* variance);
 

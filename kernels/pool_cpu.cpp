@@ -13,8 +13,7 @@ namespace {
 constexpr std::int64_t kChunk = 16;
 
 // f(plane, first lane, lanes) for every plane and every chunk of its channels.
-template <class F>
-void for_each_chunk(int threads, const ImageLayout& layout, F&& f) {
+template <class F> void for_each_chunk(int threads, const ImageLayout& layout, F&& f) {
   parallel_for(threads, layout.planes(), [&](std::int64_t plane, int) {
     for (std::int64_t lane = 0; lane < layout.width; lane += kChunk) {
       f(plane, lane, std::min(kChunk, layout.width - lane));
@@ -32,7 +31,8 @@ void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, 
 
 // Calls f(window element, offset of its pixel) for the elements of output (oh, ow) inside the image.
 template <class F>
-void for_each_pixel(const ImageLayout& x, const Window& w, std::int64_t oh, std::int64_t ow, F&& f) {
+void for_each_pixel(const ImageLayout& x, const Window& w, std::int64_t oh, std::int64_t ow,
+                    F&& f) {
   for (std::int64_t kh = 0; kh < w.kernel[0]; ++kh) {
     const std::int64_t h = oh * w.stride[0] + kh - w.padding[0];
     if (h < 0 || h >= x.height) continue;
@@ -91,7 +91,8 @@ void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
         const auto g = L::load(dy + from);
         for_each_pixel(x, window, r / y.columns, r % y.columns,
                        [&](std::int64_t element, std::int64_t offset) {
-                         const auto won = L::equal(choice + from, static_cast<std::uint8_t>(element));
+                         const auto won =
+                             L::equal(choice + from, static_cast<std::uint8_t>(element));
                          L::store(target + offset, L::load(target + offset) + L::keep(won, g));
                        });
       }
@@ -127,12 +128,12 @@ void global_pool(int threads, const ImageLayout& x, Global kind, const Gem& gem,
     } else {
       for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t l = 0; l < lanes; ++l) {
-          sum[l] += power(std::max(static_cast<double>(source[r * x.width + l]), gem.epsilon), gem.p);
+          sum[l] +=
+              power(std::max(static_cast<double>(source[r * x.width + l]), gem.epsilon), gem.p);
         }
       }
       for (std::int64_t l = 0; l < lanes; ++l) {
-        out[to + l] =
-            static_cast<float>(std::pow(sum[l] / static_cast<double>(rows), 1.0 / gem.p));
+        out[to + l] = static_cast<float>(std::pow(sum[l] / static_cast<double>(rows), 1.0 / gem.p));
       }
     }
   });
@@ -150,7 +151,8 @@ void global_pool_backward(int threads, const ImageLayout& x, Global kind, const 
       const double g = dy[from + l];
       // GeM: dy/dx = y^(1-p) x^(p-1) / rows.
       factor[l] = kind == Global::kMax ? g : g / static_cast<double>(rows);
-      if (kind == Global::kGem) factor[l] *= std::pow(static_cast<double>(out[from + l]), 1 - gem.p);
+      if (kind == Global::kGem)
+        factor[l] *= std::pow(static_cast<double>(out[from + l]), 1 - gem.p);
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t l = 0; l < lanes; ++l) {

@@ -108,8 +108,7 @@ template <> struct Lanes<16> {
 #endif
 
 // Calls f(Lanes<L>{}) with the most lanes this build has that divide `width`.
-template <class F>
-void with_lanes(std::int64_t width, F&& f) {
+template <class F> void with_lanes(std::int64_t width, F&& f) {
 #if defined(__AVX512F__)
   if (width % 16 == 0) return f(Lanes<16>{});
 #endif

@@ -55,7 +55,7 @@ class BatchNormNode : public Node {
     const float* gamma = parameters_.value(tensors_.gamma);
     const float* variance = running_variance;
     if (options_.mode == BatchNormMode::kBatch) {
-      bn::plane_statistics(threads_, layout_, 0, layout_.batch, x, partial_);
+      bn::plane_statistics(threads_, layout_, x, partial_);
       bn::finish_statistics(layout_, partial_, mean_, inv_std_);  // the variance, for now
       variance = inv_std_;
       update_running(running_mean, running_variance);
