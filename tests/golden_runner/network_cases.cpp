@@ -62,6 +62,7 @@ void run(const Context& context, const Hdf5Reader& file, const std::string& grou
   const Mode mode = parse_mode(file, group);
   NetworkModel::Settings settings = settings_of(file, group, mode);
   settings.spec.fuse = fuse;
+  settings.input_gradient = mode != Mode::kEval;
   NetworkModel model(context, settings);
   const Generator generator{.bottleneck = settings.spec.arch != "resnet18",
                             .salt = text_of(file, group, "salt")};
@@ -95,8 +96,10 @@ void run(const Context& context, const Hdf5Reader& file, const std::string& grou
     comparison.compare_table("grad", group + "/grad", [&](const std::string& tensor) {
       return model.parameter_gradient(tensor);
     });
-    comparison.compare_table("input_grad", group + "/input_grad",
-                             [&](const std::string&) { return model.input_gradient(); });
+    if (settings.input_gradient) {
+      comparison.compare_table("input_grad", group + "/input_grad",
+                               [&](const std::string&) { return model.input_gradient(); });
+    }
   }
   check_running(group, mode, generator, model, comparison);
   finish(name, comparison.passed(), comparison.detail(), report);

@@ -19,7 +19,7 @@ std::vector<std::int64_t> dims(const Shape& shape) {
 NetworkModel::NetworkModel(const Context& context, const Settings& settings)
     : program_(context, parameters_,
                {.gradients = settings.gradients,
-                .input_gradient = settings.gradients,
+                .input_gradient = settings.input_gradient,
                 .keep_all = true}),
       network_(build_network(program_, settings.spec, settings.batch, settings.height,
                              settings.width)) {

@@ -17,6 +17,7 @@ class NetworkModel {
     NetworkSpec spec;
     std::int64_t batch = 0, height = 0, width = 0;
     bool gradients = false;
+    bool input_gradient = false;
   };
 
   NetworkModel(const Context& context, const Settings& settings);
