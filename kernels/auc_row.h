@@ -1,9 +1,10 @@
-// A query's part in the area under the ROC curve (Gajic et al. 2022, eq. 5-9).  sg_r(x, t) = 1/(1 + exp(-r(x - t)));
-// thresholds t_m = -1 + m ds, m < count;  T(t) and F(t) are means of sg_r over positives' and negatives' scores:
-// the query's hardest pair, or all its pairs. They couple all rows, so a first pass writes each row's sums,
+// A query's part in the area under the ROC curve (Gajic et al. 2022, eq. 5-9).  sg_r(x, t) = 1/(1 +
+// exp(-r(x - t))); thresholds t_m = -1 + m ds, m < count;  T(t) and F(t) are means of sg_r over
+// positives' and negatives' scores: the query's hardest pair, or all its pairs. They couple all
+// rows, so a first pass writes each row's sums,
 //   stats[m] = sum of sg_r(positive, t_m),  stats[count + m] = sum of sg_r(negative, t_m),
-// and the second, given slope[m] = dLoss/d(total of stats[m]), writes dLoss/ds to grad[0..pad(columns)),
-// which may be the memory of in.scores. Cost: 2 count sigmoids a pair.
+// and the second, given slope[m] = dLoss/d(total of stats[m]), writes dLoss/ds to
+// grad[0..pad(columns)), which may be the memory of in.scores. Cost: 2 count sigmoids a pair.
 #pragma once
 
 #include "kernels/hardest_pair.h"
@@ -13,8 +14,7 @@
 
 namespace rk {
 
-template <class S>
-struct AucParams {
+template <class S> struct AucParams {
   S r = S(42.2);
   S step = S(0.05);
   int count = 41;
@@ -34,8 +34,7 @@ struct AucParams {
   }
 };
 
-template <class S>
-struct AucHardRow {
+template <class S> struct AucHardRow {
   using Params = AucParams<S>;
 
   static std::int64_t scratch(int, int members) {
@@ -45,10 +44,9 @@ struct AucHardRow {
   }
 
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in, S* stats,
-                            void* memory) {
-    const HardestPair<S> pair =
-        hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
+  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in,
+                            S* stats, void* memory) {
+    const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
     team.for_each(params.count, [&](int m) {
       stats[m] = params.value(pair.positive, m);
       stats[params.count + m] = params.value(pair.negative, m);
@@ -58,8 +56,7 @@ struct AucHardRow {
   template <class Team>
   RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
                         S* loss, void* memory) {
-    const HardestPair<S> pair =
-        hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
+    const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
     const S to_positive = team.sum(params.count, [&](int m) {
       return params.slope[m] * params.value_slope(pair.positive, m);
     });
@@ -71,8 +68,7 @@ struct AucHardRow {
   }
 };
 
-template <class S>
-struct AucAllRow {
+template <class S> struct AucAllRow {
   using Params = AucParams<S>;
 
   struct Pieces {
@@ -94,8 +90,8 @@ struct AucAllRow {
   }
 
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in, S* stats,
-                            void* memory) {
+  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in,
+                            S* stats, void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const int p = place(team, in, at);
     team.sums(params.count, pad(p), stats,
@@ -120,9 +116,8 @@ struct AucAllRow {
       team.for_each(pad(p), [&](int j) {
         at.positive_grad[j] += to_positive * params.value_slope(at.positive[j], m);
       });
-      team.for_each(columns, [&](int k) {
-        grad[k] += to_negative * params.value_slope(at.negative[k], m);
-      });
+      team.for_each(columns,
+                    [&](int k) { grad[k] += to_negative * params.value_slope(at.negative[k], m); });
     }
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive_grad[j]; });
@@ -136,8 +131,7 @@ struct AucAllRow {
     const int p = gather_positives(team, in, false, at.index);
     team.for_each(pad(in.columns),
                   [&](int k) { at.negative[k] = in.is_negative(k) ? in.scores[k] : kNever; });
-    team.for_each(pad(p),
-                  [&](int j) { at.positive[j] = j < p ? in.scores[at.index[j]] : kNever; });
+    team.for_each(pad(p), [&](int j) { at.positive[j] = j < p ? in.scores[at.index[j]] : kNever; });
     return p;
   }
 };

@@ -1,14 +1,14 @@
-// Contrastive loss on similarities: pos - s for positives below `pos`, s - neg for negatives above `neg`,
-// each averaged over the pairs that have a loss, over all rows: so a first pass counts, and the second
-// writes, to grad[0..pad(columns)), in.weight times the gradient. `grad` may be the memory of in.scores.
+// Contrastive loss on similarities: pos - s for positives below `pos`, s - neg for negatives above
+// `neg`, each averaged over the pairs that have a loss, over all rows: so a first pass counts, and
+// the second writes, to grad[0..pad(columns)), in.weight times the gradient. `grad` may be the
+// memory of in.scores.
 #pragma once
 
 #include "kernels/gallery_row.h"
 
 namespace rk {
 
-template <class S>
-struct ContrastiveRow {
+template <class S> struct ContrastiveRow {
   struct Params {
     S pos = S(0.9);
     S neg = S(0.4);
@@ -26,12 +26,12 @@ struct ContrastiveRow {
 
   // stats: positive pairs with a loss and their loss, the same of negative pairs.
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in, S* stats,
-                            void* memory) {
+  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in,
+                            S* stats, void* memory) {
     int* index = Scratch(memory).take<int>(in.member_count);
     const int p = gather_positives(team, in, false, index);
-    const S positives = team.sum(
-        p, [&](int j) { return in.scores[index[j]] < params.pos ? S(1) : S(0); });
+    const S positives =
+        team.sum(p, [&](int j) { return in.scores[index[j]] < params.pos ? S(1) : S(0); });
     const S positive_loss = team.sum(p, [&](int j) {
       const S s = in.scores[index[j]];
       return s < params.pos ? params.pos - s : S(0);
@@ -66,9 +66,8 @@ struct ContrastiveRow {
     int* index = scratch.take<int>(in.member_count);
     S* positive = scratch.take<S>(in.member_count);
     const int p = gather_positives(team, in, false, index);
-    team.for_each(p, [&](int j) {
-      positive[j] = in.weight * to_positive(params, in.scores[index[j]]);
-    });
+    team.for_each(
+        p, [&](int j) { positive[j] = in.weight * to_positive(params, in.scores[index[j]]); });
     team.sync();  // grad may lie where the scores were
     team.for_each(pad(in.columns), [&](int k) {
       grad[k] = in.is_negative(k) ? in.weight * to_negative(params, in.scores[k]) : S(0);

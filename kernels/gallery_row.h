@@ -1,5 +1,5 @@
-// One query's row as every similarity loss sees it: its scores against all columns (the batch in order,
-// then the memory), and which columns are positives, negatives, or none of its gallery.
+// One query's row as every similarity loss sees it: its scores against all columns (the batch in
+// order, then the memory), and which columns are positives, negatives, or none of its gallery.
 //   positive: same class, another image (the query itself too where `with_self`: compat=official)
 //   negative: another class
 //   neither:  the query's own column, and every column that shows the same image
@@ -12,16 +12,15 @@
 
 namespace rk {
 
-template <class S>
-struct GalleryRow {
+template <class S> struct GalleryRow {
   const S* scores = nullptr;              // [columns]
   int columns = 0;                        // N + M
   const std::int32_t* classes = nullptr;  // [columns], dense numbers
   const std::int32_t* members = nullptr;  // columns of the query's class, ascending
   int member_count = 0;
-  const std::int64_t* images = nullptr;   // [columns], or null: every column is an image of its own
-  int self = 0;                           // the query's own column
-  S weight = 1;                           // dLoss/d(loss of this row)
+  const std::int64_t* images = nullptr;  // [columns], or null: every column is an image of its own
+  int self = 0;                          // the query's own column
+  S weight = 1;                          // dLoss/d(loss of this row)
 
   RK_FN bool is_negative(int column) const {
     return column < columns && classes[column] != classes[self];

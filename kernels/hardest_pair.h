@@ -1,5 +1,5 @@
-// The hardest pair of a query: its positive of lowest and its negative of highest score; of equals the one
-// that comes first in the batch. P and N must not be empty. Collective.
+// The hardest pair of a query: its positive of lowest and its negative of highest score; of equals
+// the one that comes first in the batch. P and N must not be empty. Collective.
 #pragma once
 
 #include "kernels/gallery_row.h"
@@ -8,8 +8,7 @@
 
 namespace rk {
 
-template <class S>
-struct HardestPair {
+template <class S> struct HardestPair {
   S positive;  // scores
   S negative;
   int positive_column;
@@ -27,11 +26,11 @@ RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int
   return {-positive.value, negative.value, index[positive.index], negative.index};
 }
 
-// A gradient row that is zero but for the pair. All members have read their scores (arg_max ends with a
-// barrier), so `grad` may be the memory of in.scores.
+// A gradient row that is zero but for the pair. All members have read their scores (arg_max ends
+// with a barrier), so `grad` may be the memory of in.scores.
 template <class Team, class S>
-RK_FN void write_pair_gradient(const Team& team, const GalleryRow<S>& in, const HardestPair<S>& pair,
-                               S to_positive, S to_negative, S* grad) {
+RK_FN void write_pair_gradient(const Team& team, const GalleryRow<S>& in,
+                               const HardestPair<S>& pair, S to_positive, S to_negative, S* grad) {
   team.for_each(pad(in.columns), [&](int k) {
     grad[k] = k == pair.positive_column   ? to_positive
               : k == pair.negative_column ? to_negative

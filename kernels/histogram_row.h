@@ -1,9 +1,9 @@
-// A query's part in the histogram loss (Ustinova and Lempitsky 2016, eq. 2-5).  Nodes t_r = -1 + 2r/bins,
-// r = 0..bins; a score s, clamped to [-1, 1], gives max(0, 1 - |s - t_r| bins/2) to node r. A first pass
-// writes the row's counts,
+// A query's part in the histogram loss (Ustinova and Lempitsky 2016, eq. 2-5).  Nodes t_r = -1 +
+// 2r/bins, r = 0..bins; a score s, clamped to [-1, 1], gives max(0, 1 - |s - t_r| bins/2) to node
+// r. A first pass writes the row's counts,
 //   stats[r] of its positives, stats[bins + 1 + r] of its negatives,
-// and the second, given rise[r] = the change of the loss per unit of s in (t_(r-1), t_r], writes dLoss/ds
-// to grad[0..pad(columns)), which may be the memory of in.scores; 0 outside [-1, 1].
+// and the second, given rise[r] = the change of the loss per unit of s in (t_(r-1), t_r], writes
+// dLoss/ds to grad[0..pad(columns)), which may be the memory of in.scores; 0 outside [-1, 1].
 // Cost: (bins + 1) * columns soft counts.
 #pragma once
 
@@ -13,8 +13,7 @@
 
 namespace rk {
 
-template <class S>
-struct HistogramRow {
+template <class S> struct HistogramRow {
   struct Params {
     int bins = 100;
     const S* rise = nullptr;           // [bins + 1], rise[0] for s = -1 itself
@@ -38,8 +37,8 @@ struct HistogramRow {
   }
 
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in, S* stats,
-                            void* memory) {
+  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in,
+                            S* stats, void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const int p = place_all(team, params, in, at);
     const auto count = [](S place, int node) {
@@ -66,7 +65,8 @@ struct HistogramRow {
     });
     team.sync();  // grad may lie where the scores were
     team.for_each(pad(in.columns), [&](int k) {
-      grad[k] = in.is_negative(k) ? slope(params.negative_rise, in.scores[k], at.negative[k]) : S(0);
+      grad[k] =
+          in.is_negative(k) ? slope(params.negative_rise, in.scores[k], at.negative[k]) : S(0);
     });
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive[j]; });

@@ -1,5 +1,6 @@
 // exp and sigmoid for row kernels, without calls into libm, so that loops over them vectorise.
-//   exp_negative(x), x <= 0: relative error below 2.5e-7 in float down to x = -87; 0 below that, where
+//   exp_negative(x), x <= 0: relative error below 2.5e-7 in float down to x = -87; 0 below that,
+//     where
 //     the result would be denormal. Double takes std::exp.
 //   x_minus_log1p(x), x >= 0: without cancellation near 0. Not for inner loops.
 //   half_sigmoid(x): the small side u = e/(1+e), e = exp(-|x|), in (0, 0.5]. Both sigmoid and
@@ -42,8 +43,7 @@ RK_FN RK_INLINE float exp_negative(float x) {
   return x < kSmallest ? 0.0F : scaled;
 }
 
-template <class S>
-RK_FN inline S x_minus_log1p(S x) {
+template <class S> RK_FN inline S x_minus_log1p(S x) {
   if (x > S(0.1)) return x - std::log1p(x);
   // x^2/2 - x^3/3 + ...: at 0.1 fifteen terms leave 1e-16 of the first.
   S total = 0;
@@ -53,8 +53,8 @@ RK_FN inline S x_minus_log1p(S x) {
 
 RK_FN RK_INLINE double reciprocal_of_one_plus(double e) { return 1 / (1 + e); }
 
-// 1 / (1 + e) for e in [0, 1]: the quadratic of least relative error (1/99) and two Newton steps, which
-// square it. The division unit would be the bottleneck of a sigmoid.
+// 1 / (1 + e) for e in [0, 1]: the quadratic of least relative error (1/99) and two Newton steps,
+// which square it. The division unit would be the bottleneck of a sigmoid.
 RK_FN RK_INLINE float reciprocal_of_one_plus(float e) {
   const float y = 1.0F + e;
   float r = std::fma(std::fma(32.0F / 99.0F, e, -80.0F / 99.0F), e, 98.0F / 99.0F);
@@ -62,8 +62,7 @@ RK_FN RK_INLINE float reciprocal_of_one_plus(float e) {
   return std::fma(std::fma(-y, r, 1.0F), r, r);
 }
 
-template <class S>
-RK_FN RK_INLINE S half_sigmoid(S x) {
+template <class S> RK_FN RK_INLINE S half_sigmoid(S x) {
   const S e = exp_negative(-std::abs(x));
   return e * reciprocal_of_one_plus(e);
 }

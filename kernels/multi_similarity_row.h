@@ -1,9 +1,10 @@
-// Multi-similarity loss of one query (Wang et al. 2019, eq. 11-13).  m = min over P of s, M = max over N of s;
-// mining keeps positives with s - epsilon < M and negatives with s + epsilon > m; then
+// Multi-similarity loss of one query (Wang et al. 2019, eq. 11-13).  m = min over P of s, M = max
+// over N of s; mining keeps positives with s - epsilon < M and negatives with s + epsilon > m; then
 //   loss = log(1 + sum exp(-alpha (s - base)))/alpha + log(1 + sum exp(beta (s - base)))/beta
-// and 0 where nothing is left (positives and negatives are left, or not, together). The choice has no
-// gradient. Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be the memory of
-// in.scores. P and N must not be empty. Cost: columns exponentials, largest exponent subtracted.
+// and 0 where nothing is left (positives and negatives are left, or not, together). The choice has
+// no gradient. Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be the
+// memory of in.scores. P and N must not be empty. Cost: columns exponentials, largest exponent
+// subtracted.
 #pragma once
 
 #include "kernels/hardest_pair.h"
@@ -13,8 +14,7 @@
 
 namespace rk {
 
-template <class S>
-struct MultiSimilarityRow {
+template <class S> struct MultiSimilarityRow {
   struct Params {
     S alpha = 2;
     S beta = 50;
@@ -65,8 +65,7 @@ struct MultiSimilarityRow {
     const S negatives = team.sum(columns, [&](int k) {
       const S s = in.scores[k];
       const bool kept = any && in.is_negative(k) && (!params.mining || s + params.epsilon > m);
-      const S value =
-          kept ? exp_negative(params.beta * (s - params.base) - negative_shift) : S(0);
+      const S value = kept ? exp_negative(params.beta * (s - params.base) - negative_shift) : S(0);
       at.negative[k] = value;
       return value;
     });

@@ -1,8 +1,10 @@
 // PNP of one query: only the negatives before a positive count (Li et al. 2022, eq. 5-12).
-//   n_j = sum over k in N of sg(s_k - s_j), sg(x) = 1/(1 + exp(-x/tau)), j in P;  loss = mean over j of f(n_j)
+//   n_j = sum over k in N of sg(s_k - s_j), sg(x) = 1/(1 + exp(-x/tau)), j in P;  loss = mean over
+//     j of f(n_j)
 //   O: n   Iu: (1+n) log(1+n) - n   Ib: (bn - log(1+bn))/b^2   Ds: log(1+n)   Dq: 1 - (1+n)^-alpha
-// Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may be the
-// memory of in.scores. P must not be empty. Cost: |P| * columns sigmoids. Equal scores count half.
+// Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may
+// be the memory of in.scores. P must not be empty. Cost: |P| * columns sigmoids. Equal scores count
+// half.
 #pragma once
 
 #include "kernels/gallery_row.h"
@@ -14,14 +16,13 @@ namespace rk {
 
 enum class Pnp { kO, kIu, kIb, kDs, kDq };
 
-template <class S>
-struct PnpRow {
+template <class S> struct PnpRow {
   struct Params {
     Pnp variant = Pnp::kO;
     S tau = S(0.01);
     S b = 2;
     S alpha = 1;
-    bool with_self = false;      // the query is one of its own positives
+    bool with_self = false;        // the query is one of its own positives
     bool without_minus_n = false;  // Iu as the authors' code has it
   };
 
@@ -79,9 +80,8 @@ struct PnpRow {
     const int columns = pad(in.columns);
     const int width = in.negatives() > 0 ? columns : 0;
 
-    team.for_each(width, [&](int k) {
-      at.score[k] = in.is_negative(k) ? in.scores[k] * per_tau : kNever;
-    });
+    team.for_each(
+        width, [&](int k) { at.score[k] = in.is_negative(k) ? in.scores[k] * per_tau : kNever; });
     team.for_each(p, [&](int j) { at.positive[j] = in.scores[at.index[j]] * per_tau; });
     team.sync();  // grad may lie where the scores were
     team.for_each(columns, [&](int k) { grad[k] = 0; });

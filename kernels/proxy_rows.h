@@ -1,11 +1,12 @@
 // Rows of the losses with class proxies; scores are e . w/|w|.
-//   SoftmaxRow      one item against all classes: cross-entropy of scale * s (Oi et al. 2021, eq. 3;
+//   SoftmaxRow      one item against all classes: cross-entropy of scale * s (Oi et al. 2021, eq.
+//     3;
 //                   normalised softmax):  loss = log sum_c exp(scale s_c) - scale s_label
 //   ProxyAnchorRow  one class against all items (Kim et al. 2020, eq. 4):
 //                   loss = positive_weight log(1 + sum over its items of exp(-alpha (s - margin)))
 //                        + negative_weight log(1 + sum over the others of exp(alpha (s + margin)))
-// Both write the loss and dloss/ds, scaled by `weight`, to grad[0..pad(count)), which may be the memory of
-// scores. Largest exponents are subtracted.
+// Both write the loss and dloss/ds, scaled by `weight`, to grad[0..pad(count)), which may be the
+// memory of scores. Largest exponents are subtracted.
 #pragma once
 
 #include "kernels/math.h"
@@ -16,8 +17,7 @@
 
 namespace rk {
 
-template <class S>
-struct SoftmaxRow {
+template <class S> struct SoftmaxRow {
   static std::int64_t scratch(int count) {
     Scratch scratch(nullptr);
     scratch.take<S>(count);
@@ -30,20 +30,21 @@ struct SoftmaxRow {
     S* share = Scratch(memory).take<S>(count);
     const S own = scores[label];
     const S largest = team.arg_max(count, [&](int c) { return scores[c]; }).value;
-    const S total = team.sum(count, [&](int c) {
+    // The other classes' share apart: near 1 the label's own would cancel against 1.
+    const S others = team.sum(count, [&](int c) {
       share[c] = exp_negative(scale * (scores[c] - largest));
-      return share[c];
+      return c == label ? S(0) : share[c];
     });
+    const S exponent = scale * (largest - own);
+    const S total = exp_negative(-exponent) + others;
     const S factor = weight * scale / total;
-    team.for_each(count, [&](int c) {
-      grad[c] = factor * share[c] - (c == label ? weight * scale : S(0));
-    });
-    team.for_each(1, [&](int) { *loss = std::log(total) + scale * (largest - own); });
+    team.for_each(count, [&](int c) { grad[c] = factor * (c == label ? -others : share[c]); });
+    team.for_each(
+        1, [&](int) { *loss = exponent > 0 ? std::log(total) + exponent : std::log1p(others); });
   }
 };
 
-template <class S>
-struct ProxyAnchorRow {
+template <class S> struct ProxyAnchorRow {
   struct Params {
     S margin = S(0.1);
     S alpha = 32;
@@ -62,12 +63,20 @@ struct ProxyAnchorRow {
     constexpr S kNever = -std::numeric_limits<S>::infinity();
     S* value = Scratch(memory).take<S>(count);
     // Exponents of positives fall with the score, those of negatives rise.
-    const S highest_positive = team.arg_max(count, [&](int i) {
-      return labels[i] == own ? -params.alpha * (scores[i] - params.margin) : kNever;
-    }).value;
-    const S highest_negative = team.arg_max(count, [&](int i) {
-      return labels[i] == own ? kNever : params.alpha * (scores[i] + params.margin);
-    }).value;
+    const S highest_positive =
+        team.arg_max(count,
+                     [&](int i) {
+                       return labels[i] == own ? -params.alpha * (scores[i] - params.margin)
+                                               : kNever;
+                     })
+            .value;
+    const S highest_negative =
+        team.arg_max(count,
+                     [&](int i) {
+                       return labels[i] == own ? kNever
+                                               : params.alpha * (scores[i] + params.margin);
+                     })
+            .value;
     const S shift = highest_positive > 0 ? highest_positive : S(0);
     const S negative_shift = highest_negative > 0 ? highest_negative : S(0);
     team.for_each(count, [&](int i) {
@@ -75,15 +84,12 @@ struct ProxyAnchorRow {
                      ? exp_negative(-params.alpha * (scores[i] - params.margin) - shift)
                      : exp_negative(params.alpha * (scores[i] + params.margin) - negative_shift);
     });
-    const S positives =
-        team.sum(count, [&](int i) { return labels[i] == own ? value[i] : S(0); });
-    const S negatives =
-        team.sum(count, [&](int i) { return labels[i] == own ? S(0) : value[i]; });
+    const S positives = team.sum(count, [&](int i) { return labels[i] == own ? value[i] : S(0); });
+    const S negatives = team.sum(count, [&](int i) { return labels[i] == own ? S(0) : value[i]; });
     const S to_positive = -positive_weight * params.alpha / (std::exp(-shift) + positives);
     const S to_negative = negative_weight * params.alpha / (std::exp(-negative_shift) + negatives);
-    team.for_each(count, [&](int i) {
-      grad[i] = value[i] * (labels[i] == own ? to_positive : to_negative);
-    });
+    team.for_each(
+        count, [&](int i) { grad[i] = value[i] * (labels[i] == own ? to_positive : to_negative); });
     team.for_each(1, [&](int) {
       *loss = positive_weight * log_of_sum(shift, positives) +
               negative_weight * log_of_sum(negative_shift, negatives);

@@ -1,12 +1,16 @@
 // Black-box differentiated ranks of one query (Rolinek et al. 2020).  n scores in the gallery;
-//   v = s - margin/2 for positives, s + margin/2 for negatives; rank by (v descending, index ascending)
+//   v = s - margin/2 for positives, s + margin/2 for negatives; rank by (v descending, index
+//     ascending)
 //   recall: loss = sum over j in P of w(negatives above j), w(r) = log(1+r) or log(1+log(1+r))
 //   AP:     loss = 1 - mean over j in P of (rank among positives)/(rank)
-// Backward, with g = dLoss/d(rank/n) (the rank among positives is a constant, so g is 0 on negatives):
-//   v' = v + lambda g;   dLoss/ds = (rank(v') - rank(v)) / (n lambda)      ranks subtracted as integers
-// Only positives move, so a negative's rank changes by the positives that pass it, and nothing is sorted:
-// |P| * (|P| + columns) comparisons. in.weight is dLoss/d(loss of the row) and is part of g.
-// Writes the loss and, to grad[0..pad(columns)), dLoss/ds; `grad` may be the memory of in.scores.
+// Backward, with g = dLoss/d(rank/n) (the rank among positives is a constant, so g is 0 on
+// negatives):
+//   v' = v + lambda g;   dLoss/ds = (rank(v') - rank(v)) / (n lambda)      ranks subtracted as
+//     integers
+// Only positives move, so a negative's rank changes by the positives that pass it, and nothing is
+// sorted: |P| * (|P| + columns) comparisons. in.weight is dLoss/d(loss of the row) and is part of
+// g. Writes the loss and, to grad[0..pad(columns)), dLoss/ds; `grad` may be the memory of
+// in.scores.
 #pragma once
 
 #include "kernels/gallery_row.h"
@@ -18,8 +22,7 @@ namespace rk {
 
 enum class Rambo { kRecallLog, kRecallLogLog, kAp };
 
-template <class S>
-struct RamboRow {
+template <class S> struct RamboRow {
   struct Params {
     Rambo variant = Rambo::kAp;
     S lambda = 4;
@@ -62,9 +65,8 @@ struct RamboRow {
     const S length = static_cast<S>(p + in.negatives());
     const S half = params.margin / 2;
 
-    team.for_each(width, [&](int k) {
-      at.negative[k] = in.is_negative(k) ? in.scores[k] + half : kNever;
-    });
+    team.for_each(
+        width, [&](int k) { at.negative[k] = in.is_negative(k) ? in.scores[k] + half : kNever; });
     team.for_each(p, [&](int j) { at.before[j] = in.scores[at.index[j]] - half; });
     team.sync();  // grad may lie where the scores were
     team.for_each(columns, [&](int k) { grad[k] = 0; });
@@ -74,8 +76,7 @@ struct RamboRow {
       const S v = at.before[j];
       const int own = at.index[j];
       const S negatives = team.sum(width, [&](int k) { return above(at.negative[k], k, v, own); });
-      const S others =
-          team.sum(p, [&](int i) { return above(at.before[i], at.index[i], v, own); });
+      const S others = team.sum(p, [&](int i) { return above(at.before[i], at.index[i], v, own); });
       S g = 0;
       if (params.variant == Rambo::kAp) {
         const S rank = 1 + others + negatives;

@@ -1,8 +1,10 @@
 // Smooth-AP of one query (Brown et al. 2020, eq. 7-8).  sg(x) = 1/(1 + exp(-x/tau)); for j in P:
-//   R+_j = 1 + sum over k in P, k != j, of sg(s_k - s_j);   R_j = R+_j + sum over N of sg(s_k - s_j)
+//   R+_j = 1 + sum over k in P, k != j, of sg(s_k - s_j);   R_j = R+_j + sum over N of sg(s_k -
+//     s_j)
 //   loss = 1 - mean over j of R+_j / R_j
-// Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may be the
-// memory of in.scores. P must not be empty. Cost: |P| * (|P| + columns) sigmoids. Equal scores count half.
+// Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may
+// be the memory of in.scores. P must not be empty. Cost: |P| * (|P| + columns) sigmoids. Equal
+// scores count half.
 #pragma once
 
 #include "kernels/gallery_row.h"
@@ -12,8 +14,7 @@
 
 namespace rk {
 
-template <class S>
-struct SmoothApRow {
+template <class S> struct SmoothApRow {
   struct Params {
     S tau = S(0.01);
     bool with_self = false;
@@ -52,9 +53,8 @@ struct SmoothApRow {
     const int width = in.negatives() > 0 ? columns : 0;
     const int positives = pad(p);
 
-    team.for_each(width, [&](int k) {
-      at.score[k] = in.is_negative(k) ? in.scores[k] * per_tau : kNever;
-    });
+    team.for_each(
+        width, [&](int k) { at.score[k] = in.is_negative(k) ? in.scores[k] * per_tau : kNever; });
     team.for_each(positives, [&](int k) {
       at.positive[k] = k < p ? in.scores[at.index[k]] * per_tau : kNever;
       at.positive_grad[k] = 0;

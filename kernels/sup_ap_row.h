@@ -1,7 +1,9 @@
 // SupAP with its calibration term, of one query (ROADMAP: Ramzi et al. 2021).
-//   R+_j = number of k in P with s_k >= s_j (j included; no gradient);  R_j = R+_j + sum over N of H(s_k - s_j)
+//   R+_j = number of k in P with s_k >= s_j (j included; no gradient);  R_j = R+_j + sum over N of
+//     H(s_k - s_j)
 //   H(x) = sg(x) for x <= 0;  0.5 + sg(x) for 0 < x <= delta;  rho (x - delta) + offset beyond
-//   loss = (1 - lambda) (1 - mean over j in P of R+_j / R_j) + lambda * contrastive (contrastive_row.h)
+//   loss = (1 - lambda) (1 - mean over j in P of R+_j / R_j) + lambda * contrastive
+//     (contrastive_row.h)
 // The contrastive part is averaged over all rows: its value comes with the stats. Queries without a
 // positive have that part alone. Writes (1 - lambda) * the AP loss and, to grad[0..pad(columns)),
 // dLoss/ds; `grad` may be the memory of in.scores. Cost: |P| * columns sigmoids.
@@ -14,8 +16,7 @@
 
 namespace rk {
 
-template <class S>
-struct SupApRow {
+template <class S> struct SupApRow {
   struct Params {
     S tau = S(0.01);
     S rho = 100;
@@ -47,8 +48,8 @@ struct SupApRow {
   }
 
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in, S* stats,
-                            void* memory) {
+  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in,
+                            S* stats, void* memory) {
     ContrastiveRow<S>::measure(team, params.contrastive, in, stats, memory);
   }
 
@@ -58,19 +59,18 @@ struct SupApRow {
     constexpr S kNever = -std::numeric_limits<S>::infinity();
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const S per_tau = S(1) / params.tau;
-    const int p = gather_positives(team, in, params.with_self, at.index);
+    int p = gather_positives(team, in, params.with_self, at.index);
+    if (params.with_self && p == 1) p = 0;  // the query alone is no positive
     const int columns = pad(in.columns);
 
-    team.for_each(columns, [&](int k) {
-      at.score[k] = in.is_negative(k) ? in.scores[k] : kNever;
-    });
+    team.for_each(columns, [&](int k) { at.score[k] = in.is_negative(k) ? in.scores[k] : kNever; });
     team.for_each(p, [&](int j) {
       const S s = in.scores[at.index[j]];
       at.positive[j] = s;
       // The query itself is a positive of its ranks, but no pair to calibrate.
-      at.positive_grad[j] =
-          at.index[j] == in.self ? S(0)
-                                 : params.lambda * ContrastiveRow<S>::to_positive(params.contrastive, s);
+      at.positive_grad[j] = at.index[j] == in.self ? S(0)
+                                                   : params.lambda * ContrastiveRow<S>::to_positive(
+                                                                         params.contrastive, s);
     });
     team.sync();  // grad may lie where the scores were
     team.for_each(columns, [&](int k) {
@@ -80,15 +80,14 @@ struct SupApRow {
     S precision = 0;
     const S share = (1 - params.lambda) * in.weight / static_cast<S>(p);
     for (int j = 0; j < p; ++j) {
-      const S among = team.sum(
-          p, [&](int k) { return at.positive[k] >= at.positive[j] ? S(1) : S(0); });
+      const S among =
+          team.sum(p, [&](int k) { return at.positive[k] >= at.positive[j] ? S(1) : S(0); });
       const S negatives = team.sum(columns, [&](int k) {
         const S x = at.score[k] - at.positive[j];
         const S u = half_sigmoid(x * per_tau);
         const bool far = x > params.delta;
         at.slope[k] = far ? params.rho : (u - u * u) * per_tau;
-        return far ? params.rho * (x - params.delta) + params.offset
-                   : x > 0 ? S(1.5) - u : u;
+        return far ? params.rho * (x - params.delta) + params.offset : x > 0 ? S(1.5) - u : u;
       });
       const S rank = among + negatives;
       precision += among / rank;

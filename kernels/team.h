@@ -1,24 +1,28 @@
-// The team a row kernel is written over. One row of a loss (one query against its gallery) is computed
-// by one team; the same source runs on
-//   SerialTeam  one member, here: the CPU product, rows in parallel over cores, inner loops vectorised
+// The team a row kernel is written over. One row of a loss (one query against its gallery) is
+// computed by one team; the same source runs on
+//   SerialTeam  one member, here: the CPU product, rows in parallel over cores, inner loops
+//     vectorised
 //   ThreadTeam  2 to 4 std::threads, tests/race: finds missing barriers under ThreadSanitizer
 //   BlockTeam   one CUDA block, in a .cuh file.
 //
 // Contract:
-//  1. for_each(n, f) calls f(0..n-1), each exactly once, by an unspecified member, in no order, with no
+//  1. for_each(n, f) calls f(0..n-1), each exactly once, by an unspecified member, in no order,
+//    with no
 //     barrier before or after. The member that gets an index may differ from call to call.
 //  2. sync() orders all memory of the team and is reached by all members at the same line.
-//  3. sum, sums, arg_max, compact, scan, sort_pairs are collective: called by all members, they begin and
+//  3. sum, sums, arg_max, compact, scan, sort_pairs are collective: called by all members, they
+//    begin and
 //     end with a barrier and give all members the same value. f sees everything written before.
 //  4. No state of an element lives in a member across a barrier: it goes to scratch.
-//  5. No thread index, shuffle, atomic or shared memory in a row kernel; gather, do not scatter, so that
+//  5. No thread index, shuffle, atomic or shared memory in a row kernel; gather, do not scatter, so
+//    that
 //     the result does not depend on timing.
 //  6. Scratch comes from the caller and holds anything, NaN in the tests.
 //  7. Rows do not talk: sums over rows are a second kernel, in fixed order.
 //  8. Ties are ranked by (value, index); what that means is said per loss.
 //
-// Arrays of a row are padded to kLanes elements (pad()) and start on 64 bytes, so that loops over padded
-// lengths have no remainder.
+// Arrays of a row are padded to kLanes elements (pad()) and start on 64 bytes, so that loops over
+// padded lengths have no remainder.
 #pragma once
 
 #include "engine/buffer.h"
@@ -41,20 +45,18 @@ inline constexpr int kLanes = 16;
 
 constexpr int pad(int n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
-template <class S>
-struct ValueIndex {
+template <class S> struct ValueIndex {
   S value;
   int index;
 };
 
-// Hands out pieces of a row's scratch. The same calls give the same addresses to every member. Given a
-// null pointer it only counts, which is how a kernel says how much it needs.
+// Hands out pieces of a row's scratch. The same calls give the same addresses to every member.
+// Given a null pointer it only counts, which is how a kernel says how much it needs.
 class Scratch {
  public:
   explicit Scratch(void* memory) : memory_(static_cast<unsigned char*>(memory)) {}
 
-  template <class T>
-  T* take(int n) {
+  template <class T> T* take(int n) {
     unsigned char* piece = memory_ ? memory_ + used_ : nullptr;
     constexpr std::int64_t kLine = Buffer::kAlignment;
     used_ += (static_cast<std::int64_t>(sizeof(T)) * pad(n) + kLine - 1) / kLine * kLine;
@@ -72,15 +74,13 @@ class SerialTeam {
   RK_INLINE void sync() const {}
 
   // Iterations are independent by contract, which is what `omp simd` asks for.
-  template <class F>
-  RK_INLINE void for_each(int n, F&& f) const {
+  template <class F> RK_INLINE void for_each(int n, F&& f) const {
 #pragma omp simd
     for (int i = 0; i < n; ++i) f(i);
   }
 
   // The sum of f(i). f may also write to element i of an array.
-  template <class F>
-  RK_INLINE auto sum(int n, F&& f) const {
+  template <class F> RK_INLINE auto sum(int n, F&& f) const {
     decltype(f(0)) total = 0;
 #pragma omp simd reduction(+ : total)
     for (int i = 0; i < n; ++i) total += f(i);
@@ -88,16 +88,14 @@ class SerialTeam {
   }
 
   // out[r] = the sum over i of f(r, i), for r in [0, rows).
-  template <class S, class F>
-  RK_INLINE void sums(int rows, int n, S* out, F&& f) const {
+  template <class S, class F> RK_INLINE void sums(int rows, int n, S* out, F&& f) const {
     for (int r = 0; r < rows; ++r) {
       out[r] = sum(n, [&](int i) { return f(r, i); });
     }
   }
 
   // The largest f(i) and the smallest index that has it; {-infinity, -1} where n is 0.
-  template <class F>
-  RK_INLINE auto arg_max(int n, F&& f) const {
+  template <class F> RK_INLINE auto arg_max(int n, F&& f) const {
     using S = decltype(f(0));
     S best = -std::numeric_limits<S>::infinity();
 #pragma omp simd reduction(max : best)
@@ -111,7 +109,8 @@ class SerialTeam {
     return ValueIndex<S>{best, -1};
   }
 
-  // store(i, slot) for every i that is wanted, slots 0, 1, ... in the order of i. Returns their number.
+  // store(i, slot) for every i that is wanted, slots 0, 1, ... in the order of i. Returns their
+  // number.
   template <class Wanted, class Store>
   RK_INLINE int compact(int n, Wanted&& wanted, Store&& store) const {
     int count = 0;

@@ -1,6 +1,6 @@
-// Triplet losses of one query (Hermans et al. 2017).  d = sqrt(2 - 2s), or 2 - 2s where `squared`; 0 with
-// slope 0 where 2 - 2s <= 0.  h = margin + d(positive) - d(negative);  l(h) = max(0, h), slope 0 at 0;
-// where `soft`: l = log(1 + exp(h)) with no margin.
+// Triplet losses of one query (Hermans et al. 2017).  d = sqrt(2 - 2s), or 2 - 2s where `squared`;
+// 0 with slope 0 where 2 - 2s <= 0.  h = margin + d(positive) - d(negative);  l(h) = max(0, h),
+// slope 0 at 0; where `soft`: l = log(1 + exp(h)) with no margin.
 //   TripletHardRow: l of the hardest pair        TripletAllRow: sum of l over all pairs of P and N
 // Both write the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be the memory of
 // in.scores. P and N must not be empty. Cost of TripletAllRow: |P| * columns hinges, twice.
@@ -12,8 +12,7 @@
 
 namespace rk {
 
-template <class S>
-struct TripletParams {
+template <class S> struct TripletParams {
   S margin = S(0.3);
   bool squared = false;
   bool soft = false;
@@ -39,8 +38,7 @@ struct TripletParams {
   }
 };
 
-template <class S>
-struct TripletHardRow {
+template <class S> struct TripletHardRow {
   using Params = TripletParams<S>;
 
   static std::int64_t scratch(int, int members) {
@@ -64,8 +62,7 @@ struct TripletHardRow {
   }
 };
 
-template <class S>
-struct TripletAllRow {
+template <class S> struct TripletAllRow {
   struct Params : TripletParams<S> {
     S per_active = 1;  // 1 / (triplets with a loss above 0), over all rows
   };
@@ -90,8 +87,8 @@ struct TripletAllRow {
 
   // stats[0]: the triplets of this row whose loss is above 0.
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in, S* stats,
-                            void* memory) {
+  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in,
+                            S* stats, void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const int p = place(team, params, in, at);
     S active = 0;
@@ -124,7 +121,6 @@ struct TripletAllRow {
       });
       team.for_each(1, [&](int) { at.positive_grad[j] = slopes; });
     }
-    team.sync();
     const S scale = in.weight * params.per_active;
     team.for_each(columns, [&](int k) {
       const S d = at.negative[k];
@@ -146,9 +142,7 @@ struct TripletAllRow {
       at.negative[k] =
           in.is_negative(k) ? params.distance(in.scores[k]) : std::numeric_limits<S>::infinity();
     });
-    team.for_each(p, [&](int j) {
-      at.positive[j] = params.distance(in.scores[at.index[j]]);
-    });
+    team.for_each(p, [&](int j) { at.positive[j] = params.distance(in.scores[at.index[j]]); });
     return p;
   }
 };

@@ -1,8 +1,10 @@
-// The Wilcoxon statistic over hardest pairs (Gajic et al. 2022, eq. 11).  sg(x) = 1/(1 + exp(-r x)):
-//   loss = 1 - 1/V^2 sum_i sum_j sg(f+_i - f-_j),  f+_i and f-_i the hardest pair of query i, V queries
-// Every query meets every other: measure() finds a row's pair, WilcoxonPairs takes one query against all
-// pairs, and row() writes the two slopes of a query to grad[0..pad(columns)), which may be the memory of
-// in.scores.
+// The Wilcoxon statistic over hardest pairs (Gajic et al. 2022, eq. 11).  sg(x) = 1/(1 + exp(-r
+// x)):
+//   loss = 1 - 1/V^2 sum_i sum_j sg(f+_i - f-_j),  f+_i and f-_i the hardest pair of query i, V
+//     queries
+// Every query meets every other: measure() finds a row's pair, WilcoxonPairs takes one query
+// against all pairs, and row() writes the two slopes of a query to grad[0..pad(columns)), which may
+// be the memory of in.scores.
 #pragma once
 
 #include "kernels/hardest_pair.h"
@@ -10,8 +12,7 @@
 
 namespace rk {
 
-template <class S>
-struct WilcoxonRow {
+template <class S> struct WilcoxonRow {
   struct Params {
     S r = S(42.2);
     const S* slopes = nullptr;  // [rows, 2]: dLoss/df+, dLoss/df- of every query
@@ -27,8 +28,7 @@ struct WilcoxonRow {
   template <class Team>
   RK_FN static void measure(const Team& team, const Params&, const GalleryRow<S>& in, S* stats,
                             void* memory) {
-    const HardestPair<S> pair =
-        hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
+    const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
     team.for_each(1, [&](int) {
       stats[0] = pair.positive;
       stats[1] = pair.negative;
@@ -38,21 +38,19 @@ struct WilcoxonRow {
   template <class Team>
   RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
                         S* loss, void* memory) {
-    const HardestPair<S> pair =
-        hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
+    const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
     write_pair_gradient(team, in, pair, params.slopes[2 * in.self], params.slopes[2 * in.self + 1],
                         grad);
     team.for_each(1, [&](int) { *loss = 0; });  // it comes from WilcoxonPairs
   }
 };
 
-template <class S>
-struct WilcoxonPairs {
-  // positive, negative: f+ and f- of the `count` queries that count. Writes for query i the sum over j of
-  // sg(f+_i - f-_j), and to slope the sums of its derivatives by f+_i and by f-_i.
+template <class S> struct WilcoxonPairs {
+  // positive, negative: f+ and f- of the `count` queries that count. Writes for query i the sum
+  // over j of sg(f+_i - f-_j), and to slope the sums of its derivatives by f+_i and by f-_i.
   template <class Team>
-  RK_FN static void row(const Team& team, S r, const S* positive, const S* negative, int count, int i,
-                        S* value, S* slope) {
+  RK_FN static void row(const Team& team, S r, const S* positive, const S* negative, int count,
+                        int i, S* value, S* slope) {
     const S total = team.sum(count, [&](int j) {
       const S x = r * (positive[i] - negative[j]);
       const S u = half_sigmoid(x);

@@ -10,8 +10,7 @@ namespace rk {
 namespace {
 
 // What both kinds share: from the sums of the sigmoids to the loss and its slopes by them.
-template <class S, class RowKernel, bool kHardest>
-struct Auc : MeanOverQueriesWithNegative<S> {
+template <class S, class RowKernel, bool kHardest> struct Auc : MeanOverQueriesWithNegative<S> {
   using Row = RowKernel;
   using Base = MeanOverQueriesWithNegative<S>;
   typename Row::Params params;
@@ -56,8 +55,7 @@ struct Auc : MeanOverQueriesWithNegative<S> {
   }
 };
 
-template <class S>
-struct Wilcoxon : MeanOverQueriesWithNegative<S> {
+template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
   using Row = WilcoxonRow<S>;
   typename Row::Params params;
   std::vector<S> positive;  // f+ and f- of the queries that count
@@ -103,8 +101,7 @@ struct Wilcoxon : MeanOverQueriesWithNegative<S> {
   }
 };
 
-template <class S, class Formula>
-std::unique_ptr<Loss<S>> make_auc(const LossValues& values) {
+template <class S, class Formula> std::unique_ptr<Loss<S>> make_auc(const LossValues& values) {
   const double ds = values.number("ds");
   Formula formula;
   formula.params.step = static_cast<S>(ds);
@@ -113,15 +110,15 @@ std::unique_ptr<Loss<S>> make_auc(const LossValues& values) {
   return std::make_unique<RowLoss<S, Formula>>(formula);
 }
 
-template <class S>
-std::unique_ptr<Loss<S>> make_wilcoxon(const LossValues& values) {
+template <class S> std::unique_ptr<Loss<S>> make_wilcoxon(const LossValues& values) {
   Wilcoxon<S> formula;
   formula.params.r = static_cast<S>(values.number("r"));
   return std::make_unique<RowLoss<S, Wilcoxon<S>>>(formula);
 }
 
 constexpr const char* kPaper =
-    "Gajic, Amato, Baldrich, van de Weijer, Gatta: Area Under the ROC Curve Maximization for Metric "
+    "Gajic, Amato, Baldrich, van de Weijer, Gatta: Area Under the ROC Curve Maximization for "
+    "Metric "
     "Learning, CVPR workshops 2022";
 
 LossParameter step_parameter() {

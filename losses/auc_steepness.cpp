@@ -32,8 +32,8 @@ double roughness(double ds, double r) {
 }  // namespace
 
 double auc_steepness_solved(double ds) {
-  // Eq. 10 grows without bound with r, has a local minimum near r ds = 2, and falls to 0 with r: the
-  // minimum is the first one met from above.
+  // Eq. 10 grows without bound with r, has a local minimum near r ds = 2, and falls to 0 with r:
+  // the minimum is the first one met from above.
   constexpr double kStep = 0.1;
   double high = 4;
   while (high > 0.5 && roughness(ds, (high - kStep) / ds) < roughness(ds, high / ds)) high -= kStep;

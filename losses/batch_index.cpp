@@ -22,8 +22,7 @@ void BatchIndex::plan(const LossShape& shape) {
   images_.assign(n + kLanes, 0);
 }
 
-template <class S>
-void BatchIndex::build(const LossInput<S>& input) {
+template <class S> void BatchIndex::build(const LossInput<S>& input) {
   rows_ = static_cast<int>(input.rows);
   columns_ = static_cast<int>(input.rows + input.memory);
   const auto rows = static_cast<std::size_t>(rows_);

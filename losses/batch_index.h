@@ -1,5 +1,6 @@
 // Who is whose positive: made once a step from labels and identities, shared by every row.
-// Columns are the batch in order, then the memory. Classes get dense numbers, 0 for the smallest label.
+// Columns are the batch in order, then the memory. Classes get dense numbers, 0 for the smallest
+// label.
 #pragma once
 
 #include "kernels/gallery_row.h"
@@ -17,8 +18,7 @@ class BatchIndex {
   void plan(const LossShape& shape);
 
   // Without allocating, for sizes within those of plan().
-  template <class S>
-  void build(const LossInput<S>& input);
+  template <class S> void build(const LossInput<S>& input);
 
   int rows() const { return rows_; }
   int columns() const { return columns_; }
@@ -35,8 +35,7 @@ class BatchIndex {
   std::int64_t negative_pairs() const { return negative_pairs_; }
 
   // Everything of a row but its scores and weight.
-  template <class S>
-  GalleryRow<S> row(int query) const {
+  template <class S> GalleryRow<S> row(int query) const {
     GalleryRow<S> out;
     const auto own = static_cast<std::size_t>(class_of(query));
     out.columns = columns_;

@@ -7,8 +7,7 @@
 namespace rk {
 namespace {
 
-template <class S>
-struct Contrastive : MeanOverQueries<S> {
+template <class S> struct Contrastive : MeanOverQueries<S> {
   using Row = ContrastiveRow<S>;
   typename Row::Params params;
 
@@ -23,8 +22,7 @@ struct Contrastive : MeanOverQueries<S> {
   S grad_weight(const BatchIndex&) const { return 1; }
 };
 
-template <class S>
-std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
   Contrastive<S> formula;
   formula.params.pos = static_cast<S>(values.number("pos"));
   formula.params.neg = static_cast<S>(values.number("neg"));
@@ -37,8 +35,9 @@ LossEntry contrastive_entry() {
   return {.name = "contrastive",
           .kind = LossKind::kEmbeddings,
           .summary = "positive pairs above a similarity, negative pairs below another",
-          .paper = "Hadsell, Chopra, LeCun: Dimensionality Reduction by Learning an Invariant "
-                   "Mapping, CVPR 2006; on cosine similarities",
+          .paper =
+              "Hadsell, Chopra, LeCun: Dimensionality Reduction by Learning an Invariant "
+              "Mapping, CVPR 2006; on cosine similarities",
           .parameters = {number_parameter("pos", "0.9", -2, 2, "similarity positives should reach"),
                          number_parameter("neg", "0.4", -2, 2, "similarity negatives may have")},
           .make_float = make<float>,

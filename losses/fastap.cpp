@@ -6,8 +6,7 @@
 namespace rk {
 namespace {
 
-template <class S>
-struct FastAp : MeanOverQueries<S> {
+template <class S> struct FastAp : MeanOverQueries<S> {
   using Row = FastApRow<S>;
   typename Row::Params params;
   bool official = false;
@@ -20,8 +19,7 @@ struct FastAp : MeanOverQueries<S> {
   }
 };
 
-template <class S>
-std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
   FastAp<S> formula;
   formula.params.bins = values.integer("bins");
   formula.official = values.is("compat", "official");
@@ -34,8 +32,9 @@ LossEntry fastap_entry() {
   return {.name = "fastap",
           .kind = LossKind::kEmbeddings,
           .summary = "average precision, through soft histograms of the distances",
-          .paper = "Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019; eq. 14, "
-                   "gradient eq. 22-23",
+          .paper =
+              "Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019; eq. 14, "
+              "gradient eq. 22-23",
           .parameters = {integer_parameter("bins", 10, 1, 4096, "bins L over the distances [0, 4]"),
                          compat_parameter("the authors' backward: V/2 times the gradient")},
           .make_float = make<float>,

@@ -6,8 +6,7 @@
 namespace rk {
 namespace {
 
-template <class S>
-struct Histogram : MeanOverQueriesWithNegative<S> {
+template <class S> struct Histogram : MeanOverQueriesWithNegative<S> {
   using Row = HistogramRow<S>;
   typename Row::Params params;
   std::vector<S> rises;
@@ -48,8 +47,7 @@ struct Histogram : MeanOverQueriesWithNegative<S> {
   }
 };
 
-template <class S>
-std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
   Histogram<S> formula;
   formula.params.bins = values.integer("bins");
   return std::make_unique<RowLoss<S, Histogram<S>>>(formula);
@@ -61,8 +59,9 @@ LossEntry histogram_entry() {
   return {.name = "histogram",
           .kind = LossKind::kEmbeddings,
           .summary = "probability that a negative pair is more similar than a positive one",
-          .paper = "Ustinova, Lempitsky: Learning Deep Embeddings with Histogram Loss, NIPS 2016; "
-                   "eq. 2-5",
+          .paper =
+              "Ustinova, Lempitsky: Learning Deep Embeddings with Histogram Loss, NIPS 2016; "
+              "eq. 2-5",
           .parameters = {integer_parameter("bins", 100, 1, 4096, "bins over [-1, 1]")},
           .make_float = make<float>,
           .make_double = make<double>};

@@ -4,12 +4,13 @@
 //   loss->plan(context, {.rows = 128, .memory = 0, .dim = 512});   // the only call that allocates
 //   loss->run(context, input, output);                             // every step
 //
-// Embeddings [N, D] are taken as they are (already of unit length); the gradient is that of the formula
-// as a function of S = E E^T. The gallery of query i is the batch without i, then the memory's columns,
-// minus every column with the query's identity. P_i and N_i are its items with the same and with another
-// label. With no valid query the loss and all gradients are exactly 0.
-// Labels are arbitrary int64; nsl and proxy_anchor want 0 <= label < classes, the row of the proxies.
-// Errors: InputError naming the first row that holds NaN or infinity (the outputs are then undefined).
+// Embeddings [N, D] are taken as they are (already of unit length); the gradient is that of the
+// formula as a function of S = E E^T. The gallery of query i is the batch without i, then the
+// memory's columns, minus every column with the query's identity. P_i and N_i are its items with
+// the same and with another label. With no valid query the loss and all gradients are exactly 0.
+// Labels are arbitrary int64; nsl and proxy_anchor want 0 <= label < classes, the row of the
+// proxies. Errors: InputError naming the first row that holds NaN or infinity (the outputs are then
+// undefined).
 #pragma once
 
 #include "engine/context.h"
@@ -26,37 +27,35 @@ struct LossShape {
   std::int64_t classes = 0;  // C, rows of the proxies, or columns of the scores
 };
 
-template <class S>
-struct LossInput {
+template <class S> struct LossInput {
   std::int64_t rows = 0;
   std::int64_t dim = 0;
-  const S* embeddings = nullptr;                     // [N, D]
-  const std::int64_t* labels = nullptr;              // [N]
-  const std::int64_t* identities = nullptr;          // [N], which image a row shows, >= 0; or null
+  const S* embeddings = nullptr;             // [N, D]
+  const std::int64_t* labels = nullptr;      // [N]
+  const std::int64_t* identities = nullptr;  // [N], which image a row shows, >= 0; or null
   std::int64_t memory = 0;
-  const S* memory_embeddings = nullptr;              // [M, D]
-  const std::int64_t* memory_labels = nullptr;       // [M]
-  const std::int64_t* memory_identities = nullptr;   // [M]; used where `identities` is given too
+  const S* memory_embeddings = nullptr;             // [M, D]
+  const std::int64_t* memory_labels = nullptr;      // [M]
+  const std::int64_t* memory_identities = nullptr;  // [M]; used where `identities` is given too
   std::int64_t classes = 0;
-  const S* proxies = nullptr;                        // [C, D], any length: the loss normalises them
-  const S* scores = nullptr;                         // [N, C], rambo_map and rambo_apc, instead of
-  const std::uint8_t* targets = nullptr;             // [N, C], 0 or 1     embeddings and labels
+  const S* proxies = nullptr;             // [C, D], any length: the loss normalises them
+  const S* scores = nullptr;              // [N, C], rambo_map and rambo_apc, instead of
+  const std::uint8_t* targets = nullptr;  // [N, C], 0 or 1     embeddings and labels
 };
 
-template <class S>
-struct LossOutput {
+template <class S> struct LossOutput {
   double loss = 0;
   std::int64_t valid_queries = 0;
   S* grad = nullptr;          // [N, D], overwritten ([N, C] for losses on scores)
   S* grad_proxies = nullptr;  // [C, D], overwritten by losses with proxies, else left alone
 };
 
-template <class S>
-class Loss {
+template <class S> class Loss {
  public:
   virtual ~Loss() = default;
 
-  // Reserves everything run() needs; call it again when a size grows or the number of threads changes.
+  // Reserves everything run() needs; call it again when a size grows or the number of threads
+  // changes.
   virtual void plan(const Context& context, const LossShape& shape) = 0;
 
   // Fills loss, valid_queries and the gradients. Allocates nothing of its own.

@@ -49,7 +49,8 @@ void product_ab(const Context& context, std::int64_t m, std::int64_t n, std::int
                 const double* a, std::int64_t lda, const double* b, std::int64_t ldb, double beta,
                 double* c, std::int64_t ldc) {
   parallel_for(context.threads(), m, [&](std::int64_t i, int) {
-    combine_rows(n, k, [&](std::int64_t p) { return a[i * lda + p]; }, b, ldb, beta, c + i * ldc);
+    combine_rows(
+        n, k, [&](std::int64_t p) { return a[i * lda + p]; }, b, ldb, beta, c + i * ldc);
   });
 }
 
@@ -63,7 +64,8 @@ void product_atb(const Context& context, std::int64_t m, std::int64_t n, std::in
                  const double* a, std::int64_t lda, const double* b, std::int64_t ldb, double beta,
                  double* c, std::int64_t ldc) {
   parallel_for(context.threads(), m, [&](std::int64_t i, int) {
-    combine_rows(n, k, [&](std::int64_t p) { return a[p * lda + i]; }, b, ldb, beta, c + i * ldc);
+    combine_rows(
+        n, k, [&](std::int64_t p) { return a[p * lda + i]; }, b, ldb, beta, c + i * ldc);
   });
 }
 

@@ -6,16 +6,14 @@
 namespace rk {
 namespace {
 
-template <class S>
-struct MultiSimilarity : MeanOverQueriesWithNegative<S> {
+template <class S> struct MultiSimilarity : MeanOverQueriesWithNegative<S> {
   using Row = MultiSimilarityRow<S>;
   typename Row::Params params;
 
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
-template <class S>
-std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
   MultiSimilarity<S> formula;
   formula.params.alpha = static_cast<S>(values.number("alpha"));
   formula.params.beta = static_cast<S>(values.number("beta"));
@@ -31,8 +29,9 @@ LossEntry multi_similarity_entry() {
   return {.name = "multi_similarity",
           .kind = LossKind::kEmbeddings,
           .summary = "soft sums over mined positive and negative pairs",
-          .paper = "Wang, Han, Huang, Dong, Scott: Multi-Similarity Loss with General Pair "
-                   "Weighting, CVPR 2019; eq. 11-15",
+          .paper =
+              "Wang, Han, Huang, Dong, Scott: Multi-Similarity Loss with General Pair "
+              "Weighting, CVPR 2019; eq. 11-15",
           .parameters = {number_parameter("alpha", "2", 1e-3, 1e3, "sharpness of the positives"),
                          number_parameter("beta", "50", 1e-3, 1e3, "sharpness of the negatives"),
                          number_parameter("base", "0.5", -2, 2, "similarity to compare with"),

@@ -6,16 +6,14 @@
 namespace rk {
 namespace {
 
-template <class S>
-struct PnpFormula : MeanOverQueries<S> {
+template <class S> struct PnpFormula : MeanOverQueries<S> {
   using Row = PnpRow<S>;
   typename Row::Params params;
 
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
-template <class S, Pnp kVariant>
-std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S, Pnp kVariant> std::unique_ptr<Loss<S>> make(const LossValues& values) {
   PnpFormula<S> formula;
   formula.params.variant = kVariant;
   formula.params.tau = static_cast<S>(values.number("tau"));
@@ -35,8 +33,9 @@ LossEntry entry(std::string name, std::string summary, std::vector<LossParameter
   return {.name = std::move(name),
           .kind = LossKind::kEmbeddings,
           .summary = std::move(summary),
-          .paper = "Li et al.: Rethinking the Optimization of Average Precision: Only "
-                   "Penalizing Negative Instances before Positive Ones is Enough, AAAI 2022",
+          .paper =
+              "Li et al.: Rethinking the Optimization of Average Precision: Only "
+              "Penalizing Negative Instances before Positive Ones is Enough, AAAI 2022",
           .parameters = std::move(parameters),
           .make_float = make<float, kVariant>,
           .make_double = make<double, kVariant>,
@@ -50,14 +49,14 @@ LossEntry pnp_o_entry() {
 }
 
 LossEntry pnp_iu_entry() {
-  return entry<Pnp::kIu>("pnp_iu", "negatives before a positive: (1+n) log(1+n) - n, unbounded slope",
-                         {});
+  return entry<Pnp::kIu>("pnp_iu",
+                         "negatives before a positive: (1+n) log(1+n) - n, unbounded slope", {});
 }
 
 LossEntry pnp_ib_entry() {
-  return entry<Pnp::kIb>(
-      "pnp_ib", "negatives before a positive: (bn - log(1+bn))/b^2, slope bounded by 1/b",
-      {number_parameter("b", "2", 1e-3, 1e3, "bound of the slope is 1/b")});
+  return entry<Pnp::kIb>("pnp_ib",
+                         "negatives before a positive: (bn - log(1+bn))/b^2, slope bounded by 1/b",
+                         {number_parameter("b", "2", 1e-3, 1e3, "bound of the slope is 1/b")});
 }
 
 LossEntry pnp_ds_entry() {

@@ -11,8 +11,7 @@
 namespace rk {
 namespace {
 
-template <class S>
-class ProxyLoss : public Loss<S> {
+template <class S> class ProxyLoss : public Loss<S> {
  public:
   explicit ProxyLoss(bool classes_by_items)
       : classes_by_items_(classes_by_items), matrix_(classes_by_items) {}
@@ -75,8 +74,7 @@ class ProxyLoss : public Loss<S> {
   int threads_ = 1;
 };
 
-template <class S>
-class Nsl final : public ProxyLoss<S> {
+template <class S> class Nsl final : public ProxyLoss<S> {
  public:
   explicit Nsl(const LossValues& values)
       : ProxyLoss<S>(false), scale_(static_cast<S>(values.number("scale"))) {}
@@ -96,8 +94,7 @@ class Nsl final : public ProxyLoss<S> {
   S scale_;
 };
 
-template <class S>
-class ProxyAnchor final : public ProxyLoss<S> {
+template <class S> class ProxyAnchor final : public ProxyLoss<S> {
  public:
   explicit ProxyAnchor(const LossValues& values) : ProxyLoss<S>(true) {
     params_.margin = static_cast<S>(values.number("margin"));
@@ -128,22 +125,24 @@ LossEntry nsl_entry() {
   return {.name = "nsl",
           .kind = LossKind::kProxies,
           .summary = "normalised softmax over learnable class proxies",
-          .paper = "Oi, Kawakami, Naemura: Analysis of Evaluation Metrics with the Distance between "
-                   "Positive Pairs and Negative Pairs in Deep Metric Learning, 2021; eq. 3",
+          .paper =
+              "Oi, Kawakami, Naemura: Analysis of Evaluation Metrics with the Distance between "
+              "Positive Pairs and Negative Pairs in Deep Metric Learning, 2021; eq. 3",
           .parameters = {number_parameter("scale", "10", 1e-3, 1e4, "factor of the similarities")},
           .make_float = make<float, Nsl>,
           .make_double = make<double, Nsl>};
 }
 
 LossEntry proxy_anchor_entry() {
-  return {.name = "proxy_anchor",
-          .kind = LossKind::kProxies,
-          .summary = "soft hardest items of every class proxy",
-          .paper = "Kim, Kim, Cho, Kwak: Proxy Anchor Loss for Deep Metric Learning, CVPR 2020; eq. 4",
-          .parameters = {number_parameter("margin", "0.1", -2, 2, "margin of the similarities"),
-                         number_parameter("alpha", "32", 1e-3, 1e4, "factor of the similarities")},
-          .make_float = make<float, ProxyAnchor>,
-          .make_double = make<double, ProxyAnchor>};
+  return {
+      .name = "proxy_anchor",
+      .kind = LossKind::kProxies,
+      .summary = "soft hardest items of every class proxy",
+      .paper = "Kim, Kim, Cho, Kwak: Proxy Anchor Loss for Deep Metric Learning, CVPR 2020; eq. 4",
+      .parameters = {number_parameter("margin", "0.1", -2, 2, "margin of the similarities"),
+                     number_parameter("alpha", "32", 1e-3, 1e4, "factor of the similarities")},
+      .make_float = make<float, ProxyAnchor>,
+      .make_double = make<double, ProxyAnchor>};
 }
 
 }  // namespace rk

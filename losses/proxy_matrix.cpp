@@ -9,8 +9,7 @@
 
 namespace rk {
 
-template <class S>
-void ProxyMatrix<S>::plan(const LossShape& shape) {
+template <class S> void ProxyMatrix<S>::plan(const LossShape& shape) {
   planned_ = shape;
   const std::int64_t rows = classes_by_items_ ? shape.classes : shape.rows;
   const std::int64_t columns = classes_by_items_ ? shape.rows : shape.classes;
@@ -19,17 +18,16 @@ void ProxyMatrix<S>::plan(const LossShape& shape) {
   lengths_.resize(static_cast<std::size_t>(shape.classes));
 }
 
-template <class S>
-void ProxyMatrix<S>::forward(const Context& context, const LossInput<S>& input) {
-  expect(input.rows <= planned_.rows && input.classes <= planned_.classes &&
-             input.dim == planned_.dim,
-         "[loss] expected at most {} rows and {} classes of dimension {} as planned, got {}, {}, {}",
-         planned_.rows, planned_.classes, planned_.dim, input.rows, input.classes, input.dim);
+template <class S> void ProxyMatrix<S>::forward(const Context& context, const LossInput<S>& input) {
+  expect(
+      input.rows <= planned_.rows && input.classes <= planned_.classes && input.dim == planned_.dim,
+      "[loss] expected at most {} rows and {} classes of dimension {} as planned, got {}, {}, {}",
+      planned_.rows, planned_.classes, planned_.dim, input.rows, input.classes, input.dim);
   for (std::int64_t i = 0; i < input.rows; ++i) {
     const std::int64_t label = input.labels[i];
     if (label < 0 || label >= input.classes) {
-      fail<InputError>("labels: row {} holds {}, but there are {} proxies; number classes from 0", i,
-                       label, input.classes);
+      fail<InputError>("labels: row {} holds {}, but there are {} proxies; number classes from 0",
+                       i, label, input.classes);
     }
   }
   const std::int64_t dim = input.dim;

@@ -1,7 +1,8 @@
 // Similarities of a batch to normalised class proxies w/|w|, and the way back to both.
 //   items_by_classes:  S (N, C) = E W^T       dE = G W,    dW = G^T E
 //   classes_by_items:  S (C, N) = W E^T       dE = G^T W,  dW = G E
-// then dw = (dW - (dW . w/|w|) w/|w|) / |w|. One matrix is kept: rows are overwritten by their gradient.
+// then dw = (dW - (dW . w/|w|) w/|w|) / |w|. One matrix is kept: rows are overwritten by their
+// gradient.
 #pragma once
 
 #include "engine/buffer.h"
@@ -12,8 +13,7 @@
 
 namespace rk {
 
-template <class S>
-class ProxyMatrix {
+template <class S> class ProxyMatrix {
  public:
   explicit ProxyMatrix(bool classes_by_items) : classes_by_items_(classes_by_items) {}
 
@@ -24,7 +24,8 @@ class ProxyMatrix {
 
   S* row(std::int64_t index) { return matrix_.as<S>() + index * stride_; }
   std::int64_t bytes() const {
-    return static_cast<std::int64_t>(matrix_.bytes() + proxies_.bytes() + lengths_.size() * sizeof(S));
+    return static_cast<std::int64_t>(matrix_.bytes() + proxies_.bytes() +
+                                     lengths_.size() * sizeof(S));
   }
 
  private:

@@ -6,16 +6,14 @@
 namespace rk {
 namespace {
 
-template <class S>
-struct RamboAp : MeanOverQueries<S> {
+template <class S> struct RamboAp : MeanOverQueries<S> {
   using Row = RamboRow<S>;
   typename Row::Params params;
 
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
-template <class S>
-struct RamboRecall : RamboAp<S> {
+template <class S> struct RamboRecall : RamboAp<S> {
   double value_weight(const BatchIndex& index) const {
     return 1 / static_cast<double>(index.positive_pairs());
   }
@@ -31,13 +29,11 @@ std::unique_ptr<Loss<S>> make_with(Rambo variant, const LossValues& values) {
   return std::make_unique<RowLoss<S, Formula>>(formula);
 }
 
-template <class S>
-std::unique_ptr<Loss<S>> make_ap(const LossValues& values) {
+template <class S> std::unique_ptr<Loss<S>> make_ap(const LossValues& values) {
   return make_with<S, RamboAp<S>>(Rambo::kAp, values);
 }
 
-template <class S>
-std::unique_ptr<Loss<S>> make_recall(const LossValues& values) {
+template <class S> std::unique_ptr<Loss<S>> make_recall(const LossValues& values) {
   return make_with<S, RamboRecall<S>>(
       values.is("weight", "log") ? Rambo::kRecallLog : Rambo::kRecallLogLog, values);
 }
@@ -47,10 +43,12 @@ constexpr const char* kPaper =
     "Blackbox Differentiation, CVPR 2020";
 
 std::vector<LossParameter> parameters() {
-  return {number_parameter("lambda", "4", 1e-3, 1e6, "how far scores move in the backward pass; "
-                                                     "paper: SOP 4, In-Shop 0.2, CUB 0.2"),
-          number_parameter("margin", "0.02", 0, 2, "between positives and negatives; paper: SOP 0.02, "
-                                                   "In-Shop 0.05, CUB 0.02")};
+  return {number_parameter("lambda", "4", 1e-3, 1e6,
+                           "how far scores move in the backward pass; "
+                           "paper: SOP 4, In-Shop 0.2, CUB 0.2"),
+          number_parameter("margin", "0.02", 0, 2,
+                           "between positives and negatives; paper: SOP 0.02, "
+                           "In-Shop 0.05, CUB 0.02")};
 }
 
 }  // namespace

@@ -6,8 +6,7 @@
 namespace rk {
 namespace {
 
-template <class S>
-struct RecallAtK : MeanOverQueries<S> {
+template <class S> struct RecallAtK : MeanOverQueries<S> {
   using Row = RecallAtKRow<S>;
   typename Row::Params params;
 
@@ -17,8 +16,7 @@ struct RecallAtK : MeanOverQueries<S> {
   }
 };
 
-template <class S>
-std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
   RecallAtK<S> formula;
   formula.params.tau = static_cast<S>(values.number("tau"));
   formula.params.tau_k = static_cast<S>(values.number("tau_k"));
@@ -32,8 +30,9 @@ LossEntry recall_at_k_entry() {
   return {.name = "recall_at_k",
           .kind = LossKind::kEmbeddings,
           .summary = "recall at 1, 2, 4, 8 and 16, ranks and counts relaxed by sigmoids",
-          .paper = "Patel, Tolias, Matas: Recall@k Surrogate Loss with Large Batches and Similarity "
-                   "Mixup, CVPR 2022",
+          .paper =
+              "Patel, Tolias, Matas: Recall@k Surrogate Loss with Large Batches and Similarity "
+              "Mixup, CVPR 2022",
           .parameters = {number_parameter("tau", "0.01", 1e-4, 100, "temperature of the ranks"),
                          number_parameter("tau_k", "1", 1e-3, 1e3, "temperature of the counts"),
                          compat_parameter("the query takes a place in every rank")},

@@ -10,6 +10,7 @@
 #include "losses/pnp.h"
 #include "losses/proxy.h"
 #include "losses/rambo.h"
+#include "losses/rambo_scores.h"
 #include "losses/recall_at_k.h"
 #include "losses/smooth_ap.h"
 #include "losses/sup_ap.h"
@@ -74,27 +75,14 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 const std::vector<LossEntry>& loss_registry() {
   static const std::vector<LossEntry> entries = {
-      fastap_entry(),
-      smooth_ap_entry(),
-      rambo_recall_entry(),
-      rambo_ap_entry(),
-      pnp_o_entry(),
-      pnp_iu_entry(),
-      pnp_ib_entry(),
-      pnp_ds_entry(),
-      pnp_dq_entry(),
-      auc_bh_entry(),
-      auc_ba_entry(),
-      wilcoxon_bh_entry(),
-      triplet_bh_entry(),
-      triplet_ba_entry(),
-      nsl_entry(),
-      proxy_anchor_entry(),
-      contrastive_entry(),
-      histogram_entry(),
-      multi_similarity_entry(),
-      recall_at_k_entry(),
-      sup_ap_entry(),
+      fastap_entry(),           smooth_ap_entry(),   rambo_recall_entry(),
+      rambo_ap_entry(),         pnp_o_entry(),       pnp_iu_entry(),
+      pnp_ib_entry(),           pnp_ds_entry(),      pnp_dq_entry(),
+      auc_bh_entry(),           auc_ba_entry(),      wilcoxon_bh_entry(),
+      triplet_bh_entry(),       triplet_ba_entry(),  nsl_entry(),
+      proxy_anchor_entry(),     contrastive_entry(), histogram_entry(),
+      multi_similarity_entry(), recall_at_k_entry(), sup_ap_entry(),
+      rambo_map_entry(),        rambo_apc_entry(),
   };
   return entries;
 }
@@ -197,13 +185,11 @@ LossSpec parse_loss(std::string_view text) {
   return spec;
 }
 
-template <>
-std::unique_ptr<Loss<float>> make_loss(const LossSpec& spec) {
+template <> std::unique_ptr<Loss<float>> make_loss(const LossSpec& spec) {
   return spec.entry->make_float(spec.values);
 }
 
-template <>
-std::unique_ptr<Loss<double>> make_loss(const LossSpec& spec) {
+template <> std::unique_ptr<Loss<double>> make_loss(const LossSpec& spec) {
   return spec.entry->make_double(spec.values);
 }
 

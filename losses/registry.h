@@ -1,8 +1,8 @@
 // The losses by name. A loss is registered by one line in registry.cpp; `train --loss`, `probe`,
 // `bench loss` and the tests find it here.
 //
-// A loss is written NAME or NAME:key=value,key=value. An unknown loss, parameter or value is a UsageError
-// that suggests the nearest name.
+// A loss is written NAME or NAME:key=value,key=value. An unknown loss, parameter or value is a
+// UsageError that suggests the nearest name.
 #pragma once
 
 #include "losses/loss.h"
@@ -83,7 +83,8 @@ template <class S> std::unique_ptr<Loss<S>> make_loss(std::string_view spec) {
   return make_loss<S>(parse_loss(spec));
 }
 
-// What `probe --loss NAME --help` prints: summary, paper, parameters with default, range and meaning.
+// What `probe --loss NAME --help` prints: summary, paper, parameters with default, range and
+// meaning.
 std::string describe_loss(const LossEntry& entry);
 
 }  // namespace rk

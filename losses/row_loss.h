@@ -1,19 +1,21 @@
-// A loss whose rows are independent: similarities, one row kernel, gradient. What a loss of this kind
-// says of itself is a Formula:
+// A loss whose rows are independent: similarities, one row kernel, gradient. What a loss of this
+// kind says of itself is a Formula:
 //   using Row = SmoothApRow<S>;                 the kernel
 //   Row::Params params;
 //   std::int64_t valid(const BatchIndex&);      queries that count
 //   bool counts(const BatchIndex&, int row);    whether this one does
 //   double value_weight(const BatchIndex&);          loss = value_weight * sum of the rows' losses
-//   S grad_weight(const BatchIndex&);           the same for the gradient, where a paper's code differs
+//   S grad_weight(const BatchIndex&);           the same for the gradient, where a paper's code
+//     differs
 //   std::int64_t scratch(columns, members);
 //   void begin(const BatchIndex&);              optional: params that depend on the batch
 // Where rows are coupled by sums over all of them (counts, histograms), it also has
 //   int stats() const;                          numbers a row contributes
 //   void plan(const LossShape&);                allocates what finish() needs
 //   double finish(const Context&, const BatchIndex&, const double* totals, const S* stats);
-// Then Row::measure writes a row's stats, they are added up in the order of the rows, finish() puts what
-// follows from the totals into params and returns that part of the loss, and only then does Row::row run.
+// Then Row::measure writes a row's stats, they are added up in the order of the rows, finish() puts
+// what follows from the totals into params and returns that part of the loss, and only then does
+// Row::row run.
 #pragma once
 
 #include "kernels/rows_cpu.h"
@@ -26,8 +28,7 @@
 namespace rk {
 
 // The usual case: a mean over the queries with a positive.
-template <class S>
-struct MeanOverQueries {
+template <class S> struct MeanOverQueries {
   std::int64_t valid(const BatchIndex& index) const { return index.with_positive(); }
   bool counts(const BatchIndex& index, int row) const { return index.positives(row) > 0; }
   double value_weight(const BatchIndex& index) const {
@@ -37,8 +38,7 @@ struct MeanOverQueries {
 };
 
 // The same for losses that also need a negative.
-template <class S>
-struct MeanOverQueriesWithNegative {
+template <class S> struct MeanOverQueriesWithNegative {
   std::int64_t valid(const BatchIndex& index) const { return index.with_both(); }
   bool counts(const BatchIndex& index, int row) const {
     return index.positives(row) > 0 && index.negatives(row) > 0;
@@ -49,8 +49,7 @@ struct MeanOverQueriesWithNegative {
   S grad_weight(const BatchIndex& index) const { return static_cast<S>(value_weight(index)); }
 };
 
-template <class S, class Formula>
-class RowLoss final : public Loss<S> {
+template <class S, class Formula> class RowLoss final : public Loss<S> {
  public:
   explicit RowLoss(const Formula& formula) : formula_(formula) {}
 
@@ -84,16 +83,16 @@ class RowLoss final : public Loss<S> {
       measure(context, input.rows);
       output.loss = formula_.finish(context, index_, totals_.data(), stats_.data());
     }
-    for_rows(context, input.rows, [&](const SerialTeam& team, const GalleryRow<S>& in, S* scores,
-                                      std::byte* scratch) {
-      S& loss = losses_[static_cast<std::size_t>(in.self)];
-      if (formula_.counts(index_, in.self)) {
-        Formula::Row::row(team, formula_.params, in, scores, &loss, scratch);
-      } else {
-        std::fill_n(scores, index_.columns(), S(0));
-        loss = 0;
-      }
-    });
+    for_rows(context, input.rows,
+             [&](const SerialTeam& team, const GalleryRow<S>& in, S* scores, std::byte* scratch) {
+               S& loss = losses_[static_cast<std::size_t>(in.self)];
+               if (formula_.counts(index_, in.self)) {
+                 Formula::Row::row(team, formula_.params, in, scores, &loss, scratch);
+               } else {
+                 std::fill_n(scores, index_.columns(), S(0));
+                 loss = 0;
+               }
+             });
     double total = 0;
     for (std::int64_t i = 0; i < input.rows; ++i) total += losses_[static_cast<std::size_t>(i)];
     output.loss += total * formula_.value_weight(index_);
@@ -110,8 +109,7 @@ class RowLoss final : public Loss<S> {
   static constexpr bool kMeasured = requires(const Formula& f) { f.stats(); };
 
   // f(team, row with its scores, the scores' place, scratch)
-  template <class F>
-  void for_rows(const Context& context, std::int64_t rows, F&& f) {
+  template <class F> void for_rows(const Context& context, std::int64_t rows, F&& f) {
     const S weight = formula_.grad_weight(index_);
     run_rows(std::min(threads_, context.threads()), rows, scratch_.as<std::byte>(), scratch_bytes_,
              [&](const SerialTeam& team, std::int64_t query, std::byte* scratch) {

@@ -14,15 +14,16 @@ constexpr std::int64_t kTile = 32;
 
 std::int64_t row_stride(std::int64_t columns) {
   std::int64_t stride = pad(static_cast<int>(columns));
-  // A stride of a whole number of pages puts a column into one set of the cache: the transpose would
-  // then miss on every access.
+  // A stride of a whole number of pages puts a column into one set of the cache: the transpose
+  // would then miss on every access.
   if (stride % 512 == 0) stride += kLanes;
   return stride;
 }
 
 // Both tiles of a symmetric pair: (i, j) and (j, i) become their own sum and its transpose.
 template <class S>
-void add_tiles(S* matrix, std::int64_t stride, std::int64_t rows, std::int64_t i0, std::int64_t j0) {
+void add_tiles(S* matrix, std::int64_t stride, std::int64_t rows, std::int64_t i0,
+               std::int64_t j0) {
   const std::int64_t i_count = std::min(kTile, rows - i0);
   const std::int64_t j_count = std::min(kTile, rows - j0);
   S flipped[kTile][kTile];  // (j, i) transposed
@@ -56,29 +57,29 @@ void check_rows(const S* values, std::int64_t rows, std::int64_t dim, const char
 
 }  // namespace
 
-template <class S>
-void check_finite(const Context& context, const LossInput<S>& input) {
-  const auto check = [&](const S* values, std::int64_t rows, const char* what) {
+template <class S> void check_finite(const Context& context, const LossInput<S>& input) {
+  const auto check = [&](const S* values, std::int64_t rows, std::int64_t dim, const char* what) {
     if (values == nullptr) return;
-    // Threads must not throw: each only says whether its rows are clean, then one looks for the first.
+    // Threads must not throw: each only says whether its rows are clean, then one looks for the
+    // first.
     bool clean = true;
     parallel_ranges(context.threads(), rows, [&](std::int64_t begin, std::int64_t end, int) {
       S total = 0;
-      const S* from = values + begin * input.dim;
-      const std::int64_t count = (end - begin) * input.dim;
+      const S* from = values + begin * dim;
+      const std::int64_t count = (end - begin) * dim;
 #pragma omp simd reduction(+ : total)
       for (std::int64_t k = 0; k < count; ++k) total += from[k] * 0;
       if (!(total == 0)) __atomic_store_n(&clean, false, __ATOMIC_RELAXED);
     });
-    if (!clean) check_rows(values, rows, input.dim, what);
+    if (!clean) check_rows(values, rows, dim, what);
   };
-  check(input.embeddings, input.rows, "embeddings");
-  check(input.memory_embeddings, input.memory, "memory_embeddings");
-  check(input.proxies, input.classes, "proxies");
+  check(input.embeddings, input.rows, input.dim, "embeddings");
+  check(input.memory_embeddings, input.memory, input.dim, "memory_embeddings");
+  check(input.proxies, input.classes, input.dim, "proxies");
+  check(input.scores, input.rows, input.classes, "scores");
 }
 
-template <class S>
-void SimilarityMatrix<S>::plan(const LossShape& shape) {
+template <class S> void SimilarityMatrix<S>::plan(const LossShape& shape) {
   capacity_ = shape.rows * row_stride(shape.rows + shape.memory);
   matrix_ = Buffer::of<S>(capacity_);
 }
@@ -86,8 +87,10 @@ void SimilarityMatrix<S>::plan(const LossShape& shape) {
 template <class S>
 void SimilarityMatrix<S>::forward(const Context& context, const LossInput<S>& input) {
   stride_ = row_stride(input.rows + input.memory);
-  expect(input.rows * stride_ <= capacity_, "[loss] expected a batch within what was planned, got {}"
-         " rows and {} of memory", input.rows, input.memory);
+  expect(input.rows * stride_ <= capacity_,
+         "[loss] expected a batch within what was planned, got {}"
+         " rows and {} of memory",
+         input.rows, input.memory);
   product_abt(context, input.rows, input.rows, input.dim, input.embeddings, input.dim,
               input.embeddings, input.dim, row(0), stride_);
   if (input.memory > 0) {
@@ -96,8 +99,7 @@ void SimilarityMatrix<S>::forward(const Context& context, const LossInput<S>& in
   }
 }
 
-template <class S>
-void SimilarityMatrix<S>::add_transpose(int threads, std::int64_t rows) {
+template <class S> void SimilarityMatrix<S>::add_transpose(int threads, std::int64_t rows) {
   const std::int64_t tiles = (rows + kTile - 1) / kTile;
   // Tile rows t and tiles-1-t together have tiles+1 pairs: every thread gets the same work.
   parallel_for(threads, (tiles + 1) / 2, [&](std::int64_t t, int) {
@@ -114,8 +116,8 @@ void SimilarityMatrix<S>::add_transpose(int threads, std::int64_t rows) {
 template <class S>
 void SimilarityMatrix<S>::backward(const Context& context, const LossInput<S>& input, S* grad) {
   add_transpose(context.threads(), input.rows);
-  product_ab(context, input.rows, input.dim, input.rows, row(0), stride_, input.embeddings, input.dim,
-             S(0), grad, input.dim);
+  product_ab(context, input.rows, input.dim, input.rows, row(0), stride_, input.embeddings,
+             input.dim, S(0), grad, input.dim);
   if (input.memory > 0) {
     product_ab(context, input.rows, input.dim, input.memory, row(0) + input.rows, stride_,
                input.memory_embeddings, input.dim, S(1), grad, input.dim);

@@ -1,7 +1,8 @@
-// The matrix of similarities S = E [E; memory]^T of a batch and the way back. One matrix is kept: rows
-// are overwritten by their gradient G = dLoss/dS in place.
+// The matrix of similarities S = E [E; memory]^T of a batch and the way back. One matrix is kept:
+// rows are overwritten by their gradient G = dLoss/dS in place.
 //   forward:   S, (N, columns), row stride pad(columns)
-//   backward:  dE = (G + G^T) E for the square part, + G_memory * memory: the memory takes no gradient
+//   backward:  dE = (G + G^T) E for the square part, + G_memory * memory: the memory takes no
+//     gradient
 #pragma once
 
 #include "engine/buffer.h"
@@ -11,8 +12,7 @@
 
 namespace rk {
 
-template <class S>
-class SimilarityMatrix {
+template <class S> class SimilarityMatrix {
  public:
   void plan(const LossShape& shape);
   void forward(const Context& context, const LossInput<S>& input);
@@ -31,8 +31,8 @@ class SimilarityMatrix {
   std::int64_t stride_ = 0;
 };
 
-// InputError naming the first row of the batch, the memory or the proxies that is not finite.
-template <class S>
-void check_finite(const Context& context, const LossInput<S>& input);
+// InputError naming the first row of the batch, the memory, the proxies or the scores that is not
+// finite.
+template <class S> void check_finite(const Context& context, const LossInput<S>& input);
 
 }  // namespace rk

@@ -6,16 +6,14 @@
 namespace rk {
 namespace {
 
-template <class S>
-struct SmoothAp : MeanOverQueries<S> {
+template <class S> struct SmoothAp : MeanOverQueries<S> {
   using Row = SmoothApRow<S>;
   typename Row::Params params;
 
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
-template <class S>
-std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
   SmoothAp<S> formula;
   formula.params.tau = static_cast<S>(values.number("tau"));
   formula.params.with_self = values.is("compat", "official");

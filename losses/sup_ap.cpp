@@ -9,8 +9,7 @@
 namespace rk {
 namespace {
 
-template <class S>
-struct SupAp : MeanOverQueries<S> {
+template <class S> struct SupAp : MeanOverQueries<S> {
   using Row = SupApRow<S>;
   typename Row::Params params;
 
@@ -24,8 +23,7 @@ struct SupAp : MeanOverQueries<S> {
   }
 };
 
-template <class S>
-std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
   SupAp<S> formula;
   auto& params = formula.params;
   const double tau = values.number("tau");
@@ -48,8 +46,9 @@ LossEntry sup_ap_entry() {
   return {.name = "sup_ap",
           .kind = LossKind::kEmbeddings,
           .summary = "an upper bound of 1 - AP, calibrated by a contrastive loss (ROADMAP)",
-          .paper = "Ramzi, Thome, Rambour, Audebert, Bitot: Robust and Decomposable Average "
-                   "Precision for Image Retrieval, NeurIPS 2021",
+          .paper =
+              "Ramzi, Thome, Rambour, Audebert, Bitot: Robust and Decomposable Average "
+              "Precision for Image Retrieval, NeurIPS 2021",
           .parameters = {number_parameter("tau", "0.01", 1e-4, 100, "temperature of the sigmoid"),
                          number_parameter("rho", "100", 0, 1e6, "slope beyond delta"),
                          number_parameter("delta", "0.05", 0, 4, "where the slope begins"),

@@ -6,16 +6,14 @@
 namespace rk {
 namespace {
 
-template <class S>
-struct TripletHard : MeanOverQueriesWithNegative<S> {
+template <class S> struct TripletHard : MeanOverQueriesWithNegative<S> {
   using Row = TripletHardRow<S>;
   typename Row::Params params;
 
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
-template <class S>
-struct TripletAll : MeanOverQueriesWithNegative<S> {
+template <class S> struct TripletAll : MeanOverQueriesWithNegative<S> {
   using Row = TripletAllRow<S>;
   typename Row::Params params;
 
@@ -31,8 +29,7 @@ struct TripletAll : MeanOverQueriesWithNegative<S> {
   S grad_weight(const BatchIndex&) const { return 1; }
 };
 
-template <class S, class Formula>
-std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S, class Formula> std::unique_ptr<Loss<S>> make(const LossValues& values) {
   Formula formula;
   formula.params.margin = static_cast<S>(values.number("margin"));
   formula.params.squared = values.integer("squared") == 1;
@@ -40,13 +37,13 @@ std::unique_ptr<Loss<S>> make(const LossValues& values) {
   return std::make_unique<RowLoss<S, Formula>>(formula);
 }
 
-template <template <class> class Formula>
-LossEntry entry(std::string name, std::string summary) {
+template <template <class> class Formula> LossEntry entry(std::string name, std::string summary) {
   return {.name = std::move(name),
           .kind = LossKind::kEmbeddings,
           .summary = std::move(summary),
-          .paper = "Hermans, Beyer, Leibe: In Defense of the Triplet Loss for Person "
-                   "Re-Identification, 2017; eq. 5-7",
+          .paper =
+              "Hermans, Beyer, Leibe: In Defense of the Triplet Loss for Person "
+              "Re-Identification, 2017; eq. 5-7",
           .parameters = {number_parameter("margin", "0.3", -10, 10, "of the hinge"),
                          integer_parameter("squared", 0, 0, 1, "1: squared Euclidean distances"),
                          integer_parameter("soft", 0, 0, 1, "1: log(1 + exp(.)), without margin")},

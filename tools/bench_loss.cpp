@@ -9,41 +9,17 @@
 #include "tools/json_file.h"
 #include "tools/loss_file.h"
 #include "tools/signals.h"
+#include "tools/timing.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
 namespace rk {
 namespace {
-
-struct Timing {
-  double median = 0;
-  double least = 0;
-  double most = 0;
-};
-
-Timing summarize(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {values[values.size() / 2], values.front(), values.back()};
-}
-
-template <class F>
-double milliseconds(F&& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-void put(nlohmann::json& json, const std::string& name, const Timing& timing) {
-  json[name] = timing.median;
-  json[name + "_min"] = timing.least;
-  json[name + "_max"] = timing.most;
-}
 
 // Classes of `per_class` unit vectors around random centres, some far from theirs.
 LossData<float> make_data(const LossEntry& entry, std::int64_t n, std::int64_t memory,
@@ -106,7 +82,8 @@ class Products {
       product_ab(context, n, d, other_columns_, part, stride, others_.data(), d, 1.0F, grad_.data(),
                  d);
       if (proxies_) {
-        product_atb(context, other_columns_, d, n, part, stride, e, d, 0.0F, grad_proxies_.data(), d);
+        product_atb(context, other_columns_, d, n, part, stride, e, d, 0.0F, grad_proxies_.data(),
+                    d);
       }
     }
   }
@@ -188,8 +165,7 @@ class BenchLoss final : public Command {
       fail<UsageError>("bench loss: {} ranks scores; use bench rank", spec.entry->name);
     }
     const Context context(common.threads);
-    const LossData<float> data =
-        make_data(*spec.entry, n_, memory_, dim_, per_class_, common.seed);
+    const LossData<float> data = make_data(*spec.entry, n_, memory_, dim_, per_class_, common.seed);
     const auto loss = make_loss<float>(spec);
     loss->plan(context, data.shape());
     std::vector<float> grad(data.embeddings.size());
@@ -219,8 +195,9 @@ class BenchLoss final : public Command {
     const double positives = std::min<double>(static_cast<double>(per_class_), columns) - 1;
     double floor = gemm.median;
     std::string floor_of;
-    const double sigmoids =
-        spec.entry->sigmoids ? spec.entry->sigmoids(columns, positives) * static_cast<double>(n_) : 0;
+    const double sigmoids = spec.entry->sigmoids
+                                ? spec.entry->sigmoids(columns, positives) * static_cast<double>(n_)
+                                : 0;
     if (sigmoids > 0) {
       const double rate = sigmoid_rate(context.threads());
       floor += sigmoids / rate * 1e3;
@@ -231,14 +208,10 @@ class BenchLoss final : public Command {
       floor_of = fmt::format("GEMMs + the matrix read and written at {:.1f} GB/s", rate * 1e-9);
     }
 
-    nlohmann::json json = {{"loss_name", spec.text()},
-                           {"n", n_},
-                           {"memory", memory_},
-                           {"dim", dim_},
-                           {"per_class", per_class_},
-                           {"repeats", repeats_},
-                           {"device", common.device},
-                           {"threads", context.threads()},
+    nlohmann::json json = {{"loss_name", spec.text()}, {"n", n_},
+                           {"memory", memory_},        {"dim", dim_},
+                           {"per_class", per_class_},  {"repeats", repeats_},
+                           {"device", common.device},  {"threads", context.threads()},
                            {"version", RK_VERSION}};
     put(json, "total_ms", total);
     put(json, "gemm_ms", gemm);
@@ -249,7 +222,8 @@ class BenchLoss final : public Command {
                                              static_cast<std::int64_t>(data.embeddings.size());
     fmt::print(
         "{}  n {} + {}, dim {}, {} a class, {} threads\n"
-        "total {:.3f} ms ({:.3f} to {:.3f})  GEMMs {:.3f} ms  floor {:.3f} ms ({})  share {:.0f} %  "
+        "total {:.3f} ms ({:.3f} to {:.3f})  GEMMs {:.3f} ms  floor {:.3f} ms ({})  share {:.0f} % "
+        " "
         "{:.1f} MiB\n",
         spec.text(), n_, memory_, dim_, per_class_, context.threads(), total.median, total.least,
         total.most, gemm.median, floor, floor_of, 100 * floor / total.median,

@@ -9,8 +9,7 @@
 namespace rk {
 namespace {
 
-template <class T>
-const T* or_null(const std::vector<T>& values) {
+template <class T> const T* or_null(const std::vector<T>& values) {
   return values.empty() ? nullptr : values.data();
 }
 
@@ -42,8 +41,7 @@ std::vector<std::int64_t> read_ids(const Hdf5Reader& file, const std::string& na
 
 }  // namespace
 
-template <class S>
-LossInput<S> LossData<S>::input() const {
+template <class S> LossInput<S> LossData<S>::input() const {
   LossInput<S> in;
   in.rows = rows;
   in.dim = dim;
@@ -61,8 +59,7 @@ LossInput<S> LossData<S>::input() const {
   return in;
 }
 
-template <class S>
-LossData<S> read_loss_file(const std::string& path, LossKind kind) {
+template <class S> LossData<S> read_loss_file(const std::string& path, LossKind kind) {
   const Hdf5Reader file(path);
   LossData<S> data;
   if (kind == LossKind::kScores) {

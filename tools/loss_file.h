@@ -1,6 +1,7 @@
-// What a loss reads, from an HDF5 file: /embeddings [N, D] and /labels [N], where they are there also
-// /identities, /memory_embeddings [M, D], /memory_labels, /memory_identities and /proxies [C, D]; or
-// /scores and /targets [N, C]. Anything else in the file is left alone. Errors: InputError naming the file.
+// What a loss reads, from an HDF5 file: /embeddings [N, D] and /labels [N], where they are there
+// also /identities, /memory_embeddings [M, D], /memory_labels, /memory_identities and /proxies [C,
+// D]; or /scores and /targets [N, C]. Anything else in the file is left alone. Errors: InputError
+// naming the file.
 #pragma once
 
 #include "losses/registry.h"
@@ -10,8 +11,7 @@
 
 namespace rk {
 
-template <class S>
-struct LossData {
+template <class S> struct LossData {
   std::int64_t rows = 0;
   std::int64_t dim = 0;
   std::int64_t memory = 0;
@@ -38,7 +38,6 @@ struct LossData {
 };
 
 // Reads what a loss of this kind takes.
-template <class S>
-LossData<S> read_loss_file(const std::string& path, LossKind kind);
+template <class S> LossData<S> read_loss_file(const std::string& path, LossKind kind);
 
 }  // namespace rk

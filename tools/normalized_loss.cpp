@@ -10,8 +10,7 @@ namespace rk {
 namespace {
 
 // Makes every row of unit length; returns the lengths.
-template <class S>
-std::vector<S> normalize_rows(std::vector<S>& rows, std::int64_t dim) {
+template <class S> std::vector<S> normalize_rows(std::vector<S>& rows, std::int64_t dim) {
   std::vector<S> lengths;
   for (std::size_t at = 0; at < rows.size(); at += static_cast<std::size_t>(dim)) {
     S* row = rows.data() + at;
@@ -46,8 +45,7 @@ LossFunction<S>::LossFunction(const Context& context, const LossSpec& spec, cons
   loss_->plan(context_, shape);
 }
 
-template <class S>
-LossResult<S> LossFunction<S>::operator()(const LossData<S>& data) {
+template <class S> LossResult<S> LossFunction<S>::operator()(const LossData<S>& data) {
   LossResult<S> result;
   result.grad.resize(static_cast<std::size_t>(data.grad_elements(kind())));
   result.grad_proxies.resize(static_cast<std::size_t>(data.proxy_elements(kind())));

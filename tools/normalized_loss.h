@@ -10,18 +10,17 @@
 
 namespace rk {
 
-template <class S>
-struct LossResult {
+template <class S> struct LossResult {
   double loss = 0;
   std::int64_t valid_queries = 0;
   std::vector<S> grad;          // of the embeddings or scores
   std::vector<S> grad_proxies;  // empty for losses without proxies
 };
 
-template <class S>
-class LossFunction {
+template <class S> class LossFunction {
  public:
-  LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape, bool normalize);
+  LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape,
+               bool normalize);
 
   // InputError where a row that is to be normalised is zero.
   LossResult<S> operator()(const LossData<S>& data);
@@ -39,7 +38,7 @@ class LossFunction {
 struct DifferenceCheck {
   int directions = 0;
   double step = 0;
-  double worst = 0;   // |difference - grad . v| / |grad| * sqrt(number of elements)
+  double worst = 0;  // |difference - grad . v| / |grad| * sqrt(number of elements)
   double median = 0;
 };
 DifferenceCheck check_differences(LossFunction<double>& function, const LossData<double>& data,

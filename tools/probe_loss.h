@@ -2,10 +2,11 @@
 //
 //   probe --loss NAME[:k=v,...] --in e.h5 [--out g.h5] [--normalize] [--check]
 //
-// Reads what tools/loss_file.h says; writes /loss (float64 scalar), /valid_queries, /grad float32 and,
-// for losses with proxies, /grad_proxies. The gradient is that with respect to the embeddings as given;
-// --normalize puts their normalisation inside. --check compares the gradient, recomputed in double, with
-// central differences along random directions. --help says what the parameters of --loss are.
+// Reads what tools/loss_file.h says; writes /loss (float64 scalar), /valid_queries, /grad float32
+// and, for losses with proxies, /grad_proxies. The gradient is that with respect to the embeddings
+// as given; --normalize puts their normalisation inside. --check compares the gradient, recomputed
+// in double, with central differences along random directions. --help says what the parameters of
+// --loss are.
 #pragma once
 
 #include "tools/cli.h"

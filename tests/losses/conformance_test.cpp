@@ -1,5 +1,5 @@
-// Every registered loss, in every setting its reference lists, against that reference and against the
-// properties all losses share.
+// Every registered loss, in every setting its reference lists, against that reference and against
+// the properties all losses share.
 #include "engine/error.h"
 #include "tests/losses/made_up.h"
 #include "tests/losses/reference.h"
@@ -19,8 +19,7 @@ double norm(const std::vector<double>& values) {
   return std::sqrt(square);
 }
 
-template <class A, class B>
-double distance(const std::vector<A>& a, const std::vector<B>& b) {
+template <class A, class B> double distance(const std::vector<A>& a, const std::vector<B>& b) {
   double square = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double d = static_cast<double>(a[i]) - static_cast<double>(b[i]);
@@ -30,8 +29,7 @@ double distance(const std::vector<A>& a, const std::vector<B>& b) {
 }
 
 // Relative to the expected length; gradients below 1e-6 count as zero, as for the golden files.
-template <class A>
-double relative(const std::vector<A>& got, const std::vector<double>& expected) {
+template <class A> double relative(const std::vector<A>& got, const std::vector<double>& expected) {
   return distance(got, expected) / std::max(norm(expected), 1e-6);
 }
 
@@ -66,8 +64,7 @@ class Conformance : public testing::TestWithParam<std::string> {
   reference::Value expected(const LossData<double>& data) const {
     return reference::references().at(spec_.entry->name).value(data, spec_.values);
   }
-  template <class S>
-  LossResult<S> run(const LossData<S>& data) const {
+  template <class S> LossResult<S> run(const LossData<S>& data) const {
     LossFunction<S> function(context_, spec_, data.shape(), false);
     return function(data);
   }
@@ -77,6 +74,18 @@ class Conformance : public testing::TestWithParam<std::string> {
   // What the loss is a function of.
   std::vector<double>& moved(LossData<double>& data) const {
     return kind_ == LossKind::kScores ? data.scores : data.embeddings;
+  }
+  // How far the exact gradient moves when the embeddings move by a rounding of float: near a
+  // duplicate, say, a distance has no more digits to give.
+  double rounding_spread(const LossData<double>& data, const std::vector<double>& grad) const {
+    double spread = 0;
+    for (std::uint64_t k = 0; k < 3; ++k) {
+      CounterRandom random(k, 6, 0);
+      LossData<double> moved = data;
+      for (double& x : moved.embeddings) x += 6e-8 * random.uniform(-1, 1);
+      spread = std::max(spread, distance(tangent(data, run(moved).grad), grad));
+    }
+    return spread;
   }
   // True where the setting changes the gradient alone, so that differences do not see it.
   bool gradient_is_scaled() const { return GetParam().starts_with("fastap:compat=official"); }
@@ -96,7 +105,8 @@ TEST_P(Conformance, ValueIsTheReferencesOnRandomShapes) {
     const reference::Value value = expected(data);
     const LossResult<double> result = run(data);
     ASSERT_EQ(result.valid_queries, value.valid) << "seed " << seed;
-    // Sums of up to 50 terms in another order; the product's logarithms and exponentials are libm's.
+    // Sums of up to 50 terms in another order; the product's logarithms and exponentials are
+    // libm's.
     ASSERT_NEAR(result.loss, value.loss, 1e-9 * std::abs(value.loss) + 1e-12) << "seed " << seed;
     if (!value.grad.empty()) {
       ASSERT_LT(relative(result.grad, value.grad), 1e-9) << "seed " << seed;
@@ -113,9 +123,13 @@ TEST_P(Conformance, FloatAgreesWithDouble) {
     // A similarity is off by 1e-7, which a temperature of 0.01 makes 1e-5 of a sigmoid.
     ASSERT_NEAR(result.loss, exact.loss, 2e-5 * std::abs(exact.loss) + 1e-6) << "seed " << seed;
     if (!spec_.entry->differentiable) continue;  // a rank may flip between the precisions
-    // Without the part along each embedding: on which side of a score of 1 a duplicate falls differs.
-    ASSERT_LT(relative(tangent(data, result.grad), tangent(data, exact.grad)), 1e-4)
-        << "seed " << seed;
+    // Without the part along each embedding: on which side of a score of 1 a duplicate falls
+    // differs.
+    const std::vector<double> expected_grad = tangent(data, exact.grad);
+    // 1e-7: curves near 1 (AUC) lose what lies below float's steps there.
+    const double allowed =
+        1e-4 * norm(expected_grad) + 1e-7 + 20 * rounding_spread(data, expected_grad);
+    ASSERT_LT(distance(tangent(data, result.grad), expected_grad), allowed) << "seed " << seed;
     ASSERT_LT(relative(result.grad_proxies, exact.grad_proxies), 1e-4) << "seed " << seed;
   }
 }
@@ -133,15 +147,22 @@ TEST_P(Conformance, GradientIsWhatDifferencesOfTheReferenceSay) {
       const bool proxy = kind_ == LossKind::kProxies && k % 2 == 1;
       std::vector<double>& values = proxy ? data.proxies : moved(data);
       const std::vector<double>& grad = proxy ? result.grad_proxies : result.grad;
-      const auto at = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(values.size())));
+      const auto at =
+          static_cast<std::size_t>(random.below(static_cast<std::int64_t>(values.size())));
       const double kept = values[at];
-      values[at] = kept + h;
-      const double above = expected(data).loss;
-      values[at] = kept - h;
-      const double below = expected(data).loss;
-      values[at] = kept;
-      // Second-order terms: (h / tau)^2 = 1e-8 of the gradient's size; cancellation: 1e-16 / h.
-      ASSERT_NEAR((above - below) / (2 * h), grad[at], 1e-6 * norm(grad) + 1e-8)
+      const auto difference = [&](double step) {
+        values[at] = kept + step;
+        const double above = expected(data).loss;
+        values[at] = kept - step;
+        const double below = expected(data).loss;
+        values[at] = kept;
+        return (above - below) / (2 * step);
+      };
+      // Second-order terms: (h / tau)^2 = 1e-8 of the gradient's size; cancellation: 1e-16 / h; and
+      // what the step itself is worth where a distance near 0 bends, which a longer step tells.
+      const double slope = difference(h);
+      const double bend = std::abs(slope - difference(2 * h));
+      ASSERT_NEAR(slope, grad[at], 1e-6 * norm(grad) + 1e-8 + bend)
           << "seed " << seed << " element " << at;
     }
   }
@@ -155,7 +176,8 @@ TEST_P(Conformance, PermutingTheBatchPermutesTheGradient) {
     std::iota(order.begin(), order.end(), std::size_t{0});
     CounterRandom random(seed, 4, 0);
     for (std::size_t i = order.size(); i > 1; --i) {
-      std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+      std::swap(order[i - 1],
+                order[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
     }
     const auto dim = static_cast<std::size_t>(data.dim);
     LossData<double> permuted = data;
@@ -282,7 +304,8 @@ TEST_P(Conformance, TheSameBatchGivesTheSameBitsWhateverTheThreads) {
     const Context context(threads);
     LossFunction<double> function(context, spec_, data.shape(), false);
     (void)function(data);
-    const LossResult<double> again = function(data);  // over what the first call left in the buffers
+    const LossResult<double> again =
+        function(data);  // over what the first call left in the buffers
     EXPECT_EQ(again.loss, first.loss);
     EXPECT_EQ(again.grad, first.grad);
     EXPECT_EQ(again.grad_proxies, first.grad_proxies);

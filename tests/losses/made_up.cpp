@@ -68,9 +68,10 @@ LossData<double> data(LossKind kind, const Wanted& wanted, std::uint64_t seed) {
       // An item may show the image of an earlier one of its class.
       std::int64_t image = i;
       for (std::int64_t j = 0; j < i; ++j) {
-        const bool same = (j < wanted.rows ? out.labels[static_cast<std::size_t>(j)]
-                                           : out.memory_labels[static_cast<std::size_t>(
-                                                 j - wanted.rows)]) == written;
+        const bool same =
+            (j < wanted.rows
+                 ? out.labels[static_cast<std::size_t>(j)]
+                 : out.memory_labels[static_cast<std::size_t>(j - wanted.rows)]) == written;
         if (same && random.below(4) == 0) image = j;
       }
       (in_batch ? out.identities : out.memory_identities).push_back(image);

@@ -1,5 +1,6 @@
-// Made-up data for the loss tests: unit embeddings near the centres of their classes, classes of any size
-// in any order, labels beyond 2^40, now and then a duplicate; memory and identities on request.
+// Made-up data for the loss tests: unit embeddings near the centres of their classes, classes of
+// any size in any order, labels beyond 2^40, now and then a duplicate; memory and identities on
+// request.
 #pragma once
 
 #include "engine/random.h"

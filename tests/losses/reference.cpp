@@ -28,8 +28,8 @@ std::vector<double> Query::positives() const { return scores_of(gallery, true); 
 std::vector<double> Query::negatives() const { return scores_of(gallery, false); }
 
 std::vector<Query> queries(const LossData<double>& data, bool with_self) {
-  const auto at = [&](const std::vector<std::int64_t>& batch, const std::vector<std::int64_t>& memory,
-                      std::int64_t j) {
+  const auto at = [&](const std::vector<std::int64_t>& batch,
+                      const std::vector<std::int64_t>& memory, std::int64_t j) {
     return j < data.rows ? batch[static_cast<std::size_t>(j)]
                          : memory[static_cast<std::size_t>(j - data.rows)];
   };
@@ -38,8 +38,9 @@ std::vector<Query> queries(const LossData<double>& data, bool with_self) {
     Query query;
     query.row = static_cast<int>(i);
     for (std::int64_t j = 0; j < data.rows + data.memory; ++j) {
-      const bool same_image = !data.identities.empty() && at(data.identities, data.memory_identities, j) ==
-                                                              at(data.identities, {}, i);
+      const bool same_image =
+          !data.identities.empty() &&
+          at(data.identities, data.memory_identities, j) == at(data.identities, {}, i);
       if (j == i ? !with_self : same_image) continue;
       query.gallery.push_back({dot(column(data, i), column(data, j), data.dim),
                                at(data.labels, data.memory_labels, j) == at(data.labels, {}, i),
@@ -92,9 +93,13 @@ const std::map<std::string, Reference>& references() {
       {"multi_similarity",
        {multi_similarity, {"multi_similarity", "multi_similarity:mining=0,beta=20"}}},
       {"recall_at_k",
-       {recall_at_k, {"recall_at_k", "recall_at_k:tau=0.1,tau_k=3", "recall_at_k:compat=official"}}},
+       {recall_at_k,
+        {"recall_at_k", "recall_at_k:tau=0.1,tau_k=3", "recall_at_k:compat=official"}}},
       {"sup_ap",
-       {sup_ap, {"sup_ap", "sup_ap:lambda=0,compat=official", "sup_ap:offset=1.44,rho=20,lambda=0.2"}}},
+       {sup_ap,
+        {"sup_ap", "sup_ap:lambda=0,compat=official", "sup_ap:offset=1.44,rho=20,lambda=0.2"}}},
+      {"rambo_map", {rambo_map, {"rambo_map", "rambo_map:lambda=4,margin=0"}}},
+      {"rambo_apc", {rambo_apc, {"rambo_apc", "rambo_apc:lambda=4,margin=0"}}},
   };
   return list;
 }

@@ -1,6 +1,7 @@
 // The losses once more, written from the papers as plain loops in double over every pair, triple or
-// threshold, sharing nothing with the product but the structs of its inputs. One reference_<loss>.cpp
-// each; the list is in reference.cpp, and a registered loss without a reference fails a test.
+// threshold, sharing nothing with the product but the structs of its inputs. One
+// reference_<loss>.cpp each; the list is in reference.cpp, and a registered loss without a
+// reference fails a test.
 #pragma once
 
 #include "tools/loss_file.h"
@@ -31,12 +32,13 @@ std::vector<Query> queries(const LossData<double>& data, bool with_self = false)
 struct Value {
   double loss = 0;
   std::int64_t valid = 0;
-  // dLoss/dE (or of the scores) where the loss is no function to differentiate; empty otherwise: then the
-  // gradient is what differences of `loss` say.
+  // dLoss/dE (or of the scores) where the loss is no function to differentiate; empty otherwise:
+  // then the gradient is what differences of `loss` say.
   std::vector<double> grad;
 };
 
-// dE from G = dLoss/dS, G as rows over all columns: sum over pairs of G_ij (e_j to row i, e_i to row j).
+// dE from G = dLoss/dS, G as rows over all columns: sum over pairs of G_ij (e_j to row i, e_i to
+// row j).
 std::vector<double> embeddings_gradient(const LossData<double>& data,
                                         const std::vector<std::vector<double>>& g);
 
@@ -68,6 +70,8 @@ Value histogram(const LossData<double>& data, const LossValues& values);
 Value multi_similarity(const LossData<double>& data, const LossValues& values);
 Value recall_at_k(const LossData<double>& data, const LossValues& values);
 Value sup_ap(const LossData<double>& data, const LossValues& values);
+Value rambo_map(const LossData<double>& data, const LossValues& values);
+Value rambo_apc(const LossData<double>& data, const LossValues& values);
 
 // The contrastive loss alone, also a part of sup_ap.
 double contrastive_value(const LossData<double>& data, double pos, double neg);

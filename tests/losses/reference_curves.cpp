@@ -63,8 +63,12 @@ Value auc(const LossData<double>& data, const LossValues& values, bool hardest) 
 
 }  // namespace
 
-Value auc_bh(const LossData<double>& data, const LossValues& values) { return auc(data, values, true); }
-Value auc_ba(const LossData<double>& data, const LossValues& values) { return auc(data, values, false); }
+Value auc_bh(const LossData<double>& data, const LossValues& values) {
+  return auc(data, values, true);
+}
+Value auc_ba(const LossData<double>& data, const LossValues& values) {
+  return auc(data, values, false);
+}
 
 Value wilcoxon_bh(const LossData<double>& data, const LossValues& values) {
   const Pairs hardest = pairs(data, true);

@@ -21,9 +21,9 @@ std::vector<double> ranks(const std::vector<double>& scores) {
 }
 
 struct Row {
-  std::vector<double> v;            // scores with the margin
+  std::vector<double> v;  // scores with the margin
   std::vector<double> rank;
-  std::vector<double> among;        // rank among positives, 0 for negatives
+  std::vector<double> among;  // rank among positives, 0 for negatives
 };
 
 Row rank_row(const Query& query, double margin) {
@@ -35,7 +35,8 @@ Row rank_row(const Query& query, double margin) {
   for (std::size_t j = 0; j < row.v.size(); ++j) {
     double among = 0;
     for (std::size_t k = 0; k < row.v.size(); ++k) {
-      if (query.gallery[j].positive && query.gallery[k].positive && row.rank[k] <= row.rank[j]) ++among;
+      if (query.gallery[j].positive && query.gallery[k].positive && row.rank[k] <= row.rank[j])
+        ++among;
     }
     row.among.push_back(among);
   }
@@ -43,8 +44,8 @@ Row rank_row(const Query& query, double margin) {
 }
 
 // Rolinek et al. 2020, algorithm 1: rank again after a step of lambda along the incoming gradient.
-void add_row_gradient(const Query& query, const Row& row, const std::vector<double>& g, double lambda,
-                      std::vector<double>& out) {
+void add_row_gradient(const Query& query, const Row& row, const std::vector<double>& g,
+                      double lambda, std::vector<double>& out) {
   std::vector<double> moved = row.v;
   for (std::size_t k = 0; k < moved.size(); ++k) moved[k] += lambda * g[k];
   const std::vector<double> after = ranks(moved);

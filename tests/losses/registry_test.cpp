@@ -35,10 +35,10 @@ TEST(LossRegistry, SuggestsTheNearestNames) {
 }
 
 TEST(LossRegistry, RefusesWhatCannotBe) {
-  for (const char* spec :
-       {"", ":", "fastap:bins", "fastap:bins=", "fastap:bins=2.5", "fastap:bins=0",
-        "fastap:bins=1e9", "fastap:bins=10x", "fastap:bins=nan", "fastap:bins=3,bins=4",
-        "fastap:bins=3,", "fastap:=3", "smooth_ap:tau=0", "smooth_ap:tau=inf", "smooth_ap:tau=-1"}) {
+  for (const char* spec : {"", ":", "fastap:bins", "fastap:bins=", "fastap:bins=2.5",
+                           "fastap:bins=0", "fastap:bins=1e9", "fastap:bins=10x", "fastap:bins=nan",
+                           "fastap:bins=3,bins=4", "fastap:bins=3,", "fastap:=3", "smooth_ap:tau=0",
+                           "smooth_ap:tau=inf", "smooth_ap:tau=-1"}) {
     EXPECT_NE(complaint(spec), "") << spec;
   }
 }

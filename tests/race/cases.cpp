@@ -1,31 +1,44 @@
 #include "tests/race/cases.h"
 
+#include "kernels/auc_row.h"
+#include "kernels/contrastive_row.h"
 #include "kernels/fastap_row.h"
+#include "kernels/histogram_row.h"
+#include "kernels/multi_similarity_row.h"
 #include "kernels/pnp_row.h"
 #include "kernels/rambo_row.h"
+#include "kernels/proxy_rows.h"
+#include "kernels/recall_at_k_row.h"
 #include "kernels/smooth_ap_row.h"
+#include "kernels/sup_ap_row.h"
+#include "kernels/triplet_row.h"
+#include "kernels/wilcoxon_row.h"
 #include "tests/race/problem.h"
 #include "tests/race/thread_team.h"
 
 namespace rk::race {
 namespace {
 
-// Sums over members are added in another order than over lanes: double rounds to 1e-16, the rows add up
-// to 27 terms and divide by sums that may be 1e-3 of their terms.
+// Sums over members are added in another order than over lanes: double rounds to 1e-16, the rows
+// add up to 27 terms and divide by sums that may be 1e-3 of their terms.
 constexpr double kSumOrder = 1e-11;
 
-// A kernel of the form row(team, params, gallery row, grad, loss, scratch), its gradient written where
-// its scores were.
-template <class Row>
-class GalleryRun final : public Case::Run {
+// A kernel of the form row(team, params, gallery row, grad, loss, scratch), its gradient written
+// where its scores were.
+template <class Row> class GalleryRun final : public Case::Run {
  public:
-  GalleryRun(const typename Row::Params& params, std::int64_t scratch)
-      : params_(params), grad_(problem_.scores()), losses_(Problem<double>::kRows), scratch_(scratch) {}
+  GalleryRun(const typename Row::Params& params, std::int64_t scratch, int stats)
+      : params_(params),
+        grad_(problem_.scores()),
+        losses_(Problem<double>::kRows),
+        stats_(static_cast<std::size_t>(stats * Problem<double>::kRows)),
+        scratch_(scratch) {}
 
   void serial(const SerialTeam& team) override { rows(team); }
   void threads(const ThreadTeam& team) override { rows(team); }
   std::vector<double> written() const override {
     std::vector<double> out = losses_;
+    out.insert(out.end(), stats_.begin(), stats_.end());
     for (int i = 0; i < Problem<double>::kRows; ++i) {
       for (int j = 0; j < Problem<double>::kColumns; ++j) {
         out.push_back(grad_[static_cast<std::size_t>(i * pad(Problem<double>::kColumns) + j)]);
@@ -35,52 +48,157 @@ class GalleryRun final : public Case::Run {
   }
 
  private:
-  template <class Team>
-  void rows(const Team& team) {
+  template <class Team> void rows(const Team& team) {
     for (int query = 0; query < Problem<double>::kRows; ++query) {
       if (!problem_.has_positive(query)) continue;
       GalleryRow<double> in = problem_.row(query);
       double* place = grad_.data() + query * pad(Problem<double>::kColumns);
       in.scores = place;
+      if constexpr (requires { &Row::template measure<Team>; }) {
+        const std::size_t width = stats_.size() / Problem<double>::kRows;
+        Row::measure(team, params_, in, stats_.data() + static_cast<std::size_t>(query) * width,
+                     scratch_.data());
+        launch(team);
+      }
       Row::row(team, params_, in, place, &losses_[static_cast<std::size_t>(query)],
                scratch_.data());
-      // The next row is another launch on a GPU; here it takes the same scratch. What it finds there
-      // must not matter, so only the barrier stays that a launch implies.
-      team.sum(1, [](int) { return 0.0; });
+      launch(team);
     }
+  }
+
+  // The next kernel or row is another launch on a GPU; here it takes the same scratch. What it
+  // finds there must not matter, so only the barrier stays that a launch implies.
+  template <class Team> static void launch(const Team& team) {
+    team.sum(1, [](int) { return 0.0; });
   }
 
   Problem<double> problem_;
   typename Row::Params params_;
   std::vector<double> grad_;
   std::vector<double> losses_;
+  std::vector<double> stats_;
   NanMemory scratch_;
 };
 
+constexpr int kColumns = Problem<double>::kColumns;
+
+// `stats`: the numbers of a row that Row::measure writes, where there is one.
 template <class Row>
-Case gallery_case(const std::string& name, const typename Row::Params& params,
-                  std::int64_t scratch) {
-  return {name, [=] { return std::make_unique<GalleryRun<Row>>(params, scratch); }, kSumOrder};
+Case gallery_case(const std::string& name, const typename Row::Params& params, int stats = 0) {
+  std::int64_t scratch = 0;
+  if constexpr (requires { Row::scratch(params, kColumns, kColumns); }) {
+    scratch = Row::scratch(params, kColumns, kColumns);
+  } else {
+    scratch = Row::scratch(kColumns, kColumns);
+  }
+  return {name, [=] { return std::make_unique<GalleryRun<Row>>(params, scratch, stats); },
+          kSumOrder};
 }
 
-constexpr int kColumns = Problem<double>::kColumns;
+// A kernel of another form: rows(team, scores, out, scratch), with `scores` a matrix of kRows rows
+// of pad(kColumns).
+template <class Rows> class OtherRun final : public Case::Run {
+ public:
+  OtherRun(Rows rows, std::int64_t scratch)
+      : rows_(rows),
+        scores_(Problem<double>().scores()),
+        out_(4 * Problem<double>::kRows),
+        scratch_(scratch) {}
+  void serial(const SerialTeam& team) override {
+    rows_(team, scores_.data(), out_.data(), scratch_.data());
+  }
+  void threads(const ThreadTeam& team) override {
+    rows_(team, scores_.data(), out_.data(), scratch_.data());
+  }
+  std::vector<double> written() const override {
+    std::vector<double> out = out_;
+    for (std::size_t i = 0; i < scores_.size(); ++i) {
+      if (i % static_cast<std::size_t>(pad(kColumns)) < kColumns) out.push_back(scores_[i]);
+    }
+    return out;
+  }
+
+ private:
+  Rows rows_;
+  std::vector<double> scores_;
+  std::vector<double> out_;
+  NanMemory scratch_;
+};
+
+template <class Rows> Case other_case(const std::string& name, std::int64_t scratch, Rows rows) {
+  return {name, [=] { return std::make_unique<OtherRun<Rows>>(rows, scratch); }, kSumOrder};
+}
+
+// Any slopes: what the pass over all rows would have left between the two kernels of a row.
+const double* made_up_slopes() {
+  static const std::vector<double> values = [] {
+    std::vector<double> out;
+    for (int i = 0; i < 256; ++i) out.push_back(std::sin(i) / 16);
+    return out;
+  }();
+  return values.data();
+}
 
 }  // namespace
 
 const std::vector<Case>& cases() {
+  constexpr int kStride = pad(kColumns);
   static const std::vector<Case> list = {
-      gallery_case<FastApRow<double>>("fastap", {.bins = 7},
-                                      FastApRow<double>::scratch({.bins = 7}, kColumns, kColumns)),
-      gallery_case<SmoothApRow<double>>("smooth_ap", {.tau = 0.05, .with_self = false},
-                                        SmoothApRow<double>::scratch(kColumns, kColumns)),
-      gallery_case<SmoothApRow<double>>("smooth_ap_official", {.tau = 0.05, .with_self = true},
-                                        SmoothApRow<double>::scratch(kColumns, kColumns)),
-      gallery_case<PnpRow<double>>("pnp", {.variant = Pnp::kIb, .tau = 0.05},
-                                   PnpRow<double>::scratch(kColumns, kColumns)),
-      gallery_case<RamboRow<double>>("rambo_ap", {.variant = Rambo::kAp, .lambda = 0.2},
-                                     RamboRow<double>::scratch(kColumns, kColumns)),
-      gallery_case<RamboRow<double>>("rambo_recall", {.variant = Rambo::kRecallLog, .lambda = 0.2},
-                                     RamboRow<double>::scratch(kColumns, kColumns)),
+      gallery_case<FastApRow<double>>("fastap", {.bins = 7}),
+      gallery_case<SmoothApRow<double>>("smooth_ap", {.tau = 0.05}),
+      gallery_case<SmoothApRow<double>>("smooth_ap_official", {.tau = 0.05, .with_self = true}),
+      gallery_case<PnpRow<double>>("pnp", {.variant = Pnp::kIb, .tau = 0.05}),
+      gallery_case<RamboRow<double>>("rambo_ap", {.variant = Rambo::kAp, .lambda = 0.2}),
+      gallery_case<RamboRow<double>>("rambo_recall", {.variant = Rambo::kRecallLog, .lambda = 0.2}),
+      gallery_case<TripletHardRow<double>>("triplet_bh", {}),
+      gallery_case<TripletAllRow<double>>("triplet_ba", {{}, 0.01}, 1),
+      gallery_case<ContrastiveRow<double>>("contrastive",
+                                           {.per_positive = 0.1, .per_negative = 0.02},
+                                           ContrastiveRow<double>::kStats),
+      gallery_case<SupApRow<double>>(
+          "sup_ap",
+          {.tau = 0.05, .offset = 1.4, .with_self = true, .contrastive = {.per_positive = 0.1}},
+          ContrastiveRow<double>::kStats),
+      gallery_case<RecallAtKRow<double>>("recall_at_k", {.tau = 0.05}),
+      gallery_case<MultiSimilarityRow<double>>("multi_similarity", {}),
+      gallery_case<AucHardRow<double>>(
+          "auc_bh", {.r = 7, .step = 0.25, .count = 9, .slope = made_up_slopes()}, 18),
+      gallery_case<AucAllRow<double>>(
+          "auc_ba", {.r = 7, .step = 0.25, .count = 9, .slope = made_up_slopes()}, 18),
+      gallery_case<WilcoxonRow<double>>("wilcoxon", {.slopes = made_up_slopes()}, 2),
+      gallery_case<HistogramRow<double>>(
+          "histogram",
+          {.bins = 11, .rise = made_up_slopes(), .negative_rise = made_up_slopes() + 12}, 24),
+      other_case("wilcoxon_pairs", 64,
+                 [](const auto& team, double* scores, double* out, void*) {
+                   for (int i = 0; i < Problem<double>::kRows; ++i) {
+                     WilcoxonPairs<double>::row(team, 7.0, scores, scores + kStride, kColumns, i,
+                                                out + 4 * i, out + 4 * i + 1);
+                   }
+                 }),
+      other_case("nsl", SoftmaxRow<double>::scratch(kColumns),
+                 [](const auto& team, double* scores, double* out, void* scratch) {
+                   for (int i = 0; i < Problem<double>::kRows; ++i) {
+                     double* row = scores + i * kStride;
+                     SoftmaxRow<double>::row(team, 9.0, row, kColumns, i % 5, 0.1, row, out + i,
+                                             scratch);
+                     team.sum(1, [](int) { return 0.0; });  // the next launch
+                   }
+                 }),
+      other_case("proxy_anchor", ProxyAnchorRow<double>::scratch(kColumns),
+                 [](const auto& team, double* scores, double* out, void* scratch) {
+                   static const std::vector<std::int64_t> labels = [] {
+                     std::vector<std::int64_t> values;
+                     for (int j = 0; j < kColumns; ++j) values.push_back(j % 4);
+                     return values;
+                   }();
+                   for (int c = 0; c < Problem<double>::kRows; ++c) {
+                     double* row = scores + c * kStride;
+                     ProxyAnchorRow<double>::row(team, {.margin = 0.1, .alpha = 8}, row, kColumns,
+                                                 labels.data(), c, 0.5, 0.1, row, out + c, scratch);
+                     team.sum(1, [](int) { return 0.0; });  // the next launch
+                   }
+                 }),
   };
   return list;
 }

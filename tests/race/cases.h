@@ -1,5 +1,5 @@
-// The row kernels under test, each with made-up rows: one list, in cases.cpp. A case runs all its rows on
-// a team and returns everything the kernel wrote.
+// The row kernels under test, each with made-up rows: one list, in cases.cpp. A case runs all its
+// rows on a team and returns everything the kernel wrote.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 // Row kernels under ThreadSanitizer, which ends the program with code 66 when it saw a race.
 //   race_test             every case on teams of 2, 3 and 4: no race, and what SerialTeam computes
-//   race_test --guard     the mutation guard: for every sync() of every kernel, this program with that
+//   race_test --guard     the mutation guard: for every sync() of every kernel, this program with
+//     that
 //                         sync left out (race_test --drop CASE LINE) must end with code 66
 #include "tests/race/cases.h"
 #include "tests/race/thread_team.h"
@@ -115,9 +116,11 @@ int run_guard(const char* program) {
 
 int main(int argc, char** argv) {
   if (argc == 1) return rk::race::run_all();
-  if (argc == 2 && std::strcmp(argv[1], "--guard") == 0) return rk::race::run_guard("/proc/self/exe");
+  if (argc == 2 && std::strcmp(argv[1], "--guard") == 0)
+    return rk::race::run_guard("/proc/self/exe");
   if (argc == 4 && std::strcmp(argv[1], "--drop") == 0) {
-    return rk::race::run_dropped(argv[2], static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)));
+    return rk::race::run_dropped(argv[2],
+                                 static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)));
   }
   std::fprintf(stderr, "error: race_test [--guard | --drop CASE LINE]\n");
   return 2;

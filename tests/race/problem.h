@@ -1,5 +1,6 @@
-// Rows to run a kernel on: scores of made-up embeddings, unequal classes, a singleton, duplicates (ties),
-// identities that take columns out, memory columns. Deterministic; needs nothing but the standard library.
+// Rows to run a kernel on: scores of made-up embeddings, unequal classes, a singleton, duplicates
+// (ties), identities that take columns out, memory columns. Deterministic; needs nothing but the
+// standard library.
 #pragma once
 
 #include "kernels/gallery_row.h"
@@ -30,8 +31,7 @@ class NanMemory {
   std::unique_ptr<void, void (*)(void*)> data_;
 };
 
-template <class S>
-class Problem {
+template <class S> class Problem {
  public:
   static constexpr int kRows = 18;
   static constexpr int kMemory = 9;
@@ -73,7 +73,8 @@ class Problem {
         S s = 0;
         for (int d = 0; d < kDim; ++d) {
           if (j < kColumns) {
-            s += e[static_cast<std::size_t>(i * kDim + d)] * e[static_cast<std::size_t>(j * kDim + d)];
+            s += e[static_cast<std::size_t>(i * kDim + d)] *
+                 e[static_cast<std::size_t>(j * kDim + d)];
           }
         }
         scores_.push_back(j < kColumns ? s : std::numeric_limits<S>::quiet_NaN());
@@ -84,7 +85,8 @@ class Problem {
   // Everything but the scores, which each run copies: kernels write over them.
   GalleryRow<S> row(int query) const {
     GalleryRow<S> in;
-    const auto& members = members_[static_cast<std::size_t>(classes_[static_cast<std::size_t>(query)])];
+    const auto& members =
+        members_[static_cast<std::size_t>(classes_[static_cast<std::size_t>(query)])];
     in.columns = kColumns;
     in.classes = classes_.data();
     in.members = members.data();

@@ -1,7 +1,8 @@
 // A team of 2 to 4 threads that keeps the contract of kernels/team.h and nothing more, so that
 // ThreadSanitizer sees every barrier a row kernel lacks:
 //   - the map from index to member is rotated with every call;
-//   - sync() and the collectives check that all members came to the same line (else: abort with both);
+//   - sync() and the collectives check that all members came to the same line (else: abort with
+//     both);
 //   - nothing is ordered between barriers.
 // A sync() of a given line can be left out, which is how the detector itself is tested.
 #pragma once
@@ -45,14 +46,12 @@ class ThreadTeam {
     meet(where);
   }
 
-  template <class F>
-  void for_each(int n, F&& f) const {
+  template <class F> void for_each(int n, F&& f) const {
     const int first = turn();
     for (int i = first; i < n; i += members()) f(i);
   }
 
-  template <class F>
-  auto sum(int n, F&& f, Where where = Where::current()) const {
+  template <class F> auto sum(int n, F&& f, Where where = Where::current()) const {
     meet(where);
     decltype(f(0)) total = 0;
     for_each(n, [&](int i) { total += f(i); });
@@ -75,8 +74,7 @@ class ThreadTeam {
     meet(where);
   }
 
-  template <class F>
-  auto arg_max(int n, F&& f, Where where = Where::current()) const {
+  template <class F> auto arg_max(int n, F&& f, Where where = Where::current()) const {
     using S = decltype(f(0));
     meet(where);
     ValueIndex<S> best{-std::numeric_limits<S>::infinity(), -1};
@@ -113,8 +111,7 @@ class ThreadTeam {
   // The first index of this member; another member's next time.
   int turn() const { return (member_ + ++calls_) % members(); }
 
-  template <class S>
-  static void keep_larger(ValueIndex<S>& best, const ValueIndex<S>& other) {
+  template <class S> static void keep_larger(ValueIndex<S>& best, const ValueIndex<S>& other) {
     const bool earlier = other.value == best.value && other.index < best.index;
     if (best.index < 0 || other.value > best.value || earlier) best = other;
   }
@@ -144,8 +141,7 @@ class ThreadTeam {
 };
 
 // work(team) on every member.
-template <class F>
-void run_team(TeamState& state, F&& work) {
+template <class F> void run_team(TeamState& state, F&& work) {
   std::vector<std::thread> threads;
   for (std::size_t member = 0; member < state.lines.size(); ++member) {
     threads.emplace_back([&, member] { work(ThreadTeam(state, static_cast<int>(member))); });

@@ -106,7 +106,8 @@ LossVerdict check_loss_case(const std::filesystem::path& path, double tolerance_
     std::vector<double> theirs = file.read<double>(dataset);
     if (ours.size() != theirs.size()) {
       verdict.passed = false;
-      verdict.detail += fmt::format(" {} has {} elements, not {}", what, ours.size(), theirs.size());
+      verdict.detail +=
+          fmt::format(" {} has {} elements, not {}", what, ours.size(), theirs.size());
       return;
     }
     if (tangent && along_embeddings) {

@@ -1,5 +1,5 @@
-// The cases of a folder laid out like tests/golden/losses (its README is their definition), for the unit
-// tests and for the golden runner.
+// The cases of a folder laid out like tests/golden/losses (its README is their definition), for the
+// unit tests and for the golden runner.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@ struct LossVerdict {
 
 std::vector<std::filesystem::path> loss_cases(const std::filesystem::path& folder);
 
-// Runs one case through the registry in precision S. `tolerance_factor` shrinks the file's tolerances,
-// which are made for float, where S is double.
+// Runs one case through the registry in precision S. `tolerance_factor` shrinks the file's
+// tolerances, which are made for float, where S is double.
 template <class S>
 LossVerdict check_loss_case(const std::filesystem::path& file, double tolerance_factor);
 

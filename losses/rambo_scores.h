@@ -1,0 +1,15 @@
+// Mean average precision of detection and multi-label classification through black-box
+// differentiated ranks, Rolinek et al. 2020, on scores and 0/1 targets [N, C] (losses/ranking.h).
+//   rambo_map  AP over each class's column, mean over classes with a positive
+//   rambo_apc  AP over all scores flattened row by row into one ranking
+// valid_queries: classes with a positive; 1, or 0 without any positive.
+#pragma once
+
+#include "losses/registry.h"
+
+namespace rk {
+
+LossEntry rambo_map_entry();
+LossEntry rambo_apc_entry();
+
+}  // namespace rk

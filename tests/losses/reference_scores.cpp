@@ -1,0 +1,94 @@
+// Average precision on score matrices, every rank counted.
+#include "tests/losses/reference.h"
+
+namespace rk::reference {
+namespace {
+
+struct Sequence {
+  std::vector<double> scores;
+  std::vector<bool> positive;
+};
+
+// 1 + the items above; of equal scores the earlier one is.
+std::vector<double> ranks(const std::vector<double>& v) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    double rank = 1;
+    for (std::size_t j = 0; j < v.size(); ++j)
+      rank += v[j] > v[i] || (v[j] == v[i] && j < i) ? 1 : 0;
+    out.push_back(rank);
+  }
+  return out;
+}
+
+// AP; `grad` becomes the black-box gradient of weight * (1 - AP).
+double average_precision(const Sequence& sequence, const LossValues& values, double weight,
+                         std::vector<double>& grad) {
+  const double lambda = values.number("lambda");
+  const std::size_t n = sequence.scores.size();
+  std::vector<double> v = sequence.scores;
+  double positives = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    v[i] += (sequence.positive[i] ? -0.5 : 0.5) * values.number("margin");
+    positives += sequence.positive[i] ? 1 : 0;
+  }
+  const std::vector<double> rank = ranks(v);
+  std::vector<double> moved = v;
+  double precision = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!sequence.positive[i]) continue;
+    double among = 0;
+    for (std::size_t j = 0; j < n; ++j) among += sequence.positive[j] && rank[j] <= rank[i] ? 1 : 0;
+    precision += among / rank[i] / positives;
+    moved[i] += lambda * weight * among * static_cast<double>(n) / (rank[i] * rank[i]) / positives;
+  }
+  const std::vector<double> after = ranks(moved);
+  grad.assign(n, 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    grad[i] = -(rank[i] - after[i]) / static_cast<double>(n) / lambda;
+  }
+  return precision;
+}
+
+bool any(const Sequence& sequence) {
+  for (const bool positive : sequence.positive) {
+    if (positive) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Value rambo_map(const LossData<double>& data, const LossValues& values) {
+  Value out;
+  out.grad.assign(data.scores.size(), 0.0);
+  const auto classes = static_cast<std::size_t>(data.classes);
+  std::vector<Sequence> columns(classes);
+  for (std::size_t k = 0; k < data.scores.size(); ++k) {
+    columns[k % classes].scores.push_back(data.scores[k]);
+    columns[k % classes].positive.push_back(data.targets[k] != 0);
+  }
+  for (const Sequence& column : columns) out.valid += any(column) ? 1 : 0;
+  for (std::size_t c = 0; c < classes; ++c) {
+    if (!any(columns[c])) continue;
+    const double share = 1 / static_cast<double>(out.valid);
+    std::vector<double> grad;
+    out.loss += share * (1 - average_precision(columns[c], values, share, grad));
+    for (std::size_t i = 0; i < grad.size(); ++i) out.grad[i * classes + c] = grad[i];
+  }
+  return out;
+}
+
+Value rambo_apc(const LossData<double>& data, const LossValues& values) {
+  Value out;
+  out.grad.assign(data.scores.size(), 0.0);
+  Sequence all;
+  all.scores = data.scores;
+  for (const std::uint8_t target : data.targets) all.positive.push_back(target != 0);
+  if (!any(all)) return out;
+  out.valid = 1;
+  out.loss = 1 - average_precision(all, values, 1, out.grad);
+  return out;
+}
+
+}  // namespace rk::reference

@@ -1,0 +1,105 @@
+#include "tools/bench_rank.h"
+
+#include "engine/buffer.h"
+#include "engine/error.h"
+#include "engine/parallel.h"
+#include "engine/random.h"
+#include "kernels/radix_sort.h"
+#include "losses/registry.h"
+#include "tools/json_file.h"
+#include "tools/signals.h"
+#include "tools/timing.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace rk {
+namespace {
+
+class BenchRank final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    app.add_option("--loss", loss_, "rambo_map or rambo_apc, with parameters");
+    app.add_option("--n", n_, "scores in the ranking")->check(CLI::Range(2, 1 << 30));
+    app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
+  }
+
+  void run(const CommonOptions& common) override {
+    const LossSpec spec = parse_loss(loss_);
+    if (spec.entry->kind != LossKind::kScores) {
+      fail<UsageError>("bench rank: {} ranks no scores; use bench loss", spec.entry->name);
+    }
+    const Context context(common.threads);
+    const int threads = context.threads();
+    const auto size = static_cast<std::size_t>(n_);
+    std::vector<float> scores(size);
+    std::vector<std::uint8_t> targets(size);
+    parallel_for(threads, n_, [&](std::int64_t i, int) {
+      CounterRandom random(common.seed, 0, static_cast<std::uint64_t>(i));
+      targets[static_cast<std::size_t>(i)] = random.below(10) == 0 ? 1 : 0;
+      // Positives score a little higher, so that the ranking is neither solved nor hopeless.
+      scores[static_cast<std::size_t>(i)] = static_cast<float>(
+          random.uniform(-1, 1) + (targets[static_cast<std::size_t>(i)] != 0 ? 0.3 : 0));
+    });
+    const auto loss = make_loss<float>(spec);
+    loss->plan(context, {.rows = n_, .memory = 0, .dim = 0, .classes = 1});
+    std::vector<float> grad(size);
+    LossInput<float> input;
+    input.rows = n_;
+    input.classes = 1;
+    input.scores = scores.data();
+    input.targets = targets.data();
+    LossOutput<float> output;
+    output.grad = grad.data();
+
+    const Buffer keys[2] = {Buffer::of<std::uint32_t>(n_), Buffer::of<std::uint32_t>(n_)};
+    const Buffer items[2] = {Buffer::of<std::uint32_t>(n_), Buffer::of<std::uint32_t>(n_)};
+    const Buffer counts = Buffer::of<std::int64_t>(radix_counts(threads));
+    const auto sort_alone = [&] {
+      KeyedItems<std::uint32_t> a{keys[0].as<std::uint32_t>(), items[0].as<std::uint32_t>()};
+      KeyedItems<std::uint32_t> b{keys[1].as<std::uint32_t>(), items[1].as<std::uint32_t>()};
+      parallel_for(threads, n_, [&](std::int64_t i, int) {
+        a.keys[i] = descending_key(scores[static_cast<std::size_t>(i)]);
+        a.items[i] = static_cast<std::uint32_t>(i);
+      });
+      radix_sort(threads, n_, a, b, counts.as<std::int64_t>());
+    };
+
+    loss->run(context, input, output);
+    sort_alone();
+    std::vector<double> totals;
+    std::vector<double> sorts;
+    for (int repeat = 0; repeat < repeats_; ++repeat) {
+      stop_if_interrupted();
+      totals.push_back(milliseconds([&] { loss->run(context, input, output); }));
+      sorts.push_back(milliseconds(sort_alone));
+    }
+    const Timing total = summarize(totals);
+    const Timing sort = summarize(sorts);
+    nlohmann::json json = {{"loss_name", spec.text()},
+                           {"n", n_},
+                           {"repeats", repeats_},
+                           {"device", common.device},
+                           {"threads", threads},
+                           {"version", RK_VERSION},
+                           {"peak_bytes", loss->bytes() + 9 * n_}};
+    put(json, "total_ms", total);
+    put(json, "sort_ms", sort);
+    fmt::print(
+        "{}  {} scores, {} threads\ntotal {:.2f} ms ({:.2f} to {:.2f})  sort alone {:.2f} ms\n",
+        spec.text(), n_, threads, total.median, total.least, total.most, sort.median);
+    if (!common.json.empty()) write_json(common.json, json);
+  }
+
+ private:
+  std::string loss_ = "rambo_map";
+  std::int64_t n_ = 1000000;
+  int repeats_ = 7;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_rank() { return std::make_unique<BenchRank>(); }
+
+}  // namespace rk
