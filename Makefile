@@ -16,7 +16,8 @@ configure: setup
 	@cmake --preset release -B $(BUILD) >$(BUILD)/configure.log 2>&1 || \
 	  { cat $(BUILD)/configure.log; exit 1; }
 
-demo: all
+demo: configure
+	@cmake --build $(BUILD) --target train eval -j $(JOBS)
 	@tools/demo.sh $(BUILD)
 
 test: configure

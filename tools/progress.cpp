@@ -139,6 +139,7 @@ void Progress::update(std::int64_t done, std::string_view note) {
     next_ = now + kRedraw;
   } else {
     show(progress_text(state_) + "\n");
+    plain_ = true;
     plain_interval_ = std::min(plain_interval_ * 1.5, kLongestPlainSeconds);
     next_ = now + std::chrono::milliseconds(static_cast<std::int64_t>(plain_interval_ * 1000));
   }
@@ -155,7 +156,8 @@ void Progress::finish() {
   if (finished_) return;
   finished_ = true;
   clear();
-  if (quiet_ || terminal_) return;
+  // A loop too short for a plain line needs no last one either.
+  if (quiet_ || terminal_ || !plain_) return;
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
   const double rate = elapsed > 0 ? static_cast<double>(state_.done) / elapsed : 0;
   const std::string done =

@@ -41,7 +41,7 @@ class Progress {
   void update(std::int64_t done, std::string_view note = {});
   // A line of its own, above the bar.
   void message(std::string_view line);
-  // Takes the bar away and, off a terminal, prints a last line. Called by the destructor too.
+  // Takes the bar away and, off a terminal, ends the lines with the whole time. The destructor calls it.
   void finish();
 
  private:
@@ -51,7 +51,8 @@ class Progress {
   ProgressState state_;
   bool quiet_;
   bool terminal_;
-  bool drawn_ = false;
+  bool drawn_ = false;  // a bar stands on the terminal
+  bool plain_ = false;  // a plain line was printed
   bool finished_ = false;
   Clock::time_point start_;
   Clock::time_point next_;
