@@ -1,6 +1,7 @@
 // A folder that lives as long as a test, and small pictures in it.
 #pragma once
 
+#include "engine/error.h"
 #include "engine/random.h"
 #include "tools/png_file.h"
 

@@ -1,0 +1,41 @@
+// One of the real programs, run as a user would: arguments in, exit code and both streams out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace rk {
+
+struct Finished {
+  int code = -1;  // 128 + signal where one ended it
+  std::string out, err;
+};
+
+class ChildProcess {
+ public:
+  // arguments[0] is the program's path. Output goes to files in `folder`.
+  ChildProcess(const std::vector<std::string>& arguments, const std::string& folder);
+  ~ChildProcess();  // kills it if it still runs
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  void send(int signal) const;
+  bool running();
+  Finished wait();
+  std::string out_so_far() const;
+
+ private:
+  std::string out_, err_;
+  pid_t pid_;
+  int status_ = 0;
+  bool done_ = false;
+};
+
+// Runs it to its end.
+Finished run_to_end(const std::vector<std::string>& arguments, const std::string& folder);
+
+std::string file_text(const std::string& path);
+
+}  // namespace rk
