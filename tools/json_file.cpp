@@ -8,23 +8,22 @@
 #include <cstring>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <system_error>
 
 namespace rk {
 namespace {
 
-// A rename would put a file in the place of a device or a pipe.
-void write_as_it_is(const std::string& path, const std::string& text) {
-  errno = 0;
+// A device or pipe is not replaced but written to.
+void write_through(const std::string& path, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), "wbe");
-  bool good = file != nullptr;
-  if (good) {
-    good = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    good = std::fclose(file) == 0 && good;
-  }
-  if (!good) {
-    fail<InputError>("{}: cannot be written: {}; give another file", path, std::strerror(errno));
-  }
+  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  good = good && std::fflush(file) == 0;
+  const int reason = errno;
+  if (file != nullptr) good = std::fclose(file) == 0 && good;
+  if (good) return;
+  fail<InputError>("{}: cannot be written: {}; see that its folder exists and has space", path,
+                   std::strerror(reason));
 }
 
 }  // namespace
@@ -35,9 +34,9 @@ void write_json(const std::string& path, const nlohmann::json& value) {
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    write_as_it_is(path, text);
+    write_through(path, text);
   } else {
-    write_atomic(path, std::as_bytes(std::span(text)));
+    write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
   }
 }
 

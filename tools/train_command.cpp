@@ -50,8 +50,10 @@ class Train final : public Command {
       plan.lock = std::make_unique<FolderLock>(settings_.out);
       Resumable found = find_resumable(settings_.out);
       for (const std::string& skipped : found.skipped) fmt::print(stderr, "skipped: {}\n", skipped);
-      fmt::print(stderr, "going on from {}: epoch {}, step {}\n", found.checkpoint->path(),
-                 found.checkpoint->run().epoch, found.checkpoint->run().step);
+      if (!common.quiet) {
+        fmt::print(stderr, "going on from {}: epoch {}, step {}\n", found.checkpoint->path(),
+                   found.checkpoint->run().epoch, found.checkpoint->run().step);
+      }
       plan.checkpoint = std::move(found.checkpoint);
       stored = stored_settings(*plan.checkpoint);
       table_.apply(stored, plan.checkpoint->path());

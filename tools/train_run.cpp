@@ -117,6 +117,7 @@ void TrainRun::open_test_data() {
 void TrainRun::start_from_weights() {
   const Checkpoint checkpoint(settings_.weights);
   const bool whole = load_starting_point(checkpoint, trainer_->parameters());
+  source_sha256_ = checkpoint.sha256();
   note(fmt::format("weights: {}{}", settings_.weights,
                    whole ? "" : " (but not its embedding layer, which has another size)"));
 }
@@ -133,6 +134,7 @@ void TrainRun::start_from_checkpoint() {
   run_ = checkpoint.run();
   run_.settings = settings;
   run_.seed = common_.seed;
+  source_sha256_ = checkpoint.model().source_sha256;
   // metrics.jsonl may be behind the checkpoint or ahead of it by what a kill cut off.
   std::ifstream file(fs::path(settings_.out) / "metrics.jsonl");
   std::string line;
@@ -141,6 +143,7 @@ void TrainRun::start_from_checkpoint() {
     lines_.push_back(there ? line : entry);
     if (!there) file.setstate(std::ios::failbit);
   }
+  plan_.checkpoint.reset();  // as large as the network and the optimizer's state together
 }
 
 void TrainRun::describe() const {
@@ -295,6 +298,7 @@ void TrainRun::report_bad_images() {
 }
 
 void TrainRun::finish_epoch(double seconds) {
+  require_finite();
   const auto batches = static_cast<double>(sampler_->batches_per_epoch());
   const auto start = Clock::now();
   ordered_json entry = {{"epoch", run_.epoch + 1},
@@ -364,12 +368,18 @@ void TrainRun::write_lines() const {
   write_atomic(fs::path(settings_.out) / "metrics.jsonl", bytes_of(text));
 }
 
-std::vector<std::byte> TrainRun::state() {
-  if (!trainer_->finite()) {
-    fail<DivergedError>("training diverged: after step {} the network holds NaN or infinity; lower --lr",
-                        run_.step);
-  }
-  CheckpointWriter writer(model_description(settings_), run_);
+// The last update may have been one too far although loss and gradient were finite.
+void TrainRun::require_finite() const {
+  if (trainer_->finite()) return;
+  fail<DivergedError>("training diverged: after step {} the network holds NaN or infinity; lower --lr",
+                      run_.step);
+}
+
+std::vector<std::byte> TrainRun::state() const {
+  require_finite();
+  ModelDescription model = model_description(settings_);
+  model.source_sha256 = source_sha256_;
+  CheckpointWriter writer(model, run_);
   trainer_->save(writer);
   return writer.finish();
 }

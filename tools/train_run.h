@@ -51,7 +51,8 @@ class TrainRun {
   nlohmann::ordered_json evaluate_held_out();
   void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
   void write_lines() const;
-  std::vector<std::byte> state();
+  void require_finite() const;
+  std::vector<std::byte> state() const;
   [[noreturn]] void stop();
   void print_summary() const;
   nlohmann::ordered_json result() const;
@@ -71,6 +72,7 @@ class TrainRun {
   FileCalls files_;
 
   RunState run_;
+  std::string source_sha256_;       // of the weights it all began with
   std::vector<std::string> lines_;  // of metrics.jsonl: run_.history and how long things took
   std::size_t bad_reported_ = 0;
   bool prepared_ = false;  // the folder is there and ours
