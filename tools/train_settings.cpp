@@ -6,7 +6,9 @@
 #include "engine/nearest.h"
 #include "layers/resnet.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -38,29 +40,39 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
   t.add("data", s.data, "training images, KIND:PATH[,key=value]\n" + dataset_help())
       ->type_name("SPEC");
   t.add("test-data", s.test_data,
-        "images of other classes to evaluate on each epoch; without it --data's own held-out classes "
+        "images of other classes to evaluate on each epoch; without it --data's own held-out "
+        "classes "
         "(its split val or test, or a share of its classes: --data SPEC,val_classes=0.2); "
         "none: evaluate nothing")
       ->type_name("SPEC");
   t.add("batch", s.batch, "images in a batch; ranking losses gain from more")
       ->check(CLI::Range(2, 1 << 20));
   t.add("per-class", s.per_class, "images of each class in a batch, so batch / this many classes");
-  t.add("batches", s.batches, "batches an epoch; 0: images / batch")
-      ->check(CLI::NonNegativeNumber);
+  t.add("batches", s.batches, "batches an epoch; 0: images / batch")->check(CLI::NonNegativeNumber);
   t.add("image-size", s.image_size, "side of the square that the network sees")
       ->check(CLI::Range(32, 4096));
   t.add("resize", s.resize,
         "short side before the centre (or random) crop of that square; 0: image-size * 256 / 224")
       ->check(CLI::Range(0, 8192));
-  t.add("augment", s.augment,
-        "random changes to training images: none, or key=value,... with crop=center|random|resized, "
-        "area_min, area_max, ratio_min, ratio_max, flip, affine, rotation, shear, zoom_min, zoom_max, "
-        "translate, fill=border|white|black|0..255");
-  t.add("workers", s.workers, "threads that read and prepare images; the result does not depend on it")
+  t.add(
+       "input-mean", s.input_mean,
+       "subtracted from pixels in 0..1: one number, or red,green,blue; the level of the background "
+       "makes it 0, like the padding of the convolutions")
+      ->delimiter(',');
+  t.add("input-std", s.input_std, "what they are then divided by")->delimiter(',');
+  t.add(
+      "augment", s.augment,
+      "random changes to training images: none, or key=value,... with crop=center|random|resized, "
+      "area_min, area_max, ratio_min, ratio_max, flip, affine, rotation, shear, zoom_min, "
+      "zoom_max, "
+      "translate, fill=border|white|black|0..255");
+  t.add("workers", s.workers,
+        "threads that read and prepare images; the result does not depend on it")
       ->check(CLI::Range(1, 256));
   t.add("cache", s.cache, "MiB of decoded images to keep")->check(CLI::NonNegativeNumber);
   t.add("max-bad", s.max_bad,
-        "stop when more images than this cannot be read; others of their class take their place; -1: the "
+        "stop when more images than this cannot be read; others of their class take their place; "
+        "-1: the "
         "larger of 10 and 0.1 %");
 }
 
@@ -72,12 +84,15 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
   t.add("dim", s.dim, "numbers in an embedding")->check(CLI::Range(1, 65536));
   t.add("pool", s.pool, "what becomes of the last feature maps: avg, max or gem");
   t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg, infinity max")->check(CLI::PositiveNumber);
-  t.add("embedding-start", s.embedding_start, "first values of the embedding layer: uniform, orthogonal");
+  t.add("embedding-start", s.embedding_start,
+        "first values of the embedding layer: uniform, orthogonal");
   t.add("bn", s.bn,
-        "batch norm by the batch's statistics (train), or by the stored ones, which then stay (frozen); "
+        "batch norm by the batch's statistics (train), or by the stored ones, which then stay "
+        "(frozen); "
         "auto: frozen with --weights, else train");
-  t.add_flag("stride-in-1x1", s.stride_in_1x1,
-             "resnet50 halves the image in a block's first 1x1, as the original paper, not in its 3x3");
+  t.add_flag(
+      "stride-in-1x1", s.stride_in_1x1,
+      "resnet50 halves the image in a block's first 1x1, as the original paper, not in its 3x3");
 }
 
 void add_optimizer_options(SettingTable& t, TrainSettings& s) {
@@ -96,8 +111,9 @@ void add_optimizer_options(SettingTable& t, TrainSettings& s) {
   t.add_flag("nesterov", s.nesterov, "sgd: look ahead by the momentum");
 
   t.group("Schedule: the learning rate over time, all in epochs (fractions allowed)");
-  t.add("schedule", s.schedule, "constant; step: times drop-factor every drop-every; milestones: at each "
-                                "drop-at; cosine: down to lr-floor at the last epoch");
+  t.add("schedule", s.schedule,
+        "constant; step: times drop-factor every drop-every; milestones: at each "
+        "drop-at; cosine: down to lr-floor at the last epoch");
   t.add("warmup", s.warmup, "rise from near zero for so long")->check(CLI::NonNegativeNumber);
   t.add("drop-every", s.drop_every, "step")->check(CLI::NonNegativeNumber);
   t.add("drop-at", s.drop_at, "milestones, as 120,220")->delimiter(',');
@@ -119,9 +135,10 @@ void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settin
                  "TOML file with any of these settings by name; flags win over it")
       ->type_name("FILE")
       ->group(run);
-  app.add_option("--resume", settings.resume,
-                 "auto: go on from the newest valid checkpoint in --out, with its settings where none are "
-                 "given; never")
+  app.add_option(
+         "--resume", settings.resume,
+         "auto: go on from the newest valid checkpoint in --out, with its settings where none are "
+         "given; never")
       ->group(run);
   table.group(run);
   table.add("epochs", settings.epochs, "passes over the data")->check(CLI::PositiveNumber);
@@ -134,8 +151,9 @@ void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settin
 
 void resolve(TrainSettings& s) {
   if (s.data.empty()) {
-    fail<UsageError>("--data is missing; for example --data folder:photos,val_classes=0.2 or --data "
-                     "glyphs");
+    fail<UsageError>(
+        "--data is missing; for example --data folder:photos,val_classes=0.2 or --data "
+        "glyphs");
   }
   if (s.out.empty()) fail<UsageError>("--out is missing; for example --out runs/first");
   expect_known("--resume", s.resume, {"never", "auto"});
@@ -151,6 +169,14 @@ void resolve(TrainSettings& s) {
     fail<UsageError>("--resize {} leaves less than --image-size {}; give {} or more", s.resize,
                      s.image_size, s.image_size);
   }
+  for (auto [flag, values] :
+       {std::pair{"--input-mean", &s.input_mean}, std::pair{"--input-std", &s.input_std}}) {
+    if (values->size() == 1) values->assign(3, values->front());
+    if (values->size() != 3) fail<UsageError>("{}: give one number, or red,green,blue", flag);
+  }
+  for (const double std : s.input_std) {
+    if (!(std > 0)) fail<UsageError>("--input-std {}: a divisor must be above 0", std);
+  }
   if (s.schedule == "step" && s.drop_every <= 0) {
     fail<UsageError>("--schedule step: --drop-every is missing; for example --drop-every 10");
   }
@@ -161,11 +187,13 @@ void resolve(TrainSettings& s) {
     fail<UsageError>("--nesterov belongs to --optimizer sgd with a --momentum; leave it out");
   }
   s.data = parse_data_spec(s.data).text();
-  if (!s.test_data.empty() && s.test_data != "none") s.test_data = parse_data_spec(s.test_data).text();
+  if (!s.test_data.empty() && s.test_data != "none")
+    s.test_data = parse_data_spec(s.test_data).text();
   const LossSpec loss = parse_loss(s.loss);
   if (loss.entry->kind != LossKind::kEmbeddings) {
-    fail<UsageError>("--loss {}: takes more than embeddings and labels, which train has not; see probe",
-                     loss.entry->name);
+    fail<UsageError>(
+        "--loss {}: takes more than embeddings and labels, which train has not; see probe",
+        loss.entry->name);
   }
   s.loss = loss.text();
   s.augment = augment_text(augment_options(s));
@@ -178,6 +206,8 @@ ModelDescription model_description(const TrainSettings& s) {
   model.gem_p = s.gem_p;
   model.dim = s.dim;
   model.stride_in_1x1 = s.stride_in_1x1;
+  std::copy_n(s.input_mean.begin(), 3, model.input_mean.begin());
+  std::copy_n(s.input_std.begin(), 3, model.input_std.begin());
   model.resize = s.resize;
   model.crop = s.image_size;
   return model;

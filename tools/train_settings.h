@@ -21,6 +21,8 @@ struct TrainSettings {
   std::int64_t batches = 0;
   int image_size = 224;
   int resize = 0;
+  std::vector<double> input_mean = {0.485, 0.456, 0.406};  // ImageNet's, as torchvision's weights want
+  std::vector<double> input_std = {0.229, 0.224, 0.225};
   std::string augment = "crop=resized,flip=0.5";
   int workers = 2;
   std::int64_t cache = 512;  // MiB
