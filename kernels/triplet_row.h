@@ -28,12 +28,14 @@ template <class S> struct TripletParams {
     return d > 0 ? -1 / d : S(0);
   }
   RK_FN RK_INLINE S gap() const { return soft ? S(0) : margin; }
-  RK_FN RK_INLINE S value(S h) const {
+  // kSoft is `soft`, known to the compiler: a loop with logarithms in it does not vectorise.
+  template <bool kSoft> RK_FN RK_INLINE S value(S h) const {
     const S above = h > 0 ? h : S(0);
-    return soft ? above + std::log1p(std::exp(-std::abs(h))) : above;
+    if constexpr (kSoft) return above + std::log1p(std::exp(-std::abs(h)));
+    return above;
   }
-  RK_FN RK_INLINE S slope(S h) const {
-    if (soft) return h < 0 ? std::exp(h) / (1 + std::exp(h)) : 1 / (1 + std::exp(-h));
+  template <bool kSoft> RK_FN RK_INLINE S slope(S h) const {
+    if constexpr (kSoft) return h < 0 ? std::exp(h) / (1 + std::exp(h)) : 1 / (1 + std::exp(-h));
     return h > 0 ? S(1) : S(0);
   }
 };
@@ -55,10 +57,13 @@ template <class S> struct TripletHardRow {
     const S to_positive = params.distance(pair.positive);
     const S to_negative = params.distance(pair.negative);
     const S h = params.gap() + to_positive - to_negative;
-    const S factor = in.weight * params.slope(h);
+    const S factor = in.weight * (params.soft ? params.template slope<true>(h)
+                                              : params.template slope<false>(h));
     write_pair_gradient(team, in, pair, factor * params.distance_slope(to_positive),
                         -factor * params.distance_slope(to_negative), grad);
-    team.for_each(1, [&](int) { *loss = params.value(h); });
+    team.for_each(1, [&](int) {
+      *loss = params.soft ? params.template value<true>(h) : params.template value<false>(h);
+    });
   }
 };
 
@@ -104,6 +109,17 @@ template <class S> struct TripletAllRow {
   template <class Team>
   RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
                         S* loss, void* memory) {
+    if (params.soft) {
+      row_of<true>(team, params, in, grad, loss, memory);
+    } else {
+      row_of<false>(team, params, in, grad, loss, memory);
+    }
+  }
+
+ private:
+  template <bool kSoft, class Team>
+  RK_FN static void row_of(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+                           S* loss, void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const int p = place(team, params, in, at);
     const int columns = pad(in.columns);
@@ -112,10 +128,11 @@ template <class S> struct TripletAllRow {
     S total = 0;
     for (int j = 0; j < p; ++j) {
       total += team.sum(columns, [&](int k) {
-        return params.value(params.gap() + at.positive[j] - at.negative[k]);
+        return params.template value<kSoft>(params.gap() + at.positive[j] - at.negative[k]);
       });
       const S slopes = team.sum(columns, [&](int k) {
-        const S slope = params.slope(params.gap() + at.positive[j] - at.negative[k]);
+        const S slope =
+            params.template slope<kSoft>(params.gap() + at.positive[j] - at.negative[k]);
         grad[k] -= slope;
         return slope;
       });
@@ -133,7 +150,6 @@ template <class S> struct TripletAllRow {
     team.for_each(1, [&](int) { *loss = total * params.per_active; });
   }
 
- private:
   template <class Team>
   RK_FN static int place(const Team& team, const Params& params, const GalleryRow<S>& in,
                          const Pieces& at) {
