@@ -8,14 +8,17 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace rk {
 
 std::string file_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
 }
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std::string& folder)
@@ -23,6 +26,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
   std::vector<char*> words;
   for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  for (const std::string& file : {out_, err_}) std::ofstream(file).close();  // not a former run's words
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("no process to be had");
   if (pid_ == 0) {
@@ -57,7 +61,7 @@ Finished ChildProcess::wait() {
   return {code, file_text(out_), file_text(err_)};
 }
 
-std::string ChildProcess::out_so_far() const { return file_text(out_); }
+std::string ChildProcess::said_so_far() const { return file_text(out_) + file_text(err_); }
 
 Finished run_to_end(const std::vector<std::string>& arguments, const std::string& folder) {
   return ChildProcess(arguments, folder).wait();

@@ -24,7 +24,7 @@ class ChildProcess {
   void send(int signal) const;
   bool running();
   Finished wait();
-  std::string out_so_far() const;
+  std::string said_so_far() const;
 
  private:
   std::string out_, err_;
