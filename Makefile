@@ -41,8 +41,9 @@ bench: all
 format:
 	@tools/lint.sh format
 
-lint: configure
-	@tools/lint.sh check $(BUILD)
+lint:
+	@tools/setup.sh ci
+	@tools/lint.sh check
 
 help:
 	@echo 'make                          set up what is missing, build the programs into build/bin'

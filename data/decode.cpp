@@ -50,8 +50,8 @@ void check_image_size(long long width, long long height, const std::string& name
   }
   if (width > kMaxImageSide || height > kMaxImageSide || width * height > kMaxImagePixels) {
     fail<InputError>(
-        "{}: {} x {} pixels, above the limits (side {}, {} pixels); scale it down or remove it", name,
-        width, height, kMaxImageSide, kMaxImagePixels);
+        "{}: {} x {} pixels, above the limits (side {}, {} pixels); scale it down or remove it",
+        name, width, height, kMaxImageSide, kMaxImagePixels);
   }
 }
 

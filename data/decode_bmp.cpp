@@ -16,7 +16,8 @@ constexpr std::size_t kInfoHeader = 40;  // BITMAPINFOHEADER; later versions onl
 
 std::uint32_t word(std::span<const std::byte> file, std::size_t at) {
   std::uint32_t value = 0;
-  for (std::size_t i = 4; i-- > 0;) value = value << 8 | std::to_integer<std::uint32_t>(file[at + i]);
+  for (std::size_t i = 4; i-- > 0;)
+    value = value << 8 | std::to_integer<std::uint32_t>(file[at + i]);
   return value;
 }
 

@@ -53,8 +53,7 @@ class JpegDecoder {
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
   // Runs f; false when the library gave up in it, why() then says the reason.
-  template <class F>
-  bool attempt(F f) {
+  template <class F> bool attempt(F f) {
     if (setjmp(jump_) != 0) return false;
     f();
     return true;

@@ -22,8 +22,7 @@ class PngDecoder {
   PngDecoder(const PngDecoder&) = delete;
   PngDecoder& operator=(const PngDecoder&) = delete;
 
-  template <class F>
-  bool attempt(F f) {
+  template <class F> bool attempt(F f) {
     if (setjmp(jump_) != 0) return false;
     f();
     return true;

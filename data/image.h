@@ -54,7 +54,9 @@ class Image {
   std::uint8_t* data() { return storage_.as<std::uint8_t>(); }
   const std::uint8_t* data() const { return storage_.as<std::uint8_t>(); }
   std::uint8_t* row(int y) { return data() + static_cast<std::size_t>(y) * row_bytes(); }
-  const std::uint8_t* row(int y) const { return data() + static_cast<std::size_t>(y) * row_bytes(); }
+  const std::uint8_t* row(int y) const {
+    return data() + static_cast<std::size_t>(y) * row_bytes();
+  }
   std::uint8_t* pixel(int x, int y) { return row(y) + static_cast<std::size_t>(x) * kChannels; }
   const std::uint8_t* pixel(int x, int y) const {
     return row(y) + static_cast<std::size_t>(x) * kChannels;

@@ -33,7 +33,8 @@ struct Taps {
 Taps make_taps(int in, int out, int begin, int count) {
   const double scale = static_cast<double>(in) / out;
   const double filter_scale = std::max(1.0, scale);
-  const double reciprocal = 1.0 / filter_scale;  // a multiplication, as Pillow does: other roundings
+  const double reciprocal =
+      1.0 / filter_scale;  // a multiplication, as Pillow does: other roundings
   Taps taps;
   taps.stride = static_cast<std::size_t>(std::ceil(filter_scale)) * 2 + 1;
   taps.first.resize(static_cast<std::size_t>(count));
@@ -46,8 +47,7 @@ Taps make_taps(int in, int out, int begin, int count) {
     const int length = std::min(in, static_cast<int>(centre + filter_scale + 0.5)) - first;
     double sum = 0.0;
     for (int i = 0; i < length; ++i) {
-      const double weight =
-          std::max(0.0, 1.0 - std::abs((i + first - centre + 0.5) * reciprocal));
+      const double weight = std::max(0.0, 1.0 - std::abs((i + first - centre + 0.5) * reciprocal));
       exact[static_cast<std::size_t>(i)] = weight;
       sum += weight;
     }
@@ -55,7 +55,7 @@ Taps make_taps(int in, int out, int begin, int count) {
     for (int i = 0; i < length; ++i) {
       const double weight = exact[static_cast<std::size_t>(i)];
       rounded[i] = static_cast<std::uint32_t>(0.5 + (sum != 0.0 ? weight / sum : weight) *
-                                                       (1 << kPrecision));
+                                                        (1 << kPrecision));
     }
     taps.first[static_cast<std::size_t>(x)] = first;
     taps.lengths[static_cast<std::size_t>(x)] = length;
@@ -151,8 +151,7 @@ void filter_strip(const std::uint32_t* strip, int origin, const Taps& taps, int 
     const std::uint32_t* weights = taps.of(x);
     const int length = taps.lengths[static_cast<std::size_t>(x)];
     const std::uint32_t* column =
-        strip +
-        static_cast<std::size_t>(taps.first[static_cast<std::size_t>(x)] - origin) * kRows;
+        strip + static_cast<std::size_t>(taps.first[static_cast<std::size_t>(x)] - origin) * kRows;
     Words red = Words{} + kHalf;
     Words green = red;
     Words blue = red;
@@ -238,15 +237,14 @@ Image resize_part(const Image& image, const Box& source, int width, int height, 
          "[resize] expected a source box inside {} x {}, got {} x {} at ({}, {})", image.width(),
          image.height(), source.width, source.height, source.left, source.top);
   expect(inside(part, width, height),
-         "[resize] expected a part inside the result {} x {}, got {} x {} at ({}, {})", width, height,
-         part.width, part.height, part.left, part.top);
+         "[resize] expected a part inside the result {} x {}, got {} x {} at ({}, {})", width,
+         height, part.width, part.height, part.left, part.top);
 
   Image out(part.width, part.height);
   const bool across = source.width != width;
   const bool down = source.height != height;
   // Where an axis is not filtered, its wanted source pixels are those of the part.
-  const Taps columns =
-      across ? make_taps(source.width, width, part.left, part.width) : Taps{};
+  const Taps columns = across ? make_taps(source.width, width, part.left, part.width) : Taps{};
   const Taps rows = down ? make_taps(source.height, height, part.top, part.height) : Taps{};
   const int left = across ? columns.begin() : part.left;
   const int top = down ? rows.begin() : part.top;

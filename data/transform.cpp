@@ -14,7 +14,7 @@ namespace {
 
 // One axis of a centre crop: which part of the resized length is taken, and where it lands.
 struct Window {
-  int begin;   // in the resized picture
+  int begin;  // in the resized picture
   int length;
   int margin;  // zeros before it in the result
 };
@@ -35,8 +35,8 @@ ImageSize resized_size(int width, int height, const ImageTransform& transform) {
   }
   const int shorter = std::min(width, height);
   const int longer = std::max(width, height);
-  const auto scaled = static_cast<std::int64_t>(
-      static_cast<double>(transform.short_side) * longer / shorter);
+  const auto scaled =
+      static_cast<std::int64_t>(static_cast<double>(transform.short_side) * longer / shorter);
   if (width <= height) return {transform.short_side, scaled};
   return {scaled, transform.short_side};
 }
@@ -51,9 +51,9 @@ Image apply(const ImageTransform& transform, const Image& image) {
   // Without a crop the whole result is made; with one, the lengths themselves must stay countable.
   const bool countable = std::max(size.width, size.height) <= std::int64_t{1} << 30;
   if (!countable || (transform.crop == 0 && size.width * size.height > kMaxImagePixels)) {
-    throw std::length_error(fmt::format(
-        "{} x {} resized to {} x {} is above the limit of {} pixels", image.width(), image.height(),
-        size.width, size.height, kMaxImagePixels));
+    throw std::length_error(
+        fmt::format("{} x {} resized to {} x {} is above the limit of {} pixels", image.width(),
+                    image.height(), size.width, size.height, kMaxImagePixels));
   }
   const auto width = static_cast<int>(size.width);
   const auto height = static_cast<int>(size.height);

@@ -30,7 +30,8 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
     for (std::size_t other : placed) {
       const Lifetime& o = lifetimes[other];
       if (o.last < life.first || o.first > life.last) continue;
-      if (offset + aligned(life.bytes) <= plan.offsets[other]) break;  // fits into the gap before it
+      if (offset + aligned(life.bytes) <= plan.offsets[other])
+        break;  // fits into the gap before it
       offset = std::max(offset, plan.offsets[other] + aligned(o.bytes));
     }
     plan.offsets[item] = offset;

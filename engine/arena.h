@@ -1,9 +1,9 @@
-// Offsets for buffers that live only part of a step, so that those never needed at the same time share
-// memory. Times are the positions of nodes in one step (forward, then backward).
+// Offsets for buffers that live only part of a step, so that those never needed at the same time
+// share memory. Times are the positions of nodes in one step (forward, then backward).
 //
-// Greedy: largest first, each at the lowest offset where it meets nobody alive at the same time. For
-// the residual networks here that reaches the lower bound (the most bytes alive at one time) within a
-// few percent; Program reports both.
+// Greedy: largest first, each at the lowest offset where it meets nobody alive at the same time.
+// For the residual networks here that reaches the lower bound (the most bytes alive at one time)
+// within a few percent; Program reports both.
 #pragma once
 
 #include <cstddef>

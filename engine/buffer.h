@@ -24,12 +24,8 @@ class Buffer {
 
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  template <class T>
-  T* as() const {
-    return static_cast<T*>(data_);
-  }
-  template <class T>
-  static Buffer of(std::int64_t elements) {
+  template <class T> T* as() const { return static_cast<T*>(data_); }
+  template <class T> static Buffer of(std::int64_t elements) {
     return Buffer(static_cast<std::size_t>(elements) * sizeof(T));
   }
 

@@ -1,5 +1,5 @@
-// What a computation runs on: passed explicitly to everything that computes, so there are no globals.
-// Holds the number of threads and the libraries' handles.
+// What a computation runs on: passed explicitly to everything that computes, so there are no
+// globals. Holds the number of threads and the libraries' handles.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 // What a program says when it stops, and the exit code that goes with it.
 //
 // Every failure is an exception derived from Error; main() prints `error: <message>` as one line on
-// standard error and returns exit_code(). Messages name the file or the operator first, then what was
-// found, then what to do:  "photos/a.jpg: truncated JPEG; remove it or copy it again".
+// standard error and returns exit_code(). Messages name the file or the operator first, then what
+// was found, then what to do:  "photos/a.jpg: truncated JPEG; remove it or copy it again".
 #pragma once
 
 #include <fmt/format.h>

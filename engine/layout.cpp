@@ -8,8 +8,7 @@ namespace rk {
 namespace {
 
 // Calls copy(stored offset, NHWC offset) for every run of `width` channels.
-template <class F>
-void for_each_run(const ImageLayout& layout, F&& copy) {
+template <class F> void for_each_run(const ImageLayout& layout, F&& copy) {
   const std::int64_t channels = layout.channels();
   for (std::int64_t n = 0; n < layout.batch; ++n) {
     for (std::int64_t g = 0; g < layout.groups; ++g) {

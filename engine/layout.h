@@ -2,9 +2,9 @@
 //
 // `width` channels of one pixel are neighbours: element (n, y, x, c) is at
 //   ((n * C/width + c/width) * H*W + y*W + x) * width + c % width.
-// width == C is NHWC, the layout of every interface. Inside the CPU back end a chain of layers keeps
-// width = 16 (AVX-512) or 8 (AVX2), which is what oneDNN's direct convolutions run on; the channel
-// kernels are written against this description and so serve both.
+// width == C is NHWC, the layout of every interface. Inside the CPU back end a chain of layers
+// keeps width = 16 (AVX-512) or 8 (AVX2), which is what oneDNN's direct convolutions run on; the
+// channel kernels are written against this description and so serve both.
 #pragma once
 
 #include "engine/shape.h"
@@ -18,7 +18,7 @@ struct ImageLayout {
   std::int64_t groups = 0;  // C / width
   std::int64_t height = 0;
   std::int64_t columns = 0;  // the image's width in pixels
-  std::int64_t width = 0;   // channels side by side
+  std::int64_t width = 0;    // channels side by side
 
   std::int64_t rows() const { return height * columns; }
   std::int64_t channels() const { return groups * width; }

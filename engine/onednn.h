@@ -42,9 +42,8 @@ class BoundPrimitive {
   void move_argument(std::size_t i, void* data) { memories_[i].set_data_handle(data); }
 
   void run() const {
-    const dnnl_status_t status =
-        dnnl_primitive_execute(primitive_.get(), stream_->get(),
-                               static_cast<int>(arguments_.size()), arguments_.data());
+    const dnnl_status_t status = dnnl_primitive_execute(
+        primitive_.get(), stream_->get(), static_cast<int>(arguments_.size()), arguments_.data());
     if (status != dnnl_success) {
       fail<DeviceError>("[onednn] a primitive failed with status {}", static_cast<int>(status));
     }

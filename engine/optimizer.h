@@ -38,8 +38,8 @@ struct OptimizerGroup {
   double weight_decay = 0.0;
 };
 
-// A network's two groups, the embedding layer at `embedding_rate` times the rate; weight decay holds for
-// every parameter, biases and batch norm's included, as plain PyTorch has it.
+// A network's two groups, the embedding layer at `embedding_rate` times the rate; weight decay
+// holds for every parameter, biases and batch norm's included, as plain PyTorch has it.
 std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, double embedding_rate,
                                              double weight_decay);
 

@@ -1,8 +1,8 @@
 // Work over cores. One mechanism for every CPU kernel, so that it shares its threads with oneDNN
 // (OpenMP) and so that a build for ThreadSanitizer can use std::thread instead.
 //
-// Ranges are a function of (count, threads) alone: the same number of threads gives the same split and
-// so, where a kernel adds up per member, the same rounding.
+// Ranges are a function of (count, threads) alone: the same number of threads gives the same split
+// and so, where a kernel adds up per member, the same rounding.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ void parallel_run(int threads, void (*work)(void* argument, int member, int memb
                   void* argument);
 
 // f(begin, end, member): [0, count) split into `threads` contiguous ranges, empty ones left out.
-template <class F>
-void parallel_ranges(int threads, std::int64_t count, F&& f) {
-  threads = static_cast<int>(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1)));
+template <class F> void parallel_ranges(int threads, std::int64_t count, F&& f) {
+  threads =
+      static_cast<int>(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1)));
   if (threads == 1) {
     if (count > 0) f(std::int64_t{0}, count, 0);
     return;
@@ -45,8 +45,7 @@ void parallel_ranges(int threads, std::int64_t count, F&& f) {
 }
 
 // f(index, member) for every index, handed out in ranges as above.
-template <class F>
-void parallel_for(int threads, std::int64_t count, F&& f) {
+template <class F> void parallel_for(int threads, std::int64_t count, F&& f) {
   parallel_ranges(threads, count, [&](std::int64_t begin, std::int64_t end, int member) {
     for (std::int64_t i = begin; i < end; ++i) f(i, member);
   });

@@ -34,8 +34,7 @@ std::int64_t stored_index(const WeightOrder& order, const Shape& shape, std::int
 }
 
 // Calls f(stored index, canonical index) for every element.
-template <class F>
-void for_each_element(const WeightOrder& order, const Shape& shape, F&& f) {
+template <class F> void for_each_element(const WeightOrder& order, const Shape& shape, F&& f) {
   if (order.kind == WeightOrder::Kind::kPlain) {
     for (std::int64_t e = 0; e < shape.elements(); ++e) f(e, e);
     return;
@@ -50,8 +49,8 @@ void for_each_element(const WeightOrder& order, const Shape& shape, F&& f) {
   }
 }
 
-// Orthonormal rows (or columns, if there are more rows than columns) from normal numbers by modified
-// Gram-Schmidt in double, twice, which is orthogonal to rounding.
+// Orthonormal rows (or columns, if there are more rows than columns) from normal numbers by
+// modified Gram-Schmidt in double, twice, which is orthogonal to rounding.
 std::vector<float> orthogonal(std::int64_t rows, std::int64_t columns, CounterRandom& random) {
   const bool tall = rows > columns;
   const std::int64_t count = tall ? columns : rows, length = tall ? rows : columns;
@@ -198,17 +197,15 @@ std::int64_t Parameters::trainable_elements() const {
 void Parameters::get(std::span<const float> flat, ParameterId id, float* canonical) const {
   const Entry& e = entry(id);
   const float* stored = flat.data() + e.offset;
-  for_each_element(e.order, e.shape, [&](std::int64_t s, std::int64_t c) {
-    canonical[c] = stored[s];
-  });
+  for_each_element(e.order, e.shape,
+                   [&](std::int64_t s, std::int64_t c) { canonical[c] = stored[s]; });
 }
 
 void Parameters::set(std::span<float> flat, ParameterId id, const float* canonical) const {
   const Entry& e = entry(id);
   float* stored = flat.data() + e.offset;
-  for_each_element(e.order, e.shape, [&](std::int64_t s, std::int64_t c) {
-    stored[s] = canonical[c];
-  });
+  for_each_element(e.order, e.shape,
+                   [&](std::int64_t s, std::int64_t c) { stored[s] = canonical[c]; });
 }
 
 }  // namespace rk

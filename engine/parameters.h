@@ -1,6 +1,7 @@
-// Everything a network learns or remembers, by name, in flat buffers: parameters and their gradients
-// share offsets, so an optimizer is one pass, a checkpoint one write, an all-reduce one call. Running
-// statistics ("buffers" in PyTorch's words) lie in a second flat buffer and have no gradient.
+// Everything a network learns or remembers, by name, in flat buffers: parameters and their
+// gradients share offsets, so an optimizer is one pass, a checkpoint one write, an all-reduce one
+// call. Running statistics ("buffers" in PyTorch's words) lie in a second flat buffer and have no
+// gradient.
 //
 // A parameter is stored in the order its layer computes with; get() and set() speak the canonical
 // order (OIHW for convolutions, [out, in] for linear layers), which is what files hold.
@@ -53,8 +54,8 @@ class Parameters {
 
   void allocate();
   bool allocated() const { return allocated_; }
-  // Fills every parameter from its Initial, a function of (seed, name) alone, whatever the number of
-  // threads; buffers and counters too. Gradients become zero.
+  // Fills every parameter from its Initial, a function of (seed, name) alone, whatever the number
+  // of threads; buffers and counters too. Gradients become zero.
   void initialise(std::uint64_t seed, int threads = 1);
 
   // By id: memory in stored order.

@@ -1,17 +1,18 @@
 // A computation recorded once, planned once, replayed every step.
 //
-// Layers append nodes and infer shapes; plan() works out how long every tensor lives over forward and
-// backward, gives it a fixed offset in one arena, lets every node build its primitives, and decides for
-// each gradient edge whether it overwrites (first writer in backward order) or accumulates (the later
-// ones, e.g. a residual branch). A step then is forward(), the loss, backward(): two loops that
-// allocate nothing.
+// Layers append nodes and infer shapes; plan() works out how long every tensor lives over forward
+// and backward, gives it a fixed offset in one arena, lets every node build its primitives, and
+// decides for each gradient edge whether it overwrites (first writer in backward order) or
+// accumulates (the later ones, e.g. a residual branch). A step then is forward(), the loss,
+// backward(): two loops that allocate nothing.
 //
 //   Program program(context, parameters, {.gradients = true});
 //   TensorId x = program.input("input", {16, 224, 224, 3});
 //   TensorId e = resnet(program, x, spec);
 //   program.set_output(e);
 //   program.plan();
-//   ... fill program.value(x); program.forward(); loss into program.gradient(e); program.backward();
+//   ... fill program.value(x); program.forward();
+//   ... loss into program.gradient(e); program.backward();
 #pragma once
 
 #include "engine/buffer.h"
@@ -58,8 +59,8 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   const std::string& name() const { return name_; }
-  virtual NodeClaims plan() = 0;                       // build primitives, say what memory is needed
-  virtual void bind(const NodeMemory& memory) = 0;     // the addresses, once
+  virtual NodeClaims plan() = 0;                    // build primitives, say what memory is needed
+  virtual void bind(const NodeMemory& memory) = 0;  // the addresses, once
   virtual void forward() = 0;
   virtual void backward() = 0;
   // The library primitives of this node alone, for the floor of `bench step`; nothing by default.
@@ -90,8 +91,8 @@ class Program {
   struct Options {
     bool gradients = false;       // record for training: backward() exists
     bool input_gradient = false;  // also dL/d input
-    bool keep_all = false;        // no sharing of memory: every value and gradient can be read after a
-                                  // step (tests)
+    bool keep_all = false;  // no sharing of memory: every value and gradient can be read after a
+                            // step (tests)
   };
   struct Memory {
     std::size_t arena_bytes = 0;
@@ -115,17 +116,17 @@ class Program {
   std::int64_t width(TensorId id) const { return tensor(id).width; }
   bool wants_gradient(TensorId id) const { return tensor(id).wants_gradient; }
 
-  // Planning ---------------------------------------------------------------------------------------
+  // Planning --------------------------------------------------------------------------------------
   void plan();
   Memory memory() const { return memory_; }
 
-  // Running ----------------------------------------------------------------------------------------
+  // Running ---------------------------------------------------------------------------------------
   void forward();
   void backward();  // reads gradient(output), writes every parameter's gradient
   float* value(TensorId id) const;
   float* gradient(TensorId id) const;  // null where it is not wanted
 
-  // Looking ----------------------------------------------------------------------------------------
+  // Looking ---------------------------------------------------------------------------------------
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   // What a node said about its tensors when it was appended.
   std::vector<NodeInput> inputs_of(int node) const;
@@ -164,10 +165,10 @@ class Program {
   Options options_;
   std::vector<TensorState> tensors_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<std::vector<Edge>> edges_;   // by node
-  std::vector<TensorId> outputs_;          // by node
+  std::vector<std::vector<Edge>> edges_;  // by node
+  std::vector<TensorId> outputs_;         // by node
   TensorId output_ = -1;
-  std::vector<std::size_t> offsets_;       // by storage
+  std::vector<std::size_t> offsets_;  // by storage
   Memory memory_;
   Buffer arena_, workspace_;
 };

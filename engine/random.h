@@ -15,11 +15,11 @@ class CounterRandom {
  public:
   CounterRandom(std::uint64_t seed, std::uint32_t stream, std::uint64_t index);
 
-  std::uint32_t next();                            // 32 random bits
-  double uniform();                                // [0, 1), 53 bits (two draws)
-  double uniform(double low, double high);         // [low, high)
-  std::int64_t below(std::int64_t n);              // {0, ..., n-1}, n >= 1, unbiased
-  double normal();                                 // mean 0, variance 1 (Box-Muller, two a pair)
+  std::uint32_t next();                     // 32 random bits
+  double uniform();                         // [0, 1), 53 bits (two draws)
+  double uniform(double low, double high);  // [low, high)
+  std::int64_t below(std::int64_t n);       // {0, ..., n-1}, n >= 1, unbiased
+  double normal();                          // mean 0, variance 1 (Box-Muller, two a pair)
 
  private:
   std::array<std::uint32_t, 2> key_;

@@ -15,15 +15,14 @@ double shape(const ScheduleParams& p, std::int64_t step) {
     case ScheduleKind::kConstant: return 1.0;
     case ScheduleKind::kStep: return std::pow(p.factor, static_cast<double>(step / p.every));
     case ScheduleKind::kMilestones: {
-      const auto passed = std::upper_bound(p.milestones.begin(), p.milestones.end(), step) -
-                          p.milestones.begin();
+      const auto passed =
+          std::upper_bound(p.milestones.begin(), p.milestones.end(), step) - p.milestones.begin();
       return std::pow(p.factor, static_cast<double>(passed));
     }
     case ScheduleKind::kCosine: {
       // A run that goes on past its end (more epochs after resuming) stays at the floor.
-      const double share = std::clamp(static_cast<double>(step - p.warmup) /
-                                          static_cast<double>(p.total - p.warmup),
-                                      0.0, 1.0);
+      const double share = std::clamp(
+          static_cast<double>(step - p.warmup) / static_cast<double>(p.total - p.warmup), 0.0, 1.0);
       return p.floor + (1.0 - p.floor) * 0.5 * (1.0 + std::cos(std::numbers::pi * share));
     }
   }

@@ -4,8 +4,8 @@
 //   milestones factor^(number of milestones <= step)
 //   cosine     floor + (1 - floor) (1 + cos(pi s)) / 2,  s = (step - warmup) / (total - warmup)
 //
-// times `rate`; during the first `warmup` steps times (step + 1) / (warmup + 1) more. Steps count from
-// 0; recipes that speak of epochs multiply by the steps of an epoch first.
+// times `rate`; during the first `warmup` steps times (step + 1) / (warmup + 1) more. Steps count
+// from 0; recipes that speak of epochs multiply by the steps of an epoch first.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ enum class ScheduleKind { kConstant, kStep, kMilestones, kCosine };
 struct ScheduleParams {
   ScheduleKind kind = ScheduleKind::kConstant;
   double rate = 1e-4;
-  std::int64_t warmup = 0;                // steps
-  double factor = 0.1;                    // step, milestones
-  std::int64_t every = 0;                 // step: steps between two drops
+  std::int64_t warmup = 0;                    // steps
+  double factor = 0.1;                        // step, milestones
+  std::int64_t every = 0;                     // step: steps between two drops
   std::vector<std::int64_t> milestones = {};  // milestones: steps, ascending
-  std::int64_t total = 0;                 // cosine: steps of the whole run
-  double floor = 0.0;                     // cosine: share of the rate left at the end
+  std::int64_t total = 0;                     // cosine: steps of the whole run
+  double floor = 0.0;                         // cosine: share of the rate left at the end
 };
 
 class Schedule {

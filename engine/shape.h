@@ -1,5 +1,5 @@
-// Dimensions of a tensor, outermost first; images are (N, H, W, C). Rank 0 to 4; a scalar has rank 0
-// and one element. Trivially copyable.
+// Dimensions of a tensor, outermost first; images are (N, H, W, C). Rank 0 to 4; a scalar has rank
+// 0 and one element. Trivially copyable.
 #pragma once
 
 #include "engine/error.h"

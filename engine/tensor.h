@@ -1,5 +1,5 @@
-// A view of memory owned elsewhere (Buffer or Arena): pointer, element type, dimensions. Dense, in C
-// order. Trivially copyable; copying a Tensor never copies elements.
+// A view of memory owned elsewhere (Buffer or Arena): pointer, element type, dimensions. Dense, in
+// C order. Trivially copyable; copying a Tensor never copies elements.
 #pragma once
 
 #include "engine/dtype.h"
@@ -14,8 +14,7 @@ struct Tensor {
   DType dtype = DType::kFloat32;
   Shape shape;
 
-  template <class T>
-  T* as() const {
+  template <class T> T* as() const {
     expect(dtype == kDTypeOf<std::remove_const_t<T>>, "[tensor] expected another element type");
     return static_cast<T*>(data);
   }

@@ -1,8 +1,9 @@
-// Products of one fixed shape, many times over:  C = A * B^T  with A (rows, depth), B (columns, depth)
-// and C (rows, columns), all row major float32; B is packed once and used with many A.
+// Products of one fixed shape, many times over:  C = A * B^T  with A (rows, depth), B (columns,
+// depth) and C (rows, columns), all row major float32; B is packed once and used with many A.
 //
 // Each product runs on the calling thread alone, so that the bits of C depend neither on the number
-// of threads nor on who computes; different members may call at the same time. float32 accumulation.
+// of threads nor on who computes; different members may call at the same time. float32
+// accumulation.
 #pragma once
 
 #include "engine/buffer.h"
@@ -29,8 +30,9 @@ class TileProduct {
   void pack(int member, const float* b, void* packed) const;
   void run(int member, const float* a, const void* packed, float* c) const;
 
-  // Whether the sum of an element is formed in the same order wherever it lies in the tile and whichever
-  // operand is A, so that equal rows get equal bits. Tried out on one tile with random numbers.
+  // Whether the sum of an element is formed in the same order wherever it lies in the tile and
+  // whichever operand is A, so that equal rows get equal bits. Tried out on one tile with random
+  // numbers.
   bool position_independent() const;
 
  private:

@@ -18,8 +18,8 @@ using Tag = dnnl::memory::format_tag;
 using Descriptor = dnnl::memory::desc;
 constexpr auto kFloat = dnnl::memory::data_type::f32;
 
-// oneDNN plans for the threads it may use, and with several would split `depth` among them. Ours are
-// products for one thread each.
+// oneDNN plans for the threads it may use, and with several would split `depth` among them. Ours
+// are products for one thread each.
 class OneThread {
  public:
 #if defined(_OPENMP)
@@ -42,9 +42,9 @@ struct TileProduct::Lane {
         b(plan.weights_desc(), engine, nullptr),
         b_rows(b_plain, engine, nullptr),
         c(plan.dst_desc(), engine, nullptr),
-        scratch_bytes(std::max(plan.scratchpad_desc().get_size(),
-                               packing.scratchpad_desc().get_size()) +
-                      Buffer::kAlignment),
+        scratch_bytes(
+            std::max(plan.scratchpad_desc().get_size(), packing.scratchpad_desc().get_size()) +
+            Buffer::kAlignment),
         scratch(plan.scratchpad_desc(), engine, scratch_bytes.data()),
         packing_scratch(packing.scratchpad_desc(), engine, scratch_bytes.data()) {}
 
@@ -64,9 +64,10 @@ TileProduct::TileProduct(const Context& context, std::int64_t rows, std::int64_t
                          std::int64_t depth, int members)
     : rows_(rows), columns_(columns), depth_(depth), state_(std::make_unique<State>()) {
   // Padding inside the packed layout would have to be zeroed at every use.
-  expect(rows > 0 && columns > 0 && columns % 64 == 0 && depth > 0 && depth % 16 == 0 && members > 0,
-         "[tile_product] expected columns in steps of 64 and depth in steps of 16, got {} x {} x {}",
-         rows, columns, depth);
+  expect(
+      rows > 0 && columns > 0 && columns % 64 == 0 && depth > 0 && depth % 16 == 0 && members > 0,
+      "[tile_product] expected columns in steps of 64 and depth in steps of 16, got {} x {} x {}",
+      rows, columns, depth);
   try {
     [[maybe_unused]] const OneThread while_planning;
     const dnnl::engine& engine = context.onednn().engine;

@@ -12,8 +12,9 @@ namespace {
 // plane by that of this many additions.
 constexpr std::int64_t kRowsPerBlock = 128;
 
-// Tensors from this size on are stored past the caches: measured on ResNet-50 the passes that write them
-// take half the time, while smaller ones are worth more in the cache of the convolution that follows.
+// Tensors from this size on are stored past the caches: measured on ResNet-50 the passes that write
+// them take half the time, while smaller ones are worth more in the cache of the convolution that
+// follows.
 constexpr std::int64_t kStreamBytes = std::int64_t{4} << 20;
 
 template <class L> bool streams(const ImageLayout& layout, const float* out) {

@@ -1,15 +1,15 @@
-// Batch normalisation's passes over memory on the CPU, each fused with what would otherwise be a pass
-// of its own: ReLU, the residual addition, ReLU's mask in backward.
+// Batch normalisation's passes over memory on the CPU, each fused with what would otherwise be a
+// pass of its own: ReLU, the residual addition, ReLU's mask in backward.
 //
-//   y = relu?( (x - mean) * gamma * inv_std + beta  [+ residual] )            mean, inv_std per channel
+//   y = relu?( (x - mean) * gamma * inv_std + beta  [+ residual] )      mean, inv_std per channel
 //   backward, M = batch * rows, g = dy where y > 0, S = sum g (x - mean):
 //   dbeta = sum g,  dgamma = inv_std * S,
 //   dx = gamma inv_std (g - dbeta / M - (x - mean) inv_std^2 S / M)
 //
 // Statistics: each plane (one image, one group of channels) gives its own mean and sum of squared
-// deviations from sums shifted by a sample of the plane, so that data far from zero keeps its digits;
-// planes are joined in double, in the order of the images. So results depend neither on the number of
-// threads nor on how the batch was cut.
+// deviations from sums shifted by a sample of the plane, so that data far from zero keeps its
+// digits; planes are joined in double, in the order of the images. So results depend neither on the
+// number of threads nor on how the batch was cut.
 #pragma once
 
 #include "engine/layout.h"
@@ -51,8 +51,8 @@ struct Backward {
   Channels channels;
 };
 
-// First pass: workspace gets the sums of g and of g (x - mean) per image and channel. d_residual, if
-// wanted, gets (or adds, if accumulate) g; it may be dy itself.
+// First pass: workspace gets the sums of g and of g (x - mean) per image and channel. d_residual,
+// if wanted, gets (or adds, if accumulate) g; it may be dy itself.
 void gradient_sums(int threads, const ImageLayout& layout, const Backward& in, float* d_residual,
                    bool accumulate, double* workspace);
 void finish_gradient_sums(const ImageLayout& layout, const double* workspace, double* sum_g,

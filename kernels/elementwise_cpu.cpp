@@ -8,8 +8,7 @@ namespace rk::elementwise_cpu {
 namespace {
 
 // f(i) for all elements; the loop inside vectorises.
-template <class F>
-void for_each(int threads, std::int64_t n, F&& f) {
+template <class F> void for_each(int threads, std::int64_t n, F&& f) {
   parallel_ranges(threads, n, [&](std::int64_t begin, std::int64_t end, int) {
 #pragma omp simd
     for (std::int64_t i = begin; i < end; ++i) f(i);

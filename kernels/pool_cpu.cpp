@@ -29,7 +29,8 @@ void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, 
   });
 }
 
-// Calls f(window element, offset of its pixel) for the elements of output (oh, ow) inside the image.
+// Calls f(window element, offset of its pixel) for the elements of output (oh, ow) inside the
+// image.
 template <class F>
 void for_each_pixel(const ImageLayout& x, const Window& w, std::int64_t oh, std::int64_t ow,
                     F&& f) {
@@ -55,8 +56,8 @@ void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Win
     for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
       const float* source = in + plane * x.plane() + lane;
       for (std::int64_t r = 0; r < y.rows(); ++r) {
-        // The first pixel of a window wins whatever it holds; there always is one, since padding is at
-        // most half of the window.
+        // The first pixel of a window wins whatever it holds; there always is one, since padding is
+        // at most half of the window.
         bool first = true;
         typename L::V best = L::all(0), winner = L::all(0);
         for_each_pixel(x, window, r / y.columns, r % y.columns,

@@ -13,8 +13,8 @@ struct Window {
   std::array<std::int64_t, 2> kernel, stride, padding;  // height, width
 };
 
-// Padding counts as minus infinity. choice, if not null, gets for each output the number of the window
-// element that won (row by row); a tie goes to the first. Windows of up to 255 elements.
+// Padding counts as minus infinity. choice, if not null, gets for each output the number of the
+// window element that won (row by row); a tie goes to the first. Windows of up to 255 elements.
 void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
               const float* in, std::uint8_t* choice, float* out);
 // dx (overwritten, or added to) = dy at the winners.
@@ -25,7 +25,7 @@ void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
 // Global poolings: out is (N, C).
 enum class Global : std::uint8_t { kAverage, kMax, kGem };
 struct Gem {
-  double p = 3;          // y = mean(max(x, epsilon)^p)^(1/p)
+  double p = 3;  // y = mean(max(x, epsilon)^p)^(1/p)
   double epsilon = 1e-6;
 };
 // best, for kMax only: the row of the first maximum, per (N, C).

@@ -65,10 +65,10 @@ TensorId add(Program& program, TensorId a, TensorId b, const std::string& name) 
   expect(shape == program.shape(b) && program.width(a) == program.width(b),
          "[{}] expected two tensors of one shape and layout, got {} and {}", name, shape.text(),
          program.shape(b).text());
-  return program.append(std::make_unique<AddNode>(name, program, shape.elements()),
-                        {{.tensor = a, .gradient_in_place = true},
-                         {.tensor = b, .gradient_in_place = true}},
-                        {.name = name, .shape = shape, .width = program.width(a)});
+  return program.append(
+      std::make_unique<AddNode>(name, program, shape.elements()),
+      {{.tensor = a, .gradient_in_place = true}, {.tensor = b, .gradient_in_place = true}},
+      {.name = name, .shape = shape, .width = program.width(a)});
 }
 
 }  // namespace rk

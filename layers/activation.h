@@ -1,5 +1,5 @@
-// Element-wise layers that stand alone; ReLU and addition behind a batch normalisation are fused into it
-// instead (batchnorm.h).
+// Element-wise layers that stand alone; ReLU and addition behind a batch normalisation are fused
+// into it instead (batchnorm.h).
 #pragma once
 
 #include "engine/program.h"

@@ -24,14 +24,15 @@ class BatchNormNode : public Node {
         parameters_(program.parameters()),
         tensors_(declare_batchnorm(program, name, layout.channels())) {}
 
-  // Saved per channel: mean, inv_std, scale, then the signs. The workspace holds the partial sums and,
-  // per channel, their totals and the three factors of the second backward pass.
+  // Saved per channel: mean, inv_std, scale, then the signs. The workspace holds the partial sums
+  // and, per channel, their totals and the three factors of the second backward pass.
   NodeClaims plan() override {
     const auto channels = static_cast<std::size_t>(layout_.channels());
     NodeClaims claims;
-    claims.saved_bytes = 3 * channels * sizeof(float) + (keeps_signs() ? bn::sign_bytes(layout_) : 0);
-    claims.workspace_bytes = bn::workspace_bytes(layout_) + 2 * channels * sizeof(double) +
-                             3 * channels * sizeof(float);
+    claims.saved_bytes =
+        3 * channels * sizeof(float) + (keeps_signs() ? bn::sign_bytes(layout_) : 0);
+    claims.workspace_bytes =
+        bn::workspace_bytes(layout_) + 2 * channels * sizeof(double) + 3 * channels * sizeof(float);
     return claims;
   }
 
@@ -78,7 +79,8 @@ class BatchNormNode : public Node {
     if (options_.relu) in.mask = keeps_signs() ? bn::Mask::kFromSigns : bn::Mask::kFromInput;
     GradientEdge residual_edge;
     if (options_.residual >= 0) residual_edge = memory_.input_gradients[1];
-    bn::gradient_sums(threads_, layout_, in, residual_edge.data, residual_edge.accumulate, partial_);
+    bn::gradient_sums(threads_, layout_, in, residual_edge.data, residual_edge.accumulate,
+                      partial_);
     bn::finish_gradient_sums(layout_, partial_, totals_, totals_ + channels);
 
     float* d_gamma = parameters_.gradient(tensors_.gamma);
@@ -105,9 +107,7 @@ class BatchNormNode : public Node {
  private:
   bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
   const float* residual() const { return options_.residual >= 0 ? memory_.inputs[1] : nullptr; }
-  bn::Channels channel_factors() const {
-    return {mean_, scale_, parameters_.value(tensors_.beta)};
-  }
+  bn::Channels channel_factors() const { return {mean_, scale_, parameters_.value(tensors_.beta)}; }
 
   // mean_ and inv_std_ hold the batch's mean and variance here.
   void update_running(float* running_mean, float* running_variance) {
@@ -163,8 +163,8 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
   }
   auto node = std::make_unique<BatchNormNode>(name, program, image_layout(shape, program.width(x)),
                                               options);
-  // The gradient of the residual is ReLU's mask times dy: where nobody else has written it yet it takes
-  // dy's place, and dx gets memory of its own. Without a residual dx takes it.
+  // The gradient of the residual is ReLU's mask times dy: where nobody else has written it yet it
+  // takes dy's place, and dx gets memory of its own. Without a residual dx takes it.
   const bool with_residual = options.residual >= 0;
   std::vector<NodeInput> inputs = {
       {.tensor = x, .read_in_backward = true, .gradient_in_place = !with_residual}};

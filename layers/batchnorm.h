@@ -1,12 +1,13 @@
 // Batch normalisation over (N, H, W) for each channel, optionally with a residual addition and ReLU
 // fused behind it (kernels/batchnorm_cpu.h has the passes and the formulas).
 //
-//   kBatch    statistics of the batch normalise (variance with n); running = (1-m) running + m batch,
-//             the variance there with n-1, as PyTorch does; num_batches_tracked counts.
+//   kBatch    statistics of the batch normalise (variance with n);
+//             running = (1-m) running + m batch, the variance there with n-1, as PyTorch does;
+//             num_batches_tracked counts.
 //   kRunning  running statistics normalise and stay as they are: evaluation, and "frozen" training,
 //             where gamma and beta still learn.
-// Parameters <name>.weight (gamma, starts at 1) and <name>.bias (beta, 0); buffers <name>.running_mean,
-// <name>.running_var, counter <name>.num_batches_tracked.
+// Parameters <name>.weight (gamma, starts at 1) and <name>.bias (beta, 0); buffers
+// <name>.running_mean, <name>.running_var, counter <name>.num_batches_tracked.
 #pragma once
 
 #include "engine/program.h"

@@ -95,8 +95,8 @@ TensorId conv2d(Program& program, TensorId x, const std::string& name,
                 const Conv2dOptions& options) {
   const ConvolutionGeometry geometry = convolution_geometry(program, x, name, options);
   const ParameterId weight = declare_convolution_weight(program, name, geometry);
-  auto node = std::make_unique<Conv2dNode>(name, program, geometry, weight,
-                                           program.wants_gradient(x));
+  auto node =
+      std::make_unique<Conv2dNode>(name, program, geometry, weight, program.wants_gradient(x));
   return program.append(std::move(node), {{.tensor = x, .read_in_backward = true}},
                         {.name = name, .shape = geometry.y, .width = geometry.y_width});
 }

@@ -2,8 +2,8 @@
 //
 //   x (N, H, W, C) -> y (N, OH, OW, O),  OH = (H + 2 pad - kernel) / stride + 1
 //   y[n,oh,ow,o] = sum_{c,kh,kw} x[n, oh*stride+kh-pad, ow*stride+kw-pad, c] * w[o,c,kh,kw]
-// Parameter `<name>.weight`, canonical order OIHW, starting as torchvision does (He et al. 2015, normal,
-// fan out). Accumulates in float32; no Winograd, so that results hold float32's accuracy.
+// Parameter `<name>.weight`, canonical order OIHW, starting as torchvision does (He et al. 2015,
+// normal, fan out). Accumulates in float32; no Winograd, so that results hold float32's accuracy.
 #pragma once
 
 #include "engine/program.h"
@@ -19,18 +19,17 @@ struct Conv2dOptions {
   std::array<std::int64_t, 2> padding{0, 0};
 };
 
-TensorId conv2d(Program& program, TensorId x, const std::string& name, const Conv2dOptions& options);
+TensorId conv2d(Program& program, TensorId x, const std::string& name,
+                const Conv2dOptions& options);
 
 // What a convolution computes on, worked out from its input: shared with conv_bn.h.
 struct ConvolutionGeometry {
-  Shape x, y;                 // (N, H, W, C)
-  std::int64_t x_width = 0;   // channels side by side, engine/layout.h
+  Shape x, y;                // (N, H, W, C)
+  std::int64_t x_width = 0;  // channels side by side, engine/layout.h
   std::int64_t y_width = 0;
   Conv2dOptions options;
   WeightOrder order;
-  Shape weight_shape() const {
-    return {y[3], x[3], options.kernel[0], options.kernel[1]};
-  }
+  Shape weight_shape() const { return {y[3], x[3], options.kernel[0], options.kernel[1]}; }
 };
 
 ConvolutionGeometry convolution_geometry(const Program& program, TensorId x,

@@ -68,8 +68,8 @@ struct OneDnnConvolution::Impl {
   std::int64_t slice_images() const {
     const std::int64_t batch = g.x[0];
     const auto image = static_cast<std::size_t>(g.x.elements() / batch) * sizeof(float);
-    std::int64_t images = std::clamp<std::int64_t>(static_cast<std::int64_t>(kSliceBytes / image), 1,
-                                                   batch);
+    std::int64_t images =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(kSliceBytes / image), 1, batch);
     while (batch % images != 0) --images;
     return images;
   }
@@ -107,8 +107,8 @@ struct OneDnnConvolution::Impl {
     return attributes;
   }
 
-  // Weights in a primitive's own order, where it differs from the stored one, go to the start of the
-  // workspace, then dy if it must be reordered; the scratchpad follows.
+  // Weights in a primitive's own order, where it differs from the stored one, go to the start of
+  // the workspace, then dy if it must be reordered; the scratchpad follows.
   std::size_t reordered_bytes(const memory::desc& wanted) const {
     return wanted == stored_weight ? 0 : aligned(wanted.get_size());
   }
@@ -117,7 +117,8 @@ struct OneDnnConvolution::Impl {
                               void* to_data) const {
     const dnnl::reorder::primitive_desc pd(onednn.engine, from, onednn.engine, to,
                                            user_scratchpad());
-    return {onednn, dnnl::reorder(pd), {{DNNL_ARG_FROM, from, from_data}, {DNNL_ARG_TO, to, to_data}}};
+    return {
+        onednn, dnnl::reorder(pd), {{DNNL_ARG_FROM, from, from_data}, {DNNL_ARG_TO, to, to_data}}};
   }
 };
 
@@ -132,8 +133,8 @@ std::size_t OneDnnConvolution::plan() {
   const memory::desc x = m.x_desc(), y = m.y_desc();
   const bool plain = m.g.order.kind == WeightOrder::Kind::kPlain;
   const memory::desc w = plain ? any(m.stored_weight) : m.stored_weight;
-  const auto kind = m.wants.backward ? dnnl::prop_kind::forward_training
-                                     : dnnl::prop_kind::forward_inference;
+  const auto kind =
+      m.wants.backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
   const auto direct = dnnl::algorithm::convolution_direct;
 
   dnnl::primitive_attr attributes = Impl::user_scratchpad();
@@ -144,10 +145,11 @@ std::size_t OneDnnConvolution::plan() {
   if (m.wants.bias) {
     const memory::desc bias({m.g.y[3]}, kFloat, Tag::x);
     m.forward_pd = {{kind, direct, x, w, bias, y, m.stride(), m.padding(), m.padding()},
-                    attributes, m.onednn.engine};
-  } else {
-    m.forward_pd = {{kind, direct, x, w, y, m.stride(), m.padding(), m.padding()}, attributes,
+                    attributes,
                     m.onednn.engine};
+  } else {
+    m.forward_pd = {
+        {kind, direct, x, w, y, m.stride(), m.padding(), m.padding()}, attributes, m.onednn.engine};
   }
   std::size_t workspace = m.reordered_bytes(m.forward_pd.weights_desc()) +
                           aligned(m.forward_pd.scratchpad_desc().get_size());
@@ -157,7 +159,9 @@ std::size_t OneDnnConvolution::plan() {
       {dnnl::prop_kind::forward_training, direct, x, w, y, m.stride(), m.padding(), m.padding()},
       m.onednn.engine);
   m.weights_pd = {{direct, x, w, y, m.stride(), m.padding(), m.padding()},
-                  Impl::user_scratchpad(), m.onednn.engine, hint};
+                  Impl::user_scratchpad(),
+                  m.onednn.engine,
+                  hint};
   workspace = std::max(workspace, m.reordered_bytes(m.weights_pd.diff_weights_desc()) +
                                       aligned(m.weights_pd.scratchpad_desc().get_size()));
   if (!m.wants.input_gradient) return workspace;
@@ -167,10 +171,10 @@ std::size_t OneDnnConvolution::plan() {
   m.slice_pd = m.make_data(m.slice_images());
   for (const auto* pd : {&m.data_pd, &m.slice_pd}) {
     const bool sliced = pd == &m.slice_pd;
-    workspace = std::max(workspace, m.reordered_bytes(pd->weights_desc()) +
-                                        m.reordered_dy_bytes(*pd) +
-                                        aligned(pd->scratchpad_desc().get_size()) +
-                                        (sliced ? pd->diff_src_desc().get_size() : 0));
+    workspace =
+        std::max(workspace, m.reordered_bytes(pd->weights_desc()) + m.reordered_dy_bytes(*pd) +
+                                aligned(pd->scratchpad_desc().get_size()) +
+                                (sliced ? pd->diff_src_desc().get_size() : 0));
   }
   return workspace;
 }
@@ -238,12 +242,12 @@ void OneDnnConvolution::bind_backward(const float* x, const float* dy, const flo
   }
   void* scratchpad = advance(workspace, reordered + reordered_dy);
   m.slice = static_cast<float*>(advance(scratchpad, aligned(pd.scratchpad_desc().get_size())));
-  m.data = BoundPrimitive(m.onednn, dnnl::convolution_backward_data(pd),
-                          {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), gradient},
-                           {DNNL_ARG_WEIGHTS, wanted, weight},
-                           {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(),
-                            dx.accumulate ? m.slice : dx.data},
-                           {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad}});
+  m.data =
+      BoundPrimitive(m.onednn, dnnl::convolution_backward_data(pd),
+                     {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), gradient},
+                      {DNNL_ARG_WEIGHTS, wanted, weight},
+                      {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), dx.accumulate ? m.slice : dx.data},
+                      {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad}});
 }
 
 void OneDnnConvolution::forward() {
@@ -285,8 +289,8 @@ void OneDnnConvolution::forward_floor() { impl_->forward.run(); }
 
 void OneDnnConvolution::backward_floor() {
   Impl& m = *impl_;
-  // The input gradient first: backward_data() left its reordered weights in the workspace, where the
-  // weight gradient's scratchpad goes.
+  // The input gradient first: backward_data() left its reordered weights in the workspace, where
+  // the weight gradient's scratchpad goes.
   if (m.data) {
     const std::int64_t runs = m.dx.accumulate ? m.g.x[0] / m.slice_images() : 1;
     for (std::int64_t s = 0; s < runs; ++s) m.data.run();

@@ -1,7 +1,7 @@
 // A convolution's oneDNN primitives, built by plan() and tied to memory by the bind calls: forward
-// (optionally with bias, residual addition and ReLU behind it), gradient of the input, gradient of the
-// weight. An input gradient that accumulates is computed for a few images at a time into the workspace
-// and added while it is still in cache.
+// (optionally with bias, residual addition and ReLU behind it), gradient of the input, gradient of
+// the weight. An input gradient that accumulates is computed for a few images at a time into the
+// workspace and added while it is still in cache.
 #pragma once
 
 #include "engine/context.h"
@@ -22,7 +22,8 @@ class OneDnnConvolution {
     bool input_gradient = false;
   };
 
-  OneDnnConvolution(const Context& context, const ConvolutionGeometry& geometry, const Wants& wants);
+  OneDnnConvolution(const Context& context, const ConvolutionGeometry& geometry,
+                    const Wants& wants);
   ~OneDnnConvolution();
 
   std::size_t plan();  // returns the workspace's bytes
@@ -36,8 +37,8 @@ class OneDnnConvolution {
   void forward();
   void backward_data();  // nothing where dx is not wanted
   void backward_weights();
-  // The convolution primitives alone, without reordering or adding; backward_floor() directly behind
-  // backward_weights() and then backward_data().
+  // The convolution primitives alone, without reordering or adding; backward_floor() directly
+  // behind backward_weights() and then backward_data().
   void forward_floor();
   void backward_floor();
 

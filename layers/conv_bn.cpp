@@ -41,12 +41,12 @@ class FoldedConvNode : public Node {
   NodeClaims plan() override {
     const std::int64_t channels = geometry_.y[3];
     NodeClaims claims;
-    claims.saved_bytes =
-        static_cast<std::size_t>(weight_elements() + 3 * channels) * sizeof(float);
+    claims.saved_bytes = static_cast<std::size_t>(weight_elements() + 3 * channels) * sizeof(float);
     if (gradients_) {
       own_gradient_ = options_.relu && preserve_;
       own_workspace_ =
-          (own_gradient_ ? aligned(static_cast<std::size_t>(layout_.elements()) * sizeof(float)) : 0) +
+          (own_gradient_ ? aligned(static_cast<std::size_t>(layout_.elements()) * sizeof(float))
+                         : 0) +
           aligned(bn::workspace_bytes(layout_)) +
           aligned(static_cast<std::size_t>(2 * channels) * sizeof(double)) +
           aligned(static_cast<std::size_t>(2 * channels) * sizeof(float));
@@ -106,13 +106,16 @@ class FoldedConvNode : public Node {
 
   void backward() override {
     const std::int64_t channels = geometry_.y[3];
-    // ReLU's mask, its sum over the batch, and the residual's gradient in one pass: with mean 0, scale
-    // 1 and shift 0 "(x - mean) scale + shift > 0" asks for y > 0. (Other nodes use the workspace.)
+    // ReLU's mask, its sum over the batch, and the residual's gradient in one pass: with mean 0,
+    // scale 1 and shift 0 "(x - mean) scale + shift > 0" asks for y > 0. (Other nodes use the
+    // workspace.)
     std::fill_n(zeros_, channels, 0.0F);
     std::fill_n(ones_, channels, 1.0F);
     const float* dy = memory_.output_gradient;
-    const bn::Backward in{options_.relu ? memory_.output : dy, dy,
-                          options_.relu ? bn::Mask::kFromInput : bn::Mask::kNone, nullptr,
+    const bn::Backward in{options_.relu ? memory_.output : dy,
+                          dy,
+                          options_.relu ? bn::Mask::kFromInput : bn::Mask::kNone,
+                          nullptr,
                           {zeros_, ones_, zeros_}};
     bn::gradient_sums(threads_, layout_, in, options_.relu ? gradient_ : nullptr, false, partial_);
     bn::finish_gradient_sums(layout_, partial_, totals_, totals_ + channels);
@@ -142,8 +145,7 @@ class FoldedConvNode : public Node {
   }
 
   // f(offset, first channel, lanes) for every run of weights with consecutive output channels.
-  template <class F>
-  void for_each_lane_row(F&& f) {
+  template <class F> void for_each_lane_row(F&& f) {
     const std::int64_t lanes = weight_lanes();
     const std::int64_t blocks = geometry_.y[3] / lanes;
     const std::int64_t rows = weight_elements() / geometry_.y[3];
@@ -160,7 +162,8 @@ class FoldedConvNode : public Node {
     std::fill_n(dots, channels, 0.0);
     for_each_lane_row([&](std::int64_t offset, std::int64_t channel, std::int64_t lanes) {
       for (std::int64_t l = 0; l < lanes; ++l) {
-        dots[channel + l] += static_cast<double>(dw[offset + l]) * static_cast<double>(w[offset + l]);
+        dots[channel + l] +=
+            static_cast<double>(dw[offset + l]) * static_cast<double>(w[offset + l]);
         dw[offset + l] *= scale_[channel + l];
       }
     });

@@ -77,13 +77,13 @@ TensorId linear(Program& program, TensorId x, const std::string& name,
   const Initial bias_initial = options.orthogonal ? Initial{Initial::Kind::kConstant, 0.0}
                                                   : Initial{Initial::Kind::kUniform, bound};
   Parameters& p = program.parameters();
-  const ParameterId weight = p.declare(name + ".weight", {options.out_features, in[1]},
-                                       weight_initial, options.group);
+  const ParameterId weight =
+      p.declare(name + ".weight", {options.out_features, in[1]}, weight_initial, options.group);
   const ParameterId bias =
       options.bias ? p.declare(name + ".bias", {options.out_features}, bias_initial, options.group)
                    : -1;
-  auto node = std::make_unique<LinearNode>(name, program, in[0], in[1], options.out_features, weight,
-                                           bias);
+  auto node =
+      std::make_unique<LinearNode>(name, program, in[0], in[1], options.out_features, weight, bias);
   return program.append(std::move(node), {{.tensor = x, .read_in_backward = true}},
                         {.name = name, .shape = Shape{in[0], options.out_features}});
 }

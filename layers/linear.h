@@ -14,6 +14,7 @@ struct LinearOptions {
   ParameterGroup group = ParameterGroup::kBackbone;
 };
 
-TensorId linear(Program& program, TensorId x, const std::string& name, const LinearOptions& options);
+TensorId linear(Program& program, TensorId x, const std::string& name,
+                const LinearOptions& options);
 
 }  // namespace rk

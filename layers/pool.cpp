@@ -90,14 +90,15 @@ TensorId max_pool(Program& program, TensorId x, const std::string& name,
                   const MaxPoolOptions& options) {
   const Shape& in = program.shape(x);
   expect(in.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name, in.text());
-  expect(options.kernel[0] * options.kernel[1] < 255, "[{}] expected a window of at most 254 pixels",
-         name);
+  expect(options.kernel[0] * options.kernel[1] < 255,
+         "[{}] expected a window of at most 254 pixels", name);
   std::array<std::int64_t, 2> out{};
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const std::int64_t size = in[static_cast<int>(axis) + 1];
     expect(size + 2 * options.padding[axis] >= options.kernel[axis] &&
                2 * options.padding[axis] <= options.kernel[axis],
-           "[{}] expected an image of at least the window, and padding of at most half of it", name);
+           "[{}] expected an image of at least the window, and padding of at most half of it",
+           name);
     out[axis] = pooled_size(size, options.kernel[axis], options.stride[axis], options.padding[axis],
                             options.ceil_mode);
   }
@@ -122,8 +123,8 @@ TensorId global_pool(Program& program, TensorId x, const std::string& name,
   const Shape& in = program.shape(x);
   expect(in.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name, in.text());
   const bool gem = options.kind == pool_cpu::Global::kGem;
-  auto node = std::make_unique<GlobalPoolNode>(name, program, image_layout(in, program.width(x)),
-                                               options);
+  auto node =
+      std::make_unique<GlobalPoolNode>(name, program, image_layout(in, program.width(x)), options);
   return program.append(std::move(node), {{.tensor = x, .read_in_backward = gem}},
                         {.name = name, .shape = Shape{in[0], in[3]}, .read_in_backward = gem});
 }

@@ -1,6 +1,7 @@
 // Pooling layers.
 //
-// max_pool: (N, H, W, C) -> (N, OH, OW, C), padding is minus infinity, a tie goes to the first maximum
+// max_pool: (N, H, W, C) -> (N, OH, OW, C), padding is minus infinity, a tie goes to the first
+// maximum
 //   in scan order. ceil_mode rounds the output size up, but no window starts in the padding behind.
 // global_pool: (N, H, W, C) -> (N, C): average, maximum, or generalised mean (GeM, Radenovic et al.
 //   2019): mean(max(x, eps)^p)^(1/p), p fixed.

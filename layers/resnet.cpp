@@ -60,8 +60,8 @@ class ResNetBuilder {
   }
 
   // Convolution, normalisation, then the residual and ReLU if asked for.
-  TensorId unit(TensorId x, const ConvBnNames& names, const Conv2dOptions& convolution, bool activate,
-                TensorId residual) {
+  TensorId unit(TensorId x, const ConvBnNames& names, const Conv2dOptions& convolution,
+                bool activate, TensorId residual) {
     BatchNormOptions options{.mode = spec_.batchnorm};
     if (spec_.fuse) {
       options.relu = activate;
@@ -78,15 +78,16 @@ class ResNetBuilder {
   // The shortcut: the input itself, or a strided 1x1 where shape or channels change.
   TensorId shortcut(TensorId x, const std::string& block, std::int64_t out, std::int64_t stride) {
     if (stride == 1 && program_.shape(x)[3] == out) return x;
-    return unit(x, {block + ".downsample.0", block + ".downsample.1", ""}, square(out, 1, stride, 0),
-                false, -1);
+    return unit(x, {block + ".downsample.0", block + ".downsample.1", ""},
+                square(out, 1, stride, 0), false, -1);
   }
 
   TensorId basic(TensorId x, const std::string& block, std::int64_t channels, std::int64_t stride) {
     const TensorId skip = shortcut(x, block, channels, stride);
     TensorId y = unit(x, {block + ".conv1", block + ".bn1", block + ".relu1"},
                       square(channels, 3, stride, 1), true, -1);
-    return unit(y, {block + ".conv2", block + ".bn2", block}, square(channels, 3, 1, 1), true, skip);
+    return unit(y, {block + ".conv2", block + ".bn2", block}, square(channels, 3, 1, 1), true,
+                skip);
   }
 
   TensorId bottleneck(TensorId x, const std::string& block, std::int64_t channels,
@@ -124,11 +125,10 @@ Network build_network(Program& program, const NetworkSpec& spec, std::int64_t ba
   network.input = program.input("input", {batch, height, width, 3}, planes);
   const TensorId x = ResNetBuilder(program, spec).backbone(network.input);
   network.features = global_pool(program, x, "features", spec.pool);
-  const TensorId projected =
-      linear(program, network.features, "embedding",
-             {.out_features = spec.dim,
-              .orthogonal = spec.orthogonal_embedding,
-              .group = ParameterGroup::kEmbedding});
+  const TensorId projected = linear(program, network.features, "embedding",
+                                    {.out_features = spec.dim,
+                                     .orthogonal = spec.orthogonal_embedding,
+                                     .group = ParameterGroup::kEmbedding});
   network.embeddings = l2norm(program, projected, "embeddings");
   program.set_output(network.embeddings);
   return network;

@@ -1,5 +1,5 @@
-// ResNet-18 and ResNet-50 (He et al. 2016) exactly as torchvision builds them, with an embedding layer
-// on top instead of the classifier:
+// ResNet-18 and ResNet-50 (He et al. 2016) exactly as torchvision builds them, with an embedding
+// layer on top instead of the classifier:
 //   images (N, H, W, 3) -> features (N, 512 or 2048) by global pooling -> embedding.weight, .bias
 //   -> unit length (N, dim).
 // Parameters carry torchvision's names. Bottlenecks stride in their 3x3 (v1.5), or, as the original

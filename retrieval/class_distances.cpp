@@ -64,9 +64,8 @@ ClassDistances class_distances(const EmbeddingView& set, const EmbeddingView* mo
       rows.push_back({view->labels[i], view->embeddings + i * view->dim});
     }
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const LabelledRow& a, const LabelledRow& b) {
-    return a.label < b.label;
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const LabelledRow& a, const LabelledRow& b) { return a.label < b.label; });
 
   const auto dim = static_cast<std::size_t>(set.dim);
   PairSum members(set.dim), centres(set.dim);
@@ -74,9 +73,8 @@ ClassDistances class_distances(const EmbeddingView& set, const EmbeddingView* mo
   double intra = 0;
   std::int64_t classes = 0;
   for (auto begin = rows.begin(); begin != rows.end();) {
-    const auto end = std::find_if(begin, rows.end(), [&](const LabelledRow& r) {
-      return r.label != begin->label;
-    });
+    const auto end = std::find_if(begin, rows.end(),
+                                  [&](const LabelledRow& r) { return r.label != begin->label; });
     members.clear();
     std::fill(centre.begin(), centre.end(), 0.0);
     for (auto r = begin; r != end; ++r) {

@@ -1,10 +1,10 @@
 // How tight classes are and how far apart (Roth et al. 2020), over all rows of one or two sets.
 //
-// d(x, y) = 1 - x.y / (|x| |y|); a row of zeros has distance 1 to everything.
-// intra: mean over classes with at least two rows of the mean of d over their ordered pairs.
-// inter: mean of d over ordered pairs of different class centres (mean of the rows as given; a centre
-// shorter than 1e-12 is left out). NaN where there is no pair. Both follow from sums of vectors:
-// sum_{i != j} u_i.u_j = |sum u|^2 - sum |u|^2, in double, so this takes one pass over the rows.
+// d(x, y) = 1 - x.y / (|x| |y|); a row of zeros has distance 1 to everything. intra: mean over
+// classes with at least two rows of the mean of d over their ordered pairs. inter: mean of d over
+// ordered pairs of different class centres (mean of the rows as given; a centre shorter than 1e-12
+// is left out). NaN where there is no pair. Both follow from sums of vectors: sum_{i != j} u_i.u_j
+// = |sum u|^2 - sum |u|^2, in double, so this takes one pass over the rows.
 #pragma once
 
 #include "retrieval/embedding_set.h"

@@ -73,8 +73,7 @@ bool count_column_group(const float* scores, std::int64_t rows, std::int64_t str
 
 // f(first, count) for groups from the lowest thresholds up, until f says that nothing reached the
 // highest of a group: then nothing reaches those above.
-template <class F>
-void for_each_group(std::int64_t steps, F&& f) {
+template <class F> void for_each_group(std::int64_t steps, F&& f) {
   std::int64_t end = steps;
   while (end > 0) {
     const std::int64_t count = end % kGroup == 0 ? kGroup : end % kGroup;
@@ -118,7 +117,8 @@ void count_reaching_columns(const float* scores, std::int64_t rows, std::int64_t
 void count_between(std::span<const float> scores, std::span<const float> thresholds,
                    std::int32_t* counts) {
   constexpr std::size_t kBlock = 256;
-  std::array<std::int32_t, kBlock> first;  // thresholds above the score = index of the highest reached
+  std::array<std::int32_t, kBlock>
+      first;  // thresholds above the score = index of the highest reached
   const auto steps = static_cast<std::int32_t>(thresholds.size());
   const float* t = thresholds.data();
   for (std::size_t begin = 0; begin < scores.size(); begin += kBlock) {

@@ -1,8 +1,9 @@
 // Counting, the inner loops of evaluation: how many scores reach each of a few sorted thresholds.
 //
 // Thresholds descend; what is added to count k is #{score >= threshold k}, or, in the histogram
-// form, #{threshold k <= score < threshold k-1}: its running sum is the same. Few thresholds are compared
-// with a whole vector of scores at once, many are searched for. -infinity never reaches any.
+// form, #{threshold k <= score < threshold k-1}: its running sum is the same. Few thresholds are
+// compared with a whole vector of scores at once, many are searched for. -infinity never reaches
+// any.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Rows to search in: embeddings [N, D] float32 in C order, labels [N], and optionally cameras [N],
-// categories [N] and paths [N] (empty where not known). EmbeddingView is the same without owning it;
-// its cameras are nullptr where there are none. Nothing here is normalised.
+// categories [N] and paths [N] (empty where not known). EmbeddingView is the same without owning
+// it; its cameras are nullptr where there are none. Nothing here is normalised.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace rk {
 
 struct EmbeddingView {
-  const float* embeddings = nullptr;       // [count, dim]
-  const std::int64_t* labels = nullptr;    // [count]
-  const std::int64_t* cameras = nullptr;   // [count] or nullptr
+  const float* embeddings = nullptr;      // [count, dim]
+  const std::int64_t* labels = nullptr;   // [count]
+  const std::int64_t* cameras = nullptr;  // [count] or nullptr
   std::int64_t count = 0;
   std::int64_t dim = 0;
 };

@@ -22,8 +22,9 @@ void require(const Hdf5Reader& file, const std::string& name, Kind kind, const c
     fail<InputError>("{}: {} does not hold {}; convert it", file.name(), name, kind_text);
   }
   if (info.dims != dims) {
-    fail<InputError>("{}: {} has another length than the {} rows of the embeddings; store one value a row",
-                     file.name(), name, dims[0]);
+    fail<InputError>(
+        "{}: {} has another length than the {} rows of the embeddings; store one value a row",
+        file.name(), name, dims[0]);
   }
 }
 
@@ -37,8 +38,8 @@ void check_finite(const EmbeddingSet& set, const std::string& file, const std::s
   const auto bad = std::find_if(set.embeddings.begin(), set.embeddings.end(),
                                 [](float x) { return !std::isfinite(x); });
   if (bad == set.embeddings.end()) return;
-  fail<InputError>("{}: {} holds {} in row {}; embed that image again or remove the row", file, name,
-                   std::isnan(*bad) ? "not-a-number" : "infinity",
+  fail<InputError>("{}: {} holds {} in row {}; embed that image again or remove the row", file,
+                   name, std::isnan(*bad) ? "not-a-number" : "infinity",
                    (bad - set.embeddings.begin()) / set.dim);
 }
 
@@ -63,8 +64,8 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) 
   EmbeddingSet set;
   set.dim = info.dims[1];
   set.labels = read_integers(file, "/" + prefix + "labels", info.dims[0]);
-  for (auto [optional, values] : {std::pair{"cameras", &set.cameras},
-                                  std::pair{"categories", &set.categories}}) {
+  for (auto [optional, values] :
+       {std::pair{"cameras", &set.cameras}, std::pair{"categories", &set.categories}}) {
     const std::string dataset = "/" + prefix + optional;
     if (file.has(dataset)) *values = read_integers(file, dataset, info.dims[0]);
   }

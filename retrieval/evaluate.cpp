@@ -18,8 +18,8 @@ namespace rk {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-// Looking up every negative among the positive scores costs about as much as a product of depth 128;
-// up to here that is nothing to wait for.
+// Looking up every negative among the positive scores costs about as much as a product of depth
+// 128; up to here that is nothing to wait for.
 constexpr std::int64_t kExactAucPairs = std::int64_t{1} << 26;
 constexpr std::int64_t kExactAucPositives = std::int64_t{1} << 20;
 constexpr double kLargestScore = 1e38;  // a sum of products within it cannot overflow on its way
@@ -53,7 +53,8 @@ double largest_score(const Context& context, const EmbeddingView& queries,
   const double q = longest_row(context, queries, "embeddings");
   const double g = gallery != nullptr ? longest_row(context, *gallery, "gallery") : q;
   if (q * g > kLargestScore) {
-    fail<InputError>("embeddings: inner products up to {:.1e} overflow float32; scale them down", q * g);
+    fail<InputError>("embeddings: inner products up to {:.1e} overflow float32; scale them down",
+                     q * g);
   }
   return q * g;
 }
@@ -173,8 +174,9 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
       at(out.num_pairs_positive) * (kBytesEach + RankCounter::symmetric_bytes(context.threads()));
   out.symmetric = out.self_retrieval && symmetric_bytes <= options.positives_bytes;
   const std::vector<Range> groups =
-      out.symmetric ? std::vector<Range>{{0, queries.count}}
-                    : query_groups(order, static_cast<std::int64_t>(options.positives_bytes / kBytesEach));
+      out.symmetric
+          ? std::vector<Range>{{0, queries.count}}
+          : query_groups(order, static_cast<std::int64_t>(options.positives_bytes / kBytesEach));
 
   ScoreTiles tiles(context, {queries.embeddings, order.query_row.data(), queries.count},
                    {candidates.embeddings, order.gallery_row.data(), candidates.count},
@@ -208,9 +210,8 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
     }
     RankCounter counter(context.threads(), order, positives, out.symmetric,
                         statistics ? &*statistics : nullptr);
-    if (!tiles.run(group, counter, [&](double done) {
-          return poll(kGatherShare + done * (1 - kGatherShare));
-        })) {
+    if (!tiles.run(group, counter,
+                   [&](double done) { return poll(kGatherShare + done * (1 - kGatherShare)); })) {
       return std::nullopt;
     }
     counter.finish();

@@ -24,11 +24,11 @@ struct EvaluateOptions {
   std::vector<std::int64_t> recall_at{1, 2, 4, 8, 10, 100, 1000};
   bool pair_metrics = true;  // AUC, JSD, means and variances
   bool per_query = false;    // fill Metrics::per_query
-  // Bytes for the positives' scores and counts. Where they fit, self-retrieval computes only half of
-  // S = S^T; where they do not, queries go in groups and all of S is computed.
+  // Bytes for the positives' scores and counts. Where they fit, self-retrieval computes only half
+  // of S = S^T; where they do not, queries go in groups and all of S is computed.
   std::size_t positives_bytes = std::size_t{1} << 29;
   std::function<void(double share_done)> progress;  // called by the calling thread, in [0, 1]
-  std::function<bool()> interrupted;                // polled every few milliseconds to tenths of a second
+  std::function<bool()> interrupted;  // polled every few milliseconds to tenths of a second
 };
 
 // One entry a query, in the order of the input.
@@ -57,8 +57,8 @@ struct Metrics {
 
   bool self_retrieval = true;
   bool camera_rule = false;
-  bool symmetric = false;     // half of S = S^T was computed
-  bool ties_exact = true;     // equal rows gave equal bits wherever they lay in a tile (checked)
+  bool symmetric = false;  // half of S = S^T was computed
+  bool ties_exact = true;  // equal rows gave equal bits wherever they lay in a tile (checked)
   std::int64_t gemm_flops = 0;
   std::size_t bytes_reserved = 0;  // all memory the pass took beyond its input
 

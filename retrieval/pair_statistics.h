@@ -50,16 +50,16 @@ class PairStatistics {
   };
   void bins_of(const float* scores, std::int64_t n, std::int32_t* auc, std::int32_t* jsd) const;
 
-  bool nested_;         // the JSD's bins follow from the fine ones
-  double inverse_ = 1;  // 1 / half the span of the fine histogram
+  bool nested_;                            // the JSD's bins follow from the fine ones
+  double inverse_ = 1;                     // 1 / half the span of the fine histogram
   std::vector<Moments> negative_moments_;  // one a row tile, so that threads do not change the sum
   Moments positive_moments_;
   std::int64_t positive_count_ = 0;
   std::unique_ptr<Histogram> positive_histogram_;
   std::vector<std::unique_ptr<Histogram>> negative_histograms_;  // one a member
 
-  // Exact AUC: distinct positive scores ascending, how often each occurs, the first of each fine bin, and
-  // by member how many negatives fell between (2 k) and on (2 k + 1) them.
+  // Exact AUC: distinct positive scores ascending, how often each occurs, the first of each fine
+  // bin, and by member how many negatives fell between (2 k) and on (2 k + 1) them.
   std::vector<float> distinct_;
   std::vector<std::int64_t> distinct_counts_;
   std::vector<std::int32_t> distinct_first_;

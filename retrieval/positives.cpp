@@ -15,7 +15,8 @@ class GatherVisitor : public TileVisitor {
       : order_(order), positives_(positives) {}
 
   bool wants(Range rows, Range columns) const override {
-    // Class runs follow one another, so those of a range of rows lie between the first and the last.
+    // Class runs follow one another, so those of a range of rows lie between the first and the
+    // last.
     const auto& first = order_.queries[static_cast<std::size_t>(rows.begin)];
     const auto& last = order_.queries[static_cast<std::size_t>(rows.end - 1)];
     return first.class_begin < columns.end && last.class_end > columns.begin;

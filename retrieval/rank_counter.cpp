@@ -47,8 +47,9 @@ void RankCounter::visit(int member, const ScoreTile& tile) {
     const std::int64_t offset = (q - tile.rows.begin) * ScoreTiles::kTileColumns;
     const auto along = [&](std::int64_t from, std::int64_t until) {
       if (from < until) {
-        count_along(member, q, {tile.scores + offset + (from - begin),
-                                static_cast<std::size_t>(until - from)});
+        count_along(
+            member, q,
+            {tile.scores + offset + (from - begin), static_cast<std::size_t>(until - from)});
       }
     };
     const std::int64_t behind = std::clamp(query.class_end, begin, end);
@@ -68,8 +69,8 @@ void RankCounter::count_down(int member, const ScoreTile& tile) {
   for (std::int64_t c = tile.columns.begin; c < tile.columns.end; c += kLanes) {
     const Chunk& chunk = chunks_[static_cast<std::size_t>((c - strip_.begin) / kLanes)];
     const float* scores = tile.scores + (c - tile.columns.begin);
-    count_reaching_columns(scores, rows, ScoreTiles::kTileColumns,
-                           thresholds_.data() + chunk.first, chunk.steps, counters + chunk.first);
+    count_reaching_columns(scores, rows, ScoreTiles::kTileColumns, thresholds_.data() + chunk.first,
+                           chunk.steps, counters + chunk.first);
     if (!chunk.wide) continue;
     for (std::int64_t i = 0; i < std::min(kLanes, tile.columns.end - c); ++i) {
       const std::int64_t first = wide_first_[static_cast<std::size_t>(c + i - strip_.begin)];

@@ -1,5 +1,5 @@
-// Counts, for every positive, the irrelevant candidates that score at least as much, tile by tile, and
-// passes the scores of negative pairs on to the pair statistics.
+// Counts, for every positive, the irrelevant candidates that score at least as much, tile by tile,
+// and passes the scores of negative pairs on to the pair statistics.
 //
 // Symmetric (a set against itself): only columns behind a row's class are looked at; such a score
 // s_ij = s_ji counts for query i (along the row) and for query j (down the column). Otherwise every

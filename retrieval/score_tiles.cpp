@@ -11,8 +11,8 @@ namespace rk {
 namespace {
 
 constexpr std::int64_t kDepthStep = 16;
-// Packing and gathering are paid once a strip: columns are packed once in the whole pass, and a row is
-// gathered once for every strip of columns.
+// Packing and gathering are paid once a strip: columns are packed once in the whole pass, and a row
+// is gathered once for every strip of columns.
 constexpr std::int64_t kColumnStripBytes = std::int64_t{32} << 20;
 constexpr std::int64_t kRowStripTiles = 16;  // at least, and a multiple of the threads
 
@@ -45,7 +45,8 @@ ScoreTiles::ScoreTiles(const Context& context, OrderedRows queries, OrderedRows 
                            round_up(queries.count, kTileRows))),
       strip_columns_(std::min(
           std::max(kColumnStripBytes / (depth_ * std::int64_t{sizeof(float)}) / kTileColumns,
-                   std::int64_t{1}) * kTileColumns,
+                   std::int64_t{1}) *
+              kTileColumns,
           round_up(gallery.count, kTileColumns))),
       product_(context, kTileRows, kTileColumns, depth_, threads_),
       row_strip_(Buffer::of<float>(strip_rows_ * depth_)),
@@ -63,14 +64,16 @@ std::size_t ScoreTiles::bytes() const {
 }
 
 void ScoreTiles::pack_columns(Range columns) {
-  parallel_for(threads_, tiles_in(columns.size(), kTileColumns), [&](std::int64_t tile, int member) {
-    const std::int64_t begin = columns.begin + tile * kTileColumns;
-    float* rows = staging_.as<float>() + member * kTileColumns * depth_;
-    gather(gallery_, dim_, {begin, std::min(begin + kTileColumns, columns.end)}, kTileColumns,
-           depth_, rows);
-    product_.pack(member, rows,
-                  column_strip_.as<char>() + static_cast<std::size_t>(tile) * product_.packed_bytes());
-  });
+  parallel_for(
+      threads_, tiles_in(columns.size(), kTileColumns), [&](std::int64_t tile, int member) {
+        const std::int64_t begin = columns.begin + tile * kTileColumns;
+        float* rows = staging_.as<float>() + member * kTileColumns * depth_;
+        gather(gallery_, dim_, {begin, std::min(begin + kTileColumns, columns.end)}, kTileColumns,
+               depth_, rows);
+        product_.pack(
+            member, rows,
+            column_strip_.as<char>() + static_cast<std::size_t>(tile) * product_.packed_bytes());
+      });
 }
 
 void ScoreTiles::gather_rows(Range rows) {
@@ -90,9 +93,9 @@ std::int64_t ScoreTiles::visit_strip(Range rows, Range columns, TileVisitor& vis
     float* scores = tiles_.as<float>() + member * kTileRows * kTileColumns;
     for (std::int64_t begin = columns.begin; begin < columns.end; begin += kTileColumns) {
       const Range tile_columns{begin, std::min(begin + kTileColumns, columns.end)};
-      const void* packed =
-          column_strip_.as<char>() +
-          static_cast<std::size_t>((begin - columns.begin) / kTileColumns) * product_.packed_bytes();
+      const void* packed = column_strip_.as<char>() +
+                           static_cast<std::size_t>((begin - columns.begin) / kTileColumns) *
+                               product_.packed_bytes();
       for (std::int64_t t = member; t < row_tiles; t += threads_) {
         const std::int64_t first = rows.begin + t * kTileRows;
         const Range tile_rows{first, std::min(first + kTileRows, rows.end)};

@@ -1,7 +1,7 @@
 // The matrix of scores S = Q G^T tile by tile, never whole. Rows are gathered in a given order, in
-// strips; a strip of columns is packed once and met by all rows. Every tile has the same shape (edges
-// are padded with zero rows), and each is computed by one thread in one call of one primitive, so
-// equal pairs of rows get equal bits in whichever tile and for any number of threads.
+// strips; a strip of columns is packed once and met by all rows. Every tile has the same shape
+// (edges are padded with zero rows), and each is computed by one thread in one call of one
+// primitive, so equal pairs of rows get equal bits in whichever tile and for any number of threads.
 #pragma once
 
 #include "engine/buffer.h"

@@ -18,8 +18,8 @@
 namespace rk {
 namespace {
 
-// Unit vectors around class centres of unit length, far enough apart that retrieval is neither lost nor
-// perfect.
+// Unit vectors around class centres of unit length, far enough apart that retrieval is neither lost
+// nor perfect.
 EmbeddingSet make_set(const Context& context, std::int64_t n, std::int64_t dim,
                       std::int64_t classes, std::uint64_t seed) {
   EmbeddingSet set;
@@ -92,7 +92,8 @@ class BenchEval final : public Command {
       shares.push_back(floors.back() / totals.back());
     }
     const Timing total = summarize(totals), gemm = summarize(floors), share = summarize(shares);
-    const double half = static_cast<double>(n_) * static_cast<double>(n_) * static_cast<double>(dim_);
+    const double half =
+        static_cast<double>(n_) * static_cast<double>(n_) * static_cast<double>(dim_);
 
     nlohmann::json json = {{"n", n_},
                            {"dim", dim_},

@@ -42,7 +42,8 @@ class BenchStep final : public Command {
     app.add_option("--arch", spec_.arch, "network")->check(CLI::IsMember(network_names()));
     app.add_option("--batch", batch_, "images a step")->check(CLI::Range(2, 1 << 16));
     app.add_option("--image-size", size_, "height and width in pixels")->check(CLI::Range(8, 4096));
-    app.add_option("--dim", spec_.dim, "dimensions of the embedding")->check(CLI::Range(1, 1 << 16));
+    app.add_option("--dim", spec_.dim, "dimensions of the embedding")
+        ->check(CLI::Range(1, 1 << 16));
     app.add_option("--bn", bn_, "batch norm on the batch's statistics, or frozen running ones")
         ->check(CLI::IsMember({"train", "frozen"}));
     app.add_option("--loss", loss_, "ranking loss, NAME[:key=value,...]");
@@ -90,9 +91,9 @@ class BenchStep final : public Command {
       program.backward();
       update();
     };
-    // The floor repeats each node's primitives right behind the node itself, on the values they were
-    // made for (numbers out of place would run through denormals, many times slower) and with inputs
-    // that are in cache if they ever are.
+    // The floor repeats each node's primitives right behind the node itself, on the values they
+    // were made for (numbers out of place would run through denormals, many times slower) and with
+    // inputs that are in cache if they ever are.
     const auto& nodes = program.nodes();
     std::vector<NodeTimes> times(nodes.size());
     const auto floor = [&] {
@@ -125,11 +126,11 @@ class BenchStep final : public Command {
 
     const std::size_t peak = program.memory().arena_bytes + program.memory().workspace_bytes +
                              2 * parameters.flat_elements() * sizeof(float) +
-                             optimizer.state_bytes() +
-                             static_cast<std::size_t>(loss->bytes());
+                             optimizer.state_bytes() + static_cast<std::size_t>(loss->bytes());
     fmt::print(
         "{} batch {} at {}x{}, batch norm {}, {}, {} threads\n"
-        "step {:.1f} ms ({:.1f} to {:.1f}), {:.1f} images/s; the same convolutions and matrix products "
+        "step {:.1f} ms ({:.1f} to {:.1f}), {:.1f} images/s; the same convolutions and matrix "
+        "products "
         "alone {:.1f} ms ({:.1f} to {:.1f}); share {:.1f} % ({:.1f} to {:.1f}); {:.0f} MiB\n",
         spec_.arch, batch_, size_, size_, bn_, loss_, context.threads(), step_time.median,
         step_time.least, step_time.most, 1e3 * static_cast<double>(batch_) / step_time.median,
@@ -140,17 +141,18 @@ class BenchStep final : public Command {
                "gradient norm, optimizer", summarize(updates).median);
 
     if (common.json.empty()) return;
-    nlohmann::json json = {{"arch", spec_.arch},
-                           {"batch", batch_},
-                           {"image_size", size_},
-                           {"bn", bn_},
-                           {"loss", loss_},
-                           {"repeats", repeats_},
-                           {"images_per_second", 1e3 * static_cast<double>(batch_) / step_time.median},
-                           {"peak_bytes", peak},
-                           {"device", common.device},
-                           {"threads", context.threads()},
-                           {"version", RK_VERSION}};
+    nlohmann::json json = {
+        {"arch", spec_.arch},
+        {"batch", batch_},
+        {"image_size", size_},
+        {"bn", bn_},
+        {"loss", loss_},
+        {"repeats", repeats_},
+        {"images_per_second", 1e3 * static_cast<double>(batch_) / step_time.median},
+        {"peak_bytes", peak},
+        {"device", common.device},
+        {"threads", context.threads()},
+        {"version", RK_VERSION}};
     put(json, "step_ms", step_time);
     put(json, "floor_ms", floor_time);
     put(json, "share", share);

@@ -13,8 +13,8 @@ Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDe
       batch_(batch),
       table_(float_table(model)),
       program_(context, parameters, Program::Options{}) {
-  const Network network = build_network(program_, network_spec(model, BatchNormMode::kRunning), batch,
-                                        model.crop, model.crop);
+  const Network network = build_network(program_, network_spec(model, BatchNormMode::kRunning),
+                                        batch, model.crop, model.crop);
   input_ = network.input;
   output_ = network.embeddings;
 }

@@ -29,8 +29,8 @@ class Embedder {
   Embedder(const Context& context, Parameters& parameters, const ModelDescription& model,
            std::int64_t batch);
 
-  // Parameters must be allocated and filled before the first call. nullopt when a signal asked to stop.
-  // Fills embeddings, labels, categories and paths; bad_images() says what was left out.
+  // Parameters must be allocated and filled before the first call. nullopt when a signal asked to
+  // stop. Fills embeddings, labels, categories and paths; bad_images() says what was left out.
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
   const std::vector<BadImage>& bad_images() const { return bad_; }
   // Plans the program (done by the first embed() otherwise) and says what it reserved.

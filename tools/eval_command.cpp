@@ -23,10 +23,11 @@ class Eval final : public Command {
   void add_options(CLI::App& app) override {
     app.add_option("--embeddings", embeddings_, "HDF5 file with /embeddings and /labels")
         ->type_name("FILE");
-    auto* checkpoint =
-        app.add_option("--checkpoint", checkpoint_, "embed --data with this run's network: RUN/best.h5")
-            ->type_name("FILE");
-    app.add_option("--data", data_, "images for --checkpoint, KIND:PATH[,key=value]\n" + dataset_help())
+    auto* checkpoint = app.add_option("--checkpoint", checkpoint_,
+                                      "embed --data with this run's network: RUN/best.h5")
+                           ->type_name("FILE");
+    app.add_option("--data", data_,
+                   "images for --checkpoint, KIND:PATH[,key=value]\n" + dataset_help())
         ->type_name("SPEC")
         ->needs(checkpoint);
     app.add_option("--split", split_, "which of its splits: train, val or test")->needs(checkpoint);
@@ -39,7 +40,8 @@ class Eval final : public Command {
     app.add_option("--workers", workers_, "threads that read images")
         ->check(CLI::Range(1, 256))
         ->needs(checkpoint);
-    app.add_flag("--skip-bad", skip_bad_, "leave images that cannot be read out instead of stopping")
+    app.add_flag("--skip-bad", skip_bad_,
+                 "leave images that cannot be read out instead of stopping")
         ->needs(checkpoint);
     app.add_option("--gallery", gallery_,
                    "search in this file instead of among the embeddings themselves")
@@ -75,8 +77,8 @@ class Eval final : public Command {
     const auto start = std::chrono::steady_clock::now();
     std::optional<EmbeddingView> gallery_view;
     if (gallery) gallery_view = gallery->view();
-    const std::optional<Metrics> metrics = evaluate(
-        context, queries.view(), gallery_view ? &*gallery_view : nullptr, options);
+    const std::optional<Metrics> metrics =
+        evaluate(context, queries.view(), gallery_view ? &*gallery_view : nullptr, options);
     progress.finish();
     if (!metrics) stop_if_interrupted();
     const double seconds =

@@ -3,8 +3,8 @@
 //   eval --embeddings e.h5 [--gallery g.h5] [--per-query] [--json out.json]
 //   eval --checkpoint RUN/best.h5 --data SPEC [--split test] [--save-embeddings e.h5]
 //
-// Prints a table and writes {"metrics": {...}, ...}; see retrieval/evaluate.h for the definitions and
-// retrieval/embeddings_file.h for the files. A bad file is exit code 3 and leaves no JSON.
+// Prints a table and writes {"metrics": {...}, ...}; see retrieval/evaluate.h for the definitions
+// and retrieval/embeddings_file.h for the files. A bad file is exit code 3 and leaves no JSON.
 #pragma once
 
 #include "tools/cli.h"

@@ -81,7 +81,8 @@ std::string protocol_text(const Metrics& m) {
 
 std::string metrics_table(const std::string& what, const Metrics& m) {
   std::string out = fmt::format(
-      "{}\n{} queries, {} candidates: {}\n{} queries have a relevant candidate, {} have none and are "
+      "{}\n{} queries, {} candidates: {}\n{} queries have a relevant candidate, {} have none and "
+      "are "
       "left out\n\n",
       what, grouped(m.num_queries), grouped(m.num_gallery), protocol_text(m),
       grouped(m.num_queries_valid), grouped(m.num_queries - m.num_queries_valid));

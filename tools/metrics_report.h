@@ -9,12 +9,12 @@
 
 namespace rk {
 
-// The keys of `eval --json` ("recall_at_1", "map_at_r", ...), undefined values as null; `per_query` is
-// there when the metrics carry it.
+// The keys of `eval --json` ("recall_at_1", "map_at_r", ...), undefined values as null; `per_query`
+// is there when the metrics carry it.
 nlohmann::json metrics_json(const Metrics& metrics);
 
-// How the numbers were made, one line: "against themselves, self removed by index; ties count against
-// the query".
+// How the numbers were made, one line: "against themselves, self removed by index; ties count
+// against the query".
 std::string protocol_text(const Metrics& metrics);
 
 // A table with the protocol above it; `what` names the data.

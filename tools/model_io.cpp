@@ -24,8 +24,7 @@ std::int64_t largest(const Parameters& parameters) {
 }
 
 // f(id, entry) for every parameter.
-template <class F>
-void for_each_parameter(const Parameters& parameters, F&& f) {
+template <class F> void for_each_parameter(const Parameters& parameters, F&& f) {
   for (std::size_t i = 0; i < parameters.entries().size(); ++i) {
     f(static_cast<ParameterId>(i), parameters.entries()[i]);
   }

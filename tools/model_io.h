@@ -1,5 +1,5 @@
-// Between a network in memory and a checkpoint: parameters and running statistics by torchvision's names in
-// canonical order (OIHW), the optimizer's state by the same names.
+// Between a network in memory and a checkpoint: parameters and running statistics by torchvision's
+// names in canonical order (OIHW), the optimizer's state by the same names.
 #pragma once
 
 #include "engine/optimizer.h"
@@ -9,15 +9,15 @@
 
 namespace rk {
 
-// What layers/resnet.h needs to build the network that a checkpoint describes. UsageError where it names
-// an unknown architecture or pooling.
+// What layers/resnet.h needs to build the network that a checkpoint describes. UsageError where it
+// names an unknown architecture or pooling.
 NetworkSpec network_spec(const ModelDescription& model, BatchNormMode mode);
 
 void save_parameters(const Parameters& parameters, CheckpointWriter& writer);
 // All of them; what does not fit is an InputError with every name.
 void load_parameters(const Checkpoint& checkpoint, Parameters& parameters);
-// As a starting point: the embedding layer may be missing or of another size and then stays as it is.
-// Returns whether it was taken too.
+// As a starting point: the embedding layer may be missing or of another size and then stays as it
+// is. Returns whether it was taken too.
 bool load_starting_point(const Checkpoint& checkpoint, Parameters& parameters);
 
 void save_optimizer(const Optimizer& optimizer, const Parameters& parameters,

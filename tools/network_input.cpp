@@ -18,8 +18,8 @@ void fill_input(Program& program, TensorId input, const FloatTable& table,
   const Shape& shape = program.shape(input);
   const std::int64_t plane = shape[1] * shape[2], image = 3 * plane;
   const auto bytes = static_cast<std::int64_t>(pixels.size());
-  expect(bytes % image == 0 && bytes / image <= shape[0], "[input] expected images of {}, got {} bytes",
-         shape.text(), bytes);
+  expect(bytes % image == 0 && bytes / image <= shape[0],
+         "[input] expected images of {}, got {} bytes", shape.text(), bytes);
   const bool planar = program.width(input) == 1;
   float* out = program.value(input);
   parallel_for(program.context().threads(), bytes / image, [&](std::int64_t n, int) {

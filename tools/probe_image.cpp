@@ -35,13 +35,14 @@ class ProbeImage : public Command {
 
   void run(const CommonOptions& common) override {
     for (const float divisor : std_) {
-      if (!(divisor > 0.0F)) fail<UsageError>("--std: expected numbers above zero, got {}", divisor);
+      if (!(divisor > 0.0F))
+        fail<UsageError>("--std: expected numbers above zero, got {}", divisor);
     }
     const Image image = read_image(image_);
     const ImageSize resized = resized_size(image.width(), image.height(), transform_);
     if (transform_.crop == 0 && resized.width * resized.height > kMaxResult) {
-      fail<InputError>("{}: {} x {} pixels after resizing; give --crop or a smaller --resize", image_,
-                       resized.width, resized.height);
+      fail<InputError>("{}: {} x {} pixels after resizing; give --crop or a smaller --resize",
+                       image_, resized.width, resized.height);
     }
     const Image pixels = apply(transform_, image);
     std::vector<float> tensor(pixels.bytes());
@@ -55,13 +56,14 @@ class ProbeImage : public Command {
     writer.set_attribute("/", "resize", std::int64_t{transform_.short_side});
     writer.set_attribute("/", "crop", std::int64_t{transform_.crop});
     const std::vector<std::byte> file = writer.finish();
-    const std::vector<std::byte> picture = show_.empty() ? std::vector<std::byte>{} : encode_png(pixels);
+    const std::vector<std::byte> picture =
+        show_.empty() ? std::vector<std::byte>{} : encode_png(pixels);
     write_atomic(out_, file);
     if (!show_.empty()) write_atomic(show_, picture);
 
     if (!common.quiet) {
-      fmt::print("{}: {} x {}, resized to {} x {}, seen as {} x {}\n", one_line(image_), image.width(),
-                 image.height(), resized.width, resized.height, width, height);
+      fmt::print("{}: {} x {}, resized to {} x {}, seen as {} x {}\n", one_line(image_),
+                 image.width(), image.height(), resized.width, resized.height, width, height);
     }
     if (!common.json.empty()) {
       write_json(common.json, {{"image", image_},

@@ -1,8 +1,8 @@
 // probe --image FILE: what a network sees of one picture.
 //
-// --out t.h5 gets /pixels, uint8 (H, W, 3), after decoding, Resize and CenterCrop, and /tensor, float32
-// (3, H, W), normalised; equal bit for bit to torchvision's evaluation transform on a PIL image.
-// --show out.png gets /pixels as a picture.
+// --out t.h5 gets /pixels, uint8 (H, W, 3), after decoding, Resize and CenterCrop, and /tensor,
+// float32 (3, H, W), normalised; equal bit for bit to torchvision's evaluation transform on a PIL
+// image. --show out.png gets /pixels as a picture.
 #pragma once
 
 #include <memory>

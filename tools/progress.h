@@ -41,7 +41,8 @@ class Progress {
   void update(std::int64_t done, std::string_view note = {});
   // A line of its own, above the bar.
   void message(std::string_view line);
-  // Takes the bar away and, off a terminal, ends the lines with the whole time; so does the destructor.
+  // Takes the bar away and, off a terminal, ends the lines with the whole time; so does the
+  // destructor.
   void finish();
 
  private:

@@ -36,8 +36,8 @@ ordered_json from_toml(const toml::node& node, const std::string& where) {
     }
     if (out.size() == array->size()) return out;
   }
-  fail<InputError>("{}: is neither a number, a text, a boolean nor a list of them; write name = value",
-                   where);
+  fail<InputError>(
+      "{}: is neither a number, a text, a boolean nor a list of them; write name = value", where);
 }
 
 }  // namespace
@@ -90,9 +90,9 @@ std::string SettingTable::toml() const {
       out += fmt::format("{}# {}\n", out.empty() ? "" : "\n", group);
     }
     // A JSON text, number, boolean or list is one in TOML too.
-    out += fmt::format("{} = {}\n", setting.name,
-                       setting.value().dump(-1, ' ', true,
-                                            nlohmann::json::error_handler_t::replace));
+    out +=
+        fmt::format("{} = {}\n", setting.name,
+                    setting.value().dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
   }
   return out;
 }

@@ -1,9 +1,10 @@
-// A program's settings by name, so that one list serves its flags, recipe files and the record of a run.
+// A program's settings by name, so that one list serves its flags, recipe files and the record of a
+// run.
 //
-// Three sources may set one: the command line, then a recipe (TOML), then the run that is resumed. An
-// earlier source wins; apply() fills in only what none has set yet, through the flag's own checks.
-// Names in files may be written with '-' or '_'. An unknown name is an InputError that suggests the
-// nearest.
+// Three sources may set one: the command line, then a recipe (TOML), then the run that is resumed.
+// An earlier source wins; apply() fills in only what none has set yet, through the flag's own
+// checks. Names in files may be written with '-' or '_'. An unknown name is an InputError that
+// suggests the nearest.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -28,8 +29,7 @@ class SettingTable {
   }
   CLI::Option* add_flag(const std::string& name, bool& variable, const std::string& help);
   // A flag that somebody else added (--seed) and that belongs to the settings too.
-  template <class T>
-  void include(const std::string& name, const T& variable) {
+  template <class T> void include(const std::string& name, const T& variable) {
     remember(name, [&variable] { return nlohmann::json(variable); });
   }
   void group(const std::string& title) { group_ = title; }

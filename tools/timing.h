@@ -20,11 +20,11 @@ inline Timing summarize(std::vector<double> values) {
   return {values[values.size() / 2], values.front(), values.back()};
 }
 
-template <class F>
-double milliseconds(F&& work) {
+template <class F> double milliseconds(F&& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 // name, name_min and name_max.

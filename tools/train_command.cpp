@@ -28,7 +28,8 @@ ordered_json stored_settings(const Checkpoint& checkpoint) {
   } catch (const nlohmann::json::exception&) {
     // Falls through to the message below, which says all there is to say.
   }
-  fail<InputError>("{}: its settings are no JSON object; use another checkpoint", checkpoint.path());
+  fail<InputError>("{}: its settings are no JSON object; use another checkpoint",
+                   checkpoint.path());
 }
 
 class Train final : public Command {
@@ -44,8 +45,9 @@ class Train final : public Command {
     ordered_json stored;
     if (holds_checkpoint(settings_.out)) {
       if (settings_.resume != "auto") {
-        fail<InputError>("{}: holds a run already; --resume auto goes on with it, or give another --out",
-                         settings_.out);
+        fail<InputError>(
+            "{}: holds a run already; --resume auto goes on with it, or give another --out",
+            settings_.out);
       }
       plan.lock = std::make_unique<FolderLock>(settings_.out);
       Resumable found = find_resumable(settings_.out);
@@ -67,18 +69,20 @@ class Train final : public Command {
   }
 
  private:
-  // What a resumed run does otherwise than the one it goes on with: said, or refused where the state
-  // would make no sense.
+  // What a resumed run does otherwise than the one it goes on with: said, or refused where the
+  // state would make no sense.
   static void compare(const ordered_json& stored, const ordered_json& now,
                       const Checkpoint& checkpoint) {
     for (const auto& [name, value] : now.items()) {
       const auto before = stored.find(name);
       if (before == stored.end() || *before == value) continue;
-      for (const char* fixed : {"arch", "dim", "pool", "gem-p", "stride-in-1x1", "optimizer", "seed"}) {
+      for (const char* fixed :
+           {"arch", "dim", "pool", "gem-p", "stride-in-1x1", "optimizer", "seed"}) {
         if (name == fixed) {
-          fail<InputError>("{}: was made with --{} {}, not {}; leave the flag out, or begin a new run with "
-                           "--weights {}", checkpoint.path(), name, before->dump(), value.dump(),
-                           checkpoint.path());
+          fail<InputError>(
+              "{}: was made with --{} {}, not {}; leave the flag out, or begin a new run with "
+              "--weights {}",
+              checkpoint.path(), name, before->dump(), value.dump(), checkpoint.path());
         }
       }
       fmt::print(stderr, "{}: {} in the checkpoint, {} from now on\n", name, before->dump(),

@@ -83,8 +83,8 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
                           common.seed, settings.batches);
   trainer_ = std::make_unique<Trainer>(
       context, trainer_options(settings, common.seed, sampler_->batches_per_epoch()));
-  embedder_ = std::make_unique<Embedder>(context, trainer_->parameters(), model_description(settings),
-                                         settings.eval_batch);
+  embedder_ = std::make_unique<Embedder>(context, trainer_->parameters(),
+                                         model_description(settings), settings.eval_batch);
   embedder_->plan();
   run_.seed = common.seed;
   run_.data = fingerprint(train_data_);
@@ -108,8 +108,10 @@ void TrainRun::open_test_data() {
   const DataSpec spec = parse_data_spec(settings_.data);
   const std::vector<Split> splits = dataset_splits(spec);
   if (splits.size() < 2) {
-    fail<UsageError>("--data {}: holds no classes out to evaluate on; add ,val_classes=0.2, or give "
-                     "--test-data SPEC (none: do not evaluate)", spec.text());
+    fail<UsageError>(
+        "--data {}: holds no classes out to evaluate on; add ,val_classes=0.2, or give "
+        "--test-data SPEC (none: do not evaluate)",
+        spec.text());
   }
   test_data_ = open_dataset(spec, splits[1]);
 }
@@ -125,9 +127,10 @@ void TrainRun::start_from_weights() {
 void TrainRun::start_from_checkpoint() {
   const Checkpoint& checkpoint = *plan_.checkpoint;
   if (checkpoint.run().data != run_.data) {
-    fail<InputError>("{}: was trained on {}, --data is now {}; restore the data, or start a new run with "
-                     "--weights {}", checkpoint.path(), checkpoint.run().data, run_.data,
-                     checkpoint.path());
+    fail<InputError>(
+        "{}: was trained on {}, --data is now {}; restore the data, or start a new run with "
+        "--weights {}",
+        checkpoint.path(), checkpoint.run().data, run_.data, checkpoint.path());
   }
   trainer_->load(checkpoint);
   const std::string settings = std::move(run_.settings);
@@ -139,7 +142,8 @@ void TrainRun::start_from_checkpoint() {
   std::ifstream file(fs::path(settings_.out) / "metrics.jsonl");
   std::string line;
   for (const std::string& entry : run_.history) {
-    const bool there = std::getline(file, line) && line.starts_with(entry.substr(0, entry.size() - 1));
+    const bool there =
+        std::getline(file, line) && line.starts_with(entry.substr(0, entry.size() - 1));
     lines_.push_back(there ? line : entry);
     if (!there) file.setstate(std::ios::failbit);
   }
@@ -178,11 +182,12 @@ void TrainRun::describe() const {
 
 // Most mistakes in a folder of photos show in its first thousands; the loader finds the rest.
 void TrainRun::check_images() {
-  if (train_data_.size() == 0 || train_data_.items().front().path.empty()) return;  // drawn, not read
+  if (train_data_.size() == 0 || train_data_.items().front().path.empty())
+    return;  // drawn, not read
   const std::int64_t count = std::min(train_data_.size(), kImagesChecked);
-  const std::int64_t allowed =
-      settings_.max_bad >= 0 ? settings_.max_bad
-                             : std::max<std::int64_t>(10, train_data_.size() / 1000);
+  const std::int64_t allowed = settings_.max_bad >= 0
+                                   ? settings_.max_bad
+                                   : std::max<std::int64_t>(10, train_data_.size() / 1000);
   Progress progress("checking images", count, "images", common_.quiet);
   std::vector<std::string> bad;
   std::mutex mutex;
@@ -301,9 +306,8 @@ void TrainRun::finish_epoch(double seconds) {
   require_finite();
   const auto batches = static_cast<double>(sampler_->batches_per_epoch());
   const auto start = Clock::now();
-  ordered_json entry = {{"epoch", run_.epoch + 1},
-                        {"step", run_.step},
-                        {"loss", run_.loss_sum / batches}};
+  ordered_json entry = {
+      {"epoch", run_.epoch + 1}, {"step", run_.step}, {"loss", run_.loss_sum / batches}};
   entry.update(evaluate_held_out());
   const double images = batches * static_cast<double>(settings_.batch);
   ordered_json timing = {{"seconds", seconds},
@@ -349,7 +353,8 @@ void TrainRun::record(ordered_json entry, const ordered_json& timing) {
     const double value = number_or(entry, key, std::nan(""));
     return std::isnan(value) ? std::string() : fmt::format("  {} {:.4f}", name, value);
   };
-  std::string text = fmt::format("epoch {}/{}", entry["epoch"].get<std::int64_t>(), settings_.epochs);
+  std::string text =
+      fmt::format("epoch {}/{}", entry["epoch"].get<std::int64_t>(), settings_.epochs);
   text += metric("loss", "loss") + metric("R@1", "recall_at_1") + metric("MAP@R", "map_at_r");
   if (timing.contains("images_per_second")) {
     text += fmt::format("  {:.0f} images/s", timing["images_per_second"].get<double>());
@@ -371,8 +376,8 @@ void TrainRun::write_lines() const {
 // The last update may have been one too far although loss and gradient were finite.
 void TrainRun::require_finite() const {
   if (trainer_->finite()) return;
-  fail<DivergedError>("training diverged: after step {} the network holds NaN or infinity; lower --lr",
-                      run_.step);
+  fail<DivergedError>(
+      "training diverged: after step {} the network holds NaN or infinity; lower --lr", run_.step);
 }
 
 std::vector<std::byte> TrainRun::state() const {
@@ -390,19 +395,19 @@ void TrainRun::stop() {
   const std::string where =
       run_.batch > 0 ? fmt::format("after batch {} of epoch {}", run_.batch, run_.epoch + 1)
                      : fmt::format("after epoch {}", run_.epoch);
-  throw Interrupted(fmt::format("stopped {}; saved; go on with: train --out {} --resume auto", where,
-                                shell_word(settings_.out)));
+  throw Interrupted(fmt::format("stopped {}; saved; go on with: train --out {} --resume auto",
+                                where, shell_word(settings_.out)));
 }
 
 void TrainRun::print_summary() const {
   if (test_data_) {
     const ordered_json outcome = result();
-    say(fmt::format("held-out classes: R@1 {:.4f} untrained, {:.4f} trained; MAP@R {:.4f}, {:.4f} (best "
-                    "{:.4f})",
-                    number_or(outcome["before"], "recall_at_1", 0),
-                    number_or(outcome["after"], "recall_at_1", 0),
-                    number_or(outcome["before"], "map_at_r", 0),
-                    number_or(outcome["after"], "map_at_r", 0), run_.best));
+    say(fmt::format(
+        "held-out classes: R@1 {:.4f} untrained, {:.4f} trained; MAP@R {:.4f}, {:.4f} (best "
+        "{:.4f})",
+        number_or(outcome["before"], "recall_at_1", 0),
+        number_or(outcome["after"], "recall_at_1", 0), number_or(outcome["before"], "map_at_r", 0),
+        number_or(outcome["after"], "map_at_r", 0), run_.best));
   }
   say(fmt::format("{}: best.h5, last.h5, metrics.jsonl, settings.toml", settings_.out));
 }

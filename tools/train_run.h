@@ -1,8 +1,9 @@
-// A training run in its folder: epochs of steps, evaluation on held-out classes, checkpoints, the record.
+// A training run in its folder: epochs of steps, evaluation on held-out classes, checkpoints, the
+// record.
 //
-// The state is saved after every epoch and when a signal asks to stop (after the step under way), and
-// continues from there bit for bit. Whatever is wrong with data, settings or checkpoint is found by the
-// constructor, which writes nothing.
+// The state is saved after every epoch and when a signal asks to stop (after the step under way),
+// and continues from there bit for bit. Whatever is wrong with data, settings or checkpoint is
+// found by the constructor, which writes nothing.
 #pragma once
 
 #include "data/loader.h"
@@ -22,10 +23,10 @@ namespace rk {
 
 // What a run is given beside its settings.
 struct TrainPlan {
-  nlohmann::ordered_json settings;                // resolved, for checkpoints
-  std::string settings_toml;                      // the same, for people and as a recipe
-  std::unique_ptr<Checkpoint> checkpoint;         // to go on from; null: from the beginning
-  std::unique_ptr<FolderLock> lock;               // null: taken once the folder is made
+  nlohmann::ordered_json settings;         // resolved, for checkpoints
+  std::string settings_toml;               // the same, for people and as a recipe
+  std::unique_ptr<Checkpoint> checkpoint;  // to go on from; null: from the beginning
+  std::unique_ptr<FolderLock> lock;        // null: taken once the folder is made
 };
 
 class TrainRun {

@@ -21,7 +21,8 @@ struct TrainSettings {
   std::int64_t batches = 0;
   int image_size = 224;
   int resize = 0;
-  std::vector<double> input_mean = {0.485, 0.456, 0.406};  // ImageNet's, as torchvision's weights want
+  std::vector<double> input_mean = {0.485, 0.456,
+                                    0.406};  // ImageNet's, as torchvision's weights want
   std::vector<double> input_std = {0.229, 0.224, 0.225};
   std::string augment = "crop=resized,flip=0.5";
   int workers = 2;
@@ -61,11 +62,12 @@ struct TrainSettings {
   std::string resume = "never";
 };
 
-// Adds the flags in groups. `recipe`, `out` and `resume` are no settings of a run and not in the table.
+// Adds the flags in groups. `recipe`, `out` and `resume` are no settings of a run and not in the
+// table.
 void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settings);
 
-// Spells out what was left to choose (bn = auto, resize = 0, parameters of the loss) and refuses what
-// cannot be meant: UsageError.
+// Spells out what was left to choose (bn = auto, resize = 0, parameters of the loss) and refuses
+// what cannot be meant: UsageError.
 void resolve(TrainSettings& settings);
 
 ModelDescription model_description(const TrainSettings& settings);

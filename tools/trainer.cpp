@@ -10,7 +10,8 @@ namespace rk {
 namespace {
 
 bool all_finite(const float* values, std::int64_t count) {
-  // A sum of zeros unless something is infinite or not a number: it vectorises, an early exit does not.
+  // A sum of zeros unless something is infinite or not a number: it vectorises, an early exit does
+  // not.
   float sum = 0.0F;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < count; ++i) sum += values[i] * 0.0F;
@@ -31,7 +32,8 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   program_.plan();
   parameters_.initialise(options.seed);
   loss_ = make_loss<float>(options.loss);
-  loss_->plan(context, {.rows = options.batch, .memory = 0, .dim = options.model.dim, .classes = 0});
+  loss_->plan(context,
+              {.rows = options.batch, .memory = 0, .dim = options.model.dim, .classes = 0});
   optimizer_ = std::make_unique<Optimizer>(
       options.optimizer,
       optimizer_groups(parameters_, options.embedding_rate, options.weight_decay),
@@ -44,9 +46,10 @@ StepResult Trainer::step(const Batch& batch) {
   StepResult result;
   result.rate = schedule_.rate(steps_);
   const auto diverged = [&](const std::string& what) {
-    fail<DivergedError>("training diverged in step {} (batch {} of epoch {}): {}, learning rate {:g}; "
-                        "lower --lr or lengthen --warmup", steps_ + 1, batch.index + 1,
-                        batch.epoch + 1, what, result.rate);
+    fail<DivergedError>(
+        "training diverged in step {} (batch {} of epoch {}): {}, learning rate {:g}; "
+        "lower --lr or lengthen --warmup",
+        steps_ + 1, batch.index + 1, batch.epoch + 1, what, result.rate);
   };
 
   fill_input(program_, network_.input, table_, batch.pixels);
@@ -73,7 +76,8 @@ StepResult Trainer::step(const Batch& batch) {
   const auto count = static_cast<std::int64_t>(parameters_.flat_elements());
   result.gradient_norm = global_norm(context_, parameters_.gradients().data(), count);
   if (!std::isfinite(result.gradient_norm)) {
-    diverged(fmt::format("the gradient's norm is {} (loss {:g})", result.gradient_norm, result.loss));
+    diverged(
+        fmt::format("the gradient's norm is {} (loss {:g})", result.gradient_norm, result.loss));
   }
   optimizer_->step(context_, {.rate = result.rate, .number = steps_ + 1},
                    parameters_.values().data(), parameters_.gradients().data());

@@ -2,8 +2,9 @@
 //
 //   pixels -> network -> embeddings -> loss, dL/dE -> network backwards -> optimizer
 //
-// step() allocates nothing. The loss and the gradient's norm are looked at before the optimizer changes
-// anything: if one is not finite, step() throws DivergedError and the parameters are those of before.
+// step() allocates nothing. The loss and the gradient's norm are looked at before the optimizer
+// changes anything: if one is not finite, step() throws DivergedError and the parameters are those
+// of before.
 #pragma once
 
 #include "data/loader.h"

@@ -22,8 +22,8 @@ namespace {
 constexpr mode_t kPermissions = 07777;
 
 [[noreturn]] void refuse(const std::string& path, const char* what, int error) {
-  fail<InputError>("{}: {}: {}; see that its folder exists, may be written and has space", path, what,
-                   std::strerror(error));
+  fail<InputError>("{}: {}: {}; see that its folder exists, may be written and has space", path,
+                   what, std::strerror(error));
 }
 
 // The file behind symbolic links, so that a link is not replaced by a file.
@@ -35,7 +35,7 @@ std::string resolved(const std::string& path) {
 
 // The mode to keep where `path` is replaced; nothing where it is new.
 std::optional<mode_t> mode_of(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
   if (!S_ISREG(status.st_mode)) {
     fail<InputError>("{}: is not a regular file, so it is not replaced; give another name", path);
@@ -50,8 +50,8 @@ std::string folder_of(const std::string& path) {
 
 std::string temporary_name(const std::string& path) {
   const std::filesystem::path target(path);
-  return (target.parent_path() /
-          fmt::format(".{}.tmp.{}", target.filename().string(), ::getpid())).string();
+  return (target.parent_path() / fmt::format(".{}.tmp.{}", target.filename().string(), ::getpid()))
+      .string();
 }
 
 // The temporary file beside `target`, until it takes that file's place or is removed.
@@ -176,7 +176,7 @@ int FileCalls::sync_folder(const char* folder) {
   return result != 0 && error == EINVAL ? 0 : result;
 }
 std::uint64_t FileCalls::free_bytes(const char* folder) {
-  struct statvfs status{};
+  struct statvfs status {};
   if (::statvfs(folder, &status) != 0) return std::numeric_limits<std::uint64_t>::max();
   return std::uint64_t{status.f_bavail} * status.f_frsize;
 }
@@ -198,7 +198,7 @@ void write_rotating(const std::string& path, const std::string& previous,
   const std::string target = resolved(path);
   Temporary temporary(target, calls);
   temporary.fill(path, bytes);
-  struct stat status{};
+  struct stat status {};
   if (::stat(target.c_str(), &status) == 0) keep_as(target, previous, calls);
   temporary.replace(path);
 }
@@ -224,13 +224,13 @@ std::vector<std::byte> read_file_bytes(const std::string& path, std::uint64_t li
     int descriptor;
     ~Closer() { ::close(descriptor); }
   } closer{descriptor};
-  struct stat status{};
+  struct stat status {};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     fail<InputError>("{}: is not a regular file; give a file", path);
   }
   if (static_cast<std::uint64_t>(status.st_size) > limit) {
-    fail<InputError>("{}: has {} bytes, more than the {} read here; it is another kind of file", path,
-                     status.st_size, limit);
+    fail<InputError>("{}: has {} bytes, more than the {} read here; it is another kind of file",
+                     path, status.st_size, limit);
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
   std::size_t done = 0;

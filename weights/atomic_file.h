@@ -1,10 +1,11 @@
 // A file that is replaced whole or not at all, whenever the program or the machine stops.
 //
-// The bytes go to `.<name>.tmp.<pid>` in the same folder (created anew), are synced to the disk, and the
-// file takes its place by rename; then the folder is synced. Until the rename the old file is as it was.
-// A failed write, sync, close or rename removes the temporary file and is an InputError that names the
-// path and the system's reason; a failed sync is never tried again on the same file, since the system
-// may have dropped the pages. A file that is replaced keeps its mode; a symbolic link is followed.
+// The bytes go to `.<name>.tmp.<pid>` in the same folder (created anew), are synced to the disk,
+// and the file takes its place by rename; then the folder is synced. Until the rename the old file
+// is as it was. A failed write, sync, close or rename removes the temporary file and is an
+// InputError that names the path and the system's reason; a failed sync is never tried again on the
+// same file, since the system may have dropped the pages. A file that is replaced keeps its mode; a
+// symbolic link is followed.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@
 
 namespace rk {
 
-// The system calls used, so that tests can make any of them fail. Each sets errno as the system does.
+// The system calls used, so that tests can make any of them fail. Each sets errno as the system
+// does.
 class FileCalls {
  public:
   virtual ~FileCalls() = default;
@@ -35,15 +37,16 @@ class FileCalls {
 void write_atomic(const std::string& path, std::span<const std::byte> bytes);
 void write_atomic(const std::string& path, std::span<const std::byte> bytes, FileCalls& calls);
 
-// The same, and the file that was at `path` stays under the name `previous` (same folder), replacing what
-// was there. That happens only once the new bytes are safe on the disk, and at no instant is there no
-// file at `path` (on a file system without hard links: `previous` is there instead, for that instant).
+// The same, and the file that was at `path` stays under the name `previous` (same folder),
+// replacing what was there. That happens only once the new bytes are safe on the disk, and at no
+// instant is there no file at `path` (on a file system without hard links: `previous` is there
+// instead, for that instant).
 void write_rotating(const std::string& path, const std::string& previous,
                     std::span<const std::byte> bytes, FileCalls& calls);
 
-// Removes temporary files that dead processes left in `folder`; those of living ones stay. Call it only
-// while holding whatever keeps others out of the folder: a process of another machine that shares the
-// folder cannot be told from a dead one.
+// Removes temporary files that dead processes left in `folder`; those of living ones stay. Call it
+// only while holding whatever keeps others out of the folder: a process of another machine that
+// shares the folder cannot be told from a dead one.
 void remove_stale_temporaries(const std::string& folder);
 
 // The whole file; InputError if it cannot be read or is larger than `limit`.

@@ -21,9 +21,8 @@ const std::string kOptimizer = "/optimizer/";
 
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 5;
-  const std::vector<std::string> first(names.begin(),
-                                       names.begin() + static_cast<std::ptrdiff_t>(
-                                                           std::min(names.size(), kMost)));
+  const std::vector<std::string> first(
+      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost)));
   std::string out = fmt::format("{}", fmt::join(first, ", "));
   if (names.size() > kMost) out += fmt::format(" and {} more", names.size() - kMost);
   return out;
@@ -71,8 +70,7 @@ double number(const Hdf5Reader& file, const std::string& name) {
   return present(file, file.number_attribute("/", name), name).at(0);
 }
 
-template <class T>
-T scalar(const Hdf5Reader& file, const std::string& dataset) {
+template <class T> T scalar(const Hdf5Reader& file, const std::string& dataset) {
   T value{};
   file.read_into(dataset, {}, &value);
   return value;
@@ -172,7 +170,8 @@ void Checkpoint::read_run() {
   run_.best = scalar<double>(file_, "/run/best");
   run_.loss_sum = scalar<double>(file_, "/run/loss_sum");
   const auto settings = file_.read_text("/run/settings"), data = file_.read_text("/run/data");
-  if (settings.size() != 1 || data.size() != 1 || run_.step < 0 || run_.epoch < 0 || run_.batch < 0) {
+  if (settings.size() != 1 || data.size() != 1 || run_.step < 0 || run_.epoch < 0 ||
+      run_.batch < 0) {
     fail<InputError>("{}: /run makes no sense; use another checkpoint", path_);
   }
   run_.settings = settings[0];
@@ -226,13 +225,16 @@ void Checkpoint::require(const std::vector<TensorName>& weights,
   std::string found;
   const auto add = [&](const char* what, const std::vector<std::string>& names) {
     if (names.empty()) return;
-    found += fmt::format("{}{} {}: {}", found.empty() ? "" : "; ", names.size(), what, listed(names));
+    found +=
+        fmt::format("{}{} {}: {}", found.empty() ? "" : "; ", names.size(), what, listed(names));
   };
   add("missing", missing);
   add("not expected", unexpected);
   add("of another shape", mismatched);
-  fail<InputError>("{}: its tensors ({}) are not those of this network: {}; set --arch, --pool and "
-                   "--dim as in the run it comes from", path_, model_.arch, found);
+  fail<InputError>(
+      "{}: its tensors ({}) are not those of this network: {}; set --arch, --pool and "
+      "--dim as in the run it comes from",
+      path_, model_.arch, found);
 }
 
 bool Checkpoint::has_weight(const TensorName& tensor) const {

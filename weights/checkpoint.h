@@ -1,14 +1,15 @@
-// A run's state in one file: last.h5, best.h5. HDF5, sealed (weights/sealed_file.h), equal states give
-// equal bytes.
+// A run's state in one file: last.h5, best.h5. HDF5, sealed (weights/sealed_file.h), equal states
+// give equal bytes.
 //
-//   /weights/<torchvision name>   float32 parameters and running statistics (convolutions OIHW), int64
-//                                 scalars for num_batches_tracked
-//   /optimizer/<state>/<name>     float32 like the parameter of that name (exp_avg, momentum_buffer)
-//   /run/...                      step, epoch, batch (int64), seed (uint64 as int64), best, loss_sum
-//                                 (float64), data (text), settings (JSON text), history (one JSON text
-//                                 an epoch)
-//   root attributes               format, version, arch, pool, gem_p, dim, stride_in_1x1, input_mean,
-//                                 input_std, input_scale, channel_order, resize, crop, source_sha256
+//   /weights/<torchvision name>  float32 parameters and running statistics (convolutions OIHW),
+//                                int64 scalars for num_batches_tracked
+//   /optimizer/<state>/<name>    float32 like the parameter of that name (exp_avg,
+//                                momentum_buffer)
+//   /run/...                     step, epoch, batch (int64), seed (uint64 as int64), best, loss_sum
+//                                (float64), data (text), settings (JSON text), history (one JSON
+//                                text an epoch)
+//   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
+//                                input_mean, input_std, input_scale, channel_order, resize, crop, source_sha256
 //
 // Errors are InputErrors that name the file and, where tensors do not fit, all of them.
 #pragma once
@@ -83,8 +84,9 @@ class Checkpoint {
   const RunState& run() const { return run_; }
   const std::string& sha256() const { return sha256_; }  // of the file without its seal
 
-  // Throws unless the file holds exactly `weights` (float32) and `counters`, naming what is missing, not
-  // expected, or of another shape. Names that begin with one of `optional` may be any of that.
+  // Throws unless the file holds exactly `weights` (float32) and `counters`, naming what is
+  // missing, not expected, or of another shape. Names that begin with one of `optional` may be any
+  // of that.
   void require(const std::vector<TensorName>& weights, const std::vector<std::string>& counters,
                const std::vector<std::string>& optional = {}) const;
 

@@ -1,14 +1,15 @@
 // HDF5 in and out, defensively: what Rankine reads and writes goes through these two classes.
 //
-// Opening a file walks all of it and refuses, before anything is allocated: links other than hard ones,
-// virtual or external storage, filters other than shuffle and deflate, data sets that claim more than
-// 1000 times what the file stores for them or more than 1 GiB, groups nested deeper than 16. Every
-// refusal is an InputError "<file>: <what>; <what to do>". Plugins are never loaded. Numbers are
-// converted by the library (float64 to float32 and so on), but a floating-point data set is never read
-// as integers, nor text as numbers, and an integer that does not fit is an error.
+// Opening a file walks all of it and refuses, before anything is allocated: links other than hard
+// ones, virtual or external storage, filters other than shuffle and deflate, data sets that claim
+// more than 1000 times what the file stores for them or more than 1 GiB, groups nested deeper than
+// 16. Every refusal is an InputError "<file>: <what>; <what to do>". Plugins are never loaded.
+// Numbers are converted by the library (float64 to float32 and so on), but a floating-point data
+// set is never read as integers, nor text as numbers, and an integer that does not fit is an error.
 // Writing builds the whole file in memory; weights/atomic_file.h puts it on disk.
 //
-// The HDF5 library is not thread-safe: these classes are for one thread at a time, whichever the file.
+// The HDF5 library is not thread-safe: these classes are for one thread at a time, whichever the
+// file.
 #pragma once
 
 #include <cstddef>
@@ -37,10 +38,12 @@ class Hdf5Reader {
   Hdf5Reader(Hdf5Reader&&) noexcept;
   Hdf5Reader& operator=(Hdf5Reader&&) noexcept;
 
-  const std::string& name() const;  // for messages
-  bool has(const std::string& object) const;                          // "/weights/conv1.weight"
-  std::vector<std::string> datasets(const std::string& group) const;  // full paths, recursive, sorted
-  std::vector<std::string> children(const std::string& group) const;  // names one level below, sorted
+  const std::string& name() const;            // for messages
+  bool has(const std::string& object) const;  // "/weights/conv1.weight"
+  std::vector<std::string> datasets(
+      const std::string& group) const;  // full paths, recursive, sorted
+  std::vector<std::string> children(
+      const std::string& group) const;  // names one level below, sorted
   Info info(const std::string& dataset) const;
 
   // T is float, double, std::int64_t or std::uint8_t.
@@ -51,7 +54,8 @@ class Hdf5Reader {
   std::vector<std::string> read_text(const std::string& dataset) const;
 
   // Attributes of a group or data set ("/" is the root); nullopt where there is none.
-  std::optional<std::string> text_attribute(const std::string& object, const std::string& name) const;
+  std::optional<std::string> text_attribute(const std::string& object,
+                                            const std::string& name) const;
   std::optional<std::int64_t> integer_attribute(const std::string& object,
                                                 const std::string& name) const;
   // Scalars and arrays alike.
@@ -81,8 +85,8 @@ class Hdf5Writer {
   void set_attribute(const std::string& object, const std::string& name,
                      const std::vector<double>& values);
 
-  // The finished file's bytes, with room for `spare` more in the vector's capacity. The same calls give
-  // the same bytes (no time stamps). The writer is empty afterwards.
+  // The finished file's bytes, with room for `spare` more in the vector's capacity. The same calls
+  // give the same bytes (no time stamps). The writer is empty afterwards.
   std::vector<std::byte> finish(std::size_t spare = 0);
 
  private:

@@ -1,4 +1,5 @@
-// HDF5 identifiers with an owner, and the library's last error as text. Only hdf5_*.cpp include this.
+// HDF5 identifiers with an owner, and the library's last error as text. Only hdf5_*.cpp include
+// this.
 #pragma once
 
 #include <hdf5.h>
@@ -9,8 +10,7 @@
 namespace rk {
 
 // Closes what it holds; `Close` is H5Dclose, H5Sclose and so on. An invalid identifier is negative.
-template <herr_t (*Close)(hid_t)>
-class Hdf5Handle {
+template <herr_t (*Close)(hid_t)> class Hdf5Handle {
  public:
   Hdf5Handle() = default;
   explicit Hdf5Handle(hid_t id) : id_(id) {}

@@ -112,10 +112,13 @@ struct Hdf5Reader::State {
     for (const Link& link : links) {
       const std::string path = (group == "/" ? "" : group) + "/" + link.name;
       if (link.type != H5L_TYPE_HARD) {
-        refuse("{} is a link to elsewhere (soft or external), which is never followed; store the "
-               "data itself", printable(path));
+        refuse(
+            "{} is a link to elsewhere (soft or external), which is never followed; store the "
+            "data itself",
+            printable(path));
       }
-      if (objects.size() >= kMaxObjects) refuse("more than {} objects; split the file", kMaxObjects);
+      if (objects.size() >= kMaxObjects)
+        refuse("more than {} objects; split the file", kMaxObjects);
       const Hdf5ObjectId object(H5Oopen(id.get(), link.name.c_str(), H5P_DEFAULT));
       if (!object.valid()) damaged(path);
       const H5I_type_t type = H5Iget_type(object.get());
@@ -175,8 +178,10 @@ struct Hdf5Reader::State {
     const std::uint64_t claimed = count * item;
     const std::uint64_t stored = H5Dget_storage_size(dataset);
     if (stored > file_bytes || claimed > kMaxInflation * stored) {
-      refuse("{} claims {} bytes where the file of {} bytes stores {}; it is damaged or made to "
-             "exhaust memory", printable(path), claimed, file_bytes, stored);
+      refuse(
+          "{} claims {} bytes where the file of {} bytes stores {}; it is damaged or made to "
+          "exhaust memory",
+          printable(path), claimed, file_bytes, stored);
     }
     if (layout == H5D_CHUNKED) check_chunk(path, plist.get(), item, claimed);
   }
@@ -243,7 +248,8 @@ struct Hdf5Reader::State {
 
   template <class T>
   void read_numbers(const std::string& path, hid_t dataset, const Info& info, T* out) const {
-    if (info.kind == Kind::kText) refuse("{} holds text where numbers are expected", printable(path));
+    if (info.kind == Kind::kText)
+      refuse("{} holds text where numbers are expected", printable(path));
     if (std::is_integral_v<T> && info.kind == Kind::kFloat) {
       refuse("{} holds floating-point numbers where integers are expected; convert it",
              printable(path));
@@ -300,7 +306,7 @@ struct Hdf5Reader::State {
 Hdf5Reader::Hdf5Reader(const std::string& path) : state_(std::make_unique<State>()) {
   hdf5_prepare();
   state_->name = path;
-  struct stat status{};
+  struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     const int error = errno;
     state_->refuse("cannot be opened ({}); check the path", std::strerror(error));
@@ -369,8 +375,7 @@ Hdf5Reader::Info Hdf5Reader::info(const std::string& dataset) const {
   return state_->info_of(path, state_->open_dataset(path).get());
 }
 
-template <class T>
-std::vector<T> Hdf5Reader::read(const std::string& dataset) const {
+template <class T> std::vector<T> Hdf5Reader::read(const std::string& dataset) const {
   const std::string path = normalised(dataset);
   const Hdf5DatasetId id = state_->open_dataset(path);
   const Info info = state_->info_of(path, id.get());
@@ -482,9 +487,10 @@ std::optional<std::vector<double>> Hdf5Reader::number_attribute(const std::strin
   return state_->attribute_numbers<double>(object, name, id.get());
 }
 
-#define RK_INSTANTIATE(T)                                          \
-  template std::vector<T> Hdf5Reader::read(const std::string&) const; \
-  template void Hdf5Reader::read_into(const std::string&, const std::vector<std::int64_t>&, T*) const;
+#define RK_INSTANTIATE(T)                                                                       \
+  template std::vector<T> Hdf5Reader::read(const std::string&) const;                           \
+  template void Hdf5Reader::read_into(const std::string&, const std::vector<std::int64_t>&, T*) \
+      const;
 RK_INSTANTIATE(float)
 RK_INSTANTIATE(double)
 RK_INSTANTIATE(std::int64_t)

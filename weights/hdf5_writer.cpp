@@ -33,9 +33,9 @@ struct Hdf5Writer::State {
 
   Hdf5DatasetId create(const std::string& path, hid_t type, const std::vector<std::int64_t>& dims) {
     std::vector<hsize_t> sides(dims.begin(), dims.end());
-    const Hdf5SpaceId space(dims.empty() ? H5Screate(H5S_SCALAR)
-                                         : H5Screate_simple(static_cast<int>(sides.size()),
-                                                            sides.data(), nullptr));
+    const Hdf5SpaceId space(
+        dims.empty() ? H5Screate(H5S_SCALAR)
+                     : H5Screate_simple(static_cast<int>(sides.size()), sides.data(), nullptr));
     const Hdf5PropertyId links(H5Pcreate(H5P_LINK_CREATE));
     H5Pset_create_intermediate_group(links.get(), 1);
     const Hdf5PropertyId creation(H5Pcreate(H5P_DATASET_CREATE));
@@ -76,8 +76,7 @@ Hdf5Writer::Hdf5Writer() : state_(std::make_unique<State>()) {
   H5Pset_fapl_core(access.get(), 8 << 20, false);
   // The library takes two open images of one name for the same file, so each has its own.
   const std::string unique = fmt::format("image {}", fmt::ptr(state_.get()));
-  state_->file =
-      Hdf5FileId(H5Fcreate(unique.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
+  state_->file = Hdf5FileId(H5Fcreate(unique.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
   require(state_->file.valid(), "a file");
 }
 

@@ -44,8 +44,10 @@ FolderLock::FolderLock(const std::string& folder) {
     char owner[32] = {};
     const ssize_t got = ::pread(descriptor_, owner, sizeof(owner) - 1, 0);
     ::close(descriptor_);
-    fail<InputError>("{}: is being written to by another run (process {}); wait for it or give "
-                     "another folder", folder, got > 0 ? owner : "unknown");
+    fail<InputError>(
+        "{}: is being written to by another run (process {}); wait for it or give "
+        "another folder",
+        folder, got > 0 ? owner : "unknown");
   }
   const std::string pid = std::to_string(::getpid());
   // For people only: the lock is the flock above, whatever the file says.

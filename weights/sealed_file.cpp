@@ -11,7 +11,8 @@
 namespace rk {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "numbers are written as they lie in memory");
 
 struct Footer {
   std::array<char, 8> magic;
@@ -56,8 +57,10 @@ std::span<const std::byte> unsealed(std::span<const std::byte> file, const std::
     std::memcpy(&footer, file.data() + file.size() - sizeof(footer), sizeof(footer));
   }
   if (footer.magic != kMagic) {
-    fail<InputError>("{}: does not end with a checksum, so it is cut short or no checkpoint of "
-                     "Rankine; use another checkpoint", name);
+    fail<InputError>(
+        "{}: does not end with a checksum, so it is cut short or no checkpoint of "
+        "Rankine; use another checkpoint",
+        name);
   }
   if (footer.version != kVersion || footer.bytes != kSealBytes) {
     fail<InputError>("{}: was written by a newer Rankine (seal {}); use that version", name,
@@ -69,8 +72,10 @@ std::span<const std::byte> unsealed(std::span<const std::byte> file, const std::
   }
   const auto contents = file.first(static_cast<std::size_t>(footer.length));
   if (sha256(contents) != footer.digest) {
-    fail<InputError>("{}: is damaged (its SHA-256 differs from the one it carries); use another "
-                     "checkpoint", name);
+    fail<InputError>(
+        "{}: is damaged (its SHA-256 differs from the one it carries); use another "
+        "checkpoint",
+        name);
   }
   return contents;
 }

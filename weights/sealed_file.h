@@ -1,6 +1,6 @@
 // A file that knows whether it is whole: 64 bytes at its end say how long it is and what it holds.
 //
-//   magic "RKSEALED" | uint32 version 1 | uint32 64 | uint64 length of what precedes | sha256 | 8 zeros
+//   magic "RKSEALED" | uint32 version 1 | uint32 64 | uint64 length of the rest | sha256 | 8 zeros
 //
 // HDF5 and h5py open such a file as if the footer were not there. Little-endian.
 #pragma once
@@ -22,8 +22,8 @@ std::string hexadecimal(std::span<const std::uint8_t> bytes);
 // Appends the footer.
 void seal(std::vector<std::byte>& bytes);
 
-// What precedes the footer; InputError "<name>: ..." where there is none, or where length or checksum
-// differ.
+// What precedes the footer; InputError "<name>: ..." where there is none, or where length or
+// checksum differ.
 std::span<const std::byte> unsealed(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace rk

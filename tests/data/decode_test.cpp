@@ -69,8 +69,9 @@ TEST(Decode, RefusalNamesWhatTheFileIs) {
 
 // A truncated file is never a picture, wherever the cut lies.
 TEST(Decode, EveryPrefixIsRefused) {
-  for (const char* name : {"files/tiny_3x2.jpg", "files/size_17x9.jpg", "files/one_pixel.png",
-                           "files/gray1.png", "files/interlaced_palette4.png", "files/palette8.bmp"}) {
+  for (const char* name :
+       {"files/tiny_3x2.jpg", "files/size_17x9.jpg", "files/one_pixel.png", "files/gray1.png",
+        "files/interlaced_palette4.png", "files/palette8.bmp"}) {
     const std::vector<std::byte> file = golden_file(name);
     ASSERT_EQ(refusal(file), "") << name;
     for (std::size_t size = 0; size < file.size(); ++size) {
@@ -93,7 +94,8 @@ TEST(Decode, ChangedBytesNeverCrash) {
       const auto reach = static_cast<std::int64_t>(
           round % 2 == 0 ? file.size() : std::min<std::size_t>(file.size(), 200));
       for (int change = 0; change < 3; ++change) {
-        file[static_cast<std::size_t>(random.below(reach))] = static_cast<std::byte>(random.below(256));
+        file[static_cast<std::size_t>(random.below(reach))] =
+            static_cast<std::byte>(random.below(256));
       }
       try {
         const Image image = decode_image(file, "x");
@@ -144,9 +146,9 @@ TEST(Decode, StorageIsReused) {
 }
 
 TEST(Decode, ThreadsDoNotDisturbEachOther) {
-  const std::vector<std::string> names{"files/q75_420.jpg", "files/rgb8.png", "bad/bit_flips.jpg",
-                                       "files/cmyk_adobe.jpg", "bad/idat_bit.png",
-                                       "files/portrait_prog_420.jpg"};
+  const std::vector<std::string> names{"files/q75_420.jpg", "files/rgb8.png",
+                                       "bad/bit_flips.jpg", "files/cmyk_adobe.jpg",
+                                       "bad/idat_bit.png",  "files/portrait_prog_420.jpg"};
   const auto outcome = [](std::span<const std::byte> file) {
     try {
       return hash(decode_image(file, "x"));
@@ -229,7 +231,8 @@ TEST(Decode, BombsAreCheap) {
 class ReadImage : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("rankine_decode_" + std::to_string(getpid()));
+    folder_ =
+        std::filesystem::temp_directory_path() / ("rankine_decode_" + std::to_string(getpid()));
     std::filesystem::create_directory(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -265,7 +268,8 @@ TEST_F(ReadImage, FileSizeIsCapped) {
 
 TEST_F(ReadImage, NameSaysNothing) {
   std::filesystem::copy(kGoldens / "files/rgb8.png", path("photo.JPEG"));
-  EXPECT_EQ(hash(read_image(path("photo.JPEG"))), hash(decode_image(golden_file("files/rgb8.png"), "x")));
+  EXPECT_EQ(hash(read_image(path("photo.JPEG"))),
+            hash(decode_image(golden_file("files/rgb8.png"), "x")));
 }
 
 // BMP files made here, byte by byte: 2 x 2 pixels.
@@ -312,7 +316,8 @@ TEST(DecodeBmp, RowsAndChannels) {
     const Image image = decode_image(Bmp(bits).file(), "x");
     for (int y = 0; y < 2; ++y) {
       for (int x = 0; x < 2; ++x) {
-        for (int c = 0; c < 3; ++c) EXPECT_EQ(image.pixel(x, y)[c], 10 * y + x + 50 * (2 - c)) << bits;
+        for (int c = 0; c < 3; ++c)
+          EXPECT_EQ(image.pixel(x, y)[c], 10 * y + x + 50 * (2 - c)) << bits;
       }
     }
   }

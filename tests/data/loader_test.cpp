@@ -162,8 +162,7 @@ TEST(EvalLoader, AllItemsOnceInOrder) {
     EXPECT_EQ(indices[i], static_cast<std::int64_t>(i));
 }
 
-// Bad pictures
-// --------------------------------------------------------------------------------------
+// Bad pictures ------------------------------------------------------------------------------------
 
 // 4 classes of 4 pictures; c1/2.png is a text.
 struct OneBad {

@@ -132,8 +132,8 @@ TEST(Resize, PassOrderAtItsBoundary) {
 TEST(Resize, PartOfTheResultHasTheSameBytes) {
   const Image image = noise(71, 113, 5);
   CounterRandom random(11, 0, 0);
-  for (const auto& [width, height] :
-       std::vector<std::pair<int, int>>{{71, 40}, {40, 113}, {53, 90}, {90, 150}, {60, 20}, {71, 113}}) {
+  for (const auto& [width, height] : std::vector<std::pair<int, int>>{
+           {71, 40}, {40, 113}, {53, 90}, {90, 150}, {60, 20}, {71, 113}}) {
     const Image whole = resize(image, width, height);
     for (int i = 0; i < 20; ++i) {
       Box part;
@@ -141,7 +141,8 @@ TEST(Resize, PartOfTheResultHasTheSameBytes) {
       part.top = static_cast<int>(random.below(height));
       part.width = 1 + static_cast<int>(random.below(width - part.left));
       part.height = 1 + static_cast<int>(random.below(height - part.top));
-      EXPECT_TRUE(equal(resize_part(image, {0, 0, 71, 113}, width, height, part), crop(whole, part)))
+      EXPECT_TRUE(
+          equal(resize_part(image, {0, 0, 71, 113}, width, height, part), crop(whole, part)))
           << width << " x " << height << ": " << part.width << " x " << part.height << " at "
           << part.left << ", " << part.top;
     }
@@ -150,10 +151,12 @@ TEST(Resize, PartOfTheResultHasTheSameBytes) {
 
 TEST(Resize, SourceBoxIsACropWithoutTheCopy) {
   const Image image = noise(60, 50, 9);
-  for (const Box& box : {Box{0, 0, 60, 50}, Box{3, 5, 20, 41}, Box{59, 49, 1, 1}, Box{30, 20, 30, 30}}) {
+  for (const Box& box :
+       {Box{0, 0, 60, 50}, Box{3, 5, 20, 41}, Box{59, 49, 1, 1}, Box{30, 20, 30, 30}}) {
     for (const auto& [width, height] :
          std::vector<std::pair<int, int>>{{30, 30}, {32, 8}, {64, 64}, {20, 41}}) {
-      EXPECT_TRUE(equal(resize(image, box, width, height), resize(crop(image, box), width, height)));
+      EXPECT_TRUE(
+          equal(resize(image, box, width, height), resize(crop(image, box), width, height)));
     }
   }
 }

@@ -39,10 +39,11 @@ Image coordinates(int width, int height) {
   return image;
 }
 
-// round((size - crop) / 2) with halves to the even neighbour: 0.5 -> 0, 1.5 -> 2, 2.5 -> 2, 3.5 -> 4.
+// round((size - crop) / 2) with halves to the even neighbour: 0.5 -> 0, 1.5 -> 2, 2.5 -> 2, 3.5 ->
+// 4.
 TEST(Transform, CropOffsetRoundsHalvesToEven) {
-  const std::vector<std::pair<int, int>> cases{{4, 0}, {5, 0}, {6, 1}, {7, 2}, {8, 2},
-                                               {9, 2}, {10, 3}, {11, 4}};
+  const std::vector<std::pair<int, int>> cases{{4, 0}, {5, 0}, {6, 1},  {7, 2},
+                                               {8, 2}, {9, 2}, {10, 3}, {11, 4}};
   for (const auto& [size, offset] : cases) {
     const Image out = apply({0, 0, 0, 4}, coordinates(size, 4));
     ASSERT_EQ(out.width(), 4);
@@ -52,7 +53,8 @@ TEST(Transform, CropOffsetRoundsHalvesToEven) {
   }
 }
 
-// One axis is padded and the other cropped, each by its own rule; the odd zero goes right and below.
+// One axis is padded and the other cropped, each by its own rule; the odd zero goes right and
+// below.
 TEST(Transform, PaddingIsZeroAndItsOddPixelGoesLast) {
   const Image out = apply({0, 0, 0, 6}, coordinates(3, 9));
   ASSERT_EQ(out.width(), 6);

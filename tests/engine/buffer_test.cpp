@@ -11,7 +11,8 @@ namespace rk {
 namespace {
 
 TEST(Buffer, IsAlignedAndWritableToItsEnd) {
-  for (std::size_t bytes : {std::size_t{1}, std::size_t{63}, std::size_t{65}, std::size_t{5} << 20}) {
+  for (std::size_t bytes :
+       {std::size_t{1}, std::size_t{63}, std::size_t{65}, std::size_t{5} << 20}) {
     const Buffer buffer(bytes);
     EXPECT_EQ(buffer.bytes(), bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % Buffer::kAlignment, 0U);

@@ -60,8 +60,8 @@ void check(const Context& context, const Case& c) {
         sum += static_cast<double>(value(i, p, 0.2)) * static_cast<double>(value(p, j, 1.1));
       }
       const double expected = c.alpha * sum + (c.beta == 0 ? 0.0 : c.beta * value(i, j, 2.5));
-      ASSERT_NEAR(got, expected, tolerance) << c.m << "x" << c.n << "x" << c.k << " at " << i << ","
-                                            << j;
+      ASSERT_NEAR(got, expected, tolerance)
+          << c.m << "x" << c.n << "x" << c.k << " at " << i << "," << j;
     }
   }
 }

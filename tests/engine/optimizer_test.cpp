@@ -30,12 +30,16 @@ struct Reference {
     if (params.kind == OptimizerKind::kSgd) {
       g += decay * p;
       first = t == 1 ? g : params.momentum * first + g;
-      if (params.momentum == 0) p -= rate * g;
-      else p -= rate * (params.nesterov ? g + params.momentum * first : first);
+      if (params.momentum == 0)
+        p -= rate * g;
+      else
+        p -= rate * (params.nesterov ? g + params.momentum * first : first);
       return;
     }
-    if (params.kind == OptimizerKind::kAdamW) p *= 1 - rate * decay;
-    else g += decay * p;
+    if (params.kind == OptimizerKind::kAdamW)
+      p *= 1 - rate * decay;
+    else
+      g += decay * p;
     first = params.beta1 * first + (1 - params.beta1) * g;
     second = params.beta2 * second + (1 - params.beta2) * g * g;
     const double mean = first / (1 - std::pow(params.beta1, t));
@@ -193,10 +197,10 @@ TEST(Optimizer, MatchesPyTorch) {
     const std::vector<double> expected = file.read<double>(group + "/param_after");
     const auto tolerance = file.number_attribute(group + "/param_after", "tolerance").value();
     const std::size_t count = p.size();
-    Optimizer optimizer(params,
-                        {{0, static_cast<std::int64_t>(count), 1.0,
-                          attribute(file, group, "weight_decay", 0)}},
-                        static_cast<std::int64_t>(count));
+    Optimizer optimizer(
+        params,
+        {{0, static_cast<std::int64_t>(count), 1.0, attribute(file, group, "weight_decay", 0)}},
+        static_cast<std::int64_t>(count));
     for (std::size_t step = 0; step * count < gradients.size(); ++step) {
       optimizer.step(context,
                      {attribute(file, group, "lr", 0), static_cast<std::int64_t>(step) + 1},

@@ -16,7 +16,8 @@ TEST(Schedule, Constant) {
 }
 
 TEST(Schedule, StepDropsAtEveryMultiple) {
-  const Schedule schedule({.kind = ScheduleKind::kStep, .rate = 1e-4, .factor = 0.9, .every = 10000});
+  const Schedule schedule(
+      {.kind = ScheduleKind::kStep, .rate = 1e-4, .factor = 0.9, .every = 10000});
   EXPECT_DOUBLE_EQ(schedule.rate(9999), 1e-4);
   EXPECT_DOUBLE_EQ(schedule.rate(10000), 0.9e-4);
   EXPECT_DOUBLE_EQ(schedule.rate(29999), 0.81e-4);

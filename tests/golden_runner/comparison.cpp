@@ -25,7 +25,9 @@ class Tolerance {
   Tolerance(const Hdf5Reader& file, const std::string& dataset, const std::string& name)
       : values_(file.number_attribute(dataset, name).value_or(std::vector<double>{})) {}
   bool exists() const { return !values_.empty(); }
-  double operator()(std::size_t row) const { return values_.size() == 1 ? values_[0] : values_.at(row); }
+  double operator()(std::size_t row) const {
+    return values_.size() == 1 ? values_[0] : values_.at(row);
+  }
 
  private:
   std::vector<double> values_;
@@ -61,8 +63,7 @@ void Comparison::compare(const std::string& part, const std::string& dataset,
   const std::size_t rows = dims.empty() ? 1 : static_cast<std::size_t>(dims[0]);
   const std::size_t row_elements = rows == 0 ? 1 : expected.size() / rows;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    note(part, std::abs(got[i] - expected[i]), tolerance(i / row_elements),
-         fmt::format("[{}]", i));
+    note(part, std::abs(got[i] - expected[i]), tolerance(i / row_elements), fmt::format("[{}]", i));
   }
 }
 
@@ -91,8 +92,8 @@ void Comparison::compare_table(const std::string& part, const std::string& group
     if (!found) continue;
     const std::vector<double>& got = *found;
     if (got.size() != static_cast<std::size_t>(numel[row])) {
-      require(false, fmt::format("{} {}: {} elements for {}", part, names[row], got.size(),
-                                 numel[row]));
+      require(false,
+              fmt::format("{} {}: {} elements for {}", part, names[row], got.size(), numel[row]));
       continue;
     }
     for (const Column& column : columns) {

@@ -1,6 +1,7 @@
-// Compares what the product computed with data sets of a golden file, by the pass rule that the file
-// carries (tests/golden/networks): |got - value| <= tolerance, one tolerance for the data set or one a
-// row; of the sixteen samples of a table's row two may exceed it, none `tolerance_worst`. NaN fails.
+// Compares what the product computed with data sets of a golden file, by the pass rule that the
+// file carries (tests/golden/networks): |got - value| <= tolerance, one tolerance for the data set
+// or one a row; of the sixteen samples of a table's row two may exceed it, none `tolerance_worst`.
+// NaN fails.
 #pragma once
 
 #include "weights/hdf5_file.h"
@@ -21,8 +22,9 @@ class Comparison {
   // Every element of `dataset`; `part` names it in the detail.
   void compare(const std::string& part, const std::string& dataset, std::span<const double> got);
 
-  // A table: `tensor(name)` in PyTorch's order of elements; a wrong number of elements fails, nullopt
-  // leaves the row out. Where the table holds update_norm, `initial(name)` is the tensor before.
+  // A table: `tensor(name)` in PyTorch's order of elements; a wrong number of elements fails,
+  // nullopt leaves the row out. Where the table holds update_norm, `initial(name)` is the tensor
+  // before.
   using Row = std::optional<std::vector<double>>;
   using Lookup = std::function<Row(const std::string& name)>;
   void compare_table(const std::string& part, const std::string& group, const Lookup& tensor,

@@ -1,5 +1,5 @@
-// Runs every case of a folder laid out like tests/golden/ through the product and reports one line a
-// case: its worst error in units of the tolerance, and a closing count.
+// Runs every case of a folder laid out like tests/golden/ through the product and reports one line
+// a case: its worst error in units of the tolerance, and a closing count.
 #pragma once
 
 #include <filesystem>

@@ -178,10 +178,9 @@ void run_batchnorm(const Case& c, const std::string& name, Report& report) {
   const TensorId x = model.input("x");
   model.bind("bn.weight", "w");
   model.bind("bn.bias", "b");
-  const BatchNormOptions options{
-      .mode = train ? BatchNormMode::kBatch : BatchNormMode::kRunning,
-      .epsilon = number_of(c.file, c.group, "eps", 1e-5),
-      .momentum = number_of(c.file, c.group, "momentum", 0.1)};
+  const BatchNormOptions options{.mode = train ? BatchNormMode::kBatch : BatchNormMode::kRunning,
+                                 .epsilon = number_of(c.file, c.group, "eps", 1e-5),
+                                 .momentum = number_of(c.file, c.group, "momentum", 0.1)};
   const TensorId y = batchnorm(model.program(), x, "bn", options);
   const std::int64_t channels = model.program().shape(x)[3];
   model.parameters().allocate();
@@ -201,9 +200,9 @@ void run_batchnorm(const Case& c, const std::string& name, Report& report) {
       comparison.compare(which, c.group + "/new_" + which,
                          std::vector<double>(after, after + channels));
     } else {
-      comparison.require(std::ranges::equal(model.read(which),
-                                            std::vector<float>(after, after + channels)),
-                         which + " moved");
+      comparison.require(
+          std::ranges::equal(model.read(which), std::vector<float>(after, after + channels)),
+          which + " moved");
     }
   }
   finish(name, comparison.passed(), comparison.detail(), report);
@@ -233,7 +232,9 @@ void run_global_pool(const Case& c, const std::string& name, pool_cpu::Global ki
   }
   run_layer(
       c, name,
-      [&](LayerModel& model) { return global_pool(model.program(), model.input("x"), "pool", options); },
+      [&](LayerModel& model) {
+        return global_pool(model.program(), model.input("x"), "pool", options);
+      },
       report, gem ? " (dp not compared: p is not learned)" : "");
 }
 
@@ -279,8 +280,8 @@ void run_layer_case(const Context& context, const Hdf5Reader& file, const std::s
   if (op == "adam" || op == "adamw" || op == "sgd") return run_optimizer(c, name, op, report);
   if (op == "relu") {
     return run_layer(
-        c, name,
-        [](LayerModel& model) { return relu(model.program(), model.input("x"), "relu"); }, report);
+        c, name, [](LayerModel& model) { return relu(model.program(), model.input("x"), "relu"); },
+        report);
   }
   if (op == "add_relu") {
     return run_layer(

@@ -1,6 +1,6 @@
-// Whole networks: one forward and, where the mode trains, one backward from a generated dL/dE. Each case
-// runs twice, as the product runs it (normalisation, addition and ReLU fused or folded away), and with
-// every layer a node of its own, which also has the tensors between.
+// Whole networks: one forward and, where the mode trains, one backward from a generated dL/dE. Each
+// case runs twice, as the product runs it (normalisation, addition and ReLU fused or folded away),
+// and with every layer a node of its own, which also has the tensors between.
 #include "tests/golden_runner/comparison.h"
 #include "tests/golden_runner/network_cases.h"
 #include "tests/golden_runner/network_model.h"
@@ -20,7 +20,8 @@ Mode parse_mode(const Hdf5Reader& file, const std::string& group) {
   if (text == "eval") return Mode::kEval;
   if (text == "train") return Mode::kTrain;
   if (text == "frozen") return Mode::kFrozen;
-  fail<InputError>("{}: {} has mode {}; eval, train and frozen are known", file.name(), group, text);
+  fail<InputError>("{}: {} has mode {}; eval, train and frozen are known", file.name(), group,
+                   text);
 }
 
 NetworkModel::Settings settings_of(const Hdf5Reader& file, const std::string& group, Mode mode) {
@@ -39,8 +40,8 @@ NetworkModel::Settings settings_of(const Hdf5Reader& file, const std::string& gr
 }
 
 // Running statistics after a step: moved and counted in training, bit-equal otherwise.
-void check_running(const std::string& group, Mode mode,
-                   const Generator& generator, NetworkModel& model, Comparison& comparison) {
+void check_running(const std::string& group, Mode mode, const Generator& generator,
+                   NetworkModel& model, Comparison& comparison) {
   for (const Parameters::BufferEntry& entry : model.parameters().buffers()) {
     const std::vector<double> got = model.running(entry.name);
     if (entry.counter) {

@@ -21,8 +21,8 @@ NetworkModel::NetworkModel(const Context& context, const Settings& settings)
                {.gradients = settings.gradients,
                 .input_gradient = settings.input_gradient,
                 .keep_all = true}),
-      network_(build_network(program_, settings.spec, settings.batch, settings.height,
-                             settings.width)) {
+      network_(
+          build_network(program_, settings.spec, settings.batch, settings.height, settings.width)) {
   program_.plan();
 }
 

@@ -1,5 +1,5 @@
-// One of the product's networks, driven the way the golden files describe it: tensors by torchvision's
-// names, in PyTorch's order of elements (OIHW, NCHW), as doubles.
+// One of the product's networks, driven the way the golden files describe it: tensors by
+// torchvision's names, in PyTorch's order of elements (OIHW, NCHW), as doubles.
 #pragma once
 
 #include "layers/resnet.h"

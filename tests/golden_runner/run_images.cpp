@@ -26,10 +26,9 @@ void run_images(const std::filesystem::path& folder, Report& report) {
     }
   }
   for (const nlohmann::json& entry : goldens.resize.at("cases")) {
-    const std::string name =
-        fmt::format("images/resize {} {} {} to {}", entry.at("filter").get<std::string>(),
-                    entry.at("input").get<std::string>(), entry.at("in").dump(),
-                    entry.at("out").dump());
+    const std::string name = fmt::format(
+        "images/resize {} {} {} to {}", entry.at("filter").get<std::string>(),
+        entry.at("input").get<std::string>(), entry.at("in").dump(), entry.at("out").dump());
     if (!entry.at("required").get<bool>()) {
       report.skip(name, "only the bilinear filter is part of the product");
       continue;

@@ -1,5 +1,5 @@
-// tests/golden/networks: layers.h5 (single layers and optimizers), steps.h5 (ten optimizer steps), and
-// one file an architecture; any other .h5 of the folder is taken for an architecture's.
+// tests/golden/networks: layers.h5 (single layers and optimizers), steps.h5 (ten optimizer steps),
+// and one file an architecture; any other .h5 of the folder is taken for an architecture's.
 #include "tests/golden_runner/network_cases.h"
 
 #include "engine/error.h"

@@ -37,8 +37,8 @@ NetworkModel::Settings settings_of(const Hdf5Reader& file, const std::string& gr
   NetworkModel::Settings settings;
   settings.spec.arch = text_of(file, group, "arch");
   settings.spec.dim = integer_of(file, group, "dim");
-  settings.spec.batchnorm = text_of(file, group, "mode") == "train" ? BatchNormMode::kBatch
-                                                                   : BatchNormMode::kRunning;
+  settings.spec.batchnorm =
+      text_of(file, group, "mode") == "train" ? BatchNormMode::kBatch : BatchNormMode::kRunning;
   settings.batch = integer_of(file, group, "batch");
   settings.height = integer_of(file, group, "height");
   settings.width = integer_of(file, group, "width");

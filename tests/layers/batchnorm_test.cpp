@@ -77,7 +77,8 @@ struct Statistics {
 
 Statistics statistics(const std::vector<float>& x, std::int64_t channel) {
   Statistics s;
-  for (std::int64_t p = 0; p < kPixels; ++p) s.mean += x[static_cast<std::size_t>(p * kChannels + channel)];
+  for (std::int64_t p = 0; p < kPixels; ++p)
+    s.mean += x[static_cast<std::size_t>(p * kChannels + channel)];
   s.mean /= kPixels;
   for (std::int64_t p = 0; p < kPixels; ++p) {
     const double d = x[static_cast<std::size_t>(p * kChannels + channel)] - s.mean;
@@ -87,7 +88,8 @@ Statistics statistics(const std::vector<float>& x, std::int64_t channel) {
   return s;
 }
 
-class BatchNormModes : public ::testing::TestWithParam<std::tuple<BatchNormMode, bool, bool, int>> {};
+class BatchNormModes : public ::testing::TestWithParam<std::tuple<BatchNormMode, bool, bool, int>> {
+};
 
 TEST_P(BatchNormModes, FollowsItsDefinition) {
   const auto [mode, relu, residual, width] = GetParam();
@@ -181,11 +183,10 @@ TEST(ConvBn, FoldedEqualsPlain) {
                         {.gradients = true, .input_gradient = true, .keep_all = true});
         const TensorId x = program.input("x", image, block);
         const TensorId skip = program.input("skip", Shape{2, 5, 4, block}, block);
-        const TensorId y = conv_bn(program, x, {"conv", "bn", "y"}, {block, {3, 3}, {2, 2}, {1, 1}},
-                                   {.mode = BatchNormMode::kRunning,
-                                    .relu = relu,
-                                    .residual = with_residual ? skip : -1},
-                                   fold);
+        const TensorId y = conv_bn(
+            program, x, {"conv", "bn", "y"}, {block, {3, 3}, {2, 2}, {1, 1}},
+            {.mode = BatchNormMode::kRunning, .relu = relu, .residual = with_residual ? skip : -1},
+            fold);
         program.set_output(y);
         program.plan();
         parameters.initialise(3);

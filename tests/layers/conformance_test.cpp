@@ -1,6 +1,7 @@
-// Every layer keeps the engine's contract: it writes all of its output and nothing beside it, reads in
-// backward only what it claimed, adds to a gradient where it is told to, may work in place where it says
-// so, gives the same results for any number of threads, and its gradients are those of its forward.
+// Every layer keeps the engine's contract: it writes all of its output and nothing beside it, reads
+// in backward only what it claimed, adds to a gradient where it is told to, may work in place where
+// it says so, gives the same results for any number of threads, and its gradients are those of its
+// forward.
 #include "tests/layers/layer_cases.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +66,8 @@ std::vector<std::vector<float>> inputs_away_from_kinks(const LayerCase& c) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     std::vector<std::vector<float>> inputs = inputs_of(c, seed);
     double nearest = 1e9;
-    for (float y : smooth.forward(inputs)) nearest = std::min(nearest, std::abs(static_cast<double>(y)));
+    for (float y : smooth.forward(inputs))
+      nearest = std::min(nearest, std::abs(static_cast<double>(y)));
     if (nearest > best) {
       best = nearest;
       chosen = std::move(inputs);
@@ -122,13 +124,16 @@ TEST_P(LayerConformance, AddsToAGradientWhereToldTo) {
   }
   const auto alone = overwriting->backward(output_gradient(*overwriting));
   const auto added = adding->backward(output_gradient(*adding), before);
-  EXPECT_EQ(parameter_gradients(adding->parameters()), parameter_gradients(overwriting->parameters()));
+  EXPECT_EQ(parameter_gradients(adding->parameters()),
+            parameter_gradients(overwriting->parameters()));
   for (std::size_t i = 0; i < alone.size(); ++i) {
     for (std::size_t e = 0; e < alone[i].size(); ++e) {
       // One rounding of a sum; another primitive may add up a convolution's products in another
       // order, by a few roundings of their total.
-      const double tolerance = 1e-6 * (1 + std::abs(static_cast<double>(before[i][e])) + largest(alone[i]));
-      ASSERT_NEAR(added[i][e], alone[i][e] + before[i][e], tolerance) << "input " << i << " at " << e;
+      const double tolerance =
+          1e-6 * (1 + std::abs(static_cast<double>(before[i][e])) + largest(alone[i]));
+      ASSERT_NEAR(added[i][e], alone[i][e] + before[i][e], tolerance)
+          << "input " << i << " at " << e;
     }
   }
 }
@@ -166,8 +171,8 @@ TEST_P(LayerConformance, AgreesForAnyNumberOfThreads) {
 }
 
 // (L(v + h) - L(v - h)) / 2h for some elements of every input and parameter, L = sum of dy * y.
-// Error: h^2 / 6 of the third derivative (h = 0.01, values of size 1), or, where the layer is linear
-// (h = 0.5), the rounding of L alone, some 1e-7 sqrt(outputs) / h.
+// Error: h^2 / 6 of the third derivative (h = 0.01, values of size 1), or, where the layer is
+// linear (h = 0.5), the rounding of L alone, some 1e-7 sqrt(outputs) / h.
 TEST_P(LayerConformance, GradientsAreThoseOfItsForward) {
   const LayerCase& c = GetParam();
   const auto harness = make(c);

@@ -1,4 +1,5 @@
-// Convolutions against the definition in double, in every layout and weight order the layer chooses.
+// Convolutions against the definition in double, in every layout and weight order the layer
+// chooses.
 #include "layers/conv2d.h"
 
 #include "engine/layout.h"

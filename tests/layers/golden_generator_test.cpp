@@ -44,13 +44,14 @@ TEST(GoldenGenerator, KeysAndBits) {
     std::uint32_t bits[3];
   };
   const Generator resnet50{.bottleneck = true};
-  for (const Case& c : {Case{"conv1.weight", {64, 3, 7, 7}, {0x3c95337c, 0x3dcae01f, 0xbe45652c}},
-                        Case{"bn1.weight", {64}, {0x3f6e1b2a, 0x3f94c31e, 0x3f846d93}},
-                        Case{"bn1.bias", {64}, {0xbf27d5e6, 0xbf6b70dc, 0x3f3e7668}},
-                        Case{"bn1.running_mean", {64}, {0x3df013a4, 0x3d4e1128, 0x3cac6e60}},
-                        Case{"bn1.running_var", {64}, {0x3f891b91, 0x3f925a2b, 0x3f9e213e}},
-                        Case{"layer1.0.bn3.weight", {256}, {0x3e10d204, 0x3e7e7d10, 0x3e7aa61c}},
-                        Case{"embedding.weight", {128, 2048}, {0x3cc025be, 0x3ced2317, 0xbcf32db2}}}) {
+  for (const Case& c :
+       {Case{"conv1.weight", {64, 3, 7, 7}, {0x3c95337c, 0x3dcae01f, 0xbe45652c}},
+        Case{"bn1.weight", {64}, {0x3f6e1b2a, 0x3f94c31e, 0x3f846d93}},
+        Case{"bn1.bias", {64}, {0xbf27d5e6, 0xbf6b70dc, 0x3f3e7668}},
+        Case{"bn1.running_mean", {64}, {0x3df013a4, 0x3d4e1128, 0x3cac6e60}},
+        Case{"bn1.running_var", {64}, {0x3f891b91, 0x3f925a2b, 0x3f9e213e}},
+        Case{"layer1.0.bn3.weight", {256}, {0x3e10d204, 0x3e7e7d10, 0x3e7aa61c}},
+        Case{"embedding.weight", {128, 2048}, {0x3cc025be, 0x3ced2317, 0xbcf32db2}}}) {
     const std::vector<float> values = resnet50.tensor(c.key, c.dims);
     for (std::size_t i = 0; i < 3; ++i) {
       EXPECT_EQ(std::bit_cast<std::uint32_t>(values[i]), c.bits[i]) << c.key << " " << i;

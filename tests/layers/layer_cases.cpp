@@ -29,7 +29,8 @@ std::vector<float> distinct(std::int64_t count, std::uint64_t seed) {
   }
   CounterRandom random(seed, 1, 0);
   for (std::size_t i = values.size(); i > 1; --i) {
-    std::swap(values[i - 1], values[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+    std::swap(values[i - 1],
+              values[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
   }
   return values;
 }
@@ -70,10 +71,9 @@ LayerCase folded(const std::string& name, const NodeHarness::Source& x,
   if (residual) c.sources.push_back({.shape = y, .width = y_width});
   const auto record = [options, residual](bool with_relu) {
     return [=](Program& p, const Ids& ids) {
-      return conv_bn(p, ids[0], {"conv", "bn", ""}, options,
-                     {.mode = BatchNormMode::kRunning,
-                      .relu = with_relu,
-                      .residual = residual ? ids[1] : -1});
+      return conv_bn(
+          p, ids[0], {"conv", "bn", ""}, options,
+          {.mode = BatchNormMode::kRunning, .relu = with_relu, .residual = residual ? ids[1] : -1});
     };
   };
   c.record = record(relu);
@@ -123,7 +123,8 @@ std::vector<LayerCase> make_cases() {
   const NodeHarness::Source odd{.shape = Shape{2, 9, 7, 5}};
   const NodeHarness::Source blocks{.shape = Shape{3, 7, 6, 2 * b}, .width = b};
   const NodeHarness::Source image{.shape = Shape{2, 11, 9, 3}, .width = 1};
-  const NodeHarness::Source image_without_gradient{.shape = Shape{2, 11, 9, 3}, .wants_gradient = false};
+  const NodeHarness::Source image_without_gradient{.shape = Shape{2, 11, 9, 3},
+                                                   .wants_gradient = false};
   cases.push_back(convolution("odd", odd, {7, {3, 3}, {2, 2}, {1, 1}}));
   cases.push_back(convolution("flat_kernel", odd, {4, {1, 3}, {1, 1}, {0, 1}}));
   cases.push_back(convolution("blocked_3x3", blocks, {b, {3, 3}, {1, 1}, {1, 1}}));
@@ -133,9 +134,11 @@ std::vector<LayerCase> make_cases() {
   cases.push_back(convolution("first", image_without_gradient, {6, {3, 3}, {1, 1}, {1, 1}}));
 
   const NodeHarness::Source thin{.shape = Shape{3, 5, 3, 5}};
-  // No larger than this: among 200 draws one keeps all its 256 outputs more than 0.02 from the kink.
+  // No larger than this: among 200 draws one keeps all its 256 outputs more than 0.02 from the
+  // kink.
   const NodeHarness::Source wide{.shape = Shape{2, 2, 2, 2 * b}, .width = b};
-  const NodeHarness::Source two{.shape = Shape{2, 1, 1, 3}};  // two values a channel: the least there is
+  const NodeHarness::Source two{.shape =
+                                    Shape{2, 1, 1, 3}};  // two values a channel: the least there is
   for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
     for (const bool relu_behind : {false, true}) {
       for (const bool residual : {false, true}) {

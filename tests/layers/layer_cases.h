@@ -1,5 +1,5 @@
-// The list of layers that the conformance tests run through: one entry a layer and variant, at shapes
-// that are odd, blocked or tiny.
+// The list of layers that the conformance tests run through: one entry a layer and variant, at
+// shapes that are odd, blocked or tiny.
 #pragma once
 
 #include "tests/support/node_harness.h"

@@ -20,8 +20,8 @@ using testing::noise;
 
 class Model {
  public:
-  Model(const NetworkSpec& spec, const Program::Options& options, int threads, std::int64_t batch = 2,
-        std::int64_t side = 40)
+  Model(const NetworkSpec& spec, const Program::Options& options, int threads,
+        std::int64_t batch = 2, std::int64_t side = 40)
       : context_(threads),
         program_(context_, parameters_, options),
         network_(build_network(program_, spec, batch, side, side)) {
@@ -84,8 +84,8 @@ double relative_difference(const std::vector<float>& a, const std::vector<float>
   return std::sqrt(difference / size);
 }
 
-// torchvision's state_dict without `fc`, with the embedding layer behind it: names, shapes and order
-// within parameters and within running statistics.
+// torchvision's state_dict without `fc`, with the embedding layer behind it: names, shapes and
+// order within parameters and within running statistics.
 TEST(ResNet, CarriesTorchvisionsNamesAndShapes) {
   for (const bool bottleneck : {false, true}) {
     const Context context(1);
@@ -103,8 +103,8 @@ TEST(ResNet, CarriesTorchvisionsNamesAndShapes) {
       EXPECT_EQ(entry.group == ParameterGroup::kEmbedding, entry.name.starts_with("embedding."));
     }
     for (const Parameters::BufferEntry& entry : parameters.buffers()) {
-      ours[entry.name] = entry.counter ? std::vector<std::int64_t>{}
-                                       : std::vector<std::int64_t>{entry.elements};
+      ours[entry.name] =
+          entry.counter ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{entry.elements};
     }
     std::int64_t backbone = 0;
     for (const golden::NamedShape& entry : golden::torchvision_resnet(bottleneck)) {

@@ -1,5 +1,5 @@
-// Retrieval metrics straight from their definition: every score in double, every pair looked at. Shares
-// nothing with retrieval/ but the structures that carry input and output.
+// Retrieval metrics straight from their definition: every score in double, every pair looked at.
+// Shares nothing with retrieval/ but the structures that carry input and output.
 #pragma once
 
 #include "retrieval/evaluate.h"

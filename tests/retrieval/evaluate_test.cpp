@@ -14,8 +14,8 @@
 namespace rk {
 namespace {
 
-// Small multiples of 1/8: every inner product is exact in float32 in any order, so that ties are ties for
-// the engine and for the reference alike, and there are many.
+// Small multiples of 1/8: every inner product is exact in float32 in any order, so that ties are
+// ties for the engine and for the reference alike, and there are many.
 EmbeddingSet grid_set(std::int64_t count, std::int64_t dim, std::int64_t classes, int cameras = 0,
                       std::uint64_t seed = 1) {
   EmbeddingSet set;
@@ -117,8 +117,8 @@ TEST(Evaluate, DepthsAroundThePackingStep) {
 }
 
 TEST(Evaluate, ManyPositivesAreSearchedInsteadOfCompared) {
-  check(grid_set(700, 6, 4));    // every class above the 64 positives that are compared one by one
-  check(grid_set(500, 6, 12));   // both kinds in one chunk of columns
+  check(grid_set(700, 6, 4));   // every class above the 64 positives that are compared one by one
+  check(grid_set(500, 6, 12));  // both kinds in one chunk of columns
 }
 
 TEST(Evaluate, OneClassHasNoNegatives) {
@@ -135,7 +135,8 @@ TEST(Evaluate, EveryRowItsOwnClassHasNoPositives) {
 
 TEST(Evaluate, LabelsAreComparedInAllTheirBits) {
   EmbeddingSet set = grid_set(120, 4, 9);
-  for (std::int64_t& label : set.labels) label = std::numeric_limits<std::int64_t>::max() - (label + 3) % 7;
+  for (std::int64_t& label : set.labels)
+    label = std::numeric_limits<std::int64_t>::max() - (label + 3) % 7;
   check(set);
 }
 

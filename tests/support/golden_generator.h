@@ -1,5 +1,5 @@
-// The tensors that the golden network files refer to: every number is a function of a key, an index and
-// a shape, so weights and images need not be stored.
+// The tensors that the golden network files refer to: every number is a function of a key, an index
+// and a shape, so weights and images need not be stored.
 //
 //   seed = FNV-1a 64 of the key;  r_i = the upper 24 bits of output i of SplitMix64(seed)
 //   u_i = r_i 2^-24 in [0, 1),  s_i = 2 u_i - 1;  worked out in double, rounded once to float32

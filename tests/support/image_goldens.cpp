@@ -108,14 +108,16 @@ std::string check_transform(const ImageGoldens& goldens, const json& entry, cons
   std::vector<float> tensor(cropped.bytes(), unwritten);
   table.to_chw(cropped, tensor.data());
   for (const json& sample : expected.at("samples")) {
-    const std::size_t at = (sample.at(0).get<std::size_t>() * height + sample.at(1).get<std::size_t>()) *
-                               width + sample.at(2).get<std::size_t>();
+    const std::size_t at =
+        (sample.at(0).get<std::size_t>() * height + sample.at(1).get<std::size_t>()) * width +
+        sample.at(2).get<std::size_t>();
     if (tensor[at] != sample.at(3).get<float>()) {
       return wrong("tensor", fmt::format(" is {} where {} is expected", tensor[at], sample.dump()));
     }
   }
   const auto tensor_bytes = std::as_bytes(std::span(tensor));
-  const std::string whole_tensor = compare_whole(goldens, entry, name + ".tensor.f32", tensor_bytes);
+  const std::string whole_tensor =
+      compare_whole(goldens, entry, name + ".tensor.f32", tensor_bytes);
   if (sha256(tensor_bytes) != expected.at("tensor_sha256")) return wrong("tensor", whole_tensor);
   if (!whole.empty() || !whole_tensor.empty()) return wrong("whole", whole + whole_tensor);
 
@@ -161,7 +163,8 @@ Decoded check_decoding(const ImageGoldens& goldens, const json& entry) {
     result.refusal = error.what();
     if (outcome == "ok") result.complaint = "refused: " + result.refusal;
     // One line that names the file first and says what to do.
-    if (!result.refusal.starts_with(path + ": ") || result.refusal.find("; ") == std::string::npos ||
+    if (!result.refusal.starts_with(path + ": ") ||
+        result.refusal.find("; ") == std::string::npos ||
         result.refusal.find('\n') != std::string::npos) {
       result.complaint = "message not of the agreed form: " + result.refusal;
     }
@@ -184,8 +187,8 @@ Decoded check_decoding(const ImageGoldens& goldens, const json& entry) {
     const std::uint8_t* rgb = image.pixel(sample.at(0).get<int>(), sample.at(1).get<int>());
     for (std::size_t c = 0; c < 3; ++c) {
       if (rgb[c] != sample.at(c + 2)) {
-        result.complaint = fmt::format("rgb is {} {} {} where {} is expected", rgb[0], rgb[1], rgb[2],
-                                       sample.dump());
+        result.complaint = fmt::format("rgb is {} {} {} where {} is expected", rgb[0], rgb[1],
+                                       rgb[2], sample.dump());
         return result;
       }
     }

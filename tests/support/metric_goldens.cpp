@@ -49,8 +49,8 @@ class Worst {
     }
     const double error = std::abs(got - expected);
     if (error > tolerance) {
-      broken_.push_back(fmt::format("{}: {} instead of {} ({:.1e}/{:.1e})", key, got, expected, error,
-                                    tolerance));
+      broken_.push_back(fmt::format("{}: {} instead of {} ({:.1e}/{:.1e})", key, got, expected,
+                                    error, tolerance));
     }
     const double share = tolerance > 0 ? error / tolerance : 0;
     if (share >= share_) {
@@ -121,7 +121,8 @@ MetricVerdict check_metric_case(const fs::path& path, int threads) {
     if (dataset.starts_with("/expected/per_query/")) {
       const nlohmann::json& got = json.at("per_query").at(key);
       if (got.size() != expected.size()) {
-        worst.broken(fmt::format("per_query/{}: {} values for {}", key, got.size(), expected.size()));
+        worst.broken(
+            fmt::format("per_query/{}: {} values for {}", key, got.size(), expected.size()));
         continue;
       }
       for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -1,5 +1,5 @@
-// The cases of a folder laid out like tests/golden/metrics (its README is their definition), for the unit
-// tests and for the golden runner.
+// The cases of a folder laid out like tests/golden/metrics (its README is their definition), for
+// the unit tests and for the golden runner.
 #pragma once
 
 #include <filesystem>

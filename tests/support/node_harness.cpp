@@ -135,7 +135,8 @@ bool NodeHarness::has_in_place_input() const {
 }
 
 std::vector<float> NodeHarness::forward(const std::vector<std::vector<float>>& inputs) {
-  for (std::size_t i = 0; i < inputs_.size(); ++i) store(program_, inputs_[i], inputs.at(i), values_[i]);
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    store(program_, inputs_[i], inputs.at(i), values_[i]);
   for (const GuardedMemory& memory : own_) memory.poison();
   const std::vector<float> parameters(parameters_.values().begin(), parameters_.values().end());
   std::vector<std::vector<float>> before;

@@ -1,6 +1,7 @@
 // Runs one recorded node by hand in memory that shows every mistake: sentinels around each tensor,
-// outputs, gradients, saved and working memory filled with NaN, and whatever the node did not claim for
-// backward poisoned between the two. Tensors go in and out in the interface's order (NHWC, OIHW).
+// outputs, gradients, saved and working memory filled with NaN, and whatever the node did not claim
+// for backward poisoned between the two. Tensors go in and out in the interface's order (NHWC,
+// OIHW).
 #pragma once
 
 #include "engine/parameters.h"
@@ -40,7 +41,7 @@ class NodeHarness {
  public:
   struct Source {
     Shape shape;
-    std::int64_t width = 0;       // channels side by side; 0: all of them
+    std::int64_t width = 0;  // channels side by side; 0: all of them
     bool wants_gradient = true;
   };
   using Record = std::function<TensorId(Program&, const std::vector<TensorId>&)>;

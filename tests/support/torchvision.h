@@ -1,5 +1,5 @@
-// Names and shapes of torchvision's resnet18 and resnet50 state_dict(), in its order, with `fc` of 1000
-// classes. Written from torchvision's documented naming, apart from the product's own list.
+// Names and shapes of torchvision's resnet18 and resnet50 state_dict(), in its order, with `fc` of
+// 1000 classes. Written from torchvision's documented naming, apart from the product's own list.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,8 @@ class AtomicFile : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
   int files() const {
-    return static_cast<int>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}));
+    return static_cast<int>(
+        std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}));
   }
 
   fs::path folder_, path_;
@@ -120,8 +121,9 @@ TEST_F(AtomicFile, EveryFailureLeavesAWholeFile) {
     EXPECT_EQ(contents(path_), calls.which() == "sync_folder" ? fresh : old) << calls.which();
   }
   // create, set_mode, five writes of five bytes, sync, close, rename, sync_folder.
-  EXPECT_EQ(failed, (std::vector<std::string>{"create", "set_mode", "write", "write", "write", "write",
-                                              "write", "sync", "close", "rename", "sync_folder"}));
+  EXPECT_EQ(failed,
+            (std::vector<std::string>{"create", "set_mode", "write", "write", "write", "write",
+                                      "write", "sync", "close", "rename", "sync_folder"}));
 }
 
 TEST_F(AtomicFile, AFailedFirstWriteLeavesNothing) {
@@ -130,7 +132,8 @@ TEST_F(AtomicFile, AFailedFirstWriteLeavesNothing) {
   EXPECT_EQ(files(), 0);
 }
 
-// At every failure the newest whole file is still there, and the one before it is only given up for it.
+// At every failure the newest whole file is still there, and the one before it is only given up for
+// it.
 TEST_F(AtomicFile, RotationNeverLosesTheNewestFile) {
   const fs::path previous = folder_ / "previous.h5";
   for (int n = 0;; ++n) {
@@ -169,7 +172,9 @@ TEST_F(AtomicFile, InterruptedWritesGoOn) {
    public:
     ssize_t write(int descriptor, const void* data, std::size_t bytes) override {
       errno = EINTR;
-      return ++calls_ % 2 == 1 ? -1 : FileCalls::write(descriptor, data, std::min<std::size_t>(bytes, 2));
+      return ++calls_ % 2 == 1
+                 ? -1
+                 : FileCalls::write(descriptor, data, std::min<std::size_t>(bytes, 2));
     }
     int calls_ = 0;
   } calls;
@@ -182,7 +187,7 @@ TEST_F(AtomicFile, KeepsTheModeOfAReplacedFile) {
   write_atomic(path_, bytes_of("x"));
   ASSERT_EQ(::chmod(path_.c_str(), 0640), 0);
   write_atomic(path_, bytes_of("y"));
-  struct stat status{};
+  struct stat status {};
   ASSERT_EQ(::stat(path_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0640U);
 }

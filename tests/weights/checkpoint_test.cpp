@@ -33,8 +33,15 @@ struct State {
     model.stride_in_1x1 = true;
     model.input_mean = {0.1, 0.2, 0.3};
     model.source_sha256 = "abc";
-    run = {.step = 7, .epoch = 2, .batch = 3, .seed = ~std::uint64_t{0}, .best = 0.25,
-           .loss_sum = 1.5, .data = "glyphs 1234", .settings = "{\"loss\": \"fastap\"}", .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"}};
+    run = {.step = 7,
+           .epoch = 2,
+           .batch = 3,
+           .seed = ~std::uint64_t{0},
+           .best = 0.25,
+           .loss_sum = 1.5,
+           .data = "glyphs 1234",
+           .settings = "{\"loss\": \"fastap\"}",
+           .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"}};
   }
   std::vector<std::byte> bytes() const {
     CheckpointWriter writer(model, run);
@@ -52,7 +59,8 @@ const std::vector<std::string> kCounters = {"bn1.num_batches_tracked"};
 class CheckpointTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = (fs::temp_directory_path() / ("rk_checkpoint_" + std::to_string(::getpid()))).string();
+    folder_ =
+        (fs::temp_directory_path() / ("rk_checkpoint_" + std::to_string(::getpid()))).string();
     fs::create_directories(folder_);
     path_ = folder_ + "/last.h5";
   }
@@ -141,7 +149,8 @@ TEST_F(CheckpointTest, AnotherNetworkIsRefusedByName) {
     read.require({{"conv1.weight", {2, 3, 7, 7}}, {"bn1.running_var", {2}}}, kCounters);
   });
   EXPECT_NE(shape.find("conv1.weight [2, 3, 1, 1] where [2, 3, 7, 7] is expected"),
-            std::string::npos) << shape;
+            std::string::npos)
+      << shape;
   read.require({{"conv1.weight", {2, 3, 1, 1}}, {"embedding.weight", {9}}}, kCounters,
                {"embedding.", "bn1.running"});
 }
@@ -166,7 +175,8 @@ TEST_F(CheckpointTest, OtherSealedFilesAreRefused) {
   std::vector<std::byte> bytes = writer.finish();
   EXPECT_NE(refusal([&] { Checkpoint c(save(bytes)); }).find("checksum"), std::string::npos);
   seal(bytes);
-  EXPECT_NE(refusal([&] { Checkpoint c(save(bytes)); }).find("not a checkpoint"), std::string::npos);
+  EXPECT_NE(refusal([&] { Checkpoint c(save(bytes)); }).find("not a checkpoint"),
+            std::string::npos);
 }
 
 TEST_F(CheckpointTest, ResumesFromTheNewestValid) {
@@ -200,7 +210,8 @@ TEST_F(CheckpointTest, ResumesFromTheNewestValid) {
 
   write_atomic(folder_ + "/previous.h5", damaged);
   write_atomic(folder_ + "/best.h5", {});
-  EXPECT_NE(refusal([&] { find_resumable(folder_); }).find("no valid checkpoint"), std::string::npos);
+  EXPECT_NE(refusal([&] { find_resumable(folder_); }).find("no valid checkpoint"),
+            std::string::npos);
 }
 
 TEST_F(CheckpointTest, OneRunAFolder) {

@@ -33,8 +33,7 @@ std::vector<std::byte> sample() {
 }
 
 // The message of the InputError that f throws; fails the test if it throws none.
-template <class F>
-std::string refusal(F&& f) {
+template <class F> std::string refusal(F&& f) {
   try {
     f();
   } catch (const InputError& error) {
@@ -158,8 +157,9 @@ std::string lazy_file(const std::string& path, hsize_t rows, hsize_t chunk) {
 TEST(Hdf5File, ClaimsFarBeyondWhatIsStoredAreRefused) {
   const std::string path =
       (std::filesystem::temp_directory_path() / "rk_hdf5_file_test_lazy.h5").string();
-  EXPECT_NE(refusal([&] { Hdf5Reader r(lazy_file(path, 1 << 20, 1 << 10)); }).find("exhaust memory"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal([&] { Hdf5Reader r(lazy_file(path, 1 << 20, 1 << 10)); }).find("exhaust memory"),
+      std::string::npos);
   std::filesystem::remove(path);
 }
 
