@@ -9,7 +9,8 @@
 //                                (float64), data (text), settings (JSON text), history (one JSON
 //                                text an epoch)
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
-//                                input_mean, input_std, input_scale, channel_order, resize, crop, source_sha256
+//                                input_mean, input_std, input_scale, channel_order, resize, crop,
+//                                source_sha256
 //
 // Errors are InputErrors that name the file and, where tensors do not fit, all of them.
 #pragma once
