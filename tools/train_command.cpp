@@ -56,6 +56,7 @@ class Train final : public Command {
         fmt::print(stderr, "going on from {}: epoch {}, step {}\n", found.checkpoint->path(),
                    found.checkpoint->run().epoch, found.checkpoint->run().step);
       }
+      plan.last_damaged = found.last_damaged;
       plan.checkpoint = std::move(found.checkpoint);
       stored = stored_settings(*plan.checkpoint);
       table_.apply(stored, plan.checkpoint->path());

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -325,7 +326,7 @@ void TrainRun::finish_epoch(double seconds) {
   const std::vector<std::byte> bytes = state();
   // The best one first: a run killed between the two repeats this epoch, to the same end.
   if (best) save_best(settings_.out, bytes, files_);
-  save_last(settings_.out, bytes, files_);
+  save_as_last(bytes);
   write_lines();
 }
 
@@ -389,9 +390,14 @@ std::vector<std::byte> TrainRun::state() const {
   return writer.finish();
 }
 
+void TrainRun::save_as_last(std::span<const std::byte> bytes) {
+  save_last(settings_.out, bytes, files_,
+            std::exchange(plan_.last_damaged, false) ? Rotate::kDropDamaged : Rotate::kKeepLast);
+}
+
 void TrainRun::stop() {
   if (!prepared_) stop_if_interrupted();  // there is nothing worth keeping yet
-  save_last(settings_.out, state(), files_);
+  save_as_last(state());
   const std::string where =
       run_.batch > 0 ? fmt::format("after batch {} of epoch {}", run_.batch, run_.epoch + 1)
                      : fmt::format("after epoch {}", run_.epoch);

@@ -16,6 +16,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct TrainPlan {
   std::string settings_toml;               // the same, for people and as a recipe
   std::unique_ptr<Checkpoint> checkpoint;  // to go on from; null: from the beginning
   std::unique_ptr<FolderLock> lock;        // null: taken once the folder is made
+  bool last_damaged = false;               // last.h5 is not to be rotated over the valid one
 };
 
 class TrainRun {
@@ -54,6 +56,7 @@ class TrainRun {
   void write_lines() const;
   void require_finite() const;
   std::vector<std::byte> state() const;
+  void save_as_last(std::span<const std::byte> bytes);
   [[noreturn]] void stop();
   void print_summary() const;
   nlohmann::ordered_json result() const;

@@ -58,8 +58,14 @@ FolderLock::FolderLock(const std::string& folder) {
 
 FolderLock::~FolderLock() { ::close(descriptor_); }
 
-void save_last(const std::string& folder, std::span<const std::byte> bytes, FileCalls& calls) {
-  write_rotating(in_folder(folder, kLastFile), in_folder(folder, kPreviousFile), bytes, calls);
+void save_last(const std::string& folder, std::span<const std::byte> bytes, FileCalls& calls,
+               Rotate rotate) {
+  const std::string last = in_folder(folder, kLastFile);
+  if (rotate == Rotate::kDropDamaged) {
+    write_atomic(last, bytes, calls);
+  } else {
+    write_rotating(last, in_folder(folder, kPreviousFile), bytes, calls);
+  }
 }
 
 void save_best(const std::string& folder, std::span<const std::byte> bytes, FileCalls& calls) {
@@ -70,6 +76,7 @@ Resumable find_resumable(const std::string& folder) {
   Resumable result;
   result.checkpoint = try_open(in_folder(folder, kLastFile), result.skipped);
   if (result.checkpoint) return result;  // nothing saved is further on than that
+  result.last_damaged = !result.skipped.empty();
   for (const char* name : {kPreviousFile, kBestFile}) {
     auto other = try_open(in_folder(folder, name), result.skipped);
     if (other && (!result.checkpoint || other->run().step > result.checkpoint->run().step)) {

@@ -32,12 +32,17 @@ class FolderLock {
   int descriptor_;
 };
 
-void save_last(const std::string& folder, std::span<const std::byte> bytes, FileCalls& calls);
+// The last.h5 that is replaced stays as previous.h5, unless it is known to be damaged: then the
+// previous.h5 there is the better one and stays.
+enum class Rotate : std::uint8_t { kKeepLast, kDropDamaged };
+void save_last(const std::string& folder, std::span<const std::byte> bytes, FileCalls& calls,
+               Rotate rotate = Rotate::kKeepLast);
 void save_best(const std::string& folder, std::span<const std::byte> bytes, FileCalls& calls);
 
 struct Resumable {
   std::unique_ptr<Checkpoint> checkpoint;  // null: the folder holds none at all
   std::vector<std::string> skipped;        // one line for each that was looked at and is not valid
+  bool last_damaged = false;               // last.h5 is among those
 };
 
 // The newest valid checkpoint. Folders with checkpoints of which none is valid are an InputError.

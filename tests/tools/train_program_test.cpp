@@ -199,6 +199,7 @@ TEST_F(TrainProgram, ADamagedCheckpointGivesWayToThePreviousOne) {
   EXPECT_TRUE(holds(resumed.err, "skipped: " + in("run/last.h5") + ": is damaged"));
   EXPECT_TRUE(holds(resumed.err, "going on from " + in("run/previous.h5") + ": epoch 1"));
   EXPECT_EQ(file_text(in("run/last.h5")), whole);
+  EXPECT_EQ(Checkpoint(in("run/previous.h5")).run().epoch, 1);  // not the damaged one
 
   damage("run/last.h5");
   damage("run/previous.h5");
@@ -311,7 +312,7 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
       {{"--out", in("run"), "--resume", "auto", "--dim", "8"}, 3, "dim"},
       {{"--out", in("run"), "--resume", "auto", "--data", "glyphs:classes=9,size=32"}, 3, "--data"},
       {{"--out", in("text.h5")}, 3, "text.h5"},
-      {{"--device", "gpu"}, 2, "cuda"},
+      {{"--device", "gpu"}, 2, "cpu"},
   };
   for (const Case& each : cases) {
     std::vector<std::string> words = command("out", each.more);

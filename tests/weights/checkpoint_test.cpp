@@ -204,6 +204,12 @@ TEST_F(CheckpointTest, ResumesFromTheNewestValid) {
   ASSERT_EQ(found.skipped.size(), 1U);
   EXPECT_NE(found.skipped[0].find("last.h5: is damaged"), std::string::npos) << found.skipped[0];
 
+  // Saving over the damaged one leaves the previous, good one where it is.
+  EXPECT_TRUE(found.last_damaged);
+  save_last(folder_, at_step(4), calls, Rotate::kDropDamaged);
+  EXPECT_EQ(Checkpoint(folder_ + "/previous.h5").run().step, 2);
+  write_atomic(folder_ + "/last.h5", damaged);
+
   // The best one may be newer than the previous one.
   save_best(folder_, at_step(3), calls);
   EXPECT_TRUE(find_resumable(folder_).checkpoint->path().ends_with("best.h5"));
