@@ -44,13 +44,10 @@ void resolve_device(CommonOptions& common) {
     const bool valid =
         index.empty() || (index.size() >= 2 && index.size() <= 4 && index[0] == ':' &&
                           index.find_first_not_of("0123456789", 1) == std::string_view::npos);
-    if (!valid)
-      fail<UsageError>("--device {}: no such device; use auto, cpu, cuda or cuda:0", asked);
-    fail<DeviceError>("--device {}: this build has no CUDA; use --device cpu", asked);
+    if (valid) fail<DeviceError>("--device {}: this build has no CUDA; use --device cpu", asked);
   }
   if (asked != "auto" && asked != "cpu") {
-    fail<UsageError>("--device {}: no such device; {}", asked,
-                     suggestion(asked, {"auto", "cpu", "cuda"}));
+    fail<UsageError>("--device {}: no such device; use auto, cpu, cuda or cuda:0", asked);
   }
   common.device = "cpu";
   if (common.verbose && asked == "auto") {

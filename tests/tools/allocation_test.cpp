@@ -78,15 +78,16 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
 }
 }
 
-// Not left to libstdc++, whose call of malloc would hide who asked.
-void* operator new(std::size_t bytes) {
+// Not left to libstdc++, whose call of malloc would hide who asked; not inlined, for the compiler would
+// take malloc and delete for a mismatched pair.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   count(__builtin_return_address(0));
   void* memory = __libc_malloc(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 #endif
 
 namespace rk {
