@@ -26,13 +26,36 @@ const std::string kEval = RK_BIN "/eval";
 class TrainProgram : public testing::Test {
  protected:
   // Glyphs of 32 pixels, 2 epochs of `batches` steps.
-  std::vector<std::string> command(const std::string& out, const std::vector<std::string>& more = {},
+  std::vector<std::string> command(const std::string& out,
+                                   const std::vector<std::string>& more = {},
                                    int batches = 3) const {
     std::vector<std::string> words = {
-        kTrain, "--data", "glyphs:classes=8,test_classes=8,alphabets=2,test_alphabets=2,images=8,size=32",
-        "--arch", "resnet18", "--dim", "16", "--image-size", "32", "--resize", "32", "--augment",
-        "rotation=10,zoom_min=0.9", "--batch", "16", "--per-class", "4", "--batches",
-        std::to_string(batches), "--epochs", "2", "--lr", "0.001", "--threads", "2", "--out",
+        kTrain,
+        "--data",
+        "glyphs:classes=8,test_classes=8,alphabets=2,test_alphabets=2,images=8,size=32",
+        "--arch",
+        "resnet18",
+        "--dim",
+        "16",
+        "--image-size",
+        "32",
+        "--resize",
+        "32",
+        "--augment",
+        "rotation=10,zoom_min=0.9",
+        "--batch",
+        "16",
+        "--per-class",
+        "4",
+        "--batches",
+        std::to_string(batches),
+        "--epochs",
+        "2",
+        "--lr",
+        "0.001",
+        "--threads",
+        "2",
+        "--out",
         in(out)};
     for (const std::string& word : more) {  // a flag given replaces the one above
       const auto same = std::find(words.begin(), words.end(), word);
@@ -103,14 +126,14 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
 
   // What `eval` says of the checkpoint is what the run said.
   const Finished eval = run({kEval, "--checkpoint", in("run/last.h5"), "--data",
-                             result["settings"]["data"], "--split", "test", "--threads", "2", "--json",
-                             in("eval.json"), "--save-embeddings", in("e.h5")});
+                             result["settings"]["data"], "--split", "test", "--threads", "2",
+                             "--json", in("eval.json"), "--save-embeddings", in("e.h5")});
   ASSERT_EQ(eval.code, 0) << eval.err;
   const json said = json::parse(file_text(in("eval.json")))["metrics"];
   EXPECT_EQ(said["map_at_r"], lines[2]["map_at_r"]);
   EXPECT_EQ(said["recall_at_1"], lines[2]["recall_at_1"]);
-  const Finished saved = run({kEval, "--embeddings", in("e.h5"), "--threads", "2", "--json",
-                              in("saved.json")});
+  const Finished saved =
+      run({kEval, "--embeddings", in("e.h5"), "--threads", "2", "--json", in("saved.json")});
   ASSERT_EQ(saved.code, 0) << saved.err;
   EXPECT_EQ(json::parse(file_text(in("saved.json")))["metrics"]["map_at_r"], lines[2]["map_at_r"]);
 
@@ -135,12 +158,14 @@ TEST_F(TrainProgram, AnEpochLaterIsTheSameAsAllAtOnce) {
 TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
   constexpr int kBatches = 20;
   ASSERT_EQ(run(command("straight", {}, kBatches)).code, 0);
-  const std::pair<int, int> signals[] = {{SIGTERM, 143}, {SIGINT, 130}, {SIGUSR1, 138}, {SIGHUP, 143}};
+  const std::pair<int, int> signals[] = {
+      {SIGTERM, 143}, {SIGINT, 130}, {SIGUSR1, 138}, {SIGHUP, 143}};
   bool first = true, between_epochs = true;
   for (const auto& [signal, code] : signals) {
-    ChildProcess child(first ? command("stopped", {}, kBatches)
-                             : std::vector<std::string>{kTrain, "--out", in("stopped"), "--resume", "auto"},
-                       folder_.path().string());
+    ChildProcess child(
+        first ? command("stopped", {}, kBatches)
+              : std::vector<std::string>{kTrain, "--out", in("stopped"), "--resume", "auto"},
+        folder_.path().string());
     const std::string under_way = first ? "epoch 0/" : "memory in MiB";
     while (child.running() && child.said_so_far().find(under_way) == std::string::npos) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -170,7 +195,8 @@ TEST_F(TrainProgram, KilledAtAnyMomentItResumes) {
   const auto start = std::chrono::steady_clock::now();
   ASSERT_EQ(run(command("straight")).code, 0);
   const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(
-                         std::chrono::steady_clock::now() - start).count();
+                         std::chrono::steady_clock::now() - start)
+                         .count();
   CounterRandom random(1, 0, 0);
   for (int kill = 0; kill < 20; ++kill) {
     ChildProcess child(command("killed", {"--resume", "auto"}), folder_.path().string());
@@ -325,8 +351,8 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
     EXPECT_EQ(end.out, "") << what;
     // "going on from ..." may precede the error of a resumed run.
     const std::string error = end.err.substr(std::min(end.err.size(), end.err.find("error: ")));
-    EXPECT_TRUE(error.starts_with("error: ") &&
-                std::count(error.begin(), error.end(), '\n') == 1) << what << end.err;
+    EXPECT_TRUE(error.starts_with("error: ") && std::count(error.begin(), error.end(), '\n') == 1)
+        << what << end.err;
     EXPECT_FALSE(fs::exists(in("out"))) << what;
     EXPECT_EQ(file_text(in("run/last.h5")), kept) << what;
   }
