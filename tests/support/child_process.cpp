@@ -26,7 +26,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
   std::vector<char*> words;
   for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  for (const std::string& file : {out_, err_}) std::ofstream(file).close();  // not a former run's words
+  for (const std::string& file : {out_, err_})
+    std::ofstream(file).close();  // not a former run's words
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("no process to be had");
   if (pid_ == 0) {

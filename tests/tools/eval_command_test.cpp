@@ -26,7 +26,8 @@ const std::string kGoldens = RK_TEST_GOLDEN "/metrics/";
 
 TEST(EvalCommand, WritesTheMetricsAsJson) {
   const std::string json = testing::TempDir() + "eval_command.json";
-  ASSERT_EQ(run_eval({"--embeddings", kGoldens + "collapsed.h5", "--per-query", "--json", json}), 0);
+  ASSERT_EQ(run_eval({"--embeddings", kGoldens + "collapsed.h5", "--per-query", "--json", json}),
+            0);
   const nlohmann::json result = nlohmann::json::parse(std::ifstream(json));
   const nlohmann::json& metrics = result.at("metrics");
   EXPECT_EQ(metrics.at("recall_at_1"), 0.0);  // a collapsed embedding must not look good
@@ -45,8 +46,10 @@ TEST(EvalCommand, UndefinedValuesAreNull) {
 
 TEST(EvalCommand, BadFilesEndWithThreeAndLeaveNoJson) {
   const std::string json = testing::TempDir() + "eval_bad.json";
-  for (const char* name : {"nan", "inf", "labels_short", "string_labels", "empty", "text", "missing"}) {
-    EXPECT_EQ(run_eval({"--embeddings", kGoldens + "bad/" + name + ".h5", "--json", json}), 3) << name;
+  for (const char* name :
+       {"nan", "inf", "labels_short", "string_labels", "empty", "text", "missing"}) {
+    EXPECT_EQ(run_eval({"--embeddings", kGoldens + "bad/" + name + ".h5", "--json", json}), 3)
+        << name;
     EXPECT_FALSE(std::filesystem::exists(json)) << name;
   }
 }

@@ -25,7 +25,8 @@ TrainerOptions small_options() {
 // A batch of noise: what matters here is that training changes everything.
 class NoiseBatch {
  public:
-  NoiseBatch(std::int64_t count, int size) : pixels_(static_cast<std::size_t>(count * size * size * 3)) {
+  NoiseBatch(std::int64_t count, int size)
+      : pixels_(static_cast<std::size_t>(count * size * size * 3)) {
     for (std::size_t i = 0; i < pixels_.size(); ++i) {
       pixels_[i] = static_cast<std::uint8_t>(i * 2654435761U >> 13);
     }
@@ -128,14 +129,16 @@ TEST_F(ModelIo, AnotherArchitectureIsRefusedWithItsTensors) {
   options.model.arch = "resnet50";
   Parameters parameters;
   Program program(context_, parameters, {});
-  program.set_output(build_network(program, network_spec(options.model, BatchNormMode::kRunning), 1,
-                                   32, 32).embeddings);
+  program.set_output(
+      build_network(program, network_spec(options.model, BatchNormMode::kRunning), 1, 32, 32)
+          .embeddings);
   parameters.allocate();
   const std::string message =
       message_of<InputError>([&] { load_starting_point(Checkpoint(path), parameters); });
   EXPECT_TRUE(holds(message, "state.h5: its tensors (resnet18) are not those of this network"));
   EXPECT_TRUE(holds(message, "layer1.0.conv3.weight"));
-  EXPECT_TRUE(holds(message, "layer1.0.conv1.weight [64, 64, 3, 3] where [64, 64, 1, 1] is expected"));
+  EXPECT_TRUE(
+      holds(message, "layer1.0.conv1.weight [64, 64, 3, 3] where [64, 64, 1, 1] is expected"));
 }
 
 TEST_F(ModelIo, TrainingThatDivergesChangesNothing) {

@@ -24,7 +24,8 @@ const std::filesystem::path kGoldens = std::filesystem::path(RK_TEST_GOLDEN) / "
 class ProbeImage : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("rankine_probe_" + std::to_string(getpid()));
+    folder_ =
+        std::filesystem::temp_directory_path() / ("rankine_probe_" + std::to_string(getpid()));
     std::filesystem::create_directory(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }

@@ -53,7 +53,8 @@ TEST(SettingTable, TakesEveryKindOfValue) {
 }
 
 TEST(SettingTable, WhatItWritesItReads) {
-  Settings s({"--loss", "a \"quoted\" \\ name\n", "--lr", "3e-7", "--nesterov", "--drop-at", "1,2.5"});
+  Settings s(
+      {"--loss", "a \"quoted\" \\ name\n", "--lr", "3e-7", "--nesterov", "--drop-at", "1,2.5"});
   const TemporaryFolder folder;
   folder.write("settings.toml", s.table.toml());
   Settings other;
@@ -65,11 +66,17 @@ TEST(SettingTable, WhatItWritesItReads) {
 
 TEST(SettingTable, MistakesNameFileSettingAndTheNearest) {
   Settings s;
-  EXPECT_TRUE(holds(message_of<InputError>([&] { s.table.apply({{"bacth", 1}}, "recipe.toml"); }),
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      s.table.apply({{"bacth", 1}}, "recipe.toml");
+                    }),
                     "recipe.toml: no setting 'bacth'; did you mean batch"));
-  EXPECT_TRUE(holds(message_of<InputError>([&] { s.table.apply({{"lr", -1.0}}, "recipe.toml"); }),
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      s.table.apply({{"lr", -1.0}}, "recipe.toml");
+                    }),
                     "recipe.toml: lr = -1.0: "));
-  EXPECT_TRUE(holds(message_of<InputError>([&] { s.table.apply({{"batch", "many"}}, "r"); }),
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      s.table.apply({{"batch", "many"}}, "r");
+                    }),
                     "r: batch = many: "));
 }
 

@@ -1,4 +1,5 @@
-// The real programs on tiny drawn characters: what a user sees, and what is left after any interruption.
+// The real programs on tiny drawn characters: what a user sees, and what is left after any
+// interruption.
 #include "engine/random.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
