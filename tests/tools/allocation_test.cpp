@@ -105,7 +105,8 @@ TEST(Allocation, ATrainingStepAllocatesNothing) {
   options.schedule.rate = 1e-3;
   options.batch = 16;
   std::vector<std::uint8_t> pixels(16 * 32 * 32 * 3);
-  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 31 >> 3);
+  for (std::size_t i = 0; i < pixels.size(); ++i)
+    pixels[i] = static_cast<std::uint8_t>(i * 31 >> 3);
   std::vector<std::int64_t> labels, indices;
   for (std::int64_t i = 0; i < 16; ++i) {
     labels.push_back(i / 4);
