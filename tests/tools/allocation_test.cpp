@@ -1,7 +1,7 @@
-// A training step allocates nothing. Counted are all calls of malloc and its relatives from anywhere
-// in the process, operator new included, told apart by who called. oneDNN itself makes a small table
-// of arguments for each primitive it executes and packs a matrix product's operands into memory of
-// its own; that is recorded with the test and may not grow from step to step.
+// A training step allocates nothing. Counted are all calls of malloc and its relatives from
+// anywhere in the process, operator new included, told apart by who called. oneDNN itself makes a
+// small table of arguments for each primitive it executes and packs a matrix product's operands
+// into memory of its own; that is recorded with the test and may not grow from step to step.
 #include "tools/trainer.h"
 
 #include <dlfcn.h>
