@@ -1,10 +1,9 @@
-// FastAP of one query (Cakir et al. 2019, eq. 14, gradient eq. 22-23).  z = clamp(2 - 2s, 0, 4), L
-// bins of width Delta = 4/L, centres c_l = l Delta, l = 0..L; soft counts d(z, c) = max(0, 1 - |z -
-// c|/Delta):
-//   h+_l over P, h_l over P and N, H+ and H their running sums;  loss = 1 - 1/|P| sum_l h+_l H+_l /
-//     H_l
-// (a term is 0 where H_l = 0). Derivative of d in z: +1/Delta on (c - Delta, c], -1/Delta on (c, c
-// + Delta]; of the clamp: 1 on [0, 4].
+// FastAP of one query (Cakir et al. 2019, eq. 14, gradient eq. 22-23).
+//   z = clamp(2 - 2s, 0, 4), L bins of width Delta = 4/L, centres c_l = l Delta, l = 0..L
+//   soft counts d(z, c) = max(0, 1 - |z - c|/Delta):  h+_l over P, h_l over P and N
+//   loss = 1 - 1/|P| sum_l h+_l H+_l / H_l,  H+ and H the running sums; a term is 0 where H_l = 0
+// Derivative of d in z: +1/Delta on (c - Delta, c], -1/Delta on (c, c + Delta]; of the clamp: 1 on
+// [0, 4].
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may
 // be the memory of in.scores. P must not be empty. Cost: (L + 1) * columns soft counts, O(L) for
 // the gradient's factors.

@@ -1,7 +1,6 @@
 // exp and sigmoid for row kernels, without calls into libm, so that loops over them vectorise.
 //   exp_negative(x), x <= 0: relative error below 2.5e-7 in float down to x = -87; 0 below that,
-//     where
-//     the result would be denormal. Double takes std::exp.
+//     where the result would be denormal. Double takes std::exp.
 //   x_minus_log1p(x), x >= 0: without cancellation near 0. Not for inner loops.
 //   half_sigmoid(x): the small side u = e/(1+e), e = exp(-|x|), in (0, 0.5]. Both sigmoid and
 //     derivative follow from it without cancellation on either side:

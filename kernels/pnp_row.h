@@ -1,6 +1,6 @@
 // PNP of one query: only the negatives before a positive count (Li et al. 2022, eq. 5-12).
-//   n_j = sum over k in N of sg(s_k - s_j), sg(x) = 1/(1 + exp(-x/tau)), j in P;  loss = mean over
-//     j of f(n_j)
+//   n_j = sum over k in N of sg(s_k - s_j),  sg(x) = 1/(1 + exp(-x/tau)),  j in P
+//   loss = mean over j of f(n_j)
 //   O: n   Iu: (1+n) log(1+n) - n   Ib: (bn - log(1+bn))/b^2   Ds: log(1+n)   Dq: 1 - (1+n)^-alpha
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may
 // be the memory of in.scores. P must not be empty. Cost: |P| * columns sigmoids. Equal scores count

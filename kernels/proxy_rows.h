@@ -1,7 +1,7 @@
 // Rows of the losses with class proxies; scores are e . w/|w|.
-//   SoftmaxRow      one item against all classes: cross-entropy of scale * s (Oi et al. 2021, eq.
-//     3;
-//                   normalised softmax):  loss = log sum_c exp(scale s_c) - scale s_label
+//   SoftmaxRow      one item against all classes: cross-entropy of scale * s (normalised softmax,
+//                   Oi et al. 2021, eq. 3):
+//                   loss = log sum_c exp(scale s_c) - scale s_label
 //   ProxyAnchorRow  one class against all items (Kim et al. 2020, eq. 4):
 //                   loss = positive_weight log(1 + sum over its items of exp(-alpha (s - margin)))
 //                        + negative_weight log(1 + sum over the others of exp(alpha (s + margin)))

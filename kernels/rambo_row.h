@@ -1,12 +1,11 @@
 // Black-box differentiated ranks of one query (Rolinek et al. 2020).  n scores in the gallery;
-//   v = s - margin/2 for positives, s + margin/2 for negatives; rank by (v descending, index
-//     ascending)
+//   v = s - margin/2 for positives, s + margin/2 for negatives
+//   rank by (v descending, index ascending)
 //   recall: loss = sum over j in P of w(negatives above j), w(r) = log(1+r) or log(1+log(1+r))
 //   AP:     loss = 1 - mean over j in P of (rank among positives)/(rank)
-// Backward, with g = dLoss/d(rank/n) (the rank among positives is a constant, so g is 0 on
-// negatives):
-//   v' = v + lambda g;   dLoss/ds = (rank(v') - rank(v)) / (n lambda)      ranks subtracted as
-//     integers
+// Backward, with g = dLoss/d(rank/n); the rank among positives is a constant, so g is 0 on
+// negatives:
+//   v' = v + lambda g;   dLoss/ds = (rank(v') - rank(v)) / (n lambda), subtracted as integers
 // Only positives move, so a negative's rank changes by the positives that pass it, and nothing is
 // sorted: |P| * (|P| + columns) comparisons. in.weight is dLoss/d(loss of the row) and is part of
 // g. Writes the loss and, to grad[0..pad(columns)), dLoss/ds; `grad` may be the memory of

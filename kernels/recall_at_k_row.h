@@ -1,9 +1,7 @@
-// Recall@k of one query, k in {1, 2, 4, 8, 16} (Patel et al. 2022).  sg(x) = 1/(1 + exp(-x/tau)); j
-// in P:
-//   R_j = 1 + sum over gallery items x != j of sg(s_x - s_j);   Q_k = sum over j of 1/(1 + exp(-(k
-//     - R_j)/tau_k))
-//   loss = 1 - 1/5 sum over k of min(k, Q_k) / min(k, |P|)        slope of the first min is 0 from
-//     k on
+// Recall@k of one query, k in {1, 2, 4, 8, 16} (Patel et al. 2022).  sg(x) = 1/(1 + exp(-x/tau))
+//   R_j = 1 + sum over gallery items x != j of sg(s_x - s_j),  j in P
+//   Q_k = sum over j of 1/(1 + exp(-(k - R_j)/tau_k))
+//   loss = 1 - 1/5 sum over k of min(k, Q_k) / min(k, |P|); the first min has slope 0 from k on
 // Where `with_self` the query itself takes a place in every R_j, and k is at most `largest_k`.
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be the memory of
 // in.scores. P must not be empty. Cost: 2 |P| * columns sigmoids: Q_k needs all R_j before any

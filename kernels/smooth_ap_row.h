@@ -1,6 +1,6 @@
 // Smooth-AP of one query (Brown et al. 2020, eq. 7-8).  sg(x) = 1/(1 + exp(-x/tau)); for j in P:
-//   R+_j = 1 + sum over k in P, k != j, of sg(s_k - s_j);   R_j = R+_j + sum over N of sg(s_k -
-//     s_j)
+//   R+_j = 1 + sum over k in P, k != j, of sg(s_k - s_j)
+//   R_j  = R+_j + sum over N of sg(s_k - s_j)
 //   loss = 1 - mean over j of R+_j / R_j
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may
 // be the memory of in.scores. P must not be empty. Cost: |P| * (|P| + columns) sigmoids. Equal

@@ -1,12 +1,12 @@
 // SupAP with its calibration term, of one query (ROADMAP: Ramzi et al. 2021).
-//   R+_j = number of k in P with s_k >= s_j (j included; no gradient);  R_j = R+_j + sum over N of
-//     H(s_k - s_j)
+//   R+_j = number of k in P with s_k >= s_j (j included; no gradient)
+//   R_j  = R+_j + sum over N of H(s_k - s_j)
 //   H(x) = sg(x) for x <= 0;  0.5 + sg(x) for 0 < x <= delta;  rho (x - delta) + offset beyond
 //   loss = (1 - lambda) (1 - mean over j in P of R+_j / R_j) + lambda * contrastive
-//     (contrastive_row.h)
-// The contrastive part is averaged over all rows: its value comes with the stats. Queries without a
-// positive have that part alone. Writes (1 - lambda) * the AP loss and, to grad[0..pad(columns)),
-// dLoss/ds; `grad` may be the memory of in.scores. Cost: |P| * columns sigmoids.
+// The contrastive part (contrastive_row.h) is averaged over all rows: its value comes with the
+// stats. Queries without a positive have that part alone. Writes (1 - lambda) * the AP loss and, to
+// grad[0..pad(columns)), dLoss/ds; `grad` may be the memory of in.scores. Cost: |P| * columns
+// sigmoids.
 #pragma once
 
 #include "kernels/contrastive_row.h"

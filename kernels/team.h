@@ -1,22 +1,20 @@
 // The team a row kernel is written over. One row of a loss (one query against its gallery) is
 // computed by one team; the same source runs on
 //   SerialTeam  one member, here: the CPU product, rows in parallel over cores, inner loops
-//     vectorised
+//               vectorised
 //   ThreadTeam  2 to 4 std::threads, tests/race: finds missing barriers under ThreadSanitizer
 //   BlockTeam   one CUDA block, in a .cuh file.
 //
 // Contract:
 //  1. for_each(n, f) calls f(0..n-1), each exactly once, by an unspecified member, in no order,
-//    with no
-//     barrier before or after. The member that gets an index may differ from call to call.
+//     with no barrier before or after. The member that gets an index may differ from call to call.
 //  2. sync() orders all memory of the team and is reached by all members at the same line.
 //  3. sum, sums, arg_max, compact, scan, sort_pairs are collective: called by all members, they
-//    begin and
-//     end with a barrier and give all members the same value. f sees everything written before.
+//     begin and end with a barrier and give all members the same value. f sees everything written
+//     before.
 //  4. No state of an element lives in a member across a barrier: it goes to scratch.
 //  5. No thread index, shuffle, atomic or shared memory in a row kernel; gather, do not scatter, so
-//    that
-//     the result does not depend on timing.
+//     that the result does not depend on timing.
 //  6. Scratch comes from the caller and holds anything, NaN in the tests.
 //  7. Rows do not talk: sums over rows are a second kernel, in fixed order.
 //  8. Ties are ranked by (value, index); what that means is said per loss.

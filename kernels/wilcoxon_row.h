@@ -1,7 +1,6 @@
-// The Wilcoxon statistic over hardest pairs (Gajic et al. 2022, eq. 11).  sg(x) = 1/(1 + exp(-r
-// x)):
-//   loss = 1 - 1/V^2 sum_i sum_j sg(f+_i - f-_j),  f+_i and f-_i the hardest pair of query i, V
-//     queries
+// The Wilcoxon statistic over hardest pairs (Gajic et al. 2022, eq. 11).  sg(x) = 1/(1 + exp(-rx)):
+//   loss = 1 - 1/V^2 sum_i sum_j sg(f+_i - f-_j)
+// f+_i and f-_i are the hardest pair of query i, V the number of queries.
 // Every query meets every other: measure() finds a row's pair, WilcoxonPairs takes one query
 // against all pairs, and row() writes the two slopes of a query to grad[0..pad(columns)), which may
 // be the memory of in.scores.

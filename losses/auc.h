@@ -1,7 +1,7 @@
-// The area under the ROC curve, Gajic et al. 2022: auc_bh over each query's hardest pair (queries
-// with a positive and a negative), auc_ba over all ordered pairs (kernels/auc_row.h); with T and F
-// the means at t,
+// The area under the ROC curve, Gajic et al. 2022 (kernels/auc_row.h):
 //   loss = 1 - sum_t (T(t) + T(t + ds))/2 * (F(t) - F(t + ds))
+// with T and F the means at t over each query's hardest pair (auc_bh: queries with a positive and a
+// negative) or over all ordered pairs (auc_ba).
 // wilcoxon_bh, eq. 11: kernels/wilcoxon_row.h.
 #pragma once
 

@@ -4,9 +4,9 @@
 //   Row::Params params;
 //   std::int64_t valid(const BatchIndex&);      queries that count
 //   bool counts(const BatchIndex&, int row);    whether this one does
-//   double value_weight(const BatchIndex&);          loss = value_weight * sum of the rows' losses
+//   double value_weight(const BatchIndex&);     loss = value_weight * sum of the rows' losses
 //   S grad_weight(const BatchIndex&);           the same for the gradient, where a paper's code
-//     differs
+//                                               differs
 //   std::int64_t scratch(columns, members);
 //   void begin(const BatchIndex&);              optional: params that depend on the batch
 // Where rows are coupled by sums over all of them (counts, histograms), it also has

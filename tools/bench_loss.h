@@ -1,8 +1,8 @@
 // bench loss: value and gradient of a loss on made-up unit embeddings, beside the time of its two
 // matrix products alone and of the least its rows can take:
-//   floor = GEMMs + sigmoids / (rate of a sigmoid loop over cache-resident data), or, for losses
-//     without
-//   sigmoids, + bytes of the similarity matrix read and written / (rate of a copy)
+//   floor = GEMMs + sigmoids / (rate of a sigmoid loop over cache-resident data)
+//   or, for losses without sigmoids,
+//   floor = GEMMs + bytes of the similarity matrix read and written / (rate of a copy)
 // all measured in the same run. JSON keys: design of the programs (total_ms gemm_ms rows_ms
 // floor_ms share peak_bytes); rows_ms is total less GEMMs.
 #pragma once

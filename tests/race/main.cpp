@@ -1,8 +1,7 @@
 // Row kernels under ThreadSanitizer, which ends the program with code 66 when it saw a race.
-//   race_test             every case on teams of 2, 3 and 4: no race, and what SerialTeam computes
-//   race_test --guard     the mutation guard: for every sync() of every kernel, this program with
-//     that
-//                         sync left out (race_test --drop CASE LINE) must end with code 66
+//   race_test          every case on teams of 2, 3 and 4: no race, and what SerialTeam computes
+//   race_test --guard  the mutation guard: for every sync() of every kernel, this program with that
+//                      sync left out (race_test --drop CASE LINE) must end with code 66
 #include "tests/race/cases.h"
 #include "tests/race/thread_team.h"
 

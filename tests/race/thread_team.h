@@ -1,8 +1,8 @@
 // A team of 2 to 4 threads that keeps the contract of kernels/team.h and nothing more, so that
 // ThreadSanitizer sees every barrier a row kernel lacks:
 //   - the map from index to member is rotated with every call;
-//   - sync() and the collectives check that all members came to the same line (else: abort with
-//     both);
+//   - sync() and the collectives check that all members came to the same line, and abort naming
+//     both where they did not;
 //   - nothing is ordered between barriers.
 // A sync() of a given line can be left out, which is how the detector itself is tested.
 #pragma once
