@@ -37,7 +37,7 @@ template <class S> struct AucParams {
 template <class S> struct AucHardRow {
   using Params = AucParams<S>;
 
-  static std::int64_t scratch(int, int members) {
+  RK_BOTH static std::int64_t scratch(int, int members) {
     Scratch scratch(nullptr);
     scratch.take<int>(members);
     return scratch.bytes();
@@ -72,7 +72,7 @@ template <class S> struct AucAllRow {
   using Params = AucParams<S>;
 
   struct Pieces {
-    Pieces(Scratch scratch, int columns, int members)
+    RK_BOTH Pieces(Scratch scratch, int columns, int members)
         : negative(scratch.take<S>(columns)),
           positive(scratch.take<S>(members)),
           positive_grad(scratch.take<S>(members)),
@@ -85,7 +85,7 @@ template <class S> struct AucAllRow {
     std::int64_t bytes;
   };
 
-  static std::int64_t scratch(int columns, int members) {
+  RK_BOTH static std::int64_t scratch(int columns, int members) {
     return Pieces(Scratch(nullptr), columns, members).bytes;
   }
 

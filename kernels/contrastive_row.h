@@ -17,7 +17,7 @@ template <class S> struct ContrastiveRow {
   };
   static constexpr int kStats = 4;
 
-  static std::int64_t scratch(int, int members) {
+  RK_BOTH static std::int64_t scratch(int, int members) {
     Scratch scratch(nullptr);
     scratch.take<int>(members);
     scratch.take<S>(members);

@@ -21,7 +21,7 @@ template <class S> struct FastApRow {
   };
 
   struct Pieces {
-    Pieces(Scratch scratch, const Params& params, int columns, int members)
+    RK_BOTH Pieces(Scratch scratch, const Params& params, int columns, int members)
         : distance(scratch.take<S>(columns)),
           positive(scratch.take<S>(members)),
           count(scratch.take<S>(params.bins + 1)),
@@ -40,7 +40,7 @@ template <class S> struct FastApRow {
     std::int64_t bytes;
   };
 
-  static std::int64_t scratch(const Params& params, int columns, int members) {
+  RK_BOTH static std::int64_t scratch(const Params& params, int columns, int members) {
     return Pieces(Scratch(nullptr), params, columns, members).bytes;
   }
 

@@ -21,7 +21,7 @@ template <class S> struct HistogramRow {
   };
 
   struct Pieces {
-    Pieces(Scratch scratch, int columns, int members)
+    RK_BOTH Pieces(Scratch scratch, int columns, int members)
         : negative(scratch.take<S>(columns)),
           positive(scratch.take<S>(members)),
           index(scratch.take<int>(members)),
@@ -32,7 +32,7 @@ template <class S> struct HistogramRow {
     std::int64_t bytes;
   };
 
-  static std::int64_t scratch(int columns, int members) {
+  RK_BOTH static std::int64_t scratch(int columns, int members) {
     return Pieces(Scratch(nullptr), columns, members).bytes;
   }
 

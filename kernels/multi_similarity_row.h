@@ -24,7 +24,7 @@ template <class S> struct MultiSimilarityRow {
   };
 
   struct Pieces {
-    Pieces(Scratch scratch, int columns, int members)
+    RK_BOTH Pieces(Scratch scratch, int columns, int members)
         : negative(scratch.take<S>(columns)),
           positive(scratch.take<S>(members)),
           index(scratch.take<int>(members)),
@@ -35,7 +35,7 @@ template <class S> struct MultiSimilarityRow {
     std::int64_t bytes;
   };
 
-  static std::int64_t scratch(int columns, int members) {
+  RK_BOTH static std::int64_t scratch(int columns, int members) {
     return Pieces(Scratch(nullptr), columns, members).bytes;
   }
 

@@ -18,7 +18,7 @@
 namespace rk {
 
 template <class S> struct SoftmaxRow {
-  static std::int64_t scratch(int count) {
+  RK_BOTH static std::int64_t scratch(int count) {
     Scratch scratch(nullptr);
     scratch.take<S>(count);
     return scratch.bytes();
@@ -50,7 +50,7 @@ template <class S> struct ProxyAnchorRow {
     S alpha = 32;
   };
 
-  static std::int64_t scratch(int count) {
+  RK_BOTH static std::int64_t scratch(int count) {
     Scratch scratch(nullptr);
     scratch.take<S>(count);
     return scratch.bytes();

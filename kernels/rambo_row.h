@@ -29,7 +29,7 @@ template <class S> struct RamboRow {
   };
 
   struct Pieces {
-    Pieces(Scratch scratch, int columns, int members)
+    RK_BOTH Pieces(Scratch scratch, int columns, int members)
         : negative(scratch.take<S>(columns)),
           before(scratch.take<S>(members)),
           after(scratch.take<S>(members)),
@@ -44,7 +44,7 @@ template <class S> struct RamboRow {
     std::int64_t bytes;
   };
 
-  static std::int64_t scratch(int columns, int members) {
+  RK_BOTH static std::int64_t scratch(int columns, int members) {
     return Pieces(Scratch(nullptr), columns, members).bytes;
   }
 

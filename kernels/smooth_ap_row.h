@@ -21,7 +21,7 @@ template <class S> struct SmoothApRow {
   };
 
   struct Pieces {
-    Pieces(Scratch scratch, int columns, int members)
+    RK_BOTH Pieces(Scratch scratch, int columns, int members)
         : score(scratch.take<S>(columns)),
           half(scratch.take<S>(columns)),
           positive(scratch.take<S>(members)),
@@ -38,7 +38,7 @@ template <class S> struct SmoothApRow {
     std::int64_t bytes;
   };
 
-  static std::int64_t scratch(int columns, int members) {
+  RK_BOTH static std::int64_t scratch(int columns, int members) {
     return Pieces(Scratch(nullptr), columns, members).bytes;
   }
 

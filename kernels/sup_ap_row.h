@@ -28,7 +28,7 @@ template <class S> struct SupApRow {
   };
 
   struct Pieces {
-    Pieces(Scratch scratch, int columns, int members)
+    RK_BOTH Pieces(Scratch scratch, int columns, int members)
         : score(scratch.take<S>(columns)),
           slope(scratch.take<S>(columns)),
           positive(scratch.take<S>(members)),
@@ -43,7 +43,7 @@ template <class S> struct SupApRow {
     std::int64_t bytes;
   };
 
-  static std::int64_t scratch(int columns, int members) {
+  RK_BOTH static std::int64_t scratch(int columns, int members) {
     return Pieces(Scratch(nullptr), columns, members).bytes;
   }
 

@@ -3,7 +3,7 @@
 //   SerialTeam  one member, here: the CPU product, rows in parallel over cores, inner loops
 //               vectorised
 //   ThreadTeam  2 to 4 std::threads, tests/race: finds missing barriers under ThreadSanitizer
-//   BlockTeam   one CUDA block, in a .cuh file.
+//   BlockTeam   one CUDA block: block_team.h, block_team.cuh
 //
 // Contract:
 //  1. for_each(n, f) calls f(0..n-1), each exactly once, by an unspecified member, in no order,
@@ -29,19 +29,24 @@
 #include <cstdint>
 #include <limits>
 
+// RK_FN: what a team runs, on the device alone under nvcc, which then sees no host team. RK_BOTH:
+// what the host calls too, to size scratch.
 #ifdef __CUDACC__
 #define RK_FN __device__
+#define RK_BOTH __host__ __device__
+#define RK_INLINE __forceinline__
 #else
 #define RK_FN
-#endif
+#define RK_BOTH
 // A loop that stays a call of its own keeps its closure in memory and does not vectorise.
 #define RK_INLINE [[gnu::always_inline]] inline
+#endif
 
 namespace rk {
 
 inline constexpr int kLanes = 16;
 
-constexpr int pad(int n) { return (n + kLanes - 1) / kLanes * kLanes; }
+RK_BOTH constexpr int pad(int n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
 template <class S> struct ValueIndex {
   S value;
@@ -52,21 +57,22 @@ template <class S> struct ValueIndex {
 // Given a null pointer it only counts, which is how a kernel says how much it needs.
 class Scratch {
  public:
-  explicit Scratch(void* memory) : memory_(static_cast<unsigned char*>(memory)) {}
+  RK_BOTH explicit Scratch(void* memory) : memory_(static_cast<unsigned char*>(memory)) {}
 
-  template <class T> T* take(int n) {
+  template <class T> RK_BOTH T* take(int n) {
     unsigned char* piece = memory_ ? memory_ + used_ : nullptr;
     constexpr std::int64_t kLine = Buffer::kAlignment;
     used_ += (static_cast<std::int64_t>(sizeof(T)) * pad(n) + kLine - 1) / kLine * kLine;
     return reinterpret_cast<T*>(piece);
   }
-  std::int64_t bytes() const { return used_; }
+  RK_BOTH std::int64_t bytes() const { return used_; }
 
  private:
   unsigned char* memory_;
   std::int64_t used_ = 0;
 };
 
+#ifndef __CUDACC__
 class SerialTeam {
  public:
   RK_INLINE void sync() const {}
@@ -118,5 +124,6 @@ class SerialTeam {
     return count;
   }
 };
+#endif
 
 }  // namespace rk

@@ -43,7 +43,7 @@ template <class S> struct TripletParams {
 template <class S> struct TripletHardRow {
   using Params = TripletParams<S>;
 
-  static std::int64_t scratch(int, int members) {
+  RK_BOTH static std::int64_t scratch(int, int members) {
     Scratch scratch(nullptr);
     scratch.take<int>(members);
     return scratch.bytes();
@@ -73,7 +73,7 @@ template <class S> struct TripletAllRow {
   };
 
   struct Pieces {
-    Pieces(Scratch scratch, int columns, int members)
+    RK_BOTH Pieces(Scratch scratch, int columns, int members)
         : negative(scratch.take<S>(columns)),
           positive(scratch.take<S>(members)),
           positive_grad(scratch.take<S>(members)),
@@ -86,7 +86,7 @@ template <class S> struct TripletAllRow {
     std::int64_t bytes;
   };
 
-  static std::int64_t scratch(int columns, int members) {
+  RK_BOTH static std::int64_t scratch(int columns, int members) {
     return Pieces(Scratch(nullptr), columns, members).bytes;
   }
 

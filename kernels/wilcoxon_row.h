@@ -17,7 +17,7 @@ template <class S> struct WilcoxonRow {
     const S* slopes = nullptr;  // [rows, 2]: dLoss/df+, dLoss/df- of every query
   };
 
-  static std::int64_t scratch(int, int members) {
+  RK_BOTH static std::int64_t scratch(int, int members) {
     Scratch scratch(nullptr);
     scratch.take<int>(members);
     return scratch.bytes();

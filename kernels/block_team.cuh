@@ -1,0 +1,33 @@
+// BlockTeam: a row's team on a GPU is one block of 256 threads. 8 warps hide each other's latencies
+// at the sizes of a batch, and rows, of which there are hundreds, fill the machine.
+#pragma once
+
+#include "kernels/block_team.h"
+
+namespace rk {
+
+class CudaBlock {
+ public:
+  static constexpr int kThreads = 256;
+  static constexpr int kWarpSize = 32;
+
+  // `memory` lies in shared memory.
+  RK_FN explicit CudaBlock(BlockMemory* memory) : memory_(memory) {}
+
+  RK_FN RK_INLINE int thread() const { return static_cast<int>(threadIdx.x); }
+  RK_FN RK_INLINE void sync() const { __syncthreads(); }
+  template <class T> RK_FN RK_INLINE T shuffle_xor(T value, int mask) const {
+    return __shfl_xor_sync(kAll, value, mask);
+  }
+  RK_FN RK_INLINE unsigned ballot(bool flag) const { return __ballot_sync(kAll, flag); }
+  RK_FN RK_INLINE int count(unsigned bits) const { return __popc(bits); }
+  RK_FN RK_INLINE BlockMemory& memory() const { return *memory_; }
+
+ private:
+  static constexpr unsigned kAll = 0xFFFFFFFFU;
+  BlockMemory* memory_;
+};
+
+using BlockTeam = BlockTeamOver<CudaBlock>;
+
+}  // namespace rk
