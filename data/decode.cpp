@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "data/decoders.h"
-#include "data/read_file.h"
 #include "engine/error.h"
+#include "engine/read_file.h"
 
 namespace rk {
 namespace {

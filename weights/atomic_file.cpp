@@ -214,38 +214,4 @@ void remove_stale_temporaries(const std::string& folder) {
   }
 }
 
-std::vector<std::byte> read_file_bytes(const std::string& path, std::uint64_t limit) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
-    const int error = errno;
-    fail<InputError>("{}: cannot be opened ({}); check the path", path, std::strerror(error));
-  }
-  struct Closer {
-    int descriptor;
-    ~Closer() { ::close(descriptor); }
-  } closer{descriptor};
-  struct stat status {};
-  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-    fail<InputError>("{}: is not a regular file; give a file", path);
-  }
-  if (static_cast<std::uint64_t>(status.st_size) > limit) {
-    fail<InputError>("{}: has {} bytes, more than the {} read here; it is another kind of file",
-                     path, status.st_size, limit);
-  }
-  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t got = ::read(descriptor, bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      const int error = errno;
-      fail<InputError>("{}: cannot be read ({}); check the disk", path, std::strerror(error));
-    }
-    if (got == 0) break;  // it became shorter since fstat; its reader will find it incomplete
-    done += static_cast<std::size_t>(got);
-  }
-  bytes.resize(done);
-  return bytes;
-}
-
 }  // namespace rk

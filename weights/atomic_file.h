@@ -49,7 +49,4 @@ void write_rotating(const std::string& path, const std::string& previous,
 // shares the folder cannot be told from a dead one.
 void remove_stale_temporaries(const std::string& folder);
 
-// The whole file; InputError if it cannot be read or is larger than `limit`.
-std::vector<std::byte> read_file_bytes(const std::string& path, std::uint64_t limit);
-
 }  // namespace rk

@@ -1,6 +1,7 @@
 #include "weights/checkpoint.h"
 
 #include "engine/error.h"
+#include "engine/read_file.h"
 #include "weights/atomic_file.h"
 #include "weights/sealed_file.h"
 
@@ -130,7 +131,7 @@ std::vector<std::byte> CheckpointWriter::finish() {
 }
 
 Checkpoint::Checkpoint(const std::string& path)
-    : Checkpoint(path, read_file_bytes(path, kMaxFileBytes)) {}
+    : Checkpoint(path, read_file(path, kMaxFileBytes)) {}
 
 Checkpoint::Checkpoint(const std::string& path, const std::vector<std::byte>& file)
     : path_(path), file_(unsealed(file, path), path) {

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "data/decoders.h"
-#include "data/read_file.h"
 #include "engine/error.h"
 #include "engine/random.h"
+#include "engine/read_file.h"
 #include "tests/support/image_goldens.h"
 
 namespace rk {

@@ -207,7 +207,6 @@ TEST_F(AtomicFile, RefusesWhatIsNoFile) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THROW(write_atomic(pipe, bytes_of("x")), InputError);
   EXPECT_THROW(write_atomic(folder_ / "none" / "x", bytes_of("x")), InputError);
-  EXPECT_THROW(read_file_bytes(pipe, 10), InputError);
 }
 
 TEST_F(AtomicFile, SaysEarlyThatTheDiskIsFull) {
@@ -236,13 +235,6 @@ TEST_F(AtomicFile, RemovesOnlyWhatTheDeadLeft) {
   EXPECT_FALSE(fs::exists(folder_ / dead));
   EXPECT_TRUE(fs::exists(folder_ / alive));
   EXPECT_EQ(files(), 4);
-}
-
-TEST_F(AtomicFile, ReadsBackUpToALimit) {
-  write_atomic(path_, bytes_of("12345"));
-  EXPECT_EQ(read_file_bytes(path_, 5).size(), 5U);
-  EXPECT_THROW(read_file_bytes(path_, 4), InputError);
-  EXPECT_THROW(read_file_bytes(folder_ / "none", 4), InputError);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "data/read_file.h"
+#include "engine/read_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -43,7 +43,7 @@ std::vector<std::byte> read_file(const std::string& path, std::size_t max_bytes)
   }
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size > max_bytes) {
-    fail<InputError>("{}: {} MiB, more than the limit of {} MiB; remove it from the data set", path,
+    fail<InputError>("{}: {} MiB, more than the limit of {} MiB; give another file", path,
                      size >> 20, max_bytes >> 20);
   }
   std::vector<std::byte> bytes(size);

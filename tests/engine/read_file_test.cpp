@@ -1,0 +1,54 @@
+#include "engine/read_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "engine/error.h"
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ReadFile : public ::testing::Test {
+ protected:
+  ReadFile() {
+    std::string pattern = (fs::temp_directory_path() / "read_file_XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~ReadFile() override { fs::remove_all(folder_); }
+
+  fs::path folder_;
+};
+
+TEST_F(ReadFile, ReadsAllOfItUpToALimit) {
+  const fs::path path = folder_ / "five";
+  std::ofstream(path) << "12345";
+  const std::vector<std::byte> bytes = read_file(path.string(), 5);
+  ASSERT_EQ(bytes.size(), 5U);
+  EXPECT_EQ(std::memcmp(bytes.data(), "12345", 5), 0);
+  EXPECT_THROW(read_file(path.string(), 4), InputError);
+}
+
+TEST_F(ReadFile, RefusesWhatIsNoFile) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(read_file(pipe.string(), 10), InputError);  // and does not wait for a writer
+  EXPECT_THROW(read_file(folder_.string(), 10), InputError);
+  EXPECT_THROW(read_file("/dev/zero", 10), InputError);
+  EXPECT_THROW(read_file((folder_ / "none").string(), 10), InputError);
+}
+
+TEST_F(ReadFile, ReadsAnEmptyFile) {
+  const fs::path path = folder_ / "empty";
+  std::ofstream file(path);
+  EXPECT_TRUE(read_file(path.string(), 10).empty());
+}
+
+}  // namespace
+}  // namespace rk
