@@ -12,11 +12,11 @@ namespace {
 // A first layer reads at most this many channels, pixel planes apart.
 constexpr std::int64_t kStemChannels = 4;
 
-class Conv2dNode : public Node {
+class Conv2dNode : public ConvolutionNode {
  public:
   Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry,
              ParameterId weight, bool input_gradient)
-      : Node(name),
+      : ConvolutionNode(name, geometry),
         parameters_(program.parameters()),
         weight_(weight),
         convolution_(program.context(), geometry,

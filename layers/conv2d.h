@@ -32,6 +32,17 @@ struct ConvolutionGeometry {
   Shape weight_shape() const { return {y[3], x[3], options.kernel[0], options.kernel[1]}; }
 };
 
+// A node that runs a convolution, alone (conv2d) or with what is folded into it (conv_bn.h).
+class ConvolutionNode : public Node {
+ public:
+  ConvolutionNode(std::string name, const ConvolutionGeometry& geometry)
+      : Node(std::move(name)), geometry_(geometry) {}
+  const ConvolutionGeometry& geometry() const { return geometry_; }
+
+ private:
+  ConvolutionGeometry geometry_;
+};
+
 ConvolutionGeometry convolution_geometry(const Program& program, TensorId x,
                                          const std::string& name, const Conv2dOptions& options);
 ParameterId declare_convolution_weight(Program& program, const std::string& name,

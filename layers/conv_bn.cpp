@@ -15,13 +15,12 @@ namespace {
 
 namespace bn = batchnorm_cpu;
 
-class FoldedConvNode : public Node {
+class FoldedConvNode : public ConvolutionNode {
  public:
   FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
                  const BatchNormOptions& options, bool input_gradient)
-      : Node(names.convolution + "+" + names.batchnorm),
+      : ConvolutionNode(names.convolution + "+" + names.batchnorm, geometry),
         threads_(program.context().threads()),
-        geometry_(geometry),
         layout_(image_layout(geometry.y, geometry.y_width)),
         options_(options),
         preserve_(program.options().keep_all),
@@ -39,7 +38,7 @@ class FoldedConvNode : public Node {
   // Saved: W', then per channel b', scale, inv_std. Workspace: g where dy must not be touched, the
   // sums, a row of zeros and one of ones, then the convolution's own.
   NodeClaims plan() override {
-    const std::int64_t channels = geometry_.y[3];
+    const std::int64_t channels = geometry().y[3];
     NodeClaims claims;
     claims.saved_bytes = static_cast<std::size_t>(weight_elements() + 3 * channels) * sizeof(float);
     if (gradients_) {
@@ -57,7 +56,7 @@ class FoldedConvNode : public Node {
 
   void bind(const NodeMemory& memory) override {
     memory_ = memory;
-    const std::int64_t channels = geometry_.y[3];
+    const std::int64_t channels = geometry().y[3];
     folded_ = static_cast<float*>(memory.saved);
     bias_ = folded_ + weight_elements();
     scale_ = bias_ + channels;
@@ -88,7 +87,7 @@ class FoldedConvNode : public Node {
     const float* beta = parameters_.value(tensors_.beta);
     const float* mean = parameters_.buffer(tensors_.mean);
     const float* variance = parameters_.buffer(tensors_.variance);
-    for (std::int64_t c = 0; c < geometry_.y[3]; ++c) {
+    for (std::int64_t c = 0; c < geometry().y[3]; ++c) {
       const double inv_std = 1.0 / std::sqrt(static_cast<double>(variance[c]) + options_.epsilon);
       const double scale = static_cast<double>(gamma[c]) * inv_std;
       inv_std_[c] = static_cast<float>(inv_std);
@@ -105,7 +104,7 @@ class FoldedConvNode : public Node {
   }
 
   void backward() override {
-    const std::int64_t channels = geometry_.y[3];
+    const std::int64_t channels = geometry().y[3];
     // ReLU's mask, its sum over the batch, and the residual's gradient in one pass: with mean 0,
     // scale 1 and shift 0 "(x - mean) scale + shift > 0" asks for y > 0. (Other nodes use the
     // workspace.)
@@ -138,24 +137,24 @@ class FoldedConvNode : public Node {
     return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
   }
 
-  std::int64_t weight_elements() const { return geometry_.weight_shape().elements(); }
+  std::int64_t weight_elements() const { return geometry().weight_shape().elements(); }
   // Output channels side by side in the weight's stored order.
   std::int64_t weight_lanes() const {
-    return geometry_.order.kind == WeightOrder::Kind::kPlain ? 1 : geometry_.order.width;
+    return geometry().order.kind == WeightOrder::Kind::kPlain ? 1 : geometry().order.width;
   }
 
   // f(offset, first channel, lanes) for every run of weights with consecutive output channels.
   template <class F> void for_each_lane_row(F&& f) {
     const std::int64_t lanes = weight_lanes();
-    const std::int64_t blocks = geometry_.y[3] / lanes;
-    const std::int64_t rows = weight_elements() / geometry_.y[3];
+    const std::int64_t blocks = geometry().y[3] / lanes;
+    const std::int64_t rows = weight_elements() / geometry().y[3];
     parallel_for(threads_, blocks, [&](std::int64_t block, int) {
       for (std::int64_t r = 0; r < rows; ++r) f((block * rows + r) * lanes, block * lanes, lanes);
     });
   }
 
   void finish_parameter_gradients() {
-    const std::int64_t channels = geometry_.y[3];
+    const std::int64_t channels = geometry().y[3];
     float* dw = parameters_.gradient(weight_);
     const float* w = parameters_.value(weight_);
     double* dots = totals_ + channels;
@@ -178,7 +177,6 @@ class FoldedConvNode : public Node {
   }
 
   int threads_;
-  ConvolutionGeometry geometry_;
   ImageLayout layout_;
   BatchNormOptions options_;
   bool preserve_;

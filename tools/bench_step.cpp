@@ -5,6 +5,7 @@
 #include "engine/random.h"
 #include "layers/resnet.h"
 #include "losses/registry.h"
+#include "tools/convolution_layouts.h"
 #include "tools/json_file.h"
 #include "tools/signals.h"
 #include "tools/timing.h"
@@ -49,6 +50,8 @@ class BenchStep final : public Command {
     app.add_option("--loss", loss_, "ranking loss, NAME[:key=value,...]");
     app.add_option("--repeats", repeats_, "timed pairs")->check(CLI::Range(1, 1000));
     app.add_flag("--nodes", nodes_, "also the time of every node");
+    app.add_flag("--layouts", layouts_,
+                 "also the convolutions alone in every memory layout of the library");
   }
 
   void run(const CommonOptions& common) override {
@@ -140,6 +143,12 @@ class BenchStep final : public Command {
     fmt::print("{:40}{:12.1f}\n{:40}{:36.1f}\n", "loss", summarize(losses).median,
                "gradient norm, optimizer", summarize(updates).median);
 
+    LayoutComparison comparison;
+    if (layouts_) {
+      comparison = compare_layouts(context, program, repeats_);
+      print_layouts(comparison);
+    }
+
     if (common.json.empty()) return;
     nlohmann::json json = {
         {"arch", spec_.arch},
@@ -156,6 +165,13 @@ class BenchStep final : public Command {
     put(json, "step_ms", step_time);
     put(json, "floor_ms", floor_time);
     put(json, "share", share);
+    if (layouts_) {
+      for (const LayoutTime& time : comparison.layouts) {
+        put(json["layouts_ms"][time.layout], "ms", time.total);
+        json["layouts_ms"][time.layout]["complete"] = time.complete;
+      }
+      json["layouts_least_ms"] = comparison.least;
+    }
     write_json(common.json, json);
   }
 
@@ -180,6 +196,16 @@ class BenchStep final : public Command {
     for (const auto& [name, row] : kinds) print(name, row);
   }
 
+  static void print_layouts(const LayoutComparison& comparison) {
+    fmt::print("\n{:40}{:>12}\n", "convolutions alone, by layout", "ms");
+    for (const LayoutTime& time : comparison.layouts) {
+      fmt::print("{:40}{:12.1f} ({:.1f} to {:.1f}){}\n", time.layout, time.total.median,
+                 time.total.least, time.total.most,
+                 time.complete ? "" : ", without those the library only has reference code for");
+    }
+    fmt::print("{:40}{:12.1f}\n", "each in its fastest, changes free", comparison.least);
+  }
+
   NetworkSpec spec_;
   std::int64_t batch_ = 16;
   std::int64_t size_ = 224;
@@ -187,6 +213,7 @@ class BenchStep final : public Command {
   std::string loss_ = "fastap";
   int repeats_ = 5;
   bool nodes_ = false;
+  bool layouts_ = false;
 };
 
 }  // namespace
