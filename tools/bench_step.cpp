@@ -167,8 +167,8 @@ class BenchStep final : public Command {
     put(json, "share", share);
     if (layouts_) {
       for (const LayoutTime& time : comparison.layouts) {
-        put(json["layouts_ms"][time.layout], "ms", time.total);
-        json["layouts_ms"][time.layout]["complete"] = time.complete;
+        json["layouts_ms"][time.layout] =
+            time.complete ? nlohmann::json(time.total) : nlohmann::json();
       }
       json["layouts_least_ms"] = comparison.least;
     }
@@ -199,11 +199,19 @@ class BenchStep final : public Command {
   static void print_layouts(const LayoutComparison& comparison) {
     fmt::print("\n{:40}{:>12}\n", "convolutions alone, by layout", "ms");
     for (const LayoutTime& time : comparison.layouts) {
-      fmt::print("{:40}{:12.1f} ({:.1f} to {:.1f}){}\n", time.layout, time.total.median,
-                 time.total.least, time.total.most,
+      fmt::print("{:40}{:12.1f}{}\n", time.layout, time.total,
                  time.complete ? "" : ", without those the library only has reference code for");
     }
     fmt::print("{:40}{:12.1f}\n", "each in its fastest, changes free", comparison.least);
+
+    fmt::print("\n{:40}", "side x channels");
+    for (const LayoutTime& time : comparison.layouts) fmt::print("{:>18}", time.layout);
+    fmt::print("\n");
+    for (const ConvolutionTimes& times : comparison.convolutions) {
+      fmt::print("{:40}", fmt::format("{}, {} times", times.shape, times.count));
+      for (const double ms : times.ms) fmt::print("{:18.1f}", ms);
+      fmt::print("\n");
+    }
   }
 
   NetworkSpec spec_;

@@ -5,12 +5,16 @@
 #include "engine/random.h"
 #include "layers/conv2d.h"
 #include "tools/signals.h"
+#include "tools/timing.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -165,6 +169,11 @@ bool same(const ConvolutionGeometry& a, const ConvolutionGeometry& b) {
          a.options.padding == b.options.padding;
 }
 
+std::string describe(const ConvolutionGeometry& g) {
+  return fmt::format("{}x{} -> {}, {}x{}, stride {}", g.x[1], g.x[3], g.y[3], g.options.kernel[0],
+                     g.options.kernel[1], g.options.stride[0]);
+}
+
 std::vector<Convolution> convolutions_of(const Program& program) {
   std::vector<Convolution> all;
   for (std::size_t i = 0; i < program.nodes().size(); ++i) {
@@ -190,8 +199,7 @@ std::vector<Convolution> convolutions_of(const Program& program) {
 LayoutComparison compare_layouts(const Context& context, const Program& program, int repeats) {
   const auto rounds = static_cast<std::size_t>(repeats);
   LayoutComparison comparison;
-  std::vector<std::vector<double>> totals(kLayouts.size(), std::vector<double>(rounds, 0.0));
-  for (const Layout& layout : kLayouts) comparison.layouts.push_back({layout.name, {}, true});
+  for (const Layout& layout : kLayouts) comparison.layouts.push_back({.layout = layout.name});
 
   Arguments memory;
   for (const Convolution& convolution : convolutions_of(program)) {
@@ -212,12 +220,13 @@ LayoutComparison compare_layouts(const Context& context, const Program& program,
           const double ms = passes[l].run(context, memory) * convolution.count;
           if (r == 0) continue;  // the first run faults memory in
           times[l].push_back(ms);
-          totals[l][r - 1] += ms;
         }
       }
       for (std::size_t l = 0; l < passes.size(); ++l) {
         if (passes[l].offered()) {
-          sums[l] += summarize(times[l]).median;
+          const double median = summarize(times[l]).median;
+          sums[l] += median;
+          comparison.layouts[l].total += median;
         } else {
           sums[l] = std::numeric_limits<double>::infinity();
           comparison.layouts[l].complete = false;
@@ -225,9 +234,8 @@ LayoutComparison compare_layouts(const Context& context, const Program& program,
       }
     }
     comparison.least += *std::min_element(sums.begin(), sums.end());
-  }
-  for (std::size_t l = 0; l < kLayouts.size(); ++l) {
-    comparison.layouts[l].total = summarize(totals[l]);
+    comparison.convolutions.push_back(
+        {describe(convolution.geometry), convolution.count, std::move(sums)});
   }
   return comparison;
 }

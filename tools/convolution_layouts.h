@@ -5,7 +5,6 @@
 
 #include "engine/context.h"
 #include "engine/program.h"
-#include "tools/timing.h"
 
 #include <string>
 #include <vector>
@@ -13,13 +12,24 @@
 namespace rk {
 
 struct LayoutTime {
-  std::string layout;    // "chosen", "nhwc", "blocks of 16", ...
-  Timing total;          // ms of all convolutions of a step, each as often as the network has it
+  std::string layout;  // "chosen", "nhwc", "blocks of 16", ...
+  // ms of all convolutions of a step, each as often as the network has it: the sum of the medians
+  // of their passes.
+  double total = 0;
   bool complete = true;  // false: some convolution has no fast primitive in this layout
+};
+
+// One shape of convolution: medians of its passes together, by layout; infinite where the library
+// only has reference code.
+struct ConvolutionTimes {
+  std::string shape;
+  int count = 0;  // how often the network has it
+  std::vector<double> ms;
 };
 
 struct LayoutComparison {
   std::vector<LayoutTime> layouts;
+  std::vector<ConvolutionTimes> convolutions;
   // The sum if every convolution were run in the layout that is fastest for it and changing
   // between layouts were free: no choice can be faster.
   double least = 0;
