@@ -41,7 +41,7 @@ void RankCounter::count_along(int member, std::int64_t query, std::span<const fl
 }
 
 void RankCounter::visit(int member, const ScoreTile& tile) {
-  const auto [begin, end] = tile.columns;
+  const std::int64_t begin = tile.columns.begin, end = tile.columns.end;
   for (std::int64_t q = tile.rows.begin; q < tile.rows.end; ++q) {
     const ClassOrder::Query& query = order_.queries[static_cast<std::size_t>(q)];
     const std::int64_t offset = (q - tile.rows.begin) * ScoreTiles::kTileColumns;

@@ -4,7 +4,8 @@
 //   - sync() and the collectives check that all members came to the same line, and abort naming
 //     both where they did not;
 //   - nothing is ordered between barriers.
-// A sync() of a given line can be left out, which is how the detector itself is tested.
+// A sync() of a given line can be left out, which is how the detector itself is tested. (The line
+// is the compiler's own builtin: clang++ 14 has no std::source_location.)
 #pragma once
 
 #include "kernels/team.h"
@@ -12,7 +13,6 @@
 #include <barrier>
 #include <cstdio>
 #include <cstdlib>
-#include <source_location>
 #include <thread>
 #include <vector>
 
@@ -36,14 +36,12 @@ struct TeamState {
 
 class ThreadTeam {
  public:
-  using Where = std::source_location;
-
   ThreadTeam(TeamState& state, int member) : state_(state), member_(member) {}
 
-  void sync(Where where = Where::current()) const {
-    if (member_ == 0) note(where.line());
-    if (where.line() == state_.dropped) return;
-    meet(where);
+  void sync(unsigned line = __builtin_LINE()) const {
+    if (member_ == 0) note(line);
+    if (line == state_.dropped) return;
+    meet(line);
   }
 
   template <class F> void for_each(int n, F&& f) const {
@@ -51,47 +49,47 @@ class ThreadTeam {
     for (int i = first; i < n; i += members()) f(i);
   }
 
-  template <class F> auto sum(int n, F&& f, Where where = Where::current()) const {
-    meet(where);
+  template <class F> auto sum(int n, F&& f, unsigned line = __builtin_LINE()) const {
+    meet(line);
     decltype(f(0)) total = 0;
     for_each(n, [&](int i) { total += f(i); });
     mine().value = static_cast<double>(total);
-    meet(where);
+    meet(line);
     total = 0;
     for (const auto& slot : state_.slots) total += static_cast<decltype(f(0))>(slot.value);
-    meet(where);
+    meet(line);
     return total;
   }
 
   template <class S, class F>
-  void sums(int rows, int n, S* out, F&& f, Where where = Where::current()) const {
-    meet(where);
+  void sums(int rows, int n, S* out, F&& f, unsigned line = __builtin_LINE()) const {
+    meet(line);
     for_each(rows, [&](int r) {
       S total = 0;
       for (int i = 0; i < n; ++i) total += f(r, i);
       out[r] = total;
     });
-    meet(where);
+    meet(line);
   }
 
-  template <class F> auto arg_max(int n, F&& f, Where where = Where::current()) const {
+  template <class F> auto arg_max(int n, F&& f, unsigned line = __builtin_LINE()) const {
     using S = decltype(f(0));
-    meet(where);
+    meet(line);
     ValueIndex<S> best{-std::numeric_limits<S>::infinity(), -1};
     for_each(n, [&](int i) { keep_larger(best, {f(i), i}); });
     mine() = {static_cast<double>(best.value), best.index};
-    meet(where);
+    meet(line);
     best = {-std::numeric_limits<S>::infinity(), -1};
     for (const auto& slot : state_.slots) {
       if (slot.index >= 0) keep_larger(best, {static_cast<S>(slot.value), slot.index});
     }
-    meet(where);
+    meet(line);
     return best;
   }
 
   template <class Wanted, class Store>
-  int compact(int n, Wanted&& wanted, Store&& store, Where where = Where::current()) const {
-    meet(where);
+  int compact(int n, Wanted&& wanted, Store&& store, unsigned line = __builtin_LINE()) const {
+    meet(line);
     for_each(1, [&](int) {  // by one member, another one each time
       int count = 0;
       for (int i = 0; i < n; ++i) {
@@ -99,9 +97,9 @@ class ThreadTeam {
       }
       state_.slots[0].index = count;
     });
-    meet(where);
+    meet(line);
     const int count = state_.slots[0].index;
-    meet(where);
+    meet(line);
     return count;
   }
 
@@ -123,13 +121,12 @@ class ThreadTeam {
     state_.syncs.push_back(line);
   }
 
-  void meet(const Where& where) const {
-    state_.lines[static_cast<std::size_t>(member_)] = where.line();
+  void meet(unsigned line) const {
+    state_.lines[static_cast<std::size_t>(member_)] = line;
     state_.barrier.arrive_and_wait();
-    for (const unsigned line : state_.lines) {
-      if (line == where.line()) continue;
-      std::fprintf(stderr, "%s: members meet at line %u and at line %u\n", where.file_name(),
-                   where.line(), line);
+    for (const unsigned other : state_.lines) {
+      if (other == line) continue;
+      std::fprintf(stderr, "members of a team meet at line %u and at line %u\n", line, other);
       std::abort();
     }
     state_.barrier.arrive_and_wait();
