@@ -223,6 +223,27 @@ def print_table(results):
               f"{theirs} | {ratio} | {verdict} |")
 
 
+def print_summary(results):
+    """A line for each loss and peer: ours, theirs, times as fast; marked where a goal is missed."""
+    sizes = sorted({row["n"] for row in results["rows"]})
+    print("\n| loss | beside | " + " | ".join(f"N = {n}" for n in sizes) + " |")
+    print("|---|---|" + "---|" * len(sizes))
+    lines = {}
+    for row in results["rows"]:
+        cell = f"{row['ours_ms']['median']:.2f}"
+        if "peer_ms" in row:
+            cell += f" / {row['peer_ms']['median']:.{1 if row['peer_ms']['median'] < 100 else 0}f} = "
+            cell += f"**{row['ratio']:.{1 if row['ratio'] < 10 else 0}f}**{'' if row['met'] else ' (missed)'}"
+        elif row["peer"]:
+            cell += f" / {row['note']}"
+        lines.setdefault((row["loss"], row["peer"] or "no public code"), {})[row["n"]] = cell
+    for (loss, peer), cells in lines.items():
+        print(f"| `{loss}` | {peer} | " + " | ".join(cells.get(n, "") for n in sizes) + " |")
+    for n in sizes:
+        alone = [row["gemm_ms"] for row in results["rows"] if row["n"] == n]
+        print(f"\nN = {n}: the matrix products alone {statistics.median(alone):.2f} ms (median of all lines)")
+
+
 def cpu_name():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         for line in file:
@@ -250,6 +271,8 @@ def measure_all(options, pairs, folder):
             for n in options.n:
                 row = measure(options, worker, pair, n, folder)
                 results["rows"].append(row)
+                if options.json:
+                    save(options.json, append(options.kept, results))
                 print(f"{row['loss']} {n}: {row['ours_ms']['median']:.2f} ms, {row['peer']}: "
                       f"{row.get('peer_ms', {}).get('median', row.get('note'))}", file=sys.stderr)
     finally:
@@ -262,13 +285,20 @@ def append(old, new):
     key = lambda row: (row["loss"], row["peer"], row["n"])
     order = {(pair[0], pair[1]): i for i, pair in enumerate(PAIRS)}
     rows = {key(row): row for row in old["rows"]} | {key(row): row for row in new["rows"]}
-    new["rows"] = sorted(rows.values(), key=lambda row: (order[row["loss"], row["peer"]], row["n"]))
-    new["authors"] = old["authors"] | new["authors"]
-    return new
+    return new | {"authors": old["authors"] | new["authors"],
+                  "rows": sorted(rows.values(),
+                                 key=lambda row: (order[row["loss"], row["peer"]], row["n"]))}
+
+
+def save(path, results):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(results, file, indent=1)
+        file.write("\n")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default="build/bin", help="folder with bench and probe (build/bin)")
     parser.add_argument("--losses", default="", help="names, comma separated (all)")
     parser.add_argument("--n", default="128,384,1024", help="batch sizes (128,384,1024)")
@@ -288,7 +318,9 @@ def main():
         parser.error("--append and --table need --json FILE")
     if options.table:
         with open(options.json, encoding="utf-8") as file:
-            print_table(json.load(file))
+            results = json.load(file)
+        print_table(results)
+        print_summary(results)
         return
     options.n = [int(n) for n in options.n.split(",")]
     wanted = options.losses.split(",") if options.losses else []
@@ -296,16 +328,14 @@ def main():
     if not set(wanted) <= known:
         parser.error(f"no such loss: {', '.join(sorted(set(wanted) - known))}")
     pairs = [pair for pair in PAIRS if not wanted or pair[0].split(":")[0] in wanted]
-    with tempfile.TemporaryDirectory() as folder:
-        results = measure_all(options, pairs, folder)
+    options.kept = {"authors": {}, "rows": []}
     if options.append and os.path.exists(options.json):
         with open(options.json, encoding="utf-8") as file:
-            results = append(json.load(file), results)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
-            file.write("\n")
+            options.kept = json.load(file)
+    with tempfile.TemporaryDirectory() as folder:
+        results = append(options.kept, measure_all(options, pairs, folder))
     print_table(results)
+    print_summary(results)
 
 
 if __name__ == "__main__":
