@@ -1,5 +1,6 @@
 #include "tools/cli.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/nearest.h"
 #include "tools/signals.h"
@@ -37,21 +38,25 @@ void add_common(CLI::App& app, CommonOptions& common) {
   quiet->group(group);
 }
 
-void resolve_device(CommonOptions& common) {
-  const std::string asked = common.device;
-  if (asked.starts_with("cuda")) {
-    const std::string_view index = std::string_view(asked).substr(4);
-    const bool valid =
-        index.empty() || (index.size() >= 2 && index.size() <= 4 && index[0] == ':' &&
-                          index.find_first_not_of("0123456789", 1) == std::string_view::npos);
-    if (valid) fail<DeviceError>("--device {}: this build has no CUDA; use --device cpu", asked);
+void resolve_device(CommonOptions& common, const Command& command) {
+  using Kind = DeviceRequest::Kind;
+  const DeviceRequest request = parse_device(common.device);
+  DeviceChoice choice;
+  if (request.kind == Kind::kAuto && has_cuda() && !command.runs_on_cuda()) {
+    choice.why = "this command runs on the CPU alone";
+  } else if (request.kind != Kind::kCpu) {
+    choice = choose_device(request, probe_gpus());
+    if (choice.device.cuda && !command.runs_on_cuda()) {
+      fail<DeviceError>(
+          "--device {}: {} works, but this command runs on the CPU alone; use --device cpu",
+          common.device, choice.why);
+    }
   }
-  if (asked != "auto" && asked != "cpu") {
-    fail<UsageError>("--device {}: no such device; use auto, cpu, cuda or cuda:0", asked);
-  }
-  common.device = "cpu";
-  if (common.verbose && asked == "auto") {
-    fmt::print(stderr, "device: cpu (auto: this build has no CUDA)\n");
+  common.device = choice.device.name();
+  if (request.kind != Kind::kAuto || common.quiet) return;
+  // Whoever could have had a GPU is told why not.
+  if (common.verbose || (has_cuda() && command.runs_on_cuda())) {
+    fmt::print(stderr, "device: {} (auto: {})\n", common.device, choice.why);
   }
 }
 
@@ -158,7 +163,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
   command->add_options(app);
   add_common(app, common);
   return parse_and_run(argc, argv, app, [&] {
-    resolve_device(common);
+    resolve_device(common, *command);
     command->run(common);
   });
 }
@@ -175,9 +180,10 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
     add_common(*child, common);
   }
   return parse_and_run(argc, argv, app, [&] {
-    resolve_device(common);
     for (Subcommand& sub : subcommands) {
-      if (app.got_subcommand(sub.name)) sub.command->run(common);
+      if (!app.got_subcommand(sub.name)) continue;
+      resolve_device(common, *sub.command);
+      sub.command->run(common);
     }
   });
 }

@@ -15,8 +15,8 @@
 namespace rk {
 
 struct CommonOptions {
-  std::string device =
-      "auto";       // auto, cpu, cuda or cuda:<index>; "cpu" once run_program() resolved it
+  // auto, cpu, cuda or cuda:<index>; "cpu" or "cuda:<index>" once run_program() resolved it.
+  std::string device = "auto";
   int threads = 0;  // 0: as many as this process may use
   std::uint64_t seed = 0;
   std::string json;  // a file for the result, empty: none
@@ -30,6 +30,8 @@ class Command {
   // Defaults are taken from the variables' present values and shown by --help.
   virtual void add_options(CLI::App& app) = 0;
   virtual void run(const CommonOptions& common) = 0;
+  // Whether `common.device` may be a GPU. Where not, `auto` takes the CPU and `cuda` is refused.
+  virtual bool runs_on_cuda() const { return false; }
 };
 
 // One of a program's subcommands: `bench loss`.

@@ -114,11 +114,13 @@ TEST(Cli, AutoTakesTheCpuAndSaysSoWhenAsked) {
   EXPECT_TRUE(has(result.err, "device: cpu")) << result.err;
 }
 
-TEST(Cli, CudaIsADeviceFailureWhereTheBuildHasNone) {
-  for (const char* device : {"cuda", "cuda:1"}) {
+TEST(Cli, CudaIsADeviceFailureWhereTheCommandHasNone) {
+  for (const char* device : {"cuda", "cuda:0"}) {
     const Result result = run({"--data", "x", "--device", device});
     EXPECT_EQ(result.code, 5);
-    EXPECT_TRUE(has(result.err, "this build has no CUDA; use --device cpu\n")) << result.err;
+    EXPECT_TRUE(result.err.starts_with(fmt::format("error: --device {}: ", device))) << result.err;
+    EXPECT_TRUE(has(result.err, "use --device cpu\n")) << result.err;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
   }
 }
 

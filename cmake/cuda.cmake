@@ -1,0 +1,111 @@
+# Finds the CUDA toolkit and says how device code is compiled.
+#   RK_HAS_CUDA             ON where device code is built
+#   rk_cuda_folder(NAME SOURCES...)  all .cu of folder NAME as library rk_NAME_cuda, which rk_NAME
+#                           links; CUDA's headers for those of its SOURCES that know CUDA
+#   RK_CUDA_TARGETS         global property: those libraries
+# Device code has targets of its own, and one file of the host alone (engine/dispatch.cpp) is told that
+# there is CUDA, so that all others are compiled exactly as without it.
+
+set(RK_HAS_CUDA OFF)
+set(cuda_absent "")
+if(NOT RK_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "RK_CUDA=${RK_CUDA}: no such value; use AUTO, ON or OFF")
+elseif(RK_CUDA STREQUAL OFF)
+  set(cuda_absent "RK_CUDA is OFF")
+elseif(RK_SANITIZE)
+  set(cuda_absent "a sanitizer is on")
+else()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    # Set before the language is enabled, so that its own try compiles for what we build.
+    set(CMAKE_CUDA_ARCHITECTURES 80 CACHE STRING "CMake's own checks; see RK_CUDA_ARCHITECTURES")
+    enable_language(CUDA)
+    find_package(CUDAToolkit QUIET)
+    if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's flag
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    endif()
+    if(NOT CUDAToolkit_FOUND)
+      set(cuda_absent "${CMAKE_CUDA_COMPILER} has no toolkit beside it")
+    elseif(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
+      set(cuda_absent "nvcc ${CMAKE_CUDA_COMPILER_VERSION} is older than 12, the first with C++20")
+    endif()
+  else()
+    set(cuda_absent "no nvcc was found")
+  endif()
+endif()
+
+if(cuda_absent STREQUAL "")
+  set(RK_HAS_CUDA ON)
+elseif(RK_CUDA STREQUAL ON)
+  message(FATAL_ERROR "RK_CUDA is ON, but ${cuda_absent}")
+else()
+  message(STATUS "No GPU code: ${cuda_absent}")
+  return()
+endif()
+
+# A100, H100/H200 and B200, the last also as PTX for what comes after it; cards of the same
+# generation with a higher number (RTX 30 and 40) run the first. All three take half a minute of
+# a build's twelve.
+set(architectures 80-real 90-real)
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
+  list(APPEND architectures 90-virtual)
+else()
+  list(APPEND architectures 100-real 100-virtual)
+endif()
+set(RK_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "what device code is compiled for")
+message(STATUS "GPU code: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, ${RK_CUDA_ARCHITECTURES}")
+
+add_library(rk_cuda_options INTERFACE)
+target_include_directories(rk_cuda_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(rk_cuda_options INTERFACE
+  "SHELL:-Werror all-warnings" --expt-relaxed-constexpr -lineinfo
+  # As on the host: rounding is what the source says, a fused multiply-add is written std::fma.
+  -fmad=false
+  # Not -Wpedantic: the line directives nvcc writes are no standard C++.
+  "SHELL:-Xcompiler -Wall,-Wextra,-Wshadow,-Wconversion,-Wsign-conversion,-Werror"
+  # Registers, shared memory and spills of every kernel, which tools/record_resources.sh keeps.
+  "SHELL:-Xptxas -v")
+set_property(TARGET rk_cuda_options PROPERTY INTERFACE_POSITION_INDEPENDENT_CODE OFF)
+
+function(rk_cuda_folder name)
+  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cu)
+  if(kernels)
+    add_library(rk_${name}_cuda STATIC ${kernels})
+    target_link_libraries(rk_${name}_cuda PRIVATE rk_cuda_options)
+    set_target_properties(rk_${name}_cuda PROPERTIES
+      CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_ARCHITECTURES "${RK_CUDA_ARCHITECTURES}"
+      CUDA_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/tools/record_resources.sh)
+    # The runtime is linked statically and looks for the driver when it is first called: the
+    # programs start where there is none.
+    target_link_libraries(rk_${name} PUBLIC $<LINK_ONLY:rk_${name}_cuda>
+      $<LINK_ONLY:CUDA::cudart_static>)
+    set_property(GLOBAL APPEND PROPERTY RK_CUDA_TARGETS rk_${name}_cuda)
+  endif()
+  # Files for the host that know CUDA: they alone see its headers.
+  list(FILTER ARGN INCLUDE REGEX "_(cuda|cudnn)\\.cpp$")
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+    COMPILE_OPTIONS "${RK_CUDA_INCLUDE_OPTIONS}")
+endfunction()
+
+set(RK_CUDA_INCLUDE_OPTIONS "")
+foreach(folder ${CUDAToolkit_INCLUDE_DIRS})
+  list(APPEND RK_CUDA_INCLUDE_OPTIONS -isystem ${folder})
+endforeach()
+
+# The same list as people write compute capabilities: "8.x, 9.x, 10.x and newer".
+set(code "")
+set(comma "")
+foreach(architecture ${RK_CUDA_ARCHITECTURES})
+  if(architecture MATCHES "^([0-9]+)[0-9][a-z]?-virtual$")
+    string(APPEND code " and newer")
+  elseif(architecture MATCHES "^([0-9]+)[0-9][a-z]?(-real)?$")
+    string(APPEND code "${comma}${CMAKE_MATCH_1}.x")
+    set(comma ", ")
+  endif()
+endforeach()
+set_source_files_properties(engine/device_cuda.cpp PROPERTIES
+  COMPILE_DEFINITIONS RK_CUDA_CODE="${code}")
+set_source_files_properties(engine/dispatch.cpp PROPERTIES
+  SKIP_PRECOMPILE_HEADERS ON COMPILE_DEFINITIONS RK_CUDA=1)

@@ -1,0 +1,55 @@
+// Memory of the current GPU: move-only, aligned to 256 bytes, uninitialised.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace rk {
+
+// DeviceError "[what] <CUDA's words> (error N)" unless `error` is cudaSuccess. The runtime's own
+// copy of the error is taken away, so that the next call does not report it again.
+void check_cuda(cudaError_t error, const char* what);
+
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  // DeviceError with the bytes asked for and free where the device has not that many.
+  explicit DeviceBuffer(std::size_t bytes);
+  template <class T> static DeviceBuffer of(std::int64_t count) {
+    return DeviceBuffer(static_cast<std::size_t>(count) * sizeof(T));
+  }
+  template <class T> static DeviceBuffer copy_of(const std::vector<T>& values) {
+    DeviceBuffer buffer(values.size() * sizeof(T));
+    buffer.upload(values.data(), values.size() * sizeof(T));
+    return buffer;
+  }
+
+  template <class T> T* as() const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return reinterpret_cast<T*>(data_.get());
+  }
+  std::size_t bytes() const { return bytes_; }
+
+  // Blocking copies of the first `bytes`, for set-up and tests; a step has none.
+  void upload(const void* from, std::size_t bytes);
+  void download(void* to, std::size_t bytes) const;
+  template <class T> std::vector<T> values() const {
+    std::vector<T> out(bytes_ / sizeof(T));
+    download(out.data(), out.size() * sizeof(T));
+    return out;
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const { cudaFree(data); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace rk

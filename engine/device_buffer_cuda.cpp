@@ -1,0 +1,43 @@
+#include "engine/device_buffer.h"
+
+#include "engine/error.h"
+
+namespace rk {
+
+void check_cuda(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();
+  fail<DeviceError>("[{}] {} (error {})", what, cudaGetErrorString(error), static_cast<int>(error));
+}
+
+DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  void* data = nullptr;
+  const cudaError_t error = cudaMalloc(&data, bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "device memory");
+    fail<DeviceError>("the GPU is out of memory: {} MiB asked for, {} of {} MiB free", bytes >> 20,
+                      free >> 20, total >> 20);
+  }
+  check_cuda(error, "device memory");
+  data_.reset(static_cast<std::byte*>(data));
+}
+
+void DeviceBuffer::upload(const void* from, std::size_t bytes) {
+  expect(bytes <= bytes_, "[device memory] expected a copy of at most {} bytes, got {}", bytes_,
+         bytes);
+  if (bytes == 0) return;
+  check_cuda(cudaMemcpy(data_.get(), from, bytes, cudaMemcpyHostToDevice), "copy to the GPU");
+}
+
+void DeviceBuffer::download(void* to, std::size_t bytes) const {
+  expect(bytes <= bytes_, "[device memory] expected a copy of at most {} bytes, got {}", bytes_,
+         bytes);
+  if (bytes == 0) return;
+  check_cuda(cudaMemcpy(to, data_.get(), bytes, cudaMemcpyDeviceToHost), "copy from the GPU");
+}
+
+}  // namespace rk

@@ -1,0 +1,29 @@
+// A shared library that is loaded when it is first needed, so that a program starts on machines
+// that do not have it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace rk {
+
+class DynamicLibrary {
+ public:
+  // `name` as the loader takes it: "libcudnn.so.9". Where it cannot be loaded problem() says why.
+  explicit DynamicLibrary(const std::string& name);
+
+  const std::string& problem() const { return problem_; }  // empty: loaded
+  void* handle() const { return handle_.get(); }  // the loader's, null where it was not loaded
+  // The function of that name, null where the library has none.
+  template <class Function> Function* find(const char* name) const {
+    return reinterpret_cast<Function*>(address(name));
+  }
+
+ private:
+  void* address(const char* name) const;
+
+  std::shared_ptr<void> handle_;
+  std::string problem_;
+};
+
+}  // namespace rk

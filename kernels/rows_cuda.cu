@@ -1,0 +1,118 @@
+// Kernels over rows that take no gallery row: proxies, Wilcoxon's pairs, sums over rows.
+#include "kernels/rows_cuda.cuh"
+
+namespace rk {
+namespace {
+
+// f(team, row, scratch) for the rows of this block.
+template <class F>
+RK_FN RK_INLINE void for_rows(int rows, const RowScratch& scratch, std::int64_t bytes, F&& f) {
+  extern __shared__ __align__(64) unsigned char shared[];
+  __shared__ BlockMemory memory;
+  const BlockTeam team{CudaBlock(&memory)};
+  for (int row = static_cast<int>(blockIdx.x); row < rows; row += static_cast<int>(gridDim.x)) {
+    f(team, row, scratch_place(scratch, bytes, shared));
+    team.sync();
+  }
+}
+
+RK_ROW_KERNEL softmax_kernel(float scale, float* scores, std::int64_t stride, int rows, int columns,
+                             const std::int64_t* labels, float weight, float* losses,
+                             const RowScratch scratch) {
+  for_rows(rows, scratch, SoftmaxRow<float>::scratch(columns),
+           [&](const BlockTeam& team, int row, void* memory) {
+             float* own = scores + row * stride;
+             SoftmaxRow<float>::row(team, scale, own, columns, static_cast<int>(labels[row]),
+                                    weight, own, losses + row, memory);
+           });
+}
+
+RK_ROW_KERNEL proxy_anchor_kernel(const ProxyAnchorRow<float>::Params params, float* scores,
+                                  std::int64_t stride, int rows, int columns,
+                                  const std::int64_t* labels, const float* positive_weights,
+                                  float negative_weight, float* losses, const RowScratch scratch) {
+  for_rows(rows, scratch, ProxyAnchorRow<float>::scratch(columns),
+           [&](const BlockTeam& team, int row, void* memory) {
+             float* own = scores + row * stride;
+             ProxyAnchorRow<float>::row(team, params, own, columns, labels, row,
+                                        positive_weights[row], negative_weight, own, losses + row,
+                                        memory);
+           });
+}
+
+RK_ROW_KERNEL wilcoxon_pairs_kernel(float r, const float* positive, const float* negative,
+                                    int count, float* values, float* slopes) {
+  for_rows(count, RowScratch(), 0, [&](const BlockTeam& team, int i, void*) {
+    WilcoxonPairs<float>::row(team, r, positive, negative, count, i, values + i, slopes + 2 * i);
+  });
+}
+
+// A block takes 32 columns; thread (x, y) adds column x over rows y, y + 32, ..., then the 32
+// shares are added in the order of y.
+constexpr int kTile = 32;
+
+__global__ void __launch_bounds__(kTile* kTile)
+    column_sums_kernel(const float* values, int rows, int columns, double* totals) {
+  __shared__ double shares[kTile][kTile];
+  const int x = static_cast<int>(threadIdx.x);
+  const int y = static_cast<int>(threadIdx.y);
+  const int column = static_cast<int>(blockIdx.x) * kTile + x;
+  double share = 0;
+  if (column < columns) {
+    for (int row = y; row < rows; row += kTile) {
+      share += static_cast<double>(values[static_cast<std::int64_t>(row) * columns + column]);
+    }
+  }
+  shares[y][x] = share;
+  __syncthreads();
+  if (y != 0 || column >= columns) return;
+  double total = 0;
+  for (int k = 0; k < kTile; ++k) total += shares[k][x];
+  totals[column] = total;
+}
+
+}  // namespace
+
+cudaError_t plan_proxy_rows(int rows, int columns, RowScratch* scratch) {
+  const std::int64_t bytes =
+      std::max(SoftmaxRow<float>::scratch(columns), ProxyAnchorRow<float>::scratch(columns));
+  return plan_scratch(rows, bytes, bytes, scratch, softmax_kernel, proxy_anchor_kernel);
+}
+
+cudaError_t softmax_rows(float scale, float* scores, std::int64_t stride, int rows, int columns,
+                         const std::int64_t* labels, float weight, float* losses,
+                         const RowScratch& scratch, cudaStream_t stream) {
+  softmax_kernel<<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads,
+                   static_cast<std::size_t>(scratch.shared_bytes), stream>>>(
+      scale, scores, stride, rows, columns, labels, weight, losses, scratch);
+  return cudaGetLastError();
+}
+
+cudaError_t proxy_anchor_rows(const ProxyAnchorRow<float>::Params& params, float* scores,
+                              std::int64_t stride, int rows, int columns,
+                              const std::int64_t* labels, const float* positive_weights,
+                              float negative_weight, float* losses, const RowScratch& scratch,
+                              cudaStream_t stream) {
+  proxy_anchor_kernel<<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads,
+                        static_cast<std::size_t>(scratch.shared_bytes), stream>>>(
+      params, scores, stride, rows, columns, labels, positive_weights, negative_weight, losses,
+      scratch);
+  return cudaGetLastError();
+}
+
+cudaError_t wilcoxon_pairs(float r, const float* positive, const float* negative, int count,
+                           float* values, float* slopes, cudaStream_t stream) {
+  if (count == 0) return cudaSuccess;
+  wilcoxon_pairs_kernel<<<static_cast<unsigned>(count), CudaBlock::kThreads, 0, stream>>>(
+      r, positive, negative, count, values, slopes);
+  return cudaGetLastError();
+}
+
+cudaError_t column_sums(const float* values, int rows, int columns, double* totals,
+                        cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>((columns + kTile - 1) / kTile);
+  column_sums_kernel<<<blocks, dim3(kTile, kTile), 0, stream>>>(values, rows, columns, totals);
+  return cudaGetLastError();
+}
+
+}  // namespace rk

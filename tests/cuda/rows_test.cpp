@@ -1,0 +1,419 @@
+// Every row kernel in float, on a GPU and on the CPU, against SerialTeam in double on the same
+// scores. The comparison on the CPU needs no GPU: it shows that the cases, their reference and the
+// tolerances hold for arithmetic in float.
+#include "engine/device_buffer.h"
+#include "kernels/auc_row.h"
+#include "kernels/contrastive_row.h"
+#include "kernels/fastap_row.h"
+#include "kernels/histogram_row.h"
+#include "kernels/multi_similarity_row.h"
+#include "kernels/pnp_row.h"
+#include "kernels/rambo_row.h"
+#include "kernels/recall_at_k_row.h"
+#include "kernels/rows_cuda.h"
+#include "kernels/smooth_ap_row.h"
+#include "kernels/sup_ap_row.h"
+#include "kernels/triplet_row.h"
+#include "losses/registry.h"
+#include "tests/cuda/gpu.h"
+#include "tests/cuda/rows_problem.h"
+
+#include <cmath>
+#include <functional>
+#include <set>
+
+namespace rk {
+namespace {
+
+constexpr int kRows = RowsProblem::kRows;
+constexpr int kColumns = RowsProblem::kColumns;
+constexpr std::int64_t kStride = RowsProblem::kStride;
+constexpr float kUntouched = 12345;
+
+const RowsProblem& problem() {
+  static const RowsProblem made;
+  return made;
+}
+
+// What a kernel wrote for the batch.
+template <class S> struct Written {
+  std::vector<S> stats;   // [rows, width]
+  std::vector<S> grads;   // [rows, stride]
+  std::vector<S> losses;  // [rows]
+};
+
+// Numbers that parameters point to: what the pass over all rows would have left between the two
+// kernels of a row.
+template <class S> std::vector<S> slopes() {
+  std::vector<S> out;
+  for (int i = 0; i < 2 * kRows; ++i)
+    out.push_back(static_cast<S>(std::sin(static_cast<float>(i))));
+  return out;
+}
+
+template <class Row> std::int64_t scratch_bytes(const typename Row::Params& params) {
+  if constexpr (requires { Row::scratch(params, kColumns, kColumns); }) {
+    return Row::scratch(params, kColumns, kColumns);
+  } else {
+    return Row::scratch(kColumns, kColumns);
+  }
+}
+
+template <class Row, class S> Written<S> on_cpu(const typename Row::Params& params, int width) {
+  Written<S> out;
+  out.stats.assign(static_cast<std::size_t>(kRows * width), S(0));
+  out.grads.assign(problem().scores.begin(), problem().scores.end());
+  out.losses.assign(kRows, S(0));
+  Buffer scratch(static_cast<std::size_t>(scratch_bytes<Row>(params)));
+  const SerialTeam team;
+  for (int i = 0; i < kRows; ++i) {
+    S* place = out.grads.data() + i * kStride;
+    if (problem().counted[static_cast<std::size_t>(i)] == 0) {
+      std::fill_n(place, pad(kColumns), S(0));
+      continue;
+    }
+    const GalleryRow<S> in = problem().row<S>(i, place);
+    if constexpr (requires { &Row::template measure<SerialTeam>; }) {
+      Row::measure(team, params, in, out.stats.data() + i * width, scratch.data());
+    }
+    Row::row(team, params, in, place, &out.losses[static_cast<std::size_t>(i)], scratch.data());
+  }
+  return out;
+}
+
+template <class Row> Written<float> on_gpu(const typename Row::Params& params, int width) {
+  const RowsProblem& p = problem();
+  std::vector<float> filled = p.scores;
+  for (int i = 0; i < kRows; ++i) {
+    std::fill(filled.begin() + i * kStride + pad(kColumns), filled.begin() + (i + 1) * kStride,
+              kUntouched);
+  }
+  const auto scores = DeviceBuffer::copy_of(filled);
+  const auto classes = DeviceBuffer::copy_of(p.classes);
+  const auto members = DeviceBuffer::copy_of(p.members);
+  const auto first_members = DeviceBuffer::copy_of(p.first_members);
+  const auto member_counts = DeviceBuffer::copy_of(p.member_counts);
+  const auto images = DeviceBuffer::copy_of(p.images);
+  const auto counted = DeviceBuffer::copy_of(p.counted);
+  const auto weight = DeviceBuffer::copy_of(std::vector<float>{RowsProblem::kWeight});
+  const auto losses = DeviceBuffer::copy_of(std::vector<float>(kRows, std::nanf("")));
+  const auto stats = DeviceBuffer::copy_of(
+      std::vector<float>(static_cast<std::size_t>(kRows * width), std::nanf("")));
+  const DeviceBuffer device_params =
+      DeviceBuffer::copy_of(std::vector<typename Row::Params>{params});
+
+  RowScratch scratch;
+  check_cuda(GalleryRows<Row>::plan(params, kRows, kColumns, &scratch), "plan rows");
+  EXPECT_GT(scratch.blocks, 0);
+  const auto memory = DeviceBuffer::copy_of(std::vector<float>(
+      static_cast<std::size_t>(scratch.blocks * scratch.global_bytes) / sizeof(float),
+      std::nanf("")));
+  scratch.global = memory.as<std::byte>();
+
+  RowBatch batch;
+  batch.scores = scores.as<float>();
+  batch.stride = kStride;
+  batch.rows = kRows;
+  batch.columns = kColumns;
+  batch.classes = classes.as<std::int32_t>();
+  batch.members = members.as<std::int32_t>();
+  batch.first_members = first_members.as<std::int32_t>();
+  batch.member_counts = member_counts.as<std::int32_t>();
+  batch.images = images.as<std::int64_t>();
+  batch.counted = counted.as<std::uint8_t>();
+  batch.weight = weight.as<float>();
+  batch.losses = losses.as<float>();
+  const auto* where = device_params.as<typename Row::Params>();
+  if (width > 0) {
+    check_cuda(GalleryRows<Row>::measure(batch, where, stats.as<float>(), width, scratch, nullptr),
+               "measure rows");
+  }
+  check_cuda(GalleryRows<Row>::run(batch, where, scratch, nullptr), "run rows");
+  check_cuda(cudaDeviceSynchronize(), "rows");
+  return {stats.values<float>(), scores.values<float>(), losses.values<float>()};
+}
+
+// Arithmetic in float on scores of up to 1: a score over a temperature of 0.05 is off by 1e-6, so a
+// sigmoid by as much; sums have up to 400 terms of it. Of the largest value of the row.
+void expect_close(const Written<float>& got, const Written<double>& expected, int width) {
+  const auto row_bound = [&](const double* from, std::int64_t count) {
+    double largest = 0;
+    for (std::int64_t j = 0; j < count; ++j) largest = std::max(largest, std::abs(from[j]));
+    return 1e-4 * largest + 1e-7;
+  };
+  for (int i = 0; i < kRows; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const double loss = expected.losses[at];
+    ASSERT_NEAR(got.losses[at], loss, 2e-5 * std::abs(loss) + 2e-6) << "row " << i;
+    const double* grad = expected.grads.data() + i * kStride;
+    const double bound = row_bound(grad, kColumns);
+    for (int j = 0; j < kColumns; ++j) {
+      ASSERT_NEAR(got.grads[static_cast<std::size_t>(i * kStride + j)], grad[j], bound)
+          << "row " << i << " column " << j;
+    }
+    const double* stats = expected.stats.data() + i * width;
+    const double stats_bound = row_bound(stats, width);
+    for (int k = 0; k < width; ++k) {
+      ASSERT_NEAR(got.stats[static_cast<std::size_t>(i * width + k)], stats[k], stats_bound)
+          << "row " << i << " number " << k;
+    }
+  }
+}
+
+struct RowCase {
+  std::string name;
+  std::set<std::string> losses;  // registered losses whose kernel this is
+  std::function<Written<double>()> exact;
+  std::function<Written<float>()> cpu;
+  std::function<Written<float>()> gpu;
+  int width = 0;
+};
+
+// `make`: parameters of either precision, from the place of slopes().
+template <template <class> class Row, class Make>
+RowCase row_case(std::string name, std::set<std::string> losses, int width, Make make) {
+  RowCase out;
+  out.name = std::move(name);
+  out.losses = std::move(losses);
+  out.width = width;
+  out.exact = [=] {
+    const auto values = slopes<double>();
+    return on_cpu<Row<double>, double>(make(values.data()), width);
+  };
+  out.cpu = [=] {
+    const auto values = slopes<float>();
+    return on_cpu<Row<float>, float>(make(values.data()), width);
+  };
+  out.gpu = [=] {
+    const auto values = DeviceBuffer::copy_of(slopes<float>());
+    return on_gpu<Row<float>>(make(static_cast<const float*>(values.template as<float>())), width);
+  };
+  return out;
+}
+
+#define RK_PARAMS(Row, ...)                       \
+  []<class S>([[maybe_unused]] const S* slopes) { \
+    using Params = typename Row<S>::Params;       \
+    return Params __VA_ARGS__;                    \
+  }
+
+const std::vector<RowCase>& row_cases() {
+  static const std::vector<RowCase> list = {
+      row_case<FastApRow>("fastap", {"fastap"}, 0, RK_PARAMS(FastApRow, {.bins = 10})),
+      row_case<SmoothApRow>("smooth_ap", {"smooth_ap"}, 0,
+                            RK_PARAMS(SmoothApRow, {.tau = S(0.05)})),
+      row_case<SmoothApRow>("smooth_ap_with_self", {}, 0,
+                            RK_PARAMS(SmoothApRow, {.tau = S(0.05), .with_self = true})),
+      row_case<PnpRow>("pnp_o", {"pnp_o"}, 0,
+                       RK_PARAMS(PnpRow, {.variant = Pnp::kO, .tau = S(0.05)})),
+      row_case<PnpRow>("pnp_iu", {"pnp_iu"}, 0,
+                       RK_PARAMS(PnpRow, {.variant = Pnp::kIu, .tau = S(0.05)})),
+      row_case<PnpRow>("pnp_ib", {"pnp_ib"}, 0,
+                       RK_PARAMS(PnpRow, {.variant = Pnp::kIb, .tau = S(0.05)})),
+      row_case<PnpRow>("pnp_ds", {"pnp_ds"}, 0,
+                       RK_PARAMS(PnpRow, {.variant = Pnp::kDs, .tau = S(0.05)})),
+      row_case<PnpRow>("pnp_dq", {"pnp_dq"}, 0,
+                       RK_PARAMS(PnpRow, {.variant = Pnp::kDq, .tau = S(0.05)})),
+      row_case<RamboRow>("rambo_ap", {"rambo_ap"}, 0,
+                         RK_PARAMS(RamboRow, {.variant = Rambo::kAp, .lambda = S(0.2)})),
+      row_case<RamboRow>("rambo_recall", {"rambo_recall"}, 0,
+                         RK_PARAMS(RamboRow, {.variant = Rambo::kRecallLog, .lambda = S(0.2)})),
+      row_case<RecallAtKRow>("recall_at_k", {"recall_at_k"}, 0,
+                             RK_PARAMS(RecallAtKRow, {.tau = S(0.05)})),
+      row_case<SupApRow>("sup_ap", {"sup_ap"}, ContrastiveRow<float>::kStats,
+                         RK_PARAMS(SupApRow, {.tau = S(0.05),
+                                              .offset = S(1.4),
+                                              .with_self = true,
+                                              .contrastive = {.per_positive = S(0.1)}})),
+      row_case<ContrastiveRow>(
+          "contrastive", {"contrastive"}, ContrastiveRow<float>::kStats,
+          RK_PARAMS(ContrastiveRow, {.per_positive = S(0.1), .per_negative = S(0.02)})),
+      row_case<MultiSimilarityRow>("multi_similarity", {"multi_similarity"}, 0,
+                                   RK_PARAMS(MultiSimilarityRow, {})),
+      row_case<TripletHardRow>("triplet_bh", {"triplet_bh"}, 0, RK_PARAMS(TripletHardRow, {})),
+      row_case<TripletAllRow>("triplet_ba", {"triplet_ba"}, 1,
+                              RK_PARAMS(TripletAllRow, {{}, S(0.01)})),
+      row_case<AucHardRow>(
+          "auc_bh", {"auc_bh"}, 18,
+          RK_PARAMS(AucHardRow, {.r = 7, .step = S(0.25), .count = 9, .slope = slopes})),
+      row_case<AucAllRow>(
+          "auc_ba", {"auc_ba"}, 18,
+          RK_PARAMS(AucAllRow, {.r = 7, .step = S(0.25), .count = 9, .slope = slopes})),
+      row_case<WilcoxonRow>("wilcoxon_bh", {"wilcoxon_bh"}, 2,
+                            RK_PARAMS(WilcoxonRow, {.slopes = slopes})),
+      row_case<HistogramRow>(
+          "histogram", {"histogram"}, 24,
+          RK_PARAMS(HistogramRow, {.bins = 11, .rise = slopes, .negative_rise = slopes + 12})),
+  };
+  return list;
+}
+
+TEST(RowCases, EveryRegisteredLossOnRowsHasOne) {
+  std::set<std::string> covered = {"nsl", "proxy_anchor"};  // rows without a gallery, below
+  for (const RowCase& test : row_cases()) covered.insert(test.losses.begin(), test.losses.end());
+  for (const LossEntry& entry : loss_registry()) {
+    if (entry.kind == LossKind::kScores) continue;  // sorts whole rows: no row kernel
+    EXPECT_TRUE(covered.contains(entry.name))
+        << entry.name << ": instantiate its row kernel in kernels/*_rows_cuda.cu and add a case";
+  }
+}
+
+TEST(RowCases, HaveSmallAndLargeClassesAndRowsThatDoNotCount) {
+  const RowsProblem& p = problem();
+  int small = 0;
+  int large = 0;
+  int silent = 0;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    (p.member_counts[i] > kUsualMembers ? large : small) += 1;
+    silent += p.counted[i] == 0 ? 1 : 0;
+  }
+  EXPECT_GT(small, 0);
+  EXPECT_GT(large, 0);
+  EXPECT_GT(silent, 0);
+}
+
+TEST(RowCases, FloatOnTheCpuAgreesWithDouble) {
+  for (const RowCase& test : row_cases()) {
+    SCOPED_TRACE(test.name);
+    expect_close(test.cpu(), test.exact(), test.width);
+  }
+}
+
+class CudaRows : public OnGpu {};
+
+TEST_F(CudaRows, AgreeWithDouble) {
+  for (const RowCase& test : row_cases()) {
+    SCOPED_TRACE(test.name);
+    const Written<float> got = test.gpu();
+    expect_close(got, test.exact(), test.width);
+    for (int i = 0; i < kRows; ++i) {
+      for (std::int64_t j = pad(kColumns); j < kStride; ++j) {
+        ASSERT_EQ(got.grads[static_cast<std::size_t>(i * kStride + j)], kUntouched)
+            << "row " << i << " column " << j;
+      }
+    }
+  }
+}
+
+TEST_F(CudaRows, GiveTheSameBitsTwice) {
+  for (const RowCase& test : row_cases()) {
+    SCOPED_TRACE(test.name);
+    const Written<float> first = test.gpu();
+    const Written<float> second = test.gpu();
+    EXPECT_EQ(first.losses, second.losses);
+    EXPECT_EQ(first.stats, second.stats);
+    EXPECT_EQ(first.grads, second.grads);
+  }
+}
+
+// The kernels whose rows have no gallery. `run` takes the scores' place and that of the losses.
+template <class Exact, class Run> void expect_proxy_rows(Exact exact, Run run) {
+  Written<double> expected;
+  expected.grads.assign(problem().scores.begin(), problem().scores.end());
+  expected.losses.resize(kRows);
+  Buffer memory(static_cast<std::size_t>(
+      std::max(SoftmaxRow<double>::scratch(kColumns), ProxyAnchorRow<double>::scratch(kColumns))));
+  for (int i = 0; i < kRows; ++i) {
+    exact(i, expected.grads.data() + i * kStride, &expected.losses[static_cast<std::size_t>(i)],
+          memory.data());
+  }
+  RowScratch scratch;
+  check_cuda(plan_proxy_rows(kRows, kColumns, &scratch), "plan rows");
+  const auto global = DeviceBuffer::of<std::byte>(scratch.blocks * scratch.global_bytes);
+  scratch.global = global.as<std::byte>();
+  const auto scores = DeviceBuffer::copy_of(problem().scores);
+  const auto losses = DeviceBuffer::of<float>(kRows);
+  check_cuda(run(scores.as<float>(), losses.as<float>(), scratch), "run rows");
+  check_cuda(cudaDeviceSynchronize(), "rows");
+  expect_close({{}, scores.values<float>(), losses.values<float>()}, expected, 0);
+}
+
+TEST_F(CudaRows, SoftmaxAgreesWithDouble) {
+  std::vector<std::int64_t> labels;
+  for (int i = 0; i < kRows; ++i) labels.push_back(i * 7 % kColumns);
+  const auto device_labels = DeviceBuffer::copy_of(labels);
+  expect_proxy_rows(
+      [&](int i, double* row, double* loss, void* memory) {
+        SoftmaxRow<double>::row(SerialTeam(), 9.0, row, kColumns,
+                                static_cast<int>(labels[static_cast<std::size_t>(i)]), 0.125, row,
+                                loss, memory);
+      },
+      [&](float* scores, float* losses, const RowScratch& scratch) {
+        return softmax_rows(9.0F, scores, kStride, kRows, kColumns,
+                            device_labels.as<std::int64_t>(), 0.125F, losses, scratch, nullptr);
+      });
+}
+
+TEST_F(CudaRows, ProxyAnchorAgreesWithDouble) {
+  std::vector<std::int64_t> labels;
+  for (int j = 0; j < kColumns; ++j) labels.push_back(j % 50);  // later classes have no item
+  std::vector<float> weights;
+  for (int i = 0; i < kRows; ++i) weights.push_back(i < 50 ? 0.02F : 0.0F);
+  const auto device_labels = DeviceBuffer::copy_of(labels);
+  const auto device_weights = DeviceBuffer::copy_of(weights);
+  expect_proxy_rows(
+      [&](int i, double* row, double* loss, void* memory) {
+        const auto weight = static_cast<double>(weights[static_cast<std::size_t>(i)]);
+        ProxyAnchorRow<double>::row(SerialTeam(), {.margin = 0.125, .alpha = 8}, row, kColumns,
+                                    labels.data(), i, weight, 0.0625, row, loss, memory);
+      },
+      [&](float* scores, float* losses, const RowScratch& scratch) {
+        return proxy_anchor_rows({.margin = 0.125F, .alpha = 8}, scores, kStride, kRows, kColumns,
+                                 device_labels.as<std::int64_t>(), device_weights.as<float>(),
+                                 0.0625F, losses, scratch, nullptr);
+      });
+}
+
+TEST_F(CudaRows, WilcoxonPairsAgreeWithDouble) {
+  const std::vector<float> positive(problem().scores.begin(), problem().scores.begin() + kColumns);
+  const std::vector<float> negative(problem().scores.begin() + kStride,
+                                    problem().scores.begin() + kStride + kColumns);
+  const std::vector<double> exact_positive(positive.begin(), positive.end());
+  const std::vector<double> exact_negative(negative.begin(), negative.end());
+  const auto device_positive = DeviceBuffer::copy_of(positive);
+  const auto device_negative = DeviceBuffer::copy_of(negative);
+  const auto values = DeviceBuffer::of<float>(kColumns);
+  const auto slopes = DeviceBuffer::of<float>(2 * kColumns);
+  check_cuda(wilcoxon_pairs(7.0F, device_positive.as<float>(), device_negative.as<float>(),
+                            kColumns, values.as<float>(), slopes.as<float>(), nullptr),
+             "pairs");
+  const auto got = values.values<float>();
+  const auto got_slopes = slopes.values<float>();
+  for (std::size_t i = 0; i < kColumns; ++i) {
+    double value = 0;
+    double slope[2] = {0, 0};
+    WilcoxonPairs<double>::row(SerialTeam(), 7.0, exact_positive.data(), exact_negative.data(),
+                               kColumns, static_cast<int>(i), &value, slope);
+    // Sums of 405 sigmoids and their slopes, each off by 1e-6.
+    EXPECT_NEAR(got[i], value, 1e-4);
+    EXPECT_NEAR(got_slopes[2 * i], slope[0], 1e-3);
+    EXPECT_NEAR(got_slopes[2 * i + 1], slope[1], 1e-3);
+  }
+}
+
+// In the stated order, so to the bit.
+TEST_F(CudaRows, ColumnSumsAreInOrder) {
+  std::vector<float> held = problem().scores;
+  for (float& x : held) x = std::isnan(x) ? 0.0F : x;
+  const auto device = DeviceBuffer::copy_of(held);
+  const auto totals = DeviceBuffer::of<double>(kStride);
+  check_cuda(column_sums(device.as<float>(), kRows, static_cast<int>(kStride), totals.as<double>(),
+                         nullptr),
+             "sums");
+  const auto got = totals.values<double>();
+  constexpr int kShares = 32;
+  for (std::int64_t k = 0; k < kStride; ++k) {
+    double total = 0;
+    for (int share = 0; share < kShares; ++share) {
+      double part = 0;
+      for (int row = share; row < kRows; row += kShares) {
+        part += static_cast<double>(held[static_cast<std::size_t>(row * kStride + k)]);
+      }
+      total += part;
+    }
+    EXPECT_EQ(got[static_cast<std::size_t>(k)], total) << "column " << k;
+  }
+}
+
+}  // namespace
+}  // namespace rk

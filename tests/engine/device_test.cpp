@@ -1,0 +1,201 @@
+// Every way a machine can have a GPU or not, told from reports made up here.
+#include "engine/device.h"
+
+#include "engine/dispatch.h"
+#include "engine/error.h"
+
+#include <gtest/gtest.h>
+
+namespace rk {
+namespace {
+
+GpuReport::Error works(int) { return {}; }
+
+// A machine on which everything is as it should be.
+GpuReport good_machine() {
+  GpuReport report;
+  report.built = true;
+  report.runtime = 13000;
+  report.driver = 13010;
+  report.architectures = "8.x, 9.x and newer";
+  report.cards = {{"NVIDIA H200", 90, std::int64_t{139} << 30},
+                  {"NVIDIA A100", 80, std::int64_t{79} << 30}};
+  report.libraries = {{"cuDNN", 91900, 91900, ""}};
+  report.start = works;
+  return report;
+}
+
+// `cuda` (or cuda:<index>) must fail with exactly this, and `auto` take the CPU for that reason.
+void expect_problem(const GpuReport& report, const std::string& problem,
+                    const std::string& way_out = "; or use --device cpu") {
+  SCOPED_TRACE(problem);
+  const DeviceChoice choice = choose_device(parse_device("auto"), report);
+  EXPECT_EQ(choice.device.name(), "cpu");
+  EXPECT_EQ(choice.why, problem);
+  for (const char* asked : {"cuda", "cuda:0"}) {
+    try {
+      choose_device(parse_device(asked), report);
+      ADD_FAILURE() << asked << " was taken";
+    } catch (const DeviceError& error) {
+      EXPECT_EQ(error.what(), fmt::format("--device {}: {}{}", asked, problem, way_out));
+      EXPECT_EQ(error.exit_code(), ExitCode::kDevice);
+    }
+  }
+  // Whatever is wrong with the GPU, the CPU is there.
+  EXPECT_EQ(choose_device(parse_device("cpu"), report).device.name(), "cpu");
+}
+
+TEST(Device, FlagIsAutoCpuCudaOrAnIndex) {
+  EXPECT_EQ(parse_device("cuda:17").index, 17);
+  EXPECT_FALSE(parse_device("cuda").index.has_value());
+  for (const char* text : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda:1234", "CPU",
+                           "cuda0", "cpu:0", "cuda: 1"}) {
+    EXPECT_THROW(parse_device(text), UsageError) << text;
+  }
+}
+
+TEST(Device, AGoodMachineGivesItsFirstGpu) {
+  for (const char* asked : {"auto", "cuda", "cuda:0"}) {
+    const DeviceChoice choice = choose_device(parse_device(asked), good_machine());
+    EXPECT_EQ(choice.device.name(), "cuda:0") << asked;
+    EXPECT_EQ(choice.why, "NVIDIA H200, 139 GiB");
+  }
+  EXPECT_EQ(choose_device(parse_device("cuda:1"), good_machine()).device.name(), "cuda:1");
+}
+
+TEST(Device, NoCudaInTheBuild) {
+  GpuReport report = good_machine();
+  report.built = false;
+  expect_problem(report, "this build has no CUDA", "; use --device cpu");
+}
+
+TEST(Device, NoDriver) {
+  GpuReport report = good_machine();
+  report.driver = 0;
+  report.error = {kCudaInsufficientDriver, "CUDA driver version is insufficient"};
+  expect_problem(
+      report,
+      "no NVIDIA driver was found (libcuda.so.1); install one, or use a machine with a GPU");
+}
+
+TEST(Device, DriverTooOld) {
+  GpuReport report = good_machine();
+  report.cards.clear();
+  report.driver = 11040;
+  report.error = {kCudaInsufficientDriver, "CUDA driver version is insufficient"};
+  expect_problem(
+      report,
+      "the NVIDIA driver is too old: it runs CUDA 11.4, this program needs 13.0; install "
+      "a newer one");
+}
+
+TEST(Device, NoGpu) {
+  GpuReport report = good_machine();
+  report.cards.clear();
+  report.error = {kCudaNoDevice, "no CUDA-capable device is detected"};
+  expect_problem(report, "the NVIDIA driver finds no GPU; see that nvidia-smi lists one");
+  report.error = {};
+  expect_problem(report, "the NVIDIA driver finds no GPU; see that nvidia-smi lists one");
+}
+
+TEST(Device, HiddenByTheEnvironment) {
+  GpuReport report = good_machine();
+  report.cards.clear();
+  report.error = {kCudaNoDevice, "no CUDA-capable device is detected"};
+  report.visible = "";
+  expect_problem(report,
+                 "CUDA_VISIBLE_DEVICES is empty, which hides every GPU; unset it or name one");
+  report.visible = "7";
+  expect_problem(report, "CUDA_VISIBLE_DEVICES=7 leaves no GPU; name one that nvidia-smi lists");
+}
+
+TEST(Device, WhateverElseStopsCuda) {
+  GpuReport report = good_machine();
+  report.cards.clear();
+  report.error = {802, "system not yet initialized"};
+  expect_problem(report,
+                 "CUDA does not start: system not yet initialized (error 802); see nvidia-smi");
+}
+
+TEST(Device, NoCodeForTheCard) {
+  GpuReport report = good_machine();
+  report.cards = {{"GTX 1080", 61, std::int64_t{8} << 30}};
+  report.start = [](int) {
+    return GpuReport::Error{kCudaNoKernelImage, "no kernel image is available"};
+  };
+  expect_problem(report,
+                 "GTX 1080 has compute capability 6.1, this program has code for 8.x, 9.x and "
+                 "newer; take a newer one");
+}
+
+TEST(Device, LibraryMissing) {
+  GpuReport report = good_machine();
+  report.libraries = {{"cuDNN", 91900, 0, "libcudnn.so.9: cannot open shared object file"}};
+  expect_problem(report,
+                 "cuDNN cannot be loaded (libcudnn.so.9: cannot open shared object file); install "
+                 "cuDNN 9.19.0 or newer");
+}
+
+TEST(Device, LibraryOfAnotherVersion) {
+  GpuReport report = good_machine();
+  report.libraries = {{"cuDNN", 91900, 90100, ""}};
+  expect_problem(
+      report, "cuDNN 9.1.0 was loaded, this program was built with 9.19.0; install that or newer");
+  report.libraries = {{"cuDNN", 91900, 100000, ""}};
+  expect_problem(
+      report,
+      "cuDNN 10.0.0 was loaded, this program was built with 9.19.0; install that or newer "
+      "of the same major version");
+  report.libraries = {{"cuDNN", 91900, 92000, ""}};
+  EXPECT_EQ(choose_device(parse_device("auto"), report).device.name(), "cuda:0");
+}
+
+TEST(Device, IndexBeyondTheLast) {
+  GpuReport report = good_machine();
+  const auto said = [&] {
+    try {
+      choose_device(parse_device("cuda:2"), report);
+    } catch (const DeviceError& error) {
+      return std::string(error.what());
+    }
+    return std::string("taken");
+  };
+  EXPECT_EQ(said(), "--device cuda:2: the last GPU of this machine is cuda:1; or use --device cpu");
+  report.cards.resize(1);
+  EXPECT_EQ(said(), "--device cuda:2: this machine has one GPU, cuda:0; or use --device cpu");
+}
+
+// A GPU that is in use by another process alone, or whose memory is broken, is passed over, and
+// those after the one taken are left alone.
+TEST(Device, AutoTakesTheFirstThatWorks) {
+  GpuReport report = good_machine();
+  report.cards.push_back({"NVIDIA A100", 80, 1});
+  std::vector<int> started;
+  report.start = [&](int card) {
+    started.push_back(card);
+    return card == 0 ? GpuReport::Error{214, "uncorrectable ECC error encountered"}
+                     : GpuReport::Error{};
+  };
+  EXPECT_EQ(choose_device(parse_device("auto"), report).device.name(), "cuda:1");
+  EXPECT_EQ(started, (std::vector<int>{0, 1}));
+  EXPECT_THROW(choose_device(parse_device("cuda:0"), report), DeviceError);
+  report.start = [](int) {
+    return GpuReport::Error{46, "all CUDA-capable devices are busy or unavailable"};
+  };
+  const DeviceChoice choice = choose_device(parse_device("auto"), report);
+  EXPECT_EQ(choice.device.name(), "cpu");
+  EXPECT_TRUE(choice.why.starts_with("NVIDIA H200: all CUDA-capable devices are busy"))
+      << choice.why;
+}
+
+// On whatever machine this runs: an answer, not a crash, and the same twice.
+TEST(Device, ThisMachineAnswers) {
+  const DeviceRequest request = parse_device("auto");
+  const DeviceChoice choice = choose_device(request, probe_gpus());
+  EXPECT_FALSE(choice.why.empty());
+  EXPECT_EQ(choose_device(request, probe_gpus()).why, choice.why);
+  EXPECT_EQ(probe_gpus().built, has_cuda());
+}
+
+}  // namespace
+}  // namespace rk
