@@ -173,7 +173,7 @@ def measure(options, worker, pair, n, folder):
     found = program(options, "bench",
                     ["loss", "--loss", ours, "--n", str(n), "--dim", str(options.dim), "--per-class",
                      str(options.per_class), "--repeats", str(options.repeats)], result)
-    row = {"loss": ours, "n": n,
+    row = {"loss": ours, "n": n, "repeats": options.repeats,
            "ours_ms": {"median": found["total_ms"], "min": found["total_ms_min"],
                        "max": found["total_ms_max"]},
            "gemm_ms": found["gemm_ms"], "floor_ms": found["floor_ms"], "share": found["share"],
@@ -224,24 +224,31 @@ def print_table(results):
 
 
 def print_summary(results):
-    """A line for each loss and peer: ours, theirs, times as fast; marked where a goal is missed."""
+    """A line for each loss and peer: ours / theirs = times as fast, marked where a goal is missed, and the
+    share of its floor that our loss reaches at each N."""
     sizes = sorted({row["n"] for row in results["rows"]})
-    print("\n| loss | beside | " + " | ".join(f"N = {n}" for n in sizes) + " |")
-    print("|---|---|" + "---|" * len(sizes))
+    print("\n| loss | beside | " + " | ".join(f"N = {n}" for n in sizes) + " | share of floor |")
+    print("|---|---|" + "---|" * len(sizes) + "---|")
     lines = {}
     for row in results["rows"]:
         cell = f"{row['ours_ms']['median']:.2f}"
         if "peer_ms" in row:
-            cell += f" / {row['peer_ms']['median']:.{1 if row['peer_ms']['median'] < 100 else 0}f} = "
-            cell += f"**{row['ratio']:.{1 if row['ratio'] < 10 else 0}f}**{'' if row['met'] else ' (missed)'}"
+            theirs, ratio = row["peer_ms"]["median"], row["ratio"]
+            cell += (f" / {theirs:.{1 if theirs < 100 else 0}f} = "
+                     f"{ratio:.{1 if ratio < 10 else 0}f}{'' if row['met'] else ' (goal missed)'}")
         elif row["peer"]:
             cell += f" / {row['note']}"
-        lines.setdefault((row["loss"], row["peer"] or "no public code"), {})[row["n"]] = cell
+        lines.setdefault((row["loss"], row["peer"] or "no public code"), {})[row["n"]] = (
+            cell, f"{100 * row['share']:.0f}")
     for (loss, peer), cells in lines.items():
-        print(f"| `{loss}` | {peer} | " + " | ".join(cells.get(n, "") for n in sizes) + " |")
+        shares = ", ".join(cells[n][1] if n in cells else "-" for n in sizes)
+        print(f"| `{loss}` | {peer} | " +
+              " | ".join(cells[n][0] if n in cells else "" for n in sizes) + f" | {shares} % |")
     for n in sizes:
-        alone = [row["gemm_ms"] for row in results["rows"] if row["n"] == n]
-        print(f"\nN = {n}: the matrix products alone {statistics.median(alone):.2f} ms (median of all lines)")
+        alone = [row["gemm_ms"] for row in results["rows"] if row["n"] == n and
+                 not row["loss"].startswith(("nsl", "proxy"))]
+        print(f"\nN = {n}: both matrix products alone {statistics.median(alone):.2f} ms"
+              " (median of the lines without proxies)")
 
 
 def cpu_name():
