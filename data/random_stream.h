@@ -9,13 +9,14 @@
 namespace rk {
 
 enum class RandomUse : std::uint32_t {
-  kClassOrder = 0x10,    // index: pass
-  kImageOrder = 0x11,    // index: class and cycle
-  kAugment = 0x12,       // index: data set index and copy
-  kHoldOut = 0x13,       // index 0
-  kGlyphStyle = 0x14,    // index: alphabet
-  kGlyphShape = 0x15,    // index: character
-  kGlyphDrawing = 0x16,  // index: character and drawing
+  kClassOrder = 0x10,     // index: pass, or batch and part
+  kImageOrder = 0x11,     // index: class and cycle, pass, or class and batch
+  kAugment = 0x12,        // index: data set index and copy
+  kHoldOut = 0x13,        // index 0
+  kGlyphStyle = 0x14,     // index: alphabet
+  kGlyphShape = 0x15,     // index: character
+  kGlyphDrawing = 0x16,   // index: character and drawing
+  kCategoryPairs = 0x17,  // index: pass
 };
 
 inline std::uint32_t random_stream(RandomUse use, std::int64_t epoch = 0) {

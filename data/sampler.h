@@ -7,12 +7,25 @@
 //            are distinct, and all its images are used before one comes again (up to n mod k left
 //            over a round); a class with fewer than k images repeats them, each as often as the
 //            next but for one. Batches an epoch: floor(images/N), at least 1, unless asked for.
-// Errors (InputError, naming the class where there is one): a class with one image, k larger than
-// the largest class, fewer than P classes. UsageError: N no multiple of k, k < 2, unknown name or
-// parameter.
+//   category:per_pair=10,k=0
+//            Two categories, N/2 images of each; per_pair batches in a row for a pair, all unordered
+//            pairs in an epoch in random order. Of a category: classes in random order, each whole
+//            (k > 0: k images), until N/2; the last is cut, and all begin again where they are too
+//            few. FastAP's "hard" strategy (Cakir et al. 2019, supplement A: per_pair 5 for SOP, 2
+//            for In-Shop); RaMBO's (Rolinek et al. 2020, supplement) has per_pair 10 and k 4 for
+//            SOP, 4 and 8 for In-Shop. Decided here: pairs in random order.
+//   random_classes
+//            Classes of the whole set in random order, each whole, until N images; the last is cut.
+//            FastAP's "random" strategy. Batches an epoch as for pk.
+//   random   All images in random order, N at a time; what is left over differs by epoch. For
+//            losses with proxies (Oi et al. 2021): a batch may be without a positive pair.
+// Errors (InputError, naming the class where there is one): a class with one image (but for
+// random), k of pk larger than the largest class, too few classes, categories or images.
+// UsageError: N no multiple of k, k < 2, unknown name or parameter.
 #pragma once
 
 #include "data/dataset.h"
+#include "data/spec.h"
 
 #include <cstdint>
 #include <memory>
@@ -38,12 +51,16 @@ class Sampler {
                              std::span<Draw> draws) const = 0;
 };
 
+// The grammar alone, without a data set: UsageError for unknown names and parameters.
+DataSpec parse_sampler(std::string_view text);
+
 // `text`: "pk", "pk:k=4". batches 0: the sampler's own number. The data set must outlive the
 // sampler.
 std::unique_ptr<Sampler> make_sampler(std::string_view text, const Dataset& data,
                                       std::int64_t batch_size, std::uint64_t seed,
                                       std::int64_t batches = 0);
 std::vector<std::string> sampler_names();
+std::string sampler_help();  // a line a sampler, each behind a line break
 
 // All items in order, the last batch short: evaluation.
 std::unique_ptr<Sampler> make_sequential(const Dataset& data, std::int64_t batch_size);

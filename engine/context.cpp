@@ -4,6 +4,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <fstream>
+
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
@@ -18,6 +21,15 @@ int usable_cores() {
   return cores > 0 ? cores : 1;
 }
 
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    return line.substr(std::min(line.size(), line.find(": ") + 2));
+  }
+  return "unknown processor";
+}
+
 }  // namespace
 
 Context::Context(int threads)
@@ -28,5 +40,11 @@ Context::Context(int threads)
 }
 
 Context::~Context() = default;
+
+std::string Context::describe() const {
+  const dnnl::version_t* version = dnnl::version();
+  return fmt::format("{}, oneDNN {}.{}.{}, {} threads", processor(), version->major, version->minor,
+                     version->patch, threads_);
+}
 
 }  // namespace rk

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 namespace rk {
 
@@ -17,6 +18,9 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   int threads() const { return threads_; }
+  // All but the program itself that the last bits of a result depend on: processor, libraries,
+  // threads. Runs are bit-equal where these are.
+  std::string describe() const;
   OneDnn& onednn() const { return *onednn_; }
 
  private:

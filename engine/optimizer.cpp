@@ -114,7 +114,15 @@ std::vector<OptimizerGroup> tidy(std::vector<OptimizerGroup> groups, std::int64_
 }  // namespace
 
 std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, double embedding_rate,
-                                             double weight_decay) {
+                                             double weight_decay, double proxy_rate) {
+  const auto factor = [&](ParameterGroup group) {
+    switch (group) {
+      case ParameterGroup::kBackbone: return 1.0;
+      case ParameterGroup::kEmbedding: return embedding_rate;
+      case ParameterGroup::kProxies: return proxy_rate;
+    }
+    return 1.0;
+  };
   std::vector<OptimizerGroup> groups;
   const auto& entries = parameters.entries();
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -122,8 +130,7 @@ std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, doubl
     const std::int64_t end = i + 1 < entries.size()
                                  ? entries[i + 1].offset
                                  : static_cast<std::int64_t>(parameters.flat_elements());
-    const bool embedding = entries[i].group == ParameterGroup::kEmbedding;
-    groups.push_back({entries[i].offset, end, embedding ? embedding_rate : 1.0, weight_decay});
+    groups.push_back({entries[i].offset, end, factor(entries[i].group), weight_decay});
   }
   return groups;
 }

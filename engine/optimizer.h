@@ -38,10 +38,11 @@ struct OptimizerGroup {
   double weight_decay = 0.0;
 };
 
-// A network's two groups, the embedding layer at `embedding_rate` times the rate; weight decay
-// holds for every parameter, biases and batch norm's included, as plain PyTorch has it.
+// The groups of what is learnt: the embedding layer at `embedding_rate` times the rate, a loss's
+// proxies at `proxy_rate` times; weight decay holds for every parameter, biases, batch norm's and
+// proxies included, as plain PyTorch and the authors' code have it.
 std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, double embedding_rate,
-                                             double weight_decay);
+                                             double weight_decay, double proxy_rate = 1.0);
 
 // What changes from one step to the next.
 struct StepState {

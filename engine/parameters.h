@@ -17,7 +17,8 @@
 
 namespace rk {
 
-enum class ParameterGroup : std::uint8_t { kBackbone, kEmbedding };
+// kProxies belong to the loss, not to the network.
+enum class ParameterGroup : std::uint8_t { kBackbone, kEmbedding, kProxies };
 
 // How a convolution's weight [O, I, H, W] is stored: plain OIHW, in blocks of `width` x `width`
 // channels with the output channel innermost (OIhw16i16o), or, for the few input channels of the
@@ -69,6 +70,11 @@ class Parameters {
   std::span<float> values() const { return {values_.as<float>(), flat_elements()}; }
   std::span<float> gradients() const { return {gradients_.as<float>(), flat_elements()}; }
   std::size_t flat_elements() const { return static_cast<std::size_t>(elements_); }
+  // All running statistics and all counters, for who keeps them aside and puts them back.
+  std::span<float> statistics() const {
+    return {buffers_.as<float>(), static_cast<std::size_t>(buffer_elements_)};
+  }
+  std::span<std::int64_t> counters() { return counters_; }
 
   // What there is, in order of declaration.
   struct Entry {

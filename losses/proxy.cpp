@@ -6,6 +6,7 @@
 #include "losses/similarity.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace rk {
@@ -114,6 +115,14 @@ template <class S> class ProxyAnchor final : public ProxyLoss<S> {
   typename ProxyAnchorRow<S>::Params params_;
 };
 
+Initial nsl_start(std::int64_t, std::int64_t dim) {
+  return {Initial::Kind::kUniform, 1 / std::sqrt(static_cast<double>(dim))};
+}
+
+Initial proxy_anchor_start(std::int64_t classes, std::int64_t) {
+  return {Initial::Kind::kNormal, std::sqrt(2 / static_cast<double>(classes))};
+}
+
 template <class S, template <class> class L>
 std::unique_ptr<Loss<S>> make(const LossValues& values) {
   return std::make_unique<L<S>>(values);
@@ -130,7 +139,8 @@ LossEntry nsl_entry() {
               "Positive Pairs and Negative Pairs in Deep Metric Learning, 2021; eq. 3",
           .parameters = {number_parameter("scale", "10", 1e-3, 1e4, "factor of the similarities")},
           .make_float = make<float, Nsl>,
-          .make_double = make<double, Nsl>};
+          .make_double = make<double, Nsl>,
+          .proxy_start = nsl_start};
 }
 
 LossEntry proxy_anchor_entry() {
@@ -142,7 +152,8 @@ LossEntry proxy_anchor_entry() {
       .parameters = {number_parameter("margin", "0.1", -2, 2, "margin of the similarities"),
                      number_parameter("alpha", "32", 1e-3, 1e4, "factor of the similarities")},
       .make_float = make<float, ProxyAnchor>,
-      .make_double = make<double, ProxyAnchor>};
+      .make_double = make<double, ProxyAnchor>,
+      .proxy_start = proxy_anchor_start};
 }
 
 }  // namespace rk

@@ -5,6 +5,7 @@
 // UsageError that suggests the nearest name.
 #pragma once
 
+#include "engine/parameters.h"
 #include "losses/loss.h"
 
 #include <map>
@@ -67,6 +68,10 @@ struct LossEntry {
   bool differentiable = true;
   // Sigmoids (or other exponentials) a query costs, for `bench loss`; null: none worth counting.
   double (*sigmoids)(double columns, double positives) = nullptr;
+  // How proxies [classes, dim] start, for kProxies.
+  Initial (*proxy_start)(std::int64_t classes, std::int64_t dim) = nullptr;
+
+  bool takes_memory() const { return kind == LossKind::kEmbeddings; }
 };
 
 const std::vector<LossEntry>& loss_registry();

@@ -49,4 +49,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
 // `text` as one line of printable characters: names of files may hold anything.
 std::string one_line(std::string_view text);
 
+// `text` as one word of a shell's command line: quoted where it has to be.
+std::string shell_word(const std::string& text);
+
 }  // namespace rk

@@ -17,6 +17,8 @@ TensorName tensor_name(const Parameters::BufferEntry& entry) {
   return {entry.name, {entry.elements}};
 }
 
+bool of_loss(const Parameters::Entry& entry) { return entry.group == ParameterGroup::kProxies; }
+
 std::int64_t largest(const Parameters& parameters) {
   std::int64_t elements = 0;
   for (const auto& entry : parameters.entries()) elements = std::max(elements, entry.elements());
@@ -38,7 +40,9 @@ void check(const Checkpoint& checkpoint, const Parameters& parameters,
            const std::vector<std::string>& optional) {
   std::vector<TensorName> weights;
   std::vector<std::string> counters;
-  for (const auto& entry : parameters.entries()) weights.push_back(tensor_name(entry));
+  for (const auto& entry : parameters.entries()) {
+    if (!of_loss(entry)) weights.push_back(tensor_name(entry));
+  }
   for (const auto& entry : parameters.buffers()) {
     if (entry.counter) {
       counters.push_back(entry.name);
@@ -53,7 +57,7 @@ void check(const Checkpoint& checkpoint, const Parameters& parameters,
 void load(const Checkpoint& checkpoint, Parameters& parameters) {
   std::vector<float> canonical(static_cast<std::size_t>(largest(parameters)));
   for_each_parameter(parameters, [&](ParameterId id, const Parameters::Entry& entry) {
-    if (!checkpoint.has_weight(tensor_name(entry))) return;
+    if (of_loss(entry) || !checkpoint.has_weight(tensor_name(entry))) return;
     checkpoint.weight(tensor_name(entry), canonical.data());
     parameters.set(parameters.values(), id, canonical.data());
   });
@@ -85,7 +89,11 @@ void save_parameters(const Parameters& parameters, CheckpointWriter& writer) {
   std::vector<float> canonical(static_cast<std::size_t>(largest(parameters)));
   for_each_parameter(parameters, [&](ParameterId id, const Parameters::Entry& entry) {
     parameters.get(parameters.values(), id, canonical.data());
-    writer.weight(entry.name, tensor_name(entry).dims, canonical.data());
+    if (of_loss(entry)) {
+      writer.loss_parameter(entry.name, tensor_name(entry).dims, canonical.data());
+    } else {
+      writer.weight(entry.name, tensor_name(entry).dims, canonical.data());
+    }
   });
   for (std::size_t i = 0; i < parameters.buffers().size(); ++i) {
     const auto& entry = parameters.buffers()[i];
@@ -103,11 +111,22 @@ void load_parameters(const Checkpoint& checkpoint, Parameters& parameters) {
   load(checkpoint, parameters);
 }
 
+void load_loss_parameters(const Checkpoint& checkpoint, Parameters& parameters) {
+  std::vector<float> canonical(static_cast<std::size_t>(largest(parameters)));
+  for_each_parameter(parameters, [&](ParameterId id, const Parameters::Entry& entry) {
+    if (!of_loss(entry)) return;
+    checkpoint.loss_parameter(tensor_name(entry), canonical.data());
+    parameters.set(parameters.values(), id, canonical.data());
+  });
+}
+
 bool load_starting_point(const Checkpoint& checkpoint, Parameters& parameters) {
   check(checkpoint, parameters, {kEmbeddingLayer});
   load(checkpoint, parameters);
   return std::all_of(parameters.entries().begin(), parameters.entries().end(),
-                     [&](const auto& entry) { return checkpoint.has_weight(tensor_name(entry)); });
+                     [&](const auto& entry) {
+                       return of_loss(entry) || checkpoint.has_weight(tensor_name(entry));
+                     });
 }
 
 void save_optimizer(const Optimizer& optimizer, const Parameters& parameters,

@@ -14,10 +14,13 @@ namespace rk {
 NetworkSpec network_spec(const ModelDescription& model, BatchNormMode mode);
 
 void save_parameters(const Parameters& parameters, CheckpointWriter& writer);
-// All of them; what does not fit is an InputError with every name.
+// All of the network's; what does not fit is an InputError with every name.
 void load_parameters(const Checkpoint& checkpoint, Parameters& parameters);
+// All of the loss's (its proxies); none is nothing to do.
+void load_loss_parameters(const Checkpoint& checkpoint, Parameters& parameters);
 // As a starting point: the embedding layer may be missing or of another size and then stays as it
-// is. Returns whether it was taken too.
+// is; what the loss learns stays as it is too, for other data have other classes. Returns whether
+// the embedding layer was taken.
 bool load_starting_point(const Checkpoint& checkpoint, Parameters& parameters);
 
 void save_optimizer(const Optimizer& optimizer, const Parameters& parameters,

@@ -76,6 +76,10 @@ void SettingTable::apply(const ordered_json& values, const std::string& source) 
   }
 }
 
+bool SettingTable::given(const std::string& name) const {
+  return app_->get_option("--" + name)->count() > 0;
+}
+
 ordered_json SettingTable::values() const {
   ordered_json out = ordered_json::object();
   for (const Setting& setting : settings_) out[setting.name] = setting.value();

@@ -36,6 +36,8 @@ class SettingTable {
 
   // A flat object of numbers, texts, booleans and lists of numbers; `source` begins the messages.
   void apply(const nlohmann::ordered_json& values, const std::string& source);
+  // Has the command line or an apply() so far set it?
+  bool given(const std::string& name) const;
 
   nlohmann::ordered_json values() const;
   // As a recipe: one "name = value" a line under its group's title.

@@ -40,7 +40,10 @@ class Train final : public Command {
     table_.group("Common");
     table_.include("seed", common.seed);
     table_.include("threads", common.threads);
-    if (!settings_.recipe.empty()) table_.apply(read_recipe(settings_.recipe), settings_.recipe);
+    refuse_conflicts(table_, settings_);
+    if (!settings_.recipe.empty()) {
+      apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
+    }
     TrainPlan plan;
     ordered_json stored;
     if (holds_checkpoint(settings_.out)) {
@@ -59,7 +62,13 @@ class Train final : public Command {
       plan.last_damaged = found.last_damaged;
       plan.checkpoint = std::move(found.checkpoint);
       stored = stored_settings(*plan.checkpoint);
-      table_.apply(stored, plan.checkpoint->path());
+      apply_settings(table_, stored, plan.checkpoint->path());
+    } else if (!settings_.weights.empty()) {
+      plan.weights = std::make_unique<Checkpoint>(settings_.weights);
+      const std::string taken = adopt_input(table_, settings_, plan.weights->model());
+      if (!taken.empty() && !common.quiet) {
+        fmt::print(stderr, "as {} has it: {}\n", settings_.weights, taken);
+      }
     }
     resolve(settings_);
     plan.settings = table_.values();

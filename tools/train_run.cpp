@@ -1,24 +1,23 @@
 #include "tools/train_run.h"
 
 #include "engine/error.h"
-#include "engine/parallel.h"
 #include "retrieval/evaluate.h"
+#include "tools/divergence.h"
+#include "tools/held_out.h"
+#include "tools/image_check.h"
 #include "tools/json_file.h"
 #include "tools/metrics_report.h"
 #include "tools/model_io.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
+#include "tools/train_description.h"
 #include "weights/atomic_file.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <mutex>
 #include <utility>
 
 namespace rk {
@@ -29,8 +28,6 @@ using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kChoosingMetric = "map_at_r";  // steadier than R@1, which it goes along with
-constexpr double kMebibyte = 1 << 20;
-constexpr std::int64_t kImagesChecked = 5000;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -44,11 +41,6 @@ std::string fingerprint(const Dataset& data) {
   return fmt::format("{} images {:016x}", data.size(), data.fingerprint());
 }
 
-double number_or(const ordered_json& object, const char* key, double otherwise) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
-}
-
 LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed) {
   LoaderOptions options;
   options.workers = settings.workers;
@@ -59,17 +51,6 @@ LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed) 
   return options;
 }
 
-// Quoted for a shell where it has to be.
-std::string shell_word(const std::string& text) {
-  if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                             "_-./=:,+@%") == std::string::npos) {
-    return text;
-  }
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 }  // namespace
 
 TrainRun::TrainRun(const Context& context, const CommonOptions& common,
@@ -78,51 +59,35 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
       common_(common),
       settings_(settings),
       plan_(std::move(plan)),
-      train_data_(open_dataset(settings.data, Split::kTrain)) {
-  open_test_data();
-  sampler_ = make_sampler(fmt::format("pk:k={}", settings.per_class), train_data_, settings.batch,
-                          common.seed, settings.batches);
+      train_data_(open_dataset(settings.data, Split::kTrain)),
+      test_data_(open_held_out(settings)),
+      record_(settings.out, settings.epochs, common.quiet),
+      unreadable_(settings.out) {
+  sampler_ = make_sampler(sampler_spec(settings), train_data_, settings.batch, common.seed,
+                          settings.batches);
   trainer_ = std::make_unique<Trainer>(
-      context, trainer_options(settings, common.seed, sampler_->batches_per_epoch()));
+      context, trainer_options(settings, common.seed, sampler_->batches_per_epoch(),
+                               static_cast<std::int64_t>(train_data_.classes().size())));
   embedder_ = std::make_unique<Embedder>(context, trainer_->parameters(),
                                          model_description(settings), settings.eval_batch);
   embedder_->plan();
   run_.seed = common.seed;
   run_.data = fingerprint(train_data_);
+  run_.environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
   run_.settings = plan_.settings.dump();
   if (plan_.checkpoint) {
     start_from_checkpoint();
-  } else if (!settings.weights.empty()) {
+  } else if (plan_.weights) {
     start_from_weights();
   }
 }
 
-void TrainRun::open_test_data() {
-  if (settings_.test_data == "none") return;
-  if (!settings_.test_data.empty()) {
-    const DataSpec spec = parse_data_spec(settings_.test_data);
-    const std::vector<Split> splits = dataset_splits(spec);
-    // A data set of its own: its test split, or all of it.
-    test_data_ = open_dataset(spec, splits.size() > 1 ? splits.back() : Split::kTest);
-    return;
-  }
-  const DataSpec spec = parse_data_spec(settings_.data);
-  const std::vector<Split> splits = dataset_splits(spec);
-  if (splits.size() < 2) {
-    fail<UsageError>(
-        "--data {}: holds no classes out to evaluate on; add ,val_classes=0.2, or give "
-        "--test-data SPEC (none: do not evaluate)",
-        spec.text());
-  }
-  test_data_ = open_dataset(spec, splits[1]);
-}
-
 void TrainRun::start_from_weights() {
-  const Checkpoint checkpoint(settings_.weights);
-  const bool whole = load_starting_point(checkpoint, trainer_->parameters());
-  source_sha256_ = checkpoint.sha256();
+  const bool whole = load_starting_point(*plan_.weights, trainer_->parameters());
+  source_sha256_ = plan_.weights->sha256();
   note(fmt::format("weights: {}{}", settings_.weights,
                    whole ? "" : " (but not its embedding layer, which has another size)"));
+  plan_.weights.reset();
 }
 
 void TrainRun::start_from_checkpoint() {
@@ -133,83 +98,30 @@ void TrainRun::start_from_checkpoint() {
         "--weights {}",
         checkpoint.path(), checkpoint.run().data, run_.data, checkpoint.path());
   }
-  trainer_->load(checkpoint);
-  const std::string settings = std::move(run_.settings);
-  run_ = checkpoint.run();
-  run_.settings = settings;
-  run_.seed = common_.seed;
-  source_sha256_ = checkpoint.model().source_sha256;
-  // metrics.jsonl may be behind the checkpoint or ahead of it by what a kill cut off.
-  std::ifstream file(fs::path(settings_.out) / "metrics.jsonl");
-  std::string line;
-  for (const std::string& entry : run_.history) {
-    const bool there =
-        std::getline(file, line) && line.starts_with(entry.substr(0, entry.size() - 1));
-    lines_.push_back(there ? line : entry);
-    if (!there) file.setstate(std::ios::failbit);
+  if (!trainer_->load(checkpoint)) {
+    note("memory: the checkpoint holds none of this size; it begins empty");
   }
+  const std::string& before = checkpoint.run().environment;
+  if (!before.empty() && before != run_.environment) {
+    note(fmt::format(
+        "going on under {} what began under {}: not equal to the last bit to a run that was not "
+        "interrupted",
+        run_.environment, before));
+  }
+  RunState now = checkpoint.run();
+  now.settings = std::move(run_.settings);
+  now.environment = std::move(run_.environment);
+  run_ = std::move(now);
+  source_sha256_ = checkpoint.model().source_sha256;
+  record_.resume(run_.history);
   plan_.checkpoint.reset();  // as large as the network and the optimizer's state together
 }
 
 void TrainRun::describe() const {
-  const ModelDescription model = model_description(settings_);
-  note(fmt::format("network: {}, {} pooling, {} numbers, {:.2f} million parameters, batch norm {}",
-                   model.arch, model.pool, model.dim,
-                   static_cast<double>(trainer_->parameters().trainable_elements()) * 1e-6,
-                   settings_.bn));
-  note(fmt::format("data: {}, {} images of {} classes; {} batches an epoch of {} classes x {}",
-                   settings_.data, train_data_.size(), train_data_.classes().size(),
-                   sampler_->batches_per_epoch(), settings_.batch / settings_.per_class,
-                   settings_.per_class));
-  if (test_data_) {
-    note(fmt::format("held out: {} images of {} other classes", test_data_->size(),
-                     test_data_->classes().size()));
-  }
-  note(fmt::format("loss: {}", settings_.loss));
-  std::string memory = "memory in MiB:";
-  auto groups = trainer_->memory();
-  const LoaderOptions loading;
-  groups.emplace_back("evaluation", embedder_->plan());
-  groups.emplace_back("loader", static_cast<std::size_t>(loading.prefetch * settings_.batch * 3) *
-                                    static_cast<std::size_t>(settings_.image_size) *
-                                    static_cast<std::size_t>(settings_.image_size));
-  double total = 0;
-  for (const auto& [name, bytes] : groups) {
-    memory += fmt::format(" {} {:.1f},", name, static_cast<double>(bytes) / kMebibyte);
-    total += static_cast<double>(bytes) / kMebibyte;
-  }
-  note(fmt::format("{} together {:.1f}; decoded images up to {}", memory, total, settings_.cache));
-}
-
-// Most mistakes in a folder of photos show in its first thousands; the loader finds the rest.
-void TrainRun::check_images() {
-  if (train_data_.size() == 0 || train_data_.items().front().path.empty())
-    return;  // drawn, not read
-  const std::int64_t count = std::min(train_data_.size(), kImagesChecked);
-  const std::int64_t allowed = settings_.max_bad >= 0
-                                   ? settings_.max_bad
-                                   : std::max<std::int64_t>(10, train_data_.size() / 1000);
-  Progress progress("checking images", count, "images", common_.quiet);
-  std::vector<std::string> bad;
-  std::mutex mutex;
-  constexpr std::int64_t kAtATime = 64;  // between two looks at signals
-  for (std::int64_t begin = 0; begin < count; begin += kAtATime) {
-    if (interrupted()) stop();
-    const std::int64_t end = std::min(count, begin + kAtATime);
-    parallel_for(context_.threads(), end - begin, [&](std::int64_t i, int) {
-      try {
-        train_data_.load(begin + i);
-      } catch (const std::exception& error) {
-        const std::lock_guard guard(mutex);
-        bad.emplace_back(error.what());
-      }
-    });
-    progress.update(end);
-  }
-  if (static_cast<std::int64_t>(bad.size()) <= allowed) return;
-  std::sort(bad.begin(), bad.end());
-  fail<InputError>("{} ({} of {} images cannot be read; --max-bad {} trains on the others)", bad[0],
-                   bad.size(), count, bad.size());
+  const TrainParts parts{
+      settings_,        *trainer_, *sampler_, train_data_, test_data_ ? &*test_data_ : nullptr,
+      embedder_->plan()};
+  for (const std::string& line : describe_training(parts)) note(line);
 }
 
 void TrainRun::prepare_folder() {
@@ -231,7 +143,7 @@ void TrainRun::execute() {
     if (!common_.json.empty()) write_json(common_.json, result());
     return;
   }
-  if (run_.step == 0) check_images();
+  if (run_.step == 0) check_images(context_, train_data_, settings_.max_bad, common_.quiet);
   if (run_.history.empty()) {
     const auto start = Clock::now();
     ordered_json entry = {{"epoch", 0}, {"step", 0}};
@@ -239,7 +151,7 @@ void TrainRun::execute() {
     record(std::move(entry), {{"eval_seconds", seconds_since(start)}});
   }
   prepare_folder();
-  write_lines();
+  record_.write();
   const std::int64_t batches = sampler_->batches_per_epoch();
   LoaderOptions loading = loader_options(settings_, common_.seed);
   const bool between = run_.batch >= batches;  // stopped while it evaluated
@@ -249,9 +161,12 @@ void TrainRun::execute() {
   try {
     while (run_.epoch < settings_.epochs) train_epoch();
   } catch (const DivergedError& error) {
-    std::error_code ignored;
+    const std::string dump = batch_ != nullptr ? dump_divergence(settings_.out, error.what(),
+                                                                 *trainer_, *batch_, train_data_)
+                                               : "";
     const std::string last = (fs::path(settings_.out) / kLastFile).string();
-    fail<DivergedError>("{}{}", error.what(),
+    std::error_code ignored;
+    fail<DivergedError>("{}{}{}", error.what(), dump,
                         fs::exists(last, ignored) ? "; the last good checkpoint is " + last : "");
   }
   print_summary();
@@ -266,10 +181,11 @@ void TrainRun::train_epoch() {
     Progress progress(fmt::format("epoch {}/{}", run_.epoch + 1, settings_.epochs),
                       (batches - first) * settings_.batch, "images", common_.quiet);
     while (run_.batch < batches) {
-      const Batch* batch = loader_->next();
-      expect(batch != nullptr && batch->epoch == run_.epoch && batch->index == run_.batch,
+      batch_ = nullptr;
+      batch_ = loader_->next();
+      expect(batch_ != nullptr && batch_->epoch == run_.epoch && batch_->index == run_.batch,
              "[train] the loader is not where the run is");
-      after_step(trainer_->step(*batch));
+      after_step(trainer_->step(*batch_));
       progress.update((run_.batch - first) * settings_.batch,
                       fmt::format("loss {:.4f}", run_.loss_sum / static_cast<double>(run_.batch)));
       if (interrupted()) {
@@ -278,7 +194,7 @@ void TrainRun::train_epoch() {
       }
     }
   }
-  report_bad_images();
+  for (const std::string& line : unreadable_.update(loader_->bad_images())) note(line);
   finish_epoch(seconds_since(start));
 }
 
@@ -291,20 +207,8 @@ void TrainRun::after_step(const StepResult& result) {
   }
 }
 
-void TrainRun::report_bad_images() {
-  const auto& bad = loader_->bad_images();
-  if (bad.size() == bad_reported_) return;
-  std::string list;
-  for (std::size_t i = 0; i < bad.size(); ++i) {
-    if (i >= bad_reported_) note(fmt::format("left out: {}", one_line(bad[i].reason)));
-    list += one_line(bad[i].reason) + "\n";
-  }
-  bad_reported_ = bad.size();
-  write_atomic(fs::path(settings_.out) / "bad_files.txt", bytes_of(list));
-}
-
 void TrainRun::finish_epoch(double seconds) {
-  require_finite();
+  require_sound();
   const auto batches = static_cast<double>(sampler_->batches_per_epoch());
   const auto start = Clock::now();
   ordered_json entry = {
@@ -327,7 +231,7 @@ void TrainRun::finish_epoch(double seconds) {
   // The best one first: a run killed between the two repeats this epoch, to the same end.
   if (best) save_best(settings_.out, bytes, files_);
   save_as_last(bytes);
-  write_lines();
+  record_.write();
 }
 
 ordered_json TrainRun::evaluate_held_out() {
@@ -350,39 +254,20 @@ ordered_json TrainRun::evaluate_held_out() {
 }
 
 void TrainRun::record(ordered_json entry, const ordered_json& timing) {
-  const auto metric = [&](const char* name, const char* key) {
-    const double value = number_or(entry, key, std::nan(""));
-    return std::isnan(value) ? std::string() : fmt::format("  {} {:.4f}", name, value);
-  };
-  std::string text =
-      fmt::format("epoch {}/{}", entry["epoch"].get<std::int64_t>(), settings_.epochs);
-  text += metric("loss", "loss") + metric("R@1", "recall_at_1") + metric("MAP@R", "map_at_r");
-  if (timing.contains("images_per_second")) {
-    text += fmt::format("  {:.0f} images/s", timing["images_per_second"].get<double>());
-  } else {
-    text += "  untrained";
-  }
-  say(text);
-  run_.history.push_back(entry.dump());
-  entry.update(timing);
-  lines_.push_back(entry.dump());
-}
-
-void TrainRun::write_lines() const {
-  std::string text;
-  for (const std::string& line : lines_) text += line + "\n";
-  write_atomic(fs::path(settings_.out) / "metrics.jsonl", bytes_of(text));
+  run_.history.push_back(record_.add(std::move(entry), timing));
 }
 
 // The last update may have been one too far although loss and gradient were finite.
-void TrainRun::require_finite() const {
-  if (trainer_->finite()) return;
+void TrainRun::require_sound() const {
+  if (trainer_->sound()) return;
   fail<DivergedError>(
-      "training diverged: after step {} the network holds NaN or infinity; lower --lr", run_.step);
+      "training diverged: after step {} the network holds NaN, infinity or numbers beyond 1e12; "
+      "lower --lr",
+      run_.step);
 }
 
 std::vector<std::byte> TrainRun::state() const {
-  require_finite();
+  require_sound();
   ModelDescription model = model_description(settings_);
   model.source_sha256 = source_sha256_;
   CheckpointWriter writer(model, run_);
@@ -406,27 +291,16 @@ void TrainRun::stop() {
 }
 
 void TrainRun::print_summary() const {
-  if (test_data_) {
-    const ordered_json outcome = result();
-    say(fmt::format(
-        "held-out classes: R@1 {:.4f} untrained, {:.4f} trained; MAP@R {:.4f}, {:.4f} (best "
-        "{:.4f})",
-        number_or(outcome["before"], "recall_at_1", 0),
-        number_or(outcome["after"], "recall_at_1", 0), number_or(outcome["before"], "map_at_r", 0),
-        number_or(outcome["after"], "map_at_r", 0), run_.best));
-  }
+  if (test_data_) say(record_.comparison(run_.best));
   say(fmt::format("{}: best.h5, last.h5, metrics.jsonl, settings.toml", settings_.out));
 }
 
 ordered_json TrainRun::result() const {
-  const auto entry = [&](std::size_t at) {
-    return at < lines_.size() ? ordered_json::parse(lines_[at]) : ordered_json::object();
-  };
   return {{"out", settings_.out},
           {"epochs", run_.epoch},
           {"steps", run_.step},
-          {"before", entry(0)},
-          {"after", entry(lines_.empty() ? 0 : lines_.size() - 1)},
+          {"before", record_.first()},
+          {"after", record_.last()},
           {"best", {{kChoosingMetric, run_.best}}},
           {"settings", plan_.settings},
           {"device", common_.device},

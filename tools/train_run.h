@@ -9,6 +9,8 @@
 #include "data/loader.h"
 #include "tools/cli.h"
 #include "tools/embed.h"
+#include "tools/image_check.h"
+#include "tools/train_record.h"
 #include "tools/train_settings.h"
 #include "weights/run_folder.h"
 
@@ -27,6 +29,7 @@ struct TrainPlan {
   nlohmann::ordered_json settings;         // resolved, for checkpoints
   std::string settings_toml;               // the same, for people and as a recipe
   std::unique_ptr<Checkpoint> checkpoint;  // to go on from; null: from the beginning
+  std::unique_ptr<Checkpoint> weights;     // to start from, where there is nothing to go on from
   std::unique_ptr<FolderLock> lock;        // null: taken once the folder is made
   bool last_damaged = false;               // last.h5 is not to be rotated over the valid one
 };
@@ -40,21 +43,17 @@ class TrainRun {
   void execute();
 
  private:
-  void open_test_data();
   void start_from_weights();
   void start_from_checkpoint();
   void describe() const;
-  void check_images();
   void prepare_folder();
   void train_epoch();
   void after_step(const StepResult& result);
-  void report_bad_images();
   void finish_epoch(double seconds);
   // The metrics of the held-out classes; an empty object without any.
   nlohmann::ordered_json evaluate_held_out();
   void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
-  void write_lines() const;
-  void require_finite() const;
+  void require_sound() const;
   std::vector<std::byte> state() const;
   void save_as_last(std::span<const std::byte> bytes);
   [[noreturn]] void stop();
@@ -73,12 +72,13 @@ class TrainRun {
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Embedder> embedder_;
   std::unique_ptr<Loader> loader_;
+  const Batch* batch_ = nullptr;  // the loader's present one
   FileCalls files_;
 
   RunState run_;
-  std::string source_sha256_;       // of the weights it all began with
-  std::vector<std::string> lines_;  // of metrics.jsonl: run_.history and how long things took
-  std::size_t bad_reported_ = 0;
+  std::string source_sha256_;  // of the weights it all began with
+  TrainRecord record_;         // run_.history and how long things took
+  UnreadableImages unreadable_;
   bool prepared_ = false;  // the folder is there and ours
 };
 

@@ -1,6 +1,7 @@
 #include "tools/train_settings.h"
 
 #include "data/dataset.h"
+#include "data/sampler.h"
 #include "data/spec.h"
 #include "engine/error.h"
 #include "engine/nearest.h"
@@ -47,8 +48,16 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
       ->type_name("SPEC");
   t.add("batch", s.batch, "images in a batch; ranking losses gain from more")
       ->check(CLI::Range(2, 1 << 20));
-  t.add("per-class", s.per_class, "images of each class in a batch, so batch / this many classes");
-  t.add("batches", s.batches, "batches an epoch; 0: images / batch")->check(CLI::NonNegativeNumber);
+  t.add("per-class", s.per_class,
+        "images of each class in a batch, so batch / this many classes (sampler pk)")
+      ->check(CLI::Range(2, 1 << 20));
+  t.add("sampler", s.sampler,
+        "which images make a batch; each batch follows from seed, epoch and number alone:" +
+            sampler_help())
+      ->type_name("SAMPLER");
+  t.add("batches", s.batches,
+        "batches an epoch; 0: the sampler's own number, images / batch for most")
+      ->check(CLI::NonNegativeNumber);
   t.add("image-size", s.image_size, "side of the square that the network sees")
       ->check(CLI::Range(32, 4096));
   t.add("resize", s.resize,
@@ -71,21 +80,29 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
       ->check(CLI::Range(1, 256));
   t.add("cache", s.cache, "MiB of decoded images to keep")->check(CLI::NonNegativeNumber);
   t.add("max-bad", s.max_bad,
-        "stop when more images than this cannot be read; others of their class take their place; "
-        "-1: the "
-        "larger of 10 and 0.1 %");
+        "training images that may be unreadable: 0 stops at the first, -1 allows the larger of 10 "
+        "and 0.1 %; others of their class take their place, and bad_files.txt names them");
 }
 
 void add_network_options(SettingTable& t, TrainSettings& s) {
   t.group("Network: backbone, pooling, embedding layer");
   t.add("arch", s.arch, "resnet18 or resnet50");
-  t.add("weights", s.weights, "start from this checkpoint's weights; empty: from random ones")
+  t.add("weights", s.weights,
+        "start from this checkpoint's weights, and from its input-mean, input-std, image-size and "
+        "resize where they are not given; empty: from random ones")
       ->type_name("FILE");
   t.add("dim", s.dim, "numbers in an embedding")->check(CLI::Range(1, 65536));
   t.add("pool", s.pool, "what becomes of the last feature maps: avg, max or gem");
   t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg, infinity max")->check(CLI::PositiveNumber);
   t.add("embedding-start", s.embedding_start,
         "first values of the embedding layer: uniform, orthogonal");
+  t.add("precision", s.precision,
+        "arithmetic of the network: fp32, or on a GPU tf32, fp16, bf16; losses are always fp32");
+  t.add("chunk", s.chunk,
+        "images in memory at a time: embeds the batch in chunks, sees it in one loss, goes back "
+        "chunk by chunk (each is computed twice); divides batch; 0: all of it. The same gradient, "
+        "but batch norm by the batch's statistics (bn train) has those of a chunk")
+      ->check(CLI::NonNegativeNumber);
   t.add("bn", s.bn,
         "batch norm by the batch's statistics (train), or by the stored ones, which then stay "
         "(frozen); "
@@ -99,11 +116,18 @@ void add_optimizer_options(SettingTable& t, TrainSettings& s) {
   t.group("Loss and optimizer: what is learnt, and in what steps");
   t.add("loss", s.loss, "NAME[:key=value,...]; probe --loss NAME --help explains one")
       ->type_name("LOSS");
+  t.add("memory", s.memory,
+        "the embeddings of so many batches before stay as further images to rank, without "
+        "gradient (losses with proxies: none)")
+      ->check(CLI::Range(0, 1 << 16));
   t.add("optimizer", s.optimizer, "adam, adamw or sgd");
   t.add("lr", s.lr, "learning rate")->check(CLI::PositiveNumber);
   t.add("embedding-rate", s.embedding_rate, "the embedding layer learns this many times as quickly")
       ->check(CLI::NonNegativeNumber);
-  t.add("weight-decay", s.weight_decay, "pull of all parameters towards zero")
+  t.add("proxy-rate", s.proxy_rate,
+        "nsl, proxy_anchor: their class proxies learn this many times as quickly as the network")
+      ->check(CLI::NonNegativeNumber);
+  t.add("weight-decay", s.weight_decay, "pull of all parameters towards zero, proxies too")
       ->check(CLI::NonNegativeNumber);
   t.add("beta1", s.beta1, "adam, adamw: memory of the mean gradient")->check(CLI::Range(0.0, 1.0));
   t.add("beta2", s.beta2, "adam, adamw: memory of its square")->check(CLI::Range(0.0, 1.0));
@@ -149,6 +173,44 @@ void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settin
   add_optimizer_options(table, settings);
 }
 
+void refuse_conflicts(const SettingTable& table, const TrainSettings& s) {
+  if (!table.given("sampler") || !table.given("per-class")) return;
+  const DataSpec sampler = parse_sampler(s.sampler);
+  if (sampler.kind != "pk") {
+    fail<UsageError>("--per-class {}: belongs to the sampler pk, not to {}; leave one out",
+                     s.per_class, sampler.kind);
+  }
+  if (sampler.integer("k", s.per_class, 2, 1 << 20) != s.per_class) {
+    fail<UsageError>("--per-class {} and --sampler {} disagree; leave one out", s.per_class,
+                     s.sampler);
+  }
+}
+
+void apply_settings(SettingTable& table, nlohmann::ordered_json values, const std::string& source) {
+  if (table.given("per-class") && !table.given("sampler")) values.erase("sampler");
+  table.apply(values, source);
+}
+
+std::string adopt_input(const SettingTable& table, TrainSettings& s,
+                        const ModelDescription& model) {
+  std::vector<std::string> taken;
+  const auto colours = [&](const char* name, std::vector<double>& setting, const auto& values) {
+    if (table.given(name)) return;
+    setting.assign(values.begin(), values.end());
+    taken.push_back(fmt::format("{} {:g}", name, fmt::join(setting, ",")));
+  };
+  const auto pixels = [&](const char* name, int& setting, std::int64_t value) {
+    if (table.given(name)) return;
+    setting = static_cast<int>(value);
+    taken.push_back(fmt::format("{} {}", name, value));
+  };
+  colours("input-mean", s.input_mean, model.input_mean);
+  colours("input-std", s.input_std, model.input_std);
+  pixels("image-size", s.image_size, model.crop);
+  if (s.image_size == model.crop) pixels("resize", s.resize, model.resize);
+  return fmt::format("{}", fmt::join(taken, ", "));
+}
+
 void resolve(TrainSettings& s) {
   if (s.data.empty()) {
     fail<UsageError>(
@@ -163,6 +225,16 @@ void resolve(TrainSettings& s) {
   expect_known("--bn", s.bn, {"auto", "frozen", "train"});
   expect_known("--optimizer", s.optimizer, {"adam", "adamw", "sgd"});
   expect_known("--schedule", s.schedule, {"constant", "step", "milestones", "cosine"});
+  expect_known("--precision", s.precision, {"fp32", "tf32", "fp16", "bf16"});
+  if (s.precision != "fp32") {
+    fail<UsageError>("--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
+                     s.precision);
+  }
+  if (s.chunk > 0 && s.batch % s.chunk != 0) {
+    std::int64_t divisor = s.chunk;
+    while (divisor > 1 && s.batch % divisor != 0) --divisor;
+    fail<UsageError>("--chunk {}: does not divide --batch {}; use {}", s.chunk, s.batch, divisor);
+  }
   if (s.bn == "auto") s.bn = s.weights.empty() ? "train" : "frozen";
   if (s.resize == 0) s.resize = default_resize(s.image_size);
   if (s.resize < s.image_size) {
@@ -189,14 +261,27 @@ void resolve(TrainSettings& s) {
   s.data = parse_data_spec(s.data).text();
   if (!s.test_data.empty() && s.test_data != "none")
     s.test_data = parse_data_spec(s.test_data).text();
+  const DataSpec sampler = parse_sampler(s.sampler);
+  if (sampler.kind == "pk") {
+    s.per_class = sampler.integer("k", s.per_class, 2, 1 << 20);
+    s.sampler = "pk";
+  }
   const LossSpec loss = parse_loss(s.loss);
-  if (loss.entry->kind != LossKind::kEmbeddings) {
+  if (loss.entry->kind == LossKind::kScores) {
     fail<UsageError>(
-        "--loss {}: takes more than embeddings and labels, which train has not; see probe",
+        "--loss {}: takes scores and targets, train has embeddings and labels; see probe",
         loss.entry->name);
+  }
+  if (s.memory > 0 && !loss.entry->takes_memory()) {
+    fail<UsageError>("--memory {}: {} compares with its proxies and takes no memory; leave it out",
+                     s.memory, loss.entry->name);
   }
   s.loss = loss.text();
   s.augment = augment_text(augment_options(s));
+}
+
+std::string sampler_spec(const TrainSettings& s) {
+  return s.sampler == "pk" ? fmt::format("pk:k={}", s.per_class) : s.sampler;
 }
 
 ModelDescription model_description(const TrainSettings& s) {
@@ -217,7 +302,8 @@ AugmentOptions augment_options(const TrainSettings& s) {
   return parse_augment(s.augment, center_crop(s.image_size, s.resize));
 }
 
-TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::int64_t steps) {
+TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::int64_t steps,
+                               std::int64_t classes) {
   const auto in_steps = [&](double epochs) {
     return static_cast<std::int64_t>(std::llround(epochs * static_cast<double>(steps)));
   };
@@ -233,6 +319,7 @@ TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::
   options.optimizer.nesterov = s.nesterov;
   options.weight_decay = s.weight_decay;
   options.embedding_rate = s.embedding_rate;
+  options.proxy_rate = s.proxy_rate;
   options.schedule.kind = schedule_kind(s.schedule);
   options.schedule.rate = s.lr;
   options.schedule.warmup = in_steps(s.warmup);
@@ -242,6 +329,9 @@ TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::
   options.schedule.total = in_steps(static_cast<double>(s.epochs));
   options.schedule.floor = s.lr_floor;
   options.batch = s.batch;
+  options.chunk = s.chunk;
+  options.memory = s.memory;
+  options.classes = classes;
   options.seed = seed;
   return options;
 }

@@ -18,6 +18,7 @@ struct TrainSettings {
   std::string test_data;
   std::int64_t batch = 128;
   std::int64_t per_class = 4;
+  std::string sampler = "pk";
   std::int64_t batches = 0;
   int image_size = 224;
   int resize = 0;
@@ -37,11 +38,15 @@ struct TrainSettings {
   std::string embedding_start = "uniform";
   std::string bn = "auto";
   bool stride_in_1x1 = false;
+  std::string precision = "fp32";
+  std::int64_t chunk = 0;
   // Loss and optimizer
   std::string loss = "smooth_ap";
+  std::int64_t memory = 0;
   std::string optimizer = "adam";
   double lr = 1e-4;
   double embedding_rate = 1.0;
+  double proxy_rate = 100.0;
   double weight_decay = 0.0;
   double beta1 = 0.9;
   double beta2 = 0.999;
@@ -66,14 +71,28 @@ struct TrainSettings {
 // table.
 void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settings);
 
-// Spells out what was left to choose (bn = auto, resize = 0, parameters of the loss) and refuses
+// Flags that contradict each other: UsageError. To be asked before anything else is applied.
+void refuse_conflicts(const SettingTable& table, const TrainSettings& settings);
+
+// SettingTable::apply for a recipe or a resumed run's settings; --per-class means the sampler pk,
+// whatever these say of samplers.
+void apply_settings(SettingTable& table, nlohmann::ordered_json values, const std::string& source);
+
+// With --weights the network goes on seeing images as it learnt to: those of input-mean, input-std,
+// image-size and (for that size) resize that nothing has set become the checkpoint's. Returns them,
+// as "image-size 224, ...".
+std::string adopt_input(const SettingTable& table, TrainSettings& settings,
+                        const ModelDescription& model);
+
+// Spells out what was left to choose (bn = auto, resize = 0, parameters of the loss), and refuses
 // what cannot be meant: UsageError.
 void resolve(TrainSettings& settings);
 
+std::string sampler_spec(const TrainSettings& settings);  // as make_sampler() takes it
 ModelDescription model_description(const TrainSettings& settings);
 AugmentOptions augment_options(const TrainSettings& settings);
-// steps: of one epoch.
+// steps: of one epoch; classes: of the training set.
 TrainerOptions trainer_options(const TrainSettings& settings, std::uint64_t seed,
-                               std::int64_t steps);
+                               std::int64_t steps, std::int64_t classes);
 
 }  // namespace rk

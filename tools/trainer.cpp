@@ -1,6 +1,7 @@
 #include "tools/trainer.h"
 
 #include "engine/error.h"
+#include "engine/parallel.h"
 #include "tools/model_io.h"
 
 #include <algorithm>
@@ -8,6 +9,9 @@
 
 namespace rk {
 namespace {
+
+// Far beyond any network's, and far below what makes sums overflow to both sides at once.
+constexpr float kLargestParameter = 1e12F;
 
 bool all_finite(const float* values, std::int64_t count) {
   // A sum of zeros unless something is infinite or not a number: it vectorises, an early exit does
@@ -18,6 +22,14 @@ bool all_finite(const float* values, std::int64_t count) {
   return sum == 0.0F;
 }
 
+// out = a + b; out may be one of them.
+void add(const Context& context, const float* a, const float* b, float* out, std::int64_t count) {
+  parallel_ranges(context.threads(), count, [&](std::int64_t begin, std::int64_t end, int) {
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) out[i] = a[i] + b[i];
+  });
+}
+
 }  // namespace
 
 Trainer::Trainer(const Context& context, const TrainerOptions& options)
@@ -26,25 +38,104 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
       table_(float_table(options.model)),
       schedule_(options.schedule),
       program_(context, parameters_, Program::Options{.gradients = true}) {
-  NetworkSpec spec = network_spec(options.model, options.batchnorm);
-  spec.orthogonal_embedding = options.orthogonal_embedding;
-  network_ = build_network(program_, spec, options.batch, options.model.crop, options.model.crop);
+  const std::int64_t dim = options_.model.dim;
+  if (options_.chunk == 0) options_.chunk = options_.batch;
+  expect(options_.batch % options_.chunk == 0, "[trainer] expected chunks that divide {}, got {}",
+         options_.batch, options_.chunk);
+  const LossEntry& entry = *options_.loss.entry;
+  expect(options_.memory == 0 || entry.takes_memory(), "[trainer] {} takes no memory", entry.name);
+  NetworkSpec spec = network_spec(options_.model, options_.batchnorm);
+  spec.orthogonal_embedding = options_.orthogonal_embedding;
+  network_ =
+      build_network(program_, spec, options_.chunk, options_.model.crop, options_.model.crop);
+  if (entry.kind == LossKind::kProxies) {
+    // Behind the network's, whose gradients are then one range.
+    proxies_ =
+        parameters_.declare("proxies", {options_.classes, dim},
+                            entry.proxy_start(options_.classes, dim), ParameterGroup::kProxies);
+  }
   program_.plan();
-  parameters_.initialise(options.seed);
-  loss_ = make_loss<float>(options.loss);
-  loss_->plan(context,
-              {.rows = options.batch, .memory = 0, .dim = options.model.dim, .classes = 0});
-  optimizer_ = std::make_unique<Optimizer>(
-      options.optimizer,
-      optimizer_groups(parameters_, options.embedding_rate, options.weight_decay),
-      static_cast<std::int64_t>(parameters_.flat_elements()));
+  parameters_.initialise(options_.seed);
+  embeddings_ = program_.value(network_.embeddings);
+  embedding_gradients_ = program_.gradient(network_.embeddings);
+  if (chunks() > 1) {
+    rows_ = Buffer::of<float>(options_.batch * dim);
+    row_gradients_ = Buffer::of<float>(options_.batch * dim);
+    embeddings_ = rows_.as<float>();
+    embedding_gradients_ = row_gradients_.as<float>();
+    gradient_sums_ = Buffer::of<float>(network_elements());
+    statistics_.resize(parameters_.statistics().size());
+    counters_.resize(parameters_.counters().size());
+  }
+  memory_ = EmbeddingMemory(options_.memory, options_.batch, dim);
+  loss_ = make_loss<float>(options_.loss);
+  loss_->plan(context, {.rows = options_.batch,
+                        .memory = memory_.capacity(),
+                        .dim = dim,
+                        .classes = proxies_ >= 0 ? options_.classes : 0});
+  optimizer_ =
+      std::make_unique<Optimizer>(options_.optimizer,
+                                  optimizer_groups(parameters_, options_.embedding_rate,
+                                                   options_.weight_decay, options_.proxy_rate),
+                                  static_cast<std::int64_t>(parameters_.flat_elements()));
+}
+
+std::int64_t Trainer::network_elements() const {
+  return proxies_ >= 0 ? parameters_.entry(proxies_).offset
+                       : static_cast<std::int64_t>(parameters_.flat_elements());
+}
+
+void Trainer::fill(const Batch& batch, std::int64_t chunk) {
+  const std::size_t bytes = batch.pixels.size() / static_cast<std::size_t>(chunks());
+  fill_input(program_, network_.input, table_,
+             batch.pixels.subspan(static_cast<std::size_t>(chunk) * bytes, bytes));
+}
+
+void Trainer::forward(const Batch& batch, std::int64_t chunk) {
+  fill(batch, chunk);
+  program_.forward();
+}
+
+void Trainer::embed(const Batch& batch) {
+  const std::int64_t elements = options_.chunk * options_.model.dim;
+  for (std::int64_t c = 0; c < chunks(); ++c) {
+    forward(batch, c);
+    if (chunks() > 1) {
+      std::copy_n(program_.value(network_.embeddings), elements, embeddings_ + c * elements);
+    }
+  }
+}
+
+void Trainer::backward(const Batch& batch) {
+  if (chunks() == 1) {
+    program_.backward();
+    return;
+  }
+  std::ranges::copy(parameters_.statistics(), statistics_.begin());
+  std::ranges::copy(parameters_.counters(), counters_.begin());
+  const std::int64_t elements = options_.chunk * options_.model.dim;
+  float* gradients = parameters_.gradients().data();
+  float* sums = gradient_sums_.as<float>();
+  for (std::int64_t c = 0; c < chunks(); ++c) {
+    forward(batch, c);
+    std::copy_n(embedding_gradients_ + c * elements, elements,
+                program_.gradient(network_.embeddings));
+    program_.backward();
+    if (c == 0) {
+      std::copy_n(gradients, network_elements(), sums);
+    } else {
+      add(context_, sums, gradients, c + 1 < chunks() ? sums : gradients, network_elements());
+    }
+  }
+  std::ranges::copy(statistics_, parameters_.statistics().begin());
+  std::ranges::copy(counters_, parameters_.counters().begin());
 }
 
 StepResult Trainer::step(const Batch& batch) {
   expect(batch.count == options_.batch, "[trainer] expected a batch of {}, got {}", options_.batch,
          batch.count);
-  StepResult result;
-  result.rate = schedule_.rate(steps_);
+  last_ = StepResult{.rate = schedule_.rate(steps_)};
+  StepResult& result = last_;
   const auto diverged = [&](const std::string& what) {
     fail<DivergedError>(
         "training diverged in step {} (batch {} of epoch {}): {}, learning rate {:g}; "
@@ -52,17 +143,21 @@ StepResult Trainer::step(const Batch& batch) {
         steps_ + 1, batch.index + 1, batch.epoch + 1, what, result.rate);
   };
 
-  fill_input(program_, network_.input, table_, batch.pixels);
-  program_.forward();
-
+  embed(batch);
   LossInput<float> input;
   input.rows = batch.count;
   input.dim = options_.model.dim;
-  input.embeddings = program_.value(network_.embeddings);
+  input.embeddings = embeddings_;
   input.labels = batch.labels.data();
   input.identities = batch.indices.data();
+  memory_.show(input);
   LossOutput<float> output;
-  output.grad = program_.gradient(network_.embeddings);
+  output.grad = embedding_gradients_;
+  if (proxies_ >= 0) {
+    input.classes = options_.classes;
+    input.proxies = parameters_.value(proxies_);
+    output.grad_proxies = parameters_.gradient(proxies_);
+  }
   try {
     loss_->run(context_, input, output);
   } catch (const InputError& error) {
@@ -71,8 +166,9 @@ StepResult Trainer::step(const Batch& batch) {
   result.loss = output.loss;
   result.valid_queries = output.valid_queries;
   if (!std::isfinite(result.loss)) diverged(fmt::format("the loss is {}", result.loss));
+  memory_.push(embeddings_, batch.labels, batch.indices);  // backward() may overwrite them
 
-  program_.backward();
+  backward(batch);
   const auto count = static_cast<std::int64_t>(parameters_.flat_elements());
   result.gradient_norm = global_norm(context_, parameters_.gradients().data(), count);
   if (!std::isfinite(result.gradient_norm)) {
@@ -85,11 +181,14 @@ StepResult Trainer::step(const Batch& batch) {
   return result;
 }
 
-bool Trainer::finite() const {
-  if (!all_finite(parameters_.values().data(),
-                  static_cast<std::int64_t>(parameters_.flat_elements()))) {
-    return false;
-  }
+bool Trainer::sound() const {
+  const auto count = static_cast<std::int64_t>(parameters_.flat_elements());
+  const float* values = parameters_.values().data();
+  if (!all_finite(values, count)) return false;
+  float largest = 0.0F;
+#pragma omp simd reduction(max : largest)
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(values[i]));
+  if (largest > kLargestParameter) return false;
   for (std::size_t i = 0; i < parameters_.buffers().size(); ++i) {
     const auto& entry = parameters_.buffers()[i];
     if (entry.counter) continue;
@@ -101,12 +200,54 @@ bool Trainer::finite() const {
 void Trainer::save(CheckpointWriter& writer) const {
   save_parameters(parameters_, writer);
   save_optimizer(*optimizer_, parameters_, writer);
+  memory_.save(writer);
 }
 
-void Trainer::load(const Checkpoint& checkpoint) {
+bool Trainer::load(const Checkpoint& checkpoint) {
   load_parameters(checkpoint, parameters_);
+  load_loss_parameters(checkpoint, parameters_);
   load_optimizer(checkpoint, parameters_, *optimizer_);
   steps_ = checkpoint.run().step;
+  return memory_.load(checkpoint);
+}
+
+std::int64_t Trainer::network_parameters() const {
+  return parameters_.trainable_elements() -
+         (proxies_ >= 0 ? parameters_.entry(proxies_).elements() : 0);
+}
+
+std::vector<std::string> Trainer::not_finite(std::span<const float> flat) const {
+  std::vector<std::string> names;
+  for (const Parameters::Entry& entry : parameters_.entries()) {
+    if (!all_finite(flat.data() + entry.offset, entry.elements())) names.push_back(entry.name);
+  }
+  return names;
+}
+
+std::vector<LayerActivations> Trainer::activations(const Batch& batch) {
+  const auto& nodes = program_.nodes();
+  std::vector<LayerActivations> layers(nodes.size());
+  for (std::int64_t c = 0; c < chunks(); ++c) {
+    fill(batch, c);
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      nodes[n]->forward();
+      // Now: a later layer may take the place.
+      const TensorId output = program_.output_of(static_cast<int>(n));
+      const float* values = program_.value(output);
+      const std::int64_t count = program_.shape(output).elements();
+      LayerActivations& layer = layers[n];
+      layer.name = nodes[n]->name();
+      layer.values += count;
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (std::isfinite(values[i])) {
+          layer.max_abs = std::max(layer.max_abs, std::abs(static_cast<double>(values[i])));
+        } else {
+          ++layer.not_finite;
+        }
+      }
+    }
+  }
+  return layers;
 }
 
 std::vector<std::pair<std::string, std::size_t>> Trainer::memory() const {
@@ -116,6 +257,8 @@ std::vector<std::pair<std::string, std::size_t>> Trainer::memory() const {
           {"optimizer", optimizer_->state_bytes()},
           {"activations and their gradients", program_.memory().arena_bytes},
           {"workspace", program_.memory().workspace_bytes},
+          {"chunks", rows_.bytes() + row_gradients_.bytes() + gradient_sums_.bytes()},
+          {"memory columns", memory_.bytes()},
           {"loss", static_cast<std::size_t>(loss_->bytes())}};
 }
 

@@ -2,9 +2,22 @@
 //
 //   pixels -> network -> embeddings -> loss, dL/dE -> network backwards -> optimizer
 //
+// With chunks the network's memory is that of a chunk: the batch is embedded chunk by chunk keeping
+// nothing, one loss call sees all embeddings, and every chunk goes forward a second time and then
+// back with its rows of dL/dE, its gradients added up in order; the statistics of batch norm move
+// in the first pass alone. With frozen batch norm that is the whole batch's gradient but for
+// rounding; with batch statistics each chunk is normalised by its own.
+//
+// A loss with proxies finds them among the parameters (/loss/proxies of a checkpoint), a row for
+// each class of the data set.
+//
 // step() allocates nothing. The loss and the gradient's norm are looked at before the optimizer
 // changes anything: if one is not finite, step() throws DivergedError and the parameters are those
-// of before.
+// of before. ReLU makes 0 of NaN. With batch statistics that hides none: the channel's mean is not
+// finite, and so is no gradient. With frozen ones a NaN shows wherever a layer's input holds an
+// infinity (0 * inf in the gradient of its weight), as it does when values grow from layer to
+// layer. Filters all of whose sums overflow to both sides at once go unseen, for they put out 0 and
+// do not move, like dead units; the weights that do that are seen by sound(), before a checkpoint.
 #pragma once
 
 #include "data/loader.h"
@@ -13,11 +26,14 @@
 #include "engine/schedule.h"
 #include "layers/resnet.h"
 #include "losses/registry.h"
+#include "tools/embedding_memory.h"
 #include "tools/network_input.h"
 #include "weights/checkpoint.h"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,16 +48,29 @@ struct TrainerOptions {
   OptimizerParams optimizer;
   double weight_decay = 0.0;
   double embedding_rate = 1.0;
+  double proxy_rate = 1.0;
   ScheduleParams schedule;
   std::int64_t batch = 128;
+  std::int64_t chunk = 0;    // images at a time, divides `batch`; 0: all of it
+  std::int64_t memory = 0;   // batches whose embeddings stay, for losses that take them
+  std::int64_t classes = 0;  // of the data set: proxies, for losses that have them
   std::uint64_t seed = 0;
 };
 
+// NaN: the step did not come so far.
 struct StepResult {
-  double loss = 0.0;
+  double loss = std::numeric_limits<double>::quiet_NaN();
   std::int64_t valid_queries = 0;
-  double gradient_norm = 0.0;
+  double gradient_norm = std::numeric_limits<double>::quiet_NaN();
   double rate = 0.0;
+};
+
+// What a node of the network put out, over all images of a batch.
+struct LayerActivations {
+  std::string name;
+  double max_abs = 0.0;  // of the finite ones
+  std::int64_t not_finite = 0;
+  std::int64_t values = 0;
 };
 
 class Trainer {
@@ -51,18 +80,36 @@ class Trainer {
 
   StepResult step(const Batch& batch);
   std::int64_t steps() const { return steps_; }
+  const StepResult& last() const { return last_; }  // of the last step(), one that threw too
 
   Parameters& parameters() { return parameters_; }
-  // Are all parameters and running statistics finite? A checkpoint of others would be of no use.
-  bool finite() const;
+  // Are all parameters and running statistics finite, and no parameter beyond 1e12? A checkpoint of
+  // others would be of no use.
+  bool sound() const;
 
   void save(CheckpointWriter& writer) const;
-  void load(const Checkpoint& checkpoint);  // parameters, optimizer, steps
+  // Parameters, optimizer, memory, steps. Returns whether the memory could be taken: one of
+  // another size begins empty.
+  bool load(const Checkpoint& checkpoint);
 
   // What is reserved, by name, in bytes.
   std::vector<std::pair<std::string, std::size_t>> memory() const;
+  std::int64_t network_parameters() const;  // without those of the loss
+
+  // For who looks for the cause of a divergence. Names of the parameters that are not finite in a
+  // flat buffer: values or gradients.
+  std::vector<std::string> not_finite(std::span<const float> flat) const;
+  // Sends the batch forward once more; batch norm's statistics move on.
+  std::vector<LayerActivations> activations(const Batch& batch);
 
  private:
+  std::int64_t chunks() const { return options_.batch / options_.chunk; }
+  std::int64_t network_elements() const;  // of the flat buffers; the proxies lie behind
+  void fill(const Batch& batch, std::int64_t chunk);
+  void forward(const Batch& batch, std::int64_t chunk);
+  void embed(const Batch& batch);
+  void backward(const Batch& batch);
+
   const Context& context_;
   TrainerOptions options_;
   FloatTable table_;
@@ -70,9 +117,20 @@ class Trainer {
   Parameters parameters_;
   Program program_;
   Network network_;
+  ParameterId proxies_ = -1;
   std::unique_ptr<Loss<float>> loss_;
+  EmbeddingMemory memory_;
+  // Of the whole batch; the program's own where there is one chunk.
+  float* embeddings_ = nullptr;
+  float* embedding_gradients_ = nullptr;
+  // Where there are several: what these point to, the sum of the network's gradients so far, and
+  // what batch norm had counted before the second pass.
+  Buffer rows_, row_gradients_, gradient_sums_;
+  std::vector<float> statistics_;
+  std::vector<std::int64_t> counters_;
   std::unique_ptr<Optimizer> optimizer_;
   std::int64_t steps_ = 0;
+  StepResult last_;
 };
 
 }  // namespace rk

@@ -18,6 +18,8 @@ constexpr std::int64_t kVersion = 1;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{16} << 30;
 
 const std::string kWeights = "/weights/";
+const std::string kLoss = "/loss/";
+const std::string kMemory = "/memory/";
 const std::string kOptimizer = "/optimizer/";
 
 std::string listed(const std::vector<std::string>& names) {
@@ -106,6 +108,7 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState
   file_.write("/run/best", {}, &run.best);
   file_.write("/run/loss_sum", {}, &run.loss_sum);
   file_.write_text("/run/data", {run.data});
+  file_.write_text("/run/environment", {run.environment});
   file_.write_text("/run/settings", {run.settings});
   file_.write_text("/run/history", run.history);
 }
@@ -117,6 +120,19 @@ void CheckpointWriter::weight(const std::string& name, const std::vector<std::in
 
 void CheckpointWriter::counter(const std::string& name, std::int64_t value) {
   file_.write(kWeights + name, {}, &value);
+}
+
+void CheckpointWriter::loss_parameter(const std::string& name,
+                                      const std::vector<std::int64_t>& dims, const float* values) {
+  file_.write(kLoss + name, dims, values);
+}
+
+void CheckpointWriter::memory(const MemoryColumns& columns) {
+  const auto rows = static_cast<std::int64_t>(columns.labels.size());
+  file_.write(kMemory + "embeddings", {rows, columns.dim}, columns.embeddings.data());
+  file_.write(kMemory + "labels", {rows}, columns.labels.data());
+  file_.write(kMemory + "identities", {rows}, columns.identities.data());
+  file_.write(kMemory + "next", {}, &columns.next);
 }
 
 void CheckpointWriter::optimizer_state(const std::string& state, const std::string& name,
@@ -177,16 +193,24 @@ void Checkpoint::read_run() {
   }
   run_.settings = settings[0];
   run_.data = data[0];
+  // Files of version 0.1.0 before it was recorded have none.
+  if (file_.has("/run/environment")) {
+    for (const std::string& text : file_.read_text("/run/environment")) run_.environment = text;
+  }
   run_.history = file_.read_text("/run/history");
 }
 
 void Checkpoint::check_values() const {
-  for (const std::string& path : file_.datasets(kWeights)) {
+  std::vector<std::string> paths = file_.datasets(kWeights);
+  for (const std::string& group : {kLoss, kMemory}) {
+    for (std::string& path : file_.datasets(group)) paths.push_back(std::move(path));
+  }
+  for (const std::string& path : paths) {
     if (file_.info(path).kind != Hdf5Reader::Kind::kFloat) continue;
     const std::vector<float> values = file_.read<float>(path);
     if (!std::all_of(values.begin(), values.end(), finite)) {
       fail<InputError>("{}: {} holds NaN or infinity; use an earlier checkpoint", path_,
-                       path.substr(kWeights.size()));
+                       path.starts_with(kWeights) ? path.substr(kWeights.size()) : path);
     }
     if (path.ends_with("running_var") &&
         std::any_of(values.begin(), values.end(), [](float v) { return v < 0; })) {
@@ -249,6 +273,38 @@ void Checkpoint::weight(const TensorName& tensor, float* out) const {
 
 std::int64_t Checkpoint::counter(const std::string& name) const {
   return scalar<std::int64_t>(file_, kWeights + name);
+}
+
+void Checkpoint::loss_parameter(const TensorName& tensor, float* out) const {
+  const std::string path = kLoss + tensor.name;
+  const std::string wanted = shape_text(tensor.dims);
+  if (!file_.has(path)) {
+    fail<InputError>(
+        "{}: was trained without the loss's {} {}; begin a new run with --weights, or leave --loss "
+        "as it was",
+        path_, tensor.name, wanted);
+  }
+  if (file_.info(path).dims != tensor.dims) {
+    fail<InputError>("{}: its {} are {}, {} are expected; restore the data or begin a new run",
+                     path_, tensor.name, shape_text(file_.info(path).dims), wanted);
+  }
+  file_.read_into(path, tensor.dims, out);
+}
+
+std::int64_t Checkpoint::memory_rows() const {
+  const std::string path = kMemory + "embeddings";
+  if (!file_.has(path)) return 0;
+  const auto dims = file_.info(path).dims;
+  return dims.empty() ? 0 : dims[0];
+}
+
+std::int64_t Checkpoint::memory(std::int64_t dim, float* embeddings, std::int64_t* labels,
+                                std::int64_t* identities) const {
+  const std::int64_t rows = memory_rows();
+  file_.read_into(kMemory + "embeddings", {rows, dim}, embeddings);
+  file_.read_into(kMemory + "labels", {rows}, labels);
+  file_.read_into(kMemory + "identities", {rows}, identities);
+  return scalar<std::int64_t>(file_, kMemory + "next");
 }
 
 void Checkpoint::optimizer_state(const std::string& state, const TensorName& tensor,

@@ -3,11 +3,15 @@
 //
 //   /weights/<torchvision name>  float32 parameters and running statistics (convolutions OIHW),
 //                                int64 scalars for num_batches_tracked
+//   /loss/<name>                 float32, what the loss learns: proxies [C, D]
 //   /optimizer/<state>/<name>    float32 like the parameter of that name (exp_avg,
 //                                momentum_buffer)
+//   /memory/...                  the embeddings [M, D] float32, labels and identities [M] int64 of
+//                                the last batches, and `next` (int64), the batch whose place the
+//                                next one takes; only where a run keeps some
 //   /run/...                     step, epoch, batch (int64), seed (uint64 as int64), best, loss_sum
-//                                (float64), data (text), settings (JSON text), history (one JSON
-//                                text an epoch)
+//                                (float64), data, environment (text), settings (JSON text), history
+//                                (one JSON text an epoch)
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
 //                                input_mean, input_std, input_scale, channel_order, resize, crop,
 //                                source_sha256
@@ -50,8 +54,17 @@ struct RunState {
   double best = -1.0;     // the best value so far of the metric that chooses best.h5; -1: none yet
   double loss_sum = 0.0;  // over the batches of the epoch under way
   std::string data;       // what the training set was: a fingerprint
+  std::string environment;  // what the last bits depend on beside the settings: version, machine
   std::string settings;
   std::vector<std::string> history;
+};
+
+// The embeddings of the last batches, as tools/embedding_memory.h keeps them.
+struct MemoryColumns {
+  std::int64_t dim = 0;
+  std::int64_t next = 0;
+  std::span<const float> embeddings;  // [M, dim]
+  std::span<const std::int64_t> labels, identities;
 };
 
 class CheckpointWriter {
@@ -60,6 +73,9 @@ class CheckpointWriter {
 
   void weight(const std::string& name, const std::vector<std::int64_t>& dims, const float* values);
   void counter(const std::string& name, std::int64_t value);
+  void loss_parameter(const std::string& name, const std::vector<std::int64_t>& dims,
+                      const float* values);
+  void memory(const MemoryColumns& columns);
   void optimizer_state(const std::string& state, const std::string& name,
                        const std::vector<std::int64_t>& dims, const float* values);
 
@@ -95,6 +111,12 @@ class Checkpoint {
   bool has_weight(const TensorName& tensor) const;
   void weight(const TensorName& tensor, float* out) const;
   std::int64_t counter(const std::string& name) const;
+  // InputError where there is none of that shape.
+  void loss_parameter(const TensorName& tensor, float* out) const;
+  std::int64_t memory_rows() const;  // 0: the run kept no memory
+  // Into memory_rows() rows; returns `next`.
+  std::int64_t memory(std::int64_t dim, float* embeddings, std::int64_t* labels,
+                      std::int64_t* identities) const;
   void optimizer_state(const std::string& state, const TensorName& tensor, float* out) const;
 
  private:

@@ -184,6 +184,188 @@ TEST(PkSampler, WrongUsage) {
   EXPECT_TRUE(holds(usage_error(8, "pk", -1), "-1 batches"));
 }
 
+// Categories of classes of these sizes.
+Dataset made_of_categories(const std::vector<std::vector<int>>& categories) {
+  std::vector<DataItem> items;
+  std::vector<DataClass> classes;
+  std::vector<std::string> names;
+  for (const std::vector<int>& sizes : categories) {
+    for (const int size : sizes) {
+      const auto label = static_cast<std::int64_t>(classes.size());
+      classes.push_back(
+          {fmt::format("class{}", label), static_cast<std::int64_t>(names.size()), 0});
+      for (int i = 0; i < size; ++i) items.push_back({fmt::format("{}/{}", label, i), 0, label});
+    }
+    names.push_back(fmt::format("category{}", names.size()));
+  }
+  return Dataset("made", items, classes, names, std::make_shared<NoPictures>());
+}
+
+std::map<std::int64_t, int> images_by_class(const Dataset& data, std::span<const Draw> draws) {
+  std::map<std::int64_t, int> count;
+  for (const Draw& d : draws) ++count[data.label(d.index)];
+  return count;
+}
+
+TEST(CategorySampler, EveryPairOfCategoriesOnceAnEpochHalfAndHalf) {
+  const Dataset data = made_of_categories({{3, 4, 5}, {2, 2, 2, 2, 2}, {6, 6}, {20, 3}});
+  const auto sampler = make_sampler("category:per_pair=3", data, 16, 7);
+  ASSERT_EQ(sampler->batches_per_epoch(), 6 * 3);
+  std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> orders;
+  for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+    orders.emplace_back();
+    for (std::int64_t b = 0; b < 18; ++b) {
+      const std::vector<Draw> draws = draws_of(*sampler, epoch, b);
+      const auto category = [&](std::size_t at) { return data.category(draws[at].index); };
+      for (std::size_t i = 1; i < 8; ++i) EXPECT_EQ(category(i), category(0));
+      for (std::size_t i = 9; i < 16; ++i) EXPECT_EQ(category(i), category(8));
+      EXPECT_LT(category(0), category(8));
+      const std::pair pair(category(0), category(8));
+      if (b % 3 == 0) {
+        orders.back().push_back(pair);
+      } else {
+        EXPECT_EQ(pair, orders.back().back()) << "the batches of a pair come in a row";
+      }
+    }
+    const std::set<std::pair<std::int64_t, std::int64_t>> pairs(orders.back().begin(),
+                                                                orders.back().end());
+    EXPECT_EQ(pairs.size(), 6U);
+  }
+  EXPECT_NE(orders[0], orders[1]);
+}
+
+TEST(CategorySampler, ClassesAreWholeButForTheLastOfAHalf) {
+  const Dataset data = made_of_categories({{3, 4, 5, 6}, {2, 2, 2, 2, 2}});
+  const auto sampler = make_sampler("category", data, 16, 7);
+  EXPECT_EQ(sampler->batches_per_epoch(), 10);
+  std::set<std::int64_t> seen;
+  for (std::int64_t b = 0; b < 10; ++b) {
+    const std::vector<Draw> draws = draws_of(*sampler, 0, b);
+    const std::vector<std::int64_t> indices = indices_of(draws);
+    EXPECT_EQ(std::set<std::int64_t>(indices.begin(), indices.end()).size(), 16U);
+    for (const std::size_t half : {std::size_t{0}, std::size_t{8}}) {
+      int cut = 0;
+      for (const auto& [label, images] : images_by_class(data, std::span(draws).subspan(half, 8))) {
+        seen.insert(label);
+        if (images < static_cast<int>(data.members()[static_cast<std::size_t>(label)].size())) {
+          ++cut;
+          EXPECT_EQ(label, data.label(draws[half + 7].index)) << "the last one is cut";
+        }
+      }
+      EXPECT_LE(cut, 1);
+    }
+  }
+  EXPECT_EQ(seen.size(), 9U);
+}
+
+TEST(CategorySampler, KImagesAClassAndCopiesWhereThereAreFewer) {
+  const Dataset data = made_of_categories({{2, 8, 8}, {5, 3}});
+  const auto sampler = make_sampler("category:k=4,per_pair=2", data, 16, 7);
+  for (std::int64_t b = 0; b < 20; ++b) {
+    const std::vector<Draw> draws = draws_of(*sampler, 0, b);
+    for (const auto& [label, images] : images_by_class(data, draws)) EXPECT_EQ(images, 4) << label;
+    std::set<std::pair<std::int64_t, std::int64_t>> appearances;
+    for (const Draw& d : draws) appearances.emplace(d.index, d.copy);
+    EXPECT_EQ(appearances.size(), 16U);
+  }
+}
+
+TEST(CategorySampler, ASmallCategoryBeginsAgain) {
+  const Dataset data = made_of_categories({{2, 2}, {20, 20}});
+  const auto sampler = make_sampler("category:per_pair=1", data, 16, 7);
+  const std::vector<Draw> draws = draws_of(*sampler, 0, 0);
+  std::map<std::int64_t, int> times;
+  for (std::size_t i = 0; i < 8; ++i) ++times[draws[i].index];
+  EXPECT_EQ(times.size(), 4U);
+  for (const auto& [index, count] : times) EXPECT_EQ(count, 2) << index;
+}
+
+TEST(RandomClassesSampler, WholeClassesOfTheWholeSet) {
+  const Dataset data = made_of({3, 4, 5, 2, 6, 7, 3, 2});
+  const auto sampler = make_sampler("random_classes", data, 12, 7);
+  EXPECT_EQ(sampler->batches_per_epoch(), 32 / 12);
+  std::set<std::int64_t> seen;
+  for (std::int64_t b = 0; b < 20; ++b) {
+    const std::vector<Draw> draws = draws_of(*sampler, 0, b);
+    int cut = 0;
+    for (const auto& [label, images] : images_by_class(data, draws)) {
+      seen.insert(label);
+      if (images < static_cast<int>(data.members()[static_cast<std::size_t>(label)].size())) ++cut;
+    }
+    EXPECT_LE(cut, 1);
+  }
+  EXPECT_EQ(seen.size(), 8U);
+}
+
+TEST(RandomSampler, EveryImageOnceAPass) {
+  const Dataset data = made_of({3, 1, 8});
+  const auto sampler = make_sampler("random", data, 4, 7);
+  EXPECT_EQ(sampler->batches_per_epoch(), 3);
+  std::vector<std::int64_t> first;
+  for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+    std::vector<std::int64_t> all;
+    for (std::int64_t b = 0; b < 3; ++b) {
+      for (const Draw& d : draws_of(*sampler, epoch, b)) all.push_back(d.index);
+    }
+    EXPECT_EQ(std::set<std::int64_t>(all.begin(), all.end()).size(), 12U);
+    if (epoch == 0) first = all;
+    EXPECT_EQ(all == first, epoch == 0) << "an order of its own for each epoch";
+  }
+}
+
+// Resuming asks for any batch in any order.
+TEST(Samplers, ABatchIsAFunctionOfSeedEpochAndBatch) {
+  const Dataset data = made_of_categories({{3, 4, 5}, {4, 4, 4, 4}, {6, 6}});
+  for (const std::string text : {"category", "category:k=4", "random_classes", "random"}) {
+    const auto a = make_sampler(text, data, 16, 7, 50), b = make_sampler(text, data, 16, 7, 50);
+    EXPECT_EQ(a->batches_per_epoch(), 50) << text;
+    const auto other = make_sampler(text, data, 16, 8, 50);
+    const auto late = draws_of(*a, 5, 32);
+    for (std::int64_t i = 0; i < 3; ++i) draws_of(*b, 5, i);
+    const auto again = draws_of(*b, 5, 32);
+    for (std::size_t i = 0; i < late.size(); ++i) {
+      EXPECT_EQ(again[i].index, late[i].index) << text;
+      EXPECT_EQ(again[i].copy, late[i].copy) << text;
+    }
+    EXPECT_NE(indices_of(draws_of(*a, 4, 32)), indices_of(late)) << text;
+    EXPECT_NE(indices_of(draws_of(*a, 5, 31)), indices_of(late)) << text;
+    EXPECT_NE(indices_of(draws_of(*other, 5, 32)), indices_of(late)) << text;
+    std::set<std::pair<std::int64_t, std::int64_t>> appearances;
+    for (std::int64_t batch = 0; batch < 50; ++batch) {
+      for (const Draw& d : draws_of(*a, 0, batch)) {
+        EXPECT_TRUE(appearances.emplace(d.index, d.copy).second) << text;
+      }
+    }
+  }
+}
+
+TEST(Samplers, WhatDoesNotFitIsRefused) {
+  const Dataset plain = made_of({4, 4, 4, 4}), categories = made_of_categories({{4, 4}, {4, 4}});
+  const auto usage_error = [&](const char* text, std::int64_t n) {
+    return message_of<UsageError>([&] { make_sampler(text, categories, n, 0); });
+  };
+  const auto input_error = [&](const char* text, std::int64_t n, const Dataset& data) {
+    return message_of<InputError>([&] { make_sampler(text, data, n, 0); });
+  };
+  EXPECT_TRUE(holds(usage_error("category", 7), "a batch of 7 has no two halves"));
+  EXPECT_TRUE(holds(usage_error("category:k=1", 8), "k=1 image a class gives no pairs"));
+  EXPECT_TRUE(holds(usage_error("category:k=3", 8), "half a batch of 8 is no multiple of k=3"));
+  EXPECT_TRUE(holds(usage_error("category:per_pair=0", 8), "per_pair=0"));
+  EXPECT_TRUE(holds(usage_error("random_classes:k=2", 8), "no parameter 'k'; it has none"));
+  EXPECT_TRUE(holds(usage_error("random_classes", 2), "a batch of 2"));
+  EXPECT_TRUE(holds(usage_error("random", 0), "a batch of 0"));
+  EXPECT_TRUE(holds(usage_error("categories", 8), "did you mean category?"));
+  EXPECT_TRUE(holds(input_error("category", 8, plain), "class 'class0' has no category"));
+  EXPECT_TRUE(holds(input_error("category", 8, made_of_categories({{4, 4}})),
+                    "wants two categories, there is 1"));
+  EXPECT_TRUE(holds(input_error("category", 8, made_of_categories({{4}, {1, 4}})),
+                    "class 'class1' has 1 image"));
+  EXPECT_TRUE(holds(input_error("random_classes", 8, made_of({4, 9, 4})),
+                    "class 'class1' with its 9 images fills a batch of 8"));
+  EXPECT_TRUE(holds(input_error("random_classes", 20, plain), "there are 16 images"));
+  EXPECT_TRUE(holds(input_error("random", 20, plain), "there are 16 images"));
+}
+
 TEST(SequentialSampler, AllInOrderLastShort) {
   const Dataset data = made_of({3, 4});
   const auto sampler = make_sequential(data, 3);

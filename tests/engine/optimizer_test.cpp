@@ -88,13 +88,14 @@ TEST(Optimizer, FollowsTheFormulasPerGroup) {
   }
 }
 
-TEST(OptimizerGroups, CoverEveryParameterWithTheEmbeddingApart) {
+TEST(OptimizerGroups, CoverEveryParameterWithEmbeddingAndProxiesApart) {
   Parameters parameters;
   parameters.declare("conv1.weight", Shape{3, 5}, {});
   parameters.declare("bn1.bias", Shape{7}, {});
   parameters.declare("embedding.weight", Shape{4, 3}, {}, ParameterGroup::kEmbedding);
+  parameters.declare("proxies", Shape{9, 3}, {}, ParameterGroup::kProxies);
   parameters.allocate();
-  const auto groups = optimizer_groups(parameters, 10, 0.5);
+  const auto groups = optimizer_groups(parameters, 10, 0.5, 100);
   std::vector<double> factor(parameters.flat_elements(), 0.0);
   for (const OptimizerGroup& group : groups) {
     EXPECT_EQ(group.weight_decay, 0.5);
@@ -106,7 +107,9 @@ TEST(OptimizerGroups, CoverEveryParameterWithTheEmbeddingApart) {
   for (const Parameters::Entry& entry : parameters.entries()) {
     for (std::int64_t i = 0; i < entry.elements(); ++i) {
       EXPECT_EQ(factor[static_cast<std::size_t>(entry.offset + i)],
-                entry.name.starts_with("embedding") ? 10.0 : 1.0);
+                entry.name == "proxies"               ? 100.0
+                : entry.name.starts_with("embedding") ? 10.0
+                                                      : 1.0);
     }
   }
 }

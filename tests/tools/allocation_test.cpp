@@ -119,9 +119,13 @@ TEST(Allocation, ATrainingStepAllocatesNothing) {
   batch.labels = labels;
   batch.indices = indices;
 
-  for (const char* loss : {"fastap", "smooth_ap"}) {
+  options.classes = 4;
+  for (const char* loss : {"fastap", "smooth_ap", "nsl", "fastap in chunks with a memory"}) {
     for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
-      options.loss = parse_loss(loss);
+      const bool everything = std::strchr(loss, ' ') != nullptr;
+      options.loss = parse_loss(everything ? "fastap" : loss);
+      options.chunk = everything ? 4 : 0;
+      options.memory = everything ? 2 : 0;
       options.batchnorm = mode;
       Trainer trainer(context, options);
       trainer.step(batch);  // libraries set themselves up in the first steps

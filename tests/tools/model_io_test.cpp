@@ -1,6 +1,7 @@
 #include "tools/model_io.h"
 
 #include "tests/data/temporary_folder.h"
+#include "tests/tools/noise_batch.h"
 #include "tools/trainer.h"
 #include "weights/atomic_file.h"
 
@@ -21,32 +22,6 @@ TrainerOptions small_options() {
   options.batch = 8;
   return options;
 }
-
-// A batch of noise: what matters here is that training changes everything.
-class NoiseBatch {
- public:
-  NoiseBatch(std::int64_t count, int size)
-      : pixels_(static_cast<std::size_t>(count * size * size * 3)) {
-    for (std::size_t i = 0; i < pixels_.size(); ++i) {
-      pixels_[i] = static_cast<std::uint8_t>(i * 2654435761U >> 13);
-    }
-    for (std::int64_t i = 0; i < count; ++i) {
-      labels_.push_back(i / 4);
-      indices_.push_back(i);
-    }
-    batch_.count = count;
-    batch_.size = size;
-    batch_.pixels = pixels_;
-    batch_.labels = labels_;
-    batch_.indices = indices_;
-  }
-  const Batch& get() const { return batch_; }
-
- private:
-  std::vector<std::uint8_t> pixels_;
-  std::vector<std::int64_t> labels_, indices_;
-  Batch batch_;
-};
 
 std::vector<std::byte> bytes_of(const Trainer& trainer, const ModelDescription& model) {
   RunState run;
@@ -83,6 +58,60 @@ TEST_F(ModelIo, ATrainerThatIsLoadedIsTheOneThatWasSaved) {
   // And goes on like it, optimizer, running statistics and all.
   EXPECT_EQ(first.step(batch.get()).loss, second.step(batch.get()).loss);
   EXPECT_EQ(bytes_of(first, options.model), bytes_of(second, options.model));
+}
+
+// Proxies, the columns of the memory and all their state are part of a checkpoint.
+TEST_F(ModelIo, WhatALossKeepsIsSavedToo) {
+  const NoiseBatch a(8, 32, 0), b(8, 32, 1), c(8, 32, 2);
+  for (const bool proxies : {true, false}) {
+    TrainerOptions options = small_options();
+    options.loss = parse_loss(proxies ? "nsl" : "fastap");
+    options.classes = 5;
+    options.memory = proxies ? 0 : 2;
+    options.chunk = 4;
+    Trainer first(context_, options);
+    for (const NoiseBatch* batch : {&a, &b, &c}) first.step(batch->get());
+    const std::string path = save(first, options.model);
+    options.seed = 99;
+    Trainer second(context_, options);
+    EXPECT_TRUE(second.load(Checkpoint(path)));
+    EXPECT_EQ(bytes_of(first, options.model), bytes_of(second, options.model));
+    EXPECT_EQ(first.step(a.get()).loss, second.step(a.get()).loss);
+    EXPECT_EQ(bytes_of(first, options.model), bytes_of(second, options.model));
+    const Hdf5Reader file(path);
+    if (proxies) {
+      EXPECT_EQ(file.info("/loss/proxies").dims, (std::vector<std::int64_t>{5, 8}));
+      EXPECT_EQ(file.info("/optimizer/exp_avg/proxies").dims, (std::vector<std::int64_t>{5, 8}));
+    } else {
+      EXPECT_EQ(file.info("/memory/embeddings").dims, (std::vector<std::int64_t>{16, 8}));
+    }
+    EXPECT_FALSE(file.has("/weights/proxies"));
+    // The network alone is what `eval` builds: it takes the same file.
+    Parameters network;
+    Program program(context_, network, {});
+    program.set_output(
+        build_network(program, network_spec(options.model, BatchNormMode::kRunning), 1, 32, 32)
+            .embeddings);
+    network.allocate();
+    EXPECT_NO_THROW(load_parameters(Checkpoint(path), network));
+  }
+}
+
+TEST_F(ModelIo, ProxiesOfOtherClassesAreRefused) {
+  TrainerOptions options = small_options();
+  options.loss = parse_loss("proxy_anchor");
+  options.classes = 5;
+  const std::string with_five = save(Trainer(context_, options), options.model);
+  options.classes = 6;
+  Trainer six(context_, options);
+  EXPECT_TRUE(holds(message_of<InputError>([&] { six.load(Checkpoint(with_five)); }),
+                    "state.h5: its proxies are [5, 8], [6, 8] are expected"));
+  options.loss = parse_loss("fastap");
+  const std::string without = save(Trainer(context_, options), options.model);
+  EXPECT_TRUE(holds(message_of<InputError>([&] { six.load(Checkpoint(without)); }),
+                    "was trained without the loss's proxies [6, 8]"));
+  // As a starting point the network alone counts.
+  EXPECT_TRUE(load_starting_point(Checkpoint(with_five), six.parameters()));
 }
 
 TEST_F(ModelIo, FilesHoldTorchvisionsNamesAndOrder) {
@@ -157,10 +186,10 @@ TEST_F(ModelIo, TrainingThatDivergesChangesNothing) {
   ASSERT_NE(bias, nullptr);
   const float kept = *bias;
   *bias = std::numeric_limits<float>::infinity();
-  EXPECT_FALSE(trainer.finite());
+  EXPECT_FALSE(trainer.sound());
   EXPECT_TRUE(holds(message_of<DivergedError>([&] { trainer.step(batch.get()); }), "in step 2"));
   *bias = kept;
-  EXPECT_TRUE(trainer.finite());
+  EXPECT_TRUE(trainer.sound());
   EXPECT_EQ(trainer.steps(), 1);
   // Batch statistics have moved on, in the forward pass; parameters and optimizer have not.
   EXPECT_EQ(before.size(), bytes_of(trainer, options.model).size());

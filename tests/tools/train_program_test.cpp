@@ -46,8 +46,6 @@ class TrainProgram : public testing::Test {
         "rotation=10,zoom_min=0.9",
         "--batch",
         "16",
-        "--per-class",
-        "4",
         "--batches",
         std::to_string(batches),
         "--epochs",
@@ -79,6 +77,17 @@ class TrainProgram : public testing::Test {
     if (left.empty()) return testing::AssertionFailure() << a << " is empty or missing";
     if (left == right) return testing::AssertionSuccess();
     return testing::AssertionFailure() << a << " and " << b << " differ";
+  }
+  // Starts `words`, and stops it by a signal once it said `under_way` and a little has passed.
+  Finished stop_midway(const std::vector<std::string>& words, const std::string& under_way,
+                       int signal) const {
+    ChildProcess child(words, folder_.path().string());
+    while (child.running() && child.said_so_far().find(under_way) == std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    child.send(signal);
+    return child.wait();
   }
   std::vector<json> metrics(const std::string& out) const {
     std::vector<json> lines;
@@ -163,17 +172,10 @@ TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
       {SIGTERM, 143}, {SIGINT, 130}, {SIGUSR1, 138}, {SIGHUP, 143}};
   bool first = true, between_epochs = true;
   for (const auto& [signal, code] : signals) {
-    ChildProcess child(
-        first ? command("stopped", {}, kBatches)
-              : std::vector<std::string>{kTrain, "--out", in("stopped"), "--resume", "auto"},
-        folder_.path().string());
-    const std::string under_way = first ? "epoch 0/" : "memory in MiB";
-    while (child.running() && child.said_so_far().find(under_way) == std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    child.send(signal);
-    const Finished stopped = child.wait();
+    const Finished stopped = first
+                                 ? stop_midway(command("stopped", {}, kBatches), "epoch 0/", signal)
+                                 : stop_midway({kTrain, "--out", in("stopped"), "--resume", "auto"},
+                                               "memory in MiB", signal);
     if (stopped.code == 0) break;  // it was through before the signal came
     EXPECT_EQ(stopped.code, code) << stopped.err;
     EXPECT_TRUE(holds(stopped.err, "--out " + in("stopped") + " --resume auto"));
@@ -190,6 +192,110 @@ TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
   const std::vector<json> a = metrics("straight"), b = metrics("stopped");
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i]["map_at_r"], b[i]["map_at_r"]);
+}
+
+// Proxies and chunks; memory, chunks and category batches: stopped in the middle of an epoch or at
+// its end, they go on to the same files.
+TEST_F(TrainProgram, EveryWayOfTrainingResumesBitEqual) {
+  constexpr int kBatches = 8;
+  const std::vector<std::vector<std::string>> ways = {
+      {"--loss", "nsl", "--chunk", "4", "--bn", "train", "--sampler", "random"},
+      {"--loss", "fastap", "--memory", "3", "--chunk", "8", "--sampler", "category:per_pair=2"}};
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    const std::string straight = fmt::format("straight{}", way),
+                      parts = fmt::format("parts{}", way);
+    const Finished whole = run(command(straight, ways[way], kBatches));
+    ASSERT_EQ(whole.code, 0) << whole.err;
+    if (way == 0) {
+      EXPECT_TRUE(holds(whole.err, "; 8 proxies at 100 times the rate"));
+      EXPECT_TRUE(holds(whole.err,
+                        "chunks: 4 of 4 images, so that activations are those of 4 "
+                        "images, not of 16"));
+      EXPECT_TRUE(holds(whole.err, "batch norm sees a chunk at a time"));
+    } else if (way == 1) {
+      EXPECT_TRUE(holds(whole.err, "48 embeddings of the last 3 batches"));
+      EXPECT_TRUE(holds(whole.err, "memory columns 0.0,"));
+      EXPECT_TRUE(holds(whole.err, "8 batches an epoch of 16 images, sampler category:per_pair=2"));
+    }
+    auto one_epoch = ways[way];
+    one_epoch.insert(one_epoch.end(), {"--epochs", "1"});
+    ASSERT_EQ(run(command(parts, one_epoch, kBatches)).code, 0);
+    const Finished stopped =
+        stop_midway({kTrain, "--out", in(parts), "--resume", "auto", "--epochs", "2"},
+                    "memory in MiB", SIGTERM);
+    if (stopped.code != 0) {  // else it was through before the signal came
+      EXPECT_EQ(stopped.code, 143) << stopped.err;
+      const Finished done = resume(parts);
+      ASSERT_EQ(done.code, 0) << done.err;
+    }
+    EXPECT_TRUE(same_file(straight + "/last.h5", parts + "/last.h5"));
+    if (way > 0) continue;
+    // What `eval` builds has no proxies; it takes the file all the same.
+    const Finished eval = run({kEval, "--checkpoint", in(parts + "/best.h5"), "--data",
+                               "glyphs:classes=8,test_classes=8,alphabets=2,test_alphabets=2,"
+                               "images=8,size=32",
+                               "--split", "test", "--threads", "2"});
+    EXPECT_EQ(eval.code, 0) << eval.err;
+  }
+}
+
+TEST_F(TrainProgram, OtherCircumstancesAreSaid) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1"})).code, 0);
+  const Finished same = resume("run", {"--epochs", "2"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(same.err.find("last bit"), std::string::npos) << same.err;
+  const Finished other = resume("run", {"--epochs", "3", "--threads", "1", "--lr", "0.002"});
+  EXPECT_EQ(other.code, 0) << other.err;
+  EXPECT_TRUE(holds(other.err, "1 threads what began under"));
+  EXPECT_TRUE(holds(other.err, "not equal to the last bit"));
+  EXPECT_TRUE(holds(other.err, "lr: 0.001 in the checkpoint, 0.002 from now on"));
+}
+
+TEST_F(TrainProgram, FlagsOfTheSamplerWinOverARecipe) {
+  folder_.write("recipe.toml", "sampler = \"category\"\nper-class = 8\n");
+  const std::vector<std::string> recipe = {"--recipe", in("recipe.toml"), "--epochs", "1"};
+  const auto says = [&](const std::string& out, const std::vector<std::string>& flags) {
+    std::vector<std::string> more = recipe;
+    more.insert(more.end(), flags.begin(), flags.end());
+    return run(command(out, more, 1)).err;
+  };
+  EXPECT_TRUE(holds(says("a", {}), "of 16 images, sampler category"));
+  EXPECT_TRUE(holds(says("b", {"--per-class", "2"}), "of 8 classes x 2"));
+  EXPECT_TRUE(holds(says("c", {"--sampler", "pk"}), "of 2 classes x 8"));
+  EXPECT_TRUE(holds(says("d", {"--sampler", "random"}), "of 16 images, sampler random"));
+  const Finished resumed = resume("d", {"--per-class", "4", "--epochs", "2"});
+  EXPECT_TRUE(holds(resumed.err, "sampler: \"random\" in the checkpoint, \"pk\" from now on"));
+}
+
+// The network goes on seeing images as it learnt to, unless told otherwise.
+TEST_F(TrainProgram, WeightsBringTheirInputAlong) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1", "--input-mean", "0.9", "--input-std",
+                                "0.25,0.5,0.75", "--resize", "36"}))
+                .code,
+            0);
+  std::vector<std::string> words =
+      command("next", {"--weights", in("run/best.h5"), "--epochs", "1"});
+  for (const char* flag : {"--image-size", "--resize"}) {
+    const auto at = std::find(words.begin(), words.end(), flag);
+    words.erase(at, at + 2);
+  }
+  const Finished taken = run(words);
+  ASSERT_EQ(taken.code, 0) << taken.err;
+  EXPECT_TRUE(holds(taken.err, "as " + in("run/best.h5") +
+                                   " has it: input-mean 0.9,0.9,0.9, input-std 0.25,0.5,0.75, "
+                                   "image-size 32, resize 36"));
+  const ModelDescription model = Checkpoint(in("next/last.h5")).model();
+  EXPECT_EQ(model.input_mean, (std::array{0.9, 0.9, 0.9}));
+  EXPECT_EQ(model.input_std, (std::array{0.25, 0.5, 0.75}));
+  EXPECT_EQ(model.crop, 32);
+  EXPECT_EQ(model.resize, 36);
+  EXPECT_TRUE(holds(taken.err, "batch norm frozen"));
+
+  const Finished given = run(command("given", {"--weights", in("run/best.h5"), "--epochs", "1",
+                                               "--input-mean", "0.5", "--input-std", "0.5"}));
+  ASSERT_EQ(given.code, 0) << given.err;
+  EXPECT_EQ(given.err.find("has it"), std::string::npos) << given.err;
+  EXPECT_EQ(Checkpoint(in("given/last.h5")).model().input_mean, (std::array{0.5, 0.5, 0.5}));
 }
 
 TEST_F(TrainProgram, KilledAtAnyMomentItResumes) {
@@ -256,13 +362,33 @@ TEST_F(TrainProgram, DivergingKeepsTheLastGoodCheckpoint) {
   EXPECT_TRUE(holds(diverged.err, "diverged"));
   EXPECT_TRUE(holds(diverged.err, "the last good checkpoint is " + in("run/last.h5")));
   EXPECT_EQ(file_text(in("run/last.h5")), before);
+  EXPECT_TRUE(holds(diverged.err, "batch and layers are in " + in("run/diverged.json")));
+  const json dump = json::parse(file_text(in("run/diverged.json")));
+  EXPECT_TRUE(holds(diverged.err, dump["what"]));
+  EXPECT_GE(dump["step"], 4);
+  EXPECT_EQ(dump["epoch"], 2);
+  EXPECT_EQ(dump["learning_rate"], 1e30);
+  ASSERT_EQ(dump["images"].size(), 16U);
+  EXPECT_TRUE(holds(dump["images"][0], "glyphs")) << dump["images"][0];
+  ASSERT_FALSE(dump["layers"].empty());
+  bool found = false;
+  for (const json& layer : dump["layers"]) {
+    EXPECT_GE(layer["values"], layer["not_finite"]);
+    if (!found && layer["not_finite"] > 0) {
+      found = true;
+      EXPECT_EQ(dump["first_layer_not_finite"], layer["name"]);
+    }
+  }
+  EXPECT_TRUE(found || !dump["gradients_not_finite"].empty()) << dump.dump(1);
 }
 
 TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {
   const Finished help = run({kTrain, "--help"});
   EXPECT_EQ(help.code, 0);
   for (const char* words : {"Data: which images", "Network: ", "Loss and optimizer: ", "Schedule: ",
-                            "Run: ", "--lr FLOAT", "=0.0001", "=resnet50", "glyphs"}) {
+                            "Run: ", "--lr FLOAT", "=0.0001", "=resnet50", "glyphs",
+                            "--sampler SAMPLER", "category[:per_pair=10", "--chunk INT",
+                            "--memory INT", "--proxy-rate FLOAT", "--precision TEXT"}) {
     EXPECT_TRUE(holds(help.out, words));
   }
 }
@@ -326,6 +452,25 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
       {{"--epochs", "0"}, 2, "epochs"},
       {{"--nesterov"}, 2, "sgd"},
       {{"--image-size", "64"}, 2, "--resize 32"},
+      {{"--input-mean", "0.5,0.5"}, 2, "--input-mean: give one number, or red,green,blue"},
+      {{"--input-mean", "grey"}, 2, "input-mean"},
+      {{"--input-std", "1,1,1,1"}, 2, "--input-std: give one number, or red,green,blue"},
+      {{"--input-std", "0"}, 2, "--input-std 0: a divisor must be above 0"},
+      {{"--input-std", "0.2,-1,0.2"}, 2, "--input-std -1"},
+      {{"--precision", "fp16"}, 2, "--precision fp16: needs a GPU"},
+      {{"--precision", "fp8"}, 2, "fp32"},
+      {{"--chunk", "5"}, 2, "--chunk 5: does not divide --batch 16; use 4"},
+      {{"--chunk", "-1"}, 2, "chunk"},
+      {{"--memory", "-1"}, 2, "memory"},
+      {{"--memory", "2", "--loss", "nsl"}, 2, "--memory 2: nsl compares with its proxies"},
+      {{"--loss", "rambo_map"}, 2, "takes scores and targets"},
+      {{"--proxy-rate", "-1"}, 2, "proxy-rate"},
+      {{"--sampler", "pq"}, 2, "did you mean pk?"},
+      {{"--sampler", "pk:k=4,j=1"}, 2, "no parameter 'j'"},
+      {{"--sampler", "pk:k=8", "--per-class", "4"},
+       2,
+       "--per-class 4 and --sampler pk:k=8 disagree"},
+      {{"--sampler", "random", "--per-class", "4"}, 2, "--per-class 4: belongs to the sampler pk"},
       {{"--augment", "rotate=3"}, 2, "rotation"},
       {{"--lerning-rate", "3"}, 2, "--lerning-rate"},
       {{"--recipe", in("none.toml")}, 3, "none.toml"},

@@ -40,6 +40,7 @@ struct State {
            .best = 0.25,
            .loss_sum = 1.5,
            .data = "glyphs 1234",
+           .environment = "a machine",
            .settings = "{\"loss\": \"fastap\"}",
            .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"}};
   }
@@ -97,6 +98,7 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.run().best, 0.25);
   EXPECT_EQ(read.run().loss_sum, 1.5);
   EXPECT_EQ(read.run().data, "glyphs 1234");
+  EXPECT_EQ(read.run().environment, "a machine");
   EXPECT_EQ(read.run().settings, state.run.settings);
   EXPECT_EQ(read.run().history, state.run.history);
   read.require(kWeights, kCounters);

@@ -1,0 +1,67 @@
+#include "tools/embedding_memory.h"
+
+#include "engine/error.h"
+
+#include <algorithm>
+
+namespace rk {
+
+EmbeddingMemory::EmbeddingMemory(std::int64_t batches, std::int64_t batch, std::int64_t dim)
+    : batch_(batch),
+      dim_(dim),
+      embeddings_(Buffer::of<float>(batches * batch * dim)),
+      labels_(static_cast<std::size_t>(batches * batch)),
+      identities_(labels_.size()) {}
+
+void EmbeddingMemory::show(LossInput<float>& input) const {
+  input.memory = rows_;
+  input.memory_embeddings = embeddings_.as<float>();
+  input.memory_labels = labels_.data();
+  input.memory_identities = identities_.data();
+}
+
+void EmbeddingMemory::push(const float* embeddings, std::span<const std::int64_t> labels,
+                           std::span<const std::int64_t> identities) {
+  if (capacity() == 0) return;
+  expect(static_cast<std::int64_t>(labels.size()) == batch_ && identities.size() == labels.size(),
+         "[memory] expected a batch of {}, got {} labels and {} identities", batch_, labels.size(),
+         identities.size());
+  const std::int64_t first = next_ * batch_;
+  std::copy_n(embeddings, batch_ * dim_, embeddings_.as<float>() + first * dim_);
+  std::copy(labels.begin(), labels.end(), labels_.begin() + first);
+  std::copy(identities.begin(), identities.end(), identities_.begin() + first);
+  rows_ = std::max(rows_, first + batch_);
+  next_ = (next_ + 1) % (capacity() / batch_);
+}
+
+void EmbeddingMemory::save(CheckpointWriter& writer) const {
+  if (rows_ == 0) return;
+  const auto rows = static_cast<std::size_t>(rows_);
+  writer.memory({.dim = dim_,
+                 .next = next_,
+                 .embeddings = {embeddings_.as<float>(), rows * static_cast<std::size_t>(dim_)},
+                 .labels = std::span(labels_).first(rows),
+                 .identities = std::span(identities_).first(rows)});
+}
+
+bool EmbeddingMemory::load(const Checkpoint& checkpoint) {
+  rows_ = next_ = 0;
+  if (capacity() == 0) return true;
+  const std::int64_t rows = checkpoint.memory_rows();
+  if (rows == 0 || rows > capacity() || rows % batch_ != 0) return false;
+  const std::int64_t next =
+      checkpoint.memory(dim_, embeddings_.as<float>(), labels_.data(), identities_.data());
+  // A full ring goes on anywhere, one that is still filling behind its last batch.
+  const bool fits =
+      rows == capacity() ? next >= 0 && next < capacity() / batch_ : next == rows / batch_;
+  if (!fits) return false;
+  rows_ = rows;
+  next_ = next;
+  return true;
+}
+
+std::size_t EmbeddingMemory::bytes() const {
+  return embeddings_.bytes() + 2 * labels_.size() * sizeof(std::int64_t);
+}
+
+}  // namespace rk

@@ -1,0 +1,83 @@
+#include "tools/train_description.h"
+
+#include "data/loader.h"
+
+#include <fmt/format.h>
+
+namespace rk {
+namespace {
+
+constexpr double kMebibyte = 1 << 20;
+
+std::string batches_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  const std::string of = s.sampler == "pk"
+                             ? fmt::format("{} classes x {}", s.batch / s.per_class, s.per_class)
+                             : fmt::format("{} images, sampler {}", s.batch, s.sampler);
+  return fmt::format("data: {}, {} images of {} classes; {} batches an epoch of {}", s.data,
+                     parts.data.size(), parts.data.classes().size(),
+                     parts.sampler.batches_per_epoch(), of);
+}
+
+std::string loss_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  std::string line = fmt::format("loss: {}", s.loss);
+  if (s.memory > 0) {
+    line += fmt::format("; up to {} embeddings of the last {} batches beside the batch",
+                        s.memory * s.batch, s.memory);
+  }
+  if (parse_loss(s.loss).entry->kind == LossKind::kProxies) {
+    line += fmt::format("; {} proxies at {:g} times the rate", parts.data.classes().size(),
+                        s.proxy_rate);
+  }
+  return line;
+}
+
+std::string chunk_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  return fmt::format(
+      "chunks: {} of {} images, so that activations are those of {} images, not of {}{}",
+      s.batch / s.chunk, s.chunk, s.chunk, s.batch,
+      s.bn == "train" ? "; batch norm sees a chunk at a time (--bn frozen: as the whole batch)"
+                      : "");
+}
+
+std::string memory_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  auto groups = parts.trainer.memory();
+  const LoaderOptions loading;
+  groups.emplace_back("evaluation", parts.evaluation_bytes);
+  groups.emplace_back("loader", static_cast<std::size_t>(loading.prefetch * s.batch * 3) *
+                                    static_cast<std::size_t>(s.image_size) *
+                                    static_cast<std::size_t>(s.image_size));
+  std::string line = "memory in MiB:";
+  double total = 0;
+  for (const auto& [name, bytes] : groups) {
+    if (bytes == 0) continue;
+    line += fmt::format(" {} {:.1f},", name, static_cast<double>(bytes) / kMebibyte);
+    total += static_cast<double>(bytes) / kMebibyte;
+  }
+  return fmt::format("{} together {:.1f}; decoded images up to {}", line, total, s.cache);
+}
+
+}  // namespace
+
+std::vector<std::string> describe_training(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  const ModelDescription model = model_description(s);
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format(
+      "network: {}, {} pooling, {} numbers, {:.2f} million parameters, batch norm {}", model.arch,
+      model.pool, model.dim, static_cast<double>(parts.trainer.network_parameters()) * 1e-6, s.bn));
+  lines.push_back(batches_line(parts));
+  if (parts.held_out != nullptr) {
+    lines.push_back(fmt::format("held out: {} images of {} other classes", parts.held_out->size(),
+                                parts.held_out->classes().size()));
+  }
+  lines.push_back(loss_line(parts));
+  if (s.chunk > 0 && s.chunk < s.batch) lines.push_back(chunk_line(parts));
+  lines.push_back(memory_line(parts));
+  return lines;
+}
+
+}  // namespace rk

@@ -1,0 +1,26 @@
+// What `train` says before it begins: network, data, loss, memory.
+#pragma once
+
+#include "data/dataset.h"
+#include "data/sampler.h"
+#include "tools/train_settings.h"
+#include "tools/trainer.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct TrainParts {
+  const TrainSettings& settings;
+  const Trainer& trainer;
+  const Sampler& sampler;
+  const Dataset& data;
+  const Dataset* held_out = nullptr;  // null: no evaluation
+  std::size_t evaluation_bytes = 0;
+};
+
+std::vector<std::string> describe_training(const TrainParts& parts);  // lines
+
+}  // namespace rk

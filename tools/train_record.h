@@ -1,0 +1,44 @@
+// The record of a run: one line an epoch on standard output and, as JSON, in metrics.jsonl.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+// The number at `key`, or `otherwise` where there is none.
+double number_or(const nlohmann::ordered_json& object, const char* key, double otherwise);
+
+class TrainRecord {
+ public:
+  TrainRecord(std::string folder, std::int64_t epochs, bool quiet)
+      : folder_(std::move(folder)), epochs_(epochs), quiet_(quiet) {}
+
+  // Goes on from a checkpoint's history. Times are taken from metrics.jsonl, which may be behind
+  // the checkpoint or ahead of it by what a kill cut off.
+  void resume(const std::vector<std::string>& history);
+  // Prints an epoch and appends it. Returns what belongs into the checkpoint: the entry without
+  // its times, which differ from run to run.
+  std::string add(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
+  void write() const;
+
+  // Empty objects before the first epoch.
+  nlohmann::ordered_json first() const { return at(0); }
+  nlohmann::ordered_json last() const { return at(lines_.empty() ? 0 : lines_.size() - 1); }
+
+  // Untrained beside trained, in one line. best: of MAP@R.
+  std::string comparison(double best) const;
+
+ private:
+  nlohmann::ordered_json at(std::size_t index) const;
+
+  std::string folder_;
+  std::int64_t epochs_;
+  bool quiet_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace rk
