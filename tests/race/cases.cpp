@@ -36,6 +36,7 @@ template <class Row> class GalleryRun final : public Case::Run {
 
   void serial(const SerialTeam& team) override { rows(team); }
   void threads(const ThreadTeam& team) override { rows(team); }
+  void block(const EmulatedTeam& team) override { rows(team); }
   std::vector<double> written() const override {
     std::vector<double> out = losses_;
     out.insert(out.end(), stats_.begin(), stats_.end());
@@ -110,6 +111,9 @@ template <class Rows> class OtherRun final : public Case::Run {
   void threads(const ThreadTeam& team) override {
     rows_(team, scores_.data(), out_.data(), scratch_.data());
   }
+  void block(const EmulatedTeam& team) override {
+    rows_(team, scores_.data(), out_.data(), scratch_.data());
+  }
   std::vector<double> written() const override {
     std::vector<double> out = out_;
     for (std::size_t i = 0; i < scores_.size(); ++i) {
@@ -137,6 +141,40 @@ const double* made_up_slopes() {
     return out;
   }();
   return values.data();
+}
+
+// Every collective at once after writes that it reads, and before writes over what it read: the
+// barriers at both ends that the contract promises.
+template <class Team> void use_collectives(const Team& team, double* scores, double* out) {
+  double* sums = scores + pad(kColumns);
+  double* chosen = scores + 2 * pad(kColumns);
+  const auto write = [&](double factor) {
+    team.for_each(kColumns, [&](int k) { scores[k] = factor * (k * 5 % 7 + 0.01 * k); });
+  };
+  const auto read = [&](int k) { return scores[kColumns - 1 - k]; };  // another member's mostly
+  write(1);
+  const double total = team.sum(kColumns, read);
+  const double again = team.sum(kColumns, [](int k) { return 1.0 + k; });
+  write(2);
+  const auto best = team.arg_max(kColumns, read);
+  const auto second =
+      team.arg_max(kColumns, [&](int k) { return k == best.index ? 0.0 : read(k); });
+  write(3);
+  team.sums(4, kColumns, sums, [&](int r, int k) { return r * read(k); });
+  const double of_sums = sums[0] + sums[1] + sums[2] + sums[3];
+  write(4);
+  const auto wanted = [&](int k) { return read(k) > 8; };
+  const int count =
+      team.compact(kColumns, wanted, [&](int k, int slot) { chosen[slot] = read(k); });
+  const double of_chosen = count > 2 ? chosen[0] - chosen[count - 1] : -1.0;
+  write(5);
+  team.sync();
+  team.for_each(1, [&](int) {
+    out[0] = total + again;
+    out[1] = best.value + second.value + best.index;
+    out[2] = of_sums;
+    out[3] = of_chosen + count + read(0);
+  });
 }
 
 }  // namespace
@@ -169,6 +207,10 @@ const std::vector<Case>& cases() {
       gallery_case<HistogramRow<double>>(
           "histogram",
           {.bins = 11, .rise = made_up_slopes(), .negative_rise = made_up_slopes() + 12}, 24),
+      other_case(kCollectives, 64,
+                 [](const auto& team, double* scores, double* out, void*) {
+                   use_collectives(team, scores, out);
+                 }),
       other_case("wilcoxon_pairs", 64,
                  [](const auto& team, double* scores, double* out, void*) {
                    for (int i = 0; i < Problem<double>::kRows; ++i) {

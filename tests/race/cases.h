@@ -2,6 +2,8 @@
 // rows on a team and returns everything the kernel wrote.
 #pragma once
 
+#include "tests/race/emulated_block.h"
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +17,9 @@ namespace rk::race {
 
 class ThreadTeam;
 
+// The case that needs every barrier of every collective.
+inline constexpr const char* kCollectives = "collectives";
+
 struct Case {
   std::string name;
   // Runs on every member of a team; the returned values count on one of them.
@@ -23,6 +28,7 @@ struct Case {
     virtual ~Run() = default;
     virtual void serial(const SerialTeam& team) = 0;
     virtual void threads(const ThreadTeam& team) = 0;
+    virtual void block(const EmulatedTeam& team) = 0;
     virtual std::vector<double> written() const = 0;
   };
   std::function<std::unique_ptr<Run>()> make;

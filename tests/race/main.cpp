@@ -1,7 +1,9 @@
 // Row kernels under ThreadSanitizer, which ends the program with code 66 when it saw a race.
-//   race_test          every case on teams of 2, 3 and 4: no race, and what SerialTeam computes
+//   race_test          every case on teams of 2, 3 and 4 and on a CUDA block made of threads: no
+//                      race, and what SerialTeam computes
 //   race_test --guard  the mutation guard: for every sync() of every kernel, this program with that
-//                      sync left out (race_test --drop CASE LINE) must end with code 66
+//                      sync left out (race_test --drop CASE LINE) must end with code 66; the same
+//                      for every sync() of block_team.h (race_test --drop-block LINE)
 #include "tests/race/cases.h"
 #include "tests/race/thread_team.h"
 
@@ -28,6 +30,12 @@ std::vector<double> run_serial(const Case& test) {
 std::vector<double> run_threads(const Case& test, TeamState& state) {
   const auto run = test.make();
   run_team(state, [&](const ThreadTeam& team) { run->threads(team); });
+  return run->written();
+}
+
+std::vector<double> run_emulated(const Case& test, BlockState& state) {
+  const auto run = test.make();
+  run_block(state, [&](const EmulatedTeam& team) { run->block(team); });
   return run->written();
 }
 
@@ -62,6 +70,12 @@ int run_all() {
                   good ? "pass" : "FAIL", test.name.c_str(), members, worst, test.bound,
                   state.syncs.size());
     }
+    BlockState state;
+    const double worst = difference(expected, run_emulated(test, state));
+    const bool good = worst <= test.bound;
+    failures += good ? 0 : 1;
+    std::printf("%s %s on a block: off by %.1e (at most %.0e)\n", good ? "pass" : "FAIL",
+                test.name.c_str(), worst, test.bound);
   }
   return failures == 0 ? 0 : 1;
 }
@@ -79,13 +93,27 @@ int run_dropped(const std::string& name, unsigned line) {
   return 2;
 }
 
-int run_child(const char* program, const std::string& name, unsigned line) {
-  const std::string number = std::to_string(line);
+int run_dropped_block(unsigned line) {
+  for (const Case& test : cases()) {
+    if (test.name != kCollectives) continue;
+    BlockState state;
+    state.dropped = line;
+    run_emulated(test, state);
+  }
+  return 0;  // ThreadSanitizer makes it 66
+}
+
+// This program with `arguments`: its exit code, -1 where it did not end by itself.
+int run_child(const char* program, std::vector<std::string> arguments) {
   const pid_t child = fork();
   if (child == 0) {
     // Its reports are expected: only the verdict counts.
     if (!std::freopen("/dev/null", "w", stderr)) std::_Exit(2);
-    execl(program, program, "--drop", name.c_str(), number.c_str(), static_cast<char*>(nullptr));
+    arguments.insert(arguments.begin(), program);
+    std::vector<char*> values;
+    for (std::string& argument : arguments) values.push_back(argument.data());
+    values.push_back(nullptr);
+    execv(program, values.data());
     std::_Exit(2);
   }
   int status = 0;
@@ -100,12 +128,22 @@ int run_guard(const char* program) {
     run_threads(test, state);
     if (state.syncs.empty()) std::printf("pass %s has no sync\n", test.name.c_str());
     for (const unsigned line : state.syncs) {
-      const int code = run_child(program, test.name, line);
+      const int code = run_child(program, {"--drop", test.name, std::to_string(line)});
       const bool found = code == kRaceSeen;
       failures += found ? 0 : 1;
       std::printf("%s %s without the sync of line %u: %s\n", found ? "pass" : "FAIL",
                   test.name.c_str(), line, found ? "race found" : "no race found");
     }
+  }
+  BlockState block;
+  for (const Case& test : cases()) {
+    if (test.name == kCollectives) run_emulated(test, block);
+  }
+  for (const unsigned line : block.syncs) {
+    const bool found = run_child(program, {"--drop-block", std::to_string(line)}) == kRaceSeen;
+    failures += found ? 0 : 1;
+    std::printf("%s block team without the sync of line %u: %s\n", found ? "pass" : "FAIL", line,
+                found ? "race found" : "no race found");
   }
   return failures == 0 ? 0 : 1;
 }
@@ -121,6 +159,9 @@ int main(int argc, char** argv) {
     return rk::race::run_dropped(argv[2],
                                  static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)));
   }
-  std::fprintf(stderr, "error: race_test [--guard | --drop CASE LINE]\n");
+  if (argc == 3 && std::strcmp(argv[1], "--drop-block") == 0) {
+    return rk::race::run_dropped_block(static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10)));
+  }
+  std::fprintf(stderr, "error: race_test [--guard | --drop CASE LINE | --drop-block LINE]\n");
   return 2;
 }
