@@ -1,5 +1,6 @@
 # Forwards only: CMakeLists.txt is the one description of the build. `make help` lists what there is.
 BUILD ?= build
+PRESET ?= release
 JOBS ?= $(shell nproc)
 GOLDENS ?= tests/golden
 
@@ -13,7 +14,7 @@ setup:
 
 configure: setup
 	@mkdir -p $(BUILD)
-	@cmake --preset release -B $(BUILD) >$(BUILD)/configure.log 2>&1 || \
+	@cmake --preset $(PRESET) -B $(BUILD) >$(BUILD)/configure.log 2>&1 || \
 	  { cat $(BUILD)/configure.log; exit 1; }
 
 demo: configure
@@ -54,4 +55,4 @@ help:
 	@echo 'make test-sanitizers          unit tests under AddressSanitizer, UBSan and ThreadSanitizer'
 	@echo 'make bench                    time a step, the losses, evaluation and the loader'
 	@echo 'make format, make lint        lay the sources out; look at layout and clang-tidy'
-	@echo 'Variables: BUILD=build (folder), JOBS=cores'
+	@echo 'Variables: BUILD=build (folder), PRESET=release (CMakePresets.json), JOBS=cores'

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "data/decode.h"
+#include "data/encode_png.h"
 #include "data/transform.h"
 #include "engine/error.h"
 #include "tools/json_file.h"
-#include "tools/png_file.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5_file.h"
 

@@ -11,7 +11,8 @@ case $mode in
   *) echo "error: $mode: no such mode; use tools/setup.sh [check|ci]" >&2; exit 2 ;;
 esac
 
-# package | what shows that it is there: a command, a header the compiler finds, or pkg-config's word.
+# package | what shows that it is there: a command, a header the compiler finds, pkg-config's word, or a
+# flag that clang++ can link with.
 # OpenCL: Debian's package of oneDNN asks for it when it is linked, though Rankine does not use it.
 needed='
 g++|command g++
@@ -34,6 +35,8 @@ libgtest-dev|header gtest/gtest.h
 if [ "$mode" = ci ]; then
   needed+='
 clang|command clang++
+libclang-rt-dev|clang -fsanitize=address
+libomp-dev|clang -fopenmp
 clang-format|command clang-format
 clang-tidy|command clang-tidy
 '
@@ -43,6 +46,10 @@ present() {
   local kind=$1 name=$2
   case $kind in
     command) command -v "$name" >/dev/null ;;
+    clang)
+      command -v clang++ >/dev/null || return 1
+      echo 'int main() { return 0; }' | clang++ "$name" -x c++ -o /dev/null - >/dev/null 2>&1
+      ;;
     pkg) command -v pkg-config >/dev/null && pkg-config --exists "$name" ;;
     header)
       command -v g++ >/dev/null || return 1

@@ -3,7 +3,7 @@
 
 #include "engine/error.h"
 #include "engine/random.h"
-#include "tools/png_file.h"
+#include "data/encode_png.h"
 
 #include <gtest/gtest.h>
 

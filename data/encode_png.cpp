@@ -1,4 +1,4 @@
-#include "tools/png_file.h"
+#include "data/encode_png.h"
 
 #include <png.h>
 
