@@ -4,7 +4,8 @@
 // rows, so a first pass writes each row's sums,
 //   stats[m] = sum of sg_r(positive, t_m),  stats[count + m] = sum of sg_r(negative, t_m),
 // and the second, given slope[m] = dLoss/d(total of stats[m]), writes dLoss/ds to
-// grad[0..pad(columns)), which may be the memory of in.scores. Cost: 2 count sigmoids a pair.
+// grad[0..pad(columns)), which may be the memory of in.scores. Cost: 2 count sigmoids a pair, of which every
+// eighth takes an exponential.
 #pragma once
 
 #include "kernels/hardest_pair.h"
@@ -20,18 +21,26 @@ template <class S> struct AucParams {
   int count = 41;
   const S* slope = nullptr;  // [2 count], for the second pass
 
-  RK_FN RK_INLINE S offset(S score, int m) const {
-    return r * (score - (static_cast<S>(m) * step - 1));
-  }
+  RK_FN RK_INLINE S threshold(int m) const { return static_cast<S>(m) * step - 1; }
   RK_FN RK_INLINE S value(S score, int m) const {
-    const S x = offset(score, m);
+    const S x = r * (score - threshold(m));
     const S u = half_sigmoid(x);
     return x < 0 ? u : 1 - u;
   }
   RK_FN RK_INLINE S value_slope(S score, int m) const {
-    const S u = half_sigmoid(offset(score, m));
+    const S u = half_sigmoid(r * (score - threshold(m)));
     return r * (u - u * u);
   }
+  // Thresholds come in groups that share an exponential, decay = exp(-r (score - t_first)): the
+  // sigmoid at t_(first + m) is 1 / (1 + decay * growth^m), growth = exp(r ds). r ds is below 4, so
+  // a decay of exp(50) keeps that below 1e37; what lies so far below counts as exp(-50).
+  static constexpr int kGroup = 8;
+  RK_FN RK_INLINE S decay(S score, int first) const {
+    constexpr S kMost = 50;
+    const S x = r * (threshold(first) - score);
+    return exp_negative(x < kMost ? x : kMost);
+  }
+  RK_FN RK_INLINE S growth(int m) const { return exp_negative(r * step * static_cast<S>(m)); }
 };
 
 template <class S> struct AucHardRow {
@@ -44,8 +53,8 @@ template <class S> struct AucHardRow {
   }
 
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in,
-                            S* stats, void* memory) {
+  RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
+                            void* memory) {
     const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
     team.for_each(params.count, [&](int m) {
       stats[m] = params.value(pair.positive, m);
@@ -54,7 +63,7 @@ template <class S> struct AucHardRow {
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
     const S to_positive = team.sum(params.count, [&](int m) {
@@ -74,13 +83,19 @@ template <class S> struct AucAllRow {
   struct Pieces {
     RK_BOTH Pieces(Scratch scratch, int columns, int members)
         : negative(scratch.take<S>(columns)),
+          decay(scratch.take<S>(columns)),
           positive(scratch.take<S>(members)),
+          positive_decay(scratch.take<S>(members)),
           positive_grad(scratch.take<S>(members)),
+          growth(scratch.take<S>(Params::kGroup)),
           index(scratch.take<int>(members)),
           bytes(scratch.bytes()) {}
-    S* negative;  // score of negatives, -infinity elsewhere: its sigmoids and slopes are exactly 0
+    S* negative;  // score of negatives, -infinity elsewhere
+    S* decay;     // of the present group of thresholds
     S* positive;
+    S* positive_decay;
     S* positive_grad;
+    S* growth;
     int* index;
     std::int64_t bytes;
   };
@@ -90,48 +105,80 @@ template <class S> struct AucAllRow {
   }
 
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in,
-                            S* stats, void* memory) {
+  RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
+                            void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
-    const int p = place(team, in, at);
-    team.sums(params.count, pad(p), stats,
-              [&](int m, int j) { return params.value(at.positive[j], m); });
-    team.sums(params.count, pad(in.columns), stats + params.count,
-              [&](int m, int k) { return params.value(at.negative[k], m); });
+    const int p = place(team, params, in, at);
+    for (int first = 0; first < params.count; first += Params::kGroup) {
+      const int left = params.count - first;
+      const int group = left < Params::kGroup ? left : Params::kGroup;
+      team.sync();
+      begin_group(team, params, in, at, p, first);
+      team.sums(group, pad(p), stats + first,
+                [&](int m, int j) { return sigmoid(at.positive_decay[j] * at.growth[m]); });
+      team.sums(group, pad(in.columns), stats + params.count + first,
+                [&](int m, int k) { return sigmoid(at.decay[k] * at.growth[m]); });
+    }
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
-    const int p = place(team, in, at);
+    const int p = place(team, params, in, at);
     const int columns = pad(in.columns);
     team.for_each(pad(p), [&](int j) { at.positive_grad[j] = 0; });
     team.sync();  // grad may lie where the scores were
     team.for_each(columns, [&](int k) { grad[k] = 0; });
     for (int m = 0; m < params.count; ++m) {
-      team.sync();  // the element of the threshold before was another member's
-      const S to_positive = params.slope[m];
-      const S to_negative = params.slope[params.count + m];
+      team.sync();  // the elements of the threshold before were another member's
+      const int in_group = m % Params::kGroup;
+      if (in_group == 0) {
+        begin_group(team, params, in, at, p, m);
+        team.sync();
+      }
+      const S growth = at.growth[in_group];
+      const S to_positive = params.r * params.slope[m];
+      const S to_negative = params.r * params.slope[params.count + m];
       team.for_each(pad(p), [&](int j) {
-        at.positive_grad[j] += to_positive * params.value_slope(at.positive[j], m);
+        at.positive_grad[j] += to_positive * sigmoid_slope(at.positive_decay[j] * growth);
       });
       team.for_each(columns,
-                    [&](int k) { grad[k] += to_negative * params.value_slope(at.negative[k], m); });
+                    [&](int k) { grad[k] += to_negative * sigmoid_slope(at.decay[k] * growth); });
     }
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive_grad[j]; });
-    team.for_each(1, [&](int) { *loss = 0; });  // it is in the stats
+    team.for_each(1, [&](int) {
+      *loss = 0;  // it is in the stats
+    });
   }
 
  private:
+  // Of x, and its derivative, given e = exp(-x).
+  RK_FN RK_INLINE static S sigmoid(S e) { return reciprocal(1 + e); }
+  RK_FN RK_INLINE static S sigmoid_slope(S e) {
+    const S u = reciprocal(1 + e);
+    return e * u * u;
+  }
+
   template <class Team>
-  RK_FN static int place(const Team& team, const GalleryRow<S>& in, const Pieces& at) {
+  RK_FN static void begin_group(const Team& team, const Params params, const GalleryRow<S> in,
+                                const Pieces& at, int p, int first) {
+    team.for_each(pad(in.columns),
+                  [&](int k) { at.decay[k] = params.decay(at.negative[k], first); });
+    team.for_each(pad(p),
+                  [&](int j) { at.positive_decay[j] = params.decay(at.positive[j], first); });
+  }
+
+  template <class Team>
+  RK_FN static int place(const Team& team, const Params params, const GalleryRow<S> in,
+                         const Pieces& at) {
     constexpr S kNever = -std::numeric_limits<S>::infinity();
     const int p = gather_positives(team, in, false, at.index);
     team.for_each(pad(in.columns),
                   [&](int k) { at.negative[k] = in.is_negative(k) ? in.scores[k] : kNever; });
     team.for_each(pad(p), [&](int j) { at.positive[j] = j < p ? in.scores[at.index[j]] : kNever; });
+    team.for_each(Params::kGroup, [&](int m) { at.growth[m] = params.growth(m); });
     return p;
   }
 };

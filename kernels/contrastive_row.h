@@ -26,8 +26,8 @@ template <class S> struct ContrastiveRow {
 
   // stats: positive pairs with a loss and their loss, the same of negative pairs.
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in,
-                            S* stats, void* memory) {
+  RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
+                            void* memory) {
     int* index = Scratch(memory).take<int>(in.member_count);
     const int p = gather_positives(team, in, false, index);
     const S positives =
@@ -52,15 +52,15 @@ template <class S> struct ContrastiveRow {
   }
 
   // dloss/ds of a positive, of a negative.
-  RK_FN static S to_positive(const Params& params, S s) {
+  RK_FN static S to_positive(const Params params, S s) {
     return s < params.pos ? -params.per_positive : S(0);
   }
-  RK_FN static S to_negative(const Params& params, S s) {
+  RK_FN static S to_negative(const Params params, S s) {
     return s > params.neg ? params.per_negative : S(0);
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     Scratch scratch(memory);
     int* index = scratch.take<int>(in.member_count);

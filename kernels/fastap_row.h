@@ -21,7 +21,7 @@ template <class S> struct FastApRow {
   };
 
   struct Pieces {
-    RK_BOTH Pieces(Scratch scratch, const Params& params, int columns, int members)
+    RK_BOTH Pieces(Scratch scratch, const Params params, int columns, int members)
         : distance(scratch.take<S>(columns)),
           positive(scratch.take<S>(members)),
           count(scratch.take<S>(params.bins + 1)),
@@ -40,12 +40,12 @@ template <class S> struct FastApRow {
     std::int64_t bytes;
   };
 
-  RK_BOTH static std::int64_t scratch(const Params& params, int columns, int members) {
+  RK_BOTH static std::int64_t scratch(const Params params, int columns, int members) {
     return Pieces(Scratch(nullptr), params, columns, members).bytes;
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     constexpr S kFar = -2;  // a column there falls into no bin
     const Pieces at(Scratch(memory), params, in.columns, in.member_count);

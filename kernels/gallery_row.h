@@ -23,7 +23,9 @@ template <class S> struct GalleryRow {
   S weight = 1;                          // dLoss/d(loss of this row)
 
   RK_FN bool is_negative(int column) const {
-    return column < columns && classes[column] != classes[self];
+    // Both are evaluated: a load under a condition would become a gather.
+    const bool other_class = classes[column] != classes[self];
+    return column < columns && other_class;
   }
   RK_FN bool is_positive(int member, bool with_self) const {
     const int column = members[member];

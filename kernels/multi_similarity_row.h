@@ -40,7 +40,7 @@ template <class S> struct MultiSimilarityRow {
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const int columns = pad(in.columns);
@@ -55,20 +55,21 @@ template <class S> struct MultiSimilarityRow {
     const S negative_shift = negative_exponent > 0 ? negative_exponent : S(0);
 
     const int p = gather_positives(team, in, false, at.index);
+    // Which ones are kept, without a branch in the loops: positives below, negatives above.
+    constexpr S kAll = std::numeric_limits<S>::infinity();
+    const S below = !any ? -kAll : params.mining ? most : kAll;
+    const S above = !any ? kAll : params.mining ? m : -kAll;
     const S positives = team.sum(p, [&](int j) {
       const S s = in.scores[at.index[j]];
-      const bool kept = any && (!params.mining || s - params.epsilon < most);
-      const S value = kept ? exp_negative(-params.alpha * (s - params.base) - shift) : S(0);
-      at.positive[j] = value;
-      return value;
+      const S value = exp_negative(-params.alpha * (s - params.base) - shift);
+      return at.positive[j] = s - params.epsilon < below ? value : S(0);
     });
-    const S negatives = team.sum(columns, [&](int k) {
-      const S s = in.scores[k];
-      const bool kept = any && in.is_negative(k) && (!params.mining || s + params.epsilon > m);
-      const S value = kept ? exp_negative(params.beta * (s - params.base) - negative_shift) : S(0);
-      at.negative[k] = value;
-      return value;
+    team.for_each(columns, [&](int k) {
+      const bool kept = in.is_negative(k) && in.scores[k] + params.epsilon > above;
+      at.negative[k] = kept ? params.beta * (in.scores[k] - params.base) - negative_shift : -kAll;
     });
+    const S negatives =
+        team.sum(columns, [&](int k) { return at.negative[k] = exp_negative(at.negative[k]); });
     const S scale = in.weight / (std::exp(-shift) + positives);
     const S negative_scale = in.weight / (std::exp(-negative_shift) + negatives);
     team.for_each(columns, [&](int k) { grad[k] = negative_scale * at.negative[k]; });

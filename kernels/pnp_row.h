@@ -46,7 +46,7 @@ template <class S> struct PnpRow {
     return Pieces(Scratch(nullptr), columns, members).bytes;
   }
 
-  RK_FN static S value(const Params& params, S n) {
+  RK_FN static S value(const Params params, S n) {
     switch (params.variant) {
       case Pnp::kO: return n;
       case Pnp::kIu:
@@ -59,7 +59,7 @@ template <class S> struct PnpRow {
     return 0;
   }
 
-  RK_FN static S slope(const Params& params, S n) {
+  RK_FN static S slope(const Params params, S n) {
     switch (params.variant) {
       case Pnp::kO: return 1;
       case Pnp::kIu: return std::log1p(n) + (params.without_minus_n ? S(1) : S(0));
@@ -71,7 +71,7 @@ template <class S> struct PnpRow {
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     constexpr S kNever = -std::numeric_limits<S>::infinity();
     const Pieces at(Scratch(memory), in.columns, in.member_count);

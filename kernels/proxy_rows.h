@@ -57,7 +57,7 @@ template <class S> struct ProxyAnchorRow {
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const S* scores, int count,
+  RK_FN static void row(const Team& team, const Params params, const S* scores, int count,
                         const std::int64_t* labels, std::int64_t own, S positive_weight,
                         S negative_weight, S* grad, S* loss, void* memory) {
     constexpr S kNever = -std::numeric_limits<S>::infinity();

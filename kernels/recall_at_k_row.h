@@ -47,7 +47,7 @@ template <class S> struct RecallAtKRow {
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     constexpr S kNever = -std::numeric_limits<S>::infinity();
     const Pieces at(Scratch(memory), in.columns, in.member_count);
@@ -90,7 +90,7 @@ template <class S> struct RecallAtKRow {
   }
 
  private:
-  RK_FN static S recalls(const Params& params, S weight, int p, const Pieces& at) {
+  RK_FN static S recalls(const Params params, S weight, int p, const Pieces& at) {
     constexpr int kCount = 5;
     for (int j = 0; j < p; ++j) at.to_rank[j] = 0;
     S total = 0;
@@ -110,7 +110,7 @@ template <class S> struct RecallAtKRow {
     return 1 - total;
   }
 
-  RK_FN static S within(const Params& params, int k, S rank) {
+  RK_FN static S within(const Params params, int k, S rank) {
     const S x = (static_cast<S>(k) - rank) / params.tau_k;
     return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
   }

@@ -43,7 +43,7 @@ template <class S> struct SmoothApRow {
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     constexpr S kNever = -std::numeric_limits<S>::infinity();
     const Pieces at(Scratch(memory), in.columns, in.member_count);

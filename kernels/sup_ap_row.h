@@ -48,13 +48,13 @@ template <class S> struct SupApRow {
   }
 
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in,
-                            S* stats, void* memory) {
+  RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
+                            void* memory) {
     ContrastiveRow<S>::measure(team, params.contrastive, in, stats, memory);
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     constexpr S kNever = -std::numeric_limits<S>::infinity();
     const Pieces at(Scratch(memory), in.columns, in.member_count);

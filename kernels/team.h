@@ -93,7 +93,26 @@ class SerialTeam {
 
   // out[r] = the sum over i of f(r, i), for r in [0, rows).
   template <class S, class F> RK_INLINE void sums(int rows, int n, S* out, F&& f) const {
-    for (int r = 0; r < rows; ++r) {
+    int r = 0;
+    // Four at a time: what f reads of an element serves four sums, and their additions overlap.
+    for (; r + 4 <= rows; r += 4) {
+      S a = 0;
+      S b = 0;
+      S c = 0;
+      S d = 0;
+#pragma omp simd reduction(+ : a, b, c, d)
+      for (int i = 0; i < n; ++i) {
+        a += f(r, i);
+        b += f(r + 1, i);
+        c += f(r + 2, i);
+        d += f(r + 3, i);
+      }
+      out[r] = a;
+      out[r + 1] = b;
+      out[r + 2] = c;
+      out[r + 3] = d;
+    }
+    for (; r < rows; ++r) {
       out[r] = sum(n, [&](int i) { return f(r, i); });
     }
   }
@@ -102,12 +121,20 @@ class SerialTeam {
   template <class F> RK_INLINE auto arg_max(int n, F&& f) const {
     using S = decltype(f(0));
     S best = -std::numeric_limits<S>::infinity();
-#pragma omp simd reduction(max : best)
-    for (int i = 0; i < n; ++i) {
-      const S value = f(i);
-      best = value > best ? value : best;
+    int block = 0;  // the first that has it
+    constexpr int kBlock = 8 * kLanes;
+    for (int first = 0; first < n; first += kBlock) {
+      const int last = std::min(n, first + kBlock);
+      S largest = best;
+#pragma omp simd reduction(max : largest)
+      for (int i = first; i < last; ++i) {
+        const S value = f(i);
+        largest = value > largest ? value : largest;
+      }
+      if (largest > best) block = first;
+      best = largest;
     }
-    for (int i = 0; i < n; ++i) {
+    for (int i = block; i < n; ++i) {
       if (f(i) == best) return ValueIndex<S>{best, i};
     }
     return ValueIndex<S>{best, -1};

@@ -20,12 +20,13 @@ template <class S> struct TripletParams {
   RK_FN RK_INLINE S distance(S score) const {
     const S square = 2 - 2 * score;
     const S inside = square > 0 ? square : S(0);
-    return squared ? inside : std::sqrt(inside);
+    const S root = std::sqrt(inside);  // always: a call under a condition does not vectorise
+    return squared ? inside : root;
   }
   // dd/ds, given d.
   RK_FN RK_INLINE S distance_slope(S d) const {
-    if (squared) return d > 0 ? S(-2) : S(0);
-    return d > 0 ? -1 / d : S(0);
+    const S slope = squared ? S(-2) : -1 / d;
+    return d > 0 ? slope : S(0);
   }
   RK_FN RK_INLINE S gap() const { return soft ? S(0) : margin; }
   // kSoft is `soft`, known to the compiler: a loop with logarithms in it does not vectorise.
@@ -50,7 +51,7 @@ template <class S> struct TripletHardRow {
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     int* index = Scratch(memory).take<int>(in.member_count);
     const HardestPair<S> pair = hardest_pair(team, in, index);
@@ -92,22 +93,22 @@ template <class S> struct TripletAllRow {
 
   // stats[0]: the triplets of this row whose loss is above 0.
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params& params, const GalleryRow<S>& in,
-                            S* stats, void* memory) {
+  RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
+                            void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const int p = place(team, params, in, at);
+    const S least = params.soft ? -std::numeric_limits<S>::infinity() : S(0);
     S active = 0;
     for (int j = 0; j < p; ++j) {
       active += team.sum(pad(in.columns), [&](int k) {
-        const S h = params.gap() + at.positive[j] - at.negative[k];
-        return h > (params.soft ? -std::numeric_limits<S>::infinity() : S(0)) ? S(1) : S(0);
+        return params.gap() + at.positive[j] - at.negative[k] > least ? S(1) : S(0);
       });
     }
     team.for_each(1, [&](int) { stats[0] = active; });
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     if (params.soft) {
       row_of<true>(team, params, in, grad, loss, memory);
@@ -118,7 +119,7 @@ template <class S> struct TripletAllRow {
 
  private:
   template <bool kSoft, class Team>
-  RK_FN static void row_of(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row_of(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                            S* loss, void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const int p = place(team, params, in, at);
@@ -151,7 +152,7 @@ template <class S> struct TripletAllRow {
   }
 
   template <class Team>
-  RK_FN static int place(const Team& team, const Params& params, const GalleryRow<S>& in,
+  RK_FN static int place(const Team& team, const Params params, const GalleryRow<S> in,
                          const Pieces& at) {
     const int p = gather_positives(team, in, false, at.index);
     team.for_each(pad(in.columns), [&](int k) {

@@ -25,7 +25,7 @@ template <class S> struct WilcoxonRow {
 
   // stats: f+, f-
   template <class Team>
-  RK_FN static void measure(const Team& team, const Params&, const GalleryRow<S>& in, S* stats,
+  RK_FN static void measure(const Team& team, const Params&, const GalleryRow<S> in, S* stats,
                             void* memory) {
     const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
     team.for_each(1, [&](int) {
@@ -35,7 +35,7 @@ template <class S> struct WilcoxonRow {
   }
 
   template <class Team>
-  RK_FN static void row(const Team& team, const Params& params, const GalleryRow<S>& in, S* grad,
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
     write_pair_gradient(team, in, pair, params.slopes[2 * in.self], params.slopes[2 * in.self + 1],

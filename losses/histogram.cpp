@@ -11,7 +11,9 @@ template <class S> struct Histogram : MeanOverQueriesWithNegative<S> {
   typename Row::Params params;
   std::vector<S> rises;
 
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
+  std::int64_t scratch(int columns, int members) const {
+    return Row::scratch(params, columns, members);
+  }
   // All pairs count, whether or not their query has both kinds.
   bool counts(const BatchIndex&, int) const { return true; }
   int stats() const { return 2 * (params.bins + 1); }

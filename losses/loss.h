@@ -9,8 +9,8 @@
 // memory's columns, minus every column with the query's identity. P_i and N_i are its items with
 // the same and with another label. With no valid query the loss and all gradients are exactly 0.
 // Labels are arbitrary int64; nsl and proxy_anchor want 0 <= label < classes, the row of the
-// proxies. Errors: InputError naming the first row that holds NaN or infinity (the outputs are then
-// undefined).
+// proxies. Errors: InputError naming the first row that holds NaN, infinity or a number beyond 1e10
+// (the outputs are then undefined).
 #pragma once
 
 #include "engine/context.h"

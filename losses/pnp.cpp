@@ -25,7 +25,8 @@ template <class S, Pnp kVariant> std::unique_ptr<Loss<S>> make(const LossValues&
 }
 
 template <Pnp kVariant>
-LossEntry entry(std::string name, std::string summary, std::vector<LossParameter> parameters) {
+LossEntry entry(std::string name, const std::string& equation, std::string summary,
+                std::vector<LossParameter> parameters) {
   parameters.push_back(number_parameter("tau", "0.01", 1e-4, 100, "temperature of the sigmoids"));
   parameters.push_back(compat_parameter(kVariant == Pnp::kIu
                                             ? "the query is its own positive, and no '- n'"
@@ -35,7 +36,8 @@ LossEntry entry(std::string name, std::string summary, std::vector<LossParameter
           .summary = std::move(summary),
           .paper =
               "Li et al.: Rethinking the Optimization of Average Precision: Only "
-              "Penalizing Negative Instances before Positive Ones is Enough, AAAI 2022",
+              "Penalizing Negative Instances before Positive Ones is Enough, AAAI 2022; eq. " +
+              equation,
           .parameters = std::move(parameters),
           .make_float = make<float, kVariant>,
           .make_double = make<double, kVariant>,
@@ -45,28 +47,28 @@ LossEntry entry(std::string name, std::string summary, std::vector<LossParameter
 }  // namespace
 
 LossEntry pnp_o_entry() {
-  return entry<Pnp::kO>("pnp_o", "negatives before a positive, n of them: f(n) = n", {});
+  return entry<Pnp::kO>("pnp_o", "5", "negatives before a positive, n of them: f(n) = n", {});
 }
 
 LossEntry pnp_iu_entry() {
-  return entry<Pnp::kIu>("pnp_iu",
+  return entry<Pnp::kIu>("pnp_iu", "7",
                          "negatives before a positive: (1+n) log(1+n) - n, unbounded slope", {});
 }
 
 LossEntry pnp_ib_entry() {
-  return entry<Pnp::kIb>("pnp_ib",
+  return entry<Pnp::kIb>("pnp_ib", "9",
                          "negatives before a positive: (bn - log(1+bn))/b^2, slope bounded by 1/b",
                          {number_parameter("b", "2", 1e-3, 1e3, "bound of the slope is 1/b")});
 }
 
 LossEntry pnp_ds_entry() {
-  return entry<Pnp::kDs>("pnp_ds", "negatives before a positive: log(1+n), slope falls as 1/(1+n)",
-                         {});
+  return entry<Pnp::kDs>("pnp_ds", "12",
+                         "negatives before a positive: log(1+n), slope falls as 1/(1+n)", {});
 }
 
 LossEntry pnp_dq_entry() {
   return entry<Pnp::kDq>(
-      "pnp_dq", "negatives before a positive: 1 - (1+n)^-alpha, slope falls faster",
+      "pnp_dq", "13", "negatives before a positive: 1 - (1+n)^-alpha, slope falls faster",
       {number_parameter("alpha", "1", 1e-3, 1e2, "4 for the paper's best run on SOP")});
 }
 

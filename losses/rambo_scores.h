@@ -2,7 +2,9 @@
 // differentiated ranks, Rolinek et al. 2020, on scores and 0/1 targets [N, C] (losses/ranking.h).
 //   rambo_map  AP over each class's column, mean over classes with a positive
 //   rambo_apc  AP over all scores flattened row by row into one ranking
-// valid_queries: classes with a positive; 1, or 0 without any positive.
+//   rambo_map_apc  (1 - beta) rambo_map + beta rambo_apc; both gradients are scaled before ranks
+//                  are perturbed by lambda, as the paper's sum of losses has it
+// valid_queries: classes with a positive; of rambo_apc 1, or 0 without any positive.
 #pragma once
 
 #include "losses/registry.h"
@@ -11,5 +13,6 @@ namespace rk {
 
 LossEntry rambo_map_entry();
 LossEntry rambo_apc_entry();
+LossEntry rambo_map_apc_entry();
 
 }  // namespace rk

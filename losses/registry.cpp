@@ -82,7 +82,7 @@ const std::vector<LossEntry>& loss_registry() {
       triplet_bh_entry(),       triplet_ba_entry(),  nsl_entry(),
       proxy_anchor_entry(),     contrastive_entry(), histogram_entry(),
       multi_similarity_entry(), recall_at_k_entry(), sup_ap_entry(),
-      rambo_map_entry(),        rambo_apc_entry(),
+      rambo_map_entry(),        rambo_apc_entry(),   rambo_map_apc_entry(),
   };
   return entries;
 }

@@ -22,6 +22,12 @@ enum class LossKind {
   kScores,      // scores and targets [N, C]
 };
 
+// Whether the gallery grows by memory columns; proxies and scores have no gallery.
+constexpr bool takes_memory(LossKind kind) { return kind == LossKind::kEmbeddings; }
+// Whether plan() reserves a matrix of scores, [N, N + M] or [N, C]; losses on scores are given
+// theirs.
+constexpr bool keeps_matrix(LossKind kind) { return kind != LossKind::kScores; }
+
 // A number within [low, high], or one of `choices` where that list is not empty.
 struct LossParameter {
   std::string name;

@@ -31,8 +31,8 @@ template <class S> class SimilarityMatrix {
   std::int64_t stride_ = 0;
 };
 
-// InputError naming the first row of the batch, the memory, the proxies or the scores that is not
-// finite.
+// InputError naming the first row of the batch, the memory, the proxies or the scores that holds
+// NaN, infinity or a number so large (1e10) that its products might not be finite.
 template <class S> void check_finite(const Context& context, const LossInput<S>& input);
 
 }  // namespace rk

@@ -4,7 +4,9 @@
 //   or, for losses without sigmoids,
 //   floor = GEMMs + bytes of the similarity matrix read and written / (rate of a copy)
 // all measured in the same run. JSON keys: design of the programs (total_ms gemm_ms rows_ms
-// floor_ms share peak_bytes); rows_ms is total less GEMMs.
+// floor_ms share peak_bytes); rows_ms is total less GEMMs. Besides: sigmoids of one run (0: none
+// worth counting), sigmoids_per_second of the row kernels' loop and scalar_sigmoids_per_second of
+// the C library's, all threads together: 8 times and more apart, the loop is vectorised.
 #pragma once
 
 #include "tools/cli.h"

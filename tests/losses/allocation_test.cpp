@@ -51,6 +51,27 @@ TEST(LossAllocation, RunAllocatesNothing) {
   }
 }
 
+// One matrix of scores and what belongs to rows: no loss of pairs keeps a second one. Planned, not
+// run: untouched memory costs nothing.
+TEST(LossAllocation, ALargeBatchTakesLessThanThreeMatrices) {
+  const Context context(2);
+  constexpr std::int64_t kRows = 16384;
+  constexpr double kMatrix = 4.0 * kRows * kRows;
+  for (const LossEntry& entry : loss_registry()) {
+    const auto loss = make_loss<float>(entry.name);
+    // As many proxies as items would be the largest matrix that makes sense.
+    const std::int64_t classes = entry.kind == LossKind::kScores ? 1 : kRows;
+    loss->plan(context, {.rows = kRows, .memory = 0, .dim = 128, .classes = classes});
+    const double matrices = static_cast<double>(loss->bytes()) / kMatrix;
+    EXPECT_LT(matrices, 3) << entry.name;
+    if (keeps_matrix(entry.kind)) {
+      EXPECT_GT(matrices, 1) << entry.name;
+    } else {
+      EXPECT_LT(matrices, 0.01) << entry.name;
+    }
+  }
+}
+
 TEST(LossAllocation, TheCounterCounts) {
   const long before = allocations;
   const std::vector<int> one(1);  // behind gtest's back the compiler cannot leave it out

@@ -84,6 +84,28 @@ LossData<double> data(LossKind kind, const Wanted& wanted, std::uint64_t seed) {
   return out;
 }
 
+LossData<double> tied(LossKind kind, const Wanted& wanted, std::uint64_t seed) {
+  constexpr std::int64_t kDim = 16;
+  Wanted exact = wanted;
+  exact.dim = kDim;
+  LossData<double> out = data(kind, exact, seed);
+  CounterRandom random(seed, 3, 0);
+  for (double& s : out.scores) s = static_cast<double>(random.below(9)) / 8 - 0.5;
+  if (kind == LossKind::kScores) return out;
+  // The sign of every coordinate of the class, now and then turned.
+  const auto sign_of = [&](std::vector<double>& rows, const std::vector<std::int64_t>& labels) {
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+      const std::int64_t label = labels[at / kDim];
+      CounterRandom of_class(seed, 4, static_cast<std::uint64_t>(label * kDim) + at % kDim);
+      const bool turned = random.below(10) == 0;
+      rows[at] = (of_class.below(2) == 0) != turned ? 0.25 : -0.25;
+    }
+  };
+  sign_of(out.embeddings, out.labels);
+  sign_of(out.memory_embeddings, out.memory_labels);
+  return out;
+}
+
 LossData<float> as_float(const LossData<double>& data) {
   LossData<float> out;
   out.rows = data.rows;

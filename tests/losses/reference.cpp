@@ -100,6 +100,7 @@ const std::map<std::string, Reference>& references() {
         {"sup_ap", "sup_ap:lambda=0,compat=official", "sup_ap:offset=1.44,rho=20,lambda=0.2"}}},
       {"rambo_map", {rambo_map, {"rambo_map", "rambo_map:lambda=4,margin=0"}}},
       {"rambo_apc", {rambo_apc, {"rambo_apc", "rambo_apc:lambda=4,margin=0"}}},
+      {"rambo_map_apc", {rambo_map_apc, {"rambo_map_apc", "rambo_map_apc:beta=1"}}},
   };
   return list;
 }

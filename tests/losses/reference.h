@@ -72,6 +72,7 @@ Value recall_at_k(const LossData<double>& data, const LossValues& values);
 Value sup_ap(const LossData<double>& data, const LossValues& values);
 Value rambo_map(const LossData<double>& data, const LossValues& values);
 Value rambo_apc(const LossData<double>& data, const LossValues& values);
+Value rambo_map_apc(const LossData<double>& data, const LossValues& values);
 
 // The contrastive loss alone, also a part of sup_ap.
 double contrastive_value(const LossData<double>& data, double pos, double neg);

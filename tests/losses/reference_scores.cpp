@@ -57,9 +57,8 @@ bool any(const Sequence& sequence) {
   return false;
 }
 
-}  // namespace
-
-Value rambo_map(const LossData<double>& data, const LossValues& values) {
+// Each loss with a share of a sum: the share scales what reaches the ranks, before they move.
+Value by_class(const LossData<double>& data, const LossValues& values, double part) {
   Value out;
   out.grad.assign(data.scores.size(), 0.0);
   const auto classes = static_cast<std::size_t>(data.classes);
@@ -73,13 +72,13 @@ Value rambo_map(const LossData<double>& data, const LossValues& values) {
     if (!any(columns[c])) continue;
     const double share = 1 / static_cast<double>(out.valid);
     std::vector<double> grad;
-    out.loss += share * (1 - average_precision(columns[c], values, share, grad));
+    out.loss += part * share * (1 - average_precision(columns[c], values, part * share, grad));
     for (std::size_t i = 0; i < grad.size(); ++i) out.grad[i * classes + c] = grad[i];
   }
   return out;
 }
 
-Value rambo_apc(const LossData<double>& data, const LossValues& values) {
+Value over_all(const LossData<double>& data, const LossValues& values, double part) {
   Value out;
   out.grad.assign(data.scores.size(), 0.0);
   Sequence all;
@@ -87,7 +86,27 @@ Value rambo_apc(const LossData<double>& data, const LossValues& values) {
   for (const std::uint8_t target : data.targets) all.positive.push_back(target != 0);
   if (!any(all)) return out;
   out.valid = 1;
-  out.loss = 1 - average_precision(all, values, 1, out.grad);
+  out.loss = part * (1 - average_precision(all, values, part, out.grad));
+  return out;
+}
+
+}  // namespace
+
+Value rambo_map(const LossData<double>& data, const LossValues& values) {
+  return by_class(data, values, 1);
+}
+
+Value rambo_apc(const LossData<double>& data, const LossValues& values) {
+  return over_all(data, values, 1);
+}
+
+Value rambo_map_apc(const LossData<double>& data, const LossValues& values) {
+  const double beta = values.number("beta");
+  Value out = by_class(data, values, 1 - beta);
+  const Value all = over_all(data, values, beta);
+  out.loss += all.loss;
+  for (std::size_t i = 0; i < out.grad.size(); ++i) out.grad[i] += all.grad[i];
+  if (beta == 1) out.valid = all.valid;
   return out;
 }
 

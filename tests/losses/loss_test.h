@@ -1,0 +1,90 @@
+// The fixture of the tests that run every registered loss in every setting its reference lists, and
+// how they compare gradients.
+#pragma once
+
+#include "tests/losses/made_up.h"
+#include "tests/losses/reference.h"
+#include "tools/normalized_loss.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace rk {
+
+inline double norm(const std::vector<double>& values) {
+  double square = 0;
+  for (const double v : values) square += v * v;
+  return std::sqrt(square);
+}
+
+template <class A, class B> double distance(const std::vector<A>& a, const std::vector<B>& b) {
+  double square = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double d = static_cast<double>(a[i]) - static_cast<double>(b[i]);
+    square += d * d;
+  }
+  return a.size() == b.size() ? std::sqrt(square) : std::numeric_limits<double>::infinity();
+}
+
+// Relative to the expected length; gradients below 1e-6 count as zero, as for the golden files.
+template <class A> double relative(const std::vector<A>& got, const std::vector<double>& expected) {
+  return distance(got, expected) / std::max(norm(expected), 1e-6);
+}
+
+// `grad` less the part of each row along its own embedding.
+template <class A>
+std::vector<double> tangent(const LossData<double>& data, const std::vector<A>& grad) {
+  std::vector<double> out(grad.begin(), grad.end());
+  if (data.embeddings.empty()) return out;
+  const auto dim = static_cast<std::size_t>(data.dim);
+  for (std::size_t at = 0; at < out.size(); at += dim) {
+    double along = 0;
+    for (std::size_t d = at; d < at + dim; ++d) along += out[d] * data.embeddings[d];
+    for (std::size_t d = at; d < at + dim; ++d) out[d] -= along * data.embeddings[d];
+  }
+  return out;
+}
+
+inline std::vector<std::string> all_specs() {
+  std::vector<std::string> specs;
+  for (const auto& [name, reference] : reference::references()) {
+    specs.insert(specs.end(), reference.specs.begin(), reference.specs.end());
+  }
+  return specs;
+}
+
+class LossTest : public testing::TestWithParam<std::string> {
+ protected:
+  LossSpec spec_ = parse_loss(GetParam());
+  LossKind kind_ = spec_.entry->kind;
+  Context context_{1};  // most batches here are too small to share
+
+  reference::Value expected(const LossData<double>& data) const {
+    return reference::references().at(spec_.entry->name).value(data, spec_.values);
+  }
+  template <class S> LossResult<S> run(const LossData<S>& data) const {
+    LossFunction<S> function(context_, spec_, data.shape(), false);
+    return function(data);
+  }
+  LossData<double> made_up(std::uint64_t seed) const {
+    return made_up::data(kind_, made_up::sizes(kind_, seed), seed);
+  }
+  // What the loss is a function of.
+  std::vector<double>& moved(LossData<double>& data) const {
+    return kind_ == LossKind::kScores ? data.scores : data.embeddings;
+  }
+};
+
+inline std::string test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name;
+  for (const char c : info.param) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    name += plain ? c : '_';
+  }
+  return name;
+}
+
+}  // namespace rk

@@ -1,0 +1,348 @@
+// What every registered loss shares, in every setting its reference lists: how the gradient follows
+// a change of the batch, and what a caller may rely on.
+#include "engine/error.h"
+#include "losses/auc.h"
+#include "tests/losses/loss_test.h"
+
+#include <numeric>
+
+namespace rk {
+namespace {
+
+class LossProperties : public LossTest {};
+
+TEST_P(LossProperties, PermutingTheBatchPermutesTheGradient) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const LossData<double> data = made_up(seed);
+    std::vector<std::size_t> order(static_cast<std::size_t>(data.rows));
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    CounterRandom random(seed, 4, 0);
+    for (std::size_t i = order.size(); i > 1; --i) {
+      std::swap(order[i - 1],
+                order[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+    }
+    // Row i of the result is row order[i]; `back` is the way back.
+    const auto permuted_rows = [&](const auto& rows, bool back) {
+      auto out = rows;
+      const std::size_t width = rows.size() / order.size();
+      for (std::size_t at = 0; at < rows.size(); ++at) {
+        const std::size_t other = order[at / width] * width + at % width;
+        (back ? out[other] : out[at]) = back ? rows[at] : rows[other];
+      }
+      return out;
+    };
+    LossData<double> permuted = data;
+    permuted.embeddings = permuted_rows(data.embeddings, false);
+    permuted.labels = permuted_rows(data.labels, false);
+    permuted.identities = permuted_rows(data.identities, false);
+    permuted.scores = permuted_rows(data.scores, false);
+    permuted.targets = permuted_rows(data.targets, false);
+    const LossResult<double> before = run(data);
+    const LossResult<double> after = run(permuted);
+    ASSERT_EQ(after.valid_queries, before.valid_queries);
+    // Sums over the batch in another order; the roots of triplet losses make 1e-12 of 1e-16.
+    ASSERT_NEAR(after.loss, before.loss, 1e-10);
+    ASSERT_LT(relative(permuted_rows(after.grad, true), before.grad), 1e-9) << "seed " << seed;
+    ASSERT_LT(relative(after.grad_proxies, before.grad_proxies), 1e-9) << "seed " << seed;
+  }
+}
+
+TEST_P(LossProperties, RotatingEverythingRotatesTheGradient) {
+  if (kind_ == LossKind::kScores) GTEST_SKIP() << "scores have no direction to rotate";
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const LossData<double> data = made_up(seed);
+    const auto dim = static_cast<std::size_t>(data.dim);
+    CounterRandom random(seed, 5, 0);
+    std::vector<double> axis(dim);
+    for (double& x : axis) x = random.normal();
+    double square = 0;
+    for (const double x : axis) square += x * x;
+    // The reflection I - 2 a a^T / a.a is orthogonal, which is all that is needed.
+    const auto reflect = [&](std::vector<double> rows) {
+      for (std::size_t at = 0; at < rows.size(); at += dim) {
+        double along = 0;
+        for (std::size_t d = 0; d < dim; ++d) along += rows[at + d] * axis[d];
+        for (std::size_t d = 0; d < dim; ++d) rows[at + d] -= 2 * along / square * axis[d];
+      }
+      return rows;
+    };
+    LossData<double> turned = data;
+    turned.embeddings = reflect(data.embeddings);
+    turned.memory_embeddings = reflect(data.memory_embeddings);
+    turned.proxies = reflect(data.proxies);
+    const LossResult<double> before = run(data);
+    const LossResult<double> after = run(turned);
+    // Similarities move by 1e-16, which a temperature of 0.01 and the root of a distance near 0
+    // enlarge. Random scores lie further apart than that: no rank changes.
+    ASSERT_NEAR(after.loss, before.loss, 1e-10);
+    ASSERT_LT(relative(after.grad, reflect(before.grad)), 1e-8) << "seed " << seed;
+    ASSERT_LT(relative(after.grad_proxies, reflect(before.grad_proxies)), 1e-8) << "seed " << seed;
+  }
+}
+
+// One more item, of a class of its own, further from every item than any two of them: at similarity
+// -c where theirs are at least 2 c^2 - 1. It is no valid query and ranks after everything, so what
+// looks at a query's positives and what comes before them stays as it was: AP-like losses, pnp,
+// recall, hardest pairs, and pairs beyond a margin. It does count where all negative pairs do:
+//   histogram  h- is divided by K + 2 N + M pairs instead of K, and nothing is added below the
+//              positives:                         loss' = loss K / (K + 2 N + M)
+//   auc_ba     F falls by the far pairs' sigmoid at t = -1, where T is 1:
+//                   1 - loss' = (K (1 - loss) + (2 N + M) sg(r (1 - c))) / (K + 2 N + M)
+// rambo_* divide ranks by the gallery's size, which sets the step of their gradient: the value
+// alone stays.
+TEST_P(LossProperties, AFarItemOfNoClassChangesTheLossAsTheFormulaSays) {
+  const std::string& name = spec_.entry->name;
+  if (kind_ == LossKind::kProxies) GTEST_SKIP() << "a class of its own is a proxy of its own";
+  if (GetParam() == "triplet_ba:soft=1")
+    GTEST_SKIP() << "its mean is over every triplet, far or not";
+  // Its largest k is at most N with compat=official.
+  const std::int64_t fewest = name == "recall_at_k" ? 16 : 0;
+  if (GetParam() == "fastap:bins=1") GTEST_SKIP() << "its two bins hold every distance";
+  constexpr double kFar = 0.8;
+  const double gap = 2 * kFar * kFar - 1 + kFar;
+  const bool has_tau = spec_.values.text().contains("tau");
+  // A sigmoid of the gap is what such an item adds to a rank; losses change by at most 5 times that
+  // (pnp_iu's slope is log(1+n), n < 50).
+  const double added = has_tau ? std::exp(-gap / spec_.values.number("tau")) : 0;
+  int tried = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    LossData<double> data = made_up(seed);
+    if (data.rows < fewest) continue;
+    LossData<double> more = data;
+    ++more.rows;
+    if (kind_ == LossKind::kScores) {
+      for (std::int64_t c = 0; c < data.classes; ++c) {
+        more.scores.push_back(-10);
+        more.targets.push_back(0);
+      }
+      ASSERT_EQ(run(more).loss, run(data).loss) << "seed " << seed;
+      ++tried;
+      continue;
+    }
+    // One dimension more, in which all items look one way and the new one the other.
+    const auto lift = [&](const std::vector<double>& rows) {
+      std::vector<double> out;
+      for (std::size_t at = 0; at < rows.size(); ++at) {
+        out.push_back(std::sqrt(1 - kFar * kFar) * rows[at]);
+        if ((at + 1) % static_cast<std::size_t>(data.dim) == 0) out.push_back(kFar);
+      }
+      return out;
+    };
+    data.embeddings = lift(data.embeddings);
+    data.memory_embeddings = lift(data.memory_embeddings);
+    ++data.dim;
+    std::int64_t negative_pairs = 0;
+    bool all_have_negatives = true;
+    for (const reference::Query& query : reference::queries(data)) {
+      const auto negatives = static_cast<std::int64_t>(query.negatives().size());
+      negative_pairs += negatives;
+      all_have_negatives = all_have_negatives && negatives > 0;
+    }
+    if (!all_have_negatives) continue;  // the new item would make queries valid
+    ++tried;
+    more = data;
+    ++more.rows;
+    more.embeddings.resize(more.embeddings.size() + static_cast<std::size_t>(data.dim), 0.0);
+    more.embeddings.back() = -1;
+    more.labels.push_back(5);
+    if (!more.identities.empty()) more.identities.push_back(1 << 20);
+
+    const LossResult<double> before = run(data);
+    const LossResult<double> after = run(more);
+    ASSERT_EQ(after.valid_queries, before.valid_queries);
+    double expected_loss = before.loss;
+    double scale = 1;
+    double towards_new = 0;  // what a row gains along the new item's embedding
+    const auto new_pairs = static_cast<double>(2 * data.rows + data.memory);
+    const double share =
+        static_cast<double>(negative_pairs) / (static_cast<double>(negative_pairs) + new_pairs);
+    if (before.valid_queries > 0 && name == "histogram") {
+      scale = share;
+      expected_loss = share * before.loss;
+    } else if (before.valid_queries > 0 && name == "auc_ba") {
+      const double r = auc_steepness(spec_.values.number("ds"));
+      const double lowest = 1 / (1 + std::exp(-r * (1 - kFar)));
+      scale = share;
+      expected_loss = 1 - (share * (1 - before.loss) + (1 - share) * lowest);
+      // Both ordered pairs of a row and the new item still move the sigmoid at t = -1.
+      towards_new =
+          -2 * r * lowest * (1 - lowest) / (static_cast<double>(negative_pairs) + new_pairs);
+    }
+    ASSERT_NEAR(after.loss, expected_loss, 1e-10 + 5 * added) << "seed " << seed;
+    if (name.starts_with("rambo")) continue;
+    std::vector<double> old_rows(after.grad.begin(),
+                                 after.grad.end() - static_cast<std::ptrdiff_t>(data.dim));
+    std::vector<double> expected_rows = before.grad;
+    for (double& g : expected_rows) g *= scale;
+    for (std::size_t at = static_cast<std::size_t>(data.dim) - 1; at < expected_rows.size();
+         at += static_cast<std::size_t>(data.dim)) {
+      expected_rows[at] -= towards_new;  // the new embedding is -1 there, 0 elsewhere
+    }
+    // auc_ba's positives also see F's new pairs, by sg'(r * gap) = exp(-22 * 1.08).
+    const double tolerance = 1e-9 * norm(expected_rows) + 1e-8 * (name == "auc_ba" ? 1 : 0) + 1e-10;
+    ASSERT_LT(distance(old_rows, expected_rows),
+              tolerance + (has_tau ? 50 * added / spec_.values.number("tau") : 0))
+        << "seed " << seed;
+  }
+  EXPECT_GT(tried, 5);
+}
+
+TEST_P(LossProperties, SmallAndDegenerateBatchesGiveFiniteNumbers) {
+  for (const std::int64_t rows : {1, 2, 3, 17}) {
+    for (const std::int64_t classes : {std::int64_t{1}, rows}) {
+      made_up::Wanted wanted;
+      wanted.rows = rows;
+      wanted.classes = classes;
+      LossData<double> data = made_up::data(kind_, wanted, 7);
+      // All the same vector: every similarity is a tie.
+      for (std::size_t i = 0; i < data.embeddings.size(); ++i) {
+        data.embeddings[i] = data.embeddings[i % static_cast<std::size_t>(data.dim)];
+      }
+      for (double& s : data.scores) s = 0.25;
+      const reference::Value value = expected(data);
+      for (int precision = 0; precision < 2; ++precision) {
+        const auto check = [&](double loss, const auto& grad, std::int64_t valid) {
+          EXPECT_TRUE(std::isfinite(loss)) << rows << " rows, " << classes << " classes";
+          EXPECT_EQ(valid, value.valid);
+          for (const auto g : grad) EXPECT_TRUE(std::isfinite(g));
+          if (valid == 0) {
+            EXPECT_EQ(loss, 0);
+            for (const auto g : grad) EXPECT_EQ(g, 0);
+          }
+        };
+        if (precision == 0) {
+          const auto result = run(data);
+          check(result.loss, result.grad, result.valid_queries);
+        } else {
+          const auto result = run(made_up::as_float(data));
+          check(result.loss, result.grad, result.valid_queries);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(LossProperties, NothingIsWrittenOutsideTheGradient) {
+  made_up::Wanted wanted;
+  wanted.rows = 19;  // no multiple of anything
+  wanted.dim = 5;
+  wanted.memory = kind_ == LossKind::kEmbeddings ? 3 : 0;
+  const LossData<float> data = made_up::as_float(made_up::data(kind_, wanted, 11));
+  constexpr std::size_t kGuard = 64;
+  constexpr float kSentinel = 12345.5F;
+  const auto loss = make_loss<float>(spec_);
+  loss->plan(context_, data.shape());
+  const auto guarded = [&](std::int64_t elements) {
+    std::vector<float> out(static_cast<std::size_t>(elements) + 2 * kGuard, kSentinel);
+    std::fill(out.begin() + kGuard, out.end() - kGuard, std::numeric_limits<float>::quiet_NaN());
+    return out;
+  };
+  std::vector<float> grad = guarded(data.grad_elements(kind_));
+  std::vector<float> grad_proxies = guarded(data.proxy_elements(kind_));
+  LossOutput<float> output;
+  output.grad = grad.data() + kGuard;
+  output.grad_proxies = grad_proxies.data() + kGuard;
+  loss->run(context_, data.input(), output);
+  for (const std::vector<float>* values : {&grad, &grad_proxies}) {
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      const float value = (*values)[i];
+      if (i < kGuard || i >= values->size() - kGuard) {
+        ASSERT_EQ(value, kSentinel) << "element " << i;
+      } else {
+        ASSERT_TRUE(std::isfinite(value)) << "element " << i - kGuard;
+      }
+    }
+  }
+}
+
+TEST_P(LossProperties, TheSameBatchGivesTheSameBitsWhateverTheThreads) {
+  const LossData<double> data = made_up(21);
+  const LossResult<double> first = run(data);
+  for (const int threads : {2, 3}) {
+    const Context context(threads);
+    LossFunction<double> function(context, spec_, data.shape(), false);
+    (void)function(data);
+    const LossResult<double> again =
+        function(data);  // over what the first call left in the buffers
+    EXPECT_EQ(again.loss, first.loss);
+    EXPECT_EQ(again.grad, first.grad);
+    EXPECT_EQ(again.grad_proxies, first.grad_proxies);
+  }
+}
+
+TEST_P(LossProperties, ASmallerBatchThanPlannedIsFine) {
+  const LossData<double> data = made_up(22);
+  LossShape larger = data.shape();
+  larger.rows += 9;
+  larger.memory += 4;
+  LossFunction<double> function(context_, spec_, larger, false);
+  const LossResult<double> result = function(data);
+  const LossResult<double> expected = run(data);
+  EXPECT_EQ(result.loss, expected.loss);
+  EXPECT_EQ(result.grad, expected.grad);
+}
+
+TEST_P(LossProperties, NanIsAnErrorThatNamesTheRow) {
+  made_up::Wanted wanted;
+  wanted.rows = 9;
+  wanted.dim = 4;
+  wanted.classes = 9;
+  wanted.memory = takes_memory(kind_) ? 9 : 0;
+  const LossData<double> good = made_up::data(kind_, wanted, 3);
+  LossData<double> data = good;
+  const std::pair<const char*, std::vector<double>*> inputs[] = {
+      {"embeddings", &data.embeddings},
+      {"memory_embeddings", &data.memory_embeddings},
+      {"proxies", &data.proxies},
+      {"scores", &data.scores}};
+  int tried = 0;
+  for (const auto& [name, values] : inputs) {
+    if (values->empty()) continue;
+    for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+      const std::size_t width = values->size() / 9;
+      (*values)[6 * width + 1] = bad;
+      ++tried;
+      try {
+        (void)run(data);
+        ADD_FAILURE() << "no error about " << name;
+      } catch (const InputError& error) {
+        EXPECT_TRUE(std::string(error.what()).starts_with(std::string(name) + ": row 6 "))
+            << error.what();
+      }
+      data = good;
+    }
+  }
+  EXPECT_EQ(tried, kind_ == LossKind::kScores ? 2 : 4);
+}
+
+// What the registry says of a loss's kind: memory columns change what a loss that takes them gives,
+// and only what keeps a matrix grows with the square of the batch.
+TEST_P(LossProperties, MemoryIsTakenAndAMatrixKeptAsTheKindSays) {
+  if (takes_memory(kind_)) {
+    // More of a kind that is there already: positives, negatives, near and far.
+    const LossData<double> data = made_up::data(kind_, {.rows = 14, .memory = 9}, 2);
+    LossData<double> without = data;
+    without.memory = 0;
+    without.memory_embeddings.clear();
+    without.memory_labels.clear();
+    EXPECT_NE(run(data).loss, run(without).loss);
+  }
+  // Class columns grow with the batch, as proxies do where classes have a fixed size.
+  const auto planned = [&](std::int64_t n) {
+    const auto loss = make_loss<float>(spec_);
+    loss->plan(context_, {.rows = n, .memory = 0, .dim = 8, .classes = n / 4});
+    return static_cast<double>(loss->bytes());
+  };
+  const double growth = planned(4096) / planned(1024);
+  if (kind_ == LossKind::kScores) {
+    EXPECT_FALSE(keeps_matrix(kind_));
+  } else {
+    EXPECT_TRUE(keeps_matrix(kind_));
+    EXPECT_GT(growth, 12);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Losses, LossProperties, testing::ValuesIn(all_specs()), test_name);
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,74 @@
+// Long rankings: against every rank counted, and the same bits from any number of threads.
+#include "losses/ranking.h"
+
+#include "engine/random.h"
+#include "tests/losses/made_up.h"
+#include "tests/losses/reference.h"
+#include "tools/normalized_loss.h"
+
+#include <gtest/gtest.h>
+
+namespace rk {
+namespace {
+
+// `levels`: how many different scores there are, for ties; 0: as many as float has.
+LossData<double> scores_and_targets(std::int64_t rows, std::int64_t classes, std::int64_t levels) {
+  LossData<double> data;
+  data.rows = rows;
+  data.classes = classes;
+  for (std::int64_t i = 0; i < rows * classes; ++i) {
+    CounterRandom random(7, static_cast<std::uint32_t>(levels), static_cast<std::uint64_t>(i));
+    const double score =
+        levels > 0 ? static_cast<double>(random.below(levels)) / 64 : random.uniform(-1, 1);
+    data.targets.push_back(random.below(8) == 0 ? 1 : 0);
+    // A float, so that both precisions rank the same numbers.
+    data.scores.push_back(static_cast<double>(static_cast<float>(score)));
+  }
+  return data;
+}
+
+TEST(Ranking, AThousandScoresAreExact) {
+  for (const char* name : {"rambo_map", "rambo_apc", "rambo_map_apc"}) {
+    for (const std::int64_t levels : {0, 40}) {
+      // A margin and lambda that are sums of powers of two: ties stay ties.
+      const LossSpec spec = parse_loss(std::string(name) + ":lambda=0.5,margin=0.125");
+      const LossData<double> data = scores_and_targets(500, 2, levels);
+      const Context context(2);
+      const reference::Value expected = reference::references().at(name).value(data, spec.values);
+      LossFunction<double> exact(context, spec, data.shape(), false);
+      const LossResult<double> result = exact(data);
+      EXPECT_NEAR(result.loss, expected.loss, 1e-12);
+      ASSERT_EQ(result.grad.size(), expected.grad.size());
+      double largest = 0;
+      for (std::size_t i = 0; i < expected.grad.size(); ++i) {
+        largest = std::max(largest, std::abs(expected.grad[i]));
+        // A gradient is a whole number of places over n lambda.
+        ASSERT_NEAR(result.grad[i], expected.grad[i], 1e-12) << name << " element " << i;
+      }
+      EXPECT_GT(largest, 0) << name;
+    }
+  }
+}
+
+// Long enough that threads share it; the name is what the ThreadSanitizer run selects by.
+TEST(ParallelRanking, AnyNumberOfThreadsGivesTheSameBits) {
+  for (const char* spec : {"rambo_map", "rambo_apc", "rambo_map_apc"}) {
+    for (const std::int64_t levels : {0, 97}) {
+      const LossData<float> data = made_up::as_float(scores_and_targets(50'021, 2, levels));
+      const Context one(1);
+      LossFunction<float> serial(one, parse_loss(spec), data.shape(), false);
+      const LossResult<float> expected = serial(data);
+      EXPECT_GT(expected.loss, 0);
+      for (const int threads : {2, 3, 4}) {
+        const Context context(threads);
+        LossFunction<float> function(context, parse_loss(spec), data.shape(), false);
+        const LossResult<float> result = function(data);
+        EXPECT_EQ(result.loss, expected.loss) << spec << " on " << threads;
+        EXPECT_EQ(result.grad, expected.grad) << spec << " on " << threads;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rk
