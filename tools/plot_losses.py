@@ -41,6 +41,7 @@ FAMILIES = [
     ("proxies", ["nsl", "proxy_anchor"]),
     ("score matrices", ["rambo_map", "rambo_apc"]),
 ]
+NOT_DRAWN = {"rambo_map_apc"}  # a weighted sum of two that are
 
 
 class Engine:
@@ -148,9 +149,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         engine = Engine(folder, os.path.join(options.bin, "probe"))
         drawn = {spec.split(":")[0] for _, specs in FAMILIES for spec in specs}
-        if drawn != set(engine.names):
+        if drawn | NOT_DRAWN != set(engine.names):
             raise SystemExit("error: not in both the registry and FAMILIES: "
-                             f"{sorted(drawn ^ set(engine.names))}")
+                             f"{sorted((drawn | NOT_DRAWN) ^ set(engine.names))}")
         curves = measure(engine)
     os.makedirs(options.out, exist_ok=True)
     draw(curves, os.path.join(options.out, "losses_light.svg"), "#1f2328",
