@@ -8,12 +8,12 @@
 //            over a round); a class with fewer than k images repeats them, each as often as the
 //            next but for one. Batches an epoch: floor(images/N), at least 1, unless asked for.
 //   category:per_pair=10,k=0
-//            Two categories, N/2 images of each; per_pair batches in a row for a pair, all unordered
-//            pairs in an epoch in random order. Of a category: classes in random order, each whole
-//            (k > 0: k images), until N/2; the last is cut, and all begin again where they are too
-//            few. FastAP's "hard" strategy (Cakir et al. 2019, supplement A: per_pair 5 for SOP, 2
-//            for In-Shop); RaMBO's (Rolinek et al. 2020, supplement) has per_pair 10 and k 4 for
-//            SOP, 4 and 8 for In-Shop. Decided here: pairs in random order.
+//            Two categories, N/2 images of each; per_pair batches in a row for a pair, all
+//            unordered pairs in an epoch in random order. Of a category: classes in random order,
+//            each whole (k > 0: k images), until N/2; the last is cut, and all begin again where
+//            they are too few. FastAP's "hard" strategy (Cakir et al. 2019, supplement A: per_pair
+//            5 for SOP, 2 for In-Shop); RaMBO's (Rolinek et al. 2020, supplement) has per_pair 10
+//            and k 4 for SOP, 4 and 8 for In-Shop. Decided here: pairs in random order.
 //   random_classes
 //            Classes of the whole set in random order, each whole, until N images; the last is cut.
 //            FastAP's "random" strategy. Batches an epoch as for pk.

@@ -4,8 +4,8 @@
 // rows, so a first pass writes each row's sums,
 //   stats[m] = sum of sg_r(positive, t_m),  stats[count + m] = sum of sg_r(negative, t_m),
 // and the second, given slope[m] = dLoss/d(total of stats[m]), writes dLoss/ds to
-// grad[0..pad(columns)), which may be the memory of in.scores. Cost: 2 count sigmoids a pair, of which every
-// eighth takes an exponential.
+// grad[0..pad(columns)), which may be the memory of in.scores. Cost: 2 count sigmoids a pair, of
+// which every eighth takes an exponential.
 #pragma once
 
 #include "kernels/hardest_pair.h"

@@ -28,8 +28,8 @@ template <class S> struct HistogramRow {
   };
 
   // Soft counts are taken in fixed point: with R_q = sum of max(x, q) over places x, hat functions
-  // around node r add up to R_(r-1) - 2 R_r + R_(r+1), two operations a place and node. Whole numbers
-  // lose nothing in the subtraction, wrap around harmlessly, and add up alike in any order.
+  // around node r add up to R_(r-1) - 2 R_r + R_(r+1), two operations a place and node. Whole
+  // numbers lose nothing in the subtraction, wrap around harmlessly, and add up alike in any order.
   using Fixed = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
 
   struct Pieces {

@@ -3,8 +3,8 @@
 //
 //   what, step, epoch, batch, learning_rate, loss, gradient_norm (null: not finite, or not reached)
 //   images                  of the batch, as messages call them
-//   first_layer_not_finite  in forward order; null: none. ReLU makes 0 of NaN, so that a fused layer
-//                           can hide one; then the gradients tell
+//   first_layer_not_finite  in forward order; null: none. ReLU makes 0 of NaN, so that a fused
+//                           layer can hide one; then the gradients tell
 //   layers                  name, max_abs of the finite values of its output, how many are not
 //   parameters_not_finite, gradients_not_finite   names
 #pragma once

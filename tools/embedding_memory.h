@@ -1,7 +1,7 @@
 // The embeddings of the last batches as further columns of the loss (Rolinek et al. 2020, section
 // 4.3): a ring of T batches with their labels and the images they show. They take no gradient, and
-// the loss leaves out a query's own image by its identity. Empty at first, so that the first T steps
-// of a run see fewer columns.
+// the loss leaves out a query's own image by its identity. Empty at first, so that the first T
+// steps of a run see fewer columns.
 #pragma once
 
 #include "engine/buffer.h"

@@ -1,5 +1,5 @@
-// Images that cannot be read. Most mistakes in a folder of photos show in its first thousands, which
-// are looked at before a run begins; the loader finds the rest.
+// Images that cannot be read. Most mistakes in a folder of photos show in its first thousands,
+// which are looked at before a run begins; the loader finds the rest.
 #pragma once
 
 #include "data/loader.h"
@@ -13,8 +13,8 @@
 namespace rk {
 
 // Decodes the first 5000. InputError naming the first of those that cannot be read (in the order of
-// their names) where they are more than max_bad (-1: the larger of 10 and 0.1 % of the images). Sets
-// that are drawn are not looked at. Throws Interrupted where a signal asks to stop.
+// their names) where they are more than max_bad (-1: the larger of 10 and 0.1 % of the images).
+// Sets that are drawn are not looked at. Throws Interrupted where a signal asks to stop.
 void check_images(const Context& context, const Dataset& data, std::int64_t max_bad, bool quiet);
 
 // bad_files.txt of a run: those that the loader found and left out, a line each.

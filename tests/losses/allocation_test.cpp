@@ -1,6 +1,6 @@
 // run() allocates nothing: counted through operator new, which everything of ours goes through but
 // Buffer, whose bytes are counted by bytes().
-#include "tests/losses/made_up.h"
+#include "tests/support/made_up.h"
 
 #include <gtest/gtest.h>
 

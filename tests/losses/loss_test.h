@@ -2,7 +2,7 @@
 // how they compare gradients.
 #pragma once
 
-#include "tests/losses/made_up.h"
+#include "tests/support/made_up.h"
 #include "tests/losses/reference.h"
 #include "tools/normalized_loss.h"
 

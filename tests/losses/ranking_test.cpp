@@ -2,7 +2,7 @@
 #include "losses/ranking.h"
 
 #include "engine/random.h"
-#include "tests/losses/made_up.h"
+#include "tests/support/made_up.h"
 #include "tests/losses/reference.h"
 #include "tools/normalized_loss.h"
 

@@ -1,5 +1,5 @@
-// docs/losses.md against the registry: every loss has its section and a row in the table on top, every
-// parameter a row with its default, and the page names nothing that is not there.
+// docs/losses.md against the registry: every loss has its section and a row in the table on top,
+// every parameter a row with its default, and the page names nothing that is not there.
 #include "losses/registry.h"
 
 #include <gtest/gtest.h>

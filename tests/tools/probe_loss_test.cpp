@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "losses/registry.h"
-#include "tests/losses/made_up.h"
+#include "tests/support/made_up.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5_file.h"
 

@@ -269,8 +269,8 @@ TEST_F(OverflowTest, NoNanOfAHiddenLayerGoesUnseenWithBatchStatistics) {
   }
 }
 
-// Frozen, nothing holds values back: too large a rate makes them grow from layer to layer. Where all
-// sums overflow at once the step sees nothing, and the checkpoint is refused.
+// Frozen, nothing holds values back: too large a rate makes them grow from layer to layer. Where
+// all sums overflow at once the step sees nothing, and the checkpoint is refused.
 TEST_F(OverflowTest, ValuesThatGrowAreSeenWithFrozenStatistics) {
   const std::pair<float, int> cases[] = {{1e3F, 1}, {1e6F, 2}, {1e15F, 3}, {1e30F, 4}};
   for (const auto& each : cases) {

@@ -17,8 +17,8 @@ struct Wanted {
 
 // For losses of this kind. Float values, so that both precisions see the same numbers.
 LossData<double> data(LossKind kind, const Wanted& wanted, std::uint64_t seed);
-// The same with many duplicates and ties: 16 dimensions of +-1/4 (scores: multiples of 1/8), so that
-// every similarity is a multiple of 1/8, exact in float and in any order of summation.
+// The same with many duplicates and ties: 16 dimensions of +-1/4 (scores: multiples of 1/8), so
+// that every similarity is a multiple of 1/8, exact in float and in any order of summation.
 LossData<double> tied(LossKind kind, const Wanted& wanted, std::uint64_t seed);
 // Sizes from 2 to 24 rows, with and without memory, drawn from the seed.
 Wanted sizes(LossKind kind, std::uint64_t seed);

@@ -1,4 +1,4 @@
-#include "tests/losses/made_up.h"
+#include "tests/support/made_up.h"
 
 #include <cmath>
 
