@@ -2,7 +2,7 @@
 # Unit tests in builds that watch memory (AddressSanitizer and UndefinedBehaviorSanitizer) or threads
 # (ThreadSanitizer). Usage: tools/test_sanitizers.sh address|files|thread [JOBS]
 #   address  all unit tests
-#   files    those of the folders that read files and hold the memory: what .ci/run has time for
+#   files    those of the folders that read files and hold the memory, in a quarter of the time
 #   thread   the loader and the threads themselves
 #
 # Golden files and end-to-end runs stay in the plain build: under a sanitizer they take tens of minutes
