@@ -1,0 +1,211 @@
+#include "layers/gpu_graph.h"
+
+#include "engine/error.h"
+#include "layers/conv2d.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace rk {
+namespace {
+
+// Which fusions are taken, by precision, and the part that remains of a graph where they are not.
+// Batch normalisations are taken whole everywhere. Max pooling is ours everywhere: the library's
+// frontend has no gradient of it.
+struct Fusion {
+  GraphKind whole;
+  bool fp32, tf32, fp16, bf16;
+  GraphKind part;
+
+  bool in(Precision precision) const {
+    switch (precision) {
+      case Precision::kFp32: return fp32;
+      case Precision::kTf32: return tf32;
+      case Precision::kFp16: return fp16;
+      case Precision::kBf16: return bf16;
+    }
+    return false;
+  }
+};
+
+// In fp32 sums are refused, and what hangs on an input's gradient is taken by one engine alone, of
+// the heuristics' list of last resort, which compiles its kernels.
+using Kind = GraphKind;
+// clang-format off
+constexpr std::array kFusions = {
+    //     whole                         fp32  tf32  fp16  bf16  part
+    Fusion{Kind::kConvolutionSums,        false, true, true, true, Kind::kConvolution},
+    Fusion{Kind::kConvolutionBias,        true,  true, true, true, Kind::kConvolution},
+    Fusion{Kind::kConvolutionBiasRelu,    true,  true, true, true, Kind::kConvolution},
+    Fusion{Kind::kConvolutionBiasAddRelu, true,  true, true, true, Kind::kConvolution},
+    Fusion{Kind::kInputGradientAdd,       false, true, true, true, Kind::kInputGradient},
+    Fusion{Kind::kInputGradientRelu,      false, true, true, true, Kind::kInputGradient},
+    Fusion{Kind::kInputGradientAddRelu,   false, true, true, true, Kind::kInputGradient},
+};
+// clang-format on
+
+// A convolution with its batch normalisation, and who else touches its input.
+struct Unit {
+  ConvolutionGeometry convolution;
+  bool relu = false, residual = false;
+  bool wants_input_gradient = false;
+  bool first_writer = false;  // of the input's gradient, in the order of backward
+  bool last_writer = false;
+  bool input_relu = false;  // a unit with ReLU made the input
+};
+
+std::vector<Unit> units_of(const Program& program) {
+  const auto& nodes = program.nodes();
+  const auto convolution = [&](std::size_t node) {
+    return dynamic_cast<const ConvolutionNode*>(nodes[node].get());
+  };
+  std::vector<Unit> units;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (convolution(i) == nullptr) continue;
+    const std::vector<NodeInput> inputs = program.inputs_of(static_cast<int>(i));
+    const TensorId x = inputs[0].tensor;
+    Unit unit{.convolution = convolution(i)->geometry(),
+              .relu = program.output_read_in_backward(static_cast<int>(i)),
+              .residual = inputs.size() > 1,
+              .wants_input_gradient = program.wants_gradient(x),
+              .first_writer = true,
+              .last_writer = true};
+    for (std::size_t j = 0; j < nodes.size(); ++j) {
+      const int node = static_cast<int>(j);
+      if (program.output_of(node) == x) {
+        unit.input_relu = convolution(j) != nullptr && program.output_read_in_backward(node);
+      }
+      for (const NodeInput& input : program.inputs_of(node)) {
+        if (input.tensor != x || j == i) continue;
+        // Backward runs from the last node to the first.
+        (j > i ? unit.first_writer : unit.last_writer) = false;
+      }
+    }
+    units.push_back(unit);
+  }
+  return units;
+}
+
+GraphKind forward_kind(const Unit& unit) {
+  if (unit.residual) return GraphKind::kConvolutionBiasAddRelu;
+  return unit.relu ? GraphKind::kConvolutionBiasRelu : GraphKind::kConvolutionBias;
+}
+
+GraphKind batchnorm_kind(const Unit& unit) {
+  if (unit.residual) return GraphKind::kBatchNormAddRelu;
+  return unit.relu ? GraphKind::kBatchNormRelu : GraphKind::kBatchNorm;
+}
+
+GraphKind batchnorm_gradient_kind(const Unit& unit) {
+  if (unit.residual) return GraphKind::kBatchNormAddReluGradient;
+  return unit.relu ? GraphKind::kBatchNormReluGradient : GraphKind::kBatchNormGradient;
+}
+
+// mask: the ReLU in front belongs to this gradient. With the batch's statistics it belongs to that
+// of the normalisation.
+GraphKind input_gradient_kind(const Unit& unit, bool mask) {
+  mask = mask && unit.input_relu && unit.last_writer;
+  if (unit.first_writer) return mask ? GraphKind::kInputGradientRelu : GraphKind::kInputGradient;
+  return mask ? GraphKind::kInputGradientAddRelu : GraphKind::kInputGradientAdd;
+}
+
+}  // namespace
+
+std::string_view name_of(GraphKind kind) {
+  switch (kind) {
+    case GraphKind::kConvolution: return "conv";
+    case GraphKind::kConvolutionSums: return "conv+sums";
+    case GraphKind::kConvolutionBias: return "conv+bias";
+    case GraphKind::kConvolutionBiasRelu: return "conv+bias+relu";
+    case GraphKind::kConvolutionBiasAddRelu: return "conv+bias+add+relu";
+    case GraphKind::kInputGradient: return "dgrad";
+    case GraphKind::kInputGradientAdd: return "dgrad+add";
+    case GraphKind::kInputGradientRelu: return "dgrad+drelu";
+    case GraphKind::kInputGradientAddRelu: return "dgrad+add+drelu";
+    case GraphKind::kWeightGradient: return "wgrad";
+    case GraphKind::kBatchNormFinish: return "bn finish";
+    case GraphKind::kBatchNorm: return "bn";
+    case GraphKind::kBatchNormRelu: return "bn+relu";
+    case GraphKind::kBatchNormAddRelu: return "bn+add+relu";
+    case GraphKind::kBatchNormGradient: return "bn gradient";
+    case GraphKind::kBatchNormReluGradient: return "drelu+bn gradient";
+    case GraphKind::kBatchNormAddReluGradient: return "drelu+dadd+bn gradient";
+  }
+  return "";
+}
+
+std::string GraphSpec::text() const {
+  if (c == 0) {
+    return fmt::format("{} {} {}x{}x{}x{}", name_of(precision), name_of(kind), n, h, w,
+                       out_channels);
+  }
+  return fmt::format("{} {} {}x{}x{}x{} -> {}, {}x{}/{}", name_of(precision), name_of(kind), n, h,
+                     w, c, out_channels, kernel, kernel, stride);
+}
+
+GraphKind taken(GraphKind wanted, Precision precision) {
+  for (const Fusion& fusion : kFusions) {
+    if (fusion.whole != wanted) continue;
+    return fusion.in(precision) ? wanted : fusion.part;
+  }
+  return wanted;
+}
+
+std::int64_t image_channels(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return 3;
+    case Precision::kTf32:
+    case Precision::kFp16: return 4;
+    case Precision::kBf16: return 8;
+  }
+  return 3;
+}
+
+std::vector<GraphSpec> graphs_of(const Program& program, BatchNormMode mode, Precision precision) {
+  std::set<GraphSpec> graphs;
+  for (const Unit& unit : units_of(program)) {
+    const ConvolutionGeometry& g = unit.convolution;
+    const auto& [channels, kernel, stride, padding] = g.options;
+    expect(kernel[0] == kernel[1] && stride[0] == stride[1] && padding[0] == padding[1],
+           "[gpu graphs] expected square convolutions");
+    const GraphSpec convolution{.kind = GraphKind::kConvolution,
+                                .precision = precision,
+                                .n = g.x[0],
+                                .c = g.x[3] == 3 ? image_channels(precision) : g.x[3],
+                                .h = g.x[1],
+                                .w = g.x[2],
+                                .out_channels = g.y[3],
+                                .kernel = kernel[0],
+                                .stride = stride[0],
+                                .padding = padding[0]};
+    const GraphSpec batchnorm{
+        .precision = precision, .n = g.y[0], .h = g.y[1], .w = g.y[2], .out_channels = g.y[3]};
+    const auto want = [&](GraphSpec spec, GraphKind kind) {
+      spec.kind = taken(kind, precision);
+      graphs.insert(spec);
+    };
+    const bool training = program.options().gradients;
+    const bool batch_statistics = training && mode == BatchNormMode::kBatch;
+    if (batch_statistics) {
+      // Both ways: sums beside the convolution, and the normalisation as a graph of its own.
+      want(convolution, GraphKind::kConvolution);
+      want(convolution, GraphKind::kConvolutionSums);
+      if (taken(GraphKind::kConvolutionSums, precision) == GraphKind::kConvolutionSums) {
+        want(batchnorm, GraphKind::kBatchNormFinish);
+      }
+      want(batchnorm, batchnorm_kind(unit));
+      want(batchnorm, batchnorm_gradient_kind(unit));
+    } else {
+      want(convolution, forward_kind(unit));
+    }
+    if (!training) continue;
+    want(convolution, GraphKind::kWeightGradient);
+    if (unit.wants_input_gradient) {
+      want(convolution, input_gradient_kind(unit, !batch_statistics));
+    }
+  }
+  return {graphs.begin(), graphs.end()};
+}
+
+}  // namespace rk

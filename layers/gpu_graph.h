@@ -1,0 +1,77 @@
+// What the GPU's library (cuDNN) is asked to compute in one go: a convolution or a batch
+// normalisation with what is fused to it. Here are the graphs by name, the one table of which
+// fusions are taken in which precision, and the list of graphs a network needs.
+// layers/gpu_graph_cudnn.h builds them.
+//
+// Images are (N, H, W, C), weights (O, H, W, I), in the precision's type, as is the bias b (O).
+// gamma, beta, mean, inv_std and all sums are float32 vectors over channels.
+#pragma once
+
+#include "engine/precision.h"
+#include "engine/program.h"
+#include "layers/batchnorm.h"
+
+#include <compare>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+enum class GraphKind : std::uint8_t {
+  // Forward: x, w -> y.
+  kConvolution,             // y = conv(x, w)
+  kConvolutionSums,         // and sum and sum of squares of y, per channel
+  kConvolutionBias,         // y = conv(x, w) + b
+  kConvolutionBiasRelu,     // y = relu(conv(x, w) + b)
+  kConvolutionBiasAddRelu,  // y = relu(conv(x, w) + b + residual)
+  // Gradient of the input: dy, w -> dx. `other` is what other readers of x already contributed; the
+  // mask is that of the ReLU that made x, so that what comes out is the gradient before it.
+  kInputGradient,         // dx = dgrad(dy, w)
+  kInputGradientAdd,      // dx = dgrad(dy, w) + other
+  kInputGradientRelu,     // dx = dgrad(dy, w) where x > 0, else 0
+  kInputGradientAddRelu,  // dx = dgrad(dy, w) + other where x > 0, else 0
+  kWeightGradient,        // dw = wgrad(dy, x), in the precision's type
+  // Batch normalisation of y (N, OH, OW, O) with the batch's statistics; running statistics
+  // advance.
+  kBatchNormFinish,   // sums -> mean, inv_std, and scale, shift of the normalisation
+  kBatchNorm,         // z = bn(y)
+  kBatchNormRelu,     // z = relu(bn(y))
+  kBatchNormAddRelu,  // z = relu(bn(y) + residual), and the bits z > 0
+  // Its gradient: dz, y -> dy, dgamma, dbeta.
+  kBatchNormGradient,
+  kBatchNormReluGradient,     // the ReLU's mask is computed again from y
+  kBatchNormAddReluGradient,  // the mask is the bits; masked dz, the residual's gradient, comes out
+};
+
+std::string_view name_of(GraphKind kind);
+
+// One graph: all that decides which plans the library has for it.
+struct GraphSpec {
+  GraphKind kind{};
+  Precision precision{};
+  // The convolution's geometry. Batch normalisations look at its output alone; for them c is 0, h
+  // and w are OH and OW, kernel and stride 1, padding 0.
+  std::int64_t n = 0, c = 0, h = 0, w = 0, out_channels = 0;
+  std::int64_t kernel = 1, stride = 1, padding = 0;
+
+  std::int64_t out_h() const { return (h + 2 * padding - kernel) / stride + 1; }
+  std::int64_t out_w() const { return (w + 2 * padding - kernel) / stride + 1; }
+  std::string text() const;                            // "fp16 conv+sums 128x56x56x64 -> 64, 3x3/1"
+  auto operator<=>(const GraphSpec&) const = default;  // NOLINT: clang-tidy 14 sees a 0
+};
+
+// The graph to take where `wanted` would be best: itself, or the part of it that the library has in
+// this precision (our own kernels do the rest).
+GraphKind taken(GraphKind wanted, Precision precision);
+
+// Channels of the images a first layer reads: 3, or as many as the fastest kernels ask for, the
+// rest zero.
+std::int64_t image_channels(Precision precision);
+
+// The distinct graphs of a network's convolutions and batch normalisations, in order. program:
+// recorded with BatchNormMode::kRunning (so that each convolution is a node with its normalisation,
+// residual and ReLU), with gradients for training. mode says whether the batch's statistics
+// normalise instead.
+std::vector<GraphSpec> graphs_of(const Program& program, BatchNormMode mode, Precision precision);
+
+}  // namespace rk

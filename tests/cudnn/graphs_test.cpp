@@ -1,0 +1,137 @@
+// cuDNN builds every graph of the networks, in each precision, for GPUs that are only described, so
+// a graph that the library would refuse fails here and not on the first GPU. Nothing is run:
+// neither results nor speed are shown.
+//
+// Kernels that the library compiles when it builds a plan take it about a second each, so of those
+// one of each kind is compiled and the others are only accepted by an engine. RK_CUDNN_COMPILE=1
+// compiles all of them (half an hour).
+#include "engine/context.h"
+#include "engine/dynamic_library.h"
+#include "engine/error.h"
+#include "engine/read_file.h"
+#include "layers/gpu_graph_cudnn.h"
+#include "layers/resnet.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+
+namespace rk {
+namespace {
+
+constexpr std::int64_t kBatch = 128;
+constexpr std::int64_t kSide = 224;
+
+// The files hold what cuDNN calls a GPU's device properties, from its published figures.
+struct Gpu {
+  const char* name;
+  int compute_capability;
+};
+void PrintTo(const Gpu& gpu, std::ostream* out) { *out << gpu.name; }
+constexpr std::array<Gpu, 2> kGpus = {{{"a100", 80}, {"h200", 90}}};
+
+GpuDescription described(const Gpu& gpu) {
+  const auto json =
+      read_file(fmt::format("{}/{}.json", RK_GPU_DESCRIPTIONS, gpu.name), std::size_t{1} << 20);
+  return {{reinterpret_cast<const char*>(json.data()), json.size()}, gpu.compute_capability};
+}
+
+// The distinct graphs of all networks: training with the batch's statistics, with frozen ones,
+// evaluation.
+std::set<GraphSpec> all_graphs(Precision precision) {
+  struct Use {
+    BatchNormMode mode;
+    bool training;
+  };
+  const Context context(1);
+  std::set<GraphSpec> graphs;
+  for (const std::string& arch : network_names()) {
+    for (const Use use : {Use{BatchNormMode::kBatch, true}, Use{BatchNormMode::kRunning, true},
+                          Use{BatchNormMode::kRunning, false}}) {
+      Parameters parameters;
+      Program program(context, parameters, {.gradients = use.training});
+      NetworkSpec network;
+      network.arch = arch;
+      network.batchnorm = BatchNormMode::kRunning;
+      build_network(program, network, kBatch, kSide, kSide);
+      for (const GraphSpec& spec : graphs_of(program, use.mode, precision)) graphs.insert(spec);
+    }
+  }
+  return graphs;
+}
+
+// cuDNN asks for the driver by name and takes what is loaded under it: where there is none, the
+// toolkit's stand-in, whose every call fails.
+void load_driver() {
+  static const DynamicLibrary driver("libcuda.so.1");
+  static const DynamicLibrary stub(driver.handle() != nullptr ? "libcuda.so.1" : RK_CUDA_STUB);
+  ASSERT_NE(stub.handle(), nullptr) << stub.problem();
+}
+
+class CudnnGraphs : public testing::TestWithParam<std::tuple<Gpu, Precision>> {
+ protected:
+  static void SetUpTestSuite() { load_driver(); }
+};
+class CudnnKernels : public testing::TestWithParam<Gpu> {
+ protected:
+  static void SetUpTestSuite() { load_driver(); }
+};
+
+TEST_P(CudnnGraphs, AreSupported) {
+  const auto& [gpu, precision] = GetParam();
+  const GpuDescription description = described(gpu);
+  const bool compile_all = std::getenv("RK_CUDNN_COMPILE") != nullptr;
+  std::map<PlanState, int> reached;
+  std::size_t workspace = 0;
+  const std::set<GraphSpec> graphs = all_graphs(precision);
+  for (const GraphSpec& spec : graphs) {
+    try {
+      const CudnnGraph graph(spec, description, {.compile = compile_all});
+      ++reached[graph.state()];
+      workspace = std::max(workspace, graph.workspace_bytes());
+    } catch (const DeviceError& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+  fmt::print(
+      "{} {}: {} distinct graphs, {} with a final plan (workspace up to {} MB), {} compiled "
+      "without a driver to load them, {} accepted\n",
+      gpu.name, name_of(precision), graphs.size(), reached[PlanState::kFinal], workspace >> 20,
+      reached[PlanState::kCompiled], reached[PlanState::kAccepted]);
+  EXPECT_GT(reached[PlanState::kFinal], 0);
+}
+
+// Of each kind the graph of the smallest images, on the GPU's own instructions for bf16.
+TEST_P(CudnnKernels, Compile) {
+  std::map<GraphKind, GraphSpec> smallest;
+  for (const GraphSpec& spec : all_graphs(Precision::kBf16)) {
+    const auto [at, is_new] = smallest.emplace(spec.kind, spec);
+    if (!is_new && spec.h * spec.w < at->second.h * at->second.w) at->second = spec;
+  }
+  int compiled = 0;
+  for (const auto& [kind, spec] : smallest) {
+    try {
+      const CudnnGraph graph(spec, described(GetParam()), {.compile = true});
+      EXPECT_NE(graph.state(), PlanState::kAccepted) << spec.text();
+      compiled += graph.state() == PlanState::kCompiled ? 1 : 0;
+    } catch (const DeviceError& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+  fmt::print("{} bf16: {} kinds of graphs, kernels of {} compiled without a driver to load them\n",
+             GetParam().name, smallest.size(), compiled);
+}
+
+std::string name_of_case(const testing::TestParamInfo<std::tuple<Gpu, Precision>>& info) {
+  return fmt::format("{}_{}", std::get<0>(info.param).name, name_of(std::get<1>(info.param)));
+}
+INSTANTIATE_TEST_SUITE_P(All, CudnnGraphs,
+                         testing::Combine(testing::ValuesIn(kGpus), testing::ValuesIn(kPrecisions)),
+                         name_of_case);
+std::string name_of_gpu(const testing::TestParamInfo<Gpu>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(All, CudnnKernels, testing::ValuesIn(kGpus), name_of_gpu);
+
+}  // namespace
+}  // namespace rk

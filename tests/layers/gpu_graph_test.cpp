@@ -1,0 +1,105 @@
+// Which graphs a network asks the GPU's library for, and which fusions remain in which precision.
+#include "layers/gpu_graph.h"
+
+#include "engine/context.h"
+#include "layers/resnet.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace rk {
+namespace {
+
+std::vector<GraphSpec> graphs(const std::string& arch, bool training, BatchNormMode mode,
+                              Precision precision) {
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters, {.gradients = training});
+  NetworkSpec network;
+  network.arch = arch;
+  network.batchnorm = BatchNormMode::kRunning;
+  build_network(program, network, 4, 224, 224);
+  return graphs_of(program, mode, precision);
+}
+
+std::ptrdiff_t count(const std::vector<GraphSpec>& specs, GraphKind kind) {
+  return std::ranges::count(specs, kind, &GraphSpec::kind);
+}
+
+// He et al. 2016, table 1, worked out by hand: the shapes of convolutions that differ.
+TEST(GpuGraph, DistinctConvolutionsOfTheNetworks) {
+  const auto training = BatchNormMode::kBatch;
+  for (const Precision precision : kPrecisions) {
+    SCOPED_TRACE(name_of(precision));
+    const auto small = graphs("resnet18", true, training, precision);
+    EXPECT_EQ(count(small, GraphKind::kConvolution), 11);
+    EXPECT_EQ(count(small, GraphKind::kWeightGradient), 11);
+    const auto large = graphs("resnet50", true, training, precision);
+    EXPECT_EQ(count(large, GraphKind::kConvolution), 23);
+    EXPECT_EQ(count(large, GraphKind::kWeightGradient), 23);
+  }
+}
+
+TEST(GpuGraph, EvaluationIsForwardAloneAndFolded) {
+  for (const GraphSpec& spec :
+       graphs("resnet50", false, BatchNormMode::kRunning, Precision::kFp16)) {
+    EXPECT_TRUE(spec.kind == GraphKind::kConvolutionBias ||
+                spec.kind == GraphKind::kConvolutionBiasRelu ||
+                spec.kind == GraphKind::kConvolutionBiasAddRelu)
+        << spec.text();
+  }
+}
+
+// A basic block's first convolution, with an identity shortcut, adds its input's gradient to the
+// shortcut's and hides it behind the ReLU of the block before; where the shortcut is a convolution,
+// recorded first, that one adds. Images have no gradient.
+TEST(GpuGraph, InputGradientsOfFrozenTraining) {
+  std::set<std::string> texts;
+  for (const GraphSpec& s : graphs("resnet18", true, BatchNormMode::kRunning, Precision::kBf16)) {
+    if (s.text().find("dgrad") != std::string::npos) texts.insert(s.text());
+  }
+  const std::set<std::string> expected = {
+      // layer1: behind the pool there is no ReLU to hide behind.
+      "bf16 dgrad+add 4x56x56x64 -> 64, 3x3/1",
+      "bf16 dgrad+add+drelu 4x56x56x64 -> 64, 3x3/1",
+      "bf16 dgrad+drelu 4x56x56x64 -> 64, 3x3/1",
+      "bf16 dgrad 4x56x56x64 -> 128, 3x3/2",
+      "bf16 dgrad+add+drelu 4x56x56x64 -> 128, 1x1/2",
+      "bf16 dgrad+add+drelu 4x28x28x128 -> 128, 3x3/1",
+      "bf16 dgrad+drelu 4x28x28x128 -> 128, 3x3/1",
+      "bf16 dgrad 4x28x28x128 -> 256, 3x3/2",
+      "bf16 dgrad+add+drelu 4x28x28x128 -> 256, 1x1/2",
+      "bf16 dgrad+add+drelu 4x14x14x256 -> 256, 3x3/1",
+      "bf16 dgrad+drelu 4x14x14x256 -> 256, 3x3/1",
+      "bf16 dgrad 4x14x14x256 -> 512, 3x3/2",
+      "bf16 dgrad+add+drelu 4x14x14x256 -> 512, 1x1/2",
+      "bf16 dgrad+add+drelu 4x7x7x512 -> 512, 3x3/1",
+      "bf16 dgrad+drelu 4x7x7x512 -> 512, 3x3/1",
+  };
+  EXPECT_EQ(texts, expected);
+}
+
+TEST(GpuGraph, BatchStatisticsMaskInTheNormalisation) {
+  const auto specs = graphs("resnet50", true, BatchNormMode::kBatch, Precision::kFp16);
+  EXPECT_EQ(count(specs, GraphKind::kInputGradientRelu), 0);
+  EXPECT_EQ(count(specs, GraphKind::kInputGradientAddRelu), 0);
+  EXPECT_EQ(count(specs, GraphKind::kConvolutionSums), 23);
+  // Outputs of a stage's last convolutions and of its shortcut: one shape a stage each.
+  EXPECT_EQ(count(specs, GraphKind::kBatchNormAddRelu), 4);
+  EXPECT_EQ(count(specs, GraphKind::kBatchNorm), 4);
+}
+
+TEST(GpuGraph, StrictPrecisionTakesTheConvolutionAlone) {
+  EXPECT_EQ(taken(GraphKind::kConvolutionSums, Precision::kFp32), GraphKind::kConvolution);
+  EXPECT_EQ(taken(GraphKind::kInputGradientAddRelu, Precision::kFp32), GraphKind::kInputGradient);
+  EXPECT_EQ(taken(GraphKind::kInputGradientAddRelu, Precision::kFp16),
+            GraphKind::kInputGradientAddRelu);
+  const auto specs = graphs("resnet18", true, BatchNormMode::kBatch, Precision::kFp32);
+  EXPECT_EQ(count(specs, GraphKind::kConvolutionSums), 0);
+  EXPECT_EQ(count(specs, GraphKind::kBatchNormFinish), 0);
+}
+
+}  // namespace
+}  // namespace rk
