@@ -49,7 +49,8 @@ class PkSampler : public Sampler {
     }
     if (batch_size < k_ || batch_size % k_ != 0) {
       fail<UsageError>(
-          "pk: a batch of {} is no multiple of k={} images a class; use {} or another k",
+          "pk: a batch of {} is no multiple of k={} images a class; use {} or another k "
+          "(--per-class)",
           batch_size, k_, std::max(k_, (batch_size + k_ / 2) / k_ * k_));
     }
     require_pairs(data_);
@@ -57,7 +58,8 @@ class PkSampler : public Sampler {
     for (const auto& images : data_.members()) largest = std::max(largest, images.size());
     if (static_cast<std::int64_t>(largest) < k_) {
       fail<InputError>(
-          "{}: {} images a class wanted, the largest class has {}; lower k to {} or less",
+          "{}: {} images a class wanted, the largest class has {}; lower k (--per-class) to {} or "
+          "less",
           data_.name(), k_, largest, largest);
     }
     const auto classes = static_cast<std::int64_t>(data_.classes().size());

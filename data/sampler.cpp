@@ -61,7 +61,7 @@ void require_pairs(const Dataset& data) {
     if (images >= 2) continue;
     fail<InputError>(
         "{}: class '{}' has {} image{}, training needs two; add some, or leave such classes out "
-        "with min_images=2",
+        "with --data SPEC,min_images=2",
         data.name(), data.classes()[c].name, images, images == 1 ? "" : "s");
   }
 }

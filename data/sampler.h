@@ -62,6 +62,11 @@ std::unique_ptr<Sampler> make_sampler(std::string_view text, const Dataset& data
 std::vector<std::string> sampler_names();
 std::string sampler_help();  // a line a sampler, each behind a line break
 
+// Of every batch the images [part, part + 1) * N / parts, for several processes that share one:
+// together they draw what `whole` does alone. `whole` must outlive it.
+std::unique_ptr<Sampler> make_batch_share(const Sampler& whole, std::int64_t part,
+                                          std::int64_t parts);
+
 // All items in order, the last batch short: evaluation.
 std::unique_ptr<Sampler> make_sequential(const Dataset& data, std::int64_t batch_size);
 

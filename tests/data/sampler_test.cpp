@@ -163,7 +163,8 @@ TEST(PkSampler, BadInput) {
   EXPECT_TRUE(
       holds(input_error({4, 1, 4}, 8, "pk:k=4"), "class 'class1' has 1 image, training needs two"));
   EXPECT_TRUE(holds(input_error({4, 0, 4}, 8, "pk:k=4"), "class 'class1' has 0 images"));
-  EXPECT_TRUE(holds(input_error({4, 5}, 12, "pk:k=6"), "the largest class has 5; lower k to 5"));
+  EXPECT_TRUE(holds(input_error({4, 5}, 12, "pk:k=6"),
+                    "the largest class has 5; lower k (--per-class) to 5"));
   EXPECT_TRUE(holds(input_error({4, 4, 4}, 16, "pk:k=4"),
                     "needs 4 classes, there are 3; lower the batch to 12"));
   EXPECT_TRUE(holds(input_error({4}, 8, "pk:k=4"), "needs 2 classes, there are 1"));

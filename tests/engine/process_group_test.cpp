@@ -1,0 +1,81 @@
+// Alone by itself; in a group where mpiexec starts several of this program (the test
+// processes.engine).
+#include "engine/process_group.h"
+
+#include <numeric>
+
+namespace rk {
+namespace {
+
+class ProcessGroupTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { group_ = join_process_group(); }
+  static void TearDownTestSuite() {
+    group_->leave(testing::Test::HasFailure() ? 1 : 0);
+    group_.reset();
+  }
+  static std::unique_ptr<ProcessGroup> group_;
+};
+std::unique_ptr<ProcessGroup> ProcessGroupTest::group_;
+
+// RK_PROCESSES is set by who starts several: a group that fell apart into single processes would
+// pass every other test here.
+TEST_F(ProcessGroupTest, HasAsManyProcessesAsWereStarted) {
+  const char* started = std::getenv("RK_PROCESSES");
+  EXPECT_EQ(group_->size(), started != nullptr ? std::stoi(started) : 1);
+  EXPECT_GE(group_->rank(), 0);
+  EXPECT_LT(group_->rank(), group_->size());
+}
+
+TEST_F(ProcessGroupTest, GathersInTheOrderOfRanks) {
+  const std::int64_t rank = group_->rank();
+  const std::vector<std::int64_t> mine = {10 * rank, 10 * rank + 1};
+  std::vector<std::int64_t> all(2 * static_cast<std::size_t>(group_->size()), -1);
+  group_->gather<std::int64_t>(mine, all);
+  std::vector<std::int64_t> in_place(all.size(), -1);
+  const auto own = std::span(in_place).subspan(2 * static_cast<std::size_t>(rank), 2);
+  std::ranges::copy(mine, own.begin());
+  group_->gather<std::int64_t>(own, in_place);
+  for (std::int64_t r = 0; r < group_->size(); ++r) {
+    const auto at = static_cast<std::size_t>(2 * r);
+    EXPECT_EQ(all[at], 10 * r);
+    EXPECT_EQ(all[at + 1], 10 * r + 1);
+  }
+  EXPECT_EQ(in_place, all);
+}
+
+// Counts that do not divide by the processes, fewer than these, and growing and shrinking. Whole
+// numbers, so that no order of additions rounds.
+TEST_F(ProcessGroupTest, SumsElementByElement) {
+  for (const std::size_t count : {1U, 2U, 7U, 1000U, 3U}) {
+    std::vector<float> values(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = static_cast<float>((group_->rank() + 1) * static_cast<int>(i + 1));
+    }
+    group_->sum(values);
+    const int ranks = group_->size() * (group_->size() + 1) / 2;
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(values[i], static_cast<float>(ranks * static_cast<int>(i + 1))) << count;
+    }
+  }
+}
+
+// Where the order of additions rounds, everybody still has the same bits.
+TEST_F(ProcessGroupTest, SumsAreTheSameEverywhere) {
+  std::vector<float> values(999);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = 1.0F / static_cast<float>(1 + i * 7 + static_cast<std::size_t>(group_->rank()) * 5);
+  }
+  group_->sum(values);
+  std::vector<float> all(values.size() * static_cast<std::size_t>(group_->size()));
+  group_->gather<float>(values, all);
+  for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], values[i % values.size()]) << i;
+}
+
+TEST_F(ProcessGroupTest, KnowsTheLargest) {
+  EXPECT_EQ(group_->largest(group_->rank()), group_->size() - 1);
+  EXPECT_EQ(group_->largest(-3 - group_->rank()), -3);
+}
+
+}  // namespace
+}  // namespace rk
