@@ -3,8 +3,7 @@
 #   rk_cuda_folder(NAME SOURCES...)  all .cu of folder NAME as library rk_NAME_cuda, which rk_NAME
 #                           links; CUDA's headers for those of its SOURCES that know CUDA
 #   RK_CUDA_TARGETS         global property: those libraries
-# Device code has targets of its own, and one file of the host alone (engine/dispatch.cpp) is told that
-# there is CUDA, so that all others are compiled exactly as without it.
+# Device code has targets of its own. On the host RK_CUDA=1 (engine/dispatch.h) is all that differs.
 
 set(RK_HAS_CUDA OFF)
 set(cuda_absent "")
@@ -83,10 +82,16 @@ function(rk_cuda_folder name)
       $<LINK_ONLY:CUDA::cudart_static>)
     set_property(GLOBAL APPEND PROPERTY RK_CUDA_TARGETS rk_${name}_cuda)
   endif()
-  # Files for the host that know CUDA: they alone see its headers.
-  list(FILTER ARGN INCLUDE REGEX "_(cuda|cudnn)\\.cpp$")
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
-    COMPILE_OPTIONS "${RK_CUDA_INCLUDE_OPTIONS}")
+  # Files for the host that know CUDA or cuDNN: they alone see its headers.
+  foreach(source ${ARGN})
+    if(source MATCHES "_cuda\\.cpp$")
+      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+        COMPILE_OPTIONS "${RK_CUDA_INCLUDE_OPTIONS}")
+    elseif(source MATCHES "_cudnn\\.cpp$")
+      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+        COMPILE_OPTIONS "${RK_CUDNN_OPTIONS}")
+    endif()
+  endforeach()
 endfunction()
 
 set(RK_CUDA_INCLUDE_OPTIONS "")
@@ -107,5 +112,3 @@ foreach(architecture ${RK_CUDA_ARCHITECTURES})
 endforeach()
 set_source_files_properties(engine/device_cuda.cpp PROPERTIES
   COMPILE_DEFINITIONS RK_CUDA_CODE="${code}")
-set_source_files_properties(engine/dispatch.cpp PROPERTIES
-  SKIP_PRECOMPILE_HEADERS ON COMPILE_DEFINITIONS RK_CUDA=1)

@@ -23,8 +23,9 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   const std::size_t alignment = large ? kHugePage : kAlignment;
   data_ = std::aligned_alloc(alignment, round_up(bytes, alignment));
   if (data_ == nullptr) {
-    fail<DeviceError>("out of memory: {} MiB were asked for; use a smaller batch or image size",
-                      bytes >> 20);
+    fail<DeviceError>(
+        "out of memory: {} MiB were asked for; use a smaller batch, chunk or image size",
+        bytes >> 20);
   }
   // Advice only: where huge pages are off the call changes nothing.
   if (large) (void)madvise(data_, round_up(bytes, alignment), MADV_HUGEPAGE);

@@ -1,7 +1,6 @@
-// Memory of the current GPU: move-only, aligned to 256 bytes, uninitialised.
+// Memory of the current GPU, and memory of the host that it reads while the host goes on:
+// move-only, aligned to 256 bytes, uninitialised.
 #pragma once
-
-#include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +9,6 @@
 #include <vector>
 
 namespace rk {
-
-// DeviceError "[what] <CUDA's words> (error N)" unless `error` is cudaSuccess. The runtime's own
-// copy of the error is taken away, so that the next call does not report it again.
-void check_cuda(cudaError_t error, const char* what);
 
 class DeviceBuffer {
  public:
@@ -46,7 +41,24 @@ class DeviceBuffer {
 
  private:
   struct Free {
-    void operator()(std::byte* data) const { cudaFree(data); }
+    void operator()(std::byte* data) const;
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  std::size_t bytes_ = 0;
+};
+
+// Page-locked, so that copies to and from the GPU run beside the program.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  explicit PinnedBuffer(std::size_t bytes);
+
+  template <class T> T* as() const { return reinterpret_cast<T*>(data_.get()); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const;
   };
   std::unique_ptr<std::byte, Free> data_;
   std::size_t bytes_ = 0;

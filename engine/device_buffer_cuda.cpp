@@ -1,5 +1,6 @@
 #include "engine/device_buffer.h"
 
+#include "engine/cuda_error.h"
 #include "engine/error.h"
 
 namespace rk {
@@ -8,6 +9,17 @@ void check_cuda(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   cudaGetLastError();
   fail<DeviceError>("[{}] {} (error {})", what, cudaGetErrorString(error), static_cast<int>(error));
+}
+
+// Destructors do not throw; what is wrong with the device is said by the next call to it.
+void DeviceBuffer::Free::operator()(std::byte* data) const { cudaFree(data); }
+void PinnedBuffer::Free::operator()(std::byte* data) const { cudaFreeHost(data); }
+
+PinnedBuffer::PinnedBuffer(std::size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  void* data = nullptr;
+  check_cuda(cudaMallocHost(&data, bytes), "page-locked memory");
+  data_.reset(static_cast<std::byte*>(data));
 }
 
 DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {

@@ -3,14 +3,18 @@
 // positives' and negatives' scores: the query's hardest pair, or all its pairs. They couple all
 // rows, so a first pass writes each row's sums,
 //   stats[m] = sum of sg_r(positive, t_m),  stats[count + m] = sum of sg_r(negative, t_m),
-// and the second, given slope[m] = dLoss/d(total of stats[m]), writes dLoss/ds to
-// grad[0..pad(columns)), which may be the memory of in.scores. Cost: 2 count sigmoids a pair, of
-// which every eighth takes an exponential.
+// and the second writes dLoss/ds to grad[0..pad(columns)), which may be the memory of in.scores.
+// What it needs of the first:
+//   a hardest pair  slope[m] = dLoss/d(total of stats[m]);
+//   all pairs       AucGradient: dLoss/ds of a pair depends on its score alone, so it is tabulated.
+// Cost of all pairs: count sigmoids a pair, those alone that are neither 0 nor 1 for all scores of
+// the row, two to a reciprocal and twelve to an exponential; then one polynomial a pair.
 #pragma once
 
 #include "kernels/hardest_pair.h"
 #include "kernels/math.h"
 
+#include <cmath>
 #include <limits>
 
 namespace rk {
@@ -19,7 +23,7 @@ template <class S> struct AucParams {
   S r = S(42.2);
   S step = S(0.05);
   int count = 41;
-  const S* slope = nullptr;  // [2 count], for the second pass
+  const S* slope = nullptr;  // [2 count], for the second pass over hardest pairs
 
   RK_FN RK_INLINE S threshold(int m) const { return static_cast<S>(m) * step - 1; }
   RK_FN RK_INLINE S value(S score, int m) const {
@@ -31,16 +35,6 @@ template <class S> struct AucParams {
     const S u = half_sigmoid(r * (score - threshold(m)));
     return r * (u - u * u);
   }
-  // Thresholds come in groups that share an exponential, decay = exp(-r (score - t_first)): the
-  // sigmoid at t_(first + m) is 1 / (1 + decay * growth^m), growth = exp(r ds). r ds is below 4, so
-  // a decay of exp(50) keeps that below 1e37; what lies so far below counts as exp(-50).
-  static constexpr int kGroup = 8;
-  RK_FN RK_INLINE S decay(S score, int first) const {
-    constexpr S kMost = 50;
-    const S x = r * (threshold(first) - score);
-    return exp_negative(x < kMost ? x : kMost);
-  }
-  RK_FN RK_INLINE S growth(int m) const { return exp_negative(r * step * static_cast<S>(m)); }
 };
 
 template <class S> struct AucHardRow {
@@ -77,24 +71,95 @@ template <class S> struct AucHardRow {
   }
 };
 
+// dLoss/ds of a positive and of a negative pair as a function of its score: a polynomial for each
+// interval [(n - 1/2) width, (n + 1/2) width] of score - origin, in the distance from its middle.
+// losses/auc_gradient.h makes the coefficients.
+template <class S> struct AucGradient {
+  // Relative errors of 1e-6 and 1e-12, below those of sums of sigmoids in S.
+  static constexpr int kDegree = sizeof(S) == 4 ? 3 : 7;
+  static constexpr int kCoefficients = kDegree + 1;
+
+  const S* positive = nullptr;  // [intervals, kCoefficients], 0 in the first and the last
+  const S* negative = nullptr;
+  S origin = 0;
+  S width = 1;       // so few bits that n * width is exact
+  S width_rest = 0;  // the rest of it
+  S per_width = 1;
+  int before = 0;  // intervals left of the origin's
+  int after = 0;
+
+  RK_FN RK_INLINE S operator()(const S* coefficients, S score) const {
+    const S least = static_cast<S>(-before) * width;
+    const S most = static_cast<S>(after) * width;
+    S x = score - origin;
+    x = x < least ? least : x > most ? most : x;
+    const S n = std::floor(x * per_width + S(0.5));
+    x = std::fma(n, -width, x);
+    x = std::fma(n, -width_rest, x);
+    const int at = (static_cast<int>(n) + before) * kCoefficients;
+    S value = coefficients[at + kDegree];
+    for (int d = kDegree - 1; d >= 0; --d) value = std::fma(value, x, coefficients[at + d]);
+    return value;
+  }
+};
+
+template <class S> struct AucAllParams : AucParams<S> {
+  AucGradient<S> gradient;  // for the second pass
+
+  // The sigmoid of kOne is 1 in S; that of -kZero, 6e-9 in float (a tenth of what 1 is rounded to),
+  // counts as 0 or stands for a smaller one.
+  static constexpr S kOne = sizeof(S) == 4 ? S(17.5) : S(38);
+  static constexpr S kZero = sizeof(S) == 4 ? S(19) : S(40);
+
+  // Thresholds come in groups that share an exponential, decay = exp(-r (score - t_first)): the
+  // sigmoid at t_(first + m) is 1 / (1 + decay * growth^m), growth = exp(r ds).
+  static constexpr int kGroup = 12;
+  // Two sigmoids share a reciprocal, whose argument must stay below 1e37 = exp(85.1). r ds is below
+  // 4 (losses/auc.h), about 2 at the paper's settings. Team::sums takes four at a time.
+  RK_FN RK_INLINE int group() const {
+    constexpr S kLargest = sizeof(S) == 4 ? S(42.5) : S(300);
+    const S most = (kLargest - kZero) / (this->r * this->step) + 1;
+    return most < kGroup ? static_cast<int>(most) / 4 * 4 : kGroup;
+  }
+  RK_FN RK_INLINE S decay(S score, int first) const {
+    const S x = this->r * (this->threshold(first) - score);
+    return exp_negative(x < kZero ? x : kZero);
+  }
+  RK_FN RK_INLINE S growth(int m) const {
+    return exp_negative(this->r * this->step * static_cast<S>(m));
+  }
+  // Thresholds from this one on are not far below, or are far above, `score`.
+  RK_FN RK_INLINE int first_below_one(S least_score) const {
+    return threshold_at(std::floor((least_score + 1 - kOne / this->r) / this->step));
+  }
+  RK_FN RK_INLINE int first_zero(S largest_score) const {
+    return threshold_at(std::ceil((largest_score + 1 + kZero / this->r) / this->step));
+  }
+
+ private:
+  RK_FN RK_INLINE int threshold_at(S m) const {
+    const auto last = static_cast<S>(this->count);
+    return static_cast<int>(m < 0 ? S(0) : m > last ? last : m);
+  }
+};
+
 template <class S> struct AucAllRow {
-  using Params = AucParams<S>;
+  using Params = AucAllParams<S>;
+
+  // Two halves of whole vectors: element k shares a reciprocal with element k + padded(n) / 2.
+  RK_BOTH static constexpr int padded(int n) { return 2 * pad((n + 1) / 2); }
 
   struct Pieces {
     RK_BOTH Pieces(Scratch scratch, int columns, int members)
-        : negative(scratch.take<S>(columns)),
-          decay(scratch.take<S>(columns)),
-          positive(scratch.take<S>(members)),
-          positive_decay(scratch.take<S>(members)),
-          positive_grad(scratch.take<S>(members)),
+        : negative(scratch.take<S>(padded(columns))),
+          decay(scratch.take<S>(padded(columns))),
+          positive(scratch.take<S>(padded(members))),
           growth(scratch.take<S>(Params::kGroup)),
           index(scratch.take<int>(members)),
           bytes(scratch.bytes()) {}
     S* negative;  // score of negatives, -infinity elsewhere
     S* decay;     // of the present group of thresholds
-    S* positive;
-    S* positive_decay;
-    S* positive_grad;
+    S* positive;  // the same of positives, and then their gradient
     S* growth;
     int* index;
     std::int64_t bytes;
@@ -108,78 +173,69 @@ template <class S> struct AucAllRow {
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
-    const int p = place(team, params, in, at);
-    for (int first = 0; first < params.count; first += Params::kGroup) {
-      const int left = params.count - first;
-      const int group = left < Params::kGroup ? left : Params::kGroup;
-      team.sync();
-      begin_group(team, params, in, at, p, first);
-      team.sums(group, pad(p), stats + first,
-                [&](int m, int j) { return sigmoid(at.positive_decay[j] * at.growth[m]); });
-      team.sums(group, pad(in.columns), stats + params.count + first,
-                [&](int m, int k) { return sigmoid(at.decay[k] * at.growth[m]); });
-    }
+    const int p = gather_positives(team, in, false, at.index);
+    team.for_each(padded(p),
+                  [&](int j) { at.positive[j] = j < p ? in.scores[at.index[j]] : kNever; });
+    const int columns = pad(in.columns);
+    team.for_each(columns,
+                  [&](int k) { at.negative[k] = in.is_negative(k) ? in.scores[k] : kNever; });
+    team.for_each(padded(in.columns) - columns, [&](int k) { at.negative[columns + k] = kNever; });
+    team.for_each(Params::kGroup, [&](int m) { at.growth[m] = params.growth(m); });
+    sum_sigmoids(team, params, at, at.positive, padded(p), p, stats);
+    sum_sigmoids(team, params, at, at.negative, padded(in.columns), in.negatives(),
+                 stats + params.count);
   }
 
   template <class Team>
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
-    const int p = place(team, params, in, at);
-    const int columns = pad(in.columns);
-    team.for_each(pad(p), [&](int j) { at.positive_grad[j] = 0; });
+    const AucGradient<S> gradient = params.gradient;
+    const int p = gather_positives(team, in, false, at.index);
+    team.for_each(
+        p, [&](int j) { at.positive[j] = gradient(gradient.positive, in.scores[at.index[j]]); });
     team.sync();  // grad may lie where the scores were
-    team.for_each(columns, [&](int k) { grad[k] = 0; });
-    for (int m = 0; m < params.count; ++m) {
-      team.sync();  // the elements of the threshold before were another member's
-      const int in_group = m % Params::kGroup;
-      if (in_group == 0) {
-        begin_group(team, params, in, at, p, m);
-        team.sync();
-      }
-      const S growth = at.growth[in_group];
-      const S to_positive = params.r * params.slope[m];
-      const S to_negative = params.r * params.slope[params.count + m];
-      team.for_each(pad(p), [&](int j) {
-        at.positive_grad[j] += to_positive * sigmoid_slope(at.positive_decay[j] * growth);
-      });
-      team.for_each(columns,
-                    [&](int k) { grad[k] += to_negative * sigmoid_slope(at.decay[k] * growth); });
-    }
+    team.for_each(pad(in.columns), [&](int k) {
+      const bool counts = in.is_negative(k);  // beyond the columns lies anything
+      const S to_negative = gradient(gradient.negative, counts ? in.scores[k] : S(0));
+      grad[k] = counts ? to_negative : S(0);
+    });
     team.sync();
-    team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive_grad[j]; });
+    team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive[j]; });
     team.for_each(1, [&](int) {
       *loss = 0;  // it is in the stats
     });
   }
 
  private:
-  // Of x, and its derivative, given e = exp(-x).
-  RK_FN RK_INLINE static S sigmoid(S e) { return reciprocal(1 + e); }
-  RK_FN RK_INLINE static S sigmoid_slope(S e) {
-    const S u = reciprocal(1 + e);
-    return e * u * u;
-  }
+  static constexpr S kNever = -std::numeric_limits<S>::infinity();
 
+  // sums[m] = the sum of sg_r(scores[k], t_m) over `count` scores; `n` with those that are kNever.
   template <class Team>
-  RK_FN static void begin_group(const Team& team, const Params params, const GalleryRow<S> in,
-                                const Pieces& at, int p, int first) {
-    team.for_each(pad(in.columns),
-                  [&](int k) { at.decay[k] = params.decay(at.negative[k], first); });
-    team.for_each(pad(p),
-                  [&](int j) { at.positive_decay[j] = params.decay(at.positive[j], first); });
-  }
-
-  template <class Team>
-  RK_FN static int place(const Team& team, const Params params, const GalleryRow<S> in,
-                         const Pieces& at) {
-    constexpr S kNever = -std::numeric_limits<S>::infinity();
-    const int p = gather_positives(team, in, false, at.index);
-    team.for_each(pad(in.columns),
-                  [&](int k) { at.negative[k] = in.is_negative(k) ? in.scores[k] : kNever; });
-    team.for_each(pad(p), [&](int j) { at.positive[j] = j < p ? in.scores[at.index[j]] : kNever; });
-    team.for_each(Params::kGroup, [&](int m) { at.growth[m] = params.growth(m); });
-    return p;
+  RK_FN RK_INLINE static void sum_sigmoids(const Team& team, const Params params, const Pieces& at,
+                                           const S* scores, int n, int count, S* sums) {
+    const S largest = team.arg_max(n, [&](int k) { return scores[k]; }).value;
+    const S least =
+        -team.arg_max(n, [&](int k) { return scores[k] == kNever ? kNever : -scores[k]; }).value;
+    const int end = params.first_zero(largest);
+    const int ones = params.first_below_one(least);
+    const int begin = ones < end ? ones : end;
+    team.for_each(begin, [&](int m) { sums[m] = static_cast<S>(count); });
+    team.for_each(params.count - end, [&](int m) { sums[end + m] = 0; });
+    // Plain pointers: an index with a sum in it, or what lies behind a reference, is gathered.
+    const int half = n / 2;
+    S* const decay = at.decay;
+    const S* const other = at.decay + half;
+    const S* const growth = at.growth;
+    for (int first = begin; first < end; first += params.group()) {
+      const int group = end - first < params.group() ? end - first : params.group();
+      team.for_each(n, [=](int k) { decay[k] = params.decay(scores[k], first); });
+      team.sums(group, half, sums + first, [=](int m, int k) {
+        const S a = std::fma(decay[k], growth[m], S(1));
+        const S b = std::fma(other[k], growth[m], S(1));
+        return (a + b) * reciprocal(a * b);
+      });
+    }
   }
 };
 

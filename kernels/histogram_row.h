@@ -4,13 +4,14 @@
 //   stats[r] of its positives, stats[bins + 1 + r] of its negatives,
 // and the second, given rise[r] = the change of the loss per unit of s in (t_(r-1), t_r], writes
 // dLoss/ds to grad[0..pad(columns)), which may be the memory of in.scores; 0 outside [-1, 1].
-// Cost: (bins + 3) * columns maxima and sums.
+// Cost: a maximum and a sum a pair for each node from the row's least score to its largest.
 #pragma once
 
 #include "kernels/gallery_row.h"
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace rk {
@@ -23,7 +24,9 @@ template <class S> struct HistogramRow {
 
     // Of a score among the nodes, 0 to bins.
     RK_FN RK_INLINE S place(S s) const {
-      return ((s < -1 ? S(-1) : s > 1 ? S(1) : s) + 1) * (static_cast<S>(bins) / 2);
+      const S above = s < -1 ? S(-1) : s;
+      const S within = above > 1 ? S(1) : above;
+      return (within + 1) * (static_cast<S>(bins) / 2);
     }
   };
 
@@ -56,16 +59,18 @@ template <class S> struct HistogramRow {
     const Pieces at(Scratch(memory), params, in.columns, in.member_count);
     const int p = gather_positives(team, in, false, at.index);
     const S unit = static_cast<S>(Fixed{1} << fraction_bits(params));
-    const auto fixed = [&](S s) {
-      return static_cast<Fixed>((params.place(s) + 1) * unit + S(0.5));
+    using Whole = std::make_signed_t<Fixed>;
+    const auto fixed = [=](S s) {
+      return static_cast<Whole>((params.place(s) + 1) * unit + S(0.5));
     };
-    team.for_each(pad(p),
-                  [&](int j) { at.place[j] = j < p ? fixed(in.scores[at.index[j]]) : Fixed{0}; });
+    team.for_each(pad(p), [&](int j) {
+      at.place[j] = static_cast<Fixed>(j < p ? fixed(in.scores[at.index[j]]) : 0);
+    });
     count(team, params, at, pad(p), stats);
     team.for_each(pad(in.columns), [&](int k) {
       const bool counts = in.is_negative(k);
-      const Fixed place = fixed(counts ? in.scores[k] : S(0));
-      at.place[k] = counts ? place : Fixed{0};
+      const Whole place = fixed(counts ? in.scores[k] : S(0));
+      at.place[k] = static_cast<Fixed>(counts ? place : 0);
     });
     count(team, params, at, pad(in.columns), stats + params.bins + 1);
   }
@@ -75,16 +80,17 @@ template <class S> struct HistogramRow {
                         S* loss, void* memory) {
     const Pieces at(Scratch(memory), params, in.columns, in.member_count);
     const int p = gather_positives(team, in, false, at.index);
-    const auto slope = [&](const S* rise, S score) {
-      const int node = static_cast<int>(std::ceil(params.place(score)));
-      return score < -1 || score > 1 ? S(0) : rise[node];
+    // A factor, since a load under a condition keeps the loop from being vectorised.
+    const auto slope = [=](const S* rise, S score, bool counts) {
+      const S factor = counts && std::abs(score) <= 1 ? S(1) : S(0);
+      return factor * rise[static_cast<int>(std::ceil(params.place(score)))];
     };
-    team.for_each(p, [&](int j) { at.positive[j] = slope(params.rise, in.scores[at.index[j]]); });
+    team.for_each(
+        p, [&](int j) { at.positive[j] = slope(params.rise, in.scores[at.index[j]], true); });
     team.sync();  // grad may lie where the scores were
     team.for_each(pad(in.columns), [&](int k) {
       const bool counts = in.is_negative(k);  // beyond the columns lies anything
-      const S to_negative = slope(params.negative_rise, counts ? in.scores[k] : S(0));
-      grad[k] = counts ? to_negative : S(0);
+      grad[k] = slope(params.negative_rise, counts ? in.scores[k] : S(0), counts);
     });
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive[j]; });
@@ -109,20 +115,39 @@ template <class S> struct HistogramRow {
                           S* stats) {
     const int bits = fraction_bits(params);
     const S share = 1 / static_cast<S>(Fixed{1} << bits);
+    // A place x gives to the nodes r with x - 2 < r < x: the others of the row need no sum.
+    constexpr S kNone = -std::numeric_limits<S>::infinity();
+    const Fixed* const place = at.place;
+    const S highest =
+        team.arg_max(places, [=](int k) { return static_cast<S>(place[k] >> bits); }).value;
+    const int largest =
+        highest > 0 ? static_cast<int>(highest) : 0;  // of no places it is no number
+    const S least = -team.arg_max(places,
+                                  [=](int k) {
+                                    const S whole = static_cast<S>(place[k] >> bits);
+                                    return whole == 0 ? kNone : -whole;
+                                  })
+                         .value;
+    const int nodes = params.bins + 1;
+    const int past = largest + 1;
+    const int end = largest > 0 && past < nodes ? past : nodes;
+    const int begin = largest > 0 ? static_cast<int>(least) - 1 : nodes;
+    const int count = end - begin;
+    team.for_each(begin, [&](int r) { stats[r] = 0; });
+    team.for_each(nodes - end, [&](int r) { stats[end + r] = 0; });
     // Few enough at a time that a count, unlike R, does not wrap around.
     const int most = 1 << (kWidth - bits);
-    for (int first = 0; first < places; first += most) {
+    for (int first = 0; first < places && count > 0; first += most) {
       const int group = places - first < most ? places - first : most;
-      const Fixed* from =
-          at.place + first;  // from[k] is a plain load, at.place[first + k] a gather
-      team.sums(params.bins + 3, group, at.ramp, [&](int q, int k) {
-        const Fixed node = static_cast<Fixed>(q) << bits;
-        const Fixed place = from[k];
-        return place > node ? place : node;
+      const Fixed* const from =
+          place + first;  // from[k] is a plain load, place[first + k] a gather
+      team.sums(count + 2, group, at.ramp, [=](int q, int k) {
+        const Fixed node = static_cast<Fixed>(begin + q) << bits;
+        return from[k] > node ? from[k] : node;
       });
-      team.for_each(params.bins + 1, [&](int r) {
+      team.for_each(count, [&](int r) {
         const Fixed sum = at.ramp[r] - 2 * at.ramp[r + 1] + at.ramp[r + 2];
-        stats[r] = (first == 0 ? S(0) : stats[r]) + static_cast<S>(sum) * share;
+        stats[begin + r] = (first == 0 ? S(0) : stats[begin + r]) + static_cast<S>(sum) * share;
       });
     }
   }

@@ -73,46 +73,44 @@ __global__ void __launch_bounds__(kTile* kTile)
 
 }  // namespace
 
-cudaError_t plan_proxy_rows(int rows, int columns, RowScratch* scratch) {
+void plan_proxy_rows(int rows, int columns, RowScratch* scratch) {
   const std::int64_t bytes =
       std::max(SoftmaxRow<float>::scratch(columns), ProxyAnchorRow<float>::scratch(columns));
-  return plan_scratch(rows, bytes, bytes, scratch, softmax_kernel, proxy_anchor_kernel);
+  plan_scratch(rows, bytes, bytes, scratch, softmax_kernel, proxy_anchor_kernel);
 }
 
-cudaError_t softmax_rows(float scale, float* scores, std::int64_t stride, int rows, int columns,
-                         const std::int64_t* labels, float weight, float* losses,
-                         const RowScratch& scratch, cudaStream_t stream) {
+void softmax_rows(float scale, float* scores, std::int64_t stride, int rows, int columns,
+                  const std::int64_t* labels, float weight, float* losses,
+                  const RowScratch& scratch, CudaStream stream) {
   softmax_kernel<<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads,
                    static_cast<std::size_t>(scratch.shared_bytes), stream>>>(
       scale, scores, stride, rows, columns, labels, weight, losses, scratch);
-  return cudaGetLastError();
+  check_cuda(cudaGetLastError(), "row kernel");
 }
 
-cudaError_t proxy_anchor_rows(const ProxyAnchorRow<float>::Params& params, float* scores,
-                              std::int64_t stride, int rows, int columns,
-                              const std::int64_t* labels, const float* positive_weights,
-                              float negative_weight, float* losses, const RowScratch& scratch,
-                              cudaStream_t stream) {
+void proxy_anchor_rows(const ProxyAnchorRow<float>::Params& params, float* scores,
+                       std::int64_t stride, int rows, int columns, const std::int64_t* labels,
+                       const float* positive_weights, float negative_weight, float* losses,
+                       const RowScratch& scratch, CudaStream stream) {
   proxy_anchor_kernel<<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads,
                         static_cast<std::size_t>(scratch.shared_bytes), stream>>>(
       params, scores, stride, rows, columns, labels, positive_weights, negative_weight, losses,
       scratch);
-  return cudaGetLastError();
+  check_cuda(cudaGetLastError(), "row kernel");
 }
 
-cudaError_t wilcoxon_pairs(float r, const float* positive, const float* negative, int count,
-                           float* values, float* slopes, cudaStream_t stream) {
-  if (count == 0) return cudaSuccess;
+void wilcoxon_pairs(float r, const float* positive, const float* negative, int count, float* values,
+                    float* slopes, CudaStream stream) {
+  if (count == 0) return;
   wilcoxon_pairs_kernel<<<static_cast<unsigned>(count), CudaBlock::kThreads, 0, stream>>>(
       r, positive, negative, count, values, slopes);
-  return cudaGetLastError();
+  check_cuda(cudaGetLastError(), "row kernel");
 }
 
-cudaError_t column_sums(const float* values, int rows, int columns, double* totals,
-                        cudaStream_t stream) {
+void column_sums(const float* values, int rows, int columns, double* totals, CudaStream stream) {
   const auto blocks = static_cast<unsigned>((columns + kTile - 1) / kTile);
   column_sums_kernel<<<blocks, dim3(kTile, kTile), 0, stream>>>(values, rows, columns, totals);
-  return cudaGetLastError();
+  check_cuda(cudaGetLastError(), "row kernel");
 }
 
 }  // namespace rk

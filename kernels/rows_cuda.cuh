@@ -2,6 +2,7 @@
 // that they compile side by side: RK_GALLERY_ROWS(SmoothApRow).
 #pragma once
 
+#include "engine/cuda_error.h"
 #include "kernels/block_team.cuh"
 #include "kernels/rows_cuda.h"
 
@@ -95,66 +96,62 @@ RK_ROW_KERNEL rows_kernel(const RowBatch batch, const typename Row::Params* para
 // Gives `kernels` as much shared memory as `usual` bytes take where the device has it, and rows
 // that need more a piece of global memory each.
 template <class... Kernels>
-cudaError_t plan_scratch(int rows, std::int64_t usual, std::int64_t largest, RowScratch* scratch,
-                         Kernels... kernels) {
+void plan_scratch(int rows, std::int64_t usual, std::int64_t largest, RowScratch* scratch,
+                  Kernels... kernels) {
   int device = 0;
-  int processors = 0;
-  int limit = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  const auto ask = [&](int* value, cudaDeviceAttr attribute) {
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(value, attribute, device);
+  check_cuda(cudaGetDevice(&device), "plan rows");
+  const auto ask = [&](cudaDeviceAttr attribute) {
+    int value = 0;
+    check_cuda(cudaDeviceGetAttribute(&value, attribute, device), "plan rows");
+    return value;
   };
-  ask(&processors, cudaDevAttrMultiProcessorCount);
-  ask(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin);
-  if (error != cudaSuccess) return error;
-  limit -= static_cast<int>(sizeof(BlockMemory));
+  const int limit =
+      ask(cudaDevAttrMaxSharedMemoryPerBlockOptin) - static_cast<int>(sizeof(BlockMemory));
   scratch->shared_bytes = usual <= limit ? static_cast<int>(usual) : 0;
   scratch->global_bytes = largest > scratch->shared_bytes ? largest : 0;
   const auto allow = [&](auto kernel) {
-    if (error != cudaSuccess) return;
-    error =
+    check_cuda(
         cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                             cudaFuncAttributeMaxDynamicSharedMemorySize, scratch->shared_bytes);
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, scratch->shared_bytes),
+        "plan rows");
   };
   (allow(kernels), ...);
   constexpr int kBlocksEach = 2048 / CudaBlock::kThreads;  // as many threads as it holds
-  scratch->blocks = std::min(rows, processors * kBlocksEach);
-  return error;
+  scratch->blocks = std::min(rows, ask(cudaDevAttrMultiProcessorCount) * kBlocksEach);
 }
 
 template <class Row>
-cudaError_t GalleryRows<Row>::plan(const Params& params, int rows, int columns,
-                                   RowScratch* scratch) {
+void GalleryRows<Row>::plan(const Params& params, int rows, int columns, RowScratch* scratch) {
   const std::int64_t usual = scratch_of<Row>(params, columns, std::min(columns, kUsualMembers));
   const std::int64_t largest = scratch_of<Row>(params, columns, columns);
   if constexpr (Measured<Row>) {
-    return plan_scratch(rows, usual, largest, scratch, rows_kernel<Row>, measure_kernel<Row>);
+    plan_scratch(rows, usual, largest, scratch, rows_kernel<Row>, measure_kernel<Row>);
   } else {
-    return plan_scratch(rows, usual, largest, scratch, rows_kernel<Row>);
+    plan_scratch(rows, usual, largest, scratch, rows_kernel<Row>);
   }
 }
 
 template <class Row>
-cudaError_t GalleryRows<Row>::measure(const RowBatch& batch, const Params* params, float* stats,
-                                      int width, const RowScratch& scratch, cudaStream_t stream) {
+void GalleryRows<Row>::measure(const RowBatch& batch, const Params* params, float* stats, int width,
+                               const RowScratch& scratch, CudaStream stream) {
   if constexpr (Measured<Row>) {
     const auto shared = static_cast<std::size_t>(scratch.shared_bytes);
     measure_kernel<Row>
         <<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads, shared, stream>>>(
             batch, params, stats, width, scratch);
-    return cudaGetLastError();
+    check_cuda(cudaGetLastError(), "row kernel");
   } else {
-    return cudaErrorInvalidDeviceFunction;  // a loss without stats
+    check_cuda(cudaErrorInvalidDeviceFunction, "row kernel");  // a loss without stats
   }
 }
 
 template <class Row>
-cudaError_t GalleryRows<Row>::run(const RowBatch& batch, const Params* params,
-                                  const RowScratch& scratch, cudaStream_t stream) {
+void GalleryRows<Row>::run(const RowBatch& batch, const Params* params, const RowScratch& scratch,
+                           CudaStream stream) {
   const auto shared = static_cast<std::size_t>(scratch.shared_bytes);
   rows_kernel<Row><<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads, shared, stream>>>(
       batch, params, scratch);
-  return cudaGetLastError();
+  check_cuda(cudaGetLastError(), "row kernel");
 }
 
 #define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>

@@ -4,15 +4,14 @@
 //
 // All pointers are to device memory. Parameters and the weight are read there when the kernel runs,
 // so that a captured step can have them computed by the kernel before it. Launches are asynchronous
-// on `stream`; the error returned is that of the launch.
+// on `stream`; a launch that fails is a DeviceError.
 //
 // These kernels are compiled and their resources checked; they have not yet run on a GPU.
 #pragma once
 
+#include "engine/cuda_stream.h"
 #include "kernels/proxy_rows.h"
 #include "kernels/wilcoxon_row.h"
-
-#include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -53,36 +52,34 @@ template <class Row> struct GalleryRows {
 
   // Fills all of `scratch` but the pointer, for batches of up to rows x columns. Sets what the
   // kernels need to take that much shared memory: once, before a capture.
-  static cudaError_t plan(const Params& params, int rows, int columns, RowScratch* scratch);
+  static void plan(const Params& params, int rows, int columns, RowScratch* scratch);
   // Row::measure: stats [rows, width].
-  static cudaError_t measure(const RowBatch& batch, const Params* params, float* stats, int width,
-                             const RowScratch& scratch, cudaStream_t stream);
+  static void measure(const RowBatch& batch, const Params* params, float* stats, int width,
+                      const RowScratch& scratch, CudaStream stream);
   // Row::row: batch.scores become the gradient, batch.losses are written.
-  static cudaError_t run(const RowBatch& batch, const Params* params, const RowScratch& scratch,
-                         cudaStream_t stream);
+  static void run(const RowBatch& batch, const Params* params, const RowScratch& scratch,
+                  CudaStream stream);
 };
 
 // The rows of the proxy losses; scores are [rows, stride] and become the gradient.
-cudaError_t plan_proxy_rows(int rows, int columns, RowScratch* scratch);
+void plan_proxy_rows(int rows, int columns, RowScratch* scratch);
 // An item a row, `columns` classes; labels [rows].
-cudaError_t softmax_rows(float scale, float* scores, std::int64_t stride, int rows, int columns,
-                         const std::int64_t* labels, float weight, float* losses,
-                         const RowScratch& scratch, cudaStream_t stream);
+void softmax_rows(float scale, float* scores, std::int64_t stride, int rows, int columns,
+                  const std::int64_t* labels, float weight, float* losses,
+                  const RowScratch& scratch, CudaStream stream);
 // A class a row, `columns` items; labels [columns]. `weights`: [rows] of the positive part, which
 // is 0 for a class the batch does not have; `negative_weight` for the other.
-cudaError_t proxy_anchor_rows(const ProxyAnchorRow<float>::Params& params, float* scores,
-                              std::int64_t stride, int rows, int columns,
-                              const std::int64_t* labels, const float* positive_weights,
-                              float negative_weight, float* losses, const RowScratch& scratch,
-                              cudaStream_t stream);
+void proxy_anchor_rows(const ProxyAnchorRow<float>::Params& params, float* scores,
+                       std::int64_t stride, int rows, int columns, const std::int64_t* labels,
+                       const float* positive_weights, float negative_weight, float* losses,
+                       const RowScratch& scratch, CudaStream stream);
 
 // WilcoxonPairs of `count` queries: values [count], slopes [count, 2].
-cudaError_t wilcoxon_pairs(float r, const float* positive, const float* negative, int count,
-                           float* values, float* slopes, cudaStream_t stream);
+void wilcoxon_pairs(float r, const float* positive, const float* negative, int count, float* values,
+                    float* slopes, CudaStream stream);
 
 // totals[k] = the sum over rows of values[row, k], in double and in an order that depends on
 // nothing but `rows`.
-cudaError_t column_sums(const float* values, int rows, int columns, double* totals,
-                        cudaStream_t stream);
+void column_sums(const float* values, int rows, int columns, double* totals, CudaStream stream);
 
 }  // namespace rk

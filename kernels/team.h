@@ -9,9 +9,8 @@
 //  1. for_each(n, f) calls f(0..n-1), each exactly once, by an unspecified member, in no order,
 //     with no barrier before or after. The member that gets an index may differ from call to call.
 //  2. sync() orders all memory of the team and is reached by all members at the same line.
-//  3. sum, sums, arg_max, compact, scan, sort_pairs are collective: called by all members, they
-//     begin and end with a barrier and give all members the same value. f sees everything written
-//     before.
+//  3. sum, sums, arg_max, compact are collective: called by all members, they begin and end with a
+//     barrier and give all members the same value. f sees everything written before.
 //  4. No state of an element lives in a member across a barrier: it goes to scratch.
 //  5. No thread index, shuffle, atomic or shared memory in a row kernel; gather, do not scatter, so
 //     that the result does not depend on timing.

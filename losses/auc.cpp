@@ -2,6 +2,7 @@
 
 #include "kernels/auc_row.h"
 #include "kernels/wilcoxon_row.h"
+#include "losses/auc_gradient.h"
 #include "losses/row_loss.h"
 
 #include <cmath>
@@ -14,7 +15,9 @@ template <class S, class RowKernel, bool kHardest> struct Auc : MeanOverQueriesW
   using Row = RowKernel;
   using Base = MeanOverQueriesWithNegative<S>;
   typename Row::Params params;
-  std::vector<S> slopes;
+  double step = 0;
+  std::vector<S> slopes;  // [2 count]
+  AucGradientTable<S> table;
 
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
   bool counts(const BatchIndex& index, int row) const {
@@ -23,7 +26,12 @@ template <class S, class RowKernel, bool kHardest> struct Auc : MeanOverQueriesW
   int stats() const { return 2 * params.count; }
   void plan(const LossShape&) {
     slopes.resize(static_cast<std::size_t>(stats()));
-    params.slope = slopes.data();
+    if constexpr (kHardest) {
+      params.slope = slopes.data();
+    } else {
+      table.plan(static_cast<double>(params.r), step, params.count);
+      params.gradient = table.gradient();
+    }
   }
 
   double finish(const Context&, const BatchIndex& index, const double* totals, const S*) {
@@ -49,8 +57,10 @@ template <class S, class RowKernel, bool kHardest> struct Auc : MeanOverQueriesW
         by_f -= (t(m - 1) + t(m)) / 2;
       }
       slopes[static_cast<std::size_t>(m)] = static_cast<S>(-by_t * per_positive);
-      slopes[static_cast<std::size_t>(count + m)] = static_cast<S>(-by_f * per_negative);
+      slopes[static_cast<std::size_t>(count) + static_cast<std::size_t>(m)] =
+          static_cast<S>(-by_f * per_negative);
     }
+    if constexpr (!kHardest) table.fill(slopes.data());
     return 1 - area;
   }
 };
@@ -82,8 +92,8 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
       if (!this->counts(index, i)) continue;
       const auto at = static_cast<std::size_t>(count++);
       query[at] = i;
-      positive[at] = stats[2 * i];
-      negative[at] = stats[2 * i + 1];
+      positive[at] = stats[std::ptrdiff_t{2} * i];
+      negative[at] = stats[std::ptrdiff_t{2} * i + 1];
     }
     const double share = 1 / (static_cast<double>(count) * count);
     run_rows(context.threads(), count, nullptr, 0,
@@ -104,6 +114,7 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
 template <class S, class Formula> std::unique_ptr<Loss<S>> make_auc(const LossValues& values) {
   const double ds = values.number("ds");
   Formula formula;
+  formula.step = ds;
   formula.params.step = static_cast<S>(ds);
   formula.params.count = static_cast<int>(std::floor(2 / ds + 1e-9)) + 1;
   formula.params.r = static_cast<S>(auc_steepness(ds));
@@ -145,9 +156,7 @@ LossEntry auc_ba_entry() {
           .paper = std::string(kPaper) + "; eq. 5-8",
           .parameters = {step_parameter()},
           .make_float = make_auc<float, Auc<float, AucAllRow<float>, false>>,
-          .make_double = make_auc<double, Auc<double, AucAllRow<double>, false>>,
-          // At the default step: 41 thresholds, forward and backward.
-          .sigmoids = [](double columns, double) { return 82 * columns; }};
+          .make_double = make_auc<double, Auc<double, AucAllRow<double>, false>>};
 }
 
 LossEntry wilcoxon_bh_entry() {

@@ -26,6 +26,7 @@ class BatchIndex {
   int negatives(int row) const { return columns_ - class_size(row); }
   int largest_class() const { return largest_class_; }
   std::int32_t class_of(int column) const { return classes_[static_cast<std::size_t>(column)]; }
+  const std::int32_t* members() const { return members_.data(); }  // [columns], by class
 
   // Queries with a positive; with a positive and a negative.
   std::int64_t with_positive() const { return with_positive_; }

@@ -1,7 +1,7 @@
 #include "losses/fastap.h"
 
 #include "kernels/fastap_row.h"
-#include "losses/row_loss.h"
+#include "losses/device_row_loss.h"
 
 namespace rk {
 namespace {
@@ -19,11 +19,11 @@ template <class S> struct FastAp : MeanOverQueries<S> {
   }
 };
 
-template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> FastAp<S> make(const LossValues& values) {
   FastAp<S> formula;
   formula.params.bins = values.integer("bins");
   formula.official = values.is("compat", "official");
-  return std::make_unique<RowLoss<S, FastAp<S>>>(formula);
+  return formula;
 }
 
 }  // namespace
@@ -37,8 +37,9 @@ LossEntry fastap_entry() {
               "gradient eq. 22-23",
           .parameters = {integer_parameter("bins", 10, 1, 4096, "bins L over the distances [0, 4]"),
                          compat_parameter("the authors' backward: V/2 times the gradient")},
-          .make_float = make<float>,
-          .make_double = make<double>};
+          .make_float = make_row_loss<float, make<float>>,
+          .make_double = make_row_loss<double, make<double>>,
+          .make_device = device_row_loss<make<float>>()};
 }
 
 }  // namespace rk

@@ -1,7 +1,7 @@
 #include "losses/multi_similarity.h"
 
 #include "kernels/multi_similarity_row.h"
-#include "losses/row_loss.h"
+#include "losses/device_row_loss.h"
 
 namespace rk {
 namespace {
@@ -13,14 +13,14 @@ template <class S> struct MultiSimilarity : MeanOverQueriesWithNegative<S> {
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
-template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> MultiSimilarity<S> make(const LossValues& values) {
   MultiSimilarity<S> formula;
   formula.params.alpha = static_cast<S>(values.number("alpha"));
   formula.params.beta = static_cast<S>(values.number("beta"));
   formula.params.base = static_cast<S>(values.number("base"));
   formula.params.epsilon = static_cast<S>(values.number("epsilon"));
   formula.params.mining = values.integer("mining") == 1;
-  return std::make_unique<RowLoss<S, MultiSimilarity<S>>>(formula);
+  return formula;
 }
 
 }  // namespace
@@ -37,8 +37,9 @@ LossEntry multi_similarity_entry() {
                          number_parameter("base", "0.5", -2, 2, "similarity to compare with"),
                          number_parameter("epsilon", "0.1", 0, 4, "margin of the mining"),
                          integer_parameter("mining", 1, 0, 1, "0: keep all pairs")},
-          .make_float = make<float>,
-          .make_double = make<double>,
+          .make_float = make_row_loss<float, make<float>>,
+          .make_double = make_row_loss<double, make<double>>,
+          .make_device = device_row_loss<make<float>>(),
           .sigmoids = [](double columns, double) { return columns; }};
 }
 

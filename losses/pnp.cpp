@@ -1,7 +1,7 @@
 #include "losses/pnp.h"
 
 #include "kernels/pnp_row.h"
-#include "losses/row_loss.h"
+#include "losses/device_row_loss.h"
 
 namespace rk {
 namespace {
@@ -13,7 +13,7 @@ template <class S> struct PnpFormula : MeanOverQueries<S> {
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
-template <class S, Pnp kVariant> std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S, Pnp kVariant> PnpFormula<S> make(const LossValues& values) {
   PnpFormula<S> formula;
   formula.params.variant = kVariant;
   formula.params.tau = static_cast<S>(values.number("tau"));
@@ -21,7 +21,7 @@ template <class S, Pnp kVariant> std::unique_ptr<Loss<S>> make(const LossValues&
   if constexpr (kVariant == Pnp::kDq) formula.params.alpha = static_cast<S>(values.number("alpha"));
   formula.params.with_self = values.is("compat", "official");
   formula.params.without_minus_n = values.is("compat", "official");
-  return std::make_unique<RowLoss<S, PnpFormula<S>>>(formula);
+  return formula;
 }
 
 template <Pnp kVariant>
@@ -39,8 +39,9 @@ LossEntry entry(std::string name, const std::string& equation, std::string summa
               "Penalizing Negative Instances before Positive Ones is Enough, AAAI 2022; eq. " +
               equation,
           .parameters = std::move(parameters),
-          .make_float = make<float, kVariant>,
-          .make_double = make<double, kVariant>,
+          .make_float = make_row_loss<float, make<float, kVariant>>,
+          .make_double = make_row_loss<double, make<double, kVariant>>,
+          .make_device = device_row_loss<make<float, kVariant>>(),
           .sigmoids = [](double columns, double positives) { return columns * positives; }};
 }
 

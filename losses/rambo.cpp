@@ -1,7 +1,7 @@
 #include "losses/rambo.h"
 
 #include "kernels/rambo_row.h"
-#include "losses/row_loss.h"
+#include "losses/device_row_loss.h"
 
 namespace rk {
 namespace {
@@ -20,20 +20,19 @@ template <class S> struct RamboRecall : RamboAp<S> {
   S grad_weight(const BatchIndex& index) const { return static_cast<S>(value_weight(index)); }
 };
 
-template <class S, class Formula>
-std::unique_ptr<Loss<S>> make_with(Rambo variant, const LossValues& values) {
+template <class S, class Formula> Formula make_with(Rambo variant, const LossValues& values) {
   Formula formula;
   formula.params.variant = variant;
   formula.params.lambda = static_cast<S>(values.number("lambda"));
   formula.params.margin = static_cast<S>(values.number("margin"));
-  return std::make_unique<RowLoss<S, Formula>>(formula);
+  return formula;
 }
 
-template <class S> std::unique_ptr<Loss<S>> make_ap(const LossValues& values) {
+template <class S> RamboAp<S> make_ap(const LossValues& values) {
   return make_with<S, RamboAp<S>>(Rambo::kAp, values);
 }
 
-template <class S> std::unique_ptr<Loss<S>> make_recall(const LossValues& values) {
+template <class S> RamboRecall<S> make_recall(const LossValues& values) {
   return make_with<S, RamboRecall<S>>(
       values.is("weight", "log") ? Rambo::kRecallLog : Rambo::kRecallLogLog, values);
 }
@@ -62,8 +61,9 @@ LossEntry rambo_recall_entry() {
           .summary = "recall at every K, exact ranks, black-box gradient",
           .paper = std::string(kPaper) + "; eq. 14, 16-20",
           .parameters = std::move(all),
-          .make_float = make_recall<float>,
-          .make_double = make_recall<double>,
+          .make_float = make_row_loss<float, make_recall<float>>,
+          .make_double = make_row_loss<double, make_recall<double>>,
+          .make_device = device_row_loss<make_recall<float>>(),
           .differentiable = false};
 }
 
@@ -73,8 +73,9 @@ LossEntry rambo_ap_entry() {
           .summary = "average precision, exact ranks, black-box gradient",
           .paper = std::string(kPaper) + "; eq. 14, 21-22",
           .parameters = parameters(),
-          .make_float = make_ap<float>,
-          .make_double = make_ap<double>,
+          .make_float = make_row_loss<float, make_ap<float>>,
+          .make_double = make_row_loss<double, make_ap<double>>,
+          .make_device = device_row_loss<make_ap<float>>(),
           .differentiable = false};
 }
 

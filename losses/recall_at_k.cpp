@@ -1,7 +1,7 @@
 #include "losses/recall_at_k.h"
 
 #include "kernels/recall_at_k_row.h"
-#include "losses/row_loss.h"
+#include "losses/device_row_loss.h"
 
 namespace rk {
 namespace {
@@ -16,12 +16,12 @@ template <class S> struct RecallAtK : MeanOverQueries<S> {
   }
 };
 
-template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> RecallAtK<S> make(const LossValues& values) {
   RecallAtK<S> formula;
   formula.params.tau = static_cast<S>(values.number("tau"));
   formula.params.tau_k = static_cast<S>(values.number("tau_k"));
   formula.params.with_self = values.is("compat", "official");
-  return std::make_unique<RowLoss<S, RecallAtK<S>>>(formula);
+  return formula;
 }
 
 }  // namespace
@@ -36,8 +36,9 @@ LossEntry recall_at_k_entry() {
           .parameters = {number_parameter("tau", "0.01", 1e-4, 100, "temperature of the ranks"),
                          number_parameter("tau_k", "1", 1e-3, 1e3, "temperature of the counts"),
                          compat_parameter("the query takes a place in every rank")},
-          .make_float = make<float>,
-          .make_double = make<double>,
+          .make_float = make_row_loss<float, make<float>>,
+          .make_double = make_row_loss<double, make<double>>,
+          .make_device = device_row_loss<make<float>>(),
           .sigmoids = [](double columns, double positives) { return 2 * columns * positives; }};
 }
 

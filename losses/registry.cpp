@@ -4,6 +4,7 @@
 #include "engine/nearest.h"
 #include "losses/auc.h"
 #include "losses/contrastive.h"
+#include "losses/device_loss.h"
 #include "losses/fastap.h"
 #include "losses/histogram.h"
 #include "losses/multi_similarity.h"
@@ -191,6 +192,18 @@ template <> std::unique_ptr<Loss<float>> make_loss(const LossSpec& spec) {
 
 template <> std::unique_ptr<Loss<double>> make_loss(const LossSpec& spec) {
   return spec.entry->make_double(spec.values);
+}
+
+std::unique_ptr<DeviceLoss> make_device_loss(const CudaContext& cuda, const LossSpec& spec) {
+  if (spec.entry->make_device == nullptr) {
+    std::string has;
+    for (const LossEntry& entry : loss_registry()) {
+      if (entry.make_device != nullptr) has += (has.empty() ? "" : ", ") + entry.name;
+    }
+    fail<DeviceError>("{}: is not computed on a GPU as a whole ({} are); use --device cpu",
+                      spec.entry->name, has.empty() ? "none" : has);
+  }
+  return spec.entry->make_device(cuda, spec.values);
 }
 
 std::string describe_loss(const LossEntry& entry) {

@@ -62,6 +62,10 @@ class LossValues {
   std::map<std::string, std::string> text_;
 };
 
+class CudaContext;
+class DeviceLoss;
+using DeviceLossMaker = std::unique_ptr<DeviceLoss>(const CudaContext&, const LossValues&);
+
 struct LossEntry {
   std::string name;
   LossKind kind = LossKind::kEmbeddings;
@@ -70,6 +74,7 @@ struct LossEntry {
   std::vector<LossParameter> parameters;
   std::unique_ptr<Loss<float>> (*make_float)(const LossValues&) = nullptr;
   std::unique_ptr<Loss<double>> (*make_double)(const LossValues&) = nullptr;
+  DeviceLossMaker* make_device = nullptr;  // null: no GPU code for it in this build
   // False where the value is piecewise constant and the gradient an interpolation of it.
   bool differentiable = true;
   // Sigmoids (or other exponentials) a query costs, for `bench loss`; null: none worth counting.
@@ -93,6 +98,9 @@ template <class S> std::unique_ptr<Loss<S>> make_loss(const LossSpec& spec);
 template <class S> std::unique_ptr<Loss<S>> make_loss(std::string_view spec) {
   return make_loss<S>(parse_loss(spec));
 }
+
+// DeviceError where this build has no GPU code for the loss. `cuda` must outlive it.
+std::unique_ptr<DeviceLoss> make_device_loss(const CudaContext& cuda, const LossSpec& spec);
 
 // What `probe --loss NAME --help` prints: summary, paper, parameters with default, range and
 // meaning.

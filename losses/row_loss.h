@@ -20,9 +20,12 @@
 
 #include "kernels/rows_cpu.h"
 #include "losses/batch_index.h"
+#include "losses/registry.h"
 #include "losses/similarity.h"
 
 #include <algorithm>
+#include <memory>
+#include <type_traits>
 #include <vector>
 
 namespace rk {
@@ -150,5 +153,11 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   std::int64_t scratch_bytes_ = 0;
   int threads_ = 1;
 };
+
+// For a registry entry: kFormula makes the formula from the parameters' values.
+template <class S, auto kFormula> std::unique_ptr<Loss<S>> make_row_loss(const LossValues& values) {
+  const auto formula = kFormula(values);
+  return std::make_unique<RowLoss<S, std::remove_const_t<decltype(formula)>>>(formula);
+}
 
 }  // namespace rk

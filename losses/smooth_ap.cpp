@@ -1,7 +1,7 @@
 #include "losses/smooth_ap.h"
 
 #include "kernels/smooth_ap_row.h"
-#include "losses/row_loss.h"
+#include "losses/device_row_loss.h"
 
 namespace rk {
 namespace {
@@ -13,11 +13,11 @@ template <class S> struct SmoothAp : MeanOverQueries<S> {
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
-template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> SmoothAp<S> make(const LossValues& values) {
   SmoothAp<S> formula;
   formula.params.tau = static_cast<S>(values.number("tau"));
   formula.params.with_self = values.is("compat", "official");
-  return std::make_unique<RowLoss<S, SmoothAp<S>>>(formula);
+  return formula;
 }
 
 }  // namespace
@@ -29,8 +29,9 @@ LossEntry smooth_ap_entry() {
           .paper = "Brown, Xie, Kalogeiton, Zisserman: Smooth-AP, ECCV 2020; eq. 7-8",
           .parameters = {number_parameter("tau", "0.01", 1e-4, 100, "temperature of the sigmoids"),
                          compat_parameter("the query is one of its own positives")},
-          .make_float = make<float>,
-          .make_double = make<double>,
+          .make_float = make_row_loss<float, make<float>>,
+          .make_double = make_row_loss<double, make<double>>,
+          .make_device = device_row_loss<make<float>>(),
           .sigmoids = [](double columns, double positives) { return columns * positives; }};
 }
 

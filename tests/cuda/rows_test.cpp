@@ -1,6 +1,7 @@
 // Every row kernel in float, on a GPU and on the CPU, against SerialTeam in double on the same
 // scores. The comparison on the CPU needs no GPU: it shows that the cases, their reference and the
 // tolerances hold for arithmetic in float.
+#include "engine/cuda_error.h"
 #include "engine/device_buffer.h"
 #include "kernels/auc_row.h"
 #include "kernels/contrastive_row.h"
@@ -14,6 +15,7 @@
 #include "kernels/smooth_ap_row.h"
 #include "kernels/sup_ap_row.h"
 #include "kernels/triplet_row.h"
+#include "losses/auc_gradient.h"
 #include "losses/registry.h"
 #include "tests/cuda/gpu.h"
 #include "tests/cuda/rows_problem.h"
@@ -42,12 +44,31 @@ template <class S> struct Written {
   std::vector<S> losses;  // [rows]
 };
 
+// For 9 thresholds of steepness 7.
+template <class S> AucGradientTable<S> auc_table(const S* slopes) {
+  AucGradientTable<S> table;
+  table.plan(7, 0.25, 9);
+  table.fill(slopes);
+  return table;
+}
+
 // Numbers that parameters point to: what the pass over all rows would have left between the two
-// kernels of a row.
+// kernels of a row. Behind them lies auc_ba's table.
 template <class S> std::vector<S> slopes() {
   std::vector<S> out;
   for (int i = 0; i < 2 * kRows; ++i)
     out.push_back(static_cast<S>(std::sin(static_cast<float>(i))));
+  const auto table = auc_table(out.data());
+  out.insert(out.end(), table.coefficients().begin(), table.coefficients().end());
+  return out;
+}
+
+template <class S> AucGradient<S> auc_gradient(const S* slopes) {
+  const std::vector<S> zeros(18);  // where the table lies and how long it is does not depend on it
+  const auto table = auc_table(zeros.data());
+  AucGradient<S> out = table.gradient();
+  out.positive = slopes + 2 * kRows;
+  out.negative = out.positive + table.coefficients().size() / 2;
   return out;
 }
 
@@ -103,7 +124,7 @@ template <class Row> Written<float> on_gpu(const typename Row::Params& params, i
       DeviceBuffer::copy_of(std::vector<typename Row::Params>{params});
 
   RowScratch scratch;
-  check_cuda(GalleryRows<Row>::plan(params, kRows, kColumns, &scratch), "plan rows");
+  GalleryRows<Row>::plan(params, kRows, kColumns, &scratch);
   EXPECT_GT(scratch.blocks, 0);
   const auto memory = DeviceBuffer::copy_of(std::vector<float>(
       static_cast<std::size_t>(scratch.blocks * scratch.global_bytes) / sizeof(float),
@@ -125,10 +146,9 @@ template <class Row> Written<float> on_gpu(const typename Row::Params& params, i
   batch.losses = losses.as<float>();
   const auto* where = device_params.as<typename Row::Params>();
   if (width > 0) {
-    check_cuda(GalleryRows<Row>::measure(batch, where, stats.as<float>(), width, scratch, nullptr),
-               "measure rows");
+    GalleryRows<Row>::measure(batch, where, stats.as<float>(), width, scratch, nullptr);
   }
-  check_cuda(GalleryRows<Row>::run(batch, where, scratch, nullptr), "run rows");
+  GalleryRows<Row>::run(batch, where, scratch, nullptr);
   check_cuda(cudaDeviceSynchronize(), "rows");
   return {stats.values<float>(), scores.values<float>(), losses.values<float>()};
 }
@@ -238,7 +258,7 @@ const std::vector<RowCase>& row_cases() {
           RK_PARAMS(AucHardRow, {.r = 7, .step = S(0.25), .count = 9, .slope = slopes})),
       row_case<AucAllRow>(
           "auc_ba", {"auc_ba"}, 18,
-          RK_PARAMS(AucAllRow, {.r = 7, .step = S(0.25), .count = 9, .slope = slopes})),
+          RK_PARAMS(AucAllRow, {{.r = 7, .step = S(0.25), .count = 9}, auc_gradient(slopes)})),
       row_case<WilcoxonRow>("wilcoxon_bh", {"wilcoxon_bh"}, 2,
                             RK_PARAMS(WilcoxonRow, {.slopes = slopes})),
       row_case<HistogramRow>(
@@ -318,12 +338,12 @@ template <class Exact, class Run> void expect_proxy_rows(Exact exact, Run run) {
           memory.data());
   }
   RowScratch scratch;
-  check_cuda(plan_proxy_rows(kRows, kColumns, &scratch), "plan rows");
+  plan_proxy_rows(kRows, kColumns, &scratch);
   const auto global = DeviceBuffer::of<std::byte>(scratch.blocks * scratch.global_bytes);
   scratch.global = global.as<std::byte>();
   const auto scores = DeviceBuffer::copy_of(problem().scores);
   const auto losses = DeviceBuffer::of<float>(kRows);
-  check_cuda(run(scores.as<float>(), losses.as<float>(), scratch), "run rows");
+  run(scores.as<float>(), losses.as<float>(), scratch);
   check_cuda(cudaDeviceSynchronize(), "rows");
   expect_close({{}, scores.values<float>(), losses.values<float>()}, expected, 0);
 }
@@ -374,9 +394,8 @@ TEST_F(CudaRows, WilcoxonPairsAgreeWithDouble) {
   const auto device_negative = DeviceBuffer::copy_of(negative);
   const auto values = DeviceBuffer::of<float>(kColumns);
   const auto slopes = DeviceBuffer::of<float>(2 * kColumns);
-  check_cuda(wilcoxon_pairs(7.0F, device_positive.as<float>(), device_negative.as<float>(),
-                            kColumns, values.as<float>(), slopes.as<float>(), nullptr),
-             "pairs");
+  wilcoxon_pairs(7.0F, device_positive.as<float>(), device_negative.as<float>(), kColumns,
+                 values.as<float>(), slopes.as<float>(), nullptr);
   const auto got = values.values<float>();
   const auto got_slopes = slopes.values<float>();
   for (std::size_t i = 0; i < kColumns; ++i) {
@@ -397,9 +416,7 @@ TEST_F(CudaRows, ColumnSumsAreInOrder) {
   for (float& x : held) x = std::isnan(x) ? 0.0F : x;
   const auto device = DeviceBuffer::copy_of(held);
   const auto totals = DeviceBuffer::of<double>(kStride);
-  check_cuda(column_sums(device.as<float>(), kRows, static_cast<int>(kStride), totals.as<double>(),
-                         nullptr),
-             "sums");
+  column_sums(device.as<float>(), kRows, static_cast<int>(kStride), totals.as<double>(), nullptr);
   const auto got = totals.values<double>();
   constexpr int kShares = 32;
   for (std::int64_t k = 0; k < kStride; ++k) {

@@ -194,7 +194,7 @@ TEST(Device, ThisMachineAnswers) {
   const DeviceChoice choice = choose_device(request, probe_gpus());
   EXPECT_FALSE(choice.why.empty());
   EXPECT_EQ(choose_device(request, probe_gpus()).why, choice.why);
-  EXPECT_EQ(probe_gpus().built, has_cuda());
+  EXPECT_EQ(probe_gpus().built, kHasCuda);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace rk {
@@ -24,6 +26,55 @@ TEST(KernelMath, ExpEndsInZeroAndKeepsNan) {
   EXPECT_EQ(exp_negative(-1e30F), 0.0F);
   EXPECT_EQ(exp_negative(-std::numeric_limits<float>::infinity()), 0.0F);
   EXPECT_TRUE(std::isnan(exp_negative(std::nanf(""))));
+}
+
+// 1.7e-8 of the first guess is left (kernels/math.h), then the last rounding, 2^-24.
+constexpr double kReciprocalError = 1.7e-8 + 6e-8;
+
+double reciprocal_error(float y) {
+  return std::abs(static_cast<double>(reciprocal(y)) * static_cast<double>(y) - 1);
+}
+
+TEST(KernelMath, ReciprocalHasTheStatedError) {
+  // The first guess subtracts bits, so it errs alike in all octaves but for the borrow: every
+  // mantissa of one octave either side of 1, then every octave of the range with fewer of them.
+  double worst = 0;
+  for (std::uint32_t bits = 0x3F000000; bits < 0x40000000; ++bits) {
+    worst = std::fmax(worst, reciprocal_error(std::bit_cast<float>(bits)));
+  }
+  for (float y = 1e-37F; y <= 1e37F; y *= 1.00021F) worst = std::fmax(worst, reciprocal_error(y));
+  EXPECT_LT(worst, kReciprocalError);
+}
+
+TEST(KernelMath, ReciprocalAtTheEdges) {
+  EXPECT_LT(reciprocal_error(1e-37F), kReciprocalError);
+  EXPECT_LT(reciprocal_error(1e37F), kReciprocalError);
+  for (int exponent = -122; exponent <= 122; ++exponent) {
+    for (const float y :
+         {std::ldexp(1.0F, exponent), std::nextafter(std::ldexp(1.0F, exponent), 0.0F),
+          std::nextafter(std::ldexp(1.0F, exponent), 1e38F)}) {
+      EXPECT_LT(reciprocal_error(y), kReciprocalError) << y;
+    }
+  }
+  EXPECT_TRUE(std::isnan(reciprocal(std::nanf(""))));
+  EXPECT_TRUE(std::isnan(reciprocal(-std::nanf(""))));
+  EXPECT_EQ(reciprocal(3.0), 1.0 / 3.0);
+  EXPECT_EQ(reciprocal(1e300), 1e-300);
+}
+
+TEST(KernelMath, ReciprocalOfOnePlusHasTheStatedError) {
+  double worst = 0;
+  for (float e = 0; e <= 1; e += 1.7e-6F) {
+    const double exact = 1 / (1 + static_cast<double>(e));
+    worst =
+        std::fmax(worst, std::abs(static_cast<double>(reciprocal_of_one_plus(e)) - exact) / exact);
+  }
+  // (1/99)^4 = 1e-8 of the quadratic is left, beside the roundings of 1 + e and of the result.
+  EXPECT_LT(worst, 1.3e-7);
+  EXPECT_NEAR(reciprocal_of_one_plus(0.0F), 1.0F, 6e-8F);
+  EXPECT_NEAR(reciprocal_of_one_plus(1.0F), 0.5F, 6e-8F);
+  EXPECT_TRUE(std::isnan(reciprocal_of_one_plus(std::nanf(""))));
+  EXPECT_EQ(reciprocal_of_one_plus(0.25), 1 / 1.25);
 }
 
 TEST(KernelMath, HalfSigmoidKeepsBothSidesOfTheSigmoid) {

@@ -1,8 +1,7 @@
-// Long rankings: against every rank counted, and the same bits from any number of threads.
+// Long rankings against every rank counted; tests/threads compares numbers of threads.
 #include "losses/ranking.h"
 
 #include "engine/random.h"
-#include "tests/support/made_up.h"
 #include "tests/losses/reference.h"
 #include "tools/normalized_loss.h"
 
@@ -46,26 +45,6 @@ TEST(Ranking, AThousandScoresAreExact) {
         ASSERT_NEAR(result.grad[i], expected.grad[i], 1e-12) << name << " element " << i;
       }
       EXPECT_GT(largest, 0) << name;
-    }
-  }
-}
-
-// Long enough that threads share it; the name is what the ThreadSanitizer run selects by.
-TEST(ParallelRanking, AnyNumberOfThreadsGivesTheSameBits) {
-  for (const char* spec : {"rambo_map", "rambo_apc", "rambo_map_apc"}) {
-    for (const std::int64_t levels : {0, 97}) {
-      const LossData<float> data = made_up::as_float(scores_and_targets(50'021, 2, levels));
-      const Context one(1);
-      LossFunction<float> serial(one, parse_loss(spec), data.shape(), false);
-      const LossResult<float> expected = serial(data);
-      EXPECT_GT(expected.loss, 0);
-      for (const int threads : {2, 3, 4}) {
-        const Context context(threads);
-        LossFunction<float> function(context, parse_loss(spec), data.shape(), false);
-        const LossResult<float> result = function(data);
-        EXPECT_EQ(result.loss, expected.loss) << spec << " on " << threads;
-        EXPECT_EQ(result.grad, expected.grad) << spec << " on " << threads;
-      }
     }
   }
 }

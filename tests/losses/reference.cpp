@@ -100,7 +100,11 @@ const std::map<std::string, Reference>& references() {
         {"sup_ap", "sup_ap:lambda=0,compat=official", "sup_ap:offset=1.44,rho=20,lambda=0.2"}}},
       {"rambo_map", {rambo_map, {"rambo_map", "rambo_map:lambda=4,margin=0"}}},
       {"rambo_apc", {rambo_apc, {"rambo_apc", "rambo_apc:lambda=4,margin=0"}}},
-      {"rambo_map_apc", {rambo_map_apc, {"rambo_map_apc", "rambo_map_apc:beta=1"}}},
+      // lambda is no round number: with beta=0.25,lambda=4 a positive among ties moves to a
+      // negative's very score in exact fractions, and rounding says who comes first.
+      {"rambo_map_apc",
+       {rambo_map_apc,
+        {"rambo_map_apc", "rambo_map_apc:beta=1", "rambo_map_apc:beta=0.3,lambda=3.7"}}},
   };
   return list;
 }
