@@ -11,6 +11,7 @@ all: configure
 
 setup:
 	@tools/setup.sh
+	@tools/setup_cudnn.sh $(BUILD)/third_party
 
 configure: setup
 	@mkdir -p $(BUILD)
@@ -48,8 +49,8 @@ lint:
 
 help:
 	@echo 'make                          set up what is missing, build the programs into build/bin'
-	@echo 'make demo                     the same, then train on drawn characters and evaluate'
-	@echo 'make test                     the same, then run every test that needs no GPU'
+	@echo 'make demo                     set up, build train and eval, train on drawn characters, evaluate'
+	@echo 'make test                     set up, build everything, run every test that needs no GPU'
 	@echo 'make test-golden GOLDENS=DIR  compare with the reference values in DIR (laid out like tests/golden)'
 	@echo 'make test-gpu                 run the tests that need an NVIDIA GPU; fails where there is none'
 	@echo 'make test-sanitizers          unit tests under AddressSanitizer, UBSan and ThreadSanitizer'

@@ -105,7 +105,8 @@ void RankCounter::begin_strip(Range columns) {
     thresholds_.resize(thresholds_.size() + static_cast<std::size_t>(chunk.steps * kLanes),
                        kInfinity);
     for (std::int64_t i = 0; i < lanes; ++i) {
-      if (positives_.count(c + i) > kCompareAtMost) continue;
+      const std::int64_t count = positives_.count(c + i);
+      if (count == 0 || count > kCompareAtMost) continue;
       float* out = thresholds_.data() + chunk.first + i;
       for (const float score : positives_.scores(c + i)) {
         *out = score;

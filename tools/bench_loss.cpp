@@ -1,11 +1,13 @@
 #include "tools/bench_loss.h"
 
+#include "engine/device.h"
 #include "engine/error.h"
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "kernels/flush_denormals.h"
 #include "kernels/math.h"
 #include "losses/matrix_product.h"
+#include "tools/bench_loss_device.h"
 #include "tools/json_file.h"
 #include "tools/loss_file.h"
 #include "tools/signals.h"
@@ -116,9 +118,9 @@ template <class F> double sigmoid_rate(int threads, F&& sigmoid) {
     values[i] = static_cast<float>(i % 61) - 30.0F;
   }
   std::vector<float> sums(static_cast<std::size_t>(threads));
-  std::vector<double> times;
-  for (int round = 0; round < 7; ++round) {
-    times.push_back(milliseconds([&] {
+  std::vector<double> times(7);
+  for (double& time : times) {
+    time = milliseconds([&] {
       parallel_for(threads, threads, [&](std::int64_t part, int) {
         const SerialTeam team;
         float* mine = values.data() + part * kCount;
@@ -129,7 +131,7 @@ template <class F> double sigmoid_rate(int threads, F&& sigmoid) {
         }
         sums[static_cast<std::size_t>(part)] = total;
       });
-    }));
+    });
   }
   return threads * static_cast<double>(kCount) * kRepeats / summarize(times).median * 1e3;
 }
@@ -140,14 +142,14 @@ double copy_rate(int threads) {
   const Buffer from(kBytes);
   const Buffer to(kBytes);
   std::memset(from.data(), 1, kBytes);
-  std::vector<double> times;
-  for (int round = 0; round < 5; ++round) {
-    times.push_back(milliseconds([&] {
+  std::vector<double> times(5);
+  for (double& time : times) {
+    time = milliseconds([&] {
       parallel_ranges(threads, kBytes, [&](std::int64_t begin, std::int64_t end, int) {
         std::memcpy(to.as<char>() + begin, from.as<char>() + begin,
                     static_cast<std::size_t>(end - begin));
       });
-    }));
+    });
   }
   return 2.0 * kBytes / summarize(times).median * 1e3;
 }
@@ -163,13 +165,65 @@ class BenchLoss final : public Command {
     app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
   }
 
+  bool runs_on_cuda() const override { return parse_loss(loss_).entry->make_device != nullptr; }
+
   void run(const CommonOptions& common) override {
     const LossSpec spec = parse_loss(loss_);
     if (spec.entry->kind == LossKind::kScores) {
       fail<UsageError>("bench loss: {} ranks scores; use bench rank", spec.entry->name);
     }
-    const Context context(common.threads);
     const LossData<float> data = make_data(*spec.entry, n_, memory_, dim_, per_class_, common.seed);
+    const DeviceRequest device = parse_device(common.device);
+    const bool cuda = device.kind == DeviceRequest::Kind::kCuda;
+    const Context context(common.threads);
+    const Measured measured =
+        cuda ? on_cuda(device.index.value_or(0), spec, data) : on_cpu(context, spec, data);
+    report(common, context, spec, measured);
+  }
+
+ private:
+  struct Measured {
+    Timing total, products, rows;
+    double floor_ms = 0;
+    std::string floor_of;
+    std::int64_t bytes = 0;
+    nlohmann::json more;
+  };
+
+  // Exponentials of the rows of a whole batch; 0: the matrix read and written is what counts.
+  double sigmoids(const LossEntry& entry) const {
+    const double columns = static_cast<double>(n_ + memory_);
+    const double positives = std::min<double>(static_cast<double>(per_class_), columns) - 1;
+    return entry.sigmoids != nullptr ? entry.sigmoids(columns, positives) * static_cast<double>(n_)
+                                     : 0;
+  }
+  double matrix_bytes() const {
+    return 2 * sizeof(float) * static_cast<double>(n_) * static_cast<double>(n_ + memory_);
+  }
+
+  // The GPU's floor beside the products: the matrix at the rate of a copy, or sigmoids at two
+  // evaluations of special functions each (2e12 a second on an H200), and what three launches cost.
+  Measured on_cuda(int device, const LossSpec& spec, const LossData<float>& data) const {
+    constexpr double kSigmoidsPerSecond = 2e12;
+    constexpr int kLaunches = 3;
+    constexpr double kLaunchMs = 5e-3;
+    const DeviceLossTimes times = time_device_loss(device, spec, data, repeats_);
+    Measured out{times.total, times.products, times.rows, 0, "", times.bytes, {}};
+    const double count = sigmoids(*spec.entry);
+    const double matrix_ms = matrix_bytes() / times.copy_rate * 1e3;
+    const double sigmoid_ms = count / kSigmoidsPerSecond * 1e3;
+    out.floor_ms = times.products.median + std::max(matrix_ms, sigmoid_ms) + kLaunches * kLaunchMs;
+    out.floor_of = fmt::format(
+        "GEMMs + {} + {} launches",
+        matrix_ms > sigmoid_ms
+            ? fmt::format("the matrix read and written at {:.0f} GB/s", times.copy_rate * 1e-9)
+            : fmt::format("{:.3g} sigmoids at 2 T/s", count),
+        kLaunches);
+    out.more = {{"sigmoids", count}, {"copy_bytes_per_second", times.copy_rate}};
+    return out;
+  }
+
+  Measured on_cpu(const Context& context, const LossSpec& spec, const LossData<float>& data) const {
     const auto loss = make_loss<float>(spec);
     loss->plan(context, data.shape());
     std::vector<float> grad(data.embeddings.size());
@@ -195,54 +249,62 @@ class BenchLoss final : public Command {
     const Timing total = summarize(totals);
     const Timing gemm = summarize(gemms);
 
-    const double columns = static_cast<double>(n_ + memory_);
-    const double positives = std::min<double>(static_cast<double>(per_class_), columns) - 1;
     double floor = gemm.median;
     std::string floor_of;
     // Lambdas, which a loop takes in; a pointer to a function would stay a call.
     const double rate = sigmoid_rate(context.threads(), [](float x) { return row_sigmoid(x); });
     const double scalar_rate =
         sigmoid_rate(context.threads(), [](float x) { return scalar_sigmoid(x); });
-    const double sigmoids = spec.entry->sigmoids
-                                ? spec.entry->sigmoids(columns, positives) * static_cast<double>(n_)
-                                : 0;
-    if (sigmoids > 0) {
-      floor += sigmoids / rate * 1e3;
-      floor_of = fmt::format("GEMMs + {:.3g} sigmoids at {:.2f} G/s", sigmoids, rate * 1e-9);
+    const double count = sigmoids(*spec.entry);
+    if (count > 0) {
+      floor += count / rate * 1e3;
+      floor_of = fmt::format("GEMMs + {:.3g} sigmoids at {:.2f} G/s", count, rate * 1e-9);
     } else {
       const double bytes_rate = copy_rate(context.threads());
-      floor += 2 * sizeof(float) * static_cast<double>(n_) * columns / bytes_rate * 1e3;
+      floor += matrix_bytes() / bytes_rate * 1e3;
       floor_of =
           fmt::format("GEMMs + the matrix read and written at {:.1f} GB/s", bytes_rate * 1e-9);
     }
 
+    const auto embedding_bytes = static_cast<std::int64_t>(sizeof(float) * data.embeddings.size());
+    return {total,
+            gemm,
+            summarize(rows),
+            floor,
+            floor_of,
+            loss->bytes() + 2 * embedding_bytes,
+            {{"sigmoids", count},
+             {"sigmoids_per_second", rate},
+             {"scalar_sigmoids_per_second", scalar_rate}}};
+  }
+
+  void report(const CommonOptions& common, const Context& context, const LossSpec& spec,
+              const Measured& measured) const {
+    const Timing& total = measured.total;
     nlohmann::json json = {{"loss_name", spec.text()}, {"n", n_},
                            {"memory", memory_},        {"dim", dim_},
                            {"per_class", per_class_},  {"repeats", repeats_},
                            {"device", common.device},  {"threads", context.threads()},
                            {"version", RK_VERSION}};
     put(json, "total_ms", total);
-    put(json, "gemm_ms", gemm);
-    put(json, "rows_ms", summarize(rows));
-    json["floor_ms"] = floor;
-    json["share"] = floor / total.median;
-    json["sigmoids"] = sigmoids;
-    json["sigmoids_per_second"] = rate;
-    json["scalar_sigmoids_per_second"] = scalar_rate;
-    json["peak_bytes"] = loss->bytes() + static_cast<std::int64_t>(sizeof(float)) * 2 *
-                                             static_cast<std::int64_t>(data.embeddings.size());
+    put(json, "gemm_ms", measured.products);
+    put(json, "rows_ms", measured.rows);
+    json["floor_ms"] = measured.floor_ms;
+    json["share"] = measured.floor_ms / total.median;
+    json["peak_bytes"] = measured.bytes;
+    json.update(measured.more);
+    const std::string where =
+        common.device == "cpu" ? fmt::format("{} threads", context.threads()) : common.device;
     fmt::print(
-        "{}  n {} + {}, dim {}, {} a class, {} threads\n"
+        "{}  n {} + {}, dim {}, {} a class, {}\n"
         "total {:.3f} ms ({:.3f} to {:.3f})  GEMMs {:.3f} ms  floor {:.3f} ms ({})  share {:.0f} % "
-        " "
-        "{:.1f} MiB\n",
-        spec.text(), n_, memory_, dim_, per_class_, context.threads(), total.median, total.least,
-        total.most, gemm.median, floor, floor_of, 100 * floor / total.median,
-        json["peak_bytes"].get<double>() / (1 << 20));
+        " {:.1f} MiB\n",
+        spec.text(), n_, memory_, dim_, per_class_, where, total.median, total.least, total.most,
+        measured.products.median, measured.floor_ms, measured.floor_of,
+        100 * measured.floor_ms / total.median, static_cast<double>(measured.bytes) / (1 << 20));
     if (!common.json.empty()) write_json(common.json, json);
   }
 
- private:
   std::string loss_;
   std::int64_t n_ = 384;
   std::int64_t memory_ = 0;

@@ -7,13 +7,16 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 namespace rk {
 namespace {
@@ -28,12 +31,12 @@ void add_common(CLI::App& app, CommonOptions& common) {
       ->group(group);
   // Unsigned numbers wrap around silently in CLI11 2.1; -1 must not become the largest seed.
   app.add_option("--seed", common.seed, "seed of every random number")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->check(at_least_zero())
       ->group(group);
   app.add_option("--json", common.json, "also write the result to this file")
       ->type_name("FILE")
       ->group(group);
-  auto* quiet = app.add_flag("-q,--quiet", common.quiet, "say nothing but the result");
+  auto* quiet = app.add_flag("-q,--quiet", common.quiet, "no progress, no notes");
   app.add_flag("-v,--verbose", common.verbose, "say more")->excludes(quiet)->group(group);
   quiet->group(group);
 }
@@ -41,21 +44,20 @@ void add_common(CLI::App& app, CommonOptions& common) {
 void resolve_device(CommonOptions& common, const Command& command) {
   using Kind = DeviceRequest::Kind;
   const DeviceRequest request = parse_device(common.device);
+  if (request.kind == Kind::kCuda && !command.runs_on_cuda()) {
+    fail<DeviceError>("--device {}: this command computes on the CPU alone; use --device cpu",
+                      common.device);
+  }
   DeviceChoice choice;
-  if (request.kind == Kind::kAuto && has_cuda() && !command.runs_on_cuda()) {
+  if (request.kind == Kind::kAuto && kHasCuda && !command.runs_on_cuda()) {
     choice.why = "this command runs on the CPU alone";
   } else if (request.kind != Kind::kCpu) {
     choice = choose_device(request, probe_gpus());
-    if (choice.device.cuda && !command.runs_on_cuda()) {
-      fail<DeviceError>(
-          "--device {}: {} works, but this command runs on the CPU alone; use --device cpu",
-          common.device, choice.why);
-    }
   }
   common.device = choice.device.name();
   if (request.kind != Kind::kAuto || common.quiet) return;
   // Whoever could have had a GPU is told why not.
-  if (common.verbose || (has_cuda() && command.runs_on_cuda())) {
+  if (common.verbose || (kHasCuda && command.runs_on_cuda())) {
     fmt::print(stderr, "device: {} (auto: {})\n", common.device, choice.why);
   }
 }
@@ -95,9 +97,12 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{}; see --help", error.what());
 }
 
-int report(std::string_view message, int code) {
+// An empty message: another process of the group says it.
+int report(std::string_view message, int code, std::string_view prefix = "error: ") {
   // Not fmt::print, which throws where standard error is closed.
-  std::fputs(fmt::format("error: {}\n", one_line(message)).c_str(), stderr);
+  if (!message.empty()) {
+    std::fputs(fmt::format("{}{}\n", prefix, one_line(message)).c_str(), stderr);
+  }
   return code;
 }
 
@@ -110,7 +115,7 @@ int guarded(const std::function<void()>& work) {
       fail<InputError>("standard output: cannot be written; see its disk");
     return static_cast<int>(ExitCode::kDone);
   } catch (const Interrupted& error) {
-    return report(error.what(), error.exit_code());
+    return report(error.what(), error.exit_code(), "");  // as asked for: no error
   } catch (const Error& error) {
     return report(error.what(), static_cast<int>(error.exit_code()));
   } catch (const std::bad_alloc&) {
@@ -146,11 +151,52 @@ int parse_and_run(int argc, const char* const* argv, CLI::App& app,
   });
 }
 
+// Descriptions broken at words; CLI11 leaves that to the terminal, which breaks within them.
+class WrappedHelp final : public CLI::Formatter {
+ public:
+  WrappedHelp() { column_width(kNames); }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    std::string out;
+    std::size_t line = 0;
+    std::istringstream words(CLI::Formatter::make_option_desc(option));
+    for (std::string paragraph; std::getline(words, paragraph); line = 0) {
+      if (!out.empty()) out += '\n';
+      std::istringstream in(paragraph);
+      for (std::string word; in >> word; line += word.size() + 1) {
+        if (line > 0 && line + word.size() > kLine - kNames) {
+          out += '\n';
+          line = 0;
+        }
+        if (line > 0) out += ' ';
+        out += word;
+      }
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t kNames = 32, kLine = 100;
+};
+
 void set_up(CLI::App& app, const char* path) {
+  app.formatter(std::make_shared<WrappedHelp>());
   app.name(std::filesystem::path(path).filename().string());
   app.option_defaults()->always_capture_default();
   app.set_version_flag("--version", "Rankine " RK_VERSION);
-  app.get_formatter()->column_width(32);
+}
+
+// What is wrong with flags or files is mostly so for all. The first process says it and ends the
+// others, who wait for that before they would say it too.
+void let_the_first_say_it(const ProcessGroup* group) {
+  if (group != nullptr && !group->first()) std::this_thread::sleep_for(std::chrono::seconds(10));
+}
+
+// The work of several processes is one process's work to whoever looks on: the first one speaks.
+void join(const std::unique_ptr<ProcessGroup>& group, CommonOptions& common) {
+  common.processes = group.get();
+  if (group->first()) return;
+  common.quiet = true;
+  common.json.clear();
 }
 
 }  // namespace
@@ -158,19 +204,36 @@ void set_up(CLI::App& app, const char* path) {
 int run_program(int argc, const char* const* argv, const std::string& description,
                 std::unique_ptr<Command> command) {
   CommonOptions common;
+  common.program = argv[0];
   CLI::App app(description);
   set_up(app, argv[0]);
   command->add_options(app);
   add_common(app, common);
-  return parse_and_run(argc, argv, app, [&] {
+  std::unique_ptr<ProcessGroup> group;
+  const int code = parse_and_run(argc, argv, app, [&] {
+    if (command->shares_work()) {
+      group = join_process_group();
+      join(group, common);
+    }
     resolve_device(common, *command);
-    command->run(common);
+    try {
+      command->run(common);
+    } catch (const InputError&) {
+      let_the_first_say_it(group.get());
+      throw;
+    } catch (const UsageError&) {
+      let_the_first_say_it(group.get());
+      throw;
+    }
   });
+  if (group) group->leave(code);
+  return code;
 }
 
 int run_program(int argc, const char* const* argv, const std::string& description,
                 std::vector<Subcommand> subcommands) {
   CommonOptions common;
+  common.program = argv[0];
   CLI::App app(description);
   set_up(app, argv[0]);
   app.require_subcommand(1);
@@ -186,6 +249,28 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
       sub.command->run(common);
     }
   });
+}
+
+namespace {
+
+CLI::Validator number_check(bool (*good)(double), const char* expected) {
+  return CLI::Validator(
+      [good, expected](const std::string& text) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && good(value)) return std::string();
+        return fmt::format("expected {}, got {}", expected, text);
+      },
+      "");
+}
+
+}  // namespace
+
+CLI::Validator at_least_zero() {
+  return number_check([](double value) { return value >= 0; }, "a number of 0 or more");
+}
+
+CLI::Validator above_zero() {
+  return number_check([](double value) { return value > 0; }, "a number above 0");
 }
 
 std::string one_line(std::string_view text) {

@@ -5,6 +5,8 @@
 // go to standard output, progress and notes to standard error.
 #pragma once
 
+#include "engine/process_group.h"
+
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
@@ -15,6 +17,7 @@
 namespace rk {
 
 struct CommonOptions {
+  std::string program;  // as it was called
   // auto, cpu, cuda or cuda:<index>; "cpu" or "cuda:<index>" once run_program() resolved it.
   std::string device = "auto";
   int threads = 0;  // 0: as many as this process may use
@@ -22,6 +25,7 @@ struct CommonOptions {
   std::string json;  // a file for the result, empty: none
   bool quiet = false;
   bool verbose = false;
+  ProcessGroup* processes = nullptr;  // set for commands that share their work among several
 };
 
 class Command {
@@ -32,7 +36,13 @@ class Command {
   virtual void run(const CommonOptions& common) = 0;
   // Whether `common.device` may be a GPU. Where not, `auto` takes the CPU and `cuda` is refused.
   virtual bool runs_on_cuda() const { return false; }
+  // Whether several processes may share its work. Where not, each that is started does all of it.
+  virtual bool shares_work() const { return false; }
 };
+
+// Checks of numbers without an upper limit, whose message says what was expected.
+CLI::Validator at_least_zero();
+CLI::Validator above_zero();
 
 // One of a program's subcommands: `bench loss`.
 struct Subcommand {

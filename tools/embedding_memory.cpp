@@ -26,12 +26,11 @@ void EmbeddingMemory::push(const float* embeddings, std::span<const std::int64_t
   expect(static_cast<std::int64_t>(labels.size()) == batch_ && identities.size() == labels.size(),
          "[memory] expected a batch of {}, got {} labels and {} identities", batch_, labels.size(),
          identities.size());
-  const std::int64_t first = next_ * batch_;
-  std::copy_n(embeddings, batch_ * dim_, embeddings_.as<float>() + first * dim_);
-  std::copy(labels.begin(), labels.end(), labels_.begin() + first);
-  std::copy(identities.begin(), identities.end(), identities_.begin() + first);
-  rows_ = std::max(rows_, first + batch_);
-  next_ = (next_ + 1) % (capacity() / batch_);
+  std::copy_n(embeddings, batch_ * dim_, embeddings_.as<float>() + next_ * dim_);
+  std::copy(labels.begin(), labels.end(), labels_.begin() + next_);
+  std::copy(identities.begin(), identities.end(), identities_.begin() + next_);
+  rows_ = std::max(rows_, next_ + batch_);
+  next_ = (next_ + batch_) % capacity();
 }
 
 void EmbeddingMemory::save(CheckpointWriter& writer) const {
@@ -51,9 +50,9 @@ bool EmbeddingMemory::load(const Checkpoint& checkpoint) {
   if (rows == 0 || rows > capacity() || rows % batch_ != 0) return false;
   const std::int64_t next =
       checkpoint.memory(dim_, embeddings_.as<float>(), labels_.data(), identities_.data());
-  // A full ring goes on anywhere, one that is still filling behind its last batch.
+  // A full ring goes on where a batch begins, one that is still filling behind its last row.
   const bool fits =
-      rows == capacity() ? next >= 0 && next < capacity() / batch_ : next == rows / batch_;
+      rows == capacity() ? next >= 0 && next < rows && next % batch_ == 0 : next == rows;
   if (!fits) return false;
   rows_ = rows;
   next_ = next;

@@ -37,7 +37,7 @@ class EmbeddingMemory {
   std::int64_t batch_ = 0;
   std::int64_t dim_ = 0;
   std::int64_t rows_ = 0;
-  std::int64_t next_ = 0;  // the batch whose place the next one takes
+  std::int64_t next_ = 0;  // the row at which the next batch goes in
   Buffer embeddings_;      // [capacity, dim]
   std::vector<std::int64_t> labels_, identities_;
 };

@@ -12,11 +12,35 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 
 namespace rk {
 namespace {
+
+// Scores are inner products as given: rows of other than unit length are ranked by length too,
+// which is seldom meant.
+void say_lengths(const EmbeddingSet& set, const std::string& name) {
+  const EmbeddingView view = set.view();
+  double least = 1, most = 1;
+  for (std::int64_t i = 0; i < view.count; ++i) {
+    double square = 0;
+    for (std::int64_t d = 0; d < view.dim; ++d) {
+      const double x = static_cast<double>(view.embeddings[i * view.dim + d]);
+      square += x * x;
+    }
+    least = std::min(least, std::sqrt(square));
+    most = std::max(most, std::sqrt(square));
+  }
+  if (least > 0.99 && most < 1.01) return;
+  fmt::print(
+      stderr,
+      "note: {}: rows have lengths from {:.3g} to {:.3g}; cosine similarity wants 1, and JSD "
+      "counts scores within [-1, 1]\n",
+      name, least, most);
+}
 
 class Eval final : public Command {
  public:
@@ -46,9 +70,7 @@ class Eval final : public Command {
     app.add_option("--gallery", gallery_,
                    "search in this file instead of among the embeddings themselves")
         ->type_name("FILE");
-    app.add_option("--recall-at", recall_at_, "the k of R@k")
-        ->check(CLI::PositiveNumber)
-        ->delimiter(',');
+    app.add_option("--recall-at", recall_at_, "the k of R@k")->check(above_zero())->delimiter(',');
     app.add_flag("--per-query", per_query_, "add every query's values to the JSON");
   }
 
@@ -74,6 +96,8 @@ class Eval final : public Command {
       progress.update(static_cast<std::int64_t>(done * static_cast<double>(queries.count())));
     };
 
+    say_lengths(queries, name);
+    if (gallery) say_lengths(*gallery, gallery_);
     const auto start = std::chrono::steady_clock::now();
     std::optional<EmbeddingView> gallery_view;
     if (gallery) gallery_view = gallery->view();

@@ -37,11 +37,11 @@ void add_scaled(std::vector<S>& values, const std::vector<S>& direction, std::si
 
 template <class S>
 LossFunction<S>::LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape,
-                              bool normalize)
+                              bool normalize, std::unique_ptr<Loss<S>> loss)
     : context_(context),
       spec_(spec),
       normalize_(normalize && spec.entry->kind != LossKind::kScores),
-      loss_(make_loss<S>(spec)) {
+      loss_(loss ? std::move(loss) : make_loss<S>(spec)) {
   loss_->plan(context_, shape);
 }
 

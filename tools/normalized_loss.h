@@ -19,8 +19,9 @@ template <class S> struct LossResult {
 
 template <class S> class LossFunction {
  public:
-  LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape,
-               bool normalize);
+  // loss: another implementation of `spec`; null: the one on the CPU.
+  LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape, bool normalize,
+               std::unique_ptr<Loss<S>> loss = nullptr);
 
   // InputError where a row that is to be normalised is zero.
   LossResult<S> operator()(const LossData<S>& data);

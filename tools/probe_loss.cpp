@@ -1,6 +1,8 @@
 #include "tools/probe_loss.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
+#include "losses/hosted_loss.h"
 #include "tools/json_file.h"
 #include "tools/normalized_loss.h"
 #include "tools/signals.h"
@@ -24,6 +26,17 @@ double norm(const std::vector<float>& values) {
   return std::sqrt(square);
 }
 
+// Null: on the CPU.
+std::unique_ptr<Loss<float>> loss_on(const std::string& device, const LossSpec& spec) {
+  if constexpr (kHasCuda) {
+    const DeviceRequest request = parse_device(device);
+    if (request.kind == DeviceRequest::Kind::kCuda) {
+      return make_hosted_loss(request.index.value_or(0), spec);
+    }
+  }
+  return nullptr;
+}
+
 class ProbeLoss final : public Command {
  public:
   void add_options(CLI::App& app) override {
@@ -39,6 +52,8 @@ class ProbeLoss final : public Command {
     app.footer([this] { return help(); });
   }
 
+  bool runs_on_cuda() const override { return parse_loss(loss_).entry->make_device != nullptr; }
+
   void run(const CommonOptions& common) override {
     const LossSpec spec = parse_loss(loss_);
     const LossKind kind = spec.entry->kind;
@@ -49,7 +64,8 @@ class ProbeLoss final : public Command {
                            {"threads", context.threads()},
                            {"version", RK_VERSION}};
     try {
-      LossFunction<float> function(context, spec, data.shape(), normalize_);
+      LossFunction<float> function(context, spec, data.shape(), normalize_,
+                                   loss_on(common.device, spec));
       const LossResult<float> result = function(data);
       json["loss"] = result.loss;
       json["valid_queries"] = result.valid_queries;

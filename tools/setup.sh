@@ -2,7 +2,7 @@
 # Looks at what the build needs, says what is missing and installs it (Debian and Ubuntu, as root or
 # with sudo). Where nothing is missing it does nothing and needs no network.
 # Usage: tools/setup.sh [check|ci]   check: install nothing; ci: the tools of `make lint` and of the
-# sanitizer builds too.
+# sanitizer builds too, and MPI.
 set -euo pipefail
 
 mode=${1:-build}
@@ -39,6 +39,8 @@ libclang-rt-dev|clang -fsanitize=address
 libomp-dev|clang -fopenmp
 clang-format|command clang-format
 clang-tidy|command clang-tidy
+libopenmpi-dev|command mpicxx
+openmpi-bin|command mpiexec
 '
 fi
 

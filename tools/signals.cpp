@@ -57,6 +57,10 @@ void install_signal_handlers() {
 
 int pending_signal() { return signal_received; }
 
+void take_signal(int signal) {
+  if (signal_received == 0) signal_received = signal;
+}
+
 Interrupted::Interrupted(const std::string& message)
     : std::runtime_error(message), exit_code_(128 + (interrupted() ? pending_signal() : SIGINT)) {}
 

@@ -17,6 +17,8 @@ void install_signal_handlers();
 // The signal that asks to stop: SIGINT, SIGTERM or SIGUSR1; 0 while none came.
 int pending_signal();
 inline bool interrupted() { return pending_signal() != 0; }
+// As if it had come: another process of the group was asked to stop.
+void take_signal(int signal);
 
 // Thrown once everything worth keeping is saved; run_program() prints the message ("stopped by
 // SIGINT; resume with ...") and returns exit_code().

@@ -35,6 +35,7 @@ ordered_json stored_settings(const Checkpoint& checkpoint) {
 class Train final : public Command {
  public:
   void add_options(CLI::App& app) override { add_train_options(app, table_, settings_); }
+  bool shares_work() const override { return true; }
 
   void run(const CommonOptions& common) override {
     table_.group("Common");
@@ -52,9 +53,13 @@ class Train final : public Command {
             "{}: holds a run already; --resume auto goes on with it, or give another --out",
             settings_.out);
       }
-      plan.lock = std::make_unique<FolderLock>(settings_.out);
+      if (common.processes->first()) plan.lock = std::make_unique<FolderLock>(settings_.out);
       Resumable found = find_resumable(settings_.out);
-      for (const std::string& skipped : found.skipped) fmt::print(stderr, "skipped: {}\n", skipped);
+      if (common.processes->first()) {
+        for (const std::string& skipped : found.skipped) {
+          fmt::print(stderr, "skipped: {}\n", skipped);
+        }
+      }
       if (!common.quiet) {
         fmt::print(stderr, "going on from {}: epoch {}, step {}\n", found.checkpoint->path(),
                    found.checkpoint->run().epoch, found.checkpoint->run().step);
@@ -73,7 +78,7 @@ class Train final : public Command {
     resolve(settings_);
     plan.settings = table_.values();
     plan.settings_toml = table_.toml();
-    if (plan.checkpoint) compare(stored, plan.settings, *plan.checkpoint);
+    if (plan.checkpoint) compare(stored, plan.settings, *plan.checkpoint, common);
     const Context context(common.threads);
     TrainRun(context, common, settings_, std::move(plan)).execute();
   }
@@ -82,7 +87,7 @@ class Train final : public Command {
   // What a resumed run does otherwise than the one it goes on with: said, or refused where the
   // state would make no sense.
   static void compare(const ordered_json& stored, const ordered_json& now,
-                      const Checkpoint& checkpoint) {
+                      const Checkpoint& checkpoint, const CommonOptions& common) {
     for (const auto& [name, value] : now.items()) {
       const auto before = stored.find(name);
       if (before == stored.end() || *before == value) continue;
@@ -90,13 +95,15 @@ class Train final : public Command {
            {"arch", "dim", "pool", "gem-p", "stride-in-1x1", "optimizer", "seed"}) {
         if (name == fixed) {
           fail<InputError>(
-              "{}: was made with --{} {}, not {}; leave the flag out, or begin a new run with "
-              "--weights {}",
-              checkpoint.path(), name, before->dump(), value.dump(), checkpoint.path());
+              "{}: was made with --{} {}, not {}; leave the flag out, or give another "
+              "--out",
+              checkpoint.path(), name, before->dump(), value.dump());
         }
       }
-      fmt::print(stderr, "{}: {} in the checkpoint, {} from now on\n", name, before->dump(),
-                 value.dump());
+      if (common.processes->first()) {
+        fmt::print(stderr, "{}: {} in the checkpoint, {} from now on\n", name, before->dump(),
+                   value.dump());
+      }
     }
   }
 

@@ -9,14 +9,17 @@ namespace {
 
 constexpr double kMebibyte = 1 << 20;
 
+std::int64_t share(const TrainParts& parts) { return parts.settings.batch / parts.processes; }
+
 std::string batches_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   const std::string of = s.sampler == "pk"
                              ? fmt::format("{} classes x {}", s.batch / s.per_class, s.per_class)
                              : fmt::format("{} images, sampler {}", s.batch, s.sampler);
-  return fmt::format("data: {}, {} images of {} classes; {} batches an epoch of {}", s.data,
-                     parts.data.size(), parts.data.classes().size(),
-                     parts.sampler.batches_per_epoch(), of);
+  const std::int64_t batches = parts.sampler.batches_per_epoch();
+  return fmt::format("data: {}, {} images of {} classes; {} batch{} an epoch of {}", s.data,
+                     parts.data.size(), parts.data.classes().size(), batches,
+                     batches == 1 ? "" : "es", of);
 }
 
 std::string loss_line(const TrainParts& parts) {
@@ -33,11 +36,19 @@ std::string loss_line(const TrainParts& parts) {
   return line;
 }
 
+std::string processes_line(const TrainParts& parts) {
+  return fmt::format("processes: {}, {} images of a batch each; the loss sees all {}{}",
+                     parts.processes, share(parts), parts.settings.batch,
+                     parts.settings.bn == "train"
+                         ? "; batch norm sees each part by itself (--bn frozen: as the whole batch)"
+                         : "");
+}
+
 std::string chunk_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   return fmt::format(
       "chunks: {} of {} images, so that activations are those of {} images, not of {}{}",
-      s.batch / s.chunk, s.chunk, s.chunk, s.batch,
+      share(parts) / s.chunk, s.chunk, s.chunk, share(parts),
       s.bn == "train" ? "; batch norm sees a chunk at a time (--bn frozen: as the whole batch)"
                       : "");
 }
@@ -47,10 +58,10 @@ std::string memory_line(const TrainParts& parts) {
   auto groups = parts.trainer.memory();
   const LoaderOptions loading;
   groups.emplace_back("evaluation", parts.evaluation_bytes);
-  groups.emplace_back("loader", static_cast<std::size_t>(loading.prefetch * s.batch * 3) *
+  groups.emplace_back("loader", static_cast<std::size_t>(loading.prefetch * share(parts) * 3) *
                                     static_cast<std::size_t>(s.image_size) *
                                     static_cast<std::size_t>(s.image_size));
-  std::string line = "memory in MiB:";
+  std::string line = parts.processes > 1 ? "memory in MiB, of each process:" : "memory in MiB:";
   double total = 0;
   for (const auto& [name, bytes] : groups) {
     if (bytes == 0) continue;
@@ -75,7 +86,8 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
                                 parts.held_out->classes().size()));
   }
   lines.push_back(loss_line(parts));
-  if (s.chunk > 0 && s.chunk < s.batch) lines.push_back(chunk_line(parts));
+  if (parts.processes > 1) lines.push_back(processes_line(parts));
+  if (s.chunk > 0 && s.chunk < share(parts)) lines.push_back(chunk_line(parts));
   lines.push_back(memory_line(parts));
   return lines;
 }

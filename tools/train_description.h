@@ -19,6 +19,7 @@ struct TrainParts {
   const Dataset& data;
   const Dataset* held_out = nullptr;  // null: no evaluation
   std::size_t evaluation_bytes = 0;
+  int processes = 1;  // that share a batch
 };
 
 std::vector<std::string> describe_training(const TrainParts& parts);  // lines

@@ -48,7 +48,7 @@ std::string TrainRecord::add(ordered_json entry, const ordered_json& timing) {
   if (timing.contains("images_per_second")) {
     text += fmt::format("  {:.0f} images/s", timing["images_per_second"].get<double>());
   } else {
-    text += "  untrained";
+    text += "  before training";
   }
   if (!quiet_) {
     fmt::print("{}\n", text);
@@ -66,12 +66,20 @@ void TrainRecord::write() const {
   write_atomic(file_in(folder_), std::as_bytes(std::span(text.data(), text.size())));
 }
 
-std::string TrainRecord::comparison(double best) const {
+std::vector<std::string> TrainRecord::comparison(double best) const {
   const ordered_json before = first(), after = last();
-  return fmt::format(
-      "held-out classes: R@1 {:.4f} untrained, {:.4f} trained; MAP@R {:.4f}, {:.4f} (best {:.4f})",
-      number_or(before, "recall_at_1", 0), number_or(after, "recall_at_1", 0),
-      number_or(before, "map_at_r", 0), number_or(after, "map_at_r", 0), best);
+  const double start = number_or(before, "map_at_r", 0);
+  std::vector<std::string> lines = {fmt::format(
+      "held-out classes: R@1 {:.4f} at the start, {:.4f} trained; MAP@R {:.4f}, {:.4f} (best "
+      "{:.4f})",
+      number_or(before, "recall_at_1", 0), number_or(after, "recall_at_1", 0), start,
+      number_or(after, "map_at_r", 0), best)};
+  if (best <= start) {
+    lines.emplace_back(
+        "no epoch was better than the start: train for more epochs, on more images, or with a "
+        "smaller --lr");
+  }
+  return lines;
 }
 
 ordered_json TrainRecord::at(std::size_t index) const {

@@ -29,8 +29,9 @@ class TrainRecord {
   nlohmann::ordered_json first() const { return at(0); }
   nlohmann::ordered_json last() const { return at(lines_.empty() ? 0 : lines_.size() - 1); }
 
-  // Untrained beside trained, in one line. best: of MAP@R.
-  std::string comparison(double best) const;
+  // Before training beside after it, in one line, and one that says so where no epoch was better
+  // than the start. best: of MAP@R.
+  std::vector<std::string> comparison(double best) const;
 
  private:
   nlohmann::ordered_json at(std::size_t index) const;

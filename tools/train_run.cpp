@@ -15,9 +15,11 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 
 namespace rk {
@@ -51,12 +53,27 @@ LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed) 
   return options;
 }
 
+void refuse_unequal_shares(const TrainSettings& settings, int processes) {
+  if (settings.batch % processes != 0) {
+    fail<UsageError>("--batch {}: cannot be shared equally by {} processes; use {}", settings.batch,
+                     processes, (settings.batch / processes + 1) * processes);
+  }
+  const std::int64_t share = settings.batch / processes;
+  if (settings.chunk > 0 && share % settings.chunk != 0) {
+    fail<UsageError>(
+        "--chunk {}: does not divide the {} images of --batch {} that each of {} "
+        "processes has; use {}",
+        settings.chunk, share, settings.batch, processes, std::gcd(share, settings.chunk));
+  }
+}
+
 }  // namespace
 
 TrainRun::TrainRun(const Context& context, const CommonOptions& common,
                    const TrainSettings& settings, TrainPlan plan)
     : context_(context),
       common_(common),
+      processes_(*common.processes),
       settings_(settings),
       plan_(std::move(plan)),
       train_data_(open_dataset(settings.data, Split::kTrain)),
@@ -65,15 +82,21 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
       unreadable_(settings.out) {
   sampler_ = make_sampler(sampler_spec(settings), train_data_, settings.batch, common.seed,
                           settings.batches);
-  trainer_ = std::make_unique<Trainer>(
-      context, trainer_options(settings, common.seed, sampler_->batches_per_epoch(),
-                               static_cast<std::int64_t>(train_data_.classes().size())));
+  refuse_unequal_shares(settings, processes_.size());
+  share_ = make_batch_share(*sampler_, processes_.rank(), processes_.size());
+  TrainerOptions options = trainer_options(settings, common.seed, sampler_->batches_per_epoch(),
+                                           static_cast<std::int64_t>(train_data_.classes().size()));
+  options.processes = &processes_;
+  trainer_ = std::make_unique<Trainer>(context, options);
   embedder_ = std::make_unique<Embedder>(context, trainer_->parameters(),
                                          model_description(settings), settings.eval_batch);
   embedder_->plan();
   run_.seed = common.seed;
   run_.data = fingerprint(train_data_);
   run_.environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
+  if (!processes_.alone()) {
+    run_.environment += fmt::format(", {} processes", processes_.size());
+  }
   run_.settings = plan_.settings.dump();
   if (plan_.checkpoint) {
     start_from_checkpoint();
@@ -113,25 +136,31 @@ void TrainRun::start_from_checkpoint() {
   now.environment = std::move(run_.environment);
   run_ = std::move(now);
   source_sha256_ = checkpoint.model().source_sha256;
+  resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
   record_.resume(run_.history);
   plan_.checkpoint.reset();  // as large as the network and the optimizer's state together
 }
 
 void TrainRun::describe() const {
-  const TrainParts parts{
-      settings_,        *trainer_, *sampler_, train_data_, test_data_ ? &*test_data_ : nullptr,
-      embedder_->plan()};
+  const TrainParts parts{settings_,
+                         *trainer_,
+                         *sampler_,
+                         train_data_,
+                         test_data_ ? &*test_data_ : nullptr,
+                         embedder_->plan(),
+                         processes_.size()};
   for (const std::string& line : describe_training(parts)) note(line);
 }
 
 void TrainRun::prepare_folder() {
+  prepared_ = true;
+  if (!processes_.first()) return;
   std::error_code error;
   fs::create_directories(settings_.out, error);
   if (error) {
     fail<InputError>("{}: cannot be made ({}); give another --out", settings_.out, error.message());
   }
   if (!plan_.lock) plan_.lock = std::make_unique<FolderLock>(settings_.out);
-  prepared_ = true;
   remove_stale_temporaries(settings_.out);
   write_atomic(fs::path(settings_.out) / "settings.toml", bytes_of(plan_.settings_toml));
 }
@@ -139,11 +168,20 @@ void TrainRun::prepare_folder() {
 void TrainRun::execute() {
   describe();
   if (run_.epoch >= settings_.epochs) {
+    // A run that was killed between its last writes has best.h5 alone of them.
+    prepare_folder();
+    if (processes_.first()) {
+      if (!resumed_from_last_) save_as_last(state());
+      record_.write();
+    }
     say(fmt::format("{}: all {} epochs are done; more with --epochs", settings_.out, run_.epoch));
     if (!common_.json.empty()) write_json(common_.json, result());
     return;
   }
-  if (run_.step == 0) check_images(context_, train_data_, settings_.max_bad, common_.quiet);
+  if (processes_.first()) require_room(settings_.out, checkpoint_bytes(), files_);
+  if (run_.step == 0 && processes_.first()) {
+    check_images(context_, train_data_, settings_.max_bad, common_.quiet);
+  }
   if (run_.history.empty()) {
     const auto start = Clock::now();
     ordered_json entry = {{"epoch", 0}, {"step", 0}};
@@ -151,19 +189,23 @@ void TrainRun::execute() {
     record(std::move(entry), {{"eval_seconds", seconds_since(start)}});
   }
   prepare_folder();
-  record_.write();
+  if (processes_.first()) record_.write();
   const std::int64_t batches = sampler_->batches_per_epoch();
   LoaderOptions loading = loader_options(settings_, common_.seed);
   const bool between = run_.batch >= batches;  // stopped while it evaluated
   loading.first_epoch = run_.epoch + (between ? 1 : 0);
   loading.first_batch = between ? 0 : run_.batch;
-  loader_ = std::make_unique<Loader>(train_data_, *sampler_, augment_options(settings_), loading);
+  loader_ = std::make_unique<Loader>(train_data_, *share_, augment_options(settings_), loading);
   try {
     while (run_.epoch < settings_.epochs) train_epoch();
   } catch (const DivergedError& error) {
-    const std::string dump = batch_ != nullptr ? dump_divergence(settings_.out, error.what(),
-                                                                 *trainer_, *batch_, train_data_)
-                                               : "";
+    // Loss and gradient are the same bits everywhere, and so is what is made of them.
+    const std::string dump =
+        processes_.first() && batch_ != nullptr
+            ? dump_divergence(settings_.out, error.what(), *trainer_, *batch_, train_data_)
+            : "";
+    processes_.end_together();
+    if (!processes_.first()) throw DivergedError("");
     const std::string last = (fs::path(settings_.out) / kLastFile).string();
     std::error_code ignored;
     fail<DivergedError>("{}{}{}", error.what(), dump,
@@ -188,13 +230,15 @@ void TrainRun::train_epoch() {
       after_step(trainer_->step(*batch_));
       progress.update((run_.batch - first) * settings_.batch,
                       fmt::format("loss {:.4f}", run_.loss_sum / static_cast<double>(run_.batch)));
-      if (interrupted()) {
+      if (asked_to_stop()) {
         progress.finish();
         stop();
       }
     }
   }
-  for (const std::string& line : unreadable_.update(loader_->bad_images())) note(line);
+  if (processes_.first()) {
+    for (const std::string& line : unreadable_.update(loader_->bad_images())) note(line);
+  }
   finish_epoch(seconds_since(start));
 }
 
@@ -208,6 +252,7 @@ void TrainRun::after_step(const StepResult& result) {
 }
 
 void TrainRun::finish_epoch(double seconds) {
+  require_equal_processes();
   require_sound();
   const auto batches = static_cast<double>(sampler_->batches_per_epoch());
   const auto start = Clock::now();
@@ -218,7 +263,8 @@ void TrainRun::finish_epoch(double seconds) {
   ordered_json timing = {{"seconds", seconds},
                          {"images_per_second", images / seconds},
                          {"eval_seconds", seconds_since(start)},
-                         {"waited_for_images", loader_->waited_seconds()}};
+                         {"waited_for_images", loader_->waited_seconds() - waited_before_}};
+  waited_before_ = loader_->waited_seconds();
   // Without held-out classes every epoch is the best so far.
   const double value = number_or(entry, kChoosingMetric, test_data_ ? -1.0 : run_.best + 1.0);
   const bool best = value > run_.best || run_.epoch == 0;
@@ -227,6 +273,7 @@ void TrainRun::finish_epoch(double seconds) {
   run_.batch = 0;
   run_.loss_sum = 0;
   record(std::move(entry), timing);
+  if (!processes_.first()) return;
   const std::vector<std::byte> bytes = state();
   // The best one first: a run killed between the two repeats this epoch, to the same end.
   if (best) save_best(settings_.out, bytes, files_);
@@ -237,10 +284,11 @@ void TrainRun::finish_epoch(double seconds) {
 ordered_json TrainRun::evaluate_held_out() {
   if (!test_data_) return ordered_json::object();
   std::optional<Metrics> metrics;
-  {
+  if (processes_.first()) {
     Progress progress("evaluating", test_data_->size(), "images", common_.quiet);
     EmbedOptions options;
     options.workers = settings_.workers;
+    options.skip_bad = settings_.max_bad != 0;
     options.progress = [&](std::int64_t done) { progress.update(done); };
     const std::optional<EmbeddingSet> set = embedder_->embed(*test_data_, options);
     if (set) {
@@ -249,8 +297,48 @@ ordered_json TrainRun::evaluate_held_out() {
       metrics = evaluate(context_, set->view(), nullptr, how);
     }
   }
-  if (!metrics) stop();
-  return ordered_json(metrics_json(*metrics));
+  if (asked_to_stop()) stop();
+  const auto skipped = static_cast<std::int64_t>(embedder_->bad_images().size());
+  if (skipped != skipped_held_out_) {
+    skipped_held_out_ = skipped;
+    note(fmt::format("held out: {} images that cannot be read are left out of the metrics, {}",
+                     skipped, embedder_->bad_images().front().reason));
+  }
+  return metrics ? ordered_json(metrics_json(*metrics)) : ordered_json::object();
+}
+
+// Of a first epoch's two: last.h5 and best.h5. Those of a resumed run take the place of others, but
+// for the one that is being written.
+std::uint64_t TrainRun::checkpoint_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, reserved] : trainer_->memory()) {
+    if (name == "parameters" || name == "optimizer") bytes += reserved;
+  }
+  return run_.step == 0 ? 2 * bytes : bytes;
+}
+
+bool TrainRun::asked_to_stop() {
+  const int signal = processes_.largest(pending_signal());
+  if (signal != 0) take_signal(signal);
+  return signal != 0;
+}
+
+// They compute the same from the same, if their processors and libraries round alike.
+void TrainRun::require_equal_processes() {
+  std::uint64_t mine = 0;
+  for (const float value : trainer_->parameters().values()) {
+    mine = mine * 0x100000001B3 + std::bit_cast<std::uint32_t>(value);
+  }
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(processes_.size()));
+  processes_.gather<std::uint64_t>({&mine, 1}, all);
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    if (all[r] == all[0]) continue;
+    fail<DeviceError>(
+        "process {} no longer has the parameters of process 0 after step {}; start them on "
+        "machines "
+        "with the same processor and libraries",
+        r, run_.step);
+  }
 }
 
 void TrainRun::record(ordered_json entry, const ordered_json& timing) {
@@ -281,18 +369,24 @@ void TrainRun::save_as_last(std::span<const std::byte> bytes) {
 }
 
 void TrainRun::stop() {
-  if (!prepared_) stop_if_interrupted();  // there is nothing worth keeping yet
-  save_as_last(state());
+  if (processes_.first() && prepared_) save_as_last(state());
+  processes_.end_together();
+  if (!processes_.first()) throw Interrupted("");
+  if (!prepared_) stop_if_interrupted();  // there was nothing worth keeping yet
   const std::string where =
       run_.batch > 0 ? fmt::format("after batch {} of epoch {}", run_.batch, run_.epoch + 1)
                      : fmt::format("after epoch {}", run_.epoch);
-  throw Interrupted(fmt::format("stopped {}; saved; go on with: train --out {} --resume auto",
-                                where, shell_word(settings_.out)));
+  throw Interrupted(fmt::format("stopped {}; saved; go on with: {} --out {} --resume auto", where,
+                                shell_word(common_.program), shell_word(settings_.out)));
 }
 
 void TrainRun::print_summary() const {
-  if (test_data_) say(record_.comparison(run_.best));
-  say(fmt::format("{}: best.h5, last.h5, metrics.jsonl, settings.toml", settings_.out));
+  if (test_data_) {
+    for (const std::string& line : record_.comparison(run_.best)) say(line);
+  }
+  say(fmt::format(
+      "{}: best.h5, last.h5 (previous.h5: the one before), metrics.jsonl, settings.toml",
+      settings_.out));
 }
 
 ordered_json TrainRun::result() const {

@@ -1,6 +1,9 @@
 // A training run in its folder: epochs of steps, evaluation on held-out classes, checkpoints, the
 // record.
 //
+// Several processes that share the batches do the same steps; the first one alone evaluates, writes
+// and speaks. Every call of theirs to one another is made by all.
+//
 // The state is saved after every epoch and when a signal asks to stop (after the step under way),
 // and continues from there bit for bit. Whatever is wrong with data, settings or checkpoint is
 // found by the constructor, which writes nothing.
@@ -52,6 +55,10 @@ class TrainRun {
   void finish_epoch(double seconds);
   // The metrics of the held-out classes; an empty object without any.
   nlohmann::ordered_json evaluate_held_out();
+  std::uint64_t checkpoint_bytes() const;
+  // Whether a signal asked any of the processes to stop.
+  bool asked_to_stop();
+  void require_equal_processes();
   void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
   void require_sound() const;
   std::vector<std::byte> state() const;
@@ -64,11 +71,13 @@ class TrainRun {
 
   const Context& context_;
   const CommonOptions& common_;
+  ProcessGroup& processes_;
   const TrainSettings& settings_;
   TrainPlan plan_;
   Dataset train_data_;
   std::optional<Dataset> test_data_;
-  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Sampler> sampler_;  // of whole batches
+  std::unique_ptr<Sampler> share_;    // of this process's part of them
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Embedder> embedder_;
   std::unique_ptr<Loader> loader_;
@@ -79,7 +88,10 @@ class TrainRun {
   std::string source_sha256_;  // of the weights it all began with
   TrainRecord record_;         // run_.history and how long things took
   UnreadableImages unreadable_;
-  bool prepared_ = false;  // the folder is there and ours
+  double waited_before_ = 0;           // for images, in the epochs before
+  std::int64_t skipped_held_out_ = 0;  // images that cannot be read
+  bool resumed_from_last_ = false;     // from last.h5, not from another of the folder
+  bool prepared_ = false;              // the folder is there and ours
 };
 
 }  // namespace rk

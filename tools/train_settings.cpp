@@ -57,7 +57,7 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
       ->type_name("SAMPLER");
   t.add("batches", s.batches,
         "batches an epoch; 0: the sampler's own number, images / batch for most")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least_zero());
   t.add("image-size", s.image_size, "side of the square that the network sees")
       ->check(CLI::Range(32, 4096));
   t.add("resize", s.resize,
@@ -78,7 +78,7 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
   t.add("workers", s.workers,
         "threads that read and prepare images; the result does not depend on it")
       ->check(CLI::Range(1, 256));
-  t.add("cache", s.cache, "MiB of decoded images to keep")->check(CLI::NonNegativeNumber);
+  t.add("cache", s.cache, "MiB of decoded images to keep")->check(at_least_zero());
   t.add("max-bad", s.max_bad,
         "training images that may be unreadable: 0 stops at the first, -1 allows the larger of 10 "
         "and 0.1 %; others of their class take their place, and bad_files.txt names them");
@@ -93,7 +93,7 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
       ->type_name("FILE");
   t.add("dim", s.dim, "numbers in an embedding")->check(CLI::Range(1, 65536));
   t.add("pool", s.pool, "what becomes of the last feature maps: avg, max or gem");
-  t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg, infinity max")->check(CLI::PositiveNumber);
+  t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg, infinity max")->check(above_zero());
   t.add("embedding-start", s.embedding_start,
         "first values of the embedding layer: uniform, orthogonal");
   t.add("precision", s.precision,
@@ -102,7 +102,7 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
         "images in memory at a time: embeds the batch in chunks, sees it in one loss, goes back "
         "chunk by chunk (each is computed twice); divides batch; 0: all of it. The same gradient, "
         "but batch norm by the batch's statistics (bn train) has those of a chunk")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least_zero());
   t.add("bn", s.bn,
         "batch norm by the batch's statistics (train), or by the stored ones, which then stay "
         "(frozen); "
@@ -121,14 +121,14 @@ void add_optimizer_options(SettingTable& t, TrainSettings& s) {
         "gradient (losses with proxies: none)")
       ->check(CLI::Range(0, 1 << 16));
   t.add("optimizer", s.optimizer, "adam, adamw or sgd");
-  t.add("lr", s.lr, "learning rate")->check(CLI::PositiveNumber);
+  t.add("lr", s.lr, "learning rate")->check(above_zero());
   t.add("embedding-rate", s.embedding_rate, "the embedding layer learns this many times as quickly")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least_zero());
   t.add("proxy-rate", s.proxy_rate,
         "nsl, proxy_anchor: their class proxies learn this many times as quickly as the network")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least_zero());
   t.add("weight-decay", s.weight_decay, "pull of all parameters towards zero, proxies too")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least_zero());
   t.add("beta1", s.beta1, "adam, adamw: memory of the mean gradient")->check(CLI::Range(0.0, 1.0));
   t.add("beta2", s.beta2, "adam, adamw: memory of its square")->check(CLI::Range(0.0, 1.0));
   t.add("momentum", s.momentum, "sgd")->check(CLI::Range(0.0, 1.0));
@@ -138,10 +138,10 @@ void add_optimizer_options(SettingTable& t, TrainSettings& s) {
   t.add("schedule", s.schedule,
         "constant; step: times drop-factor every drop-every; milestones: at each "
         "drop-at; cosine: down to lr-floor at the last epoch");
-  t.add("warmup", s.warmup, "rise from near zero for so long")->check(CLI::NonNegativeNumber);
-  t.add("drop-every", s.drop_every, "step")->check(CLI::NonNegativeNumber);
+  t.add("warmup", s.warmup, "rise from near zero for so long")->check(at_least_zero());
+  t.add("drop-every", s.drop_every, "step")->check(at_least_zero());
   t.add("drop-at", s.drop_at, "milestones, as 120,220")->delimiter(',');
-  t.add("drop-factor", s.drop_factor, "step, milestones")->check(CLI::PositiveNumber);
+  t.add("drop-factor", s.drop_factor, "step, milestones")->check(above_zero());
   t.add("lr-floor", s.lr_floor, "cosine: share of the rate left at the end")
       ->check(CLI::Range(0.0, 1.0));
 }
@@ -165,7 +165,7 @@ void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settin
          "given; never")
       ->group(run);
   table.group(run);
-  table.add("epochs", settings.epochs, "passes over the data")->check(CLI::PositiveNumber);
+  table.add("epochs", settings.epochs, "passes over the data")->check(above_zero());
   table.add("eval-batch", settings.eval_batch, "images at a time in evaluation")
       ->check(CLI::Range(1, 1 << 16));
   add_data_options(table, settings);
@@ -213,6 +213,11 @@ std::string adopt_input(const SettingTable& table, TrainSettings& s,
 
 void resolve(TrainSettings& s) {
   if (s.data.empty()) {
+    if (s.resume == "auto" && !s.out.empty()) {
+      fail<UsageError>(
+          "--data is missing, and {} holds no checkpoint to go on from; begin with all flags",
+          s.out);
+    }
     fail<UsageError>(
         "--data is missing; for example --data folder:photos,val_classes=0.2 or --data "
         "glyphs");

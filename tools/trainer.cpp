@@ -1,7 +1,7 @@
 #include "tools/trainer.h"
 
 #include "engine/error.h"
-#include "engine/parallel.h"
+#include "kernels/elementwise_cpu.h"
 #include "tools/model_io.h"
 
 #include <algorithm>
@@ -22,14 +22,6 @@ bool all_finite(const float* values, std::int64_t count) {
   return sum == 0.0F;
 }
 
-// out = a + b; out may be one of them.
-void add(const Context& context, const float* a, const float* b, float* out, std::int64_t count) {
-  parallel_ranges(context.threads(), count, [&](std::int64_t begin, std::int64_t end, int) {
-#pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) out[i] = a[i] + b[i];
-  });
-}
-
 }  // namespace
 
 Trainer::Trainer(const Context& context, const TrainerOptions& options)
@@ -39,9 +31,11 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
       schedule_(options.schedule),
       program_(context, parameters_, Program::Options{.gradients = true}) {
   const std::int64_t dim = options_.model.dim;
-  if (options_.chunk == 0) options_.chunk = options_.batch;
-  expect(options_.batch % options_.chunk == 0, "[trainer] expected chunks that divide {}, got {}",
-         options_.batch, options_.chunk);
+  expect(options_.batch % processes() == 0, "[trainer] expected processes that divide {}, got {}",
+         options_.batch, processes());
+  if (options_.chunk == 0) options_.chunk = share();
+  expect(share() % options_.chunk == 0, "[trainer] expected chunks that divide {}, got {}", share(),
+         options_.chunk);
   const LossEntry& entry = *options_.loss.entry;
   expect(options_.memory == 0 || entry.takes_memory(), "[trainer] {} takes no memory", entry.name);
   NetworkSpec spec = network_spec(options_.model, options_.batchnorm);
@@ -58,11 +52,15 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   parameters_.initialise(options_.seed);
   embeddings_ = program_.value(network_.embeddings);
   embedding_gradients_ = program_.gradient(network_.embeddings);
-  if (chunks() > 1) {
+  labels_.resize(static_cast<std::size_t>(options_.batch));
+  identities_.resize(labels_.size());
+  if (!in_one_piece()) {
     rows_ = Buffer::of<float>(options_.batch * dim);
     row_gradients_ = Buffer::of<float>(options_.batch * dim);
     embeddings_ = rows_.as<float>();
     embedding_gradients_ = row_gradients_.as<float>();
+  }
+  if (chunks() > 1) {
     gradient_sums_ = Buffer::of<float>(network_elements());
     statistics_.resize(parameters_.statistics().size());
     counters_.resize(parameters_.counters().size());
@@ -100,14 +98,46 @@ void Trainer::embed(const Batch& batch) {
   const std::int64_t elements = options_.chunk * options_.model.dim;
   for (std::int64_t c = 0; c < chunks(); ++c) {
     forward(batch, c);
-    if (chunks() > 1) {
-      std::copy_n(program_.value(network_.embeddings), elements, embeddings_ + c * elements);
+    if (!in_one_piece()) {
+      std::copy_n(program_.value(network_.embeddings), elements,
+                  embeddings_ + share_begin(options_.model.dim) + c * elements);
     }
   }
 }
 
+std::int64_t Trainer::share_begin(std::int64_t width) const {
+  return options_.processes != nullptr ? options_.processes->rank() * share() * width : 0;
+}
+
+// Embeddings, labels and identities of the whole batch, from all who have a share of it.
+void Trainer::gather(const Batch& batch) {
+  if (options_.processes == nullptr || options_.processes->alone()) {
+    std::ranges::copy(batch.labels, labels_.begin());
+    std::ranges::copy(batch.indices, identities_.begin());
+    return;
+  }
+  ProcessGroup& group = *options_.processes;
+  const std::int64_t dim = options_.model.dim;
+  const std::span<float> all(embeddings_, static_cast<std::size_t>(options_.batch * dim));
+  group.gather<float>(all.subspan(static_cast<std::size_t>(share_begin(dim)),
+                                  static_cast<std::size_t>(share() * dim)),
+                      all);
+  group.gather<std::int64_t>(batch.labels, labels_);
+  group.gather<std::int64_t>(batch.indices, identities_);
+  if (options_.batchnorm == BatchNormMode::kBatch) {
+    const std::span<float> statistics = parameters_.statistics();
+    group.sum(statistics);
+    for (float& value : statistics) value /= static_cast<float>(group.size());
+  }
+}
+
 void Trainer::backward(const Batch& batch) {
+  const float* own_gradients = embedding_gradients_ + share_begin(options_.model.dim);
   if (chunks() == 1) {
+    if (!in_one_piece()) {
+      std::copy_n(own_gradients, share() * options_.model.dim,
+                  program_.gradient(network_.embeddings));
+    }
     program_.backward();
     return;
   }
@@ -118,13 +148,14 @@ void Trainer::backward(const Batch& batch) {
   float* sums = gradient_sums_.as<float>();
   for (std::int64_t c = 0; c < chunks(); ++c) {
     forward(batch, c);
-    std::copy_n(embedding_gradients_ + c * elements, elements,
-                program_.gradient(network_.embeddings));
+    std::copy_n(own_gradients + c * elements, elements, program_.gradient(network_.embeddings));
     program_.backward();
     if (c == 0) {
       std::copy_n(gradients, network_elements(), sums);
     } else {
-      add(context_, sums, gradients, c + 1 < chunks() ? sums : gradients, network_elements());
+      const bool last = c + 1 == chunks();
+      elementwise_cpu::copy(context_.threads(), network_elements(), last ? sums : gradients,
+                            last ? gradients : sums, /*accumulate=*/true);
     }
   }
   std::ranges::copy(statistics_, parameters_.statistics().begin());
@@ -132,8 +163,7 @@ void Trainer::backward(const Batch& batch) {
 }
 
 StepResult Trainer::step(const Batch& batch) {
-  expect(batch.count == options_.batch, "[trainer] expected a batch of {}, got {}", options_.batch,
-         batch.count);
+  expect(batch.count == share(), "[trainer] expected {} images, got {}", share(), batch.count);
   last_ = StepResult{.rate = schedule_.rate(steps_)};
   StepResult& result = last_;
   const auto diverged = [&](const std::string& what) {
@@ -144,12 +174,13 @@ StepResult Trainer::step(const Batch& batch) {
   };
 
   embed(batch);
+  gather(batch);
   LossInput<float> input;
-  input.rows = batch.count;
+  input.rows = options_.batch;
   input.dim = options_.model.dim;
   input.embeddings = embeddings_;
-  input.labels = batch.labels.data();
-  input.identities = batch.indices.data();
+  input.labels = labels_.data();
+  input.identities = identities_.data();
   memory_.show(input);
   LossOutput<float> output;
   output.grad = embedding_gradients_;
@@ -166,9 +197,14 @@ StepResult Trainer::step(const Batch& batch) {
   result.loss = output.loss;
   result.valid_queries = output.valid_queries;
   if (!std::isfinite(result.loss)) diverged(fmt::format("the loss is {}", result.loss));
-  memory_.push(embeddings_, batch.labels, batch.indices);  // backward() may overwrite them
+  memory_.push(embeddings_, labels_, identities_);  // backward() may overwrite them
 
   backward(batch);
+  if (options_.processes != nullptr) {
+    // Those of the proxies, behind the network's, are everybody's own already.
+    options_.processes->sum(
+        parameters_.gradients().first(static_cast<std::size_t>(network_elements())));
+  }
   const auto count = static_cast<std::int64_t>(parameters_.flat_elements());
   result.gradient_norm = global_norm(context_, parameters_.gradients().data(), count);
   if (!std::isfinite(result.gradient_norm)) {
@@ -252,14 +288,15 @@ std::vector<LayerActivations> Trainer::activations(const Batch& batch) {
 
 std::vector<std::pair<std::string, std::size_t>> Trainer::memory() const {
   const std::size_t flat = parameters_.flat_elements() * sizeof(float);
-  return {{"parameters", flat},
-          {"gradients", flat},
-          {"optimizer", optimizer_->state_bytes()},
-          {"activations and their gradients", program_.memory().arena_bytes},
-          {"workspace", program_.memory().workspace_bytes},
-          {"chunks", rows_.bytes() + row_gradients_.bytes() + gradient_sums_.bytes()},
-          {"memory columns", memory_.bytes()},
-          {"loss", static_cast<std::size_t>(loss_->bytes())}};
+  return {
+      {"parameters", flat},
+      {"gradients", flat},
+      {"optimizer", optimizer_->state_bytes()},
+      {"activations and their gradients", program_.memory().arena_bytes},
+      {"workspace", program_.memory().workspace_bytes},
+      {"the batch from its parts", rows_.bytes() + row_gradients_.bytes() + gradient_sums_.bytes()},
+      {"memory columns", memory_.bytes()},
+      {"loss", static_cast<std::size_t>(loss_->bytes())}};
 }
 
 }  // namespace rk

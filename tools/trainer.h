@@ -8,6 +8,12 @@
 // in the first pass alone. With frozen batch norm that is the whole batch's gradient but for
 // rounding; with batch statistics each chunk is normalised by its own.
 //
+// Several processes share a batch in equal parts: each embeds its own, all embeddings come together
+// so that every process computes the loss of the whole batch, and the gradients of the network are
+// summed before each makes the same step. With frozen batch norm that is one process's step but for
+// rounding; with batch statistics each part is normalised by its own, and the running statistics
+// become the mean over the processes.
+//
 // A loss with proxies finds them among the parameters (/loss/proxies of a checkpoint), a row for
 // each class of the data set.
 //
@@ -22,6 +28,7 @@
 
 #include "data/loader.h"
 #include "engine/optimizer.h"
+#include "engine/process_group.h"
 #include "engine/program.h"
 #include "engine/schedule.h"
 #include "layers/resnet.h"
@@ -51,7 +58,8 @@ struct TrainerOptions {
   double proxy_rate = 1.0;
   ScheduleParams schedule;
   std::int64_t batch = 128;
-  std::int64_t chunk = 0;    // images at a time, divides `batch`; 0: all of it
+  ProcessGroup* processes = nullptr;  // that share a batch, a divisor of `batch`; null: this one
+  std::int64_t chunk = 0;    // images at a time, divides this process's share; 0: all of that
   std::int64_t memory = 0;   // batches whose embeddings stay, for losses that take them
   std::int64_t classes = 0;  // of the data set: proxies, for losses that have them
   std::uint64_t seed = 0;
@@ -78,7 +86,7 @@ class Trainer {
   // Builds everything and fills the parameters from the seed.
   Trainer(const Context& context, const TrainerOptions& options);
 
-  StepResult step(const Batch& batch);
+  StepResult step(const Batch& batch);  // this process's share of it
   std::int64_t steps() const { return steps_; }
   const StepResult& last() const { return last_; }  // of the last step(), one that threw too
 
@@ -99,15 +107,22 @@ class Trainer {
   // For who looks for the cause of a divergence. Names of the parameters that are not finite in a
   // flat buffer: values or gradients.
   std::vector<std::string> not_finite(std::span<const float> flat) const;
-  // Sends the batch forward once more; batch norm's statistics move on.
+  // Sends this share forward once more; batch norm's statistics move on.
   std::vector<LayerActivations> activations(const Batch& batch);
 
  private:
-  std::int64_t chunks() const { return options_.batch / options_.chunk; }
+  int processes() const { return options_.processes != nullptr ? options_.processes->size() : 1; }
+  std::int64_t share() const { return options_.batch / processes(); }  // images
+  std::int64_t chunks() const { return share() / options_.chunk; }
+  // The embeddings lie where the network puts them, not in rows_.
+  bool in_one_piece() const { return chunks() == 1 && processes() == 1; }
+  // Where this process's share begins in something of the whole batch with `width` values an image.
+  std::int64_t share_begin(std::int64_t width) const;
   std::int64_t network_elements() const;  // of the flat buffers; the proxies lie behind
   void fill(const Batch& batch, std::int64_t chunk);
   void forward(const Batch& batch, std::int64_t chunk);
   void embed(const Batch& batch);
+  void gather(const Batch& batch);
   void backward(const Batch& batch);
 
   const Context& context_;
@@ -120,12 +135,14 @@ class Trainer {
   ParameterId proxies_ = -1;
   std::unique_ptr<Loss<float>> loss_;
   EmbeddingMemory memory_;
-  // Of the whole batch; the program's own where there is one chunk.
+  // Of the whole batch; the program's own where it is in one piece, else in rows_, row_gradients_.
   float* embeddings_ = nullptr;
   float* embedding_gradients_ = nullptr;
-  // Where there are several: what these point to, the sum of the network's gradients so far, and
-  // what batch norm had counted before the second pass.
-  Buffer rows_, row_gradients_, gradient_sums_;
+  Buffer rows_, row_gradients_;
+  std::vector<std::int64_t> labels_, identities_;
+  // Of several chunks: the sum of the network's gradients so far, and what batch norm had counted
+  // before the second pass.
+  Buffer gradient_sums_;
   std::vector<float> statistics_;
   std::vector<std::int64_t> counters_;
   std::unique_ptr<Optimizer> optimizer_;

@@ -7,8 +7,8 @@
 //   /optimizer/<state>/<name>    float32 like the parameter of that name (exp_avg,
 //                                momentum_buffer)
 //   /memory/...                  the embeddings [M, D] float32, labels and identities [M] int64 of
-//                                the last batches, and `next` (int64), the batch whose place the
-//                                next one takes; only where a run keeps some
+//                                the last batches, and `next` (int64), the row at which the next
+//                                batch goes in; only where a run keeps some
 //   /run/...                     step, epoch, batch (int64), seed (uint64 as int64), best, loss_sum
 //                                (float64), data, environment (text), settings (JSON text), history
 //                                (one JSON text an epoch)

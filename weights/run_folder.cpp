@@ -32,6 +32,26 @@ std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::s
 
 }  // namespace
 
+void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& calls) {
+  std::error_code ignored;
+  fs::path there = fs::absolute(folder, ignored);
+  while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
+  if (!fs::is_directory(there, ignored)) {
+    fail<InputError>("{}: {} is no folder; give another --out", folder, there.string());
+  }
+  if (::access(there.c_str(), W_OK | X_OK) != 0) {
+    fail<InputError>("{}: cannot be written ({}); give another --out", folder,
+                     std::strerror(errno));
+  }
+  const std::uint64_t available = calls.free_bytes(there.c_str());
+  if (available < bytes) {
+    fail<InputError>(
+        "{}: {:.1f} MiB are needed for checkpoints and {:.1f} MiB are free; make space on that "
+        "disk or give another --out",
+        folder, static_cast<double>(bytes) / (1 << 20), static_cast<double>(available) / (1 << 20));
+  }
+}
+
 FolderLock::FolderLock(const std::string& folder) {
   const std::string path = in_folder(folder, ".lock");
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);

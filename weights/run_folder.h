@@ -7,6 +7,7 @@
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,10 @@ namespace rk {
 inline constexpr const char* kLastFile = "last.h5";
 inline constexpr const char* kPreviousFile = "previous.h5";
 inline constexpr const char* kBestFile = "best.h5";
+
+// InputError unless a folder of that name can be made (or is there) and the disk has room for
+// `bytes`. Makes nothing, so that a run can ask before hours of work.
+void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& calls);
 
 // Held for the life of the object; the system releases it when the process dies, however it dies.
 // InputError naming the other process where the folder is in use.

@@ -6,6 +6,7 @@
 #include "layers/conv_bn.h"
 #include "tests/support/node_harness.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -131,10 +132,18 @@ TEST_P(BatchNormModes, RunningStatisticsMoveOnlyWithTheBatch) {
   }
 }
 
+std::string mode_name(const ::testing::TestParamInfo<BatchNormModes::ParamType>& tested) {
+  const auto [mode, relu, residual, width] = tested.param;
+  return fmt::format("{}{}{}{}", mode == BatchNormMode::kBatch ? "batch" : "running",
+                     relu ? "_relu" : "", residual ? "_add" : "",
+                     width == 0 ? "_nhwc" : fmt::format("_blocks_of_{}", width));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     BatchNorm, BatchNormModes,
     ::testing::Combine(::testing::Values(BatchNormMode::kBatch, BatchNormMode::kRunning),
-                       ::testing::Bool(), ::testing::Bool(), ::testing::Values(0, 8, 16)));
+                       ::testing::Bool(), ::testing::Bool(), ::testing::Values(0, 8, 16)),
+    mode_name);
 
 // One float32 pass over E[x^2] - E[x]^2 would be wrong by far more: 1000^2 leaves no digit for 1/3.
 TEST(BatchNorm, ALargeMeanCostsNoAccuracy) {

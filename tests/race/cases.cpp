@@ -201,8 +201,15 @@ const std::vector<Case>& cases() {
       gallery_case<MultiSimilarityRow<double>>("multi_similarity", {}),
       gallery_case<AucHardRow<double>>(
           "auc_bh", {.r = 7, .step = 0.25, .count = 9, .slope = made_up_slopes()}, 18),
-      gallery_case<AucAllRow<double>>(
-          "auc_ba", {.r = 7, .step = 0.25, .count = 9, .slope = made_up_slopes()}, 18),
+      gallery_case<AucAllRow<double>>("auc_ba",
+                                      {{.r = 7, .step = 0.25, .count = 9},
+                                       {.positive = made_up_slopes(),
+                                        .negative = made_up_slopes() + 104,
+                                        .width = 0.25,
+                                        .per_width = 4,
+                                        .before = 6,
+                                        .after = 6}},
+                                      18),
       gallery_case<WilcoxonRow<double>>("wilcoxon", {.slopes = made_up_slopes()}, 2),
       gallery_case<HistogramRow<double>>(
           "histogram",

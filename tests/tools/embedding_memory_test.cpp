@@ -106,6 +106,23 @@ TEST_F(StoredMemory, GoesOnAsIfNothingHadBeen) {
   }
 }
 
+// As many rows in batches of another size go on where one of these begins, and only there.
+TEST_F(StoredMemory, BatchesOfAnotherSizeGoOnFromTheOldestRow) {
+  EmbeddingMemory memory(4, kBatch, kDim), coarse(2, 2 * kBatch, kDim);
+  for (std::int64_t number = 1; number <= 5; ++number) push(memory, number);
+  EXPECT_FALSE(coarse.load(stored(memory))) << "the oldest row lies within a batch of four";
+  push(memory, 6);
+  ASSERT_TRUE(coarse.load(stored(memory)));
+  const Rows seven(7), eight(8);
+  std::vector<float> embeddings = seven.embeddings;
+  embeddings.insert(embeddings.end(), eight.embeddings.begin(), eight.embeddings.end());
+  std::vector<std::int64_t> labels = seven.labels, identities = seven.identities;
+  labels.insert(labels.end(), eight.labels.begin(), eight.labels.end());
+  identities.insert(identities.end(), eight.identities.begin(), eight.identities.end());
+  coarse.push(embeddings.data(), labels, identities);
+  EXPECT_EQ(shown(coarse), of({5, 6, 7, 8}));
+}
+
 TEST_F(StoredMemory, ALargerOneDoesNotFit) {
   EmbeddingMemory memory(3, kBatch, kDim), smaller(2, kBatch, kDim), larger(4, kBatch, kDim);
   for (std::int64_t number = 1; number <= 4; ++number) push(memory, number);

@@ -31,6 +31,19 @@ class NoiseBatch {
   NoiseBatch& operator=(const NoiseBatch&) = delete;
 
   const Batch& get() const { return batch_; }
+  // The images [part, part + 1) * count / parts.
+  Batch part(std::int64_t part, std::int64_t parts) const {
+    Batch images = batch_;
+    images.count /= parts;
+    const auto cut = [&](auto values) {
+      const std::size_t size = values.size() / static_cast<std::size_t>(parts);
+      return values.subspan(static_cast<std::size_t>(part) * size, size);
+    };
+    images.pixels = cut(images.pixels);
+    images.labels = cut(images.labels);
+    images.indices = cut(images.indices);
+    return images;
+  }
 
  private:
   std::vector<std::uint8_t> pixels_;

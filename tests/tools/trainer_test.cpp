@@ -1,6 +1,7 @@
 #include "tools/trainer.h"
 
 #include "tests/data/temporary_folder.h"
+#include "tests/support/thread_group.h"
 #include "tests/tools/noise_batch.h"
 #include "tools/model_io.h"
 
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 
 namespace rk {
 namespace {
@@ -38,6 +40,22 @@ ParameterId id_of(const Parameters& parameters, const std::string& name) {
   return 0;
 }
 
+// Within 2e-4 of each parameter's largest.
+void expect_same_gradients(const Parameters& expected, const std::vector<float>& got,
+                           const std::string& what) {
+  for (const Parameters::Entry& entry : expected.entries()) {
+    const float* a = expected.gradients().data() + entry.offset;
+    const float* b = got.data() + entry.offset;
+    float largest = 0, error = 0;
+    for (std::int64_t i = 0; i < entry.elements(); ++i) {
+      largest = std::max(largest, std::abs(a[i]));
+      error = std::max(error, std::abs(a[i] - b[i]));
+    }
+    EXPECT_GT(largest, 0) << entry.name;
+    EXPECT_LE(error, 2e-4F * largest) << what << ": " << entry.name;
+  }
+}
+
 class TrainerTest : public testing::Test {
  protected:
   const Context context_{2};
@@ -59,18 +77,8 @@ TEST_F(TrainerTest, ChunksGiveTheGradientOfTheWholeBatch) {
       const StepResult got = trainer.step(batch.get());
       EXPECT_NEAR(got.loss, expected.loss, 1e-5 * std::abs(expected.loss)) << loss << chunk;
       EXPECT_EQ(got.valid_queries, expected.valid_queries);
-      for (const Parameters::Entry& entry : whole.parameters().entries()) {
-        const float* a = whole.parameters().gradients().data() + entry.offset;
-        const float* b = trainer.parameters().gradients().data() + entry.offset;
-        float largest = 0, error = 0;
-        for (std::int64_t i = 0; i < entry.elements(); ++i) {
-          largest = std::max(largest, std::abs(a[i]));
-          error = std::max(error, std::abs(a[i] - b[i]));
-        }
-        EXPECT_GT(largest, 0) << entry.name;
-        EXPECT_LE(error, 2e-4F * largest)
-            << loss << " in chunks of " << chunk << ": " << entry.name;
-      }
+      expect_same_gradients(whole.parameters(), copy(trainer.parameters().gradients()),
+                            fmt::format("{} in chunks of {}", loss, chunk));
       EXPECT_EQ(chunk == 16,
                 copy(whole.parameters().gradients()) == copy(trainer.parameters().gradients()))
           << "one chunk is the whole batch itself";
@@ -104,18 +112,102 @@ TEST_F(TrainerTest, RunningStatisticsMoveOncePerChunk) {
   options.batch = 4;
   options.chunk = 0;
   Trainer one_by_one(context_, options);
-  for (std::size_t c = 0; c < 4; ++c) {
-    Batch part = batch.get();
-    part.count = 4;
-    part.pixels = part.pixels.subspan(c * part.pixels.size() / 4, part.pixels.size() / 4);
-    part.labels = part.labels.subspan(c * 4, 4);
-    part.indices = part.indices.subspan(c * 4, 4);
-    one_by_one.step(part);
-  }
+  for (std::int64_t c = 0; c < 4; ++c) one_by_one.step(batch.part(c, 4));
   EXPECT_EQ(copy(chunked.parameters().statistics()), copy(one_by_one.parameters().statistics()));
   const auto counters = chunked.parameters().counters();
   ASSERT_FALSE(counters.empty());
   for (const std::int64_t counter : counters) EXPECT_EQ(counter, 4);
+}
+
+// What a step leaves in a trainer, copied out of its thread.
+struct AfterStep {
+  StepResult result;
+  std::vector<float> gradients, values, statistics;
+  explicit AfterStep(Trainer& trainer, const StepResult& step)
+      : result(step),
+        gradients(copy(trainer.parameters().gradients())),
+        values(copy(trainer.parameters().values())),
+        statistics(copy(trainer.parameters().statistics())) {}
+};
+
+// `steps` batches of 16, shared by several processes; by rank.
+std::vector<AfterStep> shared_steps(TrainerOptions options, int processes, std::uint32_t steps) {
+  std::vector<std::optional<AfterStep>> after(static_cast<std::size_t>(processes));
+  ThreadGroup::run(processes, [&](ProcessGroup& group) {
+    const Context context(1);
+    TrainerOptions mine = options;
+    mine.processes = &group;
+    Trainer trainer(context, mine);
+    StepResult result;
+    for (std::uint32_t s = 0; s < steps; ++s) {
+      const NoiseBatch batch(16, kSize, s);
+      result = trainer.step(batch.part(group.rank(), group.size()));
+    }
+    after[static_cast<std::size_t>(group.rank())].emplace(trainer, result);
+  });
+  std::vector<AfterStep> all;
+  for (const auto& one : after) all.push_back(*one);
+  return all;
+}
+
+// Frozen batch norm, as for chunks: only the order in which gradients are added up differs. The
+// second step sees memory, parameters and optimizer as the first one left them.
+TEST_F(TrainerTest, ProcessesMakeTheStepOfTheWholeBatch) {
+  for (const std::string loss : {"smooth_ap:tau=0.1", "nsl"}) {
+    TrainerOptions options = small_options(loss, BatchNormMode::kRunning);
+    if (loss != "nsl") options.memory = 1;
+    // Nothing moves, so that the second step's gradient shows no more than the first one's.
+    options.schedule.rate = kNoRate;
+    Trainer whole(context_, options);
+    whole.step(NoiseBatch(16, kSize, 0).get());
+    const StepResult expected = whole.step(NoiseBatch(16, kSize, 1).get());
+    for (const int processes : {2, 4}) {
+      for (const std::int64_t chunk : {0, 2}) {
+        options.chunk = chunk;
+        const std::string what = fmt::format("{}, {} processes, chunk {}", loss, processes, chunk);
+        const std::vector<AfterStep> all = shared_steps(options, processes, 2);
+        for (const AfterStep& one : all) {
+          EXPECT_EQ(one.result.loss, all[0].result.loss) << what;
+          EXPECT_EQ(one.values, all[0].values) << what;
+        }
+        EXPECT_NEAR(all[0].result.loss, expected.loss, 1e-5 * std::abs(expected.loss)) << what;
+        EXPECT_EQ(all[0].result.valid_queries, expected.valid_queries);
+        expect_same_gradients(whole.parameters(), all[0].gradients, what);
+      }
+      options.chunk = 0;
+    }
+  }
+}
+
+// With batch statistics a process's share is what a chunk is to one process, but that the running
+// statistics become the mean instead of moving on from chunk to chunk.
+TEST_F(TrainerTest, ProcessesNormaliseTheirSharesAsChunks) {
+  TrainerOptions options = small_options("smooth_ap:tau=0.1", BatchNormMode::kBatch);
+  options.schedule.rate = kNoRate;
+  const std::vector<AfterStep> all = shared_steps(options, 2, 1);
+  const NoiseBatch batch(16, kSize, 0);
+  options.chunk = 8;
+  Trainer chunked(context_, options);
+  const StepResult expected = chunked.step(batch.get());
+  EXPECT_NEAR(all[0].result.loss, expected.loss, 1e-5 * std::abs(expected.loss));
+  expect_same_gradients(chunked.parameters(), all[0].gradients, "2 processes");
+
+  options.batch = options.chunk = 8;
+  std::vector<std::vector<float>> halves;
+  for (const std::int64_t part : {0, 1}) {
+    Trainer half(context_, options);
+    half.step(batch.part(part, 2));
+    halves.push_back(copy(half.parameters().statistics()));
+  }
+  EXPECT_EQ(all[0].statistics, all[1].statistics);
+  float differing = 0;
+  for (std::size_t i = 0; i < halves[0].size(); ++i) {
+    const float mean = (halves[0][i] + halves[1][i]) / 2;
+    // Sums in another number of threads, and one rounding of the mean.
+    ASSERT_NEAR(all[0].statistics[i], mean, 1e-5F * std::max(1.0F, std::abs(mean))) << i;
+    differing = std::max(differing, std::abs(halves[0][i] - halves[1][i]));
+  }
+  EXPECT_GT(differing, 1e-3F) << "equal halves would show nothing";
 }
 
 TEST_F(TrainerTest, ProxiesStartAsThePapersCodeDoes) {

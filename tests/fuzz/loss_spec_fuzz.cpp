@@ -1,0 +1,20 @@
+// libFuzzer target: any text names a loss with its parameters, all spelled out and read back the
+// same, or is a UsageError of one line.
+#include "engine/error.h"
+#include "losses/registry.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try {
+    const rk::LossSpec spec = rk::parse_loss(text);
+    const std::string complete = spec.text();
+    if (rk::parse_loss(complete).text() != complete) std::abort();
+    if (spec.entry->make_float(spec.values) == nullptr) std::abort();
+  } catch (const rk::UsageError&) {
+  }
+  return 0;
+}
