@@ -121,6 +121,17 @@ int run_child(const char* program, std::vector<std::string> arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// Does ThreadSanitizer see the race when this program runs with `arguments`? It keeps few past
+// accesses of a place and may miss two of the very same moment (one run in twenty did), so a missed
+// one is tried again; a program without a race is never reported.
+bool race_found(const char* program, const std::vector<std::string>& arguments) {
+  constexpr int kTries = 20;
+  for (int i = 0; i < kTries; ++i) {
+    if (run_child(program, arguments) == kRaceSeen) return true;
+  }
+  return false;
+}
+
 int run_guard(const char* program) {
   int failures = 0;
   for (const Case& test : cases()) {
@@ -128,8 +139,7 @@ int run_guard(const char* program) {
     run_threads(test, state);
     if (state.syncs.empty()) std::printf("pass %s has no sync\n", test.name.c_str());
     for (const unsigned line : state.syncs) {
-      const int code = run_child(program, {"--drop", test.name, std::to_string(line)});
-      const bool found = code == kRaceSeen;
+      const bool found = race_found(program, {"--drop", test.name, std::to_string(line)});
       failures += found ? 0 : 1;
       std::printf("%s %s without the sync of line %u: %s\n", found ? "pass" : "FAIL",
                   test.name.c_str(), line, found ? "race found" : "no race found");
@@ -140,7 +150,7 @@ int run_guard(const char* program) {
     if (test.name == kCollectives) run_emulated(test, block);
   }
   for (const unsigned line : block.syncs) {
-    const bool found = run_child(program, {"--drop-block", std::to_string(line)}) == kRaceSeen;
+    const bool found = race_found(program, {"--drop-block", std::to_string(line)});
     failures += found ? 0 : 1;
     std::printf("%s block team without the sync of line %u: %s\n", found ? "pass" : "FAIL", line,
                 found ? "race found" : "no race found");
