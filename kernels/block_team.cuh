@@ -15,6 +15,8 @@ class CudaBlock {
   RK_FN explicit CudaBlock(BlockMemory* memory) : memory_(memory) {}
 
   RK_FN RK_INLINE int thread() const { return static_cast<int>(threadIdx.x); }
+  RK_FN RK_INLINE int index() const { return static_cast<int>(blockIdx.x); }
+  RK_FN RK_INLINE int blocks() const { return static_cast<int>(gridDim.x); }
   RK_FN RK_INLINE void sync() const { __syncthreads(); }
   template <class T> RK_FN RK_INLINE T shuffle_xor(T value, int mask) const {
     return __shfl_xor_sync(kAll, value, mask);

@@ -4,47 +4,29 @@
 namespace rk {
 namespace {
 
-// f(team, row, scratch) for the rows of this block.
-template <class F>
-RK_FN RK_INLINE void for_rows(int rows, const RowScratch& scratch, std::int64_t bytes, F&& f) {
-  extern __shared__ __align__(64) unsigned char shared[];
-  __shared__ BlockMemory memory;
-  const BlockTeam team{CudaBlock(&memory)};
-  for (int row = static_cast<int>(blockIdx.x); row < rows; row += static_cast<int>(gridDim.x)) {
-    f(team, row, scratch_place(scratch, bytes, shared));
-    team.sync();
-  }
-}
-
 RK_ROW_KERNEL softmax_kernel(float scale, float* scores, std::int64_t stride, int rows, int columns,
                              const std::int64_t* labels, float weight, float* losses,
                              const RowScratch scratch) {
-  for_rows(rows, scratch, SoftmaxRow<float>::scratch(columns),
-           [&](const BlockTeam& team, int row, void* memory) {
-             float* own = scores + row * stride;
-             SoftmaxRow<float>::row(team, scale, own, columns, static_cast<int>(labels[row]),
-                                    weight, own, losses + row, memory);
-           });
+  extern __shared__ __align__(64) unsigned char shared[];
+  __shared__ BlockMemory memory;
+  softmax_block_rows(CudaBlock(&memory), scale, scores, stride, rows, columns, labels, weight,
+                     losses, scratch, shared);
 }
 
 RK_ROW_KERNEL proxy_anchor_kernel(const ProxyAnchorRow<float>::Params params, float* scores,
                                   std::int64_t stride, int rows, int columns,
                                   const std::int64_t* labels, const float* positive_weights,
                                   float negative_weight, float* losses, const RowScratch scratch) {
-  for_rows(rows, scratch, ProxyAnchorRow<float>::scratch(columns),
-           [&](const BlockTeam& team, int row, void* memory) {
-             float* own = scores + row * stride;
-             ProxyAnchorRow<float>::row(team, params, own, columns, labels, row,
-                                        positive_weights[row], negative_weight, own, losses + row,
-                                        memory);
-           });
+  extern __shared__ __align__(64) unsigned char shared[];
+  __shared__ BlockMemory memory;
+  proxy_anchor_block_rows(CudaBlock(&memory), params, scores, stride, rows, columns, labels,
+                          positive_weights, negative_weight, losses, scratch, shared);
 }
 
 RK_ROW_KERNEL wilcoxon_pairs_kernel(float r, const float* positive, const float* negative,
                                     int count, float* values, float* slopes) {
-  for_rows(count, RowScratch(), 0, [&](const BlockTeam& team, int i, void*) {
-    WilcoxonPairs<float>::row(team, r, positive, negative, count, i, values + i, slopes + 2 * i);
-  });
+  __shared__ BlockMemory memory;
+  wilcoxon_block_pairs(CudaBlock(&memory), r, positive, negative, count, values, slopes);
 }
 
 // A block takes 32 columns; thread (x, y) adds column x over rows y, y + 32, ..., then the 32

@@ -1,0 +1,90 @@
+// In place of engine/cuda_context_cuda.cpp. Work is done at once, but what goes back to the host
+// arrives there with synchronize(), and is NaN until then: a host that does not wait is found out.
+#include "engine/cuda_context.h"
+
+#include "engine/error.h"
+#include "tests/host_gpu/memory.h"
+
+#include <cstring>
+#include <vector>
+
+namespace rk {
+
+using host_gpu::expect_kind;
+using host_gpu::Kind;
+
+struct CudaContext::State {
+  struct Copy {
+    void* to;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Copy> downloads;  // not yet waited for
+};
+
+CudaContext::CudaContext(int device) : state_(std::make_unique<State>()) {
+  expect(device == 0, "[device] expected 0, the only one, got {}", device);
+}
+
+CudaContext::~CudaContext() = default;
+
+CudaStream CudaContext::stream() const { return reinterpret_cast<CudaStream>(state_.get()); }
+
+void CudaContext::synchronize() const {
+  for (const State::Copy& copy : state_->downloads) {
+    std::memcpy(copy.to, copy.bytes.data(), copy.bytes.size());
+  }
+  state_->downloads.clear();
+}
+
+void CudaContext::upload(void* device, const void* host, std::size_t bytes) const {
+  if (bytes == 0) return;
+  expect_kind(Kind::kDevice, device, bytes, "copy to the GPU, its target");
+  expect_kind(Kind::kPinned, host, bytes, "copy to the GPU, its source");
+  std::memcpy(device, host, bytes);
+}
+
+void CudaContext::download(void* host, const void* device, std::size_t bytes) const {
+  if (bytes == 0) return;
+  expect_kind(Kind::kDevice, device, bytes, "copy from the GPU, its source");
+  expect_kind(Kind::kPinned, host, bytes, "copy from the GPU, its target");
+  const auto* from = static_cast<const std::byte*>(device);
+  state_->downloads.push_back({host, {from, from + bytes}});
+  host_gpu::fill_with_nan(host, bytes);
+}
+
+void CudaContext::copy(void* to, const void* from, std::size_t bytes) const {
+  if (bytes == 0) return;
+  expect_kind(Kind::kDevice, to, bytes, "copy within the GPU, its target");
+  expect_kind(Kind::kDevice, from, bytes, "copy within the GPU, its source");
+  std::memmove(to, from, bytes);
+}
+
+void CudaContext::product_abt(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                              std::int64_t lda, const float* b, std::int64_t ldb, float* c,
+                              std::int64_t ldc) const {
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      float total = 0;
+#pragma omp simd reduction(+ : total)
+      for (std::int64_t p = 0; p < k; ++p) total += a[i * lda + p] * b[j * ldb + p];
+      c[i * ldc + j] = total;
+    }
+  }
+}
+
+void CudaContext::product_ab(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                             std::int64_t lda, const float* b, std::int64_t ldb, float beta,
+                             float* c, std::int64_t ldc) const {
+  for (std::int64_t i = 0; i < m; ++i) {
+    float* row = c + i * ldc;
+    // As in BLAS: what a beta of 0 meets is not read.
+    for (std::int64_t j = 0; j < n; ++j) row[j] = beta == 0 ? 0 : beta * row[j];
+    for (std::int64_t p = 0; p < k; ++p) {
+      const float factor = a[i * lda + p];
+      const float* from = b + p * ldb;
+      for (std::int64_t j = 0; j < n; ++j) row[j] += factor * from[j];
+    }
+  }
+}
+
+}  // namespace rk

@@ -1,0 +1,111 @@
+// In place of engine/device_buffer_cuda.cpp.
+#include "engine/device_buffer.h"
+
+#include "engine/cuda_error.h"
+#include "engine/error.h"
+#include "tests/host_gpu/memory.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+namespace rk {
+namespace {
+
+struct Range {
+  std::size_t bytes = 0;
+  host_gpu::Kind kind = host_gpu::Kind::kDevice;
+};
+
+struct Ranges {
+  std::mutex mutex;
+  std::map<const std::byte*, Range> by_start;
+};
+
+Ranges& ranges() {
+  static Ranges held;
+  return held;
+}
+
+std::byte* allocate(host_gpu::Kind kind, std::size_t bytes) {
+  constexpr std::size_t kAlignment = 256;
+  const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole));
+  if (data == nullptr) fail<DeviceError>("the GPU is out of memory: {} bytes asked for", bytes);
+  host_gpu::fill_with_nan(data, whole);
+  Ranges& held = ranges();
+  const std::lock_guard lock(held.mutex);
+  held.by_start[data] = {bytes, kind};
+  return data;
+}
+
+void release(std::byte* data) {
+  Ranges& held = ranges();
+  const std::lock_guard lock(held.mutex);
+  const auto found = held.by_start.find(data);
+  host_gpu::fill_with_nan(data, found->second.bytes);
+  held.by_start.erase(found);
+  std::free(data);
+}
+
+}  // namespace
+
+namespace host_gpu {
+
+void fill_with_nan(void* data, std::size_t bytes) { std::memset(data, 0xFF, bytes); }
+
+void expect_kind(Kind kind, const void* data, std::size_t bytes, const char* what) {
+  const auto* first = static_cast<const std::byte*>(data);
+  const char* wanted = kind == Kind::kDevice ? "device memory" : "page-locked host memory";
+  Ranges& held = ranges();
+  const std::lock_guard lock(held.mutex);
+  auto after = held.by_start.upper_bound(first);
+  if (after == held.by_start.begin()) {
+    fail<DeviceError>("[{}] expected {}, got a pointer to other memory", what, wanted);
+  }
+  const auto& [start, range] = *std::prev(after);
+  const auto offset = static_cast<std::size_t>(first - start);
+  if (offset >= range.bytes) {
+    fail<DeviceError>("[{}] expected {}, got a pointer to other memory", what, wanted);
+  }
+  if (range.kind != kind) {
+    fail<DeviceError>("[{}] expected {}, got the other of the two", what, wanted);
+  }
+  if (bytes > range.bytes - offset) {
+    fail<DeviceError>("[{}] expected at most {} bytes, which are left there, got {}", what,
+                      range.bytes - offset, bytes);
+  }
+}
+
+}  // namespace host_gpu
+
+void check_cuda(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  fail<DeviceError>("[{}] (error {})", what, static_cast<int>(error));
+}
+
+void DeviceBuffer::Free::operator()(std::byte* data) const { release(data); }
+void PinnedBuffer::Free::operator()(std::byte* data) const { release(data); }
+
+PinnedBuffer::PinnedBuffer(std::size_t bytes) : bytes_(bytes) {
+  if (bytes > 0) data_.reset(allocate(host_gpu::Kind::kPinned, bytes));
+}
+
+DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
+  if (bytes > 0) data_.reset(allocate(host_gpu::Kind::kDevice, bytes));
+}
+
+void DeviceBuffer::upload(const void* from, std::size_t bytes) {
+  expect(bytes <= bytes_, "[device memory] expected a copy of at most {} bytes, got {}", bytes_,
+         bytes);
+  if (bytes > 0) std::memcpy(data_.get(), from, bytes);
+}
+
+void DeviceBuffer::download(void* to, std::size_t bytes) const {
+  expect(bytes <= bytes_, "[device memory] expected a copy of at most {} bytes, got {}", bytes_,
+         bytes);
+  if (bytes > 0) std::memcpy(to, data_.get(), bytes);
+}
+
+}  // namespace rk

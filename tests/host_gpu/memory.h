@@ -1,0 +1,18 @@
+// The memory of the GPU that is made of the host: ranges that DeviceBuffer and PinnedBuffer hold,
+// so that a copy can tell whether its pointers are what it takes them for. Both kinds are filled
+// with bytes 0xFF, NaN in every float type and -1 in every integer, when they are made and when
+// they are given back: what was never written shows.
+#pragma once
+
+#include <cstddef>
+
+namespace rk::host_gpu {
+
+enum class Kind { kDevice, kPinned };
+
+// DeviceError naming `what` unless [data, data + bytes) lies within one range of that kind.
+void expect_kind(Kind kind, const void* data, std::size_t bytes, const char* what);
+
+void fill_with_nan(void* data, std::size_t bytes);
+
+}  // namespace rk::host_gpu

@@ -1,0 +1,71 @@
+// The launches of kernels/rows_cuda.cuh on the GPU made of the host: RK_GALLERY_ROWS(SmoothApRow).
+#pragma once
+
+#include "engine/error.h"
+#include "kernels/gallery_rows.h"
+#include "tests/host_gpu/memory.h"
+#include "tests/host_gpu/serial_block.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace rk {
+
+namespace host_gpu {
+
+// f(block, shared) for every block of a grid; shared memory begins as NaN in each.
+template <class F> void run_grid(int blocks, int shared_bytes, F&& f) {
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> shared((static_cast<std::size_t>(shared_bytes) + 63) / 64);
+  for (int index = 0; index < blocks; ++index) {
+    fill_with_nan(shared.data(), shared.size() * sizeof(Line));
+    BlockMemory memory;
+    fill_with_nan(&memory, sizeof(memory));
+    f(SerialBlock(index, blocks, &memory), static_cast<void*>(shared.data()));
+  }
+}
+
+inline void plan_scratch(int rows, std::int64_t usual, std::int64_t largest, RowScratch* scratch) {
+  constexpr int kSharedBytes = 96 << 10;
+  constexpr int kBlocks = 7;  // fewer than rows, so that a block takes several
+  scratch->shared_bytes = usual <= kSharedBytes ? static_cast<int>(usual) : 0;
+  scratch->global_bytes = largest > scratch->shared_bytes ? largest : 0;
+  scratch->blocks = std::min(rows, kBlocks);
+}
+
+}  // namespace host_gpu
+
+template <class Row>
+void GalleryRows<Row>::plan(const Params& params, int rows, int columns, RowScratch* scratch) {
+  host_gpu::plan_scratch(rows, scratch_of<Row>(params, columns, std::min(columns, kUsualMembers)),
+                         scratch_of<Row>(params, columns, columns), scratch);
+}
+
+template <class Row>
+void GalleryRows<Row>::measure(const RowBatch& batch, const Params* params, float* stats, int width,
+                               const RowScratch& scratch, CudaStream) {
+  if constexpr (Measured<Row, BlockTeamOver<host_gpu::SerialBlock>>) {
+    host_gpu::run_grid(scratch.blocks, scratch.shared_bytes,
+                       [&](const host_gpu::SerialBlock& block, void* shared) {
+                         measure_block_rows<Row>(block, batch, params, stats, width, scratch,
+                                                 shared);
+                       });
+  } else {
+    fail<DeviceError>("[row kernel] a loss without stats");
+  }
+}
+
+template <class Row>
+void GalleryRows<Row>::run(const RowBatch& batch, const Params* params, const RowScratch& scratch,
+                           CudaStream) {
+  host_gpu::run_grid(scratch.blocks, scratch.shared_bytes,
+                     [&](const host_gpu::SerialBlock& block, void* shared) {
+                       run_block_rows<Row>(block, batch, params, scratch, shared);
+                     });
+}
+
+#define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
+
+}  // namespace rk

@@ -1,0 +1,34 @@
+// A block of one thread for kernels written over a Block (kernels/block_team.h): what the GPU made
+// of the host runs them on. It has nobody to wait for, so it finds no missing barrier; tests/race
+// does.
+#pragma once
+
+#include "kernels/block_team.h"
+
+namespace rk::host_gpu {
+
+class SerialBlock {
+ public:
+  static constexpr int kThreads = 1;
+  static constexpr int kWarpSize = 1;
+
+  // Block `index` of `blocks`.
+  SerialBlock(int index, int blocks, BlockMemory* memory)
+      : index_(index), blocks_(blocks), memory_(memory) {}
+
+  int thread() const { return 0; }
+  int index() const { return index_; }
+  int blocks() const { return blocks_; }
+  void sync() const {}
+  template <class T> T shuffle_xor(T value, int) const { return value; }
+  unsigned ballot(bool flag) const { return flag ? 1U : 0U; }
+  int count(unsigned bits) const { return static_cast<int>(bits); }
+  BlockMemory& memory() const { return *memory_; }
+
+ private:
+  int index_;
+  int blocks_;
+  BlockMemory* memory_;
+};
+
+}  // namespace rk::host_gpu
