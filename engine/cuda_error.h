@@ -5,8 +5,8 @@
 
 namespace rk {
 
-// DeviceError "[what] <CUDA's words> (error N)" unless `error` is cudaSuccess. The runtime's own
-// copy of the error is taken away, so that the next call does not report it again.
+// DeviceError with cuda_failure()'s words (engine/device.h) unless `error` is cudaSuccess. The
+// runtime's own copy of the error is taken away, so that the next call does not report it again.
 void check_cuda(cudaError_t error, const char* what);
 
 }  // namespace rk

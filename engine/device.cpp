@@ -97,6 +97,19 @@ std::string with_way_out(const GpuReport& report, const std::string& problem) {
 
 }  // namespace
 
+std::string cuda_failure(std::string_view what, std::string_view text, int code) {
+  std::string advice = "see nvidia-smi";
+  if (code == kCudaMemoryAllocation) {
+    advice = "make the batch smaller or end what else runs on the GPU (nvidia-smi)";
+  } else if (code == kCudaUncorrectableEcc) {
+    advice =
+        "the GPU's memory is damaged; take another GPU, or reset this one (nvidia-smi -q -d ECC)";
+  } else if (code >= kCudaIllegalAddress && code <= kCudaLaunchFailure) {
+    advice = "start again; if it comes again, compute-sanitizer finds the place";
+  }
+  return fmt::format("[{}] {} (error {}); {}", what, text, code, advice);
+}
+
 std::string Device::name() const { return cuda ? fmt::format("cuda:{}", index) : "cpu"; }
 
 DeviceRequest parse_device(std::string_view text) {

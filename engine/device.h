@@ -29,9 +29,18 @@ struct DeviceRequest {
 DeviceRequest parse_device(std::string_view text);
 
 // CUDA's error codes that need another advice than their text gives.
+inline constexpr int kCudaMemoryAllocation = 2;
 inline constexpr int kCudaInsufficientDriver = 35;
 inline constexpr int kCudaNoDevice = 100;
 inline constexpr int kCudaNoKernelImage = 209;
+inline constexpr int kCudaUncorrectableEcc = 214;
+inline constexpr int kCudaIllegalAddress = 700;  // the first of those that a kernel ends with
+inline constexpr int kCudaLaunchFailure = 719;   // the last of them
+
+// What a program says that a GPU failed while it ran: "[what] <CUDA's words> (error N); <what to
+// do>". After most of these errors CUDA answers nothing else until the program ends; what was saved
+// stays as it was.
+std::string cuda_failure(std::string_view what, std::string_view text, int code);
 
 // What the machine says of its GPUs. Versions are 1000 major + 10 minor, as the CUDA runtime's;
 // 0: not there.

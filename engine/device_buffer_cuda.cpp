@@ -1,14 +1,16 @@
 #include "engine/device_buffer.h"
 
 #include "engine/cuda_error.h"
+#include "engine/device.h"
 #include "engine/error.h"
+#include "engine/memory_fit.h"
 
 namespace rk {
 
 void check_cuda(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   cudaGetLastError();
-  fail<DeviceError>("[{}] {} (error {})", what, cudaGetErrorString(error), static_cast<int>(error));
+  throw DeviceError(cuda_failure(what, cudaGetErrorString(error), static_cast<int>(error)));
 }
 
 // Destructors do not throw; what is wrong with the device is said by the next call to it.
@@ -31,8 +33,9 @@ DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
     std::size_t free = 0;
     std::size_t total = 0;
     check_cuda(cudaMemGetInfo(&free, &total), "device memory");
-    fail<DeviceError>("the GPU is out of memory: {} MiB asked for, {} of {} MiB free", bytes >> 20,
-                      free >> 20, total >> 20);
+    throw DeviceError(out_of_memory(static_cast<std::int64_t>(bytes),
+                                    static_cast<std::int64_t>(free),
+                                    static_cast<std::int64_t>(total)));
   }
   check_cuda(error, "device memory");
   data_.reset(static_cast<std::byte*>(data));

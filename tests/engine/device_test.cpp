@@ -188,6 +188,20 @@ TEST(Device, AutoTakesTheFirstThatWorks) {
       << choice.why;
 }
 
+TEST(Device, AFailureSaysWhatToDo) {
+  EXPECT_EQ(cuda_failure("the GPU's work", "an illegal memory access was encountered", 700),
+            "[the GPU's work] an illegal memory access was encountered (error 700); start again; "
+            "if it comes again, compute-sanitizer finds the place");
+  EXPECT_EQ(cuda_failure("product", "out of memory", 2),
+            "[product] out of memory (error 2); make the batch smaller or end what else runs on "
+            "the GPU (nvidia-smi)");
+  EXPECT_EQ(cuda_failure("stream", "uncorrectable ECC error encountered", 214),
+            "[stream] uncorrectable ECC error encountered (error 214); the GPU's memory is "
+            "damaged; take another GPU, or reset this one (nvidia-smi -q -d ECC)");
+  EXPECT_EQ(cuda_failure("device", "unknown error", 999),
+            "[device] unknown error (error 999); see nvidia-smi");
+}
+
 // On whatever machine this runs: an answer, not a crash, and the same twice.
 TEST(Device, ThisMachineAnswers) {
   const DeviceRequest request = parse_device("auto");

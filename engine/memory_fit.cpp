@@ -1,0 +1,46 @@
+#include "engine/memory_fit.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace rk {
+namespace {
+
+std::string gibibytes(std::int64_t bytes) {
+  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+}  // namespace
+
+std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free) {
+  return std::max<std::int64_t>(0, free - need.fixed) / std::max<std::int64_t>(1, need.per_image);
+}
+
+std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,
+                           std::int64_t images) {
+  const std::int64_t needed = need.fixed + images * need.per_image;
+  if (needed <= free) return "";
+  const std::int64_t most = images_that_fit(need, free);
+  if (most == 0) {
+    return fmt::format(
+        "the GPU's memory is too small: a single image needs {}, {} are free; end what else runs "
+        "on the GPU (nvidia-smi), or take a smaller network or image",
+        gibibytes(need.fixed + need.per_image), gibibytes(free));
+  }
+  std::int64_t chunk = std::min(most, batch);
+  while (batch % chunk != 0) --chunk;
+  return fmt::format(
+      "the GPU's memory is too small: {} images at a time need {}, {} are free; use --chunk {} "
+      "(the batch in pieces) or --batch {}",
+      images, gibibytes(needed), gibibytes(free), chunk, most);
+}
+
+std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total) {
+  return fmt::format(
+      "the GPU is out of memory: {} asked for, {} of {} free; make the batch smaller (train: "
+      "--chunk, --batch) or end what else runs on the GPU (nvidia-smi)",
+      gibibytes(asked), gibibytes(free), gibibytes(total));
+}
+
+}  // namespace rk

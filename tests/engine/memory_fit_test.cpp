@@ -1,0 +1,54 @@
+#include "engine/memory_fit.h"
+
+#include <gtest/gtest.h>
+
+namespace rk {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+TEST(MemoryFit, CountsWholeImages) {
+  const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8};
+  EXPECT_EQ(images_that_fit(need, 10 * kGiB), 64);
+  EXPECT_EQ(images_that_fit(need, 10 * kGiB - 1), 63);
+  EXPECT_EQ(images_that_fit(need, 2 * kGiB), 0);
+  EXPECT_EQ(images_that_fit(need, kGiB), 0);
+  EXPECT_EQ(images_that_fit({.fixed = 0, .per_image = 3}, 10), 3);
+}
+
+TEST(MemoryFit, NothingToSayWhereItFits) {
+  const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8};
+  EXPECT_EQ(fitting_advice(need, 10 * kGiB, 64, 64), "");
+  EXPECT_EQ(fitting_advice(need, 10 * kGiB, 4096, 64), "");
+}
+
+// 70 would fit; 64 is the largest of them that divides the batch.
+TEST(MemoryFit, NamesTheLargestChunkAndBatch) {
+  const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8};
+  EXPECT_EQ(fitting_advice(need, 10 * kGiB + 6 * kGiB / 8, 128, 128),
+            "the GPU's memory is too small: 128 images at a time need 18.00 GiB, 10.75 GiB are "
+            "free; use --chunk 64 (the batch in pieces) or --batch 70");
+  // Already in chunks.
+  EXPECT_EQ(fitting_advice(need, 3 * kGiB, 4096, 64),
+            "the GPU's memory is too small: 64 images at a time need 10.00 GiB, 3.00 GiB are free; "
+            "use --chunk 8 (the batch in pieces) or --batch 8");
+}
+
+TEST(MemoryFit, NotEvenOne) {
+  const std::string said =
+      "the GPU's memory is too small: a single image needs 2.12 GiB, 1.00 GiB are free; end what "
+      "else runs on the GPU (nvidia-smi), or take a smaller network or image";
+  const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8};
+  EXPECT_EQ(fitting_advice(need, kGiB, 128, 128), said);
+  EXPECT_EQ(fitting_advice(need, kGiB, 128, 1), said);
+}
+
+TEST(MemoryFit, AnAllocationThatFailedSaysWhatThereIs) {
+  EXPECT_EQ(out_of_memory(3 * kGiB, kGiB / 2, 80 * kGiB),
+            "the GPU is out of memory: 3.00 GiB asked for, 0.50 GiB of 80.00 GiB free; make the "
+            "batch smaller (train: --chunk, --batch) or end what else runs on the GPU "
+            "(nvidia-smi)");
+}
+
+}  // namespace
+}  // namespace rk
