@@ -3,6 +3,7 @@
 #include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/nearest.h"
+#include "engine/process_device.h"
 #include "tools/signals.h"
 
 #include <fmt/format.h>
@@ -52,7 +53,8 @@ void resolve_device(CommonOptions& common, const Command& command) {
   if (request.kind == Kind::kAuto && kHasCuda && !command.runs_on_cuda()) {
     choice.why = "this command runs on the CPU alone";
   } else if (request.kind != Kind::kCpu) {
-    choice = choose_device(request, probe_gpus());
+    choice = common.processes != nullptr ? choose_device(request, probe_gpus(), *common.processes)
+                                         : choose_device(request, probe_gpus());
   }
   common.device = choice.device.name();
   if (request.kind != Kind::kAuto || common.quiet) return;

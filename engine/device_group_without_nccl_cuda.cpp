@@ -1,0 +1,13 @@
+#include "engine/device_group_nccl.h"
+#include "engine/error.h"
+
+namespace rk {
+
+std::unique_ptr<DeviceGroup> join_nccl(const CudaContext&, ProcessGroup& processes) {
+  fail<DeviceError>(
+      "{} processes cannot share their GPUs' work: this build has no NCCL; install libnccl-dev and "
+      "build again, start one process, or use --device cpu",
+      processes.size());
+}
+
+}  // namespace rk

@@ -1,0 +1,101 @@
+// NCCL between the GPUs of this machine, one thread a GPU.
+#include "engine/device_group.h"
+
+#include "engine/device_buffer.h"
+#include "engine/error.h"
+#include "tests/cuda/gpu.h"
+#include "tests/support/thread_group.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+namespace rk {
+namespace {
+
+class DeviceGroupTest : public OnGpu {
+ protected:
+  // `work` for each GPU; a DeviceError in one of them ends the program, as the others would wait.
+  static void with_groups(int size,
+                          const std::function<void(const CudaContext&, DeviceGroup&)>& work) {
+    ThreadGroup::run(size, [&](ProcessGroup& processes) {
+      const CudaContext cuda(processes.rank());
+      const auto group = make_device_group(cuda, processes);
+      work(cuda, *group);
+    });
+  }
+  static int gpus() { return static_cast<int>(probe_gpus().cards.size()); }
+};
+
+// A bit of what 25 million gradients are: many, of no round size, beside work on the stream.
+TEST_F(DeviceGroupTest, GathersAndSumsOnAllGpus) {
+  if (gpus() < 2) GTEST_SKIP() << "one GPU; this test is about two";
+  const int size = std::min(gpus(), 8);
+  constexpr std::int64_t kCount = 1'000'003;
+  std::mutex mutex;
+  std::vector<std::vector<float>> sums;
+  with_groups(size, [&](const CudaContext& cuda, DeviceGroup& group) {
+    std::vector<float> own(kCount);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      own[i] = std::sin(static_cast<float>(i) + static_cast<float>(group.rank()));
+    }
+    const auto values = DeviceBuffer::copy_of(own);
+    const auto work = DeviceBuffer::copy_of(own);
+    const auto all = DeviceBuffer::of<float>(kCount * size);
+    group.gather(values.as<float>(), all.as<float>(), kCount);
+    constexpr std::int64_t kFirst = 700'001;
+    cuda.copy(work.as<float>(), values.as<float>(), kCount * sizeof(float));
+    group.begin_sum(work.as<float>() + kFirst, kCount - kFirst);
+    group.begin_sum(work.as<float>(), kFirst);
+    group.finish_sums();
+    cuda.copy(values.as<float>(), work.as<float>(), kCount * sizeof(float));
+    cuda.synchronize();
+    const auto gathered = all.values<float>();
+    const auto summed = values.values<float>();
+    for (std::size_t i = 0; i < summed.size(); ++i) {
+      double expected = 0, largest = 0;
+      for (int r = 0; r < size; ++r) {
+        const float part = gathered[static_cast<std::size_t>(r) * kCount + i];
+        if (r == group.rank()) {
+          ASSERT_EQ(part, own[i]);
+        }
+        expected += static_cast<double>(part);
+        largest += std::fabs(static_cast<double>(part));
+      }
+      // Every addition rounds once, in an order that is NCCL's.
+      ASSERT_NEAR(static_cast<double>(summed[i]), expected, largest * size * 6e-8) << i;
+    }
+    const std::lock_guard lock(mutex);
+    sums.push_back(summed);
+  });
+  for (const auto& other : sums) EXPECT_EQ(other, sums.front());
+}
+
+// NCCL itself would wait, or fail without a reason.
+TEST_F(DeviceGroupTest, TwoProcessesOnOneGpuAreRefused) {
+  ThreadGroup::run(2, [](ProcessGroup& processes) {
+    const CudaContext cuda(0);
+    try {
+      make_device_group(cuda, processes);
+      ADD_FAILURE() << "both were taken";
+    } catch (const DeviceError& error) {
+      const std::string said = error.what();
+      EXPECT_TRUE(said.starts_with("processes 0 and 1 have the same GPU, ")) << said;
+    }
+  });
+}
+
+TEST_F(DeviceGroupTest, AProcessAloneNeedsNoNccl) {
+  with_groups(1, [](const CudaContext& cuda, DeviceGroup& group) {
+    const auto own = DeviceBuffer::copy_of(std::vector<float>{1, 2});
+    const auto all = DeviceBuffer::of<float>(2);
+    group.gather(own.as<float>(), all.as<float>(), 2);
+    group.begin_sum(all.as<float>(), 2);
+    group.finish_sums();
+    cuda.synchronize();
+    EXPECT_EQ(all.values<float>(), (std::vector<float>{1, 2}));
+  });
+}
+
+}  // namespace
+}  // namespace rk

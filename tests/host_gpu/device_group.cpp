@@ -1,0 +1,67 @@
+// In place of NCCL (engine/device_group_with_nccl_cuda.cpp): the processes' own exchange, through
+// the host. A sum is made when it is finished, and NaN until then: who reads it earlier, or writes
+// to it, is found out.
+#include "engine/device_group_nccl.h"
+#include "engine/error.h"
+#include "tests/host_gpu/memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace rk {
+namespace {
+
+using host_gpu::expect_kind;
+using host_gpu::Kind;
+
+std::size_t bytes_of(std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(float); }
+
+class HostGroup final : public DeviceGroup {
+ public:
+  explicit HostGroup(ProcessGroup& processes) : processes_(processes) {}
+  int rank() const override { return processes_.rank(); }
+  int size() const override { return processes_.size(); }
+
+  void gather(const float* own, float* all, std::int64_t count) override {
+    expect_kind(Kind::kDevice, own, bytes_of(count), "gather, its own part");
+    expect_kind(Kind::kDevice, all, bytes_of(size() * count), "gather, all parts");
+    processes_.gather<float>({own, static_cast<std::size_t>(count)},
+                             {all, static_cast<std::size_t>(size() * count)});
+  }
+
+  void begin_sum(float* values, std::int64_t count) override {
+    expect_kind(Kind::kDevice, values, bytes_of(count), "sum");
+    begun_.push_back({values, {values, values + count}});
+    host_gpu::fill_with_nan(values, bytes_of(count));
+  }
+
+  void finish_sums() override {
+    for (Sum& sum : begun_) {
+      const std::span now(sum.values, sum.parts.size());
+      if (!std::ranges::all_of(now, [](float value) { return std::isnan(value); })) {
+        fail<DeviceError>("[sum] somebody wrote to it between begin_sum() and finish_sums()");
+      }
+      processes_.sum(sum.parts);
+      std::ranges::copy(sum.parts, now.begin());
+    }
+    begun_.clear();
+  }
+
+ private:
+  struct Sum {
+    float* values;
+    std::vector<float> parts;
+  };
+
+  ProcessGroup& processes_;
+  std::vector<Sum> begun_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceGroup> join_nccl(const CudaContext&, ProcessGroup& processes) {
+  return std::make_unique<HostGroup>(processes);
+}
+
+}  // namespace rk

@@ -1,0 +1,80 @@
+// A DeviceGroup as a training step uses it, over processes that are threads.
+#include "engine/device_group.h"
+
+#include "engine/device_buffer.h"
+#include "engine/error.h"
+#include "tests/support/thread_group.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace rk {
+namespace {
+
+using Floats = std::vector<float>;
+
+// `work` for each of `size` processes.
+void with_groups(int size, const std::function<void(DeviceGroup&)>& work) {
+  ThreadGroup::run(size, [&](ProcessGroup& processes) {
+    const CudaContext cuda(0);
+    work(*make_device_group(cuda, processes));
+  });
+}
+
+TEST(DeviceGroup, GathersInTheOrderOfRanks) {
+  for (const int size : {1, 3}) {
+    with_groups(size, [&](DeviceGroup& group) {
+      ASSERT_EQ(group.size(), size);
+      const auto rank = static_cast<float>(group.rank());
+      const auto own = DeviceBuffer::copy_of(Floats{10 * rank, 10 * rank + 1});
+      const auto all = DeviceBuffer::of<float>(2 * size);
+      group.gather(own.as<float>(), all.as<float>(), 2);
+      Floats expected;
+      for (int r = 0; r < size; ++r) {
+        expected.insert(expected.end(),
+                        {10 * static_cast<float>(r), 10 * static_cast<float>(r) + 1});
+      }
+      EXPECT_EQ(all.values<float>(), expected);
+      // From its own place.
+      const auto in_place = DeviceBuffer::copy_of(Floats(expected.size(), -1));
+      float* const mine = in_place.as<float>() + 2 * group.rank();
+      mine[0] = 10 * rank;
+      mine[1] = 10 * rank + 1;
+      group.gather(mine, in_place.as<float>(), 2);
+      EXPECT_EQ(in_place.values<float>(), expected);
+    });
+  }
+}
+
+// Two buckets of one buffer, what lies between them left alone.
+TEST(DeviceGroup, SumsBucketsInPlace) {
+  for (const int size : {1, 2, 4}) {
+    with_groups(size, [&](DeviceGroup& group) {
+      const auto mine = static_cast<float>(group.rank() + 1);
+      const auto gradients = DeviceBuffer::copy_of(Floats{mine, 2 * mine, 7, 3 * mine});
+      group.begin_sum(gradients.as<float>() + 3, 1);
+      group.begin_sum(gradients.as<float>(), 2);
+      group.finish_sums();
+      const auto ranks = static_cast<float>(size * (size + 1) / 2);
+      EXPECT_EQ(gradients.values<float>(), (Floats{ranks, 2 * ranks, 7, 3 * ranks}));
+      group.finish_sums();  // nothing begun: nothing to wait for
+      EXPECT_EQ(gradients.values<float>()[0], ranks);
+    });
+  }
+}
+
+// What the stand-in is for: an optimizer that does not wait, a node that adds to a gradient too
+// late.
+TEST(DeviceGroup, AStepThatDoesNotWaitIsFoundOut) {
+  with_groups(2, [](DeviceGroup& group) {
+    const auto gradients = DeviceBuffer::copy_of(Floats{1, 2});
+    group.begin_sum(gradients.as<float>(), 2);
+    EXPECT_TRUE(std::isnan(gradients.values<float>()[0]));
+    gradients.as<float>()[1] = 5;
+    EXPECT_THROW(group.finish_sums(), DeviceError);
+  });
+}
+
+}  // namespace
+}  // namespace rk
