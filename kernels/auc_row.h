@@ -11,6 +11,7 @@
 // the row, two to a reciprocal and twelve to an exponential; then one polynomial a pair.
 #pragma once
 
+#include "kernels/batch_numbers.h"
 #include "kernels/hardest_pair.h"
 #include "kernels/math.h"
 
@@ -37,8 +38,43 @@ template <class S> struct AucParams {
   }
 };
 
+// From the totals of sg_r at every threshold to the loss, 1 - the area under the curve, and its
+// derivatives by them: slopes [2 count].
+template <class S, class Team>
+RK_FN void finish_auc(const Team& team, int count, double per_positive, double per_negative,
+                      const double* totals, S* slopes, double* loss) {
+  const auto t = [=](int m) { return totals[m] * per_positive; };
+  const auto f = [=](int m) { return totals[count + m] * per_negative; };
+  team.for_each(count, [&](int m) {
+    double by_t = 0;
+    double by_f = 0;
+    if (m + 1 < count) {
+      by_t += (f(m) - f(m + 1)) / 2;
+      by_f += (t(m) + t(m + 1)) / 2;
+    }
+    if (m > 0) {
+      by_t += (f(m - 1) - f(m)) / 2;
+      by_f -= (t(m - 1) + t(m)) / 2;
+    }
+    slopes[m] = static_cast<S>(-by_t * per_positive);
+    slopes[count + m] = static_cast<S>(-by_f * per_negative);
+  });
+  const double area =
+      team.sum(count - 1, [&](int m) { return (t(m) + t(m + 1)) / 2 * (f(m) - f(m + 1)); });
+  team.for_each(1, [&](int) { *loss = 1 - area; });
+}
+
 template <class S> struct AucHardRow {
   using Params = AucParams<S>;
+
+  RK_BOTH static int stats(const Params& params) { return 2 * params.count; }
+  RK_BOTH static int slopes(const Params& params, int) { return 2 * params.count; }
+  static void place(Params& params, const S* slopes) { params.slope = slopes; }
+  template <class Team>
+  RK_FN static void finish(const Team& team, const BatchNumbers& batch, const double* totals,
+                           Params* params, S* slopes, double* loss) {
+    finish_auc(team, params->count, 1 / batch.valid, 1 / batch.valid, totals, slopes, loss);
+  }
 
   RK_BOTH static std::int64_t scratch(int, int members) {
     Scratch scratch(nullptr);
@@ -73,7 +109,7 @@ template <class S> struct AucHardRow {
 
 // dLoss/ds of a positive and of a negative pair as a function of its score: a polynomial for each
 // interval [(n - 1/2) width, (n + 1/2) width] of score - origin, in the distance from its middle.
-// losses/auc_gradient.h makes the coefficients.
+// kernels/auc_table.h makes the coefficients.
 template <class S> struct AucGradient {
   // Relative errors of 1e-6 and 1e-12, below those of sums of sigmoids in S.
   static constexpr int kDegree = sizeof(S) == 4 ? 3 : 7;
@@ -145,6 +181,16 @@ template <class S> struct AucAllParams : AucParams<S> {
 
 template <class S> struct AucAllRow {
   using Params = AucAllParams<S>;
+
+  RK_BOTH static int stats(const Params& params) { return 2 * params.count; }
+  RK_BOTH static int slopes(const Params& params, int) { return 2 * params.count; }
+  // From the slopes params.gradient follows: kernels/auc_table.h.
+  template <class Team>
+  RK_FN static void finish(const Team& team, const BatchNumbers& batch, const double* totals,
+                           Params* params, S* slopes, double* loss) {
+    finish_auc(team, params->count, 1 / batch.positive_pairs, 1 / batch.negative_pairs, totals,
+               slopes, loss);
+  }
 
   // Two halves of whole vectors: element k shares a reciprocal with element k + padded(n) / 2.
   RK_BOTH static constexpr int padded(int n) { return 2 * pad((n + 1) / 2); }

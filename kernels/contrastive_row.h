@@ -4,6 +4,7 @@
 // memory of in.scores.
 #pragma once
 
+#include "kernels/batch_numbers.h"
 #include "kernels/gallery_row.h"
 
 namespace rk {
@@ -16,6 +17,8 @@ template <class S> struct ContrastiveRow {
     S per_negative = 0;
   };
   static constexpr int kStats = 4;
+  RK_BOTH static int stats(const Params&) { return kStats; }
+  RK_BOTH static int slopes(const Params&, int) { return 0; }
 
   RK_BOTH static std::int64_t scratch(int, int members) {
     Scratch scratch(nullptr);
@@ -49,6 +52,19 @@ template <class S> struct ContrastiveRow {
       stats[2] = negatives;
       stats[3] = negative_loss;
     });
+  }
+
+  // One member's work.
+  RK_FN static double average(const double* totals, Params* params) {
+    params->per_positive = totals[0] > 0 ? static_cast<S>(1 / totals[0]) : S(0);
+    params->per_negative = totals[2] > 0 ? static_cast<S>(1 / totals[2]) : S(0);
+    return (totals[0] > 0 ? totals[1] / totals[0] : 0) +
+           (totals[2] > 0 ? totals[3] / totals[2] : 0);
+  }
+  template <class Team>
+  RK_FN static void finish(const Team& team, const BatchNumbers&, const double* totals,
+                           Params* params, S*, double* loss) {
+    team.for_each(1, [&](int) { *loss = average(totals, params); });
   }
 
   // dloss/ds of a positive, of a negative.

@@ -125,13 +125,4 @@ RK_FN RK_INLINE void proxy_anchor_block_rows(const Block& block,
   });
 }
 
-template <class Block>
-RK_FN RK_INLINE void wilcoxon_block_pairs(const Block& block, float r, const float* positive,
-                                          const float* negative, int count, float* values,
-                                          float* slopes) {
-  for_block_rows(block, count, [&](const BlockTeamOver<Block>& team, int i) {
-    WilcoxonPairs<float>::row(team, r, positive, negative, count, i, values + i, slopes + 2 * i);
-  });
-}
-
 }  // namespace rk

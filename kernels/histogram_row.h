@@ -7,6 +7,7 @@
 // Cost: a maximum and a sum a pair for each node from the row's least score to its largest.
 #pragma once
 
+#include "kernels/batch_numbers.h"
 #include "kernels/gallery_row.h"
 
 #include <cmath>
@@ -73,6 +74,41 @@ template <class S> struct HistogramRow {
       at.place[k] = static_cast<Fixed>(counts ? place : 0);
     });
     count(team, params, at, pad(in.columns), stats + params.bins + 1);
+  }
+
+  RK_BOTH static int stats(const Params& params) { return 2 * (params.bins + 1); }
+  RK_BOTH static int slopes(const Params& params, int) { return stats(params); }
+  static void place(Params& params, const S* slopes) {
+    params.rise = slopes;
+    params.negative_rise = slopes + params.bins + 1;
+  }
+  // loss = the sum over nodes of h- H+, with h+ and h- the shares of all pairs, H+ the running sum.
+  template <class Team>
+  RK_FN static void finish(const Team& team, const BatchNumbers& batch, const double* totals,
+                           Params* params, S* slopes, double* loss) {
+    const int nodes = params->bins + 1;
+    const double* negative = totals + nodes;
+    const double per_positive = 1 / batch.positive_pairs;
+    const double per_negative = 1 / batch.negative_pairs;
+    const double per_unit = params->bins / 2.0;  // nodes per unit of similarity
+    team.for_each(nodes, [&](int r) {
+      // The loss's derivative by h-_r is H+_r: a step up gains h+_r.
+      slopes[nodes + r] = static_cast<S>(totals[r] * per_positive * per_negative * per_unit);
+      // That by h+_r is the sum of h- from r on: a step up loses what lies at r - 1. Into node 0 it
+      // comes from nothing.
+      slopes[r] = r == 0
+                      ? static_cast<S>(per_positive * per_unit)
+                      : static_cast<S>(-negative[r - 1] * per_negative * per_positive * per_unit);
+    });
+    team.for_each(1, [&](int) {
+      double running = 0;
+      double total = 0;
+      for (int r = 0; r < nodes; ++r) {
+        running += totals[r] * per_positive;
+        total += negative[r] * per_negative * running;
+      }
+      *loss = total;
+    });
   }
 
   template <class Team>

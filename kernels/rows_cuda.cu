@@ -1,4 +1,4 @@
-// Kernels over rows that take no gallery row: proxies, Wilcoxon's pairs, sums over rows.
+// Kernels over rows that take no gallery row: proxies, sums over rows.
 #include "kernels/rows_cuda.cuh"
 
 namespace rk {
@@ -21,12 +21,6 @@ RK_ROW_KERNEL proxy_anchor_kernel(const ProxyAnchorRow<float>::Params params, fl
   __shared__ BlockMemory memory;
   proxy_anchor_block_rows(CudaBlock(&memory), params, scores, stride, rows, columns, labels,
                           positive_weights, negative_weight, losses, scratch, shared);
-}
-
-RK_ROW_KERNEL wilcoxon_pairs_kernel(float r, const float* positive, const float* negative,
-                                    int count, float* values, float* slopes) {
-  __shared__ BlockMemory memory;
-  wilcoxon_block_pairs(CudaBlock(&memory), r, positive, negative, count, values, slopes);
 }
 
 // A block takes 32 columns; thread (x, y) adds column x over rows y, y + 32, ..., then the 32
@@ -78,14 +72,6 @@ void proxy_anchor_rows(const ProxyAnchorRow<float>::Params& params, float* score
                         static_cast<std::size_t>(scratch.shared_bytes), stream>>>(
       params, scores, stride, rows, columns, labels, positive_weights, negative_weight, losses,
       scratch);
-  check_cuda(cudaGetLastError(), "row kernel");
-}
-
-void wilcoxon_pairs(float r, const float* positive, const float* negative, int count, float* values,
-                    float* slopes, CudaStream stream) {
-  if (count == 0) return;
-  wilcoxon_pairs_kernel<<<static_cast<unsigned>(count), CudaBlock::kThreads, 0, stream>>>(
-      r, positive, negative, count, values, slopes);
   check_cuda(cudaGetLastError(), "row kernel");
 }
 

@@ -10,8 +10,8 @@
 #pragma once
 
 #include "engine/cuda_stream.h"
+#include "kernels/gallery_row.h"
 #include "kernels/proxy_rows.h"
-#include "kernels/wilcoxon_row.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -73,10 +73,6 @@ void proxy_anchor_rows(const ProxyAnchorRow<float>::Params& params, float* score
                        std::int64_t stride, int rows, int columns, const std::int64_t* labels,
                        const float* positive_weights, float negative_weight, float* losses,
                        const RowScratch& scratch, CudaStream stream);
-
-// WilcoxonPairs of `count` queries: values [count], slopes [count, 2].
-void wilcoxon_pairs(float r, const float* positive, const float* negative, int count, float* values,
-                    float* slopes, CudaStream stream);
 
 // totals[k] = the sum over rows of values[row, k], in double and in an order that depends on
 // nothing but `rows`.

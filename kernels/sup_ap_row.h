@@ -53,6 +53,17 @@ template <class S> struct SupApRow {
     ContrastiveRow<S>::measure(team, params.contrastive, in, stats, memory);
   }
 
+  RK_BOTH static int stats(const Params&) { return ContrastiveRow<S>::kStats; }
+  RK_BOTH static int slopes(const Params&, int) { return 0; }
+  template <class Team>
+  RK_FN static void finish(const Team& team, const BatchNumbers&, const double* totals,
+                           Params* params, S*, double* loss) {
+    team.for_each(1, [&](int) {
+      *loss = static_cast<double>(params->lambda) *
+              ContrastiveRow<S>::average(totals, &params->contrastive);
+    });
+  }
+
   template <class Team>
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {

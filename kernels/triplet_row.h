@@ -6,6 +6,7 @@
 // in.scores. P and N must not be empty. Cost of TripletAllRow: |P| * columns hinges, twice.
 #pragma once
 
+#include "kernels/batch_numbers.h"
 #include "kernels/hardest_pair.h"
 
 #include <cmath>
@@ -105,6 +106,18 @@ template <class S> struct TripletAllRow {
       });
     }
     team.for_each(1, [&](int) { stats[0] = active; });
+  }
+
+  RK_BOTH static int stats(const Params&) { return 1; }
+  RK_BOTH static int slopes(const Params&, int) { return 0; }
+  // The rows' losses are already shares of the mean.
+  template <class Team>
+  RK_FN static void finish(const Team& team, const BatchNumbers&, const double* totals,
+                           Params* params, S*, double* loss) {
+    team.for_each(1, [&](int) {
+      params->per_active = totals[0] > 0 ? static_cast<S>(1 / totals[0]) : S(0);
+      *loss = 0;
+    });
   }
 
   template <class Team>

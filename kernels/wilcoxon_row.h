@@ -23,6 +23,10 @@ template <class S> struct WilcoxonRow {
     return scratch.bytes();
   }
 
+  RK_BOTH static int stats(const Params&) { return 2; }
+  RK_BOTH static int slopes(const Params&, int rows) { return 2 * rows; }
+  static void place(Params& params, const S* slopes) { params.slopes = slopes; }
+
   // stats: f+, f-
   template <class Team>
   RK_FN static void measure(const Team& team, const Params&, const GalleryRow<S> in, S* stats,
@@ -46,7 +50,7 @@ template <class S> struct WilcoxonRow {
 
 template <class S> struct WilcoxonPairs {
   // positive, negative: f+ and f- of the `count` queries that count. Writes for query i the sum
-  // over j of sg(f+_i - f-_j), and to slope the sums of its derivatives by f+_i and by f-_i.
+  // over j of sg(f+_i - f-_j), and to slope dLoss/df+_i and dLoss/df-_i.
   template <class Team>
   RK_FN static void row(const Team& team, S r, const S* positive, const S* negative, int count,
                         int i, S* value, S* slope) {
@@ -63,10 +67,11 @@ template <class S> struct WilcoxonPairs {
       const S u = half_sigmoid(r * (positive[j] - negative[i]));
       return u - u * u;
     });
+    const S share = r / (static_cast<S>(count) * static_cast<S>(count));
     team.for_each(1, [&](int) {
       *value = total;
-      slope[0] = r * by_positive;
-      slope[1] = -r * by_negative;
+      slope[0] = -share * by_positive;
+      slope[1] = share * by_negative;
     });
   }
 };

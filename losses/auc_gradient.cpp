@@ -63,7 +63,6 @@ template <class S> void AucGradientTable<S>::plan(double r, double step, int cou
       bell_.insert(bell_.end(), coefficients.begin(), coefficients.end());
     }
   }
-  step_sum_.resize(per_step);
   const auto size = static_cast<std::size_t>(steps_) * per_step;
   coefficients_.assign(2 * size, S(0));
 
@@ -83,26 +82,19 @@ template <class S> void AucGradientTable<S>::plan(double r, double step, int cou
   gradient_.after = steps_ * pieces_ - 1 - gradient_.before;
 }
 
+template <class S> AucTable<S> AucGradientTable<S>::table() {
+  return {.bell = bell_.data(),
+          .reach = reach_,
+          .count = count_,
+          .steps = steps_,
+          .per_step = pieces_ * kCoefficients,
+          .coefficients = coefficients_.data()};
+}
+
 template <class S> void AucGradientTable<S>::fill(const S* slopes) {
-  const std::size_t per_step = step_sum_.size();
-  S* to = coefficients_.data();
+  const AucTable<S> all = table();
   for (int kind = 0; kind < 2; ++kind) {
-    for (int s = 0; s < steps_; ++s) {
-      // This step begins s - reach_ thresholds from the first.
-      std::fill(step_sum_.begin(), step_sum_.end(), 0.0);
-      const int from = std::max(0, s - 2 * reach_);
-      const int end = std::min(count_, s + 1);
-      for (int m = from; m < end; ++m) {
-        const double slope = slopes[kind * count_ + m];
-        const double* bell = bell_.data() + static_cast<std::size_t>(s - m) * per_step;
-        for (std::size_t c = 0; c < per_step; ++c) step_sum_[c] += slope * bell[c];
-      }
-      for (const double sum : step_sum_) *to++ = static_cast<S>(sum);
-    }
-    // Scores beyond the table are taken for its ends.
-    std::fill_n(to - kCoefficients, kCoefficients, S(0));
-    std::fill_n(to - static_cast<std::ptrdiff_t>(static_cast<std::size_t>(steps_) * per_step),
-                kCoefficients, S(0));
+    for (int s = 0; s < steps_; ++s) all.fill(SerialTeam(), slopes, kind, s);
   }
 }
 

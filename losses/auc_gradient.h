@@ -1,11 +1,9 @@
-// The table behind AucGradient (kernels/auc_row.h): with slope[m] = dLoss/d(sum of sg_r at t_m),
-//   dLoss/ds = sum over m of slope[m] r sg_r'(s, t_m)
-// is one smooth function of s for positive pairs and one for negative pairs. Each interval's
-// polynomial meets it at the interval's Chebyshev points. Intervals are a whole fraction of ds
-// wide, so all that depends on r and ds alone is made once, in plan(); fill() only adds it up.
+// The table behind AucGradient (kernels/auc_row.h, kernels/auc_table.h). Each interval's polynomial
+// meets r sg_r' at the interval's Chebyshev points. Intervals are a whole fraction of ds wide, so
+// all that depends on r and ds alone is made once, in plan(); fill() only adds it up.
 #pragma once
 
-#include "kernels/auc_row.h"
+#include "kernels/auc_table.h"
 
 #include <vector>
 
@@ -20,6 +18,9 @@ template <class S> class AucGradientTable {
   AucGradient<S> gradient() const { return gradient_; }
   // Half of them for positive pairs, half for negative ones.
   const std::vector<S>& coefficients() const { return coefficients_; }
+  // What fill() runs on: all of it in this object's memory.
+  AucTable<S> table();
+  const std::vector<double>& bell() const { return bell_; }
 
  private:
   static constexpr int kCoefficients = AucGradient<S>::kCoefficients;
@@ -29,7 +30,6 @@ template <class S> class AucGradientTable {
   int count_ = 0;
   int steps_ = 0;             // from reach_ below the first threshold to reach_ above the last
   std::vector<double> bell_;  // [2 reach_ + 1, pieces_, kCoefficients]: r sg_r' around a threshold
-  std::vector<double> step_sum_;
   std::vector<S> coefficients_;  // [2, steps_, pieces_, kCoefficients]
   AucGradient<S> gradient_;
 };

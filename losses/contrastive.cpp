@@ -1,8 +1,7 @@
 #include "losses/contrastive.h"
 
 #include "kernels/contrastive_row.h"
-#include "losses/contrastive_means.h"
-#include "losses/row_loss.h"
+#include "losses/device_row_loss.h"
 
 namespace rk {
 namespace {
@@ -14,19 +13,14 @@ template <class S> struct Contrastive : MeanOverQueries<S> {
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
   // Pairs count, whether or not their query has a positive.
   bool counts(const BatchIndex&, int) const { return true; }
-  int stats() const { return Row::kStats; }
-  void plan(const LossShape&) {}
-  double finish(const Context&, const BatchIndex&, const double* totals, const S*) {
-    return contrastive_means(totals, params);
-  }
   S grad_weight(const BatchIndex&) const { return 1; }
 };
 
-template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> Contrastive<S> make(const LossValues& values) {
   Contrastive<S> formula;
   formula.params.pos = static_cast<S>(values.number("pos"));
   formula.params.neg = static_cast<S>(values.number("neg"));
-  return std::make_unique<RowLoss<S, Contrastive<S>>>(formula);
+  return formula;
 }
 
 }  // namespace
@@ -40,8 +34,9 @@ LossEntry contrastive_entry() {
               "Mapping, CVPR 2006; on cosine similarities",
           .parameters = {number_parameter("pos", "0.9", -2, 2, "similarity positives should reach"),
                          number_parameter("neg", "0.4", -2, 2, "similarity negatives may have")},
-          .make_float = make<float>,
-          .make_double = make<double>};
+          .make_float = make_row_loss<float, make<float>>,
+          .make_double = make_row_loss<double, make<double>>,
+          .make_device = device_row_loss<make<float>>()};
 }
 
 }  // namespace rk

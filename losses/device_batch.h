@@ -3,6 +3,7 @@
 
 #include "engine/cuda_context.h"
 #include "engine/device_buffer.h"
+#include "kernels/batch_numbers.h"
 #include "kernels/rows_cuda.h"
 #include "losses/batch_index.h"
 
@@ -19,25 +20,28 @@ class DeviceBatch {
   // counts(row): whether a row has a loss. Waits until the last batch's copy is done.
   template <class Counts>
   void pack(const CudaContext& cuda, const BatchIndex& index, float weight,
-            std::span<const std::byte> params, Counts&& counts) {
-    begin(cuda, index, weight, params);
+            const BatchNumbers& numbers, std::span<const std::byte> params, Counts&& counts) {
+    begin(cuda, index, weight, numbers, params);
     for (int row = 0; row < index.rows(); ++row) counted()[row] = counts(row) ? 1 : 0;
     cuda.upload(device_.as<std::byte>(), host_.as<std::byte>(), bytes_);
   }
 
   // The batch in device memory: everything but scores, stride and losses.
   RowBatch rows() const;
-  const void* params() const { return device_.as<std::byte>() + params_; }
+  void* params() const { return device_.as<std::byte>() + params_; }
+  const BatchNumbers* numbers() const {
+    return reinterpret_cast<const BatchNumbers*>(device_.as<std::byte>() + numbers_);
+  }
   std::int64_t bytes() const { return static_cast<std::int64_t>(device_.bytes()); }
 
  private:
   void begin(const CudaContext& cuda, const BatchIndex& index, float weight,
-             std::span<const std::byte> params);
+             const BatchNumbers& numbers, std::span<const std::byte> params);
   std::uint8_t* counted() const { return host_.as<std::uint8_t>() + counted_; }
 
   // Offsets of the parts, for the sizes planned.
   std::size_t classes_ = 0, members_ = 0, first_members_ = 0, member_counts_ = 0, images_ = 0,
-              weight_ = 0, params_ = 0, counted_ = 0, bytes_ = 0;
+              weight_ = 0, numbers_ = 0, params_ = 0, counted_ = 0, bytes_ = 0;
   int rows_ = 0;
   int columns_ = 0;
   bool has_images_ = false;

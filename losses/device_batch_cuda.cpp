@@ -22,6 +22,7 @@ void DeviceBatch::plan(const LossShape& shape, std::size_t param_bytes) {
   first_members_ = place(rows * sizeof(std::int32_t));
   member_counts_ = place(rows * sizeof(std::int32_t));
   weight_ = place(sizeof(float));
+  numbers_ = place(sizeof(BatchNumbers));
   params_ = place(param_bytes);
   counted_ = place(rows);
   host_ = PinnedBuffer(bytes_);
@@ -31,7 +32,7 @@ void DeviceBatch::plan(const LossShape& shape, std::size_t param_bytes) {
 }
 
 void DeviceBatch::begin(const CudaContext& cuda, const BatchIndex& index, float weight,
-                        std::span<const std::byte> params) {
+                        const BatchNumbers& numbers, std::span<const std::byte> params) {
   if (copied_) cuda.synchronize();
   copied_ = true;
   rows_ = index.rows();
@@ -59,6 +60,7 @@ void DeviceBatch::begin(const CudaContext& cuda, const BatchIndex& index, float 
     count[row] = in.member_count;
   }
   copy(weight_, &weight, 1);
+  copy(numbers_, &numbers, 1);
   std::ranges::copy(params, host + params_);
 }
 

@@ -2,13 +2,14 @@
 // the host waits for nothing until it asks for the value:
 //
 //   loss->plan(shape);                             // allocates
-//   loss->prepare(labels);                         // from the host, every batch
-//   loss->launch(embeddings, memory, grad);        // the GPU's work, without waiting
-//   LossOutput<float> output = loss->result();     // waits
+//   loss->prepare(batch);                          // labels, from the host, every batch
+//   loss->launch(input, output);                   // the GPU's work, without waiting
+//   LossOutput<float> value = loss->result();      // waits
 //
 // Embeddings are taken as they are; whether they are finite is not looked at: NaN gives NaN.
 //
-// What is here is compiled, and has not yet run on a GPU.
+// What is here is compiled, and compared with the CPU on a GPU made of the host (tests/host_gpu);
+// it has not yet run on a real one.
 #pragma once
 
 #include "engine/cuda_context.h"
@@ -16,19 +17,30 @@
 
 namespace rk {
 
+// What launch() reads and writes, in device memory; as in LossInput and LossOutput.
+struct DeviceLossInput {
+  std::int64_t dim = 0;
+  const float* embeddings = nullptr;  // [N, D]
+  const float* memory = nullptr;      // [M, D]
+  const float* proxies = nullptr;     // [C, D]
+  const float* scores = nullptr;      // [N, C]
+};
+struct DeviceLossOutput {
+  float* grad = nullptr;          // [N, D], or [N, C] for losses on scores; overwritten
+  float* grad_proxies = nullptr;  // [C, D], overwritten by losses with proxies
+};
+
 class DeviceLoss {
  public:
   virtual ~DeviceLoss() = default;
 
   virtual void plan(const LossShape& shape) = 0;
 
-  // Reads rows, memory, labels and identities of `batch`, which lie on the host; its embeddings may
-  // be null. They are copied before this returns.
+  // Reads everything of `batch` but its floats, which lie on the GPU: sizes, labels, identities,
+  // targets. They are copied before this returns.
   virtual void prepare(const LossInput<float>& batch) = 0;
 
-  // Device memory: embeddings [N, D], memory [M, D] or null, grad [N, D], overwritten.
-  virtual void launch(std::int64_t dim, const float* embeddings, const float* memory,
-                      float* grad) = 0;
+  virtual void launch(const DeviceLossInput& input, const DeviceLossOutput& output) = 0;
 
   // Of the last launch: loss and valid queries, no gradients.
   virtual LossOutput<float> result() = 0;

@@ -34,7 +34,8 @@ class HostedLoss final : public Loss<float> {
     if (memory > 0) std::copy_n(input.memory_embeddings, memory, staged + rows);
     auto* embeddings = embeddings_.as<float>();
     cuda_.upload(embeddings, staged, static_cast<std::size_t>(rows + memory) * sizeof(float));
-    loss_->launch(input.dim, embeddings, embeddings + rows, grad_.as<float>());
+    loss_->launch({.dim = input.dim, .embeddings = embeddings, .memory = embeddings + rows},
+                  {.grad = grad_.as<float>()});
     cuda_.download(staged, grad_.as<float>(), static_cast<std::size_t>(rows) * sizeof(float));
     const LossOutput<float> result = loss_->result();
     output.loss = result.loss;

@@ -9,15 +9,16 @@
 //                                               differs
 //   std::int64_t scratch(columns, members);
 //   void begin(const BatchIndex&);              optional: params that depend on the batch
-// Where rows are coupled by sums over all of them (counts, histograms), it also has
-//   int stats() const;                          numbers a row contributes
-//   void plan(const LossShape&);                allocates what finish() needs
-//   double finish(const Context&, const BatchIndex&, const double* totals, const S* stats);
-// Then Row::measure writes a row's stats, they are added up in the order of the rows, finish() puts
-// what follows from the totals into params and returns that part of the loss, and only then does
-// Row::row run.
+//   void plan(const LossShape&);                optional: allocates
+// Where rows are coupled by sums over all of them (counts, histograms), Row::measure writes a row's
+// stats, they are added up in the order of the rows, Row::finish (kernels/batch_numbers.h) makes of
+// the totals what the rows need, and only then does Row::row run. Then the formula may have
+//   void fill(const S* slopes);                 more that follows from the slopes, for params
+//   double finish(const Context&, const BatchIndex&, const S* stats, S* slopes);
+//                                               in place of Row::finish, from each row's stats
 #pragma once
 
+#include "kernels/batch_numbers.h"
 #include "kernels/rows_cpu.h"
 #include "losses/batch_index.h"
 #include "losses/registry.h"
@@ -52,6 +53,22 @@ template <class S> struct MeanOverQueriesWithNegative {
   S grad_weight(const BatchIndex& index) const { return static_cast<S>(value_weight(index)); }
 };
 
+// What losses that add up over all rows must know of a batch.
+template <class Formula>
+BatchNumbers batch_numbers(const Formula& formula, const BatchIndex& index) {
+  const std::int64_t valid = formula.valid(index);
+  return {.valid = static_cast<double>(valid),
+          .positive_pairs = static_cast<double>(index.positive_pairs()),
+          .negative_pairs = static_cast<double>(index.negative_pairs()),
+          .value_weight = valid > 0 ? formula.value_weight(index) : 0};
+}
+
+// Whether a row's kernel is coupled to the others'.
+template <class Row>
+inline constexpr bool kMeasuredRow = requires(const typename Row::Params& params) {
+  Row::stats(params);
+};
+
 template <class S, class Formula> class RowLoss final : public Loss<S> {
  public:
   explicit RowLoss(const Formula& formula) : formula_(formula) {}
@@ -64,10 +81,16 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     scratch_bytes_ = formula_.scratch(columns, columns);
     threads_ = context.threads();
     scratch_ = Buffer(static_cast<std::size_t>(scratch_bytes_ * threads_));
+    if constexpr (requires { formula_.plan(shape); }) formula_.plan(shape);
     if constexpr (kMeasured) {
-      stats_.resize(static_cast<std::size_t>(shape.rows * formula_.stats()));
-      totals_.resize(static_cast<std::size_t>(formula_.stats()));
-      formula_.plan(shape);
+      const int width = Row::stats(formula_.params);
+      stats_.resize(static_cast<std::size_t>(shape.rows * width));
+      totals_.resize(static_cast<std::size_t>(width));
+      slopes_.resize(
+          static_cast<std::size_t>(Row::slopes(formula_.params, static_cast<int>(shape.rows))));
+      if constexpr (requires { Row::place(formula_.params, slopes_.data()); }) {
+        Row::place(formula_.params, slopes_.data());
+      }
     }
   }
 
@@ -84,13 +107,13 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     similarity_.forward(context, input);
     if constexpr (kMeasured) {
       measure(context, input.rows);
-      output.loss = formula_.finish(context, index_, totals_.data(), stats_.data());
+      output.loss = finish(context);
     }
     for_rows(context, input.rows,
              [&](const SerialTeam& team, const GalleryRow<S>& in, S* scores, std::byte* scratch) {
                S& loss = losses_[static_cast<std::size_t>(in.self)];
                if (formula_.counts(index_, in.self)) {
-                 Formula::Row::row(team, formula_.params, in, scores, &loss, scratch);
+                 Row::row(team, formula_.params, in, scores, &loss, scratch);
                } else {
                  std::fill_n(scores, index_.columns(), S(0));
                  loss = 0;
@@ -104,12 +127,13 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
 
   std::int64_t bytes() const override {
     return index_.bytes() + similarity_.bytes() + static_cast<std::int64_t>(scratch_.bytes()) +
-           static_cast<std::int64_t>((losses_.size() + stats_.size()) * sizeof(S) +
+           static_cast<std::int64_t>((losses_.size() + stats_.size() + slopes_.size()) * sizeof(S) +
                                      totals_.size() * sizeof(double));
   }
 
  private:
-  static constexpr bool kMeasured = requires(const Formula& f) { f.stats(); };
+  using Row = typename Formula::Row;
+  static constexpr bool kMeasured = kMeasuredRow<Row>;
 
   // f(team, row with its scores, the scores' place, scratch)
   template <class F> void for_rows(const Context& context, std::int64_t rows, F&& f) {
@@ -124,13 +148,26 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
              });
   }
 
+  // From the totals, that part of the loss which the rows do not write.
+  double finish(const Context& context) {
+    if constexpr (requires { formula_.finish(context, index_, stats_.data(), slopes_.data()); }) {
+      return formula_.finish(context, index_, stats_.data(), slopes_.data());
+    } else {
+      double loss = 0;
+      Row::finish(SerialTeam(), batch_numbers(formula_, index_), totals_.data(), &formula_.params,
+                  slopes_.data(), &loss);
+      if constexpr (requires { formula_.fill(slopes_.data()); }) formula_.fill(slopes_.data());
+      return loss;
+    }
+  }
+
   void measure(const Context& context, std::int64_t rows) {
-    const int width = formula_.stats();
+    const int width = Row::stats(formula_.params);
     for_rows(context, rows,
              [&](const SerialTeam& team, const GalleryRow<S>& in, const S*, std::byte* scratch) {
                S* stats = stats_.data() + static_cast<std::ptrdiff_t>(in.self) * width;
                if (formula_.counts(index_, in.self)) {
-                 Formula::Row::measure(team, formula_.params, in, stats, scratch);
+                 Row::measure(team, formula_.params, in, stats, scratch);
                } else {
                  std::fill_n(stats, width, S(0));
                }
@@ -149,6 +186,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   std::vector<S> losses_;
   std::vector<S> stats_;        // [rows, stats()]
   std::vector<double> totals_;  // [stats()]
+  std::vector<S> slopes_;
   Buffer scratch_;
   std::int64_t scratch_bytes_ = 0;
   int threads_ = 1;

@@ -1,8 +1,7 @@
 #include "losses/sup_ap.h"
 
 #include "kernels/sup_ap_row.h"
-#include "losses/contrastive_means.h"
-#include "losses/row_loss.h"
+#include "losses/device_row_loss.h"
 
 #include <cmath>
 
@@ -16,14 +15,9 @@ template <class S> struct SupAp : MeanOverQueries<S> {
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
   // Pairs of queries without a positive are calibrated too.
   bool counts(const BatchIndex&, int) const { return true; }
-  int stats() const { return ContrastiveRow<S>::kStats; }
-  void plan(const LossShape&) {}
-  double finish(const Context&, const BatchIndex&, const double* totals, const S*) {
-    return static_cast<double>(params.lambda) * contrastive_means(totals, params.contrastive);
-  }
 };
 
-template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
+template <class S> SupAp<S> make(const LossValues& values) {
   SupAp<S> formula;
   auto& params = formula.params;
   const double tau = values.number("tau");
@@ -37,7 +31,7 @@ template <class S> std::unique_ptr<Loss<S>> make(const LossValues& values) {
   params.with_self = values.is("compat", "official");
   params.contrastive.pos = S(0.9);
   params.contrastive.neg = S(0.6);
-  return std::make_unique<RowLoss<S, SupAp<S>>>(formula);
+  return formula;
 }
 
 }  // namespace
@@ -57,8 +51,9 @@ LossEntry sup_ap_entry() {
                                           "height where the slope begins; 0: 0.5 + sg(delta), no "
                                           "step there"),
                          compat_parameter("the query is one of its own positives")},
-          .make_float = make<float>,
-          .make_double = make<double>,
+          .make_float = make_row_loss<float, make<float>>,
+          .make_double = make_row_loss<double, make<double>>,
+          .make_device = device_row_loss<make<float>>(),
           .sigmoids = [](double columns, double positives) { return columns * positives; }};
 }
 

@@ -1,7 +1,7 @@
 #include "losses/triplet.h"
 
 #include "kernels/triplet_row.h"
-#include "losses/row_loss.h"
+#include "losses/device_row_loss.h"
 
 namespace rk {
 namespace {
@@ -18,23 +18,17 @@ template <class S> struct TripletAll : MeanOverQueriesWithNegative<S> {
   typename Row::Params params;
 
   std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
-  int stats() const { return 1; }
-  void plan(const LossShape&) {}
-  double finish(const Context&, const BatchIndex&, const double* totals, const S*) {
-    params.per_active = totals[0] > 0 ? static_cast<S>(1 / totals[0]) : S(0);
-    return 0;
-  }
   // The rows' sums are already shares of the mean.
   double value_weight(const BatchIndex&) const { return 1; }
   S grad_weight(const BatchIndex&) const { return 1; }
 };
 
-template <class S, class Formula> std::unique_ptr<Loss<S>> make(const LossValues& values) {
-  Formula formula;
+template <class S, template <class> class Formula> Formula<S> make(const LossValues& values) {
+  Formula<S> formula;
   formula.params.margin = static_cast<S>(values.number("margin"));
   formula.params.squared = values.integer("squared") == 1;
   formula.params.soft = values.integer("soft") == 1;
-  return std::make_unique<RowLoss<S, Formula>>(formula);
+  return formula;
 }
 
 template <template <class> class Formula> LossEntry entry(std::string name, std::string summary) {
@@ -47,8 +41,9 @@ template <template <class> class Formula> LossEntry entry(std::string name, std:
           .parameters = {number_parameter("margin", "0.3", -10, 10, "of the hinge"),
                          integer_parameter("squared", 0, 0, 1, "1: squared Euclidean distances"),
                          integer_parameter("soft", 0, 0, 1, "1: log(1 + exp(.)), without margin")},
-          .make_float = make<float, Formula<float>>,
-          .make_double = make<double, Formula<double>>};
+          .make_float = make_row_loss<float, make<float, Formula>>,
+          .make_double = make_row_loss<double, make<double, Formula>>,
+          .make_device = device_row_loss<make<float, Formula>>()};
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "engine/device_timer.h"
 #include "engine/dispatch.h"
 #include "engine/error.h"
-#include "losses/device_loss.h"
+#include "losses/device_similarity.h"
 #include "tools/signals.h"
 
 namespace rk {
@@ -27,17 +27,13 @@ DeviceLossTimes time_device_loss(int device, const LossSpec& spec, const LossDat
     const auto grad = DeviceBuffer::of<float>(data.rows * data.dim);
     const std::int64_t columns = data.rows + data.memory;
     const auto matrix = DeviceBuffer::of<float>(data.rows * columns);
-    const auto* e = embeddings.as<float>();
-    const auto* m = memory.as<float>();
-    auto* s = matrix.as<float>();
+    const DeviceLossInput input{
+        .dim = data.dim, .embeddings = embeddings.as<float>(), .memory = memory.as<float>()};
+    const DeviceLossOutput output{.grad = grad.as<float>()};
+    const DeviceSimilarity similarity{data.rows, columns, matrix.as<float>(), columns};
     const auto products = [&] {
-      const std::int64_t n = data.rows, d = data.dim;
-      cuda.product_abt(n, n, d, e, d, e, d, s, columns);
-      cuda.product_abt(n, data.memory, d, e, d, m, d, s + n, columns);
-      cuda.product_ab(n, d, n, s, columns, e, d, 0.0F, grad.as<float>(), d);
-      if (data.memory > 0) {
-        cuda.product_ab(n, d, data.memory, s + n, columns, m, d, 1.0F, grad.as<float>(), d);
-      }
+      similarity.forward(cuda, input);
+      similarity.backward(cuda, input, output.grad);
     };
     loss->prepare(data.input());
     DeviceTimer timer(cuda);
@@ -45,7 +41,7 @@ DeviceLossTimes time_device_loss(int device, const LossSpec& spec, const LossDat
     for (int repeat = -kWarmUp; repeat < repeats; ++repeat) {
       stop_if_interrupted();
       timer.start();
-      loss->launch(data.dim, e, m, grad.as<float>());
+      loss->launch(input, output);
       const double both = timer.stop();
       timer.start();
       products();

@@ -7,6 +7,7 @@
 #include "kernels/contrastive_row.h"
 #include "kernels/fastap_row.h"
 #include "kernels/histogram_row.h"
+#include "kernels/launch.h"
 #include "kernels/multi_similarity_row.h"
 #include "kernels/pnp_row.h"
 #include "kernels/rambo_row.h"
@@ -15,6 +16,7 @@
 #include "kernels/smooth_ap_row.h"
 #include "kernels/sup_ap_row.h"
 #include "kernels/triplet_row.h"
+#include "kernels/wilcoxon_pairs.h"
 #include "losses/auc_gradient.h"
 #include "losses/registry.h"
 #include "tests/cuda/gpu.h"
@@ -385,29 +387,47 @@ TEST_F(CudaRows, ProxyAnchorAgreesWithDouble) {
 }
 
 TEST_F(CudaRows, WilcoxonPairsAgreeWithDouble) {
-  const std::vector<float> positive(problem().scores.begin(), problem().scores.begin() + kColumns);
-  const std::vector<float> negative(problem().scores.begin() + kStride,
-                                    problem().scores.begin() + kStride + kColumns);
-  const std::vector<double> exact_positive(positive.begin(), positive.end());
-  const std::vector<double> exact_negative(negative.begin(), negative.end());
-  const auto device_positive = DeviceBuffer::copy_of(positive);
-  const auto device_negative = DeviceBuffer::copy_of(negative);
-  const auto values = DeviceBuffer::of<float>(kColumns);
-  const auto slopes = DeviceBuffer::of<float>(2 * kColumns);
-  wilcoxon_pairs(7.0F, device_positive.as<float>(), device_negative.as<float>(), kColumns,
-                 values.as<float>(), slopes.as<float>(), nullptr);
+  std::vector<float> stats;  // f+ and f- of a row
+  std::vector<double> positive, negative;
+  std::vector<std::size_t> query;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    stats.push_back(problem().scores[i]);
+    stats.push_back(problem().scores[kStride + i]);
+    if (problem().counted[i] == 0) continue;
+    query.push_back(i);
+    positive.push_back(static_cast<double>(stats[2 * i]));
+    negative.push_back(static_cast<double>(stats[2 * i + 1]));
+  }
+  const auto count = static_cast<int>(query.size());
+  const auto device_stats = DeviceBuffer::copy_of(stats);
+  const auto counted = DeviceBuffer::copy_of(problem().counted);
+  const auto gathered = DeviceBuffer::of<float>(2 * kRows);
+  const auto queries = DeviceBuffer::of<std::int32_t>(kRows);
+  const auto number = DeviceBuffer::of<std::int32_t>(1);
+  const auto values = DeviceBuffer::of<float>(kRows);
+  const auto slopes = DeviceBuffer::of<float>(2 * kRows);
+  const auto part = DeviceBuffer::of<double>(1);
+  const HardestPairs pairs{gathered.as<float>(), gathered.as<float>() + kRows,
+                           queries.as<std::int32_t>(), number.as<std::int32_t>()};
+  launch(GatherHardestPairs{kRows, counted.as<std::uint8_t>(), device_stats.as<float>(), pairs},
+         nullptr);
+  launch(MeetHardestPairs{kRows, 7.0F, pairs, values.as<float>(), slopes.as<float>()}, nullptr);
+  launch(SumHardestPairs{pairs, values.as<float>(), part.as<double>()}, nullptr);
   const auto got = values.values<float>();
   const auto got_slopes = slopes.values<float>();
-  for (std::size_t i = 0; i < kColumns; ++i) {
+  double total = 0;
+  for (std::size_t k = 0; k < query.size(); ++k) {
     double value = 0;
     double slope[2] = {0, 0};
-    WilcoxonPairs<double>::row(SerialTeam(), 7.0, exact_positive.data(), exact_negative.data(),
-                               kColumns, static_cast<int>(i), &value, slope);
-    // Sums of 405 sigmoids and their slopes, each off by 1e-6.
-    EXPECT_NEAR(got[i], value, 1e-4);
-    EXPECT_NEAR(got_slopes[2 * i], slope[0], 1e-3);
-    EXPECT_NEAR(got_slopes[2 * i + 1], slope[1], 1e-3);
+    WilcoxonPairs<double>::row(SerialTeam(), 7.0, positive.data(), negative.data(), count,
+                               static_cast<int>(k), &value, slope);
+    total += value;
+    // Sums of up to 203 sigmoids and their slopes, each off by 1e-6; slopes are shares of them.
+    EXPECT_NEAR(got[k], value, 1e-4);
+    EXPECT_NEAR(got_slopes[2 * query[k]], slope[0], 1e-3 / count / count);
+    EXPECT_NEAR(got_slopes[2 * query[k] + 1], slope[1], 1e-3 / count / count);
   }
+  EXPECT_NEAR(part.values<double>().front(), 1 - total / count / count, 1e-6);
 }
 
 // In the stated order, so to the bit.

@@ -33,13 +33,6 @@ void proxy_anchor_rows(const ProxyAnchorRow<float>::Params& params, float* score
       });
 }
 
-void wilcoxon_pairs(float r, const float* positive, const float* negative, int count, float* values,
-                    float* slopes, CudaStream) {
-  host_gpu::run_grid(count, 0, [&](const SerialBlock& block, void*) {
-    wilcoxon_block_pairs(block, r, positive, negative, count, values, slopes);
-  });
-}
-
 void column_sums(const float* values, int rows, int columns, double* totals, CudaStream) {
   constexpr int kShares = 32;  // as the kernel adds them up
   for (int column = 0; column < columns; ++column) {

@@ -1,6 +1,7 @@
 #include "tests/race/cases.h"
 
 #include "kernels/auc_row.h"
+#include "kernels/auc_table.h"
 #include "kernels/contrastive_row.h"
 #include "kernels/fastap_row.h"
 #include "kernels/histogram_row.h"
@@ -32,6 +33,9 @@ template <class Row> class GalleryRun final : public Case::Run {
         grad_(problem_.scores()),
         losses_(Problem<double>::kRows),
         stats_(static_cast<std::size_t>(stats * Problem<double>::kRows)),
+        totals_(static_cast<std::size_t>(stats)),
+        slopes_(static_cast<std::size_t>(stats)),
+        finished_(params),
         scratch_(scratch) {}
 
   void serial(const SerialTeam& team) override { rows(team); }
@@ -40,6 +44,9 @@ template <class Row> class GalleryRun final : public Case::Run {
   std::vector<double> written() const override {
     std::vector<double> out = losses_;
     out.insert(out.end(), stats_.begin(), stats_.end());
+    out.insert(out.end(), totals_.begin(), totals_.end());
+    out.insert(out.end(), slopes_.begin(), slopes_.end());
+    out.push_back(part_);
     for (int i = 0; i < Problem<double>::kRows; ++i) {
       for (int j = 0; j < Problem<double>::kColumns; ++j) {
         out.push_back(grad_[static_cast<std::size_t>(i * pad(Problem<double>::kColumns) + j)]);
@@ -65,6 +72,22 @@ template <class Row> class GalleryRun final : public Case::Run {
                scratch_.data());
       launch(team);
     }
+    if constexpr (requires {
+                    Row::finish(team, BatchNumbers(), totals_.data(), &finished_, slopes_.data(),
+                                &part_);
+                  }) {
+      const std::size_t width = stats_.size() / Problem<double>::kRows;
+      team.for_each(static_cast<int>(width), [&](int k) {
+        const auto at = static_cast<std::size_t>(k);
+        totals_[at] = 0;
+        for (std::size_t row = 0; row < Problem<double>::kRows; ++row) {
+          totals_[at] += stats_[row * width + at];
+        }
+      });
+      launch(team);
+      Row::finish(team, {.valid = 17, .positive_pairs = 60, .negative_pairs = 400}, totals_.data(),
+                  &finished_, slopes_.data(), &part_);
+    }
   }
 
   // The next kernel or row is another launch on a GPU; here it takes the same scratch. What it
@@ -78,6 +101,10 @@ template <class Row> class GalleryRun final : public Case::Run {
   std::vector<double> grad_;
   std::vector<double> losses_;
   std::vector<double> stats_;
+  std::vector<double> totals_;
+  std::vector<double> slopes_;
+  typename Row::Params finished_;
+  double part_ = 0;
   NanMemory scratch_;
 };
 
@@ -223,6 +250,18 @@ const std::vector<Case>& cases() {
                    for (int i = 0; i < Problem<double>::kRows; ++i) {
                      WilcoxonPairs<double>::row(team, 7.0, scores, scores + kStride, kColumns, i,
                                                 out + 4 * i, out + 4 * i + 1);
+                   }
+                 }),
+      other_case("auc_table", 64,
+                 [](const auto& team, double* scores, double*, void*) {
+                   const AucTable<double> table{.bell = made_up_slopes(),
+                                                .reach = 3,
+                                                .count = 9,
+                                                .steps = 15,
+                                                .per_step = AucTable<double>::kCoefficients,
+                                                .coefficients = scores};
+                   for (int s = 0; s < 30; ++s) {
+                     table.fill(team, made_up_slopes() + 100, s % 2, s / 2);
                    }
                  }),
       other_case("nsl", SoftmaxRow<double>::scratch(kColumns),

@@ -1,0 +1,44 @@
+// The kernels between and behind the rows of a loss on a GPU, one block each: what follows from the
+// totals over all rows (kernels/batch_numbers.h), and the value of the loss.
+#pragma once
+
+#include "kernels/batch_numbers.h"
+#include "kernels/block_team.h"
+
+namespace rk {
+
+template <class Row> struct FinishRows {
+  const BatchNumbers* batch = nullptr;  // [1]
+  const double* totals = nullptr;       // [stats]
+  typename Row::Params* params = nullptr;
+  float* slopes = nullptr;
+  double* part = nullptr;  // [1]
+
+  int blocks() const { return 1; }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    if (batch->valid > 0) {
+      Row::finish(BlockTeamOver<Block>(block), *batch, totals, params, slopes, part);
+    }
+  }
+};
+
+// loss[0] = part + value_weight * the sum of the rows' losses; 0 where no query is valid.
+struct SumLosses {
+  const BatchNumbers* batch = nullptr;  // [1]
+  const float* losses = nullptr;        // [rows]
+  int rows = 0;
+  const double* part = nullptr;  // [1], or null
+  double* loss = nullptr;        // [1]
+
+  int blocks() const { return 1; }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    const BlockTeamOver<Block> team(block);
+    const double total = team.sum(rows, [&](int i) { return static_cast<double>(losses[i]); });
+    team.for_each(1, [&](int) {
+      const double begin = part != nullptr ? *part : 0;
+      *loss = batch->valid > 0 ? begin + batch->value_weight * total : 0;
+    });
+  }
+};
+
+}  // namespace rk

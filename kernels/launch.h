@@ -1,0 +1,22 @@
+// Runs a kernel that is written over a Block (kernels/block_team.h) on a GPU.
+//
+// A kernel is a struct of its arguments, all pointers to device memory, with
+//   int blocks() const                     how many blocks it takes: from the shapes alone, so that
+//                                          its bits do not depend on the device
+//   template <class Block> RK_FN void operator()(const Block&) const
+//                                          what each thread of a block does; index() says which
+//                                          block this is
+// A kernel whose threads share memory names it, `template <int kThreads> struct Shared`, and takes
+// it: operator()(const Block&, Shared<Block::kThreads>&). It holds anything at the start.
+//
+// launch() is asynchronous on `stream` and defined for the kernels that kernels/*_kernels_cuda.cu
+// list. A launch that fails is a DeviceError; a kernel of no blocks is none.
+#pragma once
+
+#include "engine/cuda_stream.h"
+
+namespace rk {
+
+template <class Kernel> void launch(const Kernel& kernel, CudaStream stream);
+
+}  // namespace rk

@@ -1,0 +1,27 @@
+// The definition behind kernels/launch.h on the GPU made of the host, in the form of
+// kernels/launch.cuh: RK_LAUNCH(AddTensors<float>). Blocks run from the last to the first, since
+// their order must not matter; what their threads share begins as NaN.
+#pragma once
+
+#include "kernels/launch.h"
+#include "kernels/run_block.h"
+#include "tests/host_gpu/memory.h"
+#include "tests/host_gpu/serial_block.h"
+
+namespace rk {
+
+template <class Kernel> void launch(const Kernel& kernel, CudaStream) {
+  using host_gpu::SerialBlock;
+  const int blocks = kernel.blocks();
+  for (int index = blocks - 1; index >= 0; --index) {
+    BlockMemory memory;
+    host_gpu::fill_with_nan(&memory, sizeof(memory));
+    typename SharedMemoryOf<Kernel, SerialBlock::kThreads>::Type shared;
+    host_gpu::fill_with_nan(&shared, sizeof(shared));
+    run_on_block(kernel, SerialBlock(index, blocks, &memory), shared);
+  }
+}
+
+#define RK_LAUNCH(...) template void launch(const __VA_ARGS__&, CudaStream)
+
+}  // namespace rk
