@@ -12,6 +12,7 @@
 
 #include "engine/buffer.h"
 #include "engine/context.h"
+#include "engine/optimizer_params.h"
 #include "engine/parameters.h"
 
 #include <cstdint>
@@ -19,24 +20,6 @@
 #include <vector>
 
 namespace rk {
-
-enum class OptimizerKind { kAdam, kAdamW, kSgd };
-
-struct OptimizerParams {
-  OptimizerKind kind = OptimizerKind::kAdam;
-  double beta1 = 0.9;     // Adam, AdamW
-  double beta2 = 0.999;   // Adam, AdamW
-  double eps = 1e-8;      // Adam, AdamW
-  double momentum = 0.0;  // SGD
-  bool nesterov = false;  // SGD
-};
-
-struct OptimizerGroup {
-  std::int64_t begin = 0;  // [begin, end) of the flat buffers
-  std::int64_t end = 0;
-  double rate_factor = 1.0;
-  double weight_decay = 0.0;
-};
 
 // The groups of what is learnt: the embedding layer at `embedding_rate` times the rate, a loss's
 // proxies at `proxy_rate` times; weight decay holds for every parameter, biases, batch norm's and

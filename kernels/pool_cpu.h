@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/layout.h"
+#include "kernels/pool_kind.h"
 
 #include <array>
 #include <cstdint>
@@ -23,7 +24,7 @@ void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
                        bool accumulate);
 
 // Global poolings: out is (N, C).
-enum class Global : std::uint8_t { kAverage, kMax, kGem };
+using Global = PoolKind;
 struct Gem {
   double p = 3;  // y = mean(max(x, epsilon)^p)^(1/p)
   double epsilon = 1e-6;

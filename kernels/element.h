@@ -1,0 +1,69 @@
+// Elements of tensors on a GPU: float here, __half and __nv_bfloat16 in half_element.h. All
+// arithmetic is in float; an element is widened when it is loaded and rounded to nearest even when
+// it is stored.
+//
+// A Pack is what a thread moves at once: kPack<T> elements are 16 bytes, the widest load there is.
+// Arrays start on 16 bytes, and a pack on a multiple of its own size from there.
+#pragma once
+
+#include "kernels/team.h"
+
+#include <cstring>
+#include <memory>
+
+// Before loops over arrays that are to stay in registers.
+#ifdef __CUDACC__
+#define RK_UNROLL _Pragma("unroll")
+#else
+#define RK_UNROLL
+#endif
+
+namespace rk {
+
+// An array's size; g++ takes a dependent int there for a conversion that might change its sign.
+template <int n> inline constexpr std::size_t kBound = static_cast<std::size_t>(n);
+
+template <class T> struct Element;
+
+template <> struct Element<float> {
+  RK_FN RK_INLINE static float widen(float x) { return x; }
+  RK_FN RK_INLINE static float narrow(float x) { return x; }
+};
+
+template <class T> inline constexpr int kPack = 16 / static_cast<int>(sizeof(T));
+
+// Elements as they lie in memory.
+template <class T, int kWidth> struct Pack {
+  T values[kBound<kWidth>];
+
+  RK_FN RK_INLINE float operator[](int k) const { return Element<T>::widen(values[k]); }
+  RK_FN RK_INLINE void set(int k, float x) { values[k] = Element<T>::narrow(x); }
+};
+
+// The alignment that loads and stores of `bytes` may count on.
+constexpr std::size_t pack_alignment(std::size_t bytes) {
+  return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+}
+
+template <int kWidth, class T> RK_FN RK_INLINE Pack<T, kWidth> load_pack(const T* from) {
+  Pack<T, kWidth> pack;
+  std::memcpy(static_cast<void*>(&pack), std::assume_aligned<pack_alignment(sizeof(pack))>(from),
+              sizeof(pack));
+  return pack;
+}
+
+template <int kWidth, class T> RK_FN RK_INLINE void store_pack(T* to, const Pack<T, kWidth>& pack) {
+  std::memcpy(static_cast<void*>(std::assume_aligned<pack_alignment(sizeof(pack))>(to)), &pack,
+              sizeof(pack));
+}
+
+// Calls f.operator()<W>() with the widest pack of T that divides `width`: kPack<T> elements or one.
+template <class T, class F> RK_FN RK_INLINE void with_pack(std::int64_t width, F&& f) {
+  if (width % kPack<T> == 0) {
+    f.template operator()<kPack<T>>();
+  } else {
+    f.template operator()<1>();
+  }
+}
+
+}  // namespace rk

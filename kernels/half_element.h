@@ -1,0 +1,22 @@
+// The 16-bit elements of tensors on a GPU (kernels/element.h). CUDA's types, whose conversions
+// compile for the host too and round the same there.
+#pragma once
+
+#include "kernels/element.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace rk {
+
+template <> struct Element<__half> {
+  RK_FN RK_INLINE static float widen(__half x) { return __half2float(x); }
+  RK_FN RK_INLINE static __half narrow(float x) { return __float2half_rn(x); }
+};
+
+template <> struct Element<__nv_bfloat16> {
+  RK_FN RK_INLINE static float widen(__nv_bfloat16 x) { return __bfloat162float(x); }
+  RK_FN RK_INLINE static __nv_bfloat16 narrow(float x) { return __float2bfloat16_rn(x); }
+};
+
+}  // namespace rk
