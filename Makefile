@@ -3,8 +3,10 @@ BUILD ?= build
 PRESET ?= release
 JOBS ?= $(shell nproc)
 GOLDENS ?= tests/golden
+LOSS ?= smooth_ap
 
-.PHONY: all configure setup demo test test-golden test-gpu test-sanitizers bench format lint help
+.PHONY: all configure setup demo test test-golden test-gpu test-sanitizers bench profile-step profile-loss \
+  format lint help
 
 all: configure
 	@cmake --build $(BUILD) --target programs -j $(JOBS)
@@ -40,6 +42,12 @@ test-sanitizers:
 bench: all
 	@tools/bench_all.sh $(BUILD)
 
+profile-step:
+	@tools/profile.sh step $(BUILD) $(ARGS)
+
+profile-loss:
+	@tools/profile.sh loss $(BUILD) --loss $(LOSS) $(ARGS)
+
 format:
 	@tools/lint.sh format
 
@@ -55,5 +63,7 @@ help:
 	@echo 'make test-gpu                 run the tests that need an NVIDIA GPU; fails where there is none'
 	@echo 'make test-sanitizers          unit tests under AddressSanitizer, UBSan and ThreadSanitizer'
 	@echo 'make bench                    time a step, the losses, evaluation and the loader'
+	@echo 'make profile-step             a training step under NVIDIA profilers, kernel by kernel (ARGS="--bn frozen")'
+	@echo 'make profile-loss LOSS=NAME   the same of a loss (smooth_ap; ARGS="--n 1024"); see docs/profiling.md'
 	@echo 'make format, make lint        lay the sources out; look at layout and clang-tidy'
 	@echo 'Variables: BUILD=build (folder), PRESET=release (CMakePresets.json), JOBS=cores'

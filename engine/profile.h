@@ -17,8 +17,9 @@ namespace rk {
 
 class ProfileRange {
  public:
-  // What is called from here to the end of the scope. The name is kept for the next time.
-  explicit ProfileRange(const std::string& name);
+  // What is called from here to the end of the scope, where it is wanted. The name is kept for the
+  // next time.
+  explicit ProfileRange(const std::string& name, bool wanted = true);
   ~ProfileRange();
   ProfileRange(const ProfileRange&) = delete;
   ProfileRange& operator=(const ProfileRange&) = delete;
@@ -27,8 +28,8 @@ class ProfileRange {
   bool pushed_ = false;
 };
 
-// Around one repeat of a benchmark after the warm-up, waiting for the GPU included: what
-// tools/profile_step.sh and tools/profile_loss.sh look at, and nothing else.
+// What tools/profile.sh looks at is around one repeat of a benchmark, waiting for the GPU included:
+//   const ProfileRange range(kMeasuredRange, repeat == repeats - 1);
 inline const std::string kMeasuredRange = "measured";
 
 }  // namespace rk

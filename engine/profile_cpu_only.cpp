@@ -2,7 +2,7 @@
 
 namespace rk {
 
-ProfileRange::ProfileRange(const std::string&) {}
+ProfileRange::ProfileRange(const std::string&, bool) {}
 
 ProfileRange::~ProfileRange() = default;
 

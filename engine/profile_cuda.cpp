@@ -43,7 +43,8 @@ class Domain {
 
 }  // namespace
 
-ProfileRange::ProfileRange(const std::string& name) : pushed_(Domain::instance().watched()) {
+ProfileRange::ProfileRange(const std::string& name, bool wanted)
+    : pushed_(wanted && Domain::instance().watched()) {
   if (pushed_) Domain::instance().push(name);
 }
 

@@ -4,8 +4,11 @@
 #include "engine/device_timer.h"
 #include "engine/dispatch.h"
 #include "engine/error.h"
+#include "engine/profile.h"
 #include "losses/device_similarity.h"
 #include "tools/signals.h"
+
+#include <optional>
 
 namespace rk {
 namespace {
@@ -40,9 +43,11 @@ DeviceLossTimes time_device_loss(int device, const LossSpec& spec, const LossDat
     std::vector<double> total, alone, rows;
     for (int repeat = -kWarmUp; repeat < repeats; ++repeat) {
       stop_if_interrupted();
+      std::optional<ProfileRange> range(std::in_place, kMeasuredRange, repeat == repeats - 1);
       timer.start();
       loss->launch(input, output);
       const double both = timer.stop();
+      range.reset();
       timer.start();
       products();
       const double floor = timer.stop();

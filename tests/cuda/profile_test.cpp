@@ -74,7 +74,7 @@ namespace {
 TEST(ProfileRange, AProfilerSeesThemNested) {
   seen().events.clear();
   {
-    const ProfileRange step("step");
+    const ProfileRange step("step"), warm_up("warm-up", false);
     for (const char* node : {"conv1", "bn1"}) const ProfileRange range(node);
   }
   EXPECT_EQ(seen().events, (std::vector<std::string>{"rankine step", "rankine conv1", "rankine end",
