@@ -1,0 +1,241 @@
+// Batch normalisation forward and backward, all its kernels one after the other.
+#include "kernels/batchnorm_kernels.h"
+#include "tests/kernel_cases/kernel_case.h"
+
+#include <fmt/format.h>
+
+namespace rk {
+namespace {
+
+struct Form {
+  std::string name;
+  bool batch = true;
+  bool relu = false;
+  bool residual = false;
+  ReluMask mask = ReluMask::kNone;
+  bool accumulate = false;  // both gradients of tensors
+};
+
+const std::vector<Form>& forms() {
+  static const std::vector<Form> list = {
+      {.name = "plain"},
+      {.name = "plain_accumulate", .accumulate = true},
+      {.name = "running", .batch = false},
+      {.name = "relu", .relu = true, .mask = ReluMask::kFromInput},
+      {.name = "relu_running", .batch = false, .relu = true, .mask = ReluMask::kFromInput},
+      {.name = "relu_output", .relu = true, .mask = ReluMask::kFromOutput},
+      {.name = "residual", .residual = true},
+      {.name = "residual_relu", .relu = true, .residual = true, .mask = ReluMask::kFromSigns},
+      {.name = "residual_relu_accumulate",
+       .relu = true,
+       .residual = true,
+       .mask = ReluMask::kFromSigns,
+       .accumulate = true},
+      {.name = "residual_relu_output",
+       .relu = true,
+       .residual = true,
+       .mask = ReluMask::kFromOutput,
+       .accumulate = true},
+  };
+  return list;
+}
+
+// Everything in double, one channel after the other.
+struct Reference {
+  std::vector<double> mean, variance, running_mean, running_variance, inv_std, scale, z, d_gamma,
+      d_beta, d_residual, dy;
+};
+
+struct Problem {
+  std::int64_t rows;
+  int channels;
+  std::vector<double> y, residual, dz, gamma, beta, running_mean, running_variance, d_residual, dy;
+};
+
+constexpr double kEpsilon = 1e-3;
+constexpr double kMomentum = 0.3;
+
+Reference reference(const Problem& in, const Form& form) {
+  Reference out;
+  out.z.resize(in.y.size());
+  out.d_residual = in.d_residual;
+  out.dy = in.dy;
+  const auto n = static_cast<double>(in.rows);
+  for (int c = 0; c < in.channels; ++c) {
+    const auto index = [&](std::int64_t r) { return at(r * in.channels + c); };
+    double mean = 0;
+    for (std::int64_t r = 0; r < in.rows; ++r) mean += in.y[index(r)] / n;
+    double variance = 0;
+    for (std::int64_t r = 0; r < in.rows; ++r) {
+      variance += (in.y[index(r)] - mean) * (in.y[index(r)] - mean) / n;
+    }
+    const double unbiased = n > 1 ? n / (n - 1) : 1;
+    const double running_mean = in.running_mean[at(c)];
+    const double running_variance = in.running_variance[at(c)];
+    out.running_mean.push_back(form.batch ? (1 - kMomentum) * running_mean + kMomentum * mean
+                                          : running_mean);
+    out.running_variance.push_back(form.batch ? (1 - kMomentum) * running_variance +
+                                                    kMomentum * unbiased * variance
+                                              : running_variance);
+    if (!form.batch) mean = running_mean;
+    if (!form.batch) variance = running_variance;
+    const double inv_std = 1 / std::sqrt(variance + kEpsilon);
+    const double scale = in.gamma[at(c)] * inv_std;
+    double sum = 0;
+    double product = 0;
+    std::vector<double> gradient;
+    for (std::int64_t r = 0; r < in.rows; ++r) {
+      double value = (in.y[index(r)] - mean) * scale + in.beta[at(c)];
+      if (form.residual) value += in.residual[index(r)];
+      out.z[index(r)] = form.relu ? std::max(value, 0.0) : value;
+      const double g = form.relu && value <= 0 ? 0 : in.dz[index(r)];
+      gradient.push_back(g);
+      sum += g;
+      product += g * (in.y[index(r)] - mean);
+    }
+    for (std::int64_t r = 0; r < in.rows; ++r) {
+      const double g = gradient[at(r)];
+      double dy = scale * g;
+      if (form.batch) {
+        dy = scale * (g - sum / n - (in.y[index(r)] - mean) * inv_std * inv_std * product / n);
+      }
+      out.dy[index(r)] = form.accumulate ? in.dy[index(r)] + dy : dy;
+      out.d_residual[index(r)] = form.accumulate ? in.d_residual[index(r)] + g : g;
+    }
+    out.mean.push_back(mean);
+    out.inv_std.push_back(inv_std);
+    out.scale.push_back(scale);
+    out.d_gamma.push_back(inv_std * product);
+    out.d_beta.push_back(sum);
+  }
+  return out;
+}
+
+template <class T>
+std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, double offset) {
+  MadeUp made_up(static_cast<std::uint32_t>(rows * 31 + channels));
+  const std::int64_t count = rows * channels;
+  const auto y = made_up.normals<T>(count, offset);
+  const auto residual = made_up.normals<T>(count);
+  const auto dz = made_up.normals<T>(count);
+  const auto gamma = made_up.normals<float>(channels, 1, 0.2);
+  const auto beta = made_up.normals<float>(channels, 0, 0.5);
+  const auto running_mean = made_up.normals<float>(channels, 0.1, 0.1);
+  const auto running_variance = made_up.normals<float>(channels, 2, 0.3);
+  const auto d_residual = made_up.normals<T>(count);
+  const auto dy = made_up.normals<T>(count);
+  const Reference expected = reference(
+      {rows, channels, widened(y), widened(residual), widened(dz), widened(gamma), widened(beta),
+       widened(running_mean), widened(running_variance), widened(d_residual), widened(dy)},
+      form);
+
+  const DeviceBuffer device_y = DeviceBuffer::copy_of(y);
+  const DeviceBuffer device_residual = DeviceBuffer::copy_of(residual);
+  const DeviceBuffer device_dz = DeviceBuffer::copy_of(dz);
+  const DeviceBuffer device_gamma = DeviceBuffer::copy_of(gamma);
+  const DeviceBuffer device_beta = DeviceBuffer::copy_of(beta);
+  const DeviceBuffer moved_mean = DeviceBuffer::copy_of(running_mean);
+  const DeviceBuffer moved_variance = DeviceBuffer::copy_of(running_variance);
+  const DeviceBuffer device_d_residual =
+      form.accumulate ? DeviceBuffer::copy_of(d_residual) : unwritten<T>(count);
+  const DeviceBuffer device_dy = form.accumulate ? DeviceBuffer::copy_of(dy) : unwritten<T>(count);
+  const DeviceBuffer partial = unwritten<double>(ChannelTiles{rows, channels}.partials(2));
+  const DeviceBuffer mean = unwritten<float>(channels);
+  const DeviceBuffer inv_std = unwritten<float>(channels);
+  const DeviceBuffer scale = unwritten<float>(channels);
+  const DeviceBuffer signs = unwritten<std::uint8_t>(sign_bytes<T>(rows, channels));
+  const DeviceBuffer z = unwritten<T>(count);
+  const DeviceBuffer d_gamma = unwritten<float>(channels);
+  const DeviceBuffer d_beta = unwritten<float>(channels);
+  const DeviceBuffer factors = unwritten<float>(3 * channels);
+
+  if (form.batch) {
+    launch(BatchNormSums<T>{rows, channels, device_y.as<T>(), partial.as<double>()}, nullptr);
+    launch(
+        BatchNormStatistics{rows, channels, partial.as<double>(), device_gamma.as<float>(),
+                            kEpsilon, kMomentum, moved_mean.as<float>(), moved_variance.as<float>(),
+                            mean.as<float>(), inv_std.as<float>(), scale.as<float>()},
+        nullptr);
+  } else {
+    launch(BatchNormRunning{channels, device_gamma.as<float>(), kEpsilon, moved_mean.as<float>(),
+                            moved_variance.as<float>(), mean.as<float>(), inv_std.as<float>(),
+                            scale.as<float>()},
+           nullptr);
+  }
+  const bool keeps_signs = form.mask == ReluMask::kFromSigns;
+  launch(
+      BatchNormApply<T>{rows, channels, device_y.as<T>(), mean.as<float>(), scale.as<float>(),
+                        device_beta.as<float>(), form.residual ? device_residual.as<T>() : nullptr,
+                        form.relu, keeps_signs ? signs.as<std::uint8_t>() : nullptr, z.as<T>()},
+      nullptr);
+  const BatchNormBackward<T> in = {rows,
+                                   channels,
+                                   device_y.as<T>(),
+                                   device_dz.as<T>(),
+                                   form.mask,
+                                   keeps_signs ? signs.as<std::uint8_t>() : nullptr,
+                                   form.mask == ReluMask::kFromOutput ? z.as<T>() : nullptr,
+                                   mean.as<float>(),
+                                   scale.as<float>(),
+                                   device_beta.as<float>()};
+  launch(BatchNormGradientSums<T>{in, form.residual ? device_d_residual.as<T>() : nullptr,
+                                  form.accumulate, partial.as<double>()},
+         nullptr);
+  launch(BatchNormGradientFactors{rows, channels, form.batch, partial.as<double>(),
+                                  inv_std.as<float>(), scale.as<float>(), d_gamma.as<float>(),
+                                  d_beta.as<float>(), factors.as<float>()},
+         nullptr);
+  launch(BatchNormGradientApply<T>{in, factors.as<float>(), device_dy.as<T>(), form.accumulate},
+         nullptr);
+
+  // Float32 arithmetic on numbers of up to about ten; sums of `rows` of them, whose chains in float
+  // are at most 8192 long and whose errors average out.
+  const double rounding = TypeFacts<T>::kRounding;
+  constexpr double kArithmetic = 4e-6;
+  const double sums = 1e-6 * static_cast<double>(rows) + 1e-5;
+  // The mean is rounded to float32, so y - mean is off by as much in every row.
+  const double large = 1e-7 * std::abs(offset);
+  const double moved = large * std::sqrt(static_cast<double>(rows));
+  std::vector<Checked> out = {
+      {"mean", read<float>(mean), expected.mean, 2e-7, 2e-6},
+      {"inv_std", read<float>(inv_std), expected.inv_std, 1e-5, 0},
+      {"scale", read<float>(scale), expected.scale, 1e-5, 1e-7},
+      {"running mean", read<float>(moved_mean), expected.running_mean, 2e-7, 1e-6},
+      {"running variance", read<float>(moved_variance), expected.running_variance, 1e-5, 0},
+      {"z", read<T>(z), expected.z, rounding, 2e-5 + large},
+      {"d_gamma", read<float>(d_gamma), expected.d_gamma, 1e-5, sums + moved},
+      {"d_beta", read<float>(d_beta), expected.d_beta, 1e-5, sums},
+      {"dy", read<T>(device_dy), expected.dy, rounding, 10 * kArithmetic + large},
+  };
+  if (form.residual) {
+    out.push_back({"d_residual", read<T>(device_d_residual), expected.d_residual, rounding, 1e-6});
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_batchnorm_cases(std::vector<KernelCase>& cases) {
+  struct Shape {
+    std::int64_t rows;
+    int channels;
+  };
+  // One row, channels that no pack divides, more than a tile of them, several tiles of rows, a last
+  // tile that is not full.
+  const std::vector<Shape> shapes = {{1, 8}, {7, 3}, {130, 64}, {1001, 72}, {37, 130}, {300, 12}};
+  for_types([&]<class T>() {
+    for (const Shape& shape : shapes) {
+      for (const Form& form : forms()) {
+        cases.push_back({fmt::format("batchnorm_{}_{}_{}x{}", form.name, TypeFacts<T>::kName,
+                                     shape.rows, shape.channels),
+                         [=] { return run<T>(shape.rows, shape.channels, form, 0.5); }});
+      }
+    }
+  });
+  cases.push_back({"batchnorm_large_tiles", [] { return run<float>(9001, 4, forms()[3], 0.25); }});
+  // Squares of such numbers summed in float would leave no digit of the variance.
+  cases.push_back(
+      {"batchnorm_far_from_zero", [] { return run<float>(700, 24, forms()[0], 3000); }});
+}
+
+}  // namespace rk

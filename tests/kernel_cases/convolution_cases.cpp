@@ -1,0 +1,200 @@
+// What is around a convolution: the folded normalisation, casts of weights, masked sums.
+#include "kernels/convolution_kernels.h"
+#include "tests/kernel_cases/kernel_case.h"
+
+#include <fmt/format.h>
+
+namespace rk {
+namespace {
+
+constexpr double kEpsilon = 1e-3;
+
+// [filters, inputs] with zeros up to padded, or the other way round.
+std::vector<double> padded(const std::vector<double>& in, int inputs, int padded_inputs) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < in.size(); i += at(inputs)) {
+    for (int k = 0; k < padded_inputs; ++k) out.push_back(k < inputs ? in[i + at(k)] : 0.0);
+  }
+  return out;
+}
+
+template <class T> std::vector<Checked> cast(std::int64_t filters, int inputs, int padded_inputs) {
+  MadeUp made_up(7);
+  const auto weight = made_up.normals<float>(filters * inputs);
+  const auto gradient = made_up.normals<T>(filters * padded_inputs);
+  const DeviceBuffer device_weight = DeviceBuffer::copy_of(weight);
+  const DeviceBuffer device_gradient = DeviceBuffer::copy_of(gradient);
+  const DeviceBuffer folded = unwritten<T>(filters * padded_inputs);
+  const DeviceBuffer widened_gradient = unwritten<float>(filters * inputs);
+  launch(CastWeights<T>{filters, inputs, padded_inputs, device_weight.as<float>(), folded.as<T>()},
+         nullptr);
+  launch(WidenGradient<T>{filters, inputs, padded_inputs, device_gradient.as<T>(),
+                          widened_gradient.as<float>()},
+         nullptr);
+  const auto wide_gradient = widened(gradient);
+  std::vector<double> expected;
+  for (std::int64_t f = 0; f < filters; ++f) {
+    for (int i = 0; i < inputs; ++i) {
+      expected.push_back(wide_gradient[at(f * padded_inputs + i)]);
+    }
+  }
+  return {{"cast", read<T>(folded), padded(widened(weight), inputs, padded_inputs),
+           TypeFacts<T>::kRounding, TypeFacts<T>::kDenormal},
+          {"widened", read<float>(widened_gradient), expected, 0, 0}};
+}
+
+template <class T> std::vector<Checked> folded(const FilterShape& shape, std::int64_t rows) {
+  MadeUp made_up(11);
+  const int outputs = shape.outputs;
+  const int dense = shape.taps * shape.inputs;
+  const auto weight = made_up.normals<float>(static_cast<std::int64_t>(outputs) * dense);
+  const auto gamma = made_up.normals<float>(outputs, 1, 0.2);
+  const auto beta = made_up.normals<float>(outputs);
+  const auto mean = made_up.normals<float>(outputs);
+  const auto variance = made_up.normals<float>(outputs, 2, 0.3);
+  const auto dy = made_up.normals<T>(rows * outputs);
+  const std::int64_t stored = static_cast<std::int64_t>(outputs) * shape.taps * shape.padded_inputs;
+  const auto d_folded = made_up.normals<T>(stored);
+
+  const auto w = widened(weight);
+  const auto dw = widened(d_folded);
+  const auto wide_dy = widened(dy);
+  std::vector<double> folded_weight, bias, scale, inv_std, d_weight, d_gamma, d_beta;
+  for (int o = 0; o < outputs; ++o) {
+    inv_std.push_back(1 / std::sqrt(static_cast<double>(variance[at(o)]) + kEpsilon));
+    scale.push_back(inv_std.back() * static_cast<double>(gamma[at(o)]));
+    bias.push_back(static_cast<double>(beta[at(o)]) -
+                   scale.back() * static_cast<double>(mean[at(o)]));
+    double dot = 0;
+    for (int t = 0; t < shape.taps; ++t) {
+      for (int i = 0; i < shape.inputs; ++i) {
+        const double value =
+            w[at((static_cast<std::int64_t>(o) * shape.taps + t) * shape.inputs + i)];
+        const double g =
+            dw[at((static_cast<std::int64_t>(o) * shape.taps + t) * shape.padded_inputs + i)];
+        folded_weight.push_back(value * scale.back());
+        d_weight.push_back(g * scale.back());
+        dot += g * value;
+      }
+    }
+    double sum = 0;
+    for (std::int64_t r = 0; r < rows; ++r) sum += wide_dy[at(r * outputs + o)];
+    d_beta.push_back(sum);
+    d_gamma.push_back(inv_std.back() * (dot - static_cast<double>(mean[at(o)]) * sum));
+  }
+
+  const DeviceBuffer device_weight = DeviceBuffer::copy_of(weight);
+  const DeviceBuffer device_gamma = DeviceBuffer::copy_of(gamma);
+  const DeviceBuffer device_beta = DeviceBuffer::copy_of(beta);
+  const DeviceBuffer device_mean = DeviceBuffer::copy_of(mean);
+  const DeviceBuffer device_variance = DeviceBuffer::copy_of(variance);
+  const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
+  const DeviceBuffer device_d_folded = DeviceBuffer::copy_of(d_folded);
+  const DeviceBuffer got_folded = unwritten<T>(stored);
+  const DeviceBuffer got_bias = unwritten<T>(outputs);
+  const DeviceBuffer got_scale = unwritten<float>(outputs);
+  const DeviceBuffer got_inv_std = unwritten<float>(outputs);
+  const DeviceBuffer partial = unwritten<double>(ChannelTiles{rows, outputs}.partials(1));
+  const DeviceBuffer got_d_weight = unwritten<float>(static_cast<std::int64_t>(outputs) * dense);
+  const DeviceBuffer got_d_gamma = unwritten<float>(outputs);
+  const DeviceBuffer got_d_beta = unwritten<float>(outputs);
+  launch(FoldWeights<T>{shape, device_weight.as<float>(), device_gamma.as<float>(),
+                        device_beta.as<float>(), device_mean.as<float>(),
+                        device_variance.as<float>(), kEpsilon, got_folded.as<T>(), got_bias.as<T>(),
+                        got_scale.as<float>(), got_inv_std.as<float>()},
+         nullptr);
+  launch(MaskedSums<T>{.rows = rows,
+                       .channels = outputs,
+                       .dy = device_dy.as<T>(),
+                       .partial = partial.as<double>()},
+         nullptr);
+  launch(
+      FoldedGradients<T>{shape, rows, partial.as<double>(), device_d_folded.as<T>(),
+                         device_weight.as<float>(), got_scale.as<float>(), got_inv_std.as<float>(),
+                         device_mean.as<float>(), got_d_weight.as<float>(), got_d_gamma.as<float>(),
+                         got_d_beta.as<float>()},
+      nullptr);
+  const double rounding = TypeFacts<T>::kRounding;
+  // Two roundings to float32 more than T's own; dots of `dense` products are in double.
+  return {
+      {"folded", read<T>(got_folded), padded(folded_weight, shape.inputs, shape.padded_inputs),
+       rounding + 2e-7, TypeFacts<T>::kDenormal},
+      {"bias", read<T>(got_bias), bias, rounding, 1e-6},
+      {"scale", read<float>(got_scale), scale, 1e-7, 0},
+      {"inv_std", read<float>(got_inv_std), inv_std, 1e-7, 0},
+      {"d_weight", read<float>(got_d_weight), d_weight, 2e-7, 0},
+      {"d_gamma", read<float>(got_d_gamma), d_gamma, 1e-6, 1e-6 * static_cast<double>(rows) + 1e-6},
+      {"d_beta", read<float>(got_d_beta), d_beta, 1e-6, 1e-6 * static_cast<double>(rows) + 1e-6}};
+}
+
+// Every way MaskedSums is called: dy in place or beside it, the residual's gradient or none.
+template <class T>
+std::vector<Checked> masked(std::int64_t rows, int channels, bool in_place, bool residual,
+                            bool accumulate) {
+  MadeUp made_up(13);
+  const std::int64_t count = rows * channels;
+  auto z = made_up.normals<T>(count);
+  for (T& value : z) {
+    if (!(Element<T>::widen(value) > 0)) value = Element<T>::narrow(0);  // as ReLU leaves it
+  }
+  const auto dy = made_up.normals<T>(count);
+  const auto held = made_up.normals<T>(count);
+  const auto wide_z = widened(z);
+  const auto wide_dy = widened(dy);
+  const auto wide_held = widened(held);
+  std::vector<double> g, d_residual;
+  std::vector<double> sums(at(channels), 0.0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    g.push_back(wide_z[at(i)] > 0 ? wide_dy[at(i)] : 0);
+    d_residual.push_back(accumulate ? wide_held[at(i)] + g.back() : g.back());
+    sums[at(i % channels)] += g.back();
+  }
+  const DeviceBuffer device_z = DeviceBuffer::copy_of(z);
+  const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
+  const DeviceBuffer beside = unwritten<T>(count);
+  const DeviceBuffer device_residual =
+      accumulate ? DeviceBuffer::copy_of(held) : unwritten<T>(count);
+  const ChannelTiles tiles{rows, channels};
+  const DeviceBuffer partial = unwritten<double>(tiles.partials(1));
+  const DeviceBuffer& gradient = in_place ? device_dy : beside;
+  launch(
+      MaskedSums<T>{rows, channels, device_dy.as<T>(), device_z.as<T>(), gradient.as<T>(),
+                    residual ? device_residual.as<T>() : nullptr, accumulate, partial.as<double>()},
+      nullptr);
+  std::vector<double> got_sums(at(channels), 0.0);
+  const auto parts = partial.values<double>();
+  for (std::size_t i = 0; i < parts.size(); ++i) got_sums[i % at(channels)] += parts[i];
+  std::vector<Checked> out = {{"g", read<T>(gradient), g, 0, 0},
+                              {"sums", got_sums, sums, 1e-6, 1e-7 * static_cast<double>(rows)}};
+  if (residual) {
+    out.push_back({"d_residual", read<T>(device_residual), d_residual, TypeFacts<T>::kRounding,
+                   accumulate ? 1e-7 : 0.0});
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_convolution_cases(std::vector<KernelCase>& cases) {
+  for_types([&]<class T>() {
+    const std::string type = TypeFacts<T>::kName;
+    // Dense and whole packs, dense and not, padded as the first layer is, more than one block.
+    cases.push_back({"cast_weights_dense_" + type, [] { return cast<T>(18, 16, 16); }});
+    cases.push_back({"cast_weights_odd_" + type, [] { return cast<T>(5, 3, 3); }});
+    cases.push_back({"cast_weights_padded_" + type, [] { return cast<T>(49, 3, 8); }});
+    cases.push_back({"cast_weights_large_" + type, [] { return cast<T>(301, 33, 33); }});
+    cases.push_back({"folded_dense_" + type, [] { return folded<T>({16, 9, 24, 24}, 300); }});
+    cases.push_back({"folded_stem_" + type, [] { return folded<T>({10, 49, 3, 4}, 7); }});
+    cases.push_back({"folded_odd_" + type, [] { return folded<T>({3, 1, 5, 5}, 1); }});
+    for (const bool in_place : {false, true}) {
+      cases.push_back({fmt::format("masked_sums_{}_{}", type, in_place ? "in_place" : "beside"),
+                       [=] { return masked<T>(200, 72, in_place, false, false); }});
+      cases.push_back({fmt::format("masked_sums_residual_{}_{}", type, in_place),
+                       [=] { return masked<T>(65, 3, in_place, true, false); }});
+      cases.push_back({fmt::format("masked_sums_accumulate_{}_{}", type, in_place),
+                       [=] { return masked<T>(300, 16, in_place, true, true); }});
+    }
+  });
+}
+
+}  // namespace rk

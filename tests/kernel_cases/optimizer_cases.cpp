@@ -1,0 +1,170 @@
+// The optimizer on a GPU against engine/optimizer.cpp: the same bits with a loss scale of 1, and
+// with any power of two; what happens where the gradient is not finite.
+#include "engine/optimizer.h"
+#include "kernels/step_kernels.h"
+#include "tests/kernel_cases/kernel_case.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace rk {
+namespace {
+
+constexpr std::int64_t kCount = 9001;
+
+// Ranges that begin and end within a pack, two that touch, parts in none.
+const std::vector<OptimizerGroup>& groups() {
+  static const std::vector<OptimizerGroup> list = {
+      {1, 6, 1.0, 0.01}, {6, 4099, 2.0, 0.0}, {4101, 4102, 0.5, 0.1}, {4200, 9001, 1.0, 0.001}};
+  return list;
+}
+
+class DeviceOptimizer {
+ public:
+  DeviceOptimizer(const OptimizerParams& params, const std::vector<float>& start,
+                  const DeviceStep& step)
+      : params_(params),
+        groups_(DeviceBuffer::copy_of(groups())),
+        parameters_(DeviceBuffer::copy_of(start)),
+        first_(DeviceBuffer::copy_of(std::vector<float>(start.size(), 0.0F))),
+        second_(DeviceBuffer::copy_of(std::vector<float>(start.size(), 0.0F))),
+        partial_(unwritten<double>(SquareSums{.count = kCount}.blocks())),
+        step_(DeviceBuffer::copy_of(std::vector<DeviceStep>{step})) {}
+
+  void step(double rate, const std::vector<float>& gradients) {
+    DeviceStep now = state();
+    now.rate = rate;
+    step_.upload(&now, sizeof(now));
+    const DeviceBuffer device_gradients = DeviceBuffer::copy_of(gradients);
+    const SquareSums squares{kCount, device_gradients.as<float>(), partial_.as<double>()};
+    launch(squares, nullptr);
+    launch(FinishNorm{params_, squares.blocks(), partial_.as<double>(), step_.as<DeviceStep>()},
+           nullptr);
+    launch(OptimizerStep{params_, step_.as<DeviceStep>(), groups_.as<OptimizerGroup>(),
+                         static_cast<int>(groups().size()), kCount, device_gradients.as<float>(),
+                         parameters_.as<float>(), first_.as<float>(), second_.as<float>()},
+           nullptr);
+  }
+  DeviceStep state() const { return step_.values<DeviceStep>()[0]; }
+  std::vector<double> parameters() const { return read<float>(parameters_); }
+  std::vector<double> first() const { return read<float>(first_); }
+  std::vector<double> second() const { return read<float>(second_); }
+
+ private:
+  OptimizerParams params_;
+  DeviceBuffer groups_, parameters_, first_, second_, partial_, step_;
+};
+
+std::vector<Checked> same_as_cpu(const OptimizerParams& params, float loss_scale) {
+  MadeUp made_up(43);
+  const auto start = made_up.normals<float>(kCount);
+  DeviceOptimizer device(params, start, {.loss_scale = loss_scale});
+  const Context context(1);
+  Optimizer cpu(params, groups(), kCount);
+  std::vector<float> parameters = start;
+  std::vector<double> norms, cpu_norms;
+  for (int t = 1; t <= 4; ++t) {
+    const auto gradients = made_up.normals<float>(kCount);
+    const double rate = 0.01 / t;
+    cpu.step(context, {.rate = rate, .number = t}, parameters.data(), gradients.data());
+    cpu_norms.push_back(global_norm(context, gradients.data(), kCount));
+    std::vector<float> scaled = gradients;
+    for (float& g : scaled) g *= loss_scale;
+    device.step(rate, scaled);
+    norms.push_back(device.state().norm);
+  }
+  std::vector<Checked> out = {{"parameters", device.parameters(), widened(parameters), 0, 0},
+                              {"norms", norms, cpu_norms, 1e-14, 0}};
+  const auto states = cpu.states();
+  for (std::size_t k = 0; k < states.size(); ++k) {
+    const std::vector<float> values(states[k].values, states[k].values + states[k].count);
+    out.push_back({std::string(states[k].name), k == 0 ? device.first() : device.second(),
+                   widened(values), 0, 0});
+  }
+  return out;
+}
+
+// A gradient that is not finite changes nothing but the scale and the count of skipped updates.
+std::vector<Checked> overflow(float bad, bool dynamic) {
+  const auto start = MadeUp(47).normals<float>(kCount);
+  const OptimizerParams params;
+  DeviceOptimizer device(params, start, {.loss_scale = 1024, .dynamic_scale = dynamic});
+  std::vector<float> gradients(at(kCount), 0.5F);
+  gradients[8999] = bad;
+  device.step(0.1, gradients);
+  device.step(0.1, gradients);
+  const DeviceStep step = device.state();
+  std::vector<double> numbers = {static_cast<double>(step.number),
+                                 static_cast<double>(step.skipped), step.finite ? 1.0 : 0.0,
+                                 static_cast<double>(step.loss_scale)};
+  std::vector<Checked> out = {{"parameters", device.parameters(), widened(start), 0, 0},
+                              {"m", device.first(), std::vector<double>(at(kCount), 0.0), 0, 0},
+                              {"step", numbers, {0, 2, 0, dynamic ? 256.0 : 1024.0}, 0, 0}};
+  gradients[8999] = 0.5F;
+  device.step(0.1, gradients);
+  const DeviceStep after = device.state();
+  numbers = {static_cast<double>(after.number), static_cast<double>(after.skipped),
+             after.finite ? 1.0 : 0.0, static_cast<double>(after.inverse_scale)};
+  out.push_back({"step after", numbers, {1, 0, 1, 1.0 / (dynamic ? 256.0 : 1024.0)}, 0, 0});
+  return out;
+}
+
+// FinishNorm alone, many times: the scale grows after kGrowthSteps good steps, to 2^24 and no more,
+// and does not fall below 1.
+std::vector<Checked> dynamic_scale() {
+  const DeviceBuffer partial = DeviceBuffer::copy_of(std::vector<double>{9.0, 7.0});
+  const DeviceBuffer bad =
+      DeviceBuffer::copy_of(std::vector<double>{1.0, std::numeric_limits<double>::infinity()});
+  const DeviceBuffer step = DeviceBuffer::copy_of(
+      std::vector<DeviceStep>{{.loss_scale = 4194304.0F, .dynamic_scale = true}});  // 2^22
+  const auto finish = [&](const DeviceBuffer& from) {
+    launch(FinishNorm{OptimizerParams(), 2, from.as<double>(), step.as<DeviceStep>()}, nullptr);
+  };
+  std::vector<double> scales;
+  const auto note = [&] {
+    scales.push_back(static_cast<double>(step.values<DeviceStep>()[0].loss_scale));
+  };
+  for (int i = 0; i < 1999; ++i) finish(partial);
+  note();
+  finish(partial);
+  note();
+  for (int i = 0; i < 4000; ++i) finish(partial);
+  note();
+  for (int i = 0; i < 1999; ++i) finish(partial);
+  finish(bad);
+  note();
+  finish(partial);
+  note();
+  for (int i = 0; i < 30; ++i) finish(bad);
+  note();
+  return {{"scales", scales, {0x1p22, 0x1p23, 0x1p24, 0x1p23, 0x1p23, 1}, 0, 0},
+          {"norm", {step.values<DeviceStep>()[0].norm}, {INFINITY}, 0, 0}};
+}
+
+}  // namespace
+
+void add_optimizer_cases(std::vector<KernelCase>& cases) {
+  const std::vector<std::pair<std::string, OptimizerParams>> kinds = {
+      {"adam", {}},
+      {"adamw", {.kind = OptimizerKind::kAdamW, .beta1 = 0.8, .beta2 = 0.99, .eps = 1e-5}},
+      {"sgd", {.kind = OptimizerKind::kSgd}},
+      {"momentum", {.kind = OptimizerKind::kSgd, .momentum = 0.9}},
+      {"nesterov", {.kind = OptimizerKind::kSgd, .momentum = 0.9, .nesterov = true}},
+  };
+  for (const auto& [name, params] : kinds) {
+    for (const float loss_scale : {1.0F, 1024.0F}) {
+      cases.push_back({fmt::format("optimizer_{}_scale_{}", name, loss_scale),
+                       [params = params, loss_scale] { return same_as_cpu(params, loss_scale); }});
+    }
+  }
+  for (const bool dynamic : {false, true}) {
+    cases.push_back({fmt::format("optimizer_infinite_{}", dynamic ? "dynamic" : "constant"),
+                     [=] { return overflow(-INFINITY, dynamic); }});
+    cases.push_back({fmt::format("optimizer_nan_{}", dynamic ? "dynamic" : "constant"),
+                     [=] { return overflow(NAN, dynamic); }});
+  }
+  cases.push_back({"optimizer_dynamic_scale", dynamic_scale});
+}
+
+}  // namespace rk

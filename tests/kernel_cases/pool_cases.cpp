@@ -1,0 +1,193 @@
+// Max pooling and the global poolings, with ties and NaN.
+#include "kernels/convolution_kernels.h"
+#include "tests/kernel_cases/kernel_case.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace rk {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Few different values, so that most windows have ties; NaN here and there.
+template <class T> std::vector<T> tied(MadeUp& made_up, std::int64_t count, bool with_nan) {
+  std::vector<T> out;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value = with_nan && i % 23 == 5 ? kNan : std::floor(4 * made_up.uniform()) / 4;
+    out.push_back(Element<T>::narrow(static_cast<float>(value)));
+  }
+  return out;
+}
+
+template <class T>
+std::vector<Checked> max_pool(const PoolShape& shape, bool with_nan, bool accumulate) {
+  MadeUp made_up(17);
+  const std::int64_t in_count =
+      static_cast<std::int64_t>(shape.batch) * shape.height * shape.width * shape.channels;
+  const std::int64_t out_count =
+      static_cast<std::int64_t>(shape.batch) * shape.out_height * shape.out_width * shape.channels;
+  const auto x = tied<T>(made_up, in_count, with_nan);
+  const auto dy = made_up.normals<T>(out_count);
+  const auto held = made_up.normals<T>(in_count);
+
+  const auto values = widened(x);
+  std::vector<double> y, choice;
+  std::vector<double> dx(at(in_count), 0.0);
+  if (accumulate) dx = widened(held);
+  const auto gradients = widened(dy);
+  for (std::int64_t i = 0; i < out_count; ++i) {
+    const std::int64_t c = i % shape.channels;
+    const std::int64_t ow = i / shape.channels % shape.out_width;
+    const std::int64_t oh = i / shape.channels / shape.out_width % shape.out_height;
+    const std::int64_t n = i / shape.channels / shape.out_width / shape.out_height;
+    double best = 0;
+    std::int64_t winner = -1;
+    std::int64_t place = 0;
+    for (int kh = 0; kh < shape.kernel[0]; ++kh) {
+      for (int kw = 0; kw < shape.kernel[1]; ++kw) {
+        const std::int64_t h = oh * shape.stride[0] + kh - shape.padding[0];
+        const std::int64_t w = ow * shape.stride[1] + kw - shape.padding[1];
+        if (h < 0 || h >= shape.height || w < 0 || w >= shape.width) continue;
+        const std::int64_t from = ((n * shape.height + h) * shape.width + w) * shape.channels + c;
+        if (winner >= 0 && !(values[at(from)] > best)) continue;
+        best = values[at(from)];
+        winner = kh * shape.kernel[1] + kw;
+        place = from;
+      }
+    }
+    y.push_back(best);
+    choice.push_back(static_cast<double>(winner));
+    dx[at(place)] += gradients[at(i)];
+  }
+
+  const DeviceBuffer device_x = DeviceBuffer::copy_of(x);
+  const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
+  const DeviceBuffer got_y = unwritten<T>(out_count);
+  const DeviceBuffer got_alone = unwritten<T>(out_count);
+  const DeviceBuffer got_choice = unwritten<std::uint8_t>(out_count);
+  const DeviceBuffer got_dx = accumulate ? DeviceBuffer::copy_of(held) : unwritten<T>(in_count);
+  launch(MaxPool<T>{shape, device_x.as<T>(), got_y.as<T>(), got_choice.as<std::uint8_t>()},
+         nullptr);
+  launch(MaxPool<T>{shape, device_x.as<T>(), got_alone.as<T>(), nullptr}, nullptr);
+  launch(MaxPoolGradient<T>{shape, got_choice.as<std::uint8_t>(), device_dy.as<T>(), got_dx.as<T>(),
+                            accumulate},
+         nullptr);
+  return {{"y", read<T>(got_y), y, 0, 0},
+          {"y without choice", read<T>(got_alone), y, 0, 0},
+          {"choice", read<std::uint8_t>(got_choice), choice, 0, 0},
+          // Up to nine gradients of one pixel are added in float32.
+          {"dx", read<T>(got_dx), dx, TypeFacts<T>::kRounding, 2e-6}};
+}
+
+template <class T>
+std::vector<Checked> global_pool(int batch, int rows, int channels, PoolKind kind, double p,
+                                 bool with_nan, bool accumulate) {
+  MadeUp made_up(19);
+  const double epsilon = 1e-2;
+  const std::int64_t count = static_cast<std::int64_t>(batch) * rows * channels;
+  const std::int64_t pooled = static_cast<std::int64_t>(batch) * channels;
+  const auto x = tied<T>(made_up, count, with_nan);
+  const auto dy = made_up.normals<float>(pooled);
+  const auto held = made_up.normals<T>(count);
+  const auto values = widened(x);
+  const auto wide_held = widened(held);
+  std::vector<double> y, best;
+  std::vector<double> dx(at(count), 0.0);
+  for (std::int64_t i = 0; i < pooled; ++i) {
+    const auto index = [&](std::int64_t r) {
+      return at((i / channels * rows + r) * channels + i % channels);
+    };
+    double sum = 0;
+    std::int64_t winner = 0;
+    for (int r = 0; r < rows; ++r) {
+      const double value = values[index(r)];
+      if (value > values[index(winner)]) winner = r;
+      sum += kind == PoolKind::kGem ? std::pow(value < epsilon ? epsilon : value, p) : value;
+    }
+    const double mean = sum / rows;
+    best.push_back(static_cast<double>(winner));
+    if (kind == PoolKind::kMax) y.push_back(values[index(winner)]);
+    if (kind == PoolKind::kAverage) y.push_back(mean);
+    if (kind == PoolKind::kGem) y.push_back(std::pow(mean, 1 / p));
+    for (int r = 0; r < rows; ++r) {
+      double g = static_cast<double>(dy[at(i)]);
+      if (kind == PoolKind::kMax) g = r == winner ? g : 0;
+      if (kind == PoolKind::kAverage) g /= rows;
+      if (kind == PoolKind::kGem) {
+        const double value = values[index(r)];
+        g = value < epsilon ? 0 : g / rows * std::pow(y.back(), 1 - p) * std::pow(value, p - 1);
+      }
+      dx[index(r)] = accumulate ? wide_held[index(r)] + g : g;
+    }
+  }
+  const DeviceBuffer device_x = DeviceBuffer::copy_of(x);
+  const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
+  const DeviceBuffer got_best = unwritten<std::int32_t>(pooled);
+  const DeviceBuffer got_y = unwritten<float>(pooled);
+  const DeviceBuffer got_dx = accumulate ? DeviceBuffer::copy_of(held) : unwritten<T>(count);
+  launch(GlobalPool<T>{batch, rows, channels, kind, static_cast<float>(p),
+                       static_cast<float>(epsilon), device_x.as<T>(),
+                       kind == PoolKind::kMax ? got_best.as<std::int32_t>() : nullptr,
+                       got_y.as<float>()},
+         nullptr);
+  launch(GlobalPoolGradient<T>{batch, rows, channels, kind, static_cast<float>(p),
+                               static_cast<float>(epsilon), device_x.as<T>(), got_y.as<float>(),
+                               got_best.as<std::int32_t>(), device_dy.as<float>(), got_dx.as<T>(),
+                               accumulate},
+         nullptr);
+  // Powers in float32: a few units in the last place, more for a p that needs a logarithm.
+  std::vector<Checked> out = {{"y", read<float>(got_y), y, 2e-6, 1e-6},
+                              {"dx", read<T>(got_dx), dx, TypeFacts<T>::kRounding + 1e-5, 1e-6}};
+  if (kind == PoolKind::kMax) {
+    out.push_back({"best", read<std::int32_t>(got_best), best, 0, 0});
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_pool_cases(std::vector<KernelCase>& cases) {
+  struct Window {
+    const char* name;
+    PoolShape shape;
+  };
+  const std::vector<Window> windows = {
+      {"resnet", {2, 16, 11, 8, 6, 4, {3, 3}, {2, 2}, {1, 1}}},
+      {"odd_channels", {2, 3, 7, 9, 4, 5, {3, 3}, {2, 2}, {1, 1}}},
+      {"ceil", {1, 8, 6, 6, 3, 3, {3, 3}, {2, 2}, {0, 0}}},  // the last windows end outside
+      {"overlapping", {1, 24, 5, 5, 5, 5, {3, 3}, {1, 1}, {1, 1}}},
+      {"gaps", {2, 8, 8, 9, 3, 3, {2, 2}, {3, 3}, {0, 0}}},  // pixels in no window
+      {"unequal", {1, 4, 9, 4, 4, 4, {4, 1}, {2, 1}, {1, 0}}},
+      {"one_pixel", {1, 8, 1, 1, 1, 1, {2, 2}, {1, 1}, {1, 1}}},
+  };
+  for_types([&]<class T>() {
+    for (const Window& window : windows) {
+      for (const bool accumulate : {false, true}) {
+        cases.push_back({fmt::format("max_pool_{}_{}_{}", window.name, TypeFacts<T>::kName,
+                                     accumulate ? "accumulate" : "overwrite"),
+                         [=] { return max_pool<T>(window.shape, accumulate, accumulate); }});
+      }
+    }
+    for (const auto& [rows, channels] : {std::pair{49, 64}, std::pair{1, 3}, std::pair{50, 136}}) {
+      const auto add = [&](const char* name, PoolKind kind, double p, bool with_nan) {
+        for (const bool accumulate : {false, true}) {
+          cases.push_back({fmt::format("global_pool_{}_{}_{}x{}_{}", name, TypeFacts<T>::kName,
+                                       rows, channels, accumulate ? "accumulate" : "overwrite"),
+                           [=, rows = rows, channels = channels] {
+                             return global_pool<T>(3, rows, channels, kind, p, with_nan,
+                                                   accumulate);
+                           }});
+        }
+      };
+      add("average", PoolKind::kAverage, 3, false);
+      add("max", PoolKind::kMax, 3, false);
+      add("max_nan", PoolKind::kMax, 3, true);
+      add("gem", PoolKind::kGem, 3, false);
+      add("gem_2_5", PoolKind::kGem, 2.5, false);
+    }
+  });
+}
+
+}  // namespace rk

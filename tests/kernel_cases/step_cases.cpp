@@ -1,0 +1,233 @@
+// Element-wise kernels, the head, the input.
+#include "kernels/step_kernels.h"
+#include "tests/kernel_cases/kernel_case.h"
+
+#include <fmt/format.h>
+
+namespace rk {
+namespace {
+
+template <class T> std::vector<Checked> elementwise(std::int64_t count) {
+  MadeUp made_up(23);
+  auto a = made_up.normals<T>(count);
+  const auto b = made_up.normals<T>(count);
+  const auto dy = made_up.normals<T>(count);
+  a[0] = Element<T>::narrow(std::nanf(""));
+  const DeviceBuffer device_a = DeviceBuffer::copy_of(a);
+  const DeviceBuffer device_b = DeviceBuffer::copy_of(b);
+  const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
+  const DeviceBuffer copied = unwritten<T>(count);
+  const DeviceBuffer added_to = DeviceBuffer::copy_of(b);
+  const DeviceBuffer sum = unwritten<T>(count);
+  const DeviceBuffer relu = unwritten<T>(count);
+  const DeviceBuffer dx = unwritten<T>(count);
+  const DeviceBuffer dx_added = DeviceBuffer::copy_of(b);
+  launch(CopyOrAdd<T>{count, device_a.as<T>(), copied.as<T>(), false}, nullptr);
+  launch(CopyOrAdd<T>{count, device_a.as<T>(), added_to.as<T>(), true}, nullptr);
+  launch(AddTensors<T>{count, device_a.as<T>(), device_b.as<T>(), sum.as<T>()}, nullptr);
+  launch(Relu<T>{count, device_a.as<T>(), relu.as<T>()}, nullptr);
+  launch(ReluGradient<T>{count, device_a.as<T>(), device_dy.as<T>(), dx.as<T>(), false}, nullptr);
+  launch(ReluGradient<T>{count, device_a.as<T>(), device_dy.as<T>(), dx_added.as<T>(), true},
+         nullptr);
+  const auto wide_a = widened(a);
+  const auto wide_b = widened(b);
+  const auto wide_dy = widened(dy);
+  std::vector<double> sums, relus, gradients, added;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double x = wide_a[i];
+    sums.push_back(x + wide_b[i]);
+    relus.push_back(x > 0 ? x : 0);
+    gradients.push_back(x > 0 ? wide_dy[i] : 0);
+    added.push_back(wide_b[i] + gradients.back());
+  }
+  const double rounding = TypeFacts<T>::kRounding;
+  return {{"copy", read<T>(copied), widened(a), 0, 0},
+          {"add to", read<T>(added_to), sums, rounding, 0},
+          {"add", read<T>(sum), sums, rounding, 0},
+          {"relu", read<T>(relu), relus, 0, 0},
+          {"relu gradient", read<T>(dx), gradients, 0, 0},
+          {"relu gradient, added", read<T>(dx_added), added, rounding, 0}};
+}
+
+// Rounding to nearest even, by the bits of the float.
+float nearest_bfloat16(float x) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &x, sizeof(bits));
+  bits += 0x7FFFU + (bits >> 16 & 1U);
+  bits &= 0xFFFF0000U;
+  std::memcpy(&x, &bits, sizeof(bits));
+  return x;
+}
+// Ten bits behind the leading one, steps of 2^-24 below 2^-14, infinity from 65520 on.
+float nearest_half(float x) {
+  if (std::abs(x) >= 65520.0F) return std::copysign(INFINITY, x);
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const int step = std::max(exponent - 11, -24);
+  return static_cast<float>(
+      std::ldexp(std::nearbyint(std::ldexp(static_cast<double>(x), -step)), step));
+}
+
+template <class T> std::vector<Checked> convert(float (*nearest)(float)) {
+  MadeUp made_up(29);
+  auto from = made_up.normals<float>(5003);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    from[i] *= std::ldexp(1.0F, static_cast<int>(i % 48) - 30);  // denormal halves among them
+  }
+  for (const float edge : {65504.0F, 65519.0F, 65520.0F, -1e9F, 1.0F + 0x1p-11F, 1.0F + 0x1p-8F,
+                           1.0F + 3 * 0x1p-8F, 0x1p-25F, 0x1.8p-25F}) {
+    from.push_back(edge);
+  }
+  const auto count = static_cast<std::int64_t>(from.size());
+  std::vector<double> expected;
+  for (const float x : from) expected.push_back(static_cast<double>(nearest(x)));
+  const DeviceBuffer device_from = DeviceBuffer::copy_of(from);
+  const DeviceBuffer to = unwritten<T>(count);
+  const DeviceBuffer back = unwritten<float>(count);
+  launch(Convert<float, T>{count, device_from.as<float>(), to.as<T>()}, nullptr);
+  launch(Convert<T, float>{count, to.as<T>(), back.as<float>()}, nullptr);
+  return {{"narrowed", read<T>(to), expected, 0, 0},
+          {"widened", read<float>(back), expected, 0, 0}};
+}
+
+std::vector<Checked> scale(std::int64_t count) {
+  const auto values = MadeUp(31).normals<float>(count);
+  const DeviceBuffer device_values = DeviceBuffer::copy_of(values);
+  const DeviceBuffer factor = DeviceBuffer::copy_of(std::vector<float>{1024.0F});
+  launch(Scale{count, factor.as<float>(), device_values.as<float>()}, nullptr);
+  auto expected = widened(values);
+  for (double& x : expected) x *= 1024;
+  return {{"scaled", read<float>(device_values), expected, 0, 0}};
+}
+
+std::vector<Checked> head(int rows, int dim) {
+  MadeUp made_up(37);
+  constexpr double kEpsilon = 1e-3;
+  const std::int64_t count = static_cast<std::int64_t>(rows) * dim;
+  auto x = made_up.normals<float>(count);
+  for (int d = 0; d < dim; ++d) x[at(d)] *= 1e-6F;  // shorter than epsilon
+  const auto dy = made_up.normals<float>(count);
+  const auto held = made_up.normals<float>(count);
+  const auto bias = made_up.normals<float>(dim);
+  std::vector<double> norms, y, dx, dx_added, biased;
+  std::vector<double> sums(at(dim), 0.0);
+  for (int r = 0; r < rows; ++r) {
+    double squares = 0;
+    double dot = 0;
+    for (int d = 0; d < dim; ++d) {
+      const auto value = static_cast<double>(x[at(static_cast<std::int64_t>(r) * dim + d)]);
+      squares += value * value;
+      dot += value * static_cast<double>(dy[at(static_cast<std::int64_t>(r) * dim + d)]);
+    }
+    norms.push_back(std::sqrt(squares));
+    const bool constant = norms.back() < kEpsilon;
+    const double length = std::max(norms.back(), kEpsilon);
+    for (int d = 0; d < dim; ++d) {
+      const std::size_t i = at(static_cast<std::int64_t>(r) * dim + d);
+      const auto value = static_cast<double>(x[i]);
+      const auto g = static_cast<double>(dy[i]);
+      y.push_back(value / length);
+      dx.push_back((g - (constant ? 0 : value * dot / (length * length))) / length);
+      dx_added.push_back(static_cast<double>(held[i]) + dx.back());
+      biased.push_back(value + static_cast<double>(bias[at(d)]));
+      sums[at(d)] += g;
+    }
+  }
+  const DeviceBuffer device_x = DeviceBuffer::copy_of(x);
+  const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
+  const DeviceBuffer device_bias = DeviceBuffer::copy_of(bias);
+  const DeviceBuffer got_norms = unwritten<double>(rows);
+  const DeviceBuffer got_y = unwritten<float>(count);
+  const DeviceBuffer got_dx = unwritten<float>(count);
+  const DeviceBuffer got_added = DeviceBuffer::copy_of(held);
+  const DeviceBuffer got_biased = DeviceBuffer::copy_of(x);
+  const DeviceBuffer got_sums = unwritten<float>(dim);
+  launch(
+      L2Norm{rows, dim, kEpsilon, device_x.as<float>(), got_y.as<float>(), got_norms.as<double>()},
+      nullptr);
+  const L2NormGradient gradient{rows,
+                                dim,
+                                kEpsilon,
+                                device_x.as<float>(),
+                                got_norms.as<double>(),
+                                device_dy.as<float>(),
+                                got_dx.as<float>(),
+                                false};
+  launch(gradient, nullptr);
+  L2NormGradient added = gradient;
+  added.dx = got_added.as<float>();
+  added.accumulate = true;
+  launch(added, nullptr);
+  launch(AddBias{rows, dim, device_bias.as<float>(), got_biased.as<float>()}, nullptr);
+  launch(ColumnSums{rows, dim, device_dy.as<float>(), got_sums.as<float>()}, nullptr);
+  // Sums are in double: what is left is one rounding to float32 (two where it is added).
+  constexpr double kOnce = 0x1p-24 * 1.001;
+  return {{"norms", read<double>(got_norms), norms, 1e-14, 0},
+          {"y", read<float>(got_y), y, kOnce, 0},
+          {"dx", read<float>(got_dx), dx, kOnce, 1e-13},
+          {"dx, added", read<float>(got_added), dx_added, 2 * kOnce, 1e-4},
+          {"biased", read<float>(got_biased), biased, kOnce, 0},
+          {"column sums", read<float>(got_sums), sums, kOnce, 1e-13}};
+}
+
+template <class T>
+std::vector<Checked> input(int height, int width, int side, int channels, bool windows) {
+  constexpr int kImages = 3;
+  MadeUp made_up(41);
+  std::vector<std::uint8_t> pixels;
+  for (int i = 0; i < kImages * height * width * 3; ++i) {
+    pixels.push_back(static_cast<std::uint8_t>(127.5 * (made_up.uniform() + 1)));
+  }
+  const auto table = made_up.normals<float>(3 * 256);
+  const std::vector<InputWindow> held = {
+      {0, 0, 1}, {height - side, 0, 0}, {(height - side) / 2, width - side, 1}};
+  std::vector<double> expected;
+  for (int n = 0; n < kImages; ++n) {
+    const InputWindow window = windows ? held[at(n)] : InputWindow{};
+    for (int y = 0; y < side; ++y) {
+      for (int x = 0; x < side; ++x) {
+        const int column = window.left + (window.flip != 0 ? side - 1 - x : x);
+        const int pixel = ((n * height + window.top + y) * width + column) * 3;
+        for (int c = 0; c < channels; ++c) {
+          const int level = c < 3 ? pixels[at(pixel + c)] : 0;
+          expected.push_back(c < 3 ? static_cast<double>(table[at(c * 256 + level)]) : 0);
+        }
+      }
+    }
+  }
+  const DeviceBuffer device_pixels = DeviceBuffer::copy_of(pixels);
+  const DeviceBuffer device_windows = DeviceBuffer::copy_of(held);
+  const DeviceBuffer device_table = DeviceBuffer::copy_of(table);
+  const DeviceBuffer out = unwritten<T>(kImages * side * side * channels);
+  launch(FillInput<T>{kImages, height, width, side, channels, device_pixels.as<std::uint8_t>(),
+                      windows ? device_windows.as<InputWindow>() : nullptr,
+                      device_table.as<float>(), out.as<T>()},
+         nullptr);
+  const double rounding = std::is_same_v<T, float> ? 0 : TypeFacts<T>::kRounding;
+  return {{"input", read<T>(out), expected, rounding, 1e-7 * rounding}};
+}
+
+}  // namespace
+
+void add_step_cases(std::vector<KernelCase>& cases) {
+  for_types([&]<class T>() {
+    const std::string type = TypeFacts<T>::kName;
+    for (const int count : {1, 8, 4099, 12000}) {
+      cases.push_back(
+          {fmt::format("elementwise_{}_{}", type, count), [=] { return elementwise<T>(count); }});
+    }
+    for (const int channels : {3, 4, 5, 8}) {
+      cases.push_back({fmt::format("input_{}_{}_channels", type, channels),
+                       [=] { return input<T>(13, 17, 9, channels, true); }});
+    }
+    cases.push_back({"input_whole_" + type, [] { return input<T>(6, 6, 6, 4, false); }});
+  });
+  cases.push_back({"convert_half", [] { return convert<__half>(nearest_half); }});
+  cases.push_back({"convert_bfloat16", [] { return convert<__nv_bfloat16>(nearest_bfloat16); }});
+  cases.push_back({"scale", [] { return scale(4101); }});
+  cases.push_back({"head_1x1", [] { return head(1, 1); }});
+  cases.push_back({"head_33x130", [] { return head(33, 130); }});
+  cases.push_back({"head_7x513", [] { return head(7, 513); }});
+}
+
+}  // namespace rk
