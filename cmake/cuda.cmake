@@ -87,7 +87,7 @@ function(rk_cuda_folder name)
     if(source MATCHES "_cuda\\.cpp$")
       set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
         COMPILE_OPTIONS "${RK_CUDA_INCLUDE_OPTIONS}")
-    elseif(source MATCHES "_cudnn\\.cpp$")
+    elseif(source MATCHES "[^t]_cudnn\\.cpp$")
       set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
         COMPILE_OPTIONS "${RK_CUDNN_OPTIONS}")
     endif()

@@ -1,5 +1,10 @@
 #include "engine/context.h"
 
+#include "engine/buffer.h"
+#include "engine/cuda_context.h"
+#include "engine/device_buffer.h"
+#include "engine/dispatch.h"
+#include "engine/error.h"
 #include "engine/onednn.h"
 
 #include <sched.h>
@@ -39,7 +44,29 @@ Context::Context(int threads)
 #endif
 }
 
+Context::Context(int threads, const Device& device) : Context(threads) {
+  if (!device.cuda) return;
+  if constexpr (kHasCuda) {
+    cuda_ = std::make_shared<const CudaContext>(device.index);
+  } else {
+    fail<DeviceError>("{}: this build has no GPU code", device.name());
+  }
+}
+
 Context::~Context() = default;
+
+Memory Context::allocate(std::size_t bytes) const {
+  if constexpr (kHasCuda) {
+    if (on_gpu()) {
+      DeviceBuffer buffer(bytes);
+      auto* data = buffer.as<std::byte>();
+      return Memory::of(std::move(buffer), data, bytes);
+    }
+  }
+  Buffer buffer(bytes);
+  auto* data = buffer.as<std::byte>();
+  return Memory::of(std::move(buffer), data, bytes);
+}
 
 std::string Context::describe() const {
   const dnnl::version_t* version = dnnl::version();

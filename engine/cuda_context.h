@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace rk {
 
@@ -20,12 +21,14 @@ class CudaContext {
   CudaContext& operator=(const CudaContext&) = delete;
 
   CudaStream stream() const;
+  const std::string& name() const;  // of the GPU: "NVIDIA H200"
   void synchronize() const;  // waits for everything so far; DeviceError for what went wrong in it
 
   // `host` is page-locked (PinnedBuffer) and stays as it is until the copy is done.
   void upload(void* device, const void* host, std::size_t bytes) const;
   void download(void* host, const void* device, std::size_t bytes) const;
   void copy(void* to, const void* from, std::size_t bytes) const;  // within the GPU's memory
+  void clear(void* device, std::size_t bytes) const;               // to zeros
 
   // Row-major products in float32 without TF32, of device memory; the same bits every time.
   // C = A B^T: A is (m, k), B is (n, k), C is (m, n).
@@ -34,6 +37,9 @@ class CudaContext {
   // C = beta C + A B: A is (m, k), B is (k, n), C is (m, n).
   void product_ab(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                   const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) const;
+  // C = A^T B: A is (k, m), B is (k, n), C is (m, n).
+  void product_atb(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
+                   const float* b, std::int64_t ldb, float* c, std::int64_t ldc) const;
 
  private:
   struct State;

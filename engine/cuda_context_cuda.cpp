@@ -26,19 +26,20 @@ struct CudaContext::State {
   cudaStream_t stream = nullptr;
   cublasHandle_t handle = nullptr;
   DeviceBuffer workspace;
+  std::string name;
 
   ~State() {
     if (handle != nullptr) cublas.destroy(handle);
     if (stream != nullptr) cudaStreamDestroy(stream);
   }
 
-  void product(cublasOperation_t transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-               const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,
-               float* c, std::int64_t ldc) const {
+  void product(cublasOperation_t transpose_a, cublasOperation_t transpose_b, std::int64_t m,
+               std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* b,
+               std::int64_t ldb, float beta, float* c, std::int64_t ldc) const {
     if (m == 0 || n == 0) return;
     // cuBLAS counts by columns: what it takes for C^T = (A B)^T = B^T A^T is row-major C.
     const float one = 1;
-    cublas.check(cublas.gemm(handle, transpose_b, CUBLAS_OP_N, as_int(n), as_int(m), as_int(k),
+    cublas.check(cublas.gemm(handle, transpose_b, transpose_a, as_int(n), as_int(m), as_int(k),
                              &one, b, as_int(ldb), a, as_int(lda), &beta, c, as_int(ldc)),
                  "product");
   }
@@ -47,6 +48,9 @@ struct CudaContext::State {
 CudaContext::CudaContext(int device) : state_(std::make_unique<State>()) {
   State& s = *state_;
   check_cuda(cudaSetDevice(device), "device");
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, device), "device");
+  s.name = properties.name;
   check_cuda(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking), "stream");
   s.cublas.check(s.cublas.create(&s.handle), "cuBLAS");
   s.cublas.check(s.cublas.set_stream(s.handle, s.stream), "cuBLAS");
@@ -59,6 +63,8 @@ CudaContext::CudaContext(int device) : state_(std::make_unique<State>()) {
 CudaContext::~CudaContext() = default;
 
 CudaStream CudaContext::stream() const { return state_->stream; }
+
+const std::string& CudaContext::name() const { return state_->name; }
 
 void CudaContext::synchronize() const {
   check_cuda(cudaStreamSynchronize(state_->stream), "the GPU's work");
@@ -79,16 +85,26 @@ void CudaContext::copy(void* to, const void* from, std::size_t bytes) const {
              "copy within the GPU");
 }
 
+void CudaContext::clear(void* device, std::size_t bytes) const {
+  check_cuda(cudaMemsetAsync(device, 0, bytes, state_->stream), "clear memory of the GPU");
+}
+
 void CudaContext::product_abt(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                               std::int64_t lda, const float* b, std::int64_t ldb, float* c,
                               std::int64_t ldc) const {
-  state_->product(CUBLAS_OP_T, m, n, k, a, lda, b, ldb, 0.0F, c, ldc);
+  state_->product(CUBLAS_OP_N, CUBLAS_OP_T, m, n, k, a, lda, b, ldb, 0.0F, c, ldc);
 }
 
 void CudaContext::product_ab(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                              std::int64_t lda, const float* b, std::int64_t ldb, float beta,
                              float* c, std::int64_t ldc) const {
-  state_->product(CUBLAS_OP_N, m, n, k, a, lda, b, ldb, beta, c, ldc);
+  state_->product(CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, a, lda, b, ldb, beta, c, ldc);
+}
+
+void CudaContext::product_atb(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                              std::int64_t lda, const float* b, std::int64_t ldb, float* c,
+                              std::int64_t ldc) const {
+  state_->product(CUBLAS_OP_T, CUBLAS_OP_N, m, n, k, a, lda, b, ldb, 0.0F, c, ldc);
 }
 
 }  // namespace rk

@@ -6,12 +6,14 @@
 
 namespace rk {
 
-enum class DType : std::uint8_t { kFloat32, kFloat64, kInt64, kUint8 };
+enum class DType : std::uint8_t { kFloat32, kFloat64, kFloat16, kBfloat16, kInt64, kUint8 };
 
 constexpr std::size_t size_of(DType type) {
   switch (type) {
     case DType::kFloat32: return 4;
     case DType::kFloat64: return 8;
+    case DType::kFloat16:
+    case DType::kBfloat16: return 2;
     case DType::kInt64: return 8;
     case DType::kUint8: return 1;
   }

@@ -29,6 +29,7 @@ std::int64_t stored_index(const WeightOrder& order, const Shape& shape, std::int
     case WeightOrder::Kind::kBlocked:
       return ((((o / b) * (inputs / b) + i / b) * pixels + pixel) * b + i % b) * b + o % b;
     case WeightOrder::Kind::kStem: return (((o / b) * pixels + pixel) * inputs + i) * b + o % b;
+    case WeightOrder::Kind::kChannelsLast: return (o * pixels + pixel) * inputs + i;
   }
   return 0;
 }
@@ -151,7 +152,7 @@ BufferId Parameters::declare_counter(const std::string& name) {
   return static_cast<BufferId>(buffer_entries_.size()) - 1;
 }
 
-void Parameters::allocate() {
+void Parameters::allocate(const Context& context) {
   if (allocated_) return;
   allocated_ = true;
   const auto zeroed = [](std::int64_t elements) {
@@ -162,18 +163,42 @@ void Parameters::allocate() {
   values_ = zeroed(elements_);
   gradients_ = zeroed(elements_);
   buffers_ = zeroed(buffer_elements_);
+  if (!context.on_gpu()) return;
+  device_values_ = context.allocate(values_.bytes());
+  device_gradients_ = context.allocate(gradients_.bytes());
+  device_buffers_ = context.allocate(buffers_.bytes());
+  upload();
 }
 
-void Parameters::initialise(std::uint64_t seed, int threads) {
-  allocate();
+void Parameters::upload() {
+  if (device_values_.bytes() == 0) return;
+  device_values_.upload(values_.data(), values_.bytes());
+  device_gradients_.upload(gradients_.data(), gradients_.bytes());
+  device_buffers_.upload(buffers_.data(), buffers_.bytes());
+}
+
+void Parameters::download() {
+  if (device_values_.bytes() == 0) return;
+  device_values_.download(values_.data(), values_.bytes());
+  device_gradients_.download(gradients_.data(), gradients_.bytes());
+  device_buffers_.download(buffers_.data(), buffers_.bytes());
+}
+
+float* Parameters::device_buffer(BufferId id) const {
+  return device_statistics() + buffer_entries_[static_cast<std::size_t>(id)].offset;
+}
+
+void Parameters::initialise(const Context& context, std::uint64_t seed) {
+  allocate(context);
   for (std::size_t id = 0; id < entries_.size(); ++id) {
-    set(values(), static_cast<ParameterId>(id), draw(entries_[id], seed, threads).data());
+    set(values(), static_cast<ParameterId>(id), draw(entries_[id], seed, context.threads()).data());
   }
   std::ranges::fill(gradients(), 0.0F);
   for (const BufferEntry& b : buffer_entries_) {
     if (!b.counter) std::fill_n(buffers_.as<float>() + b.offset, b.elements, b.initial);
   }
   std::ranges::fill(counters_, 0);
+  upload();
 }
 
 float* Parameters::buffer(BufferId id) const {

@@ -5,9 +5,13 @@
 //
 // A parameter is stored in the order its layer computes with; get() and set() speak the canonical
 // order (OIHW for convolutions, [out, in] for linear layers), which is what files hold.
+//
+// For a network on a GPU the same flat buffers exist a second time in its memory, and those are
+// what a step reads and changes; upload() and download() copy between the two.
 #pragma once
 
 #include "engine/buffer.h"
+#include "engine/context.h"
 #include "engine/shape.h"
 
 #include <cstdint>
@@ -21,10 +25,11 @@ namespace rk {
 enum class ParameterGroup : std::uint8_t { kBackbone, kEmbedding, kProxies };
 
 // How a convolution's weight [O, I, H, W] is stored: plain OIHW, in blocks of `width` x `width`
-// channels with the output channel innermost (OIhw16i16o), or, for the few input channels of the
-// first layer, blocked over the output channels alone (Ohwi16o).
+// channels with the output channel innermost (OIhw16i16o), for the few input channels of the first
+// layer blocked over the output channels alone (Ohwi16o), or with the input channels innermost
+// (OHWI).
 struct WeightOrder {
-  enum class Kind : std::uint8_t { kPlain, kBlocked, kStem };
+  enum class Kind : std::uint8_t { kPlain, kBlocked, kStem, kChannelsLast };
   Kind kind = Kind::kPlain;
   std::int64_t width = 0;
   bool operator==(const WeightOrder&) const = default;
@@ -53,11 +58,16 @@ class Parameters {
   // An integer the network counts (num_batches_tracked), starting at 0.
   BufferId declare_counter(const std::string& name);
 
-  void allocate();
+  // On the host, and on the context's GPU where it has one.
+  void allocate(const Context& context);
   bool allocated() const { return allocated_; }
   // Fills every parameter from its Initial, a function of (seed, name) alone, whatever the number
-  // of threads; buffers and counters too. Gradients become zero.
-  void initialise(std::uint64_t seed, int threads = 1);
+  // of threads and on a GPU too; buffers and counters as well. Gradients become zero.
+  void initialise(const Context& context, std::uint64_t seed);
+
+  // Between the host's buffers and the GPU's; nothing without one. Both wait.
+  void upload();
+  void download();
 
   // By id: memory in stored order.
   float* value(ParameterId id) const { return values_.as<float>() + entry(id).offset; }
@@ -75,6 +85,14 @@ class Parameters {
     return {buffers_.as<float>(), static_cast<std::size_t>(buffer_elements_)};
   }
   std::span<std::int64_t> counters() { return counters_; }
+
+  // The same on the GPU.
+  float* device_value(ParameterId id) const { return device_values() + entry(id).offset; }
+  float* device_gradient(ParameterId id) const { return device_gradients() + entry(id).offset; }
+  float* device_buffer(BufferId id) const;
+  float* device_values() const { return device_values_.as<float>(); }
+  float* device_gradients() const { return device_gradients_.as<float>(); }
+  float* device_statistics() const { return device_buffers_.as<float>(); }
 
   // What there is, in order of declaration.
   struct Entry {
@@ -111,6 +129,7 @@ class Parameters {
   std::int64_t buffer_elements_ = 0;
   bool allocated_ = false;
   Buffer values_, gradients_, buffers_;
+  Memory device_values_, device_gradients_, device_buffers_;
 };
 
 }  // namespace rk

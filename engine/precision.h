@@ -2,6 +2,8 @@
 // and losses are float32 in all of them.
 #pragma once
 
+#include "engine/dtype.h"
+
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -26,6 +28,17 @@ constexpr std::string_view name_of(Precision precision) {
     case Precision::kBf16: return "bf16";
   }
   return "";
+}
+
+// Of the images between layers, and of the weights that convolutions read.
+constexpr DType image_type(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32: return DType::kFloat32;
+    case Precision::kFp16: return DType::kFloat16;
+    case Precision::kBf16: return DType::kBfloat16;
+  }
+  return DType::kFloat32;
 }
 
 }  // namespace rk

@@ -3,15 +3,18 @@
 #include "engine/arena.h"
 #include "engine/error.h"
 #include "engine/layout.h"
+#include "engine/profile.h"
 
 #include <algorithm>
 
 namespace rk {
 
-TensorId Program::input(const std::string& name, const Shape& shape, std::int64_t width) {
+TensorId Program::input(const std::string& name, const Shape& shape, std::int64_t width,
+                        DType dtype) {
   TensorState t;
   t.name = name;
   t.shape = shape;
+  t.dtype = dtype;
   t.width = shape.rank() == 4 && width == 0 ? shape[3] : width;
   t.wants_gradient = options_.gradients && options_.input_gradient;
   tensors_.push_back(std::move(t));
@@ -24,6 +27,8 @@ TensorId Program::append(std::unique_ptr<Node> node, std::vector<NodeInput> inpu
   t.name = std::move(output.name);
   t.shape = output.shape;
   t.width = output.width;
+  t.dtype = output.dtype;
+  t.takes_masked_gradient = output.takes_masked_gradient;
   t.producer = static_cast<int>(nodes_.size());
   // Parameters sit before every node here, so every output has something to learn behind it.
   t.wants_gradient = options_.gradients;
@@ -32,7 +37,7 @@ TensorId Program::append(std::unique_ptr<Node> node, std::vector<NodeInput> inpu
   nodes_.push_back(std::move(node));
   outputs_.push_back(static_cast<TensorId>(tensors_.size()) - 1);
   std::vector<Edge> edges;
-  for (const NodeInput& i : inputs) edges.push_back({i, false});
+  for (const NodeInput& i : inputs) edges.push_back({.input = i});
   edges_.push_back(std::move(edges));
   return outputs_.back();
 }
@@ -40,7 +45,7 @@ TensorId Program::append(std::unique_ptr<Node> node, std::vector<NodeInput> inpu
 // Time of node i: i in forward, 2 * count - i in backward; the loss sits between, at `count`.
 void Program::plan() {
   expect(output_ >= 0, "[program] expected set_output() before plan()");
-  parameters_.allocate();
+  parameters_.allocate(context_);
   const int count = static_cast<int>(nodes_.size());
   const int end = 2 * count;
 
@@ -50,7 +55,7 @@ void Program::plan() {
     return static_cast<int>(storages.size()) - 1;
   };
   const auto bytes_of = [](const TensorState& t) {
-    return static_cast<std::size_t>(t.shape.elements()) * sizeof(float);
+    return static_cast<std::size_t>(t.shape.elements()) * size_of(t.dtype);
   };
   const auto extend = [&](int storage, int time) {
     Lifetime& life = storages[static_cast<std::size_t>(storage)];
@@ -94,15 +99,21 @@ void Program::plan() {
         if (!in.wants_gradient) continue;
         if (in.gradient_storage >= 0) {
           e.accumulate = true;
+          e.others = in.gradient_storage;
           extend(in.gradient_storage, backward_time(n));
+          if (e.input.adds_elsewhere) {
+            in.gradient_storage = add(bytes_of(in), backward_time(n), backward_time(n));
+          }
         } else if (e.input.gradient_in_place && !place_taken && bytes_of(in) == bytes_of(out)) {
           in.gradient_storage = out.gradient_storage;
           place_taken = true;
         } else {
           in.gradient_storage = add(bytes_of(in), backward_time(n), backward_time(n));
         }
+        e.storage = in.gradient_storage;
       }
     }
+    plan_masks();
     for (const TensorState& t : tensors_) {
       if (t.producer < 0 && t.gradient_storage >= 0) extend(t.gradient_storage, end);
     }
@@ -111,6 +122,11 @@ void Program::plan() {
   // What nodes keep or need for themselves.
   std::vector<int> saved(static_cast<std::size_t>(count), -1);
   for (int n = 0; n < count; ++n) {
+    std::vector<EdgeUse> uses;
+    for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
+      uses.push_back({e.storage >= 0, e.accumulate, e.mask});
+    }
+    nodes_[static_cast<std::size_t>(n)]->announce(uses);
     const NodeClaims claims = nodes_[static_cast<std::size_t>(n)]->plan();
     if (claims.saved_bytes > 0) {
       saved[static_cast<std::size_t>(n)] =
@@ -129,42 +145,72 @@ void Program::plan() {
   memory_.arena_bytes = arena.bytes;
   memory_.arena_lower_bound = arena.lower_bound;
   offsets_ = std::move(arena.offsets);
-  arena_ = Buffer(arena.bytes);
-  workspace_ = Buffer(memory_.workspace_bytes);
+  arena_ = context_.allocate(arena.bytes);
+  workspace_ = context_.allocate(memory_.workspace_bytes);
 
   for (int n = 0; n < count; ++n) {
     NodeMemory memory;
     for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
       const TensorState& in = tensor(e.input.tensor);
       memory.inputs.push_back(at(in.value_storage));
-      memory.input_gradients.push_back({at(in.gradient_storage), e.accumulate});
+      memory.input_gradients.push_back({at(e.storage), e.accumulate, at(e.others), e.mask});
     }
     const TensorState& out = tensor(outputs_[static_cast<std::size_t>(n)]);
     memory.output = at(out.value_storage);
     memory.output_gradient = at(out.gradient_storage);
+    memory.output_gradient_masked = out.masked_gradient;
     memory.saved = at(saved[static_cast<std::size_t>(n)]);
     memory.workspace = workspace_.data();
     nodes_[static_cast<std::size_t>(n)]->bind(memory);
+    backward_names_.push_back(nodes_[static_cast<std::size_t>(n)]->name() + " backward");
+  }
+}
+
+// The last to write a ReLU's gradient is its first reader. The loss may add to no gradient of a
+// node inside, so what it writes is never masked.
+void Program::plan_masks() {
+  for (std::size_t id = 0; id < tensors_.size(); ++id) {
+    TensorState& t = tensors_[id];
+    if (!t.takes_masked_gradient || static_cast<TensorId>(id) == output_) continue;
+    for (std::vector<Edge>& edges : edges_) {
+      const auto edge = std::ranges::find_if(edges, [&](const Edge& e) {
+        return e.input.tensor == static_cast<TensorId>(id) && e.storage >= 0;
+      });
+      if (edge == edges.end()) continue;
+      edge->mask = t.masked_gradient = edge->input.masks_gradient;
+      break;
+    }
   }
 }
 
 void Program::forward() {
-  for (const auto& node : nodes_) node->forward();
+  for (const auto& node : nodes_) {
+    const ProfileRange range(node->name());
+    node->forward();
+  }
+}
+
+void Program::count_forward() {
+  for (const auto& node : nodes_) node->count_forward();
 }
 
 void Program::backward() {
-  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) (*node)->backward();
+  for (std::size_t n = nodes_.size(); n-- > 0;) {
+    const ProfileRange range(backward_names_[n]);
+    nodes_[n]->backward();
+  }
 }
 
-float* Program::at(int storage) const {
-  if (storage < 0) return nullptr;
-  return reinterpret_cast<float*>(arena_.as<std::byte>() +
-                                  offsets_[static_cast<std::size_t>(storage)]);
+Address Program::at(int storage) const {
+  if (storage < 0) return {};
+  return arena_.data() + offsets_[static_cast<std::size_t>(storage)];
 }
 
 float* Program::value(TensorId id) const { return at(tensor(id).value_storage); }
 
 float* Program::gradient(TensorId id) const { return at(tensor(id).gradient_storage); }
+
+Address Program::address(TensorId id) const { return at(tensor(id).value_storage); }
 
 std::vector<NodeInput> Program::inputs_of(int node) const {
   std::vector<NodeInput> inputs;

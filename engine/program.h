@@ -6,6 +6,9 @@
 // accumulates (the later ones, e.g. a residual branch). A step then is forward(), the loss,
 // backward(): two loops that allocate nothing.
 //
+// On a GPU (context.on_gpu()) every tensor lies in its memory, images NHWC in the precision's type
+// and rows of features in float32; nodes put their work on the context's stream, in order.
+//
 //   Program program(context, parameters, {.gradients = true});
 //   TensorId x = program.input("input", {16, 224, 224, 3});
 //   TensorId e = resnet(program, x, spec);
@@ -15,9 +18,11 @@
 //   ... loss into program.gradient(e); program.backward();
 #pragma once
 
-#include "engine/buffer.h"
 #include "engine/context.h"
+#include "engine/dtype.h"
+#include "engine/memory.h"
 #include "engine/parameters.h"
+#include "engine/precision.h"
 #include "engine/shape.h"
 
 #include <cstdint>
@@ -29,20 +34,42 @@ namespace rk {
 
 using TensorId = int;
 
+// A place in a program's memory: of float32 values on the CPU, of the tensor's type on a GPU.
+class Address {
+ public:
+  Address() = default;
+  Address(void* data) : data_(data) {}                            // NOLINT: that is what it is
+  operator float*() const { return static_cast<float*>(data_); }  // NOLINT: likewise
+  template <class T> T* as() const { return static_cast<T*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+};
+
 // Where a node's backward puts the gradient of one input.
 struct GradientEdge {
-  float* data = nullptr;  // null: nobody wants it
+  Address data;             // null: nobody wants it
+  bool accumulate = false;  // what other readers of the input contributed is to be added:
+  Address others;           // that; `data` itself unless the node asked for another place
+  bool mask = false;        // the result is to be 0 where the input is not above 0
+};
+
+// What is known of an edge before there are addresses.
+struct EdgeUse {
+  bool wanted = false;
   bool accumulate = false;
+  bool mask = false;
 };
 
 // What a node finds in memory, fixed for the program's life.
 struct NodeMemory {
-  std::vector<const float*> inputs;
+  std::vector<Address> inputs;
   std::vector<GradientEdge> input_gradients;
-  float* output = nullptr;
-  float* output_gradient = nullptr;  // a node may destroy it: it is its last reader
-  void* saved = nullptr;             // kept from forward to backward
-  void* workspace = nullptr;         // free between nodes
+  Address output;
+  Address output_gradient;              // a node may destroy it: it is its last reader
+  bool output_gradient_masked = false;  // it is 0 already where the output is not above 0
+  void* saved = nullptr;                // kept from forward to backward
+  void* workspace = nullptr;            // free between nodes
 };
 
 // What a node claims while it plans.
@@ -59,10 +86,14 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   const std::string& name() const { return name_; }
+  // Before plan(), for who plans by it: which gradients of its inputs this node will write, and how.
+  virtual void announce(const std::vector<EdgeUse>& /*uses*/) {}
   virtual NodeClaims plan() = 0;                    // build primitives, say what memory is needed
   virtual void bind(const NodeMemory& memory) = 0;  // the addresses, once
   virtual void forward() = 0;
   virtual void backward() = 0;
+  // What a pass forward changes on the host, where forward() computes on a GPU.
+  virtual void count_forward() {}
   // The library primitives of this node alone, for the floor of `bench step`; nothing by default.
   virtual void forward_floor() {}
   virtual void backward_floor() {}
@@ -77,6 +108,12 @@ struct NodeInput {
   // The gradient of this input may take the place of the output's gradient: backward reads each
   // element of it before, or while, it writes the same element here.
   bool gradient_in_place = false;
+  // Where others contributed to this input's gradient before, the sum goes to a place of its own: a
+  // library may write a result in several passes.
+  bool adds_elsewhere = false;
+  // Backward can make the gradient 0 where the input is not above 0, so that a ReLU which made the
+  // input need not.
+  bool masks_gradient = false;
 };
 
 struct NodeOutput {
@@ -84,6 +121,9 @@ struct NodeOutput {
   Shape shape;
   std::int64_t width = 0;  // channels side by side for images (engine/layout.h), 0 elsewhere
   bool read_in_backward = false;
+  DType dtype = DType::kFloat32;
+  // The output is a ReLU's, and backward can take a gradient that is 0 already where it is 0.
+  bool takes_masked_gradient = false;
 };
 
 class Program {
@@ -93,8 +133,9 @@ class Program {
     bool input_gradient = false;  // also dL/d input
     bool keep_all = false;  // no sharing of memory: every value and gradient can be read after a
                             // step (tests)
+    Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
   };
-  struct Memory {
+  struct Footprint {
     std::size_t arena_bytes = 0;
     std::size_t arena_lower_bound = 0;
     std::size_t workspace_bytes = 0;
@@ -105,26 +146,34 @@ class Program {
 
   // Recording ------------------------------------------------------------------------------------
   // width: channels side by side for images (engine/layout.h); 0 is NHWC.
-  TensorId input(const std::string& name, const Shape& shape, std::int64_t width = 0);
+  TensorId input(const std::string& name, const Shape& shape, std::int64_t width = 0,
+                 DType dtype = DType::kFloat32);
   TensorId append(std::unique_ptr<Node> node, std::vector<NodeInput> inputs, NodeOutput output);
   void set_output(TensorId tensor) { output_ = tensor; }
 
   const Context& context() const { return context_; }
   Parameters& parameters() const { return parameters_; }
   const Options& options() const { return options_; }
+  bool on_gpu() const { return context_.on_gpu(); }
   const Shape& shape(TensorId id) const { return tensor(id).shape; }
   std::int64_t width(TensorId id) const { return tensor(id).width; }
+  DType dtype(TensorId id) const { return tensor(id).dtype; }
   bool wants_gradient(TensorId id) const { return tensor(id).wants_gradient; }
 
   // Planning --------------------------------------------------------------------------------------
   void plan();
-  Memory memory() const { return memory_; }
+  Footprint memory() const { return memory_; }
 
   // Running ---------------------------------------------------------------------------------------
   void forward();
   void backward();  // reads gradient(output), writes every parameter's gradient
+  // On a GPU, once for every pass forward that is carried out: what a pass changes on the host
+  // (Node::count_forward), for a captured pass runs without it.
+  void count_forward();
+  // Of float32 tensors; on a GPU in its memory.
   float* value(TensorId id) const;
   float* gradient(TensorId id) const;  // null where it is not wanted
+  Address address(TensorId id) const;  // of a value of any type
 
   // Looking ---------------------------------------------------------------------------------------
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
@@ -144,20 +193,27 @@ class Program {
     std::string name;
     Shape shape;
     std::int64_t width = 0;
+    DType dtype = DType::kFloat32;
     int producer = -1;
     bool wants_gradient = false;
     bool read_in_backward_by_producer = false;
+    bool takes_masked_gradient = false;
+    bool masked_gradient = false;
     int value_storage = -1;
     int gradient_storage = -1;
   };
   struct Edge {
     NodeInput input;
     bool accumulate = false;
+    bool mask = false;
+    int storage = -1;  // of the gradient it writes
+    int others = -1;   // of what it adds
   };
 
   const TensorState& tensor(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
   TensorState& tensor(TensorId id) { return tensors_[static_cast<std::size_t>(id)]; }
-  float* at(int storage) const;
+  Address at(int storage) const;
+  void plan_masks();
   int backward_time(int node) const { return 2 * static_cast<int>(nodes_.size()) - node; }
 
   const Context& context_;
@@ -169,8 +225,9 @@ class Program {
   std::vector<TensorId> outputs_;         // by node
   TensorId output_ = -1;
   std::vector<std::size_t> offsets_;  // by storage
-  Memory memory_;
-  Buffer arena_, workspace_;
+  Footprint memory_;
+  std::vector<std::string> backward_names_;  // by node, for profilers
+  Memory arena_, workspace_;
 };
 
 }  // namespace rk

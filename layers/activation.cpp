@@ -1,7 +1,9 @@
 #include "layers/activation.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "kernels/elementwise_cpu.h"
+#include "layers/gpu_nodes.h"
 
 namespace rk {
 namespace {
@@ -55,9 +57,16 @@ class AddNode : public Node {
 
 TensorId relu(Program& program, TensorId x, const std::string& name) {
   const Shape& shape = program.shape(x);
-  return program.append(std::make_unique<ReluNode>(name, program, shape.elements()),
-                        {{.tensor = x, .read_in_backward = true, .gradient_in_place = true}},
-                        {.name = name, .shape = shape, .width = program.width(x)});
+  const NodeInput input{.tensor = x, .read_in_backward = true, .gradient_in_place = true};
+  const NodeOutput output{
+      .name = name, .shape = shape, .width = program.width(x), .dtype = program.dtype(x)};
+  if constexpr (kHasCuda) {
+    if (program.on_gpu()) {
+      return program.append(gpu::relu_node(name, program, shape.elements()), {input}, output);
+    }
+  }
+  return program.append(std::make_unique<ReluNode>(name, program, shape.elements()), {input},
+                        output);
 }
 
 TensorId add(Program& program, TensorId a, TensorId b, const std::string& name) {
@@ -65,10 +74,18 @@ TensorId add(Program& program, TensorId a, TensorId b, const std::string& name) 
   expect(shape == program.shape(b) && program.width(a) == program.width(b),
          "[{}] expected two tensors of one shape and layout, got {} and {}", name, shape.text(),
          program.shape(b).text());
-  return program.append(
-      std::make_unique<AddNode>(name, program, shape.elements()),
-      {{.tensor = a, .gradient_in_place = true}, {.tensor = b, .gradient_in_place = true}},
-      {.name = name, .shape = shape, .width = program.width(a)});
+  std::vector<NodeInput> inputs = {{.tensor = a, .gradient_in_place = true},
+                                   {.tensor = b, .gradient_in_place = true}};
+  const NodeOutput output{
+      .name = name, .shape = shape, .width = program.width(a), .dtype = program.dtype(a)};
+  if constexpr (kHasCuda) {
+    if (program.on_gpu()) {
+      return program.append(gpu::add_node(name, program, shape.elements()), std::move(inputs),
+                            output);
+    }
+  }
+  return program.append(std::make_unique<AddNode>(name, program, shape.elements()),
+                        std::move(inputs), output);
 }
 
 }  // namespace rk

@@ -1,8 +1,10 @@
 #include "layers/batchnorm.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/layout.h"
 #include "kernels/batchnorm_cpu.h"
+#include "layers/gpu_nodes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -161,18 +163,25 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
            "[{}] expected a residual of the same shape and layout {}, got {}", name, shape.text(),
            program.shape(options.residual).text());
   }
-  auto node = std::make_unique<BatchNormNode>(name, program, image_layout(shape, program.width(x)),
-                                              options);
   // The gradient of the residual is ReLU's mask times dy: where nobody else has written it yet it
   // takes dy's place, and dx gets memory of its own. Without a residual dx takes it.
   const bool with_residual = options.residual >= 0;
   std::vector<NodeInput> inputs = {
       {.tensor = x, .read_in_backward = true, .gradient_in_place = !with_residual}};
   if (with_residual) inputs.push_back({.tensor = options.residual, .gradient_in_place = true});
-  return program.append(std::move(node), std::move(inputs),
-                        {.name = output_name.empty() ? name : output_name,
-                         .shape = shape,
-                         .width = program.width(x)});
+  const NodeOutput output{.name = output_name.empty() ? name : output_name,
+                          .shape = shape,
+                          .width = program.width(x),
+                          .dtype = program.dtype(x)};
+  if constexpr (kHasCuda) {
+    if (program.on_gpu()) {
+      return program.append(gpu::batchnorm_node(name, program, shape, options), std::move(inputs),
+                            output);
+    }
+  }
+  auto node = std::make_unique<BatchNormNode>(name, program, image_layout(shape, program.width(x)),
+                                              options);
+  return program.append(std::move(node), std::move(inputs), output);
 }
 
 }  // namespace rk

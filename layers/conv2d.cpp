@@ -1,8 +1,10 @@
 #include "layers/conv2d.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/layout.h"
 #include "layers/conv2d_onednn.h"
+#include "layers/gpu_nodes.h"
 
 #include <cmath>
 
@@ -67,6 +69,11 @@ ConvolutionGeometry convolution_geometry(const Program& program, TensorId x,
   g.x = in;
   g.y = Shape{in[0], out[0], out[1], options.out_channels};
   g.x_width = program.width(x);
+  if (program.on_gpu()) {
+    g.y_width = options.out_channels;
+    g.order = {WeightOrder::Kind::kChannelsLast, 0};
+    return g;
+  }
   // Blocks of channels where the direct convolutions of this processor can run on them, else NHWC.
   const std::int64_t block = convolution_width();
   const bool divides = block > 0 && options.out_channels % block == 0;
@@ -95,10 +102,18 @@ TensorId conv2d(Program& program, TensorId x, const std::string& name,
                 const Conv2dOptions& options) {
   const ConvolutionGeometry geometry = convolution_geometry(program, x, name, options);
   const ParameterId weight = declare_convolution_weight(program, name, geometry);
+  NodeInput input{.tensor = x, .read_in_backward = true};
+  const NodeOutput output{
+      .name = name, .shape = geometry.y, .width = geometry.y_width, .dtype = program.dtype(x)};
+  if constexpr (kHasCuda) {
+    if (program.on_gpu()) {
+      gpu::allow_gradient_forms(program, input);
+      return program.append(gpu::conv2d_node(name, program, geometry, weight), {input}, output);
+    }
+  }
   auto node =
       std::make_unique<Conv2dNode>(name, program, geometry, weight, program.wants_gradient(x));
-  return program.append(std::move(node), {{.tensor = x, .read_in_backward = true}},
-                        {.name = name, .shape = geometry.y, .width = geometry.y_width});
+  return program.append(std::move(node), {input}, output);
 }
 
 }  // namespace rk

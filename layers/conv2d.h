@@ -17,6 +17,8 @@ struct Conv2dOptions {
   std::array<std::int64_t, 2> kernel{1, 1};  // height, width
   std::array<std::int64_t, 2> stride{1, 1};
   std::array<std::int64_t, 2> padding{0, 0};
+  // Of the weight, where x has more, which hold zeros (images on a GPU); 0: as many as x.
+  std::int64_t in_channels = 0;
 };
 
 TensorId conv2d(Program& program, TensorId x, const std::string& name,
@@ -29,7 +31,10 @@ struct ConvolutionGeometry {
   std::int64_t y_width = 0;
   Conv2dOptions options;
   WeightOrder order;
-  Shape weight_shape() const { return {y[3], x[3], options.kernel[0], options.kernel[1]}; }
+  Shape weight_shape() const {
+    const std::int64_t inputs = options.in_channels > 0 ? options.in_channels : x[3];
+    return {y[3], inputs, options.kernel[0], options.kernel[1]};
+  }
 };
 
 // A node that runs a convolution, alone (conv2d) or with what is folded into it (conv_bn.h).

@@ -242,12 +242,12 @@ void OneDnnConvolution::bind_backward(const float* x, const float* dy, const flo
   }
   void* scratchpad = advance(workspace, reordered + reordered_dy);
   m.slice = static_cast<float*>(advance(scratchpad, aligned(pd.scratchpad_desc().get_size())));
-  m.data =
-      BoundPrimitive(m.onednn, dnnl::convolution_backward_data(pd),
-                     {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), gradient},
-                      {DNNL_ARG_WEIGHTS, wanted, weight},
-                      {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), dx.accumulate ? m.slice : dx.data},
-                      {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad}});
+  m.data = BoundPrimitive(
+      m.onednn, dnnl::convolution_backward_data(pd),
+      {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), gradient},
+       {DNNL_ARG_WEIGHTS, wanted, weight},
+       {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), dx.accumulate ? m.slice : dx.data.as<float>()},
+       {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad}});
 }
 
 void OneDnnConvolution::forward() {

@@ -1,11 +1,13 @@
 #include "layers/conv_bn.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/layout.h"
 #include "engine/parallel.h"
 #include "kernels/batchnorm_cpu.h"
 #include "kernels/elementwise_cpu.h"
 #include "layers/conv2d_onednn.h"
+#include "layers/gpu_nodes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -210,8 +212,6 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
   }
   const ConvolutionGeometry geometry =
       convolution_geometry(program, x, names.convolution, convolution);
-  auto node = std::make_unique<FoldedConvNode>(names, program, geometry, options,
-                                               program.wants_gradient(x));
   std::vector<NodeInput> inputs = {{.tensor = x, .read_in_backward = true}};
   if (options.residual >= 0) {
     expect(program.shape(options.residual) == geometry.y &&
@@ -220,11 +220,22 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
            program.shape(options.residual).text());
     inputs.push_back({.tensor = options.residual, .gradient_in_place = true});
   }
-  return program.append(std::move(node), std::move(inputs),
-                        {.name = names.output.empty() ? names.batchnorm : names.output,
-                         .shape = geometry.y,
-                         .width = geometry.y_width,
-                         .read_in_backward = options.relu});
+  const NodeOutput output{.name = names.output.empty() ? names.batchnorm : names.output,
+                          .shape = geometry.y,
+                          .width = geometry.y_width,
+                          .read_in_backward = options.relu,
+                          .dtype = program.dtype(x),
+                          .takes_masked_gradient = options.relu && program.on_gpu()};
+  if constexpr (kHasCuda) {
+    if (program.on_gpu()) {
+      gpu::allow_gradient_forms(program, inputs[0]);
+      return program.append(gpu::folded_conv_node(names, program, geometry, options),
+                            std::move(inputs), output);
+    }
+  }
+  auto node = std::make_unique<FoldedConvNode>(names, program, geometry, options,
+                                               program.wants_gradient(x));
+  return program.append(std::move(node), std::move(inputs), output);
 }
 
 }  // namespace rk

@@ -162,23 +162,29 @@ std::int64_t image_channels(Precision precision) {
   return 3;
 }
 
+GraphSpec graph_spec(const ConvolutionGeometry& geometry, Precision precision, GraphKind kind) {
+  const Conv2dOptions& o = geometry.options;
+  if (o.kernel[0] != o.kernel[1] || o.stride[0] != o.stride[1] || o.padding[0] != o.padding[1]) {
+    fail<UsageError>("[conv2d] on a GPU expected a square kernel, stride and padding, got {}x{}",
+                     o.kernel[0], o.kernel[1]);
+  }
+  return {.kind = kind,
+          .precision = precision,
+          .n = geometry.x[0],
+          .c = geometry.x[3] == 3 ? image_channels(precision) : geometry.x[3],
+          .h = geometry.x[1],
+          .w = geometry.x[2],
+          .out_channels = geometry.y[3],
+          .kernel = o.kernel[0],
+          .stride = o.stride[0],
+          .padding = o.padding[0]};
+}
+
 std::vector<GraphSpec> graphs_of(const Program& program, BatchNormMode mode, Precision precision) {
   std::set<GraphSpec> graphs;
   for (const Unit& unit : units_of(program)) {
     const ConvolutionGeometry& g = unit.convolution;
-    const auto& [channels, kernel, stride, padding] = g.options;
-    expect(kernel[0] == kernel[1] && stride[0] == stride[1] && padding[0] == padding[1],
-           "[gpu graphs] expected square convolutions");
-    const GraphSpec convolution{.kind = GraphKind::kConvolution,
-                                .precision = precision,
-                                .n = g.x[0],
-                                .c = g.x[3] == 3 ? image_channels(precision) : g.x[3],
-                                .h = g.x[1],
-                                .w = g.x[2],
-                                .out_channels = g.y[3],
-                                .kernel = kernel[0],
-                                .stride = stride[0],
-                                .padding = padding[0]};
+    const GraphSpec convolution = graph_spec(g, precision, GraphKind::kConvolution);
     const GraphSpec batchnorm{
         .precision = precision, .n = g.y[0], .h = g.y[1], .w = g.y[2], .out_channels = g.y[3]};
     const auto want = [&](GraphSpec spec, GraphKind kind) {

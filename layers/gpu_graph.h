@@ -1,7 +1,8 @@
 // What the GPU's library (cuDNN) is asked to compute in one go: a convolution or a batch
 // normalisation with what is fused to it. Here are the graphs by name, the one table of which
 // fusions are taken in which precision, and the list of graphs a network needs.
-// layers/gpu_graph_cudnn.h builds them.
+// layers/gpu_graph_cudnn.h builds them for GPUs that are only described, layers/gpu_graph_run.h runs
+// them.
 //
 // Images are (N, H, W, C), weights (O, H, W, I), in the precision's type, as is the bias b (O).
 // gamma, beta, mean, inv_std and all sums are float32 vectors over channels.
@@ -10,6 +11,7 @@
 #include "engine/precision.h"
 #include "engine/program.h"
 #include "layers/batchnorm.h"
+#include "layers/conv2d.h"
 
 #include <compare>
 #include <string>
@@ -45,6 +47,23 @@ enum class GraphKind : std::uint8_t {
 
 std::string_view name_of(GraphKind kind);
 
+// The tensors of a convolution's graph, for who runs it: what the comments above call them.
+// kSum and kSquares are float32; the others have the precision's type.
+enum class GraphRole : std::uint8_t {
+  kOther,
+  kX,
+  kW,
+  kBias,
+  kResidual,
+  kY,
+  kSum,
+  kSquares,
+  kDy,
+  kOthers,
+  kDx,
+  kDw
+};
+
 // One graph: all that decides which plans the library has for it.
 struct GraphSpec {
   GraphKind kind{};
@@ -67,6 +86,10 @@ GraphKind taken(GraphKind wanted, Precision precision);
 // Channels of the images a first layer reads: 3, or as many as the fastest kernels ask for, the
 // rest zero.
 std::int64_t image_channels(Precision precision);
+
+// The graph of a convolution, whose images of a first layer have image_channels(). UsageError where
+// it is not square.
+GraphSpec graph_spec(const ConvolutionGeometry& geometry, Precision precision, GraphKind kind);
 
 // The distinct graphs of a network's convolutions and batch normalisations, in order. program:
 // recorded with BatchNormMode::kRunning (so that each convolution is a node with its normalisation,

@@ -1,12 +1,21 @@
 // The one file that sees cuDNN's frontend: its headers compile slowly.
 #include "layers/gpu_graph_cudnn.h"
 
+#include "engine/cuda_context.h"
+#include "engine/device_timer.h"
 #include "engine/dynamic_library.h"
 #include "engine/error.h"
+#include "engine/random.h"
+#include "layers/gpu_graph_recorder_cudnn.h"
+#include "layers/gpu_graph_run.h"
 
-#include <cudnn_frontend.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include <algorithm>
+#include <cstring>
+#include <map>
+#include <unordered_map>
 #include <vector>
 
 // The frontend takes every function of the library from here.
@@ -15,13 +24,10 @@ void* cudnn_dlhandle = nullptr;
 }
 
 namespace rk {
-namespace {
 
-namespace fe = cudnn_frontend;
-using fe::graph::Graph;
-using Type = fe::DataType_t;
-using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
-using Mode = fe::PointwiseMode_t;
+using namespace cudnn;  // NOLINT: this file is the other half of that
+
+namespace {
 
 void load_cudnn() {
   static const DynamicLibrary library = [] {
@@ -31,188 +37,6 @@ void load_cudnn() {
   if (library.handle() == nullptr) fail<DeviceError>("cuDNN: {}", library.problem());
   fe::cudnn_dlhandle = library.handle();
 }
-
-Type element_type(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-    case Precision::kTf32: return Type::FLOAT;
-    case Precision::kFp16: return Type::HALF;
-    case Precision::kBf16: return Type::BFLOAT16;
-  }
-  return Type::NOT_SET;
-}
-
-// Writes a spec in the frontend's terms. Dimensions go in as (N, C, H, W), strides say NHWC.
-class Recorder {
- public:
-  Recorder(Graph& graph, const GraphSpec& spec) : graph_(graph), s_(spec) {}
-
-  void record() {
-    switch (s_.kind) {
-      case GraphKind::kConvolution: output(forward()); return;
-      case GraphKind::kConvolutionSums: return convolution_sums();
-      case GraphKind::kConvolutionBias: output(biased(forward())); return;
-      case GraphKind::kConvolutionBiasRelu: output(relu(biased(forward()))); return;
-      case GraphKind::kConvolutionBiasAddRelu:
-        output(relu(biased(pointwise(Mode::ADD, forward(), y("residual")))));
-        return;
-      case GraphKind::kInputGradient: output(input_gradient()); return;
-      case GraphKind::kInputGradientAdd:
-        output(pointwise(Mode::ADD, input_gradient(), x("other")));
-        return;
-      case GraphKind::kInputGradientRelu:
-        output(pointwise(Mode::RELU_BWD, input_gradient(), x("x")));
-        return;
-      case GraphKind::kInputGradientAddRelu:
-        output(
-            pointwise(Mode::RELU_BWD, pointwise(Mode::ADD, input_gradient(), x("other")), x("x")));
-        return;
-      case GraphKind::kWeightGradient: return weight_gradient();
-      case GraphKind::kBatchNormFinish: return batchnorm_finish();
-      case GraphKind::kBatchNorm: output(batchnorm()); return;
-      case GraphKind::kBatchNormRelu: output(relu(batchnorm())); return;
-      case GraphKind::kBatchNormAddRelu: return batchnorm_add_relu();
-      case GraphKind::kBatchNormGradient: return batchnorm_gradient(y("dz"));
-      case GraphKind::kBatchNormReluGradient: return batchnorm_relu_gradient();
-      case GraphKind::kBatchNormAddReluGradient: return batchnorm_add_relu_gradient();
-    }
-  }
-
- private:
-  static constexpr float kEpsilon = 1e-5F;  // of no consequence to which plans there are
-  static constexpr float kMomentum = 0.1F;
-
-  Tensor tensor(const char* name, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w,
-                Type type) {
-    return graph_.tensor(fe::graph::Tensor_attributes()
-                             .set_name(name)
-                             .set_dim({n, c, h, w})
-                             .set_stride({c * h * w, 1, c * w, c})
-                             .set_data_type(type));
-  }
-  Type type() const { return element_type(s_.precision); }
-  Tensor x(const char* name) { return tensor(name, s_.n, s_.c, s_.h, s_.w, type()); }
-  Tensor y(const char* name) {
-    return tensor(name, s_.n, s_.out_channels, s_.out_h(), s_.out_w(), type());
-  }
-  Tensor w() { return tensor("w", s_.out_channels, s_.c, s_.kernel, s_.kernel, type()); }
-  Tensor channels(const char* name) { return tensor(name, 1, s_.out_channels, 1, 1, Type::FLOAT); }
-
-  void output(const Tensor& t, Type type) { t->set_output(true).set_data_type(type); }
-  void output(const Tensor& t) { output(t, type()); }
-  void output_channels(std::initializer_list<Tensor> tensors) {
-    for (const Tensor& t : tensors) output(t, Type::FLOAT);
-  }
-
-  static fe::graph::Pointwise_attributes operation(Mode mode) {
-    return fe::graph::Pointwise_attributes().set_mode(mode).set_compute_data_type(Type::FLOAT);
-  }
-  Tensor pointwise(Mode mode, const Tensor& a, const Tensor& b) {
-    return graph_.pointwise(a, b, operation(mode));
-  }
-  Tensor relu(const Tensor& t) { return graph_.pointwise(t, operation(Mode::RELU_FWD)); }
-
-  template <class Attributes> Attributes geometry() const {
-    return Attributes()
-        .set_padding({s_.padding, s_.padding})
-        .set_stride({s_.stride, s_.stride})
-        .set_dilation({1, 1});
-  }
-  Tensor forward() {
-    return graph_.conv_fprop(x("x"), w(), geometry<fe::graph::Conv_fprop_attributes>());
-  }
-  // The bias in the precision's type, and added last: so the library has these graphs ready made;
-  // with a float32 bias, or the residual behind it, it compiles a kernel for each.
-  Tensor biased(const Tensor& t) {
-    return pointwise(Mode::ADD, t, tensor("b", 1, s_.out_channels, 1, 1, type()));
-  }
-  Tensor input_gradient() {
-    Tensor dx = graph_.conv_dgrad(y("dy"), w(), geometry<fe::graph::Conv_dgrad_attributes>());
-    dx->set_dim({s_.n, s_.c, s_.h, s_.w});
-    return dx;
-  }
-  void weight_gradient() {
-    Tensor dw = graph_.conv_wgrad(y("dy"), x("x"), geometry<fe::graph::Conv_wgrad_attributes>());
-    dw->set_dim({s_.out_channels, s_.c, s_.kernel, s_.kernel});
-    output(dw);
-  }
-
-  void convolution_sums() {
-    const Tensor result = forward();
-    output(result);
-    auto [sum, squares] = graph_.genstats(
-        result, fe::graph::Genstats_attributes().set_compute_data_type(Type::FLOAT));
-    output_channels({sum, squares});
-  }
-
-  // The attributes of a normalisation that advances running statistics; `in` outlives the call.
-  struct Running {
-    Tensor mean, variance, epsilon, momentum;
-  };
-  Running running() {
-    return {channels("running_mean"), channels("running_var"), graph_.tensor(kEpsilon),
-            graph_.tensor(kMomentum)};
-  }
-  void batchnorm_finish() {
-    Running in = running();
-    auto [scale, shift, mean, inv_std, next_mean, next_variance] =
-        graph_.bn_finalize(channels("sum"), channels("squares"), channels("gamma"),
-                           channels("beta"), in.epsilon, graph_.tensor(s_.n * s_.h * s_.w),
-                           fe::graph::BN_finalize_attributes().set_previous_running_stats(
-                               in.mean, in.variance, in.momentum));
-    output_channels({scale, shift, mean, inv_std, next_mean, next_variance});
-  }
-  Tensor batchnorm() {
-    Running in = running();
-    auto [z, mean, inv_std, next_mean, next_variance] =
-        graph_.batchnorm(y("y"), channels("gamma"), channels("beta"),
-                         fe::graph::Batchnorm_attributes()
-                             .set_epsilon(in.epsilon)
-                             .set_previous_running_stats(in.mean, in.variance, in.momentum));
-    output_channels({mean, inv_std, next_mean, next_variance});
-    return z;
-  }
-  void batchnorm_add_relu() {
-    const Tensor z = relu(pointwise(Mode::ADD, batchnorm(), y("residual")));
-    output(z);
-    output(pointwise(Mode::CMP_GT, z, graph_.tensor(0.0F)), Type::BOOLEAN);
-  }
-
-  // What batchnorm_gradient() reads of the forward pass.
-  struct Statistics {
-    Tensor y, gamma, mean, inv_std;
-  };
-  Statistics statistics() {
-    return {y("y"), channels("gamma"), channels("mean"), channels("inv_std")};
-  }
-  void batchnorm_gradient(const Tensor& dz) { batchnorm_gradient(dz, statistics()); }
-  void batchnorm_gradient(const Tensor& dz, Statistics in) {
-    auto [dy, dgamma, dbeta] = graph_.batchnorm_backward(
-        dz, in.y, in.gamma,
-        fe::graph::Batchnorm_backward_attributes().set_saved_mean_and_inv_variance(in.mean,
-                                                                                   in.inv_std));
-    output(dy);
-    output_channels({dgamma, dbeta});
-  }
-  void batchnorm_relu_gradient() {
-    Statistics in = statistics();
-    const Tensor normalized =
-        graph_.batchnorm_inference(in.y, in.mean, in.inv_std, in.gamma, channels("beta"),
-                                   fe::graph::Batchnorm_inference_attributes());
-    const Tensor masked = pointwise(Mode::RELU_BWD, y("dz"), normalized);
-    masked->set_data_type(type());
-    batchnorm_gradient(masked, in);
-  }
-  void batchnorm_add_relu_gradient() {
-    const Tensor mask = tensor("mask", s_.n, s_.out_channels, s_.h, s_.w, Type::BOOLEAN);
-    const Tensor masked = pointwise(Mode::MUL, y("dz"), mask);
-    output(masked);
-    batchnorm_gradient(masked, statistics());
-  }
-
-  Graph& graph_;
-  const GraphSpec& s_;
-};
 
 std::vector<fe::NumericalNote_t> refused_notes(Precision precision) {
   using Note = fe::NumericalNote_t;
@@ -225,46 +49,280 @@ std::vector<fe::NumericalNote_t> refused_notes(Precision precision) {
   return notes;
 }
 
-}  // namespace
+// How far two engines' results may lie apart, of the largest value: they add up in another order,
+// and round the sum to the precision's type (half a unit of 11, 8 or 24 bits, and some for sums).
+double agreement(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return 1e-5;
+    case Precision::kTf32: return 2e-3;
+    case Precision::kFp16: return 2e-3;
+    case Precision::kBf16: return 1.6e-2;
+  }
+  return 0;
+}
 
-struct CudnnGraph::Impl {
-  Impl(const GraphSpec& s, const GpuDescription& gpu) : spec(s) {
+float widen_one(const std::byte* bytes, DType type) {
+  if (type == DType::kFloat16) {
+    __half value;
+    std::memcpy(&value, bytes, sizeof(value));
+    return __half2float(value);
+  }
+  if (type == DType::kBfloat16) {
+    __nv_bfloat16 value;
+    std::memcpy(&value, bytes, sizeof(value));
+    return __bfloat162float(value);
+  }
+  float value = 0;
+  std::memcpy(&value, bytes, sizeof(value));
+  return value;
+}
+
+std::vector<float> widen(const std::vector<std::byte>& bytes, DType type) {
+  std::vector<float> out(bytes.size() / size_of(type));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = widen_one(bytes.data() + i * size_of(type), type);
+  }
+  return out;
+}
+
+// Random numbers: on zeros GPUs run faster.
+void fill(Memory& memory, DType type, int stream) {
+  CounterRandom random(0, static_cast<std::uint32_t>(stream), 0);
+  std::vector<std::byte> bytes(memory.bytes());
+  for (std::size_t i = 0; i + size_of(type) <= bytes.size(); i += size_of(type)) {
+    const auto value = static_cast<float>(random.uniform(-1.0, 1.0));
+    if (type == DType::kFloat16) {
+      const __half half = __float2half_rn(value);
+      std::memcpy(bytes.data() + i, &half, sizeof(half));
+    } else if (type == DType::kBfloat16) {
+      const __nv_bfloat16 half = __float2bfloat16_rn(value);
+      std::memcpy(bytes.data() + i, &half, sizeof(half));
+    } else {
+      std::memcpy(bytes.data() + i, &value, sizeof(value));
+    }
+  }
+  memory.upload(bytes.data(), bytes.size());
+}
+
+// A graph as the library knows it, with the plans of all engines that support it, most of them not
+// yet built.
+class Candidates {
+ public:
+  // For a GPU that is only described.
+  Candidates(const GraphSpec& spec, const GpuDescription& gpu) : spec_(spec) {
     load_cudnn();
     auto properties = std::make_shared<fe::DeviceProperties>();
     check("device", properties->deserialize({gpu.json.begin(), gpu.json.end()}));
-    graph.set_device_properties(properties)
-        .set_sm_version(gpu.compute_capability)
-        .set_io_data_type(element_type(spec.precision))
-        .set_intermediate_data_type(Type::FLOAT)
-        .set_compute_data_type(Type::FLOAT);
-    Recorder(graph, spec).record();
-    check("shapes", graph.validate());
-    check("operations", graph.build_operation_graph());
-    // The second list holds engines for what the first has none for.
-    check("engines", graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}));
-    graph.deselect_numeric_notes(refused_notes(spec.precision));
-    check("engines", graph.check_support());
+    graph_.set_device_properties(properties).set_sm_version(gpu.compute_capability);
+    collect(nullptr);
   }
+  // For the handle's.
+  Candidates(const GraphSpec& spec, cudnnHandle_t handle) : spec_(spec) { collect(handle); }
 
   void check(const char* stage, fe::error_t error) const {
     if (error.is_good()) return;
-    fail<DeviceError>("cuDNN: {}: {}: {}", spec.text(), stage, error.get_message());
+    fail<DeviceError>("cuDNN: {}: {}: {}", spec_.text(), stage, error.get_message());
+  }
+
+  std::string name(std::int64_t plan) const {
+    std::string text;
+    check("name", graph_.get_plan_name_at_index(plan, text));
+    return text;
+  }
+  std::size_t workspace_bytes(std::int64_t plan) const {
+    std::int64_t bytes = 0;
+    check("workspace", graph_.get_workspace_size_plan_at_index(plan, bytes));
+    return static_cast<std::size_t>(bytes);
+  }
+  bool compiles(std::int64_t plan) const {
+    std::vector<fe::BehaviorNote_t> notes;
+    check("notes", graph_.get_behavior_notes_for_plan_at_index(plan, notes));
+    return std::ranges::count(notes, fe::BehaviorNote_t::RUNTIME_COMPILATION) > 0;
+  }
+
+  // The first plan in the heuristics' order for which wanted(plan) and that can be built; -1 where
+  // there is none. Adds those that would have to be compiled to `left`.
+  template <class Wanted>
+  std::int64_t first_built(Wanted&& wanted, std::vector<std::int64_t>* left) {
+    for (std::int64_t i = 0; i < graph_.get_execution_plan_count(); ++i) {
+      if (!wanted(i)) continue;
+      if (compiles(i)) {
+        left->push_back(i);
+      } else if (graph_.build_plan_at_index(i).is_good()) {
+        return i;
+      }
+    }
+    return -1;
   }
 
   // The heuristics' first engine of those that need not be compiled, else of those that do.
+  // `wanted` names one to be taken instead, where it is there.
+  std::int64_t build(const std::string& wanted) {
+    std::vector<std::int64_t> left;
+    if (!wanted.empty()) {
+      const auto named = [&](std::int64_t i) { return name(i) == wanted; };
+      const std::int64_t plan = first_built(named, &left);
+      if (plan >= 0) return plan;
+      for (const std::int64_t i : left) {
+        if (graph_.build_plan_at_index(i).is_good()) return i;
+      }
+      left.clear();
+    }
+    const std::int64_t plan = first_built([](std::int64_t) { return true; }, &left);
+    if (plan >= 0) return plan;
+    std::string refusal;
+    for (const std::int64_t i : left) {
+      fe::error_t error = graph_.build_plan_at_index(i);
+      if (error.is_good()) return i;
+      refusal = error.get_message();
+    }
+    fail<DeviceError>("cuDNN: {}: plan: {}", spec_.text(), refusal);
+  }
+
+  Graph& graph() { return graph_; }
+  const GraphSpec& spec() const { return spec_; }
+
+ private:
+  void collect(cudnnHandle_t handle) {
+    graph_.set_io_data_type(element_type(spec_.precision))
+        .set_intermediate_data_type(Type::FLOAT)
+        .set_compute_data_type(Type::FLOAT);
+    Recorder(graph_, spec_).record();
+    check("shapes", graph_.validate());
+    check("operations", graph_.build_operation_graph(handle));
+    // The second list holds engines for what the first has none for.
+    check("engines", graph_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}));
+    graph_.deselect_numeric_notes(refused_notes(spec_.precision));
+    check("engines", graph_.check_support());
+  }
+
+  GraphSpec spec_;
+  Graph graph_;
+};
+
+// A graph with the plan that runs it.
+struct BuiltGraph {
+  BuiltGraph(const GraphSpec& spec, cudnnHandle_t handle, const std::string& wanted)
+      : candidates(spec, handle),
+        plan(candidates.build(wanted)),
+        engine(candidates.name(plan)),
+        workspace_bytes(candidates.workspace_bytes(plan)) {}
+
+  Candidates candidates;
+  std::int64_t plan;
+  std::string engine;
+  std::size_t workspace_bytes;
+};
+
+}  // namespace
+
+// The library's handle on a context's stream, and every graph that was built there.
+struct CudnnHandle {
+  explicit CudnnHandle(const Context& context) {
+    load_cudnn();
+    check(fe::detail::create_handle(&handle), "handle");
+    check(fe::detail::set_stream(handle, context.cuda().stream()), "stream");
+  }
+  ~CudnnHandle() { fe::detail::destroy_handle(handle); }
+  CudnnHandle(const CudnnHandle&) = delete;
+  CudnnHandle& operator=(const CudnnHandle&) = delete;
+
+  static void check(cudnnStatus_t status, const char* what) {
+    if (status == CUDNN_STATUS_SUCCESS) return;
+    fail<DeviceError>("cuDNN: {}: {}", what, fe::detail::get_error_string(status));
+  }
+
+  cudnnHandle_t handle = nullptr;
+  GpuPlans plans;
+  std::map<GraphSpec, std::shared_ptr<BuiltGraph>> graphs;
+};
+
+namespace {
+
+CudnnHandle& handle_of(const Context& context) {
+  if (context.cudnn() == nullptr) context.cudnn() = std::make_shared<CudnnHandle>(context);
+  return *context.cudnn();
+}
+
+// The tensors of a graph in device memory, for timing.
+class Tensors {
+ public:
+  Tensors(const Context& context, const GraphSpec& spec) {
+    const std::size_t width = size_of(image_type(spec.precision));
+    const auto elements = [&](GraphRole role) {
+      const std::int64_t x = spec.n * spec.c * spec.h * spec.w;
+      const std::int64_t y = spec.n * spec.out_channels * spec.out_h() * spec.out_w();
+      switch (role) {
+        case GraphRole::kX:
+        case GraphRole::kOthers:
+        case GraphRole::kDx: return x;
+        case GraphRole::kW:
+        case GraphRole::kDw: return spec.out_channels * spec.c * spec.kernel * spec.kernel;
+        case GraphRole::kBias:
+        case GraphRole::kSum:
+        case GraphRole::kSquares: return spec.out_channels;
+        case GraphRole::kOther:
+        case GraphRole::kResidual:
+        case GraphRole::kY:
+        case GraphRole::kDy: return y;
+      }
+      return y;
+    };
+    const GraphRole result = result_of(spec.kind);
+    for (int r = 1; r <= static_cast<int>(GraphRole::kDw); ++r) {
+      const auto role = static_cast<GraphRole>(r);
+      const bool sums = role == GraphRole::kSum || role == GraphRole::kSquares;
+      const std::size_t bytes =
+          static_cast<std::size_t>(elements(role)) * (sums ? sizeof(float) : width);
+      memory_.push_back(context.allocate(bytes));
+      places_[r] = memory_.back().data();
+      if (role == result) {
+        result_ = memory_.size() - 1;
+        continue;
+      }
+      fill(memory_.back(), image_type(spec.precision), r);
+    }
+  }
+
+  std::unordered_map<std::int64_t, void*>& places() { return places_; }
+  // The graph's main output, widened.
+  std::vector<float> result(Precision precision) const {
+    const Memory& memory = memory_[result_];
+    std::vector<std::byte> bytes(memory.bytes());
+    memory.download(bytes.data(), bytes.size());
+    return widen(bytes, image_type(precision));
+  }
+
+ private:
+  static GraphRole result_of(GraphKind kind) {
+    switch (kind) {
+      case GraphKind::kInputGradient:
+      case GraphKind::kInputGradientAdd:
+      case GraphKind::kInputGradientRelu:
+      case GraphKind::kInputGradientAddRelu: return GraphRole::kDx;
+      case GraphKind::kWeightGradient: return GraphRole::kDw;
+      default: return GraphRole::kY;
+    }
+  }
+
+  std::vector<Memory> memory_;
+  std::unordered_map<std::int64_t, void*> places_;
+  std::size_t result_ = 0;
+};
+
+}  // namespace
+
+struct CudnnGraph::Impl {
+  Impl(const GraphSpec& spec, const GpuDescription& gpu) : candidates(spec, gpu) {}
+
   void build(const Options& options) {
     std::vector<std::int64_t> to_compile;
-    for (std::int64_t i = 0; i < graph.get_execution_plan_count(); ++i) {
-      std::vector<fe::BehaviorNote_t> notes;
-      check("notes", graph.get_behavior_notes_for_plan_at_index(i, notes));
-      if (std::ranges::count(notes, fe::BehaviorNote_t::RUNTIME_COMPILATION) > 0) {
-        to_compile.push_back(i);
-      } else if (graph.build_plan_at_index(i).is_good()) {
-        return take(i, PlanState::kFinal);
-      }
-    }
+    const std::int64_t ready =
+        candidates.first_built([](std::int64_t) { return true; }, &to_compile);
+    if (ready >= 0) return take(ready, PlanState::kFinal);
+    Graph& graph = candidates.graph();
     graph.select_behavior_notes({fe::BehaviorNote_t::RUNTIME_COMPILATION});
-    check("engines", graph.check_support());
+    candidates.check("engines", graph.check_support());
     if (!options.compile) return;
     std::string refusal;
     for (const std::int64_t i : to_compile) {
@@ -275,22 +333,19 @@ struct CudnnGraph::Impl {
         return take(i, PlanState::kCompiled);
       }
     }
-    fail<DeviceError>("cuDNN: {}: plan: {}", spec.text(), refusal);
+    fail<DeviceError>("cuDNN: {}: plan: {}", candidates.spec().text(), refusal);
   }
 
   void take(std::int64_t plan, PlanState reached) {
     state = reached;
-    check("name", graph.get_plan_name_at_index(plan, engine));
-    if (state == PlanState::kFinal) {
-      check("workspace", graph.get_workspace_size_plan_at_index(plan, workspace_bytes));
-    }
+    engine = candidates.name(plan);
+    if (state == PlanState::kFinal) workspace_bytes = candidates.workspace_bytes(plan);
   }
 
-  GraphSpec spec;
-  Graph graph;
+  Candidates candidates;
   PlanState state = PlanState::kAccepted;
   std::string engine;
-  std::int64_t workspace_bytes = 0;
+  std::size_t workspace_bytes = 0;
 };
 
 CudnnGraph::CudnnGraph(const GraphSpec& spec, const GpuDescription& gpu, Options options)
@@ -302,8 +357,118 @@ CudnnGraph::CudnnGraph(CudnnGraph&&) noexcept = default;
 
 PlanState CudnnGraph::state() const { return impl_->state; }
 const std::string& CudnnGraph::engine() const { return impl_->engine; }
-std::size_t CudnnGraph::workspace_bytes() const {
-  return static_cast<std::size_t>(impl_->workspace_bytes);
+std::size_t CudnnGraph::workspace_bytes() const { return impl_->workspace_bytes; }
+
+struct GpuGraph::Impl {
+  std::shared_ptr<CudnnHandle> cudnn;
+  std::shared_ptr<BuiltGraph> built;
+  // The frontend takes a map; filled once, so that a step makes none.
+  std::unordered_map<std::int64_t, void*> places;
+  void* workspace = nullptr;
+};
+
+GpuGraph::GpuGraph(const Context& context, const GraphSpec& spec)
+    : impl_(std::make_unique<Impl>()) {
+  CudnnHandle& cudnn = handle_of(context);
+  std::shared_ptr<BuiltGraph>& built = cudnn.graphs[spec];
+  if (built == nullptr) {
+    built = std::make_shared<BuiltGraph>(spec, cudnn.handle, cudnn.plans.engine(spec.text()));
+  }
+  impl_->cudnn = context.cudnn();
+  impl_->built = built;
+}
+GpuGraph::GpuGraph() = default;
+GpuGraph::~GpuGraph() = default;
+GpuGraph::GpuGraph(GpuGraph&&) noexcept = default;
+GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
+
+std::size_t GpuGraph::workspace_bytes() const { return impl_->built->workspace_bytes; }
+const std::string& GpuGraph::engine() const { return impl_->built->engine; }
+
+void GpuGraph::bind(std::initializer_list<Place> places, void* workspace) {
+  impl_->places.clear();
+  for (const Place& place : places) {
+    impl_->places[static_cast<std::int64_t>(place.role)] = const_cast<void*>(place.data);
+  }
+  impl_->workspace = workspace;
+}
+
+void GpuGraph::run() const {
+  const Candidates& candidates = impl_->built->candidates;
+  candidates.check("run",
+                   impl_->built->candidates.graph().execute_plan_at_index(
+                       impl_->cudnn->handle, impl_->places, impl_->workspace, impl_->built->plan));
+}
+
+void set_plans(const Context& context, const GpuPlans& plans) {
+  if (plans.environment() == plan_environment(context)) handle_of(context).plans = plans;
+}
+
+std::string plan_environment(const Context& context) {
+  load_cudnn();
+  return fmt::format("{}, cuDNN {}", context.cuda().name(), fe::detail::get_backend_version());
+}
+
+GpuPlans::Timing time_engines(const Context& context, const GraphSpec& spec, int repeats) {
+  CudnnHandle& cudnn = handle_of(context);
+  Candidates candidates(spec, cudnn.handle);
+  Tensors tensors(context, spec);
+  DeviceTimer timer(context.cuda());
+  GpuPlans::Timing timing{.graph = spec.text(), .engines = {}, .taken = 0};
+  std::vector<std::int64_t> plans;
+  std::size_t largest = 0;
+  for (std::int64_t i = 0; i < candidates.graph().get_execution_plan_count(); ++i) {
+    if (candidates.compiles(i) || candidates.graph().build_plan_at_index(i).is_bad()) continue;
+    plans.push_back(i);
+    timing.engines.push_back({.name = candidates.name(i)});
+    largest = std::max(largest, candidates.workspace_bytes(i));
+  }
+  if (plans.empty()) {
+    // One that is compiled: there is nothing to choose, the others take seconds each.
+    plans.push_back(candidates.build(""));
+    timing.engines.push_back({.name = candidates.name(plans[0])});
+    largest = candidates.workspace_bytes(plans[0]);
+  }
+  const Memory workspace = context.allocate(largest);
+  const auto run = [&](std::size_t engine) {
+    candidates.check("run", candidates.graph().execute_plan_at_index(
+                                cudnn.handle, tensors.places(), workspace.data(), plans[engine]));
+  };
+  std::vector<float> expected;
+  double scale = 0;
+  for (std::size_t e = 0; e < plans.size(); ++e) {
+    run(e);
+    context.cuda().synchronize();
+    const std::vector<float> got = tensors.result(spec.precision);
+    if (e == 0) {
+      expected = got;
+      for (const float value : got) scale = std::max(scale, std::abs(static_cast<double>(value)));
+      continue;
+    }
+    double worst = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double off = std::abs(static_cast<double>(got[i]) - static_cast<double>(expected[i]));
+      if (!(off <= worst)) worst = off;  // NaN stays
+    }
+    timing.engines[e].error = worst / scale;
+    timing.engines[e].agrees = timing.engines[e].error <= agreement(spec.precision);
+  }
+  std::vector<std::vector<double>> times(plans.size());
+  for (int r = 0; r < repeats; ++r) {
+    for (std::size_t e = 0; e < plans.size(); ++e) {
+      timer.start();
+      run(e);
+      times[e].push_back(timer.stop());
+    }
+  }
+  for (std::size_t e = 0; e < plans.size(); ++e) {
+    std::ranges::nth_element(times[e], times[e].begin() + repeats / 2);
+    timing.engines[e].ms = times[e][static_cast<std::size_t>(repeats / 2)];
+    if (timing.engines[e].agrees && timing.engines[e].ms < timing.engines[timing.taken].ms) {
+      timing.taken = e;
+    }
+  }
+  return timing;
 }
 
 }  // namespace rk

@@ -1,7 +1,9 @@
 #include "layers/l2norm.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/parallel.h"
+#include "layers/gpu_nodes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -76,10 +78,14 @@ class L2NormNode : public Node {
 TensorId l2norm(Program& program, TensorId x, const std::string& name, double epsilon) {
   const Shape& in = program.shape(x);
   expect(in.rank() == 2, "[{}] expected rows (N, D), got {}", name, in.text());
-  auto node = std::make_unique<L2NormNode>(name, program, in, epsilon);
-  return program.append(std::move(node),
-                        {{.tensor = x, .read_in_backward = true, .gradient_in_place = true}},
-                        {.name = name, .shape = in});
+  const NodeInput input{.tensor = x, .read_in_backward = true, .gradient_in_place = true};
+  const NodeOutput output{.name = name, .shape = in};
+  if constexpr (kHasCuda) {
+    if (program.on_gpu()) {
+      return program.append(gpu::l2norm_node(name, program, in, epsilon), {input}, output);
+    }
+  }
+  return program.append(std::make_unique<L2NormNode>(name, program, in, epsilon), {input}, output);
 }
 
 }  // namespace rk

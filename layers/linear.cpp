@@ -1,7 +1,9 @@
 #include "layers/linear.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/gemm.h"
+#include "layers/gpu_nodes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -82,10 +84,18 @@ TensorId linear(Program& program, TensorId x, const std::string& name,
   const ParameterId bias =
       options.bias ? p.declare(name + ".bias", {options.out_features}, bias_initial, options.group)
                    : -1;
+  const NodeInput input{.tensor = x, .read_in_backward = true};
+  const NodeOutput output{.name = name, .shape = Shape{in[0], options.out_features}};
+  if constexpr (kHasCuda) {
+    if (program.on_gpu()) {
+      return program.append(
+          gpu::linear_node(name, program, in[0], in[1], options.out_features, weight, bias),
+          {input}, output);
+    }
+  }
   auto node =
       std::make_unique<LinearNode>(name, program, in[0], in[1], options.out_features, weight, bias);
-  return program.append(std::move(node), {{.tensor = x, .read_in_backward = true}},
-                        {.name = name, .shape = Shape{in[0], options.out_features}});
+  return program.append(std::move(node), {input}, output);
 }
 
 }  // namespace rk

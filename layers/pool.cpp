@@ -1,8 +1,10 @@
 #include "layers/pool.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/layout.h"
 #include "engine/nearest.h"
+#include "layers/gpu_nodes.h"
 
 namespace rk {
 namespace {
@@ -104,11 +106,17 @@ TensorId max_pool(Program& program, TensorId x, const std::string& name,
   }
   const Shape shape{in[0], out[0], out[1], in[3]};
   const std::int64_t width = program.width(x);
+  const NodeOutput output{.name = name, .shape = shape, .width = width, .dtype = program.dtype(x)};
+  if constexpr (kHasCuda) {
+    if (program.on_gpu()) {
+      return program.append(gpu::max_pool_node(name, program, in, shape, options), {{.tensor = x}},
+                            output);
+    }
+  }
   auto node = std::make_unique<MaxPoolNode>(
       name, program, image_layout(in, width), image_layout(shape, width),
       pool_cpu::Window{options.kernel, options.stride, options.padding});
-  return program.append(std::move(node), {{.tensor = x}},
-                        {.name = name, .shape = shape, .width = width});
+  return program.append(std::move(node), {{.tensor = x}}, output);
 }
 
 pool_cpu::Global parse_global_pool(const std::string& name) {
@@ -123,10 +131,16 @@ TensorId global_pool(Program& program, TensorId x, const std::string& name,
   const Shape& in = program.shape(x);
   expect(in.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name, in.text());
   const bool gem = options.kind == pool_cpu::Global::kGem;
+  const NodeInput input{.tensor = x, .read_in_backward = gem};
+  const NodeOutput output{.name = name, .shape = Shape{in[0], in[3]}, .read_in_backward = gem};
+  if constexpr (kHasCuda) {
+    if (program.on_gpu()) {
+      return program.append(gpu::global_pool_node(name, program, in, options), {input}, output);
+    }
+  }
   auto node =
       std::make_unique<GlobalPoolNode>(name, program, image_layout(in, program.width(x)), options);
-  return program.append(std::move(node), {{.tensor = x, .read_in_backward = gem}},
-                        {.name = name, .shape = Shape{in[0], in[3]}, .read_in_backward = gem});
+  return program.append(std::move(node), {input}, output);
 }
 
 }  // namespace rk

@@ -5,6 +5,7 @@
 #include "engine/nearest.h"
 #include "layers/activation.h"
 #include "layers/conv_bn.h"
+#include "layers/gpu_graph.h"
 #include "layers/l2norm.h"
 #include "layers/linear.h"
 
@@ -32,13 +33,17 @@ const Architecture& find_architecture(const std::string& name) {
   fail<UsageError>("unknown network '{}'; {}", name, suggestion(name, network_names()));
 }
 
+constexpr std::int64_t kColours = 3;
+
 class ResNetBuilder {
  public:
   ResNetBuilder(Program& program, const NetworkSpec& spec) : program_(program), spec_(spec) {}
 
   TensorId backbone(TensorId x) {
     const Architecture& arch = find_architecture(spec_.arch);
-    x = unit(x, {"conv1", "bn1", "relu"}, square(64, 7, 2, 3), true, -1);
+    Conv2dOptions first = square(64, 7, 2, 3);
+    first.in_channels = kColours;
+    x = unit(x, {"conv1", "bn1", "relu"}, first, true, -1);
     x = max_pool(program_, x, "maxpool", {});
     std::int64_t channels = 64;
     for (int stage = 0; stage < 4; ++stage) {
@@ -120,9 +125,16 @@ const std::vector<std::string>& network_names() {
 Network build_network(Program& program, const NetworkSpec& spec, std::int64_t batch,
                       std::int64_t height, std::int64_t width) {
   Network network{};
-  // Planes of pixels are what the direct convolutions want of a first layer with three channels.
-  const std::int64_t planes = convolution_width() > 0 ? 1 : 3;
-  network.input = program.input("input", {batch, height, width, 3}, planes);
+  if (program.on_gpu()) {
+    const Precision precision = program.options().precision;
+    const std::int64_t channels = image_channels(precision);
+    network.input =
+        program.input("input", {batch, height, width, channels}, channels, image_type(precision));
+  } else {
+    // Planes of pixels are what the direct convolutions want of a first layer with three channels.
+    const std::int64_t planes = convolution_width() > 0 ? 1 : kColours;
+    network.input = program.input("input", {batch, height, width, kColours}, planes);
+  }
   const TensorId x = ResNetBuilder(program, spec).backbone(network.input);
   network.features = global_pool(program, x, "features", spec.pool);
   const TensorId projected = linear(program, network.features, "embedding",

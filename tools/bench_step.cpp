@@ -61,7 +61,7 @@ class BenchStep final : public Command {
     spec_.batchnorm = bn_ == "train" ? BatchNormMode::kBatch : BatchNormMode::kRunning;
     const Network network = build_network(program, spec_, batch_, size_, size_);
     program.plan();
-    parameters.initialise(common.seed, context.threads());
+    parameters.initialise(context, common.seed);
     const auto elements = static_cast<std::int64_t>(parameters.flat_elements());
     Optimizer optimizer({}, optimizer_groups(parameters, 1.0, 0.0), elements);
     const auto loss = make_loss<float>(loss_);

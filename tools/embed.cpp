@@ -61,7 +61,7 @@ CheckpointEmbedder::CheckpointEmbedder(const Context& context, const std::string
   const Checkpoint checkpoint(path);
   model_ = checkpoint.model();
   embedder_ = std::make_unique<Embedder>(context, parameters_, model_, batch);
-  parameters_.allocate();
+  parameters_.allocate(context);
   load_parameters(checkpoint, parameters_);
 }
 

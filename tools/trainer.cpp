@@ -49,7 +49,7 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
                             entry.proxy_start(options_.classes, dim), ParameterGroup::kProxies);
   }
   program_.plan();
-  parameters_.initialise(options_.seed);
+  parameters_.initialise(context, options_.seed);
   embeddings_ = program_.value(network_.embeddings);
   embedding_gradients_ = program_.gradient(network_.embeddings);
   labels_.resize(static_cast<std::size_t>(options_.batch));

@@ -94,7 +94,7 @@ TEST(OptimizerGroups, CoverEveryParameterWithEmbeddingAndProxiesApart) {
   parameters.declare("bn1.bias", Shape{7}, {});
   parameters.declare("embedding.weight", Shape{4, 3}, {}, ParameterGroup::kEmbedding);
   parameters.declare("proxies", Shape{9, 3}, {}, ParameterGroup::kProxies);
-  parameters.allocate();
+  parameters.allocate(Context(1));
   const auto groups = optimizer_groups(parameters, 10, 0.5, 100);
   std::vector<double> factor(parameters.flat_elements(), 0.0);
   for (const OptimizerGroup& group : groups) {

@@ -24,7 +24,7 @@ TEST(Parameters, CanonicalOrderComesBackFromEveryStoredOrder) {
                          {WeightOrder::Kind::kBlocked, 16});
   const ParameterId stem = parameters.declare(
       "stem", Shape{32, 3, 7, 7}, {}, ParameterGroup::kBackbone, {WeightOrder::Kind::kStem, 16});
-  parameters.allocate();
+  parameters.allocate(Context(1));
   for (ParameterId id : {plain, blocked, stem}) {
     const std::vector<float> values = counted(parameters.entry(id).elements());
     std::vector<float> back(values.size());
@@ -49,7 +49,7 @@ TEST(Parameters, FlatBuffersShareOffsetsAndPaddingStaysZero) {
   Parameters parameters;
   const ParameterId a = parameters.declare("a", Shape{5}, {Initial::Kind::kConstant, 2.0});
   const ParameterId b = parameters.declare("b", Shape{3, 7}, {Initial::Kind::kUniform, 1.0});
-  parameters.initialise(1);
+  parameters.initialise(Context(1), 1);
   EXPECT_EQ(parameters.value(b) - parameters.values().data(),
             parameters.gradient(b) - parameters.gradients().data());
   EXPECT_EQ(parameters.trainable_elements(), 26);
@@ -73,7 +73,7 @@ TEST(Parameters, AnInitialValueDependsOnSeedAndNameAlone) {
     Parameters parameters;
     if (another_before) parameters.declare("other", Shape{4}, {Initial::Kind::kNormal, 1.0});
     const ParameterId id = parameters.declare("w", Shape{9}, {Initial::Kind::kNormal, 1.0});
-    parameters.initialise(seed);
+    parameters.initialise(Context(1), seed);
     return std::vector<float>(parameters.value(id), parameters.value(id) + 9);
   };
   EXPECT_EQ(draw(1, false), draw(1, true));
@@ -86,7 +86,7 @@ TEST(Parameters, InitialDistributions) {
       parameters.declare("normal", Shape{100, 100}, {Initial::Kind::kNormal, 0.25});
   const ParameterId uniform =
       parameters.declare("uniform", Shape{100, 100}, {Initial::Kind::kUniform, 0.25});
-  parameters.initialise(3);
+  parameters.initialise(Context(1), 3);
   double squares = 0, largest = 0;
   for (int i = 0; i < 10000; ++i) {
     squares += std::pow(parameters.value(normal)[i], 2.0);
@@ -102,7 +102,7 @@ TEST(Parameters, OrthogonalMatricesAre) {
   for (const Shape& shape : {Shape{16, 40}, Shape{40, 16}, Shape{24, 24}, Shape{1, 5}}) {
     Parameters parameters;
     const ParameterId id = parameters.declare("w", shape, {Initial::Kind::kOrthogonal, 1.0});
-    parameters.initialise(11);
+    parameters.initialise(Context(1), 11);
     const float* w = parameters.value(id);
     const bool wide = shape[0] <= shape[1];
     const std::int64_t count = wide ? shape[0] : shape[1], length = wide ? shape[1] : shape[0];
@@ -124,7 +124,7 @@ TEST(Parameters, DeclaringAgainGivesTheSameAndAnotherShapeIsRefused) {
   const ParameterId id = parameters.declare("w", Shape{2, 3}, {});
   const BufferId mean = parameters.declare_buffer("bn.running_mean", 4, 0.5F);
   const BufferId counter = parameters.declare_counter("bn.num_batches_tracked");
-  parameters.initialise(0);
+  parameters.initialise(Context(1), 0);
   EXPECT_EQ(parameters.declare("w", Shape{2, 3}, {}), id);
   EXPECT_EQ(parameters.declare_buffer("bn.running_mean", 4, 0.5F), mean);
   EXPECT_EQ(parameters.declare_counter("bn.num_batches_tracked"), counter);

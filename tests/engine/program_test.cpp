@@ -62,7 +62,7 @@ TensorId square_sum(Program& program, const std::string& name, std::vector<float
 
 struct Result {
   std::vector<float> output, input_gradient;
-  Program::Memory memory;
+  Program::Footprint memory;
 };
 
 // A chain with two residual branches: x -> a -> b(a, x) -> c -> d(c, b, b).

@@ -183,7 +183,7 @@ void run_batchnorm(const Case& c, const std::string& name, Report& report) {
                                  .momentum = number_of(c.file, c.group, "momentum", 0.1)};
   const TensorId y = batchnorm(model.program(), x, "bn", options);
   const std::int64_t channels = model.program().shape(x)[3];
-  model.parameters().allocate();
+  model.parameters().allocate(Context(1));
   const auto running = [&](const std::string& which) {
     return model.parameters().buffer(
         model.parameters().declare_buffer("bn." + which, channels, 0.0F));

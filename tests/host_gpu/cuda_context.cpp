@@ -19,6 +19,7 @@ struct CudaContext::State {
     std::vector<std::byte> bytes;
   };
   std::vector<Copy> downloads;  // not yet waited for
+  std::string name = "the host as a GPU";
 };
 
 CudaContext::CudaContext(int device) : state_(std::make_unique<State>()) {
@@ -28,6 +29,8 @@ CudaContext::CudaContext(int device) : state_(std::make_unique<State>()) {
 CudaContext::~CudaContext() = default;
 
 CudaStream CudaContext::stream() const { return reinterpret_cast<CudaStream>(state_.get()); }
+
+const std::string& CudaContext::name() const { return state_->name; }
 
 void CudaContext::synchronize() const {
   for (const State::Copy& copy : state_->downloads) {
@@ -59,6 +62,12 @@ void CudaContext::copy(void* to, const void* from, std::size_t bytes) const {
   std::memmove(to, from, bytes);
 }
 
+void CudaContext::clear(void* device, std::size_t bytes) const {
+  if (bytes == 0) return;
+  expect_kind(Kind::kDevice, device, bytes, "clear memory of the GPU");
+  std::memset(device, 0, bytes);
+}
+
 void CudaContext::product_abt(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                               std::int64_t lda, const float* b, std::int64_t ldb, float* c,
                               std::int64_t ldc) const {
@@ -83,6 +92,19 @@ void CudaContext::product_ab(std::int64_t m, std::int64_t n, std::int64_t k, con
       const float factor = a[i * lda + p];
       const float* from = b + p * ldb;
       for (std::int64_t j = 0; j < n; ++j) row[j] += factor * from[j];
+    }
+  }
+}
+
+void CudaContext::product_atb(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                              std::int64_t lda, const float* b, std::int64_t ldb, float* c,
+                              std::int64_t ldc) const {
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) c[i * ldc + j] = 0;
+  }
+  for (std::int64_t p = 0; p < k; ++p) {
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) c[i * ldc + j] += a[p * lda + i] * b[p * ldb + j];
     }
   }
 }

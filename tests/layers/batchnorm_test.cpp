@@ -198,7 +198,7 @@ TEST(ConvBn, FoldedEqualsPlain) {
             fold);
         program.set_output(y);
         program.plan();
-        parameters.initialise(3);
+        parameters.initialise(context, 3);
         for (const char* name : {"bn.running_mean", "bn.running_var"}) {
           float* values = parameters.buffer(parameters.declare_buffer(name, block, 0.0F));
           const std::vector<float> drawn = noise(block, 40);

@@ -26,7 +26,7 @@ class Model {
         program_(context_, parameters_, options),
         network_(build_network(program_, spec, batch, side, side)) {
     program_.plan();
-    parameters_.initialise(5);
+    parameters_.initialise(context_, 5);
   }
 
   void step() {
@@ -146,7 +146,7 @@ TEST(ResNet, AStepRepeatsItself) {
   model.step();
   const std::vector<float> embeddings = model.embeddings, gradients = model.gradients;
   const std::vector<float> running = model.running();
-  model.parameters().initialise(5);
+  model.parameters().initialise(Context(1), 5);
   model.step();
   EXPECT_EQ(model.embeddings, embeddings);
   EXPECT_EQ(model.gradients, gradients);
@@ -211,7 +211,7 @@ TEST(ResNet, OrthogonalEmbeddingIsOrthogonal) {
   Parameters parameters;
   Program program(context, parameters, {});
   build_network(program, spec, 1, 32, 32);
-  parameters.initialise(9);
+  parameters.initialise(context, 9);
   const auto& entries = parameters.entries();
   const auto at = std::ranges::find(entries, "embedding.weight", &Parameters::Entry::name);
   const float* w = parameters.value(static_cast<ParameterId>(at - entries.begin()));

@@ -94,7 +94,7 @@ NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const 
   node_index_ = static_cast<int>(before);
   node_ = program_.nodes().back().get();
   claims_ = program_.inputs_of(node_index_);
-  parameters_.initialise(7);
+  parameters_.initialise(context_, 7);
   const NodeClaims claims = node_->plan();
 
   own_.emplace_back(program_.shape(output_).elements());
@@ -110,7 +110,9 @@ NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const 
     memory_.inputs.push_back(values_.back().data());
     GradientEdge edge;
     if (program_.wants_gradient(claim.tensor)) {
-      edge = {gradients_.back().data(), mode == EdgeMode::kAccumulate};
+      edge.data = gradients_.back().data();
+      edge.accumulate = mode == EdgeMode::kAccumulate;
+      edge.others = edge.data;
       if (mode == EdgeMode::kInPlace && claim.gradient_in_place && !placed) {
         edge.data = own_[kOutputGradient].data();
         placed = true;

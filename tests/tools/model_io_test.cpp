@@ -92,7 +92,7 @@ TEST_F(ModelIo, WhatALossKeepsIsSavedToo) {
     program.set_output(
         build_network(program, network_spec(options.model, BatchNormMode::kRunning), 1, 32, 32)
             .embeddings);
-    network.allocate();
+    network.allocate(Context(1));
     EXPECT_NO_THROW(load_parameters(Checkpoint(path), network));
   }
 }
@@ -161,7 +161,7 @@ TEST_F(ModelIo, AnotherArchitectureIsRefusedWithItsTensors) {
   program.set_output(
       build_network(program, network_spec(options.model, BatchNormMode::kRunning), 1, 32, 32)
           .embeddings);
-  parameters.allocate();
+  parameters.allocate(Context(1));
   const std::string message =
       message_of<InputError>([&] { load_starting_point(Checkpoint(path), parameters); });
   EXPECT_TRUE(holds(message, "state.h5: its tensors (resnet18) are not those of this network"));

@@ -1,0 +1,168 @@
+#include "engine/cuda_context.h"
+#include "kernels/batchnorm_gradient_block.h"
+#include "kernels/launch.h"
+#include "layers/gpu_element_cuda.h"
+#include "layers/gpu_nodes.h"
+
+namespace rk::gpu {
+namespace {
+
+template <class T> class BatchNormNode final : public Node {
+ public:
+  BatchNormNode(const std::string& name, Program& program, const Shape& shape,
+                const BatchNormOptions& options)
+      : Node(name),
+        context_(program.context()),
+        parameters_(program.parameters()),
+        rows_(shape[0] * shape[1] * shape[2]),
+        channels_(static_cast<int>(shape[3])),
+        options_(options),
+        gradients_(program.options().gradients),
+        tensors_(declare_batchnorm(program, name, shape[3])) {}
+
+  NodeClaims plan() override {
+    Pieces saved, workspace;
+    take_saved(saved);
+    take_workspace(workspace);
+    return {saved.used(), workspace.used()};
+  }
+
+  void bind(const NodeMemory& memory) override {
+    memory_ = memory;
+    Pieces saved(memory.saved), workspace(memory.workspace);
+    take_saved(saved);
+    take_workspace(workspace);
+  }
+
+  void forward() override {
+    const T* y = memory_.inputs[0].as<T>();
+    const float* gamma = parameters_.device_value(tensors_.gamma);
+    float* running_mean = parameters_.device_buffer(tensors_.mean);
+    float* running_variance = parameters_.device_buffer(tensors_.variance);
+    if (batch()) {
+      launch(BatchNormSums<T>{.rows = rows_, .channels = channels_, .y = y, .partial = partial_},
+             stream());
+      launch(BatchNormStatistics{.rows = rows_,
+                                 .channels = channels_,
+                                 .partial = partial_,
+                                 .gamma = gamma,
+                                 .epsilon = options_.epsilon,
+                                 .momentum = options_.momentum,
+                                 .running_mean = running_mean,
+                                 .running_variance = running_variance,
+                                 .mean = mean_,
+                                 .inv_std = inv_std_,
+                                 .scale = scale_},
+             stream());
+    } else {
+      launch(BatchNormRunning{.channels = channels_,
+                              .gamma = gamma,
+                              .epsilon = options_.epsilon,
+                              .running_mean = running_mean,
+                              .running_variance = running_variance,
+                              .mean = mean_,
+                              .inv_std = inv_std_,
+                              .scale = scale_},
+             stream());
+    }
+    launch(BatchNormApply<T>{.rows = rows_,
+                             .channels = channels_,
+                             .y = y,
+                             .mean = mean_,
+                             .scale = scale_,
+                             .beta = parameters_.device_value(tensors_.beta),
+                             .residual = residual(),
+                             .relu = options_.relu,
+                             .signs = signs_,
+                             .z = memory_.output.as<T>()},
+           stream());
+  }
+
+  void backward() override {
+    BatchNormBackward<T> in{.rows = rows_,
+                            .channels = channels_,
+                            .y = memory_.inputs[0].as<T>(),
+                            .dz = memory_.output_gradient.as<T>(),
+                            .mask = mask(),
+                            .signs = signs_,
+                            .mean = mean_,
+                            .scale = scale_,
+                            .beta = parameters_.device_value(tensors_.beta)};
+    BatchNormGradientSums<T> sums{.in = in, .partial = partial_};
+    if (options_.residual >= 0) {
+      const GradientEdge& edge = memory_.input_gradients[1];
+      sums.d_residual = edge.data.as<T>();
+      sums.accumulate = edge.accumulate;
+    }
+    launch(sums, stream());
+    launch(BatchNormGradientFactors{.rows = rows_,
+                                    .channels = channels_,
+                                    .batch_statistics = batch(),
+                                    .partial = partial_,
+                                    .inv_std = inv_std_,
+                                    .scale = scale_,
+                                    .d_gamma = parameters_.device_gradient(tensors_.gamma),
+                                    .d_beta = parameters_.device_gradient(tensors_.beta),
+                                    .factors = factors_},
+           stream());
+    const GradientEdge& dx = memory_.input_gradients[0];
+    if (dx.data.as<T>() == nullptr) return;
+    launch(
+        BatchNormGradientApply<T>{
+            .in = in, .factors = factors_, .dy = dx.data.as<T>(), .accumulate = dx.accumulate},
+        stream());
+  }
+
+  void count_forward() override {
+    if (batch()) ++parameters_.counter(tensors_.count);
+  }
+
+ private:
+  CudaStream stream() const { return context_.cuda().stream(); }
+  bool batch() const { return options_.mode == BatchNormMode::kBatch; }
+  bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
+  const T* residual() const {
+    return options_.residual >= 0 ? memory_.inputs[1].template as<T>() : nullptr;
+  }
+  ReluMask mask() const {
+    if (!options_.relu) return ReluMask::kNone;
+    return keeps_signs() ? ReluMask::kFromSigns : ReluMask::kFromInput;
+  }
+
+  void take_saved(Pieces& pieces) {
+    mean_ = pieces.take<float>(channels_);
+    inv_std_ = pieces.take<float>(channels_);
+    scale_ = pieces.take<float>(channels_);
+    signs_ = keeps_signs() ? pieces.take<std::uint8_t>(sign_bytes<T>(rows_, channels_)) : nullptr;
+  }
+  void take_workspace(Pieces& pieces) {
+    partial_ = pieces.take<double>(ChannelTiles{rows_, channels_}.partials(2));
+    factors_ = pieces.take<float>(3 * static_cast<std::int64_t>(channels_));
+  }
+
+  const Context& context_;
+  Parameters& parameters_;
+  std::int64_t rows_;
+  int channels_;
+  BatchNormOptions options_;
+  bool gradients_;
+  BatchNormTensors tensors_;
+  NodeMemory memory_;
+  float* mean_ = nullptr;
+  float* inv_std_ = nullptr;
+  float* scale_ = nullptr;
+  std::uint8_t* signs_ = nullptr;
+  double* partial_ = nullptr;
+  float* factors_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, const Shape& shape,
+                                     const BatchNormOptions& options) {
+  return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
+    return std::make_unique<BatchNormNode<T>>(name, program, shape, options);
+  });
+}
+
+}  // namespace rk::gpu

@@ -1,0 +1,122 @@
+#include "engine/cuda_context.h"
+#include "kernels/launch.h"
+#include "kernels/weights_block.h"
+#include "layers/gpu_convolution.h"
+#include "layers/gpu_element_cuda.h"
+#include "layers/gpu_nodes.h"
+
+#include <type_traits>
+
+namespace rk::gpu {
+namespace {
+
+// The weight is kept in float32 and cast to T, with the input channels that the images have, in
+// front of every forward pass; its gradient comes in T and is widened. Where nothing changes the
+// graphs read and write the parameters themselves.
+template <class T> class Conv2dNode final : public ConvolutionNode {
+ public:
+  Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry,
+             ParameterId weight)
+      : ConvolutionNode(name, geometry),
+        context_(program.context()),
+        parameters_(program.parameters()),
+        weight_(weight),
+        gradients_(program.options().gradients),
+        convolution_(program.context(), geometry, program.options().precision,
+                     GraphKind::kConvolution, program.options().gradients) {}
+
+  void announce(const std::vector<EdgeUse>& uses) override { use_ = uses[0]; }
+
+  NodeClaims plan() override {
+    NodeClaims claims;
+    claims.saved_bytes = casts() ? elements() * sizeof(T) : 0;
+    claims.workspace_bytes = own_workspace() + convolution_.plan(use_);
+    return claims;
+  }
+
+  void bind(const NodeMemory& memory) override {
+    const T* w = cast_weight(memory.saved);
+    Pieces pieces(memory.workspace);
+    gradient_ = weight_gradient(pieces);
+    convolution_.bind_forward(memory.inputs[0].as<T>(), w, nullptr, nullptr, memory.output.as<T>(),
+                              pieces.rest());
+    if (!gradients_) return;
+    convolution_.bind_backward(memory.inputs[0].as<T>(), memory.output_gradient.as<T>(), w,
+                               gradient_, memory.input_gradients[0], pieces.rest());
+  }
+
+  void forward() override {
+    if (casts()) {
+      launch(CastWeights<T>{.filters = filters(),
+                            .inputs = inputs(),
+                            .padded_inputs = padded_inputs(),
+                            .weight = parameters_.device_value(weight_),
+                            .cast = cast_},
+             context_.cuda().stream());
+    }
+    convolution_.forward();
+  }
+
+  void backward() override {
+    convolution_.backward_weights();
+    if (casts()) {
+      launch(WidenGradient<T>{.filters = filters(),
+                              .inputs = inputs(),
+                              .padded_inputs = padded_inputs(),
+                              .gradient = gradient_,
+                              .d_weight = parameters_.device_gradient(weight_)},
+             context_.cuda().stream());
+    }
+    convolution_.backward_data();
+  }
+
+ private:
+  std::int64_t filters() const {
+    const Shape shape = geometry().weight_shape();
+    return shape[0] * shape[2] * shape[3];
+  }
+  int inputs() const { return static_cast<int>(geometry().weight_shape()[1]); }
+  int padded_inputs() const { return static_cast<int>(geometry().x[3]); }
+  std::size_t elements() const { return static_cast<std::size_t>(filters() * padded_inputs()); }
+  bool casts() const { return !std::is_same_v<T, float> || inputs() != padded_inputs(); }
+
+  std::size_t own_workspace() const {
+    Pieces pieces;
+    if (casts() && gradients_) pieces.take<T>(static_cast<std::int64_t>(elements()));
+    return pieces.used();
+  }
+  const T* cast_weight(void* saved) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (!casts()) return parameters_.device_value(weight_);
+    }
+    cast_ = static_cast<T*>(saved);
+    return cast_;
+  }
+  T* weight_gradient(Pieces& pieces) const {
+    if (!gradients_) return nullptr;
+    if constexpr (std::is_same_v<T, float>) {
+      if (!casts()) return parameters_.device_gradient(weight_);
+    }
+    return pieces.take<T>(static_cast<std::int64_t>(elements()));
+  }
+
+  const Context& context_;
+  Parameters& parameters_;
+  ParameterId weight_;
+  bool gradients_;
+  Convolution<T> convolution_;
+  EdgeUse use_;
+  T* cast_ = nullptr;
+  T* gradient_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Node> conv2d_node(const std::string& name, Program& program,
+                                  const ConvolutionGeometry& geometry, ParameterId weight) {
+  return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
+    return std::make_unique<Conv2dNode<T>>(name, program, geometry, weight);
+  });
+}
+
+}  // namespace rk::gpu

@@ -1,0 +1,164 @@
+#include "engine/cuda_context.h"
+#include "kernels/folded_block.h"
+#include "kernels/launch.h"
+#include "layers/gpu_convolution.h"
+#include "layers/gpu_element_cuda.h"
+#include "layers/gpu_nodes.h"
+
+namespace rk::gpu {
+namespace {
+
+GraphKind forward_kind(const BatchNormOptions& options) {
+  if (options.residual >= 0) return GraphKind::kConvolutionBiasAddRelu;
+  return options.relu ? GraphKind::kConvolutionBiasRelu : GraphKind::kConvolutionBias;
+}
+
+template <class T> class FoldedConvNode final : public ConvolutionNode {
+ public:
+  FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
+                 const BatchNormOptions& options)
+      : ConvolutionNode(names.convolution + "+" + names.batchnorm, geometry),
+        context_(program.context()),
+        parameters_(program.parameters()),
+        options_(options),
+        gradients_(program.options().gradients),
+        preserve_(program.options().keep_all),
+        weight_(declare_convolution_weight(program, names.convolution, geometry)),
+        tensors_(declare_batchnorm(program, names.batchnorm, geometry.y[3])),
+        convolution_(program.context(), geometry, program.options().precision,
+                     forward_kind(options), program.options().gradients) {}
+
+  void announce(const std::vector<EdgeUse>& uses) override { use_ = uses[0]; }
+
+  NodeClaims plan() override {
+    Pieces saved, workspace;
+    take_saved(saved);
+    take_workspace(workspace);
+    return {saved.used(), workspace.used() + convolution_.plan(use_)};
+  }
+
+  void bind(const NodeMemory& memory) override {
+    memory_ = memory;
+    Pieces saved(memory.saved), workspace(memory.workspace);
+    take_saved(saved);
+    take_workspace(workspace);
+    const T* residual = options_.residual >= 0 ? memory.inputs[1].as<T>() : nullptr;
+    convolution_.bind_forward(memory.inputs[0].as<T>(), folded_, bias_, residual,
+                              memory.output.as<T>(), workspace.rest());
+    if (!gradients_) return;
+    if (gradient_ == nullptr) gradient_ = memory.output_gradient.as<T>();
+    convolution_.bind_backward(memory.inputs[0].as<T>(), gradient_, folded_, d_folded_,
+                               memory.input_gradients[0], workspace.rest());
+  }
+
+  void forward() override {
+    launch(FoldWeights<T>{.shape = filter_shape(),
+                          .weight = parameters_.device_value(weight_),
+                          .gamma = parameters_.device_value(tensors_.gamma),
+                          .beta = parameters_.device_value(tensors_.beta),
+                          .mean = parameters_.device_buffer(tensors_.mean),
+                          .variance = parameters_.device_buffer(tensors_.variance),
+                          .epsilon = options_.epsilon,
+                          .folded = folded_,
+                          .bias = bias_,
+                          .scale = scale_,
+                          .inv_std = inv_std_},
+           stream());
+    convolution_.forward();
+  }
+
+  void backward() override {
+    // One pass: the mask, where nobody applied it before, the sum over the batch and the residual's
+    // gradient.
+    const T* dy = memory_.output_gradient.as<T>();
+    const bool masks = options_.relu && !memory_.output_gradient_masked;
+    MaskedSums<T> sums{.rows = rows(),
+                       .channels = channels(),
+                       .dy = dy,
+                       .z = masks ? memory_.output.as<T>() : nullptr,
+                       .gradient = masks ? gradient_ : nullptr,
+                       .partial = partial_};
+    if (options_.residual >= 0) {
+      const GradientEdge& edge = memory_.input_gradients[1];
+      if (edge.data.as<T>() != gradient_) {
+        sums.d_residual = edge.data.as<T>();
+        sums.accumulate = edge.accumulate;
+      }
+    }
+    launch(sums, stream());
+    convolution_.backward_weights();
+    convolution_.backward_data();
+    launch(FoldedGradients<T>{.shape = filter_shape(),
+                              .rows = rows(),
+                              .partial = partial_,
+                              .d_folded = d_folded_,
+                              .weight = parameters_.device_value(weight_),
+                              .scale = scale_,
+                              .inv_std = inv_std_,
+                              .mean = parameters_.device_buffer(tensors_.mean),
+                              .d_weight = parameters_.device_gradient(weight_),
+                              .d_gamma = parameters_.device_gradient(tensors_.gamma),
+                              .d_beta = parameters_.device_gradient(tensors_.beta)},
+           stream());
+  }
+
+ private:
+  CudaStream stream() const { return context_.cuda().stream(); }
+  int channels() const { return static_cast<int>(geometry().y[3]); }
+  std::int64_t rows() const { return geometry().y.elements() / geometry().y[3]; }
+  FilterShape filter_shape() const {
+    const Shape shape = geometry().weight_shape();
+    return {.outputs = static_cast<int>(shape[0]),
+            .taps = static_cast<int>(shape[2] * shape[3]),
+            .inputs = static_cast<int>(shape[1]),
+            .padded_inputs = static_cast<int>(geometry().x[3])};
+  }
+  std::int64_t filter_elements() const {
+    const FilterShape shape = filter_shape();
+    return static_cast<std::int64_t>(shape.outputs) * shape.taps * shape.padded_inputs;
+  }
+
+  void take_saved(Pieces& pieces) {
+    folded_ = pieces.take<T>(filter_elements());
+    bias_ = pieces.take<T>(channels());
+    scale_ = pieces.take<float>(channels());
+    inv_std_ = pieces.take<float>(channels());
+  }
+  void take_workspace(Pieces& pieces) {
+    if (!gradients_) return;
+    d_folded_ = pieces.take<T>(filter_elements());
+    partial_ = pieces.take<double>(ChannelTiles{rows(), channels()}.partials(1));
+    // The masked gradient takes the place of dy unless that is to be read after the step.
+    gradient_ = options_.relu && preserve_ ? pieces.take<T>(geometry().y.elements()) : nullptr;
+  }
+
+  const Context& context_;
+  Parameters& parameters_;
+  BatchNormOptions options_;
+  bool gradients_;
+  bool preserve_;
+  ParameterId weight_;
+  BatchNormTensors tensors_;
+  Convolution<T> convolution_;
+  EdgeUse use_;
+  NodeMemory memory_;
+  T* folded_ = nullptr;
+  T* bias_ = nullptr;
+  float* scale_ = nullptr;
+  float* inv_std_ = nullptr;
+  T* d_folded_ = nullptr;
+  double* partial_ = nullptr;
+  T* gradient_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Node> folded_conv_node(const ConvBnNames& names, Program& program,
+                                       const ConvolutionGeometry& geometry,
+                                       const BatchNormOptions& options) {
+  return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
+    return std::make_unique<FoldedConvNode<T>>(names, program, geometry, options);
+  });
+}
+
+}  // namespace rk::gpu

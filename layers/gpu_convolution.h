@@ -1,0 +1,46 @@
+// A convolution's cuDNN graphs: forward, with what is fused behind it, and the gradients of weight
+// and input. Built by plan(), tied to memory by the bind calls, run on the context's stream. As
+// OneDnnConvolution (conv2d_onednn.h) on the CPU.
+#pragma once
+
+#include "engine/context.h"
+#include "layers/conv2d.h"
+#include "layers/gpu_graph_run.h"
+
+namespace rk::gpu {
+
+template <class T> class Convolution {
+ public:
+  Convolution(const Context& context, const ConvolutionGeometry& geometry, Precision precision,
+              GraphKind forward, bool backward)
+      : context_(context),
+        geometry_(geometry),
+        precision_(precision),
+        forward_kind_(forward),
+        has_backward_(backward) {}
+
+  std::size_t plan(const EdgeUse& dx);  // returns the workspace's bytes
+
+  // Weights are OHWI in T, their input channels as the images'. bias, residual: may be null.
+  void bind_forward(const T* x, const T* w, const T* bias, const T* residual, T* y,
+                    void* workspace);
+  void bind_backward(const T* x, const T* dy, const T* w, T* dw, const GradientEdge& dx,
+                     void* workspace);
+
+  void forward() const { forward_.run(); }
+  void backward_weights() const { weights_.run(); }
+  void backward_data() const;  // nothing where dx is not wanted
+
+ private:
+  const Context& context_;
+  ConvolutionGeometry geometry_;
+  Precision precision_;
+  GraphKind forward_kind_;
+  bool has_backward_;
+  EdgeUse use_;
+  GraphKind data_kind_{};
+  GpuGraph forward_, weights_, data_;
+  GradientEdge edge_;
+};
+
+}  // namespace rk::gpu

@@ -1,0 +1,110 @@
+#include "layers/gpu_convolution.h"
+
+#include "engine/cuda_context.h"
+#include "engine/error.h"
+#include "kernels/elementwise_block.h"
+#include "kernels/half_element.h"
+#include "kernels/launch.h"
+#include "layers/gpu_nodes.h"
+
+#include <algorithm>
+
+namespace rk::gpu {
+namespace {
+
+GraphKind input_gradient_kind(const EdgeUse& use) {
+  if (use.accumulate) {
+    return use.mask ? GraphKind::kInputGradientAddRelu : GraphKind::kInputGradientAdd;
+  }
+  return use.mask ? GraphKind::kInputGradientRelu : GraphKind::kInputGradient;
+}
+
+}  // namespace
+
+void allow_gradient_forms(const Program& program, NodeInput& input) {
+  const Precision precision = program.options().precision;
+  input.adds_elsewhere = true;
+  input.masks_gradient =
+      taken(GraphKind::kInputGradientAddRelu, precision) == GraphKind::kInputGradientAddRelu &&
+      taken(GraphKind::kInputGradientRelu, precision) == GraphKind::kInputGradientRelu;
+}
+
+template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
+  use_ = dx;
+  const auto build = [&](GraphKind kind) {
+    return GpuGraph(context_, graph_spec(geometry_, precision_, kind));
+  };
+  forward_ = build(forward_kind_);
+  std::size_t bytes = forward_.workspace_bytes();
+  if (!has_backward_) return bytes;
+  weights_ = build(GraphKind::kWeightGradient);
+  bytes = std::max(bytes, weights_.workspace_bytes());
+  if (!use_.wanted) return bytes;
+  data_kind_ = taken(input_gradient_kind(use_), precision_);
+  data_ = build(data_kind_);
+  return std::max(bytes, data_.workspace_bytes());
+}
+
+template <class T>
+void Convolution<T>::bind_forward(const T* x, const T* w, const T* bias, const T* residual, T* y,
+                                  void* workspace) {
+  switch (forward_kind_) {
+    case GraphKind::kConvolution:
+      forward_.bind({{GraphRole::kX, x}, {GraphRole::kW, w}, {GraphRole::kY, y}}, workspace);
+      return;
+    case GraphKind::kConvolutionBiasAddRelu:
+      forward_.bind({{GraphRole::kX, x},
+                     {GraphRole::kW, w},
+                     {GraphRole::kBias, bias},
+                     {GraphRole::kResidual, residual},
+                     {GraphRole::kY, y}},
+                    workspace);
+      return;
+    default:
+      forward_.bind(
+          {{GraphRole::kX, x}, {GraphRole::kW, w}, {GraphRole::kBias, bias}, {GraphRole::kY, y}},
+          workspace);
+  }
+}
+
+template <class T>
+void Convolution<T>::bind_backward(const T* x, const T* dy, const T* w, T* dw,
+                                   const GradientEdge& dx, void* workspace) {
+  weights_.bind({{GraphRole::kX, x}, {GraphRole::kDy, dy}, {GraphRole::kDw, dw}}, workspace);
+  edge_ = dx;
+  if (!use_.wanted) return;
+  const GpuGraph::Place gradient{GraphRole::kDy, dy}, weight{GraphRole::kW, w},
+      result{GraphRole::kDx, dx.data.as<T>()}, others{GraphRole::kOthers, dx.others.as<T>()},
+      input{GraphRole::kX, x};
+  switch (data_kind_) {
+    case GraphKind::kInputGradientAdd:
+      data_.bind({gradient, weight, others, result}, workspace);
+      return;
+    case GraphKind::kInputGradientRelu:
+      data_.bind({gradient, weight, input, result}, workspace);
+      return;
+    case GraphKind::kInputGradientAddRelu:
+      data_.bind({gradient, weight, others, input, result}, workspace);
+      return;
+    default: data_.bind({gradient, weight, result}, workspace);
+  }
+}
+
+template <class T> void Convolution<T>::backward_data() const {
+  if (!use_.wanted) return;
+  data_.run();
+  // What the library does not fuse in this precision. (Masks are only promised where it does.)
+  if (use_.accumulate && data_kind_ == GraphKind::kInputGradient) {
+    launch(CopyOrAdd<T>{.count = geometry_.x.elements(),
+                        .x = edge_.others.as<T>(),
+                        .y = edge_.data.as<T>(),
+                        .accumulate = true},
+           context_.cuda().stream());
+  }
+}
+
+template class Convolution<float>;
+template class Convolution<__half>;
+template class Convolution<__nv_bfloat16>;
+
+}  // namespace rk::gpu

@@ -1,0 +1,218 @@
+// A graph in the words of cuDNN's frontend: the part of gpu_graph_cudnn.cpp, which alone includes
+// this, that says what each kind computes.
+#pragma once
+
+#include "layers/gpu_graph.h"
+
+#include <cudnn_frontend.h>
+
+#include <initializer_list>
+#include <memory>
+
+namespace rk::cudnn {
+
+namespace fe = cudnn_frontend;
+using fe::graph::Graph;
+using Type = fe::DataType_t;
+using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+using Mode = fe::PointwiseMode_t;
+
+inline Type element_type(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32: return Type::FLOAT;
+    case Precision::kFp16: return Type::HALF;
+    case Precision::kBf16: return Type::BFLOAT16;
+  }
+  return Type::NOT_SET;
+}
+
+// Writes a spec in the frontend's terms. Dimensions go in as (N, C, H, W), strides say NHWC.
+class Recorder {
+ public:
+  Recorder(Graph& graph, const GraphSpec& spec) : graph_(graph), s_(spec) {}
+
+  void record() {
+    switch (s_.kind) {
+      case GraphKind::kConvolution: output(forward(), GraphRole::kY); return;
+      case GraphKind::kConvolutionSums: return convolution_sums();
+      case GraphKind::kConvolutionBias: output(biased(forward()), GraphRole::kY); return;
+      case GraphKind::kConvolutionBiasRelu: output(relu(biased(forward())), GraphRole::kY); return;
+      case GraphKind::kConvolutionBiasAddRelu:
+        output(relu(biased(pointwise(Mode::ADD, forward(), y("residual", GraphRole::kResidual)))),
+               GraphRole::kY);
+        return;
+      case GraphKind::kInputGradient: output(input_gradient(), GraphRole::kDx); return;
+      case GraphKind::kInputGradientAdd: output(with_others(), GraphRole::kDx); return;
+      case GraphKind::kInputGradientRelu: output(masked(input_gradient()), GraphRole::kDx); return;
+      case GraphKind::kInputGradientAddRelu: output(masked(with_others()), GraphRole::kDx); return;
+      case GraphKind::kWeightGradient: return weight_gradient();
+      case GraphKind::kBatchNormFinish: return batchnorm_finish();
+      case GraphKind::kBatchNorm: output(batchnorm()); return;
+      case GraphKind::kBatchNormRelu: output(relu(batchnorm())); return;
+      case GraphKind::kBatchNormAddRelu: return batchnorm_add_relu();
+      case GraphKind::kBatchNormGradient: return batchnorm_gradient(y("dz"));
+      case GraphKind::kBatchNormReluGradient: return batchnorm_relu_gradient();
+      case GraphKind::kBatchNormAddReluGradient: return batchnorm_add_relu_gradient();
+    }
+  }
+
+ private:
+  static constexpr float kEpsilon = 1e-5F;  // of no consequence to which plans there are
+  static constexpr float kMomentum = 0.1F;
+
+  Tensor tensor(const char* name, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w,
+                Type type, GraphRole role) {
+    auto attributes = fe::graph::Tensor_attributes()
+                          .set_name(name)
+                          .set_dim({n, c, h, w})
+                          .set_stride({c * h * w, 1, c * w, c})
+                          .set_data_type(type);
+    if (role != GraphRole::kOther) attributes.set_uid(static_cast<std::int64_t>(role));
+    return graph_.tensor(attributes);
+  }
+  Type type() const { return element_type(s_.precision); }
+  Tensor x(const char* name, GraphRole role) {
+    return tensor(name, s_.n, s_.c, s_.h, s_.w, type(), role);
+  }
+  Tensor x() { return x("x", GraphRole::kX); }
+  Tensor y(const char* name, GraphRole role = GraphRole::kOther) {
+    return tensor(name, s_.n, s_.out_channels, s_.out_h(), s_.out_w(), type(), role);
+  }
+  Tensor w() {
+    return tensor("w", s_.out_channels, s_.c, s_.kernel, s_.kernel, type(), GraphRole::kW);
+  }
+  Tensor channels(const char* name) {
+    return tensor(name, 1, s_.out_channels, 1, 1, Type::FLOAT, GraphRole::kOther);
+  }
+
+  void output(const Tensor& t, Type type) { t->set_output(true).set_data_type(type); }
+  void output(const Tensor& t) { output(t, type()); }
+  void output(const Tensor& t, GraphRole role) {
+    output(t, type());
+    t->set_uid(static_cast<std::int64_t>(role));
+  }
+  void output_channels(std::initializer_list<Tensor> tensors) {
+    for (const Tensor& t : tensors) output(t, Type::FLOAT);
+  }
+
+  static fe::graph::Pointwise_attributes operation(Mode mode) {
+    return fe::graph::Pointwise_attributes().set_mode(mode).set_compute_data_type(Type::FLOAT);
+  }
+  Tensor pointwise(Mode mode, const Tensor& a, const Tensor& b) {
+    return graph_.pointwise(a, b, operation(mode));
+  }
+  Tensor relu(const Tensor& t) { return graph_.pointwise(t, operation(Mode::RELU_FWD)); }
+
+  template <class Attributes> Attributes geometry() const {
+    return Attributes()
+        .set_padding({s_.padding, s_.padding})
+        .set_stride({s_.stride, s_.stride})
+        .set_dilation({1, 1});
+  }
+  Tensor forward() {
+    return graph_.conv_fprop(x(), w(), geometry<fe::graph::Conv_fprop_attributes>());
+  }
+  // The bias in the precision's type, and added last: so the library has these graphs ready made;
+  // with a float32 bias, or the residual behind it, it compiles a kernel for each.
+  Tensor biased(const Tensor& t) {
+    return pointwise(Mode::ADD, t, tensor("b", 1, s_.out_channels, 1, 1, type(), GraphRole::kBias));
+  }
+  Tensor input_gradient() {
+    Tensor dx = graph_.conv_dgrad(y("dy", GraphRole::kDy), w(),
+                                  geometry<fe::graph::Conv_dgrad_attributes>());
+    dx->set_dim({s_.n, s_.c, s_.h, s_.w});
+    return dx;
+  }
+  Tensor with_others() {
+    return pointwise(Mode::ADD, input_gradient(), x("others", GraphRole::kOthers));
+  }
+  Tensor masked(const Tensor& t) { return pointwise(Mode::RELU_BWD, t, x()); }
+  void weight_gradient() {
+    Tensor dw = graph_.conv_wgrad(y("dy", GraphRole::kDy), x(),
+                                  geometry<fe::graph::Conv_wgrad_attributes>());
+    dw->set_dim({s_.out_channels, s_.c, s_.kernel, s_.kernel});
+    output(dw, GraphRole::kDw);
+  }
+
+  void convolution_sums() {
+    const Tensor result = forward();
+    output(result, GraphRole::kY);
+    auto [sum, squares] = graph_.genstats(
+        result, fe::graph::Genstats_attributes().set_compute_data_type(Type::FLOAT));
+    output_channels({sum, squares});
+    sum->set_uid(static_cast<std::int64_t>(GraphRole::kSum));
+    squares->set_uid(static_cast<std::int64_t>(GraphRole::kSquares));
+  }
+
+  // The attributes of a normalisation that advances running statistics; `in` outlives the call.
+  struct Running {
+    Tensor mean, variance, epsilon, momentum;
+  };
+  Running running() {
+    return {channels("running_mean"), channels("running_var"), graph_.tensor(kEpsilon),
+            graph_.tensor(kMomentum)};
+  }
+  void batchnorm_finish() {
+    Running in = running();
+    auto [scale, shift, mean, inv_std, next_mean, next_variance] =
+        graph_.bn_finalize(channels("sum"), channels("squares"), channels("gamma"),
+                           channels("beta"), in.epsilon, graph_.tensor(s_.n * s_.h * s_.w),
+                           fe::graph::BN_finalize_attributes().set_previous_running_stats(
+                               in.mean, in.variance, in.momentum));
+    output_channels({scale, shift, mean, inv_std, next_mean, next_variance});
+  }
+  Tensor batchnorm() {
+    Running in = running();
+    auto [z, mean, inv_std, next_mean, next_variance] =
+        graph_.batchnorm(y("y"), channels("gamma"), channels("beta"),
+                         fe::graph::Batchnorm_attributes()
+                             .set_epsilon(in.epsilon)
+                             .set_previous_running_stats(in.mean, in.variance, in.momentum));
+    output_channels({mean, inv_std, next_mean, next_variance});
+    return z;
+  }
+  void batchnorm_add_relu() {
+    const Tensor z = relu(pointwise(Mode::ADD, batchnorm(), y("residual")));
+    output(z);
+    output(pointwise(Mode::CMP_GT, z, graph_.tensor(0.0F)), Type::BOOLEAN);
+  }
+
+  // What batchnorm_gradient() reads of the forward pass.
+  struct Statistics {
+    Tensor y, gamma, mean, inv_std;
+  };
+  Statistics statistics() {
+    return {y("y"), channels("gamma"), channels("mean"), channels("inv_std")};
+  }
+  void batchnorm_gradient(const Tensor& dz) { batchnorm_gradient(dz, statistics()); }
+  void batchnorm_gradient(const Tensor& dz, Statistics in) {
+    auto [dy, dgamma, dbeta] = graph_.batchnorm_backward(
+        dz, in.y, in.gamma,
+        fe::graph::Batchnorm_backward_attributes().set_saved_mean_and_inv_variance(in.mean,
+                                                                                   in.inv_std));
+    output(dy);
+    output_channels({dgamma, dbeta});
+  }
+  void batchnorm_relu_gradient() {
+    Statistics in = statistics();
+    const Tensor normalized =
+        graph_.batchnorm_inference(in.y, in.mean, in.inv_std, in.gamma, channels("beta"),
+                                   fe::graph::Batchnorm_inference_attributes());
+    const Tensor masked = pointwise(Mode::RELU_BWD, y("dz"), normalized);
+    masked->set_data_type(type());
+    batchnorm_gradient(masked, in);
+  }
+  void batchnorm_add_relu_gradient() {
+    const Tensor mask =
+        tensor("mask", s_.n, s_.out_channels, s_.h, s_.w, Type::BOOLEAN, GraphRole::kOther);
+    const Tensor masked = pointwise(Mode::MUL, y("dz"), mask);
+    output(masked);
+    batchnorm_gradient(masked, statistics());
+  }
+
+  Graph& graph_;
+  const GraphSpec& s_;
+};
+
+}  // namespace rk::cudnn

@@ -1,0 +1,55 @@
+// Runs a graph (gpu_graph.h) on a context's GPU. The plan of a graph is built once for a context,
+// however many nodes run it: the engine that the context's plan table (gpu_plans.h) names, else the
+// first that cuDNN's heuristics offer, so that a run that is resumed computes the same bits.
+//
+// Has not yet run on a GPU.
+#pragma once
+
+#include "engine/context.h"
+#include "layers/gpu_graph.h"
+#include "layers/gpu_plans.h"
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace rk {
+
+class GpuGraph {
+ public:
+  struct Place {
+    GraphRole role;
+    const void* data;  // the graph writes the roles that its kind says it makes
+  };
+
+  GpuGraph();  // runs nothing
+  // DeviceError where cuDNN is missing or refuses the graph.
+  GpuGraph(const Context& context, const GraphSpec& spec);
+  ~GpuGraph();
+  GpuGraph(GpuGraph&&) noexcept;
+  GpuGraph& operator=(GpuGraph&&) noexcept;
+
+  std::size_t workspace_bytes() const;
+  const std::string& engine() const;
+  void bind(std::initializer_list<Place> places, void* workspace);
+  void run() const;  // on the context's stream
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The engines that a context's graphs shall run on; before the first graph is built. Entries for
+// another GPU or cuDNN have no meaning here and are left out.
+void set_plans(const Context& context, const GpuPlans& plans);
+
+// Times every ready-made engine of a graph on the context's GPU, `repeats` times each in turn, on
+// random numbers, and takes the fastest of those that agree with the first within rounding.
+GpuPlans::Timing time_engines(const Context& context, const GraphSpec& spec, int repeats);
+
+// What the names of engines hold for: "NVIDIA H200, cuDNN 91900".
+std::string plan_environment(const Context& context);
+
+}  // namespace rk

@@ -1,0 +1,33 @@
+// A build that has GPU code but no cuDNN: the losses run on a GPU, networks do not.
+#include "layers/gpu_graph_run.h"
+
+#include "engine/error.h"
+
+namespace rk {
+namespace {
+
+[[noreturn]] void refuse() {
+  fail<DeviceError>(
+      "networks on a GPU need cuDNN, which this program was built without; "
+      "tools/setup_cudnn.sh fetches it, then build again, or take --device cpu");
+}
+
+}  // namespace
+
+struct GpuGraph::Impl {};
+
+GpuGraph::GpuGraph() = default;
+GpuGraph::GpuGraph(const Context&, const GraphSpec&) { refuse(); }
+GpuGraph::~GpuGraph() = default;
+GpuGraph::GpuGraph(GpuGraph&&) noexcept = default;
+GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
+std::size_t GpuGraph::workspace_bytes() const { return 0; }
+const std::string& GpuGraph::engine() const { refuse(); }
+void GpuGraph::bind(std::initializer_list<Place>, void*) { refuse(); }
+void GpuGraph::run() const { refuse(); }
+
+void set_plans(const Context&, const GpuPlans&) { refuse(); }
+GpuPlans::Timing time_engines(const Context&, const GraphSpec&, int) { refuse(); }
+std::string plan_environment(const Context&) { refuse(); }
+
+}  // namespace rk

@@ -1,0 +1,52 @@
+// The nodes that compute on a GPU, one function a kind: what layers append where the program is on
+// one (Program::on_gpu()). Shapes, parameters and meaning are settled by the layer itself (conv2d.h,
+// conv_bn.h, batchnorm.h, ...); here are only building and running.
+//
+// None of them has yet run on a GPU. tests/host_gpu runs them all on a GPU made of the host.
+#pragma once
+
+#include "layers/batchnorm.h"
+#include "layers/conv2d.h"
+#include "layers/conv_bn.h"
+#include "layers/pool.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace rk::gpu {
+
+std::unique_ptr<Node> conv2d_node(const std::string& name, Program& program,
+                                  const ConvolutionGeometry& geometry, ParameterId weight);
+
+std::unique_ptr<Node> folded_conv_node(const ConvBnNames& names, Program& program,
+                                       const ConvolutionGeometry& geometry,
+                                       const BatchNormOptions& options);
+
+// shape (N, H, W, C) of x.
+std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, const Shape& shape,
+                                     const BatchNormOptions& options);
+
+// x (N, H, W, C) -> y (N, OH, OW, C).
+std::unique_ptr<Node> max_pool_node(const std::string& name, const Program& program, const Shape& x,
+                                    const Shape& y, const MaxPoolOptions& options);
+std::unique_ptr<Node> global_pool_node(const std::string& name, const Program& program,
+                                       const Shape& x, const GlobalPoolOptions& options);
+
+// Rows of float32; bias < 0: none.
+std::unique_ptr<Node> linear_node(const std::string& name, const Program& program,
+                                  std::int64_t rows, std::int64_t in_features,
+                                  std::int64_t out_features, ParameterId weight, ParameterId bias);
+std::unique_ptr<Node> l2norm_node(const std::string& name, const Program& program,
+                                  const Shape& shape, double epsilon);
+
+// Images in the program's precision.
+std::unique_ptr<Node> relu_node(const std::string& name, const Program& program,
+                                std::int64_t elements);
+std::unique_ptr<Node> add_node(const std::string& name, const Program& program,
+                               std::int64_t elements);
+
+// What a convolution's edge to its input can do in the program's precision: set on NodeInput.
+void allow_gradient_forms(const Program& program, NodeInput& input);
+
+}  // namespace rk::gpu

@@ -1,0 +1,65 @@
+#include "layers/gpu_plans.h"
+
+#include "engine/error.h"
+#include "engine/read_file.h"
+
+#include <fstream>
+#include <sstream>
+
+namespace rk {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{16} << 20;
+
+}  // namespace
+
+GpuPlans GpuPlans::read(const std::string& path) {
+  const auto bytes = read_file(path, kLargestFile);
+  std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  GpuPlans plans;
+  int number = 0;
+  for (std::string line; std::getline(text, line);) {
+    ++number;
+    if (number == 1) {
+      if (!line.starts_with("# ")) {
+        fail<InputError>("{}: line 1: expected '# <GPU>, cuDNN <version>', got '{}'", path,
+                         line.substr(0, 40));
+      }
+      plans.environment_ = line.substr(2);
+      continue;
+    }
+    const std::size_t first = line.find('\t');
+    const std::size_t second = line.find('\t', first == std::string::npos ? first : first + 1);
+    if (first == std::string::npos || second == std::string::npos) {
+      fail<InputError>("{}: line {}: expected a graph, its engine and a time between tabs", path,
+                       number);
+    }
+    plans.entries_[line.substr(0, first)] = {line.substr(first + 1, second - first - 1),
+                                             line.substr(second + 1)};
+  }
+  if (number == 0) fail<InputError>("{}: the file is empty", path);
+  return plans;
+}
+
+void GpuPlans::write(const std::string& path) const {
+  std::ofstream file(path, std::ios::trunc);
+  file << "# " << environment_ << '\n';
+  for (const auto& [graph, entry] : entries_) {
+    file << graph << '\t' << entry.engine << '\t' << entry.comment << '\n';
+  }
+  file.flush();
+  if (!file) fail<InputError>("{}: cannot be written", path);
+}
+
+void GpuPlans::add(const Timing& timing) {
+  const Timing::Engine& taken = timing.engines[timing.taken];
+  entries_[timing.graph] = {taken.name,
+                            fmt::format("{:.4f} ms of {:.4f}", taken.ms, timing.engines[0].ms)};
+}
+
+std::string GpuPlans::engine(const std::string& graph) const {
+  const auto found = entries_.find(graph);
+  return found == entries_.end() ? std::string() : found->second.engine;
+}
+
+}  // namespace rk

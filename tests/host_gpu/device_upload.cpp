@@ -1,0 +1,41 @@
+// In place of engine/device_upload_cuda.cpp.
+#include "engine/device_upload.h"
+
+#include "engine/device_buffer.h"
+#include "engine/error.h"
+
+#include <cstring>
+#include <vector>
+
+namespace rk {
+
+struct DeviceUpload::State {
+  std::vector<std::byte> staged;
+  DeviceBuffer data;
+};
+
+DeviceUpload::DeviceUpload(const CudaContext&, std::size_t bytes)
+    : state_(std::make_unique<State>()) {
+  state_->data = DeviceBuffer(bytes);
+}
+DeviceUpload::~DeviceUpload() = default;
+DeviceUpload::DeviceUpload(DeviceUpload&&) noexcept = default;
+DeviceUpload& DeviceUpload::operator=(DeviceUpload&&) noexcept = default;
+
+void DeviceUpload::stage(std::span<const std::byte> bytes) {
+  expect(bytes.size() <= state_->data.bytes(), "[upload] expected at most {} bytes, got {}",
+         state_->data.bytes(), bytes.size());
+  state_->staged.assign(bytes.begin(), bytes.end());
+}
+
+void DeviceUpload::take() {
+  std::memcpy(state_->data.as<std::byte>(), state_->staged.data(), state_->staged.size());
+}
+
+std::byte* DeviceUpload::data() const { return state_->data.as<std::byte>(); }
+
+std::size_t DeviceUpload::reserved_bytes() const {
+  return state_ == nullptr ? 0 : state_->data.bytes();
+}
+
+}  // namespace rk
