@@ -1,17 +1,24 @@
 // A CUDA block made of threads of this machine, for kernels/block_team.h: 2 warps of 2 lanes, each
 // lane a thread, so that ThreadSanitizer sees every barrier that BlockTeam lacks and its arithmetic
-// runs without a GPU. A sync() of a given line of block_team.h can be left out, as in
-// thread_team.h.
+// runs without a GPU. A sync() of a given file and line can be left out, as in thread_team.h.
 #pragma once
 
 #include "kernels/block_team.h"
 
 #include <barrier>
 #include <bit>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 namespace rk::race {
+
+// Where a sync() stands.
+struct SyncPlace {
+  std::string file;
+  unsigned line = 0;
+};
 
 struct BlockState {
   static constexpr int kWarps = 2;
@@ -26,8 +33,8 @@ struct BlockState {
   std::barrier<> warps[kWarps] = {std::barrier<>(kWarpSize), std::barrier<>(kWarpSize)};
   Lane lanes[kThreads];
   BlockMemory memory;
-  std::vector<unsigned> syncs;  // lines of sync() seen so far; written by thread 0 alone
-  unsigned dropped = 0;         // the line whose sync() does nothing
+  std::vector<SyncPlace> syncs;  // seen so far; written by thread 0 alone
+  SyncPlace dropped;             // the one that does nothing
 };
 
 class EmulatedBlock {
@@ -35,13 +42,19 @@ class EmulatedBlock {
   static constexpr int kThreads = BlockState::kThreads;
   static constexpr int kWarpSize = BlockState::kWarpSize;
 
-  EmulatedBlock(BlockState& state, int thread) : state_(&state), thread_(thread) {}
+  // Block `index` of `blocks`.
+  EmulatedBlock(BlockState& state, int thread, int index = 0, int blocks = 1)
+      : state_(&state), thread_(thread), index_(index), blocks_(blocks) {}
 
   int thread() const { return thread_; }
+  int index() const { return index_; }
+  int blocks() const { return blocks_; }
 
-  void sync(unsigned line = __builtin_LINE()) const {
-    if (thread_ == 0) note(line);
-    if (line != state_->dropped) state_->block.arrive_and_wait();
+  void sync(unsigned line = __builtin_LINE(), std::string_view file = __builtin_FILE()) const {
+    if (thread_ == 0) note(line, file);
+    if (line != state_->dropped.line || file != state_->dropped.file) {
+      state_->block.arrive_and_wait();
+    }
   }
 
   template <class T> T shuffle_xor(T value, int mask) const {
@@ -69,24 +82,26 @@ class EmulatedBlock {
  private:
   std::barrier<>& warp() const { return state_->warps[thread_ / kWarpSize]; }
   BlockState::Lane& mine() const { return state_->lanes[thread_]; }
-  void note(unsigned line) const {
-    for (const unsigned seen : state_->syncs) {
-      if (seen == line) return;
+  void note(unsigned line, std::string_view file) const {
+    for (const SyncPlace& seen : state_->syncs) {
+      if (seen.line == line && seen.file == file) return;
     }
-    state_->syncs.push_back(line);
+    state_->syncs.push_back({std::string(file), line});
   }
 
   BlockState* state_;
   int thread_;
+  int index_;
+  int blocks_;
 };
 
 using EmulatedTeam = BlockTeamOver<EmulatedBlock>;
 
-// work(team) on every thread of a block.
-template <class F> void run_block(BlockState& state, F&& work) {
+// work(block) on every thread of block `index` of `blocks`.
+template <class F> void run_block(BlockState& state, int index, int blocks, F&& work) {
   std::vector<std::thread> threads;
   for (int thread = 0; thread < BlockState::kThreads; ++thread) {
-    threads.emplace_back([&, thread] { work(EmulatedTeam(EmulatedBlock(state, thread))); });
+    threads.emplace_back([&, thread] { work(EmulatedBlock(state, thread, index, blocks)); });
   }
   for (std::thread& thread : threads) thread.join();
 }

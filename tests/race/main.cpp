@@ -3,7 +3,9 @@
 //                      race, and what SerialTeam computes
 //   race_test --guard  the mutation guard: for every sync() of every kernel, this program with that
 //                      sync left out (race_test --drop CASE LINE) must end with code 66; the same
-//                      for every sync() of block_team.h (race_test --drop-block LINE)
+//                      for every sync() of block_team.h (race_test --drop-block FILE LINE) and of
+//                      the kernels of a block (race_test --drop-kernel CASE FILE LINE)
+#include "tests/race/block_kernels.h"
 #include "tests/race/cases.h"
 #include "tests/race/thread_team.h"
 
@@ -35,7 +37,7 @@ std::vector<double> run_threads(const Case& test, TeamState& state) {
 
 std::vector<double> run_emulated(const Case& test, BlockState& state) {
   const auto run = test.make();
-  run_block(state, [&](const EmulatedTeam& team) { run->block(team); });
+  run_block(state, 0, 1, [&](const EmulatedBlock& block) { run->block(EmulatedTeam(block)); });
   return run->written();
 }
 
@@ -77,6 +79,14 @@ int run_all() {
     std::printf("%s %s on a block: off by %.1e (at most %.0e)\n", good ? "pass" : "FAIL",
                 test.name.c_str(), worst, test.bound);
   }
+  for (const KernelCase& test : kernel_cases()) {
+    BlockState state;
+    const double worst = difference(test.serial(), test.emulated(state));
+    const bool good = worst <= test.bound;
+    failures += good ? 0 : 1;
+    std::printf("%s %s on a block: off by %.1e (at most %.0e), %zu syncs\n", good ? "pass" : "FAIL",
+                test.name.c_str(), worst, test.bound, state.syncs.size());
+  }
   return failures == 0 ? 0 : 1;
 }
 
@@ -93,14 +103,25 @@ int run_dropped(const std::string& name, unsigned line) {
   return 2;
 }
 
-int run_dropped_block(unsigned line) {
+int run_dropped_block(const SyncPlace& place) {
   for (const Case& test : cases()) {
     if (test.name != kCollectives) continue;
     BlockState state;
-    state.dropped = line;
+    state.dropped = place;
     run_emulated(test, state);
   }
   return 0;  // ThreadSanitizer makes it 66
+}
+
+int run_dropped_kernel(const std::string& name, const SyncPlace& place) {
+  for (const KernelCase& test : kernel_cases()) {
+    if (test.name != name) continue;
+    BlockState state;
+    state.dropped = place;
+    test.emulated(state);
+    return 0;  // ThreadSanitizer makes it 66
+  }
+  return 2;
 }
 
 // This program with `arguments`: its exit code, -1 where it did not end by itself.
@@ -149,11 +170,25 @@ int run_guard(const char* program) {
   for (const Case& test : cases()) {
     if (test.name == kCollectives) run_emulated(test, block);
   }
-  for (const unsigned line : block.syncs) {
-    const bool found = race_found(program, {"--drop-block", std::to_string(line)});
+  for (const SyncPlace& place : block.syncs) {
+    const bool found =
+        race_found(program, {"--drop-block", place.file, std::to_string(place.line)});
     failures += found ? 0 : 1;
-    std::printf("%s block team without the sync of line %u: %s\n", found ? "pass" : "FAIL", line,
-                found ? "race found" : "no race found");
+    std::printf("%s block team without the sync of line %u: %s\n", found ? "pass" : "FAIL",
+                place.line, found ? "race found" : "no race found");
+  }
+  for (const KernelCase& test : kernel_cases()) {
+    BlockState state;
+    test.emulated(state);
+    for (const SyncPlace& place : state.syncs) {
+      if (place.file.ends_with("block_team.h")) continue;  // above, where each is needed
+      const bool found =
+          race_found(program, {"--drop-kernel", test.name, place.file, std::to_string(place.line)});
+      failures += found ? 0 : 1;
+      std::printf("%s %s without the sync of %s:%u: %s\n", found ? "pass" : "FAIL",
+                  test.name.c_str(), place.file.substr(place.file.rfind('/') + 1).c_str(),
+                  place.line, found ? "race found" : "no race found");
+    }
   }
   return failures == 0 ? 0 : 1;
 }
@@ -169,9 +204,18 @@ int main(int argc, char** argv) {
     return rk::race::run_dropped(argv[2],
                                  static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)));
   }
-  if (argc == 3 && std::strcmp(argv[1], "--drop-block") == 0) {
-    return rk::race::run_dropped_block(static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10)));
+  const auto place = [&](int first) {
+    return rk::race::SyncPlace{argv[first],
+                               static_cast<unsigned>(std::strtoul(argv[first + 1], nullptr, 10))};
+  };
+  if (argc == 4 && std::strcmp(argv[1], "--drop-block") == 0) {
+    return rk::race::run_dropped_block(place(2));
   }
-  std::fprintf(stderr, "error: race_test [--guard | --drop CASE LINE | --drop-block LINE]\n");
+  if (argc == 5 && std::strcmp(argv[1], "--drop-kernel") == 0) {
+    return rk::race::run_dropped_kernel(argv[2], place(3));
+  }
+  std::fprintf(stderr,
+               "error: race_test [--guard | --drop CASE LINE | --drop-block FILE LINE | "
+               "--drop-kernel CASE FILE LINE]\n");
   return 2;
 }

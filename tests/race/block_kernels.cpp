@@ -1,0 +1,261 @@
+#include "tests/race/block_kernels.h"
+
+#include "kernels/batchnorm_gradient_block.h"
+#include "kernels/folded_block.h"
+#include "kernels/head_block.h"
+#include "kernels/input_block.h"
+#include "kernels/optimizer_block.h"
+#include "kernels/pool_block.h"
+#include "kernels/run_block.h"
+#include "kernels/weights_block.h"
+#include "tests/host_gpu/serial_block.h"
+
+#include <cstring>
+
+namespace rk::race {
+namespace {
+
+// Sums of up to 300 floats of about unit size, in another order; what is divided by them is not
+// small.
+constexpr double kSumOrder = 1e-5;
+
+// The kernels of a case, on either kind of block.
+class SerialGrid {
+ public:
+  template <class Kernel> void run(const Kernel& kernel) const {
+    using host_gpu::SerialBlock;
+    for (int index = 0; index < kernel.blocks(); ++index) {
+      BlockMemory memory;
+      typename SharedMemoryOf<Kernel, SerialBlock::kThreads>::Type shared;
+      std::memset(&shared, 0xFF, sizeof(shared));
+      run_on_block(kernel, SerialBlock(index, kernel.blocks(), &memory), shared);
+    }
+  }
+};
+
+class EmulatedGrid {
+ public:
+  explicit EmulatedGrid(BlockState& state) : state_(state) {}
+  template <class Kernel> void run(const Kernel& kernel) const {
+    for (int index = 0; index < kernel.blocks(); ++index) {
+      typename SharedMemoryOf<Kernel, EmulatedBlock::kThreads>::Type shared;
+      std::memset(&shared, 0xFF, sizeof(shared));
+      run_block(state_, index, kernel.blocks(),
+                [&](const EmulatedBlock& block) { run_on_block(kernel, block, shared); });
+    }
+  }
+
+ private:
+  BlockState& state_;
+};
+
+// An array that begins on 16 bytes: numbers of about unit size, the same for the same seed, or NaN.
+template <class T> class Array {
+ public:
+  explicit Array(std::int64_t count) : values_(static_cast<std::size_t>(count) + 16) {
+    std::memset(values_.data(), 0xFF, values_.size() * sizeof(T));
+    const auto at = reinterpret_cast<std::uintptr_t>(values_.data()) % 16;
+    begin_ = values_.data() + (16 - at) / sizeof(T);
+    count_ = count;
+  }
+  Array(std::int64_t count, unsigned seed) : Array(count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      seed = seed * 1664525U + 1013904223U;
+      begin_[i] = static_cast<T>(static_cast<double>(seed >> 8) / (1 << 23) - 1);
+    }
+  }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+  T* data() { return begin_; }
+  void append_to(std::vector<double>& out) const {
+    for (std::int64_t i = 0; i < count_; ++i) out.push_back(static_cast<double>(begin_[i]));
+  }
+
+ private:
+  std::vector<T> values_;
+  T* begin_;
+  std::int64_t count_;
+};
+
+template <class... Arrays> std::vector<double> all(const Arrays&... arrays) {
+  std::vector<double> out;
+  (arrays.append_to(out), ...);
+  return out;
+}
+
+template <class F> KernelCase kernel_case(const std::string& name, F run, double bound) {
+  return {name, [=] { return run(SerialGrid()); },
+          [=](BlockState& state) { return run(EmulatedGrid(state)); }, bound};
+}
+
+// Forward and backward with a residual, so with signs; `channels` that packs divide and others.
+template <class Grid> std::vector<double> batchnorm(const Grid& grid, int channels) {
+  constexpr std::int64_t kRows = 300;
+  const std::int64_t count = kRows * channels;
+  Array<float> y(count, 1), residual(count, 2), dz(count, 3), gamma(channels, 4), beta(channels, 5);
+  Array<float> running_mean(channels, 6), running_variance(channels, 7), z(count), dy(count);
+  Array<float> mean(channels), inv_std(channels), scale(channels), d_residual(count, 8);
+  Array<float> d_gamma(channels), d_beta(channels), factors(3 * channels);
+  Array<std::uint8_t> signs(sign_bytes<float>(kRows, channels));
+  Array<double> partial(ChannelTiles{kRows, channels}.partials(2));
+  grid.run(BatchNormSums<float>{kRows, channels, y.data(), partial.data()});
+  grid.run(BatchNormStatistics{kRows, channels, partial.data(), gamma.data(), 1e-5, 0.1,
+                               running_mean.data(), running_variance.data(), mean.data(),
+                               inv_std.data(), scale.data()});
+  grid.run(BatchNormApply<float>{kRows, channels, y.data(), mean.data(), scale.data(), beta.data(),
+                                 residual.data(), true, signs.data(), z.data()});
+  const BatchNormBackward<float> in = {
+      kRows,        channels, y.data(),    dz.data(),    ReluMask::kFromSigns,
+      signs.data(), nullptr,  mean.data(), scale.data(), beta.data()};
+  grid.run(BatchNormGradientSums<float>{in, d_residual.data(), true, partial.data()});
+  grid.run(BatchNormGradientFactors{kRows, channels, true, partial.data(), inv_std.data(),
+                                    scale.data(), d_gamma.data(), d_beta.data(), factors.data()});
+  grid.run(BatchNormGradientApply<float>{in, factors.data(), dy.data(), false});
+  return all(mean, inv_std, scale, running_mean, running_variance, z, d_residual, d_gamma, d_beta,
+             dy);
+}
+
+template <class Grid> std::vector<double> folded(const Grid& grid, const FilterShape& shape) {
+  constexpr std::int64_t kRows = 200;
+  const std::int64_t dense = static_cast<std::int64_t>(shape.outputs) * shape.taps * shape.inputs;
+  const std::int64_t stored =
+      static_cast<std::int64_t>(shape.outputs) * shape.taps * shape.padded_inputs;
+  Array<float> w(dense, 1), gamma(shape.outputs, 2), beta(shape.outputs, 3), mean(shape.outputs, 4);
+  Array<float> running(shape.outputs), folded_w(stored), bias(shape.outputs), scale(shape.outputs);
+  Array<float> inv_std(shape.outputs), d_folded(stored, 6), dw(dense), d_gamma(shape.outputs);
+  Array<float> d_beta(shape.outputs), dy(kRows * shape.outputs, 7), z(kRows * shape.outputs, 8);
+  Array<float> cast(stored), widened(dense);
+  for (int o = 0; o < shape.outputs; ++o) running.data()[o] = 1;
+  Array<double> partial(ChannelTiles{kRows, shape.outputs}.partials(1));
+  grid.run(FoldWeights<float>{shape, w.data(), gamma.data(), beta.data(), mean.data(),
+                              running.data(), 1e-5, folded_w.data(), bias.data(), scale.data(),
+                              inv_std.data()});
+  grid.run(MaskedSums<float>{kRows, shape.outputs, dy.data(), z.data(), dy.data(), nullptr, false,
+                             partial.data()});
+  grid.run(FoldedGradients<float>{shape, kRows, partial.data(), d_folded.data(), w.data(),
+                                  scale.data(), inv_std.data(), mean.data(), dw.data(),
+                                  d_gamma.data(), d_beta.data()});
+  const std::int64_t filters = static_cast<std::int64_t>(shape.outputs) * shape.taps;
+  grid.run(CastWeights<float>{filters, shape.inputs, shape.padded_inputs, w.data(), cast.data()});
+  grid.run(WidenGradient<float>{filters, shape.inputs, shape.padded_inputs, d_folded.data(),
+                                widened.data()});
+  return all(folded_w, bias, scale, inv_std, dy, dw, d_gamma, d_beta, cast, widened);
+}
+
+template <class Grid> std::vector<double> pool(const Grid& grid) {
+  const PoolShape shape{1, 12, 5, 5, 3, 3, {3, 3}, {2, 2}, {1, 1}};
+  Array<float> x(300, 1), y(108), dy(108, 2), dx(300);
+  Array<std::uint8_t> choice(108);
+  grid.run(MaxPool<float>{shape, x.data(), y.data(), choice.data()});
+  grid.run(MaxPoolGradient<float>{shape, choice.data(), dy.data(), dx.data(), false});
+  return all(y, choice, dx);
+}
+
+template <class Grid> std::vector<double> global_pool(const Grid& grid, PoolKind kind) {
+  constexpr int kBatch = 2;
+  constexpr int kRows = 25;
+  constexpr int kChannels = 12;
+  Array<float> x(kBatch * kRows * kChannels, 1), y(kBatch * kChannels), dy(kBatch * kChannels, 2);
+  Array<float> dx(kBatch * kRows * kChannels);
+  Array<std::int32_t> best(kBatch * kChannels);
+  grid.run(
+      GlobalPool<float>{kBatch, kRows, kChannels, kind, 3, 0.01F, x.data(), best.data(), y.data()});
+  grid.run(GlobalPoolGradient<float>{kBatch, kRows, kChannels, kind, 3, 0.01F, x.data(), y.data(),
+                                     best.data(), dy.data(), dx.data(), false});
+  return kind == PoolKind::kMax ? all(y, best, dx) : all(y, dx);
+}
+
+template <class Grid> std::vector<double> head(const Grid& grid) {
+  constexpr int kRows = 5;
+  constexpr int kDim = 19;
+  Array<float> x(kRows * kDim, 1), y(kRows * kDim), dy(kRows * kDim, 2), dx(kRows * kDim);
+  Array<float> bias(kDim, 3), sums(kDim);
+  Array<double> norms(kRows);
+  grid.run(AddBias{kRows, kDim, bias.data(), x.data()});
+  grid.run(L2Norm{kRows, kDim, 1e-12, x.data(), y.data(), norms.data()});
+  grid.run(L2NormGradient{kRows, kDim, 1e-12, x.data(), norms.data(), dy.data(), dx.data(), false});
+  grid.run(ColumnSums{kRows, kDim, dx.data(), sums.data()});
+  return all(x, y, norms, dx, sums);
+}
+
+template <class Grid> std::vector<double> elementwise(const Grid& grid) {
+  constexpr std::int64_t kCount = 4107;
+  Array<float> a(kCount, 1), b(kCount, 2), sum(kCount), relu(kCount), dx(kCount, 3), factor(1, 4);
+  grid.run(AddTensors<float>{kCount, a.data(), b.data(), sum.data()});
+  grid.run(CopyOrAdd<float>{kCount, sum.data(), b.data(), true});
+  grid.run(Relu<float>{kCount, b.data(), relu.data()});
+  grid.run(ReluGradient<float>{kCount, relu.data(), a.data(), dx.data(), true});
+  grid.run(Scale{kCount, factor.data(), dx.data()});
+  return all(sum, b, relu, dx);
+}
+
+template <class Grid> std::vector<double> optimizer(const Grid& grid) {
+  constexpr std::int64_t kCount = 4107;
+  const OptimizerParams params;
+  const OptimizerGroup groups[] = {{1, 6, 1.0, 0.01}, {6, 4099, 2.0, 0.0}, {4101, 4102, 0.5, 0.1}};
+  Array<float> p(kCount, 1), g(kCount, 2), m(kCount, 3), v(kCount, 4);
+  for (std::int64_t i = 0; i < kCount; ++i) v.data()[i] += 1;  // squares
+  DeviceStep step{.rate = 0.01, .loss_scale = 2, .dynamic_scale = true};
+  const SquareSums squares{kCount, g.data(), nullptr};
+  Array<double> partial(squares.blocks());
+  grid.run(SquareSums{kCount, g.data(), partial.data()});
+  grid.run(FinishNorm{params, squares.blocks(), partial.data(), &step});
+  grid.run(OptimizerStep{params, &step, groups, 3, kCount, g.data(), p.data(), m.data(), v.data()});
+  std::vector<double> out = all(p, m, v);
+  out.push_back(step.norm);
+  return out;
+}
+
+template <class Grid> std::vector<double> input(const Grid& grid) {
+  constexpr int kSide = 7;
+  Array<std::uint8_t> pixels(2 * 9 * 9 * 3);
+  for (int i = 0; i < 2 * 9 * 9 * 3; ++i) pixels.data()[i] = static_cast<std::uint8_t>(i * 7);
+  const InputWindow windows[] = {{1, 2, 1}, {0, 1, 0}};
+  Array<float> table(768, 1), out(2 * kSide * kSide * 4);
+  grid.run(FillInput<float>{2, 9, 9, kSide, 4, pixels.data(), windows, table.data(), out.data()});
+  return all(out);
+}
+
+}  // namespace
+
+const std::vector<KernelCase>& kernel_cases() {
+  static const std::vector<KernelCase> list = {
+      kernel_case(
+          "batchnorm", [](const auto& grid) { return batchnorm(grid, 12); }, kSumOrder),
+      kernel_case(
+          "batchnorm_odd", [](const auto& grid) { return batchnorm(grid, 5); }, kSumOrder),
+      kernel_case(
+          "folded",
+          [](const auto& grid) {
+            return folded(grid, {6, 4, 8, 8});
+          },
+          kSumOrder),
+      kernel_case(
+          "folded_padded",
+          [](const auto& grid) {
+            return folded(grid, {5, 4, 3, 4});
+          },
+          kSumOrder),
+      kernel_case(
+          "max_pool", [](const auto& grid) { return pool(grid); }, 0),
+      kernel_case(
+          "global_average", [](const auto& grid) { return global_pool(grid, PoolKind::kAverage); },
+          kSumOrder),
+      kernel_case(
+          "global_max", [](const auto& grid) { return global_pool(grid, PoolKind::kMax); }, 0),
+      kernel_case(
+          "global_gem", [](const auto& grid) { return global_pool(grid, PoolKind::kGem); },
+          kSumOrder),
+      kernel_case(
+          "head", [](const auto& grid) { return head(grid); }, kSumOrder),
+      kernel_case(
+          "elementwise", [](const auto& grid) { return elementwise(grid); }, 0),
+      kernel_case(
+          "optimizer", [](const auto& grid) { return optimizer(grid); }, 1e-12),
+      kernel_case(
+          "input", [](const auto& grid) { return input(grid); }, 0),
+  };
+  return list;
+}
+
+}  // namespace rk::race
