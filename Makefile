@@ -5,8 +5,10 @@ JOBS ?= $(shell nproc)
 GOLDENS ?= tests/golden
 LOSS ?= smooth_ap
 
-.PHONY: all configure setup demo test test-golden test-gpu test-sanitizers bench profile-step profile-loss \
-  format lint help
+PIECE ?= all
+
+.PHONY: all configure setup demo test test-golden test-gpu test-sanitizers bench gpu-proof profile-step \
+  profile-loss format lint help
 
 all: configure
 	@cmake --build $(BUILD) --target programs -j $(JOBS)
@@ -42,6 +44,9 @@ test-sanitizers:
 bench: all
 	@tools/bench_all.sh $(BUILD)
 
+gpu-proof:
+	@BUILD=$(BUILD) tools/gpu_proof.sh $(PIECE)
+
 profile-step:
 	@tools/profile.sh step $(BUILD) $(ARGS)
 
@@ -63,6 +68,7 @@ help:
 	@echo 'make test-gpu                 run the tests that need an NVIDIA GPU; fails where there is none'
 	@echo 'make test-sanitizers          unit tests under AddressSanitizer, UBSan and ThreadSanitizer'
 	@echo 'make bench                    time a step, the losses, evaluation and the loader'
+	@echo 'make gpu-proof PIECE=NAME     what is claimed of the GPU, shown on one; PIECE=list shows the pieces (all)'
 	@echo 'make profile-step             a training step under NVIDIA profilers, kernel by kernel (ARGS="--bn frozen")'
 	@echo 'make profile-loss LOSS=NAME   the same of a loss (smooth_ap; ARGS="--n 1024"); see docs/profiling.md'
 	@echo 'make format, make lint        lay the sources out; look at layout and clang-tidy'

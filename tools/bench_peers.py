@@ -11,6 +11,8 @@ is left out, with the reason.
   tools/bench_peers.py --losses smooth_ap,pnp_o --n 384   a part
   tools/bench_peers.py --json results.json --append       in parts: measured again, a line is replaced
   tools/bench_peers.py --json results.json --table        print what is there, measure nothing
+  tools/bench_peers.py --device cuda --python python3 --n 128,512,2048,8192     on a GPU, with a Python that has
+                                                          torch and pytorch-metric-learning already
 
 Goals, of the code compared with: 20 times as fast as O(N^3) code at N = 384; 5 times as fast as O(N^2) code, or
 within 1.3 times our matrix products where these alone take a fifth of its time; and never slower.
@@ -119,7 +121,7 @@ class Worker:
 
     def __init__(self, python, options, authors):
         self.command = [python, os.path.join(HERE, "bench_peers_worker.py"), str(options.threads),
-                        str(int(options.memory * 2**30)), authors]
+                        str(int(options.memory * 2**30)), authors, options.device]
         self.limit = options.limit
         self.process = None
 
@@ -147,7 +149,7 @@ class Worker:
 def program(options, name, arguments, result):
     """Runs one of ours; its JSON."""
     subprocess.run([os.path.join(options.bin, name), *arguments, "--threads", str(options.threads),
-                    "--json", result], check=True, stdout=subprocess.DEVNULL)
+                    "--device", options.device, "--json", result], check=True, stdout=subprocess.DEVNULL)
     with open(result, encoding="utf-8") as file:
         return json.load(file)
 
@@ -195,7 +197,7 @@ def measure(options, worker, pair, n, folder):
     row["goal"], row["met"] = goal(order, n, row)
     if same.startswith("-"):
         row["value"] = "not comparable" + same[1:]
-    elif "file" in request:
+    elif "loss" in theirs:
         loss = program(options, "probe", ["--loss", same, "--in", request["file"]], result)["loss"]
         apart = abs(loss - theirs["loss"]) / abs(loss)
         row["value"] = f"that of {same} to {apart:.0e}"
@@ -206,7 +208,7 @@ def measure(options, worker, pair, n, folder):
 
 def print_table(results):
     machine = results["machine"]
-    print(f"{machine['cpu']}, {machine['threads']} threads, {results['date']}, commit "
+    print(f"{machine.get('gpu') or machine['cpu']}, {machine['threads']} threads, {results['date']}, commit "
           f"{results['commit'][:12]}, PyTorch {results['torch']}, D = {results['dim']}, "
           f"{results['per_class']} a class, median of {results['repeats']}, ms\n")
     print("| loss | beside | code | N | ours | GEMMs | share of floor | theirs | times as fast | goal |")
@@ -259,9 +261,15 @@ def cpu_name():
     return platform.processor()
 
 
+def gpu_name():
+    done = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True,
+                          text=True, check=False)
+    return done.stdout.strip().split("\n")[0]
+
+
 def measure_all(options, pairs, folder):
     authors = options.authors or os.path.join(folder, "authors")
-    python = make_environment(options.venv or os.path.join(folder, "venv"))
+    python = options.python or make_environment(options.venv or os.path.join(folder, "venv"))
     needed = {pair[3] for pair in pairs if pair[3]}
     clones = {name: clone(name, authors) for name in sorted(needed)}
     versions = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], check=True,
@@ -269,7 +277,8 @@ def measure_all(options, pairs, folder):
     results = {"date": datetime.date.today().isoformat(), "commit": commit_of(HERE),
                "torch": versions, "dim": options.dim, "per_class": options.per_class,
                "repeats": options.repeats,
-               "machine": {"cpu": cpu_name(), "cores": os.cpu_count(), "threads": options.threads},
+               "machine": {"cpu": cpu_name(), "gpu": gpu_name() if options.device == "cuda" else None,
+                           "cores": os.cpu_count(), "threads": options.threads},
                "authors": {name: commit_of(path) for name, path in clones.items() if path},
                "rows": []}
     worker = Worker(python, options, authors)
@@ -306,6 +315,7 @@ def save(path, results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="of both sides (cpu)")
     parser.add_argument("--bin", default="build/bin", help="folder with bench and probe (build/bin)")
     parser.add_argument("--losses", default="", help="names, comma separated (all)")
     parser.add_argument("--n", default="128,384,1024", help="batch sizes (128,384,1024)")
@@ -316,6 +326,7 @@ def main():
     parser.add_argument("--memory", type=float, default=8, help="GiB a peer may take (8)")
     parser.add_argument("--limit", type=int, default=300, help="seconds a peer may take for one line (300)")
     parser.add_argument("--venv", help="virtual environment to use and keep")
+    parser.add_argument("--python", help="Python to use as it is, instead of a virtual environment")
     parser.add_argument("--authors", help="folder with clones of the authors' repositories")
     parser.add_argument("--json", help="file to write the results to")
     parser.add_argument("--append", action="store_true", help="keep the other lines of that file")

@@ -1,0 +1,142 @@
+"""tools/gpu_proof.sh on machines that are made up: python3 tests/tools/gpu_proof_test.py"""
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+class Proof(unittest.TestCase):
+    """A copy of the script in a folder of its own, where `bin/` comes first on the path."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = pathlib.Path(self.folder.name)
+        for folder in ("tools", "bin", "build/bin"):
+            (self.path / folder).mkdir(parents=True)
+        shutil.copy(ROOT / "tools/gpu_proof.sh", self.path / "tools")
+
+    def command(self, name, script):
+        path = self.path / name
+        path.write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def with_gpu(self):
+        self.command("bin/nvidia-smi", """case "$*" in
+            -L) echo 'GPU 0: NVIDIA H200' ;;
+            *clocks*) echo '1980 MHz, 3201 MHz, 1980 MHz, 95 W, 34' ;;
+            *) echo 'NVIDIA H200, 143771 MiB, 580.65' ;;
+            esac""")
+
+    def run_proof(self, *arguments, **variables):
+        environment = {"PATH": f"{self.path}/bin:/usr/bin:/bin", "HOME": "/", "RESULTS": "results"} | variables
+        return subprocess.run(["/bin/bash", str(self.path / "tools/gpu_proof.sh"), *arguments], capture_output=True,
+                              text=True, check=False, env=environment, cwd=self.path)
+
+    def result(self, name):
+        lines = (self.path / "results" / f"{name}.txt").read_text().splitlines()
+        return dict(line.split(": ", 1) for line in lines[:lines.index("")])
+
+    def test_list_needs_no_gpu_and_every_piece_has_its_function(self):
+        done = self.run_proof("list")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        names = [line.split()[0] for line in done.stdout.splitlines()]
+        self.assertEqual(names[:3], ["conformance", "golden", "replay"])
+        self.assertEqual(len(names), len(set(names)))
+        script = (ROOT / "tools/gpu_proof.sh").read_text()
+        for name in names:
+            self.assertIn(f"\npiece_{name}() {{", script)
+        self.assertEqual(script.count("\npiece_"), len(names))
+
+    def test_a_piece_nobody_knows(self):
+        for words in (["golden", "sorcery"], ["sorcery"], ["gold"]):
+            done = self.run_proof(*words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (2, "", f"error: {words[-1]}: no such piece; tools/gpu_proof.sh list shows them\n"))
+        self.assertEqual(self.run_proof().returncode, 2)
+
+    def test_without_a_gpu_it_says_so_in_a_line(self):
+        said = "error: no NVIDIA GPU here (nvidia-smi lists none); run this on a machine that has one\n"
+        if not os.path.exists("/usr/bin/nvidia-smi"):
+            done = self.run_proof("all")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "", said))
+        self.command("bin/nvidia-smi", "echo 'No devices were found'")
+        done = self.run_proof("golden")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "", said))
+
+    def test_a_piece_leaves_its_result_with_the_machine(self):
+        self.with_gpu()
+        self.command("build/bin/cuda_test", """for word in "$@"; do case $word in
+            --gtest_output=json:*) printf '{\\n  "tests": 57,\\n  "failures": 0,\\n' >"${word#*json:}" ;;
+            esac; done""")
+        done = self.run_proof("conformance")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = self.result("conformance")
+        self.assertEqual((found["result"], found["finding"]), ("passed", "57 tests"))
+        self.assertEqual(found["device"], "NVIDIA H200, 143771 MiB, 580.65")
+        self.assertTrue(found["clocks after"].startswith("1980 MHz"))
+        self.assertIn("commit", found)
+        self.assertIn("| conformance | passed | ", (self.path / "results/summary.md").read_text())
+
+    # Started one by one or together, and whatever happens to one of them.
+    def test_a_failed_piece_does_not_stop_the_others(self):
+        self.with_gpu()
+        self.command("build/bin/cuda_test", "echo '1 FAILED TEST'; exit 1")
+        self.command("build/bin/golden", "case $1 in --help) echo --device ;; *) echo '9 passed, 0 failed' ;; esac")
+        done = self.run_proof("conformance", "golden", "losses-peers")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.result("conformance")["result"], "failed")
+        self.assertEqual(self.result("conformance")["finding"], "no test ran")
+        self.assertEqual(self.result("golden")["finding"], "9 passed, 0 failed")
+        self.assertEqual(self.result("losses-peers")["finding"], "build/bin/bench is not there; build it first")
+        table = done.stdout[done.stdout.index("| piece |"):]
+        self.assertEqual([line.split(" | ")[1] for line in table.splitlines()[2:]], ["failed", "passed", "skipped"])
+        # A later call keeps what the earlier ones found.
+        self.assertIn("| golden | passed |", self.run_proof("omniglot").stdout)
+
+    def test_what_is_missing_is_skipped_with_a_reason(self):
+        self.with_gpu()
+        for program in ("bench", "train", "probe", "golden", "cuda_test"):
+            self.command(f"build/bin/{program}", "echo old" if program == "golden" else "exit 0")
+        done = self.run_proof("golden", "replay", "omniglot", "step-fp16", "eval", PYTHON="/nowhere/python3")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(self.result("golden")["finding"], "golden has no --device; build a newer version")
+        self.assertEqual(self.result("replay")["finding"], "train has no --graph; build a newer version")
+        self.assertEqual(self.result("step-fp16")["finding"], "bench step has no --precision; build a newer version")
+        self.assertEqual(self.result("eval")["finding"], "/nowhere/python3 has no torch; PYTHON=... names another")
+        for name in ("golden", "replay", "omniglot", "step-fp16", "eval"):
+            self.assertEqual(self.result(name)["result"], "skipped")
+
+    # `train` made up: what it finds depends on the graph alone where BROKEN is set.
+    def made_up_train(self):
+        self.command("build/bin/train", """
+            [ "$1" = --help ] && echo --graph --precision && exit
+            for word in "$@"; do [ "$before" = --graph ] && graph=$word; [ "$before" = --out ] && out=$word
+              before=$word; done
+            mkdir -p "$out"
+            echo "{\\"loss\\": 0.25${BROKEN:+$graph}, \\"seconds\\": $RANDOM.5}" >"$out/metrics.jsonl" """)
+
+    def test_replay_compares_all_but_the_times(self):
+        self.with_gpu()
+        self.made_up_train()
+        self.assertEqual(self.run_proof("replay").returncode, 0)
+        self.assertEqual(self.result("replay")["result"], "passed")
+        self.assertEqual(self.run_proof("replay", BROKEN="1").returncode, 1)
+        self.assertEqual(self.result("replay")["finding"],
+                         "graph on and off, batch norm train: the runs differ, see above")
+
+    def test_a_piece_that_takes_too_long_is_ended(self):
+        self.with_gpu()
+        self.command("build/bin/golden", "[ $1 = --help ] && echo --device && exit; sleep 30")
+        done = self.run_proof("golden", LIMIT="1")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.result("golden")["result"], "over 1 s")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,324 @@
+#!/usr/bin/env bash
+# What is claimed of the GPU, shown on one: every piece is a run of at most ten minutes that can be started by itself,
+# in the order of their worth. It needs no compiler and no network: it takes what is built, and skips with a reason
+# what it lacks. One piece that fails does not stop the others.
+#
+# Usage: tools/gpu_proof.sh list          the pieces
+#        tools/gpu_proof.sh all           every piece, one after the other
+#        tools/gpu_proof.sh NAME...       some of them
+# Variables: BUILD=build         the build folder
+#            RESULTS=...         where to (bench/results/DATE-GPU): NAME.txt for each piece, some with NAME.json
+#            PYTHON=python3      with torch, for what stands beside PyTorch
+#            OMNIGLOT=folder     with images_background_small1 and images_background_small2, unpacked
+#            LIMIT=600           seconds a piece may take
+# Exit code 0 where no piece failed, 1 where one did, 2 wrong usage, 5 no GPU.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+build=${BUILD:-build}
+bin=$build/bin
+python=${PYTHON:-python3}
+limit=${LIMIT:-600}
+
+pieces='
+conformance       every test of GPU code: losses, layers, networks, optimizer, several GPUs (cuda_test)
+golden            losses, networks and metrics against the values of PyTorch
+replay            a run in CUDA graphs equals the run without them, bit for bit
+resume            a run that was stopped and went on ends with the same bytes
+memcheck          compute-sanitizer: accesses out of bounds, in the row kernels and in a run of two steps
+racecheck         compute-sanitizer: races in shared memory, in the same
+synccheck         compute-sanitizer: barriers that not all threads reach, in the same
+initcheck         compute-sanitizer: reads of memory nobody wrote, in the same
+step-fp16         ResNet-50 step in fp16, both batch norms, batch 64, 128, 256, beside PyTorch eager and its graphs
+compile-train     the same beside torch.compile, batch norm on the batch
+compile-frozen    the same beside torch.compile, batch norm frozen
+losses            every loss at N = 128 to 8192, D = 512, beside its floor
+losses-peers      losses beside pytorch-metric-learning
+eval              evaluation at the size of SOP beside torch and faiss
+profile-step      the table of a step, kernel by kernel
+profile-loss      the table of smooth_ap at N = 4096
+omniglot          R@1 of recipes/omniglot.toml
+step-bf16         as step-fp16 in bf16
+step-tf32         as step-fp16 in tf32
+two-gpus          a run on two GPUs has the losses of a run on one
+'
+names=$(sed -n 's/^\([a-z0-9-]*\)  .*/\1/p' <<<"$pieces")
+
+# What a piece ends with: its last line is the one line the closing table shows.
+skip() { echo "$*"; exit 77; }
+fail() { echo "$*"; exit 1; }
+need_bin() { [ -x "$bin/$1" ] || skip "$bin/$1 is not there; build it first"; }
+need_python() { "$python" -c "import $1" 2>/dev/null || skip "$python has no $1; PYTHON=... names another"; }
+need_flag() {  # need_flag FLAG PROGRAM [SUBCOMMAND]: an older build does not know it
+  local flag=$1 program=$2
+  shift 2
+  need_bin "$program"
+  "$bin/$program" "$@" --help 2>&1 | grep -q -e "$flag" || skip "$program${*:+ $*} has no $flag; build a newer version"
+}
+
+# Runs of `train` for the comparisons: drawn characters, small enough for a minute, the same every time.
+tiny=(--data "glyphs:classes=40,test_classes=20,alphabets=2,test_alphabets=2,images=8,size=32" --arch resnet18
+  --dim 64 --image-size 32 --resize 32 --batch 32 --per-class 4 --device cuda --precision fp16 --seed 3)
+tiny_train() { "$bin/train" "${tiny[@]}" "$@" || fail "train $* ended with exit code $?"; }
+# What a run found, without the times it took.
+found() {
+  sed -E 's/"(seconds|images_per_second|eval_seconds|waited_for_images)": ?[0-9.eE+-]+,?//g' "$1/metrics.jsonl"
+}
+same() {  # same RUN RUN WORDS
+  [ -s "$1/metrics.jsonl" ] || fail "$1 has no metrics.jsonl"
+  diff <(found "$1") <(found "$2") || fail "$3: the runs differ, see above"
+}
+
+piece_conformance() {
+  need_bin cuda_test
+  RK_REQUIRE_GPU=1 "$bin/cuda_test" --gtest_brief=1 "--gtest_output=json:$results/conformance.json"
+  local code=$?
+  local tests
+  tests=$(sed -n 's/^  "tests": \([0-9]*\),/\1/p' "$results/conformance.json" | head -n 1)
+  [ "${tests:-0}" -gt 0 ] || fail "no test ran"
+  [ $code = 0 ] || fail "of $tests tests some failed, see above"
+  echo "$tests tests"
+}
+
+piece_golden() {
+  need_bin golden
+  "$bin/golden" --help 2>&1 | grep -q -e --device || skip "golden has no --device; build a newer version"
+  "$bin/golden" tests/golden --device cuda || fail "golden values: exit code $?"
+}
+
+piece_replay() {
+  need_flag --graph train
+  for bn in train frozen; do
+    for graph in on off; do
+      tiny_train --bn $bn --graph $graph --batches 20 --epochs 2 --out "$work/$bn-$graph"
+    done
+    same "$work/$bn-on" "$work/$bn-off" "graph on and off, batch norm $bn"
+  done
+  echo "losses and metrics after 40 steps are the same, batch norm train and frozen"
+}
+
+piece_resume() {
+  need_flag --precision train
+  tiny_train --batches 20 --epochs 12 --out "$work/whole"
+  "$bin/train" "${tiny[@]}" --batches 20 --epochs 12 --out "$work/parts" &
+  local run=$!
+  for _ in $(seq 600); do
+    [ "$(wc -l 2>/dev/null <"$work/parts/metrics.jsonl" || echo 0)" -ge 3 ] && break
+    sleep 0.1
+  done
+  kill -TERM $run  # the shell has SIGINT ignored in what runs in the background
+  wait $run
+  local code=$?
+  [ $code = 143 ] || fail "stopped with SIGTERM, train ended with exit code $code"
+  tiny_train --batches 20 --epochs 12 --out "$work/parts" --resume auto
+  same "$work/whole" "$work/parts" "whole and stopped"
+  cmp "$work/whole/last.h5" "$work/parts/last.h5" || fail "last.h5 differs"
+  echo "last.h5 has the same bytes"
+}
+
+# sanitize TOOL [FLAGS]: the row kernels, then two steps of training in both modes of batch norm.
+sanitize() {
+  local tool=$1
+  shift
+  command -v compute-sanitizer >/dev/null || PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer
+  command -v compute-sanitizer >/dev/null || skip "compute-sanitizer is not there; it comes with the CUDA toolkit"
+  need_bin cuda_test
+  local check=(compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 "$@")
+  RK_REQUIRE_GPU=1 "${check[@]}" "$bin/cuda_test" --gtest_brief=1 '--gtest_filter=*Row*:*Loss*' ||
+    fail "$tool: the row kernels ended with exit code $?"
+  need_flag --precision train
+  for bn in train frozen; do
+    "${check[@]}" "$bin/train" "${tiny[@]}" --bn $bn --batches 2 --epochs 1 --out "$work/$bn" ||
+      fail "$tool: two steps, batch norm $bn, ended with exit code $?"
+  done
+  echo "$tool finds nothing in the row kernels and in two steps"
+}
+# Of the slow tools and of the one that other people's kernels answer to, only our own kernels: those in
+# namespace rk, whose mangled name has 2rk in it.
+piece_memcheck() { sanitize memcheck --leak-check no; }
+piece_racecheck() { sanitize racecheck --kernel-name kernel_substring=2rk; }
+piece_synccheck() { sanitize synccheck --kernel-name kernel_substring=2rk; }
+piece_initcheck() { sanitize initcheck --kernel-name kernel_substring=2rk; }
+
+# beside_pytorch PRECISION MODES BN BATCHES
+beside_pytorch() {
+  need_flag --precision bench step
+  need_python torchvision
+  "$python" tools/bench_pytorch.py --bench "$bin/bench" --device cuda --precision "$1" --modes "$2" --bn "$3" \
+    --batch "$4" --rounds 1 --json "$results/$piece.json"
+}
+piece_step-fp16() { beside_pytorch fp16 eager,graphs train,frozen 64,128,256; }
+piece_step-bf16() { beside_pytorch bf16 eager,graphs train,frozen 64,128,256; }
+piece_step-tf32() { beside_pytorch tf32 eager,graphs train,frozen 64,128,256; }
+piece_compile-train() { beside_pytorch fp16 compile,compile-graphs train 256,128; }
+piece_compile-frozen() { beside_pytorch fp16 compile,compile-graphs frozen 256,128; }
+
+piece_losses() {
+  need_bin bench
+  need_bin probe
+  local loss n row rows=0 late=0 broken=0
+  for loss in $("$bin/probe" --help | sed -nE '/^Losses/,$s/^  ([a-z_]+) .*/\1/p'); do
+    "$bin/probe" --loss "$loss" --help | grep -q 'reads /embeddings' || continue
+    for n in 128 384 1024 4096 8192; do
+      if "$bin/bench" loss --loss "$loss" --n $n --dim 512 --per-class 4 --repeats 20 --device cuda --quiet \
+        --json "$work/row.json"; then
+        row=$(tr -d '\n' <"$work/row.json")
+        echo "$row" >>"$work/rows"
+        rows=$((rows + 1))
+        sed -nE 's/.*"share": *([0-9.eE+-]+).*/\1/p' <<<"$row" | awk '{ exit !($1 < 0.5) }' && late=$((late + 1))
+      else
+        broken=$((broken + 1))
+      fi
+    done
+  done
+  [ $rows -gt 0 ] || fail "no loss ran"
+  { echo '['; paste -sd , "$work/rows"; echo ']'; } >"$results/losses.json"
+  echo "$rows measured, $late more than twice their floor, $broken that did not run"
+  [ $broken = 0 ]
+}
+
+piece_losses-peers() {
+  need_bin bench
+  need_python pytorch_metric_learning
+  # Peers of the authors are cloned; without a network they are left out, with the reason.
+  "$python" tools/bench_peers.py --device cuda --python "$python" --bin "$bin" --n 128,512,2048,8192 --memory 40 \
+    --limit 60 --repeats 20 --json "$results/losses-peers.json" || fail "bench_peers.py ended with exit code $?"
+  echo "$(grep -c '"ratio"' "$results/losses-peers.json") lines beside a peer"
+}
+
+piece_eval() {
+  need_bin bench
+  need_python torch
+  "$python" tools/bench_retrieval_peers.py --bench "$bin/bench" --json "$results/eval.json"
+}
+
+profiled() {  # profiled step|loss FLAGS
+  need_bin bench
+  local what=$1
+  tools/profile.sh "$@" || fail "no profile of a $what, see above"
+  cp "$build/profile/$what".{txt,json} "$results/" 2>/dev/null || skip "no table: ncu is not there"
+  mv "$results/$what.txt" "$results/table-$what.txt"
+  mv "$results/$what.json" "$results/table-$what.json"
+  sed -n 1p "$results/table-$what.txt"
+}
+piece_profile-step() { need_flag --precision bench step; profiled step "$build"; }
+piece_profile-loss() { profiled loss "$build"; }
+
+piece_omniglot() {
+  need_flag --precision train
+  local data=${OMNIGLOT:-}
+  [ -n "$data" ] || skip "OMNIGLOT=... does not name the data"
+  [ -d "$data/images_background_small1" ] || skip "$data/images_background_small1 is not there"
+  "$bin/train" --recipe recipes/omniglot.toml --data "folder:$data/images_background_small1" --test-data \
+    "folder:$data/images_background_small2,categories=Japanese_(katakana)+Sanskrit+Tagalog" --device cuda --seed 0 \
+    --out "$work/omniglot" || fail "train ended with exit code $?"
+  cp "$work/omniglot/metrics.jsonl" "$results/omniglot.jsonl"
+  local recalls
+  mapfile -t recalls < <(sed -nE 's/.*"recall_at_1": ?([0-9.]+).*/\1/p' "$results/omniglot.jsonl")
+  [ ${#recalls[@]} -ge 2 ] || fail "metrics.jsonl has no R@1 before and after training"
+  echo "R@1 ${recalls[0]} before, ${recalls[-1]} after training"
+}
+
+piece_two-gpus() {
+  need_flag --precision train
+  [ "$(nvidia-smi -L | grep -c GPU)" -ge 2 ] || skip "one GPU"
+  command -v mpirun >/dev/null || skip "mpirun is not there"
+  # With frozen batch norm nothing but rounding tells them apart, which grows from step to step.
+  local flags=(--bn frozen --batches 5 --epochs 1 --optimizer sgd --lr 0.001 --precision fp32)
+  tiny_train "${flags[@]}" --out "$work/one"
+  mpirun --allow-run-as-root -n 2 "$bin/train" "${tiny[@]}" "${flags[@]}" --out "$work/two" ||
+    fail "two processes ended with exit code $?"
+  local one two
+  one=$(sed -nE 's/.*"loss": ?([0-9.eE+-]+).*/\1/p' "$work/one/metrics.jsonl" | tail -n 1)
+  two=$(sed -nE 's/.*"loss": ?([0-9.eE+-]+).*/\1/p' "$work/two/metrics.jsonl" | tail -n 1)
+  echo "mean loss of 5 steps: $one on one GPU, $two on two"
+  awk -v a="$one" -v b="$two" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a > 0 && d <= 1e-4 * a) }'
+}
+
+clocks() {
+  nvidia-smi --format=csv,noheader --query-gpu=clocks.sm,clocks.mem,clocks.max.sm,power.draw,temperature.gpu | head -n 1
+}
+
+# One piece in a process of its own, with its header: what it is worth depends on the machine it ran on.
+run_piece() {
+  local name=$1 before started code result log
+  log=$(mktemp)
+  before=$(clocks)
+  started=$SECONDS
+  timeout --kill-after=20 "$limit" "$BASH" "$0" --inside "$name" >"$log" 2>&1
+  code=$?
+  case $code in
+    0) result=passed ;;
+    77) result=skipped ;;
+    124 | 137) result="over $limit s" ;;
+    *) result=failed ;;
+  esac
+  {
+    echo "piece: $name"
+    echo "result: $result"
+    echo "finding: $(tail -n 1 "$log" | cut -c 1-160)"
+    echo "seconds: $((SECONDS - started))"
+    echo "device: $device"
+    echo "date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+    echo "commit: $commit"
+    echo "clocks sm, memory, most sm, power, temperature before: $before"
+    echo "clocks after: $(clocks)"
+    echo
+    cat "$log"
+  } >"$results/$name.txt"
+  rm -f "$log"
+  printf '%-16s%-12s%6d s  %s\n' "$name" "$result" $((SECONDS - started)) "$(value finding "$results/$name.txt")"
+  [ $code = 0 ] || [ $code = 77 ]
+}
+value() { sed -n "s/^$1: //p" "$2" | head -n 1; }
+
+# Every piece this machine has run so far, also in earlier calls.
+closing_table() {
+  local name file
+  echo
+  echo '| piece | result | seconds | finding |'
+  echo '|---|---|---|---|'
+  for name in $names; do
+    file=$results/$name.txt
+    [ -f "$file" ] || continue
+    echo "| $name | $(value result "$file") | $(value seconds "$file") | $(value finding "$file" | tr '|' '/') |"
+  done
+}
+
+if [ "${1:-}" = --inside ]; then
+  piece=$2
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  "piece_$piece"
+  exit
+fi
+case ${1:-} in
+  "") echo "error: no piece named; list shows them, all runs them" >&2; exit 2 ;;
+  list) sed '/^$/d' <<<"$pieces"; exit ;;
+  all) wanted=$names ;;
+  *) wanted=$* ;;
+esac
+for name in $wanted; do
+  if ! grep -qx -e "$name" <<<"$names"; then
+    echo "error: $name: no such piece; tools/gpu_proof.sh list shows them" >&2
+    exit 2
+  fi
+done
+if ! command -v nvidia-smi >/dev/null || ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
+  echo "error: no NVIDIA GPU here (nvidia-smi lists none); run this on a machine that has one" >&2
+  exit 5
+fi
+if [ ! -d "$bin" ]; then
+  echo "error: $bin is not there; build first, or BUILD=... names another folder" >&2
+  exit 3
+fi
+device=$(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader | head -n 1)
+commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+[ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit+=", with changes"
+slug=$(cut -d , -f 1 <<<"$device" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9-')
+export results=${RESULTS:-bench/results/$(date -u +%F)-$slug}
+mkdir -p "$results"
+echo "$device, commit $commit, results in $results"
+failures=0
+for name in $wanted; do run_piece "$name" || failures=$((failures + 1)); done
+closing_table | tee "$results/summary.md"
+[ $failures = 0 ]
