@@ -1,7 +1,9 @@
 #include "losses/proxy.h"
 
+#include "engine/dispatch.h"
 #include "kernels/proxy_rows.h"
 #include "kernels/rows_cpu.h"
+#include "losses/device_proxy.h"
 #include "losses/proxy_matrix.h"
 #include "losses/similarity.h"
 
@@ -95,12 +97,16 @@ template <class S> class Nsl final : public ProxyLoss<S> {
   S scale_;
 };
 
+template <class S>
+typename ProxyAnchorRow<S>::Params proxy_anchor_params(const LossValues& values) {
+  return {.margin = static_cast<S>(values.number("margin")),
+          .alpha = static_cast<S>(values.number("alpha"))};
+}
+
 template <class S> class ProxyAnchor final : public ProxyLoss<S> {
  public:
-  explicit ProxyAnchor(const LossValues& values) : ProxyLoss<S>(true) {
-    params_.margin = static_cast<S>(values.number("margin"));
-    params_.alpha = static_cast<S>(values.number("alpha"));
-  }
+  explicit ProxyAnchor(const LossValues& values)
+      : ProxyLoss<S>(true), params_(proxy_anchor_params<S>(values)) {}
 
  private:
   std::int64_t scratch(int columns) const override { return ProxyAnchorRow<S>::scratch(columns); }
@@ -123,6 +129,27 @@ Initial proxy_anchor_start(std::int64_t classes, std::int64_t) {
   return {Initial::Kind::kNormal, std::sqrt(2 / static_cast<double>(classes))};
 }
 
+// Null in a build without CUDA.
+constexpr DeviceLossMaker* nsl_on_device() {
+  if constexpr (kHasCuda) {
+    return [](const CudaContext& cuda, const LossValues& values) {
+      return make_device_nsl(cuda, static_cast<float>(values.number("scale")));
+    };
+  } else {
+    return nullptr;
+  }
+}
+
+constexpr DeviceLossMaker* proxy_anchor_on_device() {
+  if constexpr (kHasCuda) {
+    return [](const CudaContext& cuda, const LossValues& values) {
+      return make_device_proxy_anchor(cuda, proxy_anchor_params<float>(values));
+    };
+  } else {
+    return nullptr;
+  }
+}
+
 template <class S, template <class> class L>
 std::unique_ptr<Loss<S>> make(const LossValues& values) {
   return std::make_unique<L<S>>(values);
@@ -140,6 +167,7 @@ LossEntry nsl_entry() {
           .parameters = {number_parameter("scale", "10", 1e-3, 1e4, "factor of the similarities")},
           .make_float = make<float, Nsl>,
           .make_double = make<double, Nsl>,
+          .make_device = nsl_on_device(),
           .proxy_start = nsl_start};
 }
 
@@ -153,6 +181,7 @@ LossEntry proxy_anchor_entry() {
                      number_parameter("alpha", "32", 1e-3, 1e4, "factor of the similarities")},
       .make_float = make<float, ProxyAnchor>,
       .make_double = make<double, ProxyAnchor>,
+      .make_device = proxy_anchor_on_device(),
       .proxy_start = proxy_anchor_start};
 }
 

@@ -9,6 +9,14 @@
 
 namespace rk {
 
+void check_proxy_labels(std::int64_t rows, const std::int64_t* labels, std::int64_t classes) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    if (labels[i] >= 0 && labels[i] < classes) continue;
+    fail<InputError>("labels: row {} holds {}, but there are {} proxies; number classes from 0", i,
+                     labels[i], classes);
+  }
+}
+
 template <class S> void ProxyMatrix<S>::plan(const LossShape& shape) {
   planned_ = shape;
   const std::int64_t rows = classes_by_items_ ? shape.classes : shape.rows;
@@ -23,13 +31,7 @@ template <class S> void ProxyMatrix<S>::forward(const Context& context, const Lo
       input.rows <= planned_.rows && input.classes <= planned_.classes && input.dim == planned_.dim,
       "[loss] expected at most {} rows and {} classes of dimension {} as planned, got {}, {}, {}",
       planned_.rows, planned_.classes, planned_.dim, input.rows, input.classes, input.dim);
-  for (std::int64_t i = 0; i < input.rows; ++i) {
-    const std::int64_t label = input.labels[i];
-    if (label < 0 || label >= input.classes) {
-      fail<InputError>("labels: row {} holds {}, but there are {} proxies; number classes from 0",
-                       i, label, input.classes);
-    }
-  }
+  check_proxy_labels(input.rows, input.labels, input.classes);
   const std::int64_t dim = input.dim;
   S* unit = proxies_.as<S>();
   parallel_for(context.threads(), input.classes, [&](std::int64_t c, int) {

@@ -13,6 +13,9 @@
 
 namespace rk {
 
+// InputError naming the first label that is no row of the proxies.
+void check_proxy_labels(std::int64_t rows, const std::int64_t* labels, std::int64_t classes);
+
 template <class S> class ProxyMatrix {
  public:
   explicit ProxyMatrix(bool classes_by_items) : classes_by_items_(classes_by_items) {}

@@ -1,7 +1,9 @@
 #include "losses/rambo_scores.h"
 
 #include "engine/buffer.h"
+#include "engine/dispatch.h"
 #include "engine/parallel.h"
+#include "losses/device_rambo_scores.h"
 #include "losses/ranking.h"
 #include "losses/similarity.h"
 
@@ -98,6 +100,18 @@ template <class S> std::unique_ptr<Loss<S>> make_mixed(const LossValues& values)
   return std::make_unique<RamboScores<S>>(values, values.number("beta"));
 }
 
+// kBeta: the share of the loss over all scores; -1 where it is a parameter.
+template <int kBeta> constexpr DeviceLossMaker* device_maker() {
+  if constexpr (kHasCuda) {
+    return [](const CudaContext& cuda, const LossValues& values) {
+      return make_device_rambo_scores(cuda, values.number("lambda"), values.number("margin"),
+                                      kBeta < 0 ? values.number("beta") : kBeta);
+    };
+  } else {
+    return nullptr;
+  }
+}
+
 LossEntry entry(std::string name, const std::string& equation, std::string summary) {
   return {
       .name = std::move(name),
@@ -120,6 +134,7 @@ LossEntry rambo_map_entry() {
       entry("rambo_map", "14, 21-22", "average precision of each class's ranking of all items");
   out.make_float = make<float, 0>;
   out.make_double = make<double, 0>;
+  out.make_device = device_maker<0>();
   return out;
 }
 
@@ -127,6 +142,7 @@ LossEntry rambo_apc_entry() {
   LossEntry out = entry("rambo_apc", "14, 23", "average precision of one ranking of all scores");
   out.make_float = make<float, 1>;
   out.make_double = make<double, 1>;
+  out.make_device = device_maker<1>();
   return out;
 }
 
@@ -136,6 +152,7 @@ LossEntry rambo_map_apc_entry() {
       number_parameter("beta", "0.5", 0, 1, "share of rambo_apc; rambo_map has the rest"));
   out.make_float = make_mixed<float>;
   out.make_double = make_mixed<double>;
+  out.make_device = device_maker<-1>();
   return out;
 }
 

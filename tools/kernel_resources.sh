@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The registers, shared memory, stack and spills of every GPU kernel, as ptxas stated them in the
-# build. Usage: tools/kernel_resources.sh write TABLE NVCC OBJECT...   make TABLE
+# The registers, shared memory, stack and spills of every GPU kernel of ours (CUB's are the toolkit's),
+# as ptxas stated them in the build. Usage: tools/kernel_resources.sh write TABLE NVCC OBJECT...   make TABLE
 #        tools/kernel_resources.sh check TABLE NVCC OBJECT...   fail on a spill and on growth
 # NVCC is the toolkit's version: another one distributes registers differently. OBJECT is what nvcc
 # wrote; tools/record_resources.sh left OBJECT.resources beside it. Without objects (a build without
@@ -24,7 +24,7 @@ measured() {
     /: Used [0-9]+ registers/ {
       shared = match($0, /[0-9]+ bytes smem/) ? substr($0, RSTART, RLENGTH) + 0 : 0
       print chip, $5, shared, stack, spill, kernel
-    }' | c++filt |
+    }' | c++filt | { grep -v ' cub::' || true; } |
     sed -E 's/ void / /; s/\(anonymous namespace\):://g; s/rk:://g; s/\(.*//; s/> >/>>/g' |
     LC_ALL=C sort -k 6 -k 1,1V
 }

@@ -1,0 +1,133 @@
+// One setting of a registered loss on a GPU against the CPU in double. The same cases run on a real
+// GPU (tests/cuda) and on the one made of the host (tests/host_gpu).
+#pragma once
+
+#include "losses/hosted_loss.h"
+#include "tests/losses/loss_test.h"
+
+namespace rk {
+
+class DeviceLossCase {
+ public:
+  // `rounding`: what the device's own float functions may be off by, relative to a value or to the
+  // length of a gradient.
+  DeviceLossCase(const std::string& spec, double rounding)
+      : spec_(parse_loss(spec)), rounding_(rounding), loss_(make_hosted_loss(0, spec_)) {
+    // For more than comes.
+    loss_->plan(context_, {.rows = 210, .memory = 140, .dim = kDim, .classes = 60});
+  }
+
+  void agrees_batch_after_batch() {
+    std::uint64_t seed = 0;
+    for (const auto& [rows, memory, classes] : {std::tuple{203, 131, 50},
+                                                {2, 0, 1},
+                                                {64, 0, 16},
+                                                {5, 3, 2},
+                                                {97, 30, 1},
+                                                {150, 140, 2},
+                                                {7, 0, 40},
+                                                {2, 0, 2},
+                                                {203, 0, 60},
+                                                {33, 1, 7}}) {
+      ++seed;
+      expect_agreement(
+          batch(rows, memory, classes, seed),
+          fmt::format("batch {}: {} rows, {} of memory, {} classes", seed, rows, memory, classes));
+    }
+  }
+
+  void ranks_ties_alike() {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      made_up::Wanted wanted = made_up::sizes(kind(), seed);
+      wanted.dim = kDim;
+      expect_agreement(made_up::tied(kind(), wanted, seed), fmt::format("seed {}", seed));
+    }
+  }
+
+  void has_no_loss_without_positives() {
+    if (kind() == LossKind::kProxies) return;  // every item counts
+    LossData<double> data = batch(31, 0, 5, 1);
+    for (std::size_t i = 0; i < data.labels.size(); ++i) {
+      data.labels[i] = static_cast<std::int64_t>(i);
+    }
+    data.identities.clear();
+    std::ranges::fill(data.targets, std::uint8_t{0});
+    const LossResult<float> got = on_device(made_up::as_float(data));
+    EXPECT_EQ(got.valid_queries, 0);
+    EXPECT_EQ(got.loss, 0);
+    for (const float g : got.grad) ASSERT_EQ(g, 0);
+  }
+
+  void gives_the_same_bits_twice() {
+    const LossData<float> data = made_up::as_float(batch(90, 40, 20, 3));
+    const LossResult<float> first = on_device(data);
+    on_device(made_up::as_float(batch(203, 131, 3, 4)));
+    const LossResult<float> second = on_device(data);
+    EXPECT_EQ(first.loss, second.loss);
+    EXPECT_EQ(first.grad, second.grad);
+    EXPECT_EQ(first.grad_proxies, second.grad_proxies);
+  }
+
+ private:
+  static constexpr std::int64_t kDim = 16;
+
+  LossKind kind() const { return spec_.entry->kind; }
+
+  LossResult<float> on_device(const LossData<float>& data) {
+    LossResult<float> result;
+    result.grad.assign(static_cast<std::size_t>(data.grad_elements(kind())), NAN);
+    result.grad_proxies.assign(static_cast<std::size_t>(data.proxy_elements(kind())), NAN);
+    LossOutput<float> output;
+    output.grad = result.grad.data();
+    output.grad_proxies = result.grad_proxies.data();
+    loss_->run(context_, data.input(), output);
+    result.loss = output.loss;
+    result.valid_queries = output.valid_queries;
+    return result;
+  }
+
+  template <class S> LossResult<S> on_cpu(const LossData<S>& data) const {
+    LossFunction<S> function(context_, spec_, data.shape(), false);
+    return function(data);
+  }
+
+  // What float makes of the loss at all is seen on the CPU; the GPU's code has the same formulas in
+  // another order of summation, and gets three times that and a rounding.
+  void expect_agreement(const LossData<double>& data, const std::string& what) {
+    const LossResult<double> exact = on_cpu(data);
+    const LossData<float> rounded = made_up::as_float(data);
+    const LossResult<float> cpu = on_cpu(rounded);
+    const LossResult<float> got = on_device(rounded);
+    EXPECT_EQ(got.valid_queries, exact.valid_queries) << what;
+    EXPECT_NEAR(got.loss, exact.loss,
+                3 * std::abs(cpu.loss - exact.loss) + rounding_ * std::abs(exact.loss) + 1e-6)
+        << what;
+    if (kind() == LossKind::kScores) {
+      // Ranks may differ between the precisions; those of one are the same everywhere.
+      EXPECT_EQ(got.grad, cpu.grad) << what;
+      return;
+    }
+    EXPECT_LE(distance(got.grad, exact.grad),
+              3 * distance(cpu.grad, exact.grad) + rounding_ * norm(exact.grad) + 1e-7)
+        << what << ", gradient of length " << norm(exact.grad);
+    EXPECT_LE(distance(got.grad_proxies, exact.grad_proxies),
+              3 * distance(cpu.grad_proxies, exact.grad_proxies) +
+                  rounding_ * norm(exact.grad_proxies) + 1e-7)
+        << what << ", gradient of the proxies of length " << norm(exact.grad_proxies);
+  }
+
+  LossData<double> batch(std::int64_t rows, std::int64_t memory, std::int64_t classes,
+                         std::uint64_t seed) const {
+    made_up::Wanted wanted{.rows = rows, .memory = memory, .dim = kDim, .classes = classes};
+    if (!takes_memory(kind())) wanted.memory = 0;
+    wanted.identities = takes_memory(kind()) && seed % 2 == 1;
+    return made_up::data(kind(), wanted, seed);
+  }
+
+  LossSpec spec_;
+  double rounding_;
+  Context context_{1};
+  std::unique_ptr<Loss<float>> loss_;
+};
+
+}  // namespace rk
