@@ -4,6 +4,7 @@ namespace rk {
 
 ProfileRange::ProfileRange(const std::string&, bool) {}
 
-ProfileRange::~ProfileRange() = default;
+// Never pushed here.
+ProfileRange::~ProfileRange() { static_cast<void>(pushed_); }
 
 }  // namespace rk

@@ -18,6 +18,7 @@ class ThreadGroup final : public ProcessGroup {
   static void run(int size, const std::function<void(ProcessGroup&)>& work) {
     Meeting meeting(size);
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<std::size_t>(size));
     for (int rank = 0; rank < size; ++rank) {
       threads.emplace_back([&, rank] {
         ThreadGroup group(meeting, rank);
