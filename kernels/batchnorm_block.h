@@ -96,13 +96,14 @@ struct BatchNormStatistics {
   RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
     const ChannelTiles tiles{rows, channels};
     const auto count = static_cast<double>(rows);
+    const std::int64_t tile_rows = tiles.tile_rows();
     finish_tiles<2>(
         block, tiles.row_tiles(), channels, shared,
         [&](int tile, int channel, double(&sums)[2]) {
           // Relative to the first tile: tiles of one image differ little.
           const double shift = partial[tiles.partial(0, 2, 0, channel)];
           const double d = partial[tiles.partial(tile, 2, 0, channel)] - shift;
-          const auto held = static_cast<double>(tiles.first_row(tile + 1) - tiles.first_row(tile));
+          const auto held = static_cast<double>(std::min(tile_rows, rows - tile * tile_rows));
           sums[0] += held * d;
           sums[1] += partial[tiles.partial(tile, 2, 1, channel)] + held * d * d;
         },

@@ -27,14 +27,19 @@ struct ChannelTiles {
   int channels = 0;
 
   RK_BOTH int column_tiles() const { return (channels + kColumns - 1) / kColumns; }
+  // Of every tile but the last, which may have fewer.
+  RK_BOTH std::int64_t tile_rows() const {
+    const std::int64_t tiles = std::max(1, kBlocks / std::max(1, column_tiles()));
+    return std::clamp<std::int64_t>((rows + tiles - 1) / tiles, kFewestRows, kMostRows);
+  }
   RK_BOTH int row_tiles() const {
-    const std::int64_t wanted = kBlocks / std::max(1, column_tiles());
-    const std::int64_t most = (rows + kFewestRows - 1) / kFewestRows;
-    const std::int64_t fewest = (rows + kMostRows - 1) / kMostRows;
-    return static_cast<int>(std::max(std::min(std::max<std::int64_t>(wanted, 1), most), fewest));
+    const std::int64_t each = tile_rows();
+    return static_cast<int>((rows + each - 1) / each);
   }
   RK_BOTH int blocks() const { return column_tiles() * row_tiles(); }
-  RK_BOTH std::int64_t first_row(int row_tile) const { return rows * row_tile / row_tiles(); }
+  RK_BOTH std::int64_t first_row(int row_tile) const {
+    return std::min(rows, row_tile * tile_rows());
+  }
 
   // Of a block: neighbours in memory run side by side.
   RK_BOTH int row_tile(int block) const { return block / column_tiles(); }
@@ -144,7 +149,7 @@ RK_FN RK_INLINE void tile_sums(const Block& block, const ChannelTiles& tiles, Me
 }
 
 // The second kernel: a block takes kFinished channels, its threads share the tiles of each.
-inline constexpr int kFinished = 8;
+inline constexpr int kFinished = 4;
 RK_BOTH inline int finishing_blocks(int channels) { return (channels + kFinished - 1) / kFinished; }
 
 template <int kSums, int kThreads> struct FinishMemory {

@@ -13,6 +13,7 @@ template <class T> std::vector<Checked> elementwise(std::int64_t count) {
   const auto b = made_up.normals<T>(count);
   const auto dy = made_up.normals<T>(count);
   a[0] = Element<T>::narrow(std::nanf(""));
+  if (count > 1) a[1] = Element<T>::narrow(0);  // where ReLU has no gradient
   const DeviceBuffer device_a = DeviceBuffer::copy_of(a);
   const DeviceBuffer device_b = DeviceBuffer::copy_of(b);
   const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);

@@ -33,20 +33,20 @@ class SerialGrid {
   }
 };
 
-class EmulatedGrid {
+template <class State> class EmulatedGrid {
  public:
-  explicit EmulatedGrid(BlockState& state) : state_(state) {}
+  explicit EmulatedGrid(State& state) : state_(state) {}
   template <class Kernel> void run(const Kernel& kernel) const {
     for (int index = 0; index < kernel.blocks(); ++index) {
-      typename SharedMemoryOf<Kernel, EmulatedBlock::kThreads>::Type shared;
+      typename SharedMemoryOf<Kernel, State::kThreads>::Type shared;
       std::memset(&shared, 0xFF, sizeof(shared));
       run_block(state_, index, kernel.blocks(),
-                [&](const EmulatedBlock& block) { run_on_block(kernel, block, shared); });
+                [&](const auto& block) { run_on_block(kernel, block, shared); });
     }
   }
 
  private:
-  BlockState& state_;
+  State& state_;
 };
 
 // An array that begins on 16 bytes: numbers of about unit size, the same for the same seed, or NaN.
@@ -85,7 +85,12 @@ template <class... Arrays> std::vector<double> all(const Arrays&... arrays) {
 
 template <class F> KernelCase kernel_case(const std::string& name, F run, double bound) {
   return {name, [=] { return run(SerialGrid()); },
-          [=](BlockState& state) { return run(EmulatedGrid(state)); }, bound};
+          [=](BlockState& state) { return run(EmulatedGrid(state)); },
+          [=] {
+            WideBlockState state;
+            return run(EmulatedGrid(state));
+          },
+          bound};
 }
 
 // Forward and backward with a residual, so with signs; `channels` that packs divide and others.

@@ -10,12 +10,13 @@
 
 namespace rk::race {
 
-// Both run the same kernels over the same numbers and return everything these wrote: a block of one
-// thread, and one of four.
+// All run the same kernels over the same numbers and return everything these wrote: a block of one
+// thread, one of four, and one with CudaBlock's threads, which share the work as they do on a GPU.
 struct KernelCase {
   std::string name;
   std::function<std::vector<double>()> serial;
   std::function<std::vector<double>(BlockState&)> emulated;
+  std::function<std::vector<double>()> wide;
   double bound = 0;  // largest relative difference
 };
 

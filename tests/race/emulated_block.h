@@ -1,12 +1,13 @@
-// A CUDA block made of threads of this machine, for kernels/block_team.h: 2 warps of 2 lanes, each
-// lane a thread, so that ThreadSanitizer sees every barrier that BlockTeam lacks and its arithmetic
-// runs without a GPU. A sync() of a given file and line can be left out, as in thread_team.h.
+// A CUDA block made of threads of this machine, for kernels/block_team.h, each lane a thread: 2 warps
+// of 2 lanes, so that ThreadSanitizer sees every barrier that BlockTeam lacks and its arithmetic
+// runs without a GPU, or WideBlock, which has the warps and lanes of CudaBlock. A sync() of a given file and line can be left out, as in thread_team.h.
 #pragma once
 
 #include "kernels/block_team.h"
 
 #include <barrier>
 #include <bit>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -20,30 +21,34 @@ struct SyncPlace {
   unsigned line = 0;
 };
 
-struct BlockState {
-  static constexpr int kWarps = 2;
-  static constexpr int kWarpSize = 2;
+template <int kWarpsOfBlock, int kLanesOfWarp> struct BlockStateOf {
+  static constexpr int kWarps = kWarpsOfBlock;
+  static constexpr int kWarpSize = kLanesOfWarp;
   static constexpr int kThreads = kWarps * kWarpSize;
+
+  BlockStateOf() {
+    for (int w = 0; w < kWarps; ++w) warps.emplace_back(kWarpSize);
+  }
 
   struct alignas(64) Lane {
     double value = 0;
     bool flag = false;
   };
   std::barrier<> block{kThreads};
-  std::barrier<> warps[kWarps] = {std::barrier<>(kWarpSize), std::barrier<>(kWarpSize)};
-  Lane lanes[kThreads];
+  std::deque<std::barrier<>> warps;
+  Lane lanes[static_cast<std::size_t>(kThreads)];
   BlockMemory memory;
   std::vector<SyncPlace> syncs;  // seen so far; written by thread 0 alone
   SyncPlace dropped;             // the one that does nothing
 };
 
-class EmulatedBlock {
+template <class State> class EmulatedBlockOf {
  public:
-  static constexpr int kThreads = BlockState::kThreads;
-  static constexpr int kWarpSize = BlockState::kWarpSize;
+  static constexpr int kThreads = State::kThreads;
+  static constexpr int kWarpSize = State::kWarpSize;
 
   // Block `index` of `blocks`.
-  EmulatedBlock(BlockState& state, int thread, int index = 0, int blocks = 1)
+  EmulatedBlockOf(State& state, int thread, int index = 0, int blocks = 1)
       : state_(&state), thread_(thread), index_(index), blocks_(blocks) {}
 
   int thread() const { return thread_; }
@@ -80,8 +85,10 @@ class EmulatedBlock {
   BlockMemory& memory() const { return state_->memory; }
 
  private:
-  std::barrier<>& warp() const { return state_->warps[thread_ / kWarpSize]; }
-  BlockState::Lane& mine() const { return state_->lanes[thread_]; }
+  std::barrier<>& warp() const {
+    return state_->warps[static_cast<std::size_t>(thread_ / kWarpSize)];
+  }
+  typename State::Lane& mine() const { return state_->lanes[thread_]; }
   void note(unsigned line, std::string_view file) const {
     for (const SyncPlace& seen : state_->syncs) {
       if (seen.line == line && seen.file == file) return;
@@ -89,19 +96,23 @@ class EmulatedBlock {
     state_->syncs.push_back({std::string(file), line});
   }
 
-  BlockState* state_;
+  State* state_;
   int thread_;
   int index_;
   int blocks_;
 };
 
+using BlockState = BlockStateOf<2, 2>;
+using EmulatedBlock = EmulatedBlockOf<BlockState>;
+using WideBlockState = BlockStateOf<8, 32>;
 using EmulatedTeam = BlockTeamOver<EmulatedBlock>;
 
 // work(block) on every thread of block `index` of `blocks`.
-template <class F> void run_block(BlockState& state, int index, int blocks, F&& work) {
+template <class State, class F> void run_block(State& state, int index, int blocks, F&& work) {
   std::vector<std::thread> threads;
-  for (int thread = 0; thread < BlockState::kThreads; ++thread) {
-    threads.emplace_back([&, thread] { work(EmulatedBlock(state, thread, index, blocks)); });
+  for (int thread = 0; thread < State::kThreads; ++thread) {
+    threads.emplace_back(
+        [&, thread] { work(EmulatedBlockOf<State>(state, thread, index, blocks)); });
   }
   for (std::thread& thread : threads) thread.join();
 }
