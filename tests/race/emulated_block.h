@@ -1,6 +1,7 @@
-// A CUDA block made of threads of this machine, for kernels/block_team.h, each lane a thread: 2 warps
-// of 2 lanes, so that ThreadSanitizer sees every barrier that BlockTeam lacks and its arithmetic
-// runs without a GPU, or WideBlock, which has the warps and lanes of CudaBlock. A sync() of a given file and line can be left out, as in thread_team.h.
+// A CUDA block made of threads of this machine, for kernels/block_team.h, each lane a thread: 2
+// warps of 2 lanes, so that ThreadSanitizer sees every barrier that BlockTeam lacks and its
+// arithmetic runs without a GPU, or as many of both as CudaBlock has. A sync() of a given file and
+// line can be left out, as in thread_team.h.
 #pragma once
 
 #include "kernels/block_team.h"
