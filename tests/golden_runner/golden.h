@@ -2,6 +2,8 @@
 // a case: its worst error in units of the tolerance, and a closing count.
 #pragma once
 
+#include "engine/device.h"
+
 #include <filesystem>
 #include <string>
 
@@ -23,10 +25,11 @@ class Report {
   int skipped_ = 0;
 };
 
-// Each takes its own sub-folder: <folder>/losses, networks, images, metrics.
-void run_losses(const std::filesystem::path& folder, Report& report);
-void run_networks(const std::filesystem::path& folder, Report& report);
-void run_images(const std::filesystem::path& folder, Report& report);
-void run_metrics(const std::filesystem::path& folder, Report& report);
+// Each takes its own sub-folder: <folder>/losses, networks, images, metrics. What the product has
+// no GPU code for is skipped there.
+void run_losses(const std::filesystem::path& folder, const Device& device, Report& report);
+void run_networks(const std::filesystem::path& folder, const Device& device, Report& report);
+void run_images(const std::filesystem::path& folder, const Device& device, Report& report);
+void run_metrics(const std::filesystem::path& folder, const Device& device, Report& report);
 
 }  // namespace rk::golden

@@ -1,5 +1,8 @@
-// golden FOLDER [TOPIC...]: runs the cases of FOLDER/{losses,networks,images,metrics}, or of the
-// topics named, one line a case. Exit code 0 when at least one case passed and none failed.
+// golden FOLDER [TOPIC...] [--device cpu|cuda|cuda:INDEX]: runs the cases of
+// FOLDER/{losses,networks,images,metrics}, or of the topics named, one line a case. Exit code 0
+// when at least one case passed and none failed.
+#include "engine/context.h"
+#include "engine/error.h"
 #include "tests/golden_runner/golden.h"
 
 #include <fmt/format.h>
@@ -15,7 +18,8 @@ namespace {
 
 struct Topic {
   const char* name;
-  void (*run)(const std::filesystem::path& folder, rk::golden::Report& report);
+  void (*run)(const std::filesystem::path& folder, const rk::Device& device,
+              rk::golden::Report& report);
 };
 
 constexpr Topic kTopics[] = {{"losses", rk::golden::run_losses},
@@ -27,12 +31,26 @@ constexpr Topic kTopics[] = {{"losses", rk::golden::run_losses},
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr,
-               "error: no folder given; golden FOLDER [losses|networks|images|metrics...]\n");
+    fmt::print(
+        stderr,
+        "error: no folder given; golden FOLDER [losses|networks|images|metrics...] [--device "
+        "cpu|cuda|cuda:INDEX]\n");
     return 2;
   }
   const std::filesystem::path root(argv[1]);
-  const std::vector<std::string> wanted(argv + 2, argv + argc);
+  std::vector<std::string> wanted(argv + 2, argv + argc);
+  rk::Device device;
+  if (wanted.size() >= 2 && wanted[wanted.size() - 2] == "--device") {
+    const rk::DeviceRequest request = rk::parse_device(wanted.back());
+    device = {request.kind == rk::DeviceRequest::Kind::kCuda, request.index.value_or(0)};
+    wanted.resize(wanted.size() - 2);
+    try {
+      const rk::Context works(1, device);
+    } catch (const rk::DeviceError& error) {
+      fmt::print(stderr, "error: {}\n", error.what());
+      return static_cast<int>(error.exit_code());
+    }
+  }
   for (const std::string& name : wanted) {
     if (std::ranges::none_of(kTopics, [&](const Topic& topic) { return topic.name == name; })) {
       fmt::print(stderr, "error: {}: no such topic; losses, networks, images or metrics\n", name);
@@ -50,7 +68,7 @@ int main(int argc, char** argv) {
       continue;
     }
     try {
-      topic.run(folder, report);
+      topic.run(folder, device, report);
     } catch (const std::exception& error) {
       report.fail(topic.name, error.what());
     }

@@ -1,5 +1,8 @@
 #include "tests/golden_runner/network_model.h"
 
+#include "engine/cuda_context.h"
+#include "engine/device_buffer.h"
+#include "engine/dispatch.h"
 #include "engine/layout.h"
 #include "tests/support/nchw.h"
 
@@ -7,6 +10,8 @@
 
 namespace rk::golden {
 namespace {
+
+constexpr std::size_t kColours = 3;
 
 std::vector<std::int64_t> dims(const Shape& shape) {
   std::vector<std::int64_t> out;
@@ -17,7 +22,8 @@ std::vector<std::int64_t> dims(const Shape& shape) {
 }  // namespace
 
 NetworkModel::NetworkModel(const Context& context, const Settings& settings)
-    : program_(context, parameters_,
+    : context_(context),
+      program_(context, parameters_,
                {.gradients = settings.gradients,
                 .input_gradient = settings.input_gradient,
                 .keep_all = true}),
@@ -41,18 +47,57 @@ void NetworkModel::generate(const Generator& generator) {
       std::ranges::copy(values, parameters_.buffer(static_cast<BufferId>(id)));
     }
   }
+  parameters_.upload();
 }
 
 void NetworkModel::set_images(const std::vector<float>& nchw) {
   const Shape& shape = program_.shape(network_.input);
-  const std::vector<float> nhwc = testing::nchw_to_nhwc(nchw, shape[3], shape[1] * shape[2]);
-  from_nhwc(image_layout(shape, program_.width(network_.input)), nhwc.data(),
-            program_.value(network_.input));
+  const std::vector<float> colours = testing::nchw_to_nhwc(nchw, kColours, shape[1] * shape[2]);
+  // On a GPU zeros fill the channels up to what its convolutions take.
+  std::vector<float> nhwc(static_cast<std::size_t>(shape.elements()));
+  for (std::size_t i = 0; i < colours.size(); ++i) {
+    nhwc[i / kColours * static_cast<std::size_t>(shape[3]) + i % kColours] = colours[i];
+  }
+  std::vector<float> stored(nhwc.size());
+  from_nhwc(image_layout(shape, program_.width(network_.input)), nhwc.data(), stored.data());
+  put(stored, program_.value(network_.input));
+}
+
+void NetworkModel::forward() {
+  program_.forward();
+  program_.count_forward();
+  parameters_.download();
 }
 
 void NetworkModel::backward(const std::vector<float>& output_gradient) {
-  std::ranges::copy(output_gradient, program_.gradient(network_.embeddings));
+  put(output_gradient, program_.gradient(network_.embeddings));
   program_.backward();
+  parameters_.download();
+}
+
+void NetworkModel::put(const std::vector<float>& values, float* to) const {
+  if (!context_.on_gpu()) {
+    std::ranges::copy(values, to);
+    return;
+  }
+  if constexpr (kHasCuda) {
+    const PinnedBuffer staged(values.size() * sizeof(float));
+    std::ranges::copy(values, staged.as<float>());
+    context_.cuda().upload(to, staged.as<float>(), staged.bytes());
+    context_.cuda().synchronize();
+  }
+}
+
+std::vector<float> NetworkModel::fetch(const float* from, std::int64_t count) const {
+  if (!context_.on_gpu()) return {from, from + count};
+  std::vector<float> values(static_cast<std::size_t>(count));
+  if constexpr (kHasCuda) {
+    const PinnedBuffer staged(values.size() * sizeof(float));
+    context_.cuda().download(staged.as<float>(), from, staged.bytes());
+    context_.cuda().synchronize();
+    std::copy_n(staged.as<float>(), values.size(), values.begin());
+  }
+  return values;
 }
 
 std::vector<double> NetworkModel::read_flat(std::span<const float> flat,
@@ -102,7 +147,7 @@ std::optional<std::vector<double>> NetworkModel::activation_gradient(
 std::vector<double> NetworkModel::read(TensorId id, const float* stored) const {
   const Shape& shape = program_.shape(id);
   std::vector<float> values(static_cast<std::size_t>(shape.elements()));
-  program_.copy_out(id, stored, values.data());
+  program_.copy_out(id, fetch(stored, shape.elements()).data(), values.data());
   if (shape.rank() == 4) values = testing::nhwc_to_nchw(values, shape[3], shape[1] * shape[2]);
   return {values.begin(), values.end()};
 }

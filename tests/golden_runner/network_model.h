@@ -25,7 +25,7 @@ class NetworkModel {
   // Every parameter and running statistic from the generator; counters 0.
   void generate(const Generator& generator);
   void set_images(const std::vector<float>& nchw);
-  void forward() { program_.forward(); }
+  void forward();
   void backward(const std::vector<float>& output_gradient);  // dL/dE
 
   Parameters& parameters() { return parameters_; }
@@ -42,9 +42,13 @@ class NetworkModel {
  private:
   std::vector<double> value(TensorId id) const { return read(id, program_.value(id)); }
   std::vector<double> gradient(TensorId id) const { return read(id, program_.gradient(id)); }
+  // A tensor's float32 values, in its own order, to and from where the program keeps it.
+  void put(const std::vector<float>& values, float* to) const;
+  std::vector<float> fetch(const float* from, std::int64_t count) const;
   std::vector<double> read(TensorId id, const float* stored) const;
   std::vector<double> read_flat(std::span<const float> flat, const std::string& name) const;
 
+  const Context& context_;
   Parameters parameters_;
   Program program_;
   Network network_;

@@ -5,11 +5,11 @@
 
 namespace rk::golden {
 
-void run_losses(const std::filesystem::path& folder, Report& report) {
+void run_losses(const std::filesystem::path& folder, const Device& device, Report& report) {
   for (const std::filesystem::path& file : loss_cases(folder)) {
     const std::string name = "losses/" + file.stem().string();
     try {
-      const LossVerdict verdict = check_loss_case<float>(file, 1);
+      const LossVerdict verdict = check_loss_case<float>(file, 1, device);
       if (verdict.skipped) {
         report.skip(name, verdict.detail);
       } else if (verdict.passed) {

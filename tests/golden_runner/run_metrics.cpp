@@ -18,7 +18,11 @@ void report_verdict(const std::string& name, const MetricVerdict& verdict, Repor
 
 }  // namespace
 
-void run_metrics(const std::filesystem::path& folder, Report& report) {
+void run_metrics(const std::filesystem::path& folder, const Device& device, Report& report) {
+  if (device.cuda) {
+    report.skip("metrics", "metrics are compared on the CPU");
+    return;
+  }
   for (const auto& file : metric_cases(folder)) {
     const std::string name = "metrics/" + file.stem().string();
     try {

@@ -1,6 +1,7 @@
 #include "tests/support/loss_goldens.h"
 
 #include "engine/error.h"
+#include "losses/hosted_loss.h"
 #include "losses/registry.h"
 #include "tools/loss_file.h"
 #include "weights/hdf5_file.h"
@@ -42,6 +43,13 @@ Norms norms(const std::vector<double>& got, const std::vector<double>& expected)
   return {std::sqrt(out.difference), std::sqrt(out.expected)};
 }
 
+template <class S> std::unique_ptr<Loss<S>> loss_on(const Device& device, const LossSpec& spec) {
+  if constexpr (std::is_same_v<S, float>) {
+    if (device.cuda) return make_hosted_loss(device.index, spec);
+  }
+  return make_loss<S>(spec);
+}
+
 double attribute(const Hdf5Reader& file, const std::string& name) {
   const auto values = file.number_attribute("/", name);
   if (!values || values->size() != 1) fail<InputError>("{}: no attribute {}", file.name(), name);
@@ -60,7 +68,8 @@ std::vector<std::filesystem::path> loss_cases(const std::filesystem::path& folde
 }
 
 template <class S>
-LossVerdict check_loss_case(const std::filesystem::path& path, double tolerance_factor) {
+LossVerdict check_loss_case(const std::filesystem::path& path, double tolerance_factor,
+                            const Device& device) {
   LossVerdict verdict;
   const Hdf5Reader file(path.string());
   const std::string text = file.text_attribute("/", "spec").value_or("");
@@ -76,7 +85,7 @@ LossVerdict check_loss_case(const std::filesystem::path& path, double tolerance_
   const LossKind kind = spec.entry->kind;
   const LossData<S> data = read_loss_file<S>(path.string(), kind);
   const Context context;
-  const auto loss = make_loss<S>(spec);
+  const auto loss = loss_on<S>(device, spec);
   loss->plan(context, data.shape());
   std::vector<S> grad(static_cast<std::size_t>(data.grad_elements(kind)),
                       std::numeric_limits<S>::quiet_NaN());
@@ -132,7 +141,7 @@ LossVerdict check_loss_case(const std::filesystem::path& path, double tolerance_
   return verdict;
 }
 
-template LossVerdict check_loss_case<float>(const std::filesystem::path&, double);
-template LossVerdict check_loss_case<double>(const std::filesystem::path&, double);
+template LossVerdict check_loss_case<float>(const std::filesystem::path&, double, const Device&);
+template LossVerdict check_loss_case<double>(const std::filesystem::path&, double, const Device&);
 
 }  // namespace rk::golden

@@ -2,6 +2,8 @@
 // unit tests and for the golden runner.
 #pragma once
 
+#include "engine/device.h"
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -17,8 +19,9 @@ struct LossVerdict {
 std::vector<std::filesystem::path> loss_cases(const std::filesystem::path& folder);
 
 // Runs one case through the registry in precision S. `tolerance_factor` shrinks the file's
-// tolerances, which are made for float, where S is double.
+// tolerances, which are made for float, where S is double. On a GPU S is float.
 template <class S>
-LossVerdict check_loss_case(const std::filesystem::path& file, double tolerance_factor);
+LossVerdict check_loss_case(const std::filesystem::path& file, double tolerance_factor,
+                            const Device& device = {});
 
 }  // namespace rk::golden
