@@ -11,6 +11,7 @@
 //   shuffle_xor(value, mask)              the value of lane (lane ^ mask) of this warp
 //   ballot(flag), count(bits)             one bit a lane; how many are set
 //   memory()                              a BlockMemory of the block
+//   add(counter, by)                      to an integer that other threads and blocks add to
 #pragma once
 
 #include "kernels/team.h"

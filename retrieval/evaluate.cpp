@@ -1,13 +1,16 @@
 #include "retrieval/evaluate.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/parallel.h"
 #include "retrieval/class_distances.h"
 #include "retrieval/class_order.h"
+#include "retrieval/device_score_pass.h"
 #include "retrieval/pair_statistics.h"
 #include "retrieval/positives.h"
 #include "retrieval/rank_counter.h"
 #include "retrieval/rank_metrics.h"
+#include "retrieval/score_pass.h"
 #include "retrieval/score_tiles.h"
 
 #include <algorithm>
@@ -148,6 +151,17 @@ void check(const EmbeddingView& queries, const EmbeddingView* gallery) {
          gallery->count, gallery->dim);
 }
 
+std::unique_ptr<ScorePass> make_pass(const Context& context, const ClassOrder& order,
+                                     const EmbeddingView& queries, const EmbeddingView* gallery,
+                                     bool symmetric, const EvaluateOptions& options) {
+  if constexpr (kHasCuda) {
+    if (options.cuda != nullptr) {
+      return make_device_score_pass(*options.cuda, context, order, queries, gallery);
+    }
+  }
+  return make_host_score_pass(context, order, queries, gallery, symmetric);
+}
+
 }  // namespace
 
 double Metrics::recall_for(std::int64_t k) const {
@@ -172,18 +186,19 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
   constexpr std::size_t kBytesEach = sizeof(float) + sizeof(std::int32_t);
   const std::size_t symmetric_bytes =
       at(out.num_pairs_positive) * (kBytesEach + RankCounter::symmetric_bytes(context.threads()));
-  out.symmetric = out.self_retrieval && symmetric_bytes <= options.positives_bytes;
+  const bool on_host = options.cuda == nullptr;
+  out.symmetric = on_host && out.self_retrieval && symmetric_bytes <= options.positives_bytes;
   const std::vector<Range> groups =
       out.symmetric
           ? std::vector<Range>{{0, queries.count}}
           : query_groups(order, static_cast<std::int64_t>(options.positives_bytes / kBytesEach));
 
-  ScoreTiles tiles(context, {queries.embeddings, order.query_row.data(), queries.count},
-                   {candidates.embeddings, order.gallery_row.data(), candidates.count},
-                   queries.dim);
-  out.ties_exact = tiles.position_independent();
+  const std::unique_ptr<ScorePass> pass =
+      make_pass(context, order, queries, gallery, out.symmetric, options);
+  out.ties_exact = pass->position_independent();
   std::optional<PairStatistics> statistics;
-  if (options.pair_metrics) statistics.emplace(context.threads(), queries.count, largest);
+  if (options.pair_metrics)
+    statistics.emplace(on_host ? context.threads() : 1, queries.count, largest);
 
   PerQuery per_query = make_per_query(queries.count);
   std::size_t group_bytes = 0;
@@ -197,10 +212,10 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
       return !options.interrupted || !options.interrupted();
     };
     Positives positives(order, group);
-    if (!positives.gather(context, order, tiles,
-                          [&](double done) { return poll(done * kGatherShare); })) {
+    if (!pass->gather(positives, [&](double done) { return poll(done * kGatherShare); })) {
       return std::nullopt;
     }
+    positives.sort_scores(context.threads());
     if (statistics) {
       statistics->add_positives(positives.all_scores());
       if (groups.size() == 1 && positives.total() <= kExactAucPositives &&
@@ -208,15 +223,12 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
         statistics->look_up_exactly(positives.all_scores());
       }
     }
-    RankCounter counter(context.threads(), order, positives, out.symmetric,
-                        statistics ? &*statistics : nullptr);
-    if (!tiles.run(group, counter,
-                   [&](double done) { return poll(kGatherShare + done * (1 - kGatherShare)); })) {
+    if (!pass->count(positives, statistics ? &*statistics : nullptr,
+                     [&](double done) { return poll(kGatherShare + done * (1 - kGatherShare)); })) {
       return std::nullopt;
     }
-    counter.finish();
     take_ranks(context, order, candidates.count, positives, per_query);
-    group_bytes = std::max(group_bytes, positives.bytes() + counter.bytes());
+    group_bytes = std::max(group_bytes, positives.bytes());
   }
 
   summarise(options, per_query, out);
@@ -237,8 +249,8 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
   out.dists_intra = distances.intra;
   out.dists_inter = distances.inter;
 
-  out.gemm_flops = tiles.tiles_computed() * tiles.flops_per_tile();
-  out.bytes_reserved = order.bytes() + tiles.bytes() + group_bytes +
+  out.gemm_flops = pass->flops();
+  out.bytes_reserved = order.bytes() + pass->bytes() + group_bytes +
                        (statistics ? statistics->bytes() : 0) + at(queries.count) * 6 * 8;
   if (options.per_query) out.per_query = std::move(per_query);
   return out;

@@ -1,5 +1,7 @@
 #include "retrieval/pair_statistics.h"
 
+#include "kernels/score_bins.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,18 +10,11 @@
 namespace rk {
 namespace {
 
-constexpr int kFinePerJsd = 256;
-constexpr int kFineBins = PairStatistics::kJsdBins * kFinePerJsd;
+static_assert(rk::kJsdBins == PairStatistics::kJsdBins);
 constexpr std::int64_t kBlock = 256;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // Rows normalised in float32 have products a little above 1; these belong into the last bin anyway.
 constexpr double kUnit = 1.0001;
-
-// (s + 1) * 100 in double is the definition; times 256 is exact, so the fine bins nest.
-inline std::int32_t fine_bin(double s) {
-  const double at = (s + 1.0) * (kFineBins / 2.0 / kFinePerJsd) * kFinePerJsd;
-  return static_cast<std::int32_t>(std::min(std::max(at, 0.0), kFineBins - 1.0));
-}
 
 double variance(double sum, double squares, double n) {
   const double mean = sum / n;
@@ -189,6 +184,22 @@ void PairStatistics::add_negatives(int member, std::int64_t row, std::span<const
   Moments& moments = negative_moments_[static_cast<std::size_t>(row / ScoreTiles::kTileRows)];
   moments.sum += sum;
   moments.squares += squares;
+}
+
+void PairStatistics::add_counted(std::span<const std::uint64_t> fine,
+                                 std::span<const std::uint64_t> jsd,
+                                 std::span<const std::uint64_t> cells,
+                                 std::span<const double> sums) {
+  const auto add = [](std::vector<std::int64_t>& to, std::span<const std::uint64_t> counts) {
+    for (std::size_t i = 0; i < counts.size(); ++i) to[i] += static_cast<std::int64_t>(counts[i]);
+  };
+  add(negative_histograms_.front()->fine, fine);
+  add(negative_histograms_.front()->jsd, jsd);
+  if (!cells.empty()) add(cells_.front(), cells);
+  for (std::size_t i = 0; i < sums.size(); i += 2) {
+    negative_moments_.front().sum += sums[i];
+    negative_moments_.front().squares += sums[i + 1];
+  }
 }
 
 PairMetrics PairStatistics::result(bool symmetric) const {

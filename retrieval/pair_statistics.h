@@ -1,7 +1,6 @@
 // What the scores of all positive and all negative pairs look like: ROC-AUC, JSD, means, variances.
 //
-// One histogram of 51,200 bins over [-1, 1] serves both: its bins nest in the 200 of the JSD (Oi et
-// al. 2021), bin = floor((s + 1) * 100) in double, with what lies outside in the outermost bins.
+// One histogram of 51,200 bins over [-1, 1] serves both (kernels/score_bins.h).
 // AUC = P(positive > negative) + P(equal) / 2. Exact where the positive scores are few enough to be
 // looked up one by one; else from the histogram (which then spans the scores where they are not
 // within [-1, 1]), with the bound sum_b p_b n_b / 2 on its error.
@@ -38,6 +37,16 @@ class PairStatistics {
   void add_positives(std::span<const float> scores);
   // Negatives of query position `row`; by one member at a time for each row tile.
   void add_negatives(int member, std::int64_t row, std::span<const float> scores);
+
+  // The same, counted elsewhere (kernels/score_block.h), by bins and cells as below; sums: of the
+  // scores and of their squares, row by row. For all rows at once, with one member.
+  void add_counted(std::span<const std::uint64_t> fine, std::span<const std::uint64_t> jsd,
+                   std::span<const std::uint64_t> cells, std::span<const double> sums);
+  bool nested() const { return nested_; }
+  double inverse() const { return inverse_; }
+  bool looks_up() const { return !cells_.empty(); }
+  const std::vector<float>& distinct() const { return distinct_; }
+  const std::vector<std::int32_t>& distinct_first() const { return distinct_first_; }
 
   // `symmetric`: each negative pair was added once and stands for two.
   PairMetrics result(bool symmetric) const;

@@ -58,15 +58,25 @@ Positives::Positives(const ClassOrder& order, Range rows) : rows_(rows) {
   std::fill_n(counts_.as<std::int32_t>(), total(), 0);
 }
 
-bool Positives::gather(const Context& context, const ClassOrder& order, ScoreTiles& tiles,
+bool Positives::gather(const ClassOrder& order, ScoreTiles& tiles,
                        const std::function<bool(double)>& poll) {
   GatherVisitor visitor(order, *this);
-  if (!tiles.run(rows_, visitor, poll)) return false;
-  parallel_for(context.threads(), rows_.size(), [&](std::int64_t i, int) {
+  return tiles.run(rows_, visitor, poll);
+}
+
+void Positives::sort_scores(int threads) {
+  parallel_for(threads, rows_.size(), [&](std::int64_t i, int) {
     const std::span<float> own = scores(rows_.begin + i);
     std::sort(own.begin(), own.end(), std::greater<>());
   });
-  return true;
+}
+
+void Positives::sum_counts_between(int threads, std::int64_t compared) {
+  parallel_for(threads, rows_.size(), [&](std::int64_t i, int) {
+    const std::span<std::int32_t> own = counts(rows_.begin + i);
+    if (static_cast<std::int64_t>(own.size()) <= compared) return;
+    for (std::size_t k = 1; k < own.size(); ++k) own[k] += own[k - 1];
+  });
 }
 
 }  // namespace rk

@@ -31,14 +31,21 @@ class Positives {
   std::span<const float> all_scores() const {
     return {scores_.as<const float>(), static_cast<std::size_t>(total())};
   }
+  std::span<float> all_scores() { return {scores_.as<float>(), static_cast<std::size_t>(total())}; }
+  std::span<std::int32_t> all_counts() {
+    return {counts_.as<std::int32_t>(), static_cast<std::size_t>(total())};
+  }
   std::size_t bytes() const {
     return scores_.bytes() + counts_.bytes() + offsets_.size() * sizeof(std::int64_t);
   }
 
-  // Computes the tiles that hold positives and sorts each query's scores, descending. False when
-  // `poll` said to stop.
-  bool gather(const Context& context, const ClassOrder& order, ScoreTiles& tiles,
-              const std::function<bool(double)>& poll);
+  // Computes the tiles that hold positives and takes their scores. False when `poll` said to stop.
+  bool gather(const ClassOrder& order, ScoreTiles& tiles, const std::function<bool(double)>& poll);
+  // Each query's scores, descending.
+  void sort_scores(int threads);
+  // Queries with more positives than `compared` were given the number of candidates between one
+  // score and the one before: their sums are the counts.
+  void sum_counts_between(int threads, std::int64_t compared);
 
  private:
   std::int64_t begin(std::int64_t q) const {

@@ -143,12 +143,7 @@ void RankCounter::end_strip(Range columns) {
 }
 
 void RankCounter::finish() {
-  const Range rows = positives_.rows();
-  parallel_for(static_cast<int>(counters_.size()), rows.size(), [&](std::int64_t i, int) {
-    const std::span<std::int32_t> counts = positives_.counts(rows.begin + i);
-    if (static_cast<std::int64_t>(counts.size()) <= kCompareAtMost) return;
-    for (std::size_t k = 1; k < counts.size(); ++k) counts[k] += counts[k - 1];
-  });
+  positives_.sum_counts_between(static_cast<int>(counters_.size()), kCompareAtMost);
 }
 
 }  // namespace rk

@@ -24,6 +24,7 @@ class SerialBlock {
   unsigned ballot(bool flag) const { return flag ? 1U : 0U; }
   int count(unsigned bits) const { return static_cast<int>(bits); }
   BlockMemory& memory() const { return *memory_; }
+  template <class T> void add(T* counter, T by) const { *counter += by; }
 
  private:
   int index_;

@@ -103,10 +103,11 @@ Case read_case(const fs::path& path) {
 std::vector<fs::path> metric_cases(const fs::path& folder) { return files_in(folder); }
 std::vector<fs::path> bad_metric_cases(const fs::path& folder) { return files_in(folder / "bad"); }
 
-MetricVerdict check_metric_case(const fs::path& path, int threads) {
+MetricVerdict check_metric_case(const fs::path& path, int threads, const CudaContext* cuda) {
   const Case input = read_case(path);
   const Context context(threads);
   EvaluateOptions options;
+  options.cuda = cuda;
   options.per_query = true;
   const EmbeddingView gallery = input.gallery ? input.gallery->view() : EmbeddingView{};
   const auto metrics =

@@ -2,6 +2,8 @@
 // the unit tests and for the golden runner.
 #pragma once
 
+#include "engine/cuda_context.h"
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -18,7 +20,9 @@ std::vector<std::filesystem::path> metric_cases(const std::filesystem::path& fol
 std::vector<std::filesystem::path> bad_metric_cases(const std::filesystem::path& folder);
 
 // Reads the case as `eval` reads its files, evaluates it and compares every expected key.
-MetricVerdict check_metric_case(const std::filesystem::path& file, int threads);
+// On `cuda`, where one is given.
+MetricVerdict check_metric_case(const std::filesystem::path& file, int threads,
+                                const CudaContext* cuda = nullptr);
 
 // Passes when reading is refused with the file's name in one line.
 MetricVerdict check_bad_metric_case(const std::filesystem::path& file);

@@ -1,0 +1,139 @@
+// Evaluations through the code of the GPU, on the one made of the host, against those on the CPU.
+#include "retrieval/evaluate.h"
+#include "tests/retrieval/made_up_sets.h"
+#include "tests/support/metric_goldens.h"
+
+#include <gtest/gtest.h>
+
+namespace rk {
+namespace {
+
+struct Both {
+  Metrics device, host;
+};
+
+Both evaluate_both(const EmbeddingSet& queries, const EmbeddingSet* gallery,
+                   EvaluateOptions options = {}) {
+  options.per_query = true;
+  const Context context(2);
+  const CudaContext cuda(0);
+  const EmbeddingView view = gallery != nullptr ? gallery->view() : EmbeddingView{};
+  const EmbeddingView* other = gallery != nullptr ? &view : nullptr;
+  Both out;
+  out.host = *evaluate(context, queries.view(), other, options);
+  options.cuda = &cuda;
+  out.device = *evaluate(context, queries.view(), other, options);
+  return out;
+}
+
+void expect_equal(const PerQuery& got, const PerQuery& expected) {
+  const auto same = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return std::ranges::equal(
+        a, b, [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+  };
+  EXPECT_TRUE(same(got.ap, expected.ap));
+  EXPECT_TRUE(same(got.ap_at_r, expected.ap_at_r));
+  EXPECT_TRUE(same(got.r_precision, expected.r_precision));
+  EXPECT_EQ(got.first_hit_rank, expected.first_hit_rank);
+  EXPECT_EQ(got.num_relevant, expected.num_relevant);
+  EXPECT_EQ(got.num_candidates, expected.num_candidates);
+}
+
+void expect_close(double got, double expected, double tolerance, const char* what) {
+  if (std::isnan(expected)) {
+    EXPECT_TRUE(std::isnan(got)) << what << " is " << got;
+  } else {
+    EXPECT_NEAR(got, expected, tolerance) << what;
+  }
+}
+
+// Sets whose scores are exact, so that both see the same numbers: all counts are the same. Sums are
+// of the same doubles in another order.
+void expect_same(const EmbeddingSet& queries, const EmbeddingSet* gallery = nullptr,
+                 const EvaluateOptions& options = {}) {
+  const auto [device, host] = evaluate_both(queries, gallery, options);
+  expect_equal(device.per_query, host.per_query);
+  EXPECT_TRUE(device.ties_exact);
+  EXPECT_FALSE(device.symmetric);
+  EXPECT_EQ(device.recall.size(), host.recall.size());
+  for (std::size_t k = 0; k < host.recall.size(); ++k) {
+    expect_close(device.recall[k], host.recall[k], 0, "recall");
+  }
+  expect_close(device.roc_auc, host.roc_auc, 1e-12, "AUC");
+  expect_close(device.roc_auc_error_bound, host.roc_auc_error_bound, 1e-12, "its bound");
+  expect_close(device.jsd, host.jsd, 1e-12, "JSD");
+  expect_close(device.neg_mean, host.neg_mean, 1e-12, "mean");
+  expect_close(device.neg_var, host.neg_var, 1e-12, "variance");
+}
+
+TEST(DeviceEvaluate, CountsWhatTheCpuCounts) {
+  for (const std::int64_t n : {1, 2, 63, 65, 300}) {
+    SCOPED_TRACE(n);
+    expect_same(grid_set(n, 5, n / 4 + 1));
+  }
+  expect_same(grid_set(700, 6, 4));   // every class is searched
+  expect_same(grid_set(500, 6, 12));  // classes that are compared beside those that are searched
+  EmbeddingSet one_class = grid_set(300, 4, 5);
+  one_class.labels.assign(one_class.labels.size(), 9);
+  expect_same(one_class);
+}
+
+TEST(DeviceEvaluate, GalleryCamerasAndGroups) {
+  const EmbeddingSet queries = grid_set(200, 6, 12, 3);
+  const EmbeddingSet gallery = grid_set(270, 6, 14, 3, 2);
+  expect_same(queries);
+  expect_same(queries, &gallery);
+  expect_same(gallery, &queries);
+  EvaluateOptions groups;
+  groups.positives_bytes = 4096;
+  expect_same(queries, nullptr, groups);
+  expect_same(queries, &gallery, groups);
+  EvaluateOptions ranks_alone;
+  ranks_alone.pair_metrics = false;
+  expect_same(queries, &gallery, ranks_alone);
+}
+
+TEST(DeviceEvaluate, MoreThanOneTileEachWay) { expect_same(grid_set(8300, 3, 900)); }
+
+// Scores beyond [-1, 1] have bins of their own for the AUC.
+TEST(DeviceEvaluate, LongRows) {
+  EmbeddingSet set = grid_set(400, 6, 40);
+  for (float& x : set.embeddings) x *= 32;
+  expect_same(set);
+}
+
+// Real numbers, whose products round: equal rows must still get equal scores in every tile.
+TEST(DeviceEvaluate, CollapsedRowsAreAllTies) {
+  EmbeddingSet set = unit_set(600, 100, 75);
+  for (std::int64_t i = 1; i < set.count(); ++i) {
+    std::copy_n(set.embeddings.begin(), set.dim, set.embeddings.begin() + i * set.dim);
+  }
+  const Metrics metrics = evaluate_both(set, nullptr).device;
+  EXPECT_TRUE(metrics.ties_exact);
+  EXPECT_EQ(metrics.roc_auc, 0.5);
+  // 8 a class: 592 others come first.
+  for (const std::int64_t rank : metrics.per_query.first_hit_rank) EXPECT_EQ(rank, 593);
+}
+
+TEST(DeviceEvaluate, InterruptionEnds) {
+  const EmbeddingSet set = grid_set(300, 4, 20);
+  const CudaContext cuda(0);
+  EvaluateOptions options;
+  options.cuda = &cuda;
+  int polls = 0;
+  options.interrupted = [&] { return ++polls == 3; };
+  EXPECT_FALSE(evaluate(Context(2), set.view(), nullptr, options));
+}
+
+TEST(DeviceEvaluate, GoldenMetrics) {
+  const CudaContext cuda(0);
+  const auto cases = golden::metric_cases(std::filesystem::path(RK_TEST_GOLDEN) / "metrics");
+  EXPECT_FALSE(cases.empty());
+  for (const auto& file : cases) {
+    const auto verdict = golden::check_metric_case(file, 2, &cuda);
+    EXPECT_TRUE(verdict.passed) << file << ": " << verdict.detail;
+  }
+}
+
+}  // namespace
+}  // namespace rk
