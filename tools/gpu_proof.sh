@@ -311,6 +311,15 @@ if [ ! -d "$bin" ]; then
   echo "error: $bin is not there; build first, or BUILD=... names another folder" >&2
   exit 3
 fi
+# Built elsewhere, a program may lack libraries here, or have instructions that this processor has not.
+for program in bench train probe; do
+  [ -x "$bin/$program" ] || continue
+  if ! why=$("$bin/$program" --version 2>&1); then
+    why=${why:-it ended at once, as programs do that were built for another processor: -DRK_NATIVE=OFF builds for any}
+    echo "error: $bin/$program does not start here: $(tail -n 1 <<<"$why")" >&2
+    exit 3
+  fi
+done
 device=$(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader | head -n 1)
 commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 [ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit+=", with changes"

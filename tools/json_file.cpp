@@ -1,6 +1,9 @@
 #include "tools/json_file.h"
 
+#include "engine/device.h"
+#include "engine/dispatch.h"
 #include "engine/error.h"
+#include "engine/gpu_state.h"
 #include "weights/atomic_file.h"
 
 #include <cerrno>
@@ -26,11 +29,30 @@ void write_through(const std::string& path, const std::string& text) {
                    std::strerror(reason));
 }
 
+nlohmann::json with_gpu(nlohmann::json value) {
+  if constexpr (kHasCuda) {
+    const auto device = value.find("device");
+    if (device == value.end() || !device->is_string()) return value;
+    const auto name = device->get<std::string>();
+    if (!name.starts_with("cuda")) return value;
+    const std::string bus = gpu_bus(parse_device(name).index.value_or(0));
+    if (const auto state = gpu_state(bus)) {
+      value["gpu"] = {{"sm_mhz", state->sm_mhz},
+                      {"memory_mhz", state->memory_mhz},
+                      {"most_sm_mhz", state->most_sm_mhz},
+                      {"most_memory_mhz", state->most_memory_mhz},
+                      {"watts", state->watts},
+                      {"celsius", state->celsius}};
+    }
+  }
+  return value;
+}
+
 }  // namespace
 
 void write_json(const std::string& path, const nlohmann::json& value) {
   const std::string text =
-      value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+      with_gpu(value).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {

@@ -69,6 +69,17 @@ class Proof(unittest.TestCase):
         done = self.run_proof("golden")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "", said))
 
+    def test_programs_that_do_not_start_here_are_found_before_any_piece(self):
+        self.with_gpu()
+        for script, said in (("echo 'libfmt.so.9: cannot open shared object file' >&2; exit 127",
+                              "libfmt.so.9: cannot open shared object file"),
+                             ("exit 132", "it ended at once, as programs do that were built for another processor: "
+                              "-DRK_NATIVE=OFF builds for any")):
+            self.command("build/bin/train", script)
+            done = self.run_proof("all")
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (3, "", f"error: build/bin/train does not start here: {said}\n"))
+
     def test_a_piece_leaves_its_result_with_the_machine(self):
         self.with_gpu()
         self.command("build/bin/cuda_test", """for word in "$@"; do case $word in

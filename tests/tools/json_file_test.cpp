@@ -32,6 +32,20 @@ class JsonFile : public testing::Test {
   std::filesystem::path folder_;
 };
 
+// With the state of the GPU where there is one; where there is none, as it is.
+TEST_F(JsonFile, AGpuIsDescribedWhereItsDriverAnswers) {
+  const std::string path = folder_ / "r.json";
+  write_json(path, {{"device", "cuda:0"}, {"total_ms", 2}});
+  nlohmann::json read = nlohmann::json::parse(std::ifstream(path));
+  if (read.contains("gpu")) {
+    EXPECT_GT(read["gpu"]["sm_mhz"], 0);
+    read.erase("gpu");
+  }
+  EXPECT_EQ(read, (nlohmann::json{{"device", "cuda:0"}, {"total_ms", 2}}));
+  write_json(path, {{"device", "cpu"}});
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(path)), (nlohmann::json{{"device", "cpu"}}));
+}
+
 TEST_F(JsonFile, ComesBackAsWritten) {
   const std::string path = folder_ / "r.json";
   const nlohmann::json value = {{"recall_at_1", 0.1}, {"paths", {"a\nb"}}};
