@@ -21,7 +21,7 @@ limit=${LIMIT:-600}
 
 pieces='
 conformance       every test of GPU code: losses, layers, networks, optimizer, several GPUs (cuda_test)
-golden            losses and networks against the values of PyTorch
+golden            losses, networks and metrics against the values of PyTorch
 replay            a run in CUDA graphs equals the run without them, bit for bit
 resume            a run that was stopped and went on ends with the same bytes
 memcheck          compute-sanitizer: accesses out of bounds, in the row kernels and in a run of two steps

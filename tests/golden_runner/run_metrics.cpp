@@ -1,3 +1,4 @@
+#include "engine/context.h"
 #include "tests/golden_runner/golden.h"
 #include "tests/support/metric_goldens.h"
 
@@ -19,14 +20,12 @@ void report_verdict(const std::string& name, const MetricVerdict& verdict, Repor
 }  // namespace
 
 void run_metrics(const std::filesystem::path& folder, const Device& device, Report& report) {
-  if (device.cuda) {
-    report.skip("metrics", "metrics are compared on the CPU");
-    return;
-  }
+  const Context context(kThreads, device);
+  const CudaContext* const cuda = context.on_gpu() ? &context.cuda() : nullptr;
   for (const auto& file : metric_cases(folder)) {
     const std::string name = "metrics/" + file.stem().string();
     try {
-      report_verdict(name, check_metric_case(file, kThreads), report);
+      report_verdict(name, check_metric_case(file, kThreads, cuda), report);
     } catch (const std::exception& error) {
       report.fail(name, error.what());
     }
