@@ -43,6 +43,14 @@ two-gpus          a run on two GPUs has the losses of a run on one
 '
 names=$(sed -n 's/^\([a-z0-9-]*\)  .*/\1/p' <<<"$pieces")
 
+# says WORDS COMMAND...: whether that is in what the command prints, whatever it ends with. No pipe, which grep would
+# close before the command has written everything.
+says() {
+  local words=$1
+  shift
+  grep -q -e "$words" <<<"$("$@" 2>&1)"
+}
+
 # What a piece ends with: its last line is the one line the closing table shows.
 skip() { echo "$*"; exit 77; }
 fail() { echo "$*"; exit 1; }
@@ -52,7 +60,7 @@ need_flag() {  # need_flag FLAG PROGRAM [SUBCOMMAND]: an older build does not kn
   local flag=$1 program=$2
   shift 2
   need_bin "$program"
-  "$bin/$program" "$@" --help 2>&1 | grep -q -e "$flag" || skip "$program${*:+ $*} has no $flag; build a newer version"
+  says "$flag" "$bin/$program" "$@" --help || skip "$program${*:+ $*} has no $flag; build a newer version"
 }
 
 # Runs of `train` for the comparisons: drawn characters, small enough for a minute, the same every time.
@@ -81,7 +89,7 @@ piece_conformance() {
 
 piece_golden() {
   need_bin golden
-  "$bin/golden" 2>&1 | grep -q -e --device || skip "golden has no --device; build a newer version"
+  says --device "$bin/golden" || skip "golden has no --device; build a newer version"
   "$bin/golden" tests/golden --device cuda || fail "golden values: exit code $?"
 }
 
@@ -157,7 +165,7 @@ piece_losses() {
   need_bin probe
   local loss n row rows=0 late=0 broken=0
   for loss in $("$bin/probe" --help | sed -nE '/^Losses/,$s/^  ([a-z_]+) .*/\1/p'); do
-    "$bin/probe" --loss "$loss" --help | grep -q 'reads /embeddings' || continue
+    says 'reads /embeddings' "$bin/probe" --loss "$loss" --help || continue
     for n in 128 384 1024 4096 8192; do
       if "$bin/bench" loss --loss "$loss" --n $n --dim 512 --per-class 4 --repeats 20 --device cuda --quiet \
         --json "$work/row.json"; then
@@ -193,8 +201,12 @@ piece_eval() {
 
 profiled() {  # profiled step|loss FLAGS
   need_bin bench
-  local what=$1
-  tools/profile.sh "$@" || fail "no profile of a $what, see above"
+  local what=$1 said code
+  said=$(tools/profile.sh "$@" 2>&1)
+  code=$?
+  echo "$said"
+  [[ $said == *'neither nsys nor ncu'* ]] && exit 77
+  [ $code = 0 ] || exit 1
   cp "$build/profile/$what".{txt,json} "$results/" 2>/dev/null || skip "no table: ncu is not there"
   mv "$results/$what.txt" "$results/table-$what.txt"
   mv "$results/$what.json" "$results/table-$what.json"
@@ -303,7 +315,7 @@ for name in $wanted; do
     exit 2
   fi
 done
-if ! command -v nvidia-smi >/dev/null || ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
+if ! command -v nvidia-smi >/dev/null || ! says GPU nvidia-smi -L; then
   echo "error: no NVIDIA GPU here (nvidia-smi lists none); run this on a machine that has one" >&2
   exit 5
 fi

@@ -26,7 +26,7 @@ for ((i = 0; i < ${#defaults[@]}; i += 2)); do
 done
 command=("$build/bin/bench" "$what" --device cuda "${flags[@]}" "$@")
 
-if ! command -v nvidia-smi >/dev/null || ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
+if ! command -v nvidia-smi >/dev/null || ! grep -q GPU <<<"$(nvidia-smi -L 2>/dev/null)"; then
   echo "error: no NVIDIA GPU here (nvidia-smi lists none); run this on a machine that has one" >&2
   exit 5
 fi
