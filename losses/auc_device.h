@@ -30,6 +30,7 @@ template <> class DeviceTotals<AucAllRow<float>> {
     rk::launch(FillAucTable{table_, totals_.slopes()}, cuda.stream());
   }
 
+  static constexpr int kKernels = 4;
   double* part() const { return totals_.part(); }
   std::size_t bytes() const { return totals_.bytes() + bell_.bytes() + coefficients_.bytes(); }
 
@@ -65,6 +66,7 @@ template <> class DeviceTotals<WilcoxonRow<float>> {
     rk::launch(SumHardestPairs{pairs, values, part()}, cuda.stream());
   }
 
+  static constexpr int kKernels = 4;
   double* part() const { return totals_.part(); }
   std::size_t bytes() const {
     return totals_.bytes() + positive_.bytes() + negative_.bytes() + values_.bytes() +

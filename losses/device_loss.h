@@ -45,6 +45,9 @@ class DeviceLoss {
   // Of the last launch: loss and valid queries, no gradients.
   virtual LossOutput<float> result() = 0;
 
+  // How many kernels of our own a launch puts on the stream, beside products, sorts and copies.
+  virtual int kernels() const = 0;
+
   // Bytes reserved on the GPU.
   virtual std::int64_t bytes() const = 0;
 };

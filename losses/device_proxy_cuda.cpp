@@ -105,6 +105,9 @@ class DeviceProxyLoss : public DeviceLoss {
     return output;
   }
 
+  // Lengths, rows, their sum, the lengths' gradient.
+  int kernels() const final { return 4; }
+
   std::int64_t bytes() const final {
     return static_cast<std::int64_t>(matrix_.bytes() + unit_.bytes() + lengths_.bytes() +
                                      losses_.bytes() + loss_.bytes() + scratch_memory_.bytes() +

@@ -105,6 +105,8 @@ class DeviceRamboScores final : public DeviceLoss {
     return output;
   }
 
+  int kernels() const override { return lists_ * DeviceRanking::kKernels; }
+
   std::int64_t bytes() const override {
     return ranking_.bytes() + static_cast<std::int64_t>(device_.bytes() + loss_.bytes());
   }

@@ -31,6 +31,8 @@ class DeviceRanking {
     double* loss = nullptr;
   };
 
+  static constexpr int kKernels = 8;  // of a launch, beside two sorts
+
   // For up to `count` scores, in more than one segment or not.
   void plan(std::int64_t count, bool segmented);
   void launch(const CudaContext& cuda, const Batch& batch) const;

@@ -77,6 +77,9 @@ template <class Formula> class DeviceRowLoss final : public DeviceLoss {
     return output;
   }
 
+  // The rows, their sum, the transpose.
+  int kernels() const override { return 3 + DeviceTotals<Row>::kKernels; }
+
   std::int64_t bytes() const override {
     return batch_.bytes() +
            static_cast<std::int64_t>(matrix_.bytes() + losses_.bytes() + loss_.bytes() +

@@ -37,6 +37,7 @@ template <class Row> class TotalsToSlopes {
                cuda.stream());
   }
 
+  static constexpr int kKernels = 3;
   double* part() const { return part_.as<double>(); }  // of the loss
   float* slopes() const { return slopes_.as<float>(); }
   std::size_t bytes() const {
@@ -69,6 +70,7 @@ requires(!requires(const typename Row::Params& params) {
   template <class Formula> void plan(const LossShape&, Formula&) {}
   void launch(const CudaContext&, const RowBatch&, const BatchNumbers*, typename Row::Params*,
               const RowScratch&) const {}
+  static constexpr int kKernels = 0;
   double* part() const { return nullptr; }
   std::size_t bytes() const { return 0; }
 };

@@ -10,6 +10,11 @@
 
 namespace rk {
 
+struct ScoreTileShape {
+  std::int64_t rows, columns;
+};
+ScoreTileShape device_tile_shape(std::int64_t queries, std::int64_t gallery);
+
 // `cuda`, `order` and the rows must outlive it. gallery == nullptr: the queries among themselves.
 std::unique_ptr<ScorePass> make_device_score_pass(const CudaContext& cuda, const Context& context,
                                                   const ClassOrder& order,

@@ -61,8 +61,8 @@ class DeviceScorePass final : public ScorePass {
         order_(order),
         dim_(queries.dim),
         columns_((gallery != nullptr ? *gallery : queries).count),
-        tile_rows_(std::min(kTileRows, round_up(queries.count, kStep))),
-        tile_columns_(std::min(kTileColumns, round_up(columns_, kStep))),
+        tile_rows_(device_tile_shape(queries.count, columns_).rows),
+        tile_columns_(device_tile_shape(queries.count, columns_).columns),
         tile_(DeviceBuffer::of<float>(tile_rows_ * tile_columns_)) {
     // A group may begin anywhere: its last tile reaches up to a tile's rows beyond the queries.
     const std::int64_t rows = queries.count + tile_rows_;
@@ -242,6 +242,11 @@ class DeviceScorePass final : public ScorePass {
 };
 
 }  // namespace
+
+ScoreTileShape device_tile_shape(std::int64_t queries, std::int64_t gallery) {
+  return {std::min(kTileRows, round_up(queries, kStep)),
+          std::min(kTileColumns, round_up(gallery, kStep))};
+}
 
 std::unique_ptr<ScorePass> make_device_score_pass(const CudaContext& cuda, const Context& context,
                                                   const ClassOrder& order,

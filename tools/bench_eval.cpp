@@ -5,6 +5,8 @@
 #include "retrieval/class_order.h"
 #include "retrieval/evaluate.h"
 #include "retrieval/score_tiles.h"
+#include "tools/bench_device.h"
+#include "tools/gpu.h"
 #include "tools/json_file.h"
 #include "tools/signals.h"
 #include "tools/timing.h"
@@ -66,6 +68,8 @@ class BenchEval final : public Command {
     app.add_option("--repeats", repeats_, "timed pairs")->check(CLI::Range(1, 1000));
   }
 
+  bool runs_on_cuda() const override { return true; }
+
   void run(const CommonOptions& common) override {
     const Context context(common.threads);
     const EmbeddingSet set = make_set(context, n_, dim_, classes_, common.seed);
@@ -73,6 +77,19 @@ class BenchEval final : public Command {
     const ClassOrder order = make_class_order(view, nullptr);
     EvaluateOptions options;
     options.interrupted = interrupted;
+    const auto gpu = open_gpu(common.device);
+    options.cuda = gpu.get();
+    // A GPU computes all of S, the CPU its half.
+    const auto products_ms = [&] {
+      if (gpu) return device_products_ms(*gpu, n_, n_, dim_);
+      return milliseconds([&] {
+        ScoreTiles tiles(context, {view.embeddings, order.query_row.data(), n_},
+                         {view.embeddings, order.gallery_row.data(), n_}, dim_);
+        ProductsOnly products(order);
+        tiles.run({0, n_}, products, [](double) { return !interrupted(); });
+        stop_if_interrupted();
+      });
+    };
 
     std::vector<double> totals, floors, shares;
     Metrics metrics{};
@@ -82,18 +99,12 @@ class BenchEval final : public Command {
         if (!result) stop_if_interrupted();
         metrics = std::move(*result);
       }));
-      floors.push_back(milliseconds([&] {
-        ScoreTiles tiles(context, {view.embeddings, order.query_row.data(), n_},
-                         {view.embeddings, order.gallery_row.data(), n_}, dim_);
-        ProductsOnly products(order);
-        tiles.run({0, n_}, products, [](double) { return !interrupted(); });
-        stop_if_interrupted();
-      }));
+      floors.push_back(products_ms());
       shares.push_back(floors.back() / totals.back());
     }
     const Timing total = summarize(totals), gemm = summarize(floors), share = summarize(shares);
-    const double half =
-        static_cast<double>(n_) * static_cast<double>(n_) * static_cast<double>(dim_);
+    const double flops = (gpu ? 2.0 : 1.0) * static_cast<double>(n_) * static_cast<double>(n_) *
+                         static_cast<double>(dim_);
 
     nlohmann::json json = {{"n", n_},
                            {"dim", dim_},
@@ -101,20 +112,22 @@ class BenchEval final : public Command {
                            {"repeats", repeats_},
                            {"symmetric", metrics.symmetric},
                            {"peak_bytes", metrics.bytes_reserved},
-                           {"gemm_gflops", half / gemm.median * 1e-6},
+                           {"gemm_gflops", flops / gemm.median * 1e-6},
                            {"recall_at_1", metrics.recall_for(1)},
                            {"device", common.device},
                            {"threads", context.threads()},
                            {"version", RK_VERSION}};
+    if (gpu) json["device_name"] = gpu_name(*gpu);
     put(json, "total_ms", total);
     put(json, "gemm_ms", gemm);
     put(json, "share", share);
     fmt::print(
-        "{} rows of {}, {} classes, {} threads\n"
+        "{} rows of {}, {} classes, {}\n"
         "total {:.1f} ms ({:.1f} to {:.1f})  GEMM {:.1f} ms ({:.1f} to {:.1f}, {:.0f} GFLOP/s)  "
         "share {:.0f} %  {:.1f} MiB beside the embeddings\n",
-        n_, dim_, classes_, context.threads(), total.median, total.least, total.most, gemm.median,
-        gemm.least, gemm.most, half / gemm.median * 1e-6, 100 * share.median,
+        n_, dim_, classes_, gpu ? gpu_name(*gpu) : fmt::format("{} threads", context.threads()),
+        total.median, total.least, total.most, gemm.median, gemm.least, gemm.most,
+        flops / gemm.median * 1e-6, 100 * share.median,
         static_cast<double>(metrics.bytes_reserved) / (1 << 20));
     if (!common.json.empty()) write_json(common.json, json);
   }

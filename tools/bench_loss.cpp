@@ -202,24 +202,27 @@ class BenchLoss final : public Command {
   }
 
   // The GPU's floor beside the products: the matrix at the rate of a copy, or sigmoids at two
-  // evaluations of special functions each (2e12 a second on an H200), and what three launches cost.
+  // evaluations of special functions each (2e12 a second on an H200), and what the launches cost.
   Measured on_cuda(int device, const LossSpec& spec, const LossData<float>& data) const {
     constexpr double kSigmoidsPerSecond = 2e12;
-    constexpr int kLaunches = 3;
     constexpr double kLaunchMs = 5e-3;
     const DeviceLossTimes times = time_device_loss(device, spec, data, repeats_);
     Measured out{times.total, times.products, times.rows, 0, "", times.bytes, {}};
     const double count = sigmoids(*spec.entry);
     const double matrix_ms = matrix_bytes() / times.copy_rate * 1e3;
     const double sigmoid_ms = count / kSigmoidsPerSecond * 1e3;
-    out.floor_ms = times.products.median + std::max(matrix_ms, sigmoid_ms) + kLaunches * kLaunchMs;
+    out.floor_ms =
+        times.products.median + std::max(matrix_ms, sigmoid_ms) + times.kernels * kLaunchMs;
     out.floor_of = fmt::format(
         "GEMMs + {} + {} launches",
         matrix_ms > sigmoid_ms
             ? fmt::format("the matrix read and written at {:.0f} GB/s", times.copy_rate * 1e-9)
             : fmt::format("{:.3g} sigmoids at 2 T/s", count),
-        kLaunches);
-    out.more = {{"sigmoids", count}, {"copy_bytes_per_second", times.copy_rate}};
+        times.kernels);
+    out.more = {{"sigmoids", count},
+                {"copy_bytes_per_second", times.copy_rate},
+                {"kernels", times.kernels},
+                {"device_name", times.device_name}};
     return out;
   }
 

@@ -6,6 +6,7 @@
 #include "engine/error.h"
 #include "engine/profile.h"
 #include "losses/device_similarity.h"
+#include "tools/gpu.h"
 #include "tools/signals.h"
 
 #include <optional>
@@ -27,16 +28,30 @@ DeviceLossTimes time_device_loss(int device, const LossSpec& spec, const LossDat
     loss->plan(data.shape());
     const auto embeddings = DeviceBuffer::copy_of(data.embeddings);
     const auto memory = DeviceBuffer::copy_of(data.memory_embeddings);
-    const auto grad = DeviceBuffer::of<float>(data.rows * data.dim);
-    const std::int64_t columns = data.rows + data.memory;
-    const auto matrix = DeviceBuffer::of<float>(data.rows * columns);
-    const DeviceLossInput input{
-        .dim = data.dim, .embeddings = embeddings.as<float>(), .memory = memory.as<float>()};
-    const DeviceLossOutput output{.grad = grad.as<float>()};
-    const DeviceSimilarity similarity{data.rows, columns, matrix.as<float>(), columns};
+    const auto given_proxies = DeviceBuffer::copy_of(data.proxies);
+    const bool proxies = spec.entry->kind == LossKind::kProxies;
+    const std::int64_t n = data.rows, d = data.dim, c = data.classes;
+    const auto grad = DeviceBuffer::of<float>(n * d);
+    const auto grad_proxies = DeviceBuffer::of<float>(proxies ? c * d : 0);
+    const std::int64_t columns = proxies ? c : n + data.memory;
+    const auto matrix = DeviceBuffer::of<float>(n * columns);
+    const DeviceLossInput input{.dim = d,
+                                .embeddings = embeddings.as<float>(),
+                                .memory = memory.as<float>(),
+                                .proxies = given_proxies.as<float>()};
+    const DeviceLossOutput output{.grad = grad.as<float>(),
+                                  .grad_proxies = grad_proxies.as<float>()};
+    const DeviceSimilarity similarity{n, columns, matrix.as<float>(), columns};
     const auto products = [&] {
-      similarity.forward(cuda, input);
-      similarity.backward(cuda, input, output.grad);
+      if (proxies) {
+        auto* s = matrix.as<float>();
+        cuda.product_abt(n, c, d, input.embeddings, d, input.proxies, d, s, c);
+        cuda.product_ab(n, d, c, s, c, input.proxies, d, 0.0F, output.grad, d);
+        cuda.product_atb(c, d, n, s, c, input.embeddings, d, output.grad_proxies, d);
+      } else {
+        similarity.forward(cuda, input);
+        similarity.backward(cuda, input, output.grad);
+      }
     };
     loss->prepare(data.input());
     DeviceTimer timer(cuda);
@@ -56,16 +71,8 @@ DeviceLossTimes time_device_loss(int device, const LossSpec& spec, const LossDat
       alone.push_back(floor);
       rows.push_back(both - floor);
     }
-    constexpr std::size_t kBytes = std::size_t{512} << 20;
-    const DeviceBuffer from(kBytes), to(kBytes);
-    std::vector<double> copies;
-    for (int repeat = 0; repeat < 5; ++repeat) {
-      timer.start();
-      cuda.copy(to.as<std::byte>(), from.as<std::byte>(), kBytes);
-      copies.push_back(timer.stop());
-    }
-    return {summarize(total), summarize(alone), summarize(rows),
-            2.0 * kBytes / summarize(copies).median * 1e3, loss->bytes()};
+    return {summarize(total), summarize(alone), summarize(rows), gpu_copy_rate(cuda),
+            loss->bytes(),    loss->kernels(),  cuda.name()};
   }
 }
 

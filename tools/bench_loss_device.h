@@ -5,6 +5,7 @@
 #include "tools/timing.h"
 
 #include <cstdint>
+#include <string>
 
 namespace rk {
 
@@ -12,6 +13,8 @@ struct DeviceLossTimes {
   Timing total, products, rows;
   double copy_rate = 0;  // bytes a second, read and written, of arrays beyond the caches
   std::int64_t bytes = 0;
+  int kernels = 0;  // of our own, beside the products
+  std::string device_name;
 };
 
 // Value and gradient of `spec` on GPU `device`, and its products alone, alternating `repeats`

@@ -6,6 +6,8 @@
 #include "engine/random.h"
 #include "kernels/radix_sort.h"
 #include "losses/registry.h"
+#include "tools/bench_device.h"
+#include "tools/gpu.h"
 #include "tools/json_file.h"
 #include "tools/signals.h"
 #include "tools/timing.h"
@@ -25,6 +27,8 @@ class BenchRank final : public Command {
     app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
   }
 
+  bool runs_on_cuda() const override { return parse_loss(loss_).entry->make_device != nullptr; }
+
   void run(const CommonOptions& common) override {
     const LossSpec spec = parse_loss(loss_);
     if (spec.entry->kind != LossKind::kScores) {
@@ -42,6 +46,10 @@ class BenchRank final : public Command {
       scores[static_cast<std::size_t>(i)] = static_cast<float>(
           random.uniform(-1, 1) + (targets[static_cast<std::size_t>(i)] != 0 ? 0.3 : 0));
     });
+    if (const auto gpu = open_gpu(common.device)) {
+      report_gpu(common, spec, *gpu, time_device_ranking(*gpu, spec, scores, targets, repeats_));
+      return;
+    }
     const auto loss = make_loss<float>(spec);
     loss->plan(context, {.rows = n_, .memory = 0, .dim = 0, .classes = 1});
     std::vector<float> grad(size);
@@ -93,6 +101,37 @@ class BenchRank final : public Command {
   }
 
  private:
+  // The floor: what one sort of pairs moves at the least, digits of 8 bits read and written by pass
+  // and all keys counted once before, at the rate of a copy, and what the launches cost.
+  void report_gpu(const CommonOptions& common, const LossSpec& spec, const CudaContext& gpu,
+                  const DeviceRankTimes& times) const {
+    constexpr double kSortBytes = 4 * 2 * 8 + 4;
+    constexpr double kLaunchMs = 5e-3;
+    const double rate = gpu_copy_rate(gpu);
+    const double sort_floor = static_cast<double>(n_) * kSortBytes / rate * 1e3;
+    const double floor = sort_floor + times.kernels * kLaunchMs;
+    nlohmann::json json = {{"loss_name", spec.text()},
+                           {"n", n_},
+                           {"repeats", repeats_},
+                           {"device", common.device},
+                           {"device_name", gpu_name(gpu)},
+                           {"version", RK_VERSION},
+                           {"copy_bytes_per_second", rate},
+                           {"kernels", times.kernels},
+                           {"sort_floor_ms", sort_floor},
+                           {"floor_ms", floor},
+                           {"share", floor / times.total.median},
+                           {"peak_bytes", times.bytes + 8 * n_}};
+    put(json, "total_ms", times.total);
+    put(json, "sort_ms", times.sort);
+    fmt::print(
+        "{}  {} scores, {}\ntotal {:.3f} ms ({:.3f} to {:.3f})  sort alone {:.3f} ms  floor {:.3f} "
+        "ms  share {:.0f} %\n",
+        spec.text(), n_, gpu_name(gpu), times.total.median, times.total.least, times.total.most,
+        times.sort.median, floor, 100 * floor / times.total.median);
+    if (!common.json.empty()) write_json(common.json, json);
+  }
+
   std::string loss_ = "rambo_map";
   std::int64_t n_ = 1000000;
   int repeats_ = 7;

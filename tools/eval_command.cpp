@@ -5,6 +5,7 @@
 #include "retrieval/embeddings_file.h"
 #include "retrieval/evaluate.h"
 #include "tools/embed.h"
+#include "tools/gpu.h"
 #include "tools/json_file.h"
 #include "tools/metrics_report.h"
 #include "tools/progress.h"
@@ -74,6 +75,9 @@ class Eval final : public Command {
     app.add_flag("--per-query", per_query_, "add every query's values to the JSON");
   }
 
+  // A network embeds on the CPU.
+  bool runs_on_cuda() const override { return checkpoint_.empty(); }
+
   void run(const CommonOptions& common) override {
     if (embeddings_.empty() == checkpoint_.empty()) {
       fail<UsageError>("give either --embeddings FILE or --checkpoint FILE with --data SPEC");
@@ -91,6 +95,8 @@ class Eval final : public Command {
     options.recall_at = recall_at_;
     options.per_query = per_query_;
     options.interrupted = interrupted;
+    const std::shared_ptr<const CudaContext> gpu = open_gpu(common.device);
+    options.cuda = gpu.get();
     Progress progress("ranking", queries.count(), "queries", common.quiet);
     options.progress = [&](double done) {
       progress.update(static_cast<std::int64_t>(done * static_cast<double>(queries.count())));

@@ -1,0 +1,19 @@
+// The GPU of a command that may have one.
+#pragma once
+
+#include "engine/cuda_context.h"
+
+#include <memory>
+#include <string>
+
+namespace rk {
+
+// `device` as CommonOptions has it when a command runs; null for the CPU.
+std::shared_ptr<const CudaContext> open_gpu(const std::string& device);
+
+std::string gpu_name(const CudaContext& cuda);
+
+// Bytes a second that the GPU copies, read and written, of arrays beyond its caches.
+double gpu_copy_rate(const CudaContext& cuda);
+
+}  // namespace rk
