@@ -76,8 +76,9 @@ template <class T> struct BatchNormBackward {
   // Of a thread's channels.
   template <int kWidth, bool kFromInput> struct Factors {
     Pack<float, kWidth> mean;
-    Pack<float, kFromInput ? kWidth : 1> scale;
-    Pack<float, kFromInput ? kWidth : 1> beta;
+    static constexpr int kOwn = std::max(1, static_cast<int>(kFromInput) * kWidth);
+    Pack<float, kOwn> scale;
+    Pack<float, kOwn> beta;
   };
   template <int kWidth, bool kFromInput>
   RK_FN RK_INLINE Factors<kWidth, kFromInput> factors(int channel) const {

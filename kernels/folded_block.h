@@ -180,8 +180,9 @@ template <class T> struct FoldedGradients {
     if (shape.packs<T>()) {
       constexpr int kWidth = kPack<T>;
       dot = team.sum(count / kWidth, [&](int pack) {
-        const auto gradients = load_pack<kWidth>(from + pack * kWidth);
-        const auto weights = load_pack<kWidth>(w + pack * kWidth);
+        const std::int64_t at = static_cast<std::int64_t>(pack) * kWidth;
+        const auto gradients = load_pack<kWidth>(from + at);
+        const auto weights = load_pack<kWidth>(w + at);
         Pack<float, kWidth> out;
         double part = 0;
         RK_UNROLL
@@ -189,7 +190,7 @@ template <class T> struct FoldedGradients {
           part += static_cast<double>(gradients[k]) * static_cast<double>(weights[k]);
           out.set(k, gradients[k] * factor);
         }
-        store_pack(dw + pack * kWidth, out);
+        store_pack(dw + at, out);
         return part;
       });
     } else {

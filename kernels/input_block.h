@@ -50,8 +50,9 @@ template <class T> struct FillInput {
         pixels +
         ((static_cast<std::int64_t>(image) * height + window.top + y) * width + window.left) * 3;
     T* to = out + static_cast<std::int64_t>(block.index()) * side * padded_channels;
-    for (int x = block.thread(); x < side; x += Block::kThreads) {
-      const std::uint8_t* pixel = row + 3 * (window.flip != 0 ? side - 1 - x : x);
+    for (std::int64_t x = block.thread(); x < side; x += Block::kThreads) {
+      const std::int64_t column = window.flip != 0 ? side - 1 - x : x;
+      const std::uint8_t* pixel = row + 3 * column;
       if constexpr (kPadded > 0) {
         Pack<T, kPadded> values;
         RK_UNROLL

@@ -11,6 +11,9 @@
 //
 // launch() is asynchronous on `stream` and defined for the kernels that kernels/*_kernels_cuda.cu
 // list. A launch that fails is a DeviceError; a kernel of no blocks is none.
+//
+// Packs of kernels/element.h want every array to start on 16 bytes. None of these kernels has yet
+// run on a GPU: they are compiled, and tests/host_gpu and tests/race run them block by block.
 #pragma once
 
 #include "engine/cuda_stream.h"

@@ -147,7 +147,7 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
   const DeviceBuffer z = unwritten<T>(count);
   const DeviceBuffer d_gamma = unwritten<float>(channels);
   const DeviceBuffer d_beta = unwritten<float>(channels);
-  const DeviceBuffer factors = unwritten<float>(3 * channels);
+  const DeviceBuffer factors = unwritten<float>(std::int64_t{3} * channels);
 
   if (form.batch) {
     launch(BatchNormSums<T>{rows, channels, device_y.as<T>(), partial.as<double>()}, nullptr);

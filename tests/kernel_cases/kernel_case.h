@@ -73,6 +73,7 @@ class MadeUp {
   double normal() { return uniform() + uniform() + uniform(); }
   template <class T> std::vector<T> normals(std::int64_t count, double mean = 0, double std = 1) {
     std::vector<T> out;
+    out.reserve(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) {
       out.push_back(Element<T>::narrow(static_cast<float>(mean + std * normal())));
     }
@@ -85,6 +86,7 @@ class MadeUp {
 
 template <class T> std::vector<double> widened(const std::vector<T>& values) {
   std::vector<double> out;
+  out.reserve(values.size());
   for (const T& value : values) out.push_back(static_cast<double>(Element<T>::widen(value)));
   return out;
 }

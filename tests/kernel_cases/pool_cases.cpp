@@ -170,15 +170,15 @@ void add_pool_cases(std::vector<KernelCase>& cases) {
                          [=] { return max_pool<T>(window.shape, accumulate, accumulate); }});
       }
     }
-    for (const auto& [rows, channels] : {std::pair{49, 64}, std::pair{1, 3}, std::pair{50, 136}}) {
+    for (const auto& shape : {std::pair{49, 64}, std::pair{1, 3}, std::pair{50, 136}}) {
+      const int rows = shape.first;
+      const int channels = shape.second;
       const auto add = [&](const char* name, PoolKind kind, double p, bool with_nan) {
         for (const bool accumulate : {false, true}) {
-          cases.push_back({fmt::format("global_pool_{}_{}_{}x{}_{}", name, TypeFacts<T>::kName,
-                                       rows, channels, accumulate ? "accumulate" : "overwrite"),
-                           [=, rows = rows, channels = channels] {
-                             return global_pool<T>(3, rows, channels, kind, p, with_nan,
-                                                   accumulate);
-                           }});
+          cases.push_back(
+              {fmt::format("global_pool_{}_{}_{}x{}_{}", name, TypeFacts<T>::kName, rows, channels,
+                           accumulate ? "accumulate" : "overwrite"),
+               [=] { return global_pool<T>(3, rows, channels, kind, p, with_nan, accumulate); }});
         }
       };
       add("average", PoolKind::kAverage, 3, false);

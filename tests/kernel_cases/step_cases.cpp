@@ -81,6 +81,7 @@ template <class T> std::vector<Checked> convert(float (*nearest)(float)) {
   }
   const auto count = static_cast<std::int64_t>(from.size());
   std::vector<double> expected;
+  expected.reserve(from.size());
   for (const float x : from) expected.push_back(static_cast<double>(nearest(x)));
   const DeviceBuffer device_from = DeviceBuffer::copy_of(from);
   const DeviceBuffer to = unwritten<T>(count);
@@ -175,11 +176,11 @@ template <class T>
 std::vector<Checked> input(int height, int width, int side, int channels, bool windows) {
   constexpr int kImages = 3;
   MadeUp made_up(41);
-  std::vector<std::uint8_t> pixels;
-  for (int i = 0; i < kImages * height * width * 3; ++i) {
-    pixels.push_back(static_cast<std::uint8_t>(127.5 * (made_up.uniform() + 1)));
+  std::vector<std::uint8_t> pixels(at(3) * at(kImages) * at(height) * at(width));
+  for (std::uint8_t& level : pixels) {
+    level = static_cast<std::uint8_t>(127.5 * (made_up.uniform() + 1));
   }
-  const auto table = made_up.normals<float>(3 * 256);
+  const auto table = made_up.normals<float>(std::int64_t{3} * 256);
   const std::vector<InputWindow> held = {
       {0, 0, 1}, {height - side, 0, 0}, {(height - side) / 2, width - side, 1}};
   std::vector<double> expected;
@@ -199,7 +200,8 @@ std::vector<Checked> input(int height, int width, int side, int channels, bool w
   const DeviceBuffer device_pixels = DeviceBuffer::copy_of(pixels);
   const DeviceBuffer device_windows = DeviceBuffer::copy_of(held);
   const DeviceBuffer device_table = DeviceBuffer::copy_of(table);
-  const DeviceBuffer out = unwritten<T>(kImages * side * side * channels);
+  const DeviceBuffer out =
+      unwritten<T>(static_cast<std::int64_t>(kImages) * side * side * channels);
   launch(FillInput<T>{kImages, height, width, side, channels, device_pixels.as<std::uint8_t>(),
                       windows ? device_windows.as<InputWindow>() : nullptr,
                       device_table.as<float>(), out.as<T>()},
