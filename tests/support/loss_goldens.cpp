@@ -1,5 +1,6 @@
 #include "tests/support/loss_goldens.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "losses/hosted_loss.h"
 #include "losses/registry.h"
@@ -44,7 +45,7 @@ Norms norms(const std::vector<double>& got, const std::vector<double>& expected)
 }
 
 template <class S> std::unique_ptr<Loss<S>> loss_on(const Device& device, const LossSpec& spec) {
-  if constexpr (std::is_same_v<S, float>) {
+  if constexpr (kHasCuda && std::is_same_v<S, float>) {
     if (device.cuda) return make_hosted_loss(device.index, spec);
   }
   return make_loss<S>(spec);
