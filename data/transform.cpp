@@ -76,7 +76,7 @@ FloatTable::FloatTable(const std::array<float, 3>& mean, const std::array<float,
   for (std::size_t c = 0; c < 3; ++c) {
     for (std::size_t level = 0; level < 256; ++level) {
       // Three float32 operations with a rounding each, as ToTensor and Normalize do.
-      table_[c][level] = (static_cast<float>(level) / 255.0F - mean[c]) / std[c];
+      table_[c * 256 + level] = (static_cast<float>(level) / 255.0F - mean[c]) / std[c];
     }
   }
 }
@@ -85,7 +85,7 @@ void FloatTable::to_chw(const Image& image, float* out) const {
   const std::size_t pixels = image.bytes() / 3;
   const std::uint8_t* bytes = image.data();
   for (std::size_t i = 0; i < pixels; ++i) {
-    for (std::size_t c = 0; c < 3; ++c) out[c * pixels + i] = table_[c][bytes[i * 3 + c]];
+    for (std::size_t c = 0; c < 3; ++c) out[c * pixels + i] = table_[c * 256 + bytes[i * 3 + c]];
   }
 }
 
@@ -93,7 +93,7 @@ void FloatTable::to_nhwc(const Image& image, float* out) const {
   const std::size_t pixels = image.bytes() / 3;
   const std::uint8_t* bytes = image.data();
   for (std::size_t i = 0; i < pixels; ++i) {
-    for (std::size_t c = 0; c < 3; ++c) out[i * 3 + c] = table_[c][bytes[i * 3 + c]];
+    for (std::size_t c = 0; c < 3; ++c) out[i * 3 + c] = table_[c * 256 + bytes[i * 3 + c]];
   }
 }
 

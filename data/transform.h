@@ -41,11 +41,12 @@ class FloatTable {
   void to_chw(const Image& image, float* out) const;   // (3, H, W)
   void to_nhwc(const Image& image, float* out) const;  // (H, W, 3)
   float value(int channel, std::uint8_t level) const {
-    return table_[static_cast<std::size_t>(channel)][level];
+    return table_[static_cast<std::size_t>(channel) * 256 + level];
   }
+  std::span<const float> levels() const { return table_; }  // [3, 256]
 
  private:
-  std::array<std::array<float, 256>, 3> table_;
+  std::array<float, std::size_t{3} * 256> table_;
 };
 
 }  // namespace rk

@@ -1,7 +1,7 @@
-// A stream's work captured once as a CUDA graph and replayed with one call: hundreds of kernels cost
-// the host one launch. What is captured must allocate nothing, wait for nothing and read, of what
-// changes from step to step, only device memory; everything that it calls must have run once before,
-// for libraries load kernels then.
+// A stream's work captured once as a CUDA graph and replayed with one call: hundreds of kernels
+// cost the host one launch. What is captured must allocate nothing, wait for nothing and read, of
+// what changes from step to step, only device memory; everything that it calls must have run once
+// before, for libraries load kernels then.
 #pragma once
 
 #include "engine/cuda_context.h"

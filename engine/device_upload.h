@@ -3,7 +3,7 @@
 //
 //   upload.stage(first);
 //   for (...) {
-//     upload.take();          // what was staged is in data() for the work that follows on the stream
+//     upload.take();          // what was staged is in data() for what follows on the stream
 //     ... put the step on the stream ...
 //     upload.stage(next);     // runs beside it
 //   }
@@ -22,7 +22,7 @@ namespace rk {
 
 class DeviceUpload {
  public:
-  DeviceUpload() = default;  // of nothing
+  DeviceUpload();  // of nothing
   DeviceUpload(const CudaContext& cuda, std::size_t bytes);
   ~DeviceUpload();
   DeviceUpload(DeviceUpload&&) noexcept;

@@ -38,6 +38,7 @@ DeviceUpload::DeviceUpload(const CudaContext& cuda, std::size_t bytes)
   s.staging = DeviceBuffer(bytes);
   s.data = DeviceBuffer(bytes);
 }
+DeviceUpload::DeviceUpload() = default;
 DeviceUpload::~DeviceUpload() = default;
 DeviceUpload::DeviceUpload(DeviceUpload&&) noexcept = default;
 DeviceUpload& DeviceUpload::operator=(DeviceUpload&&) noexcept = default;

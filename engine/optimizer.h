@@ -52,6 +52,7 @@ class Optimizer {
   std::vector<State> states() const;
   void reset();
   const OptimizerParams& params() const { return params_; }
+  const std::vector<OptimizerGroup>& groups() const { return groups_; }  // sorted, joined
   std::size_t state_bytes() const { return first_.bytes() + second_.bytes(); }
 
  private:

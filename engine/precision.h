@@ -30,6 +30,14 @@ constexpr std::string_view name_of(Precision precision) {
   return "";
 }
 
+// The precision of that name; fp32 where there is none.
+constexpr Precision precision_of(std::string_view name) {
+  for (const Precision precision : kPrecisions) {
+    if (name_of(precision) == name) return precision;
+  }
+  return Precision::kFp32;
+}
+
 // Of the images between layers, and of the weights that convolutions read.
 constexpr DType image_type(Precision precision) {
   switch (precision) {

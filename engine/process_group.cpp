@@ -37,9 +37,11 @@ int started_processes() {
 
 }  // namespace
 
+std::unique_ptr<ProcessGroup> group_of_one() { return std::make_unique<GroupOfOne>(); }
+
 std::unique_ptr<ProcessGroup> join_process_group() {
   const int processes = started_processes();
-  if (processes == 1) return std::make_unique<GroupOfOne>();
+  if (processes == 1) return group_of_one();
   if (has_mpi()) return join_mpi();
   fail<UsageError>(
       "started as one of {} processes, but this build has no MPI; install libopenmpi-dev and build "

@@ -40,6 +40,9 @@ class ProcessGroup {
   virtual void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
 };
 
+// A process by itself, however it was started.
+std::unique_ptr<ProcessGroup> group_of_one();
+
 // The group this process was started in. UsageError where it was started as one of several by a
 // build without MPI.
 std::unique_ptr<ProcessGroup> join_process_group();

@@ -1,11 +1,16 @@
 #include "engine/program.h"
 
 #include "engine/arena.h"
+#include "engine/cuda_context.h"
+#include "engine/device_buffer.h"
+#include "engine/dispatch.h"
 #include "engine/error.h"
+#include "engine/half.h"
 #include "engine/layout.h"
 #include "engine/profile.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace rk {
 
@@ -30,6 +35,8 @@ TensorId Program::append(std::unique_ptr<Node> node, std::vector<NodeInput> inpu
   t.dtype = output.dtype;
   t.takes_masked_gradient = output.takes_masked_gradient;
   t.producer = static_cast<int>(nodes_.size());
+  parameters_begin_.push_back(parameters_end_);
+  parameters_end_ = static_cast<std::int64_t>(parameters_.flat_elements());
   // Parameters sit before every node here, so every output has something to learn behind it.
   t.wants_gradient = options_.gradients;
   t.read_in_backward_by_producer = output.read_in_backward;
@@ -195,10 +202,12 @@ void Program::count_forward() {
 }
 
 void Program::backward() {
-  for (std::size_t n = nodes_.size(); n-- > 0;) {
-    const ProfileRange range(backward_names_[n]);
-    nodes_[n]->backward();
-  }
+  for (int n = static_cast<int>(nodes_.size()) - 1; n >= 0; --n) backward(n);
+}
+
+void Program::backward(int node) {
+  const ProfileRange range(backward_names_[static_cast<std::size_t>(node)]);
+  nodes_[static_cast<std::size_t>(node)]->backward();
 }
 
 Address Program::at(int storage) const {
@@ -223,6 +232,38 @@ TensorId Program::find(const std::string& name) const {
     if (tensors_[id].name == name) return static_cast<TensorId>(id);
   }
   return -1;
+}
+
+std::vector<float> Program::read(TensorId id) const {
+  const TensorState& t = tensor(id);
+  const auto count = static_cast<std::size_t>(t.shape.elements());
+  const std::size_t bytes = count * size_of(t.dtype);
+  std::vector<std::byte> held(bytes);
+  const std::byte* from = address(id).as<std::byte>();
+  if constexpr (kHasCuda) {
+    if (on_gpu()) {
+      if (read_through_ == nullptr || read_through_->bytes() < bytes) {
+        read_through_ = std::make_shared<PinnedBuffer>(bytes);
+      }
+      auto* host = read_through_->as<std::byte>();
+      context_.cuda().download(host, from, bytes);
+      context_.cuda().synchronize();
+      std::copy_n(host, bytes, held.data());
+      from = nullptr;
+    }
+  }
+  if (from != nullptr) std::copy_n(from, bytes, held.data());
+  std::vector<float> out(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (t.dtype == DType::kFloat32) {
+      std::memcpy(&out[i], held.data() + i * sizeof(float), sizeof(float));
+      continue;
+    }
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, held.data() + i * sizeof(bits), sizeof(bits));
+    out[i] = t.dtype == DType::kFloat16 ? from_float16(bits) : from_bfloat16(bits);
+  }
+  return out;
 }
 
 void Program::copy_out(TensorId id, const float* stored, float* out) const {

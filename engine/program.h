@@ -32,6 +32,8 @@
 
 namespace rk {
 
+class PinnedBuffer;  // engine/device_buffer.h
+
 using TensorId = int;
 
 // A place in a program's memory: of float32 values on the CPU, of the tensor's type on a GPU.
@@ -86,7 +88,8 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   const std::string& name() const { return name_; }
-  // Before plan(), for who plans by it: which gradients of its inputs this node will write, and how.
+  // Before plan(), for who plans by it: which gradients of its inputs this node will write, and
+  // how.
   virtual void announce(const std::vector<EdgeUse>& /*uses*/) {}
   virtual NodeClaims plan() = 0;                    // build primitives, say what memory is needed
   virtual void bind(const NodeMemory& memory) = 0;  // the addresses, once
@@ -167,6 +170,12 @@ class Program {
   // Running ---------------------------------------------------------------------------------------
   void forward();
   void backward();  // reads gradient(output), writes every parameter's gradient
+  // The same node by node, from the last to the first, for who does something in between: after
+  // backward(n) the gradients of all parameters from parameters_begin(n) on are there.
+  void backward(int node);
+  std::int64_t parameters_begin(int node) const {
+    return parameters_begin_[static_cast<std::size_t>(node)];
+  }
   // On a GPU, once for every pass forward that is carried out: what a pass changes on the host
   // (Node::count_forward), for a captured pass runs without it.
   void count_forward();
@@ -185,6 +194,8 @@ class Program {
   }
   // The tensor a node of that name writes; -1 where there is none.
   TensorId find(const std::string& name) const;
+  // A tensor's value, from a GPU too, as float32 in the order it lies in. Waits.
+  std::vector<float> read(TensorId id) const;
   // Any tensor or gradient as NHWC (images) or as it is.
   void copy_out(TensorId id, const float* stored, float* out) const;
 
@@ -221,12 +232,15 @@ class Program {
   Options options_;
   std::vector<TensorState> tensors_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<std::vector<Edge>> edges_;  // by node
-  std::vector<TensorId> outputs_;         // by node
+  std::vector<std::vector<Edge>> edges_;        // by node
+  std::vector<TensorId> outputs_;               // by node
+  std::vector<std::int64_t> parameters_begin_;  // by node: in the flat buffers
+  std::int64_t parameters_end_ = 0;             // of the nodes so far
   TensorId output_ = -1;
   std::vector<std::size_t> offsets_;  // by storage
   Footprint memory_;
-  std::vector<std::string> backward_names_;  // by node, for profilers
+  mutable std::shared_ptr<PinnedBuffer> read_through_;  // where read() takes values of a GPU
+  std::vector<std::string> backward_names_;             // by node, for profilers
   Memory arena_, workspace_;
 };
 

@@ -1,8 +1,8 @@
 // What the GPU's library (cuDNN) is asked to compute in one go: a convolution or a batch
 // normalisation with what is fused to it. Here are the graphs by name, the one table of which
 // fusions are taken in which precision, and the list of graphs a network needs.
-// layers/gpu_graph_cudnn.h builds them for GPUs that are only described, layers/gpu_graph_run.h runs
-// them.
+// layers/gpu_graph_cudnn.h builds them for GPUs that are only described, layers/gpu_graph_run.h
+// runs them.
 //
 // Images are (N, H, W, C), weights (O, H, W, I), in the precision's type, as is the bias b (O).
 // gamma, beta, mean, inv_std and all sums are float32 vectors over channels.

@@ -1,6 +1,6 @@
 // The nodes that compute on a GPU, one function a kind: what layers append where the program is on
-// one (Program::on_gpu()). Shapes, parameters and meaning are settled by the layer itself (conv2d.h,
-// conv_bn.h, batchnorm.h, ...); here are only building and running.
+// one (Program::on_gpu()). Shapes, parameters and meaning are settled by the layer itself
+// (conv2d.h, conv_bn.h, batchnorm.h, ...); here are only building and running.
 //
 // None of them has yet run on a GPU. tests/host_gpu runs them all on a GPU made of the host.
 #pragma once

@@ -64,6 +64,15 @@ void resolve_device(CommonOptions& common, const Command& command) {
   }
 }
 
+}  // namespace
+
+Device device_of(const CommonOptions& common) {
+  const DeviceRequest request = parse_device(common.device);
+  return {.cuda = request.kind == DeviceRequest::Kind::kCuda, .index = request.index.value_or(0)};
+}
+
+namespace {
+
 // The application that parsed last: the subcommand, where there is one.
 CLI::App& innermost(CLI::App& app) {
   const auto chosen = app.get_subcommands();

@@ -5,6 +5,7 @@
 // go to standard output, progress and notes to standard error.
 #pragma once
 
+#include "engine/device.h"
 #include "engine/process_group.h"
 
 #include <CLI/CLI.hpp>
@@ -27,6 +28,9 @@ struct CommonOptions {
   bool verbose = false;
   ProcessGroup* processes = nullptr;  // set for commands that share their work among several
 };
+
+// What run_program() resolved.
+Device device_of(const CommonOptions& common);
 
 class Command {
  public:

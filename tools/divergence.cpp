@@ -14,8 +14,10 @@ namespace rk {
 using nlohmann::ordered_json;
 
 std::string dump_divergence(const std::string& folder, const std::string& what, Trainer& trainer,
-                            const Batch& batch, const Dataset& data) {
+                            const Dataset& data) {
   const StepResult& step = trainer.last();
+  const Batch& batch = trainer.last_batch();
+  trainer.pull();
   // NaN and infinity become null.
   ordered_json out = {{"what", what},
                       {"step", trainer.steps() + 1},
@@ -29,7 +31,7 @@ std::string dump_divergence(const std::string& folder, const std::string& what, 
   out["images"] = std::move(images);
   // Before the forward pass: they are of the step that failed.
   ordered_json gradients = trainer.not_finite(trainer.parameters().gradients());
-  const std::vector<LayerActivations> layers = trainer.activations(batch);
+  const std::vector<LayerActivations> layers = trainer.activations();
   const auto first = std::find_if(layers.begin(), layers.end(), [](const LayerActivations& layer) {
     return layer.not_finite > 0;
   });

@@ -19,6 +19,6 @@ namespace rk {
 // Runs the batch forward once more: the trainer is of no use afterwards. Returns how the message
 // about `what` goes on: where the file is, or why there is none.
 std::string dump_divergence(const std::string& folder, const std::string& what, Trainer& trainer,
-                            const Batch& batch, const Dataset& data);
+                            const Dataset& data);
 
 }  // namespace rk

@@ -1,5 +1,7 @@
 #include "tools/embed.h"
 
+#include "engine/dispatch.h"
+#include "layers/gpu_input.h"
 #include "tools/model_io.h"
 #include "tools/signals.h"
 
@@ -8,11 +10,11 @@
 namespace rk {
 
 Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDescription& model,
-                   std::int64_t batch)
+                   std::int64_t batch, Precision precision)
     : model_(model),
       batch_(batch),
       table_(float_table(model)),
-      program_(context, parameters, Program::Options{}) {
+      program_(context, parameters, Program::Options{.precision = precision}) {
   const Network network = build_network(program_, network_spec(model, BatchNormMode::kRunning),
                                         batch, model.crop, model.crop);
   input_ = network.input;
@@ -20,7 +22,14 @@ Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDe
 }
 
 std::size_t Embedder::plan() {
-  if (!planned_) program_.plan();
+  if (!planned_) {
+    program_.plan();
+    if constexpr (kHasCuda) {
+      if (program_.on_gpu()) {
+        gpu_input_ = std::make_shared<GpuInput>(program_, input_, table_.levels(), batch_);
+      }
+    }
+  }
   planned_ = true;
   return program_.memory().arena_bytes + program_.memory().workspace_bytes;
 }
@@ -41,10 +50,11 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
   const bool categories = !data.categories().empty();
   while (const Batch* batch = loader.next()) {
     if (interrupted()) return std::nullopt;
-    fill_input(program_, input_, table_, batch->pixels);
+    fill(batch->pixels);
     program_.forward();
-    const float* rows = program_.value(output_);
-    set.embeddings.insert(set.embeddings.end(), rows, rows + batch->count * model_.dim);
+    const std::vector<float> rows = program_.read(output_);
+    set.embeddings.insert(set.embeddings.end(), rows.begin(),
+                          rows.begin() + batch->count * model_.dim);
     for (const std::int64_t index : batch->indices) {
       set.labels.push_back(data.label(index));
       set.paths.push_back(data.item_name(index));
@@ -56,13 +66,26 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
   return set;
 }
 
+void Embedder::fill(std::span<const std::uint8_t> pixels) {
+  if constexpr (kHasCuda) {
+    if (gpu_input_ != nullptr) {
+      gpu_input_->stage(pixels);
+      gpu_input_->take();
+      gpu_input_->fill(0);
+      return;
+    }
+  }
+  fill_input(program_, input_, table_, pixels);
+}
+
 CheckpointEmbedder::CheckpointEmbedder(const Context& context, const std::string& path,
-                                       std::int64_t batch) {
+                                       std::int64_t batch, Precision precision) {
   const Checkpoint checkpoint(path);
   model_ = checkpoint.model();
-  embedder_ = std::make_unique<Embedder>(context, parameters_, model_, batch);
+  embedder_ = std::make_unique<Embedder>(context, parameters_, model_, batch, precision);
   parameters_.allocate(context);
   load_parameters(checkpoint, parameters_);
+  parameters_.upload();
 }
 
 }  // namespace rk

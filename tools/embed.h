@@ -16,6 +16,8 @@
 
 namespace rk {
 
+class GpuInput;
+
 struct EmbedOptions {
   int workers = 2;
   std::int64_t cache_bytes = 0;
@@ -26,8 +28,9 @@ struct EmbedOptions {
 // The evaluation program over parameters that it shares with whoever trains them.
 class Embedder {
  public:
+  // precision: of a GPU; the CPU has fp32 alone.
   Embedder(const Context& context, Parameters& parameters, const ModelDescription& model,
-           std::int64_t batch);
+           std::int64_t batch, Precision precision = Precision::kFp32);
 
   // Parameters must be allocated and filled before the first call. nullopt when a signal asked to
   // stop. Fills embeddings, labels, categories and paths; bad_images() says what was left out.
@@ -37,11 +40,14 @@ class Embedder {
   std::size_t plan();
 
  private:
+  void fill(std::span<const std::uint8_t> pixels);
+
   ModelDescription model_;
   std::int64_t batch_;
   FloatTable table_;
   Program program_;
   TensorId input_ = -1, output_ = -1;
+  std::shared_ptr<GpuInput> gpu_input_;  // on a GPU
   bool planned_ = false;
   std::vector<BadImage> bad_;
 };
@@ -49,7 +55,8 @@ class Embedder {
 // A checkpoint's network with its parameters, ready to embed.
 class CheckpointEmbedder {
  public:
-  CheckpointEmbedder(const Context& context, const std::string& path, std::int64_t batch);
+  CheckpointEmbedder(const Context& context, const std::string& path, std::int64_t batch,
+                     Precision precision = Precision::kFp32);
   const ModelDescription& model() const { return model_; }
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options) {
     return embedder_->embed(data, options);

@@ -1,15 +1,32 @@
 #include "tools/embedding_memory.h"
 
+#include "engine/buffer.h"
+#include "engine/cuda_context.h"
+#include "engine/dispatch.h"
 #include "engine/error.h"
 
 #include <algorithm>
 
 namespace rk {
 
-EmbeddingMemory::EmbeddingMemory(std::int64_t batches, std::int64_t batch, std::int64_t dim)
+namespace {
+
+Memory reserve(const Context* gpu, std::int64_t floats) {
+  const std::size_t bytes = static_cast<std::size_t>(floats) * sizeof(float);
+  if (gpu != nullptr) return gpu->allocate(bytes);
+  Buffer buffer(bytes);
+  auto* data = buffer.as<std::byte>();
+  return Memory::of(std::move(buffer), data, bytes);
+}
+
+}  // namespace
+
+EmbeddingMemory::EmbeddingMemory(std::int64_t batches, std::int64_t batch, std::int64_t dim,
+                                 const Context* gpu)
     : batch_(batch),
       dim_(dim),
-      embeddings_(Buffer::of<float>(batches * batch * dim)),
+      gpu_(gpu),
+      embeddings_(reserve(gpu, batches * batch * dim)),
       labels_(static_cast<std::size_t>(batches * batch)),
       identities_(labels_.size()) {}
 
@@ -26,7 +43,12 @@ void EmbeddingMemory::push(const float* embeddings, std::span<const std::int64_t
   expect(static_cast<std::int64_t>(labels.size()) == batch_ && identities.size() == labels.size(),
          "[memory] expected a batch of {}, got {} labels and {} identities", batch_, labels.size(),
          identities.size());
-  std::copy_n(embeddings, batch_ * dim_, embeddings_.as<float>() + next_ * dim_);
+  float* place = embeddings_.as<float>() + next_ * dim_;
+  if (gpu_ == nullptr) {
+    std::copy_n(embeddings, batch_ * dim_, place);
+  } else if constexpr (kHasCuda) {
+    gpu_->cuda().copy(place, embeddings, static_cast<std::size_t>(batch_ * dim_) * sizeof(float));
+  }
   std::copy(labels.begin(), labels.end(), labels_.begin() + next_);
   std::copy(identities.begin(), identities.end(), identities_.begin() + next_);
   rows_ = std::max(rows_, next_ + batch_);
@@ -36,9 +58,11 @@ void EmbeddingMemory::push(const float* embeddings, std::span<const std::int64_t
 void EmbeddingMemory::save(CheckpointWriter& writer) const {
   if (rows_ == 0) return;
   const auto rows = static_cast<std::size_t>(rows_);
+  std::vector<float> embeddings(rows * static_cast<std::size_t>(dim_));
+  embeddings_.download(embeddings.data(), embeddings.size() * sizeof(float));
   writer.memory({.dim = dim_,
                  .next = next_,
-                 .embeddings = {embeddings_.as<float>(), rows * static_cast<std::size_t>(dim_)},
+                 .embeddings = embeddings,
                  .labels = std::span(labels_).first(rows),
                  .identities = std::span(identities_).first(rows)});
 }
@@ -48,12 +72,14 @@ bool EmbeddingMemory::load(const Checkpoint& checkpoint) {
   if (capacity() == 0) return true;
   const std::int64_t rows = checkpoint.memory_rows();
   if (rows == 0 || rows > capacity() || rows % batch_ != 0) return false;
+  std::vector<float> embeddings(static_cast<std::size_t>(rows * dim_));
   const std::int64_t next =
-      checkpoint.memory(dim_, embeddings_.as<float>(), labels_.data(), identities_.data());
+      checkpoint.memory(dim_, embeddings.data(), labels_.data(), identities_.data());
   // A full ring goes on where a batch begins, one that is still filling behind its last row.
   const bool fits =
       rows == capacity() ? next >= 0 && next < rows && next % batch_ == 0 : next == rows;
   if (!fits) return false;
+  embeddings_.upload(embeddings.data(), embeddings.size() * sizeof(float));
   rows_ = rows;
   next_ = next;
   return true;

@@ -4,7 +4,7 @@
 // steps of a run see fewer columns.
 #pragma once
 
-#include "engine/buffer.h"
+#include "engine/context.h"
 #include "losses/loss.h"
 #include "weights/checkpoint.h"
 
@@ -17,13 +17,18 @@ namespace rk {
 class EmbeddingMemory {
  public:
   EmbeddingMemory() = default;  // keeps nothing
-  EmbeddingMemory(std::int64_t batches, std::int64_t batch, std::int64_t dim);
+  // gpu: a context on the GPU in whose memory the embeddings lie; null: on the host.
+  EmbeddingMemory(std::int64_t batches, std::int64_t batch, std::int64_t dim,
+                  const Context* gpu = nullptr);
 
   std::int64_t capacity() const { return static_cast<std::int64_t>(labels_.size()); }  // rows
   std::int64_t rows() const { return rows_; }  // of them in use
 
+  const float* data() const { return embeddings_.as<float>(); }  // [capacity, dim]
+
   void show(LossInput<float>& input) const;
-  // A batch [batch, dim] takes the place of the oldest one. Allocates nothing.
+  // A batch [batch, dim], in the memory where all lie, takes the place of the oldest one. Allocates
+  // nothing; on a GPU the copy is made in the stream's order.
   void push(const float* embeddings, std::span<const std::int64_t> labels,
             std::span<const std::int64_t> identities);
 
@@ -38,7 +43,8 @@ class EmbeddingMemory {
   std::int64_t dim_ = 0;
   std::int64_t rows_ = 0;
   std::int64_t next_ = 0;  // the row at which the next batch goes in
-  Buffer embeddings_;      // [capacity, dim]
+  const Context* gpu_ = nullptr;
+  Memory embeddings_;  // [capacity, dim]
   std::vector<std::int64_t> labels_, identities_;
 };
 

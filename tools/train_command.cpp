@@ -1,6 +1,8 @@
 #include "tools/train_command.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
+#include "layers/gpu_graph_run.h"
 #include "tools/train_run.h"
 
 #include <fmt/format.h>
@@ -35,6 +37,7 @@ ordered_json stored_settings(const Checkpoint& checkpoint) {
 class Train final : public Command {
  public:
   void add_options(CLI::App& app) override { add_train_options(app, table_, settings_); }
+  bool runs_on_cuda() const override { return true; }
   bool shares_work() const override { return true; }
 
   void run(const CommonOptions& common) override {
@@ -79,7 +82,18 @@ class Train final : public Command {
     plan.settings = table_.values();
     plan.settings_toml = table_.toml();
     if (plan.checkpoint) compare(stored, plan.settings, *plan.checkpoint, common);
-    const Context context(common.threads);
+    const Device device = device_of(common);
+    if (!device.cuda && settings_.precision != "fp32") {
+      fail<UsageError>(
+          "--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
+          settings_.precision);
+    }
+    const Context context(common.threads, device);
+    if constexpr (kHasCuda) {
+      if (device.cuda && !settings_.plans.empty()) {
+        set_plans(context, GpuPlans::read(settings_.plans));
+      }
+    }
     TrainRun(context, common, settings_, std::move(plan)).execute();
   }
 

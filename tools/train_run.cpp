@@ -88,8 +88,9 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
                                            static_cast<std::int64_t>(train_data_.classes().size()));
   options.processes = &processes_;
   trainer_ = std::make_unique<Trainer>(context, options);
-  embedder_ = std::make_unique<Embedder>(context, trainer_->parameters(),
-                                         model_description(settings), settings.eval_batch);
+  embedder_ =
+      std::make_unique<Embedder>(context, trainer_->parameters(), model_description(settings),
+                                 settings.eval_batch, options.precision);
   embedder_->plan();
   run_.seed = common.seed;
   run_.data = fingerprint(train_data_);
@@ -107,6 +108,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
 
 void TrainRun::start_from_weights() {
   const bool whole = load_starting_point(*plan_.weights, trainer_->parameters());
+  trainer_->push();
   source_sha256_ = plan_.weights->sha256();
   note(fmt::format("weights: {}{}", settings_.weights,
                    whole ? "" : " (but not its embedding layer, which has another size)"));
@@ -201,8 +203,8 @@ void TrainRun::execute() {
   } catch (const DivergedError& error) {
     // Loss and gradient are the same bits everywhere, and so is what is made of them.
     const std::string dump =
-        processes_.first() && batch_ != nullptr
-            ? dump_divergence(settings_.out, error.what(), *trainer_, *batch_, train_data_)
+        processes_.first() && stepping_
+            ? dump_divergence(settings_.out, error.what(), *trainer_, train_data_)
             : "";
     processes_.end_together();
     if (!processes_.first()) throw DivergedError("");
@@ -223,11 +225,17 @@ void TrainRun::train_epoch() {
     Progress progress(fmt::format("epoch {}/{}", run_.epoch + 1, settings_.epochs),
                       (batches - first) * settings_.batch, "images", common_.quiet);
     while (run_.batch < batches) {
-      batch_ = nullptr;
-      batch_ = loader_->next();
-      expect(batch_ != nullptr && batch_->epoch == run_.epoch && batch_->index == run_.batch,
+      const Batch* batch = std::exchange(next_batch_, nullptr);
+      if (batch == nullptr) batch = loader_->next();
+      expect(batch != nullptr && batch->epoch == run_.epoch && batch->index == run_.batch,
              "[train] the loader is not where the run is");
-      after_step(trainer_->step(*batch_));
+      stepping_ = true;
+      after_step(trainer_->step(*batch, [&] {
+        if (run_.batch + 1 == batches) return;
+        next_batch_ = loader_->next();
+        trainer_->stage(*next_batch_);
+      }));
+      stepping_ = false;
       progress.update((run_.batch - first) * settings_.batch,
                       fmt::format("loss {:.4f}", run_.loss_sum / static_cast<double>(run_.batch)));
       if (asked_to_stop()) {
@@ -243,7 +251,8 @@ void TrainRun::train_epoch() {
 }
 
 void TrainRun::after_step(const StepResult& result) {
-  run_.loss_sum += result.loss;
+  // An overflow under a loss scale that is still too large may reach the loss.
+  if (std::isfinite(result.loss)) run_.loss_sum += result.loss;
   ++run_.batch;
   run_.step = trainer_->steps();
   if (result.valid_queries == 0) {
@@ -252,6 +261,7 @@ void TrainRun::after_step(const StepResult& result) {
 }
 
 void TrainRun::finish_epoch(double seconds) {
+  trainer_->pull();
   require_equal_processes();
   require_sound();
   const auto batches = static_cast<double>(sampler_->batches_per_epoch());
@@ -355,10 +365,13 @@ void TrainRun::require_sound() const {
 }
 
 std::vector<std::byte> TrainRun::state() const {
+  trainer_->pull();
   require_sound();
   ModelDescription model = model_description(settings_);
   model.source_sha256 = source_sha256_;
-  CheckpointWriter writer(model, run_);
+  RunState run = run_;
+  run.loss_scale = trainer_->loss_scale();
+  CheckpointWriter writer(model, run);
   trainer_->save(writer);
   return writer.finish();
 }

@@ -81,7 +81,8 @@ class TrainRun {
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Embedder> embedder_;
   std::unique_ptr<Loader> loader_;
-  const Batch* batch_ = nullptr;  // the loader's present one
+  const Batch* next_batch_ = nullptr;  // the loader's present one, of the step to come
+  bool stepping_ = false;              // a step has begun and not ended
   FileCalls files_;
 
   RunState run_;

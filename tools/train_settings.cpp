@@ -98,6 +98,13 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
         "first values of the embedding layer: uniform, orthogonal");
   t.add("precision", s.precision,
         "arithmetic of the network: fp32, or on a GPU tf32, fp16, bf16; losses are always fp32");
+  t.add("graph", s.graph,
+        "on a GPU: capture the step as one CUDA graph and replay it (on), or start its kernels one "
+        "by one (off); the same bits");
+  t.add("plans", s.plans,
+        "on a GPU: which of cuDNN's engines runs which convolution, from `bench step --tune FILE`; "
+        "empty: the first that cuDNN proposes")
+      ->type_name("FILE");
   t.add("chunk", s.chunk,
         "images in memory at a time: embeds the batch in chunks, sees it in one loss, goes back "
         "chunk by chunk (each is computed twice); divides batch; 0: all of it. The same gradient, "
@@ -231,10 +238,7 @@ void resolve(TrainSettings& s) {
   expect_known("--optimizer", s.optimizer, {"adam", "adamw", "sgd"});
   expect_known("--schedule", s.schedule, {"constant", "step", "milestones", "cosine"});
   expect_known("--precision", s.precision, {"fp32", "tf32", "fp16", "bf16"});
-  if (s.precision != "fp32") {
-    fail<UsageError>("--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
-                     s.precision);
-  }
+  expect_known("--graph", s.graph, {"on", "off"});
   if (s.chunk > 0 && s.batch % s.chunk != 0) {
     std::int64_t divisor = s.chunk;
     while (divisor > 1 && s.batch % divisor != 0) --divisor;
@@ -338,6 +342,8 @@ TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::
   options.memory = s.memory;
   options.classes = classes;
   options.seed = seed;
+  options.precision = precision_of(s.precision);
+  options.graph = s.graph == "on";
   return options;
 }
 

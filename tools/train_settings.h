@@ -39,6 +39,8 @@ struct TrainSettings {
   std::string bn = "auto";
   bool stride_in_1x1 = false;
   std::string precision = "fp32";
+  std::string graph = "on";
+  std::string plans;
   std::int64_t chunk = 0;
   // Loss and optimizer
   std::string loss = "smooth_ap";

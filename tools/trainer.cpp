@@ -1,7 +1,9 @@
 #include "tools/trainer.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "kernels/elementwise_cpu.h"
+#include "tools/gpu_step.h"
 #include "tools/model_io.h"
 
 #include <algorithm>
@@ -29,13 +31,19 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
       options_(options),
       table_(float_table(options.model)),
       schedule_(options.schedule),
-      program_(context, parameters_, Program::Options{.gradients = true}) {
+      program_(context, parameters_,
+               Program::Options{.gradients = true, .precision = options.precision}) {
+  if (options_.processes == nullptr) {
+    alone_ = group_of_one();
+    options_.processes = alone_.get();
+  }
+  const int processes = options_.processes->size();
   const std::int64_t dim = options_.model.dim;
-  expect(options_.batch % processes() == 0, "[trainer] expected processes that divide {}, got {}",
-         options_.batch, processes());
-  if (options_.chunk == 0) options_.chunk = share();
-  expect(share() % options_.chunk == 0, "[trainer] expected chunks that divide {}, got {}", share(),
-         options_.chunk);
+  expect(options_.batch % processes == 0, "[trainer] expected processes that divide {}, got {}",
+         options_.batch, processes);
+  if (options_.chunk == 0) options_.chunk = options_.batch / processes;
+  expect(parts().share() % options_.chunk == 0, "[trainer] expected chunks that divide {}, got {}",
+         parts().share(), options_.chunk);
   const LossEntry& entry = *options_.loss.entry;
   expect(options_.memory == 0 || entry.takes_memory(), "[trainer] {} takes no memory", entry.name);
   NetworkSpec spec = network_spec(options_.model, options_.batchnorm);
@@ -50,32 +58,58 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   }
   program_.plan();
   parameters_.initialise(context, options_.seed);
-  embeddings_ = program_.value(network_.embeddings);
-  embedding_gradients_ = program_.gradient(network_.embeddings);
   labels_.resize(static_cast<std::size_t>(options_.batch));
   identities_.resize(labels_.size());
-  if (!in_one_piece()) {
-    rows_ = Buffer::of<float>(options_.batch * dim);
-    row_gradients_ = Buffer::of<float>(options_.batch * dim);
-    embeddings_ = rows_.as<float>();
-    embedding_gradients_ = row_gradients_.as<float>();
-  }
-  if (chunks() > 1) {
-    gradient_sums_ = Buffer::of<float>(network_elements());
-    statistics_.resize(parameters_.statistics().size());
-    counters_.resize(parameters_.counters().size());
-  }
-  memory_ = EmbeddingMemory(options_.memory, options_.batch, dim);
-  loss_ = make_loss<float>(options_.loss);
-  loss_->plan(context, {.rows = options_.batch,
-                        .memory = memory_.capacity(),
-                        .dim = dim,
-                        .classes = proxies_ >= 0 ? options_.classes : 0});
+  last_labels_.resize(static_cast<std::size_t>(parts().share()));
+  last_indices_.resize(last_labels_.size());
+  memory_ =
+      EmbeddingMemory(options_.memory, options_.batch, dim, context.on_gpu() ? &context : nullptr);
   optimizer_ =
       std::make_unique<Optimizer>(options_.optimizer,
                                   optimizer_groups(parameters_, options_.embedding_rate,
                                                    options_.weight_decay, options_.proxy_rate),
                                   static_cast<std::int64_t>(parameters_.flat_elements()));
+  context.on_gpu() ? plan_gpu() : plan_cpu();
+}
+
+Trainer::~Trainer() = default;
+
+void Trainer::plan_gpu() {
+  if constexpr (kHasCuda) {
+    gpu_ = std::make_shared<GpuStep>(StepParts{.context = context_,
+                                               .options = options_,
+                                               .program = program_,
+                                               .network = network_,
+                                               .parameters = parameters_,
+                                               .proxies = proxies_,
+                                               .optimizer = *optimizer_,
+                                               .memory = memory_,
+                                               .table = table_,
+                                               .batch = parts(),
+                                               .processes = *options_.processes});
+  }
+}
+
+void Trainer::plan_cpu() {
+  const std::int64_t dim = options_.model.dim;
+  embeddings_ = program_.value(network_.embeddings);
+  embedding_gradients_ = program_.gradient(network_.embeddings);
+  if (!parts().in_one_piece()) {
+    rows_ = Buffer::of<float>(options_.batch * dim);
+    row_gradients_ = Buffer::of<float>(options_.batch * dim);
+    embeddings_ = rows_.as<float>();
+    embedding_gradients_ = row_gradients_.as<float>();
+  }
+  if (parts().chunks() > 1) {
+    gradient_sums_ = Buffer::of<float>(network_elements());
+    statistics_.resize(parameters_.statistics().size());
+    counters_.resize(parameters_.counters().size());
+  }
+  loss_ = make_loss<float>(options_.loss);
+  loss_->plan(context_, {.rows = options_.batch,
+                         .memory = memory_.capacity(),
+                         .dim = dim,
+                         .classes = proxies_ >= 0 ? options_.classes : 0});
 }
 
 std::int64_t Trainer::network_elements() const {
@@ -84,7 +118,10 @@ std::int64_t Trainer::network_elements() const {
 }
 
 void Trainer::fill(const Batch& batch, std::int64_t chunk) {
-  const std::size_t bytes = batch.pixels.size() / static_cast<std::size_t>(chunks());
+  if constexpr (kHasCuda) {
+    if (gpu_ != nullptr) return gpu_->fill(chunk);
+  }
+  const std::size_t bytes = batch.pixels.size() / static_cast<std::size_t>(parts().chunks());
   fill_input(program_, network_.input, table_,
              batch.pixels.subspan(static_cast<std::size_t>(chunk) * bytes, bytes));
 }
@@ -96,34 +133,29 @@ void Trainer::forward(const Batch& batch, std::int64_t chunk) {
 
 void Trainer::embed(const Batch& batch) {
   const std::int64_t elements = options_.chunk * options_.model.dim;
-  for (std::int64_t c = 0; c < chunks(); ++c) {
+  for (std::int64_t c = 0; c < parts().chunks(); ++c) {
     forward(batch, c);
-    if (!in_one_piece()) {
+    if (!parts().in_one_piece()) {
       std::copy_n(program_.value(network_.embeddings), elements,
-                  embeddings_ + share_begin(options_.model.dim) + c * elements);
+                  embeddings_ + parts().share_begin(options_.model.dim) + c * elements);
     }
   }
 }
 
-std::int64_t Trainer::share_begin(std::int64_t width) const {
-  return options_.processes != nullptr ? options_.processes->rank() * share() * width : 0;
+void Trainer::gather_labels(const Batch& batch) {
+  options_.processes->gather<std::int64_t>(batch.labels, labels_);
+  options_.processes->gather<std::int64_t>(batch.indices, identities_);
 }
 
-// Embeddings, labels and identities of the whole batch, from all who have a share of it.
-void Trainer::gather(const Batch& batch) {
-  if (options_.processes == nullptr || options_.processes->alone()) {
-    std::ranges::copy(batch.labels, labels_.begin());
-    std::ranges::copy(batch.indices, identities_.begin());
-    return;
-  }
+// Embeddings of the whole batch, from all who have a share of it.
+void Trainer::gather() {
+  if (options_.processes->alone()) return;
   ProcessGroup& group = *options_.processes;
   const std::int64_t dim = options_.model.dim;
   const std::span<float> all(embeddings_, static_cast<std::size_t>(options_.batch * dim));
-  group.gather<float>(all.subspan(static_cast<std::size_t>(share_begin(dim)),
-                                  static_cast<std::size_t>(share() * dim)),
+  group.gather<float>(all.subspan(static_cast<std::size_t>(parts().share_begin(dim)),
+                                  static_cast<std::size_t>(parts().share() * dim)),
                       all);
-  group.gather<std::int64_t>(batch.labels, labels_);
-  group.gather<std::int64_t>(batch.indices, identities_);
   if (options_.batchnorm == BatchNormMode::kBatch) {
     const std::span<float> statistics = parameters_.statistics();
     group.sum(statistics);
@@ -132,10 +164,10 @@ void Trainer::gather(const Batch& batch) {
 }
 
 void Trainer::backward(const Batch& batch) {
-  const float* own_gradients = embedding_gradients_ + share_begin(options_.model.dim);
-  if (chunks() == 1) {
-    if (!in_one_piece()) {
-      std::copy_n(own_gradients, share() * options_.model.dim,
+  const float* own_gradients = embedding_gradients_ + parts().share_begin(options_.model.dim);
+  if (parts().chunks() == 1) {
+    if (!parts().in_one_piece()) {
+      std::copy_n(own_gradients, parts().share() * options_.model.dim,
                   program_.gradient(network_.embeddings));
     }
     program_.backward();
@@ -146,14 +178,14 @@ void Trainer::backward(const Batch& batch) {
   const std::int64_t elements = options_.chunk * options_.model.dim;
   float* gradients = parameters_.gradients().data();
   float* sums = gradient_sums_.as<float>();
-  for (std::int64_t c = 0; c < chunks(); ++c) {
+  for (std::int64_t c = 0; c < parts().chunks(); ++c) {
     forward(batch, c);
     std::copy_n(own_gradients + c * elements, elements, program_.gradient(network_.embeddings));
     program_.backward();
     if (c == 0) {
       std::copy_n(gradients, network_elements(), sums);
     } else {
-      const bool last = c + 1 == chunks();
+      const bool last = c + 1 == parts().chunks();
       elementwise_cpu::copy(context_.threads(), network_elements(), last ? sums : gradients,
                             last ? gradients : sums, /*accumulate=*/true);
     }
@@ -162,19 +194,67 @@ void Trainer::backward(const Batch& batch) {
   std::ranges::copy(counters_, parameters_.counters().begin());
 }
 
-StepResult Trainer::step(const Batch& batch) {
-  expect(batch.count == share(), "[trainer] expected {} images, got {}", share(), batch.count);
+StepResult Trainer::step(const Batch& batch, const std::function<void()>& meanwhile) {
+  expect(batch.count == parts().share(), "[trainer] expected {} images, got {}", parts().share(),
+         batch.count);
   last_ = StepResult{.rate = schedule_.rate(steps_)};
-  StepResult& result = last_;
-  const auto diverged = [&](const std::string& what) {
-    fail<DivergedError>(
-        "training diverged in step {} (batch {} of epoch {}): {}, learning rate {:g}; "
-        "lower --lr or lengthen --warmup",
-        steps_ + 1, batch.index + 1, batch.epoch + 1, what, result.rate);
-  };
+  remember(batch);
+  gather_labels(batch);
+  if (gpu_ != nullptr) {
+    step_on_gpu(batch, meanwhile);
+  } else {
+    step_on_cpu(batch);
+  }
+  ++steps_;
+  return last_;
+}
 
+void Trainer::remember(const Batch& batch) {
+  last_batch_ = batch;
+  std::ranges::copy(batch.labels, last_labels_.begin());
+  std::ranges::copy(batch.indices, last_indices_.begin());
+  last_batch_.labels = last_labels_;
+  last_batch_.indices = last_indices_;
+  if (gpu_ != nullptr) last_batch_.pixels = {};
+}
+
+void Trainer::diverged(const std::string& what) const {
+  fail<DivergedError>(
+      "training diverged in step {} (batch {} of epoch {}): {}, learning rate {:g}; "
+      "lower --lr or lengthen --warmup",
+      steps_ + 1, last_batch_.index + 1, last_batch_.epoch + 1, what, last_.rate);
+}
+
+void Trainer::stage(const Batch& next) {
+  if constexpr (kHasCuda) {
+    if (gpu_ == nullptr) return;
+    gpu_->stage(next);
+    staged_ = true;
+  }
+}
+
+void Trainer::step_on_gpu(const Batch& batch, const std::function<void()>& meanwhile) {
+  if constexpr (kHasCuda) {
+    if (!std::exchange(staged_, false)) gpu_->stage(batch);
+    gpu_->launch(labels_, identities_, last_.rate);
+    if (meanwhile) meanwhile();
+    const GpuStep::Outcome outcome = gpu_->finish();
+    last_.loss = outcome.loss;
+    last_.valid_queries = outcome.valid_queries;
+    last_.gradient_norm = outcome.gradient_norm;
+    last_.updated = outcome.updated;
+    if (outcome.updated && std::isfinite(outcome.loss)) return;
+    if (!outcome.updated && !outcome.hopeless) return;
+    if (!std::isfinite(outcome.loss)) diverged(fmt::format("the loss is {}", outcome.loss));
+    diverged(
+        fmt::format("the gradient's norm is {} (loss {:g})", outcome.gradient_norm, outcome.loss));
+  }
+}
+
+void Trainer::step_on_cpu(const Batch& batch) {
+  StepResult& result = last_;
   embed(batch);
-  gather(batch);
+  gather();
   LossInput<float> input;
   input.rows = options_.batch;
   input.dim = options_.model.dim;
@@ -200,11 +280,9 @@ StepResult Trainer::step(const Batch& batch) {
   memory_.push(embeddings_, labels_, identities_);  // backward() may overwrite them
 
   backward(batch);
-  if (options_.processes != nullptr) {
-    // Those of the proxies, behind the network's, are everybody's own already.
-    options_.processes->sum(
-        parameters_.gradients().first(static_cast<std::size_t>(network_elements())));
-  }
+  // Those of the proxies, behind the network's, are everybody's own already.
+  options_.processes->sum(
+      parameters_.gradients().first(static_cast<std::size_t>(network_elements())));
   const auto count = static_cast<std::int64_t>(parameters_.flat_elements());
   result.gradient_norm = global_norm(context_, parameters_.gradients().data(), count);
   if (!std::isfinite(result.gradient_norm)) {
@@ -213,8 +291,25 @@ StepResult Trainer::step(const Batch& batch) {
   }
   optimizer_->step(context_, {.rate = result.rate, .number = steps_ + 1},
                    parameters_.values().data(), parameters_.gradients().data());
-  ++steps_;
-  return result;
+}
+
+void Trainer::pull() {
+  if constexpr (kHasCuda) {
+    if (gpu_ != nullptr) gpu_->pull();
+  }
+}
+
+void Trainer::push() {
+  if constexpr (kHasCuda) {
+    if (gpu_ != nullptr) gpu_->push();
+  }
+}
+
+LossScaleState Trainer::loss_scale() const {
+  if constexpr (kHasCuda) {
+    if (gpu_ != nullptr && options_.precision == Precision::kFp16) return gpu_->scale();
+  }
+  return {};
 }
 
 bool Trainer::sound() const {
@@ -244,6 +339,10 @@ bool Trainer::load(const Checkpoint& checkpoint) {
   load_loss_parameters(checkpoint, parameters_);
   load_optimizer(checkpoint, parameters_, *optimizer_);
   steps_ = checkpoint.run().step;
+  push();
+  if constexpr (kHasCuda) {
+    if (gpu_ != nullptr) gpu_->set_scale(checkpoint.run().loss_scale, steps_);
+  }
   return memory_.load(checkpoint);
 }
 
@@ -260,23 +359,20 @@ std::vector<std::string> Trainer::not_finite(std::span<const float> flat) const 
   return names;
 }
 
-std::vector<LayerActivations> Trainer::activations(const Batch& batch) {
+std::vector<LayerActivations> Trainer::activations() {
   const auto& nodes = program_.nodes();
   std::vector<LayerActivations> layers(nodes.size());
-  for (std::int64_t c = 0; c < chunks(); ++c) {
-    fill(batch, c);
+  for (std::int64_t c = 0; c < parts().chunks(); ++c) {
+    fill(last_batch_, c);
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       nodes[n]->forward();
       // Now: a later layer may take the place.
-      const TensorId output = program_.output_of(static_cast<int>(n));
-      const float* values = program_.value(output);
-      const std::int64_t count = program_.shape(output).elements();
       LayerActivations& layer = layers[n];
       layer.name = nodes[n]->name();
-      layer.values += count;
-      for (std::int64_t i = 0; i < count; ++i) {
-        if (std::isfinite(values[i])) {
-          layer.max_abs = std::max(layer.max_abs, std::abs(static_cast<double>(values[i])));
+      for (const float value : program_.read(program_.output_of(static_cast<int>(n)))) {
+        ++layer.values;
+        if (std::isfinite(value)) {
+          layer.max_abs = std::max(layer.max_abs, std::abs(static_cast<double>(value)));
         } else {
           ++layer.not_finite;
         }
@@ -288,6 +384,18 @@ std::vector<LayerActivations> Trainer::activations(const Batch& batch) {
 
 std::vector<std::pair<std::string, std::size_t>> Trainer::memory() const {
   const std::size_t flat = parameters_.flat_elements() * sizeof(float);
+  if constexpr (kHasCuda) {
+    if (gpu_ != nullptr) {
+      std::vector<std::pair<std::string, std::size_t>> groups = {
+          {"parameters", flat},
+          {"gradients", flat},
+          {"activations and their gradients", program_.memory().arena_bytes},
+          {"workspace", program_.memory().workspace_bytes},
+          {"memory columns", memory_.bytes()}};
+      for (auto& group : gpu_->memory()) groups.push_back(std::move(group));
+      return groups;
+    }
+  }
   return {
       {"parameters", flat},
       {"gradients", flat},

@@ -33,11 +33,13 @@
 #include "engine/schedule.h"
 #include "layers/resnet.h"
 #include "losses/registry.h"
+#include "tools/batch_parts.h"
 #include "tools/embedding_memory.h"
 #include "tools/network_input.h"
 #include "weights/checkpoint.h"
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -63,6 +65,8 @@ struct TrainerOptions {
   std::int64_t memory = 0;   // batches whose embeddings stay, for losses that take them
   std::int64_t classes = 0;  // of the data set: proxies, for losses that have them
   std::uint64_t seed = 0;
+  Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
+  bool graph = true;                       // on a GPU: capture the step and replay it
 };
 
 // NaN: the step did not come so far.
@@ -71,6 +75,7 @@ struct StepResult {
   std::int64_t valid_queries = 0;
   double gradient_norm = std::numeric_limits<double>::quiet_NaN();
   double rate = 0.0;
+  bool updated = true;  // false: a gradient overflowed under the loss scale (fp16)
 };
 
 // What a node of the network put out, over all images of a batch.
@@ -81,14 +86,23 @@ struct LayerActivations {
   std::int64_t values = 0;
 };
 
+class GpuStep;
+
 class Trainer {
  public:
   // Builds everything and fills the parameters from the seed.
   Trainer(const Context& context, const TrainerOptions& options);
+  ~Trainer();
 
-  StepResult step(const Batch& batch);  // this process's share of it
+  // On this process's share of a batch. meanwhile: called on a GPU between the step's start and its
+  // end, to get the next batch ready; `batch` need not last longer than until then.
+  StepResult step(const Batch& batch, const std::function<void()>& meanwhile = {});
+  // On a GPU: begins to upload the batch that the next step() is given.
+  void stage(const Batch& next);
   std::int64_t steps() const { return steps_; }
   const StepResult& last() const { return last_; }  // of the last step(), one that threw too
+  // That step's batch: labels and identities of this process's share, pictures on the CPU alone.
+  const Batch& last_batch() const { return last_batch_; }
 
   Parameters& parameters() { return parameters_; }
   // Are all parameters and running statistics finite, and no parameter beyond 1e12? A checkpoint of
@@ -100,6 +114,12 @@ class Trainer {
   // another size begins empty.
   bool load(const Checkpoint& checkpoint);
 
+  // Between a GPU and the parameters and optimizer here: before they are read, after they were
+  // changed. Nothing on the CPU.
+  void pull();
+  void push();
+  LossScaleState loss_scale() const;  // as of the last pull()
+
   // What is reserved, by name, in bytes.
   std::vector<std::pair<std::string, std::size_t>> memory() const;
   std::int64_t network_parameters() const;  // without those of the loss
@@ -107,26 +127,28 @@ class Trainer {
   // For who looks for the cause of a divergence. Names of the parameters that are not finite in a
   // flat buffer: values or gradients.
   std::vector<std::string> not_finite(std::span<const float> flat) const;
-  // Sends this share forward once more; batch norm's statistics move on.
-  std::vector<LayerActivations> activations(const Batch& batch);
+  // Sends the last batch's share forward once more; batch norm's statistics move on.
+  std::vector<LayerActivations> activations();
 
  private:
-  int processes() const { return options_.processes != nullptr ? options_.processes->size() : 1; }
-  std::int64_t share() const { return options_.batch / processes(); }  // images
-  std::int64_t chunks() const { return share() / options_.chunk; }
-  // The embeddings lie where the network puts them, not in rows_.
-  bool in_one_piece() const { return chunks() == 1 && processes() == 1; }
-  // Where this process's share begins in something of the whole batch with `width` values an image.
-  std::int64_t share_begin(std::int64_t width) const;
+  BatchParts parts() const { return {options_.batch, options_.chunk, options_.processes}; }
+  void plan_gpu();
+  void plan_cpu();
+  [[noreturn]] void diverged(const std::string& what) const;
+  void remember(const Batch& batch);
+  void step_on_gpu(const Batch& batch, const std::function<void()>& meanwhile);
+  void step_on_cpu(const Batch& batch);
+  void gather_labels(const Batch& batch);
   std::int64_t network_elements() const;  // of the flat buffers; the proxies lie behind
   void fill(const Batch& batch, std::int64_t chunk);
   void forward(const Batch& batch, std::int64_t chunk);
   void embed(const Batch& batch);
-  void gather(const Batch& batch);
+  void gather();
   void backward(const Batch& batch);
 
   const Context& context_;
   TrainerOptions options_;
+  std::unique_ptr<ProcessGroup> alone_;  // where the options name no group
   FloatTable table_;
   Schedule schedule_;
   Parameters parameters_;
@@ -148,6 +170,10 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::int64_t steps_ = 0;
   StepResult last_;
+  Batch last_batch_;
+  std::vector<std::int64_t> last_labels_, last_indices_;
+  std::shared_ptr<GpuStep> gpu_;  // shared: it knows how to delete itself
+  bool staged_ = false;           // the next step's batch
 };
 
 }  // namespace rk

@@ -111,6 +111,10 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState
   file_.write_text("/run/environment", {run.environment});
   file_.write_text("/run/settings", {run.settings});
   file_.write_text("/run/history", run.history);
+  if (run.loss_scale.scale == 0) return;
+  file_.write("/run/loss_scale", {}, &run.loss_scale.scale);
+  file_.write("/run/updates", {}, &run.loss_scale.updates);
+  file_.write("/run/good_steps", {}, &run.loss_scale.good_steps);
 }
 
 void CheckpointWriter::weight(const std::string& name, const std::vector<std::int64_t>& dims,
@@ -198,6 +202,13 @@ void Checkpoint::read_run() {
     for (const std::string& text : file_.read_text("/run/environment")) run_.environment = text;
   }
   run_.history = file_.read_text("/run/history");
+  if (!file_.has("/run/loss_scale")) return;
+  run_.loss_scale = {.updates = scalar<std::int64_t>(file_, "/run/updates"),
+                     .scale = scalar<double>(file_, "/run/loss_scale"),
+                     .good_steps = scalar<std::int64_t>(file_, "/run/good_steps")};
+  if (!(run_.loss_scale.scale > 0 && std::isfinite(run_.loss_scale.scale))) {
+    fail<InputError>("{}: /run/loss_scale makes no sense; use another checkpoint", path_);
+  }
 }
 
 void Checkpoint::check_values() const {

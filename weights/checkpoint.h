@@ -11,7 +11,8 @@
 //                                batch goes in; only where a run keeps some
 //   /run/...                     step, epoch, batch (int64), seed (uint64 as int64), best, loss_sum
 //                                (float64), data, environment (text), settings (JSON text), history
-//                                (one JSON text an epoch)
+//                                (one JSON text an epoch); loss_scale (float64), updates and
+//                                good_steps (int64) where the loss is scaled
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
 //                                input_mean, input_std, input_scale, channel_order, resize, crop,
 //                                source_sha256
@@ -45,6 +46,13 @@ struct ModelDescription {
   std::string source_sha256;  // of the weights the run began with; empty: from scratch
 };
 
+// Of a run whose loss is scaled (fp16): then not every step is an update.
+struct LossScaleState {
+  std::int64_t updates = 0;  // of the optimizer
+  double scale = 0;          // 0: the run has none
+  std::int64_t good_steps = 0;
+};
+
 // Where the run is: `epoch` epochs are complete, and `batch` batches of the next one.
 struct RunState {
   std::int64_t step = 0;
@@ -57,6 +65,7 @@ struct RunState {
   std::string environment;  // what the last bits depend on beside the settings: version, machine
   std::string settings;
   std::vector<std::string> history;
+  LossScaleState loss_scale;
 };
 
 // The embeddings of the last batches, as tools/embedding_memory.h keeps them.

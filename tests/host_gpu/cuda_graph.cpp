@@ -1,5 +1,5 @@
-// In place of engine/cuda_graph_cuda.cpp: work is kept and called again. What a replay would not do,
-// run the host's part of it, is done here every time; tests count on device memory alone.
+// In place of engine/cuda_graph_cuda.cpp: work is kept and called again. What a replay would not
+// do, run the host's part of it, is done here every time; tests count on device memory alone.
 #include "engine/cuda_graph.h"
 
 #include <utility>

@@ -18,6 +18,7 @@ DeviceUpload::DeviceUpload(const CudaContext&, std::size_t bytes)
     : state_(std::make_unique<State>()) {
   state_->data = DeviceBuffer(bytes);
 }
+DeviceUpload::DeviceUpload() = default;
 DeviceUpload::~DeviceUpload() = default;
 DeviceUpload::DeviceUpload(DeviceUpload&&) noexcept = default;
 DeviceUpload& DeviceUpload::operator=(DeviceUpload&&) noexcept = default;

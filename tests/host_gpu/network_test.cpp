@@ -1,6 +1,6 @@
 // Whole networks through the nodes of the GPU path, on a GPU made of the host, against the CPU's:
-// embeddings, gradients of all parameters, running statistics, in every precision, with both kinds of
-// batch normalisation; and that what the nodes ask cuDNN for is what graphs_of() lists.
+// embeddings, gradients of all parameters, running statistics, in every precision, with both kinds
+// of batch normalisation; and that what the nodes ask cuDNN for is what graphs_of() lists.
 #include "engine/error.h"
 #include "kernels/half_element.h"
 #include "layers/gpu_graph.h"
@@ -139,7 +139,8 @@ double off(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(difference / std::max(size, 1e-30));
 }
 
-// What rounding leaves behind the layers, twice to ten times what was measured. Float32 frozen: 5e-7
+// What rounding leaves behind the layers, twice to ten times what was measured. Float32 frozen:
+// 5e-7
 // and 1e-6. Batch statistics over the 12 pixels of the last layers carry a difference on, and on
 // ReLU's other side, so 18 layers give 2e-6 and 5e-6, 50 of them 7e-5 and 3e-2. 16 bits round every
 // image and its gradient to 11 or 8 bits.

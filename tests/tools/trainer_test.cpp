@@ -387,7 +387,8 @@ TEST_F(TrainerTest, SaysWhereValuesStopBeingFinite) {
   TrainerOptions options = small_options("smooth_ap", BatchNormMode::kRunning);
   options.chunk = 8;
   Trainer trainer(context_, options);
-  for (const LayerActivations& layer : trainer.activations(batch.get())) {
+  trainer.step(batch.get());
+  for (const LayerActivations& layer : trainer.activations()) {
     EXPECT_EQ(layer.not_finite, 0) << layer.name;
     EXPECT_GT(layer.max_abs, 0) << layer.name;
     EXPECT_EQ(layer.values % 16, 0) << layer.name;
@@ -396,7 +397,7 @@ TEST_F(TrainerTest, SaysWhereValuesStopBeingFinite) {
   *trainer.parameters().value(id) = std::numeric_limits<float>::infinity();
   EXPECT_EQ(trainer.not_finite(trainer.parameters().values()),
             std::vector<std::string>{"layer3.0.bn2.bias"});
-  const auto layers = trainer.activations(batch.get());
+  const auto layers = trainer.activations();
   const auto first = std::find_if(layers.begin(), layers.end(), [](const LayerActivations& layer) {
     return layer.not_finite > 0;
   });

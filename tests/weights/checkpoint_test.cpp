@@ -42,7 +42,8 @@ struct State {
            .data = "glyphs 1234",
            .environment = "a machine",
            .settings = "{\"loss\": \"fastap\"}",
-           .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"}};
+           .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"},
+           .loss_scale = {.updates = 5, .scale = 1024.0, .good_steps = 3}};
   }
   std::vector<std::byte> bytes() const {
     CheckpointWriter writer(model, run);
@@ -101,6 +102,9 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.run().environment, "a machine");
   EXPECT_EQ(read.run().settings, state.run.settings);
   EXPECT_EQ(read.run().history, state.run.history);
+  EXPECT_EQ(read.run().loss_scale.updates, 5);
+  EXPECT_EQ(read.run().loss_scale.scale, 1024.0);
+  EXPECT_EQ(read.run().loss_scale.good_steps, 3);
   read.require(kWeights, kCounters);
   std::vector<float> values(6);
   read.weight(kWeights[0], values.data());

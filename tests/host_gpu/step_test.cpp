@@ -1,0 +1,268 @@
+// Whole training steps of the GPU path, on a GPU made of the host, against the trainer's on the
+// CPU: several steps with momentum, so that what one leaves behind is in the next.
+#include "engine/error.h"
+#include "tests/data/temporary_folder.h"
+#include "tests/support/thread_group.h"
+#include "tests/tools/noise_batch.h"
+#include "tools/trainer.h"
+#include "weights/atomic_file.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace rk {
+namespace {
+
+constexpr int kSize = 32;
+constexpr std::int64_t kBatch = 16;
+
+TrainerOptions options_of(const std::string& loss, BatchNormMode mode) {
+  TrainerOptions options;
+  options.model.arch = "resnet18";
+  options.model.dim = 8;
+  options.model.crop = options.model.resize = kSize;
+  options.batchnorm = mode;
+  options.loss = parse_loss(loss);
+  options.optimizer.kind = OptimizerKind::kSgd;
+  options.optimizer.momentum = 0.9;
+  options.schedule.rate = 1e-3;
+  options.weight_decay = 1e-4;
+  options.embedding_rate = 3.0;
+  options.batch = kBatch;
+  options.classes = 4;
+  return options;
+}
+
+Context host_gpu() { return Context(2, Device{.cuda = true}); }
+
+// How far two trainers' parameters lie apart, of how far they moved from the start.
+double apart(const Parameters& a, const Parameters& b, std::span<const float> start) {
+  double difference = 0, moved = 0;
+  // The orders of the weights differ, so canonical.
+  for (std::size_t id = 0; id < a.entries().size(); ++id) {
+    const auto elements = static_cast<std::size_t>(a.entries()[id].elements());
+    std::vector<float> x(elements), y(elements), from(elements);
+    a.get(a.values(), static_cast<ParameterId>(id), x.data());
+    b.get(b.values(), static_cast<ParameterId>(id), y.data());
+    a.get(start, static_cast<ParameterId>(id), from.data());
+    for (std::size_t i = 0; i < elements; ++i) {
+      difference += std::pow(static_cast<double>(x[i]) - static_cast<double>(y[i]), 2.0);
+      moved += std::pow(static_cast<double>(x[i]) - static_cast<double>(from[i]), 2.0);
+    }
+  }
+  return std::sqrt(difference / moved);
+}
+
+struct Bounds {
+  double loss, parameters;
+};
+
+void compare(const TrainerOptions& options, const Bounds& bounds, std::uint32_t steps = 4) {
+  const Context cpu(2);
+  TrainerOptions plain = options;
+  plain.precision = Precision::kFp32;
+  Trainer expected(cpu, plain);
+  const std::vector<float> start(expected.parameters().values().begin(),
+                                 expected.parameters().values().end());
+  const Context gpu = host_gpu();
+  Trainer got(gpu, options);
+  for (std::uint32_t s = 0; s < steps; ++s) {
+    const NoiseBatch batch(kBatch, kSize, s);
+    const StepResult a = expected.step(batch.get());
+    const StepResult b = got.step(batch.get());
+    ASSERT_TRUE(b.updated) << s;
+    EXPECT_NEAR(b.loss, a.loss, bounds.loss * std::abs(a.loss)) << s;
+    EXPECT_EQ(b.valid_queries, a.valid_queries);
+    EXPECT_EQ(b.rate, a.rate);
+    EXPECT_NEAR(b.gradient_norm, a.gradient_norm, 10 * bounds.parameters * a.gradient_norm) << s;
+  }
+  got.pull();
+  EXPECT_LE(apart(expected.parameters(), got.parameters(), start), bounds.parameters);
+  for (std::size_t i = 0; i < expected.parameters().statistics().size(); ++i) {
+    const float value = expected.parameters().statistics()[i];
+    EXPECT_NEAR(got.parameters().statistics()[i], value,
+                1e-3 * std::abs(static_cast<double>(value)) + bounds.parameters);
+  }
+  EXPECT_TRUE(std::ranges::equal(expected.parameters().counters(), got.parameters().counters()));
+  EXPECT_EQ(got.steps(), expected.steps());
+}
+
+// Rounding in another order, through four steps. Batch statistics over the 16 (or, in chunks, 8)
+// pixels of the last layers make much of a difference, and more with each step: there fewer are
+// made.
+constexpr Bounds kFrozen{1e-4, 1e-4};
+constexpr Bounds kOnBatch{1e-3, 2e-2};
+
+TEST(HostGpuStep, IsTheCpusStep) {
+  compare(options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning), kFrozen);
+  compare(options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch), kOnBatch, 2);
+}
+
+TEST(HostGpuStep, EveryOptimizer) {
+  for (const OptimizerKind kind : {OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
+    TrainerOptions options = options_of("fastap", BatchNormMode::kRunning);
+    options.optimizer = {.kind = kind};
+    // Adam divides by the gradient's own size: where that is rounding, the step is of its sign.
+    compare(options, {1e-3, 5e-2});
+  }
+}
+
+TEST(HostGpuStep, ProxiesLearnToo) {
+  TrainerOptions options = options_of("nsl", BatchNormMode::kRunning);
+  options.proxy_rate = 10.0;
+  compare(options, kFrozen);
+}
+
+TEST(HostGpuStep, ChunksGiveTheStepOfTheWholeBatch) {
+  TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
+  options.chunk = 4;
+  compare(options, kFrozen);
+  options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
+  options.chunk = 8;
+  compare(options, kOnBatch, 1);
+}
+
+TEST(HostGpuStep, MemoryColumnsFillAndTurn) {
+  TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
+  options.memory = 2;
+  compare(options, kFrozen, 5);
+}
+
+TEST(HostGpuStep, SixteenBitsWithALossScale) {
+  for (const Precision precision : {Precision::kTf32, Precision::kFp16, Precision::kBf16}) {
+    TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
+    options.precision = precision;
+    const bool half = precision != Precision::kTf32;
+    compare(options, half ? Bounds{0.05, 0.4} : kFrozen);
+  }
+}
+
+// The same bits whether the step is captured or its kernels are started one by one.
+TEST(HostGpuStep, ReplayIsEager) {
+  std::vector<std::vector<float>> values;
+  for (const bool graph : {true, false}) {
+    TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
+    options.graph = graph;
+    options.memory = 1;
+    const Context gpu = host_gpu();
+    Trainer trainer(gpu, options);
+    for (std::uint32_t s = 0; s < 4; ++s) trainer.step(NoiseBatch(kBatch, kSize, s).get());
+    trainer.pull();
+    values.emplace_back(trainer.parameters().values().begin(), trainer.parameters().values().end());
+  }
+  EXPECT_EQ(values[0], values[1]);
+}
+
+TEST(HostGpuStep, WhatIsStagedAheadIsTheNextBatch) {
+  const NoiseBatch first(kBatch, kSize, 0), second(kBatch, kSize, 1);
+  const TrainerOptions options = options_of("fastap", BatchNormMode::kRunning);
+  std::vector<double> losses;
+  for (const bool ahead : {false, true}) {
+    const Context gpu = host_gpu();
+    Trainer trainer(gpu, options);
+    trainer.step(first.get(), [&] {
+      if (ahead) trainer.stage(second.get());
+    });
+    losses.push_back(trainer.step(second.get()).loss);
+  }
+  EXPECT_EQ(losses[0], losses[1]);
+}
+
+// Gradients that overflow fp16 change nothing but the scale, which then comes down.
+TEST(HostGpuStep, OverflowIsSkippedAndTheScaleHalved) {
+  // A steep loss: the gradient of the embeddings is about 1 / tau.
+  TrainerOptions options = options_of("smooth_ap:tau=0.0003", BatchNormMode::kRunning);
+  options.precision = Precision::kFp16;
+  const Context gpu = host_gpu();
+  Trainer trainer(gpu, options);
+  trainer.pull();
+  const std::vector<float> start(trainer.parameters().values().begin(),
+                                 trainer.parameters().values().end());
+  const double scale = trainer.loss_scale().scale;
+  const StepResult result = trainer.step(NoiseBatch(kBatch, kSize).get());
+  EXPECT_FALSE(result.updated);
+  trainer.pull();
+  EXPECT_TRUE(std::ranges::equal(start, trainer.parameters().values()));
+  EXPECT_EQ(trainer.loss_scale().scale, scale / 2);
+  EXPECT_EQ(trainer.loss_scale().updates, 0);
+  EXPECT_EQ(trainer.steps(), 1);
+}
+
+TEST(HostGpuStep, DivergenceWithoutAScaleIsSaidAndChangesNothing) {
+  const Context gpu = host_gpu();
+  Trainer trainer(gpu, options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning));
+  trainer.parameters().value(0)[0] = std::numeric_limits<float>::infinity();
+  trainer.push();
+  const std::vector<float> start(trainer.parameters().values().begin() + 1,
+                                 trainer.parameters().values().end());
+  EXPECT_THROW(trainer.step(NoiseBatch(kBatch, kSize).get()), DivergedError);
+  trainer.pull();
+  EXPECT_TRUE(std::ranges::equal(start, trainer.parameters().values().subspan(1)));
+  EXPECT_FALSE(trainer.activations().empty());
+}
+
+// Saved after some steps and loaded by another trainer, the run goes on to the same bits:
+// optimizer,
+// memory, loss scale and statistics are all in the file.
+TEST(HostGpuStep, ResumesToTheSameBits) {
+  for (const Precision precision : {Precision::kFp32, Precision::kFp16}) {
+    TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
+    options.precision = precision;
+    options.memory = 2;
+    const Context gpu = host_gpu();
+    Trainer straight(gpu, options), first(gpu, options), second(gpu, options);
+    for (std::uint32_t s = 0; s < 5; ++s) straight.step(NoiseBatch(kBatch, kSize, s).get());
+    for (std::uint32_t s = 0; s < 3; ++s) first.step(NoiseBatch(kBatch, kSize, s).get());
+    first.pull();
+    RunState run{};
+    run.step = first.steps();
+    run.settings = "{}";
+    run.loss_scale = first.loss_scale();
+    CheckpointWriter writer(options.model, run);
+    first.save(writer);
+    const TemporaryFolder folder;
+    const std::string path = (folder.path() / "last.h5").string();
+    write_atomic(path, writer.finish());
+    EXPECT_TRUE(second.load(Checkpoint(path)));
+    for (std::uint32_t s = 3; s < 5; ++s) second.step(NoiseBatch(kBatch, kSize, s).get());
+    straight.pull();
+    second.pull();
+    EXPECT_TRUE(std::ranges::equal(straight.parameters().values(), second.parameters().values()));
+    EXPECT_TRUE(
+        std::ranges::equal(straight.parameters().statistics(), second.parameters().statistics()));
+  }
+}
+
+// Several GPUs, each with a share of the batch, make the step of one.
+TEST(HostGpuStep, SeveralGpusShareABatch) {
+  for (const std::int64_t chunk : {0, 4}) {
+    TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
+    const Context gpu = host_gpu();
+    Trainer one(gpu, options);
+    const std::vector<float> start(one.parameters().values().begin(),
+                                   one.parameters().values().end());
+    for (std::uint32_t s = 0; s < 3; ++s) one.step(NoiseBatch(kBatch, kSize, s).get());
+    one.pull();
+    options.chunk = chunk;
+    ThreadGroup::run(2, [&](ProcessGroup& group) {
+      TrainerOptions mine = options;
+      mine.processes = &group;
+      const Context own = host_gpu();
+      Trainer trainer(own, mine);
+      for (std::uint32_t s = 0; s < 3; ++s) {
+        const NoiseBatch batch(kBatch, kSize, s);
+        trainer.step(batch.part(group.rank(), 2));
+      }
+      trainer.pull();
+      EXPECT_LE(apart(one.parameters(), trainer.parameters(), start), kFrozen.parameters);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace rk

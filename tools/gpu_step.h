@@ -1,0 +1,116 @@
+// A training step on a GPU (tools/trainer.h says what a step is): everything between the upload of
+// the pictures and the changed parameters is one CUDA graph, captured in the second step and
+// replayed from then on. What changes from step to step (learning rate, update number, loss scale,
+// labels) is read from device memory, so a replay computes the bits that the same nodes compute one
+// by one.
+//
+// In fp16 the gradient of the loss is multiplied by a scale that the optimizer divides by again
+// (kernels/optimizer_block.h): where a gradient overflows, the update is left out and the scale
+// halved; it doubles after 2,000 updates without one.
+//
+// Has not yet run on a GPU; tests/host_gpu compares it with the CPU's step.
+#pragma once
+
+#include "engine/cuda_graph.h"
+#include "engine/device_buffer.h"
+#include "engine/device_group.h"
+#include "engine/optimizer.h"
+#include "kernels/optimizer_block.h"
+#include "layers/gpu_input.h"
+#include "layers/resnet.h"
+#include "losses/device_loss.h"
+#include "tools/batch_parts.h"
+#include "tools/embedding_memory.h"
+#include "weights/checkpoint.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk {
+
+struct Batch;
+struct TrainerOptions;
+class FloatTable;
+
+// The parts of a trainer that a step works on.
+struct StepParts {
+  const Context& context;
+  const TrainerOptions& options;
+  Program& program;
+  const Network& network;
+  Parameters& parameters;
+  ParameterId proxies;  // -1: the loss has none
+  Optimizer& optimizer;
+  EmbeddingMemory& memory;
+  const FloatTable& table;
+  BatchParts batch;
+  ProcessGroup& processes;
+};
+
+class GpuStep {
+ public:
+  explicit GpuStep(const StepParts& parts);
+  ~GpuStep();
+
+  // The pictures of the batch that comes next; may be called while a step runs.
+  void stage(const Batch& batch);
+  // The step on what was staged, without waiting. labels and identities are those of the whole
+  // batch, of all processes.
+  void launch(std::span<const std::int64_t> labels, std::span<const std::int64_t> identities,
+              double rate);
+  struct Outcome {
+    double loss = 0;
+    std::int64_t valid_queries = 0;
+    double gradient_norm = 0;
+    bool updated = false;   // false: a gradient was not finite, and nothing was changed
+    bool hopeless = false;  // and a smaller loss scale will not help
+  };
+  Outcome finish();  // waits
+
+  // A chunk of the pictures that the last step took, into the program.
+  void fill(std::int64_t chunk) const { input_.fill(chunk * parts_.batch.chunk); }
+
+  // Between device memory and the parameters and optimizer of the host, for saving and after
+  // loading.
+  void pull();
+  void push();
+  LossScaleState scale() const { return scale_; }  // as of the last pull()
+  void set_scale(const LossScaleState& scale, std::int64_t steps);
+
+  std::vector<std::pair<std::string, std::size_t>> memory() const;  // bytes by name
+  bool captured() const { return graph_ != nullptr; }
+
+ private:
+  std::int64_t network_elements() const;
+  std::int64_t own_begin() const;  // of this process's share, in all embeddings
+  void enqueue();
+  void embed();
+  void gather();
+  void backward();
+  void backward_of_chunks();
+  void sum_while_going_back();
+  void update();
+  float* embeddings() const;
+  float* embedding_gradients() const;
+
+  StepParts parts_;
+  std::unique_ptr<DeviceGroup> group_;
+  std::unique_ptr<DeviceLoss> loss_;
+  GpuInput input_;
+  Memory rows_, row_gradients_;  // all embeddings, where they are not in one piece
+  Memory kept_;                  // the embeddings for the memory columns: backward may
+                                 // overwrite them
+  Memory gradient_sums_, statistics_, share_factor_;
+  Memory step_, squares_, groups_, first_, second_;
+  int group_count_ = 0;
+  PinnedBuffer host_step_, host_rate_;
+  LossScaleState scale_;
+  std::int64_t done_ = 0;            // steps since the start of the program
+  std::int64_t captured_rows_ = -1;  // of memory columns, when the graph was captured
+  std::unique_ptr<CudaGraph> graph_;
+};
+
+}  // namespace rk

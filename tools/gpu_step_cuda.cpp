@@ -1,0 +1,325 @@
+#include "tools/gpu_step.h"
+
+#include "engine/error.h"
+#include "kernels/elementwise_block.h"
+#include "kernels/launch.h"
+#include "tools/trainer.h"
+
+#include <cmath>
+
+namespace rk {
+namespace {
+
+// What fp16 starts with: small enough for any loss here, found again within a few steps if not.
+constexpr float kFirstScale = 65536.0F;
+// Updates left out in a row, with the scale at its smallest, until the run is given up.
+constexpr std::int64_t kMostSkipped = 20;
+// Gradients go to the other processes in pieces of about this size, while backward goes on.
+constexpr std::int64_t kBucket = (std::int64_t{25} << 20) / sizeof(float);
+
+template <class T> Memory copy_of(const Context& context, const std::vector<T>& values) {
+  Memory memory = context.allocate(values.size() * sizeof(T));
+  if (!values.empty()) memory.upload(values.data(), memory.bytes());
+  return memory;
+}
+
+Memory floats(const Context& context, std::int64_t count) {
+  return context.allocate(static_cast<std::size_t>(count) * sizeof(float));
+}
+
+}  // namespace
+
+GpuStep::GpuStep(const StepParts& parts)
+    : parts_(parts),
+      group_(make_device_group(parts.context.cuda(), parts.processes)),
+      loss_(make_device_loss(parts.context.cuda(), parts.options.loss)),
+      input_(parts.program, parts.network.input, parts.table.levels(), parts.batch.share()) {
+  const Context& context = parts_.context;
+  const TrainerOptions& options = parts_.options;
+  const std::int64_t dim = options.model.dim;
+  const auto flat = static_cast<std::int64_t>(parts_.parameters.flat_elements());
+  if (!parts_.batch.in_one_piece()) {
+    rows_ = floats(context, options.batch * dim);
+    row_gradients_ = floats(context, options.batch * dim);
+  }
+  if (parts_.batch.chunks() > 1) {
+    gradient_sums_ = floats(context, network_elements());
+    statistics_ = floats(context, static_cast<std::int64_t>(parts_.parameters.statistics().size()));
+  }
+  if (group_->size() > 1) {
+    share_factor_ = copy_of(context, std::vector{1.0F / static_cast<float>(group_->size())});
+  }
+  if (parts_.memory.capacity() > 0) kept_ = floats(context, options.batch * dim);
+  loss_->plan({.rows = options.batch,
+               .memory = parts_.memory.capacity(),
+               .dim = dim,
+               .classes = parts_.proxies >= 0 ? options.classes : 0});
+  step_ = context.allocate(sizeof(DeviceStep));
+  squares_ = context.allocate(sizeof(double) *
+                              static_cast<std::size_t>(SquareSums{.count = flat}.blocks()));
+  const std::vector<OptimizerGroup>& groups = parts_.optimizer.groups();
+  groups_ = copy_of(context, groups);
+  group_count_ = static_cast<int>(groups.size());
+  host_step_ = PinnedBuffer(sizeof(DeviceStep));
+  host_rate_ = PinnedBuffer(sizeof(double));
+  set_scale({}, 0);
+  push();
+}
+
+GpuStep::~GpuStep() = default;
+
+std::int64_t GpuStep::network_elements() const {
+  return parts_.proxies >= 0 ? parts_.parameters.entry(parts_.proxies).offset
+                             : static_cast<std::int64_t>(parts_.parameters.flat_elements());
+}
+std::int64_t GpuStep::own_begin() const {
+  return parts_.batch.share_begin(parts_.options.model.dim);
+}
+float* GpuStep::embeddings() const {
+  return parts_.batch.in_one_piece() ? parts_.program.value(parts_.network.embeddings)
+                                     : rows_.as<float>();
+}
+float* GpuStep::embedding_gradients() const {
+  return parts_.batch.in_one_piece() ? parts_.program.gradient(parts_.network.embeddings)
+                                     : row_gradients_.as<float>();
+}
+
+void GpuStep::stage(const Batch& batch) { input_.stage(batch.pixels); }
+
+void GpuStep::launch(std::span<const std::int64_t> labels, std::span<const std::int64_t> identities,
+                     double rate) {
+  const CudaContext& cuda = parts_.context.cuda();
+  LossInput<float> batch;
+  batch.rows = parts_.options.batch;
+  batch.dim = parts_.options.model.dim;
+  batch.labels = labels.data();
+  batch.identities = identities.data();
+  parts_.memory.show(batch);
+  if (parts_.proxies >= 0) batch.classes = parts_.options.classes;
+  loss_->prepare(batch);
+  *host_rate_.as<double>() = rate;
+  static_assert(offsetof(DeviceStep, rate) == 0);
+  cuda.upload(step_.data(), host_rate_.as<double>(), sizeof(double));
+  input_.take();
+
+  // The first time everything is loaded and allocated that has to be. While the memory fills, the
+  // loss's products grow with it.
+  const bool capture = parts_.options.graph && done_ > 0;
+  if (capture && (graph_ == nullptr || captured_rows_ != parts_.memory.rows())) {
+    graph_.reset();
+    graph_ = std::make_unique<CudaGraph>(cuda, [this] { enqueue(); });
+    captured_rows_ = parts_.memory.rows();
+  }
+  if (capture) {
+    graph_->launch();
+  } else {
+    enqueue();
+  }
+  for (std::int64_t c = 0; c < parts_.batch.chunks(); ++c) parts_.program.count_forward();
+  parts_.memory.push(kept_.as<float>(), labels, identities);
+  ++done_;
+}
+
+GpuStep::Outcome GpuStep::finish() {
+  const LossOutput<float> output = loss_->result();  // waits for all of the step
+  const DeviceStep& step = *host_step_.as<DeviceStep>();
+  return {.loss = output.loss,
+          .valid_queries = output.valid_queries,
+          .gradient_norm = step.norm,
+          .updated = step.finite,
+          .hopeless = !step.finite && (!step.dynamic_scale || step.skipped >= kMostSkipped)};
+}
+
+void GpuStep::enqueue() {
+  const CudaContext& cuda = parts_.context.cuda();
+  const TrainerOptions& options = parts_.options;
+  const std::int64_t all = options.batch * options.model.dim;
+  embed();
+  gather();
+  if (kept_.bytes() > 0) cuda.copy(kept_.data(), embeddings(), kept_.bytes());
+
+  DeviceLossInput input{.dim = options.model.dim, .embeddings = embeddings()};
+  DeviceLossOutput output{.grad = embedding_gradients()};
+  input.memory = parts_.memory.data();
+  if (parts_.proxies >= 0) {
+    input.proxies = parts_.parameters.device_value(parts_.proxies);
+    output.grad_proxies = parts_.parameters.device_gradient(parts_.proxies);
+  }
+  loss_->launch(input, output);
+  const float* scale = &reinterpret_cast<const DeviceStep*>(step_.data())->loss_scale;
+  rk::launch(Scale{.count = all, .factor = scale, .values = output.grad}, cuda.stream());
+  if (parts_.proxies >= 0) {
+    rk::launch(Scale{.count = parts_.parameters.entry(parts_.proxies).elements(),
+                     .factor = scale,
+                     .values = output.grad_proxies},
+               cuda.stream());
+  }
+  backward();
+  update();
+}
+
+void GpuStep::embed() {
+  const CudaContext& cuda = parts_.context.cuda();
+  const std::int64_t elements = parts_.batch.chunk * parts_.options.model.dim;
+  for (std::int64_t c = 0; c < parts_.batch.chunks(); ++c) {
+    input_.fill(c * parts_.batch.chunk);
+    parts_.program.forward();
+    if (parts_.batch.in_one_piece()) continue;
+    cuda.copy(rows_.as<float>() + own_begin() + c * elements,
+              parts_.program.value(parts_.network.embeddings),
+              static_cast<std::size_t>(elements) * sizeof(float));
+  }
+}
+
+void GpuStep::gather() {
+  if (group_->size() == 1) return;
+  const std::int64_t count = parts_.batch.share() * parts_.options.model.dim;
+  group_->gather(rows_.as<float>() + own_begin(), rows_.as<float>(), count);
+  if (parts_.options.batchnorm != BatchNormMode::kBatch) return;
+  // Their mean over the processes.
+  float* statistics = parts_.parameters.device_statistics();
+  const auto values = static_cast<std::int64_t>(parts_.parameters.statistics().size());
+  group_->begin_sum(statistics, values);
+  group_->finish_sums();
+  rk::launch(Scale{.count = values, .factor = share_factor_.as<float>(), .values = statistics},
+             parts_.context.cuda().stream());
+}
+
+void GpuStep::backward() {
+  const CudaContext& cuda = parts_.context.cuda();
+  const std::int64_t elements = parts_.batch.share() * parts_.options.model.dim;
+  if (parts_.batch.chunks() > 1) {
+    backward_of_chunks();
+    group_->begin_sum(parts_.parameters.device_gradients(), network_elements());
+    group_->finish_sums();
+    return;
+  }
+  if (!parts_.batch.in_one_piece()) {
+    cuda.copy(parts_.program.gradient(parts_.network.embeddings),
+              row_gradients_.as<float>() + own_begin(),
+              static_cast<std::size_t>(elements) * sizeof(float));
+  }
+  if (group_->size() == 1) {
+    parts_.program.backward();
+    return;
+  }
+  sum_while_going_back();
+}
+
+// The last layers' gradients, which lie at the end, are complete first.
+void GpuStep::sum_while_going_back() {
+  Program& program = parts_.program;
+  float* gradients = parts_.parameters.device_gradients();
+  std::int64_t end = network_elements();
+  for (int node = static_cast<int>(program.nodes().size()) - 1; node >= 0; --node) {
+    program.backward(node);
+    const std::int64_t begin = program.parameters_begin(node);
+    if (node > 0 && end - begin < kBucket) continue;
+    if (end > begin) group_->begin_sum(gradients + begin, end - begin);
+    end = begin;
+  }
+  group_->finish_sums();
+}
+
+void GpuStep::backward_of_chunks() {
+  const CudaContext& cuda = parts_.context.cuda();
+  const std::int64_t elements = parts_.batch.chunk * parts_.options.model.dim;
+  float* gradients = parts_.parameters.device_gradients();
+  float* sums = gradient_sums_.as<float>();
+  const std::size_t network = static_cast<std::size_t>(network_elements()) * sizeof(float);
+  // The statistics of batch norm move in the first pass alone.
+  cuda.copy(statistics_.data(), parts_.parameters.device_statistics(), statistics_.bytes());
+  for (std::int64_t c = 0; c < parts_.batch.chunks(); ++c) {
+    input_.fill(c * parts_.batch.chunk);
+    parts_.program.forward();
+    cuda.copy(parts_.program.gradient(parts_.network.embeddings),
+              row_gradients_.as<float>() + own_begin() + c * elements,
+              static_cast<std::size_t>(elements) * sizeof(float));
+    parts_.program.backward();
+    if (c == 0) {
+      cuda.copy(sums, gradients, network);
+      continue;
+    }
+    const bool last = c + 1 == parts_.batch.chunks();
+    rk::launch(CopyOrAdd<float>{.count = network_elements(),
+                                .x = last ? sums : gradients,
+                                .y = last ? gradients : sums,
+                                .accumulate = true},
+               cuda.stream());
+  }
+  cuda.copy(parts_.parameters.device_statistics(), statistics_.data(), statistics_.bytes());
+}
+
+void GpuStep::update() {
+  const CudaContext& cuda = parts_.context.cuda();
+  const auto flat = static_cast<std::int64_t>(parts_.parameters.flat_elements());
+  auto* step = reinterpret_cast<DeviceStep*>(step_.data());
+  const OptimizerParams& params = parts_.optimizer.params();
+  const SquareSums squares{.count = flat,
+                           .gradients = parts_.parameters.device_gradients(),
+                           .partial = squares_.as<double>()};
+  rk::launch(squares, cuda.stream());
+  rk::launch(FinishNorm{.params = params,
+                        .partials = squares.blocks(),
+                        .partial = squares_.as<double>(),
+                        .step = step},
+             cuda.stream());
+  rk::launch(OptimizerStep{.params = params,
+                           .step = step,
+                           .groups = groups_.as<OptimizerGroup>(),
+                           .group_count = group_count_,
+                           .count = flat,
+                           .gradients = parts_.parameters.device_gradients(),
+                           .parameters = parts_.parameters.device_values(),
+                           .first = first_.as<float>(),
+                           .second = second_.as<float>()},
+             cuda.stream());
+  cuda.download(host_step_.as<DeviceStep>(), step_.data(), sizeof(DeviceStep));
+}
+
+void GpuStep::pull() {
+  parts_.parameters.download();
+  const auto states = parts_.optimizer.states();
+  for (std::size_t s = 0; s < states.size(); ++s) {
+    const Memory& memory = s == 0 ? first_ : second_;
+    memory.download(states[s].values, memory.bytes());
+  }
+  DeviceStep step;
+  step_.download(&step, sizeof(step));
+  scale_ = {.updates = step.number, .scale = step.loss_scale, .good_steps = step.good_steps};
+}
+
+void GpuStep::push() {
+  parts_.parameters.upload();
+  const auto states = parts_.optimizer.states();
+  for (std::size_t s = 0; s < states.size(); ++s) {
+    Memory& memory = s == 0 ? first_ : second_;
+    if (memory.bytes() == 0) memory = floats(parts_.context, states[s].count);
+    memory.upload(states[s].values, memory.bytes());
+  }
+}
+
+// A file without a scale is one of a run that had none: every step of it was an update.
+void GpuStep::set_scale(const LossScaleState& scale, std::int64_t steps) {
+  DeviceStep step;
+  step.dynamic_scale = parts_.options.precision == Precision::kFp16;
+  step.loss_scale = step.dynamic_scale ? kFirstScale : 1.0F;
+  step.number = steps;
+  if (scale.scale > 0) {
+    step.number = scale.updates;
+    if (step.dynamic_scale) step.loss_scale = static_cast<float>(scale.scale);
+    step.good_steps = scale.good_steps;
+  }
+  step_.upload(&step, sizeof(step));
+}
+
+std::vector<std::pair<std::string, std::size_t>> GpuStep::memory() const {
+  return {
+      {"optimizer", first_.bytes() + second_.bytes()},
+      {"the batch's pictures", input_.bytes()},
+      {"the batch from its parts", rows_.bytes() + row_gradients_.bytes() + gradient_sums_.bytes() +
+                                       statistics_.bytes() + kept_.bytes()},
+      {"loss", static_cast<std::size_t>(loss_->bytes())}};
+}
+
+}  // namespace rk
