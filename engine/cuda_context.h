@@ -21,6 +21,7 @@ class CudaContext {
   CudaContext& operator=(const CudaContext&) = delete;
 
   CudaStream stream() const;
+  std::size_t free_bytes() const;   // of the GPU's memory, now
   const std::string& name() const;  // of the GPU: "NVIDIA H200"
   void synchronize() const;  // waits for everything so far; DeviceError for what went wrong in it
 

@@ -66,6 +66,12 @@ CudaStream CudaContext::stream() const { return state_->stream; }
 
 const std::string& CudaContext::name() const { return state_->name; }
 
+std::size_t CudaContext::free_bytes() const {
+  std::size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "device memory");
+  return free;
+}
+
 void CudaContext::synchronize() const {
   check_cuda(cudaStreamSynchronize(state_->stream), "the GPU's work");
 }

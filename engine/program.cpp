@@ -50,7 +50,7 @@ TensorId Program::append(std::unique_ptr<Node> node, std::vector<NodeInput> inpu
 }
 
 // Time of node i: i in forward, 2 * count - i in backward; the loss sits between, at `count`.
-void Program::plan() {
+void Program::plan(const std::function<void(const Footprint&)>& room) {
   expect(output_ >= 0, "[program] expected set_output() before plan()");
   parameters_.allocate(context_);
   const int count = static_cast<int>(nodes_.size());
@@ -152,6 +152,7 @@ void Program::plan() {
   memory_.arena_bytes = arena.bytes;
   memory_.arena_lower_bound = arena.lower_bound;
   offsets_ = std::move(arena.offsets);
+  if (room) room(memory_);
   arena_ = context_.allocate(arena.bytes);
   workspace_ = context_.allocate(memory_.workspace_bytes);
 

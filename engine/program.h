@@ -26,6 +26,7 @@
 #include "engine/shape.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -164,7 +165,9 @@ class Program {
   bool wants_gradient(TensorId id) const { return tensor(id).wants_gradient; }
 
   // Planning --------------------------------------------------------------------------------------
-  void plan();
+  // room: asked before anything is allocated, with what memory() will be; throws where that is too
+  // much.
+  void plan(const std::function<void(const Footprint&)>& room = {});
   Footprint memory() const { return memory_; }
 
   // Running ---------------------------------------------------------------------------------------

@@ -1,10 +1,12 @@
 #include "tools/bench_step.h"
 
+#include "engine/error.h"
 #include "engine/optimizer.h"
 #include "engine/program.h"
 #include "engine/random.h"
 #include "layers/resnet.h"
 #include "losses/registry.h"
+#include "tools/bench_step_device.h"
 #include "tools/convolution_layouts.h"
 #include "tools/json_file.h"
 #include "tools/signals.h"
@@ -52,9 +54,88 @@ class BenchStep final : public Command {
     app.add_flag("--nodes", nodes_, "also the time of every node");
     app.add_flag("--layouts", layouts_,
                  "also the convolutions alone in every memory layout of the library");
+    app.add_option("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
+        ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
+    app.add_option("--graph", graph_, "on a GPU: replay a captured step, or start every kernel")
+        ->check(CLI::IsMember({"on", "off"}));
+    app.add_option("--plans", plans_,
+                   "on a GPU: file that says which engine runs which convolution")
+        ->type_name("FILE");
+    app.add_option("--tune", tune_,
+                   "on a GPU: time every engine of every convolution first, and write the fastest "
+                   "to this file, for --plans")
+        ->type_name("FILE");
   }
+  bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
+    if (device_of(common).cuda) {
+      run_on_gpu(common);
+      return;
+    }
+    if (precision_ != "fp32" || !plans_.empty() || !tune_.empty()) {
+      fail<UsageError>("--precision, --plans and --tune are for a GPU; add --device cuda");
+    }
+    run_on_cpu(common);
+  }
+
+ private:
+  void run_on_gpu(const CommonOptions& common) {
+    const Context context(common.threads, device_of(common));
+    TrainerOptions options;
+    options.model.arch = spec_.arch;
+    options.model.dim = spec_.dim;
+    options.model.crop = options.model.resize = size_;
+    options.batchnorm = bn_ == "train" ? BatchNormMode::kBatch : BatchNormMode::kRunning;
+    options.loss = parse_loss(loss_);
+    options.batch = batch_;
+    options.classes = (batch_ + 1) / 2;
+    options.seed = common.seed;
+    options.precision = precision_of(precision_);
+    options.graph = graph_ == "on";
+    // As good as none: the same work, and weights that stay what they are for the whole run.
+    options.schedule.rate = 1e-30;
+    if (!tune_.empty()) {
+      for (const TunedGraph& graph : tune_plans(context, options, repeats_, tune_)) {
+        fmt::print("{:60} {:8.4f} ms, first proposed {:8.4f}  {}\n", graph.graph, graph.ms,
+                   graph.first_ms, graph.engine);
+      }
+    }
+    const DeviceStepTimes times =
+        time_device_step(context, options, repeats_, common.seed, tune_.empty() ? plans_ : tune_);
+    const double share = times.floor_ms / times.step.median;
+    const double rate = 1e3 * static_cast<double>(batch_) / times.step.median;
+    fmt::print(
+        "{}: {} batch {} at {}x{}, {}, batch norm {}, {}, graph {}\n"
+        "step {:.3f} ms ({:.3f} to {:.3f}), {:.1f} images/s; the convolutions' roofline {:.3f} ms "
+        "(copies {:.0f} GB/s{}); share {:.1f} %; {:.0f} MiB\n",
+        times.device_name, spec_.arch, batch_, size_, size_, precision_, bn_, loss_, graph_,
+        times.step.median, times.step.least, times.step.most, rate, times.floor_ms,
+        times.copy_rate / 1e9,
+        times.math_rate > 0 ? fmt::format(", {:.0f} TFLOP/s", 2 * times.math_rate / 1e12) : "",
+        100 * share, static_cast<double>(times.bytes) / (1 << 20));
+    if (common.json.empty()) return;
+    nlohmann::json json = {{"arch", spec_.arch},
+                           {"batch", batch_},
+                           {"image_size", size_},
+                           {"bn", bn_},
+                           {"loss", loss_},
+                           {"precision", precision_},
+                           {"graph", graph_},
+                           {"repeats", repeats_},
+                           {"images_per_second", rate},
+                           {"floor_ms", times.floor_ms},
+                           {"share", share},
+                           {"peak_bytes", times.bytes},
+                           {"device", common.device},
+                           {"device_name", times.device_name},
+                           {"threads", context.threads()},
+                           {"version", RK_VERSION}};
+    put(json, "step_ms", times.step);
+    write_json(common.json, json);
+  }
+
+  void run_on_cpu(const CommonOptions& common) {
     const Context context(common.threads);
     Parameters parameters;
     Program program(context, parameters, {.gradients = true});
@@ -175,7 +256,6 @@ class BenchStep final : public Command {
     write_json(common.json, json);
   }
 
- private:
   // Where a step's time goes: every node timed by itself, medians summed by kind.
   void print_kinds(const Program& program, const std::vector<NodeTimes>& times) const {
     using Row = std::array<double, 4>;
@@ -220,6 +300,9 @@ class BenchStep final : public Command {
   std::string bn_ = "train";
   std::string loss_ = "fastap";
   int repeats_ = 5;
+  std::string precision_ = "fp32";
+  std::string graph_ = "on";
+  std::string plans_, tune_;
   bool nodes_ = false;
   bool layouts_ = false;
 };

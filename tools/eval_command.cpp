@@ -62,6 +62,9 @@ class Eval final : public Command {
     app.add_option("--batch", batch_, "images at a time")
         ->check(CLI::Range(1, 1 << 16))
         ->needs(checkpoint);
+    app.add_option("--precision", precision_, "of the network on a GPU: fp32, tf32, fp16 or bf16")
+        ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
+        ->needs(checkpoint);
     app.add_option("--workers", workers_, "threads that read images")
         ->check(CLI::Range(1, 256))
         ->needs(checkpoint);
@@ -82,7 +85,14 @@ class Eval final : public Command {
     if (embeddings_.empty() == checkpoint_.empty()) {
       fail<UsageError>("give either --embeddings FILE or --checkpoint FILE with --data SPEC");
     }
-    const Context context(common.threads);
+    const bool on_gpu = device_of(common).cuda;
+    if (!on_gpu && precision_ != "fp32") {
+      fail<UsageError>(
+          "--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
+          precision_);
+    }
+    // Embedding runs on the context's device; ranking on a GPU has a stream of its own.
+    const Context context(common.threads, checkpoint_.empty() ? Device{} : device_of(common));
     const EmbeddingSet queries =
         checkpoint_.empty() ? read_embeddings(embeddings_) : embed(context, common);
     const std::string name = checkpoint_.empty() ? embeddings_ : data_;
@@ -141,7 +151,7 @@ class Eval final : public Command {
  private:
   EmbeddingSet embed(const Context& context, const CommonOptions& common) {
     if (data_.empty()) fail<UsageError>("--checkpoint {}: --data is missing", checkpoint_);
-    CheckpointEmbedder embedder(context, checkpoint_, batch_);
+    CheckpointEmbedder embedder(context, checkpoint_, batch_, precision_of(precision_));
     const Dataset data = open_dataset(data_, parse_split(split_));
     Progress progress("embedding", data.size(), "images", common.quiet);
     EmbedOptions options;
@@ -163,6 +173,7 @@ class Eval final : public Command {
   std::string data_;
   std::string split_ = "test";
   std::string save_;
+  std::string precision_ = "fp32";
   std::int64_t batch_ = 64;
   int workers_ = 2;
   bool skip_bad_ = false;

@@ -1,7 +1,9 @@
 #include "tools/trainer.h"
 
+#include "engine/cuda_context.h"
 #include "engine/dispatch.h"
 #include "engine/error.h"
+#include "engine/memory_fit.h"
 #include "kernels/elementwise_cpu.h"
 #include "tools/gpu_step.h"
 #include "tools/model_io.h"
@@ -56,7 +58,7 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
         parameters_.declare("proxies", {options_.classes, dim},
                             entry.proxy_start(options_.classes, dim), ParameterGroup::kProxies);
   }
-  program_.plan();
+  program_.plan([this](const Program::Footprint& footprint) { require_room(footprint); });
   parameters_.initialise(context, options_.seed);
   labels_.resize(static_cast<std::size_t>(options_.batch));
   identities_.resize(labels_.size());
@@ -73,6 +75,23 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
 }
 
 Trainer::~Trainer() = default;
+
+// On a GPU what does not fit is said before it is asked for, with the batch that would. The
+// optimizer has up to twice the parameters; what the loss and the pictures take is small beside the
+// rest.
+void Trainer::require_room(const Program::Footprint& footprint) const {
+  if constexpr (kHasCuda) {
+    if (!context_.on_gpu()) return;
+    const std::size_t optimizer = 2 * parameters_.flat_elements() * sizeof(float);
+    const MemoryNeed need{
+        .fixed = static_cast<std::int64_t>(footprint.workspace_bytes + optimizer),
+        .per_image = static_cast<std::int64_t>(footprint.arena_bytes) / options_.chunk};
+    const std::string advice =
+        fitting_advice(need, static_cast<std::int64_t>(context_.cuda().free_bytes()),
+                       parts().share(), options_.chunk);
+    if (!advice.empty()) fail<DeviceError>("{}", advice);
+  }
+}
 
 void Trainer::plan_gpu() {
   if constexpr (kHasCuda) {

@@ -105,6 +105,7 @@ class Trainer {
   const Batch& last_batch() const { return last_batch_; }
 
   Parameters& parameters() { return parameters_; }
+  const Program& program() const { return program_; }
   // Are all parameters and running statistics finite, and no parameter beyond 1e12? A checkpoint of
   // others would be of no use.
   bool sound() const;
@@ -132,6 +133,7 @@ class Trainer {
 
  private:
   BatchParts parts() const { return {options_.batch, options_.chunk, options_.processes}; }
+  void require_room(const Program::Footprint& footprint) const;
   void plan_gpu();
   void plan_cpu();
   [[noreturn]] void diverged(const std::string& what) const;

@@ -32,6 +32,8 @@ CudaStream CudaContext::stream() const { return reinterpret_cast<CudaStream>(sta
 
 const std::string& CudaContext::name() const { return state_->name; }
 
+std::size_t CudaContext::free_bytes() const { return host_gpu::free_bytes(); }
+
 void CudaContext::synchronize() const {
   for (const State::Copy& copy : state_->downloads) {
     std::memcpy(copy.to, copy.bytes.data(), copy.bytes.size());

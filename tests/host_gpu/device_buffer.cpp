@@ -53,6 +53,10 @@ void release(std::byte* data) {
 
 namespace host_gpu {
 
+static std::size_t available = std::size_t{1} << 46;
+std::size_t free_bytes() { return available; }
+void set_free_bytes(std::size_t bytes) { available = bytes; }
+
 void fill_with_nan(void* data, std::size_t bytes) { std::memset(data, 0xFF, bytes); }
 
 void expect_kind(Kind kind, const void* data, std::size_t bytes, const char* what) {

@@ -13,6 +13,10 @@ enum class Kind { kDevice, kPinned };
 // DeviceError naming `what` unless [data, data + bytes) lies within one range of that kind.
 void expect_kind(Kind kind, const void* data, std::size_t bytes, const char* what);
 
+// What CudaContext::free_bytes() answers; as much as there could be unless a test says less.
+std::size_t free_bytes();
+void set_free_bytes(std::size_t bytes);
+
 void fill_with_nan(void* data, std::size_t bytes);
 
 }  // namespace rk::host_gpu

@@ -2,6 +2,7 @@
 // CPU: several steps with momentum, so that what one leaves behind is in the next.
 #include "engine/error.h"
 #include "tests/data/temporary_folder.h"
+#include "tests/host_gpu/memory.h"
 #include "tests/support/thread_group.h"
 #include "tests/tools/noise_batch.h"
 #include "tools/trainer.h"
@@ -38,7 +39,7 @@ TrainerOptions options_of(const std::string& loss, BatchNormMode mode) {
   return options;
 }
 
-Context host_gpu() { return Context(2, Device{.cuda = true}); }
+Context on_host_gpu() { return Context(2, Device{.cuda = true}); }
 
 // How far two trainers' parameters lie apart, of how far they moved from the start.
 double apart(const Parameters& a, const Parameters& b, std::span<const float> start) {
@@ -69,7 +70,7 @@ void compare(const TrainerOptions& options, const Bounds& bounds, std::uint32_t 
   Trainer expected(cpu, plain);
   const std::vector<float> start(expected.parameters().values().begin(),
                                  expected.parameters().values().end());
-  const Context gpu = host_gpu();
+  const Context gpu = on_host_gpu();
   Trainer got(gpu, options);
   for (std::uint32_t s = 0; s < steps; ++s) {
     const NoiseBatch batch(kBatch, kSize, s);
@@ -149,7 +150,7 @@ TEST(HostGpuStep, ReplayIsEager) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
     options.graph = graph;
     options.memory = 1;
-    const Context gpu = host_gpu();
+    const Context gpu = on_host_gpu();
     Trainer trainer(gpu, options);
     for (std::uint32_t s = 0; s < 4; ++s) trainer.step(NoiseBatch(kBatch, kSize, s).get());
     trainer.pull();
@@ -163,7 +164,7 @@ TEST(HostGpuStep, WhatIsStagedAheadIsTheNextBatch) {
   const TrainerOptions options = options_of("fastap", BatchNormMode::kRunning);
   std::vector<double> losses;
   for (const bool ahead : {false, true}) {
-    const Context gpu = host_gpu();
+    const Context gpu = on_host_gpu();
     Trainer trainer(gpu, options);
     trainer.step(first.get(), [&] {
       if (ahead) trainer.stage(second.get());
@@ -178,7 +179,7 @@ TEST(HostGpuStep, OverflowIsSkippedAndTheScaleHalved) {
   // A steep loss: the gradient of the embeddings is about 1 / tau.
   TrainerOptions options = options_of("smooth_ap:tau=0.0003", BatchNormMode::kRunning);
   options.precision = Precision::kFp16;
-  const Context gpu = host_gpu();
+  const Context gpu = on_host_gpu();
   Trainer trainer(gpu, options);
   trainer.pull();
   const std::vector<float> start(trainer.parameters().values().begin(),
@@ -194,7 +195,7 @@ TEST(HostGpuStep, OverflowIsSkippedAndTheScaleHalved) {
 }
 
 TEST(HostGpuStep, DivergenceWithoutAScaleIsSaidAndChangesNothing) {
-  const Context gpu = host_gpu();
+  const Context gpu = on_host_gpu();
   Trainer trainer(gpu, options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning));
   trainer.parameters().value(0)[0] = std::numeric_limits<float>::infinity();
   trainer.push();
@@ -214,7 +215,7 @@ TEST(HostGpuStep, ResumesToTheSameBits) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
     options.precision = precision;
     options.memory = 2;
-    const Context gpu = host_gpu();
+    const Context gpu = on_host_gpu();
     Trainer straight(gpu, options), first(gpu, options), second(gpu, options);
     for (std::uint32_t s = 0; s < 5; ++s) straight.step(NoiseBatch(kBatch, kSize, s).get());
     for (std::uint32_t s = 0; s < 3; ++s) first.step(NoiseBatch(kBatch, kSize, s).get());
@@ -238,11 +239,25 @@ TEST(HostGpuStep, ResumesToTheSameBits) {
   }
 }
 
+TEST(HostGpuStep, WhatDoesNotFitIsSaidWithWhatWould) {
+  const Context gpu = on_host_gpu();
+  host_gpu::set_free_bytes(std::size_t{100} << 20);
+  std::string message;
+  try {
+    Trainer trainer(gpu, options_of("fastap", BatchNormMode::kBatch));
+  } catch (const DeviceError& error) {
+    message = error.what();
+  }
+  host_gpu::set_free_bytes(std::size_t{1} << 46);
+  EXPECT_NE(message.find("16 images at a time need"), std::string::npos) << message;
+  EXPECT_NE(message.find("use --chunk"), std::string::npos) << message;
+}
+
 // Several GPUs, each with a share of the batch, make the step of one.
 TEST(HostGpuStep, SeveralGpusShareABatch) {
   for (const std::int64_t chunk : {0, 4}) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
-    const Context gpu = host_gpu();
+    const Context gpu = on_host_gpu();
     Trainer one(gpu, options);
     const std::vector<float> start(one.parameters().values().begin(),
                                    one.parameters().values().end());
@@ -252,7 +267,7 @@ TEST(HostGpuStep, SeveralGpusShareABatch) {
     ThreadGroup::run(2, [&](ProcessGroup& group) {
       TrainerOptions mine = options;
       mine.processes = &group;
-      const Context own = host_gpu();
+      const Context own = on_host_gpu();
       Trainer trainer(own, mine);
       for (std::uint32_t s = 0; s < 3; ++s) {
         const NoiseBatch batch(kBatch, kSize, s);

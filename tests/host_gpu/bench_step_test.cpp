@@ -1,0 +1,61 @@
+// `bench step` on a GPU made of the host: that it runs, what its roofline counts, and the file of
+// engines that --tune writes.
+#include "layers/conv2d.h"
+#include "layers/gpu_plans.h"
+#include "tests/data/temporary_folder.h"
+#include "tools/bench_step_device.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace rk {
+namespace {
+
+TrainerOptions small() {
+  TrainerOptions options;
+  options.model.arch = "resnet18";
+  options.model.dim = 8;
+  options.model.crop = options.model.resize = 32;
+  options.loss = parse_loss("fastap");
+  options.schedule.rate = 1e-30;
+  options.batch = 4;
+  options.precision = Precision::kFp16;
+  return options;
+}
+
+// One convolution by hand: 8 images of 6x6x16 to 32 channels by 3x3, no gradient of the input.
+TEST(BenchStepDevice, TheRooflineIsTheLongerOfBytesAndProducts) {
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters, {.gradients = true});
+  const TensorId x = program.input("x", {8, 6, 6, 16});
+  program.set_output(conv2d(program, x, "conv", {32, {3, 3}, {1, 1}, {1, 1}}));
+  const double bytes = 2.0 * (8 * 36 * 16 + 8 * 36 * 32 + 32 * 16 * 9);
+  const double products = 8.0 * 36 * 32 * 16 * 9;
+  EXPECT_DOUBLE_EQ(convolution_floor(program, Precision::kFp16, 1e3, 1e12), 2 * bytes);
+  EXPECT_DOUBLE_EQ(convolution_floor(program, Precision::kFp16, 1e12, 1e3), 2 * products);
+  EXPECT_DOUBLE_EQ(convolution_floor(program, Precision::kFp32, 1e3, 0), 4 * bytes);
+}
+
+TEST(BenchStepDevice, KnowsTheCards) {
+  EXPECT_EQ(dense_rate("NVIDIA H200", Precision::kBf16), 989e12 / 2);
+  EXPECT_EQ(dense_rate("NVIDIA A100-SXM4-80GB", Precision::kTf32), 156e12 / 2);
+  EXPECT_EQ(dense_rate("another", Precision::kFp32), 0);
+}
+
+TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
+  const Context context(2, Device{.cuda = true});
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "plans.txt").string();
+  const auto tuned = tune_plans(context, small(), 1, path);
+  ASSERT_GT(tuned.size(), 20U);
+  const GpuPlans plans = GpuPlans::read(path);
+  for (const TunedGraph& graph : tuned) EXPECT_EQ(plans.engine(graph.graph), graph.engine);
+  const DeviceStepTimes times = time_device_step(context, small(), 2, 0, path);
+  EXPECT_GT(times.step.median, 0);
+  EXPECT_GT(times.bytes, std::size_t{100} << 20);  // ResNet-18 has 11 million parameters
+}
+
+}  // namespace
+}  // namespace rk
