@@ -241,7 +241,7 @@ TEST(HostGpuStep, ResumesToTheSameBits) {
 
 TEST(HostGpuStep, WhatDoesNotFitIsSaidWithWhatWould) {
   const Context gpu = on_host_gpu();
-  host_gpu::set_free_bytes(std::size_t{100} << 20);
+  host_gpu::set_free_bytes(std::size_t{88} << 20);
   std::string message;
   try {
     Trainer trainer(gpu, options_of("fastap", BatchNormMode::kBatch));
