@@ -1,4 +1,5 @@
 #include "engine/cuda_context.h"
+#include "kernels/elementwise_block.h"
 #include "kernels/folded_block.h"
 #include "kernels/launch.h"
 #include "layers/gpu_convolution.h"
@@ -8,9 +9,11 @@
 namespace rk::gpu {
 namespace {
 
+// A residual is fused with the ReLU that follows it in every network; alone it is added afterwards.
 GraphKind forward_kind(const BatchNormOptions& options) {
-  if (options.residual >= 0) return GraphKind::kConvolutionBiasAddRelu;
-  return options.relu ? GraphKind::kConvolutionBiasRelu : GraphKind::kConvolutionBias;
+  if (!options.relu) return GraphKind::kConvolutionBias;
+  return options.residual >= 0 ? GraphKind::kConvolutionBiasAddRelu
+                               : GraphKind::kConvolutionBiasRelu;
 }
 
 template <class T> class FoldedConvNode final : public ConvolutionNode {
@@ -65,6 +68,13 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
                           .inv_std = inv_std_},
            stream());
     convolution_.forward();
+    if (options_.residual >= 0 && !options_.relu) {
+      launch(CopyOrAdd<T>{.count = geometry().y.elements(),
+                          .x = memory_.inputs[1].as<T>(),
+                          .y = memory_.output.as<T>(),
+                          .accumulate = true},
+             stream());
+    }
   }
 
   void backward() override {

@@ -11,7 +11,7 @@ namespace rk {
 
 // Tests on a GPU: skipped where none works, with the reason; `make test-gpu` sets RK_REQUIRE_GPU,
 // which makes that a failure.
-class OnGpu : public testing::Test {
+class OnGpu : public ::testing::Test {
  protected:
   void SetUp() override {
     const DeviceChoice choice = choose_device(parse_device("auto"), probe_gpus());

@@ -6,11 +6,16 @@
 #include "kernels/input_block.h"
 #include "kernels/optimizer_block.h"
 #include "kernels/pool_block.h"
+#include "kernels/ranking_block.h"
 #include "kernels/run_block.h"
+#include "kernels/score_block.h"
 #include "kernels/weights_block.h"
 #include "tests/host_gpu/serial_block.h"
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 namespace rk::race {
 namespace {
@@ -221,6 +226,94 @@ template <class Grid> std::vector<double> input(const Grid& grid) {
   return all(out);
 }
 
+// Two classes of scores with ties, ranked; the sorts between the kernels are the host's.
+template <class Grid> std::vector<double> ranking(const Grid& grid) {
+  constexpr int kItems = 70;
+  constexpr int kAll = 2 * kItems;
+  using Key = std::uint64_t;
+  std::vector<float> scores;
+  std::vector<std::uint8_t> targets;
+  std::vector<std::uint32_t> own;
+  for (int i = 0; i < kAll; ++i) {
+    scores.push_back(static_cast<float>(i * 37 % 97) / 64.0F);
+    targets.push_back(i % 11 < 2 ? 1 : 0);
+  }
+  for (int n = 0; n < kAll; ++n) {
+    const int element = n % kItems * 2 + n / kItems;
+    if (targets[static_cast<std::size_t>(element)] != 0) {
+      own.push_back(static_cast<std::uint32_t>(n));
+    }
+  }
+  const auto positives = static_cast<std::int64_t>(own.size());
+  Array<float> grad(kAll);
+  Array<Key> keys(kAll), moved_keys(positives);
+  Array<std::uint32_t> order(kAll), moved(positives);
+  Array<std::int32_t> above(kAll + 1), place(kAll), counts(1);
+  Array<double> partial(1);
+  double loss = 0;
+  RankingArrays<Key> at;
+  at.items = kItems;
+  at.segments = 2;
+  at.positives = positives;
+  at.lambda = 3;
+  at.margin = 0.1F;
+  at.weight = 0.5F;
+  at.scores = scores.data();
+  at.targets = targets.data();
+  at.own = own.data();
+  at.grad = grad.data();
+  at.keys = keys.data();
+  at.order = order.data();
+  at.above = above.data();
+  at.place = place.data();
+  at.moved_keys = moved_keys.data();
+  at.moved = moved.data();
+  const auto sort = [](Key* by, std::uint32_t* items, std::int64_t count) {
+    std::vector<std::pair<Key, std::uint32_t>> pairs;
+    for (std::int64_t i = 0; i < count; ++i) pairs.push_back({by[i], items[i]});
+    std::ranges::stable_sort(pairs, {}, &std::pair<Key, std::uint32_t>::first);
+    for (std::int64_t i = 0; i < count; ++i) {
+      by[i] = pairs[static_cast<std::size_t>(i)].first;
+      items[i] = pairs[static_cast<std::size_t>(i)].second;
+    }
+  };
+  grid.run(KeyScores<Key>{at});
+  sort(at.keys, at.order, kAll);
+  grid.run(CountFlags<Key>{at, counts.data()});
+  grid.run(SumFlags{1, counts.data()});
+  grid.run(WriteRanks<Key>{at, counts.data()});
+  grid.run(MovePositives<Key>{at, partial.data()});
+  sort(at.moved_keys, at.moved, positives);
+  grid.run(NegativeGradients<Key>{at});
+  grid.run(PositiveGradients<Key>{at});
+  grid.run(SumPrecision{partial.data(), ranking_blocks(positives), 1, 0.5, false, &loss});
+  std::vector<double> out = all(grad);
+  out.push_back(loss);
+  return out;
+}
+
+// A tile of three queries: with few positives, with many, with none.
+template <class Grid> std::vector<double> counting(const Grid& grid) {
+  constexpr int kRows = 3, kColumns = 200, kStride = 208;
+  Array<float> scores(kRows * kStride, 3), thresholds(100);
+  const ScoredQuery queries[] = {
+      {10, 15, 12, 13, 0, 4}, {20, 117, 20, 21, 4, 96}, {0, 1, 0, 1, 100, 0}};
+  Array<std::int32_t> counts(100), unequal(kRows);
+  Array<std::uint64_t> fine(kFineBins);
+  Array<double> sums(2 * kRows);
+  std::fill_n(counts.data(), 100, 0);
+  std::fill_n(fine.data(), kFineBins, std::uint64_t{0});
+  std::fill_n(sums.data(), 2 * kRows, 0.0);
+  const ScoreTileView tile{scores.data(), kStride, kRows, 0, kColumns, queries};
+  grid.run(GatherPositives{tile, thresholds.data()});
+  std::sort(thresholds.data(), thresholds.data() + 4, std::greater<>());
+  std::sort(thresholds.data() + 4, thresholds.data() + 100, std::greater<>());
+  grid.run(CountRanks{tile, thresholds.data(), counts.data()});
+  grid.run(CountNegatives{tile, {.fine = fine.data()}, sums.data()});
+  grid.run(CountUnequal{scores.data(), kStride, kRows, kColumns, unequal.data()});
+  return all(thresholds, counts, fine, sums, unequal);
+}
+
 }  // namespace
 
 const std::vector<KernelCase>& kernel_cases() {
@@ -253,6 +346,10 @@ const std::vector<KernelCase>& kernel_cases() {
           kSumOrder),
       kernel_case(
           "head", [](const auto& grid) { return head(grid); }, kSumOrder),
+      kernel_case(
+          "ranking", [](const auto& grid) { return ranking(grid); }, 1e-12),
+      kernel_case(
+          "counting", [](const auto& grid) { return counting(grid); }, 1e-12),
       kernel_case(
           "elementwise", [](const auto& grid) { return elementwise(grid); }, 0),
       kernel_case(

@@ -84,6 +84,9 @@ template <class State> class EmulatedBlockOf {
   }
   int count(unsigned bits) const { return std::popcount(bits); }
   BlockMemory& memory() const { return state_->memory; }
+  template <class T> void add(T* counter, T by) const {
+    __atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
+  }
 
  private:
   std::barrier<>& warp() const {

@@ -1,0 +1,138 @@
+#include "tests/cuda/layer_on_gpu.h"
+
+#include "engine/cuda_context.h"
+#include "engine/device_buffer.h"
+#include "engine/layout.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace rk::testing {
+namespace {
+
+class SourceNode final : public Node {
+ public:
+  SourceNode() : Node("source") {}
+  NodeClaims plan() override { return {}; }
+  void bind(const NodeMemory&) override {}
+  void forward() override {}
+  void backward() override {}
+};
+
+void write(const Program& program, float* place, const std::vector<float>& values) {
+  const std::size_t bytes = values.size() * sizeof(float);
+  if (!program.on_gpu()) {
+    std::ranges::copy(values, place);
+    return;
+  }
+  const PinnedBuffer host(bytes);
+  std::ranges::copy(values, host.as<float>());
+  program.context().cuda().upload(place, host.as<float>(), bytes);
+  program.context().cuda().synchronize();
+}
+
+std::vector<float> read(const Program& program, const float* place, std::int64_t count) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float);
+  if (!program.on_gpu()) return {place, place + count};
+  const PinnedBuffer host(bytes);
+  program.context().cuda().download(host.as<float>(), place, bytes);
+  program.context().cuda().synchronize();
+  return {host.as<float>(), host.as<float>() + count};
+}
+
+struct Computed {
+  std::vector<std::vector<float>> tensors;  // NHWC, or canonical
+};
+
+// Everything that the layer computes, on the context's device.
+Computed compute(const LayerCase& layer, const Context& context) {
+  Parameters parameters;
+  Program program(context, parameters, {.gradients = true, .keep_all = true});
+  std::vector<TensorId> sources;
+  for (const NodeHarness::Source& source : layer.sources) {
+    const bool image = source.shape.rank() == 4;
+    std::int64_t width = source.width > 0 || !image ? source.width : source.shape[3];
+    if (program.on_gpu() && image) width = source.shape[3];
+    sources.push_back(program.append(std::make_unique<SourceNode>(), {},
+                                     {.name = "source", .shape = source.shape, .width = width}));
+  }
+  const TensorId output = layer.record(program, sources);
+  program.set_output(output);
+  program.plan();
+  parameters.initialise(context, 7);
+  for (std::size_t id = 0; id < parameters.entries().size(); ++id) {
+    const Parameters::Entry& entry = parameters.entries()[id];
+    std::vector<float> values = noise(entry.elements(), 100 + id);
+    const bool gamma = entry.shape.rank() == 1 && entry.name.ends_with(".weight");
+    for (float& v : values) v = gamma ? 1.0F + 0.4F * v : 0.6F * v;
+    parameters.set(parameters.values(), static_cast<ParameterId>(id), values.data());
+  }
+  for (std::size_t id = 0; id < parameters.buffers().size(); ++id) {
+    const Parameters::BufferEntry& entry = parameters.buffers()[id];
+    if (entry.counter || !entry.name.ends_with("running_var")) continue;
+    std::fill_n(parameters.buffer(static_cast<BufferId>(id)), entry.elements, 1.3F);
+  }
+  parameters.upload();
+
+  const auto stored = [&](TensorId id, const std::vector<float>& nhwc) {
+    if (program.width(id) == 0) return nhwc;
+    std::vector<float> values(nhwc.size());
+    from_nhwc(image_layout(program.shape(id), program.width(id)), nhwc.data(), values.data());
+    return values;
+  };
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::vector<float> values =
+        layer.inputs ? layer.inputs(3)[i] : noise(layer.sources[i].shape.elements(), 30 + i);
+    write(program, program.value(sources[i]), stored(sources[i], values));
+  }
+  program.forward();
+  write(program, program.gradient(output),
+        stored(output, noise(program.shape(output).elements(), 77)));
+  const int node = static_cast<int>(program.nodes().size()) - 1;
+  program.backward(node);
+  parameters.download();
+
+  Computed out;
+  const auto keep = [&](TensorId id, const float* place) {
+    const std::vector<float> values = read(program, place, program.shape(id).elements());
+    out.tensors.emplace_back(values.size());
+    program.copy_out(id, values.data(), out.tensors.back().data());
+  };
+  keep(output, program.value(output));
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (layer.sources[i].wants_gradient) keep(sources[i], program.gradient(sources[i]));
+  }
+  for (std::size_t id = 0; id < parameters.entries().size(); ++id) {
+    out.tensors.emplace_back(static_cast<std::size_t>(parameters.entries()[id].elements()));
+    parameters.get(parameters.gradients(), static_cast<ParameterId>(id), out.tensors.back().data());
+  }
+  const auto statistics = parameters.statistics();
+  out.tensors.emplace_back(statistics.begin(), statistics.end());
+  return out;
+}
+
+}  // namespace
+
+void compare_with_cpu(const LayerCase& layer, const Context& gpu) {
+  const Computed expected = compute(layer, Context(2));
+  const Computed got = compute(layer, gpu);
+  ASSERT_EQ(got.tensors.size(), expected.tensors.size());
+  for (std::size_t t = 0; t < expected.tensors.size(); ++t) {
+    ASSERT_EQ(got.tensors[t].size(), expected.tensors[t].size());
+    double largest = 0, worst = 0;
+    for (std::size_t i = 0; i < expected.tensors[t].size(); ++i) {
+      const auto value = static_cast<double>(expected.tensors[t][i]);
+      const double off = std::abs(static_cast<double>(got.tensors[t][i]) - value);
+      largest = std::max(largest, std::abs(value));
+      if (!(off <= worst)) worst = off;  // NaN stays
+    }
+    // Sums of up to a thousand float32 products in another order; where the true value is 0 (batch
+    // norm over one pixel), their rounding alone.
+    EXPECT_LE(worst, 2e-5 * largest + 2e-6) << layer.name << ", tensor " << t;
+  }
+}
+
+}  // namespace rk::testing

@@ -1,0 +1,26 @@
+// The layers' conformance list on a GPU made of the host.
+#include "tests/cuda/layer_on_gpu.h"
+
+#include "engine/error.h"
+
+#include <gtest/gtest.h>
+
+namespace rk::testing {
+namespace {
+
+class HostGpuLayers : public ::testing::TestWithParam<LayerCase> {};
+
+TEST_P(HostGpuLayers, ComputeWhatTheCpuDoes) {
+  const Context gpu(1, Device{.cuda = true});
+  try {
+    compare_with_cpu(GetParam(), gpu);
+  } catch (const UsageError& error) {
+    GTEST_SKIP() << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HostGpuLayers, ::testing::ValuesIn(layer_cases()),
+                         [](const auto& parameter) { return parameter.param.name; });
+
+}  // namespace
+}  // namespace rk::testing
