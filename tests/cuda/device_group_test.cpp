@@ -2,6 +2,7 @@
 #include "engine/device_group.h"
 
 #include "engine/device_buffer.h"
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "tests/cuda/gpu.h"
 #include "tests/support/thread_group.h"

@@ -1,24 +1,20 @@
 // The GPU that tests of this folder run on.
 #pragma once
 
-#include "engine/dispatch.h"
-
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 namespace rk {
+
+// Skips the test that calls it, or fails it, where there is no GPU. Some of these tests also run on
+// a GPU made of the host (tests/host_gpu), which is always there.
+void require_gpu();
+bool is_made_of_the_host();
 
 // Tests on a GPU: skipped where none works, with the reason; `make test-gpu` sets RK_REQUIRE_GPU,
 // which makes that a failure.
 class OnGpu : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const DeviceChoice choice = choose_device(parse_device("auto"), probe_gpus());
-    if (choice.device.cuda) return;
-    if (std::getenv("RK_REQUIRE_GPU") != nullptr) FAIL() << choice.why;
-    GTEST_SKIP() << choice.why;
-  }
+  void SetUp() override { require_gpu(); }
 };
 
 }  // namespace rk

@@ -1,8 +1,8 @@
 // Whole training steps of the GPU path, on a GPU made of the host, against the trainer's on the
 // CPU: several steps with momentum, so that what one leaves behind is in the next.
 #include "engine/error.h"
+#include "tests/cuda/gpu.h"
 #include "tests/data/temporary_folder.h"
-#include "tests/host_gpu/memory.h"
 #include "tests/support/thread_group.h"
 #include "tests/tools/noise_batch.h"
 #include "tools/trainer.h"
@@ -39,7 +39,9 @@ TrainerOptions options_of(const std::string& loss, BatchNormMode mode) {
   return options;
 }
 
-Context on_host_gpu() { return Context(2, Device{.cuda = true}); }
+class GpuStepTest : public OnGpu {};
+
+Context gpu_context() { return Context(2, Device{.cuda = true}); }
 
 // How far two trainers' parameters lie apart, of how far they moved from the start.
 double apart(const Parameters& a, const Parameters& b, std::span<const float> start) {
@@ -70,7 +72,7 @@ void compare(const TrainerOptions& options, const Bounds& bounds, std::uint32_t 
   Trainer expected(cpu, plain);
   const std::vector<float> start(expected.parameters().values().begin(),
                                  expected.parameters().values().end());
-  const Context gpu = on_host_gpu();
+  const Context gpu = gpu_context();
   Trainer got(gpu, options);
   for (std::uint32_t s = 0; s < steps; ++s) {
     const NoiseBatch batch(kBatch, kSize, s);
@@ -99,12 +101,12 @@ void compare(const TrainerOptions& options, const Bounds& bounds, std::uint32_t 
 constexpr Bounds kFrozen{1e-4, 1e-4};
 constexpr Bounds kOnBatch{1e-3, 2e-2};
 
-TEST(HostGpuStep, IsTheCpusStep) {
+TEST_F(GpuStepTest, IsTheCpusStep) {
   compare(options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning), kFrozen);
   compare(options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch), kOnBatch, 2);
 }
 
-TEST(HostGpuStep, EveryOptimizer) {
+TEST_F(GpuStepTest, EveryOptimizer) {
   for (const OptimizerKind kind : {OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
     TrainerOptions options = options_of("fastap", BatchNormMode::kRunning);
     options.optimizer = {.kind = kind};
@@ -113,13 +115,13 @@ TEST(HostGpuStep, EveryOptimizer) {
   }
 }
 
-TEST(HostGpuStep, ProxiesLearnToo) {
+TEST_F(GpuStepTest, ProxiesLearnToo) {
   TrainerOptions options = options_of("nsl", BatchNormMode::kRunning);
   options.proxy_rate = 10.0;
   compare(options, kFrozen);
 }
 
-TEST(HostGpuStep, ChunksGiveTheStepOfTheWholeBatch) {
+TEST_F(GpuStepTest, ChunksGiveTheStepOfTheWholeBatch) {
   TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
   options.chunk = 4;
   compare(options, kFrozen);
@@ -128,29 +130,28 @@ TEST(HostGpuStep, ChunksGiveTheStepOfTheWholeBatch) {
   compare(options, kOnBatch, 1);
 }
 
-TEST(HostGpuStep, MemoryColumnsFillAndTurn) {
+TEST_F(GpuStepTest, MemoryColumnsFillAndTurn) {
   TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
   options.memory = 2;
   compare(options, kFrozen, 5);
 }
 
-TEST(HostGpuStep, SixteenBitsWithALossScale) {
+TEST_F(GpuStepTest, EveryPrecision) {
   for (const Precision precision : {Precision::kTf32, Precision::kFp16, Precision::kBf16}) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
     options.precision = precision;
-    const bool half = precision != Precision::kTf32;
-    compare(options, half ? Bounds{0.05, 0.4} : kFrozen);
+    compare(options, {0.05, 0.4});
   }
 }
 
 // The same bits whether the step is captured or its kernels are started one by one.
-TEST(HostGpuStep, ReplayIsEager) {
+TEST_F(GpuStepTest, ReplayIsEager) {
   std::vector<std::vector<float>> values;
   for (const bool graph : {true, false}) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
     options.graph = graph;
     options.memory = 1;
-    const Context gpu = on_host_gpu();
+    const Context gpu = gpu_context();
     Trainer trainer(gpu, options);
     for (std::uint32_t s = 0; s < 4; ++s) trainer.step(NoiseBatch(kBatch, kSize, s).get());
     trainer.pull();
@@ -159,12 +160,12 @@ TEST(HostGpuStep, ReplayIsEager) {
   EXPECT_EQ(values[0], values[1]);
 }
 
-TEST(HostGpuStep, WhatIsStagedAheadIsTheNextBatch) {
+TEST_F(GpuStepTest, WhatIsStagedAheadIsTheNextBatch) {
   const NoiseBatch first(kBatch, kSize, 0), second(kBatch, kSize, 1);
   const TrainerOptions options = options_of("fastap", BatchNormMode::kRunning);
   std::vector<double> losses;
   for (const bool ahead : {false, true}) {
-    const Context gpu = on_host_gpu();
+    const Context gpu = gpu_context();
     Trainer trainer(gpu, options);
     trainer.step(first.get(), [&] {
       if (ahead) trainer.stage(second.get());
@@ -175,11 +176,11 @@ TEST(HostGpuStep, WhatIsStagedAheadIsTheNextBatch) {
 }
 
 // Gradients that overflow fp16 change nothing but the scale, which then comes down.
-TEST(HostGpuStep, OverflowIsSkippedAndTheScaleHalved) {
+TEST_F(GpuStepTest, OverflowIsSkippedAndTheScaleHalved) {
   // A steep loss: the gradient of the embeddings is about 1 / tau.
   TrainerOptions options = options_of("smooth_ap:tau=0.0003", BatchNormMode::kRunning);
   options.precision = Precision::kFp16;
-  const Context gpu = on_host_gpu();
+  const Context gpu = gpu_context();
   Trainer trainer(gpu, options);
   trainer.pull();
   const std::vector<float> start(trainer.parameters().values().begin(),
@@ -194,8 +195,8 @@ TEST(HostGpuStep, OverflowIsSkippedAndTheScaleHalved) {
   EXPECT_EQ(trainer.steps(), 1);
 }
 
-TEST(HostGpuStep, DivergenceWithoutAScaleIsSaidAndChangesNothing) {
-  const Context gpu = on_host_gpu();
+TEST_F(GpuStepTest, DivergenceWithoutAScaleIsSaidAndChangesNothing) {
+  const Context gpu = gpu_context();
   Trainer trainer(gpu, options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning));
   trainer.parameters().value(0)[0] = std::numeric_limits<float>::infinity();
   trainer.push();
@@ -210,12 +211,12 @@ TEST(HostGpuStep, DivergenceWithoutAScaleIsSaidAndChangesNothing) {
 // Saved after some steps and loaded by another trainer, the run goes on to the same bits:
 // optimizer,
 // memory, loss scale and statistics are all in the file.
-TEST(HostGpuStep, ResumesToTheSameBits) {
+TEST_F(GpuStepTest, ResumesToTheSameBits) {
   for (const Precision precision : {Precision::kFp32, Precision::kFp16}) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
     options.precision = precision;
     options.memory = 2;
-    const Context gpu = on_host_gpu();
+    const Context gpu = gpu_context();
     Trainer straight(gpu, options), first(gpu, options), second(gpu, options);
     for (std::uint32_t s = 0; s < 5; ++s) straight.step(NoiseBatch(kBatch, kSize, s).get());
     for (std::uint32_t s = 0; s < 3; ++s) first.step(NoiseBatch(kBatch, kSize, s).get());
@@ -239,25 +240,13 @@ TEST(HostGpuStep, ResumesToTheSameBits) {
   }
 }
 
-TEST(HostGpuStep, WhatDoesNotFitIsSaidWithWhatWould) {
-  const Context gpu = on_host_gpu();
-  host_gpu::set_free_bytes(std::size_t{88} << 20);
-  std::string message;
-  try {
-    Trainer trainer(gpu, options_of("fastap", BatchNormMode::kBatch));
-  } catch (const DeviceError& error) {
-    message = error.what();
-  }
-  host_gpu::set_free_bytes(std::size_t{1} << 46);
-  EXPECT_NE(message.find("16 images at a time need"), std::string::npos) << message;
-  EXPECT_NE(message.find("use --chunk"), std::string::npos) << message;
-}
-
 // Several GPUs, each with a share of the batch, make the step of one.
-TEST(HostGpuStep, SeveralGpusShareABatch) {
+TEST_F(GpuStepTest, SeveralGpusShareABatch) {
+  if (!is_made_of_the_host())
+    GTEST_SKIP() << "threads of one process; make gpu-proof PIECE=two-gpus";
   for (const std::int64_t chunk : {0, 4}) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
-    const Context gpu = on_host_gpu();
+    const Context gpu = gpu_context();
     Trainer one(gpu, options);
     const std::vector<float> start(one.parameters().values().begin(),
                                    one.parameters().values().end());
@@ -267,7 +256,7 @@ TEST(HostGpuStep, SeveralGpusShareABatch) {
     ThreadGroup::run(2, [&](ProcessGroup& group) {
       TrainerOptions mine = options;
       mine.processes = &group;
-      const Context own = on_host_gpu();
+      const Context own = gpu_context();
       Trainer trainer(own, mine);
       for (std::uint32_t s = 0; s < 3; ++s) {
         const NoiseBatch batch(kBatch, kSize, s);

@@ -1,0 +1,18 @@
+#include "tests/cuda/gpu.h"
+
+#include "engine/dispatch.h"
+
+#include <cstdlib>
+
+namespace rk {
+
+void require_gpu() {
+  const DeviceChoice choice = choose_device(parse_device("auto"), probe_gpus());
+  if (choice.device.cuda) return;
+  if (std::getenv("RK_REQUIRE_GPU") != nullptr) FAIL() << choice.why;
+  GTEST_SKIP() << choice.why;
+}
+
+bool is_made_of_the_host() { return false; }
+
+}  // namespace rk

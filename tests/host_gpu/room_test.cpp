@@ -1,0 +1,35 @@
+// What does not fit in a GPU's memory is said before it is asked for, with what would.
+#include "engine/error.h"
+#include "tests/host_gpu/memory.h"
+#include "tools/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace rk {
+namespace {
+
+TEST(HostGpuRoom, WhatDoesNotFitIsSaidWithWhatWould) {
+  TrainerOptions options;
+  options.model.arch = "resnet18";
+  options.model.dim = 8;
+  options.model.crop = options.model.resize = 32;
+  options.loss = parse_loss("fastap");
+  options.schedule.rate = 1e-3;
+  options.batch = 16;
+  const Context gpu(2, Device{.cuda = true});
+  host_gpu::set_free_bytes(std::size_t{88} << 20);
+  std::string message;
+  try {
+    Trainer trainer(gpu, options);
+  } catch (const DeviceError& error) {
+    message = error.what();
+  }
+  host_gpu::set_free_bytes(std::size_t{1} << 46);
+  EXPECT_NE(message.find("16 images at a time need"), std::string::npos) << message;
+  EXPECT_NE(message.find("use --chunk"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace rk
