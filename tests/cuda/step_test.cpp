@@ -216,6 +216,7 @@ TEST_F(GpuStepTest, ResumesToTheSameBits) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
     options.precision = precision;
     options.memory = 2;
+    options.optimizer = {.kind = OptimizerKind::kAdam};  // whose steps depend on their number
     const Context gpu = gpu_context();
     Trainer straight(gpu, options), first(gpu, options), second(gpu, options);
     for (std::uint32_t s = 0; s < 5; ++s) straight.step(NoiseBatch(kBatch, kSize, s).get());
@@ -237,6 +238,9 @@ TEST_F(GpuStepTest, ResumesToTheSameBits) {
     EXPECT_TRUE(std::ranges::equal(straight.parameters().values(), second.parameters().values()));
     EXPECT_TRUE(
         std::ranges::equal(straight.parameters().statistics(), second.parameters().statistics()));
+    EXPECT_EQ(second.loss_scale().updates, straight.loss_scale().updates);
+    EXPECT_EQ(second.loss_scale().scale, straight.loss_scale().scale);
+    EXPECT_EQ(second.loss_scale().good_steps, straight.loss_scale().good_steps);
   }
 }
 
