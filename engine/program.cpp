@@ -26,7 +26,7 @@ TensorId Program::input(const std::string& name, const Shape& shape, std::int64_
   return static_cast<TensorId>(tensors_.size()) - 1;
 }
 
-TensorId Program::append(std::unique_ptr<Node> node, std::vector<NodeInput> inputs,
+TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput>& inputs,
                          NodeOutput output) {
   TensorState t;
   t.name = std::move(output.name);
@@ -44,6 +44,7 @@ TensorId Program::append(std::unique_ptr<Node> node, std::vector<NodeInput> inpu
   nodes_.push_back(std::move(node));
   outputs_.push_back(static_cast<TensorId>(tensors_.size()) - 1);
   std::vector<Edge> edges;
+  edges.reserve(inputs.size());
   for (const NodeInput& i : inputs) edges.push_back({.input = i});
   edges_.push_back(std::move(edges));
   return outputs_.back();
@@ -130,6 +131,7 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   std::vector<int> saved(static_cast<std::size_t>(count), -1);
   for (int n = 0; n < count; ++n) {
     std::vector<EdgeUse> uses;
+    uses.reserve(edges_[static_cast<std::size_t>(n)].size());
     for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
       uses.push_back({e.storage >= 0, e.accumulate, e.mask});
     }

@@ -152,7 +152,8 @@ class Program {
   // width: channels side by side for images (engine/layout.h); 0 is NHWC.
   TensorId input(const std::string& name, const Shape& shape, std::int64_t width = 0,
                  DType dtype = DType::kFloat32);
-  TensorId append(std::unique_ptr<Node> node, std::vector<NodeInput> inputs, NodeOutput output);
+  TensorId append(std::unique_ptr<Node> node, const std::vector<NodeInput>& inputs,
+                  NodeOutput output);
   void set_output(TensorId tensor) { output_ = tensor; }
 
   const Context& context() const { return context_; }

@@ -80,12 +80,10 @@ TensorId add(Program& program, TensorId a, TensorId b, const std::string& name) 
       .name = name, .shape = shape, .width = program.width(a), .dtype = program.dtype(a)};
   if constexpr (kHasCuda) {
     if (program.on_gpu()) {
-      return program.append(gpu::add_node(name, program, shape.elements()), std::move(inputs),
-                            output);
+      return program.append(gpu::add_node(name, program, shape.elements()), inputs, output);
     }
   }
-  return program.append(std::make_unique<AddNode>(name, program, shape.elements()),
-                        std::move(inputs), output);
+  return program.append(std::make_unique<AddNode>(name, program, shape.elements()), inputs, output);
 }
 
 }  // namespace rk

@@ -229,13 +229,13 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
   if constexpr (kHasCuda) {
     if (program.on_gpu()) {
       gpu::allow_gradient_forms(program, inputs[0]);
-      return program.append(gpu::folded_conv_node(names, program, geometry, options),
-                            std::move(inputs), output);
+      return program.append(gpu::folded_conv_node(names, program, geometry, options), inputs,
+                            output);
     }
   }
   auto node = std::make_unique<FoldedConvNode>(names, program, geometry, options,
                                                program.wants_gradient(x));
-  return program.append(std::move(node), std::move(inputs), output);
+  return program.append(std::move(node), inputs, output);
 }
 
 }  // namespace rk

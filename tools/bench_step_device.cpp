@@ -16,7 +16,7 @@
 namespace rk {
 namespace {
 
-constexpr int kWarmUp = 20;  // clocks rise, kernels are loaded, the step is captured
+constexpr std::size_t kWarmUp = 20;  // clocks rise, kernels are loaded, the step is captured
 
 // Pictures of noise: on zeros GPUs run faster.
 struct RandomBatch {
@@ -42,8 +42,8 @@ struct RandomBatch {
   Batch batch;
 };
 
-// The distinct graphs of the network as the trainer's program has them.
-std::vector<GraphSpec> graphs(const TrainerOptions& options) {
+// (Without CUDA nobody asks.) The distinct graphs of the network as the trainer's program has them.
+[[maybe_unused]] std::vector<GraphSpec> graphs(const TrainerOptions& options) {
   const Context host(1);
   Parameters parameters;
   Program program(host, parameters, {.gradients = true});
@@ -113,15 +113,15 @@ DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& o
     }
     DeviceStepTimes times;
     std::vector<double> steps;
-    for (int repeat = -kWarmUp; repeat < repeats; ++repeat) {
+    const std::size_t count = kWarmUp + static_cast<std::size_t>(repeats);
+    for (std::size_t number = 0; number < count; ++number) {
       stop_if_interrupted();
-      const auto number = static_cast<std::size_t>(repeat + kWarmUp);
-      const ProfileRange range(kMeasuredRange, repeat == repeats - 1);
+      const ProfileRange range(kMeasuredRange, number + 1 == count);
       const double ms = milliseconds([&] {
         trainer.step(batches[number % batches.size()].batch,
                      [&] { trainer.stage(batches[(number + 1) % batches.size()].batch); });
       });
-      if (repeat >= 0) steps.push_back(ms);
+      if (number >= kWarmUp) steps.push_back(ms);
     }
     times.step = summarize(steps);
     times.copy_rate = gpu_copy_rate(context.cuda());
