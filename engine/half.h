@@ -1,8 +1,13 @@
-// 16-bit numbers as float32, on the host, from their bits: for looking at what a GPU computed.
+// What a GPU computed as float32, on the host: 16-bit numbers from their bits.
 #pragma once
+
+#include "engine/dtype.h"
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
 
 namespace rk {
 
@@ -21,6 +26,21 @@ inline float from_float16(std::uint16_t bits) {
     return sign != 0 ? -size : size;
   }
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+// The elements in `bytes`, whose type is float32 or one of the 16-bit ones.
+inline std::vector<float> widened(std::span<const std::byte> bytes, DType type) {
+  std::vector<float> out(bytes.size() / size_of(type));
+  if (type == DType::kFloat32) {
+    if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(float));
+    return out;
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, bytes.data() + i * sizeof(bits), sizeof(bits));
+    out[i] = type == DType::kFloat16 ? from_float16(bits) : from_bfloat16(bits);
+  }
+  return out;
 }
 
 }  // namespace rk

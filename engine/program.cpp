@@ -10,7 +10,6 @@
 #include "engine/profile.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace rk {
 
@@ -239,9 +238,7 @@ TensorId Program::find(const std::string& name) const {
 
 std::vector<float> Program::read(TensorId id) const {
   const TensorState& t = tensor(id);
-  const auto count = static_cast<std::size_t>(t.shape.elements());
-  const std::size_t bytes = count * size_of(t.dtype);
-  std::vector<std::byte> held(bytes);
+  const std::size_t bytes = static_cast<std::size_t>(t.shape.elements()) * size_of(t.dtype);
   const std::byte* from = address(id).as<std::byte>();
   if constexpr (kHasCuda) {
     if (on_gpu()) {
@@ -251,22 +248,10 @@ std::vector<float> Program::read(TensorId id) const {
       auto* host = read_through_->as<std::byte>();
       context_.cuda().download(host, from, bytes);
       context_.cuda().synchronize();
-      std::copy_n(host, bytes, held.data());
-      from = nullptr;
+      from = host;
     }
   }
-  if (from != nullptr) std::copy_n(from, bytes, held.data());
-  std::vector<float> out(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (t.dtype == DType::kFloat32) {
-      std::memcpy(&out[i], held.data() + i * sizeof(float), sizeof(float));
-      continue;
-    }
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, held.data() + i * sizeof(bits), sizeof(bits));
-    out[i] = t.dtype == DType::kFloat16 ? from_float16(bits) : from_bfloat16(bits);
-  }
-  return out;
+  return widened({from, bytes}, t.dtype);
 }
 
 void Program::copy_out(TensorId id, const float* stored, float* out) const {

@@ -5,6 +5,7 @@
 #include "engine/device_timer.h"
 #include "engine/dynamic_library.h"
 #include "engine/error.h"
+#include "engine/half.h"
 #include "engine/random.h"
 #include "layers/gpu_graph_recorder_cudnn.h"
 #include "layers/gpu_graph_run.h"
@@ -59,30 +60,6 @@ double agreement(Precision precision) {
     case Precision::kBf16: return 1.6e-2;
   }
   return 0;
-}
-
-float widen_one(const std::byte* bytes, DType type) {
-  if (type == DType::kFloat16) {
-    __half value;
-    std::memcpy(&value, bytes, sizeof(value));
-    return __half2float(value);
-  }
-  if (type == DType::kBfloat16) {
-    __nv_bfloat16 value;
-    std::memcpy(&value, bytes, sizeof(value));
-    return __bfloat162float(value);
-  }
-  float value = 0;
-  std::memcpy(&value, bytes, sizeof(value));
-  return value;
-}
-
-std::vector<float> widen(const std::vector<std::byte>& bytes, DType type) {
-  std::vector<float> out(bytes.size() / size_of(type));
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = widen_one(bytes.data() + i * size_of(type), type);
-  }
-  return out;
 }
 
 // Random numbers: on zeros GPUs run faster.
@@ -290,7 +267,7 @@ class Tensors {
     const Memory& memory = memory_[result_];
     std::vector<std::byte> bytes(memory.bytes());
     memory.download(bytes.data(), bytes.size());
-    return widen(bytes, image_type(precision));
+    return widened(bytes, image_type(precision));
   }
 
  private:

@@ -24,7 +24,6 @@
 #include "weights/checkpoint.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +47,7 @@ struct StepParts {
   const FloatTable& table;
   BatchParts batch;
   ProcessGroup& processes;
+  std::int64_t network_elements;  // of the flat buffers; the loss's proxies lie behind
 };
 
 class GpuStep {
@@ -81,10 +81,8 @@ class GpuStep {
   void set_scale(const LossScaleState& scale, std::int64_t steps);
 
   std::vector<std::pair<std::string, std::size_t>> memory() const;  // bytes by name
-  bool captured() const { return graph_ != nullptr; }
 
  private:
-  std::int64_t network_elements() const;
   std::int64_t own_begin() const;  // of this process's share, in all embeddings
   void enqueue();
   void embed();

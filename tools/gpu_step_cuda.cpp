@@ -43,7 +43,7 @@ GpuStep::GpuStep(const StepParts& parts)
     row_gradients_ = floats(context, options.batch * dim);
   }
   if (parts_.batch.chunks() > 1) {
-    gradient_sums_ = floats(context, network_elements());
+    gradient_sums_ = floats(context, parts_.network_elements);
     statistics_ = floats(context, static_cast<std::int64_t>(parts_.parameters.statistics().size()));
   }
   if (group_->size() > 1) {
@@ -68,10 +68,6 @@ GpuStep::GpuStep(const StepParts& parts)
 
 GpuStep::~GpuStep() = default;
 
-std::int64_t GpuStep::network_elements() const {
-  return parts_.proxies >= 0 ? parts_.parameters.entry(parts_.proxies).offset
-                             : static_cast<std::int64_t>(parts_.parameters.flat_elements());
-}
 std::int64_t GpuStep::own_begin() const {
   return parts_.batch.share_begin(parts_.options.model.dim);
 }
@@ -190,7 +186,7 @@ void GpuStep::backward() {
   const std::int64_t elements = parts_.batch.share() * parts_.options.model.dim;
   if (parts_.batch.chunks() > 1) {
     backward_of_chunks();
-    group_->begin_sum(parts_.parameters.device_gradients(), network_elements());
+    group_->begin_sum(parts_.parameters.device_gradients(), parts_.network_elements);
     group_->finish_sums();
     return;
   }
@@ -210,7 +206,7 @@ void GpuStep::backward() {
 void GpuStep::sum_while_going_back() {
   Program& program = parts_.program;
   float* gradients = parts_.parameters.device_gradients();
-  std::int64_t end = network_elements();
+  std::int64_t end = parts_.network_elements;
   for (int node = static_cast<int>(program.nodes().size()) - 1; node >= 0; --node) {
     program.backward(node);
     const std::int64_t begin = program.parameters_begin(node);
@@ -226,7 +222,7 @@ void GpuStep::backward_of_chunks() {
   const std::int64_t elements = parts_.batch.chunk * parts_.options.model.dim;
   float* gradients = parts_.parameters.device_gradients();
   float* sums = gradient_sums_.as<float>();
-  const std::size_t network = static_cast<std::size_t>(network_elements()) * sizeof(float);
+  const std::size_t network = static_cast<std::size_t>(parts_.network_elements) * sizeof(float);
   // The statistics of batch norm move in the first pass alone.
   cuda.copy(statistics_.data(), parts_.parameters.device_statistics(), statistics_.bytes());
   for (std::int64_t c = 0; c < parts_.batch.chunks(); ++c) {
@@ -241,7 +237,7 @@ void GpuStep::backward_of_chunks() {
       continue;
     }
     const bool last = c + 1 == parts_.batch.chunks();
-    rk::launch(CopyOrAdd<float>{.count = network_elements(),
+    rk::launch(CopyOrAdd<float>{.count = parts_.network_elements,
                                 .x = last ? sums : gradients,
                                 .y = last ? gradients : sums,
                                 .accumulate = true},

@@ -105,7 +105,8 @@ void Trainer::plan_gpu() {
                                                .memory = memory_,
                                                .table = table_,
                                                .batch = parts(),
-                                               .processes = *options_.processes});
+                                               .processes = *options_.processes,
+                                               .network_elements = network_elements()});
   }
 }
 
