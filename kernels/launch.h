@@ -9,7 +9,7 @@
 // A kernel whose threads share memory names it, `template <int kThreads> struct Shared`, and takes
 // it: operator()(const Block&, Shared<Block::kThreads>&). It holds anything at the start.
 //
-// launch() is asynchronous on `stream` and defined for the kernels that kernels/*_kernels_cuda.cu
+// launch() is asynchronous on `stream` and defined for the kernels that kernels/*_kernels.h
 // list. A launch that fails is a DeviceError; a kernel of no blocks is none.
 //
 // Packs of kernels/element.h want every array to start on 16 bytes. None of these kernels has yet

@@ -1,12 +1,8 @@
-// The kernels of an evaluation.
+#include "kernels/score_kernels.h"
 #include "kernels/launch.cuh"
-#include "kernels/score_block.h"
 
 namespace rk {
 
-RK_LAUNCH(GatherPositives);
-RK_LAUNCH(CountRanks);
-RK_LAUNCH(CountNegatives);
-RK_LAUNCH(CountUnequal);
+RK_SCORE_KERNELS(RK_LAUNCH);
 
 }  // namespace rk

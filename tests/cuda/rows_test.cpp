@@ -276,7 +276,7 @@ TEST(RowCases, EveryRegisteredLossOnRowsHasOne) {
   for (const LossEntry& entry : loss_registry()) {
     if (entry.kind == LossKind::kScores) continue;  // sorts whole rows: no row kernel
     EXPECT_TRUE(covered.contains(entry.name))
-        << entry.name << ": instantiate its row kernel in kernels/*_rows_cuda.cu and add a case";
+        << entry.name << ": list its row in kernels/gallery_kernels.h and add a case";
   }
 }
 

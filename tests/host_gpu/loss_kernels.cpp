@@ -1,26 +1,13 @@
-// In place of kernels/loss_kernels_cuda.cu.
-#include "kernels/auc_row.h"
-#include "kernels/auc_table.h"
-#include "kernels/contrastive_row.h"
-#include "kernels/finish_rows.h"
-#include "kernels/histogram_row.h"
+// In place of kernels/loss_kernels_cuda.cu, ranking_kernels_cuda.cu, score_kernels_cuda.cu.
+#include "kernels/loss_kernels.h"
+#include "kernels/ranking_kernels.h"
+#include "kernels/score_kernels.h"
 #include "tests/host_gpu/launch.h"
-#include "kernels/sup_ap_row.h"
-#include "kernels/triplet_row.h"
-#include "kernels/wilcoxon_pairs.h"
 
 namespace rk {
 
-RK_LAUNCH(FinishRows<AucAllRow<float>>);
-RK_LAUNCH(FinishRows<AucHardRow<float>>);
-RK_LAUNCH(FinishRows<ContrastiveRow<float>>);
-RK_LAUNCH(FinishRows<HistogramRow<float>>);
-RK_LAUNCH(FinishRows<SupApRow<float>>);
-RK_LAUNCH(FinishRows<TripletAllRow<float>>);
-RK_LAUNCH(SumLosses);
-RK_LAUNCH(FillAucTable);
-RK_LAUNCH(GatherHardestPairs);
-RK_LAUNCH(MeetHardestPairs);
-RK_LAUNCH(SumHardestPairs);
+RK_LOSS_KERNELS(RK_LAUNCH);
+RK_RANKING_KERNELS(RK_LAUNCH);
+RK_SCORE_KERNELS(RK_LAUNCH);
 
 }  // namespace rk
