@@ -122,19 +122,23 @@ const std::vector<std::string>& network_names() {
   return names;
 }
 
-Network build_network(Program& program, const NetworkSpec& spec, std::int64_t batch,
-                      std::int64_t height, std::int64_t width) {
-  Network network{};
+TensorId network_input(Program& program, std::int64_t batch, std::int64_t height,
+                       std::int64_t width) {
   if (program.on_gpu()) {
     const Precision precision = program.options().precision;
     const std::int64_t channels = image_channels(precision);
-    network.input =
-        program.input("input", {batch, height, width, channels}, channels, image_type(precision));
-  } else {
-    // Planes of pixels are what the direct convolutions want of a first layer with three channels.
-    const std::int64_t planes = convolution_width() > 0 ? 1 : kColours;
-    network.input = program.input("input", {batch, height, width, kColours}, planes);
+    return program.input("input", {batch, height, width, channels}, channels,
+                         image_type(precision));
   }
+  // Planes of pixels are what the direct convolutions want of a first layer with three channels.
+  const std::int64_t planes = convolution_width() > 0 ? 1 : kColours;
+  return program.input("input", {batch, height, width, kColours}, planes);
+}
+
+Network build_network(Program& program, const NetworkSpec& spec, std::int64_t batch,
+                      std::int64_t height, std::int64_t width) {
+  Network network{};
+  network.input = network_input(program, batch, height, width);
   const TensorId x = ResNetBuilder(program, spec).backbone(network.input);
   network.features = global_pool(program, x, "features", spec.pool);
   const TensorId projected = linear(program, network.features, "embedding",

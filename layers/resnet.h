@@ -29,8 +29,13 @@ struct NetworkSpec {
 
 const std::vector<std::string>& network_names();
 
+// The images (batch, height, width, 3) as the first convolution wants them: planes or NHWC on the
+// CPU, with channels of zeros behind the third (image_channels()) on a GPU.
+TensorId network_input(Program& program, std::int64_t batch, std::int64_t height,
+                       std::int64_t width);
+
 struct Network {
-  TensorId input;       // fill with network_input()'s layout
+  TensorId input;       // network_input()
   TensorId features;    // what torchvision feeds to its classifier
   TensorId embeddings;  // unit rows
 };

@@ -1,8 +1,9 @@
 #include "tools/bench_loader.h"
 
 #include "data/loader.h"
-#include "data/transform.h"
 #include "engine/error.h"
+#include "tools/bench_loader_device.h"
+#include "tools/gpu.h"
 #include "tools/json_file.h"
 #include "tools/signals.h"
 #include "tools/timing.h"
@@ -30,9 +31,10 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// One repeat: milliseconds an image.
-struct Round {
-  double decode = 0, resize = 0, to_float = 0, loader = 0;
+// The stages alone on a thread, milliseconds an image.
+struct Stages {
+  double decode = 0, resize = 0, to_float = 0;
+  std::vector<std::uint8_t> crops;  // of the first batch
 };
 
 class BenchLoader final : public Command {
@@ -50,22 +52,39 @@ class BenchLoader final : public Command {
     app.add_option("--cache", cache_, "MiB of decoded images to keep")
         ->check(CLI::Range(0, 1 << 20));
     app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
+    app.add_option("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
+        ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
   }
+  bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
+    const Context context(common.threads, device_of(common));
+    if (!context.on_gpu() && precision_ != "fp32") {
+      fail<UsageError>("--precision is for a GPU; add --device cuda");
+    }
+    if (context.on_gpu()) {
+      const CudaContext& gpu = context.cuda();
+      device_floor_ = device_loader_floor(precision_of(precision_), size_, gpu_upload_rate(gpu),
+                                          gpu_copy_rate(gpu));
+    }
     const Dataset data = open_dataset(data_, parse_split(split_));
     const int resize = resize_ > 0 ? resize_ : (size_ * 8 + 3) / 7;
     const AugmentOptions augmentation = parse_augment(augment_, center_crop(size_, resize));
     const std::int64_t images = std::min<std::int64_t>(images_, data.size());
-    std::vector<double> decode, reduce, to_float, rate, share;
+    std::vector<double> decode, reduce, to_float, rate, share, upload, input, floor;
     for (int repeat = 0; repeat < repeats_; ++repeat) {
       // Stages and loader in turn, so that a busy machine slows both alike.
-      const Round round = measure(data, augmentation, images, common.seed);
-      decode.push_back(round.decode);
-      reduce.push_back(round.resize);
-      to_float.push_back(round.to_float);
-      rate.push_back(1e3 / round.loader);
-      share.push_back((round.decode + round.resize) / workers_ / round.loader);
+      const Stages stages = measure_stages(data, augmentation, images, common.seed);
+      decode.push_back(stages.decode);
+      reduce.push_back(stages.resize);
+      to_float.push_back(stages.to_float);
+      const DeviceLoaderTimes times =
+          measure_loader(context, data, augmentation, images, common.seed, stages.crops);
+      upload.push_back(times.upload);
+      input.push_back(times.input);
+      rate.push_back(1e3 / times.loader);
+      floor.push_back(device_floor_.longest((stages.decode + stages.resize) / workers_));
+      share.push_back(floor.back() / times.loader);
     }
     nlohmann::json json = {{"data", data_},       {"split", split_},
                            {"image_size", size_}, {"augment", augment_text(augmentation)},
@@ -78,6 +97,15 @@ class BenchLoader final : public Command {
     put(json, "resize_ms", summarize(reduce));
     put(json, "float_ms", summarize(to_float));
     put(json, "share", summarize(share));
+    if (context.on_gpu()) {
+      put(json, "upload_ms", summarize(upload));
+      put(json, "input_ms", summarize(input));
+      put(json, "floor_ms", summarize(floor));
+      json.update(device_keys(context.cuda()));
+      fmt::print("{}, {}: upload {:.4f} ms (floor {:.4f})  input kernel {:.4f} ms (floor {:.4f})\n",
+                 gpu_name(context.cuda()), precision_, summarize(upload).median,
+                 device_floor_.upload_ms, summarize(input).median, device_floor_.input_ms);
+    }
     fmt::print(
         "{}  {} images to {} x {}, {} worker{}\n"
         "{:.0f} images/s ({:.0f} to {:.0f})  alone, an image: decode {:.3f} ms  resize {:.3f} ms  "
@@ -89,39 +117,65 @@ class BenchLoader final : public Command {
   }
 
  private:
-  Round measure(const Dataset& data, const AugmentOptions& augmentation, std::int64_t images,
-                std::uint64_t seed) const {
-    Round round;
+  Stages measure_stages(const Dataset& data, const AugmentOptions& augmentation,
+                        std::int64_t images, std::uint64_t seed) const {
+    Stages stages;
     Image square(size_, size_);
     std::vector<std::uint8_t> scratch;
     std::vector<float> floats(square.bytes());
-    const FloatTable table;
     const auto share = 1.0 / static_cast<double>(images);
     for (std::int64_t i = 0; i < images; ++i) {
       stop_if_interrupted();
       Stopwatch watch;
       const Image picture = data.load(i);
-      round.decode += watch.lap() * share;
+      stages.decode += watch.lap() * share;
       augment(picture, augmentation, augment_random(seed, 0, i, 0), square.data(), scratch);
-      round.resize += watch.lap() * share;
-      table.to_nhwc(square, floats.data());
-      round.to_float += watch.lap() * share;
+      stages.resize += watch.lap() * share;
+      table_.to_nhwc(square, floats.data());
+      stages.to_float += watch.lap() * share;
+      if (i < batch_) {
+        stages.crops.insert(stages.crops.end(), square.data(), square.data() + square.bytes());
+      }
     }
+    return stages;
+  }
+
+  // crops: of the images of a batch.
+  DeviceLoaderTimes measure_loader(const Context& context, const Dataset& data,
+                                   const AugmentOptions& augmentation, std::int64_t images,
+                                   std::uint64_t seed, std::span<const std::uint8_t> crops) const {
     LoaderOptions options;
     options.workers = workers_;
     options.cache_bytes = std::int64_t{cache_} << 20;
     options.bad = BadPolicy::kFail;
     options.seed = seed;
-    const auto sampler = make_sequential(data, std::min<std::int64_t>(batch_, images));
+    const std::int64_t batch = std::min<std::int64_t>(batch_, images);
+    const auto sampler = make_sequential(data, batch);
     Loader loader(data, *sampler, augmentation, options);
+    if (context.on_gpu()) {
+      return time_device_loader(context, {precision_of(precision_), images, batch, size_}, table_,
+                                loader, crops);
+    }
     std::int64_t done = 0;
     Stopwatch watch;
     while (done < images) {
       stop_if_interrupted();
       done += loader.next()->count;
     }
-    round.loader = watch.lap() / static_cast<double>(done);
-    return round;
+    DeviceLoaderTimes times;
+    times.loader = watch.lap() / static_cast<double>(done);
+    return times;
+  }
+
+  nlohmann::json device_keys(const CudaContext& gpu) const {
+    return {{"precision", precision_},
+            {"device_name", gpu_name(gpu)},
+            {"upload_bytes", device_floor_.upload_bytes},
+            {"input_bytes", device_floor_.input_bytes},
+            {"upload_bytes_per_second", device_floor_.upload_rate},
+            {"copy_bytes_per_second", device_floor_.copy_rate},
+            {"upload_floor_ms", device_floor_.upload_ms},
+            {"input_floor_ms", device_floor_.input_ms}};
   }
 
   std::string data_;
@@ -134,6 +188,9 @@ class BenchLoader final : public Command {
   int images_ = 256;
   int cache_ = 0;
   int repeats_ = 5;
+  std::string precision_ = "fp32";
+  FloatTable table_;
+  DeviceLoaderFloor device_floor_;  // of nothing on the CPU
 };
 
 }  // namespace

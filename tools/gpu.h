@@ -16,4 +16,7 @@ std::string gpu_name(const CudaContext& cuda);
 // Bytes a second that the GPU copies, read and written, of arrays beyond its caches.
 double gpu_copy_rate(const CudaContext& cuda);
 
+// Bytes a second that a copy from page-locked memory of the host brings to the GPU.
+double gpu_upload_rate(const CudaContext& cuda);
+
 }  // namespace rk

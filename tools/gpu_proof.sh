@@ -34,6 +34,7 @@ compile-frozen    the same beside torch.compile, batch norm frozen
 losses            every loss at N = 128 to 8192, D = 512, beside its floor
 losses-peers      losses beside pytorch-metric-learning
 eval              evaluation at the size of SOP beside torch and faiss
+loader            pictures from the loader into the input of a network, beside the floor of the way up
 profile-step      the table of a step, kernel by kernel
 profile-loss      the table of smooth_ap at N = 4096
 omniglot          R@1 of recipes/omniglot.toml
@@ -197,6 +198,12 @@ piece_eval() {
   need_bin bench
   need_python torch
   "$python" tools/bench_retrieval_peers.py --bench "$bin/bench" --json "$results/eval.json"
+}
+
+piece_loader() {
+  need_flag --precision bench loader
+  "$bin/bench" loader --data glyphs:size=224 --image-size 224 --workers "$(nproc)" --batch 256 --images 2048 \
+    --precision fp16 --device cuda --json "$results/loader.json" || fail "bench loader ended with exit code $?"
 }
 
 profiled() {  # profiled step|loss FLAGS

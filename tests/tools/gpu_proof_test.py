@@ -123,6 +123,19 @@ class Proof(unittest.TestCase):
         for name in ("golden", "replay", "omniglot", "step-fp16", "eval"):
             self.assertEqual(self.result(name)["result"], "skipped")
 
+    def test_the_loader_leaves_its_numbers(self):
+        self.with_gpu()
+        self.command("build/bin/bench", """
+            case "$*" in *--version) exit ;; *--help) echo --precision; exit ;; esac
+            [[ "$*" == loader*"--device cuda"* ]] || exit 2
+            for word in "$@"; do [ "$before" = --json ] && echo '{"share": 1}' >"$word"; before=$word; done
+            echo '900 images/s'; exit ${BROKEN:-0}""")
+        self.assertEqual(self.run_proof("loader").returncode, 0)
+        self.assertEqual((self.result("loader")["result"], self.result("loader")["finding"]), ("passed", "900 images/s"))
+        self.assertEqual((self.path / "results/loader.json").read_text(), '{"share": 1}\n')
+        self.assertEqual(self.run_proof("loader", BROKEN="4").returncode, 1)
+        self.assertEqual(self.result("loader")["finding"], "bench loader ended with exit code 4")
+
     # `train` made up: what it finds depends on the graph alone where BROKEN is set.
     def made_up_train(self):
         self.command("build/bin/train", """
