@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 
 #if defined(_OPENMP)
@@ -66,6 +67,13 @@ Memory Context::allocate(std::size_t bytes) const {
   Buffer buffer(bytes);
   auto* data = buffer.as<std::byte>();
   return Memory::of(std::move(buffer), data, bytes);
+}
+
+void Context::copy(void* to, const void* from, std::size_t bytes) const {
+  if constexpr (kHasCuda) {
+    if (on_gpu()) return cuda_->copy(to, from, bytes);
+  }
+  if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
 std::string Context::describe() const {

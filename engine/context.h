@@ -30,6 +30,8 @@ class Context {
   const CudaContext& cuda() const { return *cuda_; }  // only on a GPU
   // Of the device computed on. DeviceError where there is not so much.
   Memory allocate(std::size_t bytes) const;
+  // Within such memory; on a GPU in the stream's order.
+  void copy(void* to, const void* from, std::size_t bytes) const;
   // All but the program itself that the last bits of a result depend on: processor, libraries,
   // threads. Runs are bit-equal where these are.
   std::string describe() const;

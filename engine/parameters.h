@@ -86,13 +86,13 @@ class Parameters {
   }
   std::span<std::int64_t> counters() { return counters_; }
 
-  // The same on the GPU.
+  // The same where the network computes: on the GPU, or those here.
   float* device_value(ParameterId id) const { return device_values() + entry(id).offset; }
   float* device_gradient(ParameterId id) const { return device_gradients() + entry(id).offset; }
   float* device_buffer(BufferId id) const;
-  float* device_values() const { return device_values_.as<float>(); }
-  float* device_gradients() const { return device_gradients_.as<float>(); }
-  float* device_statistics() const { return device_buffers_.as<float>(); }
+  float* device_values() const { return on_device(device_values_, values_); }
+  float* device_gradients() const { return on_device(device_gradients_, gradients_); }
+  float* device_statistics() const { return on_device(device_buffers_, buffers_); }
 
   // What there is, in order of declaration.
   struct Entry {
@@ -122,6 +122,10 @@ class Parameters {
   void set(std::span<float> flat, ParameterId id, const float* canonical) const;
 
  private:
+  static float* on_device(const Memory& device, const Buffer& host) {
+    return device.bytes() > 0 ? device.as<float>() : host.as<float>();
+  }
+
   std::vector<Entry> entries_;
   std::vector<BufferEntry> buffer_entries_;
   std::vector<std::int64_t> counters_;

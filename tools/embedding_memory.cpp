@@ -1,32 +1,18 @@
 #include "tools/embedding_memory.h"
 
-#include "engine/buffer.h"
-#include "engine/cuda_context.h"
-#include "engine/dispatch.h"
 #include "engine/error.h"
 
 #include <algorithm>
 
 namespace rk {
 
-namespace {
-
-Memory reserve(const Context* gpu, std::int64_t floats) {
-  const std::size_t bytes = static_cast<std::size_t>(floats) * sizeof(float);
-  if (gpu != nullptr) return gpu->allocate(bytes);
-  Buffer buffer(bytes);
-  auto* data = buffer.as<std::byte>();
-  return Memory::of(std::move(buffer), data, bytes);
-}
-
-}  // namespace
-
-EmbeddingMemory::EmbeddingMemory(std::int64_t batches, std::int64_t batch, std::int64_t dim,
-                                 const Context* gpu)
+EmbeddingMemory::EmbeddingMemory(const Context& context, std::int64_t batches, std::int64_t batch,
+                                 std::int64_t dim)
     : batch_(batch),
       dim_(dim),
-      gpu_(gpu),
-      embeddings_(reserve(gpu, batches * batch * dim)),
+      context_(&context),
+      embeddings_(
+          context.allocate(static_cast<std::size_t>(batches * batch * dim) * sizeof(float))),
       labels_(static_cast<std::size_t>(batches * batch)),
       identities_(labels_.size()) {}
 
@@ -43,12 +29,8 @@ void EmbeddingMemory::push(const float* embeddings, std::span<const std::int64_t
   expect(static_cast<std::int64_t>(labels.size()) == batch_ && identities.size() == labels.size(),
          "[memory] expected a batch of {}, got {} labels and {} identities", batch_, labels.size(),
          identities.size());
-  float* place = embeddings_.as<float>() + next_ * dim_;
-  if (gpu_ == nullptr) {
-    std::copy_n(embeddings, batch_ * dim_, place);
-  } else if constexpr (kHasCuda) {
-    gpu_->cuda().copy(place, embeddings, static_cast<std::size_t>(batch_ * dim_) * sizeof(float));
-  }
+  context_->copy(embeddings_.as<float>() + next_ * dim_, embeddings,
+                 static_cast<std::size_t>(batch_ * dim_) * sizeof(float));
   std::copy(labels.begin(), labels.end(), labels_.begin() + next_);
   std::copy(identities.begin(), identities.end(), identities_.begin() + next_);
   rows_ = std::max(rows_, next_ + batch_);

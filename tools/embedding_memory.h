@@ -17,9 +17,9 @@ namespace rk {
 class EmbeddingMemory {
  public:
   EmbeddingMemory() = default;  // keeps nothing
-  // gpu: a context on the GPU in whose memory the embeddings lie; null: on the host.
-  EmbeddingMemory(std::int64_t batches, std::int64_t batch, std::int64_t dim,
-                  const Context* gpu = nullptr);
+  // The embeddings lie in the memory of the context's device.
+  EmbeddingMemory(const Context& context, std::int64_t batches, std::int64_t batch,
+                  std::int64_t dim);
 
   std::int64_t capacity() const { return static_cast<std::int64_t>(labels_.size()); }  // rows
   std::int64_t rows() const { return rows_; }  // of them in use
@@ -43,7 +43,7 @@ class EmbeddingMemory {
   std::int64_t dim_ = 0;
   std::int64_t rows_ = 0;
   std::int64_t next_ = 0;  // the row at which the next batch goes in
-  const Context* gpu_ = nullptr;
+  const Context* context_ = nullptr;
   Memory embeddings_;  // [capacity, dim]
   std::vector<std::int64_t> labels_, identities_;
 };

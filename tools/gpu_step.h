@@ -17,9 +17,9 @@
 #include "engine/optimizer.h"
 #include "kernels/optimizer_block.h"
 #include "layers/gpu_input.h"
-#include "layers/resnet.h"
 #include "losses/device_loss.h"
 #include "tools/batch_parts.h"
+#include "tools/chunked_network.h"
 #include "tools/embedding_memory.h"
 #include "weights/checkpoint.h"
 
@@ -39,7 +39,8 @@ struct StepParts {
   const Context& context;
   const TrainerOptions& options;
   Program& program;
-  const Network& network;
+  TensorId input;
+  ChunkedNetwork& network;
   Parameters& parameters;
   ParameterId proxies;  // -1: the loss has none
   Optimizer& optimizer;
@@ -83,25 +84,18 @@ class GpuStep {
   std::vector<std::pair<std::string, std::size_t>> memory() const;  // bytes by name
 
  private:
-  std::int64_t own_begin() const;  // of this process's share, in all embeddings
   void enqueue();
-  void embed();
   void gather();
   void backward();
-  void backward_of_chunks();
   void sum_while_going_back();
   void update();
-  float* embeddings() const;
-  float* embedding_gradients() const;
 
   StepParts parts_;
   std::unique_ptr<DeviceGroup> group_;
   std::unique_ptr<DeviceLoss> loss_;
   GpuInput input_;
-  Memory rows_, row_gradients_;  // all embeddings, where they are not in one piece
-  Memory kept_;                  // the embeddings for the memory columns: backward may
-                                 // overwrite them
-  Memory gradient_sums_, statistics_, share_factor_;
+  Memory kept_;  // the embeddings for the memory columns: backward may overwrite them
+  Memory share_factor_;
   Memory step_, squares_, groups_, first_, second_;
   int group_count_ = 0;
   PinnedBuffer host_step_, host_rate_;

@@ -33,19 +33,11 @@ GpuStep::GpuStep(const StepParts& parts)
     : parts_(parts),
       group_(make_device_group(parts.context.cuda(), parts.processes)),
       loss_(make_device_loss(parts.context.cuda(), parts.options.loss)),
-      input_(parts.program, parts.network.input, parts.table.levels(), parts.batch.share()) {
+      input_(parts.program, parts.input, parts.table.levels(), parts.batch.share()) {
   const Context& context = parts_.context;
   const TrainerOptions& options = parts_.options;
   const std::int64_t dim = options.model.dim;
   const auto flat = static_cast<std::int64_t>(parts_.parameters.flat_elements());
-  if (!parts_.batch.in_one_piece()) {
-    rows_ = floats(context, options.batch * dim);
-    row_gradients_ = floats(context, options.batch * dim);
-  }
-  if (parts_.batch.chunks() > 1) {
-    gradient_sums_ = floats(context, parts_.network_elements);
-    statistics_ = floats(context, static_cast<std::int64_t>(parts_.parameters.statistics().size()));
-  }
   if (group_->size() > 1) {
     share_factor_ = copy_of(context, std::vector{1.0F / static_cast<float>(group_->size())});
   }
@@ -67,18 +59,6 @@ GpuStep::GpuStep(const StepParts& parts)
 }
 
 GpuStep::~GpuStep() = default;
-
-std::int64_t GpuStep::own_begin() const {
-  return parts_.batch.share_begin(parts_.options.model.dim);
-}
-float* GpuStep::embeddings() const {
-  return parts_.batch.in_one_piece() ? parts_.program.value(parts_.network.embeddings)
-                                     : rows_.as<float>();
-}
-float* GpuStep::embedding_gradients() const {
-  return parts_.batch.in_one_piece() ? parts_.program.gradient(parts_.network.embeddings)
-                                     : row_gradients_.as<float>();
-}
 
 void GpuStep::stage(const Batch& batch) { input_.stage(batch.pixels); }
 
@@ -130,12 +110,13 @@ void GpuStep::enqueue() {
   const CudaContext& cuda = parts_.context.cuda();
   const TrainerOptions& options = parts_.options;
   const std::int64_t all = options.batch * options.model.dim;
-  embed();
+  ChunkedNetwork& network = parts_.network;
+  network.embed();
   gather();
-  if (kept_.bytes() > 0) cuda.copy(kept_.data(), embeddings(), kept_.bytes());
+  if (kept_.bytes() > 0) cuda.copy(kept_.data(), network.embeddings(), kept_.bytes());
 
-  DeviceLossInput input{.dim = options.model.dim, .embeddings = embeddings()};
-  DeviceLossOutput output{.grad = embedding_gradients()};
+  DeviceLossInput input{.dim = options.model.dim, .embeddings = network.embeddings()};
+  DeviceLossOutput output{.grad = network.gradients()};
   input.memory = parts_.memory.data();
   if (parts_.proxies >= 0) {
     input.proxies = parts_.parameters.device_value(parts_.proxies);
@@ -154,23 +135,10 @@ void GpuStep::enqueue() {
   update();
 }
 
-void GpuStep::embed() {
-  const CudaContext& cuda = parts_.context.cuda();
-  const std::int64_t elements = parts_.batch.chunk * parts_.options.model.dim;
-  for (std::int64_t c = 0; c < parts_.batch.chunks(); ++c) {
-    input_.fill(c * parts_.batch.chunk);
-    parts_.program.forward();
-    if (parts_.batch.in_one_piece()) continue;
-    cuda.copy(rows_.as<float>() + own_begin() + c * elements,
-              parts_.program.value(parts_.network.embeddings),
-              static_cast<std::size_t>(elements) * sizeof(float));
-  }
-}
-
 void GpuStep::gather() {
   if (group_->size() == 1) return;
-  const std::int64_t count = parts_.batch.share() * parts_.options.model.dim;
-  group_->gather(rows_.as<float>() + own_begin(), rows_.as<float>(), count);
+  const std::span<float> own = parts_.network.share();
+  group_->gather(own.data(), parts_.network.embeddings(), std::ssize(own));
   if (parts_.options.batchnorm != BatchNormMode::kBatch) return;
   // Their mean over the processes.
   float* statistics = parts_.parameters.device_statistics();
@@ -181,25 +149,15 @@ void GpuStep::gather() {
              parts_.context.cuda().stream());
 }
 
+// Gradients that chunks add up go to the other processes when the last chunk is added.
 void GpuStep::backward() {
-  const CudaContext& cuda = parts_.context.cuda();
-  const std::int64_t elements = parts_.batch.share() * parts_.options.model.dim;
-  if (parts_.batch.chunks() > 1) {
-    backward_of_chunks();
-    group_->begin_sum(parts_.parameters.device_gradients(), parts_.network_elements);
-    group_->finish_sums();
+  if (parts_.batch.chunks() == 1) {
+    parts_.network.backward([this] { sum_while_going_back(); });
     return;
   }
-  if (!parts_.batch.in_one_piece()) {
-    cuda.copy(parts_.program.gradient(parts_.network.embeddings),
-              row_gradients_.as<float>() + own_begin(),
-              static_cast<std::size_t>(elements) * sizeof(float));
-  }
-  if (group_->size() == 1) {
-    parts_.program.backward();
-    return;
-  }
-  sum_while_going_back();
+  parts_.network.backward([this] { parts_.program.backward(); });
+  group_->begin_sum(parts_.parameters.device_gradients(), parts_.network_elements);
+  group_->finish_sums();
 }
 
 // The last layers' gradients, which lie at the end, are complete first.
@@ -215,35 +173,6 @@ void GpuStep::sum_while_going_back() {
     end = begin;
   }
   group_->finish_sums();
-}
-
-void GpuStep::backward_of_chunks() {
-  const CudaContext& cuda = parts_.context.cuda();
-  const std::int64_t elements = parts_.batch.chunk * parts_.options.model.dim;
-  float* gradients = parts_.parameters.device_gradients();
-  float* sums = gradient_sums_.as<float>();
-  const std::size_t network = static_cast<std::size_t>(parts_.network_elements) * sizeof(float);
-  // The statistics of batch norm move in the first pass alone.
-  cuda.copy(statistics_.data(), parts_.parameters.device_statistics(), statistics_.bytes());
-  for (std::int64_t c = 0; c < parts_.batch.chunks(); ++c) {
-    input_.fill(c * parts_.batch.chunk);
-    parts_.program.forward();
-    cuda.copy(parts_.program.gradient(parts_.network.embeddings),
-              row_gradients_.as<float>() + own_begin() + c * elements,
-              static_cast<std::size_t>(elements) * sizeof(float));
-    parts_.program.backward();
-    if (c == 0) {
-      cuda.copy(sums, gradients, network);
-      continue;
-    }
-    const bool last = c + 1 == parts_.batch.chunks();
-    rk::launch(CopyOrAdd<float>{.count = parts_.network_elements,
-                                .x = last ? sums : gradients,
-                                .y = last ? gradients : sums,
-                                .accumulate = true},
-               cuda.stream());
-  }
-  cuda.copy(parts_.parameters.device_statistics(), statistics_.data(), statistics_.bytes());
 }
 
 void GpuStep::update() {
@@ -310,12 +239,10 @@ void GpuStep::set_scale(const LossScaleState& scale, std::int64_t steps) {
 }
 
 std::vector<std::pair<std::string, std::size_t>> GpuStep::memory() const {
-  return {
-      {"optimizer", first_.bytes() + second_.bytes()},
-      {"the batch's pictures", input_.bytes()},
-      {"the batch from its parts", rows_.bytes() + row_gradients_.bytes() + gradient_sums_.bytes() +
-                                       statistics_.bytes() + kept_.bytes()},
-      {"loss", static_cast<std::size_t>(loss_->bytes())}};
+  return {{"optimizer", first_.bytes() + second_.bytes()},
+          {"the batch's pictures", input_.bytes()},
+          {"the batch from its parts", parts_.network.bytes() + kept_.bytes()},
+          {"loss", static_cast<std::size_t>(loss_->bytes())}};
 }
 
 }  // namespace rk

@@ -4,7 +4,6 @@
 #include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/memory_fit.h"
-#include "kernels/elementwise_cpu.h"
 #include "tools/gpu_step.h"
 #include "tools/model_io.h"
 
@@ -64,8 +63,10 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   identities_.resize(labels_.size());
   last_labels_.resize(static_cast<std::size_t>(parts().share()));
   last_indices_.resize(last_labels_.size());
-  memory_ =
-      EmbeddingMemory(options_.memory, options_.batch, dim, context.on_gpu() ? &context : nullptr);
+  memory_ = EmbeddingMemory(context, options_.memory, options_.batch, dim);
+  chunked_ =
+      std::make_unique<ChunkedNetwork>(program_, network_.embeddings, parts(), network_elements(),
+                                       [this](std::int64_t chunk) { fill(chunk); });
   optimizer_ =
       std::make_unique<Optimizer>(options_.optimizer,
                                   optimizer_groups(parameters_, options_.embedding_rate,
@@ -98,7 +99,8 @@ void Trainer::plan_gpu() {
     gpu_ = std::make_shared<GpuStep>(StepParts{.context = context_,
                                                .options = options_,
                                                .program = program_,
-                                               .network = network_,
+                                               .input = network_.input,
+                                               .network = *chunked_,
                                                .parameters = parameters_,
                                                .proxies = proxies_,
                                                .optimizer = *optimizer_,
@@ -111,24 +113,10 @@ void Trainer::plan_gpu() {
 }
 
 void Trainer::plan_cpu() {
-  const std::int64_t dim = options_.model.dim;
-  embeddings_ = program_.value(network_.embeddings);
-  embedding_gradients_ = program_.gradient(network_.embeddings);
-  if (!parts().in_one_piece()) {
-    rows_ = Buffer::of<float>(options_.batch * dim);
-    row_gradients_ = Buffer::of<float>(options_.batch * dim);
-    embeddings_ = rows_.as<float>();
-    embedding_gradients_ = row_gradients_.as<float>();
-  }
-  if (parts().chunks() > 1) {
-    gradient_sums_ = Buffer::of<float>(network_elements());
-    statistics_.resize(parameters_.statistics().size());
-    counters_.resize(parameters_.counters().size());
-  }
   loss_ = make_loss<float>(options_.loss);
   loss_->plan(context_, {.rows = options_.batch,
                          .memory = memory_.capacity(),
-                         .dim = dim,
+                         .dim = options_.model.dim,
                          .classes = proxies_ >= 0 ? options_.classes : 0});
 }
 
@@ -137,29 +125,14 @@ std::int64_t Trainer::network_elements() const {
                        : static_cast<std::int64_t>(parameters_.flat_elements());
 }
 
-void Trainer::fill(const Batch& batch, std::int64_t chunk) {
+void Trainer::fill(std::int64_t chunk) {
   if constexpr (kHasCuda) {
     if (gpu_ != nullptr) return gpu_->fill(chunk);
   }
-  const std::size_t bytes = batch.pixels.size() / static_cast<std::size_t>(parts().chunks());
+  const std::span<const std::uint8_t> pixels = last_batch_.pixels;
+  const std::size_t bytes = pixels.size() / static_cast<std::size_t>(parts().chunks());
   fill_input(program_, network_.input, table_,
-             batch.pixels.subspan(static_cast<std::size_t>(chunk) * bytes, bytes));
-}
-
-void Trainer::forward(const Batch& batch, std::int64_t chunk) {
-  fill(batch, chunk);
-  program_.forward();
-}
-
-void Trainer::embed(const Batch& batch) {
-  const std::int64_t elements = options_.chunk * options_.model.dim;
-  for (std::int64_t c = 0; c < parts().chunks(); ++c) {
-    forward(batch, c);
-    if (!parts().in_one_piece()) {
-      std::copy_n(program_.value(network_.embeddings), elements,
-                  embeddings_ + parts().share_begin(options_.model.dim) + c * elements);
-    }
-  }
+             pixels.subspan(static_cast<std::size_t>(chunk) * bytes, bytes));
 }
 
 void Trainer::gather_labels(const Batch& batch) {
@@ -171,47 +144,14 @@ void Trainer::gather_labels(const Batch& batch) {
 void Trainer::gather() {
   if (options_.processes->alone()) return;
   ProcessGroup& group = *options_.processes;
-  const std::int64_t dim = options_.model.dim;
-  const std::span<float> all(embeddings_, static_cast<std::size_t>(options_.batch * dim));
-  group.gather<float>(all.subspan(static_cast<std::size_t>(parts().share_begin(dim)),
-                                  static_cast<std::size_t>(parts().share() * dim)),
-                      all);
+  const std::span<float> all(chunked_->embeddings(),
+                             static_cast<std::size_t>(options_.batch * options_.model.dim));
+  group.gather<float>(chunked_->share(), all);
   if (options_.batchnorm == BatchNormMode::kBatch) {
     const std::span<float> statistics = parameters_.statistics();
     group.sum(statistics);
     for (float& value : statistics) value /= static_cast<float>(group.size());
   }
-}
-
-void Trainer::backward(const Batch& batch) {
-  const float* own_gradients = embedding_gradients_ + parts().share_begin(options_.model.dim);
-  if (parts().chunks() == 1) {
-    if (!parts().in_one_piece()) {
-      std::copy_n(own_gradients, parts().share() * options_.model.dim,
-                  program_.gradient(network_.embeddings));
-    }
-    program_.backward();
-    return;
-  }
-  std::ranges::copy(parameters_.statistics(), statistics_.begin());
-  std::ranges::copy(parameters_.counters(), counters_.begin());
-  const std::int64_t elements = options_.chunk * options_.model.dim;
-  float* gradients = parameters_.gradients().data();
-  float* sums = gradient_sums_.as<float>();
-  for (std::int64_t c = 0; c < parts().chunks(); ++c) {
-    forward(batch, c);
-    std::copy_n(own_gradients + c * elements, elements, program_.gradient(network_.embeddings));
-    program_.backward();
-    if (c == 0) {
-      std::copy_n(gradients, network_elements(), sums);
-    } else {
-      const bool last = c + 1 == parts().chunks();
-      elementwise_cpu::copy(context_.threads(), network_elements(), last ? sums : gradients,
-                            last ? gradients : sums, /*accumulate=*/true);
-    }
-  }
-  std::ranges::copy(statistics_, parameters_.statistics().begin());
-  std::ranges::copy(counters_, parameters_.counters().begin());
 }
 
 StepResult Trainer::step(const Batch& batch, const std::function<void()>& meanwhile) {
@@ -223,7 +163,7 @@ StepResult Trainer::step(const Batch& batch, const std::function<void()>& meanwh
   if (gpu_ != nullptr) {
     step_on_gpu(batch, meanwhile);
   } else {
-    step_on_cpu(batch);
+    step_on_cpu();
   }
   ++steps_;
   return last_;
@@ -271,19 +211,19 @@ void Trainer::step_on_gpu(const Batch& batch, const std::function<void()>& meanw
   }
 }
 
-void Trainer::step_on_cpu(const Batch& batch) {
+void Trainer::step_on_cpu() {
   StepResult& result = last_;
-  embed(batch);
+  chunked_->embed();
   gather();
   LossInput<float> input;
   input.rows = options_.batch;
   input.dim = options_.model.dim;
-  input.embeddings = embeddings_;
+  input.embeddings = chunked_->embeddings();
   input.labels = labels_.data();
   input.identities = identities_.data();
   memory_.show(input);
   LossOutput<float> output;
-  output.grad = embedding_gradients_;
+  output.grad = chunked_->gradients();
   if (proxies_ >= 0) {
     input.classes = options_.classes;
     input.proxies = parameters_.value(proxies_);
@@ -297,9 +237,10 @@ void Trainer::step_on_cpu(const Batch& batch) {
   result.loss = output.loss;
   result.valid_queries = output.valid_queries;
   if (!std::isfinite(result.loss)) diverged(fmt::format("the loss is {}", result.loss));
-  memory_.push(embeddings_, labels_, identities_);  // backward() may overwrite them
+  // backward() may overwrite them.
+  memory_.push(chunked_->embeddings(), labels_, identities_);
 
-  backward(batch);
+  chunked_->backward([this] { program_.backward(); });
   // Those of the proxies, behind the network's, are everybody's own already.
   options_.processes->sum(
       parameters_.gradients().first(static_cast<std::size_t>(network_elements())));
@@ -383,7 +324,7 @@ std::vector<LayerActivations> Trainer::activations() {
   const auto& nodes = program_.nodes();
   std::vector<LayerActivations> layers(nodes.size());
   for (std::int64_t c = 0; c < parts().chunks(); ++c) {
-    fill(last_batch_, c);
+    fill(c);
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       nodes[n]->forward();
       // Now: a later layer may take the place.
@@ -416,15 +357,14 @@ std::vector<std::pair<std::string, std::size_t>> Trainer::memory() const {
       return groups;
     }
   }
-  return {
-      {"parameters", flat},
-      {"gradients", flat},
-      {"optimizer", optimizer_->state_bytes()},
-      {"activations and their gradients", program_.memory().arena_bytes},
-      {"workspace", program_.memory().workspace_bytes},
-      {"the batch from its parts", rows_.bytes() + row_gradients_.bytes() + gradient_sums_.bytes()},
-      {"memory columns", memory_.bytes()},
-      {"loss", static_cast<std::size_t>(loss_->bytes())}};
+  return {{"parameters", flat},
+          {"gradients", flat},
+          {"optimizer", optimizer_->state_bytes()},
+          {"activations and their gradients", program_.memory().arena_bytes},
+          {"workspace", program_.memory().workspace_bytes},
+          {"the batch from its parts", chunked_->bytes()},
+          {"memory columns", memory_.bytes()},
+          {"loss", static_cast<std::size_t>(loss_->bytes())}};
 }
 
 }  // namespace rk

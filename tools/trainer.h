@@ -2,10 +2,8 @@
 //
 //   pixels -> network -> embeddings -> loss, dL/dE -> network backwards -> optimizer
 //
-// With chunks the network's memory is that of a chunk: the batch is embedded chunk by chunk keeping
-// nothing, one loss call sees all embeddings, and every chunk goes forward a second time and then
-// back with its rows of dL/dE, its gradients added up in order; the statistics of batch norm move
-// in the first pass alone. With frozen batch norm that is the whole batch's gradient but for
+// With chunks the network's memory is that of a chunk, and one loss call sees all embeddings
+// (tools/chunked_network.h). With frozen batch norm that is the whole batch's gradient but for
 // rounding; with batch statistics each chunk is normalised by its own.
 //
 // Several processes share a batch in equal parts: each embeds its own, all embeddings come together
@@ -34,6 +32,7 @@
 #include "layers/resnet.h"
 #include "losses/registry.h"
 #include "tools/batch_parts.h"
+#include "tools/chunked_network.h"
 #include "tools/embedding_memory.h"
 #include "tools/network_input.h"
 #include "weights/checkpoint.h"
@@ -139,14 +138,11 @@ class Trainer {
   [[noreturn]] void diverged(const std::string& what) const;
   void remember(const Batch& batch);
   void step_on_gpu(const Batch& batch, const std::function<void()>& meanwhile);
-  void step_on_cpu(const Batch& batch);
+  void step_on_cpu();
   void gather_labels(const Batch& batch);
   std::int64_t network_elements() const;  // of the flat buffers; the proxies lie behind
-  void fill(const Batch& batch, std::int64_t chunk);
-  void forward(const Batch& batch, std::int64_t chunk);
-  void embed(const Batch& batch);
+  void fill(std::int64_t chunk);
   void gather();
-  void backward(const Batch& batch);
 
   const Context& context_;
   TrainerOptions options_;
@@ -159,16 +155,8 @@ class Trainer {
   ParameterId proxies_ = -1;
   std::unique_ptr<Loss<float>> loss_;
   EmbeddingMemory memory_;
-  // Of the whole batch; the program's own where it is in one piece, else in rows_, row_gradients_.
-  float* embeddings_ = nullptr;
-  float* embedding_gradients_ = nullptr;
-  Buffer rows_, row_gradients_;
+  std::unique_ptr<ChunkedNetwork> chunked_;
   std::vector<std::int64_t> labels_, identities_;
-  // Of several chunks: the sum of the network's gradients so far, and what batch norm had counted
-  // before the second pass.
-  Buffer gradient_sums_;
-  std::vector<float> statistics_;
-  std::vector<std::int64_t> counters_;
   std::unique_ptr<Optimizer> optimizer_;
   std::int64_t steps_ = 0;
   StepResult last_;

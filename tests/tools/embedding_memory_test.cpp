@@ -59,7 +59,8 @@ Columns of(const std::deque<std::int64_t>& numbers) {
 }
 
 TEST(EmbeddingMemory, HoldsTheLastBatches) {
-  EmbeddingMemory memory(3, kBatch, kDim);
+  const Context context(1);
+  EmbeddingMemory memory(context, 3, kBatch, kDim);
   EXPECT_EQ(memory.capacity(), 6);
   std::deque<std::int64_t> last;
   for (std::int64_t number = 1; number <= 10; ++number) {
@@ -71,7 +72,8 @@ TEST(EmbeddingMemory, HoldsTheLastBatches) {
 }
 
 TEST(EmbeddingMemory, NoneKeepsNothing) {
-  EmbeddingMemory none(0, kBatch, kDim);
+  const Context context(1);
+  EmbeddingMemory none(context, 0, kBatch, kDim);
   push(none, 1);
   EXPECT_EQ(none.bytes(), 0U);
   LossInput<float> input;
@@ -88,13 +90,14 @@ class StoredMemory : public testing::Test {
     write_atomic(path, writer.finish());
     return Checkpoint(path);
   }
+  const Context context_{1};
   const TemporaryFolder folder_;
 };
 
 // Saved after any number of batches, what is loaded shows the same and forgets in the same order.
 TEST_F(StoredMemory, GoesOnAsIfNothingHadBeen) {
   for (std::int64_t before = 0; before <= 7; ++before) {
-    EmbeddingMemory memory(3, kBatch, kDim), other(3, kBatch, kDim);
+    EmbeddingMemory memory(context_, 3, kBatch, kDim), other(context_, 3, kBatch, kDim);
     for (std::int64_t number = 1; number <= before; ++number) push(memory, number);
     push(other, 99);  // what it held is forgotten
     EXPECT_EQ(other.load(stored(memory)), before > 0);
@@ -108,7 +111,7 @@ TEST_F(StoredMemory, GoesOnAsIfNothingHadBeen) {
 
 // As many rows in batches of another size go on where one of these begins, and only there.
 TEST_F(StoredMemory, BatchesOfAnotherSizeGoOnFromTheOldestRow) {
-  EmbeddingMemory memory(4, kBatch, kDim), coarse(2, 2 * kBatch, kDim);
+  EmbeddingMemory memory(context_, 4, kBatch, kDim), coarse(context_, 2, 2 * kBatch, kDim);
   for (std::int64_t number = 1; number <= 5; ++number) push(memory, number);
   EXPECT_FALSE(coarse.load(stored(memory))) << "the oldest row lies within a batch of four";
   push(memory, 6);
@@ -124,7 +127,8 @@ TEST_F(StoredMemory, BatchesOfAnotherSizeGoOnFromTheOldestRow) {
 }
 
 TEST_F(StoredMemory, ALargerOneDoesNotFit) {
-  EmbeddingMemory memory(3, kBatch, kDim), smaller(2, kBatch, kDim), larger(4, kBatch, kDim);
+  EmbeddingMemory memory(context_, 3, kBatch, kDim), smaller(context_, 2, kBatch, kDim),
+      larger(context_, 4, kBatch, kDim);
   for (std::int64_t number = 1; number <= 4; ++number) push(memory, number);
   const Checkpoint checkpoint = stored(memory);
   EXPECT_FALSE(smaller.load(checkpoint));
