@@ -92,8 +92,8 @@ class Node {
   // Before plan(), for who plans by it: which gradients of its inputs this node will write, and
   // how.
   virtual void announce(const std::vector<EdgeUse>& /*uses*/) {}
-  virtual NodeClaims plan() = 0;                    // build primitives, say what memory is needed
-  virtual void bind(const NodeMemory& memory) = 0;  // the addresses, once
+  virtual NodeClaims plan() { return {}; }  // build primitives, say what memory is needed
+  virtual void bind(const NodeMemory& memory) { memory_ = memory; }  // the addresses, once
   virtual void forward() = 0;
   virtual void backward() = 0;
   // What a pass forward changes on the host, where forward() computes on a GPU.
@@ -101,6 +101,9 @@ class Node {
   // The library primitives of this node alone, for the floor of `bench step`; nothing by default.
   virtual void forward_floor() {}
   virtual void backward_floor() {}
+
+ protected:
+  NodeMemory memory_;  // from bind() on
 
  private:
   std::string name_;

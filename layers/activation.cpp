@@ -12,8 +12,6 @@ class ReluNode : public Node {
  public:
   ReluNode(const std::string& name, const Program& program, std::int64_t elements)
       : Node(name), threads_(program.context().threads()), elements_(elements) {}
-  NodeClaims plan() override { return {}; }
-  void bind(const NodeMemory& memory) override { memory_ = memory; }
   void forward() override {
     elementwise_cpu::relu(threads_, elements_, memory_.inputs[0], memory_.output);
   }
@@ -27,15 +25,12 @@ class ReluNode : public Node {
  private:
   int threads_;
   std::int64_t elements_;
-  NodeMemory memory_;
 };
 
 class AddNode : public Node {
  public:
   AddNode(const std::string& name, const Program& program, std::int64_t elements)
       : Node(name), threads_(program.context().threads()), elements_(elements) {}
-  NodeClaims plan() override { return {}; }
-  void bind(const NodeMemory& memory) override { memory_ = memory; }
   void forward() override {
     elementwise_cpu::add(threads_, elements_, memory_.inputs[0], memory_.inputs[1], memory_.output);
   }
@@ -50,7 +45,6 @@ class AddNode : public Node {
  private:
   int threads_;
   std::int64_t elements_;
-  NodeMemory memory_;
 };
 
 }  // namespace

@@ -11,8 +11,6 @@ template <class T> class ReluNode final : public Node {
  public:
   ReluNode(const std::string& name, const Program& program, std::int64_t elements)
       : Node(name), context_(program.context()), elements_(elements) {}
-  NodeClaims plan() override { return {}; }
-  void bind(const NodeMemory& memory) override { memory_ = memory; }
   void forward() override {
     launch(Relu<T>{.count = elements_, .x = memory_.inputs[0].as<T>(), .y = memory_.output.as<T>()},
            context_.cuda().stream());
@@ -31,15 +29,12 @@ template <class T> class ReluNode final : public Node {
  private:
   const Context& context_;
   std::int64_t elements_;
-  NodeMemory memory_;
 };
 
 template <class T> class AddNode final : public Node {
  public:
   AddNode(const std::string& name, const Program& program, std::int64_t elements)
       : Node(name), context_(program.context()), elements_(elements) {}
-  NodeClaims plan() override { return {}; }
-  void bind(const NodeMemory& memory) override { memory_ = memory; }
   void forward() override {
     launch(AddTensors<T>{.count = elements_,
                          .a = memory_.inputs[0].as<T>(),
@@ -61,7 +56,6 @@ template <class T> class AddNode final : public Node {
  private:
   const Context& context_;
   std::int64_t elements_;
-  NodeMemory memory_;
 };
 
 }  // namespace

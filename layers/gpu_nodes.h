@@ -8,6 +8,7 @@
 #include "layers/batchnorm.h"
 #include "layers/conv2d.h"
 #include "layers/conv_bn.h"
+#include "layers/linear.h"
 #include "layers/pool.h"
 
 #include <cstdint>
@@ -33,10 +34,9 @@ std::unique_ptr<Node> max_pool_node(const std::string& name, const Program& prog
 std::unique_ptr<Node> global_pool_node(const std::string& name, const Program& program,
                                        const Shape& x, const GlobalPoolOptions& options);
 
-// Rows of float32; bias < 0: none.
+// Rows of float32.
 std::unique_ptr<Node> linear_node(const std::string& name, const Program& program,
-                                  std::int64_t rows, std::int64_t in_features,
-                                  std::int64_t out_features, ParameterId weight, ParameterId bias);
+                                  const LinearArguments& arguments);
 std::unique_ptr<Node> l2norm_node(const std::string& name, const Program& program,
                                   const Shape& shape, double epsilon);
 

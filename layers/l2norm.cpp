@@ -22,7 +22,7 @@ class L2NormNode : public Node {
 
   NodeClaims plan() override { return {static_cast<std::size_t>(rows_) * sizeof(double), 0}; }
   void bind(const NodeMemory& memory) override {
-    memory_ = memory;
+    Node::bind(memory);
     norms_ = static_cast<double*>(memory.saved);
   }
 
@@ -69,7 +69,6 @@ class L2NormNode : public Node {
   int threads_;
   std::int64_t rows_, dim_;
   double epsilon_;
-  NodeMemory memory_;
   double* norms_ = nullptr;
 };
 

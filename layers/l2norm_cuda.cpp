@@ -16,7 +16,6 @@ class L2NormNode final : public Node {
         epsilon_(epsilon) {}
 
   NodeClaims plan() override { return {static_cast<std::size_t>(rows_) * sizeof(double), 0}; }
-  void bind(const NodeMemory& memory) override { memory_ = memory; }
 
   void forward() override {
     launch(L2Norm{.rows = rows_,
@@ -46,7 +45,6 @@ class L2NormNode final : public Node {
   const Context& context_;
   int rows_, dim_;
   double epsilon_;
-  NodeMemory memory_;
 };
 
 }  // namespace

@@ -13,46 +13,38 @@ namespace {
 
 class LinearNode : public Node {
  public:
-  LinearNode(const std::string& name, const Program& program, std::int64_t rows,
-             std::int64_t in_features, std::int64_t out_features, ParameterId weight,
-             ParameterId bias)
+  LinearNode(const std::string& name, const Program& program, const LinearArguments& arguments)
       : Node(name),
         context_(program.context()),
         parameters_(program.parameters()),
-        n_(rows),
-        k_(in_features),
-        m_(out_features),
-        weight_(weight),
-        bias_(bias) {}
-
-  NodeClaims plan() override { return {}; }
-  void bind(const NodeMemory& memory) override { memory_ = memory; }
+        arguments_(arguments) {}
 
   void forward() override {
-    if (bias_ >= 0) {
-      const float* bias = parameters_.value(bias_);
-      for (std::int64_t i = 0; i < n_; ++i) std::copy_n(bias, m_, memory_.output + i * m_);
+    const auto [n, k, m, weight, bias] = arguments_;
+    for (std::int64_t i = 0; bias >= 0 && i < n; ++i) {
+      std::copy_n(parameters_.value(bias), m, memory_.output + i * m);
     }
-    gemm(context_, Op::kNone, Op::kTranspose, n_, m_, k_, 1.0F, memory_.inputs[0], k_,
-         parameters_.value(weight_), k_, bias_ >= 0 ? 1.0F : 0.0F, memory_.output, m_);
+    gemm(context_, Op::kNone, Op::kTranspose, n, m, k, 1.0F, memory_.inputs[0], k,
+         parameters_.value(weight), k, bias >= 0 ? 1.0F : 0.0F, memory_.output, m);
   }
 
   void backward() override {
+    const auto [n, k, m, weight, bias] = arguments_;
     const float* dy = memory_.output_gradient;
-    gemm(context_, Op::kTranspose, Op::kNone, m_, k_, n_, 1.0F, dy, m_, memory_.inputs[0], k_, 0.0F,
-         parameters_.gradient(weight_), k_);
-    if (bias_ >= 0) {
-      float* d_bias = parameters_.gradient(bias_);
-      for (std::int64_t c = 0; c < m_; ++c) {
+    gemm(context_, Op::kTranspose, Op::kNone, m, k, n, 1.0F, dy, m, memory_.inputs[0], k, 0.0F,
+         parameters_.gradient(weight), k);
+    if (bias >= 0) {
+      float* d_bias = parameters_.gradient(bias);
+      for (std::int64_t c = 0; c < m; ++c) {
         double sum = 0;
-        for (std::int64_t i = 0; i < n_; ++i) sum += static_cast<double>(dy[i * m_ + c]);
+        for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(dy[i * m + c]);
         d_bias[c] = static_cast<float>(sum);
       }
     }
     const GradientEdge& dx = memory_.input_gradients[0];
     if (dx.data == nullptr) return;
-    gemm(context_, Op::kNone, Op::kNone, n_, k_, m_, 1.0F, dy, m_, parameters_.value(weight_), k_,
-         dx.accumulate ? 1.0F : 0.0F, dx.data, k_);
+    gemm(context_, Op::kNone, Op::kNone, n, k, m, 1.0F, dy, m, parameters_.value(weight), k,
+         dx.accumulate ? 1.0F : 0.0F, dx.data, k);
   }
 
   // The matrix products are this layer's floor.
@@ -62,9 +54,7 @@ class LinearNode : public Node {
  private:
   const Context& context_;
   Parameters& parameters_;
-  std::int64_t n_, k_, m_;
-  ParameterId weight_, bias_;
-  NodeMemory memory_;
+  LinearArguments arguments_;
 };
 
 }  // namespace
@@ -86,16 +76,13 @@ TensorId linear(Program& program, TensorId x, const std::string& name,
                    : -1;
   const NodeInput input{.tensor = x, .read_in_backward = true};
   const NodeOutput output{.name = name, .shape = Shape{in[0], options.out_features}};
+  const LinearArguments arguments{in[0], in[1], options.out_features, weight, bias};
   if constexpr (kHasCuda) {
     if (program.on_gpu()) {
-      return program.append(
-          gpu::linear_node(name, program, in[0], in[1], options.out_features, weight, bias),
-          {input}, output);
+      return program.append(gpu::linear_node(name, program, arguments), {input}, output);
     }
   }
-  auto node =
-      std::make_unique<LinearNode>(name, program, in[0], in[1], options.out_features, weight, bias);
-  return program.append(std::move(node), {input}, output);
+  return program.append(std::make_unique<LinearNode>(name, program, arguments), {input}, output);
 }
 
 }  // namespace rk

@@ -22,7 +22,6 @@ class MaxPoolNode : public Node {
   NodeClaims plan() override {
     return {gradients_ ? static_cast<std::size_t>(y_.elements()) : 0, 0};
   }
-  void bind(const NodeMemory& memory) override { memory_ = memory; }
   void forward() override {
     pool_cpu::max_pool(threads_, x_, y_, window_, memory_.inputs[0],
                        static_cast<std::uint8_t*>(memory_.saved), memory_.output);
@@ -40,7 +39,6 @@ class MaxPoolNode : public Node {
   bool gradients_;
   ImageLayout x_, y_;
   pool_cpu::Window window_;
-  NodeMemory memory_;
 };
 
 class GlobalPoolNode : public Node {
@@ -57,7 +55,6 @@ class GlobalPoolNode : public Node {
     const auto outputs = static_cast<std::size_t>(x_.batch * x_.channels());
     return {keep ? outputs * sizeof(std::int64_t) : 0, 0};
   }
-  void bind(const NodeMemory& memory) override { memory_ = memory; }
   void forward() override {
     pool_cpu::global_pool(threads_, x_, options_.kind, options_.gem, memory_.inputs[0],
                           static_cast<std::int64_t*>(memory_.saved), memory_.output);
@@ -75,7 +72,6 @@ class GlobalPoolNode : public Node {
   bool gradients_;
   ImageLayout x_;
   GlobalPoolOptions options_;
-  NodeMemory memory_;
 };
 
 std::int64_t pooled_size(std::int64_t size, std::int64_t kernel, std::int64_t stride,

@@ -37,7 +37,6 @@ template <class T> class MaxPoolNode final : public Node {
         static_cast<std::size_t>(shape_.out_width) * static_cast<std::size_t>(shape_.channels);
     return {gradients_ ? outputs : 0, 0};
   }
-  void bind(const NodeMemory& memory) override { memory_ = memory; }
   void forward() override {
     launch(MaxPool<T>{.shape = shape_,
                       .x = memory_.inputs[0].as<T>(),
@@ -60,7 +59,6 @@ template <class T> class MaxPoolNode final : public Node {
   const Context& context_;
   PoolShape shape_;
   bool gradients_;
-  NodeMemory memory_;
 };
 
 template <class T> class GlobalPoolNode final : public Node {
@@ -80,7 +78,6 @@ template <class T> class GlobalPoolNode final : public Node {
     const auto outputs = static_cast<std::size_t>(batch_) * static_cast<std::size_t>(channels_);
     return {keeps_rows_ ? outputs * sizeof(std::int32_t) : 0, 0};
   }
-  void bind(const NodeMemory& memory) override { memory_ = memory; }
   void forward() override {
     launch(GlobalPool<T>{.batch = batch_,
                          .rows = rows_,
@@ -116,7 +113,6 @@ template <class T> class GlobalPoolNode final : public Node {
   int batch_, rows_, channels_;
   GlobalPoolOptions options_;
   bool keeps_rows_;
-  NodeMemory memory_;
 };
 
 }  // namespace

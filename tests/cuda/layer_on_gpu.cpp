@@ -16,8 +16,6 @@ namespace {
 class SourceNode final : public Node {
  public:
   SourceNode() : Node("source") {}
-  NodeClaims plan() override { return {}; }
-  void bind(const NodeMemory&) override {}
   void forward() override {}
   void backward() override {}
 };

@@ -19,7 +19,6 @@ class SquareSum : public Node {
       : Node(name), factors_(std::move(factors)), elements_(elements) {}
 
   NodeClaims plan() override { return {.saved_bytes = 64, .workspace_bytes = 128}; }
-  void bind(const NodeMemory& memory) override { memory_ = memory; }
   void forward() override {
     for (std::int64_t i = 0; i < elements_; ++i) {
       float sum = 0;
@@ -47,7 +46,6 @@ class SquareSum : public Node {
  private:
   std::vector<float> factors_;
   std::int64_t elements_;
-  NodeMemory memory_;
 };
 
 constexpr std::int64_t kElements = 300;

@@ -22,8 +22,6 @@ enum Own : std::size_t { kOutput, kOutputGradient, kSaved, kWorkspace };
 class SourceNode : public Node {
  public:
   SourceNode() : Node("source") {}
-  NodeClaims plan() override { return {}; }
-  void bind(const NodeMemory&) override {}
   void forward() override {}
   void backward() override {}
 };
