@@ -229,6 +229,11 @@ std::vector<NodeInput> Program::inputs_of(int node) const {
   return inputs;
 }
 
+const Node* Program::producer(TensorId id) const {
+  const int node = tensor(id).producer;
+  return node < 0 ? nullptr : nodes_[static_cast<std::size_t>(node)].get();
+}
+
 TensorId Program::find(const std::string& name) const {
   for (std::size_t id = 0; id < tensors_.size(); ++id) {
     if (tensors_[id].name == name) return static_cast<TensorId>(id);

@@ -199,6 +199,7 @@ class Program {
   bool output_read_in_backward(int node) const {
     return tensor(output_of(node)).read_in_backward_by_producer;
   }
+  const Node* producer(TensorId id) const;  // null: an input of the program
   // The tensor a node of that name writes; -1 where there is none.
   TensorId find(const std::string& name) const;
   // A tensor's value, from a GPU too, as float32 in the order it lies in. Waits.

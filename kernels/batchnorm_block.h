@@ -3,6 +3,7 @@
 //   z = relu?( fma(y - mean, scale, beta)  [+ residual] )      scale = gamma inv_std
 //
 //   batch statistics    BatchNormSums, BatchNormStatistics, BatchNormApply
+//   ... where the convolution added up  BatchNormStatisticsOfSums, BatchNormApply
 //   running statistics  BatchNormRunning, BatchNormApply
 //
 // Definitions and roundings are layers/batchnorm.cpp's. Sums of a tile of rows (channel_tiles.h)
@@ -77,10 +78,7 @@ template <class T> struct BatchNormSums {
 
 // Per channel, float: mean, inv_std and scale of the batch, and the running statistics moved
 // towards them: running = (1 - momentum) running + momentum batch, the variance there with n - 1.
-struct BatchNormStatistics {
-  std::int64_t rows = 0;
-  int channels = 0;
-  const double* partial = nullptr;  // of BatchNormSums
+struct BatchNormStatisticsOut {
   const float* gamma = nullptr;
   double epsilon = 1e-5;
   double momentum = 0.1;
@@ -89,6 +87,30 @@ struct BatchNormStatistics {
   float* mean = nullptr;
   float* inv_std = nullptr;
   float* scale = nullptr;
+
+  // squares: sum of the squared deviations of `count` values from `centre`.
+  RK_FN RK_INLINE void write(int c, double count, double centre, double squares) const {
+    // Not std::max: NaN has to stay.
+    const double biased = squares < 0 ? 0.0 : squares / count;
+    mean[c] = static_cast<float>(centre);
+    const auto variance = static_cast<float>(biased);
+    const double unbiased = count > 1 ? count / (count - 1) : 1.0;
+    const double m = momentum;
+    running_mean[c] = static_cast<float>((1 - m) * static_cast<double>(running_mean[c]) +
+                                         m * static_cast<double>(mean[c]));
+    running_variance[c] = static_cast<float>((1 - m) * static_cast<double>(running_variance[c]) +
+                                             m * unbiased * static_cast<double>(variance));
+    const double inverse = 1.0 / std::sqrt(static_cast<double>(variance) + epsilon);
+    inv_std[c] = static_cast<float>(inverse);
+    scale[c] = static_cast<float>(static_cast<double>(gamma[c]) * inverse);
+  }
+};
+
+struct BatchNormStatistics {
+  std::int64_t rows = 0;
+  int channels = 0;
+  const double* partial = nullptr;  // of BatchNormSums
+  BatchNormStatisticsOut out;
 
   template <int kThreads> using Shared = FinishMemory<2, kThreads>;
   int blocks() const { return finishing_blocks(channels); }
@@ -109,23 +131,31 @@ struct BatchNormStatistics {
         },
         [&](int c, const double(&totals)[2]) {
           const double moved = totals[0] / count;
-          const double centre = partial[tiles.partial(0, 2, 0, c)] + moved;
-          const double squares = totals[1] - moved * totals[0];
-          // Not std::max: NaN has to stay.
-          const double biased = squares < 0 ? 0.0 : squares / count;
-          mean[c] = static_cast<float>(centre);
-          const auto variance = static_cast<float>(biased);
-          const double unbiased = count > 1 ? count / (count - 1) : 1.0;
-          const double m = momentum;
-          running_mean[c] = static_cast<float>((1 - m) * static_cast<double>(running_mean[c]) +
-                                               m * static_cast<double>(mean[c]));
-          running_variance[c] =
-              static_cast<float>((1 - m) * static_cast<double>(running_variance[c]) +
-                                 m * unbiased * static_cast<double>(variance));
-          const double inverse = 1.0 / std::sqrt(static_cast<double>(variance) + epsilon);
-          inv_std[c] = static_cast<float>(inverse);
-          scale[c] = static_cast<float>(static_cast<double>(gamma[c]) * inverse);
+          out.write(c, count, partial[tiles.partial(0, 2, 0, c)] + moved,
+                    totals[1] - moved * totals[0]);
         });
+  }
+};
+
+// The same from a channel's sum and sum of squares in float32, as a convolution adds them up on the
+// side: digits are lost where a channel's mean is large beside its deviation.
+struct BatchNormStatisticsOfSums {
+  static constexpr int kChannels = 256;  // of a block
+
+  std::int64_t rows = 0;
+  int channels = 0;
+  const float* sum = nullptr;
+  const float* squares = nullptr;
+  BatchNormStatisticsOut out;
+
+  int blocks() const { return (channels + kChannels - 1) / kChannels; }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    const auto count = static_cast<double>(rows);
+    const int end = std::min(channels, (block.index() + 1) * kChannels);
+    for (int c = block.index() * kChannels + block.thread(); c < end; c += Block::kThreads) {
+      const double total = static_cast<double>(sum[c]), centre = total / count;
+      out.write(c, count, centre, static_cast<double>(squares[c]) - total * centre);
+    }
   }
 };
 

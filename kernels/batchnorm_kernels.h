@@ -15,5 +15,6 @@
   RK_BATCHNORM_KERNELS_OF(X, __half);        \
   RK_BATCHNORM_KERNELS_OF(X, __nv_bfloat16); \
   X(BatchNormStatistics);                    \
+  X(BatchNormStatisticsOfSums);              \
   X(BatchNormRunning);                       \
   X(BatchNormGradientFactors)

@@ -175,7 +175,8 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
                           .dtype = program.dtype(x)};
   if constexpr (kHasCuda) {
     if (program.on_gpu()) {
-      return program.append(gpu::batchnorm_node(name, program, shape, options), inputs, output);
+      auto node = gpu::batchnorm_node(name, program, x, options, inputs);
+      return program.append(std::move(node), inputs, output);
     }
   }
   auto node = std::make_unique<BatchNormNode>(name, program, image_layout(shape, program.width(x)),

@@ -1,6 +1,7 @@
 #include "engine/cuda_context.h"
 #include "kernels/batchnorm_gradient_block.h"
 #include "kernels/launch.h"
+#include "layers/gpu_batchnorm.h"
 #include "layers/gpu_element_cuda.h"
 #include "layers/gpu_nodes.h"
 
@@ -9,14 +10,16 @@ namespace {
 
 template <class T> class BatchNormNode final : public Node {
  public:
+  // convolution: the one that adds up x, where it does.
   BatchNormNode(const std::string& name, Program& program, const Shape& shape,
-                const BatchNormOptions& options)
+                const BatchNormOptions& options, const SummingConvolution* convolution)
       : Node(name),
         context_(program.context()),
         parameters_(program.parameters()),
         rows_(shape[0] * shape[1] * shape[2]),
         channels_(static_cast<int>(shape[3])),
         options_(options),
+        convolution_(convolution),
         gradients_(program.options().gradients),
         tensors_(declare_batchnorm(program, name, shape[3])) {}
 
@@ -40,20 +43,15 @@ template <class T> class BatchNormNode final : public Node {
     float* running_mean = parameters_.device_buffer(tensors_.mean);
     float* running_variance = parameters_.device_buffer(tensors_.variance);
     if (batch()) {
-      launch(BatchNormSums<T>{.rows = rows_, .channels = channels_, .y = y, .partial = partial_},
-             stream());
-      launch(BatchNormStatistics{.rows = rows_,
-                                 .channels = channels_,
-                                 .partial = partial_,
-                                 .gamma = gamma,
-                                 .epsilon = options_.epsilon,
-                                 .momentum = options_.momentum,
-                                 .running_mean = running_mean,
-                                 .running_variance = running_variance,
-                                 .mean = mean_,
-                                 .inv_std = inv_std_,
-                                 .scale = scale_},
-             stream());
+      const BatchNormStatisticsOut out{.gamma = gamma,
+                                       .epsilon = options_.epsilon,
+                                       .momentum = options_.momentum,
+                                       .running_mean = running_mean,
+                                       .running_variance = running_variance,
+                                       .mean = mean_,
+                                       .inv_std = inv_std_,
+                                       .scale = scale_};
+      statistics(y, out);
     } else {
       launch(BatchNormRunning{.channels = channels_,
                               .gamma = gamma,
@@ -119,6 +117,23 @@ template <class T> class BatchNormNode final : public Node {
 
  private:
   CudaStream stream() const { return context_.cuda().stream(); }
+  void statistics(const T* y, const BatchNormStatisticsOut& out) {
+    if (convolution_ != nullptr) {
+      const SummingConvolution::Sums sums = convolution_->sums();
+      launch(BatchNormStatisticsOfSums{.rows = rows_,
+                                       .channels = channels_,
+                                       .sum = sums.sum,
+                                       .squares = sums.squares,
+                                       .out = out},
+             stream());
+      return;
+    }
+    launch(BatchNormSums<T>{.rows = rows_, .channels = channels_, .y = y, .partial = partial_},
+           stream());
+    launch(
+        BatchNormStatistics{.rows = rows_, .channels = channels_, .partial = partial_, .out = out},
+        stream());
+  }
   bool batch() const { return options_.mode == BatchNormMode::kBatch; }
   bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
   const T* residual() const {
@@ -145,6 +160,7 @@ template <class T> class BatchNormNode final : public Node {
   std::int64_t rows_;
   int channels_;
   BatchNormOptions options_;
+  const SummingConvolution* convolution_;
   bool gradients_;
   BatchNormTensors tensors_;
   NodeMemory memory_;
@@ -158,10 +174,18 @@ template <class T> class BatchNormNode final : public Node {
 
 }  // namespace
 
-std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, const Shape& shape,
-                                     const BatchNormOptions& options) {
+std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, TensorId x,
+                                     const BatchNormOptions& options,
+                                     std::vector<NodeInput>& inputs) {
+  const Shape shape = program.shape(x);
+  const auto* convolution = dynamic_cast<const SummingConvolution*>(program.producer(x));
+  if (convolution != nullptr && !convolution->adds_up()) convolution = nullptr;
+  if (convolution == nullptr && graphs_normalise(program, shape, options)) {
+    for (NodeInput& input : inputs) input.gradient_in_place = false;
+    return graph_batchnorm_node(name, program, shape, options);
+  }
   return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
-    return std::make_unique<BatchNormNode<T>>(name, program, shape, options);
+    return std::make_unique<BatchNormNode<T>>(name, program, shape, options, convolution);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "engine/cuda_context.h"
 #include "kernels/launch.h"
 #include "kernels/weights_block.h"
+#include "layers/gpu_batchnorm.h"
 #include "layers/gpu_convolution.h"
 #include "layers/gpu_element_cuda.h"
 #include "layers/gpu_nodes.h"
@@ -10,35 +11,57 @@
 namespace rk::gpu {
 namespace {
 
+// The output's channels are added up on the side where the plan table names an engine for that.
+GraphKind forward_kind(const Program& program, const ConvolutionGeometry& geometry) {
+  const Precision precision = program.options().precision;
+  const GraphKind kind = taken(GraphKind::kConvolutionSums, precision);
+  const std::string text = graph_spec(geometry, precision, kind).text();
+  const bool sums = program.options().gradients && kind == GraphKind::kConvolutionSums &&
+                    !plans_of(program.context()).engine(text).empty();
+  return sums ? kind : GraphKind::kConvolution;
+}
+
 // The weight is kept in float32 and cast to T, with the input channels that the images have, in
 // front of every forward pass; its gradient comes in T and is widened. Where nothing changes the
 // graphs read and write the parameters themselves.
-template <class T> class Conv2dNode final : public ConvolutionNode {
+template <class T> class Conv2dNode final : public SummingConvolution {
  public:
   Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry,
              ParameterId weight)
-      : ConvolutionNode(name, geometry),
+      : SummingConvolution(name, geometry),
         context_(program.context()),
         parameters_(program.parameters()),
         weight_(weight),
         gradients_(program.options().gradients),
-        convolution_(program.context(), geometry, program.options().precision,
-                     GraphKind::kConvolution, program.options().gradients) {}
+        forward_kind_(forward_kind(program, geometry)),
+        convolution_(program.context(), geometry, program.options().precision, forward_kind_,
+                     program.options().gradients) {}
+
+  bool adds_up() const override { return forward_kind_ == GraphKind::kConvolutionSums; }
+  Sums sums() const override { return {sum_, squares_}; }
 
   void announce(const std::vector<EdgeUse>& uses) override { use_ = uses[0]; }
 
   NodeClaims plan() override {
     NodeClaims claims;
-    claims.saved_bytes = casts() ? elements() * sizeof(T) : 0;
+    Pieces saved;
+    take_saved(saved);
+    claims.saved_bytes = saved.used();
     claims.workspace_bytes = own_workspace() + convolution_.plan(use_);
     return claims;
   }
 
   void bind(const NodeMemory& memory) override {
-    const T* w = cast_weight(memory.saved);
+    Pieces saved(memory.saved);
+    take_saved(saved);
+    const T* w = weight();
     Pieces pieces(memory.workspace);
     gradient_ = weight_gradient(pieces);
-    convolution_.bind_forward(memory.inputs[0].as<T>(), w, nullptr, nullptr, memory.output.as<T>(),
+    convolution_.bind_forward({.x = memory.inputs[0].as<T>(),
+                               .w = w,
+                               .y = memory.output.as<T>(),
+                               .sum = sum_,
+                               .squares = squares_},
                               pieces.rest());
     if (!gradients_) return;
     convolution_.bind_backward(memory.inputs[0].as<T>(), memory.output_gradient.as<T>(), w,
@@ -85,11 +108,16 @@ template <class T> class Conv2dNode final : public ConvolutionNode {
     if (casts() && gradients_) pieces.take<T>(static_cast<std::int64_t>(elements()));
     return pieces.used();
   }
-  const T* cast_weight(void* saved) {
+  void take_saved(Pieces& pieces) {
+    if (casts()) cast_ = pieces.take<T>(static_cast<std::int64_t>(elements()));
+    if (!adds_up()) return;
+    sum_ = pieces.take<float>(geometry().y[3]);
+    squares_ = pieces.take<float>(geometry().y[3]);
+  }
+  const T* weight() const {
     if constexpr (std::is_same_v<T, float>) {
       if (!casts()) return parameters_.device_value(weight_);
     }
-    cast_ = static_cast<T*>(saved);
     return cast_;
   }
   T* weight_gradient(Pieces& pieces) const {
@@ -104,9 +132,12 @@ template <class T> class Conv2dNode final : public ConvolutionNode {
   Parameters& parameters_;
   ParameterId weight_;
   bool gradients_;
+  GraphKind forward_kind_;
   Convolution<T> convolution_;
   EdgeUse use_;
   T* cast_ = nullptr;
+  float* sum_ = nullptr;
+  float* squares_ = nullptr;
   T* gradient_ = nullptr;
 };
 

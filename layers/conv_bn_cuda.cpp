@@ -46,8 +46,12 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
     take_saved(saved);
     take_workspace(workspace);
     const T* residual = options_.residual >= 0 ? memory.inputs[1].as<T>() : nullptr;
-    convolution_.bind_forward(memory.inputs[0].as<T>(), folded_, bias_, residual,
-                              memory.output.as<T>(), workspace.rest());
+    convolution_.bind_forward({.x = memory.inputs[0].as<T>(),
+                               .w = folded_,
+                               .bias = bias_,
+                               .residual = residual,
+                               .y = memory.output.as<T>()},
+                              workspace.rest());
     if (!gradients_) return;
     if (gradient_ == nullptr) gradient_ = memory.output_gradient.as<T>();
     convolution_.bind_backward(memory.inputs[0].as<T>(), gradient_, folded_, d_folded_,

@@ -21,9 +21,18 @@ template <class T> class Convolution {
 
   std::size_t plan(const EdgeUse& dx);  // returns the workspace's bytes
 
-  // Weights are OHWI in T, their input channels as the images'. bias, residual: may be null.
-  void bind_forward(const T* x, const T* w, const T* bias, const T* residual, T* y,
-                    void* workspace);
+  // Weights are OHWI in T, their input channels as the images'. What the forward graph has no use
+  // for may be null.
+  struct Forward {
+    const T* x = nullptr;
+    const T* w = nullptr;
+    const T* bias = nullptr;
+    const T* residual = nullptr;
+    T* y = nullptr;
+    float* sum = nullptr;
+    float* squares = nullptr;
+  };
+  void bind_forward(const Forward& tensors, void* workspace);
   void bind_backward(const T* x, const T* dy, const T* w, T* dw, const GradientEdge& dx,
                      void* workspace);
 

@@ -45,26 +45,15 @@ template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
   return std::max(bytes, data_.workspace_bytes());
 }
 
-template <class T>
-void Convolution<T>::bind_forward(const T* x, const T* w, const T* bias, const T* residual, T* y,
-                                  void* workspace) {
-  switch (forward_kind_) {
-    case GraphKind::kConvolution:
-      forward_.bind({{GraphRole::kX, x}, {GraphRole::kW, w}, {GraphRole::kY, y}}, workspace);
-      return;
-    case GraphKind::kConvolutionBiasAddRelu:
-      forward_.bind({{GraphRole::kX, x},
-                     {GraphRole::kW, w},
-                     {GraphRole::kBias, bias},
-                     {GraphRole::kResidual, residual},
-                     {GraphRole::kY, y}},
-                    workspace);
-      return;
-    default:
-      forward_.bind(
-          {{GraphRole::kX, x}, {GraphRole::kW, w}, {GraphRole::kBias, bias}, {GraphRole::kY, y}},
-          workspace);
-  }
+template <class T> void Convolution<T>::bind_forward(const Forward& tensors, void* workspace) {
+  forward_.bind({{GraphRole::kX, tensors.x},
+                 {GraphRole::kW, tensors.w},
+                 {GraphRole::kBias, tensors.bias},
+                 {GraphRole::kResidual, tensors.residual},
+                 {GraphRole::kY, tensors.y},
+                 {GraphRole::kSum, tensors.sum},
+                 {GraphRole::kSquares, tensors.squares}},
+                workspace);
 }
 
 template <class T>
@@ -73,21 +62,12 @@ void Convolution<T>::bind_backward(const T* x, const T* dy, const T* w, T* dw,
   weights_.bind({{GraphRole::kX, x}, {GraphRole::kDy, dy}, {GraphRole::kDw, dw}}, workspace);
   edge_ = dx;
   if (!use_.wanted) return;
-  const GpuGraph::Place gradient{GraphRole::kDy, dy}, weight{GraphRole::kW, w},
-      result{GraphRole::kDx, dx.data.as<T>()}, others{GraphRole::kOthers, dx.others.as<T>()},
-      input{GraphRole::kX, x};
-  switch (data_kind_) {
-    case GraphKind::kInputGradientAdd:
-      data_.bind({gradient, weight, others, result}, workspace);
-      return;
-    case GraphKind::kInputGradientRelu:
-      data_.bind({gradient, weight, input, result}, workspace);
-      return;
-    case GraphKind::kInputGradientAddRelu:
-      data_.bind({gradient, weight, others, input, result}, workspace);
-      return;
-    default: data_.bind({gradient, weight, result}, workspace);
-  }
+  data_.bind({{GraphRole::kX, x},
+              {GraphRole::kDy, dy},
+              {GraphRole::kW, w},
+              {GraphRole::kOthers, dx.others.as<T>()},
+              {GraphRole::kDx, dx.data.as<T>()}},
+             workspace);
 }
 
 template <class T> void Convolution<T>::backward_data() const {

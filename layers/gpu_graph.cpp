@@ -11,8 +11,7 @@ namespace rk {
 namespace {
 
 // Which fusions are taken, by precision, and the part that remains of a graph where they are not.
-// Batch normalisations are taken whole everywhere. Max pooling is ours everywhere: the library's
-// frontend has no gradient of it.
+// Max pooling is ours everywhere: the library's frontend has no gradient of it.
 struct Fusion {
   GraphKind whole;
   bool fp32, tf32, fp16, bf16;
@@ -92,22 +91,34 @@ GraphKind forward_kind(const Unit& unit) {
   return unit.relu ? GraphKind::kConvolutionBiasRelu : GraphKind::kConvolutionBias;
 }
 
-GraphKind batchnorm_kind(const Unit& unit) {
-  if (unit.residual) return GraphKind::kBatchNormAddRelu;
-  return unit.relu ? GraphKind::kBatchNormRelu : GraphKind::kBatchNorm;
-}
-
-GraphKind batchnorm_gradient_kind(const Unit& unit) {
-  if (unit.residual) return GraphKind::kBatchNormAddReluGradient;
-  return unit.relu ? GraphKind::kBatchNormReluGradient : GraphKind::kBatchNormGradient;
-}
-
 // mask: the ReLU in front belongs to this gradient. With the batch's statistics it belongs to that
 // of the normalisation.
 GraphKind input_gradient_kind(const Unit& unit, bool mask) {
   mask = mask && unit.input_relu && unit.last_writer;
   if (unit.first_writer) return mask ? GraphKind::kInputGradientRelu : GraphKind::kInputGradient;
   return mask ? GraphKind::kInputGradientAddRelu : GraphKind::kInputGradientAdd;
+}
+
+GraphTensor tensor_of(const GraphSpec& spec, GraphRole role, bool written) {
+  const DType type = image_type(spec.precision);
+  const std::int64_t outputs = spec.n * spec.out_h() * spec.out_w() * spec.out_channels;
+  // A normalisation's input has its output's shape.
+  const std::int64_t inputs = spec.c == 0 ? outputs : spec.n * spec.h * spec.w * spec.c;
+  switch (role) {
+    case GraphRole::kX:
+    case GraphRole::kOthers:
+    case GraphRole::kDx: return {role, inputs, type, written};
+    case GraphRole::kResidual:
+    case GraphRole::kY:
+    case GraphRole::kDy:
+    case GraphRole::kMaskedDy: return {role, outputs, type, written};
+    case GraphRole::kW:
+    case GraphRole::kDw:
+      return {role, spec.out_channels * spec.c * spec.kernel * spec.kernel, type, written};
+    case GraphRole::kBias: return {role, spec.out_channels, type, written};
+    case GraphRole::kSigns: return {role, (outputs + 7) / 8, DType::kUint8, written};
+    default: return {role, spec.out_channels, DType::kFloat32, written};
+  }
 }
 
 }  // namespace
@@ -124,7 +135,6 @@ std::string_view name_of(GraphKind kind) {
     case GraphKind::kInputGradientRelu: return "dgrad+drelu";
     case GraphKind::kInputGradientAddRelu: return "dgrad+add+drelu";
     case GraphKind::kWeightGradient: return "wgrad";
-    case GraphKind::kBatchNormFinish: return "bn finish";
     case GraphKind::kBatchNorm: return "bn";
     case GraphKind::kBatchNormRelu: return "bn+relu";
     case GraphKind::kBatchNormAddRelu: return "bn+add+relu";
@@ -144,12 +154,89 @@ std::string GraphSpec::text() const {
                      w, c, out_channels, kernel, kernel, stride);
 }
 
+std::vector<GraphTensor> tensors_of(const GraphSpec& spec) {
+  std::vector<GraphTensor> tensors;
+  const auto reads = [&](std::initializer_list<GraphRole> roles) {
+    for (const GraphRole role : roles) tensors.push_back(tensor_of(spec, role, false));
+  };
+  const auto writes = [&](std::initializer_list<GraphRole> roles) {
+    for (const GraphRole role : roles) tensors.push_back(tensor_of(spec, role, true));
+  };
+  using enum GraphRole;
+  switch (spec.kind) {
+    case GraphKind::kConvolutionSums: writes({kSum, kSquares}); [[fallthrough]];
+    case GraphKind::kConvolution:
+      reads({kX, kW});
+      writes({kY});
+      break;
+    case GraphKind::kConvolutionBiasAddRelu: reads({kResidual}); [[fallthrough]];
+    case GraphKind::kConvolutionBias:
+    case GraphKind::kConvolutionBiasRelu:
+      reads({kX, kW, kBias});
+      writes({kY});
+      break;
+    case GraphKind::kInputGradientAddRelu: reads({kX}); [[fallthrough]];
+    case GraphKind::kInputGradientAdd: reads({kOthers}); [[fallthrough]];
+    case GraphKind::kInputGradient:
+      reads({kDy, kW});
+      writes({kDx});
+      break;
+    case GraphKind::kInputGradientRelu:
+      reads({kDy, kW, kX});
+      writes({kDx});
+      break;
+    case GraphKind::kWeightGradient:
+      reads({kDy, kX});
+      writes({kDw});
+      break;
+    case GraphKind::kBatchNormAddRelu:
+      reads({kResidual});
+      writes({kSigns});
+      [[fallthrough]];
+    case GraphKind::kBatchNorm:
+    case GraphKind::kBatchNormRelu:
+      reads({kX, kGamma, kBeta, kRunningMean, kRunningVariance});
+      writes({kY, kMean, kInvStd, kNextMean, kNextVariance});
+      break;
+    case GraphKind::kBatchNormReluGradient: reads({kBeta}); [[fallthrough]];
+    case GraphKind::kBatchNormGradient:
+      reads({kDy, kX, kGamma, kMean, kInvStd});
+      writes({kDx, kDGamma, kDBeta});
+      break;
+    case GraphKind::kBatchNormAddReluGradient:
+      reads({kDy, kX, kGamma, kMean, kInvStd, kSigns});
+      writes({kDx, kMaskedDy, kDGamma, kDBeta});
+      break;
+  }
+  return tensors;
+}
+
 GraphKind taken(GraphKind wanted, Precision precision) {
   for (const Fusion& fusion : kFusions) {
     if (fusion.whole != wanted) continue;
     return fusion.in(precision) ? wanted : fusion.part;
   }
   return wanted;
+}
+
+bool normalises_by_graph(Precision precision) { return precision != Precision::kFp32; }
+
+BatchNormGraphs batchnorm_graphs(const Shape& shape, Precision precision, bool relu,
+                                 bool residual) {
+  GraphSpec forward{.kind = GraphKind::kBatchNorm,
+                    .precision = precision,
+                    .n = shape[0],
+                    .h = shape[1],
+                    .w = shape[2],
+                    .out_channels = shape[3]};
+  GraphSpec backward = forward;
+  backward.kind = GraphKind::kBatchNormGradient;
+  if (relu) {
+    forward.kind = residual ? GraphKind::kBatchNormAddRelu : GraphKind::kBatchNormRelu;
+    backward.kind =
+        residual ? GraphKind::kBatchNormAddReluGradient : GraphKind::kBatchNormReluGradient;
+  }
+  return {forward, backward};
 }
 
 std::int64_t image_channels(Precision precision) {
@@ -185,8 +272,6 @@ std::vector<GraphSpec> graphs_of(const Program& program, BatchNormMode mode, Pre
   for (const Unit& unit : units_of(program)) {
     const ConvolutionGeometry& g = unit.convolution;
     const GraphSpec convolution = graph_spec(g, precision, GraphKind::kConvolution);
-    const GraphSpec batchnorm{
-        .precision = precision, .n = g.y[0], .h = g.y[1], .w = g.y[2], .out_channels = g.y[3]};
     const auto want = [&](GraphSpec spec, GraphKind kind) {
       spec.kind = taken(kind, precision);
       graphs.insert(spec);
@@ -194,14 +279,13 @@ std::vector<GraphSpec> graphs_of(const Program& program, BatchNormMode mode, Pre
     const bool training = program.options().gradients;
     const bool batch_statistics = training && mode == BatchNormMode::kBatch;
     if (batch_statistics) {
-      // Both ways: sums beside the convolution, and the normalisation as a graph of its own.
+      // All ways: sums beside the convolution, or the normalisation as a graph of its own or ours.
       want(convolution, GraphKind::kConvolution);
       want(convolution, GraphKind::kConvolutionSums);
-      if (taken(GraphKind::kConvolutionSums, precision) == GraphKind::kConvolutionSums) {
-        want(batchnorm, GraphKind::kBatchNormFinish);
+      if (normalises_by_graph(precision)) {
+        const auto normalisation = batchnorm_graphs(g.y, precision, unit.relu, unit.residual);
+        graphs.insert({normalisation.forward, normalisation.backward});
       }
-      want(batchnorm, batchnorm_kind(unit));
-      want(batchnorm, batchnorm_gradient_kind(unit));
     } else {
       want(convolution, forward_kind(unit));
     }

@@ -8,6 +8,7 @@
 // gamma, beta, mean, inv_std and all sums are float32 vectors over channels.
 #pragma once
 
+#include "engine/dtype.h"
 #include "engine/precision.h"
 #include "engine/program.h"
 #include "layers/batchnorm.h"
@@ -33,24 +34,21 @@ enum class GraphKind : std::uint8_t {
   kInputGradientRelu,     // dx = dgrad(dy, w) where x > 0, else 0
   kInputGradientAddRelu,  // dx = dgrad(dy, w) + other where x > 0, else 0
   kWeightGradient,        // dw = wgrad(dy, x), in the precision's type
-  // Batch normalisation of y (N, OH, OW, O) with the batch's statistics; running statistics
-  // advance.
-  kBatchNormFinish,   // sums -> mean, inv_std, and scale, shift of the normalisation
-  kBatchNorm,         // z = bn(y)
-  kBatchNormRelu,     // z = relu(bn(y))
-  kBatchNormAddRelu,  // z = relu(bn(y) + residual), and the bits z > 0
-  // Its gradient: dz, y -> dy, dgamma, dbeta.
+  // Batch normalisation of x (N, OH, OW, O) with the batch's statistics, which come out, as do the
+  // running ones advanced.
+  kBatchNorm,         // y = bn(x)
+  kBatchNormRelu,     // y = relu(bn(x))
+  kBatchNormAddRelu,  // y = relu(bn(x) + residual), and the bits y > 0
+  // Its gradient: dy, x -> dx, dgamma, dbeta.
   kBatchNormGradient,
-  kBatchNormReluGradient,     // the ReLU's mask is computed again from y
-  kBatchNormAddReluGradient,  // the mask is the bits; masked dz, the residual's gradient, comes out
+  kBatchNormReluGradient,     // the ReLU's mask is computed again from x
+  kBatchNormAddReluGradient,  // the mask is the bits; masked dy, the residual's gradient, comes out
 };
 
 std::string_view name_of(GraphKind kind);
 
-// The tensors of a convolution's graph, for who runs it: what the comments above call them.
-// kSum and kSquares are float32; the others have the precision's type.
+// The tensors of a graph, for who runs it: what the comments above call them.
 enum class GraphRole : std::uint8_t {
-  kOther,
   kX,
   kW,
   kBias,
@@ -61,7 +59,20 @@ enum class GraphRole : std::uint8_t {
   kDy,
   kOthers,
   kDx,
-  kDw
+  kDw,
+  // Of batch normalisations alone:
+  kGamma,
+  kBeta,
+  kRunningMean,
+  kRunningVariance,
+  kNextMean,  // the running statistics, advanced
+  kNextVariance,
+  kMean,
+  kInvStd,
+  kSigns,     // the bits y > 0, eight a byte
+  kMaskedDy,  // dy where y > 0, else 0
+  kDGamma,
+  kDBeta
 };
 
 // One graph: all that decides which plans the library has for it.
@@ -79,6 +90,15 @@ struct GraphSpec {
   auto operator<=>(const GraphSpec&) const = default;  // NOLINT: clang-tidy 14 sees a 0
 };
 
+// A tensor that a graph reads or writes.
+struct GraphTensor {
+  GraphRole role;
+  std::int64_t elements;
+  DType type;
+  bool written;
+};
+std::vector<GraphTensor> tensors_of(const GraphSpec& spec);
+
 // The graph to take where `wanted` would be best: itself, or the part of it that the library has in
 // this precision (our own kernels do the rest).
 GraphKind taken(GraphKind wanted, Precision precision);
@@ -86,6 +106,19 @@ GraphKind taken(GraphKind wanted, Precision precision);
 // Channels of the images a first layer reads: 3, or as many as the fastest kernels ask for, the
 // rest zero.
 std::int64_t image_channels(Precision precision);
+
+// Whether batch normalisation by the library is wanted in a precision. In fp32 it is not: there the
+// digits of data far from zero are kept, of which the library says nothing.
+bool normalises_by_graph(Precision precision);
+
+// The graphs of a batch normalisation of (N, H, W, C) with the batch's statistics. These are the
+// constants they are built with; one with others is our own kernels' work.
+constexpr double kGraphEpsilon = 1e-5;
+constexpr double kGraphMomentum = 0.1;
+struct BatchNormGraphs {
+  GraphSpec forward, backward;
+};
+BatchNormGraphs batchnorm_graphs(const Shape& shape, Precision precision, bool relu, bool residual);
 
 // The graph of a convolution, whose images of a first layer have image_channels(). UsageError where
 // it is not square.

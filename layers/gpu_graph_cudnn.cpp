@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -209,9 +210,19 @@ struct CudnnHandle {
     fail<DeviceError>("cuDNN: {}: {}", what, fe::detail::get_error_string(status));
   }
 
+  // Built the first time it is asked for.
+  const std::shared_ptr<BuiltGraph>& built(const GraphSpec& spec) {
+    std::shared_ptr<BuiltGraph>& graph = graphs[spec];
+    if (graph == nullptr) {
+      graph = std::make_shared<BuiltGraph>(spec, handle, plans.engine(spec.text()));
+    }
+    return graph;
+  }
+
   cudnnHandle_t handle = nullptr;
   GpuPlans plans;
   std::map<GraphSpec, std::shared_ptr<BuiltGraph>> graphs;
+  std::set<GraphSpec> refused;  // of those that exists() was asked for
 };
 
 namespace {
@@ -225,66 +236,34 @@ CudnnHandle& handle_of(const Context& context) {
 class Tensors {
  public:
   Tensors(const Context& context, const GraphSpec& spec) {
-    const std::size_t width = size_of(image_type(spec.precision));
-    const auto elements = [&](GraphRole role) {
-      const std::int64_t x = spec.n * spec.c * spec.h * spec.w;
-      const std::int64_t y = spec.n * spec.out_channels * spec.out_h() * spec.out_w();
-      switch (role) {
-        case GraphRole::kX:
-        case GraphRole::kOthers:
-        case GraphRole::kDx: return x;
-        case GraphRole::kW:
-        case GraphRole::kDw: return spec.out_channels * spec.c * spec.kernel * spec.kernel;
-        case GraphRole::kBias:
-        case GraphRole::kSum:
-        case GraphRole::kSquares: return spec.out_channels;
-        case GraphRole::kOther:
-        case GraphRole::kResidual:
-        case GraphRole::kY:
-        case GraphRole::kDy: return y;
+    for (const GraphTensor& tensor : tensors_of(spec)) {
+      memory_.push_back(
+          context.allocate(static_cast<std::size_t>(tensor.elements) * size_of(tensor.type)));
+      places_[Recorder::uid(tensor.role)] = memory_.back().data();
+      if (!tensor.written) fill(memory_.back(), tensor.type, static_cast<int>(tensor.role));
+      // The largest that is written says most about the arithmetic.
+      if (tensor.written && (result_ < 0 || memory_.back().bytes() > result().bytes())) {
+        result_ = static_cast<int>(memory_.size()) - 1;
+        type_ = tensor.type;
       }
-      return y;
-    };
-    const GraphRole result = result_of(spec.kind);
-    for (int r = 1; r <= static_cast<int>(GraphRole::kDw); ++r) {
-      const auto role = static_cast<GraphRole>(r);
-      const bool sums = role == GraphRole::kSum || role == GraphRole::kSquares;
-      const std::size_t bytes =
-          static_cast<std::size_t>(elements(role)) * (sums ? sizeof(float) : width);
-      memory_.push_back(context.allocate(bytes));
-      places_[r] = memory_.back().data();
-      if (role == result) {
-        result_ = memory_.size() - 1;
-        continue;
-      }
-      fill(memory_.back(), image_type(spec.precision), r);
     }
   }
 
   std::unordered_map<std::int64_t, void*>& places() { return places_; }
   // The graph's main output, widened.
-  std::vector<float> result(Precision precision) const {
-    const Memory& memory = memory_[result_];
-    std::vector<std::byte> bytes(memory.bytes());
-    memory.download(bytes.data(), bytes.size());
-    return widened(bytes, image_type(precision));
+  std::vector<float> read() const {
+    std::vector<std::byte> bytes(result().bytes());
+    result().download(bytes.data(), bytes.size());
+    return widened(bytes, type_);
   }
 
  private:
-  static GraphRole result_of(GraphKind kind) {
-    switch (kind) {
-      case GraphKind::kInputGradient:
-      case GraphKind::kInputGradientAdd:
-      case GraphKind::kInputGradientRelu:
-      case GraphKind::kInputGradientAddRelu: return GraphRole::kDx;
-      case GraphKind::kWeightGradient: return GraphRole::kDw;
-      default: return GraphRole::kY;
-    }
-  }
+  const Memory& result() const { return memory_[static_cast<std::size_t>(result_)]; }
 
   std::vector<Memory> memory_;
   std::unordered_map<std::int64_t, void*> places_;
-  std::size_t result_ = 0;
+  int result_ = -1;
+  DType type_{};
 };
 
 }  // namespace
@@ -346,14 +325,22 @@ struct GpuGraph::Impl {
 
 GpuGraph::GpuGraph(const Context& context, const GraphSpec& spec)
     : impl_(std::make_unique<Impl>()) {
-  CudnnHandle& cudnn = handle_of(context);
-  std::shared_ptr<BuiltGraph>& built = cudnn.graphs[spec];
-  if (built == nullptr) {
-    built = std::make_shared<BuiltGraph>(spec, cudnn.handle, cudnn.plans.engine(spec.text()));
-  }
+  impl_->built = handle_of(context).built(spec);
   impl_->cudnn = context.cudnn();
-  impl_->built = built;
 }
+
+bool GpuGraph::exists(const Context& context, const GraphSpec& spec) {
+  CudnnHandle& cudnn = handle_of(context);
+  if (cudnn.refused.contains(spec)) return false;
+  try {
+    cudnn.built(spec);
+    return true;
+  } catch (const DeviceError&) {
+    cudnn.refused.insert(spec);
+    return false;
+  }
+}
+
 GpuGraph::GpuGraph() = default;
 GpuGraph::~GpuGraph() = default;
 GpuGraph::GpuGraph(GpuGraph&&) noexcept = default;
@@ -363,9 +350,13 @@ std::size_t GpuGraph::workspace_bytes() const { return impl_->built->workspace_b
 const std::string& GpuGraph::engine() const { return impl_->built->engine; }
 
 void GpuGraph::bind(std::initializer_list<Place> places, void* workspace) {
+  const GraphSpec& spec = impl_->built->candidates.spec();
   impl_->places.clear();
-  for (const Place& place : places) {
-    impl_->places[static_cast<std::int64_t>(place.role)] = const_cast<void*>(place.data);
+  for (const GraphTensor& tensor : tensors_of(spec)) {
+    const auto* place = std::ranges::find(places, tensor.role, &Place::role);
+    expect(place != places.end() && place->data != nullptr, "[gpu graph] {} lacks tensor {}",
+           spec.text(), static_cast<int>(tensor.role));
+    impl_->places[Recorder::uid(tensor.role)] = const_cast<void*>(place->data);
   }
   impl_->workspace = workspace;
 }
@@ -380,6 +371,8 @@ void GpuGraph::run() const {
 void set_plans(const Context& context, const GpuPlans& plans) {
   if (plans.environment() == plan_environment(context)) handle_of(context).plans = plans;
 }
+
+const GpuPlans& plans_of(const Context& context) { return handle_of(context).plans; }
 
 std::string plan_environment(const Context& context) {
   load_cudnn();
@@ -416,7 +409,7 @@ GpuPlans::Timing time_engines(const Context& context, const GraphSpec& spec, int
   for (std::size_t e = 0; e < plans.size(); ++e) {
     run(e);
     context.cuda().synchronize();
-    const std::vector<float> got = tensors.result(spec.precision);
+    const std::vector<float> got = tensors.read();
     if (e == 0) {
       expected = got;
       for (const float value : got) scale = std::max(scale, std::abs(static_cast<double>(value)));

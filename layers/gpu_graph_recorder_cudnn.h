@@ -32,6 +32,8 @@ class Recorder {
  public:
   Recorder(Graph& graph, const GraphSpec& spec) : graph_(graph), s_(spec) {}
 
+  static std::int64_t uid(GraphRole role) { return static_cast<std::int64_t>(role) + 1; }
+
   void record() {
     switch (s_.kind) {
       case GraphKind::kConvolution: output(forward(), GraphRole::kY); return;
@@ -47,28 +49,24 @@ class Recorder {
       case GraphKind::kInputGradientRelu: output(masked(input_gradient()), GraphRole::kDx); return;
       case GraphKind::kInputGradientAddRelu: output(masked(with_others()), GraphRole::kDx); return;
       case GraphKind::kWeightGradient: return weight_gradient();
-      case GraphKind::kBatchNormFinish: return batchnorm_finish();
-      case GraphKind::kBatchNorm: output(batchnorm()); return;
-      case GraphKind::kBatchNormRelu: output(relu(batchnorm())); return;
+      case GraphKind::kBatchNorm: output(batchnorm(), GraphRole::kY); return;
+      case GraphKind::kBatchNormRelu: output(relu(batchnorm()), GraphRole::kY); return;
       case GraphKind::kBatchNormAddRelu: return batchnorm_add_relu();
-      case GraphKind::kBatchNormGradient: return batchnorm_gradient(y("dz"));
+      case GraphKind::kBatchNormGradient: return batchnorm_gradient(y("dy", GraphRole::kDy));
       case GraphKind::kBatchNormReluGradient: return batchnorm_relu_gradient();
       case GraphKind::kBatchNormAddReluGradient: return batchnorm_add_relu_gradient();
     }
   }
 
  private:
-  static constexpr float kEpsilon = 1e-5F;  // of no consequence to which plans there are
-  static constexpr float kMomentum = 0.1F;
-
   Tensor tensor(const char* name, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w,
                 Type type, GraphRole role) {
-    auto attributes = fe::graph::Tensor_attributes()
-                          .set_name(name)
-                          .set_dim({n, c, h, w})
-                          .set_stride({c * h * w, 1, c * w, c})
-                          .set_data_type(type);
-    if (role != GraphRole::kOther) attributes.set_uid(static_cast<std::int64_t>(role));
+    const auto attributes = fe::graph::Tensor_attributes()
+                                .set_name(name)
+                                .set_dim({n, c, h, w})
+                                .set_stride({c * h * w, 1, c * w, c})
+                                .set_data_type(type)
+                                .set_uid(uid(role));
     return graph_.tensor(attributes);
   }
   Type type() const { return element_type(s_.precision); }
@@ -76,25 +74,21 @@ class Recorder {
     return tensor(name, s_.n, s_.c, s_.h, s_.w, type(), role);
   }
   Tensor x() { return x("x", GraphRole::kX); }
-  Tensor y(const char* name, GraphRole role = GraphRole::kOther) {
+  Tensor y(const char* name, GraphRole role) {
     return tensor(name, s_.n, s_.out_channels, s_.out_h(), s_.out_w(), type(), role);
   }
   Tensor w() {
     return tensor("w", s_.out_channels, s_.c, s_.kernel, s_.kernel, type(), GraphRole::kW);
   }
-  Tensor channels(const char* name) {
-    return tensor(name, 1, s_.out_channels, 1, 1, Type::FLOAT, GraphRole::kOther);
+  Tensor channels(const char* name, GraphRole role) {
+    return tensor(name, 1, s_.out_channels, 1, 1, Type::FLOAT, role);
   }
 
-  void output(const Tensor& t, Type type) { t->set_output(true).set_data_type(type); }
-  void output(const Tensor& t) { output(t, type()); }
-  void output(const Tensor& t, GraphRole role) {
-    output(t, type());
-    t->set_uid(static_cast<std::int64_t>(role));
+  void output(const Tensor& t, GraphRole role, Type type) {
+    t->set_output(true).set_data_type(type).set_uid(uid(role));
   }
-  void output_channels(std::initializer_list<Tensor> tensors) {
-    for (const Tensor& t : tensors) output(t, Type::FLOAT);
-  }
+  void output(const Tensor& t, GraphRole role) { output(t, role, type()); }
+  void output_channels(const Tensor& t, GraphRole role) { output(t, role, Type::FLOAT); }
 
   static fe::graph::Pointwise_attributes operation(Mode mode) {
     return fe::graph::Pointwise_attributes().set_mode(mode).set_compute_data_type(Type::FLOAT);
@@ -140,74 +134,66 @@ class Recorder {
     output(result, GraphRole::kY);
     auto [sum, squares] = graph_.genstats(
         result, fe::graph::Genstats_attributes().set_compute_data_type(Type::FLOAT));
-    output_channels({sum, squares});
-    sum->set_uid(static_cast<std::int64_t>(GraphRole::kSum));
-    squares->set_uid(static_cast<std::int64_t>(GraphRole::kSquares));
+    output_channels(sum, GraphRole::kSum);
+    output_channels(squares, GraphRole::kSquares);
   }
 
-  // The attributes of a normalisation that advances running statistics; `in` outlives the call.
-  struct Running {
-    Tensor mean, variance, epsilon, momentum;
-  };
-  Running running() {
-    return {channels("running_mean"), channels("running_var"), graph_.tensor(kEpsilon),
-            graph_.tensor(kMomentum)};
-  }
-  void batchnorm_finish() {
-    Running in = running();
-    auto [scale, shift, mean, inv_std, next_mean, next_variance] =
-        graph_.bn_finalize(channels("sum"), channels("squares"), channels("gamma"),
-                           channels("beta"), in.epsilon, graph_.tensor(s_.n * s_.h * s_.w),
-                           fe::graph::BN_finalize_attributes().set_previous_running_stats(
-                               in.mean, in.variance, in.momentum));
-    output_channels({scale, shift, mean, inv_std, next_mean, next_variance});
-  }
+  // Its input has the shape of y.
+  Tensor batchnorm_input() { return y("x", GraphRole::kX); }
   Tensor batchnorm() {
-    Running in = running();
-    auto [z, mean, inv_std, next_mean, next_variance] =
-        graph_.batchnorm(y("y"), channels("gamma"), channels("beta"),
-                         fe::graph::Batchnorm_attributes()
-                             .set_epsilon(in.epsilon)
-                             .set_previous_running_stats(in.mean, in.variance, in.momentum));
-    output_channels({mean, inv_std, next_mean, next_variance});
-    return z;
+    Tensor running_mean = channels("running_mean", GraphRole::kRunningMean);
+    Tensor running_variance = channels("running_var", GraphRole::kRunningVariance);
+    Tensor epsilon = graph_.tensor(static_cast<float>(kGraphEpsilon));
+    Tensor momentum = graph_.tensor(static_cast<float>(kGraphMomentum));
+    auto [result, mean, inv_std, next_mean, next_variance] = graph_.batchnorm(
+        batchnorm_input(), channels("gamma", GraphRole::kGamma), channels("beta", GraphRole::kBeta),
+        fe::graph::Batchnorm_attributes().set_epsilon(epsilon).set_previous_running_stats(
+            running_mean, running_variance, momentum));
+    output_channels(mean, GraphRole::kMean);
+    output_channels(inv_std, GraphRole::kInvStd);
+    output_channels(next_mean, GraphRole::kNextMean);
+    output_channels(next_variance, GraphRole::kNextVariance);
+    return result;
   }
   void batchnorm_add_relu() {
-    const Tensor z = relu(pointwise(Mode::ADD, batchnorm(), y("residual")));
-    output(z);
-    output(pointwise(Mode::CMP_GT, z, graph_.tensor(0.0F)), Type::BOOLEAN);
+    const Tensor result =
+        relu(pointwise(Mode::ADD, batchnorm(), y("residual", GraphRole::kResidual)));
+    output(result, GraphRole::kY);
+    output(pointwise(Mode::CMP_GT, result, graph_.tensor(0.0F)), GraphRole::kSigns, Type::BOOLEAN);
   }
 
   // What batchnorm_gradient() reads of the forward pass.
   struct Statistics {
-    Tensor y, gamma, mean, inv_std;
+    Tensor x, gamma, mean, inv_std;
   };
   Statistics statistics() {
-    return {y("y"), channels("gamma"), channels("mean"), channels("inv_std")};
+    return {batchnorm_input(), channels("gamma", GraphRole::kGamma),
+            channels("mean", GraphRole::kMean), channels("inv_std", GraphRole::kInvStd)};
   }
-  void batchnorm_gradient(const Tensor& dz) { batchnorm_gradient(dz, statistics()); }
-  void batchnorm_gradient(const Tensor& dz, Statistics in) {
-    auto [dy, dgamma, dbeta] = graph_.batchnorm_backward(
-        dz, in.y, in.gamma,
+  void batchnorm_gradient(const Tensor& dy) { batchnorm_gradient(dy, statistics()); }
+  void batchnorm_gradient(const Tensor& dy, Statistics in) {
+    auto [dx, dgamma, dbeta] = graph_.batchnorm_backward(
+        dy, in.x, in.gamma,
         fe::graph::Batchnorm_backward_attributes().set_saved_mean_and_inv_variance(in.mean,
                                                                                    in.inv_std));
-    output(dy);
-    output_channels({dgamma, dbeta});
+    output(dx, GraphRole::kDx);
+    output_channels(dgamma, GraphRole::kDGamma);
+    output_channels(dbeta, GraphRole::kDBeta);
   }
   void batchnorm_relu_gradient() {
     Statistics in = statistics();
-    const Tensor normalized =
-        graph_.batchnorm_inference(in.y, in.mean, in.inv_std, in.gamma, channels("beta"),
-                                   fe::graph::Batchnorm_inference_attributes());
-    const Tensor masked = pointwise(Mode::RELU_BWD, y("dz"), normalized);
+    const Tensor normalized = graph_.batchnorm_inference(
+        in.x, in.mean, in.inv_std, in.gamma, channels("beta", GraphRole::kBeta),
+        fe::graph::Batchnorm_inference_attributes());
+    const Tensor masked = pointwise(Mode::RELU_BWD, y("dy", GraphRole::kDy), normalized);
     masked->set_data_type(type());
     batchnorm_gradient(masked, in);
   }
   void batchnorm_add_relu_gradient() {
     const Tensor mask =
-        tensor("mask", s_.n, s_.out_channels, s_.h, s_.w, Type::BOOLEAN, GraphRole::kOther);
-    const Tensor masked = pointwise(Mode::MUL, y("dz"), mask);
-    output(masked);
+        tensor("mask", s_.n, s_.out_channels, s_.h, s_.w, Type::BOOLEAN, GraphRole::kSigns);
+    const Tensor masked = pointwise(Mode::MUL, y("dy", GraphRole::kDy), mask);
+    output(masked, GraphRole::kMaskedDy);
     batchnorm_gradient(masked, statistics());
   }
 

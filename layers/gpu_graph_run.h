@@ -21,18 +21,21 @@ class GpuGraph {
  public:
   struct Place {
     GraphRole role;
-    const void* data;  // the graph writes the roles that its kind says it makes
+    const void* data;  // written where tensors_of() says so
   };
 
   GpuGraph();  // runs nothing
   // DeviceError where cuDNN is missing or refuses the graph.
   GpuGraph(const Context& context, const GraphSpec& spec);
+  // Whether cuDNN has it for this GPU; what was built to find out is kept.
+  static bool exists(const Context& context, const GraphSpec& spec);
   ~GpuGraph();
   GpuGraph(GpuGraph&&) noexcept;
   GpuGraph& operator=(GpuGraph&&) noexcept;
 
   std::size_t workspace_bytes() const;
   const std::string& engine() const;
+  // Takes the tensors that the graph has (tensors_of()), all of which must be there.
   void bind(std::initializer_list<Place> places, void* workspace);
   void run() const;  // on the context's stream
 
@@ -44,6 +47,7 @@ class GpuGraph {
 // The engines that a context's graphs shall run on; before the first graph is built. Entries for
 // another GPU or cuDNN have no meaning here and are left out.
 void set_plans(const Context& context, const GpuPlans& plans);
+const GpuPlans& plans_of(const Context& context);
 
 // Times every ready-made engine of a graph on the context's GPU, `repeats` times each in turn, on
 // random numbers, and takes the fastest of those that agree with the first within rounding.

@@ -26,7 +26,10 @@ const std::string& GpuGraph::engine() const { refuse(); }
 void GpuGraph::bind(std::initializer_list<Place>, void*) { refuse(); }
 void GpuGraph::run() const { refuse(); }
 
+bool GpuGraph::exists(const Context&, const GraphSpec&) { return false; }
+
 void set_plans(const Context&, const GpuPlans&) { refuse(); }
+const GpuPlans& plans_of(const Context&) { refuse(); }
 GpuPlans::Timing time_engines(const Context&, const GraphSpec&, int) { refuse(); }
 std::string plan_environment(const Context&) { refuse(); }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace rk::gpu {
 
@@ -24,9 +25,10 @@ std::unique_ptr<Node> folded_conv_node(const ConvBnNames& names, Program& progra
                                        const ConvolutionGeometry& geometry,
                                        const BatchNormOptions& options);
 
-// shape (N, H, W, C) of x.
-std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, const Shape& shape,
-                                     const BatchNormOptions& options);
+// Says in `inputs` what its edges can do.
+std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, TensorId x,
+                                     const BatchNormOptions& options,
+                                     std::vector<NodeInput>& inputs);
 
 // x (N, H, W, C) -> y (N, OH, OW, C).
 std::unique_ptr<Node> max_pool_node(const std::string& name, const Program& program, const Shape& x,

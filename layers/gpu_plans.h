@@ -7,12 +7,16 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rk {
 
 class GpuPlans {
  public:
+  // In place of an engine: what the graph computes is left to our own kernels.
+  static constexpr std::string_view kOwnKernels = "own kernels";
+
   // How the engines of one graph did.
   struct Timing {
     struct Engine {

@@ -1,6 +1,6 @@
-// In place of layers/gpu_graph_cudnn.cpp: the graphs of convolutions as plain loops, added up in
-// double and rounded once. Stricter than cuDNN in what it is given: every tensor of the kind and no
-// other, all in device memory, none where the result goes.
+// In place of layers/gpu_graph_cudnn.cpp: the graphs of convolutions and batch normalisations as
+// plain loops, added up in double and rounded once. Stricter than cuDNN in what it is given: every
+// tensor of the kind whole and in device memory, none where a result goes.
 #include "engine/cuda_context.h"
 #include "engine/error.h"
 #include "kernels/half_element.h"
@@ -32,27 +32,6 @@ void write(Precision precision, void* data, std::int64_t i, double value) {
       static_cast<__nv_bfloat16*>(data)[i] = __float2bfloat16_rn(rounded);
       return;
     default: static_cast<float*>(data)[i] = rounded;
-  }
-}
-
-bool needs(GraphKind kind, GraphRole role) {
-  const bool forward = kind <= GraphKind::kConvolutionBiasAddRelu;
-  const bool weight = kind == GraphKind::kWeightGradient;
-  const bool adds =
-      kind == GraphKind::kInputGradientAdd || kind == GraphKind::kInputGradientAddRelu;
-  const bool masks =
-      kind == GraphKind::kInputGradientRelu || kind == GraphKind::kInputGradientAddRelu;
-  switch (role) {
-    case GraphRole::kX: return forward || weight || masks;
-    case GraphRole::kW: return !weight;
-    case GraphRole::kBias: return forward && kind >= GraphKind::kConvolutionBias;
-    case GraphRole::kResidual: return kind == GraphKind::kConvolutionBiasAddRelu;
-    case GraphRole::kY: return forward;
-    case GraphRole::kDy: return !forward;
-    case GraphRole::kDw: return weight;
-    case GraphRole::kDx: return !forward && !weight;
-    case GraphRole::kOthers: return adds;
-    default: return false;
   }
 }
 
@@ -100,6 +79,11 @@ struct GpuGraph::Impl {
   std::string engine = "loops";
 
   void* at(GraphRole role) const { return places.at(role); }
+  bool has(GraphRole role) const { return places.contains(role); }
+  float* floats(GraphRole role) const { return static_cast<float*>(at(role)); }
+  std::vector<float> image(GraphRole role, std::int64_t count) const {
+    return widened(spec.precision, at(role), count);
+  }
 
   void forward() const {
     const std::int64_t pixels = spec.n * spec.out_h() * spec.out_w(), outputs = spec.out_channels;
@@ -120,16 +104,112 @@ struct GpuGraph::Impl {
     });
     for (std::int64_t i = 0; i < pixels * outputs; ++i) {
       double value = y[static_cast<std::size_t>(i)];
-      if (needs(spec.kind, GraphRole::kBias)) {
+      if (has(GraphRole::kBias)) {
         value += static_cast<double>(read(spec.precision, at(GraphRole::kBias), i % outputs));
       }
-      if (needs(spec.kind, GraphRole::kResidual)) {
+      if (has(GraphRole::kResidual)) {
         value += static_cast<double>(read(spec.precision, at(GraphRole::kResidual), i));
       }
       const bool relu = spec.kind == GraphKind::kConvolutionBiasRelu ||
                         spec.kind == GraphKind::kConvolutionBiasAddRelu;
       if (relu && !(value > 0)) value = 0;
       write(spec.precision, at(GraphRole::kY), i, value);
+    }
+    if (!has(GraphRole::kSum)) return;
+    for (std::int64_t o = 0; o < outputs; ++o) {
+      double sum = 0, squares = 0;
+      for (std::int64_t p = 0; p < pixels; ++p) {
+        const double value = y[static_cast<std::size_t>(p * outputs + o)];
+        sum += value;
+        squares += value * value;
+      }
+      floats(GraphRole::kSum)[o] = static_cast<float>(sum);
+      floats(GraphRole::kSquares)[o] = static_cast<float>(squares);
+    }
+  }
+
+  void batchnorm() const {
+    const std::int64_t channels = spec.out_channels, rows = spec.n * spec.h * spec.w;
+    const auto count = static_cast<double>(rows);
+    const auto x = image(GraphRole::kX, rows * channels);
+    const bool relu = spec.kind != GraphKind::kBatchNorm;
+    if (has(GraphRole::kSigns)) {
+      std::fill_n(static_cast<std::uint8_t*>(at(GraphRole::kSigns)), (rows * channels + 7) / 8, 0);
+    }
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto value = [&](std::int64_t row) {
+        return static_cast<double>(x[static_cast<std::size_t>(row * channels + c)]);
+      };
+      double mean = 0, squares = 0;
+      for (std::int64_t r = 0; r < rows; ++r) mean += value(r) / count;
+      for (std::int64_t r = 0; r < rows; ++r) squares += (value(r) - mean) * (value(r) - mean);
+      const double inv_std = 1 / std::sqrt(squares / count + kGraphEpsilon);
+      const auto advanced = [](float before, double now) {
+        return static_cast<float>((1 - kGraphMomentum) * static_cast<double>(before) +
+                                  kGraphMomentum * now);
+      };
+      floats(GraphRole::kMean)[c] = static_cast<float>(mean);
+      floats(GraphRole::kInvStd)[c] = static_cast<float>(inv_std);
+      floats(GraphRole::kNextMean)[c] = advanced(floats(GraphRole::kRunningMean)[c], mean);
+      floats(GraphRole::kNextVariance)[c] =
+          advanced(floats(GraphRole::kRunningVariance)[c], squares / std::max(count - 1, 1.0));
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const std::int64_t i = r * channels + c;
+        double y = (value(r) - mean) * inv_std * static_cast<double>(floats(GraphRole::kGamma)[c]) +
+                   static_cast<double>(floats(GraphRole::kBeta)[c]);
+        if (has(GraphRole::kResidual)) {
+          y += static_cast<double>(read(spec.precision, at(GraphRole::kResidual), i));
+        }
+        if (relu && !(y > 0)) y = 0;
+        write(spec.precision, at(GraphRole::kY), i, y);
+        if (has(GraphRole::kSigns) && y > 0) {
+          static_cast<std::uint8_t*>(at(GraphRole::kSigns))[i / 8] |=
+              static_cast<std::uint8_t>(1U << (i % 8));
+        }
+      }
+    }
+  }
+
+  // The gradient that the ReLU lets through to element i, a channel c.
+  double masked_dy(std::int64_t i, std::int64_t c) const {
+    const auto dy = static_cast<double>(read(spec.precision, at(GraphRole::kDy), i));
+    if (spec.kind == GraphKind::kBatchNormReluGradient) {
+      const double y =
+          (static_cast<double>(read(spec.precision, at(GraphRole::kX), i)) -
+           static_cast<double>(floats(GraphRole::kMean)[c])) *
+              static_cast<double>(floats(GraphRole::kInvStd)[c] * floats(GraphRole::kGamma)[c]) +
+          static_cast<double>(floats(GraphRole::kBeta)[c]);
+      return y > 0 ? dy : 0;
+    }
+    if (!has(GraphRole::kSigns)) return dy;
+    const std::uint8_t signs = static_cast<const std::uint8_t*>(at(GraphRole::kSigns))[i / 8];
+    return (signs >> (i % 8) & 1) != 0 ? dy : 0;
+  }
+
+  void batchnorm_gradient() const {
+    const std::int64_t channels = spec.out_channels, rows = spec.n * spec.h * spec.w;
+    const auto count = static_cast<double>(rows);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto inv_std = static_cast<double>(floats(GraphRole::kInvStd)[c]);
+      const auto normalised = [&](std::int64_t i) {
+        return (static_cast<double>(read(spec.precision, at(GraphRole::kX), i)) -
+                static_cast<double>(floats(GraphRole::kMean)[c])) *
+               inv_std;
+      };
+      double sum = 0, product = 0;
+      for (std::int64_t i = c; i < rows * channels; i += channels) {
+        const double dy = masked_dy(i, c);
+        sum += dy;
+        product += dy * normalised(i);
+        if (has(GraphRole::kMaskedDy)) write(spec.precision, at(GraphRole::kMaskedDy), i, dy);
+      }
+      floats(GraphRole::kDBeta)[c] = static_cast<float>(sum);
+      floats(GraphRole::kDGamma)[c] = static_cast<float>(product);
+      const double scale = inv_std * static_cast<double>(floats(GraphRole::kGamma)[c]);
+      for (std::int64_t i = c; i < rows * channels; i += channels) {
+        const double dx = masked_dy(i, c) - sum / count - normalised(i) * product / count;
+        write(spec.precision, at(GraphRole::kDx), i, scale * dx);
+      }
     }
   }
 
@@ -173,15 +253,20 @@ struct GpuGraph::Impl {
     });
     for (std::int64_t i = 0; i < elements; ++i) {
       double value = dx[static_cast<std::size_t>(i)];
-      if (needs(spec.kind, GraphRole::kOthers)) {
+      if (has(GraphRole::kOthers)) {
         value += static_cast<double>(read(spec.precision, at(GraphRole::kOthers), i));
       }
-      if (needs(spec.kind, GraphRole::kX) && !(read(spec.precision, at(GraphRole::kX), i) > 0)) {
+      if (has(GraphRole::kX) && !(read(spec.precision, at(GraphRole::kX), i) > 0)) {
         value = 0;
       }
       write(spec.precision, at(GraphRole::kDx), i, value);
     }
   }
+};
+
+// Made by who first sets plans.
+struct CudnnHandle {
+  GpuPlans plans;
 };
 
 GpuGraph::GpuGraph() = default;
@@ -191,6 +276,7 @@ GpuGraph::GpuGraph(const Context& context, const GraphSpec& spec)
   impl_->spec = spec;
   log().push_back(spec);
 }
+bool GpuGraph::exists(const Context&, const GraphSpec&) { return true; }
 GpuGraph::~GpuGraph() = default;
 GpuGraph::GpuGraph(GpuGraph&&) noexcept = default;
 GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
@@ -200,23 +286,22 @@ const std::string& GpuGraph::engine() const { return impl_->engine; }
 
 void GpuGraph::bind(std::initializer_list<Place> places, void* workspace) {
   impl_->places.clear();
-  for (const Place& place : places) {
-    host_gpu::expect_kind(host_gpu::Kind::kDevice, place.data, 1, "a graph's tensor");
-    expect(needs(impl_->spec.kind, place.role), "[gpu graph] {} has no tensor {}",
-           impl_->spec.text(), static_cast<int>(place.role));
-    impl_->places[place.role] = const_cast<void*>(place.data);
+  const std::vector<GraphTensor> tensors = tensors_of(impl_->spec);
+  for (const GraphTensor& tensor : tensors) {
+    const auto* place = std::ranges::find(places, tensor.role, &Place::role);
+    expect(place != places.end() && place->data != nullptr, "[gpu graph] {} lacks tensor {}",
+           impl_->spec.text(), static_cast<int>(tensor.role));
+    host_gpu::expect_kind(host_gpu::Kind::kDevice, place->data,
+                          static_cast<std::size_t>(tensor.elements) * size_of(tensor.type),
+                          "a graph's tensor");
+    impl_->places[tensor.role] = const_cast<void*>(place->data);
   }
-  for (int r = 1; r <= static_cast<int>(GraphRole::kDw); ++r) {
-    const auto role = static_cast<GraphRole>(r);
-    expect(!needs(impl_->spec.kind, role) || impl_->places.contains(role),
-           "[gpu graph] {} lacks tensor {}", impl_->spec.text(), r);
-  }
-  // cuDNN allows no input to lie where the output does.
-  for (const GraphRole result : {GraphRole::kY, GraphRole::kDx, GraphRole::kDw}) {
-    if (!impl_->places.contains(result)) continue;
+  // cuDNN allows no other tensor to lie where a result does.
+  for (const GraphTensor& result : tensors) {
+    if (!result.written) continue;
     for (const auto& [role, data] : impl_->places) {
-      expect(role == result || data != impl_->at(result),
-             "[gpu graph] {}: tensor {} lies where the result does", impl_->spec.text(),
+      expect(role == result.role || data != impl_->at(result.role),
+             "[gpu graph] {}: tensor {} lies where a result does", impl_->spec.text(),
              static_cast<int>(role));
     }
   }
@@ -230,11 +315,23 @@ void GpuGraph::run() const {
     case GraphKind::kInputGradientAdd:
     case GraphKind::kInputGradientRelu:
     case GraphKind::kInputGradientAddRelu: return impl_->input_gradient();
+    case GraphKind::kBatchNorm:
+    case GraphKind::kBatchNormRelu:
+    case GraphKind::kBatchNormAddRelu: return impl_->batchnorm();
+    case GraphKind::kBatchNormGradient:
+    case GraphKind::kBatchNormReluGradient:
+    case GraphKind::kBatchNormAddReluGradient: return impl_->batchnorm_gradient();
     default: return impl_->forward();
   }
 }
 
-void set_plans(const Context&, const GpuPlans&) {}
+void set_plans(const Context& context, const GpuPlans& plans) {
+  context.cudnn() = std::make_shared<CudnnHandle>(plans);
+}
+const GpuPlans& plans_of(const Context& context) {
+  if (context.cudnn() == nullptr) set_plans(context, {});
+  return context.cudnn()->plans;
+}
 
 std::string plan_environment(const Context& context) { return context.cuda().name(); }
 

@@ -98,7 +98,7 @@ TEST(GpuGraph, StrictPrecisionTakesTheConvolutionAlone) {
             GraphKind::kInputGradientAddRelu);
   const auto specs = graphs("resnet18", true, BatchNormMode::kBatch, Precision::kFp32);
   EXPECT_EQ(count(specs, GraphKind::kConvolutionSums), 0);
-  EXPECT_EQ(count(specs, GraphKind::kBatchNormFinish), 0);
+  EXPECT_EQ(count(specs, GraphKind::kBatchNormRelu), 0);  // ours
 }
 
 }  // namespace
