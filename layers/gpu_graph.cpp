@@ -267,6 +267,30 @@ GraphSpec graph_spec(const ConvolutionGeometry& geometry, Precision precision, G
           .padding = o.padding[0]};
 }
 
+std::vector<BatchNormUnit> batchnorm_units(const Program& program, Precision precision) {
+  std::vector<BatchNormUnit> units;
+  for (const Unit& unit : units_of(program)) {
+    const ConvolutionGeometry& g = unit.convolution;
+    BatchNormUnit next{.convolution = g,
+                       .relu = unit.relu,
+                       .residual = unit.residual,
+                       .input_gradient = unit.wants_input_gradient,
+                       .count = 1,
+                       .sums = graph_spec(g, precision, GraphKind::kConvolutionSums),
+                       .graphs = batchnorm_graphs(g.y, precision, unit.relu, unit.residual)};
+    const auto same = std::ranges::find_if(units, [&](const BatchNormUnit& other) {
+      return other.sums == next.sums && other.graphs.forward == next.graphs.forward &&
+             other.input_gradient == next.input_gradient;
+    });
+    if (same == units.end()) {
+      units.push_back(next);
+    } else {
+      ++same->count;
+    }
+  }
+  return units;
+}
+
 std::vector<GraphSpec> graphs_of(const Program& program, BatchNormMode mode, Precision precision) {
   std::set<GraphSpec> graphs;
   for (const Unit& unit : units_of(program)) {

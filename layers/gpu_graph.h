@@ -124,6 +124,18 @@ BatchNormGraphs batchnorm_graphs(const Shape& shape, Precision precision, bool r
 // it is not square.
 GraphSpec graph_spec(const ConvolutionGeometry& geometry, Precision precision, GraphKind kind);
 
+// A convolution with the batch normalisation behind it, and how often the network has it.
+struct BatchNormUnit {
+  ConvolutionGeometry convolution;
+  bool relu = false, residual = false, input_gradient = false;
+  int count = 0;
+  GraphSpec sums;          // the convolution's, with sums beside it
+  BatchNormGraphs graphs;  // the normalisation's
+};
+
+// The distinct ones of a network trained with the batch's statistics. program: as for graphs_of().
+std::vector<BatchNormUnit> batchnorm_units(const Program& program, Precision precision);
+
 // The distinct graphs of a network's convolutions and batch normalisations, in order. program:
 // recorded with BatchNormMode::kRunning (so that each convolution is a node with its normalisation,
 // residual and ReLU), with gradients for training. mode says whether the batch's statistics

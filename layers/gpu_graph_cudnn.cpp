@@ -6,12 +6,9 @@
 #include "engine/dynamic_library.h"
 #include "engine/error.h"
 #include "engine/half.h"
-#include "engine/random.h"
 #include "layers/gpu_graph_recorder_cudnn.h"
 #include "layers/gpu_graph_run.h"
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include "layers/gpu_noise.h"
 
 #include <algorithm>
 #include <cstring>
@@ -49,37 +46,6 @@ std::vector<fe::NumericalNote_t> refused_notes(Precision precision) {
     notes.push_back(Note::DOWN_CONVERT_INPUTS);
   }
   return notes;
-}
-
-// How far two engines' results may lie apart, of the largest value: they add up in another order,
-// and round the sum to the precision's type (half a unit of 11, 8 or 24 bits, and some for sums).
-double agreement(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32: return 1e-5;
-    case Precision::kTf32: return 2e-3;
-    case Precision::kFp16: return 2e-3;
-    case Precision::kBf16: return 1.6e-2;
-  }
-  return 0;
-}
-
-// Random numbers: on zeros GPUs run faster.
-void fill(Memory& memory, DType type, int stream) {
-  CounterRandom random(0, static_cast<std::uint32_t>(stream), 0);
-  std::vector<std::byte> bytes(memory.bytes());
-  for (std::size_t i = 0; i + size_of(type) <= bytes.size(); i += size_of(type)) {
-    const auto value = static_cast<float>(random.uniform(-1.0, 1.0));
-    if (type == DType::kFloat16) {
-      const __half half = __float2half_rn(value);
-      std::memcpy(bytes.data() + i, &half, sizeof(half));
-    } else if (type == DType::kBfloat16) {
-      const __nv_bfloat16 half = __float2bfloat16_rn(value);
-      std::memcpy(bytes.data() + i, &half, sizeof(half));
-    } else {
-      std::memcpy(bytes.data() + i, &value, sizeof(value));
-    }
-  }
-  memory.upload(bytes.data(), bytes.size());
 }
 
 // A graph as the library knows it, with the plans of all engines that support it, most of them not
@@ -240,7 +206,10 @@ class Tensors {
       memory_.push_back(
           context.allocate(static_cast<std::size_t>(tensor.elements) * size_of(tensor.type)));
       places_[Recorder::uid(tensor.role)] = memory_.back().data();
-      if (!tensor.written) fill(memory_.back(), tensor.type, static_cast<int>(tensor.role));
+      if (!tensor.written) {
+        gpu::fill_with_noise(context.cuda(), memory_.back().data(), tensor.elements, tensor.type,
+                             static_cast<std::uint32_t>(tensor.role));
+      }
       // The largest that is written says most about the arithmetic.
       if (tensor.written && (result_ < 0 || memory_.back().bytes() > result().bytes())) {
         result_ = static_cast<int>(memory_.size()) - 1;
@@ -380,6 +349,7 @@ std::string plan_environment(const Context& context) {
 }
 
 GpuPlans::Timing time_engines(const Context& context, const GraphSpec& spec, int repeats) {
+  constexpr std::size_t kMostCompiled = 4;
   CudnnHandle& cudnn = handle_of(context);
   Candidates candidates(spec, cudnn.handle);
   Tensors tensors(context, spec);
@@ -387,18 +357,19 @@ GpuPlans::Timing time_engines(const Context& context, const GraphSpec& spec, int
   GpuPlans::Timing timing{.graph = spec.text(), .engines = {}, .taken = 0};
   std::vector<std::int64_t> plans;
   std::size_t largest = 0;
-  for (std::int64_t i = 0; i < candidates.graph().get_execution_plan_count(); ++i) {
-    if (candidates.compiles(i) || candidates.graph().build_plan_at_index(i).is_bad()) continue;
-    plans.push_back(i);
-    timing.engines.push_back({.name = candidates.name(i)});
-    largest = std::max(largest, candidates.workspace_bytes(i));
+  // Those that are compiled take up to a second each: only where there are no others, the first few.
+  for (const bool compiled : {false, true}) {
+    for (std::int64_t i = 0; i < candidates.graph().get_execution_plan_count(); ++i) {
+      if (compiled && plans.size() >= kMostCompiled) break;
+      if (candidates.compiles(i) != compiled) continue;
+      if (candidates.graph().build_plan_at_index(i).is_bad()) continue;
+      plans.push_back(i);
+      timing.engines.push_back({.name = candidates.name(i)});
+      largest = std::max(largest, candidates.workspace_bytes(i));
+    }
+    if (!plans.empty()) break;
   }
-  if (plans.empty()) {
-    // One that is compiled: there is nothing to choose, the others take seconds each.
-    plans.push_back(candidates.build(""));
-    timing.engines.push_back({.name = candidates.name(plans[0])});
-    largest = candidates.workspace_bytes(plans[0]);
-  }
+  if (plans.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", spec.text());
   const Memory workspace = context.allocate(largest);
   const auto run = [&](std::size_t engine) {
     candidates.check("run", candidates.graph().execute_plan_at_index(

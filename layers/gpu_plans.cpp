@@ -13,6 +13,16 @@ constexpr std::size_t kLargestFile = std::size_t{16} << 20;
 
 }  // namespace
 
+double agreement(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return 1e-5;
+    case Precision::kTf32: return 2e-3;
+    case Precision::kFp16: return 2e-3;
+    case Precision::kBf16: return 1.6e-2;
+  }
+  return 0;
+}
+
 GpuPlans GpuPlans::read(const std::string& path) {
   const auto bytes = read_file(path, kLargestFile);
   std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
@@ -53,8 +63,12 @@ void GpuPlans::write(const std::string& path) const {
 
 void GpuPlans::add(const Timing& timing) {
   const Timing::Engine& taken = timing.engines[timing.taken];
-  entries_[timing.graph] = {taken.name,
-                            fmt::format("{:.4f} ms of {:.4f}", taken.ms, timing.engines[0].ms)};
+  add(timing.graph, taken.name, fmt::format("{:.4f} ms of {:.4f}", taken.ms, timing.engines[0].ms));
+}
+
+void GpuPlans::add(const std::string& graph, const std::string& engine,
+                   const std::string& comment) {
+  entries_[graph] = {engine, comment};
 }
 
 std::string GpuPlans::engine(const std::string& graph) const {

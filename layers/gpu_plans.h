@@ -5,12 +5,18 @@
 //   fp16 conv 128x56x56x64 -> 64, 3x3/1<TAB>eng62_k2=...<TAB>0.071 ms of 0.085
 #pragma once
 
+#include "engine/precision.h"
+
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace rk {
+
+// How far two engines' results may lie apart, of the largest value: they add up in another order,
+// and round the sum to the precision's type (half a unit of 11, 8 or 24 bits, and some for sums).
+double agreement(Precision precision);
 
 class GpuPlans {
  public:
@@ -39,6 +45,7 @@ class GpuPlans {
   const std::string& environment() const { return environment_; }
   bool empty() const { return entries_.empty(); }
   void add(const Timing& timing);
+  void add(const std::string& graph, const std::string& engine, const std::string& comment);
   // The engine for a graph; empty where none is named.
   std::string engine(const std::string& graph) const;
 

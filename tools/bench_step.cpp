@@ -7,6 +7,7 @@
 #include "layers/resnet.h"
 #include "losses/registry.h"
 #include "tools/bench_step_device.h"
+#include "tools/tune_plans.h"
 #include "tools/convolution_layouts.h"
 #include "tools/json_file.h"
 #include "tools/signals.h"
@@ -59,11 +60,12 @@ class BenchStep final : public Command {
     app.add_option("--graph", graph_, "on a GPU: replay a captured step, or start every kernel")
         ->check(CLI::IsMember({"on", "off"}));
     app.add_option("--plans", plans_,
-                   "on a GPU: file that says which engine runs which convolution")
+                   "on a GPU: file that says which engine runs which convolution, and what "
+                   "normalises")
         ->type_name("FILE");
     app.add_option("--tune", tune_,
-                   "on a GPU: time every engine of every convolution first, and write the fastest "
-                   "to this file, for --plans")
+                   "on a GPU: time every engine of every convolution and every way of batch "
+                   "normalisation first, and write the fastest to this file, for --plans")
         ->type_name("FILE");
   }
   bool runs_on_cuda() const override { return true; }
@@ -97,8 +99,8 @@ class BenchStep final : public Command {
     options.schedule.rate = 1e-30;
     if (!tune_.empty()) {
       for (const TunedGraph& graph : tune_plans(context, options, repeats_, tune_)) {
-        fmt::print("{:60} {:8.4f} ms, first proposed {:8.4f}  {}\n", graph.graph, graph.ms,
-                   graph.first_ms, graph.engine);
+        fmt::print("{:60} {:8.4f} ms, without a file {:8.4f}{}{}  {}\n", graph.graph, graph.ms,
+                   graph.first_ms, graph.timed.empty() ? "" : ", ", graph.timed, graph.engine);
       }
     }
     const DeviceStepTimes times =

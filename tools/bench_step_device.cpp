@@ -42,24 +42,6 @@ struct RandomBatch {
   Batch batch;
 };
 
-// (Without CUDA nobody asks.) The distinct graphs of the network as the trainer's program has them.
-[[maybe_unused]] std::vector<GraphSpec> graphs(const TrainerOptions& options) {
-  const Context host(1);
-  Parameters parameters;
-  Program program(host, parameters, {.gradients = true});
-  NetworkSpec spec;
-  spec.arch = options.model.arch;
-  spec.dim = options.model.dim;
-  spec.batchnorm = BatchNormMode::kRunning;
-  build_network(program, spec, options.batch, options.model.crop, options.model.crop);
-  std::vector<GraphSpec> run;
-  for (const GraphSpec& graph : graphs_of(program, options.batchnorm, options.precision)) {
-    // Those of batch normalisation are our own kernels' work.
-    if (graph.c > 0 && graph.kind != GraphKind::kConvolutionSums) run.push_back(graph);
-  }
-  return run;
-}
-
 }  // namespace
 
 double dense_rate(const std::string& gpu, Precision precision) {
@@ -131,25 +113,6 @@ DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& o
     for (const auto& [name, bytes] : trainer.memory()) times.bytes += bytes;
     times.device_name = context.cuda().name();
     return times;
-  }
-}
-
-std::vector<TunedGraph> tune_plans(const Context& context, const TrainerOptions& options,
-                                   int repeats, const std::string& path) {
-  if constexpr (!kHasCuda) {
-    fail<DeviceError>("this build has no GPU code; use --device cpu");
-  } else {
-    GpuPlans plans(plan_environment(context));
-    std::vector<TunedGraph> tuned;
-    for (const GraphSpec& graph : graphs(options)) {
-      stop_if_interrupted();
-      const GpuPlans::Timing timing = time_engines(context, graph, repeats);
-      plans.add(timing);
-      const auto& taken = timing.engines[timing.taken];
-      tuned.push_back({timing.graph, taken.name, taken.ms, timing.engines[0].ms});
-    }
-    plans.write(path);
-    return tuned;
   }
 }
 

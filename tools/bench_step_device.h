@@ -20,19 +20,9 @@ struct DeviceStepTimes {
   std::string device_name;
 };
 
-// What `bench step --tune FILE` does with the network's graphs.
-struct TunedGraph {
-  std::string graph, engine;
-  double ms = 0, first_ms = 0;  // of the engine taken, of the one that cuDNN proposes first
-};
-
 // plans: a file for the engines of the graphs, empty: none.
 DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& options, int repeats,
                                  std::uint64_t seed, const std::string& plans);
-
-// Times every engine of every convolution of the network, writes the fastest to `path`.
-std::vector<TunedGraph> tune_plans(const Context& context, const TrainerOptions& options,
-                                   int repeats, const std::string& path);
 
 // Dense multiply-adds a second of a GPU's tensor cores (fp32: of its ordinary ones), from NVIDIA's
 // datasheets; 0 where the name is not known.

@@ -6,7 +6,8 @@
 
 namespace rk::testing {
 
-// Of one layer: output, gradients of inputs and parameters, running statistics. Expects inside.
+// Of one layer: output, gradients of inputs and parameters, running statistics; with the batch's
+// statistics both by our own kernels and, as in tf32, by the library's graphs. Expects inside.
 void compare_with_cpu(const LayerCase& layer, const Context& gpu);
 
 }  // namespace rk::testing

@@ -1,12 +1,16 @@
 // `bench step` on a GPU made of the host: that it runs, what its roofline counts, and the file of
 // engines that --tune writes.
 #include "layers/conv2d.h"
+#include "layers/gpu_batchnorm_timing.h"
 #include "layers/gpu_plans.h"
+#include "layers/resnet.h"
 #include "tests/data/temporary_folder.h"
 #include "tools/bench_step_device.h"
+#include "tools/tune_plans.h"
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 namespace rk {
@@ -51,10 +55,44 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   const auto tuned = tune_plans(context, small(), 1, path);
   ASSERT_GT(tuned.size(), 20U);
   const GpuPlans plans = GpuPlans::read(path);
-  for (const TunedGraph& graph : tuned) EXPECT_EQ(plans.engine(graph.graph), graph.engine);
+  std::map<std::string, std::string> last;  // a normalisation's engine, then who normalises
+  for (const TunedGraph& graph : tuned) last[graph.graph] = graph.engine;
+  for (const auto& [graph, engine] : last) EXPECT_EQ(plans.engine(graph), engine) << graph;
   const DeviceStepTimes times = time_device_step(context, small(), 2, 0, path);
   EXPECT_GT(times.step.median, 0);
   EXPECT_GT(times.bytes, std::size_t{100} << 20);  // ResNet-18 has 11 million parameters
+}
+
+// Behind one convolution: what the three ways compute, and that a wrong one would be seen.
+TEST(BenchStepDevice, TheWaysOfBatchNormalisationAgree) {
+  const Context host(1);
+  Parameters parameters;
+  Program program(host, parameters, {.gradients = true});
+  NetworkSpec network;
+  network.arch = "resnet18";
+  network.batchnorm = BatchNormMode::kRunning;
+  build_network(program, network, 8, 32, 32);
+  const Context context(2, Device{.cuda = true});
+  for (const Precision precision : {Precision::kTf32, Precision::kFp16, Precision::kBf16}) {
+    const auto units = batchnorm_units(program, precision);
+    ASSERT_EQ(units.size(), 15U);  // the first, two in the first stage, four in each of the others
+    int all = 0;
+    for (const BatchNormUnit& unit : units) {
+      all += unit.count;
+      // Over a few values normalisation makes much of every rounding.
+      const Shape& y = unit.convolution.y;
+      if (y[0] * y[1] * y[2] < 128) continue;
+      const auto ways = gpu::time_ways(context, unit, {}, "loops", 1);
+      for (const gpu::WayTiming& way : ways) {
+        EXPECT_TRUE(way.agrees) << unit.sums.text() << ": " << way.error << ' '
+                                << way.gradient_error;
+        EXPECT_GT(way.ms, 0);
+      }
+      const auto none = gpu::time_ways(context, unit, {}, "", 1);
+      EXPECT_FALSE(none[static_cast<std::size_t>(gpu::BatchNormWay::kSums)].agrees);
+    }
+    EXPECT_EQ(all, 20);
+  }
 }
 
 }  // namespace

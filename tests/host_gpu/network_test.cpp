@@ -3,7 +3,9 @@
 // of batch normalisation; and that what the nodes ask cuDNN for is what graphs_of() lists.
 #include "engine/error.h"
 #include "kernels/half_element.h"
+#include "layers/gpu_batchnorm_timing.h"
 #include "layers/gpu_graph.h"
+#include "layers/gpu_graph_run.h"
 #include "layers/resnet.h"
 #include "tests/host_gpu/gpu_graph_log.h"
 #include "tests/support/node_harness.h"
@@ -64,7 +66,39 @@ struct Settings {
   bool keep_all = false;
   pool_cpu::Global pool = pool_cpu::Global::kAverage;
   bool fuse = true;
+  gpu::BatchNormWay way = gpu::BatchNormWay::kGraphs;  // of the batch's statistics, on the GPU
 };
+
+NetworkSpec network_spec(const Settings& settings) {
+  NetworkSpec spec;
+  spec.arch = settings.arch;
+  spec.dim = 24;
+  spec.batchnorm = settings.mode;
+  spec.pool.kind = settings.pool;
+  spec.fuse = settings.fuse;
+  return spec;
+}
+
+// A program of the network whose graphs and normalisations can be listed.
+struct Listed {
+  explicit Listed(NetworkSpec spec, bool gradients = true)
+      : program(context, parameters, {.gradients = gradients}) {
+    spec.batchnorm = BatchNormMode::kRunning;
+    build_network(program, spec, kBatch, kSide, kSide);
+  }
+  Context context{1};
+  Parameters parameters;
+  Program program;
+};
+
+void take_way(const Context& context, const Settings& settings) {
+  GpuPlans plans;
+  const Listed listed(network_spec(settings));
+  for (const BatchNormUnit& unit : batchnorm_units(listed.program, settings.precision)) {
+    plans = gpu::plans_for(settings.way, unit, "loops", plans);
+  }
+  set_plans(context, plans);
+}
 
 // Two steps' worth of passes on one set of parameters whose normalisations are not the identity.
 Result run(const Context& context, const Settings& settings) {
@@ -73,12 +107,8 @@ Result run(const Context& context, const Settings& settings) {
                   {.gradients = true,
                    .keep_all = settings.keep_all,
                    .precision = context.on_gpu() ? settings.precision : Precision::kFp32});
-  NetworkSpec spec;
-  spec.arch = settings.arch;
-  spec.dim = 24;
-  spec.batchnorm = settings.mode;
-  spec.pool.kind = settings.pool;
-  spec.fuse = settings.fuse;
+  if (context.on_gpu()) take_way(context, settings);
+  const NetworkSpec spec = network_spec(settings);
   const Network network = build_network(program, spec, kBatch, kSide, kSide);
   program.plan();
   parameters.initialise(context, 5);
@@ -188,31 +218,38 @@ TEST_P(HostGpuNetwork, ComputesWhatTheCpuDoes) {
   compare({.arch = arch, .mode = mode, .precision = precision});
 }
 
+std::set<GraphSpec> graphs_asked_for(const NetworkSpec& spec, const Settings& settings,
+                                     bool gradients) {
+  host_gpu::forget_graphs();
+  const Context context(1, Device{.cuda = true});
+  take_way(context, settings);
+  Parameters parameters;
+  Program program(context, parameters, {.gradients = gradients, .precision = settings.precision});
+  build_network(program, spec, kBatch, kSide, kSide);
+  program.plan();
+  const auto& built = host_gpu::graphs_built();
+  return {built.begin(), built.end()};
+}
+
+// All that the deviceless test validates is run by a node in one of the ways, and nothing else is.
 TEST_P(HostGpuNetwork, AsksForTheGraphsThatAreListed) {
   const auto& [arch, mode, precision] = GetParam();
   for (const bool gradients : {true, false}) {
-    NetworkSpec spec;
-    spec.arch = arch;
-    spec.dim = 24;
-    spec.batchnorm = gradients ? mode : BatchNormMode::kRunning;
-    host_gpu::forget_graphs();
-    {
-      const Context context(1, Device{.cuda = true});
-      Parameters parameters;
-      Program program(context, parameters, {.gradients = gradients, .precision = precision});
-      build_network(program, spec, kBatch, kSide, kSide);
-      program.plan();
+    Settings settings{.arch = arch, .mode = mode, .precision = precision};
+    if (!gradients) settings.mode = BatchNormMode::kRunning;
+    std::set<GraphSpec> built;
+    for (const gpu::BatchNormWay way : gpu::kBatchNormWays) {
+      settings.way = way;
+      built.merge(graphs_asked_for(network_spec(settings), settings, gradients));
     }
-    spec.batchnorm = BatchNormMode::kRunning;
-    const Context context(1);
-    Parameters parameters;
-    Program program(context, parameters, {.gradients = gradients});
-    build_network(program, spec, kBatch, kSide, kSide);
-    const auto listed = graphs_of(program, mode, precision);
-    const std::set<GraphSpec> all(listed.begin(), listed.end());
-    EXPECT_FALSE(host_gpu::graphs_built().empty());
-    for (const GraphSpec& spec_built : host_gpu::graphs_built()) {
-      EXPECT_TRUE(all.contains(spec_built)) << spec_built.text();
+    const Listed listed(network_spec(settings), gradients);
+    const auto graphs = graphs_of(listed.program, settings.mode, precision);
+    const std::set<GraphSpec> all(graphs.begin(), graphs.end());
+    for (const GraphSpec& graph : built) {
+      EXPECT_TRUE(all.contains(graph)) << graph.text() << " is not listed";
+    }
+    for (const GraphSpec& graph : all) {
+      EXPECT_TRUE(built.contains(graph)) << graph.text() << " is run by no node";
     }
   }
 }
@@ -228,12 +265,20 @@ INSTANTIATE_TEST_SUITE_P(
                          name_of(std::get<2>(parameter.param)));
     });
 
+TEST(HostGpuNetworkForms, EveryWayOfBatchNormalisation) {
+  for (const gpu::BatchNormWay way : {gpu::BatchNormWay::kOwn, gpu::BatchNormWay::kSums}) {
+    compare({.precision = Precision::kTf32, .way = way});
+    compare({.precision = Precision::kFp16, .way = way});
+  }
+}
+
 TEST(HostGpuNetworkForms, UnfusedLayersAndOtherPoolings) {
   compare({.fuse = false});
   compare({.mode = BatchNormMode::kRunning, .pool = pool_cpu::Global::kMax});
   compare({.mode = BatchNormMode::kRunning, .pool = pool_cpu::Global::kGem});
   compare({.mode = BatchNormMode::kRunning, .keep_all = true});
   compare({.mode = BatchNormMode::kBatch, .keep_all = true});
+  compare({.mode = BatchNormMode::kBatch, .precision = Precision::kTf32, .keep_all = true});
 }
 
 }  // namespace

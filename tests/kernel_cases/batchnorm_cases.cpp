@@ -14,12 +14,14 @@ struct Form {
   bool residual = false;
   ReluMask mask = ReluMask::kNone;
   bool accumulate = false;  // both gradients of tensors
+  bool sums = false;        // statistics from sums that a convolution would have added up
 };
 
 const std::vector<Form>& forms() {
   static const std::vector<Form> list = {
       {.name = "plain"},
       {.name = "plain_accumulate", .accumulate = true},
+      {.name = "sums", .sums = true},
       {.name = "running", .batch = false},
       {.name = "relu", .relu = true, .mask = ReluMask::kFromInput},
       {.name = "relu_running", .batch = false, .relu = true, .mask = ReluMask::kFromInput},
@@ -149,13 +151,36 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
   const DeviceBuffer d_beta = unwritten<float>(channels);
   const DeviceBuffer factors = unwritten<float>(std::int64_t{3} * channels);
 
-  if (form.batch) {
-    launch(BatchNormSums<T>{rows, channels, device_y.as<T>(), partial.as<double>()}, nullptr);
+  const BatchNormStatisticsOut statistics = {.gamma = device_gamma.as<float>(),
+                                             .epsilon = kEpsilon,
+                                             .momentum = kMomentum,
+                                             .running_mean = moved_mean.as<float>(),
+                                             .running_variance = moved_variance.as<float>(),
+                                             .mean = mean.as<float>(),
+                                             .inv_std = inv_std.as<float>(),
+                                             .scale = scale.as<float>()};
+  DeviceBuffer sum, squares;
+  if (form.sums) {
+    const std::vector<double> values = widened(y);
+    std::vector<float> totals(at(channels)), square_totals(at(channels));
+    for (int c = 0; c < channels; ++c) {
+      double total = 0, square_total = 0;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const double value = values[at(r * channels + c)];
+        total += value;
+        square_total += value * value;
+      }
+      totals[at(c)] = static_cast<float>(total);
+      square_totals[at(c)] = static_cast<float>(square_total);
+    }
+    sum = DeviceBuffer::copy_of(totals);
+    squares = DeviceBuffer::copy_of(square_totals);
     launch(
-        BatchNormStatistics{rows, channels, partial.as<double>(), device_gamma.as<float>(),
-                            kEpsilon, kMomentum, moved_mean.as<float>(), moved_variance.as<float>(),
-                            mean.as<float>(), inv_std.as<float>(), scale.as<float>()},
+        BatchNormStatisticsOfSums{rows, channels, sum.as<float>(), squares.as<float>(), statistics},
         nullptr);
+  } else if (form.batch) {
+    launch(BatchNormSums<T>{rows, channels, device_y.as<T>(), partial.as<double>()}, nullptr);
+    launch(BatchNormStatistics{rows, channels, partial.as<double>(), statistics}, nullptr);
   } else {
     launch(BatchNormRunning{channels, device_gamma.as<float>(), kEpsilon, moved_mean.as<float>(),
                             moved_variance.as<float>(), mean.as<float>(), inv_std.as<float>(),

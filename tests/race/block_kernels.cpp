@@ -109,9 +109,12 @@ template <class Grid> std::vector<double> batchnorm(const Grid& grid, int channe
   Array<std::uint8_t> signs(sign_bytes<float>(kRows, channels));
   Array<double> partial(ChannelTiles{kRows, channels}.partials(2));
   grid.run(BatchNormSums<float>{kRows, channels, y.data(), partial.data()});
-  grid.run(BatchNormStatistics{kRows, channels, partial.data(), gamma.data(), 1e-5, 0.1,
-                               running_mean.data(), running_variance.data(), mean.data(),
-                               inv_std.data(), scale.data()});
+  grid.run(
+      BatchNormStatistics{kRows,
+                          channels,
+                          partial.data(),
+                          {gamma.data(), 1e-5, 0.1, running_mean.data(), running_variance.data(),
+                           mean.data(), inv_std.data(), scale.data()}});
   grid.run(BatchNormApply<float>{kRows, channels, y.data(), mean.data(), scale.data(), beta.data(),
                                  residual.data(), true, signs.data(), z.data()});
   const BatchNormBackward<float> in = {

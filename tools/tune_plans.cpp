@@ -1,0 +1,146 @@
+#include "tools/tune_plans.h"
+
+#include "engine/dispatch.h"
+#include "engine/error.h"
+#include "layers/gpu_batchnorm_timing.h"
+#include "layers/gpu_graph_run.h"
+#include "tools/signals.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace rk {
+namespace {
+
+// Records the network as the trainer's program has it, but with each convolution and its
+// normalisation in one node.
+class Recorded {
+ public:
+  explicit Recorded(const TrainerOptions& options)
+      : host_(1), program_(host_, parameters_, {.gradients = true}) {
+    NetworkSpec spec;
+    spec.arch = options.model.arch;
+    spec.dim = options.model.dim;
+    spec.batchnorm = BatchNormMode::kRunning;
+    build_network(program_, spec, options.batch, options.model.crop, options.model.crop);
+  }
+  const Program& program() const { return program_; }
+
+ private:
+  Context host_;
+  Parameters parameters_;
+  Program program_;
+};
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// A convolution and its normalisation with the times of the ways they can be computed in.
+struct TimedUnit {
+  BatchNormUnit unit;
+  gpu::WayTimings ways;
+
+  double ms(gpu::BatchNormWay way) const {
+    const gpu::WayTiming& timing = ways[static_cast<std::size_t>(way)];
+    return timing.agrees ? timing.ms : kNever;
+  }
+};
+
+class Tuning {
+ public:
+  Tuning(const Context& context, const Program& program, const TrainerOptions& options, int repeats)
+      : context_(context),
+        program_(program),
+        options_(options),
+        repeats_(repeats),
+        plans_(plan_environment(context)) {}
+
+  void time_engines() {
+    for (const GraphSpec& graph : graphs_of(program_, options_.batchnorm, options_.precision)) {
+      stop_if_interrupted();
+      // Sums and normalisations are a choice: without them the step has our own kernels.
+      const bool sums = graph.kind == GraphKind::kConvolutionSums;
+      if ((sums || graph.c == 0) && !GpuGraph::exists(context_, graph)) continue;
+      const GpuPlans::Timing timing = rk::time_engines(context_, graph, repeats_);
+      const auto& taken = timing.engines[timing.taken];
+      if (sums) {
+        sums_engines_[timing.graph] = taken.name;
+        continue;
+      }
+      plans_.add(timing);
+      tuned_.push_back({timing.graph, taken.name, taken.ms, timing.engines[0].ms, ""});
+    }
+  }
+
+  void choose_batchnorm_ways() {
+    // One choice for all convolutions with the same normalisation behind them; sums for each.
+    std::map<std::string, std::vector<TimedUnit>> groups;
+    for (const BatchNormUnit& unit : batchnorm_units(program_, options_.precision)) {
+      stop_if_interrupted();
+      groups[unit.graphs.forward.text()].push_back(
+          {unit,
+           gpu::time_ways(context_, unit, plans_, sums_engines_[unit.sums.text()], repeats_)});
+    }
+    for (const auto& [normalisation, units] : groups) choose(normalisation, units);
+  }
+
+  const GpuPlans& plans() const { return plans_; }
+  const std::vector<TunedGraph>& tuned() const { return tuned_; }
+
+ private:
+  using Way = gpu::BatchNormWay;
+
+  void choose(const std::string& normalisation, const std::vector<TimedUnit>& units) {
+    const auto total = [&](Way way) {
+      double ms = 0;
+      for (const TimedUnit& timed : units) {
+        ms += timed.unit.count * std::min(timed.ms(way), timed.ms(Way::kSums));
+      }
+      return ms;
+    };
+    const double graphs = total(Way::kGraphs), own = total(Way::kOwn);
+    const Way way = own < graphs ? Way::kOwn : Way::kGraphs;
+    if (way == Way::kOwn) {
+      plans_.add(normalisation, std::string(GpuPlans::kOwnKernels),
+                 fmt::format("{:.4f} ms of {:.4f} with the convolutions before it", own, graphs));
+    }
+    tuned_.push_back({normalisation, plans_.engine(normalisation), std::min(own, graphs), graphs,
+                      "with the convolutions before it"});
+    for (const TimedUnit& timed : units) {
+      const double before = timed.ms(way), with_sums = timed.ms(Way::kSums);
+      if (with_sums >= before) continue;
+      const std::string graph = timed.unit.sums.text();
+      plans_.add(graph, sums_engines_[graph],
+                 fmt::format("{:.4f} ms of {:.4f} with its normalisation", with_sums, before));
+      tuned_.push_back({graph, sums_engines_[graph], with_sums, before, "with its normalisation"});
+    }
+  }
+
+  const Context& context_;
+  const Program& program_;
+  const TrainerOptions& options_;
+  int repeats_;
+  GpuPlans plans_;
+  std::map<std::string, std::string> sums_engines_;  // by graph; empty: there is none
+  std::vector<TunedGraph> tuned_;
+};
+
+}  // namespace
+
+std::vector<TunedGraph> tune_plans(const Context& context, const TrainerOptions& options,
+                                   int repeats, const std::string& path) {
+  if constexpr (!kHasCuda) {
+    fail<DeviceError>("this build has no GPU code; use --device cpu");
+  } else {
+    const Recorded network(options);
+    Tuning tuning(context, network.program(), options, repeats);
+    tuning.time_engines();
+    if (options.batchnorm == BatchNormMode::kBatch && normalises_by_graph(options.precision)) {
+      tuning.choose_batchnorm_ways();
+    }
+    tuning.plans().write(path);
+    return tuning.tuned();
+  }
+}
+
+}  // namespace rk

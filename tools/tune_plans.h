@@ -1,0 +1,25 @@
+// `bench step --tune FILE`: measures what a network's training step can be made of on this GPU and
+// writes the fastest to a file for --plans (layers/gpu_plans.h). First every engine of every graph
+// by itself; then, with the batch's statistics, the ways of batch normalisation
+// (layers/gpu_batchnorm.h) behind each convolution. What disagrees with the first engine, or with
+// our own kernels, is not taken.
+#pragma once
+
+#include "tools/trainer.h"
+
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct TunedGraph {
+  std::string graph, engine;    // engine: also "own kernels"
+  double ms = 0, first_ms = 0;  // of what was taken, of what would be without a file
+  std::string timed;            // what else was in the time
+};
+
+// repeats: of each timing; medians are compared.
+std::vector<TunedGraph> tune_plans(const Context& context, const TrainerOptions& options,
+                                   int repeats, const std::string& path);
+
+}  // namespace rk
