@@ -281,5 +281,34 @@ TEST(HostGpuNetworkForms, UnfusedLayersAndOtherPoolings) {
   compare({.mode = BatchNormMode::kBatch, .precision = Precision::kTf32, .keep_all = true});
 }
 
+// An image that three normalisations read, as input and as residual: the last of them overwrites
+// its gradient, the others add to it.
+std::vector<float> shared_input_gradient(const Context& context, Precision precision) {
+  Parameters parameters;
+  Program program(context, parameters,
+                  {.gradients = true, .input_gradient = true, .precision = precision});
+  const Shape shape = {2, 5, 3, 8};
+  const TensorId x = program.input("x", shape);
+  const TensorId a = batchnorm(program, x, "a", {.relu = true});
+  const TensorId b = batchnorm(program, a, "b", {.relu = true, .residual = x});
+  const TensorId c = batchnorm(program, x, "c", {.relu = true, .residual = b});
+  program.set_output(c);
+  program.plan();
+  parameters.initialise(context, 3);
+  parameters.upload();
+  std::ranges::copy(testing::noise(shape.elements(), 1), program.value(x));
+  program.forward();
+  std::ranges::copy(testing::noise(shape.elements(), 2), program.gradient(c));
+  program.backward();
+  return {program.gradient(x), program.gradient(x) + shape.elements()};
+}
+
+TEST(HostGpuNetworkForms, GradientsOfNormalisationsAreAdded) {
+  const std::vector<float> expected = shared_input_gradient(Context(1), Precision::kFp32);
+  const Context gpu(1, Device{.cuda = true});
+  EXPECT_LE(off(shared_input_gradient(gpu, Precision::kFp32), expected), 1e-6);
+  EXPECT_LE(off(shared_input_gradient(gpu, Precision::kTf32), expected), 1e-6);
+}
+
 }  // namespace
 }  // namespace rk
