@@ -357,7 +357,7 @@ GpuPlans::Timing time_engines(const Context& context, const GraphSpec& spec, int
   GpuPlans::Timing timing{.graph = spec.text(), .engines = {}, .taken = 0};
   std::vector<std::int64_t> plans;
   std::size_t largest = 0;
-  // Those that are compiled take up to a second each: only where there are no others, the first few.
+  // Engines that are compiled take up to a second each: the first few, where there are no others.
   for (const bool compiled : {false, true}) {
     for (std::int64_t i = 0; i < candidates.graph().get_execution_plan_count(); ++i) {
       if (compiled && plans.size() >= kMostCompiled) break;
