@@ -76,16 +76,13 @@ template <class S> struct AucHardRow {
     finish_auc(team, params->count, 1 / batch.valid, 1 / batch.valid, totals, slopes, loss);
   }
 
-  RK_BOTH static std::int64_t scratch(int, int members) {
-    Scratch scratch(nullptr);
-    scratch.take<int>(members);
-    return scratch.bytes();
-  }
+  using Pieces = HardestPairPieces;
 
   template <class Team>
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {
-    const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
+    const Pieces at(Scratch(memory), in.columns, in.member_count);
+    const HardestPair<S> pair = hardest_pair(team, in, at.index);
     team.for_each(params.count, [&](int m) {
       stats[m] = params.value(pair.positive, m);
       stats[params.count + m] = params.value(pair.negative, m);
@@ -95,7 +92,8 @@ template <class S> struct AucHardRow {
   template <class Team>
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
-    const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
+    const Pieces at(Scratch(memory), in.columns, in.member_count);
+    const HardestPair<S> pair = hardest_pair(team, in, at.index);
     const S to_positive = team.sum(params.count, [&](int m) {
       return params.slope[m] * params.value_slope(pair.positive, m);
     });
@@ -210,10 +208,6 @@ template <class S> struct AucAllRow {
     int* index;
     std::int64_t bytes;
   };
-
-  RK_BOTH static std::int64_t scratch(int columns, int members) {
-    return Pieces(Scratch(nullptr), columns, members).bytes;
-  }
 
   template <class Team>
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,

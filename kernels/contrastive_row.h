@@ -20,18 +20,21 @@ template <class S> struct ContrastiveRow {
   RK_BOTH static int stats(const Params&) { return kStats; }
   RK_BOTH static int slopes(const Params&, int) { return 0; }
 
-  RK_BOTH static std::int64_t scratch(int, int members) {
-    Scratch scratch(nullptr);
-    scratch.take<int>(members);
-    scratch.take<S>(members);
-    return scratch.bytes();
-  }
+  struct Pieces {
+    RK_BOTH Pieces(Scratch scratch, int /*columns*/, int members)
+        : index(scratch.take<int>(members)),
+          positive_grad(scratch.take<S>(members)),
+          bytes(scratch.bytes()) {}
+    int* index;
+    S* positive_grad;
+    std::int64_t bytes;
+  };
 
   // stats: positive pairs with a loss and their loss, the same of negative pairs.
   template <class Team>
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {
-    int* index = Scratch(memory).take<int>(in.member_count);
+    int* index = Pieces(Scratch(memory), in.columns, in.member_count).index;
     const int p = gather_positives(team, in, false, index);
     const S positives =
         team.sum(p, [&](int j) { return in.scores[index[j]] < params.pos ? S(1) : S(0); });
@@ -78,18 +81,17 @@ template <class S> struct ContrastiveRow {
   template <class Team>
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
-    Scratch scratch(memory);
-    int* index = scratch.take<int>(in.member_count);
-    S* positive = scratch.take<S>(in.member_count);
-    const int p = gather_positives(team, in, false, index);
-    team.for_each(
-        p, [&](int j) { positive[j] = in.weight * to_positive(params, in.scores[index[j]]); });
+    const Pieces at(Scratch(memory), in.columns, in.member_count);
+    const int p = gather_positives(team, in, false, at.index);
+    team.for_each(p, [&](int j) {
+      at.positive_grad[j] = in.weight * to_positive(params, in.scores[at.index[j]]);
+    });
     team.sync();  // grad may lie where the scores were
     team.for_each(pad(in.columns), [&](int k) {
       grad[k] = in.is_negative(k) ? in.weight * to_negative(params, in.scores[k]) : S(0);
     });
     team.sync();
-    team.for_each(p, [&](int j) { grad[index[j]] = positive[j]; });
+    team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive_grad[j]; });
     team.for_each(1, [&](int) { *loss = 0; });  // it is in the stats
   }
 };

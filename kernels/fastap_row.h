@@ -40,10 +40,6 @@ template <class S> struct FastApRow {
     std::int64_t bytes;
   };
 
-  RK_BOTH static std::int64_t scratch(const Params params, int columns, int members) {
-    return Pieces(Scratch(nullptr), params, columns, members).bytes;
-  }
-
   template <class Team>
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {

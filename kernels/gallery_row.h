@@ -43,4 +43,15 @@ RK_FN int gather_positives(const Team& team, const GalleryRow<S>& in, bool with_
       [&](int member, int slot) { index[slot] = in.members[member]; });
 }
 
+// Bytes of a row's scratch, which Row::Pieces divides; some depend on the row's parameters.
+template <class Row>
+RK_BOTH std::int64_t scratch_of(const typename Row::Params& params, int columns, int members) {
+  using Pieces = typename Row::Pieces;
+  if constexpr (requires { Pieces(Scratch(nullptr), params, columns, members); }) {
+    return Pieces(Scratch(nullptr), params, columns, members).bytes;
+  } else {
+    return Pieces(Scratch(nullptr), columns, members).bytes;
+  }
+}
+
 }  // namespace rk

@@ -17,16 +17,6 @@ concept Measured = requires(const Team& team, const typename Row::Params& params
   Row::measure(team, params, in, stats, memory);
 };
 
-// Scratch of a row, for kernels whose need depends on their parameters and for the others.
-template <class Row>
-RK_BOTH std::int64_t scratch_of(const typename Row::Params& params, int columns, int members) {
-  if constexpr (requires { Row::scratch(params, columns, members); }) {
-    return Row::scratch(params, columns, members);
-  } else {
-    return Row::scratch(columns, members);
-  }
-}
-
 template <class Block>
 RK_FN RK_INLINE void* scratch_place(const Block& block, const RowScratch& scratch,
                                     std::int64_t bytes, void* shared) {

@@ -15,6 +15,14 @@ template <class S> struct HardestPair {
   int negative_column;
 };
 
+// The scratch of rows that need this pair alone.
+struct HardestPairPieces {
+  RK_BOTH HardestPairPieces(Scratch scratch, int /*columns*/, int members)
+      : index(scratch.take<int>(members)), bytes(scratch.bytes()) {}
+  int* index;
+  std::int64_t bytes;
+};
+
 // `index` is scratch of in.member_count.
 template <class Team, class S>
 RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int* index) {

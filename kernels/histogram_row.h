@@ -50,10 +50,6 @@ template <class S> struct HistogramRow {
     std::int64_t bytes;
   };
 
-  RK_BOTH static std::int64_t scratch(const Params params, int columns, int members) {
-    return Pieces(Scratch(nullptr), params, columns, members).bytes;
-  }
-
   template <class Team>
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {

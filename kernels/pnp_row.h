@@ -42,10 +42,6 @@ template <class S> struct PnpRow {
     std::int64_t bytes;
   };
 
-  RK_BOTH static std::int64_t scratch(int columns, int members) {
-    return Pieces(Scratch(nullptr), columns, members).bytes;
-  }
-
   RK_FN static S value(const Params params, S n) {
     switch (params.variant) {
       case Pnp::kO: return n;

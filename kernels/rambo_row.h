@@ -44,10 +44,6 @@ template <class S> struct RamboRow {
     std::int64_t bytes;
   };
 
-  RK_BOTH static std::int64_t scratch(int columns, int members) {
-    return Pieces(Scratch(nullptr), columns, members).bytes;
-  }
-
   // 1 where item a at index i ranks before item b at index j.
   RK_FN RK_INLINE static S above(S a, int i, S b, int j) {
     return a > b || (a == b && i < j) ? S(1) : S(0);

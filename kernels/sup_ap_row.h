@@ -43,10 +43,6 @@ template <class S> struct SupApRow {
     std::int64_t bytes;
   };
 
-  RK_BOTH static std::int64_t scratch(int columns, int members) {
-    return Pieces(Scratch(nullptr), columns, members).bytes;
-  }
-
   template <class Team>
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {

@@ -45,17 +45,13 @@ template <class S> struct TripletParams {
 template <class S> struct TripletHardRow {
   using Params = TripletParams<S>;
 
-  RK_BOTH static std::int64_t scratch(int, int members) {
-    Scratch scratch(nullptr);
-    scratch.take<int>(members);
-    return scratch.bytes();
-  }
+  using Pieces = HardestPairPieces;
 
   template <class Team>
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
-    int* index = Scratch(memory).take<int>(in.member_count);
-    const HardestPair<S> pair = hardest_pair(team, in, index);
+    const Pieces at(Scratch(memory), in.columns, in.member_count);
+    const HardestPair<S> pair = hardest_pair(team, in, at.index);
     const S to_positive = params.distance(pair.positive);
     const S to_negative = params.distance(pair.negative);
     const S h = params.gap() + to_positive - to_negative;
@@ -87,10 +83,6 @@ template <class S> struct TripletAllRow {
     int* index;
     std::int64_t bytes;
   };
-
-  RK_BOTH static std::int64_t scratch(int columns, int members) {
-    return Pieces(Scratch(nullptr), columns, members).bytes;
-  }
 
   // stats[0]: the triplets of this row whose loss is above 0.
   template <class Team>

@@ -17,11 +17,7 @@ template <class S> struct WilcoxonRow {
     const S* slopes = nullptr;  // [rows, 2]: dLoss/df+, dLoss/df- of every query
   };
 
-  RK_BOTH static std::int64_t scratch(int, int members) {
-    Scratch scratch(nullptr);
-    scratch.take<int>(members);
-    return scratch.bytes();
-  }
+  using Pieces = HardestPairPieces;
 
   RK_BOTH static int stats(const Params&) { return 2; }
   RK_BOTH static int slopes(const Params&, int rows) { return 2 * rows; }
@@ -31,7 +27,8 @@ template <class S> struct WilcoxonRow {
   template <class Team>
   RK_FN static void measure(const Team& team, const Params&, const GalleryRow<S> in, S* stats,
                             void* memory) {
-    const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
+    const Pieces at(Scratch(memory), in.columns, in.member_count);
+    const HardestPair<S> pair = hardest_pair(team, in, at.index);
     team.for_each(1, [&](int) {
       stats[0] = pair.positive;
       stats[1] = pair.negative;
@@ -41,7 +38,8 @@ template <class S> struct WilcoxonRow {
   template <class Team>
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
-    const HardestPair<S> pair = hardest_pair(team, in, Scratch(memory).take<int>(in.member_count));
+    const Pieces at(Scratch(memory), in.columns, in.member_count);
+    const HardestPair<S> pair = hardest_pair(team, in, at.index);
     write_pair_gradient(team, in, pair, params.slopes[2 * in.self], params.slopes[2 * in.self + 1],
                         grad);
     team.for_each(1, [&](int) { *loss = 0; });  // it comes from WilcoxonPairs

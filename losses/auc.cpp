@@ -13,8 +13,6 @@ namespace {
 template <class S> struct AucHard : MeanOverQueriesWithNegative<S> {
   using Row = AucHardRow<S>;
   typename Row::Params params;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
 template <class S> struct AucAll : MeanOverQueriesWithNegative<S> {
@@ -22,8 +20,6 @@ template <class S> struct AucAll : MeanOverQueriesWithNegative<S> {
   typename Row::Params params;
   double step = 0;
   AucGradientTable<S> table;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
   // All pairs count, whether or not their query has both kinds.
   bool counts(const BatchIndex&, int) const { return true; }
   void plan(const LossShape&) {
@@ -40,8 +36,6 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
   std::vector<S> negative;
   std::vector<int> query;
   std::vector<S> values;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
   void plan(const LossShape& shape) {
     const auto rows = static_cast<std::size_t>(shape.rows);
     positive.resize(rows);

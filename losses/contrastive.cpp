@@ -9,8 +9,6 @@ namespace {
 template <class S> struct Contrastive : MeanOverQueries<S> {
   using Row = ContrastiveRow<S>;
   typename Row::Params params;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
   // Pairs count, whether or not their query has a positive.
   bool counts(const BatchIndex&, int) const { return true; }
   S grad_weight(const BatchIndex&) const { return 1; }

@@ -10,10 +10,6 @@ template <class S> struct FastAp : MeanOverQueries<S> {
   using Row = FastApRow<S>;
   typename Row::Params params;
   bool official = false;
-
-  std::int64_t scratch(int columns, int members) const {
-    return Row::scratch(params, columns, members);
-  }
   S grad_weight(const BatchIndex& index) const {
     return official ? S(0.5) : MeanOverQueries<S>::grad_weight(index);
   }

@@ -9,10 +9,6 @@ namespace {
 template <class S> struct Histogram : MeanOverQueriesWithNegative<S> {
   using Row = HistogramRow<S>;
   typename Row::Params params;
-
-  std::int64_t scratch(int columns, int members) const {
-    return Row::scratch(params, columns, members);
-  }
   // All pairs count, whether or not their query has both kinds.
   bool counts(const BatchIndex&, int) const { return true; }
 };

@@ -9,8 +9,6 @@ namespace {
 template <class S> struct MultiSimilarity : MeanOverQueriesWithNegative<S> {
   using Row = MultiSimilarityRow<S>;
   typename Row::Params params;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
 template <class S> MultiSimilarity<S> make(const LossValues& values) {

@@ -9,8 +9,6 @@ namespace {
 template <class S> struct PnpFormula : MeanOverQueries<S> {
   using Row = PnpRow<S>;
   typename Row::Params params;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
 template <class S, Pnp kVariant> PnpFormula<S> make(const LossValues& values) {

@@ -9,8 +9,6 @@ namespace {
 template <class S> struct RamboAp : MeanOverQueries<S> {
   using Row = RamboRow<S>;
   typename Row::Params params;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
 template <class S> struct RamboRecall : RamboAp<S> {

@@ -9,8 +9,6 @@ namespace {
 template <class S> struct RecallAtK : MeanOverQueries<S> {
   using Row = RecallAtKRow<S>;
   typename Row::Params params;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
   void begin(const BatchIndex& index) {
     if (params.with_self) params.largest_k = index.rows();
   }

@@ -7,7 +7,6 @@
 //   double value_weight(const BatchIndex&);     loss = value_weight * sum of the rows' losses
 //   S grad_weight(const BatchIndex&);           the same for the gradient, where a paper's code
 //                                               differs
-//   std::int64_t scratch(columns, members);
 //   void begin(const BatchIndex&);              optional: params that depend on the batch
 //   void plan(const LossShape&);                optional: allocates
 // Where rows are coupled by sums over all of them (counts, histograms), Row::measure writes a row's
@@ -78,7 +77,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     similarity_.plan(shape);
     losses_.resize(static_cast<std::size_t>(shape.rows));
     const auto columns = static_cast<int>(shape.rows + shape.memory);
-    scratch_bytes_ = formula_.scratch(columns, columns);
+    scratch_bytes_ = scratch_of<Row>(formula_.params, columns, columns);
     threads_ = context.threads();
     scratch_ = Buffer(static_cast<std::size_t>(scratch_bytes_ * threads_));
     if constexpr (requires { formula_.plan(shape); }) formula_.plan(shape);

@@ -9,8 +9,6 @@ namespace {
 template <class S> struct SmoothAp : MeanOverQueries<S> {
   using Row = SmoothApRow<S>;
   typename Row::Params params;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
 template <class S> SmoothAp<S> make(const LossValues& values) {

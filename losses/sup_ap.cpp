@@ -11,8 +11,6 @@ namespace {
 template <class S> struct SupAp : MeanOverQueries<S> {
   using Row = SupApRow<S>;
   typename Row::Params params;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
   // Pairs of queries without a positive are calibrated too.
   bool counts(const BatchIndex&, int) const { return true; }
 };

@@ -9,15 +9,11 @@ namespace {
 template <class S> struct TripletHard : MeanOverQueriesWithNegative<S> {
   using Row = TripletHardRow<S>;
   typename Row::Params params;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
 };
 
 template <class S> struct TripletAll : MeanOverQueriesWithNegative<S> {
   using Row = TripletAllRow<S>;
   typename Row::Params params;
-
-  std::int64_t scratch(int columns, int members) const { return Row::scratch(columns, members); }
   // The rows' sums are already shares of the mean.
   double value_weight(const BatchIndex&) const { return 1; }
   S grad_weight(const BatchIndex&) const { return 1; }

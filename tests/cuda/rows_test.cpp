@@ -74,20 +74,12 @@ template <class S> AucGradient<S> auc_gradient(const S* slopes) {
   return out;
 }
 
-template <class Row> std::int64_t scratch_bytes(const typename Row::Params& params) {
-  if constexpr (requires { Row::scratch(params, kColumns, kColumns); }) {
-    return Row::scratch(params, kColumns, kColumns);
-  } else {
-    return Row::scratch(kColumns, kColumns);
-  }
-}
-
 template <class Row, class S> Written<S> on_cpu(const typename Row::Params& params, int width) {
   Written<S> out;
   out.stats.assign(static_cast<std::size_t>(kRows * width), S(0));
   out.grads.assign(problem().scores.begin(), problem().scores.end());
   out.losses.assign(kRows, S(0));
-  Buffer scratch(static_cast<std::size_t>(scratch_bytes<Row>(params)));
+  Buffer scratch(static_cast<std::size_t>(scratch_of<Row>(params, kColumns, kColumns)));
   const SerialTeam team;
   for (int i = 0; i < kRows; ++i) {
     S* place = out.grads.data() + i * kStride;

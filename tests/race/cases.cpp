@@ -113,12 +113,7 @@ constexpr int kColumns = Problem<double>::kColumns;
 // `stats`: the numbers of a row that Row::measure writes, where there is one.
 template <class Row>
 Case gallery_case(const std::string& name, const typename Row::Params& params, int stats = 0) {
-  std::int64_t scratch = 0;
-  if constexpr (requires { Row::scratch(params, kColumns, kColumns); }) {
-    scratch = Row::scratch(params, kColumns, kColumns);
-  } else {
-    scratch = Row::scratch(kColumns, kColumns);
-  }
+  const std::int64_t scratch = scratch_of<Row>(params, kColumns, kColumns);
   return {name, [=] { return std::make_unique<GalleryRun<Row>>(params, scratch, stats); },
           kSumOrder};
 }
