@@ -2,6 +2,7 @@
 // X(kernel) for each.
 #pragma once
 
+#include "kernels/difference_block.h"
 #include "kernels/elementwise_block.h"
 #include "kernels/half_element.h"
 #include "kernels/head_block.h"
@@ -13,7 +14,8 @@
   X(AddTensors<T>);              \
   X(Relu<T>);                    \
   X(ReluGradient<T>);            \
-  X(FillInput<T>)
+  X(FillInput<T>);               \
+  X(LargestDifference<T>)
 
 #define RK_STEP_KERNELS(X)              \
   RK_STEP_KERNELS_OF(X, float);         \

@@ -3,7 +3,7 @@
 #include "layers/conv_bn.h"
 #include "layers/gpu_batchnorm_timing.h"
 #include "layers/gpu_graph_run.h"
-#include "layers/gpu_noise.h"
+#include "layers/gpu_trial.h"
 
 #include <algorithm>
 #include <array>
@@ -59,12 +59,14 @@ class UnitProgram {
     return forward + timer.stop();
   }
   struct Result {
-    std::vector<float> output, parameter_gradients;
+    Memory output;  // a copy: its place is used for something else in backward
+    std::vector<float> parameter_gradients;
   };
   Result compute() {
     put_inputs();
     program_.forward();
-    Result result{.output = program_.read(output_), .parameter_gradients = {}};
+    Result result{.output = context_.allocate(dy_.bytes()), .parameter_gradients = {}};
+    context_.cuda().copy(result.output.data(), program_.address(output_).as<void>(), dy_.bytes());
     put_gradient();
     program_.backward();
     parameters_.download();
@@ -76,7 +78,7 @@ class UnitProgram {
  private:
   Memory noise(const Shape& shape, DType type) {
     Memory memory = context_.allocate(static_cast<std::size_t>(shape.elements()) * size_of(type));
-    fill_with_noise(context_.cuda(), memory.data(), shape.elements(), type, streams_++);
+    fill_with_noise(context_, memory.data(), shape.elements(), type, streams_++);
     return memory;
   }
   // A pass may use their places for something else when they have been read.
@@ -98,17 +100,6 @@ class UnitProgram {
   Memory dy_;
   std::uint32_t streams_ = 0;
 };
-
-double largest_error(const std::vector<float>& got, const std::vector<float>& expected) {
-  double worst = 0, scale = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const auto value = static_cast<double>(expected[i]);
-    const double off = std::abs(static_cast<double>(got[i]) - value);
-    if (!(off <= worst)) worst = off;  // NaN stays
-    scale = std::max(scale, std::abs(value));
-  }
-  return worst / scale;
-}
 
 double relative_error(const std::vector<float>& got, const std::vector<float>& expected) {
   double squares = 0, scale = 0;
@@ -152,7 +143,8 @@ WayTimings time_ways(const Context& context, const BatchNormUnit& unit, const Gp
   for_each([&](std::size_t w) {
     const UnitProgram::Result result = programs[w]->compute();
     WayTiming& timing = timings[w];
-    timing.error = largest_error(result.output, own.output);
+    timing.error = largest_error(context, result.output.data(), own.output.data(),
+                                 unit.convolution.y.elements(), image_type(precision));
     timing.gradient_error = relative_error(result.parameter_gradients, own.parameter_gradients);
     timing.agrees =
         timing.error <= 2 * agreement(precision) && timing.gradient_error <= kGradientAgreement;

@@ -5,10 +5,9 @@
 #include "engine/device_timer.h"
 #include "engine/dynamic_library.h"
 #include "engine/error.h"
-#include "engine/half.h"
 #include "layers/gpu_graph_recorder_cudnn.h"
 #include "layers/gpu_graph_run.h"
-#include "layers/gpu_noise.h"
+#include "layers/gpu_trial.h"
 
 #include <algorithm>
 #include <cstring>
@@ -207,7 +206,7 @@ class Tensors {
           context.allocate(static_cast<std::size_t>(tensor.elements) * size_of(tensor.type)));
       places_[Recorder::uid(tensor.role)] = memory_.back().data();
       if (!tensor.written) {
-        gpu::fill_with_noise(context.cuda(), memory_.back().data(), tensor.elements, tensor.type,
+        gpu::fill_with_noise(context, memory_.back().data(), tensor.elements, tensor.type,
                              static_cast<std::uint32_t>(tensor.role));
       }
       // The largest that is written says most about the arithmetic.
@@ -219,16 +218,11 @@ class Tensors {
   }
 
   std::unordered_map<std::int64_t, void*>& places() { return places_; }
-  // The graph's main output, widened.
-  std::vector<float> read() const {
-    std::vector<std::byte> bytes(result().bytes());
-    result().download(bytes.data(), bytes.size());
-    return widened(bytes, type_);
-  }
+  // The graph's main output.
+  const Memory& result() const { return memory_[static_cast<std::size_t>(result_)]; }
+  DType type() const { return type_; }
 
  private:
-  const Memory& result() const { return memory_[static_cast<std::size_t>(result_)]; }
-
   std::vector<Memory> memory_;
   std::unordered_map<std::int64_t, void*> places_;
   int result_ = -1;
@@ -375,23 +369,16 @@ GpuPlans::Timing time_engines(const Context& context, const GraphSpec& spec, int
     candidates.check("run", candidates.graph().execute_plan_at_index(
                                 cudnn.handle, tensors.places(), workspace.data(), plans[engine]));
   };
-  std::vector<float> expected;
-  double scale = 0;
+  const Memory expected = context.allocate(tensors.result().bytes());
+  const auto count = static_cast<std::int64_t>(expected.bytes() / size_of(tensors.type()));
   for (std::size_t e = 0; e < plans.size(); ++e) {
     run(e);
-    context.cuda().synchronize();
-    const std::vector<float> got = tensors.read();
     if (e == 0) {
-      expected = got;
-      for (const float value : got) scale = std::max(scale, std::abs(static_cast<double>(value)));
+      context.cuda().copy(expected.data(), tensors.result().data(), expected.bytes());
       continue;
     }
-    double worst = 0;
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      const double off = std::abs(static_cast<double>(got[i]) - static_cast<double>(expected[i]));
-      if (!(off <= worst)) worst = off;  // NaN stays
-    }
-    timing.engines[e].error = worst / scale;
+    timing.engines[e].error = gpu::largest_error(context, tensors.result().data(), expected.data(),
+                                                 count, tensors.type());
     timing.engines[e].agrees = timing.engines[e].error <= agreement(spec.precision);
   }
   std::vector<std::vector<double>> times(plans.size());

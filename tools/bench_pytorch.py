@@ -133,6 +133,9 @@ def rankine_step_ms(options, batch, bn):
                    str(options.threads), "--repeats", str(options.repeats), "--json", result]
         if options.device == "cuda":
             command += ["--device", "cuda", "--precision", options.precision]
+        if options.tune:
+            command += ["--tune", os.path.join(
+                options.tune, f"plans-{options.arch}-{options.precision}-{bn}-{batch}.txt")]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                               check=False)
         if done.returncode != 0:
@@ -192,6 +195,8 @@ def main():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--repeats", type=int, help="steps of which the median is taken (5; on a GPU 50)")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tune", metavar="FOLDER", help="cuda: Rankine times its engines first, as cudnn.benchmark "
+                        "does for PyTorch, and leaves its choice here")
     parser.add_argument("--json", help="also write the rows to this file")
     options = parser.parse_args()
     options.modes = options.modes.split(",")

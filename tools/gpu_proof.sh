@@ -29,7 +29,9 @@ racecheck         compute-sanitizer: races in shared memory, in the same
 synccheck         compute-sanitizer: barriers that not all threads reach, in the same
 initcheck         compute-sanitizer: reads of memory nobody wrote, in the same
 step-fp16         ResNet-50 step in fp16, both batch norms, batch 64, 128, 256, beside PyTorch eager and its graphs
-compile-train     the same beside torch.compile, batch norm on the batch
+tuned-frozen      the same in batch 256 with the engines timed first, batch norm frozen
+tuned-train       the same with batch norm on the batch, whose ways are timed too
+compile-train     as step-fp16 beside torch.compile, batch norm on the batch
 compile-frozen    the same beside torch.compile, batch norm frozen
 losses            every loss at N = 128 to 8192, D = 512, beside its floor
 losses-peers      losses beside pytorch-metric-learning
@@ -148,13 +150,15 @@ piece_racecheck() { sanitize racecheck --kernel-name kernel_substring=2rk; }
 piece_synccheck() { sanitize synccheck --kernel-name kernel_substring=2rk; }
 piece_initcheck() { sanitize initcheck --kernel-name kernel_substring=2rk; }
 
-# beside_pytorch PRECISION MODES BN BATCHES
+# beside_pytorch PRECISION MODES BN BATCHES [FLAGS]
 beside_pytorch() {
   need_flag --precision bench step
   need_python torchvision
   "$python" tools/bench_pytorch.py --bench "$bin/bench" --device cuda --precision "$1" --modes "$2" --bn "$3" \
-    --batch "$4" --rounds 1 --json "$results/$piece.json"
+    --batch "$4" --rounds 1 --json "$results/$piece.json" "${@:5}"
 }
+piece_tuned-frozen() { beside_pytorch fp16 eager frozen 256 --tune "$results"; }
+piece_tuned-train() { beside_pytorch fp16 eager train 256 --tune "$results"; }
 piece_step-fp16() { beside_pytorch fp16 eager,graphs train,frozen 64,128,256; }
 piece_step-bf16() { beside_pytorch bf16 eager,graphs train,frozen 64,128,256; }
 piece_step-tf32() { beside_pytorch tf32 eager,graphs train,frozen 64,128,256; }

@@ -3,7 +3,7 @@
 // neither results nor speed are shown.
 //
 // Kernels that the library compiles when it builds a plan take it about a second each, so of those
-// one of each kind is compiled and the others are only accepted by an engine. RK_CUDNN_COMPILE=1
+// one of each kind and precision is compiled, the others are only accepted. RK_CUDNN_COMPILE=1
 // compiles all of them (half an hour).
 #include "engine/context.h"
 #include "engine/dynamic_library.h"
@@ -74,7 +74,7 @@ class CudnnGraphs : public testing::TestWithParam<std::tuple<Gpu, Precision>> {
  protected:
   static void SetUpTestSuite() { load_driver(); }
 };
-class CudnnKernels : public testing::TestWithParam<Gpu> {
+class CudnnKernels : public testing::TestWithParam<std::tuple<Gpu, Precision>> {
  protected:
   static void SetUpTestSuite() { load_driver(); }
 };
@@ -103,25 +103,26 @@ TEST_P(CudnnGraphs, AreSupported) {
   EXPECT_GT(reached[PlanState::kFinal], 0);
 }
 
-// Of each kind the graph of the smallest images, on the GPU's own instructions for bf16.
+// Of each kind the graph of the smallest images.
 TEST_P(CudnnKernels, Compile) {
+  const auto& [gpu, precision] = GetParam();
   std::map<GraphKind, GraphSpec> smallest;
-  for (const GraphSpec& spec : all_graphs(Precision::kBf16)) {
+  for (const GraphSpec& spec : all_graphs(precision)) {
     const auto [at, is_new] = smallest.emplace(spec.kind, spec);
     if (!is_new && spec.h * spec.w < at->second.h * at->second.w) at->second = spec;
   }
   int compiled = 0;
   for (const auto& [kind, spec] : smallest) {
     try {
-      const CudnnGraph graph(spec, described(GetParam()), {.compile = true});
+      const CudnnGraph graph(spec, described(gpu), {.compile = true});
       EXPECT_NE(graph.state(), PlanState::kAccepted) << spec.text();
       compiled += graph.state() == PlanState::kCompiled ? 1 : 0;
     } catch (const DeviceError& error) {
       ADD_FAILURE() << error.what();
     }
   }
-  fmt::print("{} bf16: {} kinds of graphs, kernels of {} compiled without a driver to load them\n",
-             GetParam().name, smallest.size(), compiled);
+  fmt::print("{} {}: {} kinds of graphs, kernels of {} compiled without a driver to load them\n",
+             gpu.name, name_of(precision), smallest.size(), compiled);
 }
 
 std::string name_of_case(const testing::TestParamInfo<std::tuple<Gpu, Precision>>& info) {
@@ -130,8 +131,9 @@ std::string name_of_case(const testing::TestParamInfo<std::tuple<Gpu, Precision>
 INSTANTIATE_TEST_SUITE_P(All, CudnnGraphs,
                          testing::Combine(testing::ValuesIn(kGpus), testing::ValuesIn(kPrecisions)),
                          name_of_case);
-std::string name_of_gpu(const testing::TestParamInfo<Gpu>& info) { return info.param.name; }
-INSTANTIATE_TEST_SUITE_P(All, CudnnKernels, testing::ValuesIn(kGpus), name_of_gpu);
+INSTANTIATE_TEST_SUITE_P(All, CudnnKernels,
+                         testing::Combine(testing::ValuesIn(kGpus), testing::ValuesIn(kPrecisions)),
+                         name_of_case);
 
 }  // namespace
 }  // namespace rk

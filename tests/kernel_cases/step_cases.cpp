@@ -50,6 +50,41 @@ template <class T> std::vector<Checked> elementwise(std::int64_t count) {
           {"relu gradient, added", read<T>(dx_added), added, rounding, 0}};
 }
 
+// One difference far out, in the last place, and one that is NaN.
+template <class T> std::vector<Checked> difference(std::int64_t count) {
+  MadeUp made_up(29);
+  auto a = made_up.normals<T>(count);
+  const auto b = made_up.normals<T>(count);
+  a.back() = Element<T>::narrow(20);
+  const LargestDifference<T> kernel{.count = count};
+  const auto run = [&] {
+    const DeviceBuffer device_a = DeviceBuffer::copy_of(a);
+    const DeviceBuffer device_b = DeviceBuffer::copy_of(b);
+    const DeviceBuffer partial = unwritten<float>(2 * kernel.blocks());
+    launch(LargestDifference<T>{count, device_a.as<T>(), device_b.as<T>(), partial.as<float>()},
+           nullptr);
+    std::vector<double> largest(2, -1.0);
+    const std::vector<double> partials = read<float>(partial);
+    for (std::size_t i = 0; i < partials.size(); ++i) {
+      largest[i % 2] = std::max(largest[i % 2], partials[i]);
+    }
+    return largest;
+  };
+  const std::vector<double> finite = run();
+  a[0] = Element<T>::narrow(std::nanf(""));
+  const std::vector<double> infinite = run();
+  const auto wide_a = widened(a);
+  const auto wide_b = widened(b);
+  double apart = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (i > 0) apart = std::max(apart, std::abs(wide_a[i] - wide_b[i]));
+    size = std::max(size, std::abs(wide_b[i]));
+  }
+  // The difference of two floats is rounded once.
+  return {{"largest difference", finite, {apart, size}, TypeFacts<float>::kRounding, 0},
+          {"not a number", {std::isinf(infinite[0]) ? 1.0 : 0.0}, {1.0}, 0, 0}};
+}
+
 // Rounding to nearest even, by the bits of the float.
 float nearest_bfloat16(float x) {
   std::uint32_t bits = 0;
@@ -218,6 +253,10 @@ void add_step_cases(std::vector<KernelCase>& cases) {
     for (const int count : {1, 8, 4099, 12000}) {
       cases.push_back(
           {fmt::format("elementwise_{}_{}", type, count), [=] { return elementwise<T>(count); }});
+    }
+    for (const int count : {5, 4099, 12000}) {
+      cases.push_back(
+          {fmt::format("difference_{}_{}", type, count), [=] { return difference<T>(count); }});
     }
     for (const int channels : {3, 4, 5, 8}) {
       cases.push_back({fmt::format("input_{}_{}_channels", type, channels),

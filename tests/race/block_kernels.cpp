@@ -1,6 +1,7 @@
 #include "tests/race/block_kernels.h"
 
 #include "kernels/batchnorm_gradient_block.h"
+#include "kernels/difference_block.h"
 #include "kernels/folded_block.h"
 #include "kernels/head_block.h"
 #include "kernels/input_block.h"
@@ -199,7 +200,9 @@ template <class Grid> std::vector<double> elementwise(const Grid& grid) {
   grid.run(Relu<float>{kCount, b.data(), relu.data()});
   grid.run(ReluGradient<float>{kCount, relu.data(), a.data(), dx.data(), true});
   grid.run(Scale{kCount, factor.data(), dx.data()});
-  return all(sum, b, relu, dx);
+  Array<float> apart(2 * LargestDifference<float>{.count = kCount}.blocks());
+  grid.run(LargestDifference<float>{kCount, sum.data(), dx.data(), apart.data()});
+  return all(sum, b, relu, dx, apart);
 }
 
 template <class Grid> std::vector<double> optimizer(const Grid& grid) {

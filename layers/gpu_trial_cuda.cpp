@@ -1,0 +1,83 @@
+#include "layers/gpu_trial.h"
+
+#include "engine/cuda_context.h"
+#include "engine/device_buffer.h"
+#include "engine/random.h"
+#include "kernels/difference_block.h"
+#include "kernels/half_element.h"
+#include "kernels/launch.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace rk::gpu {
+namespace {
+
+template <class T>
+double largest_error(const Context& context, const T* got, const T* expected, std::int64_t count) {
+  const LargestDifference<T> difference{.count = count, .a = got, .b = expected};
+  const std::size_t bytes = 2 * sizeof(float) * static_cast<std::size_t>(difference.blocks());
+  const Memory partial = context.allocate(bytes);
+  LargestDifference<T> run = difference;
+  run.partial = partial.as<float>();
+  launch(run, context.cuda().stream());
+  std::vector<float> host(bytes / sizeof(float));
+  partial.download(host.data(), bytes);
+  float apart = 0, size = 0;
+  for (std::size_t b = 0; b < host.size(); b += 2) {
+    apart = std::max(apart, host[b]);
+    size = std::max(size, host[b + 1]);
+  }
+  return static_cast<double>(apart) / static_cast<double>(size);
+}
+
+}  // namespace
+
+void fill_with_noise(const Context& context, void* device, std::int64_t count, DType type,
+                     std::uint32_t stream) {
+  constexpr std::int64_t kPeriod = std::int64_t{1} << 20;
+  const CudaContext& cuda = context.cuda();
+  CounterRandom random(0, stream, 0);
+  const std::int64_t made = std::min(count, kPeriod);
+  const PinnedBuffer host(static_cast<std::size_t>(made) * size_of(type));
+  const auto next = [&] { return static_cast<float>(random.uniform(-1.0, 1.0)); };
+  switch (type) {
+    case DType::kFloat16:
+      std::generate_n(host.as<__half>(), made, [&] { return Element<__half>::narrow(next()); });
+      break;
+    case DType::kBfloat16:
+      std::generate_n(host.as<__nv_bfloat16>(), made,
+                      [&] { return Element<__nv_bfloat16>::narrow(next()); });
+      break;
+    case DType::kUint8:
+      std::generate_n(host.as<std::uint8_t>(), made,
+                      [&] { return static_cast<std::uint8_t>(random.uniform(0.0, 256.0)); });
+      break;
+    default: std::generate_n(host.as<float>(), made, next);
+  }
+  auto* bytes = static_cast<std::byte*>(device);
+  const std::size_t all = static_cast<std::size_t>(count) * size_of(type);
+  std::size_t filled = static_cast<std::size_t>(made) * size_of(type);
+  cuda.upload(bytes, host.as<std::byte>(), filled);
+  while (filled < all) {
+    const std::size_t more = std::min(filled, all - filled);
+    cuda.copy(bytes + filled, bytes, more);
+    filled += more;
+  }
+  cuda.synchronize();
+}
+
+double largest_error(const Context& context, const void* got, const void* expected,
+                     std::int64_t count, DType type) {
+  const auto compare = [&]<class T>() {
+    return largest_error(context, static_cast<const T*>(got), static_cast<const T*>(expected),
+                         count);
+  };
+  switch (type) {
+    case DType::kFloat16: return compare.template operator()<__half>();
+    case DType::kBfloat16: return compare.template operator()<__nv_bfloat16>();
+    default: return compare.template operator()<float>();
+  }
+}
+
+}  // namespace rk::gpu
