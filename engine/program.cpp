@@ -137,8 +137,8 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
     nodes_[static_cast<std::size_t>(n)]->announce(uses);
     const NodeClaims claims = nodes_[static_cast<std::size_t>(n)]->plan();
     if (claims.saved_bytes > 0) {
-      saved[static_cast<std::size_t>(n)] =
-          add(claims.saved_bytes, n, options_.gradients ? backward_time(n) : n);
+      saved[static_cast<std::size_t>(n)] = add(claims.saved_bytes, claims.saved_from_start ? 0 : n,
+                                               options_.gradients ? backward_time(n) : n);
     }
     memory_.workspace_bytes = std::max(memory_.workspace_bytes, claims.workspace_bytes);
   }

@@ -79,6 +79,7 @@ struct NodeMemory {
 struct NodeClaims {
   std::size_t saved_bytes = 0;
   std::size_t workspace_bytes = 0;
+  bool saved_from_start = false;  // what is saved is there before the first node's forward
 };
 
 class Node {

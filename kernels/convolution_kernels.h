@@ -8,10 +8,9 @@
 #include "kernels/weights_block.h"
 
 #define RK_CONVOLUTION_KERNELS_OF(X, T) \
-  X(FoldWeights<T>);                    \
   X(MaskedSums<T>);                     \
   X(FoldedGradients<T>);                \
-  X(CastWeights<T>);                    \
+  X(PrepareWeights<T>);                 \
   X(WidenGradient<T>);                  \
   X(MaxPool<T>);                        \
   X(MaxPoolGradient<T>);                \

@@ -1,86 +1,24 @@
-// What is around a convolution with its batch normalisation folded in (layers/conv_bn.h), on a GPU:
+// What is behind a convolution with its batch normalisation folded in (layers/conv_bn.h), on a GPU,
+// when it goes back; PrepareWeights (weights_block.h) folds it.
 //
-//   FoldWeights      W'[o] = scale[o] W[o],  b'[o] = beta[o] - scale[o] mean[o],
-//                    scale = gamma inv_std of the running statistics
 //   MaskedSums       g = dy where z > 0, and sum g per channel
 //   FoldedGradients  dW = scale dW',  dbeta = sum g,  dgamma = inv_std (<dW', W> - mean dbeta)
 //
-// W is float [outputs, taps, inputs] (OHWI, taps = kernel height x width), dense in the flat buffer
-// of parameters; W' and dW' are T [outputs, taps, padded_inputs], zeros behind the inputs.
-// Parameters' gradients are overwritten, and stay multiplied by the loss scale if dy was.
+// W is float [outputs, taps, inputs], W' and dW' are T [outputs, taps, padded_inputs]. Parameters'
+// gradients are overwritten, and stay multiplied by the loss scale if dy was.
 //
-// Bytes moved, n = outputs taps inputs: FoldWeights (4 + sizeof(T)) n; FoldedGradients (8 +
-// sizeof(T)) n; MaskedSums, e = sizeof(T) rows channels: e, e more for each of: z, to write g, to
-// write d_residual, to read it for a sum.
+// Bytes moved, n = outputs taps inputs: FoldedGradients (8 + sizeof(T)) n; MaskedSums, e =
+// sizeof(T) rows channels: e, e more for each of: z, to write g, to write d_residual, to read it
+// for a sum.
 #pragma once
 
 #include "kernels/block_team.h"
 #include "kernels/channel_tiles.h"
+#include "kernels/weights_block.h"
 
-#include <cmath>
 #include <cstdint>
 
 namespace rk {
-
-// The shape of a weight and of its copy in T.
-struct FilterShape {
-  int outputs = 0;
-  int taps = 0;
-  int inputs = 0;
-  int padded_inputs = 0;
-
-  // As many elements at once as both copies allow.
-  template <class T> RK_FN RK_INLINE bool packs() const {
-    return inputs == padded_inputs && inputs % kPack<T> == 0;
-  }
-};
-
-template <class T> struct FoldWeights {
-  FilterShape shape;
-  const float* weight = nullptr;
-  const float* gamma = nullptr;
-  const float* beta = nullptr;
-  const float* mean = nullptr;      // running
-  const float* variance = nullptr;  // running
-  double epsilon = 1e-5;
-  T* folded = nullptr;       // [outputs, taps, padded_inputs]
-  T* bias = nullptr;         // [outputs]
-  float* scale = nullptr;    // [outputs]
-  float* inv_std = nullptr;  // [outputs]
-
-  int blocks() const { return shape.outputs; }  // a block an output channel
-  template <class Block> RK_FN void operator()(const Block& block) const {
-    const int o = block.index();
-    const double inverse = 1.0 / std::sqrt(static_cast<double>(variance[o]) + epsilon);
-    const double factor = static_cast<double>(gamma[o]) * inverse;
-    const auto rounded = static_cast<float>(factor);
-    if (block.thread() == 0) {
-      inv_std[o] = static_cast<float>(inverse);
-      scale[o] = rounded;
-      bias[o] = Element<T>::narrow(
-          static_cast<float>(static_cast<double>(beta[o]) - factor * static_cast<double>(mean[o])));
-    }
-    const float* from = weight + static_cast<std::int64_t>(o) * shape.taps * shape.inputs;
-    const int count = shape.taps * shape.padded_inputs;
-    T* to = folded + static_cast<std::int64_t>(o) * count;
-    if (shape.packs<T>()) {
-      for (int i = block.thread() * kPack<T>; i < count; i += Block::kThreads * kPack<T>) {
-        const auto held = load_pack<kPack<T>>(from + i);
-        Pack<T, kPack<T>> out;
-        RK_UNROLL
-        for (int k = 0; k < kPack<T>; ++k) out.set(k, held[k] * rounded);
-        store_pack(to + i, out);
-      }
-      return;
-    }
-    for (int i = block.thread(); i < count; i += Block::kThreads) {
-      const int tap = i / shape.padded_inputs;
-      const int input = i % shape.padded_inputs;
-      const float value = input < shape.inputs ? from[tap * shape.inputs + input] * rounded : 0.0F;
-      to[i] = Element<T>::narrow(value);
-    }
-  }
-};
 
 // z may be null: dy is the masked gradient already. gradient, if not null, gets g and may be dy;
 // d_residual, if not null, gets (or adds, if accumulate) g. partial: double [row_tiles, 1,
@@ -149,7 +87,7 @@ template <class T> struct MaskedSums {
   }
 };
 
-// partial is that of MaskedSums over rows x outputs; scale, inv_std those of FoldWeights.
+// partial is that of MaskedSums over rows x outputs; scale, inv_std those of PrepareWeights.
 template <class T> struct FoldedGradients {
   FilterShape shape;
   std::int64_t rows = 0;

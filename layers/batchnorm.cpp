@@ -39,7 +39,7 @@ class BatchNormNode : public Node {
   }
 
   void bind(const NodeMemory& memory) override {
-    memory_ = memory;
+    Node::bind(memory);
     const std::int64_t channels = layout_.channels();
     mean_ = static_cast<float*>(memory.saved);
     inv_std_ = mean_ + channels;
@@ -130,7 +130,6 @@ class BatchNormNode : public Node {
   bool gradients_;
   Parameters& parameters_;
   BatchNormTensors tensors_;
-  NodeMemory memory_;
   float* mean_ = nullptr;
   float* inv_std_ = nullptr;
   float* scale_ = nullptr;

@@ -31,7 +31,7 @@ template <class T> class BatchNormNode final : public Node {
   }
 
   void bind(const NodeMemory& memory) override {
-    memory_ = memory;
+    Node::bind(memory);
     Pieces saved(memory.saved), workspace(memory.workspace);
     take_saved(saved);
     take_workspace(workspace);
@@ -163,7 +163,6 @@ template <class T> class BatchNormNode final : public Node {
   const SummingConvolution* convolution_;
   bool gradients_;
   BatchNormTensors tensors_;
-  NodeMemory memory_;
   float* mean_ = nullptr;
   float* inv_std_ = nullptr;
   float* scale_ = nullptr;

@@ -36,7 +36,7 @@ template <class T> class GraphBatchNormNode final : public Node {
   }
 
   void bind(const NodeMemory& memory) override {
-    memory_ = memory;
+    Node::bind(memory);
     Pieces saved(memory.saved), workspace(memory.workspace);
     take_saved(saved);
     take_workspace(workspace);
@@ -127,7 +127,6 @@ template <class T> class GraphBatchNormNode final : public Node {
   BatchNormTensors tensors_;
   GpuGraph forward_, backward_;
   std::vector<EdgeUse> uses_;
-  NodeMemory memory_;
   float* mean_ = nullptr;
   float* inv_std_ = nullptr;
   std::uint8_t* signs_ = nullptr;

@@ -5,6 +5,7 @@
 #include "layers/gpu_convolution.h"
 #include "layers/gpu_element_cuda.h"
 #include "layers/gpu_nodes.h"
+#include "layers/gpu_weights.h"
 
 #include <type_traits>
 
@@ -22,13 +23,14 @@ GraphKind forward_kind(const Program& program, const ConvolutionGeometry& geomet
 }
 
 // The weight is kept in float32 and cast to T, with the input channels that the images have, in
-// front of every forward pass; its gradient comes in T and is widened. Where nothing changes the
-// graphs read and write the parameters themselves.
-template <class T> class Conv2dNode final : public SummingConvolution {
+// front of every forward pass (gpu_weights.h); its gradient comes in T and is widened. Where
+// nothing changes the graphs read and write the parameters themselves.
+template <class T> class Conv2dNode final : public SummingConvolution, public UsesWeights<T> {
  public:
   Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry,
              ParameterId weight)
       : SummingConvolution(name, geometry),
+        UsesWeights<T>(program),
         context_(program.context()),
         parameters_(program.parameters()),
         weight_(weight),
@@ -47,6 +49,7 @@ template <class T> class Conv2dNode final : public SummingConvolution {
     Pieces saved;
     take_saved(saved);
     claims.saved_bytes = saved.used();
+    claims.saved_from_start = casts();
     claims.workspace_bytes = own_workspace() + convolution_.plan(use_);
     return claims;
   }
@@ -54,6 +57,11 @@ template <class T> class Conv2dNode final : public SummingConvolution {
   void bind(const NodeMemory& memory) override {
     Pieces saved(memory.saved);
     take_saved(saved);
+    if (casts()) {
+      this->weights_->add(
+          *this,
+          {.shape = shape(), .weight = parameters_.device_value(weight_), .prepared = cast_});
+    }
     const T* w = weight();
     Pieces pieces(memory.workspace);
     gradient_ = weight_gradient(pieces);
@@ -69,23 +77,14 @@ template <class T> class Conv2dNode final : public SummingConvolution {
   }
 
   void forward() override {
-    if (casts()) {
-      launch(CastWeights<T>{.filters = filters(),
-                            .inputs = inputs(),
-                            .padded_inputs = padded_inputs(),
-                            .weight = parameters_.device_value(weight_),
-                            .cast = cast_},
-             context_.cuda().stream());
-    }
+    this->weights_->prepare(*this);
     convolution_.forward();
   }
 
   void backward() override {
     convolution_.backward_weights();
     if (casts()) {
-      launch(WidenGradient<T>{.filters = filters(),
-                              .inputs = inputs(),
-                              .padded_inputs = padded_inputs(),
+      launch(WidenGradient<T>{.shape = shape(),
                               .gradient = gradient_,
                               .d_weight = parameters_.device_gradient(weight_)},
              context_.cuda().stream());
@@ -94,22 +93,18 @@ template <class T> class Conv2dNode final : public SummingConvolution {
   }
 
  private:
-  std::int64_t filters() const {
-    const Shape shape = geometry().weight_shape();
-    return shape[0] * shape[2] * shape[3];
+  FilterShape shape() const { return filter_shape(geometry()); }
+  bool casts() const {
+    return !std::is_same_v<T, float> || shape().inputs != shape().padded_inputs;
   }
-  int inputs() const { return static_cast<int>(geometry().weight_shape()[1]); }
-  int padded_inputs() const { return static_cast<int>(geometry().x[3]); }
-  std::size_t elements() const { return static_cast<std::size_t>(filters() * padded_inputs()); }
-  bool casts() const { return !std::is_same_v<T, float> || inputs() != padded_inputs(); }
 
   std::size_t own_workspace() const {
     Pieces pieces;
-    if (casts() && gradients_) pieces.take<T>(static_cast<std::int64_t>(elements()));
+    if (casts() && gradients_) pieces.take<T>(shape().stored());
     return pieces.used();
   }
   void take_saved(Pieces& pieces) {
-    if (casts()) cast_ = pieces.take<T>(static_cast<std::int64_t>(elements()));
+    if (casts()) cast_ = pieces.take<T>(shape().stored());
     if (!adds_up()) return;
     sum_ = pieces.take<float>(geometry().y[3]);
     squares_ = pieces.take<float>(geometry().y[3]);
@@ -125,7 +120,7 @@ template <class T> class Conv2dNode final : public SummingConvolution {
     if constexpr (std::is_same_v<T, float>) {
       if (!casts()) return parameters_.device_gradient(weight_);
     }
-    return pieces.take<T>(static_cast<std::int64_t>(elements()));
+    return pieces.take<T>(shape().stored());
   }
 
   const Context& context_;

@@ -57,7 +57,7 @@ class FoldedConvNode : public ConvolutionNode {
   }
 
   void bind(const NodeMemory& memory) override {
-    memory_ = memory;
+    Node::bind(memory);
     const std::int64_t channels = geometry().y[3];
     folded_ = static_cast<float*>(memory.saved);
     bias_ = folded_ + weight_elements();
@@ -188,7 +188,6 @@ class FoldedConvNode : public ConvolutionNode {
   BatchNormTensors tensors_;
   OneDnnConvolution convolution_;
 
-  NodeMemory memory_;
   bool own_gradient_ = false;
   std::size_t own_workspace_ = 0;
   float* folded_ = nullptr;

@@ -5,6 +5,7 @@
 #include "layers/gpu_convolution.h"
 #include "layers/gpu_element_cuda.h"
 #include "layers/gpu_nodes.h"
+#include "layers/gpu_weights.h"
 
 namespace rk::gpu {
 namespace {
@@ -16,11 +17,12 @@ GraphKind forward_kind(const BatchNormOptions& options) {
                                : GraphKind::kConvolutionBiasRelu;
 }
 
-template <class T> class FoldedConvNode final : public ConvolutionNode {
+template <class T> class FoldedConvNode final : public ConvolutionNode, public UsesWeights<T> {
  public:
   FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
                  const BatchNormOptions& options)
       : ConvolutionNode(names.convolution + "+" + names.batchnorm, geometry),
+        UsesWeights<T>(program),
         context_(program.context()),
         parameters_(program.parameters()),
         options_(options),
@@ -37,14 +39,27 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
     Pieces saved, workspace;
     take_saved(saved);
     take_workspace(workspace);
-    return {saved.used(), workspace.used() + convolution_.plan(use_)};
+    return {.saved_bytes = saved.used(),
+            .workspace_bytes = workspace.used() + convolution_.plan(use_),
+            .saved_from_start = true};
   }
 
   void bind(const NodeMemory& memory) override {
-    memory_ = memory;
+    Node::bind(memory);
     Pieces saved(memory.saved), workspace(memory.workspace);
     take_saved(saved);
     take_workspace(workspace);
+    this->weights_->add(*this, {.shape = shape(),
+                                .weight = parameters_.device_value(weight_),
+                                .prepared = folded_,
+                                .gamma = parameters_.device_value(tensors_.gamma),
+                                .beta = parameters_.device_value(tensors_.beta),
+                                .mean = parameters_.device_buffer(tensors_.mean),
+                                .variance = parameters_.device_buffer(tensors_.variance),
+                                .epsilon = options_.epsilon,
+                                .bias = bias_,
+                                .scale = scale_,
+                                .inv_std = inv_std_});
     const T* residual = options_.residual >= 0 ? memory.inputs[1].as<T>() : nullptr;
     convolution_.bind_forward({.x = memory.inputs[0].as<T>(),
                                .w = folded_,
@@ -59,18 +74,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
   }
 
   void forward() override {
-    launch(FoldWeights<T>{.shape = filter_shape(),
-                          .weight = parameters_.device_value(weight_),
-                          .gamma = parameters_.device_value(tensors_.gamma),
-                          .beta = parameters_.device_value(tensors_.beta),
-                          .mean = parameters_.device_buffer(tensors_.mean),
-                          .variance = parameters_.device_buffer(tensors_.variance),
-                          .epsilon = options_.epsilon,
-                          .folded = folded_,
-                          .bias = bias_,
-                          .scale = scale_,
-                          .inv_std = inv_std_},
-           stream());
+    this->weights_->prepare(*this);
     convolution_.forward();
     if (options_.residual >= 0 && !options_.relu) {
       launch(CopyOrAdd<T>{.count = geometry().y.elements(),
@@ -102,7 +106,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
     launch(sums, stream());
     convolution_.backward_weights();
     convolution_.backward_data();
-    launch(FoldedGradients<T>{.shape = filter_shape(),
+    launch(FoldedGradients<T>{.shape = shape(),
                               .rows = rows(),
                               .partial = partial_,
                               .d_folded = d_folded_,
@@ -120,27 +124,17 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
   CudaStream stream() const { return context_.cuda().stream(); }
   int channels() const { return static_cast<int>(geometry().y[3]); }
   std::int64_t rows() const { return geometry().y.elements() / geometry().y[3]; }
-  FilterShape filter_shape() const {
-    const Shape shape = geometry().weight_shape();
-    return {.outputs = static_cast<int>(shape[0]),
-            .taps = static_cast<int>(shape[2] * shape[3]),
-            .inputs = static_cast<int>(shape[1]),
-            .padded_inputs = static_cast<int>(geometry().x[3])};
-  }
-  std::int64_t filter_elements() const {
-    const FilterShape shape = filter_shape();
-    return static_cast<std::int64_t>(shape.outputs) * shape.taps * shape.padded_inputs;
-  }
+  FilterShape shape() const { return filter_shape(geometry()); }
 
   void take_saved(Pieces& pieces) {
-    folded_ = pieces.take<T>(filter_elements());
+    folded_ = pieces.take<T>(shape().stored());
     bias_ = pieces.take<T>(channels());
     scale_ = pieces.take<float>(channels());
     inv_std_ = pieces.take<float>(channels());
   }
   void take_workspace(Pieces& pieces) {
     if (!gradients_) return;
-    d_folded_ = pieces.take<T>(filter_elements());
+    d_folded_ = pieces.take<T>(shape().stored());
     partial_ = pieces.take<double>(ChannelTiles{rows(), channels()}.partials(1));
     // The masked gradient takes the place of dy unless that is to be read after the step.
     gradient_ = options_.relu && preserve_ ? pieces.take<T>(geometry().y.elements()) : nullptr;
@@ -155,7 +149,6 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
   BatchNormTensors tensors_;
   Convolution<T> convolution_;
   EdgeUse use_;
-  NodeMemory memory_;
   T* folded_ = nullptr;
   T* bias_ = nullptr;
   float* scale_ = nullptr;

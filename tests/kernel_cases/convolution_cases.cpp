@@ -18,27 +18,37 @@ std::vector<double> padded(const std::vector<double>& in, int inputs, int padded
   return out;
 }
 
-template <class T> std::vector<Checked> cast(std::int64_t filters, int inputs, int padded_inputs) {
+// All of `filters` in one launch.
+template <class T> void prepare(const std::vector<Filter<T>>& filters) {
+  std::vector<FilterPart> parts;
+  for (std::size_t n = 0; n < filters.size(); ++n) {
+    FilterPart::for_each(static_cast<int>(n), filters[n].shape,
+                         [&](const FilterPart& part) { parts.push_back(part); });
+  }
+  const DeviceBuffer device_filters = DeviceBuffer::copy_of(filters);
+  const DeviceBuffer device_parts = DeviceBuffer::copy_of(parts);
+  launch(PrepareWeights<T>{device_filters.as<Filter<T>>(), device_parts.as<FilterPart>(),
+                           static_cast<int>(parts.size())},
+         nullptr);
+}
+
+template <class T> std::vector<Checked> cast(const FilterShape& shape) {
   MadeUp made_up(7);
-  const auto weight = made_up.normals<float>(filters * inputs);
-  const auto gradient = made_up.normals<T>(filters * padded_inputs);
+  const auto weight = made_up.normals<float>(shape.dense());
+  const auto gradient = made_up.normals<T>(shape.stored());
   const DeviceBuffer device_weight = DeviceBuffer::copy_of(weight);
   const DeviceBuffer device_gradient = DeviceBuffer::copy_of(gradient);
-  const DeviceBuffer folded = unwritten<T>(filters * padded_inputs);
-  const DeviceBuffer widened_gradient = unwritten<float>(filters * inputs);
-  launch(CastWeights<T>{filters, inputs, padded_inputs, device_weight.as<float>(), folded.as<T>()},
-         nullptr);
-  launch(WidenGradient<T>{filters, inputs, padded_inputs, device_gradient.as<T>(),
-                          widened_gradient.as<float>()},
-         nullptr);
+  const DeviceBuffer folded = unwritten<T>(shape.stored());
+  const DeviceBuffer widened_gradient = unwritten<float>(shape.dense());
+  prepare<T>({{.shape = shape, .weight = device_weight.as<float>(), .prepared = folded.as<T>()}});
+  launch(WidenGradient<T>{shape, device_gradient.as<T>(), widened_gradient.as<float>()}, nullptr);
   const auto wide_gradient = widened(gradient);
   std::vector<double> expected;
-  for (std::int64_t f = 0; f < filters; ++f) {
-    for (int i = 0; i < inputs; ++i) {
-      expected.push_back(wide_gradient[at(f * padded_inputs + i)]);
-    }
+  for (std::int64_t i = 0; i < shape.dense(); ++i) {
+    expected.push_back(
+        wide_gradient[at(i / shape.inputs * shape.padded_inputs + i % shape.inputs)]);
   }
-  return {{"cast", read<T>(folded), padded(widened(weight), inputs, padded_inputs),
+  return {{"cast", read<T>(folded), padded(widened(weight), shape.inputs, shape.padded_inputs),
            TypeFacts<T>::kRounding, TypeFacts<T>::kDenormal},
           {"widened", read<float>(widened_gradient), expected, 0, 0}};
 }
@@ -98,11 +108,12 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
   const DeviceBuffer got_d_weight = unwritten<float>(static_cast<std::int64_t>(outputs) * dense);
   const DeviceBuffer got_d_gamma = unwritten<float>(outputs);
   const DeviceBuffer got_d_beta = unwritten<float>(outputs);
-  launch(FoldWeights<T>{shape, device_weight.as<float>(), device_gamma.as<float>(),
-                        device_beta.as<float>(), device_mean.as<float>(),
-                        device_variance.as<float>(), kEpsilon, got_folded.as<T>(), got_bias.as<T>(),
-                        got_scale.as<float>(), got_inv_std.as<float>()},
-         nullptr);
+  // Behind a filter that is only cast.
+  const DeviceBuffer cast = unwritten<T>(stored);
+  prepare<T>({{.shape = shape, .weight = device_weight.as<float>(), .prepared = cast.as<T>()},
+              {shape, device_weight.as<float>(), got_folded.as<T>(), device_gamma.as<float>(),
+               device_beta.as<float>(), device_mean.as<float>(), device_variance.as<float>(),
+               kEpsilon, got_bias.as<T>(), got_scale.as<float>(), got_inv_std.as<float>()}});
   launch(MaskedSums<T>{.rows = rows,
                        .channels = outputs,
                        .dy = device_dy.as<T>(),
@@ -117,6 +128,8 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
   const double rounding = TypeFacts<T>::kRounding;
   // Two roundings to float32 more than T's own; dots of `dense` products are in double.
   return {
+      {"cast", read<T>(cast), padded(w, shape.inputs, shape.padded_inputs), rounding,
+       TypeFacts<T>::kDenormal},
       {"folded", read<T>(got_folded), padded(folded_weight, shape.inputs, shape.padded_inputs),
        rounding + 2e-7, TypeFacts<T>::kDenormal},
       {"bias", read<T>(got_bias), bias, rounding, 1e-6},
@@ -179,11 +192,12 @@ void add_convolution_cases(std::vector<KernelCase>& cases) {
   for_types([&]<class T>() {
     const std::string type = TypeFacts<T>::kName;
     // Dense and whole packs, dense and not, padded as the first layer is, more than one block.
-    cases.push_back({"cast_weights_dense_" + type, [] { return cast<T>(18, 16, 16); }});
-    cases.push_back({"cast_weights_odd_" + type, [] { return cast<T>(5, 3, 3); }});
-    cases.push_back({"cast_weights_padded_" + type, [] { return cast<T>(49, 3, 8); }});
-    cases.push_back({"cast_weights_large_" + type, [] { return cast<T>(301, 33, 33); }});
-    cases.push_back({"folded_dense_" + type, [] { return folded<T>({16, 9, 24, 24}, 300); }});
+    cases.push_back({"cast_weights_dense_" + type, [] { return cast<T>({9, 2, 16, 16}); }});
+    cases.push_back({"cast_weights_odd_" + type, [] { return cast<T>({5, 1, 3, 3}); }});
+    cases.push_back({"cast_weights_padded_" + type, [] { return cast<T>({1, 49, 3, 8}); }});
+    cases.push_back({"cast_weights_large_" + type, [] { return cast<T>({301, 1, 33, 33}); }});
+    cases.push_back({"folded_dense_" + type, [] { return folded<T>({40, 9, 24, 24}, 300); }});
+    cases.push_back({"folded_small_" + type, [] { return folded<T>({150, 1, 8, 8}, 7); }});
     cases.push_back({"folded_stem_" + type, [] { return folded<T>({10, 49, 3, 4}, 7); }});
     cases.push_back({"folded_odd_" + type, [] { return folded<T>({3, 1, 5, 5}, 1); }});
     for (const bool in_place : {false, true}) {

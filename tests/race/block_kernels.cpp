@@ -131,9 +131,7 @@ template <class Grid> std::vector<double> batchnorm(const Grid& grid, int channe
 
 template <class Grid> std::vector<double> folded(const Grid& grid, const FilterShape& shape) {
   constexpr std::int64_t kRows = 200;
-  const std::int64_t dense = static_cast<std::int64_t>(shape.outputs) * shape.taps * shape.inputs;
-  const std::int64_t stored =
-      static_cast<std::int64_t>(shape.outputs) * shape.taps * shape.padded_inputs;
+  const std::int64_t dense = shape.dense(), stored = shape.stored();
   Array<float> w(dense, 1), gamma(shape.outputs, 2), beta(shape.outputs, 3), mean(shape.outputs, 4);
   Array<float> running(shape.outputs), folded_w(stored), bias(shape.outputs), scale(shape.outputs);
   Array<float> inv_std(shape.outputs), d_folded(stored, 6), dw(dense), d_gamma(shape.outputs);
@@ -141,18 +139,21 @@ template <class Grid> std::vector<double> folded(const Grid& grid, const FilterS
   Array<float> cast(stored), widened(dense);
   for (int o = 0; o < shape.outputs; ++o) running.data()[o] = 1;
   Array<double> partial(ChannelTiles{kRows, shape.outputs}.partials(1));
-  grid.run(FoldWeights<float>{shape, w.data(), gamma.data(), beta.data(), mean.data(),
-                              running.data(), 1e-5, folded_w.data(), bias.data(), scale.data(),
-                              inv_std.data()});
+  const Filter<float> filters[] = {
+      {.shape = shape, .weight = w.data(), .prepared = cast.data()},
+      {shape, w.data(), folded_w.data(), gamma.data(), beta.data(), mean.data(), running.data(),
+       1e-5, bias.data(), scale.data(), inv_std.data()}};
+  std::vector<FilterPart> parts;
+  for (int n = 0; n < 2; ++n) {
+    FilterPart::for_each(n, shape, [&](const FilterPart& part) { parts.push_back(part); });
+  }
+  grid.run(PrepareWeights<float>{filters, parts.data(), static_cast<int>(parts.size())});
   grid.run(MaskedSums<float>{kRows, shape.outputs, dy.data(), z.data(), dy.data(), nullptr, false,
                              partial.data()});
   grid.run(FoldedGradients<float>{shape, kRows, partial.data(), d_folded.data(), w.data(),
                                   scale.data(), inv_std.data(), mean.data(), dw.data(),
                                   d_gamma.data(), d_beta.data()});
-  const std::int64_t filters = static_cast<std::int64_t>(shape.outputs) * shape.taps;
-  grid.run(CastWeights<float>{filters, shape.inputs, shape.padded_inputs, w.data(), cast.data()});
-  grid.run(WidenGradient<float>{filters, shape.inputs, shape.padded_inputs, d_folded.data(),
-                                widened.data()});
+  grid.run(WidenGradient<float>{shape, d_folded.data(), widened.data()});
   return all(folded_w, bias, scale, inv_std, dy, dw, d_gamma, d_beta, cast, widened);
 }
 
