@@ -77,7 +77,7 @@ class BenchEval final : public Command {
     const ClassOrder order = make_class_order(view, nullptr);
     EvaluateOptions options;
     options.interrupted = interrupted;
-    const auto gpu = open_gpu(common.device);
+    const auto gpu = open_gpu(device_of(common));
     options.cuda = gpu.get();
     // A GPU computes all of S, the CPU its half.
     const auto products_ms = [&] {

@@ -173,11 +173,10 @@ class BenchLoss final : public Command {
       fail<UsageError>("bench loss: {} ranks scores; use bench rank", spec.entry->name);
     }
     const LossData<float> data = make_data(*spec.entry, n_, memory_, dim_, per_class_, common.seed);
-    const DeviceRequest device = parse_device(common.device);
-    const bool cuda = device.kind == DeviceRequest::Kind::kCuda;
+    const Device device = device_of(common);
     const Context context(common.threads);
     const Measured measured =
-        cuda ? on_cuda(device.index.value_or(0), spec, data) : on_cpu(context, spec, data);
+        device.cuda ? on_cuda(device.index, spec, data) : on_cpu(context, spec, data);
     report(common, context, spec, measured);
   }
 

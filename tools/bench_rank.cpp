@@ -46,7 +46,7 @@ class BenchRank final : public Command {
       scores[static_cast<std::size_t>(i)] = static_cast<float>(
           random.uniform(-1, 1) + (targets[static_cast<std::size_t>(i)] != 0 ? 0.3 : 0));
     });
-    if (const auto gpu = open_gpu(common.device)) {
+    if (const auto gpu = open_gpu(device_of(common))) {
       report_gpu(common, spec, *gpu, time_device_ranking(*gpu, spec, scores, targets, repeats_));
       return;
     }

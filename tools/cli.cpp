@@ -66,10 +66,7 @@ void resolve_device(CommonOptions& common, const Command& command) {
 
 }  // namespace
 
-Device device_of(const CommonOptions& common) {
-  const DeviceRequest request = parse_device(common.device);
-  return {.cuda = request.kind == DeviceRequest::Kind::kCuda, .index = request.index.value_or(0)};
-}
+Device device_of(const CommonOptions& common) { return parse_device(common.device).device(); }
 
 namespace {
 

@@ -105,7 +105,7 @@ class Eval final : public Command {
     options.recall_at = recall_at_;
     options.per_query = per_query_;
     options.interrupted = interrupted;
-    const std::shared_ptr<const CudaContext> gpu = open_gpu(common.device);
+    const std::shared_ptr<const CudaContext> gpu = open_gpu(device_of(common));
     options.cuda = gpu.get();
     Progress progress("ranking", queries.count(), "queries", common.quiet);
     options.progress = [&](double done) {

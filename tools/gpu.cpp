@@ -1,6 +1,5 @@
 #include "tools/gpu.h"
 
-#include "engine/device.h"
 #include "engine/device_buffer.h"
 #include "engine/device_timer.h"
 #include "engine/dispatch.h"
@@ -26,12 +25,9 @@ template <class Work>
 
 }  // namespace
 
-std::shared_ptr<const CudaContext> open_gpu(const std::string& device) {
+std::shared_ptr<const CudaContext> open_gpu(const Device& device) {
   if constexpr (kHasCuda) {
-    const DeviceRequest request = parse_device(device);
-    if (request.kind == DeviceRequest::Kind::kCuda) {
-      return std::make_shared<const CudaContext>(request.index.value_or(0));
-    }
+    if (device.cuda) return std::make_shared<const CudaContext>(device.index);
   }
   return nullptr;
 }

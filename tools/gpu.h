@@ -2,14 +2,15 @@
 #pragma once
 
 #include "engine/cuda_context.h"
+#include "engine/device.h"
 
 #include <memory>
 #include <string>
 
 namespace rk {
 
-// `device` as CommonOptions has it when a command runs; null for the CPU.
-std::shared_ptr<const CudaContext> open_gpu(const std::string& device);
+// Null for the CPU.
+std::shared_ptr<const CudaContext> open_gpu(const Device& device);
 
 std::string gpu_name(const CudaContext& cuda);
 

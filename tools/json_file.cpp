@@ -35,7 +35,7 @@ nlohmann::json with_gpu(nlohmann::json value) {
     if (device == value.end() || !device->is_string()) return value;
     const auto name = device->get<std::string>();
     if (!name.starts_with("cuda")) return value;
-    const std::string bus = gpu_bus(parse_device(name).index.value_or(0));
+    const std::string bus = gpu_bus(parse_device(name).device().index);
     if (const auto state = gpu_state(bus)) {
       value["gpu"] = {{"sm_mhz", state->sm_mhz},
                       {"memory_mhz", state->memory_mhz},

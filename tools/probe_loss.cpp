@@ -27,12 +27,9 @@ double norm(const std::vector<float>& values) {
 }
 
 // Null: on the CPU.
-std::unique_ptr<Loss<float>> loss_on(const std::string& device, const LossSpec& spec) {
+std::unique_ptr<Loss<float>> loss_on(const Device& device, const LossSpec& spec) {
   if constexpr (kHasCuda) {
-    const DeviceRequest request = parse_device(device);
-    if (request.kind == DeviceRequest::Kind::kCuda) {
-      return make_hosted_loss(request.index.value_or(0), spec);
-    }
+    if (device.cuda) return make_hosted_loss(device.index, spec);
   }
   return nullptr;
 }
@@ -65,7 +62,7 @@ class ProbeLoss final : public Command {
                            {"version", RK_VERSION}};
     try {
       LossFunction<float> function(context, spec, data.shape(), normalize_,
-                                   loss_on(common.device, spec));
+                                   loss_on(device_of(common), spec));
       const LossResult<float> result = function(data);
       json["loss"] = result.loss;
       json["valid_queries"] = result.valid_queries;

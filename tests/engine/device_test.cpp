@@ -48,6 +48,13 @@ void expect_problem(const GpuReport& report, const std::string& problem,
 TEST(Device, FlagIsAutoCpuCudaOrAnIndex) {
   EXPECT_EQ(parse_device("cuda:17").index, 17);
   EXPECT_FALSE(parse_device("cuda").index.has_value());
+  for (const Device& device : {Device{}, Device{.cuda = true}, Device{.cuda = true, .index = 3}}) {
+    const Device parsed = parse_device(device.name()).device();
+    EXPECT_EQ(parsed.cuda, device.cuda);
+    EXPECT_EQ(parsed.index, device.index);
+  }
+  EXPECT_EQ(parse_device("cuda").device().name(), "cuda:0");
+  EXPECT_EQ(parse_device("auto").device().name(), "cpu");
   for (const char* text : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda:1234", "CPU",
                            "cuda0", "cpu:0", "cuda: 1"}) {
     EXPECT_THROW(parse_device(text), UsageError) << text;

@@ -41,8 +41,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> wanted(argv + 2, argv + argc);
   rk::Device device;
   if (wanted.size() >= 2 && wanted[wanted.size() - 2] == "--device") {
-    const rk::DeviceRequest request = rk::parse_device(wanted.back());
-    device = {request.kind == rk::DeviceRequest::Kind::kCuda, request.index.value_or(0)};
+    device = rk::parse_device(wanted.back()).device();
     wanted.resize(wanted.size() - 2);
     try {
       const rk::Context works(1, device);
