@@ -6,6 +6,7 @@
 #include "kernels/contrastive_row.h"
 #include "kernels/finish_rows.h"
 #include "kernels/histogram_row.h"
+#include "kernels/proxy_check_block.h"
 #include "kernels/sup_ap_row.h"
 #include "kernels/triplet_row.h"
 #include "kernels/wilcoxon_pairs.h"
@@ -18,6 +19,7 @@
   X(FinishRows<SupApRow<float>>);       \
   X(FinishRows<TripletAllRow<float>>);  \
   X(SumLosses);                         \
+  X(FindBadProxy);                      \
   X(FillAucTable);                      \
   X(GatherHardestPairs);                \
   X(MeetHardestPairs);                  \

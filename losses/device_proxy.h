@@ -1,5 +1,6 @@
 // nsl and proxy_anchor (losses/proxy.h) on a GPU: proxies are one more input in its memory, their
-// gradient one more output. A proxy of length 0 has no direction: the loss is then NaN.
+// gradient one more output. A proxy that has no direction, or is not finite, makes loss and
+// gradients NaN, and result() throws the InputError of the CPU.
 #pragma once
 
 #include "kernels/proxy_rows.h"

@@ -5,13 +5,21 @@
 #include "kernels/finish_rows.h"
 #include "kernels/head_block.h"
 #include "kernels/launch.h"
+#include "kernels/proxy_check_block.h"
 #include "kernels/rows_cuda.h"
 #include "losses/proxy_matrix.h"
+#include "losses/similarity.h"
 
 #include <algorithm>
 
 namespace rk {
 namespace {
+
+// What result() reads.
+struct ProxyResult {
+  double loss = 0;
+  BadProxy bad;
+};
 
 class DeviceProxyLoss : public DeviceLoss {
  public:
@@ -26,8 +34,8 @@ class DeviceProxyLoss : public DeviceLoss {
     unit_ = DeviceBuffer::of<float>(shape.classes * shape.dim);
     lengths_ = DeviceBuffer::of<double>(shape.classes);
     losses_ = DeviceBuffer::of<float>(rows);
-    loss_ = DeviceBuffer::of<double>(1);
-    loss_on_host_ = PinnedBuffer(sizeof(double));
+    result_ = DeviceBuffer::of<ProxyResult>(1);
+    result_on_host_ = PinnedBuffer(sizeof(ProxyResult));
     plan_proxy_rows(static_cast<int>(rows), columns, &scratch_);
     scratch_memory_ = DeviceBuffer::of<std::byte>(scratch_.blocks * scratch_.global_bytes);
     scratch_.global = scratch_memory_.as<std::byte>();
@@ -69,8 +77,12 @@ class DeviceProxyLoss : public DeviceLoss {
     const float* e = input.embeddings;
     const auto classes = static_cast<int>(c);
     const auto width = static_cast<int>(dim);
-    // Without a least length: a proxy of length 0 gives NaN.
+    // Without a least length: a proxy of length 0 gives NaN, here and in all that follows.
     rk::launch(L2Norm{classes, width, 0, input.proxies, unit, lengths_.as<double>()}, stream);
+    auto* result = result_.as<ProxyResult>();
+    rk::launch(FindBadProxy{classes, width, kLargestInput<float>, input.proxies,
+                            lengths_.as<double>(), &result->bad},
+               stream);
     const std::int64_t stride = pad(static_cast<int>(classes_by_items_ ? n : c));
     if (classes_by_items_) {
       cuda_.product_abt(c, n, dim, unit, dim, e, dim, scores, stride);
@@ -80,7 +92,7 @@ class DeviceProxyLoss : public DeviceLoss {
     run_rows(scores, stride, losses_.as<float>(), scratch_);
     rk::launch(SumLosses{reinterpret_cast<const BatchNumbers*>(device_.as<std::byte>()),
                          losses_.as<float>(), static_cast<int>(classes_by_items_ ? c : n), nullptr,
-                         loss_.as<double>()},
+                         &result->loss},
                stream);
     float* grad = output.grad;
     float* grad_proxies = output.grad_proxies;
@@ -94,23 +106,29 @@ class DeviceProxyLoss : public DeviceLoss {
     rk::launch(L2NormGradient{classes, width, 0, input.proxies, lengths_.as<double>(), grad_proxies,
                               grad_proxies},
                stream);
-    cuda_.download(loss_on_host_.as<double>(), loss_.as<double>(), sizeof(double));
   }
 
   LossOutput<float> result() final {
+    cuda_.download(result_on_host_.as<ProxyResult>(), result_.as<ProxyResult>(),
+                   sizeof(ProxyResult));
     cuda_.synchronize();
+    const ProxyResult& result = *result_on_host_.as<ProxyResult>();
+    if (result.bad.what == BadProxy::kNotFinite) {
+      fail_not_finite("proxies", result.bad.row, kLargestInput<float>);
+    }
+    if (result.bad.what == BadProxy::kZero) fail_without_direction(result.bad.row);
     LossOutput<float> output;
-    output.loss = *loss_on_host_.as<double>();
+    output.loss = result.loss;
     output.valid_queries = items_;
     return output;
   }
 
-  // Lengths, rows, their sum, the lengths' gradient.
-  int kernels() const final { return 4; }
+  // Lengths, what is wrong with them, rows, their sum, the lengths' gradient.
+  int kernels() const final { return 5; }
 
   std::int64_t bytes() const final {
     return static_cast<std::int64_t>(matrix_.bytes() + unit_.bytes() + lengths_.bytes() +
-                                     losses_.bytes() + loss_.bytes() + scratch_memory_.bytes() +
+                                     losses_.bytes() + result_.bytes() + scratch_memory_.bytes() +
                                      device_.bytes());
   }
 
@@ -147,8 +165,8 @@ class DeviceProxyLoss : public DeviceLoss {
   std::int64_t classes_ = 0;
   bool copied_ = false;
   RowScratch scratch_;
-  DeviceBuffer matrix_, unit_, lengths_, losses_, loss_, scratch_memory_, device_;
-  PinnedBuffer host_, loss_on_host_;
+  DeviceBuffer matrix_, unit_, lengths_, losses_, result_, scratch_memory_, device_;
+  PinnedBuffer host_, result_on_host_;
 };
 
 class DeviceNsl final : public DeviceProxyLoss {

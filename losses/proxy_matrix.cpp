@@ -17,6 +17,10 @@ void check_proxy_labels(std::int64_t rows, const std::int64_t* labels, std::int6
   }
 }
 
+void fail_without_direction(std::int64_t proxy) {
+  fail<InputError>("proxies: row {} is zero and has no direction; initialise it otherwise", proxy);
+}
+
 template <class S> void ProxyMatrix<S>::plan(const LossShape& shape) {
   planned_ = shape;
   const std::int64_t rows = classes_by_items_ ? shape.classes : shape.rows;
@@ -36,20 +40,21 @@ template <class S> void ProxyMatrix<S>::forward(const Context& context, const Lo
   S* unit = proxies_.as<S>();
   parallel_for(context.threads(), input.classes, [&](std::int64_t c, int) {
     const S* from = input.proxies + c * dim;
-    S square = 0;
+    // In double, as on a GPU: no proxy but one of zeros is then so short that it has no direction.
+    double square = 0;
 #pragma omp simd reduction(+ : square)
-    for (std::int64_t d = 0; d < dim; ++d) square += from[d] * from[d];
-    const S length = std::sqrt(square);
+    for (std::int64_t d = 0; d < dim; ++d) {
+      square += static_cast<double>(from[d]) * static_cast<double>(from[d]);
+    }
+    const double length = std::sqrt(square);
     lengths_[static_cast<std::size_t>(c)] = length;
-    const S per_length = length > 0 ? 1 / length : S(0);
-    for (std::int64_t d = 0; d < dim; ++d) unit[c * dim + d] = from[d] * per_length;
+    const double per_length = length > 0 ? 1 / length : 0.0;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      unit[c * dim + d] = static_cast<S>(static_cast<double>(from[d]) * per_length);
+    }
   });
   for (std::int64_t c = 0; c < input.classes; ++c) {
-    const S length = lengths_[static_cast<std::size_t>(c)];
-    if (!(length > 0) || !std::isfinite(length)) {
-      fail<InputError>("proxies: row {} has no direction (length {}); initialise it otherwise", c,
-                       length);
-    }
+    if (!(lengths_[static_cast<std::size_t>(c)] > 0)) fail_without_direction(c);
   }
   if (classes_by_items_) {
     stride_ = pad(static_cast<int>(input.rows));
@@ -83,8 +88,10 @@ void ProxyMatrix<S>::backward(const Context& context, const LossInput<S>& input,
     S along = 0;
 #pragma omp simd reduction(+ : along)
     for (std::int64_t d = 0; d < dim; ++d) along += to[d] * w[d];
-    const S per_length = 1 / lengths_[static_cast<std::size_t>(c)];
-    for (std::int64_t d = 0; d < dim; ++d) to[d] = (to[d] - along * w[d]) * per_length;
+    const double per_length = 1 / lengths_[static_cast<std::size_t>(c)];
+    for (std::int64_t d = 0; d < dim; ++d) {
+      to[d] = static_cast<S>(static_cast<double>(to[d] - along * w[d]) * per_length);
+    }
   });
 }
 

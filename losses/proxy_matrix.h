@@ -15,6 +15,8 @@ namespace rk {
 
 // InputError naming the first label that is no row of the proxies.
 void check_proxy_labels(std::int64_t rows, const std::int64_t* labels, std::int64_t classes);
+// InputError: of a proxy of zeros.
+[[noreturn]] void fail_without_direction(std::int64_t proxy);
 
 template <class S> class ProxyMatrix {
  public:
@@ -28,14 +30,14 @@ template <class S> class ProxyMatrix {
   S* row(std::int64_t index) { return matrix_.as<S>() + index * stride_; }
   std::int64_t bytes() const {
     return static_cast<std::int64_t>(matrix_.bytes() + proxies_.bytes() +
-                                     lengths_.size() * sizeof(S));
+                                     lengths_.size() * sizeof(double));
   }
 
  private:
   bool classes_by_items_;
   Buffer matrix_;
   Buffer proxies_;  // of unit length, [C, D]
-  std::vector<S> lengths_;
+  std::vector<double> lengths_;
   std::int64_t stride_ = 0;
   LossShape planned_;
 };

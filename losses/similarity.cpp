@@ -12,10 +12,6 @@ namespace rk {
 namespace {
 
 constexpr std::int64_t kTile = 32;
-// Far beyond any embedding, and so far from overflow that no sum over products of two numbers and a
-// loss's parameters gets there.
-template <class S> constexpr S kLargest = S(1e10);
-
 std::int64_t row_stride(std::int64_t columns) {
   std::int64_t stride = pad(static_cast<int>(columns));
   // A stride of a whole number of pages puts a column into one set of the cache: the transpose
@@ -57,12 +53,16 @@ template <class S>
 void check_rows(S most, const S* values, std::int64_t rows, std::int64_t dim, const char* what) {
   for (std::int64_t row = 0; row < rows; ++row) {
     if (all_within(most, values + row * dim, dim)) continue;
-    fail<InputError>("{}: row {} holds NaN, infinity or a number beyond {:.2g}; check what made it",
-                     what, row, most);
+    fail_not_finite(what, row, static_cast<double>(most));
   }
 }
 
 }  // namespace
+
+void fail_not_finite(const char* what, std::int64_t row, double most) {
+  fail<InputError>("{}: row {} holds NaN, infinity or a number beyond {:.2g}; check what made it",
+                   what, row, most);
+}
 
 template <class S> void check_finite(const Context& context, const LossInput<S>& input) {
   const auto check = [&](S most, const S* values, std::int64_t rows, std::int64_t dim,
@@ -78,9 +78,9 @@ template <class S> void check_finite(const Context& context, const LossInput<S>&
     });
     if (!clean) check_rows(most, values, rows, dim, what);
   };
-  check(kLargest<S>, input.embeddings, input.rows, input.dim, "embeddings");
-  check(kLargest<S>, input.memory_embeddings, input.memory, input.dim, "memory_embeddings");
-  check(kLargest<S>, input.proxies, input.classes, input.dim, "proxies");
+  check(kLargestInput<S>, input.embeddings, input.rows, input.dim, "embeddings");
+  check(kLargestInput<S>, input.memory_embeddings, input.memory, input.dim, "memory_embeddings");
+  check(kLargestInput<S>, input.proxies, input.classes, input.dim, "proxies");
   // Scores are only ranked: no product of them can overflow.
   check(std::numeric_limits<S>::max(), input.scores, input.rows, input.classes, "scores");
 }

@@ -31,8 +31,13 @@ template <class S> class SimilarityMatrix {
   std::int64_t stride_ = 0;
 };
 
+// Far beyond any embedding, and so far from overflow that no sum over products of two numbers and a
+// loss's parameters gets there.
+template <class S> inline constexpr S kLargestInput = S(1e10);
+
 // InputError naming the first row of the batch, the memory, the proxies or the scores that holds
-// NaN, infinity or a number so large (1e10) that its products might not be finite.
+// NaN, infinity or a number beyond kLargestInput (of scores: beyond the largest there is).
 template <class S> void check_finite(const Context& context, const LossInput<S>& input);
+[[noreturn]] void fail_not_finite(const char* what, std::int64_t row, double most);
 
 }  // namespace rk

@@ -198,7 +198,13 @@ void Trainer::step_on_gpu(const Batch& batch, const std::function<void()>& meanw
     if (!std::exchange(staged_, false)) gpu_->stage(batch);
     gpu_->launch(labels_, identities_, last_.rate);
     if (meanwhile) meanwhile();
-    const GpuStep::Outcome outcome = gpu_->finish();
+    const GpuStep::Outcome outcome = [&] {
+      try {
+        return gpu_->finish();
+      } catch (const InputError& error) {
+        diverged(error.what());
+      }
+    }();
     last_.loss = outcome.loss;
     last_.valid_queries = outcome.valid_queries;
     last_.gradient_norm = outcome.gradient_norm;

@@ -32,6 +32,9 @@ TEST_F(CudaLosses, AgreeWithTheCpuInDoubleBatchAfterBatch) {
 TEST_F(CudaLosses, RankTiesAsTheCpuDoes) {
   for_each_loss([](DeviceLossCase& loss) { loss.ranks_ties_alike(); });
 }
+TEST_F(CudaLosses, TakeEmbeddingsOfZeros) {
+  for_each_loss([](DeviceLossCase& loss) { loss.takes_embeddings_of_zeros(); });
+}
 TEST_F(CudaLosses, HaveNoLossWithoutPositives) {
   for_each_loss([](DeviceLossCase& loss) { loss.has_no_loss_without_positives(); });
 }

@@ -15,6 +15,7 @@ class OnHostGpu : public testing::TestWithParam<std::string> {
 
 TEST_P(OnHostGpu, AgreesWithTheCpuInDoubleBatchAfterBatch) { loss_.agrees_batch_after_batch(); }
 TEST_P(OnHostGpu, RanksTiesAsTheCpuDoes) { loss_.ranks_ties_alike(); }
+TEST_P(OnHostGpu, TakesEmbeddingsOfZeros) { loss_.takes_embeddings_of_zeros(); }
 TEST_P(OnHostGpu, HasNoLossWithoutPositives) { loss_.has_no_loss_without_positives(); }
 TEST_P(OnHostGpu, GivesTheSameBitsTwice) { loss_.gives_the_same_bits_twice(); }
 

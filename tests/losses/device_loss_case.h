@@ -44,6 +44,17 @@ class DeviceLossCase {
     }
   }
 
+  // Embeddings of zeros have no similarity to anything, and are no error.
+  void takes_embeddings_of_zeros() {
+    if (kind() == LossKind::kScores) return;
+    LossData<double> data = batch(33, 20, 5, 2);
+    for (const std::int64_t row : {0, 7, 32}) {
+      std::fill_n(data.embeddings.begin() + row * kDim, kDim, 0.0);
+    }
+    if (data.memory > 0) std::fill_n(data.memory_embeddings.begin() + 3 * kDim, kDim, 0.0);
+    expect_agreement(data, "zeros");
+  }
+
   void has_no_loss_without_positives() {
     if (kind() == LossKind::kProxies) return;  // every item counts
     LossData<double> data = batch(31, 0, 5, 1);
