@@ -25,7 +25,7 @@ class CudaContext {
   const std::string& name() const;  // of the GPU: "NVIDIA H200"
   void synchronize() const;  // waits for everything so far; DeviceError for what went wrong in it
 
-  // `host` is page-locked (PinnedBuffer) and stays as it is until the copy is done.
+  // `host` is a PinnedBuffer's and stays as it is until the copy is done. Never within a capture.
   void upload(void* device, const void* host, std::size_t bytes) const;
   void download(void* host, const void* device, std::size_t bytes) const;
   void copy(void* to, const void* from, std::size_t bytes) const;  // within the GPU's memory

@@ -47,7 +47,10 @@ class DeviceBuffer {
   std::size_t bytes_ = 0;
 };
 
-// Page-locked, so that copies to and from the GPU run beside the program.
+// Page-locked, so that copies to and from the GPU run beside the program. Where the system gives
+// none it is ordinary memory, with a note: a copy may then wait for the stream's work before it,
+// which a capture (engine/cuda_graph.h) does not stand; nothing that is captured copies from or to
+// the host.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
@@ -55,12 +58,21 @@ class PinnedBuffer {
 
   template <class T> T* as() const { return reinterpret_cast<T*>(data_.get()); }
   std::size_t bytes() const { return bytes_; }
+  bool page_locked() const { return data_.get_deleter().page_locked; }
 
  private:
   struct Free {
+    Free() : page_locked(true) {}
+    explicit Free(bool locked) : page_locked(locked) {}
     void operator()(std::byte* data) const;
+    bool page_locked;
   };
-  std::unique_ptr<std::byte, Free> data_;
+  using Data = std::unique_ptr<std::byte, Free>;
+
+  static std::byte* page_locked_memory(std::size_t bytes);  // null: there is none to be had
+  static std::byte* ordinary_memory(std::size_t bytes);
+
+  Data data_;
   std::size_t bytes_ = 0;
 };
 

@@ -5,6 +5,9 @@
 #include "engine/error.h"
 #include "engine/memory_fit.h"
 
+#include <cstdlib>
+#include <new>
+
 namespace rk {
 
 void check_cuda(cudaError_t error, const char* what) {
@@ -15,13 +18,29 @@ void check_cuda(cudaError_t error, const char* what) {
 
 // Destructors do not throw; what is wrong with the device is said by the next call to it.
 void DeviceBuffer::Free::operator()(std::byte* data) const { cudaFree(data); }
-void PinnedBuffer::Free::operator()(std::byte* data) const { cudaFreeHost(data); }
+void PinnedBuffer::Free::operator()(std::byte* data) const {
+  page_locked ? static_cast<void>(cudaFreeHost(data)) : std::free(data);
+}
 
-PinnedBuffer::PinnedBuffer(std::size_t bytes) : bytes_(bytes) {
-  if (bytes == 0) return;
+std::byte* PinnedBuffer::page_locked_memory(std::size_t bytes) {
   void* data = nullptr;
-  check_cuda(cudaMallocHost(&data, bytes), "page-locked memory");
-  data_.reset(static_cast<std::byte*>(data));
+  const cudaError_t error = cudaMallocHost(&data, bytes);
+  // What the driver says of a system that locks no more pages.
+  for (const cudaError_t refused :
+       {cudaErrorMemoryAllocation, cudaErrorOperatingSystem, cudaErrorNotSupported}) {
+    if (error != refused) continue;
+    cudaGetLastError();
+    return nullptr;
+  }
+  check_cuda(error, "page-locked memory");
+  return static_cast<std::byte*>(data);
+}
+
+std::byte* PinnedBuffer::ordinary_memory(std::size_t bytes) {
+  constexpr std::size_t kAlignment = 256;
+  void* data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  if (data == nullptr) throw std::bad_alloc();
+  return static_cast<std::byte*>(data);
 }
 
 DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {

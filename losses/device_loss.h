@@ -40,6 +40,7 @@ class DeviceLoss {
   // targets. They are copied before this returns.
   virtual void prepare(const LossInput<float>& batch) = 0;
 
+  // May be captured (engine/cuda_graph.h).
   virtual void launch(const DeviceLossInput& input, const DeviceLossOutput& output) = 0;
 
   // Of the last launch: loss and valid queries, no gradients.

@@ -94,10 +94,10 @@ class DeviceRamboScores final : public DeviceLoss {
         ranking_.launch(cuda_, batch);
       }
     }
-    cuda_.download(loss_on_host_.as<double>(), loss, sizeof(double));
   }
 
   LossOutput<float> result() override {
+    cuda_.download(loss_on_host_.as<double>(), loss_.as<double>(), sizeof(double));
     cuda_.synchronize();
     LossOutput<float> output;
     output.loss = *loss_on_host_.as<double>();

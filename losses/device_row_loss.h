@@ -66,10 +66,10 @@ template <class Formula> class DeviceRowLoss final : public DeviceLoss {
         stream);
     add_transpose(rows.scores, stride_, rows.rows, stream);
     similarity.backward(cuda_, input, output.grad);
-    cuda_.download(loss_on_host_.as<double>(), loss_.as<double>(), sizeof(double));
   }
 
   LossOutput<float> result() override {
+    cuda_.download(loss_on_host_.as<double>(), loss_.as<double>(), sizeof(double));
     cuda_.synchronize();
     LossOutput<float> output;
     output.valid_queries = valid_;

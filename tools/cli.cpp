@@ -3,6 +3,7 @@
 #include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/nearest.h"
+#include "engine/note.h"
 #include "engine/process_device.h"
 #include "tools/signals.h"
 
@@ -62,6 +63,11 @@ void resolve_device(CommonOptions& common, const Command& command) {
   if (common.verbose || (kHasCuda && command.runs_on_cuda())) {
     fmt::print(stderr, "device: {} (auto: {})\n", common.device, choice.why);
   }
+}
+
+void begin(CommonOptions& common, const Command& command) {
+  common.quiet ? send_notes(nullptr) : send_notes_to_standard_error();
+  resolve_device(common, command);
 }
 
 }  // namespace
@@ -223,7 +229,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
       group = join_process_group();
       join(group, common);
     }
-    resolve_device(common, *command);
+    begin(common, *command);
     try {
       command->run(common);
     } catch (const InputError&) {
@@ -253,7 +259,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
   return parse_and_run(argc, argv, app, [&] {
     for (Subcommand& sub : subcommands) {
       if (!app.got_subcommand(sub.name)) continue;
-      resolve_device(common, *sub.command);
+      begin(common, *sub.command);
       sub.command->run(common);
     }
   });

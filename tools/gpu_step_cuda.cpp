@@ -97,6 +97,8 @@ void GpuStep::launch(std::span<const std::int64_t> labels, std::span<const std::
 }
 
 GpuStep::Outcome GpuStep::finish() {
+  // Not part of what is captured: see PinnedBuffer.
+  parts_.context.cuda().download(host_step_.as<DeviceStep>(), step_.data(), sizeof(DeviceStep));
   const LossOutput<float> output = loss_->result();  // waits for all of the step
   const DeviceStep& step = *host_step_.as<DeviceStep>();
   return {.loss = output.loss,
@@ -199,7 +201,6 @@ void GpuStep::update() {
                            .first = first_.as<float>(),
                            .second = second_.as<float>()},
              cuda.stream());
-  cuda.download(host_step_.as<DeviceStep>(), step_.data(), sizeof(DeviceStep));
 }
 
 void GpuStep::pull() {

@@ -13,6 +13,19 @@ namespace rk {
 using host_gpu::expect_kind;
 using host_gpu::Kind;
 
+namespace {
+
+thread_local bool capturing = false;
+
+// A copy of ordinary host memory may wait, which ends a capture.
+void expect_no_capture(const char* what) {
+  if (capturing) fail<DeviceError>("[{}] expected none in what is captured", what);
+}
+
+}  // namespace
+
+void host_gpu::set_capturing(bool now) { capturing = now; }
+
 struct CudaContext::State {
   struct Copy {
     void* to;
@@ -43,15 +56,17 @@ void CudaContext::synchronize() const {
 
 void CudaContext::upload(void* device, const void* host, std::size_t bytes) const {
   if (bytes == 0) return;
+  expect_no_capture("copy to the GPU");
   expect_kind(Kind::kDevice, device, bytes, "copy to the GPU, its target");
-  expect_kind(Kind::kPinned, host, bytes, "copy to the GPU, its source");
+  expect_kind(Kind::kHost, host, bytes, "copy to the GPU, its source");
   std::memcpy(device, host, bytes);
 }
 
 void CudaContext::download(void* host, const void* device, std::size_t bytes) const {
   if (bytes == 0) return;
+  expect_no_capture("copy from the GPU");
   expect_kind(Kind::kDevice, device, bytes, "copy from the GPU, its source");
-  expect_kind(Kind::kPinned, host, bytes, "copy from the GPU, its target");
+  expect_kind(Kind::kHost, host, bytes, "copy from the GPU, its target");
   const auto* from = static_cast<const std::byte*>(device);
   state_->downloads.push_back({host, {from, from + bytes}});
   host_gpu::fill_with_nan(host, bytes);

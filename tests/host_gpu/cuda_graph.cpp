@@ -2,6 +2,8 @@
 // do, run the host's part of it, is done here every time; tests count on device memory alone.
 #include "engine/cuda_graph.h"
 
+#include "tests/host_gpu/memory.h"
+
 #include <utility>
 
 namespace rk {
@@ -17,7 +19,13 @@ CudaGraph::CudaGraph(const CudaContext&, const std::function<void()>& work)
 
 CudaGraph::~CudaGraph() = default;
 
-void CudaGraph::launch() const { state_->work(); }
+void CudaGraph::launch() const {
+  const struct Capture {
+    Capture() { host_gpu::set_capturing(true); }
+    ~Capture() { host_gpu::set_capturing(false); }
+  } capture;
+  state_->work();
+}
 
 std::size_t CudaGraph::nodes() const { return 1; }
 

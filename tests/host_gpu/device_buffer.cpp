@@ -57,11 +57,14 @@ static std::size_t available = std::size_t{1} << 46;
 std::size_t free_bytes() { return available; }
 void set_free_bytes(std::size_t bytes) { available = bytes; }
 
+static bool pages_can_be_locked = true;
+void set_page_locking(bool possible) { pages_can_be_locked = possible; }
+
 void fill_with_nan(void* data, std::size_t bytes) { std::memset(data, 0xFF, bytes); }
 
 void expect_kind(Kind kind, const void* data, std::size_t bytes, const char* what) {
   const auto* first = static_cast<const std::byte*>(data);
-  const char* wanted = kind == Kind::kDevice ? "device memory" : "page-locked host memory";
+  const char* wanted = kind == Kind::kDevice ? "device memory" : "host memory of a PinnedBuffer";
   Ranges& held = ranges();
   const std::lock_guard lock(held.mutex);
   auto after = held.by_start.upper_bound(first);
@@ -92,8 +95,13 @@ void check_cuda(cudaError_t error, const char* what) {
 void DeviceBuffer::Free::operator()(std::byte* data) const { release(data); }
 void PinnedBuffer::Free::operator()(std::byte* data) const { release(data); }
 
-PinnedBuffer::PinnedBuffer(std::size_t bytes) : bytes_(bytes) {
-  if (bytes > 0) data_.reset(allocate(host_gpu::Kind::kPinned, bytes));
+std::byte* PinnedBuffer::page_locked_memory(std::size_t bytes) {
+  return host_gpu::pages_can_be_locked ? allocate(host_gpu::Kind::kHost, bytes) : nullptr;
+}
+
+// Copies to and from it are as those of page-locked memory: late, which CUDA allows in both.
+std::byte* PinnedBuffer::ordinary_memory(std::size_t bytes) {
+  return allocate(host_gpu::Kind::kHost, bytes);
 }
 
 DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {

@@ -8,7 +8,7 @@
 
 namespace rk::host_gpu {
 
-enum class Kind { kDevice, kPinned };
+enum class Kind { kDevice, kHost };
 
 // DeviceError naming `what` unless [data, data + bytes) lies within one range of that kind.
 void expect_kind(Kind kind, const void* data, std::size_t bytes, const char* what);
@@ -16,6 +16,12 @@ void expect_kind(Kind kind, const void* data, std::size_t bytes, const char* wha
 // What CudaContext::free_bytes() answers; as much as there could be unless a test says less.
 std::size_t free_bytes();
 void set_free_bytes(std::size_t bytes);
+
+// Whether the system gives page-locked memory; it does until a test says otherwise.
+void set_page_locking(bool possible);
+
+// Whether work is being captured: who copies from or to the host meanwhile is found out.
+void set_capturing(bool capturing);
 
 void fill_with_nan(void* data, std::size_t bytes);
 

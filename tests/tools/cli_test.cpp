@@ -1,6 +1,7 @@
 #include "tools/cli.h"
 
 #include "engine/error.h"
+#include "engine/note.h"
 #include "tools/signals.h"
 
 #include <gtest/gtest.h>
@@ -133,6 +134,13 @@ TEST(Cli, CommonFlagsArrive) {
   EXPECT_EQ(seen.json, "r.json");
   EXPECT_TRUE(seen.quiet);
   EXPECT_FALSE(seen.verbose);
+}
+
+TEST(Cli, QuietLeavesOutNotes) {
+  const auto work = [](const CommonOptions&) { note("slower than it could be"); };
+  EXPECT_EQ(run({"--data", "x"}, work).err, "note: slower than it could be\n");
+  EXPECT_EQ(run({"--data", "x", "-q"}, work).err, "");
+  EXPECT_EQ(run({"--data", "x"}, work).err, "note: slower than it could be\n");
 }
 
 TEST(Cli, EveryFailureHasItsCode) {
