@@ -25,8 +25,8 @@ struct DeviceRequest {
   enum class Kind { kAuto, kCpu, kCuda };
   Kind kind = Kind::kAuto;
   std::optional<int> index;
-  // Without looking at the machine: of "cuda" the first GPU, of "auto" the CPU. Where choose_device()
-  // made the text (Device::name()), the device that it chose.
+  // Without looking at the machine: of "cuda" the first GPU, of "auto" the CPU. Of a text that
+  // choose_device()'s device gave (Device::name()), that device.
   Device device() const { return {.cuda = kind == Kind::kCuda, .index = index.value_or(0)}; }
 };
 DeviceRequest parse_device(std::string_view text);
