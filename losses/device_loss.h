@@ -7,6 +7,7 @@
 //   LossOutput<float> value = loss->result();      // waits
 //
 // Embeddings are taken as they are; whether they are finite is not looked at: NaN gives NaN.
+// Proxies are looked at (losses/device_proxy.h).
 //
 // What is here is compiled, and compared with the CPU on a GPU made of the host (tests/host_gpu);
 // it has not yet run on a real one.

@@ -5,12 +5,9 @@
 namespace rk {
 namespace {
 
-// The kernels' float functions are those of the CPU: what remains is the order of sums.
-constexpr double kRounding = 3e-5;
-
 class OnHostGpu : public testing::TestWithParam<std::string> {
  protected:
-  DeviceLossCase loss_{GetParam(), kRounding};
+  DeviceLossCase loss_{GetParam(), kHostFunctions};
 };
 
 TEST_P(OnHostGpu, AgreesWithTheCpuInDoubleBatchAfterBatch) { loss_.agrees_batch_after_batch(); }
