@@ -113,8 +113,7 @@ GraphTensor tensor_of(const GraphSpec& spec, GraphRole role, bool written) {
     case GraphRole::kDy:
     case GraphRole::kMaskedDy: return {role, outputs, type, written};
     case GraphRole::kW:
-    case GraphRole::kDw:
-      return {role, spec.out_channels * spec.c * spec.kernel * spec.kernel, type, written};
+    case GraphRole::kDw: return {role, spec.out_channels * spec.taps() * spec.c, type, written};
     case GraphRole::kBias: return {role, spec.out_channels, type, written};
     case GraphRole::kSigns: return {role, (outputs + 7) / 8, DType::kUint8, written};
     default: return {role, spec.out_channels, DType::kFloat32, written};
@@ -150,8 +149,14 @@ std::string GraphSpec::text() const {
     return fmt::format("{} {} {}x{}x{}x{}", name_of(precision), name_of(kind), n, h, w,
                        out_channels);
   }
-  return fmt::format("{} {} {}x{}x{}x{} -> {}, {}x{}/{}", name_of(precision), name_of(kind), n, h,
-                     w, c, out_channels, kernel, kernel, stride);
+  std::string text =
+      fmt::format("{} {} {}x{}x{}x{} -> {}, {}x{}/{}", name_of(precision), name_of(kind), n, h, w,
+                  c, out_channels, kernel[0], kernel[1], stride[0]);
+  if (stride[0] != stride[1]) text += fmt::format("x{}", stride[1]);
+  if (padding[0] != kernel[0] / 2 || padding[1] != kernel[1] / 2) {
+    text += fmt::format(", padding {}x{}", padding[0], padding[1]);
+  }
+  return text;
 }
 
 std::vector<GraphTensor> tensors_of(const GraphSpec& spec) {
@@ -250,11 +255,6 @@ std::int64_t image_channels(Precision precision) {
 }
 
 GraphSpec graph_spec(const ConvolutionGeometry& geometry, Precision precision, GraphKind kind) {
-  const Conv2dOptions& o = geometry.options;
-  if (o.kernel[0] != o.kernel[1] || o.stride[0] != o.stride[1] || o.padding[0] != o.padding[1]) {
-    fail<UsageError>("[conv2d] on a GPU expected a square kernel, stride and padding, got {}x{}",
-                     o.kernel[0], o.kernel[1]);
-  }
   return {.kind = kind,
           .precision = precision,
           .n = geometry.x[0],
@@ -262,9 +262,9 @@ GraphSpec graph_spec(const ConvolutionGeometry& geometry, Precision precision, G
           .h = geometry.x[1],
           .w = geometry.x[2],
           .out_channels = geometry.y[3],
-          .kernel = o.kernel[0],
-          .stride = o.stride[0],
-          .padding = o.padding[0]};
+          .kernel = geometry.options.kernel,
+          .stride = geometry.options.stride,
+          .padding = geometry.options.padding};
 }
 
 std::vector<BatchNormUnit> batchnorm_units(const Program& program, Precision precision) {

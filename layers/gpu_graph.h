@@ -14,6 +14,7 @@
 #include "layers/batchnorm.h"
 #include "layers/conv2d.h"
 
+#include <array>
 #include <compare>
 #include <string>
 #include <vector>
@@ -82,11 +83,13 @@ struct GraphSpec {
   // The convolution's geometry. Batch normalisations look at its output alone; for them c is 0, h
   // and w are OH and OW, kernel and stride 1, padding 0.
   std::int64_t n = 0, c = 0, h = 0, w = 0, out_channels = 0;
-  std::int64_t kernel = 1, stride = 1, padding = 0;
+  std::array<std::int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0};  // height, width
 
-  std::int64_t out_h() const { return (h + 2 * padding - kernel) / stride + 1; }
-  std::int64_t out_w() const { return (w + 2 * padding - kernel) / stride + 1; }
-  std::string text() const;                            // "fp16 conv+sums 128x56x56x64 -> 64, 3x3/1"
+  std::int64_t out_h() const { return (h + 2 * padding[0] - kernel[0]) / stride[0] + 1; }
+  std::int64_t out_w() const { return (w + 2 * padding[1] - kernel[1]) / stride[1] + 1; }
+  std::int64_t taps() const { return kernel[0] * kernel[1]; }
+  // "fp16 conv+sums 128x56x56x64 -> 64, 3x3/1"; also the padding where it is not half the kernel.
+  std::string text() const;
   auto operator<=>(const GraphSpec&) const = default;  // NOLINT: clang-tidy 14 sees a 0
 };
 
@@ -120,8 +123,7 @@ struct BatchNormGraphs {
 };
 BatchNormGraphs batchnorm_graphs(const Shape& shape, Precision precision, bool relu, bool residual);
 
-// The graph of a convolution, whose images of a first layer have image_channels(). UsageError where
-// it is not square.
+// The graph of a convolution, whose images of a first layer have image_channels().
 GraphSpec graph_spec(const ConvolutionGeometry& geometry, Precision precision, GraphKind kind);
 
 // A convolution with the batch normalisation behind it, and how often the network has it.

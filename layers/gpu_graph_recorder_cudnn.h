@@ -78,7 +78,7 @@ class Recorder {
     return tensor(name, s_.n, s_.out_channels, s_.out_h(), s_.out_w(), type(), role);
   }
   Tensor w() {
-    return tensor("w", s_.out_channels, s_.c, s_.kernel, s_.kernel, type(), GraphRole::kW);
+    return tensor("w", s_.out_channels, s_.c, s_.kernel[0], s_.kernel[1], type(), GraphRole::kW);
   }
   Tensor channels(const char* name, GraphRole role) {
     return tensor(name, 1, s_.out_channels, 1, 1, Type::FLOAT, role);
@@ -100,8 +100,8 @@ class Recorder {
 
   template <class Attributes> Attributes geometry() const {
     return Attributes()
-        .set_padding({s_.padding, s_.padding})
-        .set_stride({s_.stride, s_.stride})
+        .set_padding({s_.padding[0], s_.padding[1]})
+        .set_stride({s_.stride[0], s_.stride[1]})
         .set_dilation({1, 1});
   }
   Tensor forward() {
@@ -125,7 +125,7 @@ class Recorder {
   void weight_gradient() {
     Tensor dw = graph_.conv_wgrad(y("dy", GraphRole::kDy), x(),
                                   geometry<fe::graph::Conv_wgrad_attributes>());
-    dw->set_dim({s_.out_channels, s_.c, s_.kernel, s_.kernel});
+    dw->set_dim({s_.out_channels, s_.c, s_.kernel[0], s_.kernel[1]});
     output(dw, GraphRole::kDw);
   }
 

@@ -45,12 +45,13 @@ template <class F> void for_each_tap(const GraphSpec& s, F&& f) {
   for (std::int64_t n = 0; n < s.n; ++n) {
     for (std::int64_t oh = 0; oh < s.out_h(); ++oh) {
       for (std::int64_t ow = 0; ow < s.out_w(); ++ow) {
-        for (std::int64_t kh = 0; kh < s.kernel; ++kh) {
-          for (std::int64_t kw = 0; kw < s.kernel; ++kw) {
-            const std::int64_t h = oh * s.stride + kh - s.padding;
-            const std::int64_t w = ow * s.stride + kw - s.padding;
+        for (std::int64_t kh = 0; kh < s.kernel[0]; ++kh) {
+          for (std::int64_t kw = 0; kw < s.kernel[1]; ++kw) {
+            const std::int64_t h = oh * s.stride[0] + kh - s.padding[0];
+            const std::int64_t w = ow * s.stride[1] + kw - s.padding[1];
             if (h < 0 || h >= s.h || w < 0 || w >= s.w) continue;
-            f((n * s.out_h() + oh) * s.out_w() + ow, (n * s.h + h) * s.w + w, kh * s.kernel + kw);
+            f((n * s.out_h() + oh) * s.out_w() + ow, (n * s.h + h) * s.w + w,
+              kh * s.kernel[1] + kw);
           }
         }
       }
@@ -88,12 +89,11 @@ struct GpuGraph::Impl {
   void forward() const {
     const std::int64_t pixels = spec.n * spec.out_h() * spec.out_w(), outputs = spec.out_channels;
     const auto x = widened(spec.precision, at(GraphRole::kX), spec.n * spec.h * spec.w * spec.c);
-    const auto w =
-        widened(spec.precision, at(GraphRole::kW), outputs * spec.kernel * spec.kernel * spec.c);
+    const auto w = widened(spec.precision, at(GraphRole::kW), outputs * spec.taps() * spec.c);
     std::vector<double> y(static_cast<std::size_t>(pixels * outputs), 0.0);
     for_each_tap(spec, [&](std::int64_t out, std::int64_t in, std::int64_t tap) {
       for (std::int64_t o = 0; o < outputs; ++o) {
-        const float* row = w.data() + (o * spec.kernel * spec.kernel + tap) * spec.c;
+        const float* row = w.data() + (o * spec.taps() + tap) * spec.c;
         const float* pixel = x.data() + in * spec.c;
         double sum = 0;
         for (std::int64_t c = 0; c < spec.c; ++c) {
@@ -217,13 +217,12 @@ struct GpuGraph::Impl {
     const std::int64_t pixels = spec.n * spec.out_h() * spec.out_w(), outputs = spec.out_channels;
     const auto x = widened(spec.precision, at(GraphRole::kX), spec.n * spec.h * spec.w * spec.c);
     const auto dy = widened(spec.precision, at(GraphRole::kDy), pixels * outputs);
-    std::vector<double> dw(static_cast<std::size_t>(outputs * spec.kernel * spec.kernel * spec.c),
-                           0.0);
+    std::vector<double> dw(static_cast<std::size_t>(outputs * spec.taps() * spec.c), 0.0);
     for_each_tap(spec, [&](std::int64_t out, std::int64_t in, std::int64_t tap) {
       for (std::int64_t o = 0; o < outputs; ++o) {
         const auto g = static_cast<double>(dy[static_cast<std::size_t>(out * outputs + o)]);
         if (g == 0) continue;
-        double* row = dw.data() + (o * spec.kernel * spec.kernel + tap) * spec.c;
+        double* row = dw.data() + (o * spec.taps() + tap) * spec.c;
         const float* pixel = x.data() + in * spec.c;
         for (std::int64_t c = 0; c < spec.c; ++c) row[c] += g * static_cast<double>(pixel[c]);
       }
@@ -236,8 +235,7 @@ struct GpuGraph::Impl {
   void input_gradient() const {
     const std::int64_t pixels = spec.n * spec.out_h() * spec.out_w(), outputs = spec.out_channels;
     const std::int64_t elements = spec.n * spec.h * spec.w * spec.c;
-    const auto w =
-        widened(spec.precision, at(GraphRole::kW), outputs * spec.kernel * spec.kernel * spec.c);
+    const auto w = widened(spec.precision, at(GraphRole::kW), outputs * spec.taps() * spec.c);
     const auto dy = widened(spec.precision, at(GraphRole::kDy), pixels * outputs);
     // As an engine that works in several passes: the result's place is written first.
     std::vector<double> dx(static_cast<std::size_t>(elements), 0.0);
@@ -246,7 +244,7 @@ struct GpuGraph::Impl {
       for (std::int64_t o = 0; o < outputs; ++o) {
         const auto g = static_cast<double>(dy[static_cast<std::size_t>(out * outputs + o)]);
         if (g == 0) continue;
-        const float* row = w.data() + (o * spec.kernel * spec.kernel + tap) * spec.c;
+        const float* row = w.data() + (o * spec.taps() + tap) * spec.c;
         double* pixel = dx.data() + in * spec.c;
         for (std::int64_t c = 0; c < spec.c; ++c) pixel[c] += g * static_cast<double>(row[c]);
       }

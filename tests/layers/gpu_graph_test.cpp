@@ -91,6 +91,19 @@ TEST(GpuGraph, BatchStatisticsMaskInTheNormalisation) {
   EXPECT_EQ(count(specs, GraphKind::kBatchNorm), 4);
 }
 
+// The key of a plan: what tells two graphs apart is in it.
+TEST(GpuGraph, TextsOfConvolutions) {
+  GraphSpec spec{.precision = Precision::kFp16, .n = 2, .c = 3, .h = 9, .w = 8, .out_channels = 5};
+  EXPECT_EQ(spec.text(), "fp16 conv 2x9x8x3 -> 5, 1x1/1");
+  spec.kernel = {1, 3};
+  spec.stride = {1, 2};
+  EXPECT_EQ(spec.text(), "fp16 conv 2x9x8x3 -> 5, 1x3/1x2, padding 0x0");
+  spec.padding = {0, 1};
+  EXPECT_EQ(spec.text(), "fp16 conv 2x9x8x3 -> 5, 1x3/1x2");
+  EXPECT_EQ(spec.out_h(), 9);
+  EXPECT_EQ(spec.out_w(), 4);
+}
+
 TEST(GpuGraph, StrictPrecisionTakesTheConvolutionAlone) {
   EXPECT_EQ(taken(GraphKind::kConvolutionSums, Precision::kFp32), GraphKind::kConvolution);
   EXPECT_EQ(taken(GraphKind::kInputGradientAddRelu, Precision::kFp32), GraphKind::kInputGradient);
