@@ -231,6 +231,16 @@ class Tensors {
 
 }  // namespace
 
+GpuDescription describe_gpu(int device, int compute_capability) {
+  load_cudnn();
+  fe::DeviceProperties properties;
+  std::vector<std::uint8_t> json;
+  for (fe::error_t error : {properties.set_device_id(device).build(), properties.serialize(json)}) {
+    if (error.is_bad()) fail<DeviceError>("cuDNN: device {}: {}", device, error.get_message());
+  }
+  return {{json.begin(), json.end()}, compute_capability};
+}
+
 struct CudnnGraph::Impl {
   Impl(const GraphSpec& spec, const GpuDescription& gpu) : candidates(spec, gpu) {}
 

@@ -22,6 +22,9 @@ struct GpuDescription {
   int compute_capability = 0;  // 80, 90
 };
 
+// Of this machine's GPU number `device`. DeviceError where cuDNN cannot say.
+GpuDescription describe_gpu(int device, int compute_capability);
+
 // How far a plan was built. Some engines' kernels are compiled when the plan is built, in about a
 // second, and then loaded, which needs a driver.
 enum class PlanState : std::uint8_t {

@@ -21,6 +21,7 @@ limit=${LIMIT:-600}
 
 pieces='
 conformance       every test of GPU code: losses, layers, networks, optimizer, several GPUs (cuda_test)
+description       how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
 golden            losses, networks and metrics against the values of PyTorch
 replay            a run in CUDA graphs equals the run without them, bit for bit
 resume            a run that was stopped and went on ends with the same bytes
@@ -88,6 +89,13 @@ piece_conformance() {
   [ "${tests:-0}" -gt 0 ] || fail "no test ran"
   [ $code = 0 ] || fail "of $tests tests some failed, see above"
   echo "$tests tests"
+}
+
+piece_description() {
+  need_bin cudnn_test
+  RK_REQUIRE_GPU=1 RK_GPU_DESCRIPTION=$results/description.json "$bin/cudnn_test" --gtest_brief=1 \
+    '--gtest_filter=GpuDescribed.*' || fail "cudnn_test ended with exit code $?"
+  echo "$results/description.json"
 }
 
 piece_golden() {
