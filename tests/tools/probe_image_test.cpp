@@ -1,7 +1,6 @@
 #include "tools/probe_image.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -14,6 +13,7 @@
 
 #include "data/decode.h"
 #include "tests/support/image_goldens.h"
+#include "tests/tools/probe_run.h"
 #include "weights/hdf5_file.h"
 
 namespace rk {
@@ -21,31 +21,11 @@ namespace {
 
 const std::filesystem::path kGoldens = std::filesystem::path(RK_TEST_GOLDEN) / "images";
 
-class ProbeImage : public testing::Test {
+class ProbeImage : public ProbeRun {
  protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::temp_directory_path() / ("rankine_probe_" + std::to_string(getpid()));
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  // The exit code; error_ is what was said.
   int probe(const std::vector<std::string>& arguments) {
-    std::vector<const char*> argv{"probe"};
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = run_program(static_cast<int>(argv.size()), argv.data(), "Shows a picture.",
-                                 make_probe_image());
-    (void)testing::internal::GetCapturedStdout();
-    error_ = testing::internal::GetCapturedStderr();
-    return code;
+    return run(arguments, make_probe_image());
   }
-
-  std::filesystem::path folder_;
-  std::string error_;
 };
 
 TEST_F(ProbeImage, WritesWhatTheNetworkSees) {

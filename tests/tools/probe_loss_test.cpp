@@ -1,7 +1,6 @@
 #include "tools/probe_loss.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -12,34 +11,16 @@
 
 #include "losses/registry.h"
 #include "tests/support/made_up.h"
+#include "tests/tools/probe_run.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5_file.h"
 
 namespace rk {
 namespace {
 
-class ProbeLoss : public testing::Test {
+class ProbeLoss : public ProbeRun {
  protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::temp_directory_path() / ("rankine_probe_loss_" + std::to_string(getpid()));
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  // The exit code; out_ and error_ are what was said.
-  int probe(const std::vector<std::string>& arguments) {
-    std::vector<const char*> argv{"probe"};
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code = run_program(static_cast<int>(argv.size()), argv.data(), "Evaluates a loss.",
-                                 make_probe_loss());
-    out_ = testing::internal::GetCapturedStdout();
-    error_ = testing::internal::GetCapturedStderr();
-    return code;
-  }
+  int probe(const std::vector<std::string>& arguments) { return run(arguments, make_probe_loss()); }
 
   // Every input there is in `data`, and nothing of what is not.
   void write(const std::string& name, const LossData<double>& data) const {
@@ -68,10 +49,6 @@ class ProbeLoss : public testing::Test {
     std::ifstream file(path("out.json"));
     return nlohmann::json::parse(file);
   }
-
-  std::filesystem::path folder_;
-  std::string out_;
-  std::string error_;
 };
 
 // Every loss on a file with all that its kind takes: the numbers are those of the loss, and the
