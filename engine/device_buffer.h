@@ -30,7 +30,8 @@ class DeviceBuffer {
   }
   std::size_t bytes() const { return bytes_; }
 
-  // Blocking copies of the first `bytes`, for set-up and tests; a step has none.
+  // Copies of the first `bytes` that wait for all of the GPU's work before and are done when they
+  // return, for set-up and tests; a step has none.
   void upload(const void* from, std::size_t bytes);
   void download(void* to, std::size_t bytes) const;
   template <class T> std::vector<T> values() const {

@@ -9,6 +9,18 @@
 #include <new>
 
 namespace rk {
+namespace {
+
+// Streams here do not wait for the one that cudaMemcpy() works on, nor it for them; and from memory
+// that is not page-locked it returns while the last bytes are still on their way.
+void copy_and_wait(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                   const char* what) {
+  check_cuda(cudaDeviceSynchronize(), "the GPU's work");
+  check_cuda(cudaMemcpy(to, from, bytes, kind), what);
+  check_cuda(cudaDeviceSynchronize(), what);
+}
+
+}  // namespace
 
 void check_cuda(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -64,14 +76,14 @@ void DeviceBuffer::upload(const void* from, std::size_t bytes) {
   expect(bytes <= bytes_, "[device memory] expected a copy of at most {} bytes, got {}", bytes_,
          bytes);
   if (bytes == 0) return;
-  check_cuda(cudaMemcpy(data_.get(), from, bytes, cudaMemcpyHostToDevice), "copy to the GPU");
+  copy_and_wait(data_.get(), from, bytes, cudaMemcpyHostToDevice, "copy to the GPU");
 }
 
 void DeviceBuffer::download(void* to, std::size_t bytes) const {
   expect(bytes <= bytes_, "[device memory] expected a copy of at most {} bytes, got {}", bytes_,
          bytes);
   if (bytes == 0) return;
-  check_cuda(cudaMemcpy(to, data_.get(), bytes, cudaMemcpyDeviceToHost), "copy from the GPU");
+  copy_and_wait(to, data_.get(), bytes, cudaMemcpyDeviceToHost, "copy from the GPU");
 }
 
 }  // namespace rk
