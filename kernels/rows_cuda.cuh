@@ -39,15 +39,20 @@ void plan_scratch(int rows, std::int64_t usual, std::int64_t largest, RowScratch
     check_cuda(cudaDeviceGetAttribute(&value, attribute, device), "plan rows");
     return value;
   };
-  const int limit =
-      ask(cudaDevAttrMaxSharedMemoryPerBlockOptin) - static_cast<int>(sizeof(BlockMemory));
+  const auto room = [&](auto kernel) {
+    cudaFuncAttributes own;
+    check_cuda(cudaFuncGetAttributes(&own, reinterpret_cast<const void*>(kernel)), "plan rows");
+    return ask(cudaDevAttrMaxSharedMemoryPerBlockOptin) - static_cast<int>(own.sharedSizeBytes);
+  };
+  const int limit = std::min({room(kernels)...});
   scratch->shared_bytes = usual <= limit ? static_cast<int>(usual) : 0;
   scratch->global_bytes = largest > scratch->shared_bytes ? largest : 0;
+  // As much as there is: the attribute is the kernel's, and another plan of it, larger or smaller,
+  // must not be refused. What a launch takes is what it asks for.
   const auto allow = [&](auto kernel) {
-    check_cuda(
-        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                             cudaFuncAttributeMaxDynamicSharedMemorySize, scratch->shared_bytes),
-        "plan rows");
+    check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                    cudaFuncAttributeMaxDynamicSharedMemorySize, limit),
+               "plan rows");
   };
   (allow(kernels), ...);
   constexpr int kBlocksEach = 2048 / CudaBlock::kThreads;  // as many threads as it holds
