@@ -1,8 +1,8 @@
 // A training step on a GPU (tools/trainer.h says what a step is): everything between the upload of
-// the pictures and the changed parameters is one CUDA graph, captured in the second step and
-// replayed from then on. What changes from step to step (learning rate, update number, loss scale,
-// labels) is read from device memory, so a replay computes the bits that the same nodes compute one
-// by one.
+// the pictures and the changed parameters is one CUDA graph, captured in the second step of the
+// same sizes and replayed from then on. What changes from step to step (learning rate, update
+// number, loss scale, labels) is read from device memory, so a replay computes the bits that the
+// same nodes compute one by one.
 //
 // In fp16 the gradient of the loss is multiplied by a scale that the optimizer divides by again
 // (kernels/optimizer_block.h): where a gradient overflows, the update is left out and the scale
@@ -100,8 +100,8 @@ class GpuStep {
   int group_count_ = 0;
   PinnedBuffer host_step_, host_rate_;
   LossScaleState scale_;
-  std::int64_t done_ = 0;            // steps since the start of the program
-  std::int64_t captured_rows_ = -1;  // of memory columns, when the graph was captured
+  std::int64_t ran_with_ =
+      -1;  // memory columns, in the last step whose kernels were started singly
   std::unique_ptr<CudaGraph> graph_;
 };
 

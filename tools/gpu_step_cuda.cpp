@@ -78,22 +78,18 @@ void GpuStep::launch(std::span<const std::int64_t> labels, std::span<const std::
   cuda.upload(step_.data(), host_rate_.as<double>(), sizeof(double));
   input_.take();
 
-  // The first time everything is loaded and allocated that has to be. While the memory fills, the
-  // loss's products grow with it.
-  const bool capture = parts_.options.graph && done_ > 0;
-  if (capture && (graph_ == nullptr || captured_rows_ != parts_.memory.rows())) {
+  // A step of new sizes loads kernels, which must not happen in a capture: while the memory fills,
+  // the loss's products grow with it.
+  if (!parts_.options.graph || ran_with_ != parts_.memory.rows()) {
     graph_.reset();
-    graph_ = std::make_unique<CudaGraph>(cuda, [this] { enqueue(); });
-    captured_rows_ = parts_.memory.rows();
-  }
-  if (capture) {
-    graph_->launch();
-  } else {
     enqueue();
+    ran_with_ = parts_.memory.rows();
+  } else {
+    if (graph_ == nullptr) graph_ = std::make_unique<CudaGraph>(cuda, [this] { enqueue(); });
+    graph_->launch();
   }
   for (std::int64_t c = 0; c < parts_.batch.chunks(); ++c) parts_.program.count_forward();
   parts_.memory.push(kept_.as<float>(), labels, identities);
-  ++done_;
 }
 
 GpuStep::Outcome GpuStep::finish() {

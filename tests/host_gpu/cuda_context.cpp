@@ -4,6 +4,7 @@
 
 #include "engine/error.h"
 #include "tests/host_gpu/memory.h"
+#include "tests/host_gpu/stream.h"
 
 #include <cstring>
 #include <vector>
@@ -12,19 +13,7 @@ namespace rk {
 
 using host_gpu::expect_kind;
 using host_gpu::Kind;
-
-namespace {
-
-thread_local bool capturing = false;
-
-// A copy of ordinary host memory may wait, which ends a capture.
-void expect_no_capture(const char* what) {
-  if (capturing) fail<DeviceError>("[{}] expected none in what is captured", what);
-}
-
-}  // namespace
-
-void host_gpu::set_capturing(bool now) { capturing = now; }
+using host_gpu::put;
 
 struct CudaContext::State {
   struct Copy {
@@ -34,6 +23,15 @@ struct CudaContext::State {
   std::vector<Copy> downloads;  // not yet waited for
   std::string name = "the host as a GPU";
 };
+
+namespace {
+
+// cuBLAS has kernels of its own for each form and size.
+std::string product(const char* form, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return fmt::format("{} of {}, {}, {}", form, m, n, k);
+}
+
+}  // namespace
 
 CudaContext::CudaContext(int device) : state_(std::make_unique<State>()) {
   expect(device == 0, "[device] expected 0, the only one, got {}", device);
@@ -48,6 +46,7 @@ const std::string& CudaContext::name() const { return state_->name; }
 std::size_t CudaContext::free_bytes() const { return host_gpu::free_bytes(); }
 
 void CudaContext::synchronize() const {
+  host_gpu::refuse_in_capture("the GPU's work");
   for (const State::Copy& copy : state_->downloads) {
     std::memcpy(copy.to, copy.bytes.data(), copy.bytes.size());
   }
@@ -56,7 +55,8 @@ void CudaContext::synchronize() const {
 
 void CudaContext::upload(void* device, const void* host, std::size_t bytes) const {
   if (bytes == 0) return;
-  expect_no_capture("copy to the GPU");
+  // A copy of ordinary host memory may wait, which ends a capture.
+  host_gpu::refuse_in_capture("copy to the GPU");
   expect_kind(Kind::kDevice, device, bytes, "copy to the GPU, its target");
   expect_kind(Kind::kHost, host, bytes, "copy to the GPU, its source");
   std::memcpy(device, host, bytes);
@@ -64,7 +64,7 @@ void CudaContext::upload(void* device, const void* host, std::size_t bytes) cons
 
 void CudaContext::download(void* host, const void* device, std::size_t bytes) const {
   if (bytes == 0) return;
-  expect_no_capture("copy from the GPU");
+  host_gpu::refuse_in_capture("copy from the GPU");
   expect_kind(Kind::kDevice, device, bytes, "copy from the GPU, its source");
   expect_kind(Kind::kHost, host, bytes, "copy from the GPU, its target");
   const auto* from = static_cast<const std::byte*>(device);
@@ -76,54 +76,60 @@ void CudaContext::copy(void* to, const void* from, std::size_t bytes) const {
   if (bytes == 0) return;
   expect_kind(Kind::kDevice, to, bytes, "copy within the GPU, its target");
   expect_kind(Kind::kDevice, from, bytes, "copy within the GPU, its source");
-  std::memmove(to, from, bytes);
+  put(stream(), [=] { std::memmove(to, from, bytes); });
 }
 
 void CudaContext::clear(void* device, std::size_t bytes) const {
   if (bytes == 0) return;
   expect_kind(Kind::kDevice, device, bytes, "clear memory of the GPU");
-  std::memset(device, 0, bytes);
+  put(stream(), [=] { std::memset(device, 0, bytes); });
 }
 
 void CudaContext::product_abt(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                               std::int64_t lda, const float* b, std::int64_t ldb, float* c,
                               std::int64_t ldc) const {
-  for (std::int64_t i = 0; i < m; ++i) {
-    for (std::int64_t j = 0; j < n; ++j) {
-      float total = 0;
+  put(stream(), product("A B^T", m, n, k), [=] {
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        float total = 0;
 #pragma omp simd reduction(+ : total)
-      for (std::int64_t p = 0; p < k; ++p) total += a[i * lda + p] * b[j * ldb + p];
-      c[i * ldc + j] = total;
+        for (std::int64_t p = 0; p < k; ++p) total += a[i * lda + p] * b[j * ldb + p];
+        c[i * ldc + j] = total;
+      }
     }
-  }
+  });
 }
 
 void CudaContext::product_ab(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                              std::int64_t lda, const float* b, std::int64_t ldb, float beta,
                              float* c, std::int64_t ldc) const {
-  for (std::int64_t i = 0; i < m; ++i) {
-    float* row = c + i * ldc;
-    // As in BLAS: what a beta of 0 meets is not read.
-    for (std::int64_t j = 0; j < n; ++j) row[j] = beta == 0 ? 0 : beta * row[j];
-    for (std::int64_t p = 0; p < k; ++p) {
-      const float factor = a[i * lda + p];
-      const float* from = b + p * ldb;
-      for (std::int64_t j = 0; j < n; ++j) row[j] += factor * from[j];
+  put(stream(), product("A B", m, n, k), [=] {
+    for (std::int64_t i = 0; i < m; ++i) {
+      float* row = c + i * ldc;
+      // As in BLAS: what a beta of 0 meets is not read.
+      for (std::int64_t j = 0; j < n; ++j) row[j] = beta == 0 ? 0 : beta * row[j];
+      for (std::int64_t p = 0; p < k; ++p) {
+        const float factor = a[i * lda + p];
+        const float* from = b + p * ldb;
+        for (std::int64_t j = 0; j < n; ++j) row[j] += factor * from[j];
+      }
     }
-  }
+  });
 }
 
 void CudaContext::product_atb(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                               std::int64_t lda, const float* b, std::int64_t ldb, float* c,
                               std::int64_t ldc) const {
-  for (std::int64_t i = 0; i < m; ++i) {
-    for (std::int64_t j = 0; j < n; ++j) c[i * ldc + j] = 0;
-  }
-  for (std::int64_t p = 0; p < k; ++p) {
+  put(stream(), product("A^T B", m, n, k), [=] {
     for (std::int64_t i = 0; i < m; ++i) {
-      for (std::int64_t j = 0; j < n; ++j) c[i * ldc + j] += a[p * lda + i] * b[p * ldb + j];
+      for (std::int64_t j = 0; j < n; ++j) c[i * ldc + j] = 0;
     }
-  }
+    for (std::int64_t p = 0; p < k; ++p) {
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) c[i * ldc + j] += a[p * lda + i] * b[p * ldb + j];
+      }
+    }
+  });
 }
 
 }  // namespace rk

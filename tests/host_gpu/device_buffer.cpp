@@ -4,6 +4,7 @@
 #include "engine/cuda_error.h"
 #include "engine/error.h"
 #include "tests/host_gpu/memory.h"
+#include "tests/host_gpu/stream.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +30,7 @@ Ranges& ranges() {
 }
 
 std::byte* allocate(host_gpu::Kind kind, std::size_t bytes) {
+  host_gpu::refuse_in_capture("allocation");
   constexpr std::size_t kAlignment = 256;
   const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole));
@@ -111,12 +113,14 @@ DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
 void DeviceBuffer::upload(const void* from, std::size_t bytes) {
   expect(bytes <= bytes_, "[device memory] expected a copy of at most {} bytes, got {}", bytes_,
          bytes);
+  host_gpu::refuse_in_capture("copy to the GPU");
   if (bytes > 0) std::memcpy(data_.get(), from, bytes);
 }
 
 void DeviceBuffer::download(void* to, std::size_t bytes) const {
   expect(bytes <= bytes_, "[device memory] expected a copy of at most {} bytes, got {}", bytes_,
          bytes);
+  host_gpu::refuse_in_capture("copy from the GPU");
   if (bytes > 0) std::memcpy(to, data_.get(), bytes);
 }
 

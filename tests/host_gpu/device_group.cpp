@@ -4,6 +4,7 @@
 #include "engine/device_group_nccl.h"
 #include "engine/error.h"
 #include "tests/host_gpu/memory.h"
+#include "tests/host_gpu/stream.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,29 +15,45 @@ namespace {
 
 using host_gpu::expect_kind;
 using host_gpu::Kind;
+using host_gpu::put;
 
 std::size_t bytes_of(std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(float); }
 
 class HostGroup final : public DeviceGroup {
  public:
-  explicit HostGroup(ProcessGroup& processes) : processes_(processes) {}
+  HostGroup(const CudaContext& cuda, ProcessGroup& processes)
+      : stream_(cuda.stream()), processes_(processes) {}
   int rank() const override { return processes_.rank(); }
   int size() const override { return processes_.size(); }
 
   void gather(const float* own, float* all, std::int64_t count) override {
     expect_kind(Kind::kDevice, own, bytes_of(count), "gather, its own part");
     expect_kind(Kind::kDevice, all, bytes_of(size() * count), "gather, all parts");
-    processes_.gather<float>({own, static_cast<std::size_t>(count)},
-                             {all, static_cast<std::size_t>(size() * count)});
+    put(stream_, [=, this] {
+      processes_.gather<float>({own, static_cast<std::size_t>(count)},
+                               {all, static_cast<std::size_t>(size() * count)});
+    });
   }
 
   void begin_sum(float* values, std::int64_t count) override {
     expect_kind(Kind::kDevice, values, bytes_of(count), "sum");
-    begun_.push_back({values, {values, values + count}});
-    host_gpu::fill_with_nan(values, bytes_of(count));
+    put(stream_, [=, this] {
+      begun_.push_back({values, {values, values + count}});
+      host_gpu::fill_with_nan(values, bytes_of(count));
+    });
   }
 
   void finish_sums() override {
+    put(stream_, [this] { finish(); });
+  }
+
+ private:
+  struct Sum {
+    float* values;
+    std::vector<float> parts;
+  };
+
+  void finish() {
     for (Sum& sum : begun_) {
       const std::span now(sum.values, sum.parts.size());
       if (!std::ranges::all_of(now, [](float value) { return std::isnan(value); })) {
@@ -48,20 +65,15 @@ class HostGroup final : public DeviceGroup {
     begun_.clear();
   }
 
- private:
-  struct Sum {
-    float* values;
-    std::vector<float> parts;
-  };
-
+  CudaStream stream_;
   ProcessGroup& processes_;
   std::vector<Sum> begun_;
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceGroup> join_nccl(const CudaContext&, ProcessGroup& processes) {
-  return std::make_unique<HostGroup>(processes);
+std::unique_ptr<DeviceGroup> join_nccl(const CudaContext& cuda, ProcessGroup& processes) {
+  return std::make_unique<HostGroup>(cuda, processes);
 }
 
 }  // namespace rk

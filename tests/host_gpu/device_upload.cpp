@@ -3,6 +3,7 @@
 
 #include "engine/device_buffer.h"
 #include "engine/error.h"
+#include "tests/host_gpu/stream.h"
 
 #include <cstring>
 #include <vector>
@@ -10,12 +11,14 @@
 namespace rk {
 
 struct DeviceUpload::State {
+  CudaStream stream = nullptr;
   std::vector<std::byte> staged;
   DeviceBuffer data;
 };
 
-DeviceUpload::DeviceUpload(const CudaContext&, std::size_t bytes)
+DeviceUpload::DeviceUpload(const CudaContext& cuda, std::size_t bytes)
     : state_(std::make_unique<State>()) {
+  state_->stream = cuda.stream();
   state_->data = DeviceBuffer(bytes);
 }
 DeviceUpload::DeviceUpload() = default;
@@ -24,13 +27,16 @@ DeviceUpload::DeviceUpload(DeviceUpload&&) noexcept = default;
 DeviceUpload& DeviceUpload::operator=(DeviceUpload&&) noexcept = default;
 
 void DeviceUpload::stage(std::span<const std::byte> bytes) {
+  host_gpu::refuse_in_capture("upload");
   expect(bytes.size() <= state_->data.bytes(), "[upload] expected at most {} bytes, got {}",
          state_->data.bytes(), bytes.size());
   state_->staged.assign(bytes.begin(), bytes.end());
 }
 
 void DeviceUpload::take() {
-  std::memcpy(state_->data.as<std::byte>(), state_->staged.data(), state_->staged.size());
+  host_gpu::put(state_->stream, [to = data(), staged = state_->staged] {
+    std::memcpy(to, staged.data(), staged.size());
+  });
 }
 
 std::byte* DeviceUpload::data() const { return state_->data.as<std::byte>(); }

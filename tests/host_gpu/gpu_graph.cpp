@@ -7,6 +7,7 @@
 #include "layers/gpu_graph_run.h"
 #include "tests/host_gpu/gpu_graph_log.h"
 #include "tests/host_gpu/memory.h"
+#include "tests/host_gpu/stream.h"
 
 #include <algorithm>
 #include <cmath>
@@ -75,6 +76,7 @@ void forget_graphs() { log().clear(); }
 }  // namespace host_gpu
 
 struct GpuGraph::Impl {
+  CudaStream stream = nullptr;
   GraphSpec spec;
   std::map<GraphRole, void*> places;
   std::string engine = "loops";
@@ -260,6 +262,23 @@ struct GpuGraph::Impl {
       write(spec.precision, at(GraphRole::kDx), i, value);
     }
   }
+
+  void run() const {
+    switch (spec.kind) {
+      case GraphKind::kWeightGradient: return weight_gradient();
+      case GraphKind::kInputGradient:
+      case GraphKind::kInputGradientAdd:
+      case GraphKind::kInputGradientRelu:
+      case GraphKind::kInputGradientAddRelu: return input_gradient();
+      case GraphKind::kBatchNorm:
+      case GraphKind::kBatchNormRelu:
+      case GraphKind::kBatchNormAddRelu: return batchnorm();
+      case GraphKind::kBatchNormGradient:
+      case GraphKind::kBatchNormReluGradient:
+      case GraphKind::kBatchNormAddReluGradient: return batchnorm_gradient();
+      default: return forward();
+    }
+  }
 };
 
 // Made by who first sets plans.
@@ -271,6 +290,8 @@ GpuGraph::GpuGraph() = default;
 GpuGraph::GpuGraph(const Context& context, const GraphSpec& spec)
     : impl_(std::make_unique<Impl>()) {
   expect(context.on_gpu(), "[gpu graph] expected a GPU");
+  host_gpu::refuse_in_capture("a graph's plan");
+  impl_->stream = context.cuda().stream();
   impl_->spec = spec;
   log().push_back(spec);
 }
@@ -307,20 +328,7 @@ void GpuGraph::bind(std::initializer_list<Place> places, void* workspace) {
 }
 
 void GpuGraph::run() const {
-  switch (impl_->spec.kind) {
-    case GraphKind::kWeightGradient: return impl_->weight_gradient();
-    case GraphKind::kInputGradient:
-    case GraphKind::kInputGradientAdd:
-    case GraphKind::kInputGradientRelu:
-    case GraphKind::kInputGradientAddRelu: return impl_->input_gradient();
-    case GraphKind::kBatchNorm:
-    case GraphKind::kBatchNormRelu:
-    case GraphKind::kBatchNormAddRelu: return impl_->batchnorm();
-    case GraphKind::kBatchNormGradient:
-    case GraphKind::kBatchNormReluGradient:
-    case GraphKind::kBatchNormAddReluGradient: return impl_->batchnorm_gradient();
-    default: return impl_->forward();
-  }
+  host_gpu::put(impl_->stream, impl_->spec.text(), [graph = *impl_] { graph.run(); });
 }
 
 void set_plans(const Context& context, const GpuPlans& plans) {

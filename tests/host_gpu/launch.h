@@ -7,19 +7,23 @@
 #include "kernels/run_block.h"
 #include "tests/host_gpu/memory.h"
 #include "tests/host_gpu/serial_block.h"
+#include "tests/host_gpu/stream.h"
+
+#include <typeinfo>
 
 namespace rk {
 
-template <class Kernel> void launch(const Kernel& kernel, CudaStream) {
+template <class Kernel> void launch(const Kernel& kernel, CudaStream stream) {
   using host_gpu::SerialBlock;
-  const int blocks = kernel.blocks();
-  for (int index = blocks - 1; index >= 0; --index) {
-    BlockMemory memory;
-    host_gpu::fill_with_nan(&memory, sizeof(memory));
-    typename SharedMemoryOf<Kernel, SerialBlock::kThreads>::Type shared;
-    host_gpu::fill_with_nan(&shared, sizeof(shared));
-    run_on_block(kernel, SerialBlock(index, blocks, &memory), shared);
-  }
+  host_gpu::put(stream, typeid(Kernel).name(), [kernel, blocks = kernel.blocks()] {
+    for (int index = blocks - 1; index >= 0; --index) {
+      BlockMemory memory;
+      host_gpu::fill_with_nan(&memory, sizeof(memory));
+      typename SharedMemoryOf<Kernel, SerialBlock::kThreads>::Type shared;
+      host_gpu::fill_with_nan(&shared, sizeof(shared));
+      run_on_block(kernel, SerialBlock(index, blocks, &memory), shared);
+    }
+  });
 }
 
 #define RK_LAUNCH(...) template void launch(const __VA_ARGS__&, CudaStream)

@@ -20,9 +20,6 @@ void set_free_bytes(std::size_t bytes);
 // Whether the system gives page-locked memory; it does until a test says otherwise.
 void set_page_locking(bool possible);
 
-// Whether work is being captured: who copies from or to the host meanwhile is found out.
-void set_capturing(bool capturing);
-
 void fill_with_nan(void* data, std::size_t bytes);
 
 }  // namespace rk::host_gpu

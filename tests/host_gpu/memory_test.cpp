@@ -1,11 +1,16 @@
 // The GPU made of the host finds the mistakes that it is there for.
 #include "engine/cuda_context.h"
+#include "engine/cuda_graph.h"
 #include "engine/device_buffer.h"
 #include "engine/error.h"
+#include "kernels/elementwise_block.h"
+#include "tests/host_gpu/launch.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -44,6 +49,58 @@ TEST(HostGpu, FreshMemoryIsNaN) {
   for (const float value : DeviceBuffer::of<float>(100).values<float>()) {
     EXPECT_TRUE(std::isnan(value));
   }
+}
+
+// As a graph does: nothing is carried out while it is captured, and a launch reads device memory
+// anew, but not the arguments it was captured with.
+TEST(HostGpu, AReplayHasTheArgumentsOfItsCapture) {
+  const CudaContext cuda(0);
+  const auto factor = DeviceBuffer::copy_of(std::vector<float>{2});
+  const auto values = DeviceBuffer::copy_of(std::vector<float>{1, 1, 1});
+  std::int64_t count = 2;
+  const auto work = [&] {
+    launch(Scale{.count = count, .factor = factor.as<float>(), .values = values.as<float>()},
+           cuda.stream());
+  };
+  work();
+  const CudaGraph graph(cuda, work);
+  EXPECT_EQ(graph.nodes(), 1U);
+  EXPECT_EQ(values.values<float>(), (std::vector<float>{2, 2, 1}));
+  count = 3;
+  graph.launch();
+  EXPECT_EQ(values.values<float>(), (std::vector<float>{4, 4, 1}));
+  const PinnedBuffer three(sizeof(float));
+  *three.as<float>() = 3;
+  cuda.upload(factor.as<float>(), three.as<float>(), sizeof(float));
+  graph.launch();
+  EXPECT_EQ(values.values<float>(), (std::vector<float>{12, 12, 1}));
+}
+
+struct NewKernel {
+  int blocks() const { return 1; }
+  template <class Block> void operator()(const Block&) const {}
+};
+
+TEST(HostGpu, WhatMayNotBeCapturedIsRefused) {
+  const CudaContext cuda(0), other(0);
+  auto device = DeviceBuffer::of<float>(4);
+  float host[4] = {};
+  const auto refused = [&](const std::function<void()>& work) {
+    EXPECT_THROW(CudaGraph(cuda, work), DeviceError);
+    EXPECT_NO_THROW(device.upload(host, sizeof(host)));  // the capture has ended
+  };
+  refused([] { DeviceBuffer::of<float>(1); });
+  refused([] { const PinnedBuffer buffer(4); });
+  refused([&] { device.upload(host, sizeof(host)); });
+  refused([&] { device.download(host, sizeof(host)); });
+  refused([&] { cuda.synchronize(); });
+  refused([&] { other.clear(device.as<float>(), 4); });
+  // For the first time: a kernel, and a product of a new size.
+  float* const d = device.as<float>();
+  refused([&] { launch(NewKernel(), cuda.stream()); });
+  cuda.product_abt(1, 1, 1, d, 1, d, 1, d + 1, 1);
+  EXPECT_NO_THROW(CudaGraph(cuda, [&] { cuda.product_abt(1, 1, 1, d, 1, d, 1, d + 1, 1); }));
+  refused([&] { cuda.product_abt(1, 1, 2, d, 2, d, 2, d + 3, 1); });
 }
 
 }  // namespace

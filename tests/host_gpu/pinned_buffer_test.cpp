@@ -90,10 +90,10 @@ TEST(HostGpu, CopiesOfTheHostAreNoPartOfACapture) {
   const CudaContext cuda(0);
   const PinnedBuffer host(8);
   const DeviceBuffer device(8);
-  const CudaGraph up(cuda, [&] { cuda.upload(device.as<float>(), host.as<float>(), 8); });
-  EXPECT_THROW(up.launch(), DeviceError);
-  const CudaGraph down(cuda, [&] { cuda.download(host.as<float>(), device.as<float>(), 8); });
-  EXPECT_THROW(down.launch(), DeviceError);
+  const auto up = [&] { cuda.upload(device.as<float>(), host.as<float>(), 8); };
+  EXPECT_THROW(CudaGraph(cuda, up), DeviceError);
+  const auto down = [&] { cuda.download(host.as<float>(), device.as<float>(), 8); };
+  EXPECT_THROW(CudaGraph(cuda, down), DeviceError);
   EXPECT_NO_THROW(cuda.upload(device.as<float>(), host.as<float>(), 8));
 }
 

@@ -5,26 +5,31 @@
 #include "kernels/gallery_rows.h"
 #include "tests/host_gpu/memory.h"
 #include "tests/host_gpu/serial_block.h"
+#include "tests/host_gpu/stream.h"
 
 #include <algorithm>
+#include <typeinfo>
 #include <vector>
 
 namespace rk {
 
 namespace host_gpu {
 
-// f(block, shared) for every block of a grid; shared memory begins as NaN in each.
-template <class F> void run_grid(int blocks, int shared_bytes, F&& f) {
+// f(block, shared) for every block of a grid; shared memory begins as NaN in each. f holds what it
+// needs by value.
+template <class F> void run_grid(CudaStream stream, const RowScratch& scratch, const F& f) {
   struct alignas(64) Line {
     std::byte bytes[64];
   };
-  std::vector<Line> shared((static_cast<std::size_t>(shared_bytes) + 63) / 64);
-  for (int index = 0; index < blocks; ++index) {
-    fill_with_nan(shared.data(), shared.size() * sizeof(Line));
-    BlockMemory memory;
-    fill_with_nan(&memory, sizeof(memory));
-    f(SerialBlock(index, blocks, &memory), static_cast<void*>(shared.data()));
-  }
+  put(stream, typeid(F).name(), [f, blocks = scratch.blocks, bytes = scratch.shared_bytes] {
+    std::vector<Line> shared((static_cast<std::size_t>(bytes) + 63) / 64);
+    for (int index = 0; index < blocks; ++index) {
+      fill_with_nan(shared.data(), shared.size() * sizeof(Line));
+      BlockMemory memory;
+      fill_with_nan(&memory, sizeof(memory));
+      f(SerialBlock(index, blocks, &memory), static_cast<void*>(shared.data()));
+    }
+  });
 }
 
 inline void plan_scratch(int rows, std::int64_t usual, std::int64_t largest, RowScratch* scratch) {
@@ -45,13 +50,11 @@ void GalleryRows<Row>::plan(const Params& params, int rows, int columns, RowScra
 
 template <class Row>
 void GalleryRows<Row>::measure(const RowBatch& batch, const Params* params, float* stats, int width,
-                               const RowScratch& scratch, CudaStream) {
+                               const RowScratch& scratch, CudaStream stream) {
   if constexpr (Measured<Row, BlockTeamOver<host_gpu::SerialBlock>>) {
-    host_gpu::run_grid(scratch.blocks, scratch.shared_bytes,
-                       [&](const host_gpu::SerialBlock& block, void* shared) {
-                         measure_block_rows<Row>(block, batch, params, stats, width, scratch,
-                                                 shared);
-                       });
+    host_gpu::run_grid(stream, scratch, [=](const host_gpu::SerialBlock& block, void* shared) {
+      measure_block_rows<Row>(block, batch, params, stats, width, scratch, shared);
+    });
   } else {
     fail<DeviceError>("[row kernel] a loss without stats");
   }
@@ -59,11 +62,10 @@ void GalleryRows<Row>::measure(const RowBatch& batch, const Params* params, floa
 
 template <class Row>
 void GalleryRows<Row>::run(const RowBatch& batch, const Params* params, const RowScratch& scratch,
-                           CudaStream) {
-  host_gpu::run_grid(scratch.blocks, scratch.shared_bytes,
-                     [&](const host_gpu::SerialBlock& block, void* shared) {
-                       run_block_rows<Row>(block, batch, params, scratch, shared);
-                     });
+                           CudaStream stream) {
+  host_gpu::run_grid(stream, scratch, [=](const host_gpu::SerialBlock& block, void* shared) {
+    run_block_rows<Row>(block, batch, params, scratch, shared);
+  });
 }
 
 #define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>

@@ -1,0 +1,45 @@
+// The streams of the GPU that is made of the host. Work put on one is carried out at once; while a
+// CudaGraph captures it, work is kept with copies of its arguments, as a graph keeps a kernel's,
+// and carried out by every launch of the graph: an argument of the host that changes from step to
+// step is found out. So is a kernel that runs for the first time while a stream is captured: it
+// would be loaded then, which CUDA may refuse.
+#pragma once
+
+#include "engine/cuda_stream.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk::host_gpu {
+
+using Work = std::vector<std::function<void()>>;
+
+// What this thread captures, null where it does not; DeviceError where it captures another stream.
+Work* capturing(CudaStream stream);
+
+// What `work`, called once, puts on the stream; none of it is carried out.
+Work capture(CudaStream stream, const std::function<void()>& work);
+
+// DeviceError naming `what` while this thread captures: CUDA allows no allocation there, and
+// nothing that waits.
+void refuse_in_capture(const char* what);
+
+// Notes that `kernel` is loaded; DeviceError where it is not and this thread captures.
+void load(const std::string& kernel);
+
+// `work` holds all that it needs by value.
+template <class F> void put(CudaStream stream, F&& work) {
+  if (Work* kept = capturing(stream)) {
+    kept->emplace_back(std::forward<F>(work));
+  } else {
+    work();
+  }
+}
+template <class F> void put(CudaStream stream, const std::string& kernel, F&& work) {
+  load(kernel);
+  put(stream, std::forward<F>(work));
+}
+
+}  // namespace rk::host_gpu
