@@ -29,6 +29,7 @@ CudaGraph::CudaGraph(const CudaContext& cuda, const std::function<void()>& work)
     cudaGraph_t broken = nullptr;
     cudaStreamEndCapture(s.stream, &broken);
     if (broken != nullptr) cudaGraphDestroy(broken);
+    cudaGetLastError();  // of the capture that is given up: the next call must not report it
     throw;
   }
   check_cuda(cudaStreamEndCapture(s.stream, &s.graph), "capture");
