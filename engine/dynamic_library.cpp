@@ -5,7 +5,9 @@
 namespace rk {
 
 DynamicLibrary::DynamicLibrary(const std::string& name) {
-  void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // RTLD_NODELETE: NVIDIA's libraries leave threads, exit handlers and kernels in graphs behind,
+  // whose code must stay.
+  void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     problem_ = dlerror();
     return;
