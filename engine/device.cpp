@@ -67,7 +67,7 @@ std::string card_problem(const GpuReport& report, std::size_t index) {
   const GpuReport::Card& card = report.cards[index];
   const GpuReport::Error error = report.start(static_cast<int>(index));
   if (error.code == 0) return "";
-  if (error.code == kCudaNoKernelImage) {
+  if (error.code == kCudaNoKernelImage || error.code == kCudaInvalidFunction) {
     return fmt::format(
         "{} has compute capability {}, this program has code for {}; "
         "take a newer one",

@@ -34,6 +34,7 @@ DeviceRequest parse_device(std::string_view text);
 // CUDA's error codes that need another advice than their text gives.
 inline constexpr int kCudaMemoryAllocation = 2;
 inline constexpr int kCudaInsufficientDriver = 35;
+inline constexpr int kCudaInvalidFunction = 98;  // as 209, of some drivers
 inline constexpr int kCudaNoDevice = 100;
 inline constexpr int kCudaNoKernelImage = 209;
 inline constexpr int kCudaUncorrectableEcc = 214;

@@ -127,12 +127,12 @@ TEST(Device, WhateverElseStopsCuda) {
 TEST(Device, NoCodeForTheCard) {
   GpuReport report = good_machine();
   report.cards = {{"GTX 1080", 61, std::int64_t{8} << 30}};
-  report.start = [](int) {
-    return GpuReport::Error{kCudaNoKernelImage, "no kernel image is available"};
-  };
-  expect_problem(report,
-                 "GTX 1080 has compute capability 6.1, this program has code for 8.x, 9.x and "
-                 "newer; take a newer one");
+  for (const int code : {kCudaNoKernelImage, kCudaInvalidFunction}) {
+    report.start = [=](int) { return GpuReport::Error{code, "no kernel image is available"}; };
+    expect_problem(report,
+                   "GTX 1080 has compute capability 6.1, this program has code for 8.x, 9.x and "
+                   "newer; take a newer one");
+  }
 }
 
 TEST(Device, LibraryMissing) {
