@@ -31,6 +31,7 @@ class DeviceProxyLoss : public DeviceLoss {
     const std::int64_t rows = classes_by_items_ ? shape.classes : shape.rows;
     const auto columns = static_cast<int>(classes_by_items_ ? shape.rows : shape.classes);
     matrix_ = DeviceBuffer::of<float>(rows * pad(columns));
+    cuda_.clear(matrix_.as<float>(), matrix_.bytes());  // rows load what lies behind their columns
     unit_ = DeviceBuffer::of<float>(shape.classes * shape.dim);
     lengths_ = DeviceBuffer::of<double>(shape.classes);
     losses_ = DeviceBuffer::of<float>(rows);

@@ -29,6 +29,8 @@ template <class Formula> class DeviceRowLoss final : public DeviceLoss {
     const std::int64_t columns = shape.rows + shape.memory;
     stride_ = pad(static_cast<int>(columns));
     matrix_ = DeviceBuffer::of<float>(shape.rows * stride_);
+    // Rows load what lies behind their columns, though nothing comes of it.
+    cuda_.clear(matrix_.as<float>(), matrix_.bytes());
     losses_ = DeviceBuffer::of<float>(shape.rows);
     loss_ = DeviceBuffer::of<double>(1);
     loss_on_host_ = PinnedBuffer(sizeof(double));
