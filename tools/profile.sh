@@ -44,7 +44,7 @@ if [ -z "$systems$compute" ]; then
 fi
 out=$build/profile
 mkdir -p "$out"
-gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
+gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | sed -n 1p)
 echo "$gpu: ${command[*]}"
 
 # failed LOG: the reason in it, as one line.
@@ -82,6 +82,11 @@ if [ -n "$compute" ]; then
     --metrics gpu__time_duration.sum,dram__bytes.sum,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed \
     --csv --page raw --print-units base --force-overwrite --export "$out/$name" --log-file "$out/$name.csv" \
     "${command[@]}" >"$out/$name.ncu.log" 2>&1; then
+    # ncu may print nothing where it writes a report: the table is in there.
+    if ! grep -q '^"ID"' "$out/$name.csv" && [ -s "$out/$name.ncu-rep" ]; then
+      "$compute" --import "$out/$name.ncu-rep" --csv --page raw --print-units base \
+        >"$out/$name.csv" 2>>"$out/$name.ncu.log" || true
+    fi
     table=("$(dirname "$0")/profile_table.py" "$out/$name.csv" --json "$out/$name.json")
     # Of a GPU it does not know, the table without shares of a peak.
     "${table[@]}" --gpu "$gpu" >"$out/$name.txt" 2>"$out/$name.ncu.log" ||

@@ -190,6 +190,18 @@ class Capture(unittest.TestCase):
         for name in ("loss.csv", "loss.txt", "loss.json", "loss.nsys-rep", "loss.kernels.txt"):
             self.assertTrue((self.path / "build/profile" / name).exists(), name)
 
+    def test_the_table_is_taken_from_the_report_where_ncu_prints_none(self):
+        self.with_gpu()
+        self.command("bin/ncu", f"""[ "$1" = --import ] && exec cat {RAW}
+            while [ $# -gt 0 ]; do case $1 in
+              --log-file) echo '==PROF== Report: loss.ncu-rep' >"$2" ;;
+              --export) echo report >"$2.ncu-rep" ;;
+            esac; shift; done""")
+        done, said = self.profile("loss", "build")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(said[-1], "ncu --import build/profile/loss.ncu-rep --csv --page raw --print-units base")
+        self.assertIn("4 calls of 3 kernels, 100.0 us", done.stdout)
+
     def test_a_step_is_taken_without_its_graph(self):
         self.with_gpu()
         self.with_compute(f'cp {RAW} "$csv"')
