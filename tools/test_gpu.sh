@@ -3,11 +3,13 @@
 # such test; a test that finds no working GPU fails too. Usage: tools/test_gpu.sh BUILD JOBS
 set -euo pipefail
 build=$1 jobs=$2
-if ! command -v nvidia-smi >/dev/null || ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
+# No pipes into grep -q, which closes them before all is written: the writer's end would count as a failure.
+if ! command -v nvidia-smi >/dev/null || ! grep -q GPU <<<"$(nvidia-smi -L 2>/dev/null)"; then
   echo "error: no NVIDIA GPU here (nvidia-smi lists none); run this on a machine that has one" >&2
   exit 5
 fi
-if ! cmake --build "$build" --target help | grep -q '^cuda_test'; then
+# Ninja writes "cuda_test: phony", Make "... cuda_test".
+if ! grep -qE '^(\.\.\. )?cuda_test\b' <<<"$(cmake --build "$build" --target help)"; then
   echo "error: this build has no GPU tests; it was configured without CUDA" >&2
   exit 5
 fi

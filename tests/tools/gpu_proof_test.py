@@ -33,10 +33,13 @@ class Proof(unittest.TestCase):
             *) echo 'NVIDIA H200, 143771 MiB, 580.65' ;;
             esac""")
 
-    def run_proof(self, *arguments, **variables):
+    def run_script(self, script, *arguments, **variables):
         environment = {"PATH": f"{self.path}/bin:/usr/bin:/bin", "HOME": "/", "RESULTS": "results"} | variables
-        return subprocess.run(["/bin/bash", str(self.path / "tools/gpu_proof.sh"), *arguments], capture_output=True,
+        return subprocess.run(["/bin/bash", str(self.path / "tools" / script), *arguments], capture_output=True,
                               text=True, check=False, env=environment, cwd=self.path)
+
+    def run_proof(self, *arguments, **variables):
+        return self.run_script("gpu_proof.sh", *arguments, **variables)
 
     def result(self, name):
         lines = (self.path / "results" / f"{name}.txt").read_text().splitlines()
@@ -161,6 +164,22 @@ class Proof(unittest.TestCase):
         done = self.run_proof("golden", LIMIT="1")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.result("golden")["result"], "over 1 s")
+
+    # The words come in pieces, and what was looked for is in the first.
+    def test_test_gpu_finds_the_gpu_and_the_tests_of_either_generator(self):
+        shutil.copy(ROOT / "tools/test_gpu.sh", self.path / "tools")
+        slowly = "sleep 0.2; for i in $(seq 20000); do echo another; done"
+        self.command("bin/nvidia-smi", f"echo 'GPU 0: NVIDIA H200'; {slowly}")
+        self.command("bin/ctest", 'echo "tests $RK_REQUIRE_GPU"')
+        for target in ("cuda_test: phony", "... cuda_test"):
+            self.command("bin/cmake", f"echo '{target}'; {slowly}")
+            done = self.run_script("test_gpu.sh", "build", "1")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertTrue(done.stdout.endswith("tests 1\n"))
+        self.command("bin/cmake", "echo 'cuda_tester: phony'")
+        done = self.run_script("test_gpu.sh", "build", "1")
+        self.assertEqual((done.returncode, done.stderr),
+                         (5, "error: this build has no GPU tests; it was configured without CUDA\n"))
 
 
 if __name__ == "__main__":
