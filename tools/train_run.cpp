@@ -1,6 +1,7 @@
 #include "tools/train_run.h"
 
 #include "engine/error.h"
+#include "layers/gpu_graph_run.h"
 #include "retrieval/evaluate.h"
 #include "tools/divergence.h"
 #include "tools/held_out.h"
@@ -95,6 +96,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   run_.seed = common.seed;
   run_.data = fingerprint(train_data_);
   run_.environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
+  if (context.on_gpu()) run_.environment += fmt::format(", {}", plan_environment(context));
   if (!processes_.alone()) {
     run_.environment += fmt::format(", {} processes", processes_.size());
   }
