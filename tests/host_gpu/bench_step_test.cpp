@@ -1,7 +1,9 @@
 // `bench step` on a GPU made of the host: that it runs, what its roofline counts, and the file of
 // engines that --tune writes.
+#include "engine/cuda_context.h"
 #include "layers/conv2d.h"
 #include "layers/gpu_batchnorm_timing.h"
+#include "layers/gpu_graph_run.h"
 #include "layers/gpu_plans.h"
 #include "layers/resnet.h"
 #include "tests/data/temporary_folder.h"
@@ -59,6 +61,8 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   for (const TunedGraph& graph : tuned) last[graph.graph] = graph.engine;
   for (const auto& [graph, engine] : last) EXPECT_EQ(plans.engine(graph), engine) << graph;
   const DeviceStepTimes times = time_device_step(context, small(), 2, 0, path);
+  EXPECT_EQ(plans_of(context).environment(), context.cuda().name());
+  EXPECT_EQ(plans_of(context).engine(tuned[0].graph), tuned[0].engine);
   EXPECT_GT(times.step.median, 0);
   EXPECT_GT(times.bytes, std::size_t{100} << 20);  // ResNet-18 has 11 million parameters
 }
