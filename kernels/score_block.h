@@ -171,7 +171,7 @@ struct CountNegatives {
       }
     }
     const bool equal = low < end && to.distinct[low] == score;
-    block.add(to.cells + 2 * low + (equal ? 1 : 0), std::uint64_t{1});
+    block.add(to.cells + std::int64_t{2} * low + (equal ? 1 : 0), std::uint64_t{1});
   }
 };
 

@@ -31,8 +31,8 @@ struct GatherHardestPairs {
     const int count = team.compact(
         rows, [&](int row) { return counted[row] != 0; },
         [&](int row, int slot) {
-          pairs.positive[slot] = stats[2 * row];
-          pairs.negative[slot] = stats[2 * row + 1];
+          pairs.positive[slot] = stats[std::int64_t{2} * row];
+          pairs.negative[slot] = stats[std::int64_t{2} * row + 1];
           pairs.query[slot] = row;
         });
     team.for_each(1, [&](int) { *pairs.count = count; });
@@ -52,7 +52,7 @@ struct MeetHardestPairs {
     const int i = block.index();
     if (i >= count) return;
     WilcoxonPairs<float>::row(BlockTeamOver<Block>(block), r, pairs.positive, pairs.negative, count,
-                              i, values + i, slopes + 2 * pairs.query[i]);
+                              i, values + i, slopes + std::int64_t{2} * pairs.query[i]);
   }
 };
 

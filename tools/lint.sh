@@ -22,12 +22,21 @@ case $mode in
     shift
     layout
     # A compile database of clang's own: g++ has flags and precompiled headers that clang does not read.
+    # With the GPU's files where there is a CUDA toolkit; clang++ compiles those of the host.
     build="build-lint"
     mkdir -p "$build"
-    cmake --preset clang -B "$build" -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >"$build"/configure.log 2>&1 ||
-      { cat "$build"/configure.log; exit 1; }
+    tools/setup_cudnn.sh "$build"/third_party
+    cmake --preset clang -B "$build" -DRK_CUDA=AUTO -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
+      >"$build"/configure.log 2>&1 || { cat "$build"/configure.log; exit 1; }
+    headers='^$'  # what no file is called
+    if grep '^-- No GPU code' "$build"/configure.log; then
+      headers='(_cuda|[^t]_cudnn)\.cpp$|^tests/(cuda|cudnn|host_gpu|kernel_cases)/'
+    elif grep '^-- No cuDNN' "$build"/configure.log; then
+      headers='[^t]_cudnn\.cpp$|^tests/cudnn/'
+    fi
     files=("$@")
-    [ ${#files[@]} -gt 0 ] || mapfile -t files < <(printf '%s\n' "${sources[@]}" | grep '\.cpp$')
+    [ ${#files[@]} -gt 0 ] ||
+      mapfile -t files < <(printf '%s\n' "${sources[@]}" | grep '\.cpp$' | grep -vE "$headers")
     printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p "$build"
     ;;
   *) echo "error: $mode: no such mode" >&2; exit 2 ;;

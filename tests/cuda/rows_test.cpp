@@ -57,9 +57,10 @@ template <class S> AucGradientTable<S> auc_table(const S* slopes) {
 // Numbers that parameters point to: what the pass over all rows would have left between the two
 // kernels of a row. Behind them lies auc_ba's table.
 template <class S> std::vector<S> slopes() {
-  std::vector<S> out;
-  for (int i = 0; i < 2 * kRows; ++i)
-    out.push_back(static_cast<S>(std::sin(static_cast<float>(i))));
+  std::vector<S> out(2 * kRows);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<S>(std::sin(static_cast<float>(i)));
+  }
   const auto table = auc_table(out.data());
   out.insert(out.end(), table.coefficients().begin(), table.coefficients().end());
   return out;
@@ -76,7 +77,7 @@ template <class S> AucGradient<S> auc_gradient(const S* slopes) {
 
 template <class Row, class S> Written<S> on_cpu(const typename Row::Params& params, int width) {
   Written<S> out;
-  out.stats.assign(static_cast<std::size_t>(kRows * width), S(0));
+  out.stats.assign(std::size_t{kRows} * static_cast<std::size_t>(width), S(0));
   out.grads.assign(problem().scores.begin(), problem().scores.end());
   out.losses.assign(kRows, S(0));
   Buffer scratch(static_cast<std::size_t>(scratch_of<Row>(params, kColumns, kColumns)));
@@ -89,7 +90,7 @@ template <class Row, class S> Written<S> on_cpu(const typename Row::Params& para
     }
     const GalleryRow<S> in = problem().row<S>(i, place);
     if constexpr (requires { &Row::template measure<SerialTeam>; }) {
-      Row::measure(team, params, in, out.stats.data() + i * width, scratch.data());
+      Row::measure(team, params, in, out.stats.data() + std::int64_t{i} * width, scratch.data());
     }
     Row::row(team, params, in, place, &out.losses[static_cast<std::size_t>(i)], scratch.data());
   }
@@ -113,7 +114,7 @@ template <class Row> Written<float> on_gpu(const typename Row::Params& params, i
   const auto weight = DeviceBuffer::copy_of(std::vector<float>{RowsProblem::kWeight});
   const auto losses = DeviceBuffer::copy_of(std::vector<float>(kRows, std::nanf("")));
   const auto stats = DeviceBuffer::copy_of(
-      std::vector<float>(static_cast<std::size_t>(kRows * width), std::nanf("")));
+      std::vector<float>(std::size_t{kRows} * static_cast<std::size_t>(width), std::nanf("")));
   const DeviceBuffer device_params =
       DeviceBuffer::copy_of(std::vector<typename Row::Params>{params});
 
@@ -165,7 +166,7 @@ void expect_close(const Written<float>& got, const Written<double>& expected, in
       ASSERT_NEAR(got.grads[static_cast<std::size_t>(i * kStride + j)], grad[j], bound)
           << "row " << i << " column " << j;
     }
-    const double* stats = expected.stats.data() + i * width;
+    const double* stats = expected.stats.data() + std::int64_t{i} * width;
     const double stats_bound = row_bound(stats, width);
     for (int k = 0; k < width; ++k) {
       ASSERT_NEAR(got.stats[static_cast<std::size_t>(i * width + k)], stats[k], stats_bound)
@@ -343,8 +344,8 @@ template <class Exact, class Run> void expect_proxy_rows(Exact exact, Run run) {
 }
 
 TEST_F(CudaRows, SoftmaxAgreesWithDouble) {
-  std::vector<std::int64_t> labels;
-  for (int i = 0; i < kRows; ++i) labels.push_back(i * 7 % kColumns);
+  std::vector<std::int64_t> labels(kRows);
+  for (std::size_t i = 0; i < kRows; ++i) labels[i] = static_cast<int>(i) * 7 % kColumns;
   const auto device_labels = DeviceBuffer::copy_of(labels);
   expect_proxy_rows(
       [&](int i, double* row, double* loss, void* memory) {
@@ -359,10 +360,10 @@ TEST_F(CudaRows, SoftmaxAgreesWithDouble) {
 }
 
 TEST_F(CudaRows, ProxyAnchorAgreesWithDouble) {
-  std::vector<std::int64_t> labels;
-  for (int j = 0; j < kColumns; ++j) labels.push_back(j % 50);  // later classes have no item
-  std::vector<float> weights;
-  for (int i = 0; i < kRows; ++i) weights.push_back(i < 50 ? 0.02F : 0.0F);
+  std::vector<std::int64_t> labels(kColumns);
+  for (std::size_t j = 0; j < kColumns; ++j) labels[j] = static_cast<int>(j % 50);
+  std::vector<float> weights(kRows);  // later classes have no item
+  std::fill_n(weights.begin(), 50, 0.02F);
   const auto device_labels = DeviceBuffer::copy_of(labels);
   const auto device_weights = DeviceBuffer::copy_of(weights);
   expect_proxy_rows(
@@ -393,11 +394,11 @@ TEST_F(CudaRows, WilcoxonPairsAgreeWithDouble) {
   const auto count = static_cast<int>(query.size());
   const auto device_stats = DeviceBuffer::copy_of(stats);
   const auto counted = DeviceBuffer::copy_of(problem().counted);
-  const auto gathered = DeviceBuffer::of<float>(2 * kRows);
+  const auto gathered = DeviceBuffer::of<float>(std::int64_t{2} * kRows);
   const auto queries = DeviceBuffer::of<std::int32_t>(kRows);
   const auto number = DeviceBuffer::of<std::int32_t>(1);
   const auto values = DeviceBuffer::of<float>(kRows);
-  const auto slopes = DeviceBuffer::of<float>(2 * kRows);
+  const auto slopes = DeviceBuffer::of<float>(std::int64_t{2} * kRows);
   const auto part = DeviceBuffer::of<double>(1);
   const HardestPairs pairs{gathered.as<float>(), gathered.as<float>() + kRows,
                            queries.as<std::int32_t>(), number.as<std::int32_t>()};

@@ -54,7 +54,8 @@ class TemporaryFolder {
   void classes(const std::string& prefix, int classes, int images) const {
     for (int c = 0; c < classes; ++c) {
       for (int i = 0; i < images; ++i) {
-        picture(fmt::format("{}{}/{}.png", prefix, c, i), static_cast<std::uint64_t>(c * 1000 + i));
+        picture(fmt::format("{}{}/{}.png", prefix, c, i),
+                static_cast<std::uint64_t>(std::int64_t{c} * 1000 + i));
       }
     }
   }

@@ -28,7 +28,7 @@ TEST(DeviceGroup, GathersInTheOrderOfRanks) {
       ASSERT_EQ(group.size(), size);
       const auto rank = static_cast<float>(group.rank());
       const auto own = DeviceBuffer::copy_of(Floats{10 * rank, 10 * rank + 1});
-      const auto all = DeviceBuffer::of<float>(2 * size);
+      const auto all = DeviceBuffer::of<float>(std::int64_t{2} * size);
       group.gather(own.as<float>(), all.as<float>(), 2);
       Floats expected;
       for (int r = 0; r < size; ++r) {
@@ -38,7 +38,7 @@ TEST(DeviceGroup, GathersInTheOrderOfRanks) {
       EXPECT_EQ(all.values<float>(), expected);
       // From its own place.
       const auto in_place = DeviceBuffer::copy_of(Floats(expected.size(), -1));
-      float* const mine = in_place.as<float>() + 2 * group.rank();
+      float* const mine = in_place.as<float>() + std::int64_t{2} * group.rank();
       mine[0] = 10 * rank;
       mine[1] = 10 * rank + 1;
       group.gather(mine, in_place.as<float>(), 2);
@@ -56,7 +56,7 @@ TEST(DeviceGroup, SumsBucketsInPlace) {
       group.begin_sum(gradients.as<float>() + 3, 1);
       group.begin_sum(gradients.as<float>(), 2);
       group.finish_sums();
-      const auto ranks = static_cast<float>(size * (size + 1) / 2);
+      const auto ranks = static_cast<float>(size * (size + 1)) / 2;
       EXPECT_EQ(gradients.values<float>(), (Floats{ranks, 2 * ranks, 7, 3 * ranks}));
       group.finish_sums();  // nothing begun: nothing to wait for
       EXPECT_EQ(gradients.values<float>()[0], ranks);

@@ -68,6 +68,7 @@ void GalleryRows<Row>::run(const RowBatch& batch, const Params* params, const Ro
   });
 }
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): Row names a template
 #define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
 
 }  // namespace rk

@@ -24,7 +24,8 @@ struct LayerCase {
   NodeHarness::Record smooth = {};
 };
 
-inline void PrintTo(const LayerCase& c, std::ostream* out) { *out << c.name; }  // for GoogleTest
+// NOLINTNEXTLINE(readability-identifier-naming): the name GoogleTest looks for
+inline void PrintTo(const LayerCase& c, std::ostream* out) { *out << c.name; }
 
 const std::vector<LayerCase>& layer_cases();
 

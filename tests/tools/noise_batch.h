@@ -14,7 +14,8 @@ class NoiseBatch {
   NoiseBatch(std::int64_t count, int size, std::uint32_t seed = 0, std::int64_t per_class = 4)
       : pixels_(static_cast<std::size_t>(count * size * size * 3)) {
     for (std::size_t i = 0; i < pixels_.size(); ++i) {
-      const std::size_t at = i + seed * 1000003U;
+      const std::uint32_t first = seed * 1000003U;
+      const std::size_t at = i + first;
       pixels_[i] = static_cast<std::uint8_t>(at * 2654435761U >> 13);
     }
     for (std::int64_t i = 0; i < count; ++i) {
