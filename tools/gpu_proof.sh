@@ -21,10 +21,10 @@ limit=${LIMIT:-600}
 
 pieces='
 conformance       every test of GPU code: losses, layers, networks, optimizer, several GPUs (cuda_test)
-description       how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
 golden            losses, networks and metrics against the values of PyTorch
 replay            a run in CUDA graphs equals the run without them, bit for bit
 resume            a run that was stopped and went on ends with the same bytes
+description       how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
 memcheck          compute-sanitizer: accesses out of bounds, in the row kernels and in a run of two steps
 racecheck         compute-sanitizer: races in shared memory, in the same
 synccheck         compute-sanitizer: barriers that not all threads reach, in the same
