@@ -100,8 +100,8 @@ class GpuStep {
   int group_count_ = 0;
   PinnedBuffer host_step_, host_rate_;
   LossScaleState scale_;
-  std::int64_t ran_with_ =
-      -1;  // memory columns, in the last step whose kernels were started singly
+  // Memory columns in the last step whose kernels were started one by one; -1: there was none.
+  std::int64_t ran_with_ = -1;
   std::unique_ptr<CudaGraph> graph_;
 };
 
