@@ -38,7 +38,7 @@ template <class T> class AddNode final : public Node {
   void forward() override {
     launch(AddTensors<T>{.count = elements_,
                          .a = memory_.inputs[0].as<T>(),
-                         .b = memory_.inputs[1].as<T>(),
+                         .b = memory_.inputs[1].template as<T>(),
                          .y = memory_.output.as<T>()},
            context_.cuda().stream());
   }

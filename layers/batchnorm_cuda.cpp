@@ -38,7 +38,7 @@ template <class T> class BatchNormNode final : public Node {
   }
 
   void forward() override {
-    const T* y = memory_.inputs[0].as<T>();
+    const T* y = memory_.inputs[0].template as<T>();
     const float* gamma = parameters_.device_value(tensors_.gamma);
     float* running_mean = parameters_.device_buffer(tensors_.mean);
     float* running_variance = parameters_.device_buffer(tensors_.variance);
@@ -79,7 +79,7 @@ template <class T> class BatchNormNode final : public Node {
   void backward() override {
     BatchNormBackward<T> in{.rows = rows_,
                             .channels = channels_,
-                            .y = memory_.inputs[0].as<T>(),
+                            .y = memory_.inputs[0].template as<T>(),
                             .dz = memory_.output_gradient.as<T>(),
                             .mask = mask(),
                             .signs = signs_,

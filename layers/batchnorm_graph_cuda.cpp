@@ -98,13 +98,13 @@ template <class T> class GraphBatchNormNode final : public Node {
   bool aside(std::size_t input) const { return !uses_[input].wanted || uses_[input].accumulate; }
   T* masked_dy() const {
     if (!residual_) return nullptr;
-    return aside(1) ? d_residual_ : memory_.input_gradients[1].data.as<T>();
+    return aside(1) ? d_residual_ : memory_.input_gradients[1].data.template as<T>();
   }
   void add(std::size_t input, const T* gradient) const {
     if (!uses_[input].accumulate) return;
     launch(CopyOrAdd<T>{.count = elements_,
                         .x = gradient,
-                        .y = memory_.input_gradients[input].data.as<T>(),
+                        .y = memory_.input_gradients[input].data.template as<T>(),
                         .accumulate = true},
            context_.cuda().stream());
   }

@@ -78,7 +78,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
     convolution_.forward();
     if (options_.residual >= 0 && !options_.relu) {
       launch(CopyOrAdd<T>{.count = geometry().y.elements(),
-                          .x = memory_.inputs[1].as<T>(),
+                          .x = memory_.inputs[1].template as<T>(),
                           .y = memory_.output.as<T>(),
                           .accumulate = true},
              stream());

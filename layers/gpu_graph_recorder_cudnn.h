@@ -171,7 +171,7 @@ class Recorder {
             channels("mean", GraphRole::kMean), channels("inv_std", GraphRole::kInvStd)};
   }
   void batchnorm_gradient(const Tensor& dy) { batchnorm_gradient(dy, statistics()); }
-  void batchnorm_gradient(const Tensor& dy, Statistics in) {
+  void batchnorm_gradient(const Tensor& dy, const Statistics& in) {
     auto [dx, dgamma, dbeta] = graph_.batchnorm_backward(
         dy, in.x, in.gamma,
         fe::graph::Batchnorm_backward_attributes().set_saved_mean_and_inv_variance(in.mean,

@@ -16,7 +16,7 @@ constexpr std::size_t kLargestFile = std::size_t{16} << 20;
 double agreement(Precision precision) {
   switch (precision) {
     case Precision::kFp32: return 1e-5;
-    case Precision::kTf32: return 2e-3;
+    case Precision::kTf32:
     case Precision::kFp16: return 2e-3;
     case Precision::kBf16: return 1.6e-2;
   }

@@ -39,7 +39,7 @@ template <class T> class MaxPoolNode final : public Node {
   }
   void forward() override {
     launch(MaxPool<T>{.shape = shape_,
-                      .x = memory_.inputs[0].as<T>(),
+                      .x = memory_.inputs[0].template as<T>(),
                       .y = memory_.output.as<T>(),
                       .choice = static_cast<std::uint8_t*>(memory_.saved)},
            context_.cuda().stream());
@@ -85,7 +85,7 @@ template <class T> class GlobalPoolNode final : public Node {
                          .kind = options_.kind,
                          .p = static_cast<float>(options_.gem.p),
                          .epsilon = static_cast<float>(options_.gem.epsilon),
-                         .x = memory_.inputs[0].as<T>(),
+                         .x = memory_.inputs[0].template as<T>(),
                          .best = static_cast<std::int32_t*>(memory_.saved),
                          .y = memory_.output.as<float>()},
            context_.cuda().stream());
@@ -99,7 +99,7 @@ template <class T> class GlobalPoolNode final : public Node {
                                  .kind = options_.kind,
                                  .p = static_cast<float>(options_.gem.p),
                                  .epsilon = static_cast<float>(options_.gem.epsilon),
-                                 .x = memory_.inputs[0].as<T>(),
+                                 .x = memory_.inputs[0].template as<T>(),
                                  .y = memory_.output.as<float>(),
                                  .best = static_cast<const std::int32_t*>(memory_.saved),
                                  .dy = memory_.output_gradient.as<float>(),

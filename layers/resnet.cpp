@@ -116,6 +116,7 @@ class ResNetBuilder {
 const std::vector<std::string>& network_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> out;
+    out.reserve(kArchitectures.size());
     for (const Architecture& a : kArchitectures) out.push_back(a.name);
     return out;
   }();

@@ -23,15 +23,15 @@ template <class S, Pnp kVariant> PnpFormula<S> make(const LossValues& values) {
 }
 
 template <Pnp kVariant>
-LossEntry entry(std::string name, const std::string& equation, std::string summary,
+LossEntry entry(const std::string& name, const std::string& equation, const std::string& summary,
                 std::vector<LossParameter> parameters) {
   parameters.push_back(number_parameter("tau", "0.01", 1e-4, 100, "temperature of the sigmoids"));
   parameters.push_back(compat_parameter(kVariant == Pnp::kIu
                                             ? "the query is its own positive, and no '- n'"
                                             : "the query is one of its own positives"));
-  return {.name = std::move(name),
+  return {.name = name,
           .kind = LossKind::kEmbeddings,
-          .summary = std::move(summary),
+          .summary = summary,
           .paper =
               "Li et al.: Rethinking the Optimization of Average Precision: Only "
               "Penalizing Negative Instances before Positive Ones is Enough, AAAI 2022; eq. " +

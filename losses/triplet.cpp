@@ -27,10 +27,11 @@ template <class S, template <class> class Formula> Formula<S> make(const LossVal
   return formula;
 }
 
-template <template <class> class Formula> LossEntry entry(std::string name, std::string summary) {
-  return {.name = std::move(name),
+template <template <class> class Formula>
+LossEntry entry(const std::string& name, const std::string& summary) {
+  return {.name = name,
           .kind = LossKind::kEmbeddings,
-          .summary = std::move(summary),
+          .summary = summary,
           .paper =
               "Hermans, Beyer, Leibe: In Defense of the Triplet Loss for Person "
               "Re-Identification, 2017; eq. 5-7",

@@ -29,6 +29,7 @@ struct Gpu {
   const char* name;
   int compute_capability;
 };
+// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for that name.
 void PrintTo(const Gpu& gpu, std::ostream* out) { *out << gpu.name; }
 constexpr std::array<Gpu, 2> kGpus = {{{"a100", 80}, {"h200", 90}}};
 

@@ -53,6 +53,7 @@ constexpr std::int64_t kElements = 300;
 TensorId square_sum(Program& program, const std::string& name, std::vector<float> factors,
                     const std::vector<TensorId>& inputs) {
   std::vector<NodeInput> edges;
+  edges.reserve(inputs.size());
   for (TensorId id : inputs) edges.push_back({.tensor = id, .read_in_backward = true});
   return program.append(std::make_unique<SquareSum>(name, std::move(factors), kElements), edges,
                         {.name = name, .shape = Shape{kElements}});

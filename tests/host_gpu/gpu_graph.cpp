@@ -332,7 +332,7 @@ void GpuGraph::run() const {
 }
 
 void set_plans(const Context& context, const GpuPlans& plans) {
-  context.cudnn() = std::make_shared<CudnnHandle>(plans);
+  context.cudnn() = std::make_shared<CudnnHandle>(CudnnHandle{plans});
 }
 const GpuPlans& plans_of(const Context& context) {
   if (context.cudnn() == nullptr) set_plans(context, {});
