@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <map>
 #include <vector>
 
@@ -98,10 +99,11 @@ class BenchStep final : public Command {
     // As good as none: the same work, and weights that stay what they are for the whole run.
     options.schedule.rate = 1e-30;
     if (!tune_.empty()) {
-      for (const TunedGraph& graph : tune_plans(context, options, repeats_, tune_)) {
+      tune_plans(context, options, repeats_, tune_, [](const TunedGraph& graph) {
         fmt::print("{:60} {:8.4f} ms, without a file {:8.4f}{}{}  {}\n", graph.graph, graph.ms,
                    graph.first_ms, graph.timed.empty() ? "" : ", ", graph.timed, graph.engine);
-      }
+        std::fflush(stdout);
+      });
     }
     const DeviceStepTimes times =
         time_device_step(context, options, repeats_, common.seed, tune_.empty() ? plans_ : tune_);

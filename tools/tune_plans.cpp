@@ -48,11 +48,13 @@ struct TimedUnit {
 
 class Tuning {
  public:
-  Tuning(const Context& context, const Program& program, const TrainerOptions& options, int repeats)
+  Tuning(const Context& context, const Program& program, const TrainerOptions& options, int repeats,
+         const TuningReport& report)
       : context_(context),
         program_(program),
         options_(options),
         repeats_(repeats),
+        report_(report),
         plans_(plan_environment(context)) {}
 
   void time_engines() {
@@ -68,24 +70,28 @@ class Tuning {
         continue;
       }
       plans_.add(timing);
-      tuned_.push_back({timing.graph, taken.name, taken.ms, timing.engines[0].ms, ""});
+      report_({timing.graph, taken.name, taken.ms, timing.engines[0].ms, ""});
     }
   }
 
   void choose_batchnorm_ways() {
     // One choice for all convolutions with the same normalisation behind them; sums for each.
-    std::map<std::string, std::vector<TimedUnit>> groups;
+    std::map<std::string, std::vector<BatchNormUnit>> groups;
     for (const BatchNormUnit& unit : batchnorm_units(program_, options_.precision)) {
-      stop_if_interrupted();
-      groups[unit.graphs.forward.text()].push_back(
-          {unit,
-           gpu::time_ways(context_, unit, plans_, sums_engines_[unit.sums.text()], repeats_)});
+      groups[unit.graphs.forward.text()].push_back(unit);
     }
-    for (const auto& [normalisation, units] : groups) choose(normalisation, units);
+    for (const auto& [normalisation, units] : groups) {
+      std::vector<TimedUnit> timed;
+      for (const BatchNormUnit& unit : units) {
+        stop_if_interrupted();
+        timed.push_back({unit, gpu::time_ways(context_, unit, plans_,
+                                              sums_engines_[unit.sums.text()], repeats_)});
+      }
+      choose(normalisation, timed);
+    }
   }
 
   const GpuPlans& plans() const { return plans_; }
-  const std::vector<TunedGraph>& tuned() const { return tuned_; }
 
  private:
   using Way = gpu::BatchNormWay;
@@ -104,15 +110,15 @@ class Tuning {
       plans_.add(normalisation, std::string(GpuPlans::kOwnKernels),
                  fmt::format("{:.4f} ms of {:.4f} with the convolutions before it", own, graphs));
     }
-    tuned_.push_back({normalisation, plans_.engine(normalisation), std::min(own, graphs), graphs,
-                      "with the convolutions before it"});
+    report_({normalisation, plans_.engine(normalisation), std::min(own, graphs), graphs,
+             "with the convolutions before it"});
     for (const TimedUnit& timed : units) {
       const double before = timed.ms(way), with_sums = timed.ms(Way::kSums);
       if (with_sums >= before) continue;
       const std::string graph = timed.unit.sums.text();
       plans_.add(graph, sums_engines_[graph],
                  fmt::format("{:.4f} ms of {:.4f} with its normalisation", with_sums, before));
-      tuned_.push_back({graph, sums_engines_[graph], with_sums, before, "with its normalisation"});
+      report_({graph, sums_engines_[graph], with_sums, before, "with its normalisation"});
     }
   }
 
@@ -120,26 +126,25 @@ class Tuning {
   const Program& program_;
   const TrainerOptions& options_;
   int repeats_;
+  const TuningReport& report_;
   GpuPlans plans_;
   std::map<std::string, std::string> sums_engines_;  // by graph; empty: there is none
-  std::vector<TunedGraph> tuned_;
 };
 
 }  // namespace
 
-std::vector<TunedGraph> tune_plans(const Context& context, const TrainerOptions& options,
-                                   int repeats, const std::string& path) {
+void tune_plans(const Context& context, const TrainerOptions& options, int repeats,
+                const std::string& path, const TuningReport& report) {
   if constexpr (!kHasCuda) {
     fail<DeviceError>("this build has no GPU code; use --device cpu");
   } else {
     const Recorded network(options);
-    Tuning tuning(context, network.program(), options, repeats);
+    Tuning tuning(context, network.program(), options, repeats, report);
     tuning.time_engines();
     if (options.batchnorm == BatchNormMode::kBatch && normalises_by_graph(options.precision)) {
       tuning.choose_batchnorm_ways();
     }
     tuning.plans().write(path);
-    return tuning.tuned();
   }
 }
 

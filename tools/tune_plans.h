@@ -7,8 +7,8 @@
 
 #include "tools/trainer.h"
 
+#include <functional>
 #include <string>
-#include <vector>
 
 namespace rk {
 
@@ -18,8 +18,10 @@ struct TunedGraph {
   std::string timed;            // what else was in the time
 };
 
+using TuningReport = std::function<void(const TunedGraph&)>;  // called as soon as one is known
+
 // repeats: of each timing; medians are compared.
-std::vector<TunedGraph> tune_plans(const Context& context, const TrainerOptions& options,
-                                   int repeats, const std::string& path);
+void tune_plans(const Context& context, const TrainerOptions& options, int repeats,
+                const std::string& path, const TuningReport& report);
 
 }  // namespace rk

@@ -14,6 +14,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -54,7 +55,8 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   const Context context(2, Device{.cuda = true});
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "plans.txt").string();
-  const auto tuned = tune_plans(context, small(), 1, path);
+  std::vector<TunedGraph> tuned;
+  tune_plans(context, small(), 1, path, [&](const TunedGraph& graph) { tuned.push_back(graph); });
   ASSERT_GT(tuned.size(), 20U);
   const GpuPlans plans = GpuPlans::read(path);
   std::map<std::string, std::string> last;  // a normalisation's engine, then who normalises
