@@ -1,5 +1,6 @@
 #include "tools/train_run.h"
 
+#include "engine/dispatch.h"
 #include "engine/error.h"
 #include "layers/gpu_graph_run.h"
 #include "retrieval/evaluate.h"
@@ -96,7 +97,9 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   run_.seed = common.seed;
   run_.data = fingerprint(train_data_);
   run_.environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
-  if (context.on_gpu()) run_.environment += fmt::format(", {}", plan_environment(context));
+  if constexpr (kHasCuda) {
+    if (context.on_gpu()) run_.environment += fmt::format(", {}", plan_environment(context));
+  }
   if (!processes_.alone()) {
     run_.environment += fmt::format(", {} processes", processes_.size());
   }
