@@ -62,18 +62,7 @@ Computed compute(const LayerCase& layer, const Context& context, Precision preci
   program.set_output(output);
   program.plan();
   parameters.initialise(context, 7);
-  for (std::size_t id = 0; id < parameters.entries().size(); ++id) {
-    const Parameters::Entry& entry = parameters.entries()[id];
-    std::vector<float> values = noise(entry.elements(), 100 + id);
-    const bool gamma = entry.shape.rank() == 1 && entry.name.ends_with(".weight");
-    for (float& v : values) v = gamma ? 1.0F + 0.4F * v : 0.6F * v;
-    parameters.set(parameters.values(), static_cast<ParameterId>(id), values.data());
-  }
-  for (std::size_t id = 0; id < parameters.buffers().size(); ++id) {
-    const Parameters::BufferEntry& entry = parameters.buffers()[id];
-    if (entry.counter || !entry.name.ends_with("running_var")) continue;
-    std::fill_n(parameters.buffer(static_cast<BufferId>(id)), entry.elements, 1.3F);
-  }
+  randomise(parameters);
   parameters.upload();
 
   const auto stored = [&](TensorId id, const std::vector<float>& nhwc) {

@@ -206,4 +206,24 @@ const std::vector<LayerCase>& layer_cases() {
   return cases;
 }
 
+void randomise(Parameters& parameters) {
+  for (std::size_t id = 0; id < parameters.entries().size(); ++id) {
+    const Parameters::Entry& entry = parameters.entries()[id];
+    std::vector<float> values = noise(entry.elements(), 100 + id);
+    const bool gamma = entry.shape.rank() == 1 && entry.name.ends_with(".weight");
+    for (float& v : values) v = gamma ? 1.0F + 0.4F * v : 0.6F * v;
+    parameters.set(parameters.values(), static_cast<ParameterId>(id), values.data());
+  }
+  for (std::size_t id = 0; id < parameters.buffers().size(); ++id) {
+    const Parameters::BufferEntry& entry = parameters.buffers()[id];
+    if (entry.counter) continue;
+    const std::vector<float> values = noise(entry.elements, 200 + id);
+    const bool variance = entry.name.ends_with("running_var");
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      parameters.buffer(static_cast<BufferId>(id))[i] =
+          variance ? 1.0F + 0.4F * values[i] : 0.3F * values[i];
+    }
+  }
+}
+
 }  // namespace rk::testing

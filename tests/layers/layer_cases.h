@@ -29,4 +29,7 @@ inline void PrintTo(const LayerCase& c, std::ostream* out) { *out << c.name; }
 
 const std::vector<LayerCase>& layer_cases();
 
+// Parameters and running statistics of no special kind: gamma and the variance well above 0.
+void randomise(Parameters& parameters);
+
 }  // namespace rk::testing
