@@ -153,10 +153,7 @@ WayTimings time_ways(const Context& context, const BatchNormUnit& unit, const Gp
   for (int r = 0; r < repeats; ++r) {
     for_each([&](std::size_t w) { times[w].push_back(programs[w]->milliseconds(timer)); });
   }
-  for_each([&](std::size_t w) {
-    std::ranges::nth_element(times[w], times[w].begin() + repeats / 2);
-    timings[w].ms = times[w][static_cast<std::size_t>(repeats / 2)];
-  });
+  for_each([&](std::size_t w) { timings[w].ms = median(times[w]); });
   return timings;
 }
 

@@ -400,8 +400,7 @@ GpuPlans::Timing time_engines(const Context& context, const GraphSpec& spec, int
     }
   }
   for (std::size_t e = 0; e < plans.size(); ++e) {
-    std::ranges::nth_element(times[e], times[e].begin() + repeats / 2);
-    timing.engines[e].ms = times[e][static_cast<std::size_t>(repeats / 2)];
+    timing.engines[e].ms = gpu::median(times[e]);
     if (timing.engines[e].agrees && timing.engines[e].ms < timing.engines[timing.taken].ms) {
       timing.taken = e;
     }

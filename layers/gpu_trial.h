@@ -5,6 +5,7 @@
 #include "engine/dtype.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace rk::gpu {
 
@@ -17,5 +18,8 @@ void fill_with_noise(const Context& context, void* device, std::int64_t count, D
 // the largest of `expected`; infinite where a difference is not a finite number. Waits.
 double largest_error(const Context& context, const void* got, const void* expected,
                      std::int64_t count, DType type);
+
+// Of times, which are not empty; of an even number the larger of the two in the middle.
+double median(std::vector<double> times);
 
 }  // namespace rk::gpu

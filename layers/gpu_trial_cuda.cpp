@@ -15,12 +15,11 @@ namespace {
 
 template <class T>
 double largest_error(const Context& context, const T* got, const T* expected, std::int64_t count) {
-  const LargestDifference<T> difference{.count = count, .a = got, .b = expected};
+  LargestDifference<T> difference{.count = count, .a = got, .b = expected};
   const std::size_t bytes = 2 * sizeof(float) * static_cast<std::size_t>(difference.blocks());
   const Memory partial = context.allocate(bytes);
-  LargestDifference<T> run = difference;
-  run.partial = partial.as<float>();
-  launch(run, context.cuda().stream());
+  difference.partial = partial.as<float>();
+  launch(difference, context.cuda().stream());
   std::vector<float> host(bytes / sizeof(float));
   partial.download(host.data(), bytes);
   float apart = 0, size = 0;
@@ -78,6 +77,12 @@ double largest_error(const Context& context, const void* got, const void* expect
     case DType::kBfloat16: return compare.template operator()<__nv_bfloat16>();
     default: return compare.template operator()<float>();
   }
+}
+
+double median(std::vector<double> times) {
+  const auto middle = times.begin() + std::ssize(times) / 2;
+  std::ranges::nth_element(times, middle);
+  return *middle;
 }
 
 }  // namespace rk::gpu

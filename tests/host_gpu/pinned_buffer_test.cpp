@@ -62,7 +62,6 @@ TEST_F(NoPageLocking, TrainingGivesTheSameBits) {
   options.model.crop = options.model.resize = kSide;
   options.batch = kRows;
   options.classes = 4;
-  options.memory = 1;
   const Context gpu(2, Device{.cuda = true});
   for (const char* loss : {"fastap", "nsl"}) {
     SCOPED_TRACE(loss);
