@@ -10,6 +10,7 @@
 #include "engine/profile.h"
 
 #include <algorithm>
+#include <map>
 
 namespace rk {
 
@@ -232,6 +233,18 @@ std::vector<NodeInput> Program::inputs_of(int node) const {
 const Node* Program::producer(TensorId id) const {
   const int node = tensor(id).producer;
   return node < 0 ? nullptr : nodes_[static_cast<std::size_t>(node)].get();
+}
+
+std::string Program::ways() const {
+  std::map<std::string, int> counts;
+  for (const auto& node : nodes_) {
+    if (const std::string way = node->way(); !way.empty()) ++counts[way];
+  }
+  std::string text;
+  for (const auto& [way, count] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, way);
+  }
+  return text;
 }
 
 TensorId Program::find(const std::string& name) const {

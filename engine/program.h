@@ -97,6 +97,9 @@ class Node {
   virtual void bind(const NodeMemory& memory) { memory_ = memory; }  // the addresses, once
   virtual void forward() = 0;
   virtual void backward() = 0;
+  // How it is computed, in words for a list that counts, where there are several ways: "batch norms
+  // by cuDNN".
+  virtual std::string way() const { return ""; }
   // What a pass forward changes on the host, where forward() computes on a GPU.
   virtual void count_forward() {}
   // The library primitives of this node alone, for the floor of `bench step`; nothing by default.
@@ -194,6 +197,9 @@ class Program {
 
   // Looking ---------------------------------------------------------------------------------------
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+  // How many nodes are computed in which way (Node::way()): "53 convolutions by cuDNN, ..."; empty
+  // where no node has a choice.
+  std::string ways() const;
   // What a node said about its tensors when it was appended.
   std::vector<NodeInput> inputs_of(int node) const;
   TensorId output_of(int node) const { return outputs_[static_cast<std::size_t>(node)]; }

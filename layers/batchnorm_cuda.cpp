@@ -23,6 +23,11 @@ template <class T> class BatchNormNode final : public Node {
         gradients_(program.options().gradients),
         tensors_(declare_batchnorm(program, name, shape[3])) {}
 
+  std::string way() const override {
+    return convolution_ != nullptr ? "batch norms by our own kernels from the convolutions' sums"
+                                   : "batch norms by our own kernels";
+  }
+
   NodeClaims plan() override {
     Pieces saved, workspace;
     take_saved(saved);

@@ -25,6 +25,8 @@ template <class T> class GraphBatchNormNode final : public Node {
     backward_ = GpuGraph(context_, graphs.backward);
   }
 
+  std::string way() const override { return "batch norms by cuDNN"; }
+
   void announce(const std::vector<EdgeUse>& uses) override { uses_ = uses; }
 
   NodeClaims plan() override {

@@ -39,6 +39,9 @@ template <class T> class Conv2dNode final : public SummingConvolution, public Us
         convolution_(program.context(), geometry, program.options().precision, forward_kind_,
                      program.options().gradients) {}
 
+  std::string way() const override {
+    return adds_up() ? "convolutions that add up their output by cuDNN" : "convolutions by cuDNN";
+  }
   bool adds_up() const override { return forward_kind_ == GraphKind::kConvolutionSums; }
   Sums sums() const override { return {sum_, squares_}; }
 

@@ -33,6 +33,8 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
         convolution_(program.context(), geometry, program.options().precision,
                      forward_kind(options), program.options().gradients) {}
 
+  std::string way() const override { return "convolutions with folded batch norm by cuDNN"; }
+
   void announce(const std::vector<EdgeUse>& uses) override { use_ = uses[0]; }
 
   NodeClaims plan() override {

@@ -1,5 +1,5 @@
 #include "engine/cuda_context.h"
-#include "engine/device_timer.h"
+#include "engine/cuda_graph.h"
 #include "layers/conv_bn.h"
 #include "layers/gpu_batchnorm_timing.h"
 #include "layers/gpu_graph_run.h"
@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <vector>
 
 namespace rk::gpu {
 namespace {
@@ -48,15 +49,16 @@ class UnitProgram {
     dy_ = noise(g.y, type);
   }
 
-  double milliseconds(DeviceTimer& timer) {
-    put_inputs();
-    timer.start();
-    program_.forward();
-    const double forward = timer.stop();
-    put_gradient();
-    timer.start();
-    program_.backward();
-    return forward + timer.stop();
+  // A pass forward and back, or only what puts its tensors in place.
+  std::unique_ptr<CudaGraph> captured(bool passes) {
+    return std::make_unique<CudaGraph>(context_.cuda(), [&] {
+      for (std::size_t i = 0; i < kTrialLaunches; ++i) {
+        put_inputs();
+        if (passes) program_.forward();
+        put_gradient();
+        if (passes) program_.backward();
+      }
+    });
   }
   struct Result {
     Memory output;  // a copy: its place is used for something else in backward
@@ -137,7 +139,6 @@ WayTimings time_ways(const Context& context, const BatchNormUnit& unit, const Gp
     programs[w] = std::make_unique<UnitProgram>(context, unit, precision);
   });
   set_plans(context, plans);
-  DeviceTimer timer(context.cuda());
   const UnitProgram::Result own = programs[static_cast<std::size_t>(BatchNormWay::kOwn)]->compute();
   WayTimings timings;
   for_each([&](std::size_t w) {
@@ -149,11 +150,16 @@ WayTimings time_ways(const Context& context, const BatchNormUnit& unit, const Gp
     timing.agrees =
         timing.error <= 2 * agreement(precision) && timing.gradient_error <= kGradientAgreement;
   });
-  std::array<std::vector<double>, kBatchNormWays.size()> times;
-  for (int r = 0; r < repeats; ++r) {
-    for_each([&](std::size_t w) { times[w].push_back(programs[w]->milliseconds(timer)); });
-  }
-  for_each([&](std::size_t w) { timings[w].ms = median(times[w]); });
+  std::vector<std::unique_ptr<CudaGraph>> passes, copies;
+  for_each([&](std::size_t w) { passes.push_back(programs[w]->captured(true)); });
+  // The same for all ways.
+  copies.push_back(programs[static_cast<std::size_t>(BatchNormWay::kOwn)]->captured(false));
+  const std::vector<double> times = time_replays(context, passes, repeats);
+  const double copying = time_replays(context, copies, repeats)[0];
+  std::size_t next = 0;
+  for_each([&](std::size_t w) {
+    timings[w].ms = (times[next++] - copying) / static_cast<double>(kTrialLaunches);
+  });
   return timings;
 }
 

@@ -48,6 +48,9 @@ class CudnnGraph {
   PlanState state() const;
   const std::string& engine() const;  // its name in the library, with settings; empty at kAccepted
   std::size_t workspace_bytes() const;  // device memory a run takes beside the tensors, at kFinal
+  // Addresses that a run leaves among the places it is given, beside those that were there. They
+  // would be the frontend's own, and gone at the next run: 0 is what a replayed step needs.
+  std::size_t places_added_by_run() const;
 
  private:
   struct Impl;

@@ -6,8 +6,11 @@
 
 #include <cudnn_frontend.h>
 
+#include <array>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <unordered_map>
 
 namespace rk::cudnn {
 
@@ -34,6 +37,21 @@ class Recorder {
 
   static std::int64_t uid(GraphRole role) { return static_cast<std::int64_t>(role) + 1; }
 
+  // Puts the numbers that a kind's graphs read beside their tensors among the places of a run.
+  // Left to itself the frontend (1.15 to 1.17) adds the addresses of copies that are gone when the
+  // run returns, and the next run on the same places reads them.
+  static void add_constants(GraphKind kind, std::unordered_map<std::int64_t, void*>& places) {
+    switch (kind) {
+      case GraphKind::kBatchNormAddRelu: add_constant(kZero, places); [[fallthrough]];
+      case GraphKind::kBatchNorm:
+      case GraphKind::kBatchNormRelu:
+        add_constant(kEpsilon, places);
+        add_constant(kMomentum, places);
+        return;
+      default: return;
+    }
+  }
+
   void record() {
     switch (s_.kind) {
       case GraphKind::kConvolution: output(forward(), GraphRole::kY); return;
@@ -59,6 +77,20 @@ class Recorder {
   }
 
  private:
+  // In the order of their uids, which follow those of the tensors.
+  enum Constant : std::uint8_t { kEpsilon, kMomentum, kZero };
+  static constexpr std::array kConstants = {static_cast<float>(kGraphEpsilon),
+                                            static_cast<float>(kGraphMomentum), 0.0F};
+  static std::int64_t uid(Constant constant) { return uid(GraphRole::kDBeta) + 1 + constant; }
+  static void add_constant(Constant constant, std::unordered_map<std::int64_t, void*>& places) {
+    places[uid(constant)] = const_cast<float*>(&kConstants[constant]);
+  }
+  Tensor constant(Constant constant) {
+    Tensor t = graph_.tensor(kConstants[constant]);
+    t->set_uid(uid(constant));
+    return t;
+  }
+
   Tensor tensor(const char* name, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w,
                 Type type, GraphRole role) {
     const auto attributes = fe::graph::Tensor_attributes()
@@ -143,8 +175,8 @@ class Recorder {
   Tensor batchnorm() {
     Tensor running_mean = channels("running_mean", GraphRole::kRunningMean);
     Tensor running_variance = channels("running_var", GraphRole::kRunningVariance);
-    Tensor epsilon = graph_.tensor(static_cast<float>(kGraphEpsilon));
-    Tensor momentum = graph_.tensor(static_cast<float>(kGraphMomentum));
+    Tensor epsilon = constant(kEpsilon);
+    Tensor momentum = constant(kMomentum);
     auto [result, mean, inv_std, next_mean, next_variance] = graph_.batchnorm(
         batchnorm_input(), channels("gamma", GraphRole::kGamma), channels("beta", GraphRole::kBeta),
         fe::graph::Batchnorm_attributes().set_epsilon(epsilon).set_previous_running_stats(
@@ -159,7 +191,7 @@ class Recorder {
     const Tensor result =
         relu(pointwise(Mode::ADD, batchnorm(), y("residual", GraphRole::kResidual)));
     output(result, GraphRole::kY);
-    output(pointwise(Mode::CMP_GT, result, graph_.tensor(0.0F)), GraphRole::kSigns, Type::BOOLEAN);
+    output(pointwise(Mode::CMP_GT, result, constant(kZero)), GraphRole::kSigns, Type::BOOLEAN);
   }
 
   // What batchnorm_gradient() reads of the forward pass.

@@ -112,6 +112,7 @@ DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& o
         convolution_floor(trainer.program(), options.precision, times.copy_rate, times.math_rate);
     for (const auto& [name, bytes] : trainer.memory()) times.bytes += bytes;
     times.device_name = context.cuda().name();
+    times.ways = trainer.program().ways();
     return times;
   }
 }

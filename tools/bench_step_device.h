@@ -18,6 +18,7 @@ struct DeviceStepTimes {
   double math_rate = 0;   // multiply-adds a second of the datasheet; 0: the GPU is not known
   std::size_t bytes = 0;  // reserved
   std::string device_name;
+  std::string ways;  // Program::ways()
 };
 
 // plans: a file for the engines of the graphs, empty: none.

@@ -84,6 +84,7 @@ class GpuStep {
   std::vector<std::pair<std::string, std::size_t>> memory() const;  // bytes by name
 
  private:
+  void capture();
   void enqueue();
   void gather();
   void backward();
@@ -103,6 +104,7 @@ class GpuStep {
   // Memory columns in the last step whose kernels were started one by one; -1: there was none.
   std::int64_t ran_with_ = -1;
   std::unique_ptr<CudaGraph> graph_;
+  bool captures_;  // as asked for, and as long as it can be
 };
 
 }  // namespace rk

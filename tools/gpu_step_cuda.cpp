@@ -1,6 +1,7 @@
 #include "tools/gpu_step.h"
 
 #include "engine/error.h"
+#include "engine/note.h"
 #include "kernels/elementwise_block.h"
 #include "kernels/launch.h"
 #include "tools/trainer.h"
@@ -33,7 +34,8 @@ GpuStep::GpuStep(const StepParts& parts)
     : parts_(parts),
       group_(make_device_group(parts.context.cuda(), parts.processes)),
       loss_(make_device_loss(parts.context.cuda(), parts.options.loss)),
-      input_(parts.program, parts.input, parts.table.levels(), parts.batch.share()) {
+      input_(parts.program, parts.input, parts.table.levels(), parts.batch.share()),
+      captures_(parts.options.graph) {
   const Context& context = parts_.context;
   const TrainerOptions& options = parts_.options;
   const std::int64_t dim = options.model.dim;
@@ -80,16 +82,32 @@ void GpuStep::launch(std::span<const std::int64_t> labels, std::span<const std::
 
   // A step of new sizes loads kernels, which must not happen in a capture: while the memory fills,
   // the loss's products grow with it.
-  if (!parts_.options.graph || ran_with_ != parts_.memory.rows()) {
+  if (ran_with_ != parts_.memory.rows()) {
     graph_.reset();
+  } else if (graph_ == nullptr && captures_) {
+    capture();
+  }
+  if (graph_ != nullptr) {
+    graph_->launch();
+  } else {
     enqueue();
     ran_with_ = parts_.memory.rows();
-  } else {
-    if (graph_ == nullptr) graph_ = std::make_unique<CudaGraph>(cuda, [this] { enqueue(); });
-    graph_->launch();
   }
   for (std::int64_t c = 0; c < parts_.batch.chunks(); ++c) parts_.program.count_forward();
   parts_.memory.push(kept_.as<float>(), labels, identities);
+}
+
+// Replayed or not, a step computes the same.
+void GpuStep::capture() {
+  try {
+    graph_ = std::make_unique<CudaGraph>(parts_.context.cuda(), [this] { enqueue(); });
+  } catch (const DeviceError& error) {
+    captures_ = false;
+    note(
+        fmt::format("the step cannot be captured: {}; its kernels are started one by one, as with "
+                    "--graph off",
+                    error.what()));
+  }
 }
 
 GpuStep::Outcome GpuStep::finish() {

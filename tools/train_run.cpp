@@ -308,6 +308,7 @@ ordered_json TrainRun::evaluate_held_out() {
     const std::optional<EmbeddingSet> set = embedder_->embed(*test_data_, options);
     if (set) {
       EvaluateOptions how;
+      if (context_.on_gpu()) how.cuda = &context_.cuda();
       how.interrupted = interrupted;
       metrics = evaluate(context_, set->view(), nullptr, how);
     }

@@ -91,6 +91,7 @@ TEST_P(CudnnGraphs, AreSupported) {
     try {
       const CudnnGraph graph(spec, description, {.compile = compile_all});
       ++reached[graph.state()];
+      EXPECT_EQ(graph.places_added_by_run(), 0U) << spec.text();
       workspace = std::max(workspace, graph.workspace_bytes());
     } catch (const DeviceError& error) {
       ADD_FAILURE() << error.what();

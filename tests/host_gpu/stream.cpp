@@ -2,6 +2,7 @@
 
 #include "engine/error.h"
 
+#include <atomic>
 #include <mutex>
 #include <set>
 
@@ -14,6 +15,7 @@ struct Capture {
 };
 
 thread_local Capture* current = nullptr;
+std::atomic<bool> captures_refused = false;
 
 }  // namespace
 
@@ -23,8 +25,11 @@ Work* capturing(CudaStream stream) {
   return &current->work;
 }
 
+void refuse_captures(bool refuse) { captures_refused = refuse; }
+
 Work capture(CudaStream stream, const std::function<void()>& work) {
   refuse_in_capture("capture");
+  if (captures_refused) fail<DeviceError>("[capture] operation not permitted (error 900)");
   Capture held{stream, {}};
   current = &held;
   try {

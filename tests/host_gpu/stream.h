@@ -19,6 +19,9 @@ using Work = std::vector<std::function<void()>>;
 // What this thread captures, null where it does not; DeviceError where it captures another stream.
 Work* capturing(CudaStream stream);
 
+// From now on every capture fails, or none does.
+void refuse_captures(bool refuse);
+
 // What `work`, called once, puts on the stream; none of it is carried out.
 Work capture(CudaStream stream, const std::function<void()>& work);
 

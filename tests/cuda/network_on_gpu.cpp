@@ -1,0 +1,215 @@
+#include "tests/cuda/network_on_gpu.h"
+
+#include "engine/cuda_context.h"
+#include "engine/device_buffer.h"
+#include "kernels/half_element.h"
+#include "layers/gpu_graph_run.h"
+#include "tests/cuda/gpu.h"
+#include "tests/support/node_harness.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace rk::testing {
+namespace {
+
+constexpr std::int64_t kColours = 3;
+constexpr std::uint64_t kPasses = 3;
+
+// `count` values that make() gives in turn, as Ts, put where the program's device wants them.
+template <class T, class Make>
+void write(const Program& program, void* place, std::int64_t count, Make&& make) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
+  if (!program.on_gpu()) {
+    std::generate_n(static_cast<T*>(place), count, make);
+    return;
+  }
+  const PinnedBuffer host(bytes);
+  std::generate_n(host.as<T>(), count, make);
+  program.context().cuda().upload(place, host.as<T>(), bytes);
+  program.context().cuda().synchronize();
+}
+
+void write(const Program& program, float* place, const std::vector<float>& values) {
+  auto next = values.begin();
+  write<float>(program, place, std::ssize(values), [&] { return *next++; });
+}
+
+// Images in [-1, 1), put where the program wants them, in its type, with channels of zeros beside
+// the colours where it wants more.
+void fill_images(Program& program, TensorId input, std::uint64_t seed) {
+  const Shape& shape = program.shape(input);
+  const std::int64_t area = shape[1] * shape[2], channels = shape[3];
+  const std::vector<float> values = noise(shape[0] * area * kColours, seed);
+  const bool planar = program.width(input) == 1;
+  std::int64_t at = 0;
+  const auto next = [&] {
+    const std::int64_t image = at / (area * channels), rest = at++ % (area * channels);
+    const std::int64_t pixel = planar ? rest % area : rest / channels;
+    const std::int64_t channel = planar ? rest / area : rest % channels;
+    return channel < kColours
+               ? values[static_cast<std::size_t>((image * area + pixel) * kColours + channel)]
+               : 0.0F;
+  };
+  void* place = program.address(input).as<void>();
+  switch (program.dtype(input)) {
+    case DType::kFloat16:
+      write<__half>(program, place, shape.elements(), [&] { return __float2half_rn(next()); });
+      return;
+    case DType::kBfloat16:
+      write<__nv_bfloat16>(program, place, shape.elements(),
+                           [&] { return __float2bfloat16_rn(next()); });
+      return;
+    default: write<float>(program, place, shape.elements(), next);
+  }
+}
+
+struct Result {
+  std::vector<float> embeddings;
+  std::vector<std::vector<float>> gradients;  // canonical, by parameter
+  std::vector<std::string> names;
+  std::vector<float> statistics;
+  std::vector<std::int64_t> counters;
+};
+
+// Passes on one set of parameters whose normalisations are not the identity.
+Result run(const Context& context, const NetworkCase& network) {
+  Parameters parameters;
+  Program program(context, parameters,
+                  {.gradients = true,
+                   .keep_all = network.keep_all,
+                   .precision = context.on_gpu() ? network.precision : Precision::kFp32});
+  if (context.on_gpu()) take_way(context, network);
+  const NetworkSpec spec = network_spec(network);
+  const Network built = build_network(program, spec, network.batch, network.side, network.side);
+  program.plan();
+  parameters.initialise(context, 5);
+  for (std::size_t b = 0; b < parameters.buffers().size(); ++b) {
+    const auto& entry = parameters.buffers()[b];
+    if (entry.counter) continue;
+    const bool variance = entry.name.ends_with("var");
+    const std::vector<float> values = noise(entry.elements, b);
+    for (std::int64_t i = 0; i < entry.elements; ++i) {
+      const float value = values[static_cast<std::size_t>(i)];
+      parameters.buffer(static_cast<BufferId>(b))[i] =
+          variance ? 1.2F + 0.3F * value : 0.1F * value;
+    }
+  }
+  const std::string last = network.arch == "resnet18" ? ".bn2.weight" : ".bn3.weight";
+  for (std::size_t p = 0; p < parameters.entries().size(); ++p) {
+    const auto& entry = parameters.entries()[p];
+    if (entry.shape.rank() != 1) continue;
+    const std::vector<float> values = noise(entry.elements(), 100 + p);
+    for (std::int64_t i = 0; i < entry.elements(); ++i) {
+      parameters.value(static_cast<ParameterId>(p))[i] +=
+          0.2F * values[static_cast<std::size_t>(i)];
+      // As in networks that learn: where every branch weighs as much as what it is added to, 50
+      // layers make more of a rounding than of the image.
+      if (entry.name.ends_with(last)) parameters.value(static_cast<ParameterId>(p))[i] *= 0.25F;
+    }
+  }
+  parameters.upload();
+  Result result;
+  for (std::uint64_t pass = 0; pass < kPasses; ++pass) {
+    fill_images(program, built.input, pass);
+    program.forward();
+    program.count_forward();
+    result.embeddings = program.read(built.embeddings);
+    write(program, program.gradient(built.embeddings), noise(network.batch * spec.dim, 77));
+    program.backward();
+  }
+  parameters.download();
+  for (std::size_t p = 0; p < parameters.entries().size(); ++p) {
+    const auto& entry = parameters.entries()[p];
+    result.names.push_back(entry.name);
+    result.gradients.emplace_back(static_cast<std::size_t>(entry.elements()));
+    parameters.get(parameters.gradients(), static_cast<ParameterId>(p),
+                   result.gradients.back().data());
+  }
+  result.statistics.assign(parameters.statistics().begin(), parameters.statistics().end());
+  result.counters.assign(parameters.counters().begin(), parameters.counters().end());
+  return result;
+}
+
+// What rounding leaves behind the layers, twice to ten times what was measured. A GPU rounds the
+// factors of tf32 to the 11 bits of fp16, the host does not; and among the GPU's larger images some
+// values lie so near 0 that rounding in another order takes them to ReLU's other side.
+struct Bounds {
+  double embeddings, gradients;
+};
+Bounds bounds(const NetworkCase& network) {
+  const bool exact = is_made_of_the_host();
+  switch (network.precision) {
+    case Precision::kFp32: return exact ? Bounds{1e-5, 2e-4} : Bounds{1e-4, 2e-2};
+    case Precision::kTf32: return exact ? Bounds{1e-5, 2e-4} : Bounds{1e-2, 0.3};
+    case Precision::kFp16: return {1e-2, 0.3};
+    case Precision::kBf16: return {8e-2, 0.7};
+  }
+  return {};
+}
+
+}  // namespace
+
+NetworkSpec network_spec(const NetworkCase& network) {
+  NetworkSpec spec;
+  spec.arch = network.arch;
+  spec.dim = 24;
+  spec.batchnorm = network.mode;
+  spec.pool.kind = network.pool;
+  spec.fuse = network.fuse;
+  return spec;
+}
+
+Listed::Listed(const NetworkCase& network, bool gradients)
+    : program(context, parameters, {.gradients = gradients}) {
+  NetworkSpec spec = network_spec(network);
+  spec.batchnorm = BatchNormMode::kRunning;
+  build_network(program, spec, network.batch, network.side, network.side);
+}
+
+void take_way(const Context& context, const NetworkCase& network) {
+  GpuPlans plans(plan_environment(context));
+  const Listed listed(network);
+  for (const BatchNormUnit& unit : batchnorm_units(listed.program, network.precision)) {
+    plans = gpu::plans_for(network.way, unit, "loops", plans);
+  }
+  set_plans(context, plans);
+}
+
+double off(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2.0);
+    size += std::pow(static_cast<double>(b[i]), 2.0);
+  }
+  return std::sqrt(difference / std::max(size, 1e-30));
+}
+
+void compare_network_with_cpu(const NetworkCase& network, const Context& gpu) {
+  const Result expected = run(Context(gpu.threads()), network);
+  const Result got = run(gpu, network);
+  ASSERT_EQ(got.names, expected.names);
+  double worst = 0;
+  std::string where;
+  for (std::size_t p = 0; p < got.names.size(); ++p) {
+    const double here = off(got.gradients[p], expected.gradients[p]);
+    if (here <= worst) continue;  // NaN goes on
+    worst = here;
+    where = got.names[p];
+  }
+  const double embeddings = off(got.embeddings, expected.embeddings);
+  const double statistics = off(got.statistics, expected.statistics);
+  fmt::print("{} {}: embeddings off by {:.1e}, gradients {:.1e} ({}), statistics {:.1e}\n",
+             network.arch, name_of(network.precision), embeddings, worst, where, statistics);
+  const Bounds bound = bounds(network);
+  EXPECT_LE(embeddings, bound.embeddings);
+  EXPECT_LE(worst, bound.gradients) << where;
+  EXPECT_LE(statistics, bound.embeddings);
+  EXPECT_EQ(got.counters, expected.counters);
+}
+
+}  // namespace rk::testing

@@ -1,0 +1,49 @@
+// Whole networks forward and back on a GPU against the CPU: embeddings, gradients of all parameters,
+// running statistics, over several passes, so that what one leaves behind is in the next.
+#pragma once
+
+#include "engine/context.h"
+#include "engine/precision.h"
+#include "kernels/pool_kind.h"
+#include "layers/batchnorm.h"
+#include "layers/gpu_batchnorm_timing.h"
+#include "layers/resnet.h"
+
+#include <cstdint>
+#include <string>
+
+namespace rk::testing {
+
+struct NetworkCase {
+  std::string arch = "resnet18";
+  BatchNormMode mode = BatchNormMode::kBatch;
+  Precision precision = Precision::kFp32;
+  bool keep_all = false;
+  pool_cpu::Global pool = pool_cpu::Global::kAverage;
+  bool fuse = true;
+  gpu::BatchNormWay way = gpu::BatchNormWay::kGraphs;  // of the batch's statistics, on the GPU
+  std::int64_t batch = 3;
+  std::int64_t side = 40;  // odd sizes further down: 10, 5, 3, 2
+};
+
+NetworkSpec network_spec(const NetworkCase& network);
+
+// A program of the network whose graphs and normalisations can be listed.
+struct Listed {
+  explicit Listed(const NetworkCase& network, bool gradients = true);
+  Context context{1};
+  Parameters parameters;
+  Program program;
+};
+
+// Makes programs that are recorded on the context from now on normalise in the case's way.
+void take_way(const Context& context, const NetworkCase& network);
+
+// Expects the GPU's results to be the CPU's in float32 within the bounds of the case's precision.
+void compare_network_with_cpu(const NetworkCase& network, const Context& gpu);
+
+// Root of the mean square of a - b, of that of b: rounding spreads over a tensor, and single
+// elements of it may be near 0.
+double off(const std::vector<float>& a, const std::vector<float>& b);
+
+}  // namespace rk::testing

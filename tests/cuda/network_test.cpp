@@ -1,0 +1,72 @@
+// Both networks in every precision and both modes, on a GPU, or on one made of the host.
+#include "tests/cuda/gpu.h"
+#include "tests/cuda/network_on_gpu.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+namespace rk {
+namespace {
+
+using testing::NetworkCase;
+
+void compare(NetworkCase network) {
+  // A GPU, and the host that compares, have the time for images on which 50 layers are more than
+  // rounding.
+  if (!is_made_of_the_host()) {
+    network.batch = 16;
+    network.side = 72;  // 18, 9, 5, 3
+  }
+  SCOPED_TRACE(fmt::format("{} {}", network.arch, name_of(network.precision)));
+  testing::compare_network_with_cpu(network, Context(8, Device{.cuda = true}));
+}
+
+class GpuNetwork
+    : public ::testing::TestWithParam<std::tuple<std::string, BatchNormMode, Precision>> {
+ protected:
+  void SetUp() override { require_gpu(); }
+};
+
+TEST_P(GpuNetwork, ComputesWhatTheCpuDoes) {
+  const auto& [arch, mode, precision] = GetParam();
+  if (is_made_of_the_host() && arch == "resnet50" && mode == BatchNormMode::kBatch &&
+      size_of(image_type(precision)) == 2) {
+    GTEST_SKIP() << "16 bits through 50 layers on 12 pixels leave nothing to compare";
+  }
+  compare({.arch = arch, .mode = mode, .precision = precision});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, GpuNetwork,
+    ::testing::Combine(::testing::Values("resnet18", "resnet50"),
+                       ::testing::Values(BatchNormMode::kBatch, BatchNormMode::kRunning),
+                       ::testing::ValuesIn(kPrecisions)),
+    [](const auto& parameter) {
+      return fmt::format("{}_{}_{}", std::get<0>(parameter.param),
+                         std::get<1>(parameter.param) == BatchNormMode::kBatch ? "batch" : "frozen",
+                         name_of(std::get<2>(parameter.param)));
+    });
+
+class GpuNetworkForms : public OnGpu {};
+
+TEST_F(GpuNetworkForms, EveryWayOfBatchNormalisation) {
+  for (const gpu::BatchNormWay way : {gpu::BatchNormWay::kOwn, gpu::BatchNormWay::kSums}) {
+    compare({.precision = Precision::kTf32, .way = way});
+    compare({.precision = Precision::kFp16, .way = way});
+    compare({.precision = Precision::kBf16, .way = way});
+  }
+}
+
+TEST_F(GpuNetworkForms, UnfusedLayersAndOtherPoolings) {
+  compare({.fuse = false});
+  compare({.mode = BatchNormMode::kRunning, .pool = pool_cpu::Global::kMax});
+  compare({.mode = BatchNormMode::kRunning, .pool = pool_cpu::Global::kGem});
+  compare({.mode = BatchNormMode::kRunning, .keep_all = true});
+  compare({.mode = BatchNormMode::kBatch, .keep_all = true});
+  compare({.mode = BatchNormMode::kBatch, .precision = Precision::kTf32, .keep_all = true});
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,52 @@
+// A step that cannot be captured runs all the same.
+#include "engine/note.h"
+#include "tests/host_gpu/stream.h"
+#include "tests/tools/noise_batch.h"
+#include "tools/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace rk {
+namespace {
+
+std::vector<float> trained(bool graph) {
+  TrainerOptions options;
+  options.model.arch = "resnet18";
+  options.model.dim = 8;
+  options.model.crop = options.model.resize = 32;
+  options.loss = parse_loss("fastap");
+  options.batch = 8;
+  options.classes = 4;
+  options.graph = graph;
+  const Context gpu(1, Device{.cuda = true});
+  Trainer trainer(gpu, options);
+  for (std::uint32_t s = 0; s < 3; ++s) trainer.step(NoiseBatch(8, 32, s).get());
+  trainer.pull();
+  return {trainer.parameters().values().begin(), trainer.parameters().values().end()};
+}
+
+class CaptureTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    host_gpu::refuse_captures(true);
+    send_notes([this](const std::string& line) { notes_.push_back(line); });
+  }
+  void TearDown() override {
+    host_gpu::refuse_captures(false);
+    send_notes_to_standard_error();
+  }
+  std::vector<std::string> notes_;
+};
+
+TEST_F(CaptureTest, AStepThatCannotBeCapturedIsStartedKernelByKernel) {
+  const std::vector<float> got = trained(true);
+  ASSERT_EQ(notes_.size(), 1U);
+  EXPECT_NE(notes_[0].find("cannot be captured"), std::string::npos) << notes_[0];
+  EXPECT_EQ(got, trained(false));
+}
+
+}  // namespace
+}  // namespace rk
