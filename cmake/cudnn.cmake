@@ -60,4 +60,4 @@ message(STATUS "cuDNN: ${cudnn}, frontend ${frontend}")
 # -O1: the frontend's headers take twice as long at -O3, and nothing in them runs in a step.
 set(RK_CUDNN_OPTIONS ${RK_CUDA_INCLUDE_OPTIONS} -isystem ${RK_CUDNN_INCLUDE}
   -isystem ${RK_CUDNN_FRONTEND} -O1 -DNV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
-  -DCUDNN_FRONTEND_SKIP_JSON_LIB "-DRK_CUDNN_LIBRARY=\"${RK_CUDNN_LIBRARY}\"")
+  -DCUDNN_FRONTEND_SKIP_JSON_LIB)

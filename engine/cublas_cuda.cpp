@@ -1,5 +1,6 @@
 #include "engine/cublas_cuda.h"
 
+#include "engine/cuda_libraries.h"
 #include "engine/error.h"
 
 namespace rk {
@@ -11,9 +12,9 @@ template <class Function> Function* required(const DynamicLibrary& library, cons
 }
 
 DynamicLibrary load() {
-  DynamicLibrary library(fmt::format("libcublas.so.{}", CUBLAS_VER_MAJOR));
+  DynamicLibrary library = load_cuda_library(fmt::format("libcublas.so.{}", CUBLAS_VER_MAJOR));
   if (library.handle() == nullptr) {
-    fail<DeviceError>("cuBLAS cannot be loaded ({}); install the one of CUDA {}", library.problem(),
+    fail<DeviceError>("cuBLAS cannot be loaded: {}; install the one of CUDA {}", library.problem(),
                       CUBLAS_VER_MAJOR);
   }
   return library;

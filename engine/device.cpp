@@ -46,17 +46,16 @@ std::string machine_problem(const GpuReport& report) {
                        code);
   }
   for (const GpuReport::Library& library : report.libraries) {
+    const std::string needed = fmt::format("{} {} or newer of major version {}", library.name,
+                                           library_version(library.least), library.least / 10000);
+    constexpr std::string_view kAdvice = "install that, or name its folder in RK_CUDA_LIBRARIES";
     if (!library.problem.empty()) {
-      return fmt::format("{} cannot be loaded ({}); install {} {} or newer", library.name,
-                         library.problem, library.name, library_version(library.built_with));
+      return fmt::format("{} cannot be loaded: {}; this program needs {}: {}", library.name,
+                         library.problem, needed, kAdvice);
     }
-    // Within a major version a library runs what was built for an older one.
-    const bool other_major = library.loaded / 10000 != library.built_with / 10000;
-    if (other_major || library.loaded < library.built_with) {
-      return fmt::format(
-          "{} {} was loaded, this program was built with {}; install that or newer{}", library.name,
-          library_version(library.loaded), library_version(library.built_with),
-          other_major ? " of the same major version" : "");
+    if (library.loaded / 10000 != library.least / 10000 || library.loaded < library.least) {
+      return fmt::format("{} {} was loaded ({}), this program needs {}; {}", library.name,
+                         library_version(library.loaded), library.path, needed, kAdvice);
     }
   }
   return "";

@@ -60,10 +60,11 @@ struct GpuReport {
   };
   // A library that is loaded when it is first needed.
   struct Library {
-    std::string name;     // "cuDNN"
-    int built_with = 0;   // its own number: 91900 for cuDNN 9.19.0
+    std::string name;  // "cuDNN"
+    int least = 0;  // its own number, 90800 for cuDNN 9.8.0; others of that major version are newer
     int loaded = 0;       // 0: could not be loaded, or has no number
-    std::string problem;  // why not, the loader's words
+    std::string path;     // the file that was loaded
+    std::string problem;  // why none was: engine/cuda_libraries.h
   };
 
   bool built = false;                  // this program has GPU code

@@ -1,7 +1,7 @@
 #include "engine/device_cuda.h"
 
+#include "engine/cuda_libraries.h"
 #include "engine/device_code.h"
-#include "engine/dynamic_library.h"
 
 #include <cublas_api.h>
 #include <cuda_runtime_api.h>
@@ -25,9 +25,14 @@ GpuReport::Error described(cudaError_t error) {
 
 #if defined(CUDNN_MAJOR)
 GpuReport::Library cudnn() {
-  const DynamicLibrary library(fmt::format("libcudnn.so.{}", CUDNN_MAJOR));
-  GpuReport::Library result{
-      .name = "cuDNN", .built_with = CUDNN_VERSION, .loaded = 0, .problem = library.problem()};
+  const DynamicLibrary library = load_cuda_library(fmt::format("libcudnn.so.{}", CUDNN_MAJOR));
+  // 9.8 knows every graph that is built here (cmake/cudnn.cmake).
+  static_assert(CUDNN_MAJOR == 9);
+  GpuReport::Library result{.name = "cuDNN",
+                            .least = 90800,
+                            .loaded = 0,
+                            .path = library.path(),
+                            .problem = library.problem()};
   if (auto* version = library.find<std::size_t()>("cudnnGetVersion")) {
     result.loaded = static_cast<int>(version());
   }
@@ -36,12 +41,14 @@ GpuReport::Library cudnn() {
 #endif
 
 GpuReport::Library cublas() {
-  const DynamicLibrary library(fmt::format("libcublas.so.{}", CUBLAS_VER_MAJOR));
-  GpuReport::Library result{
-      .name = "cuBLAS",
-      .built_with = 10000 * CUBLAS_VER_MAJOR + 100 * CUBLAS_VER_MINOR + CUBLAS_VER_PATCH,
-      .loaded = 0,
-      .problem = library.problem()};
+  const DynamicLibrary library =
+      load_cuda_library(fmt::format("libcublas.so.{}", CUBLAS_VER_MAJOR));
+  // What is called of it (engine/cublas_cuda.h) is in every version of a major one.
+  GpuReport::Library result{.name = "cuBLAS",
+                            .least = 10000 * CUBLAS_VER_MAJOR,
+                            .loaded = 0,
+                            .path = library.path(),
+                            .problem = library.problem()};
   if (auto* property = library.find<decltype(cublasGetProperty)>("cublasGetProperty")) {
     int major = 0;
     int minor = 0;

@@ -1,6 +1,6 @@
 #include "engine/cuda_error.h"
+#include "engine/cuda_libraries.h"
 #include "engine/device_group_nccl.h"
-#include "engine/dynamic_library.h"
 #include "engine/error.h"
 #include "engine/process_device.h"
 
@@ -16,9 +16,9 @@ namespace {
 
 // Loaded when a group of several is made: a program with GPU code also starts where it is missing.
 struct Nccl {
-  Nccl() : library(fmt::format("libnccl.so.{}", NCCL_MAJOR)) {
+  Nccl() : library(load_cuda_library(fmt::format("libnccl.so.{}", NCCL_MAJOR))) {
     if (library.handle() == nullptr) {
-      fail<DeviceError>("NCCL cannot be loaded ({}); install libnccl{}, or start one process",
+      fail<DeviceError>("NCCL cannot be loaded: {}; install libnccl{}, or start one process",
                         library.problem(), NCCL_MAJOR);
     }
     find(get_unique_id, "ncclGetUniqueId");
@@ -79,7 +79,6 @@ class NcclGroup final : public DeviceGroup {
  public:
   NcclGroup(const CudaContext& cuda, ProcessGroup& processes)
       : cuda_(cuda), rank_(processes.rank()), size_(processes.size()) {
-    refuse_shared_gpus(processes);
     ncclUniqueId id = {};
     if (rank_ == 0) nccl_.check(nccl_.get_unique_id(&id), "several GPUs");
     std::vector<ncclUniqueId> ids(static_cast<std::size_t>(size_));
@@ -152,6 +151,8 @@ class NcclGroup final : public DeviceGroup {
 }  // namespace
 
 std::unique_ptr<DeviceGroup> join_nccl(const CudaContext& cuda, ProcessGroup& processes) {
+  refuse_shared_gpus(
+      processes);  // before NCCL is looked for: what is wrong is not that it is missing
   return std::make_unique<NcclGroup>(cuda, processes);
 }
 

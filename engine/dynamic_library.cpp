@@ -1,6 +1,9 @@
 #include "engine/dynamic_library.h"
 
 #include <dlfcn.h>
+#include <link.h>
+
+#include <utility>
 
 namespace rk {
 
@@ -13,6 +16,18 @@ DynamicLibrary::DynamicLibrary(const std::string& name) {
     return;
   }
   handle_ = std::shared_ptr<void>(handle, [](void* library) { dlclose(library); });
+}
+
+DynamicLibrary DynamicLibrary::missing(std::string problem) {
+  DynamicLibrary library;
+  library.problem_ = std::move(problem);
+  return library;
+}
+
+std::string DynamicLibrary::path() const {
+  link_map* map = nullptr;
+  if (!handle_ || dlinfo(handle_.get(), RTLD_DI_LINKMAP, &map) != 0) return "";
+  return map->l_name;
 }
 
 void* DynamicLibrary::address(const char* name) const {

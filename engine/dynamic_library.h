@@ -11,15 +11,19 @@ class DynamicLibrary {
  public:
   // `name` as the loader takes it: "libcudnn.so.9". Where it cannot be loaded problem() says why.
   explicit DynamicLibrary(const std::string& name);
+  // One that was not loaded, for that reason.
+  static DynamicLibrary missing(std::string problem);
 
   const std::string& problem() const { return problem_; }  // empty: loaded
   void* handle() const { return handle_.get(); }  // the loader's, null where it was not loaded
+  std::string path() const;  // the file it was loaded from, empty where it was not
   // The function of that name, null where the library has none.
   template <class Function> Function* find(const char* name) const {
     return reinterpret_cast<Function*>(address(name));
   }
 
  private:
+  DynamicLibrary() = default;
   void* address(const char* name) const;
 
   std::shared_ptr<void> handle_;

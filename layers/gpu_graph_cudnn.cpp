@@ -3,7 +3,7 @@
 
 #include "engine/cuda_context.h"
 #include "engine/cuda_graph.h"
-#include "engine/dynamic_library.h"
+#include "engine/cuda_libraries.h"
 #include "engine/error.h"
 #include "engine/note.h"
 #include "layers/gpu_graph_recorder_cudnn.h"
@@ -30,10 +30,7 @@ using namespace cudnn;  // NOLINT: this file is the other half of that
 namespace {
 
 void load_cudnn() {
-  static const DynamicLibrary library = [] {
-    DynamicLibrary found(fmt::format("libcudnn.so.{}", CUDNN_MAJOR));
-    return found.handle() != nullptr ? found : DynamicLibrary(RK_CUDNN_LIBRARY);
-  }();
+  static const DynamicLibrary library = load_cudnn_library(CUDNN_MAJOR, CUDART_VERSION / 1000);
   if (library.handle() == nullptr) fail<DeviceError>("cuDNN: {}", library.problem());
   fe::cudnn_dlhandle = library.handle();
 }

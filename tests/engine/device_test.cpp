@@ -20,7 +20,7 @@ GpuReport good_machine() {
   report.architectures = "8.x, 9.x and newer";
   report.cards = {{"NVIDIA H200", 90, std::int64_t{139} << 30},
                   {"NVIDIA A100", 80, std::int64_t{79} << 30}};
-  report.libraries = {{"cuDNN", 91900, 91900, ""}};
+  report.libraries = {{"cuBLAS", 130000, 130100, "", ""}, {"cuDNN", 90800, 91900, "", ""}};
   report.start = works;
   return report;
 }
@@ -137,24 +137,30 @@ TEST(Device, NoCodeForTheCard) {
 
 TEST(Device, LibraryMissing) {
   GpuReport report = good_machine();
-  report.libraries = {{"cuDNN", 91900, 0, "libcudnn.so.9: cannot open shared object file"}};
+  report.libraries = {{"cuDNN", 90800, 0, "", "libcudnn.so.9 was looked for in /a, /b"}};
   expect_problem(report,
-                 "cuDNN cannot be loaded (libcudnn.so.9: cannot open shared object file); install "
-                 "cuDNN 9.19.0 or newer");
+                 "cuDNN cannot be loaded: libcudnn.so.9 was looked for in /a, /b; this program "
+                 "needs cuDNN 9.8.0 or newer of major version 9: install that, or name its folder "
+                 "in RK_CUDA_LIBRARIES");
 }
 
 TEST(Device, LibraryOfAnotherVersion) {
   GpuReport report = good_machine();
-  report.libraries = {{"cuDNN", 91900, 90100, ""}};
-  expect_problem(
-      report, "cuDNN 9.1.0 was loaded, this program was built with 9.19.0; install that or newer");
-  report.libraries = {{"cuDNN", 91900, 100000, ""}};
-  expect_problem(
-      report,
-      "cuDNN 10.0.0 was loaded, this program was built with 9.19.0; install that or newer "
-      "of the same major version");
-  report.libraries = {{"cuDNN", 91900, 92000, ""}};
-  EXPECT_EQ(choose_device(parse_device("auto"), report).device.name(), "cuda:0");
+  const auto problem = [](const std::string& loaded) {
+    return fmt::format(
+        "cuDNN {} was loaded (/a/libcudnn.so.9), this program needs cuDNN 9.8.0 or newer of major "
+        "version 9; install that, or name its folder in RK_CUDA_LIBRARIES",
+        loaded);
+  };
+  for (const auto& [version, name] : {std::pair(90701, "9.7.1"), std::pair(100000, "10.0.0")}) {
+    report.libraries = {{"cuDNN", 90800, version, "/a/libcudnn.so.9", ""}};
+    expect_problem(report, problem(name));
+  }
+  // Older than what the program was built with, but not too old.
+  for (const int version : {90800, 90900, 92000}) {
+    report.libraries = {{"cuBLAS", 130000, 130000, "", ""}, {"cuDNN", 90800, version, "", ""}};
+    EXPECT_EQ(choose_device(parse_device("auto"), report).device.name(), "cuda:0") << version;
+  }
 }
 
 TEST(Device, IndexBeyondTheLast) {
