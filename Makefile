@@ -7,7 +7,7 @@ LOSS ?= smooth_ap
 
 PIECE ?= all
 
-.PHONY: all configure setup demo test test-golden test-gpu test-sanitizers bench gpu-proof profile-step \
+.PHONY: all configure setup demo test test-golden test-gpu test-sanitizers bench gpu-proof gpu-package profile-step \
   profile-loss format lint help
 
 all: configure
@@ -47,6 +47,9 @@ bench: all
 gpu-proof:
 	@BUILD=$(BUILD) tools/gpu_proof.sh $(PIECE)
 
+gpu-package: setup
+	@JOBS=$(JOBS) tools/pack_gpu.sh
+
 profile-step:
 	@tools/profile.sh step $(BUILD) $(ARGS)
 
@@ -69,6 +72,7 @@ help:
 	@echo 'make test-sanitizers          unit tests under AddressSanitizer, UBSan and ThreadSanitizer'
 	@echo 'make bench                    time a step, the losses, evaluation and the loader'
 	@echo 'make gpu-proof PIECE=NAME     what is claimed of the GPU, shown on one; PIECE=list shows the pieces (all)'
+	@echo 'make gpu-package              all of that in one archive, for a machine with a GPU and without a compiler'
 	@echo 'make profile-step             a training step under NVIDIA profilers, kernel by kernel (ARGS="--bn frozen")'
 	@echo 'make profile-loss LOSS=NAME   the same of a loss (smooth_ap; ARGS="--n 1024"); see docs/profiling.md'
 	@echo 'make format, make lint        lay the sources out; look at layout and clang-tidy'

@@ -1,51 +1,65 @@
 #!/usr/bin/env bash
 # What is claimed of the GPU, shown on one: every piece is a run of at most ten minutes that can be started by itself,
-# in the order of their worth. It needs no compiler and no network: it takes what is built, and skips with a reason
-# what it lacks. One piece that fails does not stop the others.
+# in the order of their worth: does it run, is it right, is it fast, why, and the rest. It needs no compiler and no
+# network: it takes what is built, and skips with a reason what it lacks. One piece that fails does not stop the others.
 #
 # Usage: tools/gpu_proof.sh list          the pieces
 #        tools/gpu_proof.sh all           every piece, one after the other
-#        tools/gpu_proof.sh NAME...       some of them
+#        tools/gpu_proof.sh NAME...       some of them, or a group of them: first, second, third, rest
 # Variables: BUILD=build         the build folder
 #            RESULTS=...         where to (bench/results/DATE-GPU): NAME.txt for each piece, some with NAME.json
-#            PYTHON=python3      with torch, for what stands beside PyTorch
+#            ARCHIVE=FILE        after every piece all of RESULTS, as .tar.gz
+#            PYTHON=python3      with torch, for what stands beside PyTorch; its wheels may have CUDA's libraries
 #            OMNIGLOT=folder     with images_background_small1 and images_background_small2, unpacked
-#            LIMIT=600           seconds a piece may take
+#            LIMIT=540           seconds a piece may take; what it found by then is kept
+#            TIME=               seconds for all of this call: no piece is begun after them, and the last one is ended
+#            SUITE_LIMIT=90      seconds for each suite of tests of `conformance`
+#            COMMIT=...          what was built, where there is no git to ask
 # Exit code 0 where no piece failed, 1 where one did, 2 wrong usage, 5 no GPU.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 build=${BUILD:-build}
 bin=$build/bin
 python=${PYTHON:-python3}
-limit=${LIMIT:-600}
+limit=${LIMIT:-540}
+suite_limit=${SUITE_LIMIT:-90}
 
+# A line without spaces opens a group: a call of nine minutes, the rest apart.
 pieces='
-conformance       every test of GPU code: losses, layers, networks, optimizer, several GPUs (cuda_test)
+first:
+starts            four steps each of ResNet-50: fp32 and fp16, both batch norms, with and without CUDA graph
+conformance       every test of GPU code, suite by suite: losses, layers, networks, optimizer, several GPUs (cuda_test)
 golden            losses, networks and metrics against the values of PyTorch
 replay            a run in CUDA graphs equals the run without them, bit for bit
-resume            a run that was stopped and went on ends with the same bytes
 description       how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
-memcheck          compute-sanitizer: accesses out of bounds, in the row kernels and in a run of two steps
+second:
+step              ResNet-50 step in fp16, batch 256, both batch norms, beside PyTorch eager and torch.compile; untuned
+tuned-train       the same with batch norm on the batch, its engines and ways timed first, beside PyTorch eager
+tuned-frozen      the same with batch norm frozen
+third:
+profile-train     the table of a step, kernel by kernel, batch norm on the batch
+profile-frozen    the same with batch norm frozen
+memcheck          compute-sanitizer: accesses out of bounds, in our kernels and in runs of two steps
 racecheck         compute-sanitizer: races in shared memory, in the same
-synccheck         compute-sanitizer: barriers that not all threads reach, in the same
-initcheck         compute-sanitizer: reads of memory nobody wrote, in the same
-step-fp16         ResNet-50 step in fp16, both batch norms, batch 64, 128, 256, beside PyTorch eager and its graphs
-tuned-frozen      the same in batch 256 with the engines timed first, batch norm frozen
-tuned-train       the same with batch norm on the batch, whose ways are timed too
-compile-train     as step-fp16 beside torch.compile, batch norm on the batch
-compile-frozen    the same beside torch.compile, batch norm frozen
 losses            every loss at N = 128 to 8192, D = 512, beside its floor
-losses-peers      losses beside pytorch-metric-learning
 eval              evaluation at the size of SOP beside torch and faiss
+rest:
+initcheck         compute-sanitizer: reads of memory nobody wrote, in the same
+synccheck         compute-sanitizer: barriers that not all threads reach, in the same
+resume            a run that was stopped and went on ends with the same bytes
+step-batches      as step with batch 64, 128, 256, beside PyTorch eager and its graphs
+compile-batches   as step with batch 64, 128, beside torch.compile
 loader            pictures from the loader into the input of a network, beside the floor of the way up
-profile-step      the table of a step, kernel by kernel
 profile-loss      the table of smooth_ap at N = 4096
+losses-peers      losses beside pytorch-metric-learning
 omniglot          R@1 of recipes/omniglot.toml
-step-bf16         as step-fp16 in bf16
-step-tf32         as step-fp16 in tf32
+step-bf16         as step-batches in bf16
+step-tf32         as step-batches in tf32
 two-gpus          a run on two GPUs has the losses of a run on one
 '
 names=$(sed -n 's/^\([a-z0-9-]*\)  .*/\1/p' <<<"$pieces")
+# The names of a group's pieces; nothing where there is no such group.
+group() { sed -n "/^$1:\$/,/^[a-z]*:\$/s/^\([a-z0-9-]*\)  .*/\1/p" <<<"$pieces"; }
 
 # says WORDS COMMAND...: whether that is in what the command prints, whatever it ends with. No pipe, which grep would
 # close before the command has written everything.
@@ -69,8 +83,8 @@ need_flag() {  # need_flag FLAG PROGRAM [SUBCOMMAND]: an older build does not kn
 
 # Runs of `train` for the comparisons: drawn characters, small enough for a minute, the same every time.
 tiny=(--data "glyphs:classes=40,test_classes=20,alphabets=2,test_alphabets=2,images=8,size=32" --arch resnet18
-  --dim 64 --image-size 32 --resize 32 --batch 32 --per-class 4 --device cuda --precision fp16 --seed 3)
-tiny_train() { "$bin/train" "${tiny[@]}" "$@" || fail "train $* ended with exit code $?"; }
+  --dim 64 --image-size 32 --resize 32 --batch 32 --per-class 4 --device cuda --seed 3)
+tiny_train() { "$bin/train" "${tiny[@]}" --precision fp16 "$@" || fail "train $* ended with exit code $?"; }
 # What a run found, without the times it took.
 found() {
   sed -E 's/"(seconds|images_per_second|eval_seconds|waited_for_images)": ?[0-9.eE+-]+,?//g' "$1/metrics.jsonl"
@@ -80,16 +94,52 @@ same() {  # same RUN RUN WORDS
   diff <(found "$1") <(found "$2") || fail "$3: the runs differ, see above"
 }
 
+piece_starts() {
+  need_flag --graph bench step
+  local precision bn graph what runs=0 failed=()
+  for precision in fp32 fp16; do
+    for bn in train frozen; do
+      for graph in on off; do
+        what="$precision $bn graph $graph"
+        echo "--- $what"
+        timeout --kill-after=5 "$suite_limit" "$bin/bench" step --device cuda --batch 64 --repeats 4 --precision "$precision" \
+          --bn "$bn" --graph "$graph" --json "$work/row.json" || { failed+=("$what"); continue; }
+        runs=$((runs + 1))
+        tr -d '\n' <"$work/row.json" >>"$results/starts.jsonl"
+        echo >>"$results/starts.jsonl"
+      done
+    done
+  done
+  [ ${#failed[@]} = 0 ] || fail "$runs of 8 ran, not: $(listed "${failed[@]}")"
+  echo "all 8 ran"
+}
+
+# A suite after the other, each in a process of its own: after an illegal access CUDA answers nothing more, and a
+# barrier that hangs would take what the others have left.
 piece_conformance() {
   need_bin cuda_test
-  RK_REQUIRE_GPU=1 "$bin/cuda_test" --gtest_brief=1 "--gtest_output=json:$results/conformance.json"
-  local code=$?
-  local tests
-  tests=$(sed -n 's/^  "tests": \([0-9]*\),/\1/p' "$results/conformance.json" | head -n 1)
-  [ "${tests:-0}" -gt 0 ] || fail "no test ran"
-  [ $code = 0 ] || fail "of $tests tests some failed, see above"
-  echo "$tests tests"
+  local suites suite code ran tests=0 failed=()
+  suites=$("$bin/cuda_test" --gtest_list_tests | sed -nE 's/^([^ ]+)\.( .*)?$/\1/p')
+  for suite in $suites; do
+    echo "--- $suite"
+    RK_REQUIRE_GPU=1 timeout --kill-after=5 "$suite_limit" "$bin/cuda_test" --gtest_brief=1 "--gtest_filter=$suite.*" \
+      "--gtest_output=json:$work/suite.json"
+    code=$?
+    ran=$(sed -n 's/^  "tests": \([0-9]*\),/\1/p' "$work/suite.json" 2>/dev/null | head -n 1)
+    tests=$((tests + ${ran:-0}))
+    rm -f "$work/suite.json"
+    case $code in
+      0) [ "${ran:-0}" -gt 0 ] || failed+=("$suite (no test ran)") ;;
+      1) failed+=("$suite") ;;
+      124 | 137) failed+=("$suite (over $suite_limit s)") ;;
+      *) failed+=("$suite (exit code $code)") ;;
+    esac
+  done
+  [ ${#failed[@]} = 0 ] || fail "$tests tests, failed in: $(listed "${failed[@]}")"
+  [ "$tests" -gt 0 ] || fail "no test ran"
+  echo "$tests tests in $(wc -w <<<"$suites") suites"
 }
+listed() { printf '%s, ' "$@" | sed 's/, $//'; }
 
 piece_description() {
   need_bin cudnn_test
@@ -118,7 +168,7 @@ piece_replay() {
 piece_resume() {
   need_flag --precision train
   tiny_train --batches 20 --epochs 12 --out "$work/whole"
-  "$bin/train" "${tiny[@]}" --batches 20 --epochs 12 --out "$work/parts" &
+  "$bin/train" "${tiny[@]}" --precision fp16 --batches 20 --epochs 12 --out "$work/parts" &
   local run=$!
   for _ in $(seq 600); do
     [ "$(wc -l 2>/dev/null <"$work/parts/metrics.jsonl" || echo 0)" -ge 3 ] && break
@@ -134,29 +184,56 @@ piece_resume() {
   echo "last.h5 has the same bytes"
 }
 
-# sanitize TOOL [FLAGS]: the row kernels, then two steps of training in both modes of batch norm.
+# sanitize TOOL [FLAGS]: our kernels by themselves, then two steps of training each in the ways that batch norm is
+# computed. fp16 has cuDNN's, fp32 our own.
 sanitize() {
-  local tool=$1
+  local tool=$1 check=() failed=() run
   shift
   command -v compute-sanitizer >/dev/null || PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer
   command -v compute-sanitizer >/dev/null || skip "compute-sanitizer is not there; it comes with the CUDA toolkit"
   need_bin cuda_test
-  local check=(compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 "$@")
-  RK_REQUIRE_GPU=1 "${check[@]}" "$bin/cuda_test" --gtest_brief=1 '--gtest_filter=*Row*:*Loss*' ||
-    fail "$tool: the row kernels ended with exit code $?"
   need_flag --precision train
-  for bn in train frozen; do
-    "${check[@]}" "$bin/train" "${tiny[@]}" --bn $bn --batches 2 --epochs 1 --out "$work/$bn" ||
-      fail "$tool: two steps, batch norm $bn, ended with exit code $?"
+  check=(compute-sanitizer --tool "$tool" "$@")
+  for run in "fp32 train" "fp16 train" "fp16 frozen" kernels; do
+    echo "--- $run"
+    if [ "$run" = kernels ]; then
+      RK_REQUIRE_GPU=1 sanitized $((limit / 2)) "$bin/cuda_test" --gtest_brief=1 \
+        '--gtest_filter=CudaKernels.*:*Row*:*Loss*'
+    else
+      sanitized $((limit / 6)) "$bin/train" "${tiny[@]}" --precision "${run% *}" --bn "${run#* }" --batches 2 --epochs 1 \
+        --out "$work/$run"
+    fi || failed+=("$run")
   done
-  echo "$tool finds nothing in the row kernels and in two steps"
+  [ ${#failed[@]} = 0 ] || fail "$tool: $(listed "${failed[@]}"), see above"
+  echo "$tool finds nothing in our kernels and in two steps each, fp32 and fp16"
 }
-# Of the slow tools and of the one that other people's kernels answer to, only our own kernels: those in
-# namespace rk, whose mangled name has 2rk in it.
-piece_memcheck() { sanitize memcheck --leak-check no; }
-piece_racecheck() { sanitize racecheck --kernel-name kernel_substring=2rk; }
-piece_synccheck() { sanitize synccheck --kernel-name kernel_substring=2rk; }
-piece_initcheck() { sanitize initcheck --kernel-name kernel_substring=2rk; }
+sanitized() { timeout --kill-after=5 "$1" "${check[@]}" "${@:2}"; }
+# Of the slow tools only our own kernels: those in namespace rk, whose mangled name has 2rk in it.
+errors=(--error-exitcode 9 --print-limit 20)
+piece_memcheck() { sanitize memcheck "${errors[@]}" --leak-check no; }
+piece_racecheck() { sanitize racecheck "${errors[@]}" --kernel-name kernel_substring=2rk; }
+piece_synccheck() { sanitize synccheck "${errors[@]}" --kernel-name kernel_substring=2rk; }
+# What another kernel wrote counts as written only where that kernel is watched too, so all are; of the readers
+# only ours are judged.
+piece_initcheck() {
+  sanitized() {
+    timeout --kill-after=5 "$1" "${check[@]}" "${@:2}" >"$work/initcheck" 2>&1
+    local code=$?
+    grep -v '^=========' "$work/initcheck"
+    [ $code = 0 ] || { tail -n 20 "$work/initcheck"; return $code; }
+    local found
+    found=$(ours <"$work/initcheck")
+    [ -z "$found" ] || { head -n 60 <<<"$found"; return 1; }
+  }
+  sanitize initcheck --print-limit 100000
+}
+# Of initcheck's findings, in blocks that begin with "Uninitialized", those whose kernel, named in the second line,
+# is ours.
+ours() {
+  awk '/^========= Uninitialized/ { first = $0; next }
+    first != "" { shown = $0 ~ /(at |:)(void )?rk::/; if (shown) print first; first = "" }
+    shown && /^=========/'
+}
 
 # beside_pytorch PRECISION MODES BN BATCHES [FLAGS]
 beside_pytorch() {
@@ -165,13 +242,13 @@ beside_pytorch() {
   "$python" tools/bench_pytorch.py --bench "$bin/bench" --device cuda --precision "$1" --modes "$2" --bn "$3" \
     --batch "$4" --rounds 1 --json "$results/$piece.json" "${@:5}"
 }
-piece_tuned-frozen() { beside_pytorch fp16 eager frozen 256 --tune "$results"; }
-piece_tuned-train() { beside_pytorch fp16 eager train 256 --tune "$results"; }
-piece_step-fp16() { beside_pytorch fp16 eager,graphs train,frozen 64,128,256; }
+piece_step() { beside_pytorch fp16 eager,compile train,frozen 256; }
+piece_tuned-train() { beside_pytorch fp16 eager train 256 --tune "$results" --repeats 10; }
+piece_tuned-frozen() { beside_pytorch fp16 eager frozen 256 --tune "$results" --repeats 10; }
+piece_step-batches() { beside_pytorch fp16 eager,graphs train,frozen 64,128,256; }
+piece_compile-batches() { beside_pytorch fp16 compile,compile-graphs train,frozen 128,64; }
 piece_step-bf16() { beside_pytorch bf16 eager,graphs train,frozen 64,128,256; }
 piece_step-tf32() { beside_pytorch tf32 eager,graphs train,frozen 64,128,256; }
-piece_compile-train() { beside_pytorch fp16 compile,compile-graphs train 256,128; }
-piece_compile-frozen() { beside_pytorch fp16 compile,compile-graphs frozen 256,128; }
 
 piece_losses() {
   need_bin bench
@@ -218,21 +295,22 @@ piece_loader() {
     --precision fp16 --device cuda --json "$results/loader.json" || fail "bench loader ended with exit code $?"
 }
 
-profiled() {  # profiled step|loss FLAGS
+profiled() {  # profiled step|loss FLAGS: leaves table-PIECE.txt
   need_bin bench
   local what=$1 said code
-  said=$(tools/profile.sh "$@" 2>&1)
+  said=$(tools/profile.sh "$what" "$build" "${@:2}" 2>&1)
   code=$?
   echo "$said"
   [[ $said == *'neither nsys nor ncu'* ]] && exit 77
   [ $code = 0 ] || exit 1
-  cp "$build/profile/$what".{txt,json} "$results/" 2>/dev/null || skip "no table: ncu is not there"
-  mv "$results/$what.txt" "$results/table-$what.txt"
-  mv "$results/$what.json" "$results/table-$what.json"
-  sed -n 1p "$results/table-$what.txt"
+  [ -s "$build/profile/$what.json" ] || skip "no table: ncu is not there"
+  mv "$build/profile/$what.txt" "$results/table-$piece.txt"
+  mv "$build/profile/$what.json" "$results/table-$piece.json"
+  sed -n 1p "$results/table-$piece.txt"
 }
-piece_profile-step() { need_flag --precision bench step; profiled step "$build"; }
-piece_profile-loss() { profiled loss "$build"; }
+piece_profile-train() { need_flag --precision bench step; profiled step --batch 256 --bn train; }
+piece_profile-frozen() { need_flag --precision bench step; profiled step --batch 256 --bn frozen; }
+piece_profile-loss() { profiled loss; }
 
 piece_omniglot() {
   need_flag --precision train
@@ -269,18 +347,18 @@ clocks() {
   nvidia-smi --format=csv,noheader --query-gpu=clocks.sm,clocks.mem,clocks.max.sm,power.draw,temperature.gpu | head -n 1
 }
 
-# One piece in a process of its own, with its header: what it is worth depends on the machine it ran on.
+# run_piece NAME SECONDS: in a process of its own, with its header: what it is worth depends on the machine it ran on.
 run_piece() {
-  local name=$1 before started code result log
+  local name=$1 left=$2 before started code result log
   log=$(mktemp)
   before=$(clocks)
   started=$SECONDS
-  timeout --kill-after=20 "$limit" "$BASH" "$0" --inside "$name" >"$log" 2>&1
+  LIMIT=$left timeout --kill-after=20 "$left" "$BASH" "$0" --inside "$name" >"$log" 2>&1
   code=$?
   case $code in
     0) result=passed ;;
     77) result=skipped ;;
-    124 | 137) result="over $limit s" ;;
+    124 | 137) result="over $left s" ;;
     *) result=failed ;;
   esac
   {
@@ -299,6 +377,11 @@ run_piece() {
   rm -f "$log"
   printf '%-16s%-12s%6d s  %s\n' "$name" "$result" $((SECONDS - started)) "$(value finding "$results/$name.txt")"
   [ $code = 0 ] || [ $code = 77 ]
+}
+# What is there by now must not be lost with what comes next.
+pack_results() {
+  [ -n "${ARCHIVE:-}" ] || return 0
+  tar -C "$results" -czf "$ARCHIVE.part" . && mv "$ARCHIVE.part" "$ARCHIVE"
 }
 value() { sed -n "s/^$1: //p" "$2" | head -n 1; }
 
@@ -328,12 +411,21 @@ case ${1:-} in
   all) wanted=$names ;;
   *) wanted=$* ;;
 esac
-for name in $wanted; do
-  if ! grep -qx -e "$name" <<<"$names"; then
+asked=$wanted
+wanted=""
+for name in $asked; do
+  if grep -qx -e "$name" <<<"$names"; then
+    wanted+=" $name"
+  elif [ -n "$(group "$name")" ]; then
+    wanted+=" $(group "$name")"
+  else
     echo "error: $name: no such piece; tools/gpu_proof.sh list shows them" >&2
     exit 2
   fi
 done
+# Where NVIDIA's containers have them, and where the programs look for the libraries of Python's wheels.
+PATH=$PATH:/usr/local/nvidia/bin
+[[ $python != */* ]] || PATH=$(dirname "$python"):$PATH
 if ! command -v nvidia-smi >/dev/null || ! says GPU nvidia-smi -L; then
   echo "error: no NVIDIA GPU here (nvidia-smi lists none); run this on a machine that has one" >&2
   exit 5
@@ -352,13 +444,28 @@ for program in bench train probe; do
   fi
 done
 device=$(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader | head -n 1)
-commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
-[ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit+=", with changes"
+commit=${COMMIT:-}
+if [ -z "$commit" ]; then
+  commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+  [ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit+=", with changes"
+fi
 slug=$(cut -d , -f 1 <<<"$device" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9-')
 export results=${RESULTS:-bench/results/$(date -u +%F)-$slug}
 mkdir -p "$results"
 echo "$device, commit $commit, results in $results"
 failures=0
-for name in $wanted; do run_piece "$name" || failures=$((failures + 1)); done
-closing_table | tee "$results/summary.md"
+for name in $wanted; do
+  left=$limit
+  if [ -n "${TIME:-}" ]; then
+    left=$((TIME - SECONDS < limit ? TIME - SECONDS : limit))
+    if [ $left -le 0 ]; then
+      echo "$name and what comes after it: not begun, $TIME s are over"
+      break
+    fi
+  fi
+  run_piece "$name" "$left" || failures=$((failures + 1))
+  closing_table >"$results/summary.md"
+  pack_results
+done
+cat "$results/summary.md"
 [ $failures = 0 ]

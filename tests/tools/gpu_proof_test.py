@@ -4,6 +4,7 @@ import pathlib
 import shutil
 import stat
 import subprocess
+import tarfile
 import tempfile
 import unittest
 
@@ -48,8 +49,11 @@ class Proof(unittest.TestCase):
     def test_list_needs_no_gpu_and_every_piece_has_its_function(self):
         done = self.run_proof("list")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        names = [line.split()[0] for line in done.stdout.splitlines()]
-        self.assertEqual(names[:3], ["conformance", "golden", "replay"])
+        lines = [line.split() for line in done.stdout.splitlines()]
+        groups = [words[0] for words in lines if len(words) == 1]
+        self.assertEqual(groups, ["first:", "second:", "third:", "rest:"])
+        names = [words[0] for words in lines if len(words) > 1]
+        self.assertEqual(names[:3], ["starts", "conformance", "golden"])
         self.assertEqual(len(names), len(set(names)))
         script = (ROOT / "tools/gpu_proof.sh").read_text()
         for name in names:
@@ -83,24 +87,110 @@ class Proof(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout, done.stderr),
                              (3, "", f"error: build/bin/train does not start here: {said}\n"))
 
+    # Three suites, what becomes of the second depends on SECOND.
+    def made_up_suites(self):
+        self.command("build/bin/cuda_test", """
+            [ "$1" = --gtest_list_tests ] && printf 'One.\\n  A\\nAll/Two.  # TypeParam = x\\n  B\\n  C/0  # 3\\nThree.\\n  D\\n' && exit
+            for word in "$@"; do case $word in
+            --gtest_filter=*) suite=${word#*=} ;;
+            --gtest_output=json:*) output=${word#*json:} ;;
+            esac; done
+            [ "$suite" = 'All/Two.*' ] && eval "${SECOND:-}"
+            echo "ran $suite"
+            printf '{\\n  "tests": 19,\\n  "failures": 0,\\n' >"$output"
+            exit ${code:-0}""")
+
     def test_a_piece_leaves_its_result_with_the_machine(self):
         self.with_gpu()
-        self.command("build/bin/cuda_test", """for word in "$@"; do case $word in
-            --gtest_output=json:*) printf '{\\n  "tests": 57,\\n  "failures": 0,\\n' >"${word#*json:}" ;;
-            esac; done""")
+        self.made_up_suites()
         done = self.run_proof("conformance")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         found = self.result("conformance")
-        self.assertEqual((found["result"], found["finding"]), ("passed", "57 tests"))
+        self.assertEqual((found["result"], found["finding"]), ("passed", "57 tests in 3 suites"))
         self.assertEqual(found["device"], "NVIDIA H200, 143771 MiB, 580.65")
         self.assertTrue(found["clocks after"].startswith("1980 MHz"))
         self.assertIn("commit", found)
         self.assertIn("| conformance | passed | ", (self.path / "results/summary.md").read_text())
 
+    # An error that stays, a signal or a barrier that hangs takes no suite but its own.
+    def test_suites_after_one_that_fails_are_run(self):
+        self.with_gpu()
+        self.made_up_suites()
+        for second, finding in (("code=1", "57 tests, failed in: All/Two"),
+                                ("kill -SEGV $$", "38 tests, failed in: All/Two (exit code 139)"),
+                                ("exec sleep 30", "38 tests, failed in: All/Two (over 1 s)"),
+                                ("exit 0", "38 tests, failed in: All/Two (no test ran)")):
+            done = self.run_proof("conformance", SECOND=second, SUITE_LIMIT="1")
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual((self.result("conformance")["result"], self.result("conformance")["finding"]),
+                             ("failed", finding))
+            self.assertIn("ran Three.*", (self.path / "results/conformance.txt").read_text())
+
+    def test_results_so_far_are_in_the_archive_and_nothing_begins_after_the_time(self):
+        self.with_gpu()
+        self.made_up_suites()
+        self.command("build/bin/golden", "[ $# = 0 ] && echo --device >&2 && exit 2; tar -tzf all.tar.gz; sleep 30")
+        done = self.run_proof("conformance", "golden", "replay", ARCHIVE="all.tar.gz", TIME="4", COMMIT="abc, with changes")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("replay and what comes after it: not begun, 4 s are over", done.stdout)
+        self.assertIn("./conformance.txt", (self.path / "results/golden.txt").read_text())
+        self.assertRegex(self.result("golden")["result"], "over [1-4] s")
+        self.assertEqual(self.result("golden")["commit"], "abc, with changes")
+        self.assertFalse((self.path / "results/replay.txt").exists())
+        with tarfile.open(self.path / "all.tar.gz") as archive:
+            self.assertEqual(sorted(archive.getnames()), [".", "./conformance.txt", "./golden.txt", "./summary.md"])
+
+    def test_a_group_is_its_pieces(self):
+        self.with_gpu()
+        done = self.run_proof("second")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        table = done.stdout[done.stdout.index("| piece |"):]
+        self.assertEqual([line.split()[1] for line in table.splitlines()[2:]], ["step", "tuned-train", "tuned-frozen"])
+
+    # What comes out of compute-sanitizer is OUTPUT, after what the program says.
+    def made_up_sanitizer(self):
+        self.command("bin/compute-sanitizer", """
+            echo "$*" >>sanitized
+            while [ ! -x "$1" ]; do shift; done
+            "$@"
+            echo "$OUTPUT"; exit ${CODE:-0}""")
+        self.made_up_train()
+        self.made_up_suites()
+
+    def test_initcheck_judges_readers_of_ours_alone(self):
+        self.with_gpu()
+        self.made_up_sanitizer()
+        block = ("========= Uninitialized __global__ memory read of size 4 bytes\n=========     at {}+0x50 in a.cu:12\n"
+                 "=========     by thread (0,0,0) in block (0,0,0)\n=========     Host Frame: rk::x() [0x1] in b\n")
+        theirs = "".join(block.format(name) for name in
+                         ("void cub::Sort<rk::Row>(int *)", "cudnn::bn(float *)")) + "========= ERROR SUMMARY: 2 errors"
+        self.assertEqual(self.run_proof("initcheck", OUTPUT=theirs).returncode, 0)
+        self.assertEqual(self.result("initcheck")["result"], "passed")
+        calls = (self.path / "sanitized").read_text()
+        self.assertNotIn("--kernel-name", calls)
+        for ours in ("rk::<unnamed>::rows_kernel(float *)", "void rk::rows_kernel<rk::Row>(float *)"):
+            done = self.run_proof("initcheck", OUTPUT=theirs + "\n" + block.format(ours))
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(self.result("initcheck")["finding"],
+                             "initcheck: fp32 train, fp16 train, fp16 frozen, kernels, see above")
+            text = (self.path / "results/initcheck.txt").read_text()
+            self.assertIn(ours, text)
+            self.assertNotIn("cub::", text)
+        self.assertEqual(self.run_proof("initcheck", OUTPUT="", CODE="3").returncode, 1)
+
+    def test_the_other_sanitizers_see_our_kernels_and_fp32(self):
+        self.with_gpu()
+        self.made_up_sanitizer()
+        self.assertEqual(self.run_proof("memcheck", OUTPUT="").returncode, 0)
+        calls = (self.path / "sanitized").read_text()
+        self.assertIn("--precision fp32 --bn train", calls)
+        self.assertIn("--gtest_filter=CudaKernels.*:", calls)
+        self.assertEqual(self.run_proof("memcheck", OUTPUT="", CODE="9").returncode, 1)
+
     # Started one by one or together, and whatever happens to one of them.
     def test_a_failed_piece_does_not_stop_the_others(self):
         self.with_gpu()
-        self.command("build/bin/cuda_test", "echo '1 FAILED TEST'; exit 1")
+        self.command("build/bin/cuda_test", "exit 1")
         self.command("build/bin/golden", "[ $# = 0 ] && echo --device >&2 && exit 2; echo '9 passed, 0 failed'")
         done = self.run_proof("conformance", "golden", "losses-peers")
         self.assertEqual(done.returncode, 1)
@@ -117,13 +207,13 @@ class Proof(unittest.TestCase):
         self.with_gpu()
         for program in ("bench", "train", "probe", "golden", "cuda_test"):
             self.command(f"build/bin/{program}", "echo old" if program == "golden" else "exit 0")
-        done = self.run_proof("golden", "replay", "omniglot", "step-fp16", "eval", PYTHON="/nowhere/python3")
+        done = self.run_proof("golden", "replay", "omniglot", "step", "eval", PYTHON="/nowhere/python3")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(self.result("golden")["finding"], "golden has no --device; build a newer version")
         self.assertEqual(self.result("replay")["finding"], "train has no --graph; build a newer version")
-        self.assertEqual(self.result("step-fp16")["finding"], "bench step has no --precision; build a newer version")
+        self.assertEqual(self.result("step")["finding"], "bench step has no --precision; build a newer version")
         self.assertEqual(self.result("eval")["finding"], "/nowhere/python3 has no torch; PYTHON=... names another")
-        for name in ("golden", "replay", "omniglot", "step-fp16", "eval"):
+        for name in ("golden", "replay", "omniglot", "step", "eval"):
             self.assertEqual(self.result(name)["result"], "skipped")
 
     def test_the_loader_leaves_its_numbers(self):
