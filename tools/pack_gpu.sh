@@ -16,6 +16,8 @@ archive=${1:-$build/rankine-gpu.tar.xz}
 jobs=${JOBS:-$(nproc)}
 programs="train eval probe bench"
 tests="cuda_test golden cudnn_test"
+commit=$(git rev-parse HEAD)
+[ -z "$(git status --porcelain --untracked-files=no)" ] || commit+=", with changes"
 
 # DT_RPATH instead of DT_RUNPATH: libraries find each other by it too. Open MPI would want its plug-ins, and processes
 # that a machine's own mpirun starts are of another version.
@@ -54,8 +56,6 @@ cp -r tests/golden/losses tests/golden/networks tests/golden/metrics "$root/test
 mkdir "$root/docs"
 cp docs/profiling.md "$root/docs/"
 cp -r recipes "$root/"
-commit=$(git rev-parse HEAD)
-[ -z "$(git status --porcelain --untracked-files=no)" ] || commit+=", with changes"
 echo "$commit" >"$root/COMMIT"
 cat >"$root/run" <<'RUN'
 #!/usr/bin/env bash
