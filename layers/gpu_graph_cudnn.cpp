@@ -31,7 +31,11 @@ namespace {
 
 void load_cudnn() {
   static const DynamicLibrary library = load_cudnn_library(CUDNN_MAJOR, CUDART_VERSION / 1000);
-  if (library.handle() == nullptr) fail<DeviceError>("cuDNN: {}", library.problem());
+  if (library.handle() == nullptr) {
+    fail<DeviceError>(
+        "cuDNN cannot be loaded: {}; install it, or name its folder in RK_CUDA_LIBRARIES",
+        library.problem());
+  }
   fe::cudnn_dlhandle = library.handle();
 }
 

@@ -57,16 +57,7 @@ mkdir "$root/docs"
 cp docs/profiling.md "$root/docs/"
 cp -r recipes "$root/"
 echo "$commit" >"$root/COMMIT"
-cat >"$root/run" <<'RUN'
-#!/usr/bin/env bash
-# ./run list, ./run all, ./run NAME...: what is claimed of the GPU, shown on this one; docs/profiling.md tells more.
-# After every piece all results so far are in ARCHIVE (results.tar.gz), with a summary; RESULTS (results) has them.
-cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
-export BUILD=. COMMIT RESULTS=${RESULTS:-results} ARCHIVE=${ARCHIVE:-results.tar.gz}
-COMMIT=$(<COMMIT)
-exec tools/gpu_proof.sh "$@"
-RUN
-chmod +x "$root/run"
+cp tools/gpu_package_run.sh "$root/run"
 
 # One dictionary over all of it: the programs have most of their code in common.
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner -cf - rankine-gpu |

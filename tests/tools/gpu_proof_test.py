@@ -140,6 +140,27 @@ class Proof(unittest.TestCase):
         with tarfile.open(self.path / "all.tar.gz") as archive:
             self.assertEqual(sorted(archive.getnames()), [".", "./conformance.txt", "./golden.txt", "./summary.md"])
 
+    def test_in_the_package_it_finds_all_beside_it(self):
+        shutil.copy(ROOT / "tools/gpu_package_run.sh", self.path / "run")
+        (self.path / "COMMIT").write_text("abc\n", encoding="utf-8")
+        environment = {"PATH": f"{self.path}/bin:/usr/bin:/bin", "HOME": "/"}
+
+        def run(*words):
+            return subprocess.run([self.path / "run", *words], capture_output=True, text=True, check=False,
+                                  env=environment, cwd="/")
+
+        self.assertIn("conformance", run("list").stdout)
+        self.command("bin/nvidia-smi", "echo 'No devices were found'")
+        done = run("all")
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (5, "", 1))
+        self.with_gpu()
+        self.made_up_suites()
+        shutil.copy(self.path / "build/bin/cuda_test", self.path / "bin")
+        self.assertEqual(run("conformance").returncode, 0)
+        with tarfile.open(self.path / "results.tar.gz") as archive:
+            self.assertIn("./conformance.txt", archive.getnames())
+        self.assertIn("\ncommit: abc\n", (self.path / "results/conformance.txt").read_text())
+
     def test_a_group_is_its_pieces(self):
         self.with_gpu()
         done = self.run_proof("second")
