@@ -13,7 +13,8 @@
 #            OMNIGLOT=folder     with images_background_small1 and images_background_small2, unpacked
 #            LIMIT=540           seconds a piece may take; what it found by then is kept
 #            TIME=               seconds for all of this call: no piece is begun after them, and the last one is ended
-#            SUITE_LIMIT=90      seconds for each suite of tests of `conformance`
+#            TEST_LIMIT=90       seconds for each test of `conformance` and each run of `starts`
+#            PARALLEL=6          tests of `conformance` at a time
 #            COMMIT=...          what was built, where there is no git to ask
 # Exit code 0 where no piece failed, 1 where one did, 2 wrong usage, 5 no GPU.
 set -uo pipefail
@@ -22,13 +23,14 @@ build=${BUILD:-build}
 bin=$build/bin
 python=${PYTHON:-python3}
 limit=${LIMIT:-540}
-suite_limit=${SUITE_LIMIT:-90}
+test_limit=${TEST_LIMIT:-90}
+parallel=${PARALLEL:-6}
 
 # A line without spaces opens a group: a call of nine minutes, the rest apart.
 pieces='
 first:
 starts            four steps each of ResNet-50: fp32 and fp16, both batch norms, with and without CUDA graph
-conformance       every test of GPU code, suite by suite: losses, layers, networks, optimizer, several GPUs (cuda_test)
+conformance       every test of GPU code, each by itself: losses, layers, networks, optimizer, several GPUs (cuda_test)
 golden            losses, networks and metrics against the values of PyTorch
 replay            a run in CUDA graphs equals the run without them, bit for bit
 description       how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
@@ -102,8 +104,8 @@ piece_starts() {
       for graph in on off; do
         what="$precision $bn graph $graph"
         echo "--- $what"
-        timeout --kill-after=5 "$suite_limit" "$bin/bench" step --device cuda --batch 64 --repeats 4 --precision "$precision" \
-          --bn "$bn" --graph "$graph" --json "$work/row.json" || { failed+=("$what"); continue; }
+        timeout --foreground --kill-after=5 "$test_limit" "$bin/bench" step --device cuda --batch 64 --repeats 4 \
+          --precision "$precision" --bn "$bn" --graph "$graph" --json "$work/row.json" || { failed+=("$what"); continue; }
         runs=$((runs + 1))
         tr -d '\n' <"$work/row.json" >>"$results/starts.jsonl"
         echo >>"$results/starts.jsonl"
@@ -114,30 +116,43 @@ piece_starts() {
   echo "all 8 ran"
 }
 
-# A suite after the other, each in a process of its own: after an illegal access CUDA answers nothing more, and a
-# barrier that hangs would take what the others have left.
+# Each test in a process of its own, several at a time: after an illegal access CUDA answers nothing more, and a
+# barrier that hangs would take what the others have left. Most of their time cuDNN compiles on the host.
 piece_conformance() {
   need_bin cuda_test
-  local suites suite code ran tests=0 failed=()
-  suites=$("$bin/cuda_test" --gtest_list_tests | sed -nE 's/^([^ ]+)\.( .*)?$/\1/p')
-  for suite in $suites; do
-    echo "--- $suite"
-    RK_REQUIRE_GPU=1 timeout --kill-after=5 "$suite_limit" "$bin/cuda_test" --gtest_brief=1 "--gtest_filter=$suite.*" \
-      "--gtest_output=json:$work/suite.json"
-    code=$?
-    ran=$(sed -n 's/^  "tests": \([0-9]*\),/\1/p' "$work/suite.json" 2>/dev/null | head -n 1)
-    tests=$((tests + ${ran:-0}))
-    rm -f "$work/suite.json"
+  local tests=() name code ran=0 failed=() i
+  mapfile -t tests < <("$bin/cuda_test" --gtest_list_tests | awk '/^[^ ]/ { suite = $1 } /^ / { print suite $1 }' |
+    grep '\.')
+  [ ${#tests[@]} -gt 0 ] || fail "no test ran"
+  for i in "${!tests[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "$parallel" ]; do wait -n; done
+    one_test "$i" "${tests[i]}" &
+  done
+  wait
+  for i in "${!tests[@]}"; do
+    name=${tests[i]}
+    code=$(<"$work/$i.code")
     case $code in
-      0) [ "${ran:-0}" -gt 0 ] || failed+=("$suite (no test ran)") ;;
-      1) failed+=("$suite") ;;
-      124 | 137) failed+=("$suite (over $suite_limit s)") ;;
-      *) failed+=("$suite (exit code $code)") ;;
+      0) ran=$((ran + 1)) ;;
+      1) failed+=("$name") ;;
+      124 | 137) failed+=("$name (over $test_limit s)") ;;
+      none) failed+=("$name (did not run)") ;;
+      *) failed+=("$name (exit code $code)") ;;
     esac
   done
-  [ ${#failed[@]} = 0 ] || fail "$tests tests, failed in: $(listed "${failed[@]}")"
-  [ "$tests" -gt 0 ] || fail "no test ran"
-  echo "$tests tests in $(wc -w <<<"$suites") suites"
+  [ ${#failed[@]} = 0 ] || fail "${#failed[@]} of ${#tests[@]} tests failed: $(listed "${failed[@]}")"
+  echo "$ran tests"
+}
+# one_test NUMBER NAME: its exit code in $work/NUMBER.code, "none" where the program ended well without the test.
+one_test() {
+  local began=$SECONDS code
+  RK_REQUIRE_GPU=1 timeout --foreground --kill-after=5 "$test_limit" "$bin/cuda_test" --gtest_brief=1 \
+    "--gtest_filter=$2" "--gtest_output=json:$work/$1.json" >"$work/$1.log" 2>&1
+  code=$?
+  [ $code != 0 ] || grep -q '^  "tests": 1,' "$work/$1.json" 2>/dev/null || code=none
+  echo "$code" >"$work/$1.code"
+  { echo "--- $2: exit code $code, $((SECONDS - began)) s"; cat "$work/$1.log"; } >"$work/$1.txt"
+  cat "$work/$1.txt"
 }
 listed() { printf '%s, ' "$@" | sed 's/, $//'; }
 

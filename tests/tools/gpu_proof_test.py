@@ -87,48 +87,50 @@ class Proof(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout, done.stderr),
                              (3, "", f"error: build/bin/train does not start here: {said}\n"))
 
-    # Three suites, what becomes of the second depends on SECOND.
-    def made_up_suites(self):
+    # Four tests, what becomes of the second depends on SECOND.
+    def made_up_tests(self):
         self.command("build/bin/cuda_test", """
-            [ "$1" = --gtest_list_tests ] && printf 'One.\\n  A\\nAll/Two.  # TypeParam = x\\n  B\\n  C/0  # 3\\nThree.\\n  D\\n' && exit
+            [ "$1" = --gtest_list_tests ] &&
+              printf 'One.\\n  A\\nAll/Two.  # TypeParam = x\\n  B\\n  C/0  # GetParam() = 3\\nThree.\\n  D\\n' && exit
             for word in "$@"; do case $word in
-            --gtest_filter=*) suite=${word#*=} ;;
+            --gtest_filter=*) test=${word#*=} ;;
             --gtest_output=json:*) output=${word#*json:} ;;
             esac; done
-            [ "$suite" = 'All/Two.*' ] && eval "${SECOND:-}"
-            echo "ran $suite"
-            printf '{\\n  "tests": 19,\\n  "failures": 0,\\n' >"$output"
+            [ "$test" = 'All/Two.B' ] && eval "${SECOND:-}"
+            echo "ran $test"
+            printf '{\\n  "tests": 1,\\n  "failures": 0,\\n' >"$output"
             exit ${code:-0}""")
 
     def test_a_piece_leaves_its_result_with_the_machine(self):
         self.with_gpu()
-        self.made_up_suites()
+        self.made_up_tests()
         done = self.run_proof("conformance")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         found = self.result("conformance")
-        self.assertEqual((found["result"], found["finding"]), ("passed", "57 tests in 3 suites"))
+        self.assertEqual((found["result"], found["finding"]), ("passed", "4 tests"))
         self.assertEqual(found["device"], "NVIDIA H200, 143771 MiB, 580.65")
         self.assertTrue(found["clocks after"].startswith("1980 MHz"))
         self.assertIn("commit", found)
         self.assertIn("| conformance | passed | ", (self.path / "results/summary.md").read_text())
 
-    # An error that stays, a signal or a barrier that hangs takes no suite but its own.
-    def test_suites_after_one_that_fails_are_run(self):
+    # An error that stays, a signal or a barrier that hangs takes no test but its own.
+    def test_tests_beside_one_that_fails_are_run(self):
         self.with_gpu()
-        self.made_up_suites()
-        for second, finding in (("code=1", "57 tests, failed in: All/Two"),
-                                ("kill -SEGV $$", "38 tests, failed in: All/Two (exit code 139)"),
-                                ("exec sleep 30", "38 tests, failed in: All/Two (over 1 s)"),
-                                ("exit 0", "38 tests, failed in: All/Two (no test ran)")):
-            done = self.run_proof("conformance", SECOND=second, SUITE_LIMIT="1")
-            self.assertEqual(done.returncode, 1)
-            self.assertEqual((self.result("conformance")["result"], self.result("conformance")["finding"]),
-                             ("failed", finding))
-            self.assertIn("ran Three.*", (self.path / "results/conformance.txt").read_text())
+        self.made_up_tests()
+        for second, finding in (("code=1", "All/Two.B"), ("kill -SEGV $$", "All/Two.B (exit code 139)"),
+                                ("exec sleep 30", "All/Two.B (over 1 s)"), ("exit 0", "All/Two.B (did not run)")):
+            for parallel in ("1", "3"):
+                done = self.run_proof("conformance", SECOND=second, TEST_LIMIT="1", PARALLEL=parallel)
+                self.assertEqual(done.returncode, 1)
+                self.assertEqual((self.result("conformance")["result"], self.result("conformance")["finding"]),
+                                 ("failed", "1 of 4 tests failed: " + finding))
+                text = (self.path / "results/conformance.txt").read_text()
+                for name in ("One.A", "All/Two.C/0", "Three.D"):
+                    self.assertIn(f"ran {name}\n", text)
 
     def test_results_so_far_are_in_the_archive_and_nothing_begins_after_the_time(self):
         self.with_gpu()
-        self.made_up_suites()
+        self.made_up_tests()
         self.command("build/bin/golden", "[ $# = 0 ] && echo --device >&2 && exit 2; tar -tzf all.tar.gz; sleep 30")
         done = self.run_proof("conformance", "golden", "replay", ARCHIVE="all.tar.gz", TIME="4", COMMIT="abc, with changes")
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -154,7 +156,7 @@ class Proof(unittest.TestCase):
         done = run("all")
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (5, "", 1))
         self.with_gpu()
-        self.made_up_suites()
+        self.made_up_tests()
         shutil.copy(self.path / "build/bin/cuda_test", self.path / "bin")
         self.assertEqual(run("conformance").returncode, 0)
         with tarfile.open(self.path / "results.tar.gz") as archive:
@@ -176,7 +178,7 @@ class Proof(unittest.TestCase):
             "$@"
             echo "$OUTPUT"; exit ${CODE:-0}""")
         self.made_up_train()
-        self.made_up_suites()
+        self.made_up_tests()
 
     def test_initcheck_judges_readers_of_ours_alone(self):
         self.with_gpu()
