@@ -107,7 +107,7 @@ void RankCounter::begin_strip(Range columns) {
     for (std::int64_t i = 0; i < lanes; ++i) {
       const std::int64_t count = positives_.count(c + i);
       if (count == 0 || count > kCompareAtMost) continue;
-      float* out = thresholds_.data() + chunk.first + i;
+      float* out = thresholds_.data() + chunk.slot(i, count);
       for (const float score : positives_.scores(c + i)) {
         *out = score;
         out += kLanes;
@@ -134,7 +134,8 @@ void RankCounter::end_strip(Range columns) {
     const std::span<std::int32_t> counts = positives_.counts(columns.begin + i);
     const Chunk& chunk = chunks_[static_cast<std::size_t>(i / kLanes)];
     const std::int64_t wide = wide_first_[static_cast<std::size_t>(i)];
-    std::int64_t slot = wide >= 0 ? wide : chunk.first + i % kLanes;
+    std::int64_t slot =
+        wide >= 0 ? wide : chunk.slot(i % kLanes, static_cast<std::int64_t>(counts.size()));
     for (std::int32_t& count : counts) {
       for (const auto& counters : counters_) count += counters[static_cast<std::size_t>(slot)];
       slot += wide >= 0 ? 1 : kLanes;

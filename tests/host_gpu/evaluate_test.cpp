@@ -1,7 +1,10 @@
 // Evaluations through the code of the GPU, on the one made of the host, against those on the CPU.
 #include "retrieval/evaluate.h"
+#include "tests/retrieval/brute_force.h"
 #include "tests/retrieval/made_up_sets.h"
+#include "tests/retrieval/mixed_cases.h"
 #include "tests/support/metric_goldens.h"
+#include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
 
@@ -39,11 +42,25 @@ void expect_equal(const PerQuery& got, const PerQuery& expected) {
   EXPECT_EQ(got.num_candidates, expected.num_candidates);
 }
 
+void expect_near(const PerQuery& got, const PerQuery& expected) {
+  const auto near = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return std::ranges::equal(a, b, [](double x, double y) {
+      return std::abs(x - y) < 1e-12 || (std::isnan(x) && std::isnan(y));
+    });
+  };
+  EXPECT_TRUE(near(got.ap, expected.ap));
+  EXPECT_TRUE(near(got.ap_at_r, expected.ap_at_r));
+  EXPECT_TRUE(near(got.r_precision, expected.r_precision));
+  EXPECT_EQ(got.first_hit_rank, expected.first_hit_rank);
+  EXPECT_EQ(got.num_relevant, expected.num_relevant);
+  EXPECT_EQ(got.num_candidates, expected.num_candidates);
+}
+
 void expect_close(double got, double expected, double tolerance, const char* what) {
   if (std::isnan(expected)) {
     EXPECT_TRUE(std::isnan(got)) << what << " is " << got;
   } else {
-    EXPECT_NEAR(got, expected, tolerance) << what;
+    EXPECT_NEAR(got, expected, tolerance * std::max(1.0, std::abs(expected))) << what;
   }
 }
 
@@ -76,6 +93,28 @@ TEST(DeviceEvaluate, CountsWhatTheCpuCounts) {
   EmbeddingSet one_class = grid_set(300, 4, 5);
   one_class.labels.assign(one_class.labels.size(), 9);
   expect_same(one_class);
+}
+
+TEST(DeviceEvaluate, MixedClassesAgreeWithBruteForce) {
+  const CudaContext cuda(0);
+  const std::uint64_t seed = random_seed();
+  for (std::uint64_t index = 0; index < 300 && !testing::Test::HasFailure(); ++index) {
+    MixedCase one = mixed_case(seed, index);
+    SCOPED_TRACE(one.what);
+    one.options.cuda = &cuda;
+    const EmbeddingView view = one.gallery ? one.gallery->view() : EmbeddingView{};
+    const EmbeddingView* other = one.gallery ? &view : nullptr;
+    const auto got = evaluate(Context(one.threads), one.queries.view(), other, one.options);
+    ASSERT_TRUE(got);
+    const Metrics expected =
+        reference::brute_force(one.queries.view(), other, one.options.recall_at);
+    expect_near(got->per_query, expected.per_query);
+    if (!one.options.pair_metrics) continue;
+    expect_close(got->roc_auc, expected.roc_auc, 1e-9 + got->roc_auc_error_bound, "AUC");
+    expect_close(got->jsd, expected.jsd, 1e-9, "JSD");
+    expect_close(got->neg_mean, expected.neg_mean, 1e-9, "mean");
+    expect_close(got->neg_var, expected.neg_var, 1e-9, "variance");
+  }
 }
 
 TEST(DeviceEvaluate, GalleryCamerasAndGroups) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 namespace rk::reference {
 namespace {
@@ -99,7 +100,9 @@ Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
       if (gallery == nullptr && g == q) continue;
       const bool same = queries.labels[q] == candidates.labels[g];
       if (cameras && same && queries.cameras[q] == candidates.cameras[g]) continue;
-      (same ? relevant : irrelevant).push_back(dot(query, row_of(candidates, g)));
+      const float* other = candidates.embeddings + g * candidates.dim;
+      const double score = std::inner_product(query.begin(), query.end(), other, 0.0);
+      (same ? relevant : irrelevant).push_back(score);
     }
     positive.insert(positive.end(), relevant.begin(), relevant.end());
     negative.insert(negative.end(), irrelevant.begin(), irrelevant.end());
@@ -108,6 +111,9 @@ Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
         static_cast<std::int64_t>(relevant.size() + irrelevant.size()));
     if (relevant.empty()) {
       out.per_query.first_hit_rank.push_back(0);
+      for (auto* values : {&out.per_query.ap, &out.per_query.ap_at_r, &out.per_query.r_precision}) {
+        values->push_back(kNaN);
+      }
       continue;
     }
     std::sort(relevant.rbegin(), relevant.rend());
@@ -131,6 +137,9 @@ Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
     ap.push_back(all / r);
     ap_at_r.push_back(within / r);
     r_precision.push_back(hits / r);
+    out.per_query.ap.push_back(all / r);
+    out.per_query.ap_at_r.push_back(within / r);
+    out.per_query.r_precision.push_back(hits / r);
   }
   out.num_queries_valid = static_cast<std::int64_t>(ap.size());
   for (double& hits : out.recall) hits = ap.empty() ? kNaN : hits / static_cast<double>(ap.size());

@@ -6,6 +6,7 @@
 
 namespace rk::reference {
 
+// With per_query.
 Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
                     const std::vector<std::int64_t>& recall_at);
 

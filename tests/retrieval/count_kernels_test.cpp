@@ -66,13 +66,18 @@ TEST(CountKernels, ColumnsAgreeWithPlainCounting) {
     for (const std::int64_t steps : {0, 1, 3, 4, 6, 64}) {
       SCOPED_TRACE(testing::Message() << rows << " rows, " << steps << " steps");
       const std::vector<float> scores = coarse(rows * kStride, 4);
-      std::vector<float> thresholds(static_cast<std::size_t>(steps * kLanes));
+      std::vector<float> thresholds(static_cast<std::size_t>(steps * kLanes),
+                                    std::numeric_limits<float>::infinity());
+      // From none to all steps, one lane beside another; some lanes out of reach.
+      const auto steps_of = [&](std::int64_t lane) { return steps * (lane % 6) / 5; };
       std::vector<std::vector<float>> by_lane;
       for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-        by_lane.push_back(descending(steps, static_cast<std::uint32_t>(10 + lane)));
-        for (std::int64_t k = 0; k < steps; ++k) {
-          thresholds[static_cast<std::size_t>(k * kLanes + lane)] =
-              by_lane.back()[static_cast<std::size_t>(k)];
+        const std::int64_t own = steps_of(lane);
+        by_lane.push_back(descending(own, static_cast<std::uint32_t>(10 + lane)));
+        for (std::int64_t k = 0; k < own; ++k) {
+          float& threshold = by_lane.back()[static_cast<std::size_t>(k)];
+          if (lane % 4 == 3) threshold += 8.0F;
+          thresholds[static_cast<std::size_t>((steps - own + k) * kLanes + lane)] = threshold;
         }
       }
       std::vector<std::int32_t> counts(thresholds.size(), 5);  // adds, does not overwrite
@@ -83,9 +88,10 @@ TEST(CountKernels, ColumnsAgreeWithPlainCounting) {
           column.push_back(scores[static_cast<std::size_t>(i * kStride + lane)]);
         }
         const auto expected = plain_counts(column, by_lane[static_cast<std::size_t>(lane)]);
+        const std::int64_t first = steps - steps_of(lane);
         for (std::int64_t k = 0; k < steps; ++k) {
           EXPECT_EQ(counts[static_cast<std::size_t>(k * kLanes + lane)],
-                    5 + expected[static_cast<std::size_t>(k)]);
+                    5 + (k < first ? 0 : expected[static_cast<std::size_t>(k - first)]));
         }
       }
     }

@@ -4,9 +4,12 @@
 #include "retrieval/score_tiles.h"
 #include "tests/retrieval/brute_force.h"
 #include "tests/retrieval/made_up_sets.h"
+#include "tests/retrieval/mixed_cases.h"
+#include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -18,13 +21,23 @@ void expect_near(const char* name, double got, double expected, double tolerance
   if (std::isnan(expected)) {
     EXPECT_TRUE(std::isnan(got)) << name << " is " << got;
   } else {
-    EXPECT_NEAR(got, expected, tolerance) << name;
+    EXPECT_NEAR(got, expected, tolerance * std::max(1.0, std::abs(expected))) << name;
+  }
+}
+
+constexpr double kRounding = 1e-9;
+
+void expect_all_near(const char* name, const std::vector<double>& got,
+                     const std::vector<double>& expected) {
+  ASSERT_EQ(got.size(), expected.size()) << name;
+  for (std::size_t q = 0; q < got.size(); ++q) {
+    SCOPED_TRACE(q);
+    expect_near(name, got[q], expected[q], kRounding);
   }
 }
 
 // Sums of the same exact numbers in another order: double rounding, far below 1e-9.
-void expect_equal(const Metrics& got, const Metrics& expected) {
-  constexpr double kRounding = 1e-9;
+void expect_equal_ranks(const Metrics& got, const Metrics& expected) {
   EXPECT_EQ(got.num_queries, expected.num_queries);
   EXPECT_EQ(got.num_queries_valid, expected.num_queries_valid);
   EXPECT_EQ(got.num_pairs_positive, expected.num_pairs_positive);
@@ -38,6 +51,13 @@ void expect_equal(const Metrics& got, const Metrics& expected) {
   expect_near("r_precision", got.r_precision, expected.r_precision, kRounding);
   expect_near("map_at_r", got.map_at_r, expected.map_at_r, kRounding);
   expect_near("map", got.map, expected.map, kRounding);
+  expect_all_near("ap", got.per_query.ap, expected.per_query.ap);
+  expect_all_near("ap_at_r", got.per_query.ap_at_r, expected.per_query.ap_at_r);
+  expect_all_near("r_precision", got.per_query.r_precision, expected.per_query.r_precision);
+}
+
+void expect_equal(const Metrics& got, const Metrics& expected) {
+  expect_equal_ranks(got, expected);
   expect_near("roc_auc", got.roc_auc, expected.roc_auc,
               std::isnan(expected.roc_auc) ? 0 : kRounding + got.roc_auc_error_bound);
   expect_near("jsd", got.jsd, expected.jsd, kRounding);
@@ -62,7 +82,37 @@ void check(const EmbeddingSet& queries, const EmbeddingSet* gallery = nullptr, i
   const EmbeddingView* other = gallery != nullptr ? &view : nullptr;
   const auto got = evaluate(context, queries.view(), other, options);
   ASSERT_TRUE(got);
-  expect_equal(*got, reference::brute_force(queries.view(), other, options.recall_at));
+  const Metrics expected = reference::brute_force(queries.view(), other, options.recall_at);
+  if (options.pair_metrics) {
+    expect_equal(*got, expected);
+  } else {
+    expect_equal_ranks(*got, expected);
+  }
+}
+
+TEST(Evaluate, MixedClassesAgreeWithBruteForce) {
+  const std::uint64_t seed = random_seed();
+  for (std::uint64_t index = 0; index < 300 && !testing::Test::HasFailure(); ++index) {
+    const MixedCase one = mixed_case(seed, index);
+    SCOPED_TRACE(one.what);
+    check(one.queries, one.gallery ? &*one.gallery : nullptr, one.threads, one.options);
+  }
+}
+
+// Rows so long that a strip holds 256 columns: counts are gathered at the end of each.
+TEST(Evaluate, MixedClassesAcrossStripsOfColumns) {
+  constexpr std::int64_t kDim = 32768;
+  CounterRandom random(random_seed(), 1, 0);
+  const EmbeddingSet set = mixed::draw_set(random, 600, mixed::kAny, 3, 5, 2, 1.0F);
+  EmbeddingSet padded = set;
+  padded.dim = kDim;
+  padded.embeddings.assign(static_cast<std::size_t>(set.count() * kDim), 0.0F);
+  for (std::int64_t i = 0; i < set.count(); ++i) {
+    std::copy_n(set.embeddings.begin() + i * set.dim, set.dim,
+                padded.embeddings.begin() + i * kDim);
+  }
+  const auto got = evaluate(Context(3), padded.view(), nullptr, detailed());
+  expect_equal(*got, reference::brute_force(set.view(), nullptr, detailed().recall_at));
 }
 
 TEST(Evaluate, SizesAroundTheTileEdges) {

@@ -1,0 +1,112 @@
+// Evaluations drawn at random around every edge that counting has: classes of sizes that meet in
+// one vector, in one group of steps and around kCompareAtMost, numbers of rows around those of
+// vectors and tiles, galleries, cameras, groups of queries.
+//
+// Embeddings are small integers times a power of two, so every inner product is exact in float32
+// in any order and ties are ties for the engine and for brute force alike.
+#pragma once
+
+#include "engine/random.h"
+#include "retrieval/count_kernels.h"
+#include "retrieval/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk {
+
+struct MixedCase {
+  std::string what;
+  EmbeddingSet queries;
+  std::optional<EmbeddingSet> gallery;
+  int threads = 1;
+  EvaluateOptions options;
+};
+
+namespace mixed {
+
+enum Sizes { kUniform, kZipf, kGroupEdges, kCompareEdges, kAny, kSizes };
+
+inline std::int64_t class_size(CounterRandom& random, int sizes, std::int64_t place) {
+  switch (sizes) {
+    case kUniform: return 1 + random.below(40);
+    case kZipf: return std::max(std::int64_t{1}, 90 / (place + 1));
+    // As many positives as fill groups of four steps and vectors, one fewer, one more; a class has
+    // one row more than a query of it has positives.
+    case kGroupEdges:
+      return (random.below(2) == 0 ? 4 * random.below(6) : kLanes * random.below(3)) +
+             random.below(3) + (place % 2);
+    case kCompareEdges: return kCompareAtMost - 2 + random.below(6);
+    default: return class_size(random, static_cast<int>(random.below(kAny)), place);
+  }
+}
+
+// Rows of one side, in random order: class sizes until `rows` are reached. Classes lie `separation`
+// apart, so that ranks are anything between chance and perfect.
+inline EmbeddingSet draw_set(CounterRandom& random, std::int64_t rows, int sizes,
+                             std::int64_t separation, std::int64_t dim, int cameras, float scale) {
+  std::vector<std::int64_t> labels;
+  for (std::int64_t place = 0; static_cast<std::int64_t>(labels.size()) < rows; ++place) {
+    const std::int64_t size = class_size(random, sizes, place);
+    labels.insert(labels.end(), static_cast<std::size_t>(size), place * 7 - 20);
+  }
+  labels.resize(static_cast<std::size_t>(rows));
+  for (std::size_t i = labels.size(); i > 1; --i) {
+    std::swap(labels[i - 1],
+              labels[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+  }
+  EmbeddingSet set;
+  set.dim = dim;
+  for (const std::int64_t label : labels) {
+    CounterRandom centre(5, 0, static_cast<std::uint64_t>(label));
+    set.labels.push_back(label);
+    if (cameras > 0) set.cameras.push_back(random.below(cameras));
+    for (std::int64_t d = 0; d < dim; ++d) {
+      const std::int64_t value = separation * (centre.below(3) - 1) + random.below(5) - 2;
+      set.embeddings.push_back(static_cast<float>(value) * scale);
+    }
+  }
+  return set;
+}
+
+}  // namespace mixed
+
+inline MixedCase mixed_case(std::uint64_t seed, std::uint64_t index) {
+  CounterRandom random(seed, 0, index);
+  constexpr std::array<std::int64_t, 6> kEdges{kLanes, 2 * kLanes, 64, 128, 256, 320};
+  constexpr std::array<std::int64_t, 4> kSeparations{0, 1, 3, 8};
+  const auto rows = [&] {
+    return random.below(2) == 0
+               ? 2 + random.below(350)
+               : kEdges[static_cast<std::size_t>(random.below(6))] + random.below(3) - 1;
+  };
+  const int sizes = static_cast<int>(random.below(mixed::kSizes));
+  const std::int64_t separation = kSeparations[static_cast<std::size_t>(random.below(4))];
+  const std::int64_t dim = 2 + random.below(6);
+  const int cameras = random.below(3) == 0 ? 2 + static_cast<int>(random.below(3)) : 0;
+  const float scale = random.below(2) == 0 ? 1.0F : 1.0F / 16;
+  MixedCase out;
+  out.queries = mixed::draw_set(random, rows(), sizes, separation, dim, cameras, scale);
+  if (random.below(3) == 0) {
+    out.gallery = mixed::draw_set(random, rows(), sizes, separation, dim, cameras, scale);
+  }
+  out.threads = 1 + static_cast<int>(random.below(3));
+  out.options.per_query = true;
+  out.options.pair_metrics = random.below(4) != 0;
+  if (random.below(4) == 0) out.options.positives_bytes = 4096;
+  out.what = fmt::format(
+      "case {}: {} rows of {}, sizes {}, separation {}, {} cameras, {} gallery rows, {} threads",
+      index, out.queries.count(), dim, sizes, separation, cameras,
+      out.gallery ? out.gallery->count() : 0, out.threads);
+  return out;
+}
+
+}  // namespace rk
