@@ -27,6 +27,7 @@ struct CudaContext::State {
   cublasHandle_t handle = nullptr;
   DeviceBuffer workspace;
   std::string name;
+  int device = 0;
 
   ~State() {
     if (handle != nullptr) cublas.destroy(handle);
@@ -51,6 +52,7 @@ CudaContext::CudaContext(int device) : state_(std::make_unique<State>()) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device), "device");
   s.name = properties.name;
+  s.device = device;
   check_cuda(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking), "stream");
   s.cublas.check(s.cublas.create(&s.handle), "cuBLAS");
   s.cublas.check(s.cublas.set_stream(s.handle, s.stream), "cuBLAS");
@@ -61,6 +63,10 @@ CudaContext::CudaContext(int device) : state_(std::make_unique<State>()) {
 }
 
 CudaContext::~CudaContext() = default;
+
+void CudaContext::use_in_this_thread() const {
+  check_cuda(cudaSetDevice(state_->device), "device");
+}
 
 CudaStream CudaContext::stream() const { return state_->stream; }
 

@@ -52,8 +52,9 @@ template <class T> class GraphBatchNormNode final : public Node {
                    {GraphRole::kBeta, beta},
                    {GraphRole::kRunningMean, parameters_.device_buffer(tensors_.mean)},
                    {GraphRole::kRunningVariance, parameters_.device_buffer(tensors_.variance)},
-                   {GraphRole::kNextMean, next_},
-                   {GraphRole::kNextVariance, next_ + variance_offset()},
+                   // In place: a channel's is read before it is written.
+                   {GraphRole::kNextMean, parameters_.device_buffer(tensors_.mean)},
+                   {GraphRole::kNextVariance, parameters_.device_buffer(tensors_.variance)},
                    {GraphRole::kMean, mean_},
                    {GraphRole::kInvStd, inv_std_},
                    {GraphRole::kSigns, signs_}},
@@ -72,12 +73,7 @@ template <class T> class GraphBatchNormNode final : public Node {
                    workspace.rest());
   }
 
-  void forward() override {
-    forward_.run();
-    // Both running statistics at once: they lie one behind the other.
-    context_.cuda().copy(parameters_.device_buffer(tensors_.mean), next_,
-                         static_cast<std::size_t>(statistics()) * sizeof(float));
-  }
+  void forward() override { forward_.run(); }
 
   void backward() override {
     backward_.run();
@@ -88,13 +84,6 @@ template <class T> class GraphBatchNormNode final : public Node {
   void count_forward() override { ++parameters_.counter(tensors_.count); }
 
  private:
-  // From the running mean to the running variance in the buffer of statistics.
-  std::int64_t variance_offset() const {
-    return parameters_.buffers()[static_cast<std::size_t>(tensors_.variance)].offset -
-           parameters_.buffers()[static_cast<std::size_t>(tensors_.mean)].offset;
-  }
-  std::int64_t statistics() const { return variance_offset() + channels_; }
-
   // The graph overwrites: where a gradient is to be added, or nobody wants it, it gets a place in
   // the workspace.
   bool aside(std::size_t input) const { return !uses_[input].wanted || uses_[input].accumulate; }
@@ -117,7 +106,6 @@ template <class T> class GraphBatchNormNode final : public Node {
     signs_ = residual_ ? pieces.take<std::uint8_t>((elements_ + 7) / 8) : nullptr;
   }
   void take_workspace(Pieces& pieces) {
-    next_ = pieces.take<float>(statistics());
     dx_ = aside(0) ? pieces.take<T>(elements_) : nullptr;
     d_residual_ = residual_ && aside(1) ? pieces.take<T>(elements_) : nullptr;
   }
@@ -132,7 +120,6 @@ template <class T> class GraphBatchNormNode final : public Node {
   float* mean_ = nullptr;
   float* inv_std_ = nullptr;
   std::uint8_t* signs_ = nullptr;
-  float* next_ = nullptr;
   T* dx_ = nullptr;
   T* d_residual_ = nullptr;
 };

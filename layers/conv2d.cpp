@@ -107,7 +107,7 @@ TensorId conv2d(Program& program, TensorId x, const std::string& name,
       .name = name, .shape = geometry.y, .width = geometry.y_width, .dtype = program.dtype(x)};
   if constexpr (kHasCuda) {
     if (program.on_gpu()) {
-      gpu::allow_gradient_forms(program, input);
+      gpu::allow_gradient_forms(program, geometry, input);
       return program.append(gpu::conv2d_node(name, program, geometry, weight), {input}, output);
     }
   }

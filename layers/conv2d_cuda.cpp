@@ -15,8 +15,9 @@ namespace {
 // The output's channels are added up on the side where the plan table names an engine for that.
 GraphKind forward_kind(const Program& program, const ConvolutionGeometry& geometry) {
   const Precision precision = program.options().precision;
-  const GraphKind kind = taken(GraphKind::kConvolutionSums, precision);
-  const std::string text = graph_spec(geometry, precision, kind).text();
+  const GraphSpec wanted = graph_spec(geometry, precision, GraphKind::kConvolutionSums);
+  const GraphKind kind = taken(wanted);
+  const std::string text = wanted.text();
   const bool sums = program.options().gradients && kind == GraphKind::kConvolutionSums &&
                     !plans_of(program.context()).engine(text).empty();
   return sums ? kind : GraphKind::kConvolution;

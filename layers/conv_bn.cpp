@@ -227,7 +227,7 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
                           .takes_masked_gradient = options.relu && program.on_gpu()};
   if constexpr (kHasCuda) {
     if (program.on_gpu()) {
-      gpu::allow_gradient_forms(program, inputs[0]);
+      gpu::allow_gradient_forms(program, geometry, inputs[0]);
       return program.append(gpu::folded_conv_node(names, program, geometry, options), inputs,
                             output);
     }

@@ -21,12 +21,14 @@ GraphKind input_gradient_kind(const EdgeUse& use) {
 
 }  // namespace
 
-void allow_gradient_forms(const Program& program, NodeInput& input) {
-  const Precision precision = program.options().precision;
+void allow_gradient_forms(const Program& program, const ConvolutionGeometry& geometry,
+                          NodeInput& input) {
+  const auto fused = [&](GraphKind kind) {
+    return taken(graph_spec(geometry, program.options().precision, kind)) == kind;
+  };
   input.adds_elsewhere = true;
   input.masks_gradient =
-      taken(GraphKind::kInputGradientAddRelu, precision) == GraphKind::kInputGradientAddRelu &&
-      taken(GraphKind::kInputGradientRelu, precision) == GraphKind::kInputGradientRelu;
+      fused(GraphKind::kInputGradientAddRelu) && fused(GraphKind::kInputGradientRelu);
 }
 
 template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
@@ -40,7 +42,7 @@ template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
   weights_ = build(GraphKind::kWeightGradient);
   bytes = std::max(bytes, weights_.workspace_bytes());
   if (!use_.wanted) return bytes;
-  data_kind_ = taken(input_gradient_kind(use_), precision_);
+  data_kind_ = taken(graph_spec(geometry_, precision_, input_gradient_kind(use_)));
   data_ = build(data_kind_);
   return std::max(bytes, data_.workspace_bytes());
 }

@@ -102,9 +102,9 @@ struct GraphTensor {
 };
 std::vector<GraphTensor> tensors_of(const GraphSpec& spec);
 
-// The graph to take where `wanted` would be best: itself, or the part of it that the library has in
-// this precision (our own kernels do the rest).
-GraphKind taken(GraphKind wanted, Precision precision);
+// The graph to take where `wanted` would be best: itself, or the part of it that the library has
+// fast kernels for (our own do the rest).
+GraphKind taken(const GraphSpec& wanted);
 
 // Channels of the images a first layer reads: 3, or as many as the fastest kernels ask for, the
 // rest zero.

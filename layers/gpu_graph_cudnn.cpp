@@ -12,9 +12,14 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <cstddef>
+#include <exception>
+#include <list>
 #include <map>
+#include <mutex>
 #include <set>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -189,6 +194,15 @@ struct CudnnHandle {
 
   cudnnHandle_t handle = nullptr;
   GpuPlans plans;
+  // Handles of build_graphs()'s threads.
+  struct Builder {
+    Builder() { check(fe::detail::create_handle(&handle), "handle"); }
+    ~Builder() { fe::detail::destroy_handle(handle); }
+    Builder(const Builder&) = delete;
+    Builder& operator=(const Builder&) = delete;
+    cudnnHandle_t handle = nullptr;
+  };
+  std::list<Builder> builders;
   std::map<GraphSpec, std::shared_ptr<BuiltGraph>> graphs;
   std::set<GraphSpec> refused;  // of those that exists() was asked for
 };
@@ -366,6 +380,63 @@ void GpuGraph::run() const {
   candidates.check("run",
                    impl_->built->candidates.graph().execute_plan_at_index(
                        impl_->cudnn->handle, impl_->places, impl_->workspace, impl_->built->plan));
+}
+
+void build_graphs(const Context& context, const std::vector<GraphSpec>& graphs,
+                  const std::function<void(std::int64_t, std::int64_t)>& progress) {
+  CudnnHandle& cudnn = handle_of(context);
+  std::vector<GraphSpec> wanted;
+  for (const GraphSpec& spec : graphs) {
+    const std::string engine = cudnn.plans.engine(spec.text());
+    const bool left_out = engine == GpuPlans::kOwnKernels ||
+                          (engine.empty() && spec.kind == GraphKind::kConvolutionSums);
+    if (!left_out && !cudnn.graphs.contains(spec)) wanted.push_back(spec);
+  }
+  const auto all = std::ssize(wanted);
+  std::mutex mutex;
+  std::condition_variable built;
+  std::size_t next = 0;
+  std::int64_t done = 0;
+  std::exception_ptr broken;
+  const auto work = [&] {
+    std::unique_lock lock(mutex);
+    try {
+      context.cuda().use_in_this_thread();
+      // A plan may look at the handle it was built with: it stays as long as the plans do.
+      CudnnHandle::Builder& builder = cudnn.builders.emplace_back();
+      while (next < wanted.size() && broken == nullptr) {
+        const GraphSpec& spec = wanted[next++];
+        const std::string engine = cudnn.plans.engine(spec.text());
+        std::shared_ptr<BuiltGraph> graph;
+        lock.unlock();
+        try {
+          graph = std::make_shared<BuiltGraph>(spec, builder.handle, engine);
+        } catch (const DeviceError&) {
+          // Said when a node asks for it.
+        }
+        lock.lock();
+        if (graph != nullptr) cudnn.graphs[spec] = std::move(graph);
+        ++done;
+        built.notify_one();
+      }
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      broken = std::current_exception();
+      built.notify_one();
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (std::int64_t t = 0; t < std::min<std::int64_t>(context.threads(), all); ++t) {
+    threads.emplace_back(work);
+  }
+  std::unique_lock lock(mutex);
+  while (done < all && broken == nullptr) {
+    built.wait(lock);
+    if (progress) progress(done, all);
+  }
+  lock.unlock();
+  threads.clear();
+  if (broken != nullptr) std::rethrow_exception(broken);
 }
 
 void set_plans(const Context& context, const GpuPlans& plans) {

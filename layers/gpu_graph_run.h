@@ -10,10 +10,13 @@
 #include "layers/gpu_plans.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace rk {
 
@@ -43,6 +46,13 @@ class GpuGraph {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Builds graphs side by side in `threads` threads of the host, so that who asks for one later finds
+// it ready: what takes long there is the library's compiler. Left out are those that the plan table
+// gives to our own kernels, and those that cannot be built, which say so when they are asked for.
+// progress(done, all) is called by this thread, now and then.
+void build_graphs(const Context& context, const std::vector<GraphSpec>& graphs,
+                  const std::function<void(std::int64_t, std::int64_t)>& progress);
 
 // The engines that a context's graphs shall run on; before the first graph is built. Entries for
 // another GPU or cuDNN have no meaning here and are left out.

@@ -28,6 +28,11 @@ void GpuGraph::run() const { refuse(); }
 
 bool GpuGraph::exists(const Context&, const GraphSpec&) { return false; }
 
+void build_graphs(const Context&, const std::vector<GraphSpec>&,
+                  const std::function<void(std::int64_t, std::int64_t)>&) {
+  refuse();
+}
+
 void set_plans(const Context&, const GpuPlans&) { refuse(); }
 const GpuPlans& plans_of(const Context&) { refuse(); }
 GpuPlans::Timing time_engines(const Context&, const GraphSpec&, int) { refuse(); }

@@ -49,6 +49,7 @@ std::unique_ptr<Node> add_node(const std::string& name, const Program& program,
                                std::int64_t elements);
 
 // What a convolution's edge to its input can do in the program's precision: set on NodeInput.
-void allow_gradient_forms(const Program& program, NodeInput& input);
+void allow_gradient_forms(const Program& program, const ConvolutionGeometry& geometry,
+                          NodeInput& input);
 
 }  // namespace rk::gpu

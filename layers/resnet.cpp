@@ -80,7 +80,10 @@ class ResNetBuilder {
     return y;
   }
 
-  // The shortcut: the input itself, or a strided 1x1 where shape or channels change.
+  // The shortcut: the input itself, or a strided 1x1 where shape or channels change. Appended behind
+  // the first convolution of the same input, so that backward it comes first: what is added to its
+  // gradient, and ReLU's mask, then go with that convolution, which in bottlenecks has no stride and
+  // so has both fused.
   TensorId shortcut(TensorId x, const std::string& block, std::int64_t out, std::int64_t stride) {
     if (stride == 1 && program_.shape(x)[3] == out) return x;
     return unit(x, {block + ".downsample.0", block + ".downsample.1", ""},
@@ -88,9 +91,9 @@ class ResNetBuilder {
   }
 
   TensorId basic(TensorId x, const std::string& block, std::int64_t channels, std::int64_t stride) {
-    const TensorId skip = shortcut(x, block, channels, stride);
     TensorId y = unit(x, {block + ".conv1", block + ".bn1", block + ".relu1"},
                       square(channels, 3, stride, 1), true, -1);
+    const TensorId skip = shortcut(x, block, channels, stride);
     return unit(y, {block + ".conv2", block + ".bn2", block}, square(channels, 3, 1, 1), true,
                 skip);
   }
@@ -99,9 +102,9 @@ class ResNetBuilder {
                       std::int64_t stride) {
     const std::int64_t out = 4 * channels;
     const std::int64_t first = spec_.stride_in_1x1 ? stride : 1;
-    const TensorId skip = shortcut(x, block, out, stride);
     TensorId y = unit(x, {block + ".conv1", block + ".bn1", block + ".relu1"},
                       square(channels, 1, first, 0), true, -1);
+    const TensorId skip = shortcut(x, block, out, stride);
     y = unit(y, {block + ".conv2", block + ".bn2", block + ".relu2"},
              square(channels, 3, stride / first, 1), true, -1);
     return unit(y, {block + ".conv3", block + ".bn3", block}, square(out, 1, 1, 0), true, skip);

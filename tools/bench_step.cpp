@@ -118,7 +118,7 @@ class BenchStep final : public Command {
         times.copy_rate / 1e9,
         times.math_rate > 0 ? fmt::format(", {:.0f} TFLOP/s", 2 * times.math_rate / 1e12) : "",
         100 * share, static_cast<double>(times.bytes) / (1 << 20));
-    fmt::print("{}\n", times.ways);
+    fmt::print("{}; ready after {:.1f} s\n", times.ways, times.start_seconds);
     if (common.json.empty()) return;
     nlohmann::json json = {{"arch", spec_.arch},
                            {"batch", batch_},
@@ -135,6 +135,7 @@ class BenchStep final : public Command {
                            {"device", common.device},
                            {"device_name", times.device_name},
                            {"ways", times.ways},
+                           {"start_seconds", times.start_seconds},
                            {"threads", context.threads()},
                            {"version", RK_VERSION}};
     put(json, "step_ms", times.step);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <deque>
 
 namespace rk {
@@ -87,13 +88,16 @@ DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& o
     fail<DeviceError>("this build has no GPU code; use --device cpu");
   } else {
     if (!plans.empty()) set_plans(context, GpuPlans::read(plans));
+    const auto started = std::chrono::steady_clock::now();
     Trainer trainer(context, options);
+    const std::chrono::duration<double> starting = std::chrono::steady_clock::now() - started;
     // Several, so that none stays in a cache.
     std::deque<RandomBatch> batches;
     for (std::uint64_t b = 0; b < 4; ++b) {
       batches.emplace_back(options.batch, options.model.crop, seed + b);
     }
     DeviceStepTimes times;
+    times.start_seconds = starting.count();
     std::vector<double> steps;
     const std::size_t count = kWarmUp + static_cast<std::size_t>(repeats);
     for (std::size_t number = 0; number < count; ++number) {

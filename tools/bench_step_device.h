@@ -18,7 +18,8 @@ struct DeviceStepTimes {
   double math_rate = 0;   // multiply-adds a second of the datasheet; 0: the GPU is not known
   std::size_t bytes = 0;  // reserved
   std::string device_name;
-  std::string ways;  // Program::ways()
+  std::string ways;          // Program::ways()
+  double start_seconds = 0;  // to build the trainer, most of it cuDNN's graphs
 };
 
 // plans: a file for the engines of the graphs, empty: none.

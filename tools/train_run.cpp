@@ -89,7 +89,13 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   TrainerOptions options = trainer_options(settings, common.seed, sampler_->batches_per_epoch(),
                                            static_cast<std::int64_t>(train_data_.classes().size()));
   options.processes = &processes_;
+  std::optional<Progress> progress;
+  options.preparing = [&](std::int64_t done, std::int64_t all) {
+    if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
+    progress->update(done);
+  };
   trainer_ = std::make_unique<Trainer>(context, options);
+  progress.reset();
   embedder_ =
       std::make_unique<Embedder>(context, trainer_->parameters(), model_description(settings),
                                  settings.eval_batch, options.precision);

@@ -4,8 +4,10 @@
 #include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/memory_fit.h"
+#include "layers/gpu_graph_run.h"
 #include "tools/gpu_step.h"
 #include "tools/model_io.h"
+#include "tools/recorded_network.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,6 +51,7 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   expect(options_.memory == 0 || entry.takes_memory(), "[trainer] {} takes no memory", entry.name);
   NetworkSpec spec = network_spec(options_.model, options_.batchnorm);
   spec.orthogonal_embedding = options_.orthogonal_embedding;
+  prepare_graphs(spec);
   network_ =
       build_network(program_, spec, options_.chunk, options_.model.crop, options_.model.crop);
   if (entry.kind == LossKind::kProxies) {
@@ -91,6 +94,15 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
         fitting_advice(need, static_cast<std::int64_t>(context_.cuda().free_bytes()),
                        parts().share(), options_.chunk);
     if (!advice.empty()) fail<DeviceError>("{}", advice);
+  }
+}
+
+void Trainer::prepare_graphs(const NetworkSpec& spec) const {
+  if constexpr (kHasCuda) {
+    if (!context_.on_gpu()) return;
+    const RecordedNetwork recorded(context_, spec, options_.chunk, options_.model.crop);
+    build_graphs(context_, graphs_of(recorded.program(), options_.batchnorm, options_.precision),
+                 options_.preparing);
   }
 }
 

@@ -66,6 +66,8 @@ struct TrainerOptions {
   std::uint64_t seed = 0;
   Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
   bool graph = true;                       // on a GPU: capture the step and replay it
+  // Called while the GPU's graphs are built, which may take a minute: (done, all).
+  std::function<void(std::int64_t, std::int64_t)> preparing;
 };
 
 // NaN: the step did not come so far.
@@ -133,6 +135,7 @@ class Trainer {
  private:
   BatchParts parts() const { return {options_.batch, options_.chunk, options_.processes}; }
   void require_room(const Program::Footprint& footprint) const;
+  void prepare_graphs(const NetworkSpec& spec) const;
   void plan_gpu();
   void plan_cpu();
   [[noreturn]] void diverged(const std::string& what) const;

@@ -4,6 +4,7 @@
 #include "engine/error.h"
 #include "layers/gpu_batchnorm_timing.h"
 #include "layers/gpu_graph_run.h"
+#include "tools/recorded_network.h"
 #include "tools/signals.h"
 
 #include <algorithm>
@@ -12,26 +13,6 @@
 
 namespace rk {
 namespace {
-
-// Records the network as the trainer's program has it, but with each convolution and its
-// normalisation in one node.
-class Recorded {
- public:
-  explicit Recorded(const TrainerOptions& options)
-      : host_(1), program_(host_, parameters_, {.gradients = true}) {
-    NetworkSpec spec;
-    spec.arch = options.model.arch;
-    spec.dim = options.model.dim;
-    spec.batchnorm = BatchNormMode::kRunning;
-    build_network(program_, spec, options.batch, options.model.crop, options.model.crop);
-  }
-  const Program& program() const { return program_; }
-
- private:
-  Context host_;
-  Parameters parameters_;
-  Program program_;
-};
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -49,11 +30,12 @@ struct TimedUnit {
 class Tuning {
  public:
   Tuning(const Context& context, const Program& program, const TrainerOptions& options, int repeats,
-         const TuningReport& report)
+         const std::string& path, const TuningReport& report)
       : context_(context),
         program_(program),
         options_(options),
         repeats_(repeats),
+        path_(path),
         report_(report),
         plans_(plan_environment(context)) {}
 
@@ -70,7 +52,7 @@ class Tuning {
         continue;
       }
       plans_.add(timing);
-      report_({timing.graph, taken.name, taken.ms, timing.engines[0].ms, ""});
+      tell({timing.graph, taken.name, taken.ms, timing.engines[0].ms, ""});
     }
   }
 
@@ -91,10 +73,14 @@ class Tuning {
     }
   }
 
-  const GpuPlans& plans() const { return plans_; }
-
  private:
   using Way = gpu::BatchNormWay;
+
+  // What is known so far is kept, should the rest be cut off.
+  void tell(const TunedGraph& graph) {
+    plans_.write(path_);
+    report_(graph);
+  }
 
   void choose(const std::string& normalisation, const std::vector<TimedUnit>& units) {
     const auto total = [&](Way way) {
@@ -110,15 +96,15 @@ class Tuning {
       plans_.add(normalisation, std::string(GpuPlans::kOwnKernels),
                  fmt::format("{:.4f} ms of {:.4f} with the convolutions before it", own, graphs));
     }
-    report_({normalisation, plans_.engine(normalisation), std::min(own, graphs), graphs,
-             "with the convolutions before it"});
+    tell({normalisation, plans_.engine(normalisation), std::min(own, graphs), graphs,
+          "with the convolutions before it"});
     for (const TimedUnit& timed : units) {
       const double before = timed.ms(way), with_sums = timed.ms(Way::kSums);
       if (with_sums >= before) continue;
       const std::string graph = timed.unit.sums.text();
       plans_.add(graph, sums_engines_[graph],
                  fmt::format("{:.4f} ms of {:.4f} with its normalisation", with_sums, before));
-      report_({graph, sums_engines_[graph], with_sums, before, "with its normalisation"});
+      tell({graph, sums_engines_[graph], with_sums, before, "with its normalisation"});
     }
   }
 
@@ -126,6 +112,7 @@ class Tuning {
   const Program& program_;
   const TrainerOptions& options_;
   int repeats_;
+  const std::string& path_;
   const TuningReport& report_;
   GpuPlans plans_;
   std::map<std::string, std::string> sums_engines_;  // by graph; empty: there is none
@@ -138,13 +125,15 @@ void tune_plans(const Context& context, const TrainerOptions& options, int repea
   if constexpr (!kHasCuda) {
     fail<DeviceError>("this build has no GPU code; use --device cpu");
   } else {
-    const Recorded network(options);
-    Tuning tuning(context, network.program(), options, repeats, report);
+    NetworkSpec spec;
+    spec.arch = options.model.arch;
+    spec.dim = options.model.dim;
+    const RecordedNetwork network(context, spec, options.batch, options.model.crop);
+    Tuning tuning(context, network.program(), options, repeats, path, report);
     tuning.time_engines();
     if (options.batchnorm == BatchNormMode::kBatch && normalises_by_graph(options.precision)) {
       tuning.choose_batchnorm_ways();
     }
-    tuning.plans().write(path);
   }
 }
 

@@ -2,7 +2,8 @@
 // writes the fastest to a file for --plans (layers/gpu_plans.h). First every engine of every graph
 // by itself; then, with the batch's statistics, the ways of batch normalisation
 // (layers/gpu_batchnorm.h) behind each convolution. What disagrees with the first engine, or with
-// our own kernels, is not taken.
+// our own kernels, is not taken. The file is written anew after every result: one that was cut off
+// holds what was known by then.
 #pragma once
 
 #include "tools/trainer.h"

@@ -39,6 +39,8 @@ CudaContext::CudaContext(int device) : state_(std::make_unique<State>()) {
 
 CudaContext::~CudaContext() = default;
 
+void CudaContext::use_in_this_thread() const {}
+
 CudaStream CudaContext::stream() const { return reinterpret_cast<CudaStream>(state_.get()); }
 
 const std::string& CudaContext::name() const { return state_->name; }

@@ -104,6 +104,42 @@ TEST(GpuGraph, TextsOfConvolutions) {
   EXPECT_EQ(spec.out_w(), 4);
 }
 
+// Of a convolution with that stride.
+GraphKind taken(GraphKind kind, Precision precision, std::int64_t stride = 1) {
+  return rk::taken(GraphSpec{.kind = kind,
+                             .precision = precision,
+                             .n = 2,
+                             .c = 8,
+                             .h = 8,
+                             .w = 8,
+                             .out_channels = 8,
+                             .stride = {stride, stride}});
+}
+
+TEST(GpuGraph, AStridedInputsGradientIsTakenAlone) {
+  for (const GraphKind kind : {GraphKind::kInputGradientAdd, GraphKind::kInputGradientRelu,
+                               GraphKind::kInputGradientAddRelu}) {
+    EXPECT_EQ(taken(kind, Precision::kFp16), kind);
+    EXPECT_EQ(taken(kind, Precision::kFp16, 2), GraphKind::kInputGradient);
+  }
+  EXPECT_EQ(taken(GraphKind::kConvolutionBiasRelu, Precision::kFp16, 2),
+            GraphKind::kConvolutionBiasRelu);
+}
+
+// What is added to the gradient of a block's input, and its mask, go with the convolution that has
+// no stride.
+TEST(GpuGraph, ShortcutsComeFirstBackward) {
+  bool strided = false;
+  for (const GraphSpec& spec :
+       graphs("resnet50", true, BatchNormMode::kRunning, Precision::kFp16)) {
+    if (spec.kind == GraphKind::kInputGradient && spec.stride[0] == 2) strided = true;
+    if (spec.kind == GraphKind::kInputGradientAddRelu) {
+      EXPECT_EQ(spec.stride[0], 1) << spec.text();
+    }
+  }
+  EXPECT_TRUE(strided);
+}
+
 TEST(GpuGraph, StrictPrecisionTakesTheConvolutionAlone) {
   EXPECT_EQ(taken(GraphKind::kConvolutionSums, Precision::kFp32), GraphKind::kConvolution);
   EXPECT_EQ(taken(GraphKind::kInputGradientAddRelu, Precision::kFp32), GraphKind::kInputGradient);
