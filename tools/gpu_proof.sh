@@ -35,8 +35,9 @@ golden            losses, networks and metrics against the values of PyTorch
 replay            a run in CUDA graphs equals the run without them, bit for bit
 description       how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
 second:
-step              ResNet-50 step in fp16, batch 256, both batch norms, beside PyTorch eager and torch.compile; untuned
-tuned-train       the same with batch norm on the batch, its engines and ways timed first, beside PyTorch eager
+step              ResNet-50 step in fp16, batch 256, both batch norms, untuned, beside PyTorch eager
+step-compile      the same beside torch.compile
+tuned-train       as step with batch norm on the batch, its engines and ways timed first
 tuned-frozen      the same with batch norm frozen
 third:
 profile-train     the table of a step, kernel by kernel, batch norm on the batch
@@ -50,7 +51,7 @@ initcheck         compute-sanitizer: reads of memory nobody wrote, in the same
 synccheck         compute-sanitizer: barriers that not all threads reach, in the same
 resume            a run that was stopped and went on ends with the same bytes
 step-batches      as step with batch 64, 128, 256, beside PyTorch eager and its graphs
-compile-batches   as step with batch 64, 128, beside torch.compile
+compile-batches   as step-compile with batch 64, 128, and with its CUDA graphs
 loader            pictures from the loader into the input of a network, beside the floor of the way up
 profile-loss      the table of smooth_ap at N = 4096
 losses-peers      losses beside pytorch-metric-learning
@@ -99,6 +100,7 @@ same() {  # same RUN RUN WORDS
 piece_starts() {
   need_flag --graph bench step
   local precision bn graph what runs=0 failed=()
+  : >"$results/starts.jsonl"
   for precision in fp32 fp16; do
     for bn in train frozen; do
       for graph in on off; do
@@ -257,7 +259,8 @@ beside_pytorch() {
   "$python" tools/bench_pytorch.py --bench "$bin/bench" --device cuda --precision "$1" --modes "$2" --bn "$3" \
     --batch "$4" --rounds 1 --json "$results/$piece.json" "${@:5}"
 }
-piece_step() { beside_pytorch fp16 eager,compile train,frozen 256; }
+piece_step() { beside_pytorch fp16 eager train,frozen 256; }
+piece_step-compile() { beside_pytorch fp16 compile train,frozen 256; }
 piece_tuned-train() { beside_pytorch fp16 eager train 256 --tune "$results" --repeats 10; }
 piece_tuned-frozen() { beside_pytorch fp16 eager frozen 256 --tune "$results" --repeats 10; }
 piece_step-batches() { beside_pytorch fp16 eager,graphs train,frozen 64,128,256; }

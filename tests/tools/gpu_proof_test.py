@@ -168,7 +168,7 @@ class Proof(unittest.TestCase):
         done = self.run_proof("second")
         self.assertEqual(done.returncode, 0, done.stderr)
         table = done.stdout[done.stdout.index("| piece |"):]
-        self.assertEqual([line.split()[1] for line in table.splitlines()[2:]], ["step", "tuned-train", "tuned-frozen"])
+        self.assertEqual([line.split()[1] for line in table.splitlines()[2:]], ["step", "step-compile", "tuned-train", "tuned-frozen"])
 
     # What comes out of compute-sanitizer is OUTPUT, after what the program says.
     def made_up_sanitizer(self):
