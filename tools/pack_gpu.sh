@@ -61,7 +61,8 @@ cp tools/gpu_package_run.sh "$root/run"
 
 # One dictionary over all of it: the programs have most of their code in common.
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner -cf - rankine-gpu |
-  xz -T1 --x86 "--lzma2=preset=${LEVEL:-9},dict=256MiB" >"$archive"
+  xz -T1 --x86 "--lzma2=preset=${LEVEL:-9},dict=256MiB" >"$archive.part"
+mv "$archive.part" "$archive"
 bytes=$(stat -c %s "$archive")
 echo "$archive: $((bytes / 1000000)) MB, commit $commit"
 if [ "$bytes" -gt 40000000 ]; then
