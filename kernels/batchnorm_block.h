@@ -28,6 +28,12 @@ template <class T> std::int64_t sign_bytes(std::int64_t rows, int channels) {
   return rows * channels / (channels % kPack<T> == 0 ? kPack<T> : 1);
 }
 
+// The signs of the pack of kWidth elements that begins at element origin + at.
+template <int kWidth, class Byte>
+RK_FN RK_INLINE Byte& sign_of(Byte* signs, std::int64_t origin, int at) {
+  return (signs + origin / kWidth)[static_cast<unsigned>(at) / kWidth];
+}
+
 // partial: double [row_tiles, 2, channels], ChannelTiles(rows, channels).partials(2) of them: mean
 // and sum of squared deviations of each tile.
 template <class T> struct BatchNormSums {
@@ -36,6 +42,7 @@ template <class T> struct BatchNormSums {
   const T* y = nullptr;
   double* partial = nullptr;
 
+  static constexpr int kBlocksAtOnce = 4;
   template <int kThreads> using Shared = TileSumsMemory<T, 2, kThreads>;
   RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
   int blocks() const { return tiles().blocks(); }
@@ -49,16 +56,14 @@ template <class T> struct BatchNormSums {
   RK_FN RK_INLINE void run(const Block& block, Shared<Block::kThreads>& shared) const {
     const ChannelTiles all = tiles();
     const int tile = all.row_tile(block.index());
-    const std::int64_t first_row = all.first_row(tile);
-    const auto count = static_cast<double>(all.first_row(tile + 1) - first_row);
     tile_sums<kWidth, 2>(
         block, all, shared,
-        [&](int channel, std::int64_t first, std::int64_t end, int step, auto& sums) {
-          const auto shift = load_pack<kWidth>(y + first_row * channels + channel);
+        [&](int channel, int first, int end, int step, auto& sums) {
+          const T* from = y + all.origin(tile, channel);
+          const auto shift = load_pack<kWidth>(from);
           for_rows<4>(
-              first, end, step,
-              [&](std::int64_t row) { return load_pack<kWidth>(y + row * channels + channel); },
-              [&](std::int64_t, const Pack<T, kWidth>& values) {
+              first, end, step, [&](int row) { return load_pack<kWidth>(from + row * channels); },
+              [&](int, const Pack<T, kWidth>& values) {
                 RK_UNROLL
                 for (int k = 0; k < kWidth; ++k) {
                   const float d = values[k] - shift[k];
@@ -68,8 +73,8 @@ template <class T> struct BatchNormSums {
               });
         },
         [&](int channel, const double(&totals)[2]) {
-          const auto shift =
-              static_cast<double>(Element<T>::widen(y[first_row * channels + channel]));
+          const auto count = static_cast<double>(all.rows_of(tile));
+          const auto shift = static_cast<double>(Element<T>::widen(y[all.origin(tile, channel)]));
           partial[all.partial(tile, 2, 0, channel)] = shift + totals[0] / count;
           partial[all.partial(tile, 2, 1, channel)] = totals[1] - totals[0] * totals[0] / count;
         });
@@ -184,9 +189,17 @@ struct BatchNormRunning {
   }
 };
 
-// residual and signs may be null; signs, sign_bytes<T>(rows, channels) of them, are written for
-// relu with a residual. z may be y or the residual.
-template <class T> struct BatchNormApply {
+// How many blocks of a kernel with a residual the registers are to leave room for
+// (kernels/launch.h): for sm_90 nvcc makes do with those of four, for others it would spill some.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900
+inline constexpr int kBlocksWithResidual = 3;
+#else
+inline constexpr int kBlocksWithResidual = 4;
+#endif
+
+// signs, sign_bytes<T>(rows, channels) of them, are written for relu with a residual, unless null.
+// residual: kResidual alone reads it. z may be y or the residual.
+template <class T, bool kResidual> struct BatchNormApply {
   std::int64_t rows = 0;
   int channels = 0;
   const T* y = nullptr;
@@ -198,6 +211,7 @@ template <class T> struct BatchNormApply {
   std::uint8_t* signs = nullptr;
   T* z = nullptr;
 
+  static constexpr int kBlocksAtOnce = kResidual ? kBlocksWithResidual : 4;
   RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
   int blocks() const { return tiles().blocks(); }
   template <class Block> RK_FN void operator()(const Block& block) const {
@@ -211,39 +225,41 @@ template <class T> struct BatchNormApply {
   };
 
   template <int kWidth, class Block> RK_FN RK_INLINE void run(const Block& block) const {
-    for_columns<kWidth>(
-        block, tiles(), [&](int channel, std::int64_t first, std::int64_t end, int step) {
-          const auto centre = load_pack<kWidth>(mean + channel);
-          const auto factor = load_pack<kWidth>(scale + channel);
-          const auto shift = load_pack<kWidth>(beta + channel);
-          for_rows_back<2>(
-              first, end, step,
-              [&](std::int64_t row) {
-                const std::int64_t at = row * channels + channel;
-                Row<kWidth> held{};
-                held.y = load_pack<kWidth>(y + at);
-                if (residual != nullptr) held.residual = load_pack<kWidth>(residual + at);
-                return held;
-              },
-              [&](std::int64_t row, const Row<kWidth>& held) {
-                const std::int64_t at = row * channels + channel;
-                Pack<T, kWidth> out;
-                unsigned bits = 0;
-                RK_UNROLL
-                for (int k = 0; k < kWidth; ++k) {
-                  float value = std::fma(held.y[k] - centre[k], factor[k], shift[k]);
-                  if (residual != nullptr) value += held.residual[k];
-                  if (relu) {
-                    const bool positive = value > 0;
-                    bits |= positive ? 1U << k : 0U;
-                    value = positive ? value : 0.0F;
-                  }
-                  out.set(k, value);
-                }
-                store_pack(z + at, out);
-                if (relu && signs != nullptr) signs[at / kWidth] = static_cast<std::uint8_t>(bits);
-              });
-        });
+    for_columns<kWidth>(block, tiles(), [&](int channel, int first, int end, int step) {
+      const auto centre = load_pack<kWidth>(mean + channel);
+      const auto factor = load_pack<kWidth>(scale + channel);
+      const auto shift = load_pack<kWidth>(beta + channel);
+      const std::int64_t origin = tiles().origin(tiles().row_tile(block.index()), channel);
+      for_rows_back<2>(
+          first, end, step,
+          [&](int row) {
+            const int at = row * channels;
+            Row<kWidth> held{};
+            held.y = load_pack<kWidth>(y + origin + at);
+            if constexpr (kResidual) held.residual = load_pack<kWidth>(residual + origin + at);
+            return held;
+          },
+          [&](int row, const Row<kWidth>& held) {
+            const int at = row * channels;
+            Pack<T, kWidth> out;
+            unsigned bits = 0;
+            RK_UNROLL
+            for (int k = 0; k < kWidth; ++k) {
+              float value = std::fma(held.y[k] - centre[k], factor[k], shift[k]);
+              if constexpr (kResidual) value += held.residual[k];
+              if (relu) {
+                const bool positive = value > 0;
+                bits |= positive ? 1U << k : 0U;
+                value = positive ? value : 0.0F;
+              }
+              out.set(k, value);
+            }
+            store_pack(z + origin + at, out);
+            if (kResidual && relu && signs != nullptr) {
+              sign_of<kWidth>(signs, origin, at) = static_cast<std::uint8_t>(bits);
+            }
+          });
+    });
   }
 };
 

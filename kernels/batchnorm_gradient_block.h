@@ -9,9 +9,11 @@
 // and dbeta are overwritten, gradients of tensors overwritten or added to. Definitions are
 // layers/batchnorm.cpp's.
 //
-// Bytes moved, e = sizeof(T) rows channels: Sums 2e, e more for kFromOutput, to write d_residual
-// and to read it for a sum; Apply 3e, e more for kFromOutput and for a sum; signs are a bit an
-// element of 16 bits.
+// Both passes over rows are compiled for every mask and every way to write: registers are what
+// limits how many threads wait for memory side by side.
+//
+// Bytes moved, e = sizeof(T) rows channels: Sums 2e, e more to write d_residual and to read it for
+// a sum; Apply 3e, e more for a sum; signs are a bit an element of 16 bits.
 #pragma once
 
 #include "kernels/batchnorm_block.h"
@@ -22,18 +24,19 @@
 namespace rk {
 
 // How backward finds where ReLU let the value through: it did everywhere, where y normalised again
-// is positive, where the sign is set, where the output z is positive.
-enum class ReluMask : std::uint8_t { kNone, kFromInput, kFromSigns, kFromOutput };
+// is positive, where the sign is set.
+enum class ReluMask : std::uint8_t { kNone, kFromInput, kFromSigns };
 
-// What both passes read. y, mean: always. scale, beta: kFromInput. signs, z: where the mask asks.
+// What becomes of the memory of a tensor's gradient.
+enum class GradientWrite : std::uint8_t { kNone, kOverwrite, kAdd };
+
+// What both passes read. y, mean: always. scale, beta: kFromInput. signs: kFromSigns.
 template <class T> struct BatchNormBackward {
   std::int64_t rows = 0;
   int channels = 0;
   const T* y = nullptr;
   const T* dz = nullptr;
-  ReluMask mask = ReluMask::kNone;
   const std::uint8_t* signs = nullptr;
-  const T* z = nullptr;
   const float* mean = nullptr;
   const float* scale = nullptr;
   const float* beta = nullptr;
@@ -43,117 +46,121 @@ template <class T> struct BatchNormBackward {
   template <int kWidth> struct Row {
     Pack<T, kWidth> y;
     Pack<T, kWidth> dz;
-    Pack<T, kWidth> z;
     Pack<T, kWidth> added;  // what is there, where a gradient is added to
     unsigned bits;
   };
-  template <int kWidth, bool kFromInput>
-  RK_FN RK_INLINE Row<kWidth> load(std::int64_t at, const T* added_to) const {
+  // The row of element origin + at. added_to: kAdd alone reads it.
+  template <int kWidth, ReluMask kMask, GradientWrite kWrite>
+  RK_FN RK_INLINE Row<kWidth> load(std::int64_t origin, int at, const T* added_to) const {
     Row<kWidth> row{};
-    row.y = load_pack<kWidth>(y + at);
-    row.dz = load_pack<kWidth>(dz + at);
-    if constexpr (!kFromInput) {
-      if (mask == ReluMask::kFromOutput) row.z = load_pack<kWidth>(z + at);
-      if (mask == ReluMask::kFromSigns) row.bits = signs[at / kWidth];
+    row.y = load_pack<kWidth>(y + origin + at);
+    row.dz = load_pack<kWidth>(dz + origin + at);
+    if constexpr (kMask == ReluMask::kFromSigns) row.bits = sign_of<kWidth>(signs, origin, at);
+    if constexpr (kWrite == GradientWrite::kAdd) {
+      row.added = load_pack<kWidth>(added_to + origin + at);
     }
-    if (added_to != nullptr) row.added = load_pack<kWidth>(added_to + at);
     return row;
   }
 
-  // Calls f.operator()<W, kFromInput>(): kFromInput holds two numbers more a channel, the others
-  // hold more of a row, and registers are what limits how many threads wait for memory side by
-  // side.
-  template <class F> RK_FN RK_INLINE void with_pack_and_mask(F&& f) const {
-    with_pack<T>(channels, [&]<int kWidth>() {
-      if (mask == ReluMask::kFromInput) {
-        f.template operator()<kWidth, true>();
-      } else {
-        f.template operator()<kWidth, false>();
+  // dz of rows whose signs are there becomes g.
+  template <ReluMask kMask, int kWidth, std::size_t kRows>
+  RK_FN RK_INLINE static void mask_by_signs(Row<kWidth> (&rows)[kRows]) {
+    if constexpr (kMask == ReluMask::kFromSigns) {
+      RK_UNROLL
+      for (Row<kWidth>& row : rows) {
+        RK_UNROLL
+        for (int k = 0; k < kWidth; ++k) {
+          if ((row.bits >> k & 1U) == 0) row.dz.values[k] = Element<T>::narrow(0.0F);
+        }
       }
-    });
-  }
-
-  // Of a thread's channels.
-  template <int kWidth, bool kFromInput> struct Factors {
-    Pack<float, kWidth> mean;
-    static constexpr int kOwn = std::max(1, static_cast<int>(kFromInput) * kWidth);
-    Pack<float, kOwn> scale;
-    Pack<float, kOwn> beta;
-  };
-  template <int kWidth, bool kFromInput>
-  RK_FN RK_INLINE Factors<kWidth, kFromInput> factors(int channel) const {
-    Factors<kWidth, kFromInput> held{};
-    held.mean = load_pack<kWidth>(mean + channel);
-    if constexpr (kFromInput) {
-      held.scale = load_pack<kWidth>(scale + channel);
-      held.beta = load_pack<kWidth>(beta + channel);
     }
-    return held;
-  }
-
-  // g and y - mean of element k.
-  struct Masked {
-    float g;
-    float centred;
-  };
-  template <int kWidth, bool kFromInput>
-  RK_FN RK_INLINE Masked masked(const Row<kWidth>& row, const Factors<kWidth, kFromInput>& of,
-                                int k) const {
-    const float centred = row.y[k] - of.mean[k];
-    bool through = true;
-    if constexpr (kFromInput) {
-      through = std::fma(centred, of.scale[k], of.beta[k]) > 0;
-    } else {
-      if (mask == ReluMask::kFromSigns) through = (row.bits >> k & 1U) != 0;
-      if (mask == ReluMask::kFromOutput) through = row.z[k] > 0;
-    }
-    return {through ? row.dz[k] : 0.0F, centred};
   }
 };
 
-// partial: double [row_tiles, 2, channels], sums of g and of g (y - mean). d_residual, if wanted,
-// gets (or adds, if accumulate) g; it may be dz itself.
-template <class T> struct BatchNormGradientSums {
+// partial: double [row_tiles, 2, channels], sums of g and of g (y - mean). d_residual, where
+// kResidual says so, gets (or adds) g; it may be dz itself. A ReLU in front of which a residual was
+// added is known by its signs, so kFromInput goes without.
+template <class T, ReluMask kMask, GradientWrite kResidual> struct BatchNormGradientSums {
+  static_assert(kMask != ReluMask::kFromInput || kResidual == GradientWrite::kNone);
+
   BatchNormBackward<T> in;
   T* d_residual = nullptr;
-  bool accumulate = false;
   double* partial = nullptr;
 
-  template <int kThreads> using Shared = TileSumsMemory<T, 2, kThreads>;
+  static constexpr int kBlocksAtOnce = kResidual == GradientWrite::kNone ? 4 : kBlocksWithResidual;
+  static constexpr int kNumbers = kMask == ReluMask::kFromInput ? 3 : 1;
+  template <int kThreads> struct Shared {
+    TileSumsMemory<T, 2, kThreads> sums;
+    TileNumbers<kNumbers> numbers;
+  };
   int blocks() const { return in.tiles().blocks(); }
   template <class Block>
   RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
-    in.with_pack_and_mask(
-        [&]<int kWidth, bool kFromInput>() { run<kWidth, kFromInput>(block, shared); });
+    with_pack<T>(in.channels, [&]<int kWidth>() { run<kWidth>(block, shared); });
   }
 
  private:
-  template <int kWidth, bool kFromInput, class Block>
+  template <int kWidth, class Block>
   RK_FN RK_INLINE void run(const Block& block, Shared<Block::kThreads>& shared) const {
-    using Row = typename BatchNormBackward<T>::template Row<kWidth>;
+    constexpr int kPart = TileNumbers<kNumbers>::template kPart<kWidth>;
     const ChannelTiles tiles = in.tiles();
     const int tile = tiles.row_tile(block.index());
+    if constexpr (kMask == ReluMask::kFromInput) {
+      shared.numbers.template fill<kWidth>(block, tiles, {in.mean, in.scale, in.beta});
+    } else {
+      shared.numbers.template fill<kWidth>(block, tiles, {in.mean});
+    }
     tile_sums<kWidth, 2>(
-        block, tiles, shared,
-        [&](int channel, std::int64_t first, std::int64_t end, int step, auto& sums) {
-          const auto factors = in.template factors<kWidth, kFromInput>(channel);
-          for_rows<1>(
+        block, tiles, shared.sums,
+        [&](int channel, int first, int end, int step, auto& sums) {
+          const std::int64_t origin = tiles.origin(tile, channel);
+          const int column = channel - tiles.first_column(block.index());
+          for_rows_together<2>(
               first, end, step,
-              [&](std::int64_t row) {
-                return in.template load<kWidth, kFromInput>(row * in.channels + channel,
-                                                            accumulate ? d_residual : nullptr);
+              [&](int row) {
+                return in.template load<kWidth, kMask, kResidual>(origin, row * in.channels,
+                                                                  d_residual);
               },
-              [&](std::int64_t row, const Row& held) {
-                Pack<T, kWidth> out;
-                RK_UNROLL
-                for (int k = 0; k < kWidth; ++k) {
-                  const auto [g, centred] = in.masked(held, factors, k);
-                  sums[0][k] += g;
-                  sums[1][k] = std::fma(g, centred, sums[1][k]);
-                  out.set(k, accumulate ? held.added[k] + g : g);
+              [&]<int kRows>(int row, auto& held) {
+                in.template mask_by_signs<kMask>(held);
+                if constexpr (kResidual == GradientWrite::kOverwrite) {
+                  RK_UNROLL
+                  for (int r = 0; r < kRows; ++r) {
+                    store_pack(d_residual + origin + (row + r * step) * in.channels, held[r].dz);
+                  }
                 }
-                if (d_residual != nullptr)
-                  store_pack(d_residual + row * in.channels + channel, out);
+                RK_UNROLL
+                for (int from = 0; from < kWidth; from += kPart) {
+                  const auto mean = shared.numbers.template load<kWidth>(0, column + from);
+                  [[maybe_unused]] Pack<float, kPart> scale{}, beta{};
+                  if constexpr (kMask == ReluMask::kFromInput) {
+                    scale = shared.numbers.template load<kWidth>(1, column + from);
+                    beta = shared.numbers.template load<kWidth>(2, column + from);
+                  }
+                  RK_UNROLL
+                  for (int r = 0; r < kRows; ++r) {
+                    RK_UNROLL
+                    for (int p = 0; p < kPart; ++p) {
+                      const int k = from + p;
+                      const float centred = held[r].y[k] - mean[p];
+                      float g = held[r].dz[k];
+                      if constexpr (kMask == ReluMask::kFromInput) {
+                        g = std::fma(centred, scale[p], beta[p]) > 0 ? g : 0.0F;
+                      }
+                      sums[0][k] += g;
+                      sums[1][k] = std::fma(g, centred, sums[1][k]);
+                      if constexpr (kResidual == GradientWrite::kAdd) {
+                        held[r].dz.set(k, held[r].added[k] + g);
+                      }
+                    }
+                  }
+                }
+                if constexpr (kResidual == GradientWrite::kAdd) {
+                  RK_UNROLL
+                  for (int r = 0; r < kRows; ++r) {
+                    store_pack(d_residual + origin + (row + r * step) * in.channels, held[r].dz);
+                  }
+                }
               });
         },
         [&](int channel, const double(&totals)[2]) {
@@ -162,6 +169,26 @@ template <class T> struct BatchNormGradientSums {
         });
   }
 };
+
+// Calls f.operator()<kMask, kResidual>() for the masks and ways to write that there are.
+template <class F> void with_gradient_sums(ReluMask mask, GradientWrite residual, F&& f) {
+  const auto with = [&]<ReluMask kMask>() {
+    switch (residual) {
+      case GradientWrite::kNone: f.template operator()<kMask, GradientWrite::kNone>(); break;
+      case GradientWrite::kOverwrite:
+        f.template operator()<kMask, GradientWrite::kOverwrite>();
+        break;
+      case GradientWrite::kAdd: f.template operator()<kMask, GradientWrite::kAdd>(); break;
+    }
+  };
+  switch (mask) {
+    case ReluMask::kNone: with.template operator()<ReluMask::kNone>(); break;
+    case ReluMask::kFromSigns: with.template operator()<ReluMask::kFromSigns>(); break;
+    case ReluMask::kFromInput:
+      f.template operator()<ReluMask::kFromInput, GradientWrite::kNone>();
+      break;
+  }
+}
 
 // Per channel, float: dgamma, dbeta, and a, b, c of the second pass.
 struct BatchNormGradientFactors {
@@ -175,6 +202,7 @@ struct BatchNormGradientFactors {
   float* d_beta = nullptr;
   float* factors = nullptr;  // [3, channels]
 
+  static constexpr int kBlocksAtOnce = 4;
   template <int kThreads> using Shared = FinishMemory<2, kThreads>;
   int blocks() const { return finishing_blocks(channels); }
   template <class Block>
@@ -206,45 +234,96 @@ struct BatchNormGradientFactors {
 
 // dy = a g + b + c (y - mean), or added to dy; dy may be dz. Where the first pass wrote g to
 // d_residual, that may serve as dz with no mask.
-template <class T> struct BatchNormGradientApply {
+template <class T, ReluMask kMask, GradientWrite kWrite> struct BatchNormGradientApply {
+  static_assert(kWrite != GradientWrite::kNone);
+
   BatchNormBackward<T> in;
   const float* factors = nullptr;  // [3, channels]
   T* dy = nullptr;
-  bool accumulate = false;
 
+  static constexpr int kBlocksAtOnce = 4;
+  static constexpr int kNumbers = kMask == ReluMask::kFromInput ? 5 : 4;
+  template <int kThreads> using Shared = TileNumbers<kNumbers>;
   int blocks() const { return in.tiles().blocks(); }
-  template <class Block> RK_FN void operator()(const Block& block) const {
-    in.with_pack_and_mask([&]<int kWidth, bool kFromInput>() { run<kWidth, kFromInput>(block); });
+  template <class Block>
+  RK_FN void operator()(const Block& block, TileNumbers<kNumbers>& shared) const {
+    with_pack<T>(in.channels, [&]<int kWidth>() { run<kWidth>(block, shared); });
   }
 
  private:
-  template <int kWidth, bool kFromInput, class Block>
-  RK_FN RK_INLINE void run(const Block& block) const {
-    using Row = typename BatchNormBackward<T>::template Row<kWidth>;
-    for_columns<kWidth>(
-        block, in.tiles(), [&](int channel, std::int64_t first, std::int64_t end, int step) {
-          const auto of = in.template factors<kWidth, kFromInput>(channel);
-          const auto a = load_pack<kWidth>(factors + channel);
-          const auto b = load_pack<kWidth>(factors + in.channels + channel);
-          const auto c = load_pack<kWidth>(factors + 2 * in.channels + channel);
-          for_rows_back<1>(
-              first, end, step,
-              [&](std::int64_t row) {
-                return in.template load<kWidth, kFromInput>(row * in.channels + channel,
-                                                            accumulate ? dy : nullptr);
-              },
-              [&](std::int64_t row, const Row& held) {
-                Pack<T, kWidth> out;
+  template <int kWidth, class Block>
+  RK_FN RK_INLINE void run(const Block& block, TileNumbers<kNumbers>& shared) const {
+    constexpr int kPart = TileNumbers<kNumbers>::template kPart<kWidth>;
+    const ChannelTiles tiles = in.tiles();
+    const float* a_of = factors;  // the scale of the forward pass, too
+    const float* b_of = factors + in.channels;
+    const float* c_of = factors + 2 * in.channels;
+    if constexpr (kMask == ReluMask::kFromInput) {
+      shared.template fill<kWidth>(block, tiles, {in.mean, a_of, b_of, c_of, in.beta});
+    } else {
+      shared.template fill<kWidth>(block, tiles, {in.mean, a_of, b_of, c_of});
+    }
+    for_columns<kWidth>(block, tiles, [&](int channel, int first, int end, int step) {
+      const std::int64_t origin = tiles.origin(tiles.row_tile(block.index()), channel);
+      const int column = channel - tiles.first_column(block.index());
+      const int both = first + last_row(first, end, step);
+      for_rows_together<2>(
+          first, end, step,
+          [&](int row) {
+            return in.template load<kWidth, kMask, kWrite>(origin, (both - row) * in.channels, dy);
+          },
+          [&]<int kRows>(int row, auto& held) {
+            in.template mask_by_signs<kMask>(held);
+            Pack<T, kWidth> out[kBound<kRows>];
+            RK_UNROLL
+            for (int from = 0; from < kWidth; from += kPart) {
+              const auto mean = shared.template load<kWidth>(0, column + from);
+              const auto a = shared.template load<kWidth>(1, column + from);
+              const auto b = shared.template load<kWidth>(2, column + from);
+              const auto c = shared.template load<kWidth>(3, column + from);
+              [[maybe_unused]] Pack<float, kPart> beta{};
+              if constexpr (kMask == ReluMask::kFromInput) {
+                beta = shared.template load<kWidth>(4, column + from);
+              }
+              RK_UNROLL
+              for (int r = 0; r < kRows; ++r) {
                 RK_UNROLL
-                for (int k = 0; k < kWidth; ++k) {
-                  const auto [g, centred] = in.masked(held, of, k);
-                  const float value = std::fma(a[k], g, std::fma(c[k], centred, b[k]));
-                  out.set(k, accumulate ? value + held.added[k] : value);
+                for (int p = 0; p < kPart; ++p) {
+                  const int k = from + p;
+                  const float centred = held[r].y[k] - mean[p];
+                  float g = held[r].dz[k];
+                  if constexpr (kMask == ReluMask::kFromInput) {
+                    g = std::fma(centred, a[p], beta[p]) > 0 ? g : 0.0F;
+                  }
+                  float value = std::fma(a[p], g, std::fma(c[p], centred, b[p]));
+                  if constexpr (kWrite == GradientWrite::kAdd) value += held[r].added[k];
+                  out[r].set(k, value);
                 }
-                store_pack(dy + row * in.channels + channel, out);
-              });
-        });
+              }
+            }
+            RK_UNROLL
+            for (int r = 0; r < kRows; ++r) {
+              store_pack(dy + origin + (both - row - r * step) * in.channels, out[r]);
+            }
+          });
+    });
   }
 };
+
+// Calls f.operator()<kMask, kWrite>() for the masks and ways to write that there are.
+template <class F> void with_gradient_apply(ReluMask mask, bool accumulate, F&& f) {
+  const auto with = [&]<GradientWrite kWrite>() {
+    switch (mask) {
+      case ReluMask::kNone: f.template operator()<ReluMask::kNone, kWrite>(); break;
+      case ReluMask::kFromInput: f.template operator()<ReluMask::kFromInput, kWrite>(); break;
+      case ReluMask::kFromSigns: f.template operator()<ReluMask::kFromSigns, kWrite>(); break;
+    }
+  };
+  if (accumulate) {
+    with.template operator()<GradientWrite::kAdd>();
+  } else {
+    with.template operator()<GradientWrite::kOverwrite>();
+  }
+}
 
 }  // namespace rk

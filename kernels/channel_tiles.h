@@ -41,6 +41,15 @@ struct ChannelTiles {
     return std::min(rows, row_tile * tile_rows());
   }
 
+  // Within a tile rows are counted from its first, and elements from a channel of that row: both
+  // fit an int (kMostRows times 2^18 channels), which halves the registers that addresses take.
+  RK_BOTH int rows_of(int row_tile) const {
+    return static_cast<int>(first_row(row_tile + 1) - first_row(row_tile));
+  }
+  RK_BOTH std::int64_t origin(int row_tile, int channel) const {
+    return first_row(row_tile) * channels + channel;
+  }
+
   // Of a block: neighbours in memory run side by side.
   RK_BOTH int row_tile(int block) const { return block / column_tiles(); }
   RK_BOTH int first_column(int block) const { return block % column_tiles() * kColumns; }
@@ -62,55 +71,109 @@ template <int kThreads, int kWidth, int kColumns = ChannelTiles::kColumns> struc
   static_assert(kPacks % kAcross == 0 && kAcross * kLanes == kThreads);
 };
 
-// f(channel, first row, end of rows, step) for the packs of channels that this thread takes.
+// f(channel, first row, end of rows, step) for the packs of channels that this thread takes, rows
+// counted from the tile's first.
 template <int kWidth, class Block, class F>
 RK_FN RK_INLINE void for_columns(const Block& block, const ChannelTiles& tiles, F&& f) {
   using Threads = TileThreads<Block::kThreads, kWidth>;
   const int x = block.thread() % Threads::kAcross;
   const int lane = block.thread() / Threads::kAcross;
   const int row_tile = tiles.row_tile(block.index());
-  const std::int64_t first = tiles.first_row(row_tile) + lane;
-  const std::int64_t end = tiles.first_row(row_tile + 1);
-  for (int v = x; v < Threads::kPacks; v += Threads::kAcross) {
-    const int channel = tiles.first_column(block.index()) + v * kWidth;
-    if (channel < tiles.channels) f(channel, first, end, Threads::kLanes);
+  const int end = tiles.rows_of(row_tile);
+  for (int v = 0; v < Threads::kPacks; v += Threads::kAcross) {
+    const int channel = tiles.first_column(block.index()) + (v + x) * kWidth;
+    if (channel < tiles.channels) f(channel, lane, end, Threads::kLanes);
   }
 }
 
-// use(row, load(row)) for the rows of a thread, kAtOnce loads in flight: what use() stores might be
-// what the next load() reads, for all that the compiler knows.
+// use.operator()<n>(row, held) for the rows of a thread, n of them at once, `step` apart: held[k]
+// is what load(row + k step) gave. kAtOnce loads are in flight: what use() stores might be what the
+// next load() reads, for all that the compiler knows.
 template <int kAtOnce, class Load, class Use>
-RK_FN RK_INLINE void for_rows(std::int64_t first, std::int64_t end, std::int64_t step, Load&& load,
-                              Use&& use) {
-  std::int64_t row = first;
+RK_FN RK_INLINE void for_rows_together(int first, int end, int step, Load&& load, Use&& use) {
+  int row = first;
+  RK_UNROLL_BY(1)
   for (; row + (kAtOnce - 1) * step < end; row += kAtOnce * step) {
     decltype(load(row)) held[kBound<kAtOnce>];
     RK_UNROLL
     for (int k = 0; k < kAtOnce; ++k) held[k] = load(row + k * step);
-    RK_UNROLL
-    for (int k = 0; k < kAtOnce; ++k) use(row + k * step, held[k]);
+    use.template operator()<kAtOnce>(row, held);
   }
-  for (; row < end; row += step) use(row, load(row));
+  RK_UNROLL_BY(1)
+  for (; row < end; row += step) {
+    decltype(load(row)) held[1] = {load(row)};
+    use.template operator()<1>(row, held);
+  }
 }
 
-// The same from the last row back: what the pass before has read last may still be in a cache.
+// use(row, load(row)), one row after the other.
 template <int kAtOnce, class Load, class Use>
-RK_FN RK_INLINE void for_rows_back(std::int64_t first, std::int64_t end, std::int64_t step,
-                                   Load&& load, Use&& use) {
-  if (first >= end) return;
-  const std::int64_t last = first + (end - 1 - first) / step * step;
-  for_rows<kAtOnce>(
-      first, end, step, [&](std::int64_t row) { return load(first + last - row); },
-      [&](std::int64_t row, const auto& held) { use(first + last - row, held); });
+RK_FN RK_INLINE void for_rows(int first, int end, int step, Load&& load, Use&& use) {
+  for_rows_together<kAtOnce>(first, end, step, load, [&]<int kRows>(int row, auto& held) {
+    RK_UNROLL
+    for (int k = 0; k < kRows; ++k) use(row + k * step, held[k]);
+  });
 }
+
+// first + last_row(...) - row goes through the same rows from the last one back: what the pass
+// before has read last may still be in a cache.
+RK_FN RK_INLINE int last_row(int first, int end, int step) {
+  return first < end ? first + (end - 1 - first) / step * step : first;
+}
+
+template <int kAtOnce, class Load, class Use>
+RK_FN RK_INLINE void for_rows_back(int first, int end, int step, Load&& load, Use&& use) {
+  const int both = first + last_row(first, end, step);
+  for_rows<kAtOnce>(
+      first, end, step, [&](int row) { return load(both - row); },
+      [&](int row, auto& held) { use(both - row, held); });
+}
+
+// kNumbers floats of every channel of a tile, in memory that the block shares: registers are what
+// limits how many threads wait for memory side by side, so a thread reads what belongs to its
+// channels again, a part of a pack at a time, for all rows that it holds.
+template <int kNumbers> struct TileNumbers {
+  template <int kWidth> static constexpr int kPart = std::min(kWidth, 2);
+
+  alignas(16) float numbers[kBound<kNumbers>][kBound<ChannelTiles::kColumns>];
+
+  // First parts of all packs in front of the second ones: threads side by side read words side by
+  // side.
+  template <int kWidth> RK_FN RK_INLINE static int place(int column) {
+    constexpr int kPacks = ChannelTiles::kColumns / kWidth;
+    return (column % kWidth / kPart<kWidth> * kPacks + column / kWidth) * kPart<kWidth> +
+           column % kPart<kWidth>;
+  }
+
+  // from: [channels] each. Ends with a barrier.
+  template <int kWidth, class Block>
+  RK_FN RK_INLINE void fill(const Block& block, const ChannelTiles& tiles,
+                            const float* const (&from)[kBound<kNumbers>]) {
+    const int first = tiles.first_column(block.index());
+    const int columns = std::min(+ChannelTiles::kColumns, tiles.channels - first);
+    RK_UNROLL_BY(1)
+    for (int c = block.thread(); c < columns; c += Block::kThreads) {
+      RK_UNROLL
+      for (int n = 0; n < kNumbers; ++n) numbers[n][place<kWidth>(c)] = from[n][first + c];
+    }
+    block.sync();
+  }
+
+  // Of kPart<kWidth> channels from `column` of the tile.
+  template <int kWidth>
+  RK_FN RK_INLINE Pack<float, kPart<kWidth>> load(int number, int column) const {
+    return load_shared_pack<kPart<kWidth>>(numbers[number] + place<kWidth>(column));
+  }
+};
 
 // Shared memory of tile_sums() for packs of T.
 template <class T, int kSums, int kThreads> struct TileSumsMemory {
   float sums[kBound<kSums>][kBound<kThreads * kPack<T>>];
 };
 
-// rows(channel, first, end, step, sums) adds to float sums[kSums][kWidth] over the rows of a
-// thread; done(channel, totals) gets double totals[kSums] of each channel of the tile, once.
+// rows(channel, first, end, step, sums) is called as by for_columns() and adds to float
+// sums[kSums][kWidth] over the rows of a thread; done(channel, totals) gets double totals[kSums] of
+// each channel of the tile, once.
 template <int kWidth, int kSums, class Block, class Memory, class Rows, class Done>
 RK_FN RK_INLINE void tile_sums(const Block& block, const ChannelTiles& tiles, Memory& memory,
                                Rows&& rows, Done&& done) {
@@ -119,13 +182,12 @@ RK_FN RK_INLINE void tile_sums(const Block& block, const ChannelTiles& tiles, Me
   const int x = block.thread() % Threads::kAcross;
   const int lane = block.thread() / Threads::kAcross;
   const int row_tile = tiles.row_tile(block.index());
-  const std::int64_t first = tiles.first_row(row_tile);
-  const std::int64_t end = tiles.first_row(row_tile + 1);
+  const int end = tiles.rows_of(row_tile);
   for (int v = 0; v < Threads::kPacks; v += Threads::kAcross) {
     const int channel = tiles.first_column(block.index()) + v * kWidth;
     float sums[kBound<kSums>][kBound<kWidth>] = {};
     if (channel + x * kWidth < tiles.channels) {
-      rows(channel + x * kWidth, first + lane, end, Threads::kLanes, sums);
+      rows(channel + x * kWidth, lane, end, Threads::kLanes, sums);
     }
     RK_UNROLL
     for (int s = 0; s < kSums; ++s) {
@@ -137,6 +199,7 @@ RK_FN RK_INLINE void tile_sums(const Block& block, const ChannelTiles& tiles, Me
     block.sync();
     for (int c = block.thread(); c < kChannels; c += Block::kThreads) {
       double totals[kBound<kSums>] = {};
+      RK_UNROLL_BY(8)
       for (int l = 0; l < Threads::kLanes; ++l) {
         for (int s = 0; s < kSums; ++s) {
           totals[s] += static_cast<double>(memory.sums[s][l * kChannels + c]);

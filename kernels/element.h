@@ -11,11 +11,15 @@
 #include <cstring>
 #include <memory>
 
-// Before loops over arrays that are to stay in registers.
+// Before loops over arrays that are to stay in registers; before loops that would take too many of
+// them if more than n passes ran side by side.
 #ifdef __CUDACC__
-#define RK_UNROLL _Pragma("unroll")
+#define RK_PRAGMA(text) _Pragma(#text)
+#define RK_UNROLL RK_PRAGMA(unroll)
+#define RK_UNROLL_BY(n) RK_PRAGMA(unroll n)
 #else
 #define RK_UNROLL
+#define RK_UNROLL_BY(n)
 #endif
 
 namespace rk {
@@ -50,6 +54,26 @@ template <int kWidth, class T> RK_FN RK_INLINE Pack<T, kWidth> load_pack(const T
   std::memcpy(static_cast<void*>(&pack), std::assume_aligned<pack_alignment(sizeof(pack))>(from),
               sizeof(pack));
   return pack;
+}
+
+// From the memory that a block shares, every time it is asked for: a plain load in a loop is moved
+// in front of it, and then takes registers throughout.
+template <int kWidth> RK_FN RK_INLINE Pack<float, kWidth> load_shared_pack(const float* from) {
+  static_assert(kWidth == 1 || kWidth == 2);
+#ifdef __CUDACC__
+  Pack<float, kWidth> pack;
+  const auto at = static_cast<unsigned>(__cvta_generic_to_shared(from));
+  if constexpr (kWidth == 2) {
+    asm volatile("ld.volatile.shared.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(pack.values[0]), "=f"(pack.values[1])
+                 : "r"(at));
+  } else {
+    asm volatile("ld.volatile.shared.f32 %0, [%1];" : "=f"(pack.values[0]) : "r"(at));
+  }
+  return pack;
+#else
+  return load_pack<kWidth>(from);
+#endif
 }
 
 template <int kWidth, class T> RK_FN RK_INLINE void store_pack(T* to, const Pack<T, kWidth>& pack) {

@@ -55,19 +55,20 @@ template <class T> struct MaskedSums {
     const bool adds = accumulate && d_residual != nullptr;
     tile_sums<kWidth, 1>(
         block, all, shared,
-        [&](int channel, std::int64_t first, std::int64_t end, int step, auto& sums) {
+        [&](int channel, int first, int end, int step, auto& sums) {
+          const std::int64_t origin = all.origin(tile, channel);
           for_rows<2>(
               first, end, step,
-              [&](std::int64_t row) {
-                const std::int64_t at = row * channels + channel;
+              [&](int row) {
+                const std::int64_t at = origin + row * channels;
                 Row<kWidth> held{};
                 held.dy = load_pack<kWidth>(dy + at);
                 if (z != nullptr) held.z = load_pack<kWidth>(z + at);
                 if (adds) held.added = load_pack<kWidth>(d_residual + at);
                 return held;
               },
-              [&](std::int64_t row, const Row<kWidth>& held) {
-                const std::int64_t at = row * channels + channel;
+              [&](int row, const Row<kWidth>& held) {
+                const std::int64_t at = origin + row * channels;
                 Pack<T, kWidth> masked;
                 Pack<T, kWidth> residual;
                 RK_UNROLL

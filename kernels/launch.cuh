@@ -9,8 +9,13 @@
 
 namespace rk {
 
+template <class Kernel> constexpr int blocks_at_once() {
+  if constexpr (requires { Kernel::kBlocksAtOnce; }) return Kernel::kBlocksAtOnce;
+  return 2;
+}
+
 template <class Kernel>
-__global__ void __launch_bounds__(CudaBlock::kThreads, 2)
+__global__ void __launch_bounds__(CudaBlock::kThreads, blocks_at_once<Kernel>())
     block_kernel(const __grid_constant__ Kernel kernel) {
   __shared__ BlockMemory memory;
   __shared__ typename SharedMemoryOf<Kernel, CudaBlock::kThreads>::Type shared;

@@ -9,6 +9,9 @@
 // A kernel whose threads share memory names it, `template <int kThreads> struct Shared`, and takes
 // it: operator()(const Block&, Shared<Block::kThreads>&). It holds anything at the start.
 //
+// A kernel that says so (static constexpr int kBlocksAtOnce) is compiled with so few registers that
+// as many of its blocks run on a multiprocessor side by side: 4 take 64 each.
+//
 // launch() is asynchronous on `stream` and defined for the kernels that kernels/*_kernels.h
 // list. A launch that fails is a DeviceError; a kernel of no blocks is none.
 //

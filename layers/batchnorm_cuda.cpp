@@ -68,36 +68,30 @@ template <class T> class BatchNormNode final : public Node {
                               .scale = scale_},
              stream());
     }
-    launch(BatchNormApply<T>{.rows = rows_,
-                             .channels = channels_,
-                             .y = y,
-                             .mean = mean_,
-                             .scale = scale_,
-                             .beta = parameters_.device_value(tensors_.beta),
-                             .residual = residual(),
-                             .relu = options_.relu,
-                             .signs = signs_,
-                             .z = memory_.output.as<T>()},
-           stream());
+    if (options_.residual >= 0) {
+      apply<true>();
+    } else {
+      apply<false>();
+    }
   }
 
   void backward() override {
-    BatchNormBackward<T> in{.rows = rows_,
-                            .channels = channels_,
-                            .y = memory_.inputs[0].template as<T>(),
-                            .dz = memory_.output_gradient.as<T>(),
-                            .mask = mask(),
-                            .signs = signs_,
-                            .mean = mean_,
-                            .scale = scale_,
-                            .beta = parameters_.device_value(tensors_.beta)};
-    BatchNormGradientSums<T> sums{.in = in, .partial = partial_};
-    if (options_.residual >= 0) {
-      const GradientEdge& edge = memory_.input_gradients[1];
-      sums.d_residual = edge.data.as<T>();
-      sums.accumulate = edge.accumulate;
-    }
-    launch(sums, stream());
+    const BatchNormBackward<T> in{.rows = rows_,
+                                  .channels = channels_,
+                                  .y = memory_.inputs[0].template as<T>(),
+                                  .dz = memory_.output_gradient.as<T>(),
+                                  .signs = signs_,
+                                  .mean = mean_,
+                                  .scale = scale_,
+                                  .beta = parameters_.device_value(tensors_.beta)};
+    GradientEdge residual;
+    if (options_.residual >= 0) residual = memory_.input_gradients[1];
+    with_gradient_sums(mask(), write_to(residual), [&]<ReluMask kMask, GradientWrite kResidual>() {
+      launch(
+          BatchNormGradientSums<T, kMask, kResidual>{
+              .in = in, .d_residual = residual.data.as<T>(), .partial = partial_},
+          stream());
+    });
     launch(BatchNormGradientFactors{.rows = rows_,
                                     .channels = channels_,
                                     .batch_statistics = batch(),
@@ -110,10 +104,12 @@ template <class T> class BatchNormNode final : public Node {
            stream());
     const GradientEdge& dx = memory_.input_gradients[0];
     if (dx.data.as<T>() == nullptr) return;
-    launch(
-        BatchNormGradientApply<T>{
-            .in = in, .factors = factors_, .dy = dx.data.as<T>(), .accumulate = dx.accumulate},
-        stream());
+    with_gradient_apply(mask(), dx.accumulate, [&]<ReluMask kMask, GradientWrite kWrite>() {
+      launch(
+          BatchNormGradientApply<T, kMask, kWrite>{
+              .in = in, .factors = factors_, .dy = dx.data.as<T>()},
+          stream());
+    });
   }
 
   void count_forward() override {
@@ -139,11 +135,27 @@ template <class T> class BatchNormNode final : public Node {
         BatchNormStatistics{.rows = rows_, .channels = channels_, .partial = partial_, .out = out},
         stream());
   }
+  template <bool kResidual> void apply() {
+    const T* residual = nullptr;
+    if constexpr (kResidual) residual = memory_.inputs[1].template as<T>();
+    launch(BatchNormApply<T, kResidual>{.rows = rows_,
+                                        .channels = channels_,
+                                        .y = memory_.inputs[0].template as<T>(),
+                                        .mean = mean_,
+                                        .scale = scale_,
+                                        .beta = parameters_.device_value(tensors_.beta),
+                                        .residual = residual,
+                                        .relu = options_.relu,
+                                        .signs = signs_,
+                                        .z = memory_.output.as<T>()},
+           stream());
+  }
+  static GradientWrite write_to(const GradientEdge& edge) {
+    if (edge.data.as<T>() == nullptr) return GradientWrite::kNone;
+    return edge.accumulate ? GradientWrite::kAdd : GradientWrite::kOverwrite;
+  }
   bool batch() const { return options_.mode == BatchNormMode::kBatch; }
   bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
-  const T* residual() const {
-    return options_.residual >= 0 ? memory_.inputs[1].template as<T>() : nullptr;
-  }
   ReluMask mask() const {
     if (!options_.relu) return ReluMask::kNone;
     return keeps_signs() ? ReluMask::kFromSigns : ReluMask::kFromInput;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <random>
+
 namespace rk {
 namespace {
 
@@ -14,6 +16,7 @@ struct Form {
   bool residual = false;
   ReluMask mask = ReluMask::kNone;
   bool accumulate = false;  // both gradients of tensors
+  bool wanted = true;       // the residual's gradient
   bool sums = false;        // statistics from sums that a convolution would have added up
 };
 
@@ -25,19 +28,20 @@ const std::vector<Form>& forms() {
       {.name = "running", .batch = false},
       {.name = "relu", .relu = true, .mask = ReluMask::kFromInput},
       {.name = "relu_running", .batch = false, .relu = true, .mask = ReluMask::kFromInput},
-      {.name = "relu_output", .relu = true, .mask = ReluMask::kFromOutput},
+      {.name = "relu_accumulate", .relu = true, .mask = ReluMask::kFromInput, .accumulate = true},
       {.name = "residual", .residual = true},
+      {.name = "residual_accumulate", .residual = true, .accumulate = true},
       {.name = "residual_relu", .relu = true, .residual = true, .mask = ReluMask::kFromSigns},
       {.name = "residual_relu_accumulate",
        .relu = true,
        .residual = true,
        .mask = ReluMask::kFromSigns,
        .accumulate = true},
-      {.name = "residual_relu_output",
+      {.name = "residual_relu_unwanted",
        .relu = true,
        .residual = true,
-       .mask = ReluMask::kFromOutput,
-       .accumulate = true},
+       .mask = ReluMask::kFromSigns,
+       .wanted = false},
   };
   return list;
 }
@@ -114,8 +118,9 @@ Reference reference(const Problem& in, const Form& form) {
 }
 
 template <class T>
-std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, double offset) {
-  MadeUp made_up(static_cast<std::uint32_t>(rows * 31 + channels));
+std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, double offset,
+                         std::uint32_t seed = 0) {
+  MadeUp made_up(static_cast<std::uint32_t>(rows * 31 + channels) + seed);
   const std::int64_t count = rows * channels;
   const auto y = made_up.normals<T>(count, offset);
   const auto residual = made_up.normals<T>(count);
@@ -188,30 +193,45 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
            nullptr);
   }
   const bool keeps_signs = form.mask == ReluMask::kFromSigns;
-  launch(
-      BatchNormApply<T>{rows, channels, device_y.as<T>(), mean.as<float>(), scale.as<float>(),
-                        device_beta.as<float>(), form.residual ? device_residual.as<T>() : nullptr,
-                        form.relu, keeps_signs ? signs.as<std::uint8_t>() : nullptr, z.as<T>()},
-      nullptr);
+  const auto apply = [&]<bool kResidual>() {
+    launch(
+        BatchNormApply<T, kResidual>{rows, channels, device_y.as<T>(), mean.as<float>(),
+                                     scale.as<float>(), device_beta.as<float>(),
+                                     form.residual ? device_residual.as<T>() : nullptr, form.relu,
+                                     keeps_signs ? signs.as<std::uint8_t>() : nullptr, z.as<T>()},
+        nullptr);
+  };
+  if (form.residual) {
+    apply.template operator()<true>();
+  } else {
+    apply.template operator()<false>();
+  }
   const BatchNormBackward<T> in = {rows,
                                    channels,
                                    device_y.as<T>(),
                                    device_dz.as<T>(),
-                                   form.mask,
                                    keeps_signs ? signs.as<std::uint8_t>() : nullptr,
-                                   form.mask == ReluMask::kFromOutput ? z.as<T>() : nullptr,
                                    mean.as<float>(),
                                    scale.as<float>(),
                                    device_beta.as<float>()};
-  launch(BatchNormGradientSums<T>{in, form.residual ? device_d_residual.as<T>() : nullptr,
-                                  form.accumulate, partial.as<double>()},
-         nullptr);
+  const GradientWrite write = form.accumulate ? GradientWrite::kAdd : GradientWrite::kOverwrite;
+  const bool writes_residual = form.residual && form.wanted;
+  with_gradient_sums(
+      form.mask, writes_residual ? write : GradientWrite::kNone,
+      [&]<ReluMask kMask, GradientWrite kResidual>() {
+        launch(
+            BatchNormGradientSums<T, kMask, kResidual>{
+                in, writes_residual ? device_d_residual.as<T>() : nullptr, partial.as<double>()},
+            nullptr);
+      });
   launch(BatchNormGradientFactors{rows, channels, form.batch, partial.as<double>(),
                                   inv_std.as<float>(), scale.as<float>(), d_gamma.as<float>(),
                                   d_beta.as<float>(), factors.as<float>()},
          nullptr);
-  launch(BatchNormGradientApply<T>{in, factors.as<float>(), device_dy.as<T>(), form.accumulate},
-         nullptr);
+  with_gradient_apply(form.mask, form.accumulate, [&]<ReluMask kMask, GradientWrite kWrite>() {
+    launch(BatchNormGradientApply<T, kMask, kWrite>{in, factors.as<float>(), device_dy.as<T>()},
+           nullptr);
+  });
 
   // Float32 arithmetic on numbers of up to about ten; sums of `rows` of them, whose chains in float
   // are at most 8192 long and whose errors average out.
@@ -234,7 +254,7 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
       {"d_beta", read<float>(d_beta), expected.d_beta, 1e-5, sums},
       {"dy", read<T>(device_dy), expected.dy, rounding, 10 * kArithmetic + large},
   };
-  if (form.residual) {
+  if (writes_residual) {
     out.push_back({"d_residual", read<T>(device_d_residual), expected.d_residual, rounding, 1e-6});
   }
   return out;
@@ -257,6 +277,20 @@ void add_batchnorm_cases(std::vector<KernelCase>& cases) {
                                      shape.rows, shape.channels),
                          [=] { return run<T>(shape.rows, shape.channels, form, 0.5); }});
       }
+    }
+  });
+  // Sizes of whole packs and others, of few rows and of several tiles; the seed is in the name.
+  const std::uint32_t seed = std::random_device()();
+  fmt::print("batchnorm cases: seed {}\n", seed);
+  std::mt19937 random(seed);
+  for_types([&]<class T>() {
+    for (const Form& form : forms()) {
+      const int channels = random() % 2 == 0 ? 8 * static_cast<int>(1 + random() % 20)
+                                             : static_cast<int>(1 + random() % 150);
+      const auto rows = static_cast<std::int64_t>(2 + random() % (random() % 2 == 0 ? 70 : 600));
+      cases.push_back({fmt::format("batchnorm_{}_{}_{}x{}_seed{}", form.name, TypeFacts<T>::kName,
+                                   rows, channels, seed),
+                       [=] { return run<T>(rows, channels, form, 0.5, seed); }});
     }
   });
   cases.push_back({"batchnorm_large_tiles", [] { return run<float>(9001, 4, forms()[3], 0.25); }});

@@ -99,9 +99,13 @@ template <class F> KernelCase kernel_case(const std::string& name, F run, double
           bound};
 }
 
-// Forward and backward with a residual, so with signs; `channels` that packs divide and others.
-template <class Grid> std::vector<double> batchnorm(const Grid& grid, int channels) {
+// Forward and backward, with a residual (so with signs) or without; `channels` that packs divide and
+// others.
+template <bool kResidual, class Grid>
+std::vector<double> batchnorm(const Grid& grid, int channels) {
   constexpr std::int64_t kRows = 300;
+  constexpr ReluMask kMask = kResidual ? ReluMask::kFromSigns : ReluMask::kFromInput;
+  constexpr GradientWrite kWrite = kResidual ? GradientWrite::kAdd : GradientWrite::kNone;
   const std::int64_t count = kRows * channels;
   Array<float> y(count, 1), residual(count, 2), dz(count, 3), gamma(channels, 4), beta(channels, 5);
   Array<float> running_mean(channels, 6), running_variance(channels, 7), z(count), dy(count);
@@ -116,15 +120,16 @@ template <class Grid> std::vector<double> batchnorm(const Grid& grid, int channe
                           partial.data(),
                           {gamma.data(), 1e-5, 0.1, running_mean.data(), running_variance.data(),
                            mean.data(), inv_std.data(), scale.data()}});
-  grid.run(BatchNormApply<float>{kRows, channels, y.data(), mean.data(), scale.data(), beta.data(),
-                                 residual.data(), true, signs.data(), z.data()});
-  const BatchNormBackward<float> in = {
-      kRows,        channels, y.data(),    dz.data(),    ReluMask::kFromSigns,
-      signs.data(), nullptr,  mean.data(), scale.data(), beta.data()};
-  grid.run(BatchNormGradientSums<float>{in, d_residual.data(), true, partial.data()});
+  grid.run(BatchNormApply<float, kResidual>{kRows, channels, y.data(), mean.data(), scale.data(),
+                                            beta.data(), residual.data(), true, signs.data(),
+                                            z.data()});
+  const BatchNormBackward<float> in = {kRows,        channels,    y.data(),     dz.data(),
+                                       signs.data(), mean.data(), scale.data(), beta.data()};
+  grid.run(BatchNormGradientSums<float, kMask, kWrite>{in, d_residual.data(), partial.data()});
   grid.run(BatchNormGradientFactors{kRows, channels, true, partial.data(), inv_std.data(),
                                     scale.data(), d_gamma.data(), d_beta.data(), factors.data()});
-  grid.run(BatchNormGradientApply<float>{in, factors.data(), dy.data(), false});
+  grid.run(BatchNormGradientApply<float, kMask, GradientWrite::kOverwrite>{in, factors.data(),
+                                                                           dy.data()});
   return all(mean, inv_std, scale, running_mean, running_variance, z, d_residual, d_gamma, d_beta,
              dy);
 }
@@ -326,9 +331,15 @@ template <class Grid> std::vector<double> counting(const Grid& grid) {
 const std::vector<KernelCase>& kernel_cases() {
   static const std::vector<KernelCase> list = {
       kernel_case(
-          "batchnorm", [](const auto& grid) { return batchnorm(grid, 12); }, kSumOrder),
+          "batchnorm", [](const auto& grid) { return batchnorm<false>(grid, 12); }, kSumOrder),
       kernel_case(
-          "batchnorm_odd", [](const auto& grid) { return batchnorm(grid, 5); }, kSumOrder),
+          "batchnorm_odd", [](const auto& grid) { return batchnorm<false>(grid, 5); }, kSumOrder),
+      kernel_case(
+          "batchnorm_residual", [](const auto& grid) { return batchnorm<true>(grid, 12); },
+          kSumOrder),
+      kernel_case(
+          "batchnorm_residual_odd", [](const auto& grid) { return batchnorm<true>(grid, 5); },
+          kSumOrder),
       kernel_case(
           "folded",
           [](const auto& grid) {
