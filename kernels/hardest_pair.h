@@ -31,7 +31,9 @@ RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int
   const auto negative = team.arg_max(in.columns, [&](int k) {
     return in.is_negative(k) ? in.scores[k] : -std::numeric_limits<S>::infinity();
   });
-  return {-positive.value, negative.value, index[positive.index], negative.index};
+  // Where every positive's score is NaN there is no lowest one.
+  const int lowest = positive.index < 0 ? 0 : positive.index;
+  return {-positive.value, negative.value, index[lowest], negative.index};
 }
 
 // A gradient row that is zero but for the pair. All members have read their scores (arg_max ends

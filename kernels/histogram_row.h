@@ -58,7 +58,8 @@ template <class S> struct HistogramRow {
     const S unit = static_cast<S>(Fixed{1} << fraction_bits(params));
     using Whole = std::make_signed_t<Fixed>;
     const auto fixed = [=](S s) {
-      return static_cast<Whole>((params.place(s) + 1) * unit + S(0.5));
+      const S place = params.place(s) + 1;
+      return static_cast<Whole>((place > 0 ? place : S(0)) * unit + S(0.5));  // NaN: in no bin
     };
     team.for_each(pad(p), [&](int j) {
       at.place[j] = static_cast<Fixed>(j < p ? fixed(in.scores[at.index[j]]) : 0);
@@ -114,8 +115,9 @@ template <class S> struct HistogramRow {
     const int p = gather_positives(team, in, false, at.index);
     // A factor, since a load under a condition keeps the loop from being vectorised.
     const auto slope = [=](const S* rise, S score, bool counts) {
-      const S factor = counts && std::abs(score) <= 1 ? S(1) : S(0);
-      return factor * rise[static_cast<int>(std::ceil(params.place(score)))];
+      const bool rises = counts && std::abs(score) <= 1;
+      const S node = std::ceil(params.place(rises ? score : S(0)));  // of NaN it is no number
+      return (rises ? S(1) : S(0)) * rise[static_cast<int>(node)];
     };
     team.for_each(
         p, [&](int j) { at.positive[j] = slope(params.rise, in.scores[at.index[j]], true); });

@@ -91,10 +91,6 @@ class DeviceProxyLoss : public DeviceLoss {
       cuda_.product_abt(n, c, dim, e, dim, unit, dim, scores, stride);
     }
     run_rows(scores, stride, losses_.as<float>(), scratch_);
-    rk::launch(SumLosses{reinterpret_cast<const BatchNumbers*>(device_.as<std::byte>()),
-                         losses_.as<float>(), static_cast<int>(classes_by_items_ ? c : n), nullptr,
-                         &result->loss},
-               stream);
     float* grad = output.grad;
     float* grad_proxies = output.grad_proxies;
     if (classes_by_items_) {
@@ -104,6 +100,14 @@ class DeviceProxyLoss : public DeviceLoss {
       cuda_.product_ab(n, dim, c, scores, stride, unit, dim, 0.0F, grad, dim);
       cuda_.product_atb(c, dim, n, scores, stride, e, dim, grad_proxies, dim);
     }
+    // Of the first proxy: an embedding that is not finite is in the gradient of all of them.
+    rk::launch(SumLosses{.batch = reinterpret_cast<const BatchNumbers*>(device_.as<std::byte>()),
+                         .losses = losses_.as<float>(),
+                         .rows = static_cast<int>(classes_by_items_ ? c : n),
+                         .gradient = grad_proxies,
+                         .dim = width,
+                         .loss = &result->loss},
+               stream);
     rk::launch(L2NormGradient{classes, width, 0, input.proxies, lengths_.as<double>(), grad_proxies,
                               grad_proxies},
                stream);

@@ -63,11 +63,17 @@ template <class Formula> class DeviceRowLoss final : public DeviceLoss {
     similarity.forward(cuda_, input);
     totals_.launch(cuda_, rows, batch_.numbers(), params, scratch_);
     GalleryRows<Row>::run(rows, params, scratch_, stream);
-    rk::launch(
-        SumLosses{batch_.numbers(), rows.losses, rows.rows, totals_.part(), loss_.as<double>()},
-        stream);
     add_transpose(rows.scores, stride_, rows.rows, stream);
     similarity.backward(cuda_, input, output.grad);
+    // Of the first item: an embedding that is not finite is in the gradient of all of them.
+    rk::launch(SumLosses{.batch = batch_.numbers(),
+                         .losses = rows.losses,
+                         .rows = rows.rows,
+                         .part = totals_.part(),
+                         .gradient = output.grad,
+                         .dim = static_cast<int>(input.dim),
+                         .loss = loss_.as<double>()},
+               stream);
   }
 
   LossOutput<float> result() override {
@@ -79,7 +85,7 @@ template <class Formula> class DeviceRowLoss final : public DeviceLoss {
     return output;
   }
 
-  // The rows, their sum, the transpose.
+  // The rows, the transpose, the sum of the rows.
   int kernels() const override { return 3 + DeviceTotals<Row>::kKernels; }
 
   std::int64_t bytes() const override {

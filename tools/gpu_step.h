@@ -6,7 +6,9 @@
 //
 // In fp16 the gradient of the loss is multiplied by a scale that the optimizer divides by again
 // (kernels/optimizer_block.h): where a gradient overflows, the update is left out and the scale
-// halved; it doubles after 2,000 updates without one.
+// halved; it doubles after 2,000 updates without one. No scale helps where the loss itself is not
+// finite: the run ends with that step, before anybody reads the embeddings that it put into the
+// memory.
 //
 // Has not yet run on a GPU; tests/host_gpu compares it with the CPU's step.
 #pragma once

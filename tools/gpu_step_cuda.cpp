@@ -119,7 +119,8 @@ GpuStep::Outcome GpuStep::finish() {
           .valid_queries = output.valid_queries,
           .gradient_norm = step.norm,
           .updated = step.finite,
-          .hopeless = !step.finite && (!step.dynamic_scale || step.skipped >= kMostSkipped)};
+          .hopeless = !step.finite && (!step.dynamic_scale || step.skipped >= kMostSkipped ||
+                                       !std::isfinite(output.loss))};
 }
 
 void GpuStep::enqueue() {

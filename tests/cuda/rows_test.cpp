@@ -97,8 +97,9 @@ template <class Row, class S> Written<S> on_cpu(const typename Row::Params& para
   return out;
 }
 
-template <class Row> Written<float> on_gpu(const typename Row::Params& params, int width) {
-  const RowsProblem& p = problem();
+template <class Row>
+Written<float> on_gpu(const typename Row::Params& params, int width,
+                      const RowsProblem& p = problem()) {
   std::vector<float> filled = p.scores;
   for (int i = 0; i < kRows; ++i) {
     std::fill(filled.begin() + i * kStride + pad(kColumns), filled.begin() + (i + 1) * kStride,
@@ -294,7 +295,35 @@ TEST(RowCases, FloatOnTheCpuAgreesWithDouble) {
   }
 }
 
+// What lies in front of a row's scratch is somebody else's.
+TEST(RowCases, ARowOfNanHasAHardestPositive) {
+  const RowsProblem& p = problem();
+  const std::vector<double> scores(std::size_t{pad(kColumns)}, std::nan(""));
+  constexpr int kQuery = 0;
+  const GalleryRow<double> in = p.row<double>(kQuery, scores.data());
+  std::vector<int> memory(static_cast<std::size_t>(in.member_count) + 1, -5);
+  const auto pair = hardest_pair(SerialTeam(), in, memory.data() + 1);
+  EXPECT_EQ(pair.positive_column, memory[1]);
+  EXPECT_EQ(pair.negative_column, -1);
+}
+
 class CudaRows : public OnGpu {};
+
+// Rows of NaN beside others, of classes in shared memory and in global: no row reads what is not its
+// own (compute-sanitizer sees it), and the others are as they were.
+TEST_F(CudaRows, RowsOfNanLeaveTheOthersAlone) {
+  RowsProblem spoilt = problem();
+  for (int i = 0; i < kRows; i += 3) {
+    std::fill_n(spoilt.scores.begin() + i * kStride, kColumns, std::nanf(""));
+  }
+  const Written<float> plain = on_gpu<TripletHardRow<float>>({}, 0);
+  const Written<float> got = on_gpu<TripletHardRow<float>>({}, 0, spoilt);
+  for (int i = 0; i < kRows; ++i) {
+    if (i % 3 == 0) continue;
+    ASSERT_EQ(got.losses[static_cast<std::size_t>(i)], plain.losses[static_cast<std::size_t>(i)])
+        << "row " << i;
+  }
+}
 
 TEST_F(CudaRows, AgreeWithDouble) {
   for (const RowCase& test : row_cases()) {

@@ -1,5 +1,7 @@
 // Every registered loss through the code of the GPU, on the one made of the host, against the CPU
 // in double.
+#include "engine/device_buffer.h"
+#include "losses/device_loss.h"
 #include "tests/losses/device_loss_case.h"
 
 namespace rk {
@@ -15,6 +17,45 @@ TEST_P(OnHostGpu, RanksTiesAsTheCpuDoes) { loss_.ranks_ties_alike(); }
 TEST_P(OnHostGpu, TakesEmbeddingsOfZeros) { loss_.takes_embeddings_of_zeros(); }
 TEST_P(OnHostGpu, HasNoLossWithoutPositives) { loss_.has_no_loss_without_positives(); }
 TEST_P(OnHostGpu, GivesTheSameBitsTwice) { loss_.gives_the_same_bits_twice(); }
+
+// Straight at the GPU's code: what hosts a loss in the other tests refuses such embeddings.
+double loss_of(const LossSpec& spec, const LossData<float>& data) {
+  const CudaContext cuda(0);
+  const std::unique_ptr<DeviceLoss> loss = make_device_loss(cuda, spec);
+  const LossInput<float> input = data.input();
+  loss->plan(data.shape());
+  loss->prepare(input);
+  const auto embeddings = DeviceBuffer::copy_of(data.embeddings);
+  const auto memory = DeviceBuffer::copy_of(data.memory_embeddings);
+  const auto proxies = DeviceBuffer::copy_of(data.proxies);
+  const auto grad = DeviceBuffer::of<float>(std::ssize(data.embeddings));
+  const auto grad_proxies = DeviceBuffer::of<float>(std::ssize(data.proxies));
+  loss->launch({.dim = input.dim,
+                .embeddings = embeddings.as<float>(),
+                .memory = memory.as<float>(),
+                .proxies = proxies.as<float>()},
+               {.grad = grad.as<float>(), .grad_proxies = grad_proxies.as<float>()});
+  return loss->result().loss;
+}
+
+TEST(DeviceLosses, AreNotFiniteWhereAnEmbeddingIsNot) {
+  for (const std::string& text : all_specs()) {
+    SCOPED_TRACE(text);
+    const LossSpec spec = parse_loss(text);
+    if (spec.entry->kind == LossKind::kScores) continue;
+    made_up::Wanted wanted = made_up::sizes(spec.entry->kind, 3);
+    wanted.rows = 40;
+    const LossData<float> data = made_up::as_float(made_up::data(spec.entry->kind, wanted, 3));
+    EXPECT_TRUE(std::isfinite(loss_of(spec, data)));
+    for (const float bad : {std::nanf(""), HUGE_VALF}) {
+      for (const std::size_t at : {std::size_t{0}, data.embeddings.size() - 1}) {
+        LossData<float> spoilt = data;
+        spoilt.embeddings[at] = bad;
+        EXPECT_FALSE(std::isfinite(loss_of(spec, spoilt))) << bad << " at " << at;
+      }
+    }
+  }
+}
 
 TEST(DeviceLosses, EveryRegisteredLossIsCoveredHere) {
   for (const LossEntry& entry : loss_registry()) {
