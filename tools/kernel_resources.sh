@@ -25,7 +25,7 @@ measured() {
       shared = match($0, /[0-9]+ bytes smem/) ? substr($0, RSTART, RLENGTH) + 0 : 0
       print chip, $5, shared, stack, spill, kernel
     }' | c++filt | { grep -v ' cub::' || true; } |
-    sed -E 's/ void / /; s/\(anonymous namespace\):://g; s/rk:://g; s/\(.*//; s/> >/>>/g' |
+    sed -E 's/ void / /; s/\(anonymous namespace\):://g; s/rk:://g; s/\((\w+)\)([0-9]+)/\1 \2/g; s/\(.*//; s/> >/>>/g' |
     LC_ALL=C sort -k 6 -k 1,1V
 }
 
