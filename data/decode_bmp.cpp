@@ -1,4 +1,4 @@
-// Uncompressed BMP of 8, 24 or 32 bits a pixel. Read here and not by a library: the packaged
+// Uncompressed BMP of 1, 4, 8, 24 or 32 bits a pixel. Read here and not by a library: the packaged
 // stb_image fills a truncated file up with zeros and reads past a short palette, so every field
 // would have to be checked here all the same, and after that the pixels are three lines.
 #include <cstdint>
@@ -38,7 +38,8 @@ void decode_bmp(std::span<const std::byte> file, const std::string& name, Image&
   if (info_bytes < kInfoHeader) {
     fail<InputError>("{}: BMP of the OS/2 kind; convert it to PNG", name);
   }
-  if (compression != 0 || (bits != 8 && bits != 24 && bits != 32)) {
+  const bool indexed = bits == 1 || bits == 4 || bits == 8;
+  if (compression != 0 || (!indexed && bits != 24 && bits != 32)) {
     fail<InputError>("{}: BMP of {} bits with compression {}; convert it to PNG", name, bits,
                      compression);
   }
@@ -47,9 +48,10 @@ void decode_bmp(std::span<const std::byte> file, const std::string& name, Image&
   check_image_size(width, tall, name);
 
   const std::uint64_t palette_at = kFileHeader + info_bytes;
-  const std::uint64_t colours = bits != 8 ? 0 : stated_colours == 0 ? 256 : stated_colours;
+  const std::uint64_t most = indexed ? std::uint64_t{1} << bits : 0;
+  const std::uint64_t colours = !indexed ? 0 : stated_colours == 0 ? most : stated_colours;
   if (colours > 256) corrupt("more than 256 colours");
-  const std::uint64_t row_bytes = (static_cast<std::uint64_t>(width) * bits / 8 + 3) / 4 * 4;
+  const std::uint64_t row_bytes = (static_cast<std::uint64_t>(width) * bits + 31) / 32 * 4;
   if (palette_at + 4 * colours > pixels_at) corrupt("the palette runs into the pixels");
   if (pixels_at + row_bytes * static_cast<std::uint64_t>(tall) > file.size()) {
     corrupt("the file ends too early");
@@ -59,14 +61,19 @@ void decode_bmp(std::span<const std::byte> file, const std::string& name, Image&
   out.reset(width, height);
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.data());
   const std::uint8_t* palette = bytes + palette_at;
-  const std::size_t step = bits / 8;
   for (int y = 0; y < height; ++y) {
     const int stored = top_down ? y : height - 1 - y;
     const std::uint8_t* in = bytes + pixels_at + static_cast<std::uint64_t>(stored) * row_bytes;
     std::uint8_t* rgb = out.row(y);
-    for (int x = 0; x < width; ++x, in += step, rgb += 3) {
-      if (bits == 8 && *in >= colours) corrupt("a colour outside the palette");
-      const std::uint8_t* bgr = bits == 8 ? palette + 4 * std::size_t{*in} : in;
+    for (int x = 0; x < width; ++x, rgb += 3) {
+      const std::size_t bit = static_cast<std::size_t>(x) * bits;
+      const std::uint8_t* bgr = in + bit / 8;
+      if (indexed) {
+        // The leftmost pixel of a byte in its highest bits.
+        const unsigned index = (*bgr >> (8 - bits - bit % 8)) & ((1U << bits) - 1);
+        if (index >= colours) corrupt("a colour outside the palette");
+        bgr = palette + std::size_t{4} * index;
+      }
       rgb[0] = bgr[2];
       rgb[1] = bgr[1];
       rgb[2] = bgr[0];

@@ -14,6 +14,7 @@
 #include "data/decode.h"
 #include "data/decoders.h"
 #include "engine/error.h"
+#include "engine/note.h"
 
 namespace rk {
 namespace {
@@ -21,9 +22,30 @@ namespace {
 constexpr long kMaxMemory = 256L * 1024 * 1024;
 constexpr int kMaxScans = 100;
 
-// Warnings that say nothing about the pixels: an unknown revision in the JFIF header, and a scan
-// header of a baseline file that gives a spectral range, which baseline decoding does not use.
-bool harmless(int message) { return message == JWRN_JFIF_MAJOR || message == JWRN_NOT_SEQUENTIAL; }
+// Bytes that fill a file up where a scan has ended, as cameras write them: one or two of any value,
+// or zeros. Other ones, and any before a restart marker, are a part of the picture that was not
+// understood. Called where the library found `marker` after `count` bytes that it did not expect.
+bool is_padding(const jpeg_decompress_struct& info, int count, int marker) {
+  if (marker >= JPEG_RST0 && marker <= JPEG_RST0 + 7) return false;
+  if (count <= 2) return true;
+  const JOCTET* end = info.src->next_input_byte;  // of the marker
+  return std::all_of(end - count, end, [](JOCTET byte) { return byte == 0; });
+}
+
+// Warnings that leave the pixels as they are: an unknown revision in the JFIF header, an unknown
+// colour transform in Adobe's, a damaged colour profile, a scan header of a baseline file that
+// gives a spectral range, which baseline decoding does not use, and padding.
+bool harmless(const jpeg_decompress_struct& info) {
+  switch (info.err->msg_code) {
+    case JWRN_JFIF_MAJOR:
+    case JWRN_ADOBE_XFORM:
+    case JWRN_BOGUS_ICC:
+    case JWRN_NOT_SEQUENTIAL: return true;
+    case JWRN_EXTRANEOUS_DATA:
+      return is_padding(info, info.err->msg_parm.i[0], info.err->msg_parm.i[1]);
+    default: return false;
+  }
+}
 
 class JpegDecoder {
  public:
@@ -38,7 +60,11 @@ class JpegDecoder {
                           : nullptr);
     };
     errors_.emit_message = [](j_common_ptr info, int level) {
-      if (level < 0 && !harmless(info->err->msg_code)) self(info).stop();
+      if (level >= 0) return;
+      if (!harmless(self(info).info_)) self(info).stop();
+      if (self(info).oddity_[0] == '\0') {
+        info->err->format_message(info, self(info).oddity_.data());
+      }
     };
     errors_.output_message = [](j_common_ptr) {};  // nothing is printed from here
     progress_.progress_monitor = [](j_common_ptr info) {
@@ -59,6 +85,8 @@ class JpegDecoder {
     return true;
   }
   const char* why() const { return why_.data(); }
+  // What the library warned of though the pixels are good; "" where of nothing.
+  const char* oddity() const { return oddity_.data(); }
 
   bool open(std::span<const std::byte> file) {
     return attempt([&] {
@@ -130,7 +158,7 @@ class JpegDecoder {
   jpeg_error_mgr errors_{};
   jpeg_progress_mgr progress_{};
   std::jmp_buf jump_{};
-  std::array<char, JMSG_LENGTH_MAX> why_{};
+  std::array<char, JMSG_LENGTH_MAX> why_{}, oddity_{};
 };
 
 }  // namespace
@@ -164,6 +192,11 @@ void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image
     require(decoder.read_cmyk(out, line.as<std::uint8_t>()));
   } else {
     require(decoder.read_rgb(out));
+  }
+  if (decoder.oddity()[0] != '\0') {
+    note_first("odd JPEG", fmt::format("{}: an odd JPEG ({}), as there may be more; its pixels are "
+                                       "whole, and it is read",
+                                       name, decoder.oddity()));
   }
 }
 

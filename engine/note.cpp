@@ -23,10 +23,12 @@ Notes& notes() {
 
 }  // namespace
 
-void note(const std::string& line) {
+void note(const std::string& line) { note_first(line, line); }
+
+void note_first(const std::string& kind, const std::string& line) {
   Notes& all = notes();
   const std::lock_guard lock(all.mutex);
-  if (all.said.insert(line).second && all.to) all.to(line);
+  if (all.said.insert(kind).second && all.to) all.to(line);
 }
 
 void send_notes(std::function<void(const std::string&)> to) {

@@ -8,6 +8,8 @@
 namespace rk {
 
 void note(const std::string& line);
+// Only the first line of a kind: for what a whole collection of files may have.
+void note_first(const std::string& kind, const std::string& line);
 
 // Where notes go from now on, and again those that were there; null: nowhere (--quiet).
 void send_notes(std::function<void(const std::string&)> to);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -19,6 +20,7 @@
 
 #include "data/decoders.h"
 #include "engine/error.h"
+#include "engine/note.h"
 #include "engine/random.h"
 #include "engine/read_file.h"
 #include "tests/support/image_goldens.h"
@@ -131,6 +133,33 @@ TEST(Decode, WarningsAboutHeadersAreNoDamage) {
 }
 
 // Found by the fuzzer: 260 damaged bytes of it decoded to 23160 x 2048 pixels without a warning.
+TEST(Decode, BytesBeforeTheEndOfAScanAreNoDamage) {
+  const std::vector<std::byte> whole = golden_file("files/q75_420.jpg");
+  const std::string expected = hash(decode_image(whole, "x"));
+  std::vector<std::string> notes;
+  send_notes([&](const std::string& line) { notes.push_back(line); });
+  for (const int padding : {1, 2, 500}) {
+    std::vector<std::byte> file = whole;
+    file.insert(file.end() - 2, static_cast<std::size_t>(padding), std::byte{0});
+    EXPECT_EQ(hash(decode_image(file, "padded.jpg")), expected) << padding;
+  }
+  send_notes_to_standard_error();
+  ASSERT_EQ(notes.size(), 1U);  // of all the files
+  EXPECT_NE(notes[0].find("padded.jpg: an odd JPEG"), std::string::npos) << notes[0];
+
+  std::vector<std::byte> other = whole;
+  other.insert(other.end() - 2, 40, std::byte{7});
+  EXPECT_NE(refusal(other).find("corrupt"), std::string::npos);
+
+  // Before a restart marker they are picture data that was not understood.
+  std::vector<std::byte> file = golden_file("files/restart_rows.jpg");
+  const std::array restart{std::byte{0xFF}, std::byte{0xD0}};
+  const auto at = std::search(file.begin(), file.end(), restart.begin(), restart.end());
+  ASSERT_NE(at, file.end());
+  file.insert(at, 3, std::byte{0});
+  EXPECT_NE(refusal(file).find("corrupt"), std::string::npos);
+}
+
 TEST(Decode, ArithmeticCodingIsRefused) {
   EXPECT_NE(refusal(golden_file("files/arithmetic.jpg")).find("arithmetic"), std::string::npos);
 }
