@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace rk {
@@ -30,10 +31,10 @@ struct Kind {
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table{
       {"folder",
-       "folder:PATH[,categories=a+b]",
-       "PATH/[train|val|test/][category/]class/image",
+       "folder:PATH[,categories=a+b][,splits=none]",
+       "PATH/[train|val|test|query|gallery/][category/]class/image",
        true,
-       {"categories"},
+       {"categories", "splits"},
        folder_splits,
        read_folder},
       {"glyphs", "glyphs[:classes=100,...]", glyphs_help(), false, glyphs_keys(), glyphs_splits,
@@ -171,15 +172,30 @@ std::string_view split_name(Split split) {
     case Split::kTrain: return "train";
     case Split::kVal: return "val";
     case Split::kTest: return "test";
+    case Split::kQuery: return "query";
+    case Split::kGallery: return "gallery";
   }
   return "";
 }
 
-Split parse_split(std::string_view name) {
-  for (const Split split : {Split::kTrain, Split::kVal, Split::kTest}) {
-    if (name == split_name(split)) return split;
+std::string text_of(const LeftOut& files) {
+  std::vector<std::pair<std::int64_t, std::string>> counts;
+  for (const auto& [ending, count] : files) {
+    counts.emplace_back(-count, ending.empty() ? "without an ending" : "." + ending);
   }
-  fail<UsageError>("'{}' is no split; {}", name, suggestion(name, {"train", "val", "test"}));
+  std::sort(counts.begin(), counts.end());
+  std::string text;
+  for (const auto& [count, ending] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", -count, ending);
+  }
+  return text;
+}
+
+Split parse_split(std::string_view name) {
+  if (const std::optional<Split> split = split_of_folder(std::string(name))) return *split;
+  const std::string given(name);
+  fail<UsageError>("'{}' is no split; {}", name,
+                   suggestion(given, {"train", "val", "test", "query", "gallery"}));
 }
 
 Dataset::Dataset(std::string name, std::vector<DataItem> items, std::vector<DataClass> classes,
@@ -244,7 +260,10 @@ Dataset Dataset::select(const std::vector<std::int64_t>& classes) const {
     items.push_back(old);
     items.back().label = label;
   }
-  return Dataset(name_, std::move(items), std::move(kept), std::move(categories), source_);
+  Dataset chosen(name_, std::move(items), std::move(kept), std::move(categories), source_);
+  chosen.part_ = part_;
+  chosen.left_out_ = left_out_;
+  return chosen;
 }
 
 std::vector<std::string> dataset_kinds() {
@@ -277,8 +296,10 @@ Dataset open_dataset(const DataSpec& spec, Split split) {
                      split == Split::kVal ? "hold classes out with val_classes=0.2"
                                           : "name one of these with --split");
   }
-  const bool divided = how.share > 0 && split != Split::kTest;
+  const bool divided = how.share > 0 && (split == Split::kTrain || split == Split::kVal);
   Dataset data = drop_small_classes(spec, kind.read(spec, divided ? Split::kTrain : split));
+  data.set_part(whole ? "all of it, which has no splits"
+                      : fmt::format("split {}", split_name(split)));
   if (!divided) return data;
   return data.select(divide(spec, how, static_cast<std::int64_t>(data.classes().size()), split));
 }

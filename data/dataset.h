@@ -20,16 +20,24 @@
 #include "data/spec.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rk {
 
-enum class Split { kTrain, kVal, kTest };
+// kQuery and kGallery: the two sides of a test, where the data has them apart.
+enum class Split { kTrain, kVal, kTest, kQuery, kGallery };
 std::string_view split_name(Split split);
-Split parse_split(std::string_view name);  // UsageError
+// By any name that folder.h knows, in large or small letters; UsageError.
+Split parse_split(std::string_view name);
+
+// Files that are no images a data set could take, by their endings.
+using LeftOut = std::map<std::string, std::int64_t>;
+std::string text_of(const LeftOut& files);  // "812 .heic, 3 .mp4, 1 without an ending"
 
 struct DataItem {
   std::string path;        // below the data set's root; empty where images are drawn
@@ -71,6 +79,12 @@ class Dataset {
   Image load(std::int64_t index) const;  // InputError that names the file
   std::string item_name(std::int64_t index) const;
 
+  // Which part of the whole it is: "split test"; "all of it, which has no splits".
+  const std::string& part() const { return part_; }
+  void set_part(std::string part) { part_ = std::move(part); }
+  const LeftOut& left_out() const { return left_out_; }
+  void set_left_out(LeftOut files) { left_out_ = std::move(files); }
+
   // Changes with any name, label or order: a resumed run must see the same data.
   std::uint64_t fingerprint() const;
 
@@ -85,6 +99,8 @@ class Dataset {
   std::vector<DataClass> classes_;
   std::vector<std::string> categories_;
   std::vector<std::vector<std::int64_t>> members_;
+  std::string part_;
+  LeftOut left_out_;
   std::shared_ptr<const ImageSource> source_;
 };
 

@@ -7,16 +7,17 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace rk {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array kSplits{Split::kTrain, Split::kVal, Split::kTest};
 
 class FileSource : public ImageSource {
  public:
@@ -32,23 +33,37 @@ class FileSource : public ImageSource {
   std::string root_;
 };
 
-bool is_image_name(const std::string& name) {
-  static constexpr std::array<std::string_view, 10> kEndings{"jpg",  "jpeg", "png",  "bmp", "gif",
-                                                             "webp", "tif",  "tiff", "ppm", "pgm"};
-  const std::size_t dot = name.rfind('.');
-  if (dot == std::string::npos) return false;
-  std::string ending = name.substr(dot + 1);
-  for (char& c : ending) {
+std::string lower_case(std::string text) {
+  for (char& c : text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
+  return text;
+}
+
+// In small letters; empty: none.
+std::string ending_of(const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string::npos ? std::string() : lower_case(name.substr(dot + 1));
+}
+
+bool is_image_ending(const std::string& ending) {
+  static constexpr std::array<std::string_view, 10> kEndings{"jpg",  "jpeg", "png",  "bmp", "gif",
+                                                             "webp", "tif",  "tiff", "ppm", "pgm"};
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+// What archivers and file servers leave behind: never a class.
+bool is_litter(const std::string& folder) {
+  static constexpr std::array<std::string_view, 5> kNames{"__MACOSX", "@eaDir", "#recycle",
+                                                          "$RECYCLE.BIN", "lost+found"};
+  return std::find(kNames.begin(), kNames.end(), folder) != kNames.end();
 }
 
 // What a folder holds, each sorted by bytes.
 struct Listing {
   std::vector<std::string> folders;
   std::vector<std::string> images;
-  std::int64_t other_files = 0;
+  LeftOut others;
 };
 
 Listing list_folder(const fs::path& folder) {
@@ -63,9 +78,9 @@ Listing list_folder(const fs::path& folder) {
         fail<InputError>("{}: a link that leads back to itself; remove it", entry.path().string());
       }
       if (status.type() == fs::file_type::directory) {
-        listing.folders.push_back(name);
-      } else if (!is_image_name(name)) {
-        ++listing.other_files;
+        if (!is_litter(name)) listing.folders.push_back(name);
+      } else if (const std::string ending = ending_of(name); !is_image_ending(ending)) {
+        ++listing.others[ending];
       } else if (status.type() == fs::file_type::regular ||
                  status.type() == fs::file_type::not_found) {
         // A link into nowhere stays an image: reading it says what is wrong, as for any bad file.
@@ -100,51 +115,124 @@ void check_root(const DataSpec& spec) {
   }
 }
 
-std::vector<Split> split_folders(const Listing& root) {
-  std::vector<Split> splits;
-  for (const Split split : kSplits) {
-    if (std::find(root.folders.begin(), root.folders.end(), split_name(split)) !=
-        root.folders.end()) {
-      splits.push_back(split);
-    }
+struct SplitFolder {
+  Split split;
+  std::string name;
+};
+
+std::string quoted(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
   }
-  return splits.size() == root.folders.size() ? splits : std::vector<Split>{};
+  if (names.size() > kMost) text += fmt::format(" and {} more", names.size() - kMost);
+  return text;
 }
 
-// A class folder that was found: its path below the base, its category ("": none), what it holds.
+// The folders of the splits, in the splits' order; empty: `root` holds classes or categories.
+std::vector<SplitFolder> split_folders(const DataSpec& spec) {
+  const std::string asked = spec.get("splits", "auto");
+  if (asked != "auto" && asked != "none") {
+    fail<UsageError>("folder: splits={} is neither auto nor none", asked);
+  }
+  if (asked == "none") return {};
+  const Listing root = list_folder(spec.path);
+  std::vector<SplitFolder> splits;
+  std::vector<std::string> named, others;
+  for (const std::string& folder : root.folders) {
+    const std::optional<Split> split = split_of_folder(folder);
+    (split ? named : others).push_back(folder);
+    if (split) splits.push_back({*split, folder});
+  }
+  if (splits.empty()) return {};
+  if (!others.empty()) {
+    // A folder of images is a class, whatever its name.
+    if (std::all_of(named.begin(), named.end(), [&](const std::string& folder) {
+          const Listing inside = list_folder(fs::path(spec.path) / folder);
+          return inside.folders.empty() && !inside.images.empty();
+        })) {
+      return {};
+    }
+    fail<InputError>(
+        "{}: {} would be a split, {} would be none; if these are splits, move {} out of the "
+        "folder; if all of them are categories, add ,splits=none",
+        spec.path, quoted(named), quoted(others), quoted(others));
+  }
+  std::sort(splits.begin(), splits.end(),
+            [](const SplitFolder& a, const SplitFolder& b) { return a.split < b.split; });
+  for (std::size_t i = 1; i < splits.size(); ++i) {
+    if (splits[i].split != splits[i - 1].split) continue;
+    fail<InputError>(
+        "{}: '{}' and '{}' are both the split {}; put them together, or, if these are categories, "
+        "add ,splits=none",
+        spec.path, splits[i - 1].name, splits[i].name, split_name(splits[i].split));
+  }
+  return splits;
+}
+
+// Query and gallery are two sides of one test: they share classes.
+bool is_for_test(Split split) {
+  return split == Split::kTest || split == Split::kQuery || split == Split::kGallery;
+}
+
+std::vector<Split> splits_of(const std::vector<SplitFolder>& folders) {
+  std::vector<Split> splits;
+  for (const SplitFolder& folder : folders) splits.push_back(folder.split);
+  const auto at = std::find_if(splits.begin(), splits.end(), is_for_test);
+  // Together they are the test split, where there is no other.
+  if (at != splits.end() && *at != Split::kTest) splits.insert(at, Split::kTest);
+  return splits;
+}
+
+// A class that was found: its path below the base (the root or a split's folder), its category
+// ("": none), its images below the base.
 struct ClassFolder {
   std::string path;
   std::string category;
-  Listing listing;
+  std::vector<std::string> images;
 };
 
-// Every class below `base` (the root or a split's folder).
-std::vector<ClassFolder> find_classes(const fs::path& base) {
+struct FoundClasses {
   std::vector<ClassFolder> classes;
+  LeftOut left_out;
+};
+
+void add(const LeftOut& more, LeftOut& to) {
+  for (const auto& [ending, count] : more) to[ending] += count;
+}
+
+FoundClasses find_classes(const fs::path& base) {
+  FoundClasses found;
   const Listing top = list_folder(base);
+  add(top.others, found.left_out);
   if (top.folders.empty()) {
     fail<InputError>("{}: no class folders in it{}; expected [split/][category/]class/image",
                      base.string(),
                      top.images.empty() ? "" : fmt::format(" but {} images", top.images.size()));
   }
-  const auto add_class = [&](std::string path, std::string category, Listing listing) {
+  const auto add_class = [&](const std::string& path, std::string category,
+                             const Listing& listing) {
     if (listing.images.empty()) {
       fail<InputError>("{}: a class without images{}; add some or remove the folder",
                        (base / path).string(),
-                       listing.other_files == 0
-                           ? ""
-                           : fmt::format(" ({} files of other kinds)", listing.other_files));
+                       listing.others.empty() ? "" : fmt::format(" ({})", text_of(listing.others)));
     }
-    classes.push_back({std::move(path), std::move(category), std::move(listing)});
+    add(listing.others, found.left_out);
+    ClassFolder one{path, std::move(category), {}};
+    for (const std::string& image : listing.images) {
+      one.images.push_back((fs::path(path) / image).string());
+    }
+    found.classes.push_back(std::move(one));
   };
   if (!top.images.empty()) {
     fail<InputError>("{}: the image '{}' lies beside folders; put it into a class", base.string(),
                      top.images.front());
   }
   for (const std::string& name : top.folders) {
-    Listing inside = list_folder(base / name);
+    const Listing inside = list_folder(base / name);
     if (inside.folders.empty()) {
-      add_class(name, "", std::move(inside));
+      add_class(name, "", inside);
       continue;
     }
     if (!inside.images.empty()) {
@@ -152,17 +240,18 @@ std::vector<ClassFolder> find_classes(const fs::path& base) {
           "{}: images beside the folder '{}'; a class holds images, a category folders",
           (base / name).string(), inside.folders.front());
     }
-    for (const std::string& below : inside.folders) {
-      const std::string path = (fs::path(name) / below).string();
-      Listing leaf = list_folder(base / path);
+    add(inside.others, found.left_out);
+    for (const std::string& leaf_name : inside.folders) {
+      const std::string path = (fs::path(name) / leaf_name).string();
+      const Listing leaf = list_folder(base / path);
       if (!leaf.folders.empty()) {
         fail<InputError>("{}: folders too deep; expected [split/][category/]class/image",
                          (base / path / leaf.folders.front()).string());
       }
-      add_class(path, name, std::move(leaf));
+      add_class(path, name, leaf);
     }
   }
-  return classes;
+  return found;
 }
 
 // Only the categories asked for.
@@ -185,58 +274,98 @@ std::vector<ClassFolder> choose_categories(const DataSpec& spec, std::vector<Cla
   return classes;
 }
 
+// Classes of both, those of one name as one, by name; `more` lie in `folder` below the base.
+void merge(std::vector<ClassFolder> more, const fs::path& folder, std::vector<ClassFolder>& into) {
+  for (ClassFolder& c : more) {
+    for (std::string& image : c.images) image = (folder / image).string();
+    const auto at = std::find_if(into.begin(), into.end(),
+                                 [&](const ClassFolder& have) { return have.path == c.path; });
+    if (at == into.end()) {
+      into.push_back(std::move(c));
+    } else {
+      at->images.insert(at->images.end(), c.images.begin(), c.images.end());
+    }
+  }
+  std::sort(into.begin(), into.end(), [](const ClassFolder& a, const ClassFolder& b) {
+    return std::tie(a.category, a.path) < std::tie(b.category, b.path);
+  });
+}
+
+struct SplitClasses {
+  FoundClasses found;
+  fs::path base;
+};
+
 // The classes of `split`, after looking at all splits: the classes of one are no classes of
 // another. Retrieval measured on classes that were trained on looks too good, and nobody would
 // notice.
-std::vector<ClassFolder> find_disjoint(const fs::path& root, const std::vector<Split>& splits,
-                                       Split split) {
-  std::vector<ClassFolder> wanted;
-  std::set<std::string> seen;
-  for (const Split each : splits) {
-    std::vector<ClassFolder> classes = find_classes(root / split_name(each));
-    for (const ClassFolder& c : classes) {
-      if (!seen.insert(c.path).second) {
+SplitClasses find_disjoint(const fs::path& root, const std::vector<SplitFolder>& folders,
+                           Split split) {
+  SplitClasses wanted{{}, root};
+  std::map<std::string, Split> seen;
+  const bool has_test = std::any_of(folders.begin(), folders.end(), [](const SplitFolder& folder) {
+    return folder.split == Split::kTest;
+  });
+  for (const auto& [each, name] : folders) {
+    FoundClasses found = find_classes(root / name);
+    for (const ClassFolder& c : found.classes) {
+      const auto [at, is_new] = seen.emplace(c.path, each);
+      if (!is_new && !(is_for_test(at->second) && is_for_test(each))) {
         fail<InputError>(
             "{}: class '{}' is also in another split; give each class to one split, or give one of "
             "the folders alone, with val_classes=0.2",
-            (root / split_name(each)).string(), c.path);
+            (root / name).string(), c.path);
       }
     }
-    if (each == split) wanted = std::move(classes);
+    if (each == split) {
+      wanted = {std::move(found), root / name};
+    } else if (split == Split::kTest && !has_test && is_for_test(each)) {
+      merge(std::move(found.classes), name, wanted.found.classes);
+      add(found.left_out, wanted.found.left_out);
+    }
   }
   return wanted;
 }
 
 }  // namespace
 
+std::optional<Split> split_of_folder(const std::string& name) {
+  static const std::map<std::string, Split> kNames{
+      {"train", Split::kTrain},    {"training", Split::kTrain}, {"val", Split::kVal},
+      {"validation", Split::kVal}, {"valid", Split::kVal},      {"dev", Split::kVal},
+      {"test", Split::kTest},      {"testing", Split::kTest},   {"query", Split::kQuery},
+      {"queries", Split::kQuery},  {"gallery", Split::kGallery}};
+  const auto found = kNames.find(lower_case(name));
+  return found == kNames.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::vector<Split> folder_splits(const DataSpec& spec) {
   check_root(spec);
-  return split_folders(list_folder(spec.path));
+  return splits_of(split_folders(spec));
 }
 
 Dataset read_folder(const DataSpec& spec, Split split) {
-  const std::vector<Split> splits = folder_splits(spec);
-  const fs::path root = spec.path;
-  const fs::path base = splits.empty() ? root : root / split_name(split);
-  std::vector<ClassFolder> folders =
-      splits.empty() ? find_classes(root) : find_disjoint(root, splits, split);
+  check_root(spec);
+  const std::vector<SplitFolder> splits = split_folders(spec);
+  auto [found, base] = splits.empty() ? SplitClasses{find_classes(spec.path), spec.path}
+                                      : find_disjoint(spec.path, splits, split);
   std::vector<DataItem> items;
   std::vector<DataClass> classes;
   std::vector<std::string> categories;
-  for (ClassFolder& found : choose_categories(spec, std::move(folders))) {
-    if (!found.category.empty() && (categories.empty() || categories.back() != found.category)) {
-      categories.push_back(found.category);
+  for (ClassFolder& one : choose_categories(spec, std::move(found.classes))) {
+    if (!one.category.empty() && (categories.empty() || categories.back() != one.category)) {
+      categories.push_back(one.category);
     }
     const auto label = static_cast<std::int64_t>(classes.size());
-    for (const std::string& image : found.listing.images) {
-      items.push_back({(fs::path(found.path) / image).string(), 0, label});
-    }
+    for (std::string& image : one.images) items.push_back({std::move(image), 0, label});
     const std::int64_t category =
-        found.category.empty() ? -1 : static_cast<std::int64_t>(categories.size()) - 1;
-    classes.push_back({std::move(found.path), category, 0});
+        one.category.empty() ? -1 : static_cast<std::int64_t>(categories.size()) - 1;
+    classes.push_back({std::move(one.path), category, 0});
   }
-  return Dataset(base.string(), std::move(items), std::move(classes), std::move(categories),
-                 std::make_shared<FileSource>(base.string()));
+  Dataset data(base.string(), std::move(items), std::move(classes), std::move(categories),
+               std::make_shared<FileSource>(base.string()));
+  data.set_left_out(std::move(found.left_out));
+  return data;
 }
 
 }  // namespace rk

@@ -1,6 +1,9 @@
 // Rows to search in: embeddings [N, D] float32 in C order, labels [N], and optionally cameras [N],
 // categories [N] and paths [N] (empty where not known). EmbeddingView is the same without owning
 // it; its cameras are nullptr where there are none. Nothing here is normalised.
+//
+// Where `classes` names classes, a label is a position in it, and means nothing beside another set:
+// there the names are compared. `network` says which network embedded (weights/checkpoint.h).
 #pragma once
 
 #include <cstdint>
@@ -24,6 +27,8 @@ struct EmbeddingSet {
   std::vector<std::int64_t> cameras;
   std::vector<std::int64_t> categories;
   std::vector<std::string> paths;
+  std::vector<std::string> classes;
+  std::string network;
 
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
   EmbeddingView view() const {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace rk {
 namespace {
@@ -43,6 +45,22 @@ void check_finite(const EmbeddingSet& set, const std::string& file, const std::s
                    (bad - set.embeddings.begin()) / set.dim);
 }
 
+// Labels are positions among the names, and a name stands for one class.
+void check_classes(const EmbeddingSet& set, const std::string& file, const std::string& name) {
+  const auto count = static_cast<std::int64_t>(set.classes.size());
+  for (const std::int64_t label : set.labels) {
+    if (label >= 0 && label < count) continue;
+    fail<InputError>("{}: label {} has no name among the {} of {}; name every class, or none", file,
+                     label, count, name);
+  }
+  std::unordered_set<std::string> seen;
+  for (const std::string& each : set.classes) {
+    if (seen.insert(each).second) continue;
+    fail<InputError>("{}: {} names '{}' twice; give every class a name of its own", file, name,
+                     each);
+  }
+}
+
 }  // namespace
 
 EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) {
@@ -74,6 +92,17 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) 
     require(file, paths, Kind::kText, "strings", {info.dims[0]});
     set.paths = file.read_text(paths);
   }
+  const std::string classes = "/" + prefix + "classes";
+  if (file.has(classes)) {
+    require(file, classes, Kind::kText, "strings", file.info(classes).dims);
+    set.classes = file.read_text(classes);
+    check_classes(set, file.name(), classes);
+  }
+  const std::string network = "/" + prefix + "network";
+  if (file.has(network)) {
+    require(file, network, Kind::kText, "one string", {1});
+    set.network = file.read_text(network).front();
+  }
   set.embeddings = file.read<float>(name);
   check_finite(set, file.name(), name);
   return set;
@@ -88,6 +117,8 @@ void write_embeddings(const std::string& path, const EmbeddingSet& set) {
   if (!set.cameras.empty()) file.write("/cameras", {set.count()}, set.cameras.data());
   if (!set.categories.empty()) file.write("/categories", {set.count()}, set.categories.data());
   if (!set.paths.empty()) file.write_text("/paths", set.paths);
+  if (!set.classes.empty()) file.write_text("/classes", set.classes);
+  if (!set.network.empty()) file.write_text("/network", {set.network});
   write_atomic(path, file.finish());
 }
 
@@ -103,6 +134,37 @@ void check_same_space(const EmbeddingSet& queries, const std::string& queries_pa
                      missing_here ? gallery_path : queries_path,
                      missing_here ? queries_path : gallery_path);
   }
+  if (gallery.classes.empty() != queries.classes.empty()) {
+    const bool missing_here = gallery.classes.empty();
+    fail<InputError>(
+        "{}: no /classes, but {} names its classes, and labels of two files are not the same "
+        "classes by themselves; embed both anew, or store names in both files or in none",
+        missing_here ? gallery_path : queries_path, missing_here ? queries_path : gallery_path);
+  }
+  if (!gallery.network.empty() && !queries.network.empty() && gallery.network != queries.network) {
+    fail<InputError>(
+        "{}: embedded by another network ({:.12}) than {} ({:.12}); embed both with "
+        "one checkpoint",
+        gallery_path, gallery.network, queries_path, queries.network);
+  }
+}
+
+void match_classes(const EmbeddingSet& queries, EmbeddingSet& gallery) {
+  std::unordered_map<std::string, std::int64_t> label_of;
+  for (const std::string& name : queries.classes) {
+    label_of.emplace(name, static_cast<std::int64_t>(label_of.size()));
+  }
+  std::vector<std::int64_t> label;
+  for (const std::string& name : gallery.classes) {
+    label.push_back(
+        label_of.emplace(name, static_cast<std::int64_t>(label_of.size())).first->second);
+  }
+  if (label.empty()) return;
+  for (std::int64_t& own : gallery.labels) own = label[static_cast<std::size_t>(own)];
+  // The names in the order of the new labels: the queries' first.
+  std::vector<std::string> names(label_of.size());
+  for (const auto& [name, at] : label_of) names[static_cast<std::size_t>(at)] = name;
+  gallery.classes = std::move(names);
 }
 
 }  // namespace rk

@@ -1,5 +1,6 @@
 // Embeddings in HDF5: /embeddings float32 [N, D], /labels int64 [N]; optional /cameras int64 [N],
-// /categories int64 [N], /paths strings [N]. Further objects in the file are ignored.
+// /categories int64 [N], /paths strings [N], /classes strings [C] (then a label is a position in
+// it), /network one string. Further objects in the file are ignored.
 //
 // Errors are InputError naming the file: not HDF5, a data set missing, of another type or length,
 // no rows, no columns, a value that is not finite (its row is named).
@@ -23,9 +24,14 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix =
 // Replaces `path` atomically; data sets that `set` has not got are left out.
 void write_embeddings(const std::string& path, const EmbeddingSet& set);
 
-// What is wrong with searching `gallery` for `queries` (another dimension, cameras on one side
-// only) is an InputError that names both files.
+// What is wrong with searching `gallery` for `queries` (another dimension or network, cameras or
+// class names on one side only) is an InputError that names both files.
 void check_same_space(const EmbeddingSet& queries, const std::string& queries_path,
                       const EmbeddingSet& gallery, const std::string& gallery_path);
+
+// Where both name their classes: gives the gallery's rows the labels that the queries have for the
+// classes of these names, and further ones for classes that only the gallery has. Both have passed
+// check_same_space().
+void match_classes(const EmbeddingSet& queries, EmbeddingSet& gallery);
 
 }  // namespace rk

@@ -14,13 +14,13 @@ namespace rk {
 using nlohmann::ordered_json;
 
 std::string dump_divergence(const std::string& folder, const std::string& what, Trainer& trainer,
-                            const Dataset& data) {
+                            const Dataset& data, std::int64_t number) {
   const StepResult& step = trainer.last();
   const Batch& batch = trainer.last_batch();
   trainer.pull();
   // NaN and infinity become null.
   ordered_json out = {{"what", what},
-                      {"step", trainer.steps() + 1},
+                      {"step", number},
                       {"epoch", batch.epoch + 1},
                       {"batch", batch.index + 1},
                       {"learning_rate", step.rate},
@@ -48,7 +48,7 @@ std::string dump_divergence(const std::string& folder, const std::string& what, 
   }
   out["layers"] = std::move(list);
   const std::string text = out.dump(1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
-  const std::string path = (std::filesystem::path(folder) / "diverged.json").string();
+  const std::string path = (std::filesystem::path(folder) / kDivergenceFile).string();
   try {
     write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
   } catch (const InputError& error) {

@@ -12,13 +12,17 @@
 #include "data/dataset.h"
 #include "tools/trainer.h"
 
+#include <cstdint>
 #include <string>
 
 namespace rk {
 
+inline constexpr const char* kDivergenceFile = "diverged.json";
+
 // Runs the batch forward once more: the trainer is of no use afterwards. Returns how the message
 // about `what` goes on: where the file is, or why there is none.
+// step: that of the last batch, which may have failed in it or only after it.
 std::string dump_divergence(const std::string& folder, const std::string& what, Trainer& trainer,
-                            const Dataset& data);
+                            const Dataset& data, std::int64_t step);
 
 }  // namespace rk

@@ -47,6 +47,7 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
   set.dim = model_.dim;
   set.embeddings.reserve(static_cast<std::size_t>(data.size() * model_.dim));
   set.labels.reserve(static_cast<std::size_t>(data.size()));
+  for (const DataClass& of : data.classes()) set.classes.push_back(of.name);
   const bool categories = !data.categories().empty();
   while (const Batch* batch = loader.next()) {
     if (interrupted()) return std::nullopt;
@@ -82,10 +83,19 @@ CheckpointEmbedder::CheckpointEmbedder(const Context& context, const std::string
                                        std::int64_t batch, Precision precision) {
   const Checkpoint checkpoint(path);
   model_ = checkpoint.model();
+  network_ = checkpoint.network();
+  trained_on_ = checkpoint.run().classes;
   embedder_ = std::make_unique<Embedder>(context, parameters_, model_, batch, precision);
   parameters_.allocate(context);
   load_parameters(checkpoint, parameters_);
   parameters_.upload();
+}
+
+std::optional<EmbeddingSet> CheckpointEmbedder::embed(const Dataset& data,
+                                                      const EmbedOptions& options) {
+  std::optional<EmbeddingSet> set = embedder_->embed(data, options);
+  if (set) set->network = network_;
+  return set;
 }
 
 }  // namespace rk

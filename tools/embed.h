@@ -33,7 +33,7 @@ class Embedder {
            std::int64_t batch, Precision precision = Precision::kFp32);
 
   // Parameters must be allocated and filled before the first call. nullopt when a signal asked to
-  // stop. Fills embeddings, labels, categories and paths; bad_images() says what was left out.
+  // stop. Fills all but cameras and network; bad_images() says what was left out.
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
   const std::vector<BadImage>& bad_images() const { return bad_; }
   // Plans the program (done by the first embed() otherwise) and says what it reserved.
@@ -58,13 +58,16 @@ class CheckpointEmbedder {
   CheckpointEmbedder(const Context& context, const std::string& path, std::int64_t batch,
                      Precision precision = Precision::kFp32);
   const ModelDescription& model() const { return model_; }
-  std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options) {
-    return embedder_->embed(data, options);
-  }
+  // The classes that it was trained on, by name; empty: not recorded.
+  const std::vector<std::string>& trained_on() const { return trained_on_; }
+  // The set says which network made it.
+  std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
   const std::vector<BadImage>& bad_images() const { return embedder_->bad_images(); }
 
  private:
   ModelDescription model_;
+  std::string network_;
+  std::vector<std::string> trained_on_;
   Parameters parameters_;
   std::unique_ptr<Embedder> embedder_;
 };

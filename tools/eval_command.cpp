@@ -2,6 +2,7 @@
 
 #include "data/dataset.h"
 #include "engine/error.h"
+#include "engine/note.h"
 #include "retrieval/embeddings_file.h"
 #include "retrieval/evaluate.h"
 #include "tools/embed.h"
@@ -16,7 +17,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <optional>
+#include <set>
 
 namespace rk {
 namespace {
@@ -43,6 +46,35 @@ void say_lengths(const EmbeddingSet& set, const std::string& name) {
       name, least, most);
 }
 
+std::int64_t count_classes(const EmbeddingSet& set) {
+  return static_cast<std::int64_t>(
+      std::set<std::int64_t>(set.labels.begin(), set.labels.end()).size());
+}
+
+// Of the classes that occur in one set, how many do in the other.
+std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
+  const std::set<std::int64_t> first(a.labels.begin(), a.labels.end());
+  const std::set<std::int64_t> second(b.labels.begin(), b.labels.end());
+  return std::count_if(second.begin(), second.end(),
+                       [&](std::int64_t label) { return first.contains(label); });
+}
+
+std::string plural(std::int64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// "folder:photos, split test: 352 images of 44 classes in 3 categories"
+std::string data_text(const DataSpec& spec, const Dataset& data) {
+  std::string text = fmt::format(
+      "{}, {}: {} of {}", spec.text(), data.part(), plural(data.size(), "image", "images"),
+      plural(static_cast<std::int64_t>(data.classes().size()), "class", "classes"));
+  if (!data.categories().empty()) {
+    text += " in " +
+            plural(static_cast<std::int64_t>(data.categories().size()), "category", "categories");
+  }
+  return text;
+}
+
 class Eval final : public Command {
  public:
   void add_options(CLI::App& app) override {
@@ -55,7 +87,8 @@ class Eval final : public Command {
                    "images for --checkpoint, KIND:PATH[,key=value]\n" + dataset_help())
         ->type_name("SPEC")
         ->needs(checkpoint);
-    app.add_option("--split", split_, "which of its splits: train, val or test")->needs(checkpoint);
+    app.add_option("--split", split_, "which of its splits: train, val, test, query or gallery")
+        ->needs(checkpoint);
     app.add_option("--save-embeddings", save_, "also write the embeddings to this file")
         ->type_name("FILE")
         ->needs(checkpoint);
@@ -96,11 +129,15 @@ class Eval final : public Command {
     const EmbeddingSet queries =
         checkpoint_.empty() ? read_embeddings(embeddings_) : embed(context, common);
     const std::string name = checkpoint_.empty() ? embeddings_ : data_;
+    const std::int64_t classes = count_classes(queries);
     std::optional<EmbeddingSet> gallery;
     if (!gallery_.empty()) {
       gallery = read_embeddings(gallery_);
       check_same_space(queries, name, *gallery, gallery_);
+      match_classes(queries, *gallery);
     }
+    nlohmann::json json = {{"classes", classes}};
+    const std::string what = describe(queries, classes, gallery ? &*gallery : nullptr, json);
     EvaluateOptions options;
     options.recall_at = recall_at_;
     options.per_query = per_query_;
@@ -124,7 +161,6 @@ class Eval final : public Command {
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-    const std::string what = gallery ? name + " in " + gallery_ : name;
     fmt::print("{}", metrics_table(what, *metrics));
     if (common.verbose) {
       fmt::print("\n{:.2f} s, {:.1f} MiB beside the embeddings, {:.0f} GFLOP in tiles{}\n", seconds,
@@ -133,26 +169,78 @@ class Eval final : public Command {
                  metrics->symmetric ? " (half of S = S^T)" : "");
     }
     if (common.json.empty()) return;
-    write_json(common.json, {{"embeddings", embeddings_},
-                             {"checkpoint", checkpoint_},
-                             {"data", data_},
-                             {"split", checkpoint_.empty() ? "" : split_},
-                             {"skipped_images", skipped_},
-                             {"gallery", gallery_},
-                             {"protocol", protocol_text(*metrics)},
-                             {"metrics", metrics_json(*metrics)},
-                             {"seconds", seconds},
-                             {"bytes_reserved", metrics->bytes_reserved},
-                             {"device", common.device},
-                             {"threads", context.threads()},
-                             {"version", RK_VERSION}});
+    json.update({{"embeddings", embeddings_},
+                 {"checkpoint", checkpoint_},
+                 {"data", data_},
+                 {"split", checkpoint_.empty() ? "" : split_},
+                 {"skipped_images", skipped_},
+                 {"gallery", gallery_},
+                 {"protocol", protocol_text(*metrics)},
+                 {"metrics", metrics_json(*metrics)},
+                 {"seconds", seconds},
+                 {"bytes_reserved", metrics->bytes_reserved},
+                 {"device", common.device},
+                 {"threads", context.threads()},
+                 {"version", RK_VERSION}});
+    write_json(common.json, json);
   }
 
  private:
+  // What is searched for in what, a line each; adds what is counted for it to `json`.
+  std::string describe(const EmbeddingSet& queries, std::int64_t classes,
+                       const EmbeddingSet* gallery, nlohmann::json& json) const {
+    std::string text = checkpoint_.empty() ? fmt::format("{}: {} of {}", embeddings_,
+                                                         plural(queries.count(), "row", "rows"),
+                                                         plural(classes, "class", "classes"))
+                                           : data_text_;
+    if (trained_on_) {
+      json["classes_trained_on"] = *trained_on_;
+      text += fmt::format("; the network was trained on {} of these classes (by name)",
+                          *trained_on_ == 0 ? "none" : std::to_string(*trained_on_));
+    }
+    if (gallery == nullptr) return text;
+    const std::int64_t gallery_classes = count_classes(*gallery);
+    const std::int64_t shared = count_shared(queries, *gallery);
+    json["gallery_classes"] = gallery_classes;
+    json["shared_classes"] = shared;
+    json["classes_matched_by"] = gallery->classes.empty() ? "label" : "name";
+    text += fmt::format("\nin {}: {} of {}, {} of the {} searched for among them (by {})", gallery_,
+                        plural(gallery->count(), "row", "rows"),
+                        plural(gallery_classes, "class", "classes"), shared, classes,
+                        gallery->classes.empty() ? "label" : "name");
+    std::error_code ignored;
+    if (std::filesystem::equivalent(embeddings_, gallery_, ignored)) {
+      note(
+          fmt::format("{}: is both queries and gallery, so that every row finds itself; leave "
+                      "--gallery out to search among the others",
+                      gallery_));
+    }
+    return text;
+  }
+
+  // How many of the classes the network was trained on, where its checkpoint says.
+  void compare_with_training(const CheckpointEmbedder& embedder, const EmbeddingSet& set) {
+    if (embedder.trained_on().empty()) return;
+    const std::set<std::string> known(embedder.trained_on().begin(), embedder.trained_on().end());
+    trained_on_ = std::count_if(set.classes.begin(), set.classes.end(),
+                                [&](const std::string& name) { return known.contains(name); });
+    if (*trained_on_ == 0) return;
+    note(
+        fmt::format("{} of the {} classes of {} have the names of classes that the network was "
+                    "trained on: on those it retrieves better than on new ones",
+                    *trained_on_, set.classes.size(), data_));
+  }
+
   EmbeddingSet embed(const Context& context, const CommonOptions& common) {
     if (data_.empty()) fail<UsageError>("--checkpoint {}: --data is missing", checkpoint_);
     CheckpointEmbedder embedder(context, checkpoint_, batch_, precision_of(precision_));
-    const Dataset data = open_dataset(data_, parse_split(split_));
+    const DataSpec spec = parse_data_spec(data_);
+    const Dataset data = open_dataset(spec, parse_split(split_));
+    data_text_ = data_text(spec, data);
+    if (!data.left_out().empty()) {
+      note(fmt::format("{}: left out files that are no images it reads: {}", data.name(),
+                       text_of(data.left_out())));
+    }
     Progress progress("embedding", data.size(), "images", common.quiet);
     EmbedOptions options;
     options.workers = workers_;
@@ -164,6 +252,7 @@ class Eval final : public Command {
     skipped_ = static_cast<std::int64_t>(embedder.bad_images().size());
     // A smaller gallery changes every metric, so it is said even when little else is.
     if (skipped_ > 0) fmt::print(stderr, "left out: {} images that cannot be read\n", skipped_);
+    compare_with_training(embedder, *set);
     if (!save_.empty()) write_embeddings(save_, *set);
     return *set;
   }
@@ -178,6 +267,8 @@ class Eval final : public Command {
   int workers_ = 2;
   bool skip_bad_ = false;
   std::int64_t skipped_ = 0;
+  std::string data_text_;
+  std::optional<std::int64_t> trained_on_;
   std::string gallery_;
   std::vector<std::int64_t> recall_at_ = EvaluateOptions{}.recall_at;
   bool per_query_ = false;

@@ -3,6 +3,7 @@
 #include "data/spec.h"
 #include "engine/error.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace rk {
@@ -13,7 +14,8 @@ std::optional<Dataset> open_held_out(const TrainSettings& settings) {
     const DataSpec spec = parse_data_spec(settings.test_data);
     const std::vector<Split> splits = dataset_splits(spec);
     // A data set of its own: its test split, or all of it.
-    return open_dataset(spec, splits.size() > 1 ? splits.back() : Split::kTest);
+    const bool has_test = std::find(splits.begin(), splits.end(), Split::kTest) != splits.end();
+    return open_dataset(spec, has_test || splits.size() < 2 ? Split::kTest : splits.back());
   }
   const DataSpec spec = parse_data_spec(settings.data);
   const std::vector<Split> splits = dataset_splits(spec);

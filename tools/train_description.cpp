@@ -11,15 +11,23 @@ constexpr double kMebibyte = 1 << 20;
 
 std::int64_t share(const TrainParts& parts) { return parts.settings.batch / parts.processes; }
 
+// "352 images of 44 classes in 3 categories"
+std::string counts(const Dataset& data, const char* other) {
+  std::string text =
+      fmt::format("{} images of {} {}classes", data.size(), data.classes().size(), other);
+  if (!data.categories().empty())
+    text += fmt::format(" in {} categories", data.categories().size());
+  return text;
+}
+
 std::string batches_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   const std::string of = s.sampler == "pk"
                              ? fmt::format("{} classes x {}", s.batch / s.per_class, s.per_class)
                              : fmt::format("{} images, sampler {}", s.batch, s.sampler);
   const std::int64_t batches = parts.sampler.batches_per_epoch();
-  return fmt::format("data: {}, {} images of {} classes; {} batch{} an epoch of {}", s.data,
-                     parts.data.size(), parts.data.classes().size(), batches,
-                     batches == 1 ? "" : "es", of);
+  return fmt::format("data: {}, {}: {}; {} batch{} an epoch of {}", s.data, parts.data.part(),
+                     counts(parts.data, ""), batches, batches == 1 ? "" : "es", of);
 }
 
 std::string loss_line(const TrainParts& parts) {
@@ -82,8 +90,15 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
       model.pool, model.dim, static_cast<double>(parts.trainer.network_parameters()) * 1e-6, s.bn));
   lines.push_back(batches_line(parts));
   if (parts.held_out != nullptr) {
-    lines.push_back(fmt::format("held out: {} images of {} other classes", parts.held_out->size(),
-                                parts.held_out->classes().size()));
+    const bool own = s.test_data.empty();
+    lines.push_back(fmt::format("held out: {}{}: {}; the best epoch is chosen on these",
+                                own ? "" : s.test_data + ", ", parts.held_out->part(),
+                                counts(*parts.held_out, "other ")));
+  }
+  for (const Dataset* data : {&parts.data, parts.held_out}) {
+    if (data == nullptr || data->left_out().empty()) continue;
+    lines.push_back(fmt::format("left out: in {}, files that are no images it reads: {}",
+                                data->name(), text_of(data->left_out())));
   }
   lines.push_back(loss_line(parts));
   if (parts.processes > 1) lines.push_back(processes_line(parts));

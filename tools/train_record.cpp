@@ -47,7 +47,7 @@ std::string TrainRecord::add(ordered_json entry, const ordered_json& timing) {
   text += metric("loss", "loss") + metric("R@1", "recall_at_1") + metric("MAP@R", "map_at_r");
   if (timing.contains("images_per_second")) {
     text += fmt::format("  {:.0f} images/s", timing["images_per_second"].get<double>());
-  } else {
+  } else if (!entry.contains("loss")) {
     text += "  before training";
   }
   if (!quiet_) {

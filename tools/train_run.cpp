@@ -17,11 +17,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace rk {
@@ -43,6 +46,13 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 std::string fingerprint(const Dataset& data) {
   return fmt::format("{} images {:016x}", data.size(), data.fingerprint());
+}
+
+// Of `more`, those that `names` lacks, behind them.
+void add_classes(const std::vector<std::string>& more, std::vector<std::string>& names) {
+  const std::set<std::string> known(names.begin(), names.end());
+  std::copy_if(more.begin(), more.end(), std::back_inserter(names),
+               [&](const std::string& name) { return !known.contains(name); });
 }
 
 LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed) {
@@ -110,6 +120,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
     run_.environment += fmt::format(", {} processes", processes_.size());
   }
   run_.settings = plan_.settings.dump();
+  for (const DataClass& of : train_data_.classes()) run_.classes.push_back(of.name);
   if (plan_.checkpoint) {
     start_from_checkpoint();
   } else if (plan_.weights) {
@@ -121,6 +132,7 @@ void TrainRun::start_from_weights() {
   const bool whole = load_starting_point(*plan_.weights, trainer_->parameters());
   trainer_->push();
   source_sha256_ = plan_.weights->sha256();
+  add_classes(plan_.weights->run().classes, run_.classes);
   note(fmt::format("weights: {}{}", settings_.weights,
                    whole ? "" : " (but not its embedding layer, which has another size)"));
   plan_.weights.reset();
@@ -147,6 +159,8 @@ void TrainRun::start_from_checkpoint() {
   RunState now = checkpoint.run();
   now.settings = std::move(run_.settings);
   now.environment = std::move(run_.environment);
+  add_classes(now.classes, run_.classes);
+  now.classes = std::move(run_.classes);
   run_ = std::move(now);
   source_sha256_ = checkpoint.model().source_sha256;
   resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
@@ -214,8 +228,9 @@ void TrainRun::execute() {
   } catch (const DivergedError& error) {
     // Loss and gradient are the same bits everywhere, and so is what is made of them.
     const std::string dump =
-        processes_.first() && stepping_
-            ? dump_divergence(settings_.out, error.what(), *trainer_, train_data_)
+        processes_.first() && !trainer_->last_batch().indices.empty()
+            ? dump_divergence(settings_.out, error.what(), *trainer_, train_data_,
+                              trainer_->steps() + (stepping_ ? 1 : 0))
             : "";
     processes_.end_together();
     if (!processes_.first()) throw DivergedError("");
@@ -258,7 +273,7 @@ void TrainRun::train_epoch() {
   if (processes_.first()) {
     for (const std::string& line : unreadable_.update(loader_->bad_images())) note(line);
   }
-  finish_epoch(seconds_since(start));
+  finish_epoch(seconds_since(start), batches - first);
 }
 
 void TrainRun::after_step(const StepResult& result) {
@@ -271,7 +286,7 @@ void TrainRun::after_step(const StepResult& result) {
   }
 }
 
-void TrainRun::finish_epoch(double seconds) {
+void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   trainer_->pull();
   require_equal_processes();
   require_sound();
@@ -280,11 +295,14 @@ void TrainRun::finish_epoch(double seconds) {
   ordered_json entry = {
       {"epoch", run_.epoch + 1}, {"step", run_.step}, {"loss", run_.loss_sum / batches}};
   entry.update(evaluate_held_out());
-  const double images = batches * static_cast<double>(settings_.batch);
-  ordered_json timing = {{"seconds", seconds},
-                         {"images_per_second", images / seconds},
-                         {"eval_seconds", seconds_since(start)},
-                         {"waited_for_images", loader_->waited_seconds() - waited_before_}};
+  ordered_json timing = ordered_json::object();
+  if (steps > 0) {
+    timing["seconds"] = seconds;
+    timing["images_per_second"] = static_cast<double>(steps * settings_.batch) / seconds;
+    if (steps < sampler_->batches_per_epoch()) timing["timed_batches"] = steps;
+  }
+  timing["eval_seconds"] = seconds_since(start);
+  timing["waited_for_images"] = loader_->waited_seconds() - waited_before_;
   waited_before_ = loader_->waited_seconds();
   // Without held-out classes every epoch is the best so far.
   const double value = number_or(entry, kChoosingMetric, test_data_ ? -1.0 : run_.best + 1.0);
@@ -300,11 +318,15 @@ void TrainRun::finish_epoch(double seconds) {
   if (best) save_best(settings_.out, bytes, files_);
   save_as_last(bytes);
   record_.write();
+  // Of an earlier run here that this one has overcome.
+  std::error_code ignored;
+  fs::remove(fs::path(settings_.out) / kDivergenceFile, ignored);
 }
 
 ordered_json TrainRun::evaluate_held_out() {
   if (!test_data_) return ordered_json::object();
   std::optional<Metrics> metrics;
+  bool finite = true;
   if (processes_.first()) {
     Progress progress("evaluating", test_data_->size(), "images", common_.quiet);
     EmbedOptions options;
@@ -312,13 +334,16 @@ ordered_json TrainRun::evaluate_held_out() {
     options.skip_bad = settings_.max_bad != 0;
     options.progress = [&](std::int64_t done) { progress.update(done); };
     const std::optional<EmbeddingSet> set = embedder_->embed(*test_data_, options);
-    if (set) {
+    finite = !set || std::all_of(set->embeddings.begin(), set->embeddings.end(),
+                                 [](float x) { return std::isfinite(x); });
+    if (set && finite) {
       EvaluateOptions how;
       if (context_.on_gpu()) how.cuda = &context_.cuda();
       how.interrupted = interrupted;
       metrics = evaluate(context_, set->view(), nullptr, how);
     }
   }
+  if (processes_.largest(finite ? 0 : 1) != 0) fail_evaluation();
   if (asked_to_stop()) stop();
   const auto skipped = static_cast<std::int64_t>(embedder_->bad_images().size());
   if (skipped != skipped_held_out_) {
@@ -327,6 +352,19 @@ ordered_json TrainRun::evaluate_held_out() {
                      skipped, embedder_->bad_images().front().reason));
   }
   return metrics ? ordered_json(metrics_json(*metrics)) : ordered_json::object();
+}
+
+void TrainRun::fail_evaluation() const {
+  if (run_.step == 0) {
+    fail<InputError>(
+        "{}: the network makes NaN or infinity of held-out images before it has learnt anything; "
+        "start from other weights",
+        settings_.weights.empty() ? settings_.data : settings_.weights);
+  }
+  fail<DivergedError>(
+      "training diverged: after step {} the network makes NaN or infinity of held-out images; "
+      "lower --lr or lengthen --warmup",
+      run_.step);
 }
 
 // Of a first epoch's two: last.h5 and best.h5. Those of a resumed run take the place of others, but

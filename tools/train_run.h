@@ -52,9 +52,11 @@ class TrainRun {
   void prepare_folder();
   void train_epoch();
   void after_step(const StepResult& result);
-  void finish_epoch(double seconds);
+  // `seconds` for the epoch's last `steps` steps; fewer than all where the run was resumed in it.
+  void finish_epoch(double seconds, std::int64_t steps);
   // The metrics of the held-out classes; an empty object without any.
   nlohmann::ordered_json evaluate_held_out();
+  [[noreturn]] void fail_evaluation() const;
   std::uint64_t checkpoint_bytes() const;
   // Whether a signal asked any of the processes to stop.
   bool asked_to_stop();

@@ -111,6 +111,7 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState
   file_.write_text("/run/environment", {run.environment});
   file_.write_text("/run/settings", {run.settings});
   file_.write_text("/run/history", run.history);
+  file_.write_text("/run/classes", run.classes);
   if (run.loss_scale.scale == 0) return;
   file_.write("/run/loss_scale", {}, &run.loss_scale.scale);
   file_.write("/run/updates", {}, &run.loss_scale.updates);
@@ -168,6 +169,19 @@ Checkpoint::Checkpoint(const std::string& path, const std::vector<std::byte>& fi
   check_values();
 }
 
+std::string Checkpoint::network() const {
+  std::string all = fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {}", model_.arch, model_.pool, model_.gem_p, model_.dim,
+      model_.stride_in_1x1, fmt::join(model_.input_mean, ","), fmt::join(model_.input_std, ","),
+      model_.input_scale, model_.channel_order, model_.resize, model_.crop);
+  for (const std::string& path : file_.datasets(kWeights)) {
+    if (file_.info(path).kind != Hdf5Reader::Kind::kFloat) continue;
+    const std::vector<float> values = file_.read<float>(path);
+    all += fmt::format(" {} {}", path, hexadecimal(rk::sha256(std::as_bytes(std::span(values)))));
+  }
+  return hexadecimal(rk::sha256(std::as_bytes(std::span(all))));
+}
+
 void Checkpoint::read_model() {
   model_.arch = text(file_, "arch");
   model_.pool = text(file_, "pool");
@@ -202,6 +216,7 @@ void Checkpoint::read_run() {
     for (const std::string& text : file_.read_text("/run/environment")) run_.environment = text;
   }
   run_.history = file_.read_text("/run/history");
+  if (file_.has("/run/classes")) run_.classes = file_.read_text("/run/classes");
   if (!file_.has("/run/loss_scale")) return;
   run_.loss_scale = {.updates = scalar<std::int64_t>(file_, "/run/updates"),
                      .scale = scalar<double>(file_, "/run/loss_scale"),

@@ -11,7 +11,7 @@
 //                                batch goes in; only where a run keeps some
 //   /run/...                     step, epoch, batch (int64), seed (uint64 as int64), best, loss_sum
 //                                (float64), data, environment (text), settings (JSON text), history
-//                                (one JSON text an epoch); loss_scale (float64), updates and
+//                                (one JSON text an epoch), classes (texts); loss_scale (float64), updates and
 //                                good_steps (int64) where the loss is scaled
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
 //                                input_mean, input_std, input_scale, channel_order, resize, crop,
@@ -65,6 +65,9 @@ struct RunState {
   std::string environment;  // what the last bits depend on beside the settings: version, machine
   std::string settings;
   std::vector<std::string> history;
+  // Names of all classes that the network has been trained on, in this run and those before it
+  // whose weights it began with; empty in files from before this was recorded.
+  std::vector<std::string> classes;
   LossScaleState loss_scale;
 };
 
@@ -109,6 +112,9 @@ class Checkpoint {
   const ModelDescription& model() const { return model_; }
   const RunState& run() const { return run_; }
   const std::string& sha256() const { return sha256_; }  // of the file without its seal
+  // What tells this network from others, in hexadecimal: the SHA-256 of what it is made of and of
+  // its weights, whatever else the file holds.
+  std::string network() const;
 
   // Throws unless the file holds exactly `weights` (float32) and `counters`, naming what is
   // missing, not expected, or of another shape. Names that begin with one of `optional` may be any

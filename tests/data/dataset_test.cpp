@@ -140,8 +140,7 @@ TEST(Folder, BadFoldersAreNamed) {
   std::filesystem::remove(folder.path() / "one.png");
 
   folder.write("b/readme.txt", "hello");
-  EXPECT_TRUE(
-      holds(input_error(folder.spec()), "/b: a class without images (1 files of other kinds)"));
+  EXPECT_TRUE(holds(input_error(folder.spec()), "/b: a class without images (1 .txt)"));
   std::filesystem::remove(folder.path() / "b/readme.txt");
   EXPECT_TRUE(holds(input_error(folder.spec()), "/b: a class without images; add some"));
 
@@ -195,6 +194,56 @@ TEST(Folder, AClassInTwoSplitsIsRefused) {
   folder.picture("test/a/1.png", 2);
   EXPECT_TRUE(holds(input_error(folder.spec()), "/test: class 'a' is also in another split"));
   EXPECT_TRUE(holds(input_error(folder.spec(), Split::kTest), "class 'a' is also"));
+}
+
+TEST(Folder, SplitsByEveryName) {
+  const TemporaryFolder folder;
+  folder.picture("TRAINING/a/1.png", 1);
+  folder.picture("Dev/b/1.png", 2);
+  folder.picture("query/c/1.png", 3);
+  folder.picture("Gallery/c/1.png", 4);
+  folder.picture("Gallery/d/1.png", 5);
+  EXPECT_EQ(dataset_splits(parse_data_spec(folder.spec())),
+            (std::vector<Split>{Split::kTrain, Split::kVal, Split::kTest, Split::kQuery,
+                                Split::kGallery}));
+  EXPECT_EQ(open_dataset(folder.spec(), Split::kVal).part(), "split val");
+  EXPECT_EQ(open_dataset(folder.spec(), Split::kQuery).size(), 1);
+  const Dataset test = open_dataset(folder.spec(), Split::kTest);
+  EXPECT_EQ(class_names(test), (std::vector<std::string>{"c", "d"}));
+  EXPECT_EQ(test.members()[0].size(), 2U);
+  for (std::int64_t i = 0; i < test.size(); ++i) EXPECT_EQ(test.load(i).width(), 24);
+
+  // A class that is trained on is no class of the gallery.
+  folder.picture("Gallery/a/1.png", 6);
+  EXPECT_TRUE(holds(input_error(folder.spec()), "class 'a' is also in another split"));
+  std::filesystem::remove_all(folder.path() / "Gallery/a");
+
+  folder.picture("valid/e/1.png", 7);
+  EXPECT_TRUE(holds(input_error(folder.spec()), "'Dev' and 'valid' are both the split val"));
+  EXPECT_EQ(open_dataset(folder.spec() + ",splits=none", Split::kTrain).categories().size(), 5U);
+  EXPECT_TRUE(holds(usage_error(folder.spec() + ",splits=yes"), "splits=yes is neither"));
+  EXPECT_EQ(parse_split("VALIDATION"), Split::kVal);
+  EXPECT_EQ(parse_split("Gallery"), Split::kGallery);
+}
+
+TEST(Folder, AClassMayHaveTheNameOfASplit) {
+  const TemporaryFolder folder;
+  folder.picture("bus/1.png", 1);
+  folder.picture("train/1.png", 2);
+  EXPECT_EQ(class_names(open_dataset(folder.spec(), Split::kTrain)),
+            (std::vector<std::string>{"bus", "train"}));
+  EXPECT_TRUE(open_dataset(folder.spec(), Split::kTest).part().starts_with("all of it"));
+}
+
+TEST(Folder, WhatIsLeftOutIsCounted) {
+  const TemporaryFolder folder;
+  folder.classes("c", 2, 1);
+  for (const char* name : {"c0/a.HEIC", "c1/b.heic", "c1/film.mp4", "c0/plain", "__MACOSX/x.png",
+                           "@eaDir/y/z.jpg", ".DS_Store"}) {
+    folder.write(name, "x");
+  }
+  const Dataset data = open_dataset(folder.spec() + ",val_classes=0.5", Split::kTrain);
+  EXPECT_EQ(text_of(data.left_out()), "2 .heic, 1 .mp4, 1 without an ending");
 }
 
 TEST(Folder, ValClassesWhereThereIsAValSplit) {

@@ -222,6 +222,44 @@ TEST_F(TrainProgram, EveryWayOfTrainingResumesBitEqual) {
   }
 }
 
+// Stopped after an epoch's last step, while it was evaluated: nothing is left to time.
+TEST_F(TrainProgram, ARateIsThatOfTheStepsThatWereTimed) {
+  const std::vector<std::string> more = {
+      "--data", "glyphs:classes=8,test_classes=60,alphabets=2,test_alphabets=2,images=45,size=32",
+      "--epochs", "1"};
+  ChildProcess child(command("run", more, 1), folder_.path().string());
+  // The first evaluation lasts for seconds, the step for tenths of one, and then there is the
+  // second evaluation.
+  while (child.running() && child.said_so_far().find("epoch 0/1") == std::string::npos) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  child.send(SIGTERM);
+  const Finished stopped = child.wait();
+  ASSERT_EQ(stopped.code, 143) << stopped.out << stopped.err;
+  ASSERT_EQ(Checkpoint(in("run/last.h5")).run().batch, 1);
+  const Finished done = resume("run");
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.out, "epoch 1/1  loss "));
+  EXPECT_FALSE(holds(done.out, "images/s")) << done.out;
+  const json line = metrics("run").at(1);
+  EXPECT_FALSE(line.contains("images_per_second")) << line.dump();
+  EXPECT_FALSE(line.contains("seconds")) << line.dump();
+
+  // Half of an epoch: its own rate, not all of the epoch's images in half of the time.
+  constexpr int kBatches = 40;
+  const Finished half =
+      stop_midway(command("half", {"--epochs", "1"}, kBatches), "epoch 0/1", SIGTERM);
+  ASSERT_EQ(half.code, 143) << half.err;
+  const std::int64_t before = Checkpoint(in("half/last.h5")).run().batch;
+  ASSERT_GT(before, 0);
+  ASSERT_EQ(resume("half").code, 0);
+  const json rest = metrics("half").at(1);
+  EXPECT_EQ(rest.at("timed_batches"), kBatches - before);
+  EXPECT_NEAR(rest.at("images_per_second").get<double>() * rest.at("seconds").get<double>(),
+              static_cast<double>(16 * (kBatches - before)), 1e-6);
+}
+
 TEST_F(TrainProgram, OtherCircumstancesAreSaid) {
   ASSERT_EQ(run(command("run", {"--epochs", "1"})).code, 0);
   const Finished same = resume("run", {"--epochs", "2"});
@@ -380,6 +418,19 @@ TEST_F(TrainProgram, DivergingKeepsTheLastGoodCheckpoint) {
     }
   }
   EXPECT_TRUE(found || !dump["gradients_not_finite"].empty()) << dump.dump(1);
+}
+
+// One step too far, which only the evaluation after it notices.
+TEST_F(TrainProgram, DivergingIsToldWhoeverNoticesIt) {
+  const Finished diverged = run(command("run", {"--epochs", "1", "--lr", "1e9"}, 1));
+  EXPECT_EQ(diverged.code, 4) << diverged.err;
+  EXPECT_TRUE(holds(diverged.err, "training diverged: after step 1"));
+  const json dump = json::parse(file_text(in("run/diverged.json")));
+  EXPECT_EQ(dump["step"], 1);
+  EXPECT_EQ(dump["images"].size(), 16U);
+  // Overcome: the file of the run that failed does not stay beside one that did not.
+  EXPECT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
+  EXPECT_FALSE(fs::exists(in("run/diverged.json")));
 }
 
 TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {

@@ -1,0 +1,248 @@
+// Folders of pictures as people have them, through the real programs: which split is which, which
+// classes of two files are the same, and what a network has seen before.
+#include "retrieval/embeddings_file.h"
+#include "tests/data/temporary_folder.h"
+#include "tests/support/child_process.h"
+#include "tests/tools/tiny_run.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const std::string kTrain = RK_BIN "/train";
+const std::string kEval = RK_BIN "/eval";
+
+class FolderRun : public testing::Test {
+ protected:
+  // One step on the classes of `flat` that are not held out, once for all tests.
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    folder_->classes("flat/c", 8, 4);
+    const Finished done = train("flat", "run", {"--data", flat() + ",val_classes=0.25"});
+    ASSERT_EQ(done.code, 0) << done.err;
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static std::string in(const std::string& name) { return (folder_->path() / name).string(); }
+  static std::string flat() { return "folder:" + in("flat"); }
+  static Finished train(const std::string& data, const std::string& out,
+                        const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {kTrain,
+                                      "--data",
+                                      "folder:" + in(data),
+                                      "--out",
+                                      in(out),
+                                      "--arch",
+                                      "resnet18",
+                                      "--dim",
+                                      "16",
+                                      "--image-size",
+                                      "32",
+                                      "--resize",
+                                      "32",
+                                      "--batch",
+                                      "4",
+                                      "--per-class",
+                                      "2",
+                                      "--batches",
+                                      "1",
+                                      "--epochs",
+                                      "1",
+                                      "--threads",
+                                      "2"};
+    for (std::size_t i = 0; i + 1 < more.size(); i += 2) {
+      const auto same = std::find(words.begin(), words.end(), more[i]);
+      if (same != words.end()) words.erase(same, same + 2);
+      words.insert(words.end(), {more[i], more[i + 1]});
+    }
+    return run_to_end(words, folder_->path().string());
+  }
+  static Finished eval(std::vector<std::string> words) {
+    words.insert(words.begin(), kEval);
+    words.insert(words.end(), {"--threads", "2"});
+    return run_to_end(words, folder_->path().string());
+  }
+  // Embeds a folder with the trained network.
+  static Finished embed(const std::string& data, const std::string& to,
+                        const std::string& run = "run") {
+    return eval({"--checkpoint", in(run + "/best.h5"), "--data", "folder:" + in(data),
+                 "--save-embeddings", in(to), "--json", in("embed.json")});
+  }
+  static json result(const std::string& name) { return json::parse(file_text(in(name))); }
+
+  static std::unique_ptr<TemporaryFolder> folder_;
+};
+
+std::unique_ptr<TemporaryFolder> FolderRun::folder_;
+
+// The same pictures on both sides: whoever compares classes finds the picture itself first.
+TEST_F(FolderRun, AGalleryIsMatchedByTheNamesOfItsClasses) {
+  folder_->classes("queries/q", 6, 3);
+  folder_->classes("same/q", 6, 3);
+  folder_->classes("more/q", 6, 3);
+  folder_->picture("more/AAA_first/0.png", 777);
+  for (const char* name : {"queries", "same", "more"}) {
+    const Finished done = embed(name, std::string(name) + ".h5");
+    ASSERT_EQ(done.code, 0) << done.err;
+  }
+  for (const char* gallery : {"same.h5", "more.h5"}) {
+    for (const bool from_file : {true, false}) {
+      std::vector<std::string> words = {"--gallery", in(gallery), "--json", in("g.json")};
+      if (from_file) {
+        words.insert(words.end(), {"--embeddings", in("queries.h5")});
+      } else {
+        words.insert(words.end(),
+                     {"--checkpoint", in("run/best.h5"), "--data", "folder:" + in("queries")});
+      }
+      const Finished found = eval(words);
+      ASSERT_EQ(found.code, 0) << found.err;
+      EXPECT_TRUE(holds(found.out, "6 of the 6 searched for among them (by name)"));
+      EXPECT_EQ(result("g.json")["metrics"]["recall_at_1"], 1.0) << gallery << found.out;
+      EXPECT_EQ(result("g.json")["shared_classes"], 6);
+    }
+  }
+
+  // One side without names: labels would be compared with positions in another list.
+  EmbeddingSet unnamed = read_embeddings(in("more.h5"));
+  unnamed.classes.clear();
+  write_embeddings(in("unnamed.h5"), unnamed);
+  const Finished refused = eval({"--embeddings", in("queries.h5"), "--gallery", in("unnamed.h5")});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, in("unnamed.h5") + ": no /classes, but"));
+  const Finished by_label = eval({"--embeddings", in("unnamed.h5"), "--gallery", in("unnamed.h5")});
+  EXPECT_EQ(by_label.code, 0) << by_label.err;
+  EXPECT_TRUE(holds(by_label.out, "(by label)"));
+  EXPECT_TRUE(holds(by_label.err, "is both queries and gallery"));
+}
+
+TEST_F(FolderRun, AGalleryOfAnotherNetworkIsRefused) {
+  const Finished other =
+      train("flat", "other", {"--data", flat() + ",val_classes=0.25", "--seed", "1"});
+  ASSERT_EQ(other.code, 0) << other.err;
+  ASSERT_EQ(embed("flat", "mine.h5").code, 0);
+  ASSERT_EQ(embed("flat", "theirs.h5", "other").code, 0);
+  const Finished refused = eval({"--embeddings", in("mine.h5"), "--gallery", in("theirs.h5")});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, in("theirs.h5") + ": embedded by another network"));
+  // The same network in another file of the run.
+  EXPECT_EQ(
+      eval({"--checkpoint", in("run/last.h5"), "--data", flat(), "--gallery", in("mine.h5")}).code,
+      0);
+}
+
+TEST_F(FolderRun, EvalSaysWhatTheNetworkWasTrainedOn) {
+  const Finished all = embed("flat", "all.h5");
+  ASSERT_EQ(all.code, 0) << all.err;
+  EXPECT_TRUE(holds(all.out,
+                    "all of it, which has no splits: 32 images of 8 classes; the network "
+                    "was trained on 6 of these classes"));
+  EXPECT_TRUE(holds(all.err, "note: 6 of the 8 classes of " + flat()));
+  EXPECT_EQ(result("embed.json")["classes_trained_on"], 6);
+  const Finished held =
+      eval({"--checkpoint", in("run/best.h5"), "--data", flat() + ",val_classes=0.25", "--split",
+            "Validation", "--json", in("held.json")});
+  ASSERT_EQ(held.code, 0) << held.err;
+  EXPECT_TRUE(holds(held.out, "split val: 8 images of 2 classes; the network was trained on none"));
+  EXPECT_EQ(held.err.find("trained on"), std::string::npos) << held.err;
+  EXPECT_EQ(result("held.json")["classes_trained_on"], 0);
+  // A run that begins with these weights has seen their classes too.
+  folder_->classes("next/n", 4, 4);
+  const Finished next = train(
+      "next", "next_run",
+      {"--weights", in("run/best.h5"), "--data", "folder:" + in("next") + ",val_classes=0.5"});
+  ASSERT_EQ(next.code, 0) << next.err;
+  ASSERT_EQ(embed("flat", "again.h5", "next_run").code, 0);
+  EXPECT_EQ(result("embed.json")["classes_trained_on"], 6);
+}
+
+TEST_F(FolderRun, SplitsInTheSpellingsOfPeople) {
+  folder_->classes("capitals/Train/c", 4, 4);
+  folder_->classes("capitals/Test/t", 2, 4);
+  const Finished trained = train("capitals", "capitals_run");
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_TRUE(holds(trained.err, "split train: 16 images of 4 classes;"));
+  EXPECT_TRUE(holds(trained.err, "held out: split test: 8 images of 2 other classes"));
+  EXPECT_EQ(trained.err.find("categories"), std::string::npos) << trained.err;
+
+  folder_->classes("yolo/train/c", 2, 2);
+  folder_->classes("yolo/valid/v", 3, 2);
+  const std::vector<std::string> words = {"--checkpoint", in("run/best.h5"), "--data",
+                                          "folder:" + in("yolo"), "--split"};
+  const auto of_split = [&](const std::string& split) {
+    std::vector<std::string> all = words;
+    all.push_back(split);
+    return eval(all);
+  };
+  EXPECT_TRUE(holds(of_split("val").out, "split val: 6 images of 3 classes"));
+  EXPECT_EQ(of_split("test").code, 3);
+
+  folder_->classes("shop/train/c", 2, 2);
+  folder_->classes("shop/query/s", 3, 1);
+  folder_->classes("shop/gallery/s", 4, 2);
+  const auto shop = [&](const std::string& split) {
+    return eval({"--checkpoint", in("run/best.h5"), "--data", "folder:" + in("shop"), "--split",
+                 split, "--save-embeddings", in("shop_" + split + ".h5")});
+  };
+  EXPECT_TRUE(holds(shop("query").out, "split query: 3 images of 3 classes"));
+  EXPECT_TRUE(holds(shop("gallery").out, "split gallery: 8 images of 4 classes"));
+  EXPECT_TRUE(holds(shop("test").out, "split test: 11 images of 4 classes"));
+  const Finished searched =
+      eval({"--embeddings", in("shop_query.h5"), "--gallery", in("shop_gallery.h5")});
+  EXPECT_TRUE(holds(searched.out, "3 of the 3 searched for among them"));
+}
+
+TEST_F(FolderRun, ADoubtfulLevelIsRefusedWithBothReadings) {
+  folder_->classes("doubt/train/c", 3, 2);
+  folder_->classes("doubt/test/t", 2, 2);
+  folder_->classes("doubt/raw_originals/r", 1, 2);
+  for (const std::string more : {"", ",val_classes=0.2"}) {
+    const Finished refused =
+        train("doubt", "doubt_run", {"--data", "folder:" + in("doubt") + more});
+    EXPECT_EQ(refused.code, 3) << refused.err;
+    EXPECT_TRUE(holds(refused.err,
+                      "'test', 'train' would be a split, 'raw_originals' would be "
+                      "none"));
+  }
+  const Finished evaluated =
+      eval({"--checkpoint", in("run/best.h5"), "--data", "folder:" + in("doubt")});
+  EXPECT_EQ(evaluated.code, 3);
+  const Finished meant =
+      train("doubt", "meant", {"--data", "folder:" + in("doubt") + ",splits=none,val_classes=0.2"});
+  EXPECT_EQ(meant.code, 0) << meant.err;
+  EXPECT_TRUE(holds(meant.err, "classes in 3 categories"));
+  // One product in two splits is one product.
+  folder_->classes("both/Train/c", 2, 2);
+  folder_->classes("both/Test/c", 2, 2);
+  const Finished both = train("both", "both_run");
+  EXPECT_EQ(both.code, 3);
+  EXPECT_TRUE(holds(both.err, "is also in another split"));
+}
+
+TEST_F(FolderRun, OtherFilesAreCountedAndOddJpegsAreRead) {
+  folder_->classes("odd/c", 2, 2);
+  folder_->write("odd/c0/phone.HEIC", "x");
+  folder_->write("odd/c1/film.mp4", "x");
+  folder_->write("odd/c1/other.heic", "x");
+  folder_->write("odd/__MACOSX/._c0", "x");
+  std::string jpeg = file_text(RK_TEST_GOLDEN "/images/files/q75_420.jpg");
+  ASSERT_GT(jpeg.size(), 100U);
+  jpeg.insert(jpeg.size() - 2, 9, '\0');
+  folder_->write("odd/c0/webcam.jpg", jpeg);
+  const Finished done = embed("odd", "odd.h5");
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.out, "5 images of 2 classes"));
+  EXPECT_TRUE(holds(done.err, "images it reads: 2 .heic, 1 .mp4"));
+  EXPECT_TRUE(holds(done.err, "webcam.jpg: an odd JPEG"));
+}
+
+}  // namespace
+}  // namespace rk
