@@ -2,12 +2,14 @@
 // folded batch normalisation, pooling.
 #pragma once
 
+#include "kernels/elementwise_block.h"
 #include "kernels/folded_block.h"
 #include "kernels/half_element.h"
 #include "kernels/pool_block.h"
 #include "kernels/weights_block.h"
 
 #define RK_CONVOLUTION_KERNELS_OF(X, T) \
+  X(AddBiasAndRelu<T>);                 \
   X(MaskedSums<T>);                     \
   X(FoldedGradients<T>);                \
   X(PrepareWeights<T>);                 \

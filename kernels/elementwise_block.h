@@ -53,6 +53,26 @@ template <class T> struct CopyOrAdd {
   }
 };
 
+// What the library could not fuse behind a convolution: y (rows, C) becomes y + bias[c] + residual,
+// the residual where there is one, and with relu 0 where that is not above 0.
+template <class T> struct AddBiasAndRelu {
+  std::int64_t rows = 0;
+  int channels = 0;
+  const T* bias = nullptr;
+  const T* residual = nullptr;
+  bool relu = false;
+  T* y = nullptr;
+
+  int blocks() const { return element_blocks(rows * channels); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    for_packs<1>(block, rows * channels, [&]<int>(std::int64_t i) {
+      float value = Element<T>::widen(y[i]) + Element<T>::widen(bias[i % channels]);
+      if (residual != nullptr) value += Element<T>::widen(residual[i]);
+      y[i] = Element<T>::narrow(relu && !(value > 0) ? 0.0F : value);
+    });
+  }
+};
+
 // y = a + b; y may be either.
 template <class T> struct AddTensors {
   std::int64_t count = 0;

@@ -149,11 +149,10 @@ struct OptimizerStep {
     if (!step->finite) return;
     const std::int64_t begin = static_cast<std::int64_t>(block.index()) * kBlockParameters;
     const std::int64_t end = std::min(count, begin + kBlockParameters);
-    for (int g = 0; g < group_count; ++g) {
+    for (int g = first_ending_after(begin); g < group_count && groups[g].begin < end; ++g) {
       const OptimizerGroup group = groups[g];
       const std::int64_t from = std::max(begin, group.begin);
       const std::int64_t to = std::min(end, group.end);
-      if (from >= to) continue;
       if (params.kind == OptimizerKind::kSgd) {
         sgd(block, group, from, to);
       } else {
@@ -163,6 +162,32 @@ struct OptimizerStep {
   }
 
  private:
+  RK_FN RK_INLINE int first_ending_after(std::int64_t at) const {
+    int low = 0, high = group_count;
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (groups[middle].end <= at) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  // sqrt(x) and x / y for finite x >= 0 and y > 0. A GPU's exact root and quotient of 0 go the long way
+  // that is there for denormals, and most of a gradient may be 0: those lanes compute another.
+  RK_FN RK_INLINE static float root(float x) {
+    const bool zero = x == 0;
+    const float result = std::sqrt(zero ? 1.0F : x);
+    return zero ? 0.0F : result;
+  }
+  RK_FN RK_INLINE static float quotient(float x, float y) {
+    const bool zero = x == 0;
+    const float result = (zero ? y : x) / y;
+    return zero ? 0.0F : result;
+  }
+
   // f.operator()<W>(i) for the elements [i, i + W) of [from, to).
   template <class Block, class F>
   RK_FN RK_INLINE static void for_range(const Block& block, std::int64_t from, std::int64_t to,
@@ -206,7 +231,8 @@ struct OptimizerStep {
         const float square = beta2 * v[k] + one_minus_beta2 * (g * g);
         m.set(k, moment);
         v.set(k, square);
-        p.set(k, p[k] * keep - step_size * (moment / (std::sqrt(square) / root_correction + eps)));
+        p.set(k, p[k] * keep -
+                     step_size * quotient(moment, quotient(root(square), root_correction) + eps));
       }
       store_pack(parameters + i, p);
       store_pack(first + i, m);

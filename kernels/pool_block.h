@@ -102,6 +102,8 @@ template <class T> struct MaxPoolGradient {
   }
 
  private:
+  static constexpr int kNone = -1;  // no pixel's number
+
   // The windows along an axis that hold a pixel: [first, end) of `count`.
   struct Windows {
     int first;
@@ -130,17 +132,25 @@ template <class T> struct MaxPoolGradient {
         RK_UNROLL
         for (int k = 0; k < kWidth; ++k) sums[k] = held[k];
       }
+      // Two windows of a row at a time, as many as there are where they overlap by half: both are
+      // under way before the first is looked at.
       for (int out_row = down.first; out_row < down.end; ++out_row) {
         const int kh = row + shape.padding[0] - out_row * shape.stride[0];
-        for (int out_column = across.first; out_column < across.end; ++out_column) {
-          const int kw = column + shape.padding[1] - out_column * shape.stride[1];
+        for (int out_column = across.first; out_column < across.end; out_column += 2) {
           const std::int64_t from = shape.y_at(image, out_row, out_column) + channel;
+          const bool both = out_column + 1 < across.end;
+          const std::int64_t next = both ? from + shape.channels : from;
           const auto chosen = load_pack<kWidth>(choice + from);
           const auto gradient = load_pack<kWidth>(dy + from);
+          const auto next_chosen = load_pack<kWidth>(choice + next);
+          const auto next_gradient = load_pack<kWidth>(dy + next);
+          const int kw = column + shape.padding[1] - out_column * shape.stride[1];
+          const int number = kh * shape.kernel[1] + kw;
+          const int next_number = both ? number - shape.stride[1] : kNone;
           RK_UNROLL
           for (int k = 0; k < kWidth; ++k) {
-            const bool won = chosen.values[k] == kh * shape.kernel[1] + kw;
-            sums[k] += won ? gradient[k] : 0.0F;
+            sums[k] += chosen.values[k] == number ? gradient[k] : 0.0F;
+            sums[k] += next_chosen.values[k] == next_number ? next_gradient[k] : 0.0F;
           }
         }
       }

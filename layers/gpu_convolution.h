@@ -36,7 +36,7 @@ template <class T> class Convolution {
   void bind_backward(const T* x, const T* dy, const T* w, T* dw, const GradientEdge& dx,
                      void* workspace);
 
-  void forward() const { forward_.run(); }
+  void forward() const;
   void backward_weights() const { weights_.run(); }
   void backward_data() const;  // nothing where dx is not wanted
 
@@ -45,9 +45,12 @@ template <class T> class Convolution {
   ConvolutionGeometry geometry_;
   Precision precision_;
   GraphKind forward_kind_;
+  GraphKind taken_kind_{};  // of the forward graph: a part of what is wanted where it was refused
   bool has_backward_;
   EdgeUse use_;
   GraphKind data_kind_{};
+  Forward tensors_;
+  const T* x_ = nullptr;
   GpuGraph forward_, weights_, data_;
   GradientEdge edge_;
 };

@@ -2,6 +2,7 @@
 
 #include "engine/cuda_context.h"
 #include "engine/error.h"
+#include "engine/note.h"
 #include "kernels/elementwise_block.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
@@ -33,13 +34,24 @@ void allow_gradient_forms(const Program& program, const ConvolutionGeometry& geo
 
 template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
   use_ = dx;
-  const auto build = [&](GraphKind kind) {
+  const auto build = [&](GraphKind& kind) {
+    const GraphKind part = part_of(kind);
+    try {
+      return GpuGraph(context_, graph_spec(geometry_, precision_, kind));
+    } catch (const DeviceError& error) {
+      // Sums are asked for by who needs them; the rest our own kernels can do.
+      if (part == kind || kind == GraphKind::kConvolutionSums) throw;
+      note(fmt::format("{}; it is computed in parts", error.what()));
+    }
+    kind = part;
     return GpuGraph(context_, graph_spec(geometry_, precision_, kind));
   };
-  forward_ = build(forward_kind_);
+  taken_kind_ = forward_kind_;
+  forward_ = build(taken_kind_);
   std::size_t bytes = forward_.workspace_bytes();
   if (!has_backward_) return bytes;
-  weights_ = build(GraphKind::kWeightGradient);
+  GraphKind weights = GraphKind::kWeightGradient;
+  weights_ = build(weights);
   bytes = std::max(bytes, weights_.workspace_bytes());
   if (!use_.wanted) return bytes;
   data_kind_ = taken(graph_spec(geometry_, precision_, input_gradient_kind(use_)));
@@ -48,6 +60,7 @@ template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
 }
 
 template <class T> void Convolution<T>::bind_forward(const Forward& tensors, void* workspace) {
+  tensors_ = tensors;
   forward_.bind({{GraphRole::kX, tensors.x},
                  {GraphRole::kW, tensors.w},
                  {GraphRole::kBias, tensors.bias},
@@ -63,6 +76,7 @@ void Convolution<T>::bind_backward(const T* x, const T* dy, const T* w, T* dw,
                                    const GradientEdge& dx, void* workspace) {
   weights_.bind({{GraphRole::kX, x}, {GraphRole::kDy, dy}, {GraphRole::kDw, dw}}, workspace);
   edge_ = dx;
+  x_ = x;
   if (!use_.wanted) return;
   data_.bind({{GraphRole::kX, x},
               {GraphRole::kDy, dy},
@@ -72,15 +86,38 @@ void Convolution<T>::bind_backward(const T* x, const T* dy, const T* w, T* dw,
              workspace);
 }
 
+template <class T> void Convolution<T>::forward() const {
+  forward_.run();
+  if (taken_kind_ == forward_kind_) return;
+  launch(AddBiasAndRelu<T>{.rows = geometry_.y.elements() / geometry_.y[3],
+                           .channels = static_cast<int>(geometry_.y[3]),
+                           .bias = tensors_.bias,
+                           .residual = forward_kind_ == GraphKind::kConvolutionBiasAddRelu
+                                           ? tensors_.residual
+                                           : nullptr,
+                           .relu = forward_kind_ != GraphKind::kConvolutionBias,
+                           .y = tensors_.y},
+         context_.cuda().stream());
+}
+
 template <class T> void Convolution<T>::backward_data() const {
   if (!use_.wanted) return;
   data_.run();
-  // What the library does not fuse in this precision. (Masks are only promised where it does.)
-  if (use_.accumulate && data_kind_ == GraphKind::kInputGradient) {
+  // What the library does not fuse here.
+  if (data_kind_ != GraphKind::kInputGradient) return;
+  if (use_.accumulate) {
     launch(CopyOrAdd<T>{.count = geometry_.x.elements(),
                         .x = edge_.others.as<T>(),
                         .y = edge_.data.as<T>(),
                         .accumulate = true},
+           context_.cuda().stream());
+  }
+  if (use_.mask) {
+    launch(ReluGradient<T>{.count = geometry_.x.elements(),
+                           .z = x_,
+                           .dy = edge_.data.as<T>(),
+                           .dx = edge_.data.as<T>(),
+                           .accumulate = false},
            context_.cuda().stream());
   }
 }

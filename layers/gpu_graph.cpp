@@ -218,6 +218,11 @@ std::vector<GraphTensor> tensors_of(const GraphSpec& spec) {
   return tensors;
 }
 
+GraphKind part_of(GraphKind kind) {
+  const auto fusion = std::ranges::find(kFusions, kind, &Fusion::whole);
+  return fusion == kFusions.end() ? kind : fusion->part;
+}
+
 GraphKind taken(const GraphSpec& wanted) {
   const bool strided = wanted.stride[0] != 1 || wanted.stride[1] != 1;
   for (const Fusion& fusion : kFusions) {

@@ -214,15 +214,18 @@ CudnnHandle& handle_of(const Context& context) {
   return *context.cudnn();
 }
 
-// The tensors of a graph in device memory, for timing.
+// The tensors of a graph in device memory, for timing: noise, or what another one holds.
 class Tensors {
  public:
-  Tensors(const Context& context, const GraphSpec& spec) {
+  Tensors(const Context& context, const GraphSpec& spec, const Tensors* other = nullptr) {
     for (const GraphTensor& tensor : tensors_of(spec)) {
       memory_.push_back(
           context.allocate(static_cast<std::size_t>(tensor.elements) * size_of(tensor.type)));
       places_[Recorder::uid(tensor.role)] = memory_.back().data();
-      if (!tensor.written) {
+      if (!tensor.written && other != nullptr) {
+        const Memory& from = other->memory_[memory_.size() - 1];
+        context.cuda().copy(memory_.back().data(), from.data(), from.bytes());
+      } else if (!tensor.written) {
         gpu::fill_with_noise(context, memory_.back().data(), tensor.elements, tensor.type,
                              static_cast<std::uint32_t>(tensor.role));
       }
@@ -479,9 +482,10 @@ GpuPlans::Timing time_engines(const Context& context, const GraphSpec& spec, int
   if (plans.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", spec.text());
   const Memory workspace = context.allocate(largest);
   std::vector<Tensors> sets;
+  sets.reserve(gpu::kTrialLaunches);
   sets.emplace_back(context, spec);
   while (sets.size() < gpu::kTrialLaunches && sets.size() * sets[0].bytes() < gpu::kBeyondCaches) {
-    sets.emplace_back(context, spec);
+    sets.emplace_back(context, spec, &sets[0]);
   }
   const auto run = [&](std::size_t engine, std::size_t set) {
     candidates.check("run", candidates.graph().execute_plan_at_index(

@@ -11,6 +11,7 @@
 #include "engine/read_file.h"
 #include "layers/gpu_graph_cudnn.h"
 #include "layers/resnet.h"
+#include "tests/layers/layer_cases.h"
 
 #include <gtest/gtest.h>
 
@@ -21,8 +22,12 @@
 namespace rk {
 namespace {
 
-constexpr std::int64_t kBatch = 128;
-constexpr std::int64_t kSide = 224;
+// What users train on, and what the tests of tests/cuda ask of a card in its first minute.
+struct Images {
+  std::int64_t batch, side;
+};
+constexpr Images kUsers = {128, 224};
+constexpr std::array<Images, 4> kTests = {{{16, 32}, {8, 32}, {4, 32}, {16, 72}}};
 
 // The files hold what cuDNN calls a GPU's device properties, from its published figures.
 struct Gpu {
@@ -41,7 +46,7 @@ GpuDescription described(const Gpu& gpu) {
 
 // The distinct graphs of all networks: training with the batch's statistics, with frozen ones,
 // evaluation.
-std::set<GraphSpec> all_graphs(Precision precision) {
+std::set<GraphSpec> all_graphs(Precision precision, const Images& images = kUsers) {
   struct Use {
     BatchNormMode mode;
     bool training;
@@ -56,7 +61,7 @@ std::set<GraphSpec> all_graphs(Precision precision) {
       NetworkSpec network;
       network.arch = arch;
       network.batchnorm = BatchNormMode::kRunning;
-      build_network(program, network, kBatch, kSide, kSide);
+      build_network(program, network, images.batch, images.side, images.side);
       for (const GraphSpec& spec : graphs_of(program, use.mode, precision)) graphs.insert(spec);
     }
   }
@@ -71,22 +76,40 @@ void load_driver() {
   ASSERT_NE(stub.handle(), nullptr) << stub.problem();
 }
 
-class CudnnGraphs : public testing::TestWithParam<std::tuple<Gpu, Precision>> {
+class CudnnGraphs : public ::testing::TestWithParam<std::tuple<Gpu, Precision>> {
  protected:
   static void SetUpTestSuite() { load_driver(); }
 };
-class CudnnKernels : public testing::TestWithParam<std::tuple<Gpu, Precision>> {
+class CudnnKernels : public ::testing::TestWithParam<std::tuple<Gpu, Precision>> {
  protected:
   static void SetUpTestSuite() { load_driver(); }
 };
 
-TEST_P(CudnnGraphs, AreSupported) {
-  const auto& [gpu, precision] = GetParam();
+// Those of the layers' cases, which are compared on a card in fp32, batch norm in tf32 as well.
+std::set<GraphSpec> layer_graphs(Precision precision) {
+  const Context context(1);
+  std::set<GraphSpec> graphs;
+  for (const testing::LayerCase& layer : testing::layer_cases()) {
+    if (precision != Precision::kFp32 && !layer.name.starts_with("batchnorm_batch")) continue;
+    Parameters parameters;
+    Program program(context, parameters, {.gradients = true, .input_gradient = true});
+    std::vector<TensorId> sources;
+    for (const testing::NodeHarness::Source& source : layer.sources) {
+      sources.push_back(program.input("source", source.shape, source.width));
+    }
+    program.set_output(layer.record(program, sources));
+    for (const BatchNormMode mode : {BatchNormMode::kRunning, BatchNormMode::kBatch}) {
+      for (const GraphSpec& spec : graphs_of(program, mode, precision)) graphs.insert(spec);
+    }
+  }
+  return graphs;
+}
+
+void expect_supported(const Gpu& gpu, Precision precision, const std::set<GraphSpec>& graphs) {
   const GpuDescription description = described(gpu);
   const bool compile_all = std::getenv("RK_CUDNN_COMPILE") != nullptr;
   std::map<PlanState, int> reached;
   std::size_t workspace = 0;
-  const std::set<GraphSpec> graphs = all_graphs(precision);
   for (const GraphSpec& spec : graphs) {
     try {
       const CudnnGraph graph(spec, description, {.compile = compile_all});
@@ -103,6 +126,21 @@ TEST_P(CudnnGraphs, AreSupported) {
       gpu.name, name_of(precision), graphs.size(), reached[PlanState::kFinal], workspace >> 20,
       reached[PlanState::kCompiled], reached[PlanState::kAccepted]);
   EXPECT_GT(reached[PlanState::kFinal], 0);
+}
+
+TEST_P(CudnnGraphs, AreSupported) {
+  const auto& [gpu, precision] = GetParam();
+  expect_supported(gpu, precision, all_graphs(precision));
+}
+
+TEST_P(CudnnGraphs, OfTheGpusTestsAreSupported) {
+  const auto& [gpu, precision] = GetParam();
+  std::set<GraphSpec> graphs;
+  for (const Images& images : kTests) graphs.merge(all_graphs(precision, images));
+  if (precision == Precision::kFp32 || precision == Precision::kTf32) {
+    graphs.merge(layer_graphs(precision));
+  }
+  expect_supported(gpu, precision, graphs);
 }
 
 // Of each kind the graph of the smallest images.
@@ -127,14 +165,16 @@ TEST_P(CudnnKernels, Compile) {
              gpu.name, name_of(precision), smallest.size(), compiled);
 }
 
-std::string name_of_case(const testing::TestParamInfo<std::tuple<Gpu, Precision>>& info) {
+std::string name_of_case(const ::testing::TestParamInfo<std::tuple<Gpu, Precision>>& info) {
   return fmt::format("{}_{}", std::get<0>(info.param).name, name_of(std::get<1>(info.param)));
 }
 INSTANTIATE_TEST_SUITE_P(All, CudnnGraphs,
-                         testing::Combine(testing::ValuesIn(kGpus), testing::ValuesIn(kPrecisions)),
+                         ::testing::Combine(::testing::ValuesIn(kGpus),
+                                            ::testing::ValuesIn(kPrecisions)),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(All, CudnnKernels,
-                         testing::Combine(testing::ValuesIn(kGpus), testing::ValuesIn(kPrecisions)),
+                         ::testing::Combine(::testing::ValuesIn(kGpus),
+                                            ::testing::ValuesIn(kPrecisions)),
                          name_of_case);
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -39,6 +41,11 @@ void write(Precision precision, void* data, std::int64_t i, double value) {
 std::vector<GraphSpec>& log() {
   static std::vector<GraphSpec> built;
   return built;
+}
+
+std::set<GraphKind>& refused() {
+  static std::set<GraphKind> kinds;
+  return kinds;
 }
 
 // f(output pixel, input pixel, tap) for every pair of pixels that a tap joins.
@@ -73,6 +80,7 @@ std::vector<float> widened(Precision precision, const void* data, std::int64_t c
 namespace host_gpu {
 const std::vector<GraphSpec>& graphs_built() { return log(); }
 void forget_graphs() { log().clear(); }
+void refuse_graphs(std::set<GraphKind> kinds) { refused() = std::move(kinds); }
 }  // namespace host_gpu
 
 struct GpuGraph::Impl {
@@ -291,6 +299,7 @@ GpuGraph::GpuGraph(const Context& context, const GraphSpec& spec)
     : impl_(std::make_unique<Impl>()) {
   expect(context.on_gpu(), "[gpu graph] expected a GPU");
   host_gpu::refuse_in_capture("a graph's plan");
+  if (refused().contains(spec.kind)) fail<DeviceError>("cuDNN: {}: no engine", spec.text());
   impl_->stream = context.cuda().stream();
   impl_->spec = spec;
   log().push_back(spec);

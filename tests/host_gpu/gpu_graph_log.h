@@ -3,11 +3,15 @@
 
 #include "layers/gpu_graph.h"
 
+#include <set>
 #include <vector>
 
 namespace rk::host_gpu {
 
 const std::vector<GraphSpec>& graphs_built();
 void forget_graphs();
+
+// From now on graphs of these kinds are refused, as a card may that lacks an engine; {}: none.
+void refuse_graphs(std::set<GraphKind> kinds);
 
 }  // namespace rk::host_gpu

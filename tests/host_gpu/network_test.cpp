@@ -1,5 +1,6 @@
 // What the nodes of the GPU path ask cuDNN for is what graphs_of() lists; and gradients of
 // normalisations that share their input, on a GPU made of the host.
+#include "engine/note.h"
 #include "layers/gpu_graph.h"
 #include "tests/cuda/network_on_gpu.h"
 #include "tests/host_gpu/gpu_graph_log.h"
@@ -65,6 +66,25 @@ INSTANTIATE_TEST_SUITE_P(
                          std::get<1>(parameter.param) == BatchNormMode::kBatch ? "batch" : "frozen",
                          name_of(std::get<2>(parameter.param)));
     });
+
+// A card that lacks an engine for what is fused computes the same in parts.
+TEST(HostGpuNetworkForms, RefusedFusionsAreComputedInParts) {
+  using Kind = GraphKind;
+  std::vector<std::string> notes;
+  send_notes([&](const std::string& line) { notes.push_back(line); });
+  host_gpu::refuse_graphs({Kind::kConvolutionBias, Kind::kConvolutionBiasRelu,
+                           Kind::kConvolutionBiasAddRelu, Kind::kInputGradientAdd,
+                           Kind::kInputGradientRelu, Kind::kInputGradientAddRelu});
+  const Context gpu(2, Device{.cuda = true});
+  for (const BatchNormMode mode : {BatchNormMode::kRunning, BatchNormMode::kBatch}) {
+    for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kFp16}) {
+      testing::compare_network_with_cpu({.mode = mode, .precision = precision}, gpu);
+    }
+  }
+  host_gpu::refuse_graphs({});
+  send_notes_to_standard_error();
+  EXPECT_GT(notes.size(), 10U);
+}
 
 // An image that three normalisations read, as input and as residual: the last of them overwrites
 // its gradient, the others add to it.

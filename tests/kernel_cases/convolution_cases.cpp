@@ -186,6 +186,34 @@ std::vector<Checked> masked(std::int64_t rows, int channels, bool in_place, bool
   return out;
 }
 
+// What is done behind a convolution in place of what the library did not fuse.
+template <class T>
+std::vector<Checked> bias_and_relu(std::int64_t rows, int channels, bool residual, bool relu) {
+  MadeUp made_up(13);
+  const std::int64_t count = rows * channels;
+  const auto y = made_up.normals<T>(count);
+  const auto bias = made_up.normals<T>(channels);
+  const auto held = made_up.normals<T>(count);
+  const auto wide_y = widened(y), wide_bias = widened(bias), wide_held = widened(held);
+  std::vector<double> expected;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value =
+        wide_y[at(i)] + wide_bias[at(i % channels)] + (residual ? wide_held[at(i)] : 0.0);
+    expected.push_back(relu && !(value > 0) ? 0.0 : value);
+  }
+  const DeviceBuffer device_y = DeviceBuffer::copy_of(y), device_bias = DeviceBuffer::copy_of(bias);
+  const DeviceBuffer device_held = DeviceBuffer::copy_of(held);
+  launch(AddBiasAndRelu<T>{.rows = rows,
+                           .channels = channels,
+                           .bias = device_bias.as<T>(),
+                           .residual = residual ? device_held.as<T>() : nullptr,
+                           .relu = relu,
+                           .y = device_y.as<T>()},
+         nullptr);
+  // The sum of three in float32, rounded to T once.
+  return {{"y", read<T>(device_y), expected, TypeFacts<T>::kRounding + 2e-7, 1e-6}};
+}
+
 }  // namespace
 
 void add_convolution_cases(std::vector<KernelCase>& cases) {
@@ -200,6 +228,12 @@ void add_convolution_cases(std::vector<KernelCase>& cases) {
     cases.push_back({"folded_small_" + type, [] { return folded<T>({150, 1, 8, 8}, 7); }});
     cases.push_back({"folded_stem_" + type, [] { return folded<T>({10, 49, 3, 4}, 7); }});
     cases.push_back({"folded_odd_" + type, [] { return folded<T>({3, 1, 5, 5}, 1); }});
+    for (const bool residual : {false, true}) {
+      for (const bool relu : {false, true}) {
+        cases.push_back({fmt::format("bias_and_relu_{}_{}_{}", type, residual, relu),
+                         [=] { return bias_and_relu<T>(913, 7, residual, relu); }});
+      }
+    }
     for (const bool in_place : {false, true}) {
       cases.push_back({fmt::format("masked_sums_{}_{}", type, in_place ? "in_place" : "beside"),
                        [=] { return masked<T>(200, 72, in_place, false, false); }});
