@@ -5,6 +5,7 @@
 #include "engine/nearest.h"
 #include "engine/note.h"
 #include "engine/process_device.h"
+#include "tools/output_files.h"
 #include "tools/signals.h"
 
 #include <fmt/format.h>
@@ -38,6 +39,7 @@ void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--json", common.json, "also write the result to this file")
       ->type_name("FILE")
       ->group(group);
+  app.add_flag("--force", common.force, "let results replace files of another kind")->group(group);
   auto* quiet = app.add_flag("-q,--quiet", common.quiet, "no progress, no notes");
   app.add_flag("-v,--verbose", common.verbose, "say more")->excludes(quiet)->group(group);
   quiet->group(group);
@@ -67,6 +69,12 @@ void resolve_device(CommonOptions& common, const Command& command) {
 
 void begin(CommonOptions& common, const Command& command) {
   common.quiet ? send_notes(nullptr) : send_notes_to_standard_error();
+  set_stop_words(
+      common.quiet
+          ? StopWords{}
+          : StopWords{"stopping where nothing is lost; Ctrl-C again within 5 seconds: at once",
+                      ""});
+  check_outputs({{"--json", common.json, FileKind::kJson}}, {}, common.force);
   resolve_device(common, command);
 }
 

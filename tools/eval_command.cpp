@@ -9,6 +9,7 @@
 #include "tools/gpu.h"
 #include "tools/json_file.h"
 #include "tools/metrics_report.h"
+#include "tools/output_files.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
@@ -118,6 +119,9 @@ class Eval final : public Command {
     if (embeddings_.empty() == checkpoint_.empty()) {
       fail<UsageError>("give either --embeddings FILE or --checkpoint FILE with --data SPEC");
     }
+    check_outputs({{"--save-embeddings", save_, FileKind::kEmbeddings},
+                   {"--json", common.json, FileKind::kJson}},
+                  {embeddings_, checkpoint_, gallery_}, common.force);
     const bool on_gpu = device_of(common).cuda;
     if (!on_gpu && precision_ != "fp32") {
       fail<UsageError>(

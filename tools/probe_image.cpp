@@ -10,6 +10,7 @@
 #include "data/transform.h"
 #include "engine/error.h"
 #include "tools/json_file.h"
+#include "tools/output_files.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5_file.h"
 
@@ -34,6 +35,10 @@ class ProbeImage : public Command {
   }
 
   void run(const CommonOptions& common) override {
+    check_outputs({{"--out", out_, FileKind::kPixels},
+                   {"--show", show_, FileKind::kPng},
+                   {"--json", common.json, FileKind::kJson}},
+                  {image_}, common.force);
     for (const float divisor : std_) {
       if (!(divisor > 0.0F))
         fail<UsageError>("--std: expected numbers above zero, got {}", divisor);

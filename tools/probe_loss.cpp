@@ -5,6 +5,7 @@
 #include "losses/hosted_loss.h"
 #include "tools/json_file.h"
 #include "tools/normalized_loss.h"
+#include "tools/output_files.h"
 #include "tools/signals.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5_file.h"
@@ -52,6 +53,8 @@ class ProbeLoss final : public Command {
   bool runs_on_cuda() const override { return parse_loss(loss_).entry->make_device != nullptr; }
 
   void run(const CommonOptions& common) override {
+    check_outputs({{"--out", out_, FileKind::kLoss}, {"--json", common.json, FileKind::kJson}},
+                  {in_}, common.force);
     const LossSpec spec = parse_loss(loss_);
     const LossKind kind = spec.entry->kind;
     const LossData<float> data = read_loss_file<float>(in_, kind);

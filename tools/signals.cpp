@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,15 +22,44 @@ volatile sig_atomic_t signal_received = 0;
 volatile sig_atomic_t interrupt_seconds = 0;
 volatile sig_atomic_t interrupts = 0;
 
+// The words in use and those that are written next: a handler never sees them half written.
+struct Lines {
+  std::array<char, 512> first{}, second{};
+  std::size_t first_size = 0, second_size = 0;
+};
+std::array<Lines, 2> lines;
+std::atomic<int> in_use = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
+
+std::size_t set_line(std::array<char, 512>& line, const std::string& words) {
+  if (words.empty()) return 0;
+  // On a terminal a progress bar may stand in the line.
+  const std::string text =
+      (isatty(STDERR_FILENO) != 0 ? "\n" : "") + words.substr(0, line.size() - 2) + "\n";
+  std::copy(text.begin(), text.end(), line.begin());
+  return text.size();
+}
+
+void say(const std::array<char, 512>& line, std::size_t size) {
+  const int before = errno;
+  if (size > 0 && write(STDERR_FILENO, line.data(), size) < 0) errno = before;
+  errno = before;
+}
+
 extern "C" void receive_signal(int signal) {
+  const Lines& now_in_use = lines[static_cast<std::size_t>(in_use.load())];
   if (signal == SIGINT) {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
     const int seconds = static_cast<int>(now.tv_sec);
-    if (interrupts != 0 && seconds - interrupt_seconds <= kImpatientSeconds) _exit(128 + SIGINT);
+    if (interrupts != 0 && seconds - interrupt_seconds <= kImpatientSeconds) {
+      say(now_in_use.second, now_in_use.second_size);
+      _exit(128 + SIGINT);
+    }
     interrupts = 1;
     interrupt_seconds = seconds;
   }
+  if (signal_received == 0 || signal == SIGINT) say(now_in_use.first, now_in_use.first_size);
   if (signal_received == 0) signal_received = signal == SIGHUP ? SIGTERM : signal;
 }
 
@@ -53,6 +88,14 @@ void install_signal_handlers() {
   }
   action.sa_handler = SIG_IGN;
   for (const int signal : {SIGPIPE, SIGXFSZ}) sigaction(signal, &action, nullptr);
+}
+
+void set_stop_words(const StopWords& words) {
+  const int next = 1 - in_use.load();
+  Lines& to = lines[static_cast<std::size_t>(next)];
+  to.first_size = set_line(to.first, words.first);
+  to.second_size = set_line(to.second, words.second);
+  in_use.store(next);
 }
 
 int pending_signal() { return signal_received; }

@@ -1,8 +1,9 @@
 // Being stopped from outside: a run finishes its step, saves and leaves with 128 + signal number.
 //
 // SIGINT, SIGTERM, SIGUSR1 (a batch system's warning) and SIGHUP (counted as SIGTERM) only set a
-// flag; every loop polls it, evaluation and warm-up too. A second SIGINT within five seconds leaves
-// at once with 130 and touches no file, which is safe because files are replaced atomically.
+// flag and are answered at once by a line on standard error; every loop polls the flag, evaluation
+// and warm-up too. A second SIGINT within five seconds leaves at once with 130 and touches no file,
+// which is safe because files are replaced atomically; a later one is answered like the first.
 // SIGPIPE and SIGXFSZ are ignored, so that a full disk or a closed pipe is an error to report
 // instead of a death.
 #pragma once
@@ -13,6 +14,13 @@
 namespace rk {
 
 void install_signal_handlers();
+
+// What signals are answered with from now on: what is done and how long that may take; what is lost
+// by leaving at once. Empty: nothing is said. For one thread; a few hundred bytes each.
+struct StopWords {
+  std::string first, second;
+};
+void set_stop_words(const StopWords& words);
 
 // The signal that asks to stop: SIGINT, SIGTERM or SIGUSR1; 0 while none came.
 int pending_signal();

@@ -3,6 +3,7 @@
 #include "engine/dispatch.h"
 #include "engine/error.h"
 #include "layers/gpu_graph_run.h"
+#include "tools/output_files.h"
 #include "tools/train_run.h"
 
 #include <fmt/format.h>
@@ -48,6 +49,8 @@ class Train final : public Command {
     if (!settings_.recipe.empty()) {
       apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
     }
+    check_outputs({{"--json", common.json, FileKind::kJson}},
+                  {settings_.recipe, settings_.weights, settings_.plans}, common.force);
     TrainPlan plan;
     ordered_json stored;
     if (holds_checkpoint(settings_.out)) {

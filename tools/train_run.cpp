@@ -164,6 +164,7 @@ void TrainRun::start_from_checkpoint() {
   run_ = std::move(now);
   source_sha256_ = checkpoint.model().source_sha256;
   resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
+  saved_step_ = run_.step;
   record_.resume(run_.history);
   plan_.checkpoint.reset();  // as large as the network and the optimizer's state together
 }
@@ -256,12 +257,15 @@ void TrainRun::train_epoch() {
       expect(batch != nullptr && batch->epoch == run_.epoch && batch->index == run_.batch,
              "[train] the loader is not where the run is");
       stepping_ = true;
+      announce("finishing the step under way", step_seconds_);
+      const auto step_start = Clock::now();
       after_step(trainer_->step(*batch, [&] {
         if (run_.batch + 1 == batches) return;
         next_batch_ = loader_->next();
         trainer_->stage(*next_batch_);
       }));
       stepping_ = false;
+      step_seconds_ = seconds_since(step_start);
       progress.update((run_.batch - first) * settings_.batch,
                       fmt::format("loss {:.4f}", run_.loss_sum / static_cast<double>(run_.batch)));
       if (asked_to_stop()) {
@@ -328,6 +332,7 @@ ordered_json TrainRun::evaluate_held_out() {
   std::optional<Metrics> metrics;
   bool finite = true;
   if (processes_.first()) {
+    if (prepared_) announce("stopping the evaluation, which is repeated later", 0);
     Progress progress("evaluating", test_data_->size(), "images", common_.quiet);
     EmbedOptions options;
     options.workers = settings_.workers;
@@ -367,14 +372,22 @@ void TrainRun::fail_evaluation() const {
       run_.step);
 }
 
-// Of a first epoch's two: last.h5 and best.h5. Those of a resumed run take the place of others, but
-// for the one that is being written.
+// What the folder's files need beyond those that are there: last.h5, previous.h5, best.h5 and the
+// one that is being written; fewer where the run is over before there are as many.
 std::uint64_t TrainRun::checkpoint_bytes() const {
-  std::uint64_t bytes = 0;
+  constexpr std::uint64_t kBeside = std::uint64_t{1} << 20;  // statistics, record, settings
+  std::uint64_t bytes = kBeside;
   for (const auto& [name, reserved] : trainer_->memory()) {
-    if (name == "parameters" || name == "optimizer") bytes += reserved;
+    if (name == "parameters" || name == "optimizer" || name == "memory columns") bytes += reserved;
   }
-  return run_.step == 0 ? 2 * bytes : bytes;
+  std::int64_t there = 0;
+  for (const char* name : {kLastFile, kPreviousFile, kBestFile}) {
+    std::error_code ignored;
+    there += fs::exists(fs::path(settings_.out) / name, ignored) ? 1 : 0;
+  }
+  const std::int64_t more =
+      std::min(4 - there, settings_.epochs - run_.epoch + (there < 2 ? 1 : 0));
+  return static_cast<std::uint64_t>(more) * bytes;
 }
 
 bool TrainRun::asked_to_stop() {
@@ -427,8 +440,30 @@ std::vector<std::byte> TrainRun::state() const {
 }
 
 void TrainRun::save_as_last(std::span<const std::byte> bytes) {
+  const auto start = Clock::now();
   save_last(settings_.out, bytes, files_,
             std::exchange(plan_.last_damaged, false) ? Rotate::kDropDamaged : Rotate::kKeepLast);
+  saved_step_ = run_.step;
+  save_seconds_ = seconds_since(start);
+}
+
+void TrainRun::announce(const std::string& what, double seconds) const {
+  if (common_.quiet) return;
+  const std::int64_t lost =
+      run_.step - std::max<std::int64_t>(saved_step_, 0) + (stepping_ ? 1 : 0);
+  const std::string batches = fmt::format("{} batch{}", lost, lost == 1 ? "" : "es");
+  const std::string how_long =
+      seconds + save_seconds_ > 0.5 ? fmt::format(" (about {:.0f} s)", seconds + save_seconds_)
+      : stepping_ && seconds == 0   ? " (the first step: how long is not known)"
+                                    : "";
+  set_stop_words(
+      {fmt::format(
+           "{}, then saving to {}{}; Ctrl-C again within 5 seconds: at once, which loses {}", what,
+           settings_.out, how_long, batches),
+       fmt::format("stopped at once: {} since the last save are lost; {}", batches,
+                   saved_step_ < 0
+                       ? std::string("nothing was saved before")
+                       : fmt::format("go on from step {} with --resume auto", saved_step_))});
 }
 
 void TrainRun::stop() {

@@ -52,6 +52,8 @@ class TrainRun {
   void prepare_folder();
   void train_epoch();
   void after_step(const StepResult& result);
+  // What a signal is answered with while `what` is done, which is `seconds` long (0: not known).
+  void announce(const std::string& what, double seconds) const;
   // `seconds` for the epoch's last `steps` steps; fewer than all where the run was resumed in it.
   void finish_epoch(double seconds, std::int64_t steps);
   // The metrics of the held-out classes; an empty object without any.
@@ -93,8 +95,10 @@ class TrainRun {
   UnreadableImages unreadable_;
   double waited_before_ = 0;           // for images, in the epochs before
   std::int64_t skipped_held_out_ = 0;  // images that cannot be read
-  bool resumed_from_last_ = false;     // from last.h5, not from another of the folder
-  bool prepared_ = false;              // the folder is there and ours
+  std::int64_t saved_step_ = -1;       // of the newest checkpoint in the folder; -1: none yet
+  double step_seconds_ = 0, save_seconds_ = 0;  // of the last ones; 0: none yet
+  bool resumed_from_last_ = false;              // from last.h5, not from another of the folder
+  bool prepared_ = false;                       // the folder is there and ours
 };
 
 }  // namespace rk

@@ -244,5 +244,61 @@ TEST_F(FolderRun, OtherFilesAreCountedAndOddJpegsAreRead) {
   EXPECT_TRUE(holds(done.err, "webcam.jpg: an odd JPEG"));
 }
 
+// Whatever is asked for, what is read stays, and so does a file of another kind.
+TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
+  ASSERT_EQ(embed("flat", "a.h5").code, 0);
+  folder_->picture("pic.png", 3);
+  fs::copy(in("a.h5"), in("b.h5"), fs::copy_options::overwrite_existing);
+  fs::copy(in("run/best.h5"), in("best.h5"), fs::copy_options::overwrite_existing);
+  fs::create_symlink("a.h5", in("link.h5"));
+  folder_->write("notes.txt", "mine");
+  const std::string probe = RK_BIN "/probe", loss = "smooth_ap";
+  struct Case {
+    std::vector<std::string> words;
+    std::string kept;
+    int code;
+  };
+  const std::vector<Case> cases = {
+      {{kEval, "--checkpoint", in("best.h5"), "--data", flat(), "--save-embeddings", in("best.h5")},
+       "best.h5",
+       2},
+      {{kEval, "--checkpoint", in("run/best.h5"), "--data", flat(), "--save-embeddings",
+        in("best.h5")},
+       "best.h5",
+       3},
+      {{kEval, "--embeddings", in("a.h5"), "--json", in("b.h5")}, "b.h5", 3},
+      {{kEval, "--embeddings", in("a.h5"), "--json", in("link.h5")}, "a.h5", 3},
+      {{kEval, "--embeddings", in("a.h5"), "--json", in("link.h5"), "--force"}, "a.h5", 2},
+      {{kEval, "--embeddings", in("b.h5"), "--gallery", in("a.h5"), "--json", in("a.h5"),
+        "--force"},
+       "a.h5",
+       2},
+      {{kEval, "--embeddings", in("a.h5"), "--json", in("notes.txt")}, "notes.txt", 3},
+      {{probe, "--loss", loss, "--in", in("a.h5"), "--out", in("a.h5")}, "a.h5", 2},
+      {{probe, "--loss", loss, "--in", in("a.h5"), "--out", in("b.h5")}, "b.h5", 3},
+      {{probe, "--image", in("pic.png"), "--out", in("pic.png")}, "pic.png", 2},
+      {{probe, "--image", in("pic.png"), "--out", in("t.h5"), "--show", in("pic.png")},
+       "pic.png",
+       2},
+      {{probe, "--image", in("pic.png"), "--out", in("a.h5")}, "a.h5", 3},
+      {{kTrain, "--data", flat(), "--out", in("x"), "--json", in("a.h5")}, "a.h5", 3},
+  };
+  for (const Case& each : cases) {
+    const std::string before = file_text(in(each.kept));
+    const Finished end = run_to_end(each.words, folder_->path().string());
+    EXPECT_EQ(end.code, each.code) << each.kept << ": " << end.err;
+    EXPECT_TRUE(file_text(in(each.kept)) == before) << end.err;
+  }
+  EXPECT_EQ(eval({"--embeddings", in("a.h5"), "--json", in("notes.txt"), "--force"}).code, 0);
+  EXPECT_EQ(result("notes.txt").count("metrics"), 1U);
+  // Results replace results of their kind; a folder that is not there is said before the work.
+  EXPECT_EQ(eval({"--embeddings", in("a.h5"), "--json", in("notes.txt")}).code, 0);
+  const Finished nowhere = eval({"--checkpoint", in("run/best.h5"), "--data", flat(),
+                                 "--save-embeddings", in("nowhere/x.h5")});
+  EXPECT_EQ(nowhere.code, 3);
+  EXPECT_TRUE(holds(nowhere.err, "there is no folder"));
+  EXPECT_EQ(nowhere.out, "");
+}
+
 }  // namespace
 }  // namespace rk

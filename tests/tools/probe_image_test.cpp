@@ -63,16 +63,17 @@ TEST_F(ProbeImage, WritesWhatTheNetworkSees) {
 TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
   std::ofstream(path("t.h5")) << "as it was";
   const std::string image = (kGoldens / "bad/truncated_50.jpg").string();
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--show", path("t.png")}), 3);
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--show", path("t.png"), "--force"}),
+            3);
   EXPECT_TRUE(error_.starts_with("error: " + image + ": corrupt")) << error_;
   EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
   EXPECT_FALSE(std::filesystem::exists(path("t.png")));
   std::ifstream kept(path("t.h5"));
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(kept), {}), "as it was");
 
-  EXPECT_EQ(probe({"--image", path("none.jpg"), "--out", path("t.h5")}), 3);
+  EXPECT_EQ(probe({"--image", path("none.jpg"), "--out", path("t.h5"), "--force"}), 3);
   const std::string line = (kGoldens / "files/line_1x300.png").string();
-  EXPECT_EQ(probe({"--image", line, "--crop", "0", "--out", path("t.h5")}), 3);
+  EXPECT_EQ(probe({"--image", line, "--crop", "0", "--out", path("t.h5"), "--force"}), 3);
   EXPECT_NE(error_.find("give --crop"), std::string::npos) << error_;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <string>
 
 namespace rk {
 namespace {
@@ -63,6 +64,29 @@ TEST(Signals, SecondInterruptLeavesAtOnce) {
               return 7;  // not reached
             }),
             130);
+}
+
+TEST(Signals, AnsweredAtOnceInTheWordsSetLast) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const int code = code_of([&] {
+    dup2(ends[1], STDERR_FILENO);
+    set_stop_words({"old", "old"});
+    set_stop_words({"first", "second"});
+    raise(SIGTERM);
+    raise(SIGUSR1);  // was answered
+    raise(SIGINT);
+    set_stop_words({});
+    set_stop_words({std::string(2000, 'x'), "last"});
+    raise(SIGINT);
+    return 7;  // not reached
+  });
+  close(ends[1]);
+  std::string said(100, '\0');
+  said.resize(static_cast<std::size_t>(read(ends[0], said.data(), said.size())));
+  close(ends[0]);
+  EXPECT_EQ(code, 130);
+  EXPECT_EQ(said, "first\nfirst\nlast\n");
 }
 
 TEST(Signals, BrokenPipesAndFullFilesDoNotKill) {

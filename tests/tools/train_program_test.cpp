@@ -433,6 +433,62 @@ TEST_F(TrainProgram, DivergingIsToldWhoeverNoticesIt) {
   EXPECT_FALSE(fs::exists(in("run/diverged.json")));
 }
 
+// An answer long before the step is over; and what a second Ctrl-C costs.
+TEST_F(TrainProgram, CtrlCIsAnsweredAtOnce) {
+  // Steps of seconds: pictures of 160 pixels, 64 of them.
+  ChildProcess child(command("run",
+                             {"--image-size", "160", "--resize", "160", "--batch", "64",
+                              "--per-class", "8", "--test-data", "none", "--threads", "1"},
+                             50),
+                     folder_.path().string());
+  while (child.running() && !fs::exists(in("run/metrics.jsonl"))) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  child.send(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_TRUE(child.running()) << "the step was too short for this test";
+  EXPECT_TRUE(holds(child.said_so_far(), "finishing the step under way, then saving to " +
+                                             in("run") + " (the first step: how long is not"));
+  child.send(SIGINT);
+  const Finished end = child.wait();
+  EXPECT_EQ(end.code, 130);
+  EXPECT_TRUE(holds(end.err, "stopped at once: 1 batch since the last save are lost; nothing was"));
+}
+
+// Four checkpoints lie in a folder while the fourth is written, three in a run of two epochs.
+TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
+  const auto one = fs::file_size(in("run/last.h5"));
+  const auto with_free = [&](const std::string& out, const char* epochs, double files) {
+    std::vector<std::string> words = command(out, {"--epochs", epochs}, 1);
+    words.insert(words.begin(),
+                 {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_STATVFS,
+                  fmt::format("RK_FAKE_FREE_BYTES={:.0f}", files * static_cast<double>(one))});
+    return run(words);
+  };
+  for (const auto& [epochs, files] : {std::pair{"1", 2}, {"2", 3}, {"9", 4}}) {
+    const Finished refused = with_free("none", epochs, files - 0.1);
+    EXPECT_EQ(refused.code, 3) << epochs;
+    EXPECT_TRUE(holds(refused.err, "are needed for checkpoints"));
+    EXPECT_FALSE(fs::exists(in("none")));
+  }
+  EXPECT_EQ(with_free("two", "2", 3.1).code, 0);
+  // With three files there, the one that is being written.
+  std::vector<std::string> more = {
+      "/usr/bin/env",
+      std::string("LD_PRELOAD=") + RK_FAKE_STATVFS,
+      fmt::format("RK_FAKE_FREE_BYTES={:.0f}", 1.1 * static_cast<double>(one)),
+      kTrain,
+      "--out",
+      in("two"),
+      "--resume",
+      "auto",
+      "--epochs",
+      "3"};
+  EXPECT_EQ(run(more).code, 0);
+}
+
 TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {
   const Finished help = run({kTrain, "--help"});
   EXPECT_EQ(help.code, 0);

@@ -1,0 +1,12 @@
+// A disk with RK_FAKE_FREE_BYTES free, for programs that this is preloaded into.
+#include <sys/statvfs.h>
+
+#include <cstdlib>
+
+extern "C" int statvfs(const char* /*path*/, struct statvfs* status) noexcept {
+  const char* bytes = std::getenv("RK_FAKE_FREE_BYTES");
+  *status = {};
+  status->f_frsize = 1;
+  status->f_bavail = bytes != nullptr ? std::strtoull(bytes, nullptr, 10) : 0;
+  return 0;
+}

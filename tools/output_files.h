@@ -1,0 +1,25 @@
+// Where results go: a file that the program reads is never written over, and a file of another kind
+// only where somebody says so (--force). Asked before any work.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+enum class FileKind : std::uint8_t { kJson, kEmbeddings, kLoss, kPixels, kPng };
+
+struct OutputFile {
+  std::string flag;  // "--json"
+  std::string path;  // empty: not asked for
+  FileKind kind;
+};
+
+// UsageError where two outputs, or an output and one of `inputs`, are the same file; InputError
+// where the folder is not there or a file of another kind is, unless `force`. Empty files may be
+// replaced by anything, and so may what is no regular file (/dev/stdout, a pipe): it is written to.
+void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,
+                   bool force);
+
+}  // namespace rk
