@@ -360,6 +360,52 @@ TEST(DecodeBmp, RowsAndChannels) {
   EXPECT_EQ(flipped.pixel(0, 1)[2], 0);
 }
 
+// Rows of packed indices against the pixels they were packed from, at every width around a byte
+// and a row's padding.
+TEST(DecodeBmp, PackedIndices) {
+  CounterRandom random(11, 0, 0);
+  for (const std::uint32_t bits : {1U, 4U, 8U}) {
+    for (const std::int64_t width : {1, 7, 8, 9, 31, 32, 33, 65}) {
+      const std::int64_t colours = std::int64_t{1} << bits, height = 3;
+      const std::size_t pixels_at = 54 + 4 * static_cast<std::size_t>(colours);
+      const auto row_bytes = static_cast<std::size_t>((width * bits + 31) / 32 * 4);
+      std::vector<std::byte> file(pixels_at + row_bytes * 3, std::byte{0});
+      const auto set = [&](std::size_t at, std::uint32_t value) {
+        for (std::size_t i = 0; i < 4; ++i) file[at + i] = std::byte(value >> (8 * i) & 255);
+      };
+      file[0] = std::byte{'B'};
+      file[1] = std::byte{'M'};
+      set(10, static_cast<std::uint32_t>(pixels_at));
+      set(14, 40);
+      set(18, static_cast<std::uint32_t>(width));
+      set(22, static_cast<std::uint32_t>(height));
+      set(26, bits << 16 | 1);
+      for (std::size_t i = 54; i < pixels_at; ++i) file[i] = std::byte(random.below(256));
+      std::vector<std::size_t> indices;
+      for (std::int64_t y = 0; y < height; ++y) {
+        for (std::int64_t x = 0; x < width; ++x) {
+          indices.push_back(static_cast<std::size_t>(random.below(colours)));
+          const auto bit = static_cast<std::size_t>(x) * bits;
+          file[pixels_at + static_cast<std::size_t>(height - 1 - y) * row_bytes + bit / 8] |=
+              std::byte(indices.back() << (8 - bits - bit % 8));
+        }
+      }
+      const Image image = decode_image(file, "x");
+      for (std::int64_t y = 0; y < height; ++y) {
+        for (std::int64_t x = 0; x < width; ++x) {
+          const std::size_t colour = 54 + 4 * indices[static_cast<std::size_t>(y * width + x)];
+          for (std::size_t c = 0; c < 3; ++c) {
+            ASSERT_EQ(image.pixel(static_cast<int>(x), static_cast<int>(y))[c],
+                      std::to_integer<int>(file[colour + 2 - c]))
+                << bits << " bits, " << width << " wide, " << x << ", " << y;
+          }
+        }
+      }
+      EXPECT_NE(refusal(std::span(file).first(file.size() - 1)), "");
+    }
+  }
+}
+
 TEST(DecodeBmp, HostileHeaders) {
   const auto bad = [](const Bmp& bmp) { return refusal(bmp.file()); };
   EXPECT_NE(bad(Bmp(24).set(18, 0)), "");
