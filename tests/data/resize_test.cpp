@@ -14,6 +14,7 @@
 
 #include "engine/random.h"
 #include "tests/support/image_goldens.h"
+#include "tests/support/random_seed.h"
 
 namespace rk {
 namespace {
@@ -114,6 +115,37 @@ TEST(Resize, EqualsTheDefinitionValueByValue) {
       EXPECT_TRUE(equal(resize(image, width, height), reference(image, width, height)))
           << in_width << " x " << in_height << " to " << width << " x " << height;
     }
+  }
+}
+
+// Any picture, any rectangle of it, any size, any part of the result.
+TEST(Resize, DrawnCasesEqualTheDefinition) {
+  CounterRandom random(random_seed(), 0, 0);
+  const auto box_in = [&](int width, int height) {
+    Box box;
+    box.left = static_cast<int>(random.below(width));
+    box.top = static_cast<int>(random.below(height));
+    box.width = 1 + static_cast<int>(random.below(width - box.left));
+    box.height = 1 + static_cast<int>(random.below(height - box.top));
+    return box;
+  };
+  // Short and long sides alike, equal ones too.
+  const auto side = [&](int most) {
+    return 1 + static_cast<int>(random.below(random.below(2) == 0 ? 12 : most));
+  };
+  for (int i = 0; i < 400; ++i) {
+    const Image image = noise(side(150), side(150), static_cast<std::uint64_t>(i));
+    const Box source = random.below(2) == 0 ? Box{0, 0, image.width(), image.height()}
+                                            : box_in(image.width(), image.height());
+    const int width = random.below(5) == 0 ? source.width : side(120);
+    const int height = random.below(5) == 0 ? source.height : side(120);
+    const Box part = random.below(2) == 0 ? Box{0, 0, width, height} : box_in(width, height);
+    ASSERT_TRUE(equal(resize_part(image, source, width, height, part),
+                      crop(reference(crop(image, source), width, height), part)))
+        << "case " << i << ": " << image.width() << " x " << image.height() << ", of it "
+        << source.width << " x " << source.height << " at " << source.left << ", " << source.top
+        << " to " << width << " x " << height << ", of that " << part.width << " x " << part.height
+        << " at " << part.left << ", " << part.top;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/radix_sort.h"
 
 #include "engine/random.h"
+#include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
 
@@ -36,10 +37,11 @@ template <class Key> class RadixSortOf {
 };
 
 // `kinds`: how many different keys; few ones are many ties and digits that all share.
-template <class Key> void expect_stable_order(std::int64_t n, std::int64_t kinds) {
+template <class Key>
+void expect_stable_order(std::int64_t n, std::int64_t kinds, std::uint64_t seed = 3) {
   std::vector<Key> keys;
   for (std::int64_t i = 0; i < n; ++i) {
-    CounterRandom random(3, sizeof(Key), static_cast<std::uint64_t>(i));
+    CounterRandom random(seed, sizeof(Key), static_cast<std::uint64_t>(i));
     const auto high = static_cast<Key>(random.below(kinds));
     keys.push_back(static_cast<Key>(high * static_cast<Key>(0x9E3779B97F4A7C15ULL)));
   }
@@ -61,6 +63,18 @@ TEST(ParallelRadixSort, IsStableOnAnyNumberOfThreads) {
       expect_stable_order<std::uint32_t>(n, kinds);
       expect_stable_order<std::uint64_t>(n, kinds);
     }
+  }
+}
+
+TEST(ParallelRadixSort, DrawnCasesAreStable) {
+  const std::uint64_t seed = random_seed();
+  CounterRandom random(seed, 0, 0);
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const std::int64_t n = random.below(random.below(2) == 0 ? 20 : 5000);
+    const std::int64_t kinds = 1 + random.below(std::int64_t{1} << random.below(31));
+    SCOPED_TRACE(testing::Message() << "case " << i);
+    expect_stable_order<std::uint32_t>(n, kinds, seed + i);
+    expect_stable_order<std::uint64_t>(n, kinds, seed + i);
   }
 }
 

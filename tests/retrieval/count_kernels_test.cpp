@@ -1,6 +1,7 @@
 #include "retrieval/count_kernels.h"
 
 #include "engine/random.h"
+#include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
 
@@ -93,6 +94,67 @@ TEST(CountKernels, ColumnsAgreeWithPlainCounting) {
           EXPECT_EQ(counts[static_cast<std::size_t>(k * kLanes + lane)],
                     5 + (k < first ? 0 : expected[static_cast<std::size_t>(k - first)]));
         }
+      }
+    }
+  }
+}
+
+// Any number of scores and thresholds, in columns from none to all steps, some within reach.
+TEST(CountKernels, DrawnCasesAgreeWithPlainCounting) {
+  CounterRandom random(random_seed(), 0, 0);
+  const auto drawn = [&](std::int64_t count, std::int64_t kinds, float shift) {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < count; ++i) {
+      values.push_back(static_cast<float>(random.below(kinds)) + shift);
+    }
+    return values;
+  };
+  for (int i = 0; i < 500; ++i) {
+    SCOPED_TRACE(testing::Message() << "case " << i);
+    const std::int64_t kinds = 1 + random.below(60);
+    const auto thresholds_of = [&](std::int64_t count) {
+      std::vector<float> values = drawn(count, kinds, static_cast<float>(random.below(60) - 20));
+      std::sort(values.begin(), values.end(), std::greater<>());
+      return values;
+    };
+    const std::vector<float> row = drawn(1 + random.below(600), kinds, 0);
+    const std::vector<float> searched = thresholds_of(1 + random.below(200));
+    std::vector<std::int32_t> counts(searched.size(), 0);
+    count_between(row, searched, counts.data());
+    std::partial_sum(counts.begin(), counts.end(), counts.begin());
+    ASSERT_EQ(counts, plain_counts(row, searched));
+    const std::vector<float> compared = thresholds_of(1 + random.below(kCompareAtMost));
+    counts.assign(compared.size(), 0);
+    count_reaching(row, compared, counts.data());
+    ASSERT_EQ(counts, plain_counts(row, compared));
+
+    const std::int64_t rows = 1 + random.below(64), steps = random.below(kCompareAtMost + 1);
+    const std::vector<float> tile = drawn(rows * kLanes, kinds, 0);
+    std::vector<float> lanes(static_cast<std::size_t>(steps * kLanes),
+                             std::numeric_limits<float>::infinity());
+    std::vector<std::vector<float>> own;
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      own.push_back(thresholds_of(random.below(steps + 1)));
+      const auto first = steps - static_cast<std::int64_t>(own.back().size());
+      for (std::int64_t k = first; k < steps; ++k) {
+        lanes[static_cast<std::size_t>(k * kLanes + lane)] =
+            own.back()[static_cast<std::size_t>(k - first)];
+      }
+    }
+    std::vector<std::int32_t> found(lanes.size(), 0);
+    count_reaching_columns(tile.data(), rows, kLanes, lanes.data(), steps, found.data());
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      std::vector<float> column;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        column.push_back(tile[static_cast<std::size_t>(r * kLanes + lane)]);
+      }
+      const std::vector<float>& mine = own[static_cast<std::size_t>(lane)];
+      const std::vector<std::int32_t> expected = plain_counts(column, mine);
+      const auto first = steps - static_cast<std::int64_t>(mine.size());
+      for (std::int64_t k = 0; k < steps; ++k) {
+        ASSERT_EQ(found[static_cast<std::size_t>(k * kLanes + lane)],
+                  k < first ? 0 : expected[static_cast<std::size_t>(k - first)])
+            << "lane " << lane << ", step " << k;
       }
     }
   }
