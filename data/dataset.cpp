@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <numeric>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace rk {
@@ -280,6 +283,24 @@ std::string dataset_help() {
          "min_images=2 leaves small classes out";
 }
 
+DataSpec read_data_spec(std::string_view text) {
+  const auto with_home = [](DataSpec spec) {
+    const char* home = std::getenv("HOME");
+    if (home != nullptr && (spec.path == "~" || spec.path.starts_with("~/"))) {
+      spec.path.replace(0, 1, home);
+    }
+    return spec;
+  };
+  const std::vector<std::string> known = dataset_kinds();
+  const std::string kind(text.substr(0, text.find(':')));
+  if (std::find(known.begin(), known.end(), kind) == known.end()) {
+    DataSpec folder = with_home(parse_data_spec("folder:" + std::string(text)));
+    std::error_code ignored;
+    if (std::filesystem::is_directory(folder.path, ignored)) return folder;
+  }
+  return with_home(parse_data_spec(text));
+}
+
 std::vector<Split> dataset_splits(const DataSpec& spec) {
   return distinct_splits(spec, find_kind(spec).splits(spec));
 }
@@ -305,7 +326,7 @@ Dataset open_dataset(const DataSpec& spec, Split split) {
 }
 
 Dataset open_dataset(std::string_view spec, Split split) {
-  return open_dataset(parse_data_spec(spec), split);
+  return open_dataset(read_data_spec(spec), split);
 }
 
 }  // namespace rk

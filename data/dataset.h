@@ -108,6 +108,10 @@ class Dataset {
 std::vector<std::string> dataset_kinds();
 std::string dataset_help();
 
+// parse_data_spec() with what people write: ~/ at the front of a path is the home folder, and the
+// path of a folder alone means folder:PATH.
+DataSpec read_data_spec(std::string_view text);
+
 // The splits that hold different classes, to find what to evaluate on while training: {train, val},
 // {train, test}, ...; a flat set without val_classes has {train} alone.
 std::vector<Split> dataset_splits(const DataSpec& spec);

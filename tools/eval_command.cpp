@@ -11,41 +11,19 @@
 #include "tools/metrics_report.h"
 #include "tools/output_files.h"
 #include "tools/progress.h"
+#include "tools/row_lengths.h"
 #include "tools/signals.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <set>
 
 namespace rk {
 namespace {
-
-// Scores are inner products as given: rows of other than unit length are ranked by length too,
-// which is seldom meant.
-void say_lengths(const EmbeddingSet& set, const std::string& name) {
-  const EmbeddingView view = set.view();
-  double least = 1, most = 1;
-  for (std::int64_t i = 0; i < view.count; ++i) {
-    double square = 0;
-    for (std::int64_t d = 0; d < view.dim; ++d) {
-      const double x = static_cast<double>(view.embeddings[i * view.dim + d]);
-      square += x * x;
-    }
-    least = std::min(least, std::sqrt(square));
-    most = std::max(most, std::sqrt(square));
-  }
-  if (least > 0.99 && most < 1.01) return;
-  fmt::print(
-      stderr,
-      "note: {}: rows have lengths from {:.3g} to {:.3g}; cosine similarity wants 1, and JSD "
-      "counts scores within [-1, 1]\n",
-      name, least, most);
-}
 
 std::int64_t count_classes(const EmbeddingSet& set) {
   return static_cast<std::int64_t>(
@@ -153,8 +131,12 @@ class Eval final : public Command {
       progress.update(static_cast<std::int64_t>(done * static_cast<double>(queries.count())));
     };
 
-    say_lengths(queries, name);
-    if (gallery) say_lengths(*gallery, gallery_);
+    const auto note_of = [](const EmbeddingSet& set, const std::string& file) {
+      note_lengths(set.embeddings, set.dim, file,
+                   "cosine similarity wants 1, and JSD counts scores within [-1, 1]");
+    };
+    note_of(queries, name);
+    if (gallery) note_of(*gallery, gallery_);
     const auto start = std::chrono::steady_clock::now();
     std::optional<EmbeddingView> gallery_view;
     if (gallery) gallery_view = gallery->view();
@@ -238,7 +220,7 @@ class Eval final : public Command {
   EmbeddingSet embed(const Context& context, const CommonOptions& common) {
     if (data_.empty()) fail<UsageError>("--checkpoint {}: --data is missing", checkpoint_);
     CheckpointEmbedder embedder(context, checkpoint_, batch_, precision_of(precision_));
-    const DataSpec spec = parse_data_spec(data_);
+    const DataSpec spec = read_data_spec(data_);
     const Dataset data = open_dataset(spec, parse_split(split_));
     data_text_ = data_text(spec, data);
     if (!data.left_out().empty()) {

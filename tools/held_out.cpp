@@ -11,13 +11,13 @@ namespace rk {
 std::optional<Dataset> open_held_out(const TrainSettings& settings) {
   if (settings.test_data == "none") return std::nullopt;
   if (!settings.test_data.empty()) {
-    const DataSpec spec = parse_data_spec(settings.test_data);
+    const DataSpec spec = read_data_spec(settings.test_data);
     const std::vector<Split> splits = dataset_splits(spec);
     // A data set of its own: its test split, or all of it.
     const bool has_test = std::find(splits.begin(), splits.end(), Split::kTest) != splits.end();
     return open_dataset(spec, has_test || splits.size() < 2 ? Split::kTest : splits.back());
   }
-  const DataSpec spec = parse_data_spec(settings.data);
+  const DataSpec spec = read_data_spec(settings.data);
   const std::vector<Split> splits = dataset_splits(spec);
   if (splits.size() < 2) {
     fail<UsageError>(

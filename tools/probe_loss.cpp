@@ -6,6 +6,7 @@
 #include "tools/json_file.h"
 #include "tools/normalized_loss.h"
 #include "tools/output_files.h"
+#include "tools/row_lengths.h"
 #include "tools/signals.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5_file.h"
@@ -58,6 +59,10 @@ class ProbeLoss final : public Command {
     const LossSpec spec = parse_loss(loss_);
     const LossKind kind = spec.entry->kind;
     const LossData<float> data = read_loss_file<float>(in_, kind);
+    if (!normalize_ && kind != LossKind::kScores) {
+      note_lengths(data.embeddings, data.dim, in_,
+                   "the loss is that of these rows; --normalize makes their length 1 first");
+    }
     const Context context(common.threads);
     nlohmann::json json = {{"loss_name", spec.text()},
                            {"device", common.device},

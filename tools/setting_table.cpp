@@ -80,6 +80,14 @@ bool SettingTable::given(const std::string& name) const {
   return app_->get_option("--" + name)->count() > 0;
 }
 
+std::set<std::string> SettingTable::all_given() const {
+  std::set<std::string> names;
+  for (const Setting& setting : settings_) {
+    if (given(setting.name)) names.insert(setting.name);
+  }
+  return names;
+}
+
 ordered_json SettingTable::values() const {
   ordered_json out = ordered_json::object();
   for (const Setting& setting : settings_) out[setting.name] = setting.value();

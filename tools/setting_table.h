@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ class SettingTable {
   void apply(const nlohmann::ordered_json& values, const std::string& source);
   // Has the command line or an apply() so far set it?
   bool given(const std::string& name) const;
+
+  std::set<std::string> all_given() const;
 
   nlohmann::ordered_json values() const;
   // As a recipe: one "name = value" a line under its group's title.

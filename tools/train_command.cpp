@@ -2,6 +2,7 @@
 
 #include "engine/dispatch.h"
 #include "engine/error.h"
+#include "engine/note.h"
 #include "layers/gpu_graph_run.h"
 #include "tools/output_files.h"
 #include "tools/train_run.h"
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <set>
 
 namespace rk {
 namespace {
@@ -46,6 +48,7 @@ class Train final : public Command {
     table_.include("seed", common.seed);
     table_.include("threads", common.threads);
     refuse_conflicts(table_, settings_);
+    const std::set<std::string> given = table_.all_given();  // before recipe and checkpoint
     if (!settings_.recipe.empty()) {
       apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
     }
@@ -82,6 +85,7 @@ class Train final : public Command {
       }
     }
     resolve(settings_);
+    for (const std::string& line : without_effect(given, settings_)) note(line);
     plan.settings = table_.values();
     plan.settings_toml = table_.toml();
     if (plan.checkpoint) compare(stored, plan.settings, *plan.checkpoint, common);

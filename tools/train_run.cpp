@@ -214,7 +214,8 @@ void TrainRun::execute() {
     const auto start = Clock::now();
     ordered_json entry = {{"epoch", 0}, {"step", 0}};
     entry.update(evaluate_held_out());
-    record(std::move(entry), {{"eval_seconds", seconds_since(start)}});
+    eval_seconds_ = seconds_since(start);
+    record(std::move(entry), {{"eval_seconds", eval_seconds_}});
   }
   prepare_folder();
   if (processes_.first()) record_.write();
@@ -267,7 +268,7 @@ void TrainRun::train_epoch() {
       stepping_ = false;
       step_seconds_ = seconds_since(step_start);
       progress.update((run_.batch - first) * settings_.batch,
-                      fmt::format("loss {:.4f}", run_.loss_sum / static_cast<double>(run_.batch)));
+                      progress_note(seconds_since(start), run_.batch - first));
       if (asked_to_stop()) {
         progress.finish();
         stop();
@@ -278,6 +279,16 @@ void TrainRun::train_epoch() {
     for (const std::string& line : unreadable_.update(loader_->bad_images())) note(line);
   }
   finish_epoch(seconds_since(start), batches - first);
+}
+
+std::string TrainRun::progress_note(double seconds, std::int64_t steps) const {
+  std::string text = fmt::format("loss {:.4f}", run_.loss_sum / static_cast<double>(run_.batch));
+  const std::int64_t epochs = settings_.epochs - run_.epoch;
+  if (epochs < 2) return text;  // the bar says it
+  const auto batches = static_cast<double>(epochs * sampler_->batches_per_epoch() - run_.batch);
+  const double left = batches * seconds / static_cast<double>(steps) +
+                      static_cast<double>(epochs) * (eval_seconds_ + save_seconds_);
+  return text + fmt::format(", run {} left", clock_text(left));
 }
 
 void TrainRun::after_step(const StepResult& result) {
@@ -305,7 +316,8 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
     timing["images_per_second"] = static_cast<double>(steps * settings_.batch) / seconds;
     if (steps < sampler_->batches_per_epoch()) timing["timed_batches"] = steps;
   }
-  timing["eval_seconds"] = seconds_since(start);
+  eval_seconds_ = seconds_since(start);
+  timing["eval_seconds"] = eval_seconds_;
   timing["waited_for_images"] = loader_->waited_seconds() - waited_before_;
   waited_before_ = loader_->waited_seconds();
   // Without held-out classes every epoch is the best so far.

@@ -54,6 +54,8 @@ class TrainRun {
   void after_step(const StepResult& result);
   // What a signal is answered with while `what` is done, which is `seconds` long (0: not known).
   void announce(const std::string& what, double seconds) const;
+  // Of the whole run, at this epoch's pace: "loss 0.2310, run 1:02:10 left".
+  std::string progress_note(double seconds, std::int64_t steps) const;
   // `seconds` for the epoch's last `steps` steps; fewer than all where the run was resumed in it.
   void finish_epoch(double seconds, std::int64_t steps);
   // The metrics of the held-out classes; an empty object without any.
@@ -95,6 +97,7 @@ class TrainRun {
   UnreadableImages unreadable_;
   double waited_before_ = 0;           // for images, in the epochs before
   std::int64_t skipped_held_out_ = 0;  // images that cannot be read
+  double eval_seconds_ = 0;            // of the last evaluation
   std::int64_t saved_step_ = -1;       // of the newest checkpoint in the folder; -1: none yet
   double step_seconds_ = 0, save_seconds_ = 0;  // of the last ones; 0: none yet
   bool resumed_from_last_ = false;              // from last.h5, not from another of the folder

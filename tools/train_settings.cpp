@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 namespace rk {
@@ -193,6 +194,33 @@ void refuse_conflicts(const SettingTable& table, const TrainSettings& s) {
   }
 }
 
+std::vector<std::string> without_effect(const std::set<std::string>& given,
+                                        const TrainSettings& s) {
+  struct Rule {
+    const char* name;
+    bool effective;
+    const char* needs;
+  };
+  const bool adam = s.optimizer != "sgd";
+  const Rule rules[] = {
+      {"momentum", !adam, "--optimizer sgd"},
+      {"beta1", adam, "--optimizer adam or adamw"},
+      {"beta2", adam, "--optimizer adam or adamw"},
+      {"drop-every", s.schedule == "step", "--schedule step"},
+      {"drop-at", s.schedule == "milestones", "--schedule milestones"},
+      {"drop-factor", s.schedule == "step" || s.schedule == "milestones",
+       "--schedule step or milestones"},
+      {"lr-floor", s.schedule == "cosine", "--schedule cosine"},
+      {"gem-p", s.pool == "gem", "--pool gem"},
+      {"proxy-rate", parse_loss(s.loss).entry->kind == LossKind::kProxies, "a loss with proxies"}};
+  std::vector<std::string> lines;
+  for (const Rule& rule : rules) {
+    if (rule.effective || !given.contains(rule.name)) continue;
+    lines.push_back(fmt::format("--{}: has no effect without {}", rule.name, rule.needs));
+  }
+  return lines;
+}
+
 void apply_settings(SettingTable& table, nlohmann::ordered_json values, const std::string& source) {
   if (table.given("per-class") && !table.given("sampler")) values.erase("sampler");
   table.apply(values, source);
@@ -267,9 +295,9 @@ void resolve(TrainSettings& s) {
   if (s.nesterov && (s.optimizer != "sgd" || s.momentum == 0)) {
     fail<UsageError>("--nesterov belongs to --optimizer sgd with a --momentum; leave it out");
   }
-  s.data = parse_data_spec(s.data).text();
+  s.data = read_data_spec(s.data).text();
   if (!s.test_data.empty() && s.test_data != "none")
-    s.test_data = parse_data_spec(s.test_data).text();
+    s.test_data = read_data_spec(s.test_data).text();
   const DataSpec sampler = parse_sampler(s.sampler);
   if (sampler.kind == "pk") {
     s.per_class = sampler.integer("k", s.per_class, 2, 1 << 20);

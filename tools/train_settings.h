@@ -7,6 +7,7 @@
 #include "tools/trainer.h"
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,10 @@ void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settin
 
 // Flags that contradict each other: UsageError. To be asked before anything else is applied.
 void refuse_conflicts(const SettingTable& table, const TrainSettings& settings);
+
+// One line for each of the flags `given` that changes nothing beside the other settings, resolved.
+std::vector<std::string> without_effect(const std::set<std::string>& given,
+                                        const TrainSettings& settings);
 
 // SettingTable::apply for a recipe or a resumed run's settings; --per-class means the sampler pk,
 // whatever these say of samplers.

@@ -244,6 +244,44 @@ TEST_F(FolderRun, OtherFilesAreCountedAndOddJpegsAreRead) {
   EXPECT_TRUE(holds(done.err, "webcam.jpg: an odd JPEG"));
 }
 
+TEST_F(FolderRun, PathsAsPeopleWriteThem) {
+  const Finished bare = eval({"--checkpoint", in("run/best.h5"), "--data", in("flat")});
+  EXPECT_EQ(bare.code, 0) << bare.err;
+  EXPECT_TRUE(holds(bare.out, flat() + ", all of it"));
+  const Finished home =
+      run_to_end({"/usr/bin/env", "HOME=" + folder_->path().string(), kEval, "--checkpoint",
+                  in("run/best.h5"), "--data", "folder:~/flat,val_classes=0.25", "--split", "val"},
+                 folder_->path().string());
+  EXPECT_EQ(home.code, 0) << home.err;
+  EXPECT_TRUE(holds(home.out, "8 images of 2 classes"));
+}
+
+TEST_F(FolderRun, FlagsWithoutEffectAreNamed) {
+  const Finished odd = train("flat", "odd_flags",
+                             {"--data", flat() + ",val_classes=0.25", "--drop-at", "100",
+                              "--momentum", "0.5", "--beta1", "0.8", "--epochs", "2"});
+  ASSERT_EQ(odd.code, 0) << odd.err;
+  EXPECT_TRUE(holds(odd.err, "--drop-at: has no effect without --schedule milestones"));
+  EXPECT_TRUE(holds(odd.err, "--momentum: has no effect without --optimizer sgd"));
+  EXPECT_EQ(odd.err.find("--beta1"), std::string::npos) << odd.err;
+}
+
+TEST_F(FolderRun, RowsOfOtherLengthsAreNotedByBothWhoRead) {
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 0, 0, 3, 0.6F, 0.8F, 0, 1};
+  set.labels = {0, 0, 1, 1};
+  write_embeddings(in("long.h5"), set);
+  const std::vector<std::string> probe = {RK_BIN "/probe", "--loss", "smooth_ap", "--in",
+                                          in("long.h5")};
+  const Finished as_given = run_to_end(probe, folder_->path().string());
+  EXPECT_TRUE(holds(as_given.err, "rows have lengths from 1 to 3; the loss is that of these rows"));
+  std::vector<std::string> words = probe;
+  words.push_back("--normalize");
+  EXPECT_EQ(run_to_end(words, folder_->path().string()).err.find("lengths"), std::string::npos);
+  EXPECT_TRUE(holds(eval({"--embeddings", in("long.h5")}).err, "rows have lengths from 1 to 3"));
+}
+
 // Whatever is asked for, what is read stays, and so does a file of another kind.
 TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   ASSERT_EQ(embed("flat", "a.h5").code, 0);
