@@ -43,6 +43,7 @@ struct State {
            .environment = "a machine",
            .settings = "{\"loss\": \"fastap\"}",
            .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"},
+           .classes = {"cats/tabby", "cup"},
            .loss_scale = {.updates = 5, .scale = 1024.0, .good_steps = 3}};
   }
   std::vector<std::byte> bytes() const {
@@ -102,6 +103,7 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.run().environment, "a machine");
   EXPECT_EQ(read.run().settings, state.run.settings);
   EXPECT_EQ(read.run().history, state.run.history);
+  EXPECT_EQ(read.run().classes, state.run.classes);
   EXPECT_EQ(read.run().loss_scale.updates, 5);
   EXPECT_EQ(read.run().loss_scale.scale, 1024.0);
   EXPECT_EQ(read.run().loss_scale.good_steps, 3);
@@ -112,6 +114,24 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   read.optimizer_state("exp_avg", kWeights[0], values.data());
   EXPECT_EQ(values, state.momentum);
   EXPECT_EQ(read.counter("bn1.num_batches_tracked"), 41);
+}
+
+// One network however its run went on; another one by any weight, or by what it is fed with.
+TEST_F(CheckpointTest, TheNetworkHasAnIdentity) {
+  State state;
+  const std::string network = Checkpoint(save(state.bytes())).network();
+  EXPECT_EQ(network.size(), 64U);
+  state.run.step = 8;
+  state.run.settings = "{}";
+  state.momentum[0] = 5;
+  state.tracked = 42;
+  EXPECT_EQ(Checkpoint(save(state.bytes())).network(), network);
+  State other;
+  other.conv[3] = std::nextafter(other.conv[3], 9.0F);
+  EXPECT_NE(Checkpoint(save(other.bytes())).network(), network);
+  State fed;
+  fed.model.crop = 128;
+  EXPECT_NE(Checkpoint(save(fed.bytes())).network(), network);
 }
 
 TEST_F(CheckpointTest, EqualStatesAreEqualBytes) {
