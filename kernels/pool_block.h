@@ -38,12 +38,17 @@ struct PoolShape {
   }
 };
 
-// choice, if not null, gets for each output the number of the pixel of the window that won.
+// choice, if not null, gets for each output the number of the pixel of the window that won; with
+// of_relu kNoPixel where that is not above 0, so that backward also applies the mask of a ReLU which
+// made x.
 template <class T> struct MaxPool {
+  static constexpr std::uint8_t kNoPixel = 255;
+
   PoolShape shape;
   const T* x = nullptr;
   T* y = nullptr;
   std::uint8_t* choice = nullptr;
+  bool of_relu = false;
 
   int blocks() const { return shape.batch * shape.out_height; }  // a block a row of y
   template <class Block> RK_FN void operator()(const Block& block) const {
@@ -83,7 +88,14 @@ template <class T> struct MaxPool {
       }
       const std::int64_t to = shape.y_at(image, out_row, out_column) + channel;
       store_pack(y + to, best);
-      if (choice != nullptr) store_pack(choice + to, winner);
+      if (choice == nullptr) continue;
+      if (of_relu) {
+        RK_UNROLL
+        for (int k = 0; k < kWidth; ++k) {
+          if (!(best[k] > 0)) winner.values[k] = kNoPixel;
+        }
+      }
+      store_pack(choice + to, winner);
     }
   }
 };

@@ -105,8 +105,8 @@ TensorId max_pool(Program& program, TensorId x, const std::string& name,
   const NodeOutput output{.name = name, .shape = shape, .width = width, .dtype = program.dtype(x)};
   if constexpr (kHasCuda) {
     if (program.on_gpu()) {
-      return program.append(gpu::max_pool_node(name, program, in, shape, options), {{.tensor = x}},
-                            output);
+      return program.append(gpu::max_pool_node(name, program, in, shape, options),
+                            {{.tensor = x, .masks_gradient = true}}, output);
     }
   }
   auto node = std::make_unique<MaxPoolNode>(

@@ -30,6 +30,8 @@ template <class T> class MaxPoolNode final : public Node {
         shape_(shape),
         gradients_(program.options().gradients) {}
 
+  void announce(const std::vector<EdgeUse>& uses) override { masks_ = uses[0].mask; }
+
   // Saved: which pixel of its window each output is.
   NodeClaims plan() override {
     const auto outputs =
@@ -41,7 +43,8 @@ template <class T> class MaxPoolNode final : public Node {
     launch(MaxPool<T>{.shape = shape_,
                       .x = memory_.inputs[0].template as<T>(),
                       .y = memory_.output.as<T>(),
-                      .choice = static_cast<std::uint8_t*>(memory_.saved)},
+                      .choice = static_cast<std::uint8_t*>(memory_.saved),
+                      .of_relu = masks_},
            context_.cuda().stream());
   }
   void backward() override {
@@ -59,6 +62,7 @@ template <class T> class MaxPoolNode final : public Node {
   const Context& context_;
   PoolShape shape_;
   bool gradients_;
+  bool masks_ = false;
 };
 
 template <class T> class GlobalPoolNode final : public Node {

@@ -64,9 +64,11 @@ class BenchStep final : public Command {
                    "on a GPU: file that says which engine runs which convolution, and what "
                    "normalises")
         ->type_name("FILE");
-    app.add_option("--tune", tune_,
-                   "on a GPU: time every engine of every convolution and every way of batch "
-                   "normalisation first, and write the fastest to this file, for --plans")
+    app.add_option(
+           "--tune", tune_,
+           "on a GPU: time every engine of every convolution and every way of batch "
+           "normalisation first, and write the fastest to this file, for --plans; what the file "
+           "has already is not timed again")
         ->type_name("FILE");
   }
   bool runs_on_cuda() const override { return true; }

@@ -8,6 +8,7 @@
 #include "tools/signals.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <map>
 
@@ -37,11 +38,16 @@ class Tuning {
         repeats_(repeats),
         path_(path),
         report_(report),
-        plans_(plan_environment(context)) {}
+        plans_(plan_environment(context)) {
+    if (!std::filesystem::exists(path)) return;
+    GpuPlans before = GpuPlans::read(path);
+    if (before.environment() == plans_.environment()) plans_ = std::move(before);
+  }
 
   void time_engines() {
     for (const GraphSpec& graph : graphs_of(program_, options_.batchnorm, options_.precision)) {
       stop_if_interrupted();
+      if (!plans_.engine(graph.text()).empty()) continue;
       // Sums and normalisations are a choice: without them the step has our own kernels.
       const bool sums = graph.kind == GraphKind::kConvolutionSums;
       if ((sums || graph.c == 0) && !GpuGraph::exists(context_, graph)) continue;

@@ -3,7 +3,8 @@
 // by itself; then, with the batch's statistics, the ways of batch normalisation
 // (layers/gpu_batchnorm.h) behind each convolution. What disagrees with the first engine, or with
 // our own kernels, is not taken. The file is written anew after every result: one that was cut off
-// holds what was known by then.
+// holds what was known by then, and the next tuning goes on from there: graphs in the file are not
+// timed again.
 #pragma once
 
 #include "tools/trainer.h"

@@ -32,12 +32,14 @@ void refuse_in_capture(const char* what);
 // Notes that `kernel` is loaded; DeviceError where it is not and this thread captures.
 void load(const std::string& kernel);
 
-// `work` holds all that it needs by value.
+// `work` holds all that it needs by value. It is called through a std::function both times: inlined
+// here the compiler may add up a sum in another order than in the copy that a graph keeps.
 template <class F> void put(CudaStream stream, F&& work) {
+  std::function<void()> task(std::forward<F>(work));
   if (Work* kept = capturing(stream)) {
-    kept->emplace_back(std::forward<F>(work));
+    kept->push_back(std::move(task));
   } else {
-    work();
+    task();
   }
 }
 template <class F> void put(CudaStream stream, const std::string& kernel, F&& work) {

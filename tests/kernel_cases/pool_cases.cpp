@@ -22,7 +22,8 @@ template <class T> std::vector<T> tied(MadeUp& made_up, std::int64_t count, bool
 }
 
 template <class T>
-std::vector<Checked> max_pool(const PoolShape& shape, bool with_nan, bool accumulate) {
+std::vector<Checked> max_pool(const PoolShape& shape, bool with_nan, bool accumulate,
+                              bool of_relu = false) {
   MadeUp made_up(17);
   const std::int64_t in_count =
       static_cast<std::int64_t>(shape.batch) * shape.height * shape.width * shape.channels;
@@ -58,8 +59,9 @@ std::vector<Checked> max_pool(const PoolShape& shape, bool with_nan, bool accumu
       }
     }
     y.push_back(best);
-    choice.push_back(static_cast<double>(winner));
-    dx[at(place)] += gradients[at(i)];
+    const bool taken = !of_relu || best > 0;
+    choice.push_back(taken ? static_cast<double>(winner) : double{MaxPool<T>::kNoPixel});
+    if (taken) dx[at(place)] += gradients[at(i)];
   }
 
   const DeviceBuffer device_x = DeviceBuffer::copy_of(x);
@@ -68,7 +70,7 @@ std::vector<Checked> max_pool(const PoolShape& shape, bool with_nan, bool accumu
   const DeviceBuffer got_alone = unwritten<T>(out_count);
   const DeviceBuffer got_choice = unwritten<std::uint8_t>(out_count);
   const DeviceBuffer got_dx = accumulate ? DeviceBuffer::copy_of(held) : unwritten<T>(in_count);
-  launch(MaxPool<T>{shape, device_x.as<T>(), got_y.as<T>(), got_choice.as<std::uint8_t>()},
+  launch(MaxPool<T>{shape, device_x.as<T>(), got_y.as<T>(), got_choice.as<std::uint8_t>(), of_relu},
          nullptr);
   launch(MaxPool<T>{shape, device_x.as<T>(), got_alone.as<T>(), nullptr}, nullptr);
   launch(MaxPoolGradient<T>{shape, got_choice.as<std::uint8_t>(), device_dy.as<T>(), got_dx.as<T>(),
@@ -168,6 +170,9 @@ void add_pool_cases(std::vector<KernelCase>& cases) {
         cases.push_back({fmt::format("max_pool_{}_{}_{}", window.name, TypeFacts<T>::kName,
                                      accumulate ? "accumulate" : "overwrite"),
                          [=] { return max_pool<T>(window.shape, accumulate, accumulate); }});
+        cases.push_back({fmt::format("max_pool_of_relu_{}_{}_{}", window.name, TypeFacts<T>::kName,
+                                     accumulate ? "accumulate" : "overwrite"),
+                         [=] { return max_pool<T>(window.shape, accumulate, accumulate, true); }});
       }
     }
     for (const auto& shape : {std::pair{49, 64}, std::pair{1, 3}, std::pair{50, 136}}) {
