@@ -1,5 +1,5 @@
-// What cuDNN itself says of the GPU at hand, in place of the descriptions of this folder, which
-// were written from published figures: RK_GPU_DESCRIPTION=FILE keeps it.
+// What cuDNN itself says of the GPU at hand, as h100.json of this folder: RK_GPU_DESCRIPTION=FILE
+// keeps it.
 #include "engine/dispatch.h"
 #include "engine/error.h"
 #include "layers/gpu_graph_cudnn.h"
