@@ -2,6 +2,8 @@
 //   z = clamp(2 - 2s, 0, 4), L bins of width Delta = 4/L, centres c_l = l Delta, l = 0..L
 //   soft counts d(z, c) = max(0, 1 - |z - c|/Delta):  h+_l over P, h_l over P and N
 //   loss = 1 - 1/|P| sum_l h+_l H+_l / H_l,  H+ and H the running sums; a term is 0 where H_l = 0
+// A positive's soft counts add up to 1, so that is 1/|P| sum_l h+_l (H_l - H+_l) / H_l, which is
+// computed: H - H+ is the negatives' running sum, and nothing cancels, however small the loss.
 // Derivative of d in z: +1/Delta on (c - Delta, c], -1/Delta on (c, c + Delta]; of the clamp: 1 on
 // [0, 4].
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may
@@ -32,7 +34,7 @@ template <class S> struct FastApRow {
           bytes(scratch.bytes()) {}
     S* distance;        // z/Delta of negatives, kFar elsewhere
     S* positive;        // z/Delta of positives
-    S* count;           // h_l, first of N alone
+    S* count;           // h_l of N alone, then their running sum H_l - H+_l
     S* positive_count;  // h+_l
     S* slope;           // [l]: Delta * d(FastAP)/dz of a negative with c_(l-1) < z <= c_l
     S* positive_slope;
@@ -67,7 +69,7 @@ template <class S> struct FastApRow {
               [&](int bin, int k) { return soft_count(at.distance[k], bin); });
     team.sums(bins + 1, positives, at.positive_count,
               [&](int bin, int k) { return soft_count(at.positive[k], bin); });
-    team.for_each(1, [&](int) { *loss = 1 - bins_backward(bins, p, at); });
+    team.for_each(1, [&](int) { *loss = bins_backward(bins, p, at); });
     team.sync();
     const S scale = in.weight * 2 * per_width;  // loss = 1 - FastAP, dz/ds = -2
     const auto grad_of = [&](const S* slope, S score, S distance) {
@@ -88,31 +90,32 @@ template <class S> struct FastApRow {
   }
 
  private:
-  // FastAP of the row, and the slopes, from the counts. With a_l = 1/p h+_l / H_l:
+  // The row's loss, and the slopes, from the counts. With F = 1 - loss, a_l = 1/p h+_l / H_l:
   //   dF/dh_l  = -sum over q >= l of a_q H+_q / H_q            (what a negative in bin l changes)
   //   dF/dh+_l = 1/p H+_l / H_l + sum over q >= l of a_q       (and a positive besides)
   RK_FN static S bins_backward(int bins, int p, const Pieces& at) {
     const S share = S(1) / static_cast<S>(p);
-    S total = 0;
+    S negative_total = 0;
     S positive_total = 0;
-    for (int l = 0; l <= bins; ++l) {  // counts become running sums
+    for (int l = 0; l <= bins; ++l) {  // counts become running sums: at.slope holds H+
+      negative_total += at.count[l];
       positive_total += at.positive_count[l];
-      total += at.count[l] + at.positive_count[l];
-      at.count[l] = total;
+      at.count[l] = negative_total;
       at.slope[l] = positive_total;
     }
-    S value = 0;
+    S lost = 0;
     S negative_suffix = 0;
     S positive_suffix = 0;
     S next = 0;
     S positive_next = 0;
     for (int l = bins; l >= 0; --l) {
       S direct = 0;
-      if (at.count[l] > 0) {
-        const S ratio = at.slope[l] / at.count[l];
-        const S a = share * at.positive_count[l] / at.count[l];
+      const S total = at.count[l] + at.slope[l];
+      if (total > 0) {
+        const S ratio = at.slope[l] / total;
+        const S a = share * at.positive_count[l] / total;
         direct = share * ratio;
-        value += share * at.positive_count[l] * ratio;
+        lost += a * at.count[l];
         negative_suffix -= a * ratio;
         positive_suffix += a;
       }
@@ -128,7 +131,7 @@ template <class S> struct FastApRow {
     }
     at.slope[0] = next;  // z = 0: on the rising side of bin 0
     at.positive_slope[0] = positive_next;
-    return value;
+    return lost;
   }
 };
 

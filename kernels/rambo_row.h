@@ -2,7 +2,8 @@
 //   v = s - margin/2 for positives, s + margin/2 for negatives
 //   rank by (v descending, index ascending)
 //   recall: loss = sum over j in P of w(negatives above j), w(r) = log(1+r) or log(1+log(1+r))
-//   AP:     loss = 1 - mean over j in P of (rank among positives)/(rank)
+//   AP:     loss = 1 - mean over j in P of (rank among positives)/(rank), computed as the mean of
+//           (negatives above j)/(rank)
 // Backward, with g = dLoss/d(rank/n); the rank among positives is a constant, so g is 0 on
 // negatives:
 //   v' = v + lambda g;   dLoss/ds = (rank(v') - rank(v)) / (n lambda), subtracted as integers
@@ -75,7 +76,7 @@ template <class S> struct RamboRow {
       S g = 0;
       if (params.variant == Rambo::kAp) {
         const S rank = 1 + others + negatives;
-        total += (1 + others) / rank;
+        total += negatives / rank;
         g = in.weight / static_cast<S>(p) * (1 + others) * length / (rank * rank);
       } else {
         const S inner = std::log1p(negatives);
@@ -106,9 +107,8 @@ template <class S> struct RamboRow {
     }
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = at.change[j] * scale; });
-    team.for_each(1, [&](int) {
-      *loss = params.variant == Rambo::kAp ? 1 - total / static_cast<S>(p) : total;
-    });
+    team.for_each(
+        1, [&](int) { *loss = params.variant == Rambo::kAp ? total / static_cast<S>(p) : total; });
   }
 };
 

@@ -1,7 +1,8 @@
 // Smooth-AP of one query (Brown et al. 2020, eq. 7-8).  sg(x) = 1/(1 + exp(-x/tau)); for j in P:
 //   R+_j = 1 + sum over k in P, k != j, of sg(s_k - s_j)
 //   R_j  = R+_j + sum over N of sg(s_k - s_j)
-//   loss = 1 - mean over j of R+_j / R_j
+//   loss = 1 - mean over j of R+_j / R_j = mean over j of (R_j - R+_j) / R_j
+// The latter is computed: nothing cancels, however small the loss.
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may
 // be the memory of in.scores. P must not be empty. Cost: |P| * (|P| + columns) sigmoids. Equal
 // scores count half.
@@ -58,7 +59,7 @@ template <class S> struct SmoothApRow {
     team.sync();  // grad may lie where the scores were
     team.for_each(columns, [&](int k) { grad[k] = 0; });
 
-    S precision = 0;
+    S lost = 0;  // of every j's precision
     const S share = in.weight * per_tau / static_cast<S>(p);
     for (int j = 0; j < p; ++j) {
       // sum() begins with a barrier, so every member sees at.positive from here on.
@@ -75,7 +76,7 @@ template <class S> struct SmoothApRow {
         return x < 0 || k == j ? u : 1 - u;
       });
       const S rank = among_positives + negatives;
-      precision += among_positives / rank;
+      lost += negatives / rank;
       // d(R+/R) = (R - R+)/R^2 for what both ranks hold, -R+/R^2 for what only R holds.
       const S to_negative = share * among_positives / (rank * rank);
       const S to_positive = -share * negatives / (rank * rank);
@@ -95,7 +96,7 @@ template <class S> struct SmoothApRow {
     }
     team.sync();  // at.positive_grad[p-1] was just written
     team.for_each(p, [&](int k) { grad[at.index[k]] = at.positive_grad[k]; });
-    team.for_each(1, [&](int) { *loss = 1 - precision / static_cast<S>(p); });
+    team.for_each(1, [&](int) { *loss = lost / static_cast<S>(p); });
   }
 };
 

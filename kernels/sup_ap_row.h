@@ -2,7 +2,8 @@
 //   R+_j = number of k in P with s_k >= s_j (j included; no gradient)
 //   R_j  = R+_j + sum over N of H(s_k - s_j)
 //   H(x) = sg(x) for x <= 0;  0.5 + sg(x) for 0 < x <= delta;  rho (x - delta) + offset beyond
-//   loss = (1 - lambda) (1 - mean over j in P of R+_j / R_j) + lambda * contrastive
+//   loss = (1 - lambda) mean over j in P of (1 - R+_j / R_j) + lambda * contrastive
+// 1 - R+_j / R_j as the negatives' part of R_j over R_j: nothing cancels, however small the loss.
 // The contrastive part (contrastive_row.h) is averaged over all rows: its value comes with the
 // stats. Queries without a positive have that part alone. Writes (1 - lambda) * the AP loss and, to
 // grad[0..pad(columns)), dLoss/ds; `grad` may be the memory of in.scores. Cost: |P| * columns
@@ -84,7 +85,7 @@ template <class S> struct SupApRow {
       grad[k] = params.lambda * ContrastiveRow<S>::to_negative(params.contrastive, at.score[k]);
     });
 
-    S precision = 0;
+    S lost = 0;  // of every j's precision
     const S share = (1 - params.lambda) * in.weight / static_cast<S>(p);
     for (int j = 0; j < p; ++j) {
       const S among =
@@ -97,7 +98,7 @@ template <class S> struct SupApRow {
         return far ? params.rho * (x - params.delta) + params.offset : x > 0 ? S(1.5) - u : u;
       });
       const S rank = among + negatives;
-      precision += among / rank;
+      lost += negatives / rank;
       const S factor = share * among / (rank * rank);
       const S slopes = team.sum(columns, [&](int k) {
         grad[k] += factor * at.slope[k];
@@ -107,9 +108,8 @@ template <class S> struct SupApRow {
     }
     team.sync();
     team.for_each(p, [&](int k) { grad[at.index[k]] = at.positive_grad[k]; });
-    team.for_each(1, [&](int) {
-      *loss = p == 0 ? S(0) : (1 - params.lambda) * (1 - precision / static_cast<S>(p));
-    });
+    team.for_each(
+        1, [&](int) { *loss = p == 0 ? S(0) : (1 - params.lambda) * (lost / static_cast<S>(p)); });
   }
 };
 

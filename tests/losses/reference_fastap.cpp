@@ -5,7 +5,8 @@
 
 namespace rk::reference {
 
-// Cakir et al. 2019: soft histograms as matrices of (item, centre), then eq. 14 read off.
+// Cakir et al. 2019: soft histograms as matrices of (item, centre), then eq. 14 read off. A positive's
+// shares add up to 1, so 1 - AP is the sum of h+_l (H_l - H+_l) / H_l: nothing cancels.
 Value fastap(const LossData<double>& data, const LossValues& values) {
   const int bins = values.integer("bins");
   const double width = 4.0 / bins;
@@ -13,23 +14,23 @@ Value fastap(const LossData<double>& data, const LossValues& values) {
   for (const Query& query : queries(data)) {
     if (query.positives().empty()) continue;
     ++out.valid;
-    double ap = 0;
+    double lost = 0;
     for (int l = 0; l <= bins; ++l) {
       double h = 0;          // positives in bin l
-      double positives = 0;  // positives up to and with bin l
+      double negatives = 0;  // negatives up to and with bin l
       double all = 0;
       for (int q = 0; q <= l; ++q) {
         for (const Item& item : query.gallery) {
           const double z = std::clamp(2 - 2 * item.s, 0.0, 4.0);
           const double count = std::max(0.0, 1 - std::abs(z - q * width) / width);
           all += count;
-          if (item.positive) positives += count;
+          if (!item.positive) negatives += count;
           if (item.positive && q == l) h += count;
         }
       }
-      if (all > 0) ap += h * positives / all;
+      if (all > 0) lost += h * negatives / all;
     }
-    out.loss += 1 - ap / static_cast<double>(query.positives().size());
+    out.loss += lost / static_cast<double>(query.positives().size());
   }
   if (out.valid > 0) out.loss /= static_cast<double>(out.valid);
   return out;

@@ -99,10 +99,9 @@ Value rambo_ap(const LossData<double>& data, const LossValues& values) {
     if (query.positives().empty()) continue;
     const Row row = rank_row(query, values.number("margin"));
     std::vector<double> g(row.v.size(), 0.0);
-    out.loss += 1 / static_cast<double>(out.valid);
     for (std::size_t j = 0; j < g.size(); ++j) {
       if (!query.gallery[j].positive) continue;
-      out.loss -= share * row.among[j] / row.rank[j];
+      out.loss += share * (row.rank[j] - row.among[j]) / row.rank[j];
       g[j] = share * row.among[j] / (row.rank[j] * row.rank[j]) * static_cast<double>(g.size());
     }
     add_row_gradient(query, row, g, lambda, gradient[static_cast<std::size_t>(query.row)]);

@@ -29,15 +29,15 @@ Value sup_ap(const LossData<double>& data, const LossValues& values) {
   for (const Query& query : queries(data, values.is("compat", "official"))) {
     if (plain[static_cast<std::size_t>(query.row)].positives().empty()) continue;
     ++out.valid;
-    double precision = 0;
+    double lost = 0;
     for (const double j : query.positives()) {
       double among = 0;
       for (const double k : query.positives()) among += k >= j ? 1 : 0;
-      double rank = among;
-      for (const double k : query.negatives()) rank += above(k - j);
-      precision += among / rank;
+      double before = 0;
+      for (const double k : query.negatives()) before += above(k - j);
+      lost += before / (among + before);  // 1 - among/rank, without cancellation
     }
-    total += 1 - precision / static_cast<double>(query.positives().size());
+    total += lost / static_cast<double>(query.positives().size());
   }
   if (out.valid == 0) return out;
   out.loss = (1 - lambda) * total / static_cast<double>(out.valid) +

@@ -4,7 +4,8 @@
 
 namespace rk::reference {
 
-// Brown et al. 2020: every rank as its own sum of sigmoids.
+// Brown et al. 2020: every rank as its own sum of sigmoids. 1 - R+/R is taken as (R - R+)/R, the
+// negatives' part of R alone: where a batch is solved nothing of 1 - R+/R would be left.
 Value smooth_ap(const LossData<double>& data, const LossValues& values) {
   const double tau = values.number("tau");
   const bool official = values.is("compat", "official");
@@ -13,20 +14,20 @@ Value smooth_ap(const LossData<double>& data, const LossValues& values) {
   for (const Query& query : queries(data, official)) {
     if (plain[static_cast<std::size_t>(query.row)].positives().empty()) continue;
     ++out.valid;
-    double precision = 0;
+    double lost = 0;
     for (const Item& j : query.gallery) {
       if (!j.positive) continue;
       double rank = 1;
-      double among_positives = 1;
+      double before = 0;
       for (const Item& k : query.gallery) {
         if (k.column == j.column) continue;
         const double above = 1 / (1 + std::exp(-(k.s - j.s) / tau));
         rank += above;
-        if (k.positive) among_positives += above;
+        if (!k.positive) before += above;
       }
-      precision += among_positives / rank;
+      lost += before / rank;
     }
-    out.loss += 1 - precision / static_cast<double>(query.positives().size());
+    out.loss += lost / static_cast<double>(query.positives().size());
   }
   if (out.valid > 0) out.loss /= static_cast<double>(out.valid);
   return out;

@@ -1,0 +1,79 @@
+// Values where a batch is all but solved: losses that are 1 - a mean of ratios come to less than a
+// rounding of 1 there, and must neither lose their digits nor fall below 0.
+#include "tests/losses/loss_test.h"
+#include "tests/support/random_seed.h"
+
+namespace rk {
+namespace {
+
+class Solved : public LossTest {
+ protected:
+  // Classes of any size whose items lie close together. Coordinates are multiples of 2^-8: every
+  // similarity, and 100 times it, is exact in float and in any order of summation, so that float
+  // and double rank the same numbers.
+  static LossData<double> batch(std::uint64_t seed) {
+    constexpr std::int64_t kDim = 64;
+    CounterRandom random(seed, 1, 0);
+    LossData<double> out;
+    out.rows = 40 + random.below(60);
+    out.memory = random.below(3) == 0 ? random.below(60) : 0;
+    out.dim = kDim;
+    const std::int64_t classes = 2 + random.below(26);
+    const double spread = random.uniform(0.02, 0.15);
+    std::vector<double> centres;
+    for (std::int64_t i = 0; i < classes * kDim; ++i) {
+      centres.push_back(random.normal() / std::sqrt(static_cast<double>(kDim)));
+    }
+    for (std::int64_t i = 0; i < out.rows + out.memory; ++i) {
+      const std::int64_t label = random.below(classes);
+      auto& rows = i < out.rows ? out.embeddings : out.memory_embeddings;
+      double square = 0;
+      for (std::int64_t d = 0; d < kDim; ++d) {
+        rows.push_back(centres[static_cast<std::size_t>(label * kDim + d)] +
+                       spread * random.normal());
+        square += rows.back() * rows.back();
+      }
+      for (auto x = rows.end() - kDim; x != rows.end(); ++x) {
+        *x = std::round(*x / std::sqrt(square) * 256) / 256;
+      }
+      (i < out.rows ? out.labels : out.memory_labels).push_back(label);
+    }
+    return out;
+  }
+};
+
+TEST_P(Solved, ValuesKeepTheirDigitsAndAreNeverNegative) {
+  const std::uint64_t first = random_seed();
+  int compared = 0;
+  int tiny = 0;
+  for (std::uint64_t seed = first; seed < first + 80; ++seed) {
+    const LossData<double> data = batch(seed);
+    const double value = expected(data).loss;
+    const double exact = run(data).loss;
+    const double rounded = run(made_up::as_float(data)).loss;
+    EXPECT_GE(exact, 0) << "seed " << seed;
+    EXPECT_GE(rounded, 0) << "seed " << seed;
+    if (value < 1e-15) {  // a soft count on the edge of its bin
+      EXPECT_LT(exact, 2e-15) << "seed " << seed;
+      EXPECT_LT(rounded, 2e-15) << "seed " << seed;
+      continue;
+    }
+    ++compared;
+    tiny += value < 1e-9 ? 1 : 0;
+    EXPECT_NEAR(exact, value, 1e-9 * value) << "seed " << seed;
+    EXPECT_NEAR(rounded, value, 1e-5 * value) << "seed " << seed;
+  }
+  EXPECT_GT(compared, 10);
+  // The steps of histograms and ranks are wider than that.
+  if (spec_.values.text().contains("tau")) {
+    EXPECT_GT(tiny, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Losses, Solved,
+                         testing::Values("smooth_ap", "smooth_ap:compat=official",
+                                         "sup_ap:lambda=0", "fastap", "fastap:bins=23", "rambo_ap"),
+                         test_name);
+
+}  // namespace
+}  // namespace rk
