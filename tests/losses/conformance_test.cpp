@@ -9,26 +9,6 @@ class Conformance : public LossTest {
   // True where the setting changes the gradient alone, so that differences do not see it.
   bool gradient_is_scaled() const { return GetParam().starts_with("fastap:compat=official"); }
 
-  struct Spread {
-    double loss = 0;
-    double grad = 0;
-  };
-  // How far the exact loss and gradient move when the inputs move by a rounding of float: what the
-  // temperature of a sigmoid or the root of a distance near 0 makes of it no float code can avoid.
-  Spread rounding_spread(const LossData<double>& data, const LossResult<double>& at) const {
-    Spread spread;
-    const std::vector<double> grad = tangent(data, at.grad);
-    for (std::uint64_t k = 0; k < 3; ++k) {
-      CounterRandom random(k, 6, 0);
-      LossData<double> near = data;
-      for (double& x : moved(near)) x += 6e-8 * random.uniform(-1, 1);
-      const LossResult<double> there = run(near);
-      spread.loss = std::max(spread.loss, std::abs(there.loss - at.loss));
-      spread.grad = std::max(spread.grad, distance(tangent(data, there.grad), grad));
-    }
-    return spread;
-  }
-
   void check_against_reference(const LossData<double>& data, const std::string& what) const {
     const reference::Value value = expected(data);
     const LossResult<double> result = run(data);

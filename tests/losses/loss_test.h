@@ -76,6 +76,26 @@ class LossTest : public testing::TestWithParam<std::string> {
   std::vector<double>& moved(LossData<double>& data) const {
     return kind_ == LossKind::kScores ? data.scores : data.embeddings;
   }
+
+  struct Spread {
+    double loss = 0;
+    double grad = 0;
+  };
+  // How far the exact loss and gradient move when the inputs move by a rounding of float: what the
+  // temperature of a sigmoid or the root of a distance near 0 makes of it no float code can avoid.
+  Spread rounding_spread(const LossData<double>& data, const LossResult<double>& at) const {
+    Spread spread;
+    const std::vector<double> grad = tangent(data, at.grad);
+    for (std::uint64_t k = 0; k < 3; ++k) {
+      CounterRandom random(k, 6, 0);
+      LossData<double> near = data;
+      for (double& x : moved(near)) x += 6e-8 * random.uniform(-1, 1);
+      const LossResult<double> there = run(near);
+      spread.loss = std::max(spread.loss, std::abs(there.loss - at.loss));
+      spread.grad = std::max(spread.grad, distance(tangent(data, there.grad), grad));
+    }
+    return spread;
+  }
 };
 
 inline std::string test_name(const testing::TestParamInfo<std::string>& info) {
