@@ -53,7 +53,7 @@ PAIRS = [
     ("rambo_recall:weight=loglog", "authors RaMBO RecallLoss loglog", 2, "blackbox-backprop",
      "-: multiplies ranks by the rows, not by the row's length"),
     ("rambo_ap", "authors RaMBO MapLoss", 2, "blackbox-backprop", "-: its margin is random"),
-    ("smooth_ap", "pml SmoothAPLoss", 3, None, "-: right only for as many classes as items a class"),
+    ("smooth_ap", "pml SmoothAPLoss", 3, None, "-: 2.9 is right only for as many classes as items a class"),
     ("smooth_ap", "authors Smooth-AP", 3, "Smooth_AP", "smooth_ap:compat=official"),
     ("pnp_o", "pml PNPLoss O", 3, None, "pnp_o:compat=official"),
     ("pnp_o", "authors PNP-O", 3, "PNPloss", "pnp_o:compat=official"),
