@@ -83,9 +83,10 @@ template <class S> struct AucHardRow {
                             void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const HardestPair<S> pair = hardest_pair(team, in, at.index);
-    team.for_each(params.count, [&](int m) {
+    S* const of_negative = stats + params.count;  // an index with a sum in it would be scattered to
+    team.for_each(params.count, [=](int m) {
       stats[m] = params.value(pair.positive, m);
-      stats[params.count + m] = params.value(pair.negative, m);
+      of_negative[m] = params.value(pair.negative, m);
     });
   }
 
