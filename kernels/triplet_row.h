@@ -8,6 +8,7 @@
 
 #include "kernels/batch_numbers.h"
 #include "kernels/hardest_pair.h"
+#include "kernels/math.h"
 
 #include <cmath>
 
@@ -30,14 +31,17 @@ template <class S> struct TripletParams {
     return d > 0 ? slope : S(0);
   }
   RK_FN RK_INLINE S gap() const { return soft ? S(0) : margin; }
-  // kSoft is `soft`, known to the compiler: a loop with logarithms in it does not vectorise.
+  // kSoft is `soft`, known to the compiler: hinges need no exponentials.
   template <bool kSoft> RK_FN RK_INLINE S value(S h) const {
     const S above = h > 0 ? h : S(0);
-    if constexpr (kSoft) return above + std::log1p(std::exp(-std::abs(h)));
+    if constexpr (kSoft) return above + log1p_of_fraction(exp_negative(-std::abs(h)));
     return above;
   }
   template <bool kSoft> RK_FN RK_INLINE S slope(S h) const {
-    if constexpr (kSoft) return h < 0 ? std::exp(h) / (1 + std::exp(h)) : 1 / (1 + std::exp(-h));
+    if constexpr (kSoft) {
+      const S u = half_sigmoid(h);
+      return h < 0 ? u : 1 - u;
+    }
     return h > 0 ? S(1) : S(0);
   }
 };

@@ -77,6 +77,21 @@ TEST(KernelMath, ReciprocalOfOnePlusHasTheStatedError) {
   EXPECT_EQ(reciprocal_of_one_plus(0.25), 1 / 1.25);
 }
 
+TEST(KernelMath, Log1pOfAFractionHasTheStatedError) {
+  double worst = 0;
+  const auto check = [&](float e) {
+    const double exact = std::log1p(static_cast<double>(e));
+    worst = std::fmax(worst, std::abs(static_cast<double>(log1p_of_fraction(e)) - exact) / exact);
+  };
+  for (float e = 1.7e-6F; e <= 1; e += 1.7e-6F) check(e);
+  for (float e = 1e-37F; e <= 1e-3F; e *= 1.0003F) check(e);
+  check(1.0F);
+  EXPECT_LT(worst, 2.5e-7);
+  EXPECT_EQ(log1p_of_fraction(0.0F), 0.0F);
+  EXPECT_TRUE(std::isnan(log1p_of_fraction(std::nanf(""))));
+  EXPECT_EQ(log1p_of_fraction(0.25), std::log1p(0.25));
+}
+
 TEST(KernelMath, HalfSigmoidKeepsBothSidesOfTheSigmoid) {
   for (float x = -86; x <= 86; x += 0.00713F) {
     const double exact = 1 / (1 + std::exp(std::abs(static_cast<double>(x))));

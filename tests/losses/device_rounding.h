@@ -64,7 +64,9 @@ inline LossTerm loss_term(const LossSpec& spec) {
   // A pair's distance sqrt(2 - 2s) and its slope change by 1/d^2 of themselves; nearer than 0.2 no
   // pair of the made-up batches lies unless it is one point, where the slope is 0.
   const auto triplet = [&] {
-    return LossTerm{spec.values.integer("squared") == 1 ? 2.0 : 25.0, 0, 0, 3};
+    const int soft =
+        spec.values.integer("soft");  // an exponential, and a reciprocal in its logarithm
+    return LossTerm{spec.values.integer("squared") == 1 ? 2.0 : 25.0, soft, soft, 3};
   };
   // A rank is a step for each score that it counts. On the whole as many scores lie within d as a
   // sigmoid of this steepness sees: a row's few hundred spread over its range.
