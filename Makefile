@@ -4,6 +4,8 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 GOLDENS ?= tests/golden
 LOSS ?= smooth_ap
+# What is not said stays as the build folder has it.
+WERROR ?= $(if $(CI),ON)
 
 PIECE ?= all
 
@@ -19,7 +21,7 @@ setup:
 
 configure: setup
 	@mkdir -p $(BUILD)
-	@cmake --preset $(PRESET) -B $(BUILD) >$(BUILD)/configure.log 2>&1 || \
+	@cmake --preset $(PRESET) -B $(BUILD) $(if $(WERROR),-DRK_WERROR=$(WERROR)) >$(BUILD)/configure.log 2>&1 || \
 	  { cat $(BUILD)/configure.log; exit 1; }
 
 demo: configure
@@ -76,4 +78,5 @@ help:
 	@echo 'make profile-step             a training step under NVIDIA profilers, kernel by kernel (ARGS="--bn frozen")'
 	@echo 'make profile-loss LOSS=NAME   the same of a loss (smooth_ap; ARGS="--n 1024"); see docs/profiling.md'
 	@echo 'make format, make lint        lay the sources out; look at layout and clang-tidy'
-	@echo 'Variables: BUILD=build (folder), PRESET=release (CMakePresets.json), JOBS=cores'
+	@echo 'Variables: BUILD=build (folder), PRESET=release (CMakePresets.json), JOBS=cores,'
+	@echo '           WERROR=ON (warnings are errors; so it is where CI is set)'

@@ -57,13 +57,19 @@ set(RK_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "what device code is c
 message(STATUS "GPU code: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, ${RK_CUDA_ARCHITECTURES}")
 
 add_library(rk_cuda_options INTERFACE)
+set(warnings_of_nvcc "")
+set(warnings -Wall,-Wextra,-Wshadow,-Wconversion,-Wsign-conversion)
+if(RK_WERROR)
+  set(warnings_of_nvcc "SHELL:-Werror all-warnings")
+  string(APPEND warnings ,-Werror)
+endif()
 target_include_directories(rk_cuda_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(rk_cuda_options INTERFACE
-  "SHELL:-Werror all-warnings" --expt-relaxed-constexpr -lineinfo
+  ${warnings_of_nvcc} --expt-relaxed-constexpr -lineinfo
   # As on the host: rounding is what the source says, a fused multiply-add is written std::fma.
   -fmad=false
   # Not -Wpedantic: the line directives nvcc writes are no standard C++.
-  "SHELL:-Xcompiler -Wall,-Wextra,-Wshadow,-Wconversion,-Wsign-conversion,-Werror"
+  "SHELL:-Xcompiler ${warnings}"
   # Registers, shared memory and spills of every kernel, which tools/record_resources.sh keeps.
   "SHELL:-Xptxas -v")
 set_property(TARGET rk_cuda_options PROPERTY INTERFACE_POSITION_INDEPENDENT_CODE OFF)
