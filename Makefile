@@ -6,10 +6,12 @@ GOLDENS ?= tests/golden
 LOSS ?= smooth_ap
 # What is not said stays as the build folder has it.
 WERROR ?= $(if $(CI),ON)
+OPTIONS ?=
+PREFIX ?= /usr/local
 
 PIECE ?= all
 
-.PHONY: all configure setup demo test test-golden test-gpu test-sanitizers bench gpu-proof gpu-package profile-step \
+.PHONY: all configure setup demo install deb test test-golden test-gpu test-sanitizers bench gpu-proof gpu-package profile-step \
   profile-loss format lint help
 
 all: configure
@@ -21,12 +23,22 @@ setup:
 
 configure: setup
 	@mkdir -p $(BUILD)
-	@cmake --preset $(PRESET) -B $(BUILD) $(if $(WERROR),-DRK_WERROR=$(WERROR)) >$(BUILD)/configure.log 2>&1 || \
+	@cmake --preset $(PRESET) -B $(BUILD) $(if $(WERROR),-DRK_WERROR=$(WERROR)) $(OPTIONS) \
+	  >$(BUILD)/configure.log 2>&1 || \
 	  { cat $(BUILD)/configure.log; exit 1; }
 
 demo: configure
 	@cmake --build $(BUILD) --target train eval -j $(JOBS)
 	@tools/demo.sh $(BUILD)
+
+# Builds nothing where something is built: `make && sudo make install` leaves no files of root's here.
+install:
+	@[ -e $(BUILD)/man/rankine-bench.1 ] || $(MAKE) --no-print-directory all
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+deb:
+	@$(MAKE) --no-print-directory all BUILD=$(BUILD)-deb OPTIONS='-DRK_NATIVE=OFF -DBUILD_TESTING=OFF $(OPTIONS)'
+	@cpack --config $(BUILD)-deb/CPackConfig.cmake -B $(BUILD)-deb
 
 test: configure
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -68,6 +80,8 @@ lint:
 help:
 	@echo 'make                          set up what is missing, build the programs into build/bin'
 	@echo 'make demo                     set up, build train and eval, train on drawn characters, evaluate'
+	@echo 'make install PREFIX=DIR       programs as rankine-train ..., man pages, completion, recipes (/usr/local)'
+	@echo 'make deb                      the same as a Debian package, for any x86-64 processor with AVX2'
 	@echo 'make test                     set up, build everything, run every test that needs no GPU'
 	@echo 'make test-golden GOLDENS=DIR  compare with the reference values in DIR (laid out like tests/golden)'
 	@echo 'make test-gpu                 run the tests that need an NVIDIA GPU; fails where there is none'
@@ -79,4 +93,5 @@ help:
 	@echo 'make profile-loss LOSS=NAME   the same of a loss (smooth_ap; ARGS="--n 1024"); see docs/profiling.md'
 	@echo 'make format, make lint        lay the sources out; look at layout and clang-tidy'
 	@echo 'Variables: BUILD=build (folder), PRESET=release (CMakePresets.json), JOBS=cores,'
-	@echo '           WERROR=ON (warnings are errors; so it is where CI is set)'
+	@echo '           WERROR=ON (warnings are errors; so it is where CI is set),'
+	@echo '           OPTIONS=-DRK_NATIVE=OFF (and others of CMakeLists.txt)'

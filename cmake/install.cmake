@@ -1,0 +1,53 @@
+# What `cmake --install` puts where, and the package that `cpack` makes of it.
+#
+# Installed, a program is called rankine-train, rankine-eval, ...: `eval` is a word of the shell, and the
+# others are too common for everybody's PATH. The man pages and the completion are what --help says.
+
+if(RK_SANITIZE OR RK_FUZZ)
+  return()  # builds to look for mistakes with; --help itself would be slow
+endif()
+
+set(manuals "")
+set(links ${CMAKE_BINARY_DIR}/links)
+foreach(program ${programs})
+  set(name rankine-${program})
+  set(man ${CMAKE_BINARY_DIR}/man/${name}.1)
+  set(completion ${CMAKE_BINARY_DIR}/completions/${name})
+  add_custom_command(OUTPUT ${man} ${completion}
+    COMMAND ${CMAKE_SOURCE_DIR}/tools/manual.sh $<TARGET_FILE:${program}> ${name} ${CMAKE_BINARY_DIR}
+    DEPENDS ${program} ${CMAKE_SOURCE_DIR}/tools/manual.sh VERBATIM)
+  list(APPEND manuals ${man} ${completion})
+  file(MAKE_DIRECTORY ${links})
+  file(CREATE_LINK ../lib/rankine/${program} ${links}/${name} SYMBOLIC)
+  install(TARGETS ${program} DESTINATION lib/rankine)
+  install(FILES ${links}/${name} DESTINATION bin)
+  install(FILES ${man} DESTINATION share/man/man1)
+  install(FILES ${completion} DESTINATION share/bash-completion/completions)
+endforeach()
+add_custom_target(manuals ALL DEPENDS ${manuals})
+add_dependencies(programs manuals)
+
+install(DIRECTORY recipes DESTINATION share/rankine)
+install(DIRECTORY docs DESTINATION share/doc/rankine)  # beside README.md, which names them so
+install(FILES README.md CHANGELOG.md CITATION.cff LICENSE DESTINATION share/doc/rankine)
+
+# No package of what is compiled for this machine's processor: others would stop at an instruction.
+if(RK_NATIVE)
+  return()
+endif()
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_VENDOR "The Rankine authors")
+set(CPACK_PACKAGE_CONTACT "The Rankine authors")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "training engine for ranking losses and image retrieval")
+set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+# The packages of the libraries that the programs are linked with, in versions that will do.
+find_program(RK_DPKG_SHLIBDEPS dpkg-shlibdeps)
+if(RK_DPKG_SHLIBDEPS)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+endif()
+set(CPACK_VERBATIM_VARIABLES ON)
+include(CPack)
