@@ -207,6 +207,13 @@ void set_up(CLI::App& app, const char* path) {
   app.set_version_flag("--version", "Rankine " RK_VERSION);
 }
 
+void set_command(int argc, const char* const* argv, CommonOptions& common) {
+  common.program = argv[0];
+  for (int i = 0; i < argc; ++i) {
+    common.command_line += (i > 0 ? " " : "") + shell_word(argv[i]);
+  }
+}
+
 // What is wrong with flags or files is mostly so for all. The first process says it and ends the
 // others, who wait for that before they would say it too.
 void let_the_first_say_it(const ProcessGroup* group) {
@@ -226,7 +233,7 @@ void join(const std::unique_ptr<ProcessGroup>& group, CommonOptions& common) {
 int run_program(int argc, const char* const* argv, const std::string& description,
                 std::unique_ptr<Command> command) {
   CommonOptions common;
-  common.program = argv[0];
+  set_command(argc, argv, common);
   CLI::App app(description);
   set_up(app, argv[0]);
   command->add_options(app);
@@ -255,7 +262,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
 int run_program(int argc, const char* const* argv, const std::string& description,
                 std::vector<Subcommand> subcommands) {
   CommonOptions common;
-  common.program = argv[0];
+  set_command(argc, argv, common);
   CLI::App app(description);
   set_up(app, argv[0]);
   app.require_subcommand(1);

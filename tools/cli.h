@@ -18,7 +18,8 @@
 namespace rk {
 
 struct CommonOptions {
-  std::string program;  // as it was called
+  std::string program;       // as it was called
+  std::string command_line;  // the same with its flags, as a shell takes it
   // auto, cpu, cuda or cuda:<index>; "cpu" or "cuda:<index>" once run_program() resolved it.
   std::string device = "auto";
   int threads = 0;  // 0: as many as this process may use

@@ -19,4 +19,4 @@ echo
 echo "R@1 on characters of alphabets never trained on:"
 printf '  before training  %.3f\n' "$(recall $run/metrics.jsonl)"
 printf '  after training   %.3f\n' "$(recall $run/test.json)"
-echo "Results: $run (settings.toml, metrics.jsonl, best.h5, last.h5, test.json)"
+echo "Results: $run (settings.toml, run.json, metrics.jsonl, best.h5, last.h5, test.json)"

@@ -11,6 +11,7 @@
 #include "tools/metrics_report.h"
 #include "tools/model_io.h"
 #include "tools/progress.h"
+#include "tools/run_origin.h"
 #include "tools/signals.h"
 #include "tools/train_description.h"
 #include "weights/atomic_file.h"
@@ -193,6 +194,19 @@ void TrainRun::prepare_folder() {
   write_atomic(fs::path(settings_.out) / "settings.toml", bytes_of(plan_.settings_toml));
 }
 
+void TrainRun::record_origin() const {
+  write_origin(settings_.out, {.common = common_,
+                               .environment = run_.environment,
+                               .processes = processes_.size(),
+                               .train = train_data_,
+                               .held_out = test_data_ ? &*test_data_ : nullptr,
+                               .epoch = run_.epoch,
+                               .step = run_.step,
+                               .resumed = saved_step_ >= 0,
+                               .weights = settings_.weights,
+                               .weights_sha256 = source_sha256_});
+}
+
 void TrainRun::execute() {
   describe();
   if (run_.epoch >= settings_.epochs) {
@@ -218,7 +232,10 @@ void TrainRun::execute() {
     record(std::move(entry), {{"eval_seconds", eval_seconds_}});
   }
   prepare_folder();
-  if (processes_.first()) record_.write();
+  if (processes_.first()) {
+    record_origin();
+    record_.write();
+  }
   const std::int64_t batches = sampler_->batches_per_epoch();
   LoaderOptions loading = loader_options(settings_, common_.seed);
   const bool between = run_.batch >= batches;  // stopped while it evaluated
@@ -495,7 +512,8 @@ void TrainRun::print_summary() const {
     for (const std::string& line : record_.comparison(run_.best)) say(line);
   }
   say(fmt::format(
-      "{}: best.h5, last.h5 (previous.h5: the one before), metrics.jsonl, settings.toml",
+      "{}: best.h5, last.h5 (previous.h5: the one before), metrics.jsonl, settings.toml, "
+      "run.json",
       settings_.out));
 }
 

@@ -50,6 +50,7 @@ class TrainRun {
   void start_from_checkpoint();
   void describe() const;
   void prepare_folder();
+  void record_origin() const;
   void train_epoch();
   void after_step(const StepResult& result);
   // What a signal is answered with while `what` is done, which is `seconds` long (0: not known).

@@ -160,7 +160,7 @@ void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settin
   table.attach(app);
   const std::string run = "Run: how long, where to, and going on";
   app.add_option("--out", settings.out,
-                 "folder of the run: settings.toml, metrics.jsonl, last.h5, best.h5")
+                 "folder of the run: settings.toml, run.json, metrics.jsonl, last.h5, best.h5")
       ->type_name("FOLDER")
       ->group(run);
   app.add_option("--recipe", settings.recipe,

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <regex>
 #include <sstream>
 #include <thread>
 
@@ -135,6 +136,54 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   const Finished unasked = run(command("run"));
   EXPECT_EQ(unasked.code, 3);
   EXPECT_TRUE(holds(unasked.err, "holds a run already; --resume auto"));
+}
+
+TEST_F(TrainProgram, ARunsFolderSaysWhatProducedIt) {
+  const auto starts = [&] { return json::parse(file_text(in("run/run.json"))).at("starts"); };
+  ASSERT_EQ(run(command("run", {"--epochs", "1", "--seed", "7"}, 2)).code, 0);
+  ASSERT_EQ(starts().size(), 1U);
+  const json first = starts()[0];
+  EXPECT_EQ(first["version"], RK_VERSION);
+  EXPECT_EQ(first["device"], "cpu");
+  EXPECT_EQ(first["seed"], 7);
+  EXPECT_EQ(first["step"], 0);
+  EXPECT_EQ(first["working_folder"], fs::current_path().string());
+  EXPECT_EQ(first["train"]["images"], 64);
+  EXPECT_EQ(first["train"]["classes"], 8);
+  EXPECT_EQ(first["train"]["categories"], 2);
+  EXPECT_EQ(first["held_out"]["images"], 64);
+  EXPECT_EQ(first["held_out"]["part"], "split test");
+  EXPECT_TRUE(holds(first["environment"], "2 threads"));
+  EXPECT_TRUE(std::regex_match(first["date"].get<std::string>(),
+                               std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")));
+  // The command does the same run again.
+  EXPECT_TRUE(holds(first["command"], kTrain + " --data glyphs:"));
+  EXPECT_TRUE(holds(first["command"], " --seed 7"));
+  const Finished git = run({"/usr/bin/env", "git", "-C", RK_TEST_GOLDEN, "rev-parse", "HEAD"});
+  if (git.code == 0) {
+    EXPECT_TRUE(std::regex_match(first["commit"].get<std::string>(),
+                                 std::regex("[0-9a-f]{40}(, with changes)?")));
+  }
+
+  ASSERT_EQ(resume("run", {"--epochs", "2"}).code, 0);
+  ASSERT_EQ(starts().size(), 2U);
+  EXPECT_EQ(starts()[0], first);
+  EXPECT_EQ(starts()[1]["step"], 2);
+  EXPECT_TRUE(holds(starts()[1]["command"], "--resume auto --epochs 2"));
+  ASSERT_EQ(resume("run").code, 0);  // there was nothing left to do
+  EXPECT_EQ(starts().size(), 2U);
+
+  // A history that was lost stops nobody.
+  folder_.write("run/run.json", "[1,");
+  const Finished without = resume("run", {"--epochs", "3"});
+  EXPECT_EQ(without.code, 0);
+  EXPECT_TRUE(holds(without.err, "run.json: does not tell how this run began"));
+  EXPECT_EQ(starts().size(), 1U);
+
+  ASSERT_EQ(run(command("from", {"--epochs", "1", "--weights", in("run/last.h5")}, 1)).code, 0);
+  const json from = json::parse(file_text(in("from/run.json"))).at("starts")[0];
+  EXPECT_EQ(from["weights"], in("run/last.h5"));
+  EXPECT_EQ(from["weights_sha256"].get<std::string>().size(), 64U);
 }
 
 TEST_F(TrainProgram, AnEpochLaterIsTheSameAsAllAtOnce) {

@@ -1,0 +1,25 @@
+# cmake -DSOURCE=FOLDER -DOUTPUT=FILE.cpp -P commit.cmake: defines build_commit() (tools/build_commit.h).
+# FILE is touched only where the commit is another, so that a build without news compiles nothing.
+set(commit "")
+execute_process(COMMAND git -C ${SOURCE} rev-parse HEAD
+  OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+execute_process(COMMAND git -C ${SOURCE} rev-parse --show-toplevel
+  OUTPUT_VARIABLE repository OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+# A copy of the sources within somebody else's repository is none of its commits.
+if(failed EQUAL 0 AND repository STREQUAL SOURCE)
+  set(commit ${head})
+  execute_process(COMMAND git -C ${SOURCE} status --porcelain --untracked-files=no
+    OUTPUT_VARIABLE changes ERROR_QUIET)
+  if(NOT changes STREQUAL "")
+    string(APPEND commit ", with changes")
+  endif()
+endif()
+set(text "#include \"tools/build_commit.h\"\n
+std::string_view rk::build_commit() { return \"${commit}\"; }\n")
+set(before "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} before)
+endif()
+if(NOT text STREQUAL before)
+  file(WRITE ${OUTPUT} "${text}")
+endif()
