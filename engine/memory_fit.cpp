@@ -18,22 +18,25 @@ std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free) {
 }
 
 std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,
-                           std::int64_t images) {
+                           std::int64_t images, MemoryOf where) {
+  const bool gpu = where == MemoryOf::kGpu;
+  const char* whose = gpu ? "the GPU's" : "this machine's";
   const std::int64_t needed = need.fixed + images * need.per_image;
   if (needed <= free) return "";
   const std::int64_t most = images_that_fit(need, free);
   if (most == 0) {
     return fmt::format(
-        "the GPU's memory is too small: a single image needs {}, {} are free; end what else runs "
-        "on the GPU (nvidia-smi), or take a smaller network or image",
-        gibibytes(need.fixed + need.per_image), gibibytes(free));
+        "{} memory is too small: a single image needs {}, {} are free; end what else runs {}, or "
+        "take a smaller network or image",
+        whose, gibibytes(need.fixed + need.per_image), gibibytes(free),
+        gpu ? "on the GPU (nvidia-smi)" : "here");
   }
   std::int64_t chunk = std::min(most, batch);
   while (batch % chunk != 0) --chunk;
   return fmt::format(
-      "the GPU's memory is too small: {} images at a time need {}, {} are free; use --chunk {} "
+      "{} memory is too small: {} images at a time need {}, {} are free; use --chunk {} "
       "(the batch in pieces) or --batch {}",
-      images, gibibytes(needed), gibibytes(free), chunk, most);
+      whose, images, gibibytes(needed), gibibytes(free), chunk, most);
 }
 
 std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total) {

@@ -1,4 +1,4 @@
-// What fits in a GPU's memory, and what to say and do where something does not. Bytes throughout;
+// What fits in the memory of a GPU or of the machine, and what to say and do where something does not. Bytes throughout;
 // pure functions, so that all of it is tested without a GPU.
 //
 //   needed = fixed + images per_image
@@ -14,14 +14,16 @@ struct MemoryNeed {
   std::int64_t per_image = 0;  // of every image that is in the network at the same time
 };
 
+enum class MemoryOf : std::uint8_t { kGpu, kMachine };
+
 // At the same time; 0 where not one does.
 std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free);
 
 // What to do where the network takes `images` at a time (all of `batch`, or a chunk) and they do
-// not fit: one line for a DeviceError, naming the largest --chunk that divides the batch and the
-// largest --batch. Empty where they fit.
+// not fit: one line for an error or a note, naming the largest --chunk that divides the batch and
+// the largest --batch. Empty where they fit.
 std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,
-                           std::int64_t images);
+                           std::int64_t images, MemoryOf where = MemoryOf::kGpu);
 
 // One allocation that failed.
 std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total);

@@ -3,7 +3,9 @@
 #include "engine/cuda_context.h"
 #include "engine/dispatch.h"
 #include "engine/error.h"
+#include "engine/host_memory.h"
 #include "engine/memory_fit.h"
+#include "engine/note.h"
 #include "layers/gpu_graph_run.h"
 #include "tools/gpu_step.h"
 #include "tools/model_io.h"
@@ -80,21 +82,29 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
 
 Trainer::~Trainer() = default;
 
-// On a GPU what does not fit is said before it is asked for, with the batch that would. The
-// optimizer has up to twice the parameters; what the loss and the pictures take is small beside the
-// rest.
+// What does not fit is said before it is asked for, with the batch that would. The optimizer has up
+// to twice the parameters; what the loss and the pictures take is small beside the rest. On the CPU
+// it is a note: the system may find room (swap, other programs' ends), or end the program without a
+// word.
 void Trainer::require_room(const Program::Footprint& footprint) const {
-  if constexpr (kHasCuda) {
-    if (!context_.on_gpu()) return;
-    const std::size_t optimizer = 2 * parameters_.flat_elements() * sizeof(float);
+  const auto advice = [&](std::size_t parameter_arrays, std::int64_t free, MemoryOf where) {
+    const std::size_t arrays = parameter_arrays * parameters_.flat_elements() * sizeof(float);
     const MemoryNeed need{
-        .fixed = static_cast<std::int64_t>(footprint.workspace_bytes + optimizer),
+        .fixed = static_cast<std::int64_t>(footprint.workspace_bytes + arrays),
         .per_image = static_cast<std::int64_t>(footprint.arena_bytes) / options_.chunk};
-    const std::string advice =
-        fitting_advice(need, static_cast<std::int64_t>(context_.cuda().free_bytes()),
-                       parts().share(), options_.chunk);
-    if (!advice.empty()) fail<DeviceError>("{}", advice);
+    return fitting_advice(need, free, parts().share(), options_.chunk, where);
+  };
+  if constexpr (kHasCuda) {
+    if (context_.on_gpu()) {
+      const std::string line =
+          advice(2, static_cast<std::int64_t>(context_.cuda().free_bytes()), MemoryOf::kGpu);
+      if (!line.empty()) fail<DeviceError>("{}", line);
+      return;
+    }
   }
+  // Values and gradients have their addresses, but no memory before they are written.
+  const std::string line = advice(4, free_host_bytes(), MemoryOf::kMachine);
+  if (!line.empty()) note(line);
 }
 
 void Trainer::prepare_graphs(const NetworkSpec& spec) const {

@@ -43,6 +43,16 @@ TEST(MemoryFit, NotEvenOne) {
   EXPECT_EQ(fitting_advice(need, kGiB, 128, 1), said);
 }
 
+TEST(MemoryFit, TheMachinesMemoryIsCalledThat) {
+  const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8};
+  EXPECT_EQ(fitting_advice(need, 10 * kGiB, 128, 128, MemoryOf::kMachine),
+            "this machine's memory is too small: 128 images at a time need 18.00 GiB, 10.00 GiB "
+            "are free; use --chunk 64 (the batch in pieces) or --batch 64");
+  EXPECT_EQ(fitting_advice(need, kGiB, 128, 128, MemoryOf::kMachine),
+            "this machine's memory is too small: a single image needs 2.12 GiB, 1.00 GiB are free; "
+            "end what else runs here, or take a smaller network or image");
+}
+
 TEST(MemoryFit, AnAllocationThatFailedSaysWhatThereIs) {
   EXPECT_EQ(out_of_memory(3 * kGiB, kGiB / 2, 80 * kGiB),
             "the GPU is out of memory: 3.00 GiB asked for, 0.50 GiB of 80.00 GiB free; make the "

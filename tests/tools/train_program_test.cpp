@@ -538,6 +538,37 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
   EXPECT_EQ(run(more).code, 0);
 }
 
+// 200 MiB hold the parameters of the tiny run four times and not its 16 images beside them.
+TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
+  const auto with_free = [&](const std::string& out, int mebibytes,
+                             const std::vector<std::string>& more = {}) {
+    folder_.write("meminfo", fmt::format("MemTotal: 9999999 kB\nMemAvailable: {} kB\n",
+                                         std::int64_t{mebibytes} << 10));
+    std::vector<std::string> words = {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
+                                      "RK_FAKE_MEMINFO_FILE=" + in("meminfo")};
+    const std::vector<std::string> train = command(out, more, 1);
+    words.insert(words.end(), train.begin(), train.end());
+    return run(words);
+  };
+  const std::string said = "note: this machine's memory is too small: ";
+  const std::vector<std::string> large = {"--epochs", "1", "--image-size", "64", "--resize", "64"};
+  const Finished little = with_free("little", 190, large);
+  EXPECT_EQ(little.code, 0) << little.err;
+  ASSERT_TRUE(holds(little.err, said + "16 images at a time need 0."));
+  std::smatch chunk;
+  ASSERT_TRUE(std::regex_search(little.err, chunk, std::regex("use --chunk ([0-9]+) ")));
+  EXPECT_LT(little.err.find(said), little.err.find("network: resnet18"));
+
+  // What it advises does.
+  std::vector<std::string> smaller = large;
+  smaller.insert(smaller.end(), {"--chunk", chunk[1].str()});
+  const Finished advised = with_free("advised", 190, smaller);
+  EXPECT_EQ(advised.code, 0) << advised.err;
+  EXPECT_FALSE(holds(advised.err, said)) << advised.err;
+  EXPECT_FALSE(holds(with_free("enough", 4000, large).err, said));
+  EXPECT_TRUE(holds(with_free("none", 10, large).err, said + "a single image needs 0."));
+}
+
 TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {
   const Finished help = run({kTrain, "--help"});
   EXPECT_EQ(help.code, 0);

@@ -1,0 +1,70 @@
+#include "engine/host_memory.h"
+
+#include "tests/data/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace rk {
+namespace {
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+class HostMemory : public testing::Test {
+ protected:
+  std::int64_t free() const { return free_host_bytes(folder_.path().string()); }
+  void available(std::int64_t mebibytes) const {
+    folder_.write("proc/meminfo",
+                  fmt::format("MemTotal:       32000000 kB\nMemFree:          1000 kB\n"
+                              "MemAvailable:   {} kB\nBuffers: 3 kB\n",
+                              mebibytes << 10));
+  }
+  const TemporaryFolder folder_;
+};
+
+TEST_F(HostMemory, WhereNothingIsKnownThereIsNoLimit) {
+  EXPECT_EQ(free(), std::numeric_limits<std::int64_t>::max());
+}
+
+TEST_F(HostMemory, IsWhatTheSystemCallsAvailable) {
+  available(7000);
+  EXPECT_EQ(free(), 7000 * kMiB);
+}
+
+TEST_F(HostMemory, IsNoMoreThanAnyGroupAboveLeaves) {
+  available(7000);
+  folder_.write("proc/self/cgroup", "0::/a/b\n");
+  const auto group = [&](const std::string& path, const std::string& limit, std::int64_t used) {
+    folder_.write("sys/fs/cgroup/" + path + "memory.max", limit + "\n");
+    folder_.write("sys/fs/cgroup/" + path + "memory.current", fmt::format("{}\n", used * kMiB));
+  };
+  group("a/b/", "max", 500);
+  EXPECT_EQ(free(), 7000 * kMiB);
+  group("a/", fmt::format("{}", 4000 * kMiB), 1500);
+  EXPECT_EQ(free(), 2500 * kMiB);
+  // What only caches files gives way.
+  folder_.write("sys/fs/cgroup/a/memory.stat",
+                fmt::format("anon 5\ninactive_file {}\nfile 9\n", 300 * kMiB));
+  EXPECT_EQ(free(), 2800 * kMiB);
+  group("a/b/", fmt::format("{}", 600 * kMiB), 500);
+  EXPECT_EQ(free(), 100 * kMiB);
+  group("a/b/", fmt::format("{}", 600 * kMiB), 700);
+  EXPECT_EQ(free(), 0);
+}
+
+// The path is that outside of the container, whose own group is the root of what it sees.
+TEST_F(HostMemory, ContainersAndTheFirstKindOfGroups) {
+  available(7000);
+  folder_.write("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/docker/0123\n0::/\n");
+  folder_.write("sys/fs/cgroup/memory/memory.limit_in_bytes", fmt::format("{}\n", 2000 * kMiB));
+  folder_.write("sys/fs/cgroup/memory/memory.usage_in_bytes", fmt::format("{}\n", 1200 * kMiB));
+  folder_.write("sys/fs/cgroup/memory/memory.stat",
+                fmt::format("inactive_file 1\ntotal_inactive_file {}\n", 100 * kMiB));
+  EXPECT_EQ(free(), 900 * kMiB);
+}
+
+TEST_F(HostMemory, OfThisMachineIsSomething) { EXPECT_GT(free_host_bytes(), kMiB); }
+
+}  // namespace
+}  // namespace rk
