@@ -1,5 +1,5 @@
-// What fits in the memory of a GPU or of the machine, and what to say and do where something does not. Bytes throughout;
-// pure functions, so that all of it is tested without a GPU.
+// What fits in the memory of a GPU or of the machine, and what to say and do where something does
+// not. Bytes throughout; pure functions, so that all of it is tested without a GPU.
 //
 //   needed = fixed + images per_image
 #pragma once
