@@ -70,7 +70,10 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
                                .y = memory.output.as<T>()},
                               workspace.rest());
     if (!gradients_) return;
-    if (gradient_ == nullptr) gradient_ = memory.output_gradient.as<T>();
+    // Masked by who wrote it, it is read where it lies.
+    if (gradient_ == nullptr || memory.output_gradient_masked) {
+      gradient_ = memory.output_gradient.as<T>();
+    }
     convolution_.bind_backward(memory.inputs[0].as<T>(), gradient_, folded_, d_folded_,
                                memory.input_gradients[0], workspace.rest());
   }
