@@ -20,7 +20,8 @@ class CudaContext {
   CudaContext(const CudaContext&) = delete;
   CudaContext& operator=(const CudaContext&) = delete;
 
-  // Makes the GPU the current one of the thread that calls, which must be so for the libraries there.
+  // Makes the GPU the current one of the thread that calls, which must be so for the libraries
+  // there.
   void use_in_this_thread() const;
   CudaStream stream() const;
   std::size_t free_bytes() const;   // of the GPU's memory, now

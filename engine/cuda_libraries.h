@@ -1,5 +1,5 @@
-// Where NVIDIA's libraries are looked for: cuBLAS, cuDNN, NCCL. On few machines the loader finds all
-// of them: what Python's wheels bring lies in folders of its own, site-packages/nvidia/*/lib.
+// Where NVIDIA's libraries are looked for: cuBLAS, cuDNN, NCCL. On few machines the loader finds
+// all of them: what Python's wheels bring lies in folders of its own, site-packages/nvidia/*/lib.
 #pragma once
 
 #include "engine/dynamic_library.h"

@@ -175,8 +175,8 @@ struct OptimizerStep {
     return low;
   }
 
-  // sqrt(x) and x / y for finite x >= 0 and y > 0. A GPU's exact root and quotient of 0 go the long way
-  // that is there for denormals, and most of a gradient may be 0: those lanes compute another.
+  // sqrt(x) and x / y for finite x >= 0 and y > 0. A GPU's exact root and quotient of 0 go the long
+  // way that is there for denormals, and most of a gradient may be 0: those lanes compute another.
   RK_FN RK_INLINE static float root(float x) {
     const bool zero = x == 0;
     const float result = std::sqrt(zero ? 1.0F : x);

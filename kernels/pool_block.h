@@ -39,8 +39,8 @@ struct PoolShape {
 };
 
 // choice, if not null, gets for each output the number of the pixel of the window that won; with
-// of_relu kNoPixel where that is not above 0, so that backward also applies the mask of a ReLU which
-// made x.
+// of_relu kNoPixel where that is not above 0, so that backward also applies the mask of a ReLU
+// which made x.
 template <class T> struct MaxPool {
   static constexpr std::uint8_t kNoPixel = 255;
 

@@ -6,7 +6,7 @@
 // so that a captured step can have them computed by the kernel before it. Launches are asynchronous
 // on `stream`; a launch that fails is a DeviceError.
 //
-// These kernels are compiled and their resources checked; they have not yet run on a GPU.
+// These kernels are compiled, their resources checked, and compared on a GPU (tests/cuda).
 #pragma once
 
 #include "engine/cuda_stream.h"

@@ -7,7 +7,7 @@
 //   ... with sums       our own kernels behind a convolution that adds up its output on the side,
 //                       where the plan table names an engine for that
 //
-// None of them has yet run on a GPU; tests/host_gpu compares them.
+// tests/cuda compares them with the CPU, on a GPU and on one made of the host.
 #pragma once
 
 #include "layers/batchnorm.h"

@@ -102,8 +102,8 @@ struct GraphTensor {
 };
 std::vector<GraphTensor> tensors_of(const GraphSpec& spec);
 
-// What remains of a kind without what is fused to it: the convolution or the input's gradient alone;
-// itself where nothing is.
+// What remains of a kind without what is fused to it: the convolution or the input's gradient
+// alone; itself where nothing is.
 GraphKind part_of(GraphKind kind);
 
 // The graph to take where `wanted` would be best: itself, or the part of it that the library has

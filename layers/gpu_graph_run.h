@@ -1,8 +1,6 @@
 // Runs a graph (gpu_graph.h) on a context's GPU. The plan of a graph is built once for a context,
 // however many nodes run it: the engine that the context's plan table (gpu_plans.h) names, else the
 // first that cuDNN's heuristics offer, so that a run that is resumed computes the same bits.
-//
-// Has not yet run on a GPU.
 #pragma once
 
 #include "engine/context.h"

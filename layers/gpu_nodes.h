@@ -2,7 +2,7 @@
 // one (Program::on_gpu()). Shapes, parameters and meaning are settled by the layer itself
 // (conv2d.h, conv_bn.h, batchnorm.h, ...); here are only building and running.
 //
-// None of them has yet run on a GPU. tests/host_gpu runs them all on a GPU made of the host.
+// tests/cuda compares them with the CPU, on a GPU and on one made of the host.
 #pragma once
 
 #include "layers/batchnorm.h"

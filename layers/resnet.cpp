@@ -80,10 +80,10 @@ class ResNetBuilder {
     return y;
   }
 
-  // The shortcut: the input itself, or a strided 1x1 where shape or channels change. Appended behind
-  // the first convolution of the same input, so that backward it comes first: what is added to its
-  // gradient, and ReLU's mask, then go with that convolution, which in bottlenecks has no stride and
-  // so has both fused.
+  // The shortcut: the input itself, or a strided 1x1 where shape or channels change. Appended
+  // behind the first convolution of the same input, so that backward it comes first: what is added
+  // to its gradient, and ReLU's mask, then go with that convolution, which in bottlenecks has no
+  // stride and so has both fused.
   TensorId shortcut(TensorId x, const std::string& block, std::int64_t out, std::int64_t stride) {
     if (stride == 1 && program_.shape(x)[3] == out) return x;
     return unit(x, {block + ".downsample.0", block + ".downsample.1", ""},

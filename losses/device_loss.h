@@ -6,11 +6,11 @@
 //   loss->launch(input, output);                   // the GPU's work, without waiting
 //   LossOutput<float> value = loss->result();      // waits
 //
-// Embeddings are taken as they are; where one is not finite, neither is the loss. Proxies are looked
-// at (losses/device_proxy.h), scores are not.
+// Embeddings are taken as they are; where one is not finite, neither is the loss. Proxies are
+// looked at (losses/device_proxy.h), scores are not.
 //
-// What is here is compiled, and compared with the CPU on a GPU made of the host (tests/host_gpu);
-// it has not yet run on a real one.
+// tests/cuda/device_losses_test.cpp compares it with the CPU, tests/host_gpu on a GPU made of the
+// host.
 #pragma once
 
 #include "engine/cuda_context.h"

@@ -10,7 +10,7 @@
 // finite: the run ends with that step, before anybody reads the embeddings that it put into the
 // memory.
 //
-// Has not yet run on a GPU; tests/host_gpu compares it with the CPU's step.
+// tests/cuda/step_test.cpp compares it with the CPU's step.
 #pragma once
 
 #include "engine/cuda_graph.h"

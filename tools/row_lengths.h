@@ -1,5 +1,5 @@
-// Similarities are inner products of the rows as given: rows of other than unit length are ranked by
-// length too, which is seldom meant.
+// Similarities are inner products of the rows as given: rows of other than unit length are ranked
+// by length too, which is seldom meant.
 #pragma once
 
 #include <cstdint>

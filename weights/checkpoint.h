@@ -11,8 +11,8 @@
 //                                batch goes in; only where a run keeps some
 //   /run/...                     step, epoch, batch (int64), seed (uint64 as int64), best, loss_sum
 //                                (float64), data, environment (text), settings (JSON text), history
-//                                (one JSON text an epoch), classes (texts); loss_scale (float64), updates and
-//                                good_steps (int64) where the loss is scaled
+//                                (one JSON text an epoch), classes (texts); loss_scale (float64),
+//                                updates and good_steps (int64) where the loss is scaled
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
 //                                input_mean, input_std, input_scale, channel_order, resize, crop,
 //                                source_sha256

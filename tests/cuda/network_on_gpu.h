@@ -1,5 +1,6 @@
-// Whole networks forward and back on a GPU against the CPU: embeddings, gradients of all parameters,
-// running statistics, over several passes, so that what one leaves behind is in the next.
+// Whole networks forward and back on a GPU against the CPU: embeddings, gradients of all
+// parameters, running statistics, over several passes, so that what one leaves behind is in the
+// next.
 #pragma once
 
 #include "engine/context.h"

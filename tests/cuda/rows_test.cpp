@@ -308,8 +308,8 @@ TEST(RowCases, ARowOfNanHasAHardestPositive) {
 
 class CudaRows : public OnGpu {};
 
-// Rows of NaN beside others, of classes in shared memory and in global: no row reads what is not its
-// own (compute-sanitizer sees it), and the others are as they were.
+// Rows of NaN beside others, of classes in shared memory and in global: no row reads what is not
+// its own (compute-sanitizer sees it), and the others are as they were.
 TEST_F(CudaRows, RowsOfNanLeaveTheOthersAlone) {
   RowsProblem spoilt = problem();
   for (int i = 0; i < kRows; i += 3) {

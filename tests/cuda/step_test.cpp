@@ -96,8 +96,8 @@ void compare(const TrainerOptions& options, const Bounds& bounds, std::uint32_t 
 }
 
 // Rounding in another order, through four steps; three to ten times what was measured, 3e-4 with
-// proxies on an H100. Batch statistics over the 16 (or, in chunks, 8) pixels of the last layers make
-// much of a difference, and more with each step: there fewer are made.
+// proxies on an H100. Batch statistics over the 16 (or, in chunks, 8) pixels of the last layers
+// make much of a difference, and more with each step: there fewer are made.
 constexpr Bounds kFrozen{1e-4, 1e-3};
 constexpr Bounds kOnBatch{1e-3, 2e-2};
 

@@ -324,7 +324,8 @@ void GpuGraph::bind(std::initializer_list<Place> places, void* workspace) {
                           "a graph's tensor");
     impl_->places[tensor.role] = const_cast<void*>(place->data);
   }
-  // No other tensor lies where a result does, but the running statistics where the advanced ones do.
+  // No other tensor lies where a result does, but the running statistics where the advanced ones
+  // do.
   const auto in_place = [](GraphRole role, GraphRole result) {
     return (role == GraphRole::kRunningMean && result == GraphRole::kNextMean) ||
            (role == GraphRole::kRunningVariance && result == GraphRole::kNextVariance);

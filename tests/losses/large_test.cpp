@@ -32,8 +32,8 @@ class Large : public LossTest {
     return made_up::data(kind_, wanted, seed);
   }
 
-  // Of the gradient's length. A pair at a hinge or the edge of a bin falls on one side in float and on
-  // the other in double: each of 100,000 is worth up to 1e-4, and at most one or two do.
+  // Of the gradient's length. A pair at a hinge or the edge of a bin falls on one side in float and
+  // on the other in double: each of 100,000 is worth up to 1e-4, and at most one or two do.
   double grad_tolerance() const {
     static const std::set<std::string> kinked = {"fastap",          "histogram",  "contrastive",
                                                  "triplet_ba",      "triplet_bh", "sup_ap",
@@ -41,9 +41,10 @@ class Large : public LossTest {
     return kinked.contains(spec_.entry->name) ? 3e-4 : 1e-5;
   }
 
-  // Rows of the gradient (of scores: elements) that may differ where the loss counts ranks. One that
-  // flips between the precisions moves dLoss/dS at the positive and at the one whom it passes by.
-  // Positives times columns within 6e-8 of one: 0.1 flips of a few hundred positives, 2 of thousands.
+  // Rows of the gradient (of scores: elements) that may differ where the loss counts ranks. One
+  // that flips between the precisions moves dLoss/dS at the positive and at the one whom it passes
+  // by. Positives times columns within 6e-8 of one: 0.1 flips of a few hundred positives, 2 of
+  // thousands.
   std::int64_t by_flips() const {
     if (spec_.entry->differentiable) return 0;
     return kind_ == LossKind::kScores ? 2 * 12 : 3 * 2;

@@ -5,8 +5,8 @@
 
 namespace rk::reference {
 
-// Cakir et al. 2019: soft histograms as matrices of (item, centre), then eq. 14 read off. A positive's
-// shares add up to 1, so 1 - AP is the sum of h+_l (H_l - H+_l) / H_l: nothing cancels.
+// Cakir et al. 2019: soft histograms as matrices of (item, centre), then eq. 14 read off. A
+// positive's shares add up to 1, so 1 - AP is the sum of h+_l (H_l - H+_l) / H_l: nothing cancels.
 Value fastap(const LossData<double>& data, const LossValues& values) {
   const int bins = values.integer("bins");
   const double width = 4.0 / bins;

@@ -99,8 +99,8 @@ template <class F> KernelCase kernel_case(const std::string& name, F run, double
           bound};
 }
 
-// Forward and backward, with a residual (so with signs) or without; `channels` that packs divide and
-// others.
+// Forward and backward, with a residual (so with signs) or without; `channels` that packs divide
+// and others.
 template <bool kResidual, class Grid>
 std::vector<double> batchnorm(const Grid& grid, int channels) {
   constexpr std::int64_t kRows = 300;
