@@ -50,8 +50,7 @@ template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
   forward_ = build(taken_kind_);
   std::size_t bytes = forward_.workspace_bytes();
   if (!has_backward_) return bytes;
-  GraphKind weights = GraphKind::kWeightGradient;
-  weights_ = build(weights);
+  weights_ = GpuGraph(context_, graph_spec(geometry_, precision_, GraphKind::kWeightGradient));
   bytes = std::max(bytes, weights_.workspace_bytes());
   if (!use_.wanted) return bytes;
   data_kind_ = taken(graph_spec(geometry_, precision_, input_gradient_kind(use_)));

@@ -45,10 +45,10 @@ class GpuGraph {
   std::unique_ptr<Impl> impl_;
 };
 
-// Builds graphs side by side in `threads` threads of the host, so that who asks for one later finds
-// it ready: what takes long there is the library's compiler. Left out are those that the plan table
-// gives to our own kernels, and those that cannot be built, which say so when they are asked for.
-// progress(done, all) is called by this thread, now and then.
+// Builds graphs side by side in the context's threads of the host, so that who asks for one later
+// finds it ready: what takes long there is the library's compiler. Left out are those that the plan
+// table gives to our own kernels, and those that cannot be built, which say so when they are asked
+// for. progress(done, all) is called by this thread, now and then.
 void build_graphs(const Context& context, const std::vector<GraphSpec>& graphs,
                   const std::function<void(std::int64_t, std::int64_t)>& progress);
 
@@ -57,8 +57,8 @@ void build_graphs(const Context& context, const std::vector<GraphSpec>& graphs,
 void set_plans(const Context& context, const GpuPlans& plans);
 const GpuPlans& plans_of(const Context& context);
 
-// Times every ready-made engine of a graph on the context's GPU, `repeats` times each in turn, on
-// random numbers, and takes the fastest of those that agree with the first within rounding.
+// Times the first ready-made engines of a graph on the context's GPU, `repeats` times each in turn,
+// on random numbers, and takes the fastest of those that agree with the first within rounding.
 GpuPlans::Timing time_engines(const Context& context, const GraphSpec& spec, int repeats);
 
 // What the names of engines hold for: "NVIDIA H200, cuDNN 91900".
