@@ -1,7 +1,9 @@
 #include "data/sampler.h"
 
 #include "engine/error.h"
+#include "engine/random.h"
 #include "tests/data/temporary_folder.h"
+#include "tests/support/random_seed.h"
 
 #include <algorithm>
 #include <map>
@@ -365,6 +367,191 @@ TEST(Samplers, WhatDoesNotFitIsRefused) {
                     "class 'class1' with its 9 images fills a batch of 8"));
   EXPECT_TRUE(holds(input_error("random_classes", 20, plain), "there are 16 images"));
   EXPECT_TRUE(holds(input_error("random", 20, plain), "there are 16 images"));
+}
+
+// Random sets -------------------------------------------------------------------------------------
+
+// A class as it came in a row of draws, and the images that were taken of it.
+struct ClassRun {
+  std::int64_t label = 0;
+  std::vector<std::int64_t> images;
+};
+std::vector<ClassRun> runs_of(const Dataset& data, std::span<const Draw> draws, std::int64_t k) {
+  std::vector<ClassRun> runs;
+  for (const Draw& d : draws) {
+    const std::int64_t label = data.label(d.index);
+    const std::size_t whole = k > 0 ? static_cast<std::size_t>(k)
+                                    : data.members()[static_cast<std::size_t>(label)].size();
+    // A class that follows itself has been taken whole before.
+    if (runs.empty() || runs.back().label != label || runs.back().images.size() == whole) {
+      runs.push_back({label, {}});
+    }
+    runs.back().images.push_back(d.index);
+  }
+  return runs;
+}
+
+// Of a class's images each comes as often as the next but for one.
+void expect_even(const Dataset& data, const ClassRun& run) {
+  std::map<std::int64_t, std::size_t> times;
+  for (const std::int64_t image : run.images) ++times[image];
+  const std::size_t images = data.members()[static_cast<std::size_t>(run.label)].size();
+  const std::size_t least = run.images.size() / images;
+  EXPECT_EQ(times.size(), std::min(images, run.images.size()));
+  for (const auto& [image, count] : times) {
+    EXPECT_TRUE(count == least || count == least + 1) << image << " comes " << count << " times";
+  }
+}
+
+// Classes are in random order, none twice before all have come, each whole, the last cut.
+void expect_filled(const Dataset& data, std::span<const Draw> draws, std::int64_t classes,
+                   std::int64_t k) {
+  const std::vector<ClassRun> runs = runs_of(data, draws, k);
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    expect_even(data, runs[r]);
+    const std::size_t images = data.members()[static_cast<std::size_t>(runs[r].label)].size();
+    const std::size_t whole = k > 0 ? static_cast<std::size_t>(k) : images;
+    if (r + 1 < runs.size()) {
+      EXPECT_EQ(runs[r].images.size(), whole) << "only the last one is cut";
+    }
+    const auto round = static_cast<std::size_t>(classes);
+    for (std::size_t other = r / round * round; other < r; ++other) {
+      EXPECT_NE(runs[other].label, runs[r].label) << "a class again before all have come";
+    }
+    if (r >= round) EXPECT_EQ(runs[r].label, runs[r % round].label) << "all begin again";
+  }
+}
+
+// The batches of some epochs, asked for from the last to the first.
+using EpochOfDraws = std::vector<std::vector<Draw>>;
+EpochOfDraws backwards(const Sampler& sampler, std::int64_t epoch) {
+  EpochOfDraws batches(static_cast<std::size_t>(sampler.batches_per_epoch()));
+  for (std::int64_t b = sampler.batches_per_epoch() - 1; b >= 0; --b) {
+    batches[static_cast<std::size_t>(b)] = draws_of(sampler, epoch, b);
+  }
+  return batches;
+}
+
+// What holds for every sampler: in any order the same, no appearance twice, parts make the whole.
+void expect_sound(const Sampler& sampler, const EpochOfDraws& batches, std::int64_t epoch,
+                  std::int64_t parts) {
+  std::set<std::pair<std::int64_t, std::int64_t>> appearances;
+  for (std::size_t b = 0; b < batches.size(); ++b) {
+    const std::vector<Draw> again = draws_of(sampler, epoch, static_cast<std::int64_t>(b));
+    std::vector<std::int64_t> together;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const auto share = make_batch_share(sampler, part, parts);
+      for (const Draw& d : draws_of(*share, epoch, static_cast<std::int64_t>(b))) {
+        together.push_back(d.index);
+      }
+    }
+    EXPECT_EQ(indices_of(again), indices_of(batches[b]));
+    EXPECT_EQ(together, indices_of(batches[b])) << parts << " parts";
+    for (const Draw& d : batches[b]) EXPECT_TRUE(appearances.emplace(d.index, d.copy).second);
+  }
+}
+
+void expect_pk(const Dataset& data, const EpochOfDraws& batches, std::int64_t k) {
+  const auto per_batch = static_cast<std::int64_t>(batches[0].size()) / k;
+  const auto per_pass =
+      static_cast<std::size_t>(static_cast<std::int64_t>(data.classes().size()) / per_batch);
+  std::map<std::pair<std::int64_t, std::size_t>, std::set<std::int64_t>> rounds;
+  for (std::size_t b = 0; b < batches.size(); ++b) {
+    const std::size_t pass = b / per_pass;
+    const std::vector<ClassRun> runs = runs_of(data, batches[b], k);
+    EXPECT_EQ(static_cast<std::int64_t>(runs.size()), per_batch);
+    std::set<std::int64_t> of_pass;
+    for (std::size_t other = pass * per_pass; other < b; ++other) {
+      for (const Draw& d : batches[other]) of_pass.insert(data.label(d.index));
+    }
+    for (const ClassRun& run : runs) {
+      EXPECT_EQ(static_cast<std::int64_t>(run.images.size()), k);
+      EXPECT_TRUE(of_pass.insert(run.label).second) << "a class twice in a pass";
+      expect_even(data, run);
+      const std::size_t images = data.members()[static_cast<std::size_t>(run.label)].size();
+      if (static_cast<std::int64_t>(images) < k) continue;
+      // The images of a round of passes: none comes again before the round is over.
+      auto& seen = rounds[{run.label, pass / (images / static_cast<std::size_t>(k))}];
+      for (const std::int64_t image : run.images) {
+        EXPECT_TRUE(seen.insert(image).second) << "again before the round was over";
+      }
+    }
+  }
+}
+
+TEST(Samplers, DrawnSetsKeepWhatIsPromised) {
+  CounterRandom random(random_seed(), 0, 0);
+  for (int drawn = 0; drawn < 300; ++drawn) {
+    std::vector<std::vector<int>> categories(static_cast<std::size_t>(2 + random.below(4)));
+    int largest = 0;
+    for (auto& sizes : categories) {
+      sizes.resize(static_cast<std::size_t>(1 + random.below(12)));
+      for (int& size : sizes) {
+        size = static_cast<int>(2 + random.below(random.below(4) == 0 ? 30 : 7));
+        largest = std::max(largest, size);
+      }
+    }
+    const Dataset data = made_of_categories(categories);
+    const auto classes = static_cast<std::int64_t>(data.classes().size());
+    const std::int64_t k = 2 + random.below(std::min(6, largest - 1));
+    const std::int64_t batch = k * (1 + random.below(classes));
+    const std::int64_t asked = random.below(2) == 0 ? 0 : 1 + random.below(60);
+    const auto seed = static_cast<std::uint64_t>(random.below(1000));
+    const std::int64_t epoch = random.below(5);
+    SCOPED_TRACE(testing::Message() << "case " << drawn << ": " << classes << " classes, k " << k
+                                    << ", a batch of " << batch << ", " << asked << " asked for");
+    const auto parts_of = [&](std::int64_t n) {
+      std::int64_t parts = 1 + random.below(4);
+      while (n % parts != 0) --parts;
+      return parts;
+    };
+
+    const auto pk = make_sampler(fmt::format("pk:k={}", k), data, batch, seed, asked);
+    const EpochOfDraws of_pk = backwards(*pk, epoch);
+    expect_sound(*pk, of_pk, epoch, parts_of(batch));
+    expect_pk(data, of_pk, k);
+
+    const std::int64_t per_class = random.below(2) == 0 ? 0 : k;
+    const std::int64_t half = (1 + random.below(8)) * std::max<std::int64_t>(2, per_class);
+    const auto category =
+        make_sampler(fmt::format("category:per_pair={},k={}", 1 + random.below(3), per_class), data,
+                     2 * half, seed, 1 + random.below(20));
+    const EpochOfDraws of_category = backwards(*category, epoch);
+    expect_sound(*category, of_category, epoch, parts_of(2 * half));
+    for (const std::vector<Draw>& draws : of_category) {
+      for (const std::int64_t first : {std::int64_t{0}, half}) {
+        const auto of = std::span(draws).subspan(static_cast<std::size_t>(first),
+                                                 static_cast<std::size_t>(half));
+        const std::int64_t the_category = data.category(of[0].index);
+        for (const Draw& d : of) EXPECT_EQ(data.category(d.index), the_category);
+        const auto& sizes = categories[static_cast<std::size_t>(the_category)];
+        expect_filled(data, of, static_cast<std::int64_t>(sizes.size()), per_class);
+      }
+    }
+
+    if (data.size() > largest && data.size() >= 4) {
+      const std::int64_t n = std::max<std::int64_t>(
+          4, largest + 1 + random.below(std::max<std::int64_t>(1, data.size() - largest)));
+      if (n <= data.size()) {
+        const auto whole = make_sampler("random_classes", data, n, seed, asked);
+        const EpochOfDraws of_whole = backwards(*whole, epoch);
+        expect_sound(*whole, of_whole, epoch, parts_of(n));
+        for (const auto& draws : of_whole) expect_filled(data, draws, classes, 0);
+      }
+    }
+
+    const std::int64_t n = 1 + random.below(data.size());
+    const auto any = make_sampler("random", data, n, seed, asked);
+    const EpochOfDraws of_any = backwards(*any, epoch);
+    expect_sound(*any, of_any, epoch, parts_of(n));
+    const auto per_pass = static_cast<std::size_t>(data.size() / n);
+    std::map<std::size_t, std::set<std::int64_t>> passes;
+    for (std::size_t b = 0; b < of_any.size(); ++b) {
+      for (const Draw& d : of_any[b]) {
+        EXPECT_TRUE(passes[b / per_pass].insert(d.index).second) << "an image twice in a pass";
+      }
+    }
+  }
 }
 
 TEST(SequentialSampler, AllInOrderLastShort) {
