@@ -79,7 +79,7 @@ class Train final : public Command {
       apply_settings(table_, stored, plan.checkpoint->path());
     } else if (!settings_.weights.empty()) {
       plan.weights = std::make_unique<Checkpoint>(settings_.weights);
-      const std::string taken = adopt_input(table_, settings_, plan.weights->model());
+      const std::string taken = adopt_model(table_, settings_, *plan.weights);
       if (!taken.empty() && !common.quiet) {
         fmt::print(stderr, "as {} has it: {}\n", settings_.weights, taken);
       }

@@ -89,8 +89,9 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
   t.group("Network: backbone, pooling, embedding layer");
   t.add("arch", s.arch, "resnet18 or resnet50");
   t.add("weights", s.weights,
-        "start from this checkpoint's weights, and from its input-mean, input-std, image-size and "
-        "resize where they are not given; empty: from random ones")
+        "start from this checkpoint's weights, with its arch, stride-in-1x1, pool, gem-p, dim, "
+        "input-mean, input-std, image-size and resize where they are not given; empty: from random "
+        "ones")
       ->type_name("FILE");
   t.add("dim", s.dim, "numbers in an embedding")->check(CLI::Range(1, 65536));
   t.add("pool", s.pool, "what becomes of the last feature maps: avg, max or gem");
@@ -226,23 +227,32 @@ void apply_settings(SettingTable& table, nlohmann::ordered_json values, const st
   table.apply(values, source);
 }
 
-std::string adopt_input(const SettingTable& table, TrainSettings& s,
-                        const ModelDescription& model) {
+std::string adopt_model(const SettingTable& table, TrainSettings& s, const Checkpoint& checkpoint) {
+  const ModelDescription& model = checkpoint.model();
   std::vector<std::string> taken;
+  const auto take = [&](const char* name, auto& setting, const auto& value) {
+    if (table.given(name)) return;
+    setting = static_cast<std::decay_t<decltype(setting)>>(value);
+    taken.push_back(fmt::format("{} {}", name, value));
+  };
   const auto colours = [&](const char* name, std::vector<double>& setting, const auto& values) {
     if (table.given(name)) return;
     setting.assign(values.begin(), values.end());
     taken.push_back(fmt::format("{} {:g}", name, fmt::join(setting, ",")));
   };
-  const auto pixels = [&](const char* name, int& setting, std::int64_t value) {
-    if (table.given(name)) return;
-    setting = static_cast<int>(value);
-    taken.push_back(fmt::format("{} {}", name, value));
-  };
+  take("arch", s.arch, model.arch);
+  if (s.arch != model.arch) {
+    fail<UsageError>("--arch {}: {} holds a {}; leave --arch out, or begin without --weights",
+                     s.arch, checkpoint.path(), model.arch);
+  }
+  if (model.stride_in_1x1) take("stride-in-1x1", s.stride_in_1x1, true);
+  take("pool", s.pool, model.pool);
+  if (s.pool == "gem" && model.pool == "gem") take("gem-p", s.gem_p, model.gem_p);
+  if (model.dim > 0) take("dim", s.dim, model.dim);
   colours("input-mean", s.input_mean, model.input_mean);
   colours("input-std", s.input_std, model.input_std);
-  pixels("image-size", s.image_size, model.crop);
-  if (s.image_size == model.crop) pixels("resize", s.resize, model.resize);
+  take("image-size", s.image_size, model.crop);
+  if (s.image_size == model.crop) take("resize", s.resize, model.resize);
   return fmt::format("{}", fmt::join(taken, ", "));
 }
 

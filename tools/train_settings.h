@@ -85,11 +85,12 @@ std::vector<std::string> without_effect(const std::set<std::string>& given,
 // whatever these say of samplers.
 void apply_settings(SettingTable& table, nlohmann::ordered_json values, const std::string& source);
 
-// With --weights the network goes on seeing images as it learnt to: those of input-mean, input-std,
-// image-size and (for that size) resize that nothing has set become the checkpoint's. Returns them,
-// as "image-size 224, ...".
-std::string adopt_input(const SettingTable& table, TrainSettings& settings,
-                        const ModelDescription& model);
+// With --weights the network stays what it is and goes on seeing images as it learnt to: those of
+// arch, stride-in-1x1, pool, gem-p, dim, input-mean, input-std, image-size and (for that size)
+// resize that nothing has set become the checkpoint's. Returns them, as "arch resnet18, dim 128,
+// ...". UsageError where another arch was asked for.
+std::string adopt_model(const SettingTable& table, TrainSettings& settings,
+                        const Checkpoint& checkpoint);
 
 // Spells out what was left to choose (bn = auto, resize = 0, parameters of the loss), and refuses
 // what cannot be meant: UsageError.

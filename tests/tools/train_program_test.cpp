@@ -352,8 +352,8 @@ TEST_F(TrainProgram, WeightsBringTheirInputAlong) {
   const Finished taken = run(words);
   ASSERT_EQ(taken.code, 0) << taken.err;
   EXPECT_TRUE(holds(taken.err, "as " + in("run/best.h5") +
-                                   " has it: input-mean 0.9,0.9,0.9, input-std 0.25,0.5,0.75, "
-                                   "image-size 32, resize 36"));
+                                   " has it: pool avg, input-mean 0.9,0.9,0.9, input-std "
+                                   "0.25,0.5,0.75, image-size 32, resize 36"));
   const ModelDescription model = Checkpoint(in("next/last.h5")).model();
   EXPECT_EQ(model.input_mean, (std::array{0.9, 0.9, 0.9}));
   EXPECT_EQ(model.input_std, (std::array{0.25, 0.5, 0.75}));
@@ -361,11 +361,40 @@ TEST_F(TrainProgram, WeightsBringTheirInputAlong) {
   EXPECT_EQ(model.resize, 36);
   EXPECT_TRUE(holds(taken.err, "batch norm frozen"));
 
-  const Finished given = run(command("given", {"--weights", in("run/best.h5"), "--epochs", "1",
-                                               "--input-mean", "0.5", "--input-std", "0.5"}));
+  const Finished given =
+      run(command("given", {"--weights", in("run/best.h5"), "--epochs", "1", "--input-mean", "0.5",
+                            "--input-std", "0.5", "--pool", "avg"}));
   ASSERT_EQ(given.code, 0) << given.err;
   EXPECT_EQ(given.err.find("has it"), std::string::npos) << given.err;
   EXPECT_EQ(Checkpoint(in("given/last.h5")).model().input_mean, (std::array{0.5, 0.5, 0.5}));
+}
+
+// With no word of the network the new run begins where the old one ended, embedding layer and all.
+TEST_F(TrainProgram, WeightsBringTheirNetworkAlong) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1", "--pool", "gem", "--gem-p", "2"})).code, 0);
+  const auto next = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words =
+        command(out, {"--weights", in("run/last.h5"), "--epochs", "1"}, 1);
+    for (const char* flag : {"--arch", "--dim"}) {
+      const auto at = std::find(words.begin(), words.end(), flag);
+      words.erase(at, at + 2);
+    }
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  const Finished taken = next("next", {});
+  ASSERT_EQ(taken.code, 0) << taken.err;
+  EXPECT_TRUE(holds(taken.err, " has it: arch resnet18, pool gem, gem-p 2, dim 16, input-mean"));
+  EXPECT_FALSE(holds(taken.err, "but not its embedding layer")) << taken.err;
+  EXPECT_EQ(metrics("next").at(0).at("map_at_r"), metrics("run").at(1).at("map_at_r"));
+  // A flag wins: another layer for the embedding, but never another network.
+  const Finished wider = next("wider", {"--dim", "32"});
+  EXPECT_EQ(wider.code, 0) << wider.err;
+  EXPECT_TRUE(holds(wider.err, "but not its embedding layer"));
+  EXPECT_EQ(Checkpoint(in("wider/last.h5")).model().dim, 32);
+  const Finished other = next("other", {"--arch", "resnet50"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_TRUE(holds(other.err, "--arch resnet50: " + in("run/last.h5") + " holds a resnet18"));
 }
 
 TEST_F(TrainProgram, KilledAtAnyMomentItResumes) {
@@ -665,7 +694,7 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
       {{"--recipe", in("broken.toml")}, 3, "line 1"},
       {{"--weights", in("none.h5")}, 3, "none.h5"},
       {{"--weights", in("text.h5")}, 3, "text.h5"},
-      {{"--weights", in("run/last.h5"), "--arch", "resnet50"}, 3, "layer1.0.conv3.weight"},
+      {{"--weights", in("run/last.h5"), "--arch", "resnet50"}, 2, "holds a resnet18"},
       {{"--resume", "atuo"}, 2, "auto"},
       {{"--out", in("run"), "--resume", "auto", "--arch", "resnet50"}, 3, "arch"},
       {{"--out", in("run"), "--resume", "auto", "--dim", "8"}, 3, "dim"},
