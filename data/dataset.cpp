@@ -34,10 +34,12 @@ struct Kind {
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table{
       {"folder",
-       "folder:PATH[,categories=a+b][,splits=none]",
-       "PATH/[train|val|test|query|gallery/][category/]class/image",
+       "folder:PATH[,categories=a+b][,splits=none][,exif=turn]",
+       "PATH/[train|val|test|query|gallery/][category/]class/image; exif=turn turns pictures "
+       "upright "
+       "that phones stored lying",
        true,
-       {"categories", "splits"},
+       {"categories", "splits", "exif"},
        folder_splits,
        read_folder},
       {"glyphs", "glyphs[:classes=100,...]", glyphs_help(), false, glyphs_keys(), glyphs_splits,

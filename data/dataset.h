@@ -58,6 +58,8 @@ class ImageSource {
   virtual Image load(const DataItem& item, const DataClass& of) const = 0;
   // What messages call the item.
   virtual std::string name(const DataItem& item, const DataClass& of) const = 0;
+  // How many that load() gave so far are not upright, by what their files say of it (data/exif.h).
+  virtual std::int64_t lying() const { return 0; }
 };
 
 class Dataset {
@@ -78,6 +80,7 @@ class Dataset {
 
   Image load(std::int64_t index) const;  // InputError that names the file
   std::string item_name(std::int64_t index) const;
+  std::int64_t lying() const { return source_->lying(); }  // ImageSource::lying()
 
   // Which part of the whole it is: "split test"; "all of it, which has no splits".
   const std::string& part() const { return part_; }

@@ -1,11 +1,15 @@
 #include "data/folder.h"
 
 #include "data/decode.h"
+#include "data/exif.h"
 #include "engine/error.h"
 #include "engine/nearest.h"
+#include "engine/read_file.h"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -21,17 +25,35 @@ namespace fs = std::filesystem;
 
 class FileSource : public ImageSource {
  public:
-  explicit FileSource(std::string root) : root_(std::move(root)) {}
+  FileSource(std::string root, bool turn) : root_(std::move(root)), turn_(turn) {}
   Image load(const DataItem& item, const DataClass& of) const override {
-    return read_image(name(item, of));
+    const std::string path = name(item, of);
+    const std::vector<std::byte> file = read_file(path, kMaxImageFileBytes);
+    Image image = decode_image(file, path);
+    const int orientation = exif_orientation(file);
+    if (orientation == kUpright) return image;
+    if (turn_) return turn_upright(std::move(image), orientation);
+    lying_.fetch_add(1, std::memory_order_relaxed);
+    return image;
   }
   std::string name(const DataItem& item, const DataClass&) const override {
     return (fs::path(root_) / item.path).string();
   }
+  std::int64_t lying() const override { return lying_.load(std::memory_order_relaxed); }
 
  private:
   std::string root_;
+  bool turn_;
+  mutable std::atomic<std::int64_t> lying_{0};
 };
+
+bool turns(const DataSpec& spec) {
+  const std::string exif = spec.get("exif", "ignore");
+  if (exif != "ignore" && exif != "turn") {
+    fail<UsageError>("folder: exif={} is neither ignore nor turn", exif);
+  }
+  return exif == "turn";
+}
 
 std::string lower_case(std::string text) {
   for (char& c : text) {
@@ -363,7 +385,7 @@ Dataset read_folder(const DataSpec& spec, Split split) {
     classes.push_back({std::move(one.path), category, 0});
   }
   Dataset data(base.string(), std::move(items), std::move(classes), std::move(categories),
-               std::make_shared<FileSource>(base.string()));
+               std::make_shared<FileSource>(base.string(), turns(spec)));
   data.set_left_out(std::move(found.left_out));
   return data;
 }

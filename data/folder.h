@@ -1,4 +1,5 @@
-// `folder:root[,categories=a+b][,splits=none]` reads root/[split/][category/]class/image.
+// `folder:root[,categories=a+b][,splits=none][,exif=turn]` reads
+// root/[split/][category/]class/image.
 //
 // root has the split level when every folder in it is named like a split, in large or small
 // letters: train (training), val (validation, valid, dev), test (testing), query (queries),
@@ -7,8 +8,10 @@
 // splits=none all are classes or categories.
 // A folder with images is a class; a folder with folders is a category (one level). Names that
 // begin with '.' are ignored, and so are the folders that archivers and file servers leave behind.
-// Files whose ending is not one of jpg jpeg png bmp gif webp tif tiff ppm pgm are left out and
-// counted; what a file holds is decided by its content when it is decoded. Links are followed.
+// exif=turn: pictures are turned upright as their files say (data/exif.h); ignore: seen as they are
+// stored, and those that are not upright are counted. Files whose ending is not one of jpg jpeg png
+// bmp gif webp tif tiff ppm pgm are left out and counted; what a file holds is decided by its
+// content when it is decoded. Links are followed.
 // Errors (InputError): missing, empty or unreadable folder; class folder without images; images and
 // folders side by side; folders deeper than a class; something that is neither file nor folder; a
 // loop of links; splits beside other folders; two folders for one split; a class that is in two

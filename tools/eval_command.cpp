@@ -7,6 +7,7 @@
 #include "retrieval/evaluate.h"
 #include "tools/embed.h"
 #include "tools/gpu.h"
+#include "tools/image_check.h"
 #include "tools/json_file.h"
 #include "tools/metrics_report.h"
 #include "tools/output_files.h"
@@ -238,6 +239,7 @@ class Eval final : public Command {
     skipped_ = static_cast<std::int64_t>(embedder.bad_images().size());
     // A smaller gallery changes every metric, so it is said even when little else is.
     if (skipped_ > 0) fmt::print(stderr, "left out: {} images that cannot be read\n", skipped_);
+    note_lying(data);
     compare_with_training(embedder, *set);
     if (!save_.empty()) write_embeddings(save_, *set);
     return *set;

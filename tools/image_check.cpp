@@ -1,6 +1,7 @@
 #include "tools/image_check.h"
 
 #include "engine/error.h"
+#include "engine/note.h"
 #include "engine/parallel.h"
 #include "tools/cli.h"
 #include "tools/progress.h"
@@ -37,10 +38,19 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
     });
     progress.update(end);
   }
-  if (static_cast<std::int64_t>(bad.size()) <= allowed) return;
+  if (static_cast<std::int64_t>(bad.size()) <= allowed) return note_lying(data);
   std::sort(bad.begin(), bad.end());
   fail<InputError>("{} ({} of {} images cannot be read; --max-bad {} trains on the others)", bad[0],
                    bad.size(), count, bad.size());
+}
+
+void note_lying(const Dataset& data) {
+  const std::int64_t count = data.lying();
+  if (count == 0) return;
+  note(
+      fmt::format("{}: {} of the pictures looked at are stored lying or mirrored (EXIF "
+                  "orientation) and are seen so; ,exif=turn behind the folder turns them upright",
+                  data.name(), count));
 }
 
 std::vector<std::string> UnreadableImages::update(const std::vector<BadImage>& all) {

@@ -17,6 +17,10 @@ namespace rk {
 // Sets that are drawn are not looked at. Throws Interrupted where a signal asks to stop.
 void check_images(const Context& context, const Dataset& data, std::int64_t max_bad, bool quiet);
 
+// A note where pictures of `data` were loaded that are not upright and were not turned: how many,
+// and what turns them.
+void note_lying(const Dataset& data);
+
 // bad_files.txt of a run: those that the loader found and left out, a line each.
 class UnreadableImages {
  public:

@@ -7,8 +7,10 @@
 
 #include "data/decode.h"
 #include "data/encode_png.h"
+#include "data/exif.h"
 #include "data/transform.h"
 #include "engine/error.h"
+#include "engine/read_file.h"
 #include "tools/json_file.h"
 #include "tools/output_files.h"
 #include "weights/atomic_file.h"
@@ -28,6 +30,8 @@ class ProbeImage : public Command {
         ->check(CLI::Range(0, kMaxImageSide));
     app.add_option("--crop", transform_.crop, "Side of the centre crop; 0: none")
         ->check(CLI::Range(0, 4096));
+    app.add_option("--exif", exif_, "turn: upright as its EXIF orientation says; ignore: as stored")
+        ->check(CLI::IsMember({"ignore", "turn"}));
     app.add_option("--mean", mean_, "Subtracted from R G B in [0, 1]");
     app.add_option("--std", std_, "Divides R G B after that");
     app.add_option("--out", out_, "HDF5 file for /pixels and /tensor")->required();
@@ -43,7 +47,11 @@ class ProbeImage : public Command {
       if (!(divisor > 0.0F))
         fail<UsageError>("--std: expected numbers above zero, got {}", divisor);
     }
-    const Image image = read_image(image_);
+    const std::vector<std::byte> bytes = read_file(image_, kMaxImageFileBytes);
+    const int orientation = exif_orientation(bytes);
+    const bool turn = exif_ == "turn";
+    const Image image =
+        turn ? turn_upright(decode_image(bytes, image_), orientation) : decode_image(bytes, image_);
     const ImageSize resized = resized_size(image.width(), image.height(), transform_);
     if (transform_.crop == 0 && resized.width * resized.height > kMaxResult) {
       fail<InputError>("{}: {} x {} pixels after resizing; give --crop or a smaller --resize",
@@ -67,13 +75,17 @@ class ProbeImage : public Command {
     if (!show_.empty()) write_atomic(show_, picture);
 
     if (!common.quiet) {
-      fmt::print("{}: {} x {}, resized to {} x {}, seen as {} x {}\n", one_line(image_),
-                 image.width(), image.height(), resized.width, resized.height, width, height);
+      const std::string lies = fmt::format(", EXIF orientation {} ({})", orientation,
+                                           turn ? "turned" : "not turned: --exif turn does");
+      fmt::print("{}: {} x {}{}, resized to {} x {}, seen as {} x {}\n", one_line(image_),
+                 image.width(), image.height(), orientation == kUpright ? "" : lies, resized.width,
+                 resized.height, width, height);
     }
     if (!common.json.empty()) {
       write_json(common.json, {{"image", image_},
                                {"width", image.width()},
                                {"height", image.height()},
+                               {"exif_orientation", orientation},
                                {"resized_width", resized.width},
                                {"resized_height", resized.height},
                                {"tensor_shape", {3, height, width}},
@@ -85,6 +97,7 @@ class ProbeImage : public Command {
   std::string image_;
   std::string out_;
   std::string show_;
+  std::string exif_ = "ignore";
   ImageTransform transform_;
   std::array<float, 3> mean_{0.485F, 0.456F, 0.406F};
   std::array<float, 3> std_{0.229F, 0.224F, 0.225F};

@@ -377,6 +377,7 @@ ordered_json TrainRun::evaluate_held_out() {
       metrics = evaluate(context_, set->view(), nullptr, how);
     }
   }
+  if (run_.step == 0) note_lying(*test_data_);
   if (processes_.largest(finite ? 0 : 1) != 0) fail_evaluation();
   if (asked_to_stop()) stop();
   const auto skipped = static_cast<std::int64_t>(embedder_->bad_images().size());

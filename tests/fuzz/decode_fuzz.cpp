@@ -1,14 +1,18 @@
-// libFuzzer target: any bytes decode to a picture within the limits or throw InputError.
+// libFuzzer target: any bytes decode to a picture within the limits or throw InputError, and have
+// an orientation.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 
 #include "data/decode.h"
+#include "data/exif.h"
 #include "data/transform.h"
 #include "engine/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const int orientation = rk::exif_orientation(std::as_bytes(std::span(data, size)));
+  if (orientation < 1 || orientation > 8) std::abort();
   try {
     const rk::Image image = rk::decode_image(std::as_bytes(std::span(data, size)), "fuzz");
     if (image.empty() || image.width() > rk::kMaxImageSide || image.height() > rk::kMaxImageSide ||

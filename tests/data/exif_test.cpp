@@ -1,0 +1,342 @@
+// Which way up: files made from parts, the reader against a plain one that throws at every end, and
+// bytes that somebody chose badly, in memory that ends where they do.
+#include "data/exif.h"
+
+#include "data/dataset.h"
+#include "tests/data/temporary_folder.h"
+#include "tests/support/random_seed.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace rk {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+void append(Bytes& to, std::uint64_t value, int bytes, bool little) {
+  for (int i = 0; i < bytes; ++i) {
+    to.push_back(static_cast<unsigned char>(value >> (8 * (little ? i : bytes - 1 - i))));
+  }
+}
+
+void append(Bytes& to, std::string_view text) {
+  for (const char c : text) to.push_back(static_cast<unsigned char>(c));
+}
+
+void append(Bytes& to, const Bytes& more) {
+  for (const unsigned char byte : more) to.push_back(byte);
+}
+
+struct Block {
+  int orientation = 1;
+  bool little = true;
+  int fields_before = 0, fields_behind = 0;
+  int gap = 0;  // bytes between the header and the directory
+};
+
+Bytes tiff_of(const Block& block) {
+  Bytes out;
+  append(out, block.little ? "II" : "MM");
+  append(out, 42, 2, block.little);
+  append(out, static_cast<std::uint64_t>(8 + block.gap), 4, block.little);
+  out.resize(out.size() + static_cast<std::size_t>(block.gap), 0x5A);
+  append(out, static_cast<std::uint64_t>(block.fields_before + 1 + block.fields_behind), 2,
+         block.little);
+  const auto other = [&](int tag) {
+    append(out, static_cast<std::uint64_t>(tag), 2, block.little);
+    append(out, 4, 2, block.little);
+    append(out, 1, 4, block.little);
+    append(out, 6, 4, block.little);
+  };
+  for (int i = 0; i < block.fields_before; ++i) other(0x0100 + i % 0x12);
+  append(out, 0x0112, 2, block.little);
+  append(out, 3, 2, block.little);
+  append(out, 1, 4, block.little);
+  append(out, static_cast<std::uint64_t>(block.orientation), 2, block.little);
+  append(out, 0, 2, block.little);
+  for (int i = 0; i < block.fields_behind; ++i) other(0x0113 + i);
+  append(out, 0, 4, block.little);  // no further directory
+  return out;
+}
+
+Bytes segment(int marker, const Bytes& payload) {
+  Bytes out = {0xFF, static_cast<unsigned char>(marker)};
+  append(out, payload.size() + 2, 2, false);
+  append(out, payload);
+  return out;
+}
+
+// The head of a JPEG: as much as is looked at.
+Bytes jpeg_of(const Bytes& tiff, const Bytes& between = {}) {
+  Bytes out = {0xFF, 0xD8};
+  append(out, between);
+  Bytes payload;
+  append(payload, std::string_view("Exif\0\0", 6));
+  append(payload, tiff);
+  append(out, segment(0xE1, payload));
+  append(out, segment(0xDA, Bytes(3, 1)));
+  return out;
+}
+
+void append_chunk(Bytes& to, std::string_view name, const Bytes& content) {
+  append(to, content.size(), 4, false);
+  const std::size_t checked = to.size();
+  append(to, name);
+  append(to, content);
+  std::uint32_t sum = 0xFFFFFFFF;
+  for (std::size_t i = checked; i < to.size(); ++i) {
+    sum ^= to[i];
+    for (int bit = 0; bit < 8; ++bit) sum = (sum >> 1) ^ ((sum & 1) != 0 ? 0xEDB88320U : 0U);
+  }
+  append(to, sum ^ 0xFFFFFFFF, 4, false);
+}
+
+Bytes png_of(const Bytes& tiff, bool behind_data) {
+  Bytes out;
+  append(out, "\x89PNG\r\n\x1a\n");
+  append_chunk(out, "IHDR", Bytes(13, 1));
+  if (behind_data) append_chunk(out, "IDAT", Bytes(50, 7));
+  append_chunk(out, "eXIf", tiff);
+  append_chunk(out, "IEND", {});
+  return out;
+}
+
+int orientation_of(const Bytes& file) {
+  return exif_orientation(std::as_bytes(std::span(file.data(), file.size())));
+}
+
+// The definition, written with vectors whose at() throws beyond their end; nothing sound: 1.
+class Plain {
+ public:
+  explicit Plain(const Bytes& file) : file_(file) {}
+  int orientation() const {
+    try {
+      if (file_.at(0) == 0xFF && file_.at(1) == 0xD8) return of_tiff(in_jpeg());
+      const Bytes png = {0x89, 'P', 'N', 'G', 13, 10, 26, 10};
+      if (part(file_, 0, 8) == png) return of_tiff(in_png());
+    } catch (const std::out_of_range&) {
+    }
+    return 1;
+  }
+
+ private:
+  static Bytes part(const Bytes& from, std::size_t begin, std::size_t length) {
+    Bytes out;
+    for (std::size_t i = begin; i < std::min(from.size(), begin + length); ++i) {
+      out.push_back(from.at(i));
+    }
+    return out;
+  }
+  static std::size_t number(const Bytes& from, std::size_t begin, int bytes, bool little) {
+    std::size_t value = 0;
+    for (int i = 0; i < bytes; ++i) {
+      const int place = little ? bytes - 1 - i : i;
+      value = value * 256 + from.at(begin + static_cast<std::size_t>(place));
+    }
+    return value;
+  }
+  Bytes in_jpeg() const {
+    for (std::size_t at = 2;;) {
+      if (file_.at(at) != 0xFF) return {};
+      if (file_.at(at + 1) == 0xFF) {
+        ++at;
+        continue;
+      }
+      if (file_.at(at + 1) == 0xDA || file_.at(at + 1) == 0xD9) return {};
+      const std::size_t length = number(file_, at + 2, 2, false);
+      if (length < 2) return {};
+      const Bytes payload = part(file_, at + 4, length - 2);
+      if (file_.at(at + 1) == 0xE1 && part(payload, 0, 6) == Bytes{'E', 'x', 'i', 'f', 0, 0}) {
+        return part(payload, 6, payload.size());
+      }
+      at += 2 + length;
+    }
+  }
+  Bytes in_png() const {
+    for (std::size_t at = 8;;) {
+      file_.at(at + 11);
+      const std::size_t length = number(file_, at, 4, false);
+      const Bytes name = part(file_, at + 4, 4);
+      if (name == Bytes{'e', 'X', 'I', 'f'}) return part(file_, at + 8, length);
+      if (name == Bytes{'I', 'E', 'N', 'D'}) return {};
+      at += 12 + length;
+    }
+  }
+  static int of_tiff(const Bytes& tiff) {
+    const bool little = part(tiff, 0, 4) == Bytes{'I', 'I', 42, 0};
+    if (!little && part(tiff, 0, 4) != Bytes{'M', 'M', 0, 42}) return 1;
+    const std::size_t directory = number(tiff, 4, 4, little);
+    const std::size_t count = number(tiff, directory, 2, little);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t field = directory + 2 + 12 * i;
+      tiff.at(field + 11);
+      if (number(tiff, field, 2, little) != 0x0112) continue;
+      const std::size_t value = number(tiff, field + 8, 2, little);
+      return number(tiff, field + 2, 2, little) == 3 && number(tiff, field + 4, 4, little) == 1 &&
+                     value >= 1 && value <= 8
+                 ? static_cast<int>(value)
+                 : 1;
+    }
+    return 1;
+  }
+
+  const Bytes& file_;
+};
+
+Bytes drawn_file(CounterRandom& random) {
+  const Block block{.orientation = 1 + static_cast<int>(random.below(8)),
+                    .little = random.below(2) == 0,
+                    .fields_before = static_cast<int>(random.below(4)),
+                    .fields_behind = static_cast<int>(random.below(4)),
+                    .gap = static_cast<int>(random.below(3)) * 2};
+  if (random.below(2) == 0) return png_of(tiff_of(block), random.below(2) == 0);
+  Bytes between;
+  for (std::int64_t i = random.below(3); i > 0; --i) {
+    const Bytes content(static_cast<std::size_t>(random.below(9)), 'x');
+    append(between, segment(random.below(2) == 0 ? 0xE0 : 0xE1, content));
+    if (random.below(2) == 0) between.push_back(0xFF);  // filling
+  }
+  return jpeg_of(tiff_of(block), between);
+}
+
+TEST(Exif, EveryOrientationInBothOrdersOfBytes) {
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    for (const bool little : {true, false}) {
+      for (const int before : {0, 3}) {
+        const Bytes tiff = tiff_of({orientation, little, before, 2, before * 2});
+        EXPECT_EQ(orientation_of(jpeg_of(tiff)), orientation);
+        EXPECT_EQ(orientation_of(jpeg_of(tiff, segment(0xE0, Bytes(14, 'J')))), orientation);
+        EXPECT_EQ(orientation_of(png_of(tiff, false)), orientation);
+        EXPECT_EQ(orientation_of(png_of(tiff, true)), orientation);
+      }
+    }
+  }
+  for (const int nonsense : {0, 9, 256, 65535}) {
+    EXPECT_EQ(orientation_of(jpeg_of(tiff_of({.orientation = nonsense}))), 1);
+  }
+  EXPECT_EQ(orientation_of({}), 1);
+  EXPECT_EQ(orientation_of({0xFF, 0xD8}), 1);
+  EXPECT_EQ(orientation_of(Bytes(100, 0xFF)), 1);
+}
+
+// Files whole, cut off, and with bytes changed, each at the end of memory that may be touched: a
+// read beyond it ends the test.
+TEST(Exif, AgreesWithThePlainReaderAndStaysInsideTheFile) {
+  const std::uint64_t seed = random_seed();
+  CounterRandom random(seed, 0, 0);
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* two = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(two, MAP_FAILED);
+  auto* const end = static_cast<unsigned char*>(two) + page;
+  ASSERT_EQ(mprotect(end, page, PROT_NONE), 0);
+  const std::array<int, 7> telling = {0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF};
+  int not_upright = 0;
+  for (int round = 0; round < 200'000; ++round) {
+    Bytes file = drawn_file(random);
+    for (std::int64_t changes = random.below(4); changes > 0; --changes) {
+      const auto at =
+          static_cast<std::size_t>(random.below(static_cast<std::int64_t>(file.size())));
+      file[at] = static_cast<unsigned char>(
+          random.below(2) == 0 ? random.below(256)
+                               : telling[static_cast<std::size_t>(random.below(7))]);
+    }
+    if (random.below(4) == 0) {
+      file.resize(static_cast<std::size_t>(random.below(static_cast<std::int64_t>(file.size()))));
+    }
+    ASSERT_LE(file.size(), page);
+    unsigned char* const begin = end - file.size();
+    if (!file.empty()) std::memcpy(begin, file.data(), file.size());
+    const int found = exif_orientation(std::as_bytes(std::span(begin, file.size())));
+    ASSERT_EQ(found, Plain(file).orientation()) << "round " << round << " of seed " << seed;
+    not_upright += found == 1 ? 0 : 1;
+  }
+  EXPECT_GT(not_upright, 50'000);
+  munmap(two, 2 * page);
+}
+
+// Pictures of 3 x 2 pixels, numbered in reading order: as people see them for each orientation.
+TEST(Exif, TurnsUpright) {
+  const std::vector<std::vector<int>> seen = {
+      {0, 1, 2, 3, 4, 5},   // as stored
+      {2, 1, 0, 5, 4, 3},   // mirrored
+      {5, 4, 3, 2, 1, 0},   // upside down
+      {3, 4, 5, 0, 1, 2},   // mirrored upside down
+      {0, 3, 1, 4, 2, 5},   // the first row on the left
+      {3, 0, 4, 1, 5, 2},   // the first row on the right
+      {5, 2, 4, 1, 3, 0},   // the first row on the right, from below
+      {2, 5, 1, 4, 0, 3}};  // the first row on the left, from below
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    Image image(3, 2);
+    for (int i = 0; i < 6; ++i) {
+      for (int c = 0; c < 3; ++c) {
+        image.data()[i * 3 + c] = static_cast<std::uint8_t>(10 * i + c);
+      }
+    }
+    const Image turned = turn_upright(std::move(image), orientation);
+    ASSERT_EQ(turned.width(), orientation < 5 ? 3 : 2);
+    ASSERT_EQ(turned.height(), orientation < 5 ? 2 : 3);
+    for (int i = 0; i < 6; ++i) {
+      for (int c = 0; c < 3; ++c) {
+        EXPECT_EQ(
+            turned.data()[i * 3 + c],
+            10 * seen[static_cast<std::size_t>(orientation - 1)][static_cast<std::size_t>(i)] + c)
+            << orientation;
+      }
+    }
+  }
+}
+
+// Larger than the strips that it works in, and not a multiple of them.
+TEST(Exif, TurningThereAndBackIsNothing) {
+  constexpr std::array<int, 9> kBack = {0, 1, 2, 3, 4, 5, 8, 7, 6};
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    Image image(37, 53);
+    for (std::size_t i = 0; i < image.bytes(); ++i) {
+      image.data()[i] = static_cast<std::uint8_t>(i * i % 251);
+    }
+    const std::vector<std::uint8_t> before(image.data(), image.data() + image.bytes());
+    Image turned = turn_upright(std::move(image), orientation);
+    EXPECT_EQ(turned.width(), orientation < 5 ? 37 : 53);
+    const Image back =
+        turn_upright(std::move(turned), kBack[static_cast<std::size_t>(orientation)]);
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), back.data())) << orientation;
+  }
+}
+
+TEST(Exif, FoldersTurnWhereAskedAndCountElsewhere) {
+  const TemporaryFolder folder;
+  folder.classes("c", 1, 2);
+  std::ifstream file(folder.path() / "c0/0.png", std::ios::binary);
+  const std::string drawn(std::istreambuf_iterator<char>(file), {});
+  const std::size_t header = 8 + 25;  // signature and IHDR
+  Bytes chunk;
+  append_chunk(chunk, "eXIf", tiff_of({.orientation = 6}));
+  folder.write("c0/0.png", drawn.substr(0, header) + std::string(chunk.begin(), chunk.end()) +
+                               drawn.substr(header));
+
+  const Dataset stored = open_dataset(folder.spec(), Split::kTrain);
+  EXPECT_EQ(stored.load(0).width(), 24);
+  EXPECT_EQ(stored.load(1).width(), 24);
+  EXPECT_EQ(stored.lying(), 1);
+  const Dataset turned = open_dataset(folder.spec() + ",exif=turn", Split::kTrain);
+  EXPECT_EQ(turned.load(0).width(), 18);
+  EXPECT_EQ(turned.load(0).height(), 24);
+  EXPECT_EQ(turned.load(1).width(), 24);
+  EXPECT_EQ(turned.lying(), 0);
+  EXPECT_TRUE(holds(
+      message_of<UsageError>([&] { open_dataset(folder.spec() + ",exif=yes", Split::kTrain); }),
+      "exif=yes is neither ignore nor turn"));
+}
+
+}  // namespace
+}  // namespace rk
