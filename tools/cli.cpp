@@ -5,6 +5,7 @@
 #include "engine/nearest.h"
 #include "engine/note.h"
 #include "engine/process_device.h"
+#include "tools/other_names.h"
 #include "tools/output_files.h"
 #include "tools/signals.h"
 
@@ -105,9 +106,10 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
   if (!unknown.empty()) {
     const std::string word = unknown.front().substr(0, unknown.front().find('='));
     if (word.starts_with("-")) {
-      const auto near = nearest(word, flags_of(inner));
+      const std::vector<std::string> flags = flags_of(inner);
+      const std::string advice = name_advice(word, flags);
       return fmt::format("{}: no such flag; {}", word,
-                         near.empty() ? "see --help" : suggestion(word, flags_of(inner)));
+                         advice.starts_with("known") ? "see --help" : advice);
     }
     std::vector<std::string> names;
     for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
@@ -203,7 +205,9 @@ class WrappedHelp final : public CLI::Formatter {
 void set_up(CLI::App& app, const char* path) {
   app.formatter(std::make_shared<WrappedHelp>());
   app.name(std::filesystem::path(path).filename().string());
-  app.option_defaults()->always_capture_default();
+  // The last one of a flag given twice: behind an alias of the shell one may change one's mind.
+  app.option_defaults()->always_capture_default()->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", "Rankine " RK_VERSION);
 }
 

@@ -1,13 +1,12 @@
 #include "tools/setting_table.h"
 
 #include "engine/error.h"
-#include "engine/nearest.h"
 #include "tools/cli.h"
+#include "tools/other_names.h"
 
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <filesystem>
 
 namespace rk {
 namespace {
@@ -61,7 +60,11 @@ void SettingTable::apply(const ordered_json& values, const std::string& source) 
     if (!known) {
       std::vector<std::string> names;
       for (const Setting& setting : settings_) names.push_back(setting.name);
-      fail<InputError>("{}: no setting '{}'; {}", source, key, suggestion(name, names));
+      if (app_->get_option_no_throw("--" + name) != nullptr) {
+        fail<InputError>("{}: '{}' is no setting of a run; give --{} on the command line", source,
+                         key, name);
+      }
+      fail<InputError>("{}: no setting '{}'; {}", source, key, name_advice(name, names));
     }
     CLI::Option* option = app_->get_option("--" + name);
     if (option->count() > 0) continue;
@@ -110,16 +113,15 @@ std::string SettingTable::toml() const {
 }
 
 ordered_json read_recipe(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) {
-    fail<InputError>("{}: no such recipe; see recipes/ for those that come along", path);
-  }
   toml::table table;
   try {
     table = toml::parse_file(path);
   } catch (const toml::parse_error& error) {
+    const std::string what = one_line(error.description());
+    // The library means the end of the line in it.
+    const bool open = what.find("control character") != std::string::npos;
     fail<InputError>("{}: line {}: {}; see recipes/ for examples", path, error.source().begin.line,
-                     one_line(error.description()));
+                     open ? "a text has no second quotation mark" : what);
   }
   // The library sorts by name; messages should follow the file.
   std::vector<std::pair<toml::source_position, std::string>> order;

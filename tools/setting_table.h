@@ -58,7 +58,8 @@ class SettingTable {
   std::vector<Setting> settings_;
 };
 
-// A TOML file of plain "name = value" lines. InputError naming file and line.
+// A TOML file of plain "name = value" lines (tools/recipe_path.h finds it). InputError naming file
+// and line.
 nlohmann::ordered_json read_recipe(const std::string& path);
 
 }  // namespace rk

@@ -92,7 +92,6 @@ TEST(Cli, WrongUsageIsOneLineAndTwo) {
                                              {"--data", "x", "--batch", "many"},
                                              {"--data", "x", "--threads", "-1"},
                                              {"--data", "x", "--seed", "-1"},
-                                             {"--data", "x", "--seed", "1", "--seed", "2"},
                                              {"--data", "x", "-q", "-v"},
                                              {"--data", "x", "--device", "gpu"},
                                              {"--data", "x", "--device", "cuda:"},
@@ -105,6 +104,14 @@ TEST(Cli, WrongUsageIsOneLineAndTwo) {
     EXPECT_TRUE(result.err.starts_with("error: ")) << result.err;
     EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
   }
+}
+
+TEST(Cli, TheLastOfARepeatedFlagCounts) {
+  std::uint64_t seed = 0;
+  const Result result = run({"--seed", "1", "--data", "x", "--seed", "2"},
+                            [&](const CommonOptions& common) { seed = common.seed; });
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(seed, 2U);
 }
 
 TEST(Cli, AutoTakesTheCpuAndSaysSoWhenAsked) {

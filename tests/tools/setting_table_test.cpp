@@ -71,6 +71,15 @@ TEST(SettingTable, MistakesNameFileSettingAndTheNearest) {
                     }),
                     "recipe.toml: no setting 'bacth'; did you mean batch"));
   EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      s.table.apply({{"learning_rate", 1}}, "recipe.toml");
+                    }),
+                    "recipe.toml: no setting 'learning_rate'; did you mean lr?"));
+  s.app.add_option("--out");
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      s.table.apply({{"out", "x"}}, "recipe.toml");
+                    }),
+                    "recipe.toml: 'out' is no setting of a run; give --out on the command line"));
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
                       s.table.apply({{"lr", -1.0}}, "recipe.toml");
                     }),
                     "recipe.toml: lr = -1.0: "));
@@ -90,7 +99,8 @@ TEST(SettingTable, RecipesThatCannotBeRead) {
   EXPECT_TRUE(holds(read("a = 1\nb = \n"), "x.toml: line 2: "));
   EXPECT_TRUE(holds(read("a = 1\n[section]\nb = 2\n"), "x.toml: line 2: section: "));
   EXPECT_TRUE(holds(read("a = 2020-01-01\n"), "line 1: a: is neither"));
-  EXPECT_TRUE(holds(message_of<InputError>([&] { read_recipe("none.toml"); }), "no such recipe"));
+  EXPECT_TRUE(holds(read("arch = \"resnet18\nlr = 1\n"),
+                    "x.toml: line 1: a text has no second quotation mark; see"));
 }
 
 }  // namespace
