@@ -76,7 +76,7 @@ class RandomClassesSampler : public Sampler {
       if (images >= batch_size_) {
         fail<InputError>(
             "{}: class '{}' with its {} images fills a batch of {}, which would hold nothing else; "
-            "raise the batch or use --sampler pk",
+            "raise --batch or use --sampler pk",
             data.name(), data.classes()[c].name, images, batch_size_);
       }
     }

@@ -314,10 +314,11 @@ Dataset open_dataset(const DataSpec& spec, Split split) {
   const std::vector<Split> splits = distinct_splits(spec, own);
   const bool whole = own.empty() && how.share == 0 && split != Split::kVal;
   if (!whole && !contains(splits, split)) {
-    fail<InputError>("{}: no {} split, there is {}; {}", spec.text(), split_name(split),
-                     split_list(splits),
-                     split == Split::kVal ? "hold classes out with val_classes=0.2"
-                                          : "name one of these with --split");
+    fail<InputError>(
+        "{}: no {} split, there is {}; {}", spec.text(), split_name(split), split_list(splits),
+        split == Split::kVal     ? "hold classes out with val_classes=0.2"
+        : split == Split::kTrain ? "give a folder that has one, or one of classes alone"
+                                 : "ask for one of these");
   }
   const bool divided = how.share > 0 && (split == Split::kTrain || split == Split::kVal);
   Dataset data = drop_small_classes(spec, kind.read(spec, divided ? Split::kTrain : split));

@@ -49,7 +49,7 @@ class PkSampler : public Sampler {
     }
     if (batch_size < k_ || batch_size % k_ != 0) {
       fail<UsageError>(
-          "pk: a batch of {} is no multiple of k={} images a class; use {} or another k "
+          "pk: --batch {} is no multiple of k={} images a class; use {} or another k "
           "(--per-class)",
           batch_size, k_, std::max(k_, (batch_size + k_ / 2) / k_ * k_));
     }
@@ -65,9 +65,8 @@ class PkSampler : public Sampler {
     const auto classes = static_cast<std::int64_t>(data_.classes().size());
     if (classes < classes_per_batch_) {
       fail<InputError>(
-          "{}: a batch of {} with {} images a class needs {} classes, there are {}; lower the "
-          "batch to "
-          "{} or raise k",
+          "{}: a batch of {} with {} images a class needs {} classes, there are {}; lower "
+          "--batch to {} or raise k (--per-class)",
           data_.name(), batch_size, k_, classes_per_batch_, classes, classes * k_);
     }
   }
