@@ -17,6 +17,12 @@ std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free) {
   return std::max<std::int64_t>(0, free - need.fixed) / std::max<std::int64_t>(1, need.per_image);
 }
 
+std::int64_t chunk_that_fits(const MemoryNeed& need, std::int64_t free, std::int64_t batch) {
+  std::int64_t chunk = std::min(images_that_fit(need, free), batch);
+  while (chunk > 0 && batch % chunk != 0) --chunk;
+  return chunk;
+}
+
 std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,
                            std::int64_t images, MemoryOf where) {
   const bool gpu = where == MemoryOf::kGpu;
@@ -31,12 +37,10 @@ std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64
         whose, gibibytes(need.fixed + need.per_image), gibibytes(free),
         gpu ? "on the GPU (nvidia-smi)" : "here");
   }
-  std::int64_t chunk = std::min(most, batch);
-  while (batch % chunk != 0) --chunk;
   return fmt::format(
       "{} memory is too small: {} images at a time need {}, {} are free; use --chunk {} "
       "(the batch in pieces) or --batch {}",
-      whose, images, gibibytes(needed), gibibytes(free), chunk, most);
+      whose, images, gibibytes(needed), gibibytes(free), chunk_that_fits(need, free, batch), most);
 }
 
 std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total) {

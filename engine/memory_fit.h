@@ -4,6 +4,8 @@
 //   needed = fixed + images per_image
 #pragma once
 
+#include "engine/error.h"
+
 #include <cstdint>
 #include <string>
 
@@ -19,11 +21,25 @@ enum class MemoryOf : std::uint8_t { kGpu, kMachine };
 // At the same time; 0 where not one does.
 std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free);
 
+// The largest divisor of `batch` of which so many images fit; 0 where not one does.
+std::int64_t chunk_that_fits(const MemoryNeed& need, std::int64_t free, std::int64_t batch);
+
 // What to do where the network takes `images` at a time (all of `batch`, or a chunk) and they do
-// not fit: one line for an error or a note, naming the largest --chunk that divides the batch and
+// not fit: one line for an error, naming the largest --chunk that divides the batch and
 // the largest --batch. Empty where they fit.
 std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,
                            std::int64_t images, MemoryOf where = MemoryOf::kGpu);
+
+// What fitting_advice() says, as an error, for who may take the chunk instead.
+class TooLittleMemory : public DeviceError {
+ public:
+  TooLittleMemory(const std::string& advice, std::int64_t chunk)
+      : DeviceError(advice), chunk_(chunk) {}
+  std::int64_t chunk() const { return chunk_; }  // that fits; 0: not a single image does
+
+ private:
+  std::int64_t chunk_;
+};
 
 // One allocation that failed.
 std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total);

@@ -118,7 +118,11 @@ Progress::Progress(std::string label, std::int64_t total, std::string unit, bool
   state_.label = std::move(label);
   state_.unit = std::move(unit);
   state_.total = total;
-  if (!terminal_) next_ += std::chrono::seconds(static_cast<int>(plain_interval_));
+  if (terminal_) {
+    update(0);  // the first unit of work may take a minute
+  } else {
+    next_ += std::chrono::seconds(static_cast<int>(plain_interval_));
+  }
 }
 
 Progress::~Progress() { finish(); }

@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
   return rk::run_program(
       argc, argv,
       "Learns an embedding that retrieves: images of one class end up side by side.\n"
-      "A first run: train --data folder:photos,val_classes=0.2 --out runs/first",
+      "A first run, of a folder of photos for each class:\n"
+      "  train --data folder:photos,val_classes=0.2 --arch resnet18 --out runs/first",
       rk::make_train());
 }

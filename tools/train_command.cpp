@@ -1,10 +1,12 @@
 #include "tools/train_command.h"
 
+#include "data/dataset.h"
 #include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/note.h"
 #include "layers/gpu_graph_run.h"
 #include "tools/output_files.h"
+#include "tools/recipe_path.h"
 #include "tools/train_run.h"
 
 #include <fmt/format.h>
@@ -37,6 +39,19 @@ ordered_json stored_settings(const Checkpoint& checkpoint) {
                    checkpoint.path());
 }
 
+// Data whose place is the checkpoint's word alone.
+void require_found(const std::string& flag, const std::string& spec, const Checkpoint& checkpoint) {
+  if (spec.empty() || spec == "none") return;
+  const std::string path = read_data_spec(spec).path;
+  std::error_code ignored;
+  if (path.empty() || fs::exists(path, ignored)) return;
+  fail<InputError>(
+      "{}: no such folder; it is the {} of {}{}; give {} SPEC where it lies now", path, flag,
+      checkpoint.path(),
+      fs::path(path).is_absolute() ? "" : ", relative to the folder in which that run was started",
+      flag);
+}
+
 class Train final : public Command {
  public:
   void add_options(CLI::App& app) override { add_train_options(app, table_, settings_); }
@@ -50,6 +65,7 @@ class Train final : public Command {
     refuse_conflicts(table_, settings_);
     const std::set<std::string> given = table_.all_given();  // before recipe and checkpoint
     if (!settings_.recipe.empty()) {
+      settings_.recipe = find_recipe(settings_.recipe);
       apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
     }
     check_outputs({{"--json", common.json, FileKind::kJson}},
@@ -76,7 +92,10 @@ class Train final : public Command {
       plan.last_damaged = found.last_damaged;
       plan.checkpoint = std::move(found.checkpoint);
       stored = stored_settings(*plan.checkpoint);
+      const bool data = table_.given("data"), test_data = table_.given("test-data");
       apply_settings(table_, stored, plan.checkpoint->path());
+      if (!data) require_found("--data", settings_.data, *plan.checkpoint);
+      if (!test_data) require_found("--test-data", settings_.test_data, *plan.checkpoint);
     } else if (!settings_.weights.empty()) {
       plan.weights = std::make_unique<Checkpoint>(settings_.weights);
       const std::string taken = adopt_model(table_, settings_, *plan.weights);
@@ -85,10 +104,25 @@ class Train final : public Command {
       }
     }
     resolve(settings_);
+    std::error_code ignored;
+    if (!plan.lock && common.processes->first() &&
+        fs::exists(fs::path(settings_.out) / kLockFile, ignored)) {
+      plan.lock = std::make_unique<FolderLock>(settings_.out);  // before hours, not after
+    }
+    if (settings_.resume == "auto" && !plan.checkpoint) {
+      note(fmt::format("{}: nothing to go on from; a new run begins there", settings_.out));
+    }
     for (const std::string& line : without_effect(given, settings_)) note(line);
     plan.settings = table_.values();
     plan.settings_toml = table_.toml();
     if (plan.checkpoint) compare(stored, plan.settings, *plan.checkpoint, common);
+    if (!table_.given("batch") && !table_.given("chunk")) {
+      plan.choose_chunk = [this](TrainPlan& to, std::int64_t chunk) {
+        settings_.chunk = chunk;
+        to.settings = table_.values();
+        to.settings_toml = table_.toml();
+      };
+    }
     const Device device = device_of(common);
     if (!device.cuda && settings_.precision != "fp32") {
       fail<UsageError>(

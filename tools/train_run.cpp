@@ -2,6 +2,8 @@
 
 #include "engine/dispatch.h"
 #include "engine/error.h"
+#include "engine/memory_fit.h"
+#include "engine/note.h"
 #include "layers/gpu_graph_run.h"
 #include "retrieval/evaluate.h"
 #include "tools/divergence.h"
@@ -47,6 +49,22 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 std::string fingerprint(const Dataset& data) {
   return fmt::format("{} images {:016x}", data.size(), data.fingerprint());
+}
+
+// " with 2 new classes ('a', 'b')"; empty without any.
+std::string class_changes(const std::vector<std::string>& before,
+                          const std::vector<std::string>& now) {
+  const std::set<std::string> known(before.begin(), before.end());
+  std::vector<std::string> more;
+  std::copy_if(now.begin(), now.end(), std::back_inserter(more),
+               [&](const std::string& name) { return !known.contains(name); });
+  if (more.empty()) return "";
+  constexpr std::size_t kMost = 3;
+  const std::size_t shown = std::min(more.size(), kMost);
+  return fmt::format(
+      " with {} new class{} ('{}'{})", more.size(), more.size() == 1 ? "" : "es",
+      fmt::join(more.begin(), more.begin() + static_cast<std::ptrdiff_t>(shown), "', '"),
+      more.size() > kMost ? ", ..." : "");
 }
 
 // Of `more`, those that `names` lacks, behind them.
@@ -105,7 +123,8 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
     if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
     progress->update(done);
   };
-  trainer_ = std::make_unique<Trainer>(context, options);
+  options.beside = context.on_gpu() ? 0 : bytes_beside();
+  trainer_ = fitting_trainer(options);
   progress.reset();
   embedder_ =
       std::make_unique<Embedder>(context, trainer_->parameters(), model_description(settings),
@@ -129,6 +148,49 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   }
 }
 
+std::unique_ptr<Trainer> TrainRun::fitting_trainer(TrainerOptions options) {
+  while (true) {
+    try {
+      return std::make_unique<Trainer>(context_, options);
+    } catch (const TooLittleMemory& little) {
+      const std::int64_t now = options.chunk > 0 ? options.chunk : settings_.batch;
+      if (!plan_.choose_chunk || !processes_.alone() || little.chunk() < 1 ||
+          little.chunk() >= now) {
+        throw;
+      }
+      options.chunk = little.chunk();
+      rk::note(fmt::format(
+          "all {0} images of a batch at once do not fit in this machine's free memory: they go "
+          "through the network {1} at a time (--chunk {1}), each computed twice{2}; --batch and "
+          "--chunk choose otherwise",
+          settings_.batch, options.chunk,
+          settings_.bn == "train" ? ", with batch norm's statistics of a chunk" : ""));
+    }
+    plan_.choose_chunk(plan_, options.chunk);
+  }
+}
+
+// What evaluation, the loader's ring and the pictures it keeps decoded take on the CPU.
+std::int64_t TrainRun::bytes_beside() const {
+  const auto side = static_cast<std::int64_t>(settings_.image_size);
+  std::int64_t bytes =
+      LoaderOptions{}.prefetch * settings_.batch / processes_.size() * 3 * side * side;
+  std::int64_t decoded = settings_.cache << 20;
+  try {
+    const Image first = train_data_.load(0);  // the others are taken to be like it
+    decoded = std::min(decoded, train_data_.size() * static_cast<std::int64_t>(first.bytes()));
+  } catch (const InputError&) {
+    // The limit, then: whoever reads the picture later says what is wrong with it.
+  }
+  bytes += decoded;
+  if (test_data_) {
+    Parameters none;
+    bytes += static_cast<std::int64_t>(
+        Embedder(context_, none, model_description(settings_), settings_.eval_batch).plan());
+  }
+  return bytes;
+}
+
 void TrainRun::start_from_weights() {
   const bool whole = load_starting_point(*plan_.weights, trainer_->parameters());
   trainer_->push();
@@ -139,16 +201,37 @@ void TrainRun::start_from_weights() {
   plan_.weights.reset();
 }
 
+// Refuses other data than the checkpoint's, unless they are allowed and can be gone on with.
+void TrainRun::accept_changed_data(const Checkpoint& checkpoint) const {
+  const std::vector<std::string>& before =
+      checkpoint.run().classes;  // this run's, then earlier ones'
+  const std::vector<std::string>& now = run_.classes;
+  if (!settings_.allow_changed_data) {
+    fail<InputError>(
+        "{}: was trained on {}, --data is now {}{}; restore the data, or go on with them as they "
+        "are by --allow-changed-data",
+        checkpoint.path(), checkpoint.run().data, run_.data, class_changes(before, now));
+  }
+  const bool same_classes =
+      before.size() >= now.size() && std::equal(now.begin(), now.end(), before.begin());
+  if (!same_classes && parse_loss(settings_.loss).entry->kind == LossKind::kProxies) {
+    fail<InputError>(
+        "{}: has a proxy for each class of its data, and --data has other classes{}; start a new "
+        "run with --weights {}",
+        checkpoint.path(), class_changes(before, now), checkpoint.path());
+  }
+  note(fmt::format(
+      "data: {} when the run began, {} from now on{}: not the run that it would have been",
+      checkpoint.run().data, run_.data, class_changes(before, now)));
+}
+
 void TrainRun::start_from_checkpoint() {
   const Checkpoint& checkpoint = *plan_.checkpoint;
-  if (checkpoint.run().data != run_.data) {
-    fail<InputError>(
-        "{}: was trained on {}, --data is now {}; restore the data, or start a new run with "
-        "--weights {}",
-        checkpoint.path(), checkpoint.run().data, run_.data, checkpoint.path());
-  }
-  if (!trainer_->load(checkpoint)) {
-    note("memory: the checkpoint holds none of this size; it begins empty");
+  const bool same_data = checkpoint.run().data == run_.data;
+  if (!same_data) accept_changed_data(checkpoint);
+  if (!trainer_->load(checkpoint, same_data)) {
+    note(same_data ? "memory: the checkpoint holds none of this size; it begins empty"
+                   : "memory: begins empty, for the checkpoint's is of the earlier data");
   }
   const std::string& before = checkpoint.run().environment;
   if (!before.empty() && before != run_.environment) {
@@ -160,9 +243,11 @@ void TrainRun::start_from_checkpoint() {
   RunState now = checkpoint.run();
   now.settings = std::move(run_.settings);
   now.environment = std::move(run_.environment);
+  now.data = std::move(run_.data);
   add_classes(now.classes, run_.classes);
   now.classes = std::move(run_.classes);
   run_ = std::move(now);
+  run_.batch = std::min(run_.batch, sampler_->batches_per_epoch());  // of changed data
   source_sha256_ = checkpoint.model().source_sha256;
   resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
   saved_step_ = run_.step;
@@ -266,6 +351,10 @@ void TrainRun::train_epoch() {
   const std::int64_t batches = sampler_->batches_per_epoch();
   const auto start = Clock::now();
   const std::int64_t first = run_.batch;
+  if (step_seconds_ == 0 && first < batches) {
+    note(fmt::format("epoch {}/{}: the first of {} steps is under way", run_.epoch + 1,
+                     settings_.epochs, batches - first));
+  }
   {
     Progress progress(fmt::format("epoch {}/{}", run_.epoch + 1, settings_.epochs),
                       (batches - first) * settings_.batch, "images", common_.quiet);

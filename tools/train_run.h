@@ -19,6 +19,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +36,9 @@ struct TrainPlan {
   std::unique_ptr<Checkpoint> weights;     // to start from, where there is nothing to go on from
   std::unique_ptr<FolderLock> lock;        // null: taken once the folder is made
   bool last_damaged = false;               // last.h5 is not to be rotated over the valid one
+  // Makes --chunk what fits in memory, in the settings and here; null: batch or chunk are
+  // somebody's choice and stay.
+  std::function<void(TrainPlan&, std::int64_t chunk)> choose_chunk;
 };
 
 class TrainRun {
@@ -46,7 +50,11 @@ class TrainRun {
   void execute();
 
  private:
+  // The trainer, with a smaller chunk where that may be chosen and the whole does not fit.
+  std::unique_ptr<Trainer> fitting_trainer(TrainerOptions options);
+  std::int64_t bytes_beside() const;
   void start_from_weights();
+  void accept_changed_data(const Checkpoint& checkpoint) const;
   void start_from_checkpoint();
   void describe() const;
   void prepare_folder();

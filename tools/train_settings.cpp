@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -17,6 +18,17 @@ namespace {
 
 // ImageNet's evaluation shows the middle 224 pixels of a short side of 256; other sizes likewise.
 int default_resize(int image_size) { return (image_size * 256 + 112) / 224; }
+
+// As a resumed run finds it from any folder.
+std::string with_whole_path(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::string whole_data_spec(const std::string& text) {
+  DataSpec spec = read_data_spec(text);
+  spec.path = with_whole_path(spec.path);
+  return spec.text();
+}
 
 template <class T>
 void expect_known(const std::string& flag, const T& value, const std::vector<std::string>& known) {
@@ -109,8 +121,9 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
       ->type_name("FILE");
   t.add("chunk", s.chunk,
         "images in memory at a time: embeds the batch in chunks, sees it in one loss, goes back "
-        "chunk by chunk (each is computed twice); divides batch; 0: all of it. The same gradient, "
-        "but batch norm by the batch's statistics (bn train) has those of a chunk")
+        "chunk by chunk (each is computed twice); divides batch; 0: all of it, or where neither "
+        "this nor batch is given, what fits in memory. The same gradient, but batch norm by the "
+        "batch's statistics (bn train) has those of a chunk")
       ->check(at_least_zero());
   t.add("bn", s.bn,
         "batch norm by the batch's statistics (train), or by the stored ones, which then stay "
@@ -164,14 +177,19 @@ void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settin
                  "folder of the run: settings.toml, run.json, metrics.jsonl, last.h5, best.h5")
       ->type_name("FOLDER")
       ->group(run);
-  app.add_option("--recipe", settings.recipe,
-                 "TOML file with any of these settings by name; flags win over it")
+  app.add_option(
+         "--recipe", settings.recipe,
+         "TOML file with any of these settings by name, or the name of one that comes along "
+         "(omniglot); flags win over it")
       ->type_name("FILE")
       ->group(run);
   app.add_option(
          "--resume", settings.resume,
          "auto: go on from the newest valid checkpoint in --out, with its settings where none are "
          "given; never")
+      ->group(run);
+  app.add_flag("--allow-changed-data", settings.allow_changed_data,
+               "go on although the training images are no longer those that the run began with")
       ->group(run);
   table.group(run);
   table.add("epochs", settings.epochs, "passes over the data")->check(above_zero());
@@ -305,9 +323,10 @@ void resolve(TrainSettings& s) {
   if (s.nesterov && (s.optimizer != "sgd" || s.momentum == 0)) {
     fail<UsageError>("--nesterov belongs to --optimizer sgd with a --momentum; leave it out");
   }
-  s.data = read_data_spec(s.data).text();
-  if (!s.test_data.empty() && s.test_data != "none")
-    s.test_data = read_data_spec(s.test_data).text();
+  s.data = whole_data_spec(s.data);
+  if (!s.test_data.empty() && s.test_data != "none") s.test_data = whole_data_spec(s.test_data);
+  s.weights = with_whole_path(s.weights);
+  s.plans = with_whole_path(s.plans);
   const DataSpec sampler = parse_sampler(s.sampler);
   if (sampler.kind == "pk") {
     s.per_class = sampler.integer("k", s.per_class, 2, 1 << 20);

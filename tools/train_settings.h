@@ -68,10 +68,11 @@ struct TrainSettings {
   std::string out;
   std::string recipe;
   std::string resume = "never";
+  bool allow_changed_data = false;
 };
 
-// Adds the flags in groups. `recipe`, `out` and `resume` are no settings of a run and not in the
-// table.
+// Adds the flags in groups. `recipe`, `out`, `resume` and `allow_changed_data` are no settings of a
+// run and not in the table.
 void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settings);
 
 // Flags that contradict each other: UsageError. To be asked before anything else is applied.
@@ -92,8 +93,8 @@ void apply_settings(SettingTable& table, nlohmann::ordered_json values, const st
 std::string adopt_model(const SettingTable& table, TrainSettings& settings,
                         const Checkpoint& checkpoint);
 
-// Spells out what was left to choose (bn = auto, resize = 0, parameters of the loss), and refuses
-// what cannot be meant: UsageError.
+// Spells out what was left to choose (bn = auto, resize = 0, parameters of the loss, paths from the
+// root), and refuses what cannot be meant: UsageError.
 void resolve(TrainSettings& settings);
 
 std::string sampler_spec(const TrainSettings& settings);  // as make_sampler() takes it

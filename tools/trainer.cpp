@@ -82,29 +82,27 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
 
 Trainer::~Trainer() = default;
 
-// What does not fit is said before it is asked for, with the batch that would. The optimizer has up
-// to twice the parameters; what the loss and the pictures take is small beside the rest. On the CPU
-// it is a note: the system may find room (swap, other programs' ends), or end the program without a
-// word.
+// What does not fit is said before it is asked for, with the batch that would: on the CPU the
+// system would end the program without a word. The optimizer has up to twice the parameters; what
+// the loss takes is small beside the rest.
 void Trainer::require_room(const Program::Footprint& footprint) const {
-  const auto advice = [&](std::size_t parameter_arrays, std::int64_t free, MemoryOf where) {
+  const auto require = [&](std::size_t parameter_arrays, std::int64_t beside, std::int64_t free,
+                           MemoryOf where) {
     const std::size_t arrays = parameter_arrays * parameters_.flat_elements() * sizeof(float);
     const MemoryNeed need{
-        .fixed = static_cast<std::int64_t>(footprint.workspace_bytes + arrays),
+        .fixed = static_cast<std::int64_t>(footprint.workspace_bytes + arrays) + beside,
         .per_image = static_cast<std::int64_t>(footprint.arena_bytes) / options_.chunk};
-    return fitting_advice(need, free, parts().share(), options_.chunk, where);
+    const std::string advice = fitting_advice(need, free, parts().share(), options_.chunk, where);
+    if (advice.empty()) return;
+    throw TooLittleMemory(advice, chunk_that_fits(need, free, parts().share()));
   };
   if constexpr (kHasCuda) {
     if (context_.on_gpu()) {
-      const std::string line =
-          advice(2, static_cast<std::int64_t>(context_.cuda().free_bytes()), MemoryOf::kGpu);
-      if (!line.empty()) fail<DeviceError>("{}", line);
-      return;
+      return require(2, 0, static_cast<std::int64_t>(context_.cuda().free_bytes()), MemoryOf::kGpu);
     }
   }
   // Values and gradients have their addresses, but no memory before they are written.
-  const std::string line = advice(4, free_host_bytes(), MemoryOf::kMachine);
-  if (!line.empty()) note(line);
+  require(4, options_.beside, free_host_bytes(), MemoryOf::kMachine);
 }
 
 void Trainer::prepare_graphs(const NetworkSpec& spec) const {
@@ -323,7 +321,7 @@ void Trainer::save(CheckpointWriter& writer) const {
   memory_.save(writer);
 }
 
-bool Trainer::load(const Checkpoint& checkpoint) {
+bool Trainer::load(const Checkpoint& checkpoint, bool same_data) {
   load_parameters(checkpoint, parameters_);
   load_loss_parameters(checkpoint, parameters_);
   load_optimizer(checkpoint, parameters_, *optimizer_);
@@ -332,7 +330,7 @@ bool Trainer::load(const Checkpoint& checkpoint) {
   if constexpr (kHasCuda) {
     if (gpu_ != nullptr) gpu_->set_scale(checkpoint.run().loss_scale, steps_);
   }
-  return memory_.load(checkpoint);
+  return same_data ? memory_.load(checkpoint) : options_.memory == 0;
 }
 
 std::int64_t Trainer::network_parameters() const {

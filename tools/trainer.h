@@ -66,6 +66,7 @@ struct TrainerOptions {
   std::uint64_t seed = 0;
   Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
   bool graph = true;                       // on a GPU: capture the step and replay it
+  std::int64_t beside = 0;  // bytes of the machine that the run takes beside the trainer's own
   // Called while the GPU's graphs are built, which may take a minute: (done, all).
   std::function<void(std::int64_t, std::int64_t)> preparing;
 };
@@ -91,7 +92,8 @@ class GpuStep;
 
 class Trainer {
  public:
-  // Builds everything and fills the parameters from the seed.
+  // Builds everything and fills the parameters from the seed. TooLittleMemory
+  // (engine/memory_fit.h) where it would not fit, before it is taken.
   Trainer(const Context& context, const TrainerOptions& options);
   ~Trainer();
 
@@ -113,8 +115,8 @@ class Trainer {
 
   void save(CheckpointWriter& writer) const;
   // Parameters, optimizer, memory, steps. Returns whether the memory could be taken: one of
-  // another size begins empty.
-  bool load(const Checkpoint& checkpoint);
+  // another size begins empty, and so does one of other data, whose labels mean other classes.
+  bool load(const Checkpoint& checkpoint, bool same_data = true);
 
   // Between a GPU and the parameters and optimizer here: before they are read, after they were
   // changed. Nothing on the CPU.

@@ -53,7 +53,7 @@ void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& cal
 }
 
 FolderLock::FolderLock(const std::string& folder) {
-  const std::string path = in_folder(folder, ".lock");
+  const std::string path = in_folder(folder, kLockFile);
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) {
     const int error = errno;

@@ -19,6 +19,7 @@ namespace rk {
 inline constexpr const char* kLastFile = "last.h5";
 inline constexpr const char* kPreviousFile = "previous.h5";
 inline constexpr const char* kBestFile = "best.h5";
+inline constexpr const char* kLockFile = ".lock";
 
 // InputError unless a folder of that name can be made (or is there) and the disk has room for
 // `bytes`. Makes nothing, so that a run can ask before hours of work.

@@ -16,6 +16,16 @@ TEST(MemoryFit, CountsWholeImages) {
   EXPECT_EQ(images_that_fit({.fixed = 0, .per_image = 3}, 10), 3);
 }
 
+TEST(MemoryFit, AChunkDividesTheBatch) {
+  const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8};
+  EXPECT_EQ(chunk_that_fits(need, 10 * kGiB, 128), 64);
+  EXPECT_EQ(chunk_that_fits(need, 10 * kGiB - 1, 128), 32);
+  EXPECT_EQ(chunk_that_fits(need, 10 * kGiB, 60), 60);
+  EXPECT_EQ(chunk_that_fits(need, 3 * kGiB, 7), 7);
+  EXPECT_EQ(chunk_that_fits(need, 2 * kGiB + 6 * kGiB / 8, 7), 1);
+  EXPECT_EQ(chunk_that_fits(need, 2 * kGiB, 128), 0);
+}
+
 TEST(MemoryFit, NothingToSayWhereItFits) {
   const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8};
   EXPECT_EQ(fitting_advice(need, 10 * kGiB, 64, 64), "");

@@ -282,6 +282,79 @@ TEST_F(FolderRun, RowsOfOtherLengthsAreNotedByBothWhoRead) {
   EXPECT_TRUE(holds(eval({"--embeddings", in("long.h5")}).err, "rows have lengths from 1 to 3"));
 }
 
+// Begun beside its pictures, gone on with from elsewhere; then the pictures move.
+TEST_F(FolderRun, ARunFindsItsPicturesFromAnyFolder) {
+  folder_->classes("moving/c", 6, 4);
+  const auto shell = [&](const std::string& words) {
+    return run_to_end({"/bin/sh", "-c", words}, folder_->path().string());
+  };
+  const Finished begun = shell(
+      "cd " + in("") + " && " + kTrain +
+      " --data folder:moving,val_classes=0.5 --out moving_run --arch resnet18 --dim 16 "
+      "--image-size 32 --resize 32 --batch 4 --per-class 2 --batches 1 --epochs 1 --threads 2");
+  ASSERT_EQ(begun.code, 0) << begun.err;
+  EXPECT_TRUE(holds(file_text(in("moving_run/settings.toml")),
+                    "data = \"folder:" + in("moving") + ",val_classes=0.5\""));
+  const std::string resume =
+      "cd / && " + kTrain + " --out " + in("moving_run") + " --resume auto --threads 2 --epochs ";
+  const Finished elsewhere = shell(resume + "2");
+  EXPECT_EQ(elsewhere.code, 0) << elsewhere.err;
+  fs::rename(in("moving"), in("moved"));
+  const Finished lost = shell(resume + "3");
+  EXPECT_EQ(lost.code, 3);
+  EXPECT_TRUE(holds(lost.err, in("moving") + ": no such folder; it is the --data of " +
+                                  in("moving_run/last.h5") + "; give --data SPEC where it lies"));
+  const Finished found = shell(resume + "3 --data folder:" + in("moved") + ",val_classes=0.5");
+  EXPECT_EQ(found.code, 0) << found.err;
+}
+
+TEST_F(FolderRun, ChangedPicturesAreRefusedUnlessAllowed) {
+  folder_->classes("changing/c", 6, 4);
+  const auto go_on = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {kTrain, "--out",     in(out), "--resume",
+                                      "auto", "--threads", "2"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_to_end(words, folder_->path().string());
+  };
+  const std::vector<std::string> data = {"--data", "folder:" + in("changing"), "--test-data",
+                                         flat()};
+  std::vector<std::string> memory = data, proxies = data;
+  memory.insert(memory.end(), {"--memory", "1"});
+  proxies.insert(proxies.end(), {"--loss", "nsl"});
+  ASSERT_EQ(train("changing", "changing_run", memory).code, 0);
+  ASSERT_EQ(train("changing", "proxies_run", proxies).code, 0);
+  folder_->picture("changing/c0/new.png", 4711);
+  folder_->classes("changing/d", 1, 4);
+  const Finished refused = go_on("changing_run", {"--epochs", "2"});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, "was trained on 24 images "));
+  EXPECT_TRUE(holds(refused.err, "--data is now 29 images "));
+  EXPECT_TRUE(holds(refused.err,
+                    "with 1 new class ('d0'); restore the data, or go on with them as "
+                    "they are by --allow-changed-data"));
+  const Finished allowed = go_on("changing_run", {"--epochs", "2", "--allow-changed-data"});
+  EXPECT_EQ(allowed.code, 0) << allowed.err;
+  EXPECT_TRUE(holds(allowed.err, "data: 24 images "));
+  EXPECT_TRUE(holds(allowed.err, "memory: begins empty"));
+  // From then on these are its data.
+  EXPECT_EQ(go_on("changing_run", {"--epochs", "3"}).code, 0);
+  const Finished other = go_on("proxies_run", {"--epochs", "2", "--allow-changed-data"});
+  EXPECT_EQ(other.code, 3);
+  EXPECT_TRUE(holds(other.err, "has a proxy for each class of its data"));
+}
+
+TEST_F(FolderRun, NothingToGoOnFromIsSaid) {
+  const Finished begun =
+      train("flat", "mistyped", {"--data", flat() + ",val_classes=0.25", "--resume", "auto"});
+  EXPECT_EQ(begun.code, 0);
+  EXPECT_TRUE(holds(begun.err, "note: " + in("mistyped") + ": nothing to go on from; a new run"));
+  const Finished more =
+      train("flat", "mistyped",
+            {"--data", flat() + ",val_classes=0.25", "--resume", "auto", "--epochs", "2"});
+  EXPECT_EQ(more.code, 0);
+  EXPECT_FALSE(holds(more.err, "nothing to go on from")) << more.err;
+}
+
 // Whatever is asked for, what is read stays, and so does a file of another kind.
 TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   ASSERT_EQ(embed("flat", "a.h5").code, 0);

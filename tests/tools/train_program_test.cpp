@@ -467,6 +467,8 @@ TEST_F(TrainProgram, OneRunAFolder) {
   const Finished second = run_to_end(command("run", {"--resume", "auto"}), in("elsewhere"));
   EXPECT_EQ(second.code, 3);
   EXPECT_TRUE(holds(second.err, "is being written to by another run"));
+  EXPECT_FALSE(holds(second.out + second.err, "epoch 0/")) << "it evaluated first";
+  EXPECT_FALSE(holds(second.err, "memory in MiB")) << "it built the network first";
   EXPECT_TRUE(first.running());
 }
 
@@ -567,44 +569,75 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
   EXPECT_EQ(run(more).code, 0);
 }
 
-// 200 MiB hold the parameters of the tiny run four times and not its 16 images beside them.
+// The tiny run's parameters four times, what evaluation takes beside them, and a part of its
+// pictures: a batch that was asked for is refused with what would do; without one it is cut.
 TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
-  const auto with_free = [&](const std::string& out, int mebibytes,
-                             const std::vector<std::string>& more = {}) {
+  const auto with_free = [&](int mebibytes, std::vector<std::string> train) {
     folder_.write("meminfo", fmt::format("MemTotal: 9999999 kB\nMemAvailable: {} kB\n",
                                          std::int64_t{mebibytes} << 10));
-    std::vector<std::string> words = {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
-                                      "RK_FAKE_MEMINFO_FILE=" + in("meminfo")};
-    const std::vector<std::string> train = command(out, more, 1);
-    words.insert(words.end(), train.begin(), train.end());
-    return run(words);
+    train.insert(train.begin(), {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
+                                 "RK_FAKE_MEMINFO_FILE=" + in("meminfo")});
+    return run(train);
   };
-  const std::string said = "note: this machine's memory is too small: ";
-  const std::vector<std::string> large = {"--epochs", "1", "--image-size", "64", "--resize", "64"};
-  const Finished little = with_free("little", 190, large);
-  EXPECT_EQ(little.code, 0) << little.err;
-  ASSERT_TRUE(holds(little.err, said + "16 images at a time need 0."));
+  const std::string said = "this machine's memory is too small: ";
+  const std::vector<std::string> large = {"--epochs", "1",  "--image-size", "64",
+                                          "--resize", "64", "--eval-batch", "1"};
+  const Finished little = with_free(195, command("little", large, 1));
+  EXPECT_EQ(little.code, 5) << little.err;
+  ASSERT_TRUE(holds(little.err, "error: " + said + "16 images at a time need 0."));
+  EXPECT_FALSE(fs::exists(in("little")));
   std::smatch chunk;
   ASSERT_TRUE(std::regex_search(little.err, chunk, std::regex("use --chunk ([0-9]+) ")));
-  EXPECT_LT(little.err.find(said), little.err.find("network: resnet18"));
 
   // What it advises does.
   std::vector<std::string> smaller = large;
   smaller.insert(smaller.end(), {"--chunk", chunk[1].str()});
-  const Finished advised = with_free("advised", 190, smaller);
+  const Finished advised = with_free(195, command("advised", smaller, 1));
   EXPECT_EQ(advised.code, 0) << advised.err;
-  EXPECT_FALSE(holds(advised.err, said)) << advised.err;
-  EXPECT_FALSE(holds(with_free("enough", 4000, large).err, said));
-  EXPECT_TRUE(holds(with_free("none", 10, large).err, said + "a single image needs 0."));
+  EXPECT_FALSE(holds(with_free(4000, command("enough", large, 1)).err, said));
+  EXPECT_TRUE(
+      holds(with_free(10, command("none", large, 1)).err, said + "a single image needs 0."));
+
+  // Nobody asked for 128 images at once: the run says what it takes, and remembers it.
+  const auto unasked = [&](const std::string& out, int mebibytes) {
+    std::vector<std::string> words =
+        command(out,
+                {"--epochs", "1", "--eval-batch", "1", "--data",
+                 "glyphs:classes=32,test_classes=2,alphabets=2,test_alphabets=2,images=4,size=32"},
+                1);
+    const auto at = std::find(words.begin(), words.end(), "--batch");
+    words.erase(at, at + 2);
+    return with_free(mebibytes, words);
+  };
+  const Finished cut = unasked("cut", 210);
+  ASSERT_EQ(cut.code, 0) << cut.err;
+  ASSERT_TRUE(std::regex_search(
+      cut.err, chunk,
+      std::regex("note: all 128 images of a batch at once do not fit .* they go through the "
+                 "network ([0-9]+) at a time \\(--chunk ([0-9]+)\\)")))
+      << cut.err;
+  EXPECT_EQ(chunk[1].str(), chunk[2].str());
+  EXPECT_LT(std::stoi(chunk[1].str()), 128);
+  EXPECT_TRUE(holds(file_text(in("cut/settings.toml")), "\nchunk = " + chunk[1].str() + "\n"));
+  EXPECT_LT(cut.err.find("do not fit"), cut.err.find("network: resnet18"));
+  // With memory for all of it the run goes on as it began.
+  const Finished resumed = resume("cut", {"--epochs", "2"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_TRUE(holds(resumed.err, "of " + chunk[1].str() + " images, so that activations"));
+  const Finished whole = unasked("whole", 4000);
+  EXPECT_EQ(whole.code, 0);
+  EXPECT_FALSE(holds(whole.err, "do not fit")) << whole.err;
 }
 
 TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {
   const Finished help = run({kTrain, "--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* words : {"Data: which images", "Network: ", "Loss and optimizer: ", "Schedule: ",
-                            "Run: ", "--lr FLOAT", "=0.0001", "=resnet50", "glyphs",
-                            "--sampler SAMPLER", "category[:per_pair=10", "--chunk INT",
-                            "--memory INT", "--proxy-rate FLOAT", "--precision TEXT"}) {
+  for (const char* words :
+       {"Data: which images",
+        "Network: ", "Loss and optimizer: ", "Schedule: ", "Run: ", "--lr FLOAT", "=0.0001",
+        "=resnet50", "glyphs", "--sampler SAMPLER", "category[:per_pair=10", "--chunk INT",
+        "--memory INT", "--proxy-rate FLOAT", "--precision TEXT",
+        "\n  train --data folder:photos,val_classes=0.2 --arch resnet18 --out"}) {
     EXPECT_TRUE(holds(help.out, words));
   }
 }
