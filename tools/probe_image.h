@@ -2,7 +2,8 @@
 //
 // --out t.h5 gets /pixels, uint8 (H, W, 3), after decoding, Resize and CenterCrop, and /tensor,
 // float32 (3, H, W), normalised; equal bit for bit to torchvision's evaluation transform on a PIL
-// image. --show out.png gets /pixels as a picture.
+// image. --out see.png, or --show see.png beside it, gets /pixels as a picture. --checkpoint says
+// what a run's network sees.
 #pragma once
 
 #include <memory>

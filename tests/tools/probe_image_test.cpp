@@ -12,8 +12,11 @@
 #include <vector>
 
 #include "data/decode.h"
+#include "tests/data/lying_png.h"
 #include "tests/support/image_goldens.h"
 #include "tests/tools/probe_run.h"
+#include "weights/atomic_file.h"
+#include "weights/checkpoint.h"
 #include "weights/hdf5_file.h"
 
 namespace rk {
@@ -60,6 +63,66 @@ TEST_F(ProbeImage, WritesWhatTheNetworkSees) {
   EXPECT_EQ(json.at("tensor_shape"), (std::vector<int>{3, 224, 224}));
 }
 
+TEST_F(ProbeImage, APictureByItsNameAndNothingElse) {
+  const std::string image = (kGoldens / "files/q90_422.jpg").string();
+  ASSERT_EQ(probe({"--image", image, "--out", path("both.h5"), "--show", path("show.png")}), 0);
+  ASSERT_EQ(probe({"--image", image, "--out", path("see.PNG")}), 0) << error_;
+  const Image shown = read_image(path("show.png")), seen = read_image(path("see.PNG"));
+  ASSERT_EQ(seen.width(), shown.width());
+  EXPECT_TRUE(std::equal(seen.data(), seen.data() + seen.bytes(), shown.data()));
+  ASSERT_EQ(probe({"--image", image}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "333 x "));
+  EXPECT_EQ(probe({"--image", "--help"}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "--resize"));
+  EXPECT_EQ(probe({"--image"}), 2);
+  EXPECT_TRUE(holds(error_, "--image: which picture?"));
+}
+
+TEST_F(ProbeImage, APictureThatLiesIsTurnedWhereAsked) {
+  folder_.picture("up.png", 7, 40, 30);
+  std::ifstream file(path("up.png"), std::ios::binary);
+  folder_.write("lies.png", lying_png(std::string(std::istreambuf_iterator<char>(file), {})));
+  ASSERT_EQ(probe({"--image", path("lies.png"), "--resize", "0", "--crop", "0"}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "40 x 30, EXIF orientation 6 (not turned: --exif turn does), resized"));
+  ASSERT_EQ(probe({"--image", path("lies.png"), "--exif", "turn", "--resize", "0", "--crop", "0",
+                   "--out", path("turned.png")}),
+            0)
+      << error_;
+  EXPECT_TRUE(holds(out_, "30 x 40, EXIF orientation 6 (turned), resized"));
+  const Image up = read_image(path("up.png")), turned = read_image(path("turned.png"));
+  for (int y = 0; y < 40; ++y) {
+    for (int x = 0; x < 30; ++x) {
+      EXPECT_TRUE(std::equal(turned.pixel(x, y), turned.pixel(x, y) + 3, up.pixel(y, 29 - x)));
+    }
+  }
+  EXPECT_EQ(probe({"--image", path("lies.png"), "--exif", "yes"}), 2);
+}
+
+TEST_F(ProbeImage, ACheckpointSaysWhatItsNetworkSees) {
+  ModelDescription model;
+  model.resize = 72;
+  model.crop = 64;
+  model.input_mean = {0.5, 0.25, 0.125};
+  model.input_std = {2, 2, 2};
+  RunState state;
+  state.settings = R"({"data": "folder:/photos,exif=turn"})";
+  CheckpointWriter writer(model, state);
+  const float one = 1;
+  writer.weight("w", {1}, &one);
+  write_atomic(path("run.h5"), writer.finish());
+  const std::string image = (kGoldens / "files/q90_422.jpg").string();
+  ASSERT_EQ(probe({"--image", image, "--checkpoint", path("run.h5"), "--out", path("t.h5"), "--std",
+                   "1", "1", "1"}),
+            0)
+      << error_;
+  EXPECT_TRUE(holds(out_, "seen as 64 x 64"));
+  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--crop", "64", "--mean", "0.5", "0.25",
+                   "0.125", "--std", "1", "1", "1", "--out", path("by_hand.h5")}),
+            0);
+  EXPECT_EQ(Hdf5Reader(path("t.h5")).read<float>("/tensor"),
+            Hdf5Reader(path("by_hand.h5")).read<float>("/tensor"));
+}
+
 TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
   std::ofstream(path("t.h5")) << "as it was";
   const std::string image = (kGoldens / "bad/truncated_50.jpg").string();
@@ -79,7 +142,6 @@ TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
 
 TEST_F(ProbeImage, WrongUsageIsTwo) {
   const std::string image = (kGoldens / "files/rgb8.png").string();
-  EXPECT_EQ(probe({"--image", image}), 2);
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--crop", "-1"}), 2);
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--std", "1", "1", "0"}), 2);
   EXPECT_FALSE(std::filesystem::exists(path("t.h5")));
