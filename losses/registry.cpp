@@ -210,10 +210,14 @@ std::string describe_loss(const LossEntry& entry) {
   std::string out = fmt::format("{}: {}\n  {}\n", entry.name, entry.summary, entry.paper);
   switch (entry.kind) {
     case LossKind::kEmbeddings:
-      out += "  reads /embeddings, /labels, and /memory_embeddings, /memory_labels if there\n";
+      out +=
+          "  reads /embeddings [N, D], /labels [N]; if there /identities [N], /memory_embeddings\n"
+          "  [M, D], /memory_labels [M] and, with identities, /memory_identities [M]\n";
       break;
-    case LossKind::kProxies: out += "  reads /embeddings, /labels and /proxies\n"; break;
-    case LossKind::kScores: out += "  reads /scores and /targets\n"; break;
+    case LossKind::kProxies:
+      out += "  reads /embeddings [N, D], /labels [N], /proxies [C, D]; labels are rows of those\n";
+      break;
+    case LossKind::kScores: out += "  reads /scores and /targets, both [N, C]\n"; break;
   }
   if (!entry.parameters.empty()) out += "  parameters:\n";
   for (const LossParameter& parameter : entry.parameters) {

@@ -2,6 +2,7 @@
 
 #include "engine/error.h"
 #include "weights/atomic_file.h"
+#include "weights/hdf5_contents.h"
 #include "weights/hdf5_file.h"
 
 #include <algorithm>
@@ -14,19 +15,30 @@ namespace {
 
 using Kind = Hdf5Reader::Kind;
 
+// One value a row, or what it is instead.
+std::string shape_problem(const std::vector<std::int64_t>& dims, std::int64_t rows) {
+  if (dims == std::vector<std::int64_t>{rows, 1} || dims == std::vector<std::int64_t>{1, rows}) {
+    return fmt::format("is [{}, {}]; store it flat, [{}] (numpy: .ravel())", dims[0], dims[1],
+                       rows);
+  }
+  return fmt::format(
+      "has the shape [{}], not one value for each of the {} rows of the embeddings; "
+      "store one value a row",
+      fmt::join(dims, ", "), rows);
+}
+
 void require(const Hdf5Reader& file, const std::string& name, Kind kind, const char* kind_text,
              const std::vector<std::int64_t>& dims) {
   if (!file.has(name)) {
-    fail<InputError>("{}: no data set {}; store {} there", file.name(), name, kind_text);
+    fail<InputError>("{}: no data set {}; store {} there; {}", file.name(), name, kind_text,
+                     what_it_holds(file));
   }
   const Hdf5Reader::Info info = file.info(name);
   if (info.kind != kind) {
     fail<InputError>("{}: {} does not hold {}; convert it", file.name(), name, kind_text);
   }
   if (info.dims != dims) {
-    fail<InputError>(
-        "{}: {} has another length than the {} rows of the embeddings; store one value a row",
-        file.name(), name, dims[0]);
+    fail<InputError>("{}: {} {}", file.name(), name, shape_problem(info.dims, dims[0]));
   }
 }
 
@@ -66,7 +78,8 @@ void check_classes(const EmbeddingSet& set, const std::string& file, const std::
 EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) {
   const std::string name = "/" + prefix + "embeddings";
   if (!file.has(name)) {
-    fail<InputError>("{}: no data set {}; store float32 [N, D] there", file.name(), name);
+    fail<InputError>("{}: no data set {}; store float32 [N, D] there; {}", file.name(), name,
+                     what_it_holds(file));
   }
   const Hdf5Reader::Info info = file.info(name);
   if (info.kind != Kind::kFloat) {
@@ -78,6 +91,14 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) 
   if (info.dims[0] == 0 || info.dims[1] == 0) {
     fail<InputError>("{}: {} is empty ({} x {}); give at least one row", file.name(), name,
                      info.dims[0], info.dims[1]);
+  }
+  const std::string labels = "/" + prefix + "labels";
+  if (file.has(labels) && file.info(labels).dims == std::vector<std::int64_t>{info.dims[1]} &&
+      info.dims[0] != info.dims[1]) {
+    fail<InputError>(
+        "{}: {} is [{}, {}] and {} has {} values: the rows lie across; store them "
+        "transposed (numpy: .T)",
+        file.name(), name, info.dims[0], info.dims[1], labels, info.dims[1]);
   }
   EmbeddingSet set;
   set.dim = info.dims[1];

@@ -1,6 +1,7 @@
 #include "tools/loss_file.h"
 
 #include "engine/error.h"
+#include "weights/hdf5_contents.h"
 #include "weights/hdf5_file.h"
 
 #include <tuple>
@@ -13,9 +14,14 @@ template <class T> const T* or_null(const std::vector<T>& values) {
   return values.empty() ? nullptr : values.data();
 }
 
+void require(const Hdf5Reader& file, const std::string& name) {
+  if (file.has(name)) return;
+  fail<InputError>("{}: holds no {}; add it ({})", file.name(), name, what_it_holds(file));
+}
+
 // Dimensions of a matrix of numbers, (rows, columns).
 std::pair<std::int64_t, std::int64_t> matrix_dims(const Hdf5Reader& file, const std::string& name) {
-  if (!file.has(name)) fail<InputError>("{}: holds no {}; add it", file.name(), name);
+  require(file, name);
   const Hdf5Reader::Info info = file.info(name);
   if (info.kind == Hdf5Reader::Kind::kText || info.dims.size() != 2 || info.dims[1] < 1) {
     fail<InputError>("{}: {} is no matrix of numbers [rows, columns]; write it so", file.name(),
@@ -33,7 +39,7 @@ void read_matrix(const Hdf5Reader& file, const std::string& name, std::int64_t r
 
 std::vector<std::int64_t> read_ids(const Hdf5Reader& file, const std::string& name,
                                    std::int64_t rows) {
-  if (!file.has(name)) fail<InputError>("{}: holds no {}; add it", file.name(), name);
+  require(file, name);
   std::vector<std::int64_t> out(static_cast<std::size_t>(rows));
   file.read_into(name, {rows}, out.data());
   return out;

@@ -41,7 +41,10 @@ class ProbeLoss final : public Command {
   void add_options(CLI::App& app) override {
     app.add_option("--loss", loss_, "NAME[:key=value,...]; with --help: what its parameters are")
         ->required();
-    app.add_option("--in", in_, "HDF5 file with /embeddings [N, D] and /labels [N]")
+    app.add_option(
+           "--in", in_,
+           "HDF5 file with /embeddings [N, D] and /labels [N]; --loss NAME --help says what "
+           "else a loss reads, and of which shape")
         ->type_name("FILE")
         ->required();
     app.add_option("--out", out_, "HDF5 file for /loss, /valid_queries and /grad")

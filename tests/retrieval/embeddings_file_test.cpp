@@ -2,6 +2,8 @@
 
 #include "engine/error.h"
 #include "tests/support/metric_goldens.h"
+#include "weights/atomic_file.h"
+#include "weights/hdf5_file.h"
 
 #include <gtest/gtest.h>
 
@@ -26,6 +28,44 @@ TEST(EmbeddingsFile, ComesBackAsItWent) {
   EXPECT_EQ(back.cameras, set.cameras);
   EXPECT_EQ(back.paths, set.paths);
   EXPECT_TRUE(back.categories.empty());
+  std::filesystem::remove(path);
+}
+
+// What numpy makes easy to get wrong is said as what it is.
+TEST(EmbeddingsFile, ShapesAndNamesThatAreAlmostRight) {
+  const std::string path = testing::TempDir() + "embeddings_almost.h5";
+  const std::vector<float> rows(12, 0.5F);
+  const std::vector<std::int64_t> labels(4, 1);
+  const auto refusal = [&](const std::string& name, const std::vector<std::int64_t>& dims,
+                           const std::vector<std::int64_t>& label_dims) {
+    Hdf5Writer file;
+    file.write(name, dims, rows.data());
+    file.write("/labels", label_dims, labels.data());
+    write_atomic(path, file.finish());
+    try {
+      read_embeddings(path);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal("/embeddings", {4, 3}, {4}), "");
+  EXPECT_EQ(refusal("/embeddings", {4, 3}, {4, 1}),
+            path + ": /labels is [4, 1]; store it flat, [4] (numpy: .ravel())");
+  EXPECT_EQ(refusal("/embeddings", {4, 3}, {1, 4}),
+            path + ": /labels is [1, 4]; store it flat, [4] (numpy: .ravel())");
+  EXPECT_EQ(refusal("/embeddings", {3, 4}, {4}),
+            path +
+                ": /embeddings is [3, 4] and /labels has 4 values: the rows lie across; store "
+                "them transposed (numpy: .T)");
+  EXPECT_EQ(refusal("/embeddings", {4, 3}, {2}),
+            path +
+                ": /labels has the shape [2], not one value for each of the 4 rows of the "
+                "embeddings; store one value a row");
+  EXPECT_EQ(refusal("/test/features", {4, 3}, {4}),
+            path +
+                ": no data set /embeddings; store float32 [N, D] there; it holds /labels, "
+                "/test/features");
   std::filesystem::remove(path);
 }
 

@@ -113,20 +113,24 @@ TEST_F(ProbeLoss, SaysWhatAFileLacks) {
     return error_;
   };
   EXPECT_EQ(complaint("nsl", "plain.h5"),
-            "error: " + path("plain.h5") + ": holds no /proxies; add it\n");
+            "error: " + path("plain.h5") +
+                ": holds no /proxies; add it (it holds /embeddings, /labels)\n");
   EXPECT_EQ(complaint("rambo_map", "plain.h5"),
-            "error: " + path("plain.h5") + ": holds no /scores; add it\n");
+            "error: " + path("plain.h5") +
+                ": holds no /scores; add it (it holds /embeddings, /labels)\n");
 
   LossData<double> broken = made_up::data(LossKind::kEmbeddings, {.rows = 6, .memory = 3}, 4);
   broken.memory_labels.clear();
   write("unlabelled.h5", broken);
   EXPECT_EQ(complaint("fastap", "unlabelled.h5"),
-            "error: " + path("unlabelled.h5") + ": holds no /memory_labels; add it\n");
+            "error: " + path("unlabelled.h5") +
+                ": holds no /memory_labels; add it (it holds "
+                "/embeddings, /labels, /memory_embeddings)\n");
   broken = made_up::data(LossKind::kScores, {.rows = 6}, 4);
   broken.targets.clear();
   write("untargeted.h5", broken);
   EXPECT_EQ(complaint("rambo_apc", "untargeted.h5"),
-            "error: " + path("untargeted.h5") + ": holds no /targets; add it\n");
+            "error: " + path("untargeted.h5") + ": holds no /targets; add it (it holds /scores)\n");
   broken = made_up::data(LossKind::kEmbeddings, {.rows = 6, .memory = 3}, 4);
   broken.memory_embeddings[7] = std::nan("");
   write("nan.h5", broken);
@@ -145,6 +149,8 @@ TEST_F(ProbeLoss, HelpTellsParametersPaperAndInputs) {
       EXPECT_NE(out_.find("default " + parameter.fallback), std::string::npos) << entry.name;
     }
     EXPECT_EQ(out_.find("/memory_embeddings") != std::string::npos, takes_memory(entry.kind))
+        << entry.name;
+    EXPECT_EQ(out_.find("/proxies [C, D]") != std::string::npos, entry.kind == LossKind::kProxies)
         << entry.name;
   }
 }
