@@ -130,7 +130,13 @@ DeviceRequest parse_device(std::string_view text) {
 DeviceChoice choose_device(const DeviceRequest& request, const GpuReport& report) {
   using Kind = DeviceRequest::Kind;
   if (request.kind == Kind::kCpu) return {Device(), "asked for"};
-  if (request.kind == Kind::kAuto) return first_that_works(report);
+  if (request.kind == Kind::kAuto) {
+    DeviceChoice choice = first_that_works(report);
+    // Most machines have none, and nobody asked for one: no reason to advise anything.
+    if (report.built && report.driver == 0)
+      choice.why = "no GPU: this machine has no NVIDIA driver";
+    return choice;
+  }
   if (!request.index) {
     DeviceChoice choice = first_that_works(report);
     if (!choice.device.cuda) {

@@ -1,10 +1,12 @@
 #include "tools/cli.h"
 
+#include "engine/context.h"
 #include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/nearest.h"
 #include "engine/note.h"
 #include "engine/process_device.h"
+#include "tools/json_file.h"
 #include "tools/other_names.h"
 #include "tools/output_files.h"
 #include "tools/signals.h"
@@ -37,11 +39,14 @@ void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--seed", common.seed, "seed of every random number")
       ->check(at_least_zero())
       ->group(group);
-  app.add_option("--json", common.json, "also write the result to this file")
+  app.add_option(
+         "--json", common.json,
+         "also write the result to this file; -: to standard output, and the text elsewhere")
       ->type_name("FILE")
       ->group(group);
   app.add_flag("--force", common.force, "let results replace files of another kind")->group(group);
-  auto* quiet = app.add_flag("-q,--quiet", common.quiet, "no progress, no notes");
+  auto* quiet = app.add_flag("-q,--quiet", common.quiet,
+                             "no progress, no notes (train: nothing at all; see metrics.jsonl)");
   app.add_flag("-v,--verbose", common.verbose, "say more")->excludes(quiet)->group(group);
   quiet->group(group);
 }
@@ -64,7 +69,7 @@ void resolve_device(CommonOptions& common, const Command& command) {
   if (request.kind != Kind::kAuto || common.quiet) return;
   // Whoever could have had a GPU is told why not.
   if (common.verbose || (kHasCuda && command.runs_on_cuda())) {
-    fmt::print(stderr, "device: {} (auto: {})\n", common.device, choice.why);
+    fmt::print(stderr, "device: {} ({})\n", common.device, choice.why);
   }
 }
 
@@ -75,7 +80,17 @@ void begin(CommonOptions& common, const Command& command) {
           ? StopWords{}
           : StopWords{"stopping where nothing is lost; Ctrl-C again within 5 seconds: at once",
                       ""});
+  if (common.json == kStandardOutput) give_standard_output_to_json();
   check_outputs({{"--json", common.json, FileKind::kJson}}, {}, common.force);
+  if (common.threads > 1) {
+    const int cores = Context(0).threads();
+    if (common.threads > cores) {
+      note(
+          fmt::format("--threads {}: this process may use {} processor{} at a time, and more "
+                      "threads than that wait for one another",
+                      common.threads, cores, cores == 1 ? "" : "s"));
+    }
+  }
   resolve_device(common, command);
 }
 

@@ -6,6 +6,9 @@
 #include "engine/gpu_state.h"
 #include "weights/atomic_file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -17,9 +20,10 @@
 namespace rk {
 namespace {
 
-// A device or pipe is not replaced but written to.
-void write_through(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wbe");
+int standard_output = -1;  // what it was before it was given to JSON
+
+// Writes all of it and closes `file`, which may be null.
+void write_through(const std::string& path, std::FILE* file, const std::string& text) {
   bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   good = good && std::fflush(file) == 0;
   const int reason = errno;
@@ -50,13 +54,27 @@ nlohmann::json with_gpu(nlohmann::json value) {
 
 }  // namespace
 
+void give_standard_output_to_json() {
+  if (standard_output >= 0) return;
+  std::fflush(stdout);
+  standard_output = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (standard_output < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+    fail<InputError>("--json -: standard output is closed; give a file");
+  }
+}
+
 void write_json(const std::string& path, const nlohmann::json& value) {
   const std::string text =
       with_gpu(value).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (path == kStandardOutput) {
+    expect(standard_output >= 0, "[json] expected give_standard_output_to_json() before");
+    const int copy = ::fcntl(standard_output, F_DUPFD_CLOEXEC, 0);
+    return write_through("standard output", copy < 0 ? nullptr : ::fdopen(copy, "wb"), text);
+  }
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    write_through(path, text);
+    write_through(path, std::fopen(path.c_str(), "wbe"), text);
   } else {
     write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
   }

@@ -7,6 +7,12 @@
 
 namespace rk {
 
+// The name that stands for standard output: `--json -`.
+inline constexpr const char* kStandardOutput = "-";
+// From now on what is printed to standard output goes to standard error, and write_json("-") alone
+// to what was standard output. Once in a process.
+void give_standard_output_to_json();
+
 // Replaces `path` atomically; a device or pipe (/dev/stdout) is written to as it is. Not-a-number
 // and infinity become null, bytes that are no UTF-8 the replacement character. Where "device" is a
 // GPU its clocks, power and temperature at this moment are added as "gpu". Errors are InputError.

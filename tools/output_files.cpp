@@ -1,12 +1,18 @@
 #include "tools/output_files.h"
 
 #include "engine/error.h"
+#include "tools/json_file.h"
 #include "weights/hdf5_file.h"
+#include "weights/run_folder.h"
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -71,9 +77,15 @@ bool same_file(const std::string& a, const std::string& b) {
 void check_folder(const OutputFile& output) {
   const fs::path folder = fs::path(output.path).parent_path();
   std::error_code ignored;
-  if (folder.empty() || fs::is_directory(folder, ignored)) return;
-  fail<InputError>("{}: cannot be written: there is no folder {}; make it or give another {}",
-                   output.path, folder.string(), output.flag);
+  if (!folder.empty() && !fs::is_directory(folder, ignored)) {
+    fail<InputError>("{}: cannot be written: there is no folder {}; make it or give another {}",
+                     output.path, folder.string(), output.flag);
+  }
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) {
+    fail<InputError>("{}: cannot be written: {} ({}); give another {}", output.path,
+                     folder.empty() ? "this folder" : folder.string(), std::strerror(errno),
+                     output.flag);
+  }
 }
 
 void check_kind(const OutputFile& output) {
@@ -87,13 +99,19 @@ void check_kind(const OutputFile& output) {
                    name_of(output.kind));
 }
 
+// A run takes its lock before it writes anything, and says in run.json what it is.
+bool holds_run(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / kLockFile, ignored) || fs::exists(folder / "run.json", ignored);
+}
+
 }  // namespace
 
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,
                    bool force) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const OutputFile& output = outputs[i];
-    if (output.path.empty()) continue;
+    if (output.path.empty() || output.path == kStandardOutput) continue;
     std::error_code ignored;
     const fs::file_status status = fs::status(output.path, ignored);
     // Two outputs may go to one pipe or terminal; a folder is refused by whoever writes.
@@ -110,6 +128,28 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std
     }
     check_folder(output);
     if (!force) check_kind(output);
+  }
+}
+
+void check_run_folder(const std::string& folder, const std::vector<std::string>& data, bool force) {
+  std::error_code ignored;
+  const fs::path out = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
+  for (const std::string& pictures : data) {
+    if (pictures.empty()) continue;
+    const fs::path from =
+        out.lexically_relative(fs::weakly_canonical(fs::absolute(pictures, ignored), ignored));
+    if (from.empty() || *from.begin() == "..") continue;
+    fail<UsageError>(
+        "--out {}: is or lies in {}, the folder of the pictures, where it would be taken for a "
+        "class; give another",
+        folder, pictures);
+  }
+  if (force || holds_run(out)) return;
+  for (const char* name : {"settings.toml", "metrics.jsonl"}) {
+    if (!fs::exists(out / name, ignored)) continue;
+    fail<InputError>(
+        "{}: is no run's, and a run would put its own in its place; give another --out, or --force",
+        (out / name).string());
   }
 }
 

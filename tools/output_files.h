@@ -22,4 +22,9 @@ struct OutputFile {
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,
                    bool force);
 
+// For a new run in `folder`, which need not be there. UsageError where it is one of `data`, the
+// folders of pictures, or lies in one: it would be taken for a class. InputError where it holds
+// settings.toml or metrics.jsonl that no run left there, unless `force`.
+void check_run_folder(const std::string& folder, const std::vector<std::string>& data, bool force);
+
 }  // namespace rk

@@ -104,6 +104,13 @@ class Train final : public Command {
       }
     }
     resolve(settings_);
+    if (!plan.checkpoint) {
+      std::vector<std::string> pictures;
+      for (const std::string& spec : {settings_.data, settings_.test_data}) {
+        if (!spec.empty() && spec != "none") pictures.push_back(read_data_spec(spec).path);
+      }
+      check_run_folder(settings_.out, pictures, common.force);
+    }
     std::error_code ignored;
     if (!plan.lock && common.processes->first() &&
         fs::exists(fs::path(settings_.out) / kLockFile, ignored)) {

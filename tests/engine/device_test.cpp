@@ -27,11 +27,12 @@ GpuReport good_machine() {
 
 // `cuda` (or cuda:<index>) must fail with exactly this, and `auto` take the CPU for that reason.
 void expect_problem(const GpuReport& report, const std::string& problem,
-                    const std::string& way_out = "; or use --device cpu") {
+                    const std::string& way_out = "; or use --device cpu",
+                    const std::string& of_auto = "") {
   SCOPED_TRACE(problem);
   const DeviceChoice choice = choose_device(parse_device("auto"), report);
   EXPECT_EQ(choice.device.name(), "cpu");
-  EXPECT_EQ(choice.why, problem);
+  EXPECT_EQ(choice.why, of_auto.empty() ? problem : of_auto);
   for (const char* asked : {"cuda", "cuda:0"}) {
     try {
       choose_device(parse_device(asked), report);
@@ -81,8 +82,8 @@ TEST(Device, NoDriver) {
   report.driver = 0;
   report.error = {kCudaInsufficientDriver, "CUDA driver version is insufficient"};
   expect_problem(
-      report,
-      "no NVIDIA driver was found (libcuda.so.1); install one, or use a machine with a GPU");
+      report, "no NVIDIA driver was found (libcuda.so.1); install one, or use a machine with a GPU",
+      "; or use --device cpu", "no GPU: this machine has no NVIDIA driver");
 }
 
 TEST(Device, DriverTooOld) {
