@@ -183,7 +183,7 @@ std::string_view split_name(Split split) {
   return "";
 }
 
-std::string text_of(const LeftOut& files) {
+std::string text_of(const std::map<std::string, std::int64_t>& files) {
   std::vector<std::pair<std::int64_t, std::string>> counts;
   for (const auto& [ending, count] : files) {
     counts.emplace_back(-count, ending.empty() ? "without an ending" : "." + ending);
@@ -194,6 +194,21 @@ std::string text_of(const LeftOut& files) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", -count, ending);
   }
   return text;
+}
+
+std::string text_of(const LeftOut& left_out) {
+  std::string text;
+  if (!left_out.files.empty()) {
+    text = "files that are no images it reads: " + text_of(left_out.files);
+  }
+  const std::vector<std::string>& folders = left_out.empty_folders;
+  if (folders.empty()) return text;
+  constexpr std::size_t kMost = 3;
+  const auto end = folders.begin() + static_cast<std::ptrdiff_t>(std::min(folders.size(), kMost));
+  return fmt::format("{}{}{} empty folder{} ('{}'{})", text, text.empty() ? "" : "; ",
+                     folders.size(), folders.size() == 1 ? "" : "s",
+                     fmt::join(folders.begin(), end, "', '"),
+                     folders.size() > kMost ? ", ..." : "");
 }
 
 Split parse_split(std::string_view name) {

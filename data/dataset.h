@@ -35,9 +35,15 @@ std::string_view split_name(Split split);
 // By any name that folder.h knows, in large or small letters; UsageError.
 Split parse_split(std::string_view name);
 
-// Files that are no images a data set could take, by their endings.
-using LeftOut = std::map<std::string, std::int64_t>;
-std::string text_of(const LeftOut& files);  // "812 .heic, 3 .mp4, 1 without an ending"
+// What lies in a folder and is not used.
+struct LeftOut {
+  std::map<std::string, std::int64_t> files;  // that are no images it reads, by their endings
+  std::vector<std::string> empty_folders;     // where a class would be
+  bool empty() const { return files.empty() && empty_folders.empty(); }
+};
+std::string text_of(const std::map<std::string, std::int64_t>& files);  // "812 .heic, 3 .mp4"
+// "files that are no images it reads: 812 .heic; 2 empty folders ('c1', 'c7')"
+std::string text_of(const LeftOut& left_out);
 
 struct DataItem {
   std::string path;        // below the data set's root; empty where images are drawn

@@ -85,7 +85,8 @@ bool is_litter(const std::string& folder) {
 struct Listing {
   std::vector<std::string> folders;
   std::vector<std::string> images;
-  LeftOut others;
+  std::map<std::string, std::int64_t> others;  // files of other kinds, by their endings
+  bool empty() const { return folders.empty() && images.empty() && others.empty(); }
 };
 
 Listing list_folder(const fs::path& folder) {
@@ -220,8 +221,14 @@ struct FoundClasses {
   LeftOut left_out;
 };
 
+void add(const std::map<std::string, std::int64_t>& files, LeftOut& to) {
+  for (const auto& [ending, count] : files) to.files[ending] += count;
+}
+
 void add(const LeftOut& more, LeftOut& to) {
-  for (const auto& [ending, count] : more) to[ending] += count;
+  add(more.files, to);
+  to.empty_folders.insert(to.empty_folders.end(), more.empty_folders.begin(),
+                          more.empty_folders.end());
 }
 
 FoundClasses find_classes(const fs::path& base) {
@@ -235,10 +242,13 @@ FoundClasses find_classes(const fs::path& base) {
   }
   const auto add_class = [&](const std::string& path, std::string category,
                              const Listing& listing) {
+    if (listing.empty()) {
+      found.left_out.empty_folders.push_back(path);
+      return;
+    }
     if (listing.images.empty()) {
-      fail<InputError>("{}: a class without images{}; add some or remove the folder",
-                       (base / path).string(),
-                       listing.others.empty() ? "" : fmt::format(" ({})", text_of(listing.others)));
+      fail<InputError>("{}: a class without images ({}); add some or remove the folder",
+                       (base / path).string(), text_of(listing.others));
     }
     add(listing.others, found.left_out);
     ClassFolder one{path, std::move(category), {}};
@@ -272,6 +282,10 @@ FoundClasses find_classes(const fs::path& base) {
       }
       add_class(path, name, leaf);
     }
+  }
+  if (found.classes.empty()) {
+    fail<InputError>("{}: its folders are empty; expected [split/][category/]class/image",
+                     base.string());
   }
   return found;
 }

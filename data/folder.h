@@ -12,10 +12,11 @@
 // stored, and those that are not upright are counted. Files whose ending is not one of jpg jpeg png
 // bmp gif webp tif tiff ppm pgm are left out and counted; what a file holds is decided by its
 // content when it is decoded. Links are followed.
-// Errors (InputError): missing, empty or unreadable folder; class folder without images; images and
-// folders side by side; folders deeper than a class; something that is neither file nor folder; a
-// loop of links; splits beside other folders; two folders for one split; a class that is in two
-// splits; a category that is not there (near names suggested).
+// Empty folders are left out too. Errors (InputError): missing, empty or unreadable folder; class
+// folder with files but no images; images and folders side by side; folders deeper than a class;
+// something that is neither file nor folder; a loop of links; splits beside other folders; two
+// folders for one split; a class that is in two splits; a category that is not there (near names
+// suggested).
 #pragma once
 
 #include "data/dataset.h"

@@ -11,7 +11,8 @@ rm -rf "$run"
 "$bin/train" --data $data --loss smooth_ap:tau=0.01 --arch resnet18 --dim 128 \
   --image-size 32 --resize 32 --augment crop=center,rotation=10,zoom_min=0.9,zoom_max=1.1,translate=0.05 \
   --batch 128 --per-class 4 --epochs 6 --lr 1e-3 --schedule cosine --seed 0 --out $run
-"$bin/eval" --checkpoint $run/best.h5 --data $data --json $run/test.json
+# Not best.h5: that is the best on these very characters.
+"$bin/eval" --checkpoint $run/last.h5 --data $data --json $run/test.json
 
 # The first line of metrics.jsonl is the evaluation before the first step.
 recall() { sed -nE 's/.*"recall_at_1": ?([0-9.]+).*/\1/p' "$1" | head -n 1; }

@@ -137,6 +137,10 @@ class Eval final : public Command {
                    "cosine similarity wants 1, and JSD counts scores within [-1, 1]");
     };
     note_of(queries, name);
+    if (classes == 1 && (!gallery || count_classes(*gallery) == 1)) {
+      note(fmt::format(
+          "{}: all of it is one class, so that whatever is found is right and R@1 is 1", name));
+    }
     if (gallery) note_of(*gallery, gallery_);
     const auto start = std::chrono::steady_clock::now();
     std::optional<EmbeddingView> gallery_view;
@@ -218,6 +222,22 @@ class Eval final : public Command {
                     *trained_on_, set.classes.size(), data_));
   }
 
+  // With what to do about a picture that cannot be read.
+  std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Dataset& data,
+                                        const EmbedOptions& options) const {
+    try {
+      return embedder.embed(data, options);
+    } catch (const InputError& error) {
+      const std::string text = error.what();
+      for (std::int64_t i = 0; i < data.size(); ++i) {
+        if (!text.starts_with(data.item_name(i) + ":")) continue;
+        fail<InputError>("{}; --skip-bad leaves such images out, `probe --data {}` names all", text,
+                         shell_word(data_));
+      }
+      throw;
+    }
+  }
+
   EmbeddingSet embed(const Context& context, const CommonOptions& common) {
     if (data_.empty()) fail<UsageError>("--checkpoint {}: --data is missing", checkpoint_);
     CheckpointEmbedder embedder(context, checkpoint_, batch_, precision_of(precision_));
@@ -225,15 +245,14 @@ class Eval final : public Command {
     const Dataset data = open_dataset(spec, parse_split(split_));
     data_text_ = data_text(spec, data);
     if (!data.left_out().empty()) {
-      note(fmt::format("{}: left out files that are no images it reads: {}", data.name(),
-                       text_of(data.left_out())));
+      note(fmt::format("{}: left out {}", data.name(), text_of(data.left_out())));
     }
     Progress progress("embedding", data.size(), "images", common.quiet);
     EmbedOptions options;
     options.workers = workers_;
     options.skip_bad = skip_bad_;
     options.progress = [&](std::int64_t done) { progress.update(done); };
-    const std::optional<EmbeddingSet> set = embedder.embed(data, options);
+    const std::optional<EmbeddingSet> set = embed_all(embedder, data, options);
     if (!set) stop_if_interrupted();
     progress.finish();
     skipped_ = static_cast<std::int64_t>(embedder.bad_images().size());

@@ -13,13 +13,15 @@
 namespace rk {
 
 // Decodes the first 5000. InputError naming the first of those that cannot be read (in the order of
-// their names) where they are more than max_bad (-1: the larger of 10 and 0.1 % of the images).
-// Sets that are drawn are not looked at. Throws Interrupted where a signal asks to stop.
-void check_images(const Context& context, const Dataset& data, std::int64_t max_bad, bool quiet);
+// their names) where they are more than max_bad (-1: the larger of 10 and 0.1 % of the images);
+// where they are too many to be named, bad_files.txt in `folder`, made where it is not there, lists
+// them. Sets that are drawn are not looked at. Throws Interrupted where a signal asks to stop.
+void check_images(const Context& context, const Dataset& data, std::int64_t max_bad,
+                  const std::string& folder, bool quiet);
 
-// A note where pictures of `data` were loaded that are not upright and were not turned: how many,
-// and what turns them.
-void note_lying(const Dataset& data);
+// A note where pictures of `data` were loaded that are not upright and were not turned, each once
+// since data.lying() was `before`: how many, and what turns them.
+void note_lying(const Dataset& data, std::int64_t before = 0);
 
 // bad_files.txt of a run: those that the loader found and left out, a line each.
 class UnreadableImages {

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace rk {
 namespace {
 
@@ -28,6 +30,47 @@ std::string batches_line(const TrainParts& parts) {
   const std::int64_t batches = parts.sampler.batches_per_epoch();
   return fmt::format("data: {}, {}: {}; {} batch{} an epoch of {}", s.data, parts.data.part(),
                      counts(parts.data, ""), batches, batches == 1 ? "" : "es", of);
+}
+
+// Of the images of a batch drawn without regard to classes, those that have another of their class
+// beside them; `beside` images are. Each of the others is as likely as any.
+double share_with_positive(const Dataset& data, std::int64_t beside) {
+  const auto others = static_cast<double>(data.size() - 1);
+  double sum = 0;
+  for (const auto& images : data.members()) {
+    const auto count = static_cast<double>(images.size());
+    sum += count * (1 - std::pow(1 - (count - 1) / others, static_cast<double>(beside)));
+  }
+  return sum / static_cast<double>(data.size());
+}
+
+// Empty where the sampler suits the loss.
+std::string sampler_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  const LossSpec loss = parse_loss(s.loss);
+  if (parse_sampler(s.sampler).kind != "random" || loss.entry->kind == LossKind::kProxies ||
+      parts.data.size() < 2) {
+    return "";
+  }
+  constexpr double kFew = 0.5;
+  const double share = share_with_positive(parts.data, (s.memory + 1) * s.batch - 1);
+  if (share >= kFew) return "";
+  return fmt::format(
+      "sampler random: about {:.0f} % of a batch's images have another of their class there, and "
+      "{} "
+      "learns from no others; --sampler pk puts --per-class images of a class together",
+      100 * share, loss.entry->name);
+}
+
+std::string held_out_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  const std::string& part = parts.held_out->part();
+  const bool own = s.test_data.empty();
+  return fmt::format("held out: {}{}: {}; the best epoch is chosen on these{}",
+                     own ? "" : s.test_data + ", ", part, counts(*parts.held_out, "other "),
+                     part == "split test" ? ", which flatters its figures there: a split val (or "
+                                            ",val_classes=0.2) leaves test alone"
+                                          : "");
 }
 
 std::string loss_line(const TrainParts& parts) {
@@ -69,14 +112,16 @@ std::string memory_line(const TrainParts& parts) {
   groups.emplace_back("loader", static_cast<std::size_t>(loading.prefetch * share(parts) * 3) *
                                     static_cast<std::size_t>(s.image_size) *
                                     static_cast<std::size_t>(s.image_size));
-  std::string line = parts.processes > 1 ? "memory in MiB, of each process:" : "memory in MiB:";
+  std::string of;
   double total = 0;
   for (const auto& [name, bytes] : groups) {
     if (bytes == 0) continue;
-    line += fmt::format(" {} {:.1f},", name, static_cast<double>(bytes) / kMebibyte);
+    of += fmt::format("{}{} {:.1f}", of.empty() ? "" : ", ", name,
+                      static_cast<double>(bytes) / kMebibyte);
     total += static_cast<double>(bytes) / kMebibyte;
   }
-  return fmt::format("{} together {:.1f}; decoded images up to {}", line, total, s.cache);
+  return fmt::format("memory in MiB{}: {:.1f}, and up to {} for decoded images ({})",
+                     parts.processes > 1 ? ", of each process" : "", total, s.cache, of);
 }
 
 }  // namespace
@@ -89,16 +134,11 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
       "network: {}, {} pooling, {} numbers, {:.2f} million parameters, batch norm {}", model.arch,
       model.pool, model.dim, static_cast<double>(parts.trainer.network_parameters()) * 1e-6, s.bn));
   lines.push_back(batches_line(parts));
-  if (parts.held_out != nullptr) {
-    const bool own = s.test_data.empty();
-    lines.push_back(fmt::format("held out: {}{}: {}; the best epoch is chosen on these",
-                                own ? "" : s.test_data + ", ", parts.held_out->part(),
-                                counts(*parts.held_out, "other ")));
-  }
+  if (const std::string line = sampler_line(parts); !line.empty()) lines.push_back(line);
+  if (parts.held_out != nullptr) lines.push_back(held_out_line(parts));
   for (const Dataset* data : {&parts.data, parts.held_out}) {
     if (data == nullptr || data->left_out().empty()) continue;
-    lines.push_back(fmt::format("left out: in {}, files that are no images it reads: {}",
-                                data->name(), text_of(data->left_out())));
+    lines.push_back(fmt::format("left out: in {}, {}", data->name(), text_of(data->left_out())));
   }
   lines.push_back(loss_line(parts));
   if (parts.processes > 1) lines.push_back(processes_line(parts));

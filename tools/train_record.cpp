@@ -69,12 +69,12 @@ void TrainRecord::write() const {
 std::vector<std::string> TrainRecord::comparison(double best) const {
   const ordered_json before = first(), after = last();
   const double start = number_or(before, "map_at_r", 0);
+  const bool better = best > start;
   std::vector<std::string> lines = {fmt::format(
-      "held-out classes: R@1 {:.4f} at the start, {:.4f} trained; MAP@R {:.4f}, {:.4f} (best "
-      "{:.4f})",
+      "held-out classes: R@1 {:.4f} at the start, {:.4f} trained; MAP@R {:.4f}, {:.4f}{}",
       number_or(before, "recall_at_1", 0), number_or(after, "recall_at_1", 0), start,
-      number_or(after, "map_at_r", 0), best)};
-  if (best <= start) {
+      number_or(after, "map_at_r", 0), better ? fmt::format(" (best {:.4f})", best) : "")};
+  if (!better) {
     lines.emplace_back(
         "no epoch was better than the start: train for more epochs, on more images, or with a "
         "smaller --lr");

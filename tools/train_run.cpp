@@ -160,11 +160,12 @@ std::unique_ptr<Trainer> TrainRun::fitting_trainer(TrainerOptions options) {
       }
       options.chunk = little.chunk();
       rk::note(fmt::format(
-          "all {0} images of a batch at once do not fit in this machine's free memory: they go "
-          "through the network {1} at a time (--chunk {1}), each computed twice{2}; --batch and "
-          "--chunk choose otherwise",
+          "all {0} images of a batch at once do not fit in the free memory of {3}: they go through "
+          "the network {1} at a time (--chunk {1}), each computed twice{2}; --batch and --chunk "
+          "choose otherwise",
           settings_.batch, options.chunk,
-          settings_.bn == "train" ? ", with batch norm's statistics of a chunk" : ""));
+          settings_.bn == "train" ? ", with batch norm's statistics of a chunk" : "",
+          context_.on_gpu() ? "the GPU" : "this machine"));
     }
     plan_.choose_chunk(plan_, options.chunk);
   }
@@ -307,7 +308,7 @@ void TrainRun::execute() {
   }
   if (processes_.first()) require_room(settings_.out, checkpoint_bytes(), files_);
   if (run_.step == 0 && processes_.first()) {
-    check_images(context_, train_data_, settings_.max_bad, common_.quiet);
+    check_images(context_, train_data_, settings_.max_bad, settings_.out, common_.quiet);
   }
   if (run_.history.empty()) {
     const auto start = Clock::now();
@@ -329,6 +330,9 @@ void TrainRun::execute() {
   loader_ = std::make_unique<Loader>(train_data_, *share_, augment_options(settings_), loading);
   try {
     while (run_.epoch < settings_.epochs) train_epoch();
+  } catch (const InputError&) {
+    if (processes_.first()) unreadable_.update(loader_->bad_images());  // all that were met
+    throw;
   } catch (const DivergedError& error) {
     // Loss and gradient are the same bits everywhere, and so is what is made of them.
     const std::string dump =
@@ -403,7 +407,11 @@ void TrainRun::after_step(const StepResult& result) {
   ++run_.batch;
   run_.step = trainer_->steps();
   if (result.valid_queries == 0) {
-    note(fmt::format("step {}: no query had a positive; nothing was learnt from it", run_.step));
+    note_first(
+        "no positive",
+        fmt::format("step {}: no image of the batch had another of its class to find, so that "
+                    "nothing was learnt; said once",
+                    run_.step));
   }
 }
 
@@ -601,10 +609,11 @@ void TrainRun::print_summary() const {
   if (test_data_) {
     for (const std::string& line : record_.comparison(run_.best)) say(line);
   }
-  say(fmt::format(
-      "{}: best.h5, last.h5 (previous.h5: the one before), metrics.jsonl, settings.toml, "
-      "run.json",
-      settings_.out));
+  std::error_code ignored;
+  say(fmt::format("{}: best.h5, last.h5{}, metrics.jsonl, settings.toml, run.json", settings_.out,
+                  fs::exists(fs::path(settings_.out) / kPreviousFile, ignored)
+                      ? " (previous.h5: the one before)"
+                      : ""));
 }
 
 ordered_json TrainRun::result() const {

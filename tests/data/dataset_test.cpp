@@ -142,7 +142,7 @@ TEST(Folder, BadFoldersAreNamed) {
   folder.write("b/readme.txt", "hello");
   EXPECT_TRUE(holds(input_error(folder.spec()), "/b: a class without images (1 .txt)"));
   std::filesystem::remove(folder.path() / "b/readme.txt");
-  EXPECT_TRUE(holds(input_error(folder.spec()), "/b: a class without images; add some"));
+  EXPECT_EQ(text_of(open_dataset(folder.spec(), Split::kTrain).left_out()), "1 empty folder ('b')");
 
   folder.picture("b/1.png", 1);
   std::filesystem::create_directory(folder.path() / "b/x.jpg");
@@ -243,7 +243,18 @@ TEST(Folder, WhatIsLeftOutIsCounted) {
     folder.write(name, "x");
   }
   const Dataset data = open_dataset(folder.spec() + ",val_classes=0.5", Split::kTrain);
-  EXPECT_EQ(text_of(data.left_out()), "2 .heic, 1 .mp4, 1 without an ending");
+  EXPECT_EQ(text_of(data.left_out().files), "2 .heic, 1 .mp4, 1 without an ending");
+  for (const char* name : {"c2", "c3", "c4", "c5"}) {
+    std::filesystem::create_directory(folder.path() / name);
+  }
+  const Dataset more = open_dataset(folder.spec(), Split::kTrain);
+  EXPECT_EQ(more.classes().size(), 2U);
+  EXPECT_EQ(text_of(more.left_out()),
+            "files that are no images it reads: 2 .heic, 1 .mp4, 1 without an ending; 4 empty "
+            "folders ('c2', 'c3', 'c4', ...)");
+  const TemporaryFolder hollow;
+  std::filesystem::create_directories(hollow.path() / "a");
+  EXPECT_TRUE(holds(input_error(hollow.spec()), "its folders are empty"));
 }
 
 TEST(Folder, ValClassesWhereThereIsAValSplit) {

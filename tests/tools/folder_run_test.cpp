@@ -1,6 +1,7 @@
 // Folders of pictures as people have them, through the real programs: which split is which, which
 // classes of two files are the same, and what a network has seen before.
 #include "retrieval/embeddings_file.h"
+#include "tests/data/lying_png.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
 #include "tests/tools/tiny_run.h"
@@ -68,7 +69,9 @@ class FolderRun : public testing::Test {
   }
   static Finished eval(std::vector<std::string> words) {
     words.insert(words.begin(), kEval);
-    words.insert(words.end(), {"--threads", "2"});
+    if (std::find(words.begin(), words.end(), "--threads") == words.end()) {
+      words.insert(words.end(), {"--threads", "2"});
+    }
     return run_to_end(words, folder_->path().string());
   }
   // Embeds a folder with the trained network.
@@ -353,6 +356,154 @@ TEST_F(FolderRun, NothingToGoOnFromIsSaid) {
             {"--data", flat() + ",val_classes=0.25", "--resume", "auto", "--epochs", "2"});
   EXPECT_EQ(more.code, 0);
   EXPECT_FALSE(holds(more.err, "nothing to go on from")) << more.err;
+}
+
+TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
+  folder_->classes("phone/c", 6, 4);
+  for (const char* name : {"phone/c0/0.png", "phone/c5/2.png"}) {
+    folder_->write(name, lying_png(file_text(in(name))));
+  }
+  const std::string spec = "folder:" + in("phone");
+  const std::string words = ": 2 of the pictures looked at are stored lying or mirrored (EXIF";
+  const Finished counted = embed("phone", "phone.h5");
+  ASSERT_EQ(counted.code, 0) << counted.err;
+  EXPECT_TRUE(holds(counted.err, "note: " + in("phone") + words));
+  const Finished turned = eval({"--checkpoint", in("run/best.h5"), "--data", spec + ",exif=turn",
+                                "--save-embeddings", in("turned.h5")});
+  ASSERT_EQ(turned.code, 0) << turned.err;
+  EXPECT_FALSE(holds(turned.err, "stored lying")) << turned.err;
+  const EmbeddingSet a = read_embeddings(in("phone.h5")), b = read_embeddings(in("turned.h5"));
+  for (std::int64_t i = 0; i < a.count(); ++i) {
+    const auto row = [&](const EmbeddingSet& set) {
+      return std::vector<float>(set.embeddings.begin() + i * set.dim,
+                                set.embeddings.begin() + (i + 1) * set.dim);
+    };
+    EXPECT_EQ(row(a) == row(b), i != 0 && i != 5 * 4 + 2) << i;
+  }
+  const Finished trained = train("phone", "phone_run", {"--test-data", flat()});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_TRUE(holds(trained.err, "note: " + in("phone") + words));
+}
+
+TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {
+  folder_->classes("spoilt/c", 6, 4);
+  for (const char* name : {"spoilt/c0/1.png", "spoilt/c2/0.png", "spoilt/c4/3.png"}) {
+    folder_->write(name, "no picture");
+  }
+  const Finished refused = train("spoilt", "spoilt_run", {"--test-data", flat()});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, "3 of 24 images cannot be read, all listed in " +
+                                     in("spoilt_run/bad_files.txt") + "; --max-bad 3 trains"));
+  const std::string list = file_text(in("spoilt_run/bad_files.txt"));
+  EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), 3) << list;
+  EXPECT_TRUE(holds(list, in("spoilt/c4/3.png") + ": not a JPEG"));
+  // What was refused is no run: the next one begins there.
+  EXPECT_EQ(
+      train("spoilt", "spoilt_run", {"--test-data", flat(), "--max-bad", "3", "--batches", "20"})
+          .code,
+      0);
+  const std::string met = file_text(in("spoilt_run/bad_files.txt"));
+  EXPECT_GE(std::count(met.begin(), met.end(), '\n'), 1) << met;
+  EXPECT_TRUE(holds(met, ".png: not a JPEG"));
+  const Finished evaluated = embed("spoilt", "spoilt.h5");
+  EXPECT_EQ(evaluated.code, 3);
+  EXPECT_TRUE(holds(evaluated.err, in("spoilt/c0/1.png") + ": not a JPEG"));
+  EXPECT_TRUE(holds(evaluated.err, "; --skip-bad leaves such images out, `probe --data folder:" +
+                                       in("spoilt") + "` names all"));
+}
+
+TEST_F(FolderRun, ARunGoesNeitherAmongThePicturesNorOverForeignFiles) {
+  folder_->classes("album/c", 6, 4);
+  for (const char* out : {"album", "album/run", "album/c0"}) {
+    const Finished refused = train("album", out, {"--test-data", flat()});
+    EXPECT_EQ(refused.code, 2) << out << refused.err;
+    EXPECT_TRUE(holds(refused.err, "is or lies in " + in("album") + ", the folder of the pict"));
+  }
+  EXPECT_FALSE(fs::exists(in("album/run")));
+  folder_->write("mine/settings.toml", "of = \"another program\"\n");
+  const Finished foreign = train("album", "mine", {"--test-data", flat()});
+  EXPECT_EQ(foreign.code, 3);
+  EXPECT_TRUE(holds(foreign.err, in("mine/settings.toml") + ": is no run's"));
+  EXPECT_TRUE(holds(file_text(in("mine/settings.toml")), "another program"));
+  // A run that was killed before its first checkpoint is one.
+  folder_->write("mine/.lock", "1");
+  EXPECT_EQ(train("album", "mine", {"--test-data", flat()}).code, 0);
+}
+
+TEST_F(FolderRun, SamplersAndSplitsThatSayLittleAreNamed) {
+  folder_->classes("wide/train/c", 30, 2);
+  folder_->classes("wide/test/t", 2, 2);
+  const auto random = [&](const std::string& out, const std::string& loss) {
+    // --per-class belongs to another sampler.
+    return run_to_end({kTrain,
+                       "--data",
+                       "folder:" + in("wide"),
+                       "--out",
+                       in(out),
+                       "--arch",
+                       "resnet18",
+                       "--dim",
+                       "16",
+                       "--image-size",
+                       "32",
+                       "--resize",
+                       "32",
+                       "--batch",
+                       "4",
+                       "--batches",
+                       "3",
+                       "--epochs",
+                       "1",
+                       "--threads",
+                       "2",
+                       "--sampler",
+                       "random",
+                       "--loss",
+                       loss},
+                      folder_->path().string());
+  };
+  const Finished pairs = random("pairs", "smooth_ap");
+  ASSERT_EQ(pairs.code, 0) << pairs.err;
+  // Of 59 others one is of the class, and three are in the batch: 1 - (58/59)^3.
+  EXPECT_TRUE(holds(pairs.err, "sampler random: about 5 % of a batch's images have another of"));
+  EXPECT_TRUE(holds(pairs.err,
+                    "split test: 4 images of 2 other classes; the best epoch is chosen "
+                    "on these, which flatters its figures there"));
+  std::size_t said = 0;
+  for (std::size_t at = 0;
+       (at = pairs.err.find("no image of the batch had", at)) != std::string::npos; ++at) {
+    ++said;
+  }
+  EXPECT_LE(said, 1U) << pairs.err;
+  EXPECT_FALSE(holds(random("proxies", "nsl").err, "sampler random: about"));
+}
+
+TEST_F(FolderRun, OneClassAloneIsNoted) {
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 0, 0, 1, 0.6F, 0.8F};
+  set.labels = {5, 5, 5};
+  write_embeddings(in("one.h5"), set);
+  EXPECT_TRUE(holds(eval({"--embeddings", in("one.h5")}).err, "all of it is one class"));
+  set.labels = {5, 5, 6};
+  write_embeddings(in("two.h5"), set);
+  EXPECT_FALSE(holds(eval({"--embeddings", in("two.h5")}).err, "one class"));
+}
+
+// `eval --json - | jq`: nothing but JSON there, and what people read on the other stream.
+TEST_F(FolderRun, JsonGoesToStandardOutputAlone) {
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 0, 0, 1, 0.6F, 0.8F};
+  set.labels = {5, 5, 6};
+  write_embeddings(in("three.h5"), set);
+  const Finished done = eval({"--embeddings", in("three.h5"), "--json", "-"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(json::parse(done.out)["metrics"]["num_queries"], 3);
+  EXPECT_TRUE(holds(done.err, "R@1"));
+  EXPECT_FALSE(fs::exists("-"));
+  EXPECT_TRUE(holds(eval({"--embeddings", in("three.h5"), "--threads", "4000"}).err,
+                    "note: --threads 4000: this process may use "));
 }
 
 // Whatever is asked for, what is read stays, and so does a file of another kind.
