@@ -2,8 +2,11 @@
 
 #include "data/picture_cache.h"
 #include "engine/error.h"
+#include "engine/read_file.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -50,6 +53,7 @@ struct Loader::State {
   void make_picture(Slot& slot, std::int64_t place, Image& own, std::vector<std::uint8_t>& scratch,
                     std::vector<BadImage>& met);
   bool known_bad(std::int64_t index, std::vector<BadImage>& met);
+  const Image& load(std::int64_t index, Image& own);
   void leave_out_missing(Slot& slot) const;
   void report(const Slot& slot);
 
@@ -80,6 +84,8 @@ struct Loader::State {
   std::int64_t delivered = 0;  // batches handed out; the last is still in use by the caller
   std::int64_t released = 0;   // batches given back
   bool stop = false;
+
+  std::atomic<bool> given_up = false;  // on the system, which would not read a picture
 
   std::mutex bad_mutex;
   std::map<std::int64_t, BadImage> bad_seen;  // whatever any worker met: never decoded again
@@ -212,6 +218,21 @@ bool Loader::State::known_bad(std::int64_t index, std::vector<BadImage>& met) {
   return true;
 }
 
+// The system's failures pass or do not: they are tried again for two seconds and never counted
+// against the picture.
+const Image& Loader::State::load(std::int64_t index, Image& own) {
+  constexpr std::array kWaits = {100, 400, 1500};  // milliseconds
+  for (std::size_t tries = 0;; ++tries) {
+    try {
+      return cache.get(index, own);
+    } catch (const SystemError&) {
+      if (tries == kWaits.size()) given_up = true;  // the other pictures need not wait as long
+      if (given_up) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(kWaits[tries]));
+    }
+  }
+}
+
 void Loader::State::make_picture(Slot& slot, std::int64_t place, Image& own,
                                  std::vector<std::uint8_t>& scratch, std::vector<BadImage>& met) {
   const auto at = static_cast<std::size_t>(place);
@@ -228,7 +249,9 @@ void Loader::State::make_picture(Slot& slot, std::int64_t place, Image& own,
     if (known_bad(index, met)) continue;
     const Image* picture = nullptr;
     try {
-      picture = &cache.get(index, own);
+      picture = &load(index, own);
+    } catch (const SystemError&) {
+      throw;
     } catch (const InputError& error) {
       if (options.bad == BadPolicy::kFail) throw;
       met.push_back({index, data.item_name(index), error.what()});

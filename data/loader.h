@@ -9,7 +9,8 @@
 // holds it; kSkip leaves it out of its batch (a batch with none left is not delivered). Each is
 // reported once, in the batch where it first counted. More than max_bad of them, or a class without
 // any readable picture, end the run with an InputError, at the same batch for any number of
-// threads.
+// threads. What the system would not read (engine/read_file.h) is no such picture: it is tried
+// again and then thrown, whatever the policy.
 #pragma once
 
 #include "data/augment.h"

@@ -6,8 +6,9 @@
 #include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/onednn.h"
-
-#include <sched.h>
+#include "engine/parallel.h"
+#include "engine/thread_limit.h"
+#include "engine/usable_cores.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,13 +20,6 @@
 
 namespace rk {
 namespace {
-
-int usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  const int cores = CPU_COUNT(&set);
-  return cores > 0 ? cores : 1;
-}
 
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
@@ -40,9 +34,12 @@ std::string processor() {
 
 Context::Context(int threads)
     : threads_(threads > 0 ? threads : usable_cores()), onednn_(std::make_unique<OneDnn>()) {
+  require_threads(threads_);
 #if defined(_OPENMP)
   omp_set_num_threads(threads_);  // oneDNN asks OpenMP for its number of threads
 #endif
+  parallel_run(
+      threads_, [](void*, int, int) {}, nullptr);  // started while they can be
 }
 
 Context::Context(int threads, const Device& device) : Context(threads) {

@@ -1,6 +1,9 @@
 #include "engine/host_memory.h"
 
-#include <fmt/format.h>
+#include "engine/control_groups.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -39,22 +42,22 @@ struct Names {
 constexpr Names kFirst = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 constexpr Names kSecond = {"memory.max", "memory.current", "inactive_file"};
 
-// A container sees its own group as the mount's root whatever its path is called outside, so
-// folders that are not there are passed by.
-std::int64_t left_by_groups(const fs::path& mount, fs::path group, const Names& names) {
-  std::int64_t left = kUnknown;
-  while (true) {
-    const fs::path folder = mount / group;
-    const std::int64_t limit = number_in(folder / names.limit);
-    const std::int64_t usage = number_in(folder / names.usage);
-    if (limit != kUnknown && usage != kUnknown) {
-      const std::int64_t cached = number_at(folder / "memory.stat", names.cached);
-      left = std::min(left,
-                      std::max<std::int64_t>(0, limit - usage + (cached == kUnknown ? 0 : cached)));
-    }
-    if (group.empty()) return left;
-    group = group.parent_path();
-  }
+std::int64_t left_by_group(const fs::path& folder, const Names& names) {
+  const std::int64_t limit = number_in(folder / names.limit);
+  const std::int64_t usage = number_in(folder / names.usage);
+  if (limit == kUnknown || usage == kUnknown) return kUnknown;
+  const std::int64_t cached = number_at(folder / "memory.stat", names.cached);
+  return std::max<std::int64_t>(0, limit - usage + (cached == kUnknown ? 0 : cached));
+}
+
+// Of the limit of addresses (ulimit -v).
+std::int64_t left_by_limit(const std::string& root) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kUnknown;
+  const std::int64_t pages = number_in(root + "/proc/self/statm");
+  if (pages == kUnknown) return kUnknown;
+  return std::max<std::int64_t>(
+      0, static_cast<std::int64_t>(limit.rlim_cur) - pages * ::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
@@ -62,20 +65,10 @@ std::int64_t left_by_groups(const fs::path& mount, fs::path group, const Names& 
 std::int64_t free_host_bytes(const std::string& root) {
   std::int64_t left = number_at(root + "/proc/meminfo", "MemAvailable:");
   if (left != kUnknown) left *= 1024;
-  const fs::path mount = root + "/sys/fs/cgroup";
-  std::ifstream groups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {  // number:controllers:/path
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
-    const fs::path group = fs::path(line.substr(second + 1)).relative_path();
-    if (controllers == ",,") {
-      left = std::min(left, left_by_groups(mount, group, kSecond));
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      left = std::min(left, left_by_groups(mount / "memory", group, kFirst));
-    }
-  }
+  left = std::min(left, left_by_limit(root));
+  for_each_control_group("memory", root, [&](const fs::path& folder, GroupKind kind) {
+    left = std::min(left, left_by_group(folder, kind == GroupKind::kSecond ? kSecond : kFirst));
+  });
   return left;
 }
 

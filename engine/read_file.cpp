@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-
-#include "engine/error.h"
+#include <system_error>
 
 namespace rk {
 namespace {
@@ -26,7 +24,19 @@ class Descriptor {
   int fd_;
 };
 
-std::string reason(int error) { return std::generic_category().message(error); }
+// The file is not there, or its name makes no sense; whatever else happens is the system's doing.
+bool of_the_file(int error) {
+  return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG ||
+         error == EINVAL || error == EISDIR || error == ENXIO || error == ENODEV;
+}
+
+// Throws "<path>: <what> (<the system's reason>); <what to do>".
+[[noreturn]] void refuse(const std::string& path, const char* what, int error, const char* advice) {
+  const std::string line =
+      fmt::format("{}: {} ({}); {}", path, what, std::generic_category().message(error), advice);
+  if (of_the_file(error)) throw InputError(line);
+  throw SystemError(line);
+}
 
 }  // namespace
 
@@ -35,8 +45,10 @@ std::vector<std::byte> read_file(const std::string& path, std::size_t max_bytes)
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
-    fail<InputError>("{}: cannot be opened ({}); check the path and its permissions", path,
-                     reason(errno));
+    const int error = errno;
+    refuse(path, "cannot be opened", error,
+           error == EMFILE || error == ENFILE ? "raise the limit of open files (ulimit -n)"
+                                              : "check the path and its permissions");
   }
   if (!S_ISREG(status.st_mode)) {
     fail<InputError>("{}: not a regular file; give the path of a file", path);
@@ -52,8 +64,7 @@ std::vector<std::byte> read_file(const std::string& path, std::size_t max_bytes)
     const ssize_t count = ::read(file.get(), bytes.data() + done, size - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
-      fail<InputError>("{}: cannot be read ({}); check the disk or the network mount", path,
-                       reason(errno));
+      refuse(path, "cannot be read", errno, "check the disk or the network mount");
     }
     if (count == 0) {
       fail<InputError>("{}: became shorter while it was read; copy it again", path);

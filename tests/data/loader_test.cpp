@@ -1,9 +1,14 @@
 #include "data/loader.h"
 
 #include "engine/error.h"
+#include "engine/read_file.h"
 #include "tests/data/temporary_folder.h"
 
+#include <sys/resource.h>
+
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace rk {
 namespace {
@@ -89,6 +94,20 @@ TEST_P(LoaderOrder, IsTheSameFromAnyPointOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, LoaderOrder, testing::Values(1, 2, 4, 8));
+
+// The same pictures, changed otherwise.
+TEST(Loader, TheSeedChangesTheAugmentationAlone) {
+  const Dataset data = open_dataset(kGlyphs, Split::kTrain);
+  const auto sampler = make_sampler("pk:k=3", data, 12, 5);
+  const auto first = [&](std::uint64_t seed) {
+    Loader loader(data, *sampler, everything(), {.seed = seed});
+    return copy_of(*loader.next());
+  };
+  const Seen one = first(1), two = first(2);
+  EXPECT_EQ(one, first(1));
+  EXPECT_EQ(one.indices, two.indices);
+  EXPECT_NE(one.pixels, two.pixels);
+}
 
 TEST(Loader, BatchesHoldWhatTheSamplerDrew) {
   const Dataset data = open_dataset(kGlyphs, Split::kTrain);
@@ -289,6 +308,49 @@ TEST(LoaderBad, AFileThatVanishesInBetween) {
   take(loader, 2);
   ASSERT_EQ(loader.bad_images().size(), 1U);
   EXPECT_TRUE(holds(loader.bad_images()[0].reason, "c0/1.png"));
+}
+
+// No descriptor is to be had: nothing is wrong with any picture.
+class LoaderWithoutFiles : public testing::Test {
+ protected:
+  LoaderWithoutFiles() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    folder_.classes("c", 2, 4);
+  }
+  ~LoaderWithoutFiles() override { allow_files(true); }
+  void allow_files(bool allow) const {
+    const rlimit none{0, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, allow ? &before_ : &none);
+  }
+
+  const TemporaryFolder folder_;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(LoaderWithoutFiles, FailuresOfTheSystemAreTriedAgain) {
+  const Dataset data = open_dataset(folder_.spec(), Split::kTrain);
+  const auto sampler = make_sequential(data, 4);
+  allow_files(false);
+  Loader loader(data, *sampler, center_crop(8, 8), {.workers = 2, .max_bad = 0});
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));  // every worker met it by now
+  allow_files(true);
+  EXPECT_EQ(loader.next()->count, 4);
+  EXPECT_EQ(loader.next()->count, 4);
+  EXPECT_TRUE(loader.bad_images().empty());
+}
+
+TEST_F(LoaderWithoutFiles, FailuresOfTheSystemAreNoBadPictures) {
+  const Dataset data = open_dataset(folder_.spec(), Split::kTrain);
+  const auto sampler = make_sequential(data, 4);
+  for (const BadPolicy policy : {BadPolicy::kReplace, BadPolicy::kSkip, BadPolicy::kFail}) {
+    allow_files(false);
+    Loader loader(data, *sampler, center_crop(8, 8), {.workers = 2, .bad = policy, .max_bad = -1});
+    EXPECT_THROW(loader.next(), SystemError);
+    EXPECT_TRUE(loader.bad_images().empty());
+    allow_files(true);
+  }
 }
 
 // A picture that fails with something else than bad input, such as memory that is not to be had.

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <limits>
 
 namespace rk {
@@ -62,6 +66,20 @@ TEST_F(HostMemory, ContainersAndTheFirstKindOfGroups) {
   folder_.write("sys/fs/cgroup/memory/memory.stat",
                 fmt::format("inactive_file 1\ntotal_inactive_file {}\n", 100 * kMiB));
   EXPECT_EQ(free(), 900 * kMiB);
+}
+
+// A child, whose limit is its own.
+TEST_F(HostMemory, IsNoMoreThanTheLimitOfAddressesLeaves) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limit{rlim_t{1} << 40, RLIM_INFINITY};
+    ::setrlimit(RLIMIT_AS, &limit);
+    folder_.write("proc/self/statm", fmt::format("{} 1 1 1 0 1 0\n", 100 * kMiB / 4096));
+    ::_exit(free() == (std::int64_t{1} << 40) - 100 * kMiB ? 7 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
 TEST_F(HostMemory, OfThisMachineIsSomething) { EXPECT_GT(free_host_bytes(), kMiB); }

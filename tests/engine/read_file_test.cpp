@@ -1,6 +1,7 @@
 #include "engine/read_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cstring>
@@ -33,6 +34,33 @@ TEST_F(ReadFile, ReadsAllOfItUpToALimit) {
   ASSERT_EQ(bytes.size(), 5U);
   EXPECT_EQ(std::memcmp(bytes.data(), "12345", 5), 0);
   EXPECT_THROW(read_file(path.string(), 4), InputError);
+}
+
+// What the system does not give is told from what the file is.
+TEST_F(ReadFile, TheSystemsFailuresAreTheirOwn) {
+  const fs::path path = folder_ / "five";
+  std::ofstream(path) << "12345";
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  std::string said;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  try {
+    read_file(path.string(), 5);
+  } catch (const SystemError& error) {
+    said = error.what();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(said, path.string() +
+                      ": cannot be opened (Too many open files); raise the limit of open "
+                      "files (ulimit -n)");
+  try {
+    read_file((folder_ / "none").string(), 5);
+    ADD_FAILURE();
+  } catch (const SystemError&) {
+    ADD_FAILURE() << "a file that is not there is no failure of the system";
+  } catch (const InputError&) {
+  }
 }
 
 TEST_F(ReadFile, RefusesWhatIsNoFile) {
