@@ -3,7 +3,6 @@
 #include "engine/error.h"
 #include "engine/read_file.h"
 
-#include <fstream>
 #include <sstream>
 
 namespace rk {
@@ -51,14 +50,12 @@ GpuPlans GpuPlans::read(const std::string& path) {
   return plans;
 }
 
-void GpuPlans::write(const std::string& path) const {
-  std::ofstream file(path, std::ios::trunc);
-  file << "# " << environment_ << '\n';
+std::string GpuPlans::text() const {
+  std::string text = fmt::format("# {}\n", environment_);
   for (const auto& [graph, entry] : entries_) {
-    file << graph << '\t' << entry.engine << '\t' << entry.comment << '\n';
+    text += fmt::format("{}\t{}\t{}\n", graph, entry.engine, entry.comment);
   }
-  file.flush();
-  if (!file) fail<InputError>("{}: cannot be written", path);
+  return text;
 }
 
 void GpuPlans::add(const Timing& timing) {

@@ -40,7 +40,7 @@ class GpuPlans {
   explicit GpuPlans(std::string environment) : environment_(std::move(environment)) {}
   // InputError naming the file and line where it is not such a file.
   static GpuPlans read(const std::string& path);
-  void write(const std::string& path) const;  // InputError where it cannot be written
+  std::string text() const;  // what read() takes
 
   const std::string& environment() const { return environment_; }
   bool empty() const { return entries_.empty(); }

@@ -8,6 +8,7 @@
 #include "tools/bench_device.h"
 #include "tools/gpu.h"
 #include "tools/json_file.h"
+#include "tools/messages.h"
 #include "tools/signals.h"
 #include "tools/timing.h"
 
@@ -121,7 +122,7 @@ class BenchEval final : public Command {
     put(json, "total_ms", total);
     put(json, "gemm_ms", gemm);
     put(json, "share", share);
-    fmt::print(
+    print(
         "{} rows of {}, {} classes, {}\n"
         "total {:.1f} ms ({:.1f} to {:.1f})  GEMM {:.1f} ms ({:.1f} to {:.1f}, {:.0f} GFLOP/s)  "
         "share {:.0f} %  {:.1f} MiB beside the embeddings\n",

@@ -5,6 +5,7 @@
 #include "tools/bench_loader_device.h"
 #include "tools/gpu.h"
 #include "tools/json_file.h"
+#include "tools/messages.h"
 #include "tools/signals.h"
 #include "tools/timing.h"
 
@@ -104,11 +105,11 @@ class BenchLoader final : public Command {
       put(json, "input_ms", summarize(input));
       put(json, "floor_ms", summarize(floor));
       json.update(device_keys(context.cuda()));
-      fmt::print("{}, {}: upload {:.4f} ms (floor {:.4f})  input kernel {:.4f} ms (floor {:.4f})\n",
-                 gpu_name(context.cuda()), precision_, summarize(upload).median,
-                 device_floor_.upload_ms, summarize(input).median, device_floor_.input_ms);
+      print("{}, {}: upload {:.4f} ms (floor {:.4f})  input kernel {:.4f} ms (floor {:.4f})\n",
+            gpu_name(context.cuda()), precision_, summarize(upload).median, device_floor_.upload_ms,
+            summarize(input).median, device_floor_.input_ms);
     }
-    fmt::print(
+    print(
         "{}  {} images to {} x {}, {} worker{}\n"
         "{:.0f} images/s ({:.0f} to {:.0f})  alone, an image: decode {:.3f} ms  resize {:.3f} ms  "
         "float {:.3f} ms  share {:.0f} %\n",

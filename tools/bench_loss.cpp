@@ -10,6 +10,7 @@
 #include "tools/bench_loss_device.h"
 #include "tools/json_file.h"
 #include "tools/loss_file.h"
+#include "tools/messages.h"
 #include "tools/signals.h"
 #include "tools/timing.h"
 
@@ -297,7 +298,7 @@ class BenchLoss final : public Command {
     json.update(measured.more);
     const std::string where =
         common.device == "cpu" ? fmt::format("{} threads", context.threads()) : common.device;
-    fmt::print(
+    print(
         "{}  n {} + {}, dim {}, {} a class, {}\n"
         "total {:.3f} ms ({:.3f} to {:.3f})  GEMMs {:.3f} ms  floor {:.3f} ms ({})  share {:.0f} % "
         " {:.1f} MiB\n",

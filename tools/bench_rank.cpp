@@ -9,6 +9,7 @@
 #include "tools/bench_device.h"
 #include "tools/gpu.h"
 #include "tools/json_file.h"
+#include "tools/messages.h"
 #include "tools/signals.h"
 #include "tools/timing.h"
 
@@ -94,9 +95,8 @@ class BenchRank final : public Command {
                            {"peak_bytes", loss->bytes() + 9 * n_}};
     put(json, "total_ms", total);
     put(json, "sort_ms", sort);
-    fmt::print(
-        "{}  {} scores, {} threads\ntotal {:.2f} ms ({:.2f} to {:.2f})  sort alone {:.2f} ms\n",
-        spec.text(), n_, threads, total.median, total.least, total.most, sort.median);
+    print("{}  {} scores, {} threads\ntotal {:.2f} ms ({:.2f} to {:.2f})  sort alone {:.2f} ms\n",
+          spec.text(), n_, threads, total.median, total.least, total.most, sort.median);
     if (!common.json.empty()) write_json(common.json, json);
   }
 
@@ -124,7 +124,7 @@ class BenchRank final : public Command {
                            {"peak_bytes", times.bytes + 8 * n_}};
     put(json, "total_ms", times.total);
     put(json, "sort_ms", times.sort);
-    fmt::print(
+    print(
         "{}  {} scores, {}\ntotal {:.3f} ms ({:.3f} to {:.3f})  sort alone {:.3f} ms  floor {:.3f} "
         "ms  share {:.0f} %\n",
         spec.text(), n_, gpu_name(gpu), times.total.median, times.total.least, times.total.most,

@@ -7,6 +7,7 @@
 #include "layers/resnet.h"
 #include "losses/registry.h"
 #include "tools/bench_step_device.h"
+#include "tools/messages.h"
 #include "tools/tune_plans.h"
 #include "tools/convolution_layouts.h"
 #include "tools/json_file.h"
@@ -102,8 +103,8 @@ class BenchStep final : public Command {
     options.schedule.rate = 1e-30;
     if (!tune_.empty()) {
       tune_plans(context, options, repeats_, tune_, [](const TunedGraph& graph) {
-        fmt::print("{:60} {:8.4f} ms, without a file {:8.4f}{}{}  {}\n", graph.graph, graph.ms,
-                   graph.first_ms, graph.timed.empty() ? "" : ", ", graph.timed, graph.engine);
+        print("{:60} {:8.4f} ms, without a file {:8.4f}{}{}  {}\n", graph.graph, graph.ms,
+              graph.first_ms, graph.timed.empty() ? "" : ", ", graph.timed, graph.engine);
         std::fflush(stdout);
       });
     }
@@ -111,7 +112,7 @@ class BenchStep final : public Command {
         time_device_step(context, options, repeats_, common.seed, tune_.empty() ? plans_ : tune_);
     const double share = times.floor_ms / times.step.median;
     const double rate = 1e3 * static_cast<double>(batch_) / times.step.median;
-    fmt::print(
+    print(
         "{}: {} batch {} at {}x{}, {}, batch norm {}, {}, graph {}\n"
         "step {:.3f} ms ({:.3f} to {:.3f}), {:.1f} images/s; the convolutions' roofline {:.3f} ms "
         "(copies {:.0f} GB/s{}); share {:.1f} %; {:.0f} MiB\n",
@@ -120,7 +121,7 @@ class BenchStep final : public Command {
         times.copy_rate / 1e9,
         times.math_rate > 0 ? fmt::format(", {:.0f} TFLOP/s", 2 * times.math_rate / 1e12) : "",
         100 * share, static_cast<double>(times.bytes) / (1 << 20));
-    fmt::print("{}; ready after {:.1f} s\n", times.ways, times.start_seconds);
+    print("{}; ready after {:.1f} s\n", times.ways, times.start_seconds);
     if (common.json.empty()) return;
     nlohmann::json json = {{"arch", spec_.arch},
                            {"batch", batch_},
@@ -220,7 +221,7 @@ class BenchStep final : public Command {
     const std::size_t peak = program.memory().arena_bytes + program.memory().workspace_bytes +
                              2 * parameters.flat_elements() * sizeof(float) +
                              optimizer.state_bytes() + static_cast<std::size_t>(loss->bytes());
-    fmt::print(
+    print(
         "{} batch {} at {}x{}, batch norm {}, {}, {} threads\n"
         "step {:.1f} ms ({:.1f} to {:.1f}), {:.1f} images/s; the same convolutions and matrix "
         "products "
@@ -230,8 +231,8 @@ class BenchStep final : public Command {
         floor_time.median, floor_time.least, floor_time.most, 100 * share.median, 100 * share.least,
         100 * share.most, static_cast<double>(peak) / (1 << 20));
     print_kinds(program, times);
-    fmt::print("{:40}{:12.1f}\n{:40}{:36.1f}\n", "loss", summarize(losses).median,
-               "gradient norm, optimizer", summarize(updates).median);
+    print("{:40}{:12.1f}\n{:40}{:36.1f}\n", "loss", summarize(losses).median,
+          "gradient norm, optimizer", summarize(updates).median);
 
     LayoutComparison comparison;
     if (layouts_) {
@@ -269,9 +270,9 @@ class BenchStep final : public Command {
   void print_kinds(const Program& program, const std::vector<NodeTimes>& times) const {
     using Row = std::array<double, 4>;
     const auto print = [](const std::string& name, const Row& row) {
-      fmt::print("{:40}{:12.1f}{:12.1f}{:12.1f}{:12.1f}\n", name, row[0], row[1], row[2], row[3]);
+      rk::print("{:40}{:12.1f}{:12.1f}{:12.1f}{:12.1f}\n", name, row[0], row[1], row[2], row[3]);
     };
-    fmt::print("{:40}{:>12}{:>12}{:>12}{:>12}\n", "ms", "forward", "alone", "backward", "alone");
+    rk::print("{:40}{:>12}{:>12}{:>12}{:>12}\n", "ms", "forward", "alone", "backward", "alone");
     std::map<std::string, Row> kinds;
     for (std::size_t i = 0; i < times.size(); ++i) {
       const Row row = {summarize(times[i].forward).median, summarize(times[i].forward_floor).median,
@@ -286,20 +287,20 @@ class BenchStep final : public Command {
   }
 
   static void print_layouts(const LayoutComparison& comparison) {
-    fmt::print("\n{:40}{:>12}\n", "convolutions alone, by layout", "ms");
+    print("\n{:40}{:>12}\n", "convolutions alone, by layout", "ms");
     for (const LayoutTime& time : comparison.layouts) {
-      fmt::print("{:40}{:12.1f}{}\n", time.layout, time.total,
-                 time.complete ? "" : ", without those the library only has reference code for");
+      print("{:40}{:12.1f}{}\n", time.layout, time.total,
+            time.complete ? "" : ", without those the library only has reference code for");
     }
-    fmt::print("{:40}{:12.1f}\n", "each in its fastest, changes free", comparison.least);
+    print("{:40}{:12.1f}\n", "each in its fastest, changes free", comparison.least);
 
-    fmt::print("\n{:40}", "side x channels");
-    for (const LayoutTime& time : comparison.layouts) fmt::print("{:>18}", time.layout);
-    fmt::print("\n");
+    print("\n{:40}", "side x channels");
+    for (const LayoutTime& time : comparison.layouts) print("{:>18}", time.layout);
+    print("\n");
     for (const ConvolutionTimes& times : comparison.convolutions) {
-      fmt::print("{:40}", fmt::format("{}, {} times", times.shape, times.count));
-      for (const double ms : times.ms) fmt::print("{:18.1f}", ms);
-      fmt::print("\n");
+      print("{:40}", fmt::format("{}, {} times", times.shape, times.count));
+      for (const double ms : times.ms) print("{:18.1f}", ms);
+      print("\n");
     }
   }
 

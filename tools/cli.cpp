@@ -7,12 +7,17 @@
 #include "engine/note.h"
 #include "engine/process_device.h"
 #include "tools/json_file.h"
+#include "tools/messages.h"
 #include "tools/other_names.h"
 #include "tools/output_files.h"
 #include "tools/signals.h"
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -69,7 +74,7 @@ void resolve_device(CommonOptions& common, const Command& command) {
   if (request.kind != Kind::kAuto || common.quiet) return;
   // Whoever could have had a GPU is told why not.
   if (common.verbose || (kHasCuda && command.runs_on_cuda())) {
-    fmt::print(stderr, "device: {} ({})\n", common.device, choice.why);
+    tell("device: {} ({})", common.device, choice.why);
   }
 }
 
@@ -138,10 +143,7 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
 
 // An empty message: another process of the group says it.
 int report(std::string_view message, int code, std::string_view prefix = "error: ") {
-  // Not fmt::print, which throws where standard error is closed.
-  if (!message.empty()) {
-    std::fputs(fmt::format("{}{}\n", prefix, one_line(message)).c_str(), stderr);
-  }
+  if (!message.empty()) tell("{}{}", prefix, one_line(message));
   return code;
 }
 
@@ -150,16 +152,19 @@ int guarded(const std::function<void()>& work) {
   try {
     work();
     // A result that did not reach its reader is not a result: `eval > /full/disk` must not be 0.
-    if (std::fflush(stdout) != 0)
-      fail<InputError>("standard output: cannot be written; see its disk");
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      fail<InputError>("standard output: cannot be written; see its disk, or who reads it");
+    }
     return static_cast<int>(ExitCode::kDone);
   } catch (const Interrupted& error) {
     return report(error.what(), error.exit_code(), "");  // as asked for: no error
   } catch (const Error& error) {
     return report(error.what(), static_cast<int>(error.exit_code()));
   } catch (const std::bad_alloc&) {
-    return report("out of memory; use a smaller --batch, --chunk or --image-size",
-                  static_cast<int>(ExitCode::kDevice));
+    return report(
+        "out of memory; end what else runs here, raise the limit (ulimit -v), or use a "
+        "smaller --batch or --image-size",
+        static_cast<int>(ExitCode::kDevice));
   } catch (const std::filesystem::filesystem_error& error) {
     return report(fmt::format("{}: {}; see that it exists and may be used", error.path1().string(),
                               error.code().message()),
@@ -174,9 +179,18 @@ int guarded(const std::function<void()>& work) {
   }
 }
 
+// Standard streams that are closed become ones that refuse to be written: files opened later would
+// get their numbers, and messages would go into a checkpoint.
+void hold_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) == -1 && ::open("/dev/null", O_RDONLY) < 0) return;
+  }
+}
+
 int parse_and_run(int argc, const char* const* argv, CLI::App& app,
                   const std::function<void()>& work) {
   return guarded([&] {
+    hold_standard_streams();
     install_signal_handlers();
     try {
       app.parse(argc, argv);
@@ -301,6 +315,20 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
 
 namespace {
 
+// The length of the UTF-8 character that `text` begins with; 0 where it is a control character (the
+// codes of 0x80 to 0x9f too, which terminals obey like an escape) or no UTF-8.
+std::size_t printable_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return first < 0x20 || first == 0x7F ? 0 : 1;
+  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return 0;
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  return first == 0xC2 && byte(1) < 0xA0 ? 0 : bytes;
+}
+
 CLI::Validator number_check(bool (*good)(double), const char* expected) {
   return CLI::Validator(
       [good, expected](const std::string& text) {
@@ -323,15 +351,15 @@ CLI::Validator above_zero() {
 
 std::string one_line(std::string_view text) {
   std::string result;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      result += "\\n";
-    } else if (code < 0x20 || code == 0x7F) {
-      result += fmt::format("\\x{:02x}", code);
+  while (!text.empty()) {
+    const auto code = static_cast<unsigned char>(text.front());
+    const std::size_t bytes = printable_bytes(text);
+    if (bytes > 0) {
+      result += text.substr(0, bytes);
     } else {
-      result += c;
+      result += code == '\n' ? std::string("\\n") : fmt::format("\\x{:02x}", code);
     }
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
   }
   return result;
 }

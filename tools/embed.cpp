@@ -1,9 +1,12 @@
 #include "tools/embed.h"
 
 #include "engine/dispatch.h"
+#include "engine/error.h"
 #include "layers/gpu_input.h"
 #include "tools/model_io.h"
 #include "tools/signals.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -85,6 +88,11 @@ CheckpointEmbedder::CheckpointEmbedder(const Context& context, const std::string
   model_ = checkpoint.model();
   network_ = checkpoint.network();
   trained_on_ = checkpoint.run().classes;
+  const std::vector<std::string>& known = network_names();
+  if (std::find(known.begin(), known.end(), model_.arch) == known.end()) {
+    fail<InputError>("{}: its network is '{}', known are {}; use another checkpoint", path,
+                     model_.arch, fmt::join(known, ", "));
+  }
   embedder_ = std::make_unique<Embedder>(context, parameters_, model_, batch, precision);
   parameters_.allocate(context);
   load_parameters(checkpoint, parameters_);

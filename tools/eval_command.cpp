@@ -9,6 +9,7 @@
 #include "tools/gpu.h"
 #include "tools/image_check.h"
 #include "tools/json_file.h"
+#include "tools/messages.h"
 #include "tools/metrics_report.h"
 #include "tools/output_files.h"
 #include "tools/progress.h"
@@ -145,19 +146,25 @@ class Eval final : public Command {
     const auto start = std::chrono::steady_clock::now();
     std::optional<EmbeddingView> gallery_view;
     if (gallery) gallery_view = gallery->view();
-    const std::optional<Metrics> metrics =
-        evaluate(context, queries.view(), gallery_view ? &*gallery_view : nullptr, options);
+    const std::optional<Metrics> metrics = [&] {
+      try {
+        return evaluate(context, queries.view(), gallery_view ? &*gallery_view : nullptr, options);
+      } catch (const InputError& error) {
+        const std::string text = error.what();
+        fail<InputError>("{}: {}", text.starts_with("gallery:") ? gallery_ : name, text);
+      }
+    }();
     progress.finish();
     if (!metrics) stop_if_interrupted();
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-    fmt::print("{}", metrics_table(what, *metrics));
+    print("{}", metrics_table(what, *metrics));
     if (common.verbose) {
-      fmt::print("\n{:.2f} s, {:.1f} MiB beside the embeddings, {:.0f} GFLOP in tiles{}\n", seconds,
-                 static_cast<double>(metrics->bytes_reserved) / (1 << 20),
-                 static_cast<double>(metrics->gemm_flops) * 1e-9,
-                 metrics->symmetric ? " (half of S = S^T)" : "");
+      print("\n{:.2f} s, {:.1f} MiB beside the embeddings, {:.0f} GFLOP in tiles{}\n", seconds,
+            static_cast<double>(metrics->bytes_reserved) / (1 << 20),
+            static_cast<double>(metrics->gemm_flops) * 1e-9,
+            metrics->symmetric ? " (half of S = S^T)" : "");
     }
     if (common.json.empty()) return;
     json.update({{"embeddings", embeddings_},
@@ -257,7 +264,7 @@ class Eval final : public Command {
     progress.finish();
     skipped_ = static_cast<std::int64_t>(embedder.bad_images().size());
     // A smaller gallery changes every metric, so it is said even when little else is.
-    if (skipped_ > 0) fmt::print(stderr, "left out: {} images that cannot be read\n", skipped_);
+    if (skipped_ > 0) tell("left out: {} images that cannot be read", skipped_);
     note_lying(data);
     compare_with_training(embedder, *set);
     if (!save_.empty()) write_embeddings(save_, *set);

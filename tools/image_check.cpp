@@ -3,14 +3,17 @@
 #include "engine/error.h"
 #include "engine/note.h"
 #include "engine/parallel.h"
+#include "engine/read_file.h"
 #include "tools/cli.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 #include "weights/atomic_file.h"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <span>
 #include <system_error>
 
@@ -55,6 +58,7 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
   const std::int64_t lying = data.lying();
   Progress progress("checking images", count, "images", quiet);
   std::vector<std::string> bad;
+  std::exception_ptr failure;
   std::mutex mutex;
   for (std::int64_t begin = 0; begin < count; begin += kAtATime) {
     stop_if_interrupted();
@@ -62,11 +66,18 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
     parallel_for(context.threads(), end - begin, [&](std::int64_t i, int) {
       try {
         data.load(begin + i);
+      } catch (const SystemError&) {
+        const std::lock_guard guard(mutex);
+        if (!failure) failure = std::current_exception();
+      } catch (const std::bad_alloc&) {
+        const std::lock_guard guard(mutex);
+        if (!failure) failure = std::current_exception();
       } catch (const std::exception& error) {
         const std::lock_guard guard(mutex);
         bad.emplace_back(error.what());
       }
     });
+    if (failure) std::rethrow_exception(failure);  // says nothing of the picture
     progress.update(end);
   }
   if (static_cast<std::int64_t>(bad.size()) <= allowed) {

@@ -4,30 +4,74 @@
 #include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/gpu_state.h"
+#include "tools/signals.h"
 #include "weights/atomic_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <thread>
 
 namespace rk {
 namespace {
 
 int standard_output = -1;  // what it was before it was given to JSON
 
-// Writes all of it and closes `file`, which may be null.
-void write_through(const std::string& path, std::FILE* file, const std::string& text) {
-  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  good = good && std::fflush(file) == 0;
-  const int reason = errno;
-  if (file != nullptr) good = std::fclose(file) == 0 && good;
+constexpr int kPollMilliseconds = 50;  // between two looks at signals
+
+// Waits for somebody to read what is a pipe.
+int open_for_writing(const std::string& path) {
+  for (;;) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor >= 0 || errno != ENXIO) return descriptor;
+    stop_if_interrupted();
+    std::this_thread::sleep_for(std::chrono::milliseconds(kPollMilliseconds));
+  }
+}
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    stop_if_interrupted();
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN) {  // the reader takes its time
+      pollfd room{descriptor, POLLOUT, 0};
+      ::poll(&room, 1, kPollMilliseconds);
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Writes all of it and closes `descriptor`, which is negative where it could not be opened. Throws
+// Interrupted where a signal asked to stop.
+void write_through(const std::string& path, int descriptor, const std::string& text) {
+  int reason = errno;
+  bool good = false;
+  if (descriptor >= 0) {
+    try {
+      good = write_all(descriptor, text);
+    } catch (const Interrupted&) {
+      ::close(descriptor);
+      throw;
+    }
+    reason = errno;
+    if (::close(descriptor) != 0 && good) {
+      good = false;
+      reason = errno;
+    }
+  }
   if (good) return;
   fail<InputError>("{}: cannot be written: {}; see that its folder exists and has space", path,
                    std::strerror(reason));
@@ -68,13 +112,13 @@ void write_json(const std::string& path, const nlohmann::json& value) {
       with_gpu(value).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (path == kStandardOutput) {
     expect(standard_output >= 0, "[json] expected give_standard_output_to_json() before");
-    const int copy = ::fcntl(standard_output, F_DUPFD_CLOEXEC, 0);
-    return write_through("standard output", copy < 0 ? nullptr : ::fdopen(copy, "wb"), text);
+    return write_through("standard output", ::fcntl(standard_output, F_DUPFD_CLOEXEC, 0), text);
   }
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    write_through(path, std::fopen(path.c_str(), "wbe"), text);
+    // A device or pipe is not replaced but written to.
+    write_through(path, open_for_writing(path), text);
   } else {
     write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
   }

@@ -2,6 +2,7 @@
 
 #include "engine/error.h"
 #include "engine/random.h"
+#include "tools/signals.h"
 
 #include <algorithm>
 #include <cmath>
@@ -84,6 +85,7 @@ DifferenceCheck check_differences(LossFunction<double>& function, const LossData
 
   std::vector<double> errors;
   for (int k = 0; k < directions; ++k) {
+    stop_if_interrupted();
     CounterRandom random(seed, 0, static_cast<std::uint64_t>(k));
     std::vector<double> v(grad.size());
     double square = 0;

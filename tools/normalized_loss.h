@@ -35,7 +35,7 @@ template <class S> class LossFunction {
 };
 
 // How far the gradient is from central differences (f(x + h v) - f(x - h v)) / 2h along random unit
-// directions v of the whole input, in double.
+// directions v of the whole input, in double. Throws Interrupted where a signal asked to stop.
 struct DifferenceCheck {
   int directions = 0;
   double step = 0;

@@ -15,6 +15,7 @@
 #include "engine/error.h"
 #include "engine/read_file.h"
 #include "tools/json_file.h"
+#include "tools/messages.h"
 #include "tools/output_files.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
@@ -90,9 +91,9 @@ class ProbeImage : public Command {
     if (!common.quiet) {
       const std::string lies = fmt::format(", EXIF orientation {} ({})", orientation,
                                            turn ? "turned" : "not turned: --exif turn does");
-      fmt::print("{}: {} x {}{}, resized to {} x {}, seen as {} x {}\n", one_line(image_),
-                 image.width(), image.height(), orientation == kUpright ? "" : lies, resized.width,
-                 resized.height, width, height);
+      print("{}: {} x {}{}, resized to {} x {}, seen as {} x {}\n", one_line(image_),
+            image.width(), image.height(), orientation == kUpright ? "" : lies, resized.width,
+            resized.height, width, height);
     }
     if (!common.json.empty()) {
       write_json(common.json, {{"image", image_},

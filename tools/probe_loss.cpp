@@ -4,6 +4,7 @@
 #include "engine/error.h"
 #include "losses/hosted_loss.h"
 #include "tools/json_file.h"
+#include "tools/messages.h"
 #include "tools/normalized_loss.h"
 #include "tools/output_files.h"
 #include "tools/row_lengths.h"
@@ -74,16 +75,18 @@ class ProbeLoss final : public Command {
     try {
       LossFunction<float> function(context, spec, data.shape(), normalize_,
                                    loss_on(device_of(common), spec));
+      stop_if_interrupted();
       const LossResult<float> result = function(data);
+      stop_if_interrupted();
       json["loss"] = result.loss;
       json["valid_queries"] = result.valid_queries;
       json["grad_norm"] = norm(result.grad);
-      fmt::print("{}\nloss           {:.9g}\nvalid queries  {} of {}\ngradient norm  {:.6g}\n",
-                 spec.text(), result.loss, result.valid_queries,
-                 kind == LossKind::kScores ? data.classes : data.rows, norm(result.grad));
+      print("{}\nloss           {:.9g}\nvalid queries  {} of {}\ngradient norm  {:.6g}\n",
+            spec.text(), result.loss, result.valid_queries,
+            kind == LossKind::kScores ? data.classes : data.rows, norm(result.grad));
       if (kind == LossKind::kProxies) {
         json["grad_proxies_norm"] = norm(result.grad_proxies);
-        fmt::print("of the proxies {:.6g}\n", norm(result.grad_proxies));
+        print("of the proxies {:.6g}\n", norm(result.grad_proxies));
       }
       if (check_) json["check"] = check(context, spec, common);
       if (!out_.empty()) write(data, kind, result);
@@ -110,15 +113,15 @@ class ProbeLoss final : public Command {
   nlohmann::json check(const Context& context, const LossSpec& spec, const CommonOptions& common) {
     stop_if_interrupted();
     if (!spec.entry->differentiable) {
-      fmt::print("check          {} interpolates a piecewise constant loss: no differences\n",
-                 spec.entry->name);
+      print("check          {} interpolates a piecewise constant loss: no differences\n",
+            spec.entry->name);
       return nullptr;
     }
     const LossData<double> data = read_loss_file<double>(in_, spec.entry->kind);
     LossFunction<double> function(context, spec, data.shape(), normalize_);
     const DifferenceCheck found =
         check_differences(function, data, common.seed, kDirections, kStep);
-    fmt::print(
+    print(
         "check          {} random directions, step {:g}, in double: worst relative deviation "
         "{:.1e}, median {:.1e}\n",
         found.directions, found.step, found.worst, found.median);

@@ -1,4 +1,5 @@
 #include "tools/progress.h"
+#include "tools/messages.h"
 
 #include <fmt/format.h>
 
@@ -31,11 +32,7 @@ bool on_terminal() {
   return isatty(STDERR_FILENO) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
 }
 
-// Standard error may be closed or full; that is no reason to stop the work.
-void show(const std::string& text) {
-  std::fputs(text.c_str(), stderr);
-  std::fflush(stderr);
-}
+void show(const std::string& text) { put(stderr, text); }
 
 std::string rate_text(double rate, const std::string& unit) {
   if (rate <= 0) return "";

@@ -5,6 +5,7 @@
 #include "engine/error.h"
 #include "engine/note.h"
 #include "layers/gpu_graph_run.h"
+#include "tools/messages.h"
 #include "tools/output_files.h"
 #include "tools/recipe_path.h"
 #include "tools/train_run.h"
@@ -72,22 +73,35 @@ class Train final : public Command {
                   {settings_.recipe, settings_.weights, settings_.plans}, common.force);
     TrainPlan plan;
     ordered_json stored;
+    // As it was before this run put its lock there.
+    if (!settings_.out.empty() && !holds_checkpoint(settings_.out)) {
+      std::vector<std::string> pictures;
+      for (const std::string& spec : {settings_.data, settings_.test_data}) {
+        if (!spec.empty() && spec != "none") pictures.push_back(read_data_spec(spec).path);
+      }
+      check_run_folder(settings_.out, pictures, common.force);
+    }
+    // Before the folder is looked at: another run may be about to save there.
+    if (common.processes->first() && !settings_.out.empty()) {
+      FileCalls calls;
+      plan.lock = std::make_unique<FolderLock>(settings_.out, calls);
+    }
+    common.processes->largest(0);  // the others wait for that
     if (holds_checkpoint(settings_.out)) {
       if (settings_.resume != "auto") {
         fail<InputError>(
             "{}: holds a run already; --resume auto goes on with it, or give another --out",
             settings_.out);
       }
-      if (common.processes->first()) plan.lock = std::make_unique<FolderLock>(settings_.out);
       Resumable found = find_resumable(settings_.out);
       if (common.processes->first()) {
         for (const std::string& skipped : found.skipped) {
-          fmt::print(stderr, "skipped: {}\n", skipped);
+          tell("skipped: {}", skipped);
         }
       }
       if (!common.quiet) {
-        fmt::print(stderr, "going on from {}: epoch {}, step {}\n", found.checkpoint->path(),
-                   found.checkpoint->run().epoch, found.checkpoint->run().step);
+        tell("going on from {}: epoch {}, step {}", found.checkpoint->path(),
+             found.checkpoint->run().epoch, found.checkpoint->run().step);
       }
       plan.last_damaged = found.last_damaged;
       plan.checkpoint = std::move(found.checkpoint);
@@ -100,22 +114,10 @@ class Train final : public Command {
       plan.weights = std::make_unique<Checkpoint>(settings_.weights);
       const std::string taken = adopt_model(table_, settings_, *plan.weights);
       if (!taken.empty() && !common.quiet) {
-        fmt::print(stderr, "as {} has it: {}\n", settings_.weights, taken);
+        tell("as {} has it: {}", settings_.weights, taken);
       }
     }
     resolve(settings_);
-    if (!plan.checkpoint) {
-      std::vector<std::string> pictures;
-      for (const std::string& spec : {settings_.data, settings_.test_data}) {
-        if (!spec.empty() && spec != "none") pictures.push_back(read_data_spec(spec).path);
-      }
-      check_run_folder(settings_.out, pictures, common.force);
-    }
-    std::error_code ignored;
-    if (!plan.lock && common.processes->first() &&
-        fs::exists(fs::path(settings_.out) / kLockFile, ignored)) {
-      plan.lock = std::make_unique<FolderLock>(settings_.out);  // before hours, not after
-    }
     if (settings_.resume == "auto" && !plan.checkpoint) {
       note(fmt::format("{}: nothing to go on from; a new run begins there", settings_.out));
     }
@@ -162,9 +164,16 @@ class Train final : public Command {
               checkpoint.path(), name, before->dump(), value.dump());
         }
       }
+      for (const char* fixed : {"batch", "batches", "sampler", "per-class"}) {
+        if (name == fixed && checkpoint.run().batch > 0) {
+          fail<InputError>(
+              "{}: was saved after batch {} of an epoch with --{} {}, so the rest of that epoch "
+              "cannot be one with {}; leave the flag out until the epoch is done",
+              checkpoint.path(), checkpoint.run().batch, name, before->dump(), value.dump());
+        }
+      }
       if (common.processes->first()) {
-        fmt::print(stderr, "{}: {} in the checkpoint, {} from now on\n", name, before->dump(),
-                   value.dump());
+        tell("{}: {} in the checkpoint, {} from now on", name, before->dump(), value.dump());
       }
     }
   }

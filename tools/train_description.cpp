@@ -104,6 +104,15 @@ std::string chunk_line(const TrainParts& parts) {
                       : "");
 }
 
+// A checkpoint, and the HDF5 library's image of it that it is copied from.
+std::size_t saving_bytes(const std::vector<std::pair<std::string, std::size_t>>& groups) {
+  std::size_t state = 0;
+  for (const auto& [name, bytes] : groups) {
+    if (name == "parameters" || name == "optimizer" || name == "memory columns") state += bytes;
+  }
+  return 2 * state;
+}
+
 std::string memory_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   auto groups = parts.trainer.memory();
@@ -112,6 +121,7 @@ std::string memory_line(const TrainParts& parts) {
   groups.emplace_back("loader", static_cast<std::size_t>(loading.prefetch * share(parts) * 3) *
                                     static_cast<std::size_t>(s.image_size) *
                                     static_cast<std::size_t>(s.image_size));
+  if (!parts.trainer.program().on_gpu()) groups.emplace_back("saving", saving_bytes(groups));
   std::string of;
   double total = 0;
   for (const auto& [name, bytes] : groups) {

@@ -1,11 +1,12 @@
 #include "tools/train_record.h"
 
+#include "engine/error.h"
+#include "tools/messages.h"
 #include "weights/atomic_file.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -31,6 +32,9 @@ void TrainRecord::resume(const std::vector<std::string>& history) {
   std::ifstream file(file_in(folder_));
   std::string line;
   for (const std::string& entry : history) {
+    if (!ordered_json::parse(entry, nullptr, false).is_object()) {
+      fail<InputError>("{}: the checkpoint's history is damaged; use another checkpoint", folder_);
+    }
     const bool there =
         std::getline(file, line) && line.starts_with(entry.substr(0, entry.size() - 1));
     lines_.push_back(there ? line : entry);
@@ -50,10 +54,7 @@ std::string TrainRecord::add(ordered_json entry, const ordered_json& timing) {
   } else if (!entry.contains("loss")) {
     text += "  before training";
   }
-  if (!quiet_) {
-    fmt::print("{}\n", text);
-    std::fflush(stdout);
-  }
+  if (!quiet_) print("{}\n", text);
   std::string without_times = entry.dump();
   entry.update(timing);
   lines_.push_back(entry.dump());

@@ -10,6 +10,7 @@
 #include "tools/held_out.h"
 #include "tools/image_check.h"
 #include "tools/json_file.h"
+#include "tools/messages.h"
 #include "tools/metrics_report.h"
 #include "tools/model_io.h"
 #include "tools/progress.h"
@@ -23,9 +24,9 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <new>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -72,16 +73,6 @@ void add_classes(const std::vector<std::string>& more, std::vector<std::string>&
   const std::set<std::string> known(names.begin(), names.end());
   std::copy_if(more.begin(), more.end(), std::back_inserter(names),
                [&](const std::string& name) { return !known.contains(name); });
-}
-
-LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed) {
-  LoaderOptions options;
-  options.workers = settings.workers;
-  options.cache_bytes = settings.cache << 20;
-  options.max_bad = settings.max_bad;
-  options.seed = seed;
-  options.end_epoch = settings.epochs;
-  return options;
 }
 
 void refuse_unequal_shares(const TrainSettings& settings, int processes) {
@@ -132,6 +123,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   embedder_->plan();
   run_.seed = common.seed;
   run_.data = fingerprint(train_data_);
+  run_.held_out = test_data_ ? fingerprint(*test_data_) : "nothing";
   run_.environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
   if constexpr (kHasCuda) {
     if (context.on_gpu()) run_.environment += fmt::format(", {}", plan_environment(context));
@@ -226,10 +218,26 @@ void TrainRun::accept_changed_data(const Checkpoint& checkpoint) const {
       checkpoint.run().data, run_.data, class_changes(before, now)));
 }
 
+// The same of what epochs are compared on, which checkpoints of before it was kept do not say.
+void TrainRun::accept_held_out(const Checkpoint& checkpoint) const {
+  const std::string& held_out = checkpoint.run().held_out;
+  if (held_out.empty() || held_out == run_.held_out) return;
+  if (!settings_.allow_changed_data) {
+    fail<InputError>(
+        "{}: its epochs were compared on {}, held out are now {}; restore them, or go on with them "
+        "as they are by --allow-changed-data",
+        checkpoint.path(), held_out, run_.held_out);
+  }
+  note(fmt::format("held out: {} when the run began, {} from now on: the best epoch so far was of "
+                   "the former",
+                   held_out, run_.held_out));
+}
+
 void TrainRun::start_from_checkpoint() {
   const Checkpoint& checkpoint = *plan_.checkpoint;
   const bool same_data = checkpoint.run().data == run_.data;
   if (!same_data) accept_changed_data(checkpoint);
+  accept_held_out(checkpoint);
   if (!trainer_->load(checkpoint, same_data)) {
     note(same_data ? "memory: the checkpoint holds none of this size; it begins empty"
                    : "memory: begins empty, for the checkpoint's is of the earlier data");
@@ -245,6 +253,7 @@ void TrainRun::start_from_checkpoint() {
   now.settings = std::move(run_.settings);
   now.environment = std::move(run_.environment);
   now.data = std::move(run_.data);
+  now.held_out = std::move(run_.held_out);
   add_classes(now.classes, run_.classes);
   now.classes = std::move(run_.classes);
   run_ = std::move(now);
@@ -270,13 +279,11 @@ void TrainRun::describe() const {
 void TrainRun::prepare_folder() {
   prepared_ = true;
   if (!processes_.first()) return;
-  std::error_code error;
-  fs::create_directories(settings_.out, error);
-  if (error) {
-    fail<InputError>("{}: cannot be made ({}); give another --out", settings_.out, error.message());
-  }
-  if (!plan_.lock) plan_.lock = std::make_unique<FolderLock>(settings_.out);
-  remove_stale_temporaries(settings_.out);
+  plan_.lock->keep();
+  const std::vector<std::string> ours = {kLastFile,       kPreviousFile,   kBestFile,
+                                         "settings.toml", "metrics.jsonl", "run.json",
+                                         "bad_files.txt", kDivergenceFile};
+  remove_stale_temporaries(settings_.out, ours);
   write_atomic(fs::path(settings_.out) / "settings.toml", bytes_of(plan_.settings_toml));
 }
 
@@ -310,6 +317,12 @@ void TrainRun::execute() {
   if (run_.step == 0 && processes_.first()) {
     check_images(context_, train_data_, settings_.max_bad, settings_.out, common_.quiet);
   }
+  const std::int64_t batches = sampler_->batches_per_epoch();
+  LoaderOptions loading = loader_options(settings_, common_.seed);
+  const bool between = run_.batch >= batches;  // stopped while it evaluated
+  loading.first_epoch = run_.epoch + (between ? 1 : 0);
+  loading.first_batch = between ? 0 : run_.batch;
+  loader_ = std::make_unique<Loader>(train_data_, *share_, augment_options(settings_), loading);
   if (run_.history.empty()) {
     const auto start = Clock::now();
     ordered_json entry = {{"epoch", 0}, {"step", 0}};
@@ -317,17 +330,13 @@ void TrainRun::execute() {
     eval_seconds_ = seconds_since(start);
     record(std::move(entry), {{"eval_seconds", eval_seconds_}});
   }
+  rehearse_saving();  // with all threads and buffers there
   prepare_folder();
   if (processes_.first()) {
     record_origin();
     record_.write();
   }
-  const std::int64_t batches = sampler_->batches_per_epoch();
-  LoaderOptions loading = loader_options(settings_, common_.seed);
-  const bool between = run_.batch >= batches;  // stopped while it evaluated
-  loading.first_epoch = run_.epoch + (between ? 1 : 0);
-  loading.first_batch = between ? 0 : run_.batch;
-  loader_ = std::make_unique<Loader>(train_data_, *share_, augment_options(settings_), loading);
+  saved_at_ = Clock::now();
   try {
     while (run_.epoch < settings_.epochs) train_epoch();
   } catch (const InputError&) {
@@ -346,6 +355,11 @@ void TrainRun::execute() {
     std::error_code ignored;
     fail<DivergedError>("{}{}{}", error.what(), dump,
                         fs::exists(last, ignored) ? "; the last good checkpoint is " + last : "");
+  } catch (const Interrupted&) {
+    throw;  // after saving
+  } catch (...) {
+    save_before_leaving();
+    throw;
   }
   print_summary();
   if (!common_.json.empty()) write_json(common_.json, result());
@@ -364,7 +378,8 @@ void TrainRun::train_epoch() {
                       (batches - first) * settings_.batch, "images", common_.quiet);
     while (run_.batch < batches) {
       const Batch* batch = std::exchange(next_batch_, nullptr);
-      if (batch == nullptr) batch = loader_->next();
+      if (batch == nullptr && !failure_) batch = fetch();
+      leave_if_failed();
       expect(batch != nullptr && batch->epoch == run_.epoch && batch->index == run_.batch,
              "[train] the loader is not where the run is");
       stepping_ = true;
@@ -372,8 +387,8 @@ void TrainRun::train_epoch() {
       const auto step_start = Clock::now();
       after_step(trainer_->step(*batch, [&] {
         if (run_.batch + 1 == batches) return;
-        next_batch_ = loader_->next();
-        trainer_->stage(*next_batch_);
+        next_batch_ = fetch();
+        if (next_batch_ != nullptr) trainer_->stage(*next_batch_);
       }));
       stepping_ = false;
       step_seconds_ = seconds_since(step_start);
@@ -383,12 +398,22 @@ void TrainRun::train_epoch() {
         progress.finish();
         stop();
       }
+      if (run_.batch < batches) save_if_due();
     }
   }
   if (processes_.first()) {
     for (const std::string& line : unreadable_.update(loader_->bad_images())) note(line);
   }
   finish_epoch(seconds_since(start), batches - first);
+}
+
+const Batch* TrainRun::fetch() {
+  try {
+    return loader_->next();
+  } catch (...) {
+    failure_ = std::current_exception();
+    return nullptr;
+  }
 }
 
 std::string TrainRun::progress_note(double seconds, std::int64_t steps) const {
@@ -444,9 +469,11 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   record(std::move(entry), timing);
   if (!processes_.first()) return;
   const std::vector<std::byte> bytes = state();
+  saving_ = true;
   // The best one first: a run killed between the two repeats this epoch, to the same end.
   if (best) save_best(settings_.out, bytes, files_);
   save_as_last(bytes);
+  saving_ = false;
   record_.write();
   // Of an earlier run here that this one has overcome.
   std::error_code ignored;
@@ -460,9 +487,7 @@ ordered_json TrainRun::evaluate_held_out() {
   if (processes_.first()) {
     if (prepared_) announce("stopping the evaluation, which is repeated later", 0);
     Progress progress("evaluating", test_data_->size(), "images", common_.quiet);
-    EmbedOptions options;
-    options.workers = settings_.workers;
-    options.skip_bad = settings_.max_bad != 0;
+    EmbedOptions options = embed_options(settings_);
     options.progress = [&](std::int64_t done) { progress.update(done); };
     const std::optional<EmbeddingSet> set = embedder_->embed(*test_data_, options);
     finite = !set || std::all_of(set->embeddings.begin(), set->embeddings.end(),
@@ -512,9 +537,24 @@ std::uint64_t TrainRun::checkpoint_bytes() const {
     std::error_code ignored;
     there += fs::exists(fs::path(settings_.out) / name, ignored) ? 1 : 0;
   }
-  const std::int64_t more =
-      std::min(4 - there, settings_.epochs - run_.epoch + (there < 2 ? 1 : 0));
+  std::int64_t more = 4 - there;
+  if (settings_.save_every == 0) {
+    more = std::min(more, settings_.epochs - run_.epoch + (there < 2 ? 1 : 0));
+  }
   return static_cast<std::uint64_t>(more) * bytes;
+}
+
+void TrainRun::rehearse_saving() const {
+  if (!processes_.first()) return;
+  trainer_->pull();
+  try {
+    const std::vector<std::byte> bytes = checkpoint();
+  } catch (const std::bad_alloc&) {
+    fail<DeviceError>(
+        "out of memory: a checkpoint cannot be put together beside the run, which takes twice its "
+        "size; end what else runs here, raise the limit (ulimit -v), or use a smaller --batch or "
+        "--image-size");
+  }
 }
 
 bool TrainRun::asked_to_stop() {
@@ -557,6 +597,10 @@ void TrainRun::require_sound() const {
 std::vector<std::byte> TrainRun::state() const {
   trainer_->pull();
   require_sound();
+  return checkpoint();
+}
+
+std::vector<std::byte> TrainRun::checkpoint() const {
   ModelDescription model = model_description(settings_);
   model.source_sha256 = source_sha256_;
   RunState run = run_;
@@ -571,7 +615,41 @@ void TrainRun::save_as_last(std::span<const std::byte> bytes) {
   save_last(settings_.out, bytes, files_,
             std::exchange(plan_.last_damaged, false) ? Rotate::kDropDamaged : Rotate::kKeepLast);
   saved_step_ = run_.step;
+  saved_at_ = Clock::now();
   save_seconds_ = seconds_since(start);
+}
+
+void TrainRun::save_if_due() {
+  if (!processes_.first() || settings_.save_every == 0) return;
+  if (seconds_since(saved_at_) < 60 * settings_.save_every) return;
+  try {
+    save_as_last(state());
+  } catch (const InputError& error) {
+    // The next one may succeed, and so may the epoch's.
+    saved_at_ = Clock::now();
+    note(fmt::format("not saved after step {}: {}", run_.step, error.what()));
+  }
+}
+
+void TrainRun::save_before_leaving() {
+  if (!processes_.first() || stepping_ || saving_ || run_.step == saved_step_) return;
+  if (run_.step == 0) return;
+  try {
+    save_as_last(state());
+    note(fmt::format("saved after step {}; once what follows is mended, go on with: {}", run_.step,
+                     resume_command()));
+  } catch (const std::exception& error) {
+    saved_step_ = run_.step;  // it is not tried twice
+    note(fmt::format("not saved after step {}: {}", run_.step, error.what()));
+  }
+}
+
+void TrainRun::leave_if_failed() {
+  if (processes_.largest(failure_ ? 1 : 0) == 0) return;
+  save_before_leaving();
+  processes_.end_together();
+  if (failure_) std::rethrow_exception(failure_);
+  throw InputError("");  // another process says it
 }
 
 void TrainRun::announce(const std::string& what, double seconds) const {
@@ -601,8 +679,12 @@ void TrainRun::stop() {
   const std::string where =
       run_.batch > 0 ? fmt::format("after batch {} of epoch {}", run_.batch, run_.epoch + 1)
                      : fmt::format("after epoch {}", run_.epoch);
-  throw Interrupted(fmt::format("stopped {}; saved; go on with: {} --out {} --resume auto", where,
-                                shell_word(common_.program), shell_word(settings_.out)));
+  throw Interrupted(fmt::format("stopped {}; saved; go on with: {}", where, resume_command()));
+}
+
+std::string TrainRun::resume_command() const {
+  return fmt::format("{} --out {} --resume auto", shell_word(common_.program),
+                     shell_word(settings_.out));
 }
 
 void TrainRun::print_summary() const {
@@ -630,13 +712,11 @@ ordered_json TrainRun::result() const {
 }
 
 void TrainRun::say(const std::string& line) const {
-  if (common_.quiet) return;
-  fmt::print("{}\n", line);
-  std::fflush(stdout);
+  if (!common_.quiet) print("{}\n", line);
 }
 
 void TrainRun::note(const std::string& line) const {
-  if (!common_.quiet) fmt::print(stderr, "{}\n", line);
+  if (!common_.quiet) tell("{}", line);
 }
 
 }  // namespace rk

@@ -4,9 +4,12 @@
 // Several processes that share the batches do the same steps; the first one alone evaluates, writes
 // and speaks. Every call of theirs to one another is made by all.
 //
-// The state is saved after every epoch and when a signal asks to stop (after the step under way),
-// and continues from there bit for bit. Whatever is wrong with data, settings or checkpoint is
-// found by the constructor, which writes nothing.
+// The state is saved after every epoch, every --save-every minutes, when a signal asks to stop
+// (after the step under way) and before an error ends the run, and continues from there bit for
+// bit. Only divergence saves nothing, nor does an error within a step, whose state is neither that
+// of before nor that of after it. Whatever is wrong with data, settings or checkpoint is found by
+// the constructor, which writes nothing; what a save takes, memory and disk, is asked for before
+// the first step.
 #pragma once
 
 #include "data/loader.h"
@@ -19,6 +22,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -34,7 +39,7 @@ struct TrainPlan {
   std::string settings_toml;               // the same, for people and as a recipe
   std::unique_ptr<Checkpoint> checkpoint;  // to go on from; null: from the beginning
   std::unique_ptr<Checkpoint> weights;     // to start from, where there is nothing to go on from
-  std::unique_ptr<FolderLock> lock;        // null: taken once the folder is made
+  std::unique_ptr<FolderLock> lock;        // of the first process alone
   bool last_damaged = false;               // last.h5 is not to be rotated over the valid one
   // Makes --chunk what fits in memory, in the settings and here; null: batch or chunk are
   // somebody's choice and stay.
@@ -55,11 +60,13 @@ class TrainRun {
   std::int64_t bytes_beside() const;
   void start_from_weights();
   void accept_changed_data(const Checkpoint& checkpoint) const;
+  void accept_held_out(const Checkpoint& checkpoint) const;
   void start_from_checkpoint();
   void describe() const;
   void prepare_folder();
   void record_origin() const;
   void train_epoch();
+  const Batch* fetch();  // the loader's next; null: failure_
   void after_step(const StepResult& result);
   // What a signal is answered with while `what` is done, which is `seconds` long (0: not known).
   void announce(const std::string& what, double seconds) const;
@@ -71,13 +78,20 @@ class TrainRun {
   nlohmann::ordered_json evaluate_held_out();
   [[noreturn]] void fail_evaluation() const;
   std::uint64_t checkpoint_bytes() const;
+  void rehearse_saving() const;  // DeviceError where there is no memory for it
   // Whether a signal asked any of the processes to stop.
   bool asked_to_stop();
   void require_equal_processes();
   void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
   void require_sound() const;
-  std::vector<std::byte> state() const;
+  std::vector<std::byte> checkpoint() const;
+  std::vector<std::byte> state() const;  // the same of what is sound; else DivergedError
   void save_as_last(std::span<const std::byte> bytes);
+  void save_if_due();
+  void save_before_leaving();
+  // Where this or another process has met an error: leaves together, after saving.
+  void leave_if_failed();
+  std::string resume_command() const;
   [[noreturn]] void stop();
   void print_summary() const;
   nlohmann::ordered_json result() const;
@@ -98,6 +112,8 @@ class TrainRun {
   std::unique_ptr<Loader> loader_;
   const Batch* next_batch_ = nullptr;  // the loader's present one, of the step to come
   bool stepping_ = false;              // a step has begun and not ended
+  bool saving_ = false;                // best.h5 and last.h5 are not of the same state
+  std::exception_ptr failure_;         // of the loader: to be thrown between two steps
   FileCalls files_;
 
   RunState run_;
@@ -108,9 +124,10 @@ class TrainRun {
   std::int64_t skipped_held_out_ = 0;  // images that cannot be read
   double eval_seconds_ = 0;            // of the last evaluation
   std::int64_t saved_step_ = -1;       // of the newest checkpoint in the folder; -1: none yet
-  double step_seconds_ = 0, save_seconds_ = 0;  // of the last ones; 0: none yet
-  bool resumed_from_last_ = false;              // from last.h5, not from another of the folder
-  bool prepared_ = false;                       // the folder is there and ours
+  double step_seconds_ = 0, save_seconds_ = 0;      // of the last ones; 0: none yet
+  std::chrono::steady_clock::time_point saved_at_;  // or tried to; before that, the first step
+  bool resumed_from_last_ = false;                  // from last.h5, not from another of the folder
+  bool prepared_ = false;                           // the folder is there and ours
 };
 
 }  // namespace rk

@@ -70,7 +70,7 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
       ->type_name("SAMPLER");
   t.add("batches", s.batches,
         "batches an epoch; 0: the sampler's own number, images / batch for most")
-      ->check(at_least_zero());
+      ->check(CLI::Range(0, 1 << 30));
   t.add("image-size", s.image_size, "side of the square that the network sees")
       ->check(CLI::Range(32, 4096));
   t.add("resize", s.resize,
@@ -91,7 +91,7 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
   t.add("workers", s.workers,
         "threads that read and prepare images; the result does not depend on it")
       ->check(CLI::Range(1, 256));
-  t.add("cache", s.cache, "MiB of decoded images to keep")->check(at_least_zero());
+  t.add("cache", s.cache, "MiB of decoded images to keep")->check(CLI::Range(0, 1 << 30));
   t.add("max-bad", s.max_bad,
         "training images that may be unreadable: 0 stops at the first, -1 allows the larger of 10 "
         "and 0.1 %; others of their class take their place, and bad_files.txt names them");
@@ -160,9 +160,11 @@ void add_optimizer_options(SettingTable& t, TrainSettings& s) {
   t.add("schedule", s.schedule,
         "constant; step: times drop-factor every drop-every; milestones: at each "
         "drop-at; cosine: down to lr-floor at the last epoch");
-  t.add("warmup", s.warmup, "rise from near zero for so long")->check(at_least_zero());
-  t.add("drop-every", s.drop_every, "step")->check(at_least_zero());
-  t.add("drop-at", s.drop_at, "milestones, as 120,220")->delimiter(',');
+  t.add("warmup", s.warmup, "rise from near zero for so long")->check(CLI::Range(0.0, 1e9));
+  t.add("drop-every", s.drop_every, "step")->check(CLI::Range(0.0, 1e9));
+  t.add("drop-at", s.drop_at, "milestones, as 120,220")
+      ->check(CLI::Range(0.0, 1e9))
+      ->delimiter(',');
   t.add("drop-factor", s.drop_factor, "step, milestones")->check(above_zero());
   t.add("lr-floor", s.lr_floor, "cosine: share of the rate left at the end")
       ->check(CLI::Range(0.0, 1.0));
@@ -192,9 +194,14 @@ void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settin
                "go on although the training images are no longer those that the run began with")
       ->group(run);
   table.group(run);
-  table.add("epochs", settings.epochs, "passes over the data")->check(above_zero());
+  table.add("epochs", settings.epochs, "passes over the data")->check(CLI::Range(1, 1 << 30));
   table.add("eval-batch", settings.eval_batch, "images at a time in evaluation")
       ->check(CLI::Range(1, 1 << 16));
+  table
+      .add("save-every", settings.save_every,
+           "minutes after which last.h5 is written in the middle of an epoch too; 0: only after "
+           "epochs")
+      ->check(at_least_zero());
   add_data_options(table, settings);
   add_network_options(table, settings);
   add_optimizer_options(table, settings);
@@ -366,6 +373,23 @@ ModelDescription model_description(const TrainSettings& s) {
 
 AugmentOptions augment_options(const TrainSettings& s) {
   return parse_augment(s.augment, center_crop(s.image_size, s.resize));
+}
+
+LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed) {
+  LoaderOptions options;
+  options.workers = settings.workers;
+  options.cache_bytes = settings.cache << 20;
+  options.max_bad = settings.max_bad;
+  options.seed = seed;
+  options.end_epoch = settings.epochs;
+  return options;
+}
+
+EmbedOptions embed_options(const TrainSettings& settings) {
+  EmbedOptions options;
+  options.workers = settings.workers;
+  options.skip_bad = settings.max_bad != 0;
+  return options;
 }
 
 TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::int64_t steps,

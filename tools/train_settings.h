@@ -2,7 +2,9 @@
 #pragma once
 
 #include "data/augment.h"
+#include "data/loader.h"
 #include "tools/cli.h"
+#include "tools/embed.h"
 #include "tools/setting_table.h"
 #include "tools/trainer.h"
 
@@ -65,6 +67,7 @@ struct TrainSettings {
   // Run
   std::int64_t epochs = 10;
   std::int64_t eval_batch = 64;
+  double save_every = 30;  // minutes
   std::string out;
   std::string recipe;
   std::string resume = "never";
@@ -100,6 +103,8 @@ void resolve(TrainSettings& settings);
 std::string sampler_spec(const TrainSettings& settings);  // as make_sampler() takes it
 ModelDescription model_description(const TrainSettings& settings);
 AugmentOptions augment_options(const TrainSettings& settings);
+LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed);
+EmbedOptions embed_options(const TrainSettings& settings);  // of the classes held out
 // steps: of one epoch; classes: of the training set.
 TrainerOptions trainer_options(const TrainSettings& settings, std::uint64_t seed,
                                std::int64_t steps, std::int64_t classes);

@@ -83,8 +83,8 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
 Trainer::~Trainer() = default;
 
 // What does not fit is said before it is asked for, with the batch that would: on the CPU the
-// system would end the program without a word. The optimizer has up to twice the parameters; what
-// the loss takes is small beside the rest.
+// system would end the program without a word. The optimizer has up to twice the parameters, and a
+// save twice what it saves; what the loss takes is small beside the rest.
 void Trainer::require_room(const Program::Footprint& footprint) const {
   const auto require = [&](std::size_t parameter_arrays, std::int64_t beside, std::int64_t free,
                            MemoryOf where) {
@@ -102,7 +102,8 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
     }
   }
   // Values and gradients have their addresses, but no memory before they are written.
-  require(4, options_.beside, free_host_bytes(), MemoryOf::kMachine);
+  constexpr std::size_t kTraining = 4, kSaving = 2 * 3;  // gradients are not saved
+  require(kTraining + kSaving, options_.beside, free_host_bytes(), MemoryOf::kMachine);
 }
 
 void Trainer::prepare_graphs(const NetworkSpec& spec) const {

@@ -6,11 +6,13 @@
 #include "layers/gpu_graph_run.h"
 #include "tools/recorded_network.h"
 #include "tools/signals.h"
+#include "weights/atomic_file.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <span>
 
 namespace rk {
 namespace {
@@ -84,7 +86,8 @@ class Tuning {
 
   // What is known so far is kept, should the rest be cut off.
   void tell(const TunedGraph& graph) {
-    plans_.write(path_);
+    const std::string text = plans_.text();
+    write_atomic(path_, std::as_bytes(std::span(text)));
     report_(graph);
   }
 

@@ -1,9 +1,11 @@
 #include "weights/atomic_file.h"
 
 #include "engine/error.h"
+#include "engine/read_file.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -15,6 +17,8 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -134,22 +138,27 @@ void keep_as(const std::string& path, const std::string& previous, FileCalls& ca
     ::unlink(second.c_str());
     refuse(previous, "cannot be replaced", error);
   }
+  if (errno == EXDEV) {
+    constexpr std::size_t kAnySize = std::numeric_limits<std::size_t>::max();
+    write_atomic(previous, read_file(path, kAnySize), calls);
+    return;
+  }
   if (calls.rename(path.c_str(), previous.c_str()) != 0) {
     refuse(previous, "cannot be replaced", errno);
   }
 }
 
-// The process number in ".<name>.tmp.<pid>"; nothing for any other name.
-std::optional<pid_t> owner_of(const std::string& name) {
-  constexpr std::string_view kMark = ".tmp.";
-  const auto mark = name.rfind(kMark);
-  if (!name.starts_with('.') || mark == std::string::npos || mark < 2) return std::nullopt;
-  const char* begin = name.data() + mark + kMark.size();
-  const char* end = name.data() + name.size();
-  pid_t pid = 0;
-  const auto parsed = std::from_chars(begin, end, pid);
-  if (parsed.ec != std::errc{} || parsed.ptr != end || pid <= 0) return std::nullopt;
-  return pid;
+// The process whose temporary file `file` is, of one of `names`; nothing for any other file.
+std::optional<pid_t> owner_of(std::string_view file, std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    const std::string begins = fmt::format(".{}.tmp.", name);
+    if (!file.starts_with(begins)) continue;
+    const char* end = file.data() + file.size();
+    pid_t pid = 0;
+    const auto parsed = std::from_chars(file.data() + begins.size(), end, pid);
+    if (parsed.ec == std::errc{} && parsed.ptr == end && pid > 0) return pid;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -175,6 +184,7 @@ int FileCalls::sync_folder(const char* folder) {
   // Some network file systems cannot sync a folder; their rename is durable or it is not.
   return result != 0 && error == EINVAL ? 0 : result;
 }
+int FileCalls::lock(int descriptor) { return ::flock(descriptor, LOCK_EX | LOCK_NB); }
 std::uint64_t FileCalls::free_bytes(const char* folder) {
   struct statvfs status {};
   if (::statvfs(folder, &status) != 0) return std::numeric_limits<std::uint64_t>::max();
@@ -203,12 +213,13 @@ void write_rotating(const std::string& path, const std::string& previous,
   temporary.replace(path);
 }
 
-void remove_stale_temporaries(const std::string& folder) {
+void remove_stale_temporaries(const std::string& folder, std::span<const std::string> names) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const auto owner = owner_of(entry.path().filename().string());
+    const std::string file = entry.path().filename().string();
+    const auto owner = owner_of(file, names);
     std::error_code ignored;
-    if (!owner || !entry.is_regular_file(ignored) || entry.is_symlink(ignored)) continue;
+    if (!owner || entry.is_symlink(ignored) || !entry.is_regular_file(ignored)) continue;
     const bool alive = *owner != ::getpid() && (::kill(*owner, 0) == 0 || errno != ESRCH);
     if (!alive) ::unlink(entry.path().c_str());
   }

@@ -31,6 +31,7 @@ class FileCalls {
   virtual int rename(const char* from, const char* to);
   virtual int link(const char* from, const char* to);  // a second name for one file
   virtual int sync_folder(const char* folder);
+  virtual int lock(int descriptor);  // of the whole file; EWOULDBLOCK where another has it
   virtual std::uint64_t free_bytes(const char* folder);  // for us; the largest number if not known
 };
 
@@ -40,13 +41,13 @@ void write_atomic(const std::string& path, std::span<const std::byte> bytes, Fil
 // The same, and the file that was at `path` stays under the name `previous` (same folder),
 // replacing what was there. That happens only once the new bytes are safe on the disk, and at no
 // instant is there no file at `path` (on a file system without hard links: `previous` is there
-// instead, for that instant).
+// instead, for that instant). Where `path` is a link to another file system, `previous` is a copy.
 void write_rotating(const std::string& path, const std::string& previous,
                     std::span<const std::byte> bytes, FileCalls& calls);
 
-// Removes temporary files that dead processes left in `folder`; those of living ones stay. Call it
-// only while holding whatever keeps others out of the folder: a process of another machine that
-// shares the folder cannot be told from a dead one.
-void remove_stale_temporaries(const std::string& folder);
+// Removes the temporary files of `names` that dead processes left in `folder`; those of living ones
+// stay, and so does every other file. Call it only while holding whatever keeps others out of the
+// folder: a process of another machine that shares the folder cannot be told from a dead one.
+void remove_stale_temporaries(const std::string& folder, std::span<const std::string> names);
 
 }  // namespace rk

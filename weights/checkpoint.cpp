@@ -16,6 +16,8 @@ namespace {
 constexpr const char* kFormat = "rankine-checkpoint";
 constexpr std::int64_t kVersion = 1;
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{16} << 30;
+// As `train` takes them.
+constexpr std::int64_t kMaxDim = 65536, kMaxSide = 8192, kMaxCount = std::int64_t{1} << 60;
 
 const std::string kWeights = "/weights/";
 const std::string kLoss = "/loss/";
@@ -108,6 +110,7 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState
   file_.write("/run/best", {}, &run.best);
   file_.write("/run/loss_sum", {}, &run.loss_sum);
   file_.write_text("/run/data", {run.data});
+  file_.write_text("/run/held_out", {run.held_out});
   file_.write_text("/run/environment", {run.environment});
   file_.write_text("/run/settings", {run.settings});
   file_.write_text("/run/history", run.history);
@@ -195,6 +198,29 @@ void Checkpoint::read_model() {
   model_.resize = integer(file_, "resize");
   model_.crop = integer(file_, "crop");
   model_.source_sha256 = text(file_, "source_sha256");
+  // Whatever is computed from these is said to be this file's.
+  const auto demand = [&](bool good, const char* name, const auto& value, const char* expected) {
+    if (good) return;
+    fail<InputError>("{}: attribute {} is {}, expected {}; use another checkpoint", path_, name,
+                     value, expected);
+  };
+  demand(model_.pool == "avg" || model_.pool == "max" || model_.pool == "gem", "pool", model_.pool,
+         "avg, max or gem");
+  demand(model_.gem_p > 0, "gem_p", model_.gem_p, "a number above 0");
+  demand(model_.dim >= 0 && model_.dim <= kMaxDim, "dim", model_.dim, "0 to 65536");
+  for (std::size_t c = 0; c < 3; ++c) {
+    demand(std::isfinite(model_.input_mean[c]), "input_mean", model_.input_mean[c],
+           "finite numbers");
+    demand(model_.input_std[c] > 0 && std::isfinite(model_.input_std[c]), "input_std",
+           model_.input_std[c], "numbers above 0");
+  }
+  demand(model_.input_scale == 255.0, "input_scale", model_.input_scale,
+         "255, which is what images are divided by");
+  demand(model_.channel_order == "RGB", "channel_order", model_.channel_order,
+         "RGB, the order in which images are read");
+  demand(model_.crop >= 1 && model_.crop <= kMaxSide, "crop", model_.crop, "1 to 8192");
+  demand(model_.resize >= model_.crop && model_.resize <= kMaxSide, "resize", model_.resize,
+         "the crop or more, to 8192");
 }
 
 void Checkpoint::read_run() {
@@ -205,8 +231,9 @@ void Checkpoint::read_run() {
   run_.best = scalar<double>(file_, "/run/best");
   run_.loss_sum = scalar<double>(file_, "/run/loss_sum");
   const auto settings = file_.read_text("/run/settings"), data = file_.read_text("/run/data");
-  if (settings.size() != 1 || data.size() != 1 || run_.step < 0 || run_.epoch < 0 ||
-      run_.batch < 0) {
+  const auto counts = [](std::int64_t value) { return value >= 0 && value <= kMaxCount; };
+  if (settings.size() != 1 || data.size() != 1 || !counts(run_.step) || !counts(run_.epoch) ||
+      !counts(run_.batch) || !std::isfinite(run_.best) || !std::isfinite(run_.loss_sum)) {
     fail<InputError>("{}: /run makes no sense; use another checkpoint", path_);
   }
   run_.settings = settings[0];
@@ -214,6 +241,9 @@ void Checkpoint::read_run() {
   // Files of version 0.1.0 before it was recorded have none.
   if (file_.has("/run/environment")) {
     for (const std::string& text : file_.read_text("/run/environment")) run_.environment = text;
+  }
+  if (file_.has("/run/held_out")) {
+    for (const std::string& text : file_.read_text("/run/held_out")) run_.held_out = text;
   }
   run_.history = file_.read_text("/run/history");
   if (file_.has("/run/classes")) run_.classes = file_.read_text("/run/classes");

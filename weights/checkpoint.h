@@ -10,9 +10,10 @@
 //                                the last batches, and `next` (int64), the row at which the next
 //                                batch goes in; only where a run keeps some
 //   /run/...                     step, epoch, batch (int64), seed (uint64 as int64), best, loss_sum
-//                                (float64), data, environment (text), settings (JSON text), history
-//                                (one JSON text an epoch), classes (texts); loss_scale (float64),
-//                                updates and good_steps (int64) where the loss is scaled
+//                                (float64), data, held_out, environment (text), settings (JSON
+//                                text), history (one JSON text an epoch), classes (texts);
+//                                loss_scale (float64), updates and good_steps (int64) where the
+//                                loss is scaled
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
 //                                input_mean, input_std, input_scale, channel_order, resize, crop,
 //                                source_sha256
@@ -62,6 +63,8 @@ struct RunState {
   double best = -1.0;     // the best value so far of the metric that chooses best.h5; -1: none yet
   double loss_sum = 0.0;  // over the batches of the epoch under way
   std::string data;       // what the training set was: a fingerprint
+  // What best.h5 was chosen on, likewise; empty in files from before this was recorded.
+  std::string held_out;
   std::string environment;  // what the last bits depend on beside the settings: version, machine
   std::string settings;
   std::vector<std::string> history;

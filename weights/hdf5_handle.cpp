@@ -1,6 +1,7 @@
 #include "weights/hdf5_handle.h"
 
 #include <cstdint>
+#include <new>
 
 namespace rk {
 
@@ -11,14 +12,21 @@ void hdf5_prepare() {
 }
 
 std::string hdf5_last_error() {
-  std::string text;
+  struct First {
+    std::string text;
+    bool no_space = false;
+  } first;
   auto take_first = [](unsigned, const H5E_error2_t* error, void* out) -> herr_t {
-    auto& first = *static_cast<std::string*>(out);
-    if (first.empty() && error->desc != nullptr) first = error->desc;
+    auto& taken = *static_cast<First*>(out);
+    if (!taken.text.empty() || error->desc == nullptr) return 0;
+    taken.text = error->desc;
+    taken.no_space = error->min_num == H5E_NOSPACE || error->min_num == H5E_CANTALLOC;
     return 0;
   };
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, &text);
-  return text.empty() ? "the HDF5 library gave no reason" : text;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, &first);
+  // Space in a file is "allocated" too.
+  if (first.no_space && first.text.find("memory") != std::string::npos) throw std::bad_alloc();
+  return first.text.empty() ? "the HDF5 library gave no reason" : first.text;
 }
 
 template <> hid_t hdf5_native_type<float>() { return H5T_NATIVE_FLOAT; }

@@ -49,6 +49,7 @@ using Hdf5ObjectId = Hdf5Handle<H5Oclose>;
 void hdf5_prepare();
 
 // What the library says about its last failure: the innermost description on its error stack.
+// std::bad_alloc where that failure was want of memory, which says nothing of the file.
 std::string hdf5_last_error();
 
 // The library's native type for an element type.

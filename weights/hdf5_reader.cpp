@@ -158,7 +158,9 @@ Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name
   const Hdf5PropertyId access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_fapl_core(access.get(), 1 << 20, false);
   // The library only reads from the image, although it takes a pointer to non-const.
-  H5Pset_file_image(access.get(), const_cast<std::byte*>(image.data()), image.size());
+  if (H5Pset_file_image(access.get(), const_cast<std::byte*>(image.data()), image.size()) < 0) {
+    state_->refuse("cannot be opened ({})", hdf5_last_error());  // want of memory, which it throws
+  }
   // It takes two open images of one name for the same file, so each gets a name of its own.
   const std::string unique = fmt::format("image {}", fmt::ptr(state_.get()));
   state_->file = Hdf5FileId(H5Fopen(unique.c_str(), H5F_ACC_RDONLY, access.get()));

@@ -1,14 +1,19 @@
 #include "weights/run_folder.h"
 
 #include "engine/error.h"
+#include "engine/note.h"
+#include "engine/read_file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -19,11 +24,39 @@ std::string in_folder(const std::string& folder, const char* name) {
   return (fs::path(folder) / name).string();
 }
 
+// Makes `folder` and what is missing above it, and adds what it made to `made`.
+void make_folders(const std::string& folder, std::vector<std::string>& made) {
+  std::vector<fs::path> missing;
+  std::error_code error;
+  for (fs::path at = folder; !at.empty() && !fs::exists(at, error); at = at.parent_path()) {
+    missing.push_back(at);
+  }
+  for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
+    if (fs::create_directory(*at, error)) made.push_back(at->string());
+    if (error) {
+      fail<InputError>("{}: cannot be made ({}); give another --out", folder, error.message());
+    }
+  }
+}
+
+// What a lock file holds, or the beginning of something else.
+std::string text_of(int descriptor) {
+  std::array<char, 32> text{};
+  const ssize_t got = ::pread(descriptor, text.data(), text.size(), 0);
+  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+}
+
+bool only_digits(const std::string& text) {
+  return text.find_first_not_of("0123456789") == std::string::npos;
+}
+
 std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::string>& skipped) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return nullptr;
   try {
     return std::make_unique<Checkpoint>(path);
+  } catch (const SystemError&) {
+    throw;  // it may be the newest one there is
   } catch (const InputError& error) {
     skipped.push_back(error.what());
     return nullptr;
@@ -52,31 +85,72 @@ void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& cal
   }
 }
 
-FolderLock::FolderLock(const std::string& folder) {
-  const std::string path = in_folder(folder, kLockFile);
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) {
-    const int error = errno;
-    fail<InputError>("{}: cannot be written ({}); check its permissions", folder,
-                     std::strerror(error));
-  }
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    char owner[32] = {};
-    const ssize_t got = ::pread(descriptor_, owner, sizeof(owner) - 1, 0);
-    ::close(descriptor_);
-    fail<InputError>(
-        "{}: is being written to by another run (process {}); wait for it or give "
-        "another folder",
-        folder, got > 0 ? owner : "unknown");
-  }
+FolderLock::FolderLock(const std::string& folder)
+    : folder_(folder), path_(in_folder(folder, kLockFile)) {}
+
+FolderLock::FolderLock(const std::string& folder, FileCalls& calls) : FolderLock(folder) {
+  do {
+    open();
+    int error = 0;
+    do {
+      error = calls.lock(descriptor_) == 0 ? 0 : errno;
+    } while (error == EINTR);
+    if (error == EWOULDBLOCK) {
+      const std::string owner = text_of(descriptor_);
+      made_file_ = false;  // the owner's by now
+      fail<InputError>(
+          "{}: is being written to by another run (process {}); wait for it or give "
+          "another folder",
+          folder_, owner.empty() ? "unknown" : owner);
+    }
+    if (error != 0) {
+      note(
+          fmt::format("{}: its file system has no locks ({}); see to it that no other run writes "
+                      "there",
+                      folder_, std::strerror(error)));
+    }
+  } while (!in_place());
   const std::string pid = std::to_string(::getpid());
-  // For people only: the lock is the flock above, whatever the file says.
+  // For people only: the lock is that of the system, whatever the file says.
   if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, pid.data(), pid.size(), 0) < 0) {
     errno = 0;
   }
 }
 
-FolderLock::~FolderLock() { ::close(descriptor_); }
+void FolderLock::open() {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  make_folders(folder_, made_);
+  // A link is not followed, and a pipe not waited for.
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  descriptor_ = ::open(path_.c_str(), kFlags | O_CREAT | O_EXCL, 0666);
+  made_file_ = descriptor_ >= 0;
+  if (descriptor_ < 0 && errno == EEXIST) descriptor_ = ::open(path_.c_str(), kFlags);
+  const int error = errno;
+  if (descriptor_ < 0 && error != ELOOP) {
+    fail<InputError>("{}: cannot be written ({}); check its permissions", folder_,
+                     std::strerror(error));
+  }
+  struct stat status {};
+  if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_nlink > 1 || !only_digits(text_of(descriptor_))) {
+    fail<InputError>("{}: is not the lock of a run; remove it or give another folder", path_);
+  }
+}
+
+bool FolderLock::in_place() const {
+  struct stat mine {
+  }, there{};
+  return ::fstat(descriptor_, &mine) == 0 && ::lstat(path_.c_str(), &there) == 0 &&
+         mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
+
+FolderLock::~FolderLock() {
+  if (!keep_) {
+    if (made_file_) ::unlink(path_.c_str());
+    for (auto at = made_.rbegin(); at != made_.rend(); ++at) ::rmdir(at->c_str());
+  }
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
 
 void save_last(const std::string& folder, std::span<const std::byte> bytes, FileCalls& calls,
                Rotate rotate) {

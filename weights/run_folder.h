@@ -26,16 +26,30 @@ inline constexpr const char* kLockFile = ".lock";
 void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& calls);
 
 // Held for the life of the object; the system releases it when the process dies, however it dies.
-// InputError naming the other process where the folder is in use.
+// Makes the folder where there is none. What it made, folder and lock file, goes again with the
+// object unless keep() was called; a folder that holds anything else stays.
+//
+// InputError naming the other process where the folder is in use, and where .lock is not a file of
+// this class: a link, or anything that holds more than a process number. A file system without
+// locks is a note.
 class FolderLock {
  public:
-  explicit FolderLock(const std::string& folder);
+  FolderLock(const std::string& folder, FileCalls& calls);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
+  void keep() { keep_ = true; }
 
  private:
-  int descriptor_;
+  explicit FolderLock(const std::string& folder);
+  void open();
+  // Whether the file is still the folder's; another process may have removed it before the lock.
+  bool in_place() const;
+
+  std::string folder_, path_;
+  std::vector<std::string> made_;  // folders, the outermost first
+  int descriptor_ = -1;
+  bool made_file_ = false, keep_ = false;
 };
 
 // The last.h5 that is replaced stays as previous.h5, unless it is known to be damaged: then the
@@ -52,6 +66,7 @@ struct Resumable {
 };
 
 // The newest valid checkpoint. Folders with checkpoints of which none is valid are an InputError.
+// SystemError where the system would not read one, which is no reason to pass it over.
 Resumable find_resumable(const std::string& folder);
 
 }  // namespace rk

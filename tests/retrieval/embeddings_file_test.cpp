@@ -1,6 +1,7 @@
 #include "retrieval/embeddings_file.h"
 
 #include "engine/error.h"
+#include "tests/data/temporary_folder.h"
 #include "tests/support/metric_goldens.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5_file.h"
@@ -13,7 +14,8 @@ namespace rk {
 namespace {
 
 TEST(EmbeddingsFile, ComesBackAsItWent) {
-  const std::string path = testing::TempDir() + "embeddings_roundtrip.h5";
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "e.h5").string();
   EmbeddingSet set;
   set.dim = 3;
   set.embeddings = {1, 2, 3, -4, 5.5F, 1e-30F};
@@ -28,7 +30,6 @@ TEST(EmbeddingsFile, ComesBackAsItWent) {
   EXPECT_EQ(back.cameras, set.cameras);
   EXPECT_EQ(back.paths, set.paths);
   EXPECT_TRUE(back.categories.empty());
-  std::filesystem::remove(path);
 }
 
 // What numpy makes easy to get wrong is said as what it is.

@@ -174,6 +174,13 @@ TEST(Cli, EveryFailureHasItsCode) {
 TEST(Cli, MessagesStayOneLine) {
   EXPECT_EQ(one_line("a\nb\tc\x1b[31m\x7f"), "a\\nb\\x09c\\x1b[31m\\x7f");
   EXPECT_EQ(one_line("Größe"), "Größe");
+  // The control codes above ASCII, by themselves and as UTF-8; and what is no UTF-8.
+  EXPECT_EQ(one_line("a\x9b[31m"), "a\\x9b[31m");
+  EXPECT_EQ(one_line("a\xc2\x9b[31m"), "a\\xc2\\x9b[31m");
+  EXPECT_EQ(one_line("\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80"),
+            "\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80");
+  EXPECT_EQ(one_line("\xe2\x82"), "\\xe2\\x82");
+  EXPECT_EQ(one_line("\xff"), "\\xff");
 }
 
 int run_bench(std::vector<const char*> arguments, std::string& ran) {

@@ -1,11 +1,14 @@
 #include "tools/json_file.h"
 
 #include "engine/error.h"
+#include "tools/signals.h"
 
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -82,6 +85,54 @@ TEST_F(JsonFile, PipesAreWrittenToAsTheyAre) {
   EXPECT_STREQ(text, "17\n");
   close(reader);
   EXPECT_TRUE(std::filesystem::is_fifo(path));
+}
+
+// A pipe that nobody reads, or that is full, holds nobody up who was asked to stop.
+TEST_F(JsonFile, APipeIsWaitedForUntilASignalComes) {
+  const std::string path = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  for (const bool read_by_somebody : {false, true}) {
+    const int reader = read_by_somebody ? open(path.c_str(), O_RDONLY | O_NONBLOCK) : -1;
+    const pid_t child = fork();
+    if (child == 0) {
+      install_signal_handlers();
+      try {
+        write_json(path, std::string(1 << 20, 'x'));  // more than a pipe holds
+      } catch (const Interrupted& stop) {
+        _exit(stop.exit_code());
+      } catch (...) {
+      }
+      _exit(1);
+    }
+    int status = 0;
+    usleep(300'000);
+    EXPECT_EQ(waitpid(child, &status, WNOHANG), 0) << "it did not wait";
+    kill(child, SIGTERM);
+    for (int tries = 0; tries < 100 && waitpid(child, &status, WNOHANG) == 0; ++tries) {
+      usleep(100'000);
+      if (tries == 99) kill(child, SIGKILL);
+    }
+    EXPECT_TRUE(WIFEXITED(status)) << "it was not to be stopped";
+    EXPECT_EQ(WEXITSTATUS(status), 143);
+    if (reader >= 0) close(reader);
+  }
+  // A reader that comes late and reads slowly gets all of it.
+  const pid_t child = fork();
+  if (child == 0) {
+    write_json(path, std::string(1 << 18, 'x'));
+    _exit(0);
+  }
+  usleep(200'000);
+  std::ifstream file(path);
+  std::string text;
+  for (char c = 0; file.get(c);) {
+    if (text.size() == 100) usleep(200'000);
+    text += c;
+  }
+  EXPECT_EQ(text.size(), (std::size_t{1} << 18) + 3);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

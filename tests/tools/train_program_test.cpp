@@ -1,9 +1,7 @@
 // The real programs on tiny drawn characters: what a user sees, and what is left after any
 // interruption.
 #include "engine/random.h"
-#include "tests/data/temporary_folder.h"
-#include "tests/support/child_process.h"
-#include "tests/tools/tiny_run.h"
+#include "tests/tools/train_program.h"
 #include "weights/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -25,68 +23,6 @@ using nlohmann::json;
 
 const std::string kTrain = RK_BIN "/train";
 const std::string kEval = RK_BIN "/eval";
-
-class TrainProgram : public testing::Test {
- protected:
-  // Glyphs of 32 pixels, 2 epochs of `batches` steps.
-  std::vector<std::string> command(const std::string& out,
-                                   const std::vector<std::string>& more = {},
-                                   int batches = 3) const {
-    std::vector<std::string> words = tiny_run();
-    for (const std::string& word :
-         {std::string("--augment"), std::string("rotation=10,zoom_min=0.9"),
-          std::string("--batches"), std::to_string(batches), std::string("--epochs"),
-          std::string("2"), std::string("--lr"), std::string("0.001"), std::string("--threads"),
-          std::string("2"), std::string("--out"), in(out)}) {
-      words.push_back(word);
-    }
-    for (const std::string& word : more) {  // a flag given replaces the one above
-      const auto same = std::find(words.begin(), words.end(), word);
-      if (word.starts_with("--") && same != words.end()) words.erase(same, same + 2);
-      words.push_back(word);
-    }
-    return words;
-  }
-  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
-  Finished run(const std::vector<std::string>& words) const {
-    return run_to_end(words, folder_.path().string());
-  }
-  Finished resume(const std::string& out, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {kTrain, "--out", in(out), "--resume", "auto"};
-    words.insert(words.end(), more.begin(), more.end());
-    return run(words);
-  }
-  testing::AssertionResult same_file(const std::string& a, const std::string& b) const {
-    const std::string left = file_text(in(a)), right = file_text(in(b));
-    if (left.empty()) return testing::AssertionFailure() << a << " is empty or missing";
-    if (left == right) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << a << " and " << b << " differ";
-  }
-  // Starts `words`, and stops it by a signal once it said `under_way` and a little has passed.
-  Finished stop_midway(const std::vector<std::string>& words, const std::string& under_way,
-                       int signal) const {
-    ChildProcess child(words, folder_.path().string());
-    while (child.running() && child.said_so_far().find(under_way) == std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    child.send(signal);
-    return child.wait();
-  }
-  std::vector<json> metrics(const std::string& out) const {
-    std::vector<json> lines;
-    std::istringstream text(file_text(in(out + "/metrics.jsonl")));
-    for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
-    return lines;
-  }
-  void damage(const std::string& file) const {
-    std::string bytes = file_text(in(file));
-    bytes[bytes.size() / 3] = static_cast<char>(bytes[bytes.size() / 3] ^ 1);
-    std::ofstream(in(file), std::ios::binary) << bytes;
-  }
-
-  const TemporaryFolder folder_;
-};
 
 TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   const Finished done = run(command("run", {"--json", in("result.json")}));
@@ -198,25 +134,25 @@ TEST_F(TrainProgram, AnEpochLaterIsTheSameAsAllAtOnce) {
 
 // Stopped by each signal in the middle of an epoch, gone on with, and equal to the last bit.
 TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
-  constexpr int kBatches = 20;
-  ASSERT_EQ(run(command("straight", {}, kBatches)).code, 0);
+  constexpr int kBatches = 10;
+  const Words momentum = {"--momentum", "0.9"};
+  ASSERT_EQ(run(on_pictures("straight", momentum, kBatches)).code, 0);
   const std::pair<int, int> signals[] = {
       {SIGTERM, 143}, {SIGINT, 130}, {SIGUSR1, 138}, {SIGHUP, 143}};
-  bool first = true, between_epochs = true;
+  std::int64_t steps = 0;
   for (const auto& [signal, code] : signals) {
-    const Finished stopped = first
-                                 ? stop_midway(command("stopped", {}, kBatches), "epoch 0/", signal)
-                                 : stop_midway({kTrain, "--out", in("stopped"), "--resume", "auto"},
-                                               "memory in MiB", signal);
-    if (stopped.code == 0) break;  // it was through before the signal came
-    EXPECT_EQ(stopped.code, code) << stopped.err;
+    const bool fresh = steps == 0;
+    // At most five of the 20 steps are done when it comes.
+    const Finished stopped =
+        run(with_faults(fresh ? on_pictures("stopped", momentum, kBatches) : resuming("stopped"),
+                        at_batch(4, fresh, fmt::format("s{}", signal))));
+    ASSERT_EQ(stopped.code, code) << stopped.err;
     EXPECT_TRUE(holds(stopped.err, "--out " + in("stopped") + " --resume auto"));
-    const Checkpoint saved(in("stopped/last.h5"));
-    between_epochs = between_epochs && saved.run().batch == 0;
-    first = false;
+    const RunState saved = Checkpoint(in("stopped/last.h5")).run();
+    EXPECT_GT(saved.step, steps);
+    EXPECT_TRUE(!fresh || saved.batch > 0);
+    steps = saved.step;
   }
-  EXPECT_FALSE(first) << "the run was over before the first signal";
-  EXPECT_FALSE(between_epochs) << "no signal met an epoch under way";
   const Finished done = resume("stopped");
   ASSERT_EQ(done.code, 0) << done.err;
   EXPECT_TRUE(same_file("straight/last.h5", "stopped/last.h5"));
@@ -226,17 +162,22 @@ TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i]["map_at_r"], b[i]["map_at_r"]);
 }
 
-// Proxies and chunks; memory, chunks and category batches: stopped in the middle of an epoch or at
-// its end, they go on to the same files.
+// Proxies and chunks; memory, chunks, category batches and Adam: stopped in the middle of an epoch,
+// they go on to the same files.
 TEST_F(TrainProgram, EveryWayOfTrainingResumesBitEqual) {
   constexpr int kBatches = 8;
-  const std::vector<std::vector<std::string>> ways = {
+  folder_.classes("pics/train/one/c", 4, 8);
+  folder_.classes("pics/train/two/c", 4, 8);
+  folder_.classes("pics/test/one/t", 4, 8);
+  folder_.classes("pics/test/two/t", 4, 8);
+  const std::vector<Words> ways = {
       {"--loss", "nsl", "--chunk", "4", "--bn", "train", "--sampler", "random"},
-      {"--loss", "fastap", "--memory", "3", "--chunk", "8", "--sampler", "category:per_pair=2"}};
+      {"--loss", "fastap", "--memory", "3", "--chunk", "8", "--sampler", "category:per_pair=2",
+       "--optimizer", "adam"}};
   for (std::size_t way = 0; way < ways.size(); ++way) {
     const std::string straight = fmt::format("straight{}", way),
                       parts = fmt::format("parts{}", way);
-    const Finished whole = run(command(straight, ways[way], kBatches));
+    const Finished whole = run(on_pictures(straight, ways[way], kBatches));
     ASSERT_EQ(whole.code, 0) << whole.err;
     if (way == 0) {
       EXPECT_TRUE(holds(whole.err, "; 8 proxies at 100 times the rate"));
@@ -249,42 +190,26 @@ TEST_F(TrainProgram, EveryWayOfTrainingResumesBitEqual) {
       EXPECT_TRUE(holds(whole.err, "memory columns 0.0,"));
       EXPECT_TRUE(holds(whole.err, "8 batches an epoch of 16 images, sampler category:per_pair=2"));
     }
-    auto one_epoch = ways[way];
-    one_epoch.insert(one_epoch.end(), {"--epochs", "1"});
-    ASSERT_EQ(run(command(parts, one_epoch, kBatches)).code, 0);
     const Finished stopped =
-        stop_midway({kTrain, "--out", in(parts), "--resume", "auto", "--epochs", "2"},
-                    "memory in MiB", SIGTERM);
-    if (stopped.code != 0) {  // else it was through before the signal came
-      EXPECT_EQ(stopped.code, 143) << stopped.err;
-      const Finished done = resume(parts);
-      ASSERT_EQ(done.code, 0) << done.err;
-    }
+        run(with_faults(on_pictures(parts, ways[way], kBatches), at_batch(5, true, "s15")));
+    ASSERT_EQ(stopped.code, 143) << stopped.err;
+    ASSERT_GT(Checkpoint(in(parts + "/last.h5")).run().batch, 0);
+    const Finished done = resume(parts);
+    ASSERT_EQ(done.code, 0) << done.err;
     EXPECT_TRUE(same_file(straight + "/last.h5", parts + "/last.h5"));
     if (way > 0) continue;
     // What `eval` builds has no proxies; it takes the file all the same.
     const Finished eval = run({kEval, "--checkpoint", in(parts + "/best.h5"), "--data",
-                               "glyphs:classes=8,test_classes=8,alphabets=2,test_alphabets=2,"
-                               "images=8,size=32",
-                               "--split", "test", "--threads", "2"});
+                               "folder:" + in("pics"), "--split", "test", "--threads", "2"});
     EXPECT_EQ(eval.code, 0) << eval.err;
   }
 }
 
 // Stopped after an epoch's last step, while it was evaluated: nothing is left to time.
 TEST_F(TrainProgram, ARateIsThatOfTheStepsThatWereTimed) {
-  const std::vector<std::string> more = {
-      "--data", "glyphs:classes=8,test_classes=60,alphabets=2,test_alphabets=2,images=45,size=32",
-      "--epochs", "1"};
-  ChildProcess child(command("run", more, 1), folder_.path().string());
-  // The first evaluation lasts for seconds, the step for tenths of one, and then there is the
-  // second evaluation.
-  while (child.running() && child.said_so_far().find("epoch 0/1") == std::string::npos) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
-  child.send(SIGTERM);
-  const Finished stopped = child.wait();
+  // The 64 pictures held out are opened once before the first step, and then again.
+  const Finished stopped =
+      run(with_faults(on_pictures("run", {"--epochs", "1"}, 1), "open,66,1,s15,/pics/test/"));
   ASSERT_EQ(stopped.code, 143) << stopped.out << stopped.err;
   ASSERT_EQ(Checkpoint(in("run/last.h5")).run().batch, 1);
   const Finished done = resume("run");
@@ -296,9 +221,9 @@ TEST_F(TrainProgram, ARateIsThatOfTheStepsThatWereTimed) {
   EXPECT_FALSE(line.contains("seconds")) << line.dump();
 
   // Half of an epoch: its own rate, not all of the epoch's images in half of the time.
-  constexpr int kBatches = 40;
+  constexpr int kBatches = 10;
   const Finished half =
-      stop_midway(command("half", {"--epochs", "1"}, kBatches), "epoch 0/1", SIGTERM);
+      run(with_faults(on_pictures("half", {"--epochs", "1"}, kBatches), at_batch(5, true, "s15")));
   ASSERT_EQ(half.code, 143) << half.err;
   const std::int64_t before = Checkpoint(in("half/last.h5")).run().batch;
   ASSERT_GT(before, 0);
@@ -398,20 +323,27 @@ TEST_F(TrainProgram, WeightsBringTheirNetworkAlong) {
 }
 
 TEST_F(TrainProgram, KilledAtAnyMomentItResumes) {
+  // A third of Adam's bytes, so that more of the kills meet something else than a save.
+  const Words small = {"--optimizer", "sgd", "--momentum", "0"};
   const auto start = std::chrono::steady_clock::now();
-  ASSERT_EQ(run(command("straight")).code, 0);
+  ASSERT_EQ(run(command("straight", small)).code, 0);
   const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(
                          std::chrono::steady_clock::now() - start)
                          .count();
+  const auto resuming_small = [&](const std::string& out) {
+    Words words = small;
+    words.insert(words.end(), {"--resume", "auto"});
+    return command(out, words);
+  };
   CounterRandom random(1, 0, 0);
   for (int kill = 0; kill < 20; ++kill) {
-    ChildProcess child(command("killed", {"--resume", "auto"}), folder_.path().string());
+    ChildProcess child(resuming_small("killed"), folder_.path().string());
     std::this_thread::sleep_for(std::chrono::milliseconds(random.below(whole)));
     child.send(SIGKILL);
     const Finished end = child.wait();
     ASSERT_TRUE(end.code == 128 + SIGKILL || end.code == 0) << end.code << ": " << end.err;
   }
-  const Finished done = run(command("killed", {"--resume", "auto"}));
+  const Finished done = run(resuming_small("killed"));
   ASSERT_EQ(done.code, 0) << done.err;
   EXPECT_TRUE(same_file("straight/last.h5", "killed/last.h5"));
   EXPECT_TRUE(same_file("straight/best.h5", "killed/best.h5"));
@@ -540,20 +472,23 @@ TEST_F(TrainProgram, CtrlCIsAnsweredAtOnce) {
 TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
   ASSERT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
   const auto one = fs::file_size(in("run/last.h5"));
-  const auto with_free = [&](const std::string& out, const char* epochs, double files) {
-    std::vector<std::string> words = command(out, {"--epochs", epochs}, 1);
+  const auto with_free = [&](const std::string& out, const char* epochs, double files,
+                             const char* minutes) {
+    std::vector<std::string> words = command(out, {"--epochs", epochs, "--save-every", minutes}, 1);
     words.insert(words.begin(),
                  {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_STATVFS,
                   fmt::format("RK_FAKE_FREE_BYTES={:.0f}", files * static_cast<double>(one))});
     return run(words);
   };
   for (const auto& [epochs, files] : {std::pair{"1", 2}, {"2", 3}, {"9", 4}}) {
-    const Finished refused = with_free("none", epochs, files - 0.1);
+    const Finished refused = with_free("none", epochs, files - 0.1, "0");
     EXPECT_EQ(refused.code, 3) << epochs;
     EXPECT_TRUE(holds(refused.err, "are needed for checkpoints"));
     EXPECT_FALSE(fs::exists(in("none")));
   }
-  EXPECT_EQ(with_free("two", "2", 3.1).code, 0);
+  // Saved in the middle of an epoch there may be as many sooner.
+  EXPECT_EQ(with_free("none", "1", 3.9, "30").code, 3);
+  EXPECT_EQ(with_free("two", "2", 3.1, "0").code, 0);
   // With three files there, the one that is being written.
   std::vector<std::string> more = {
       "/usr/bin/env",
@@ -569,8 +504,9 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
   EXPECT_EQ(run(more).code, 0);
 }
 
-// The tiny run's parameters four times, what evaluation takes beside them, and a part of its
-// pictures: a batch that was asked for is refused with what would do; without one it is cut.
+// The tiny run's parameters ten times, as training and saving want them, what evaluation takes beside
+// them, and a part of its pictures: a batch that was asked for is refused with what would do; without
+// one it is cut.
 TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   const auto with_free = [&](int mebibytes, std::vector<std::string> train) {
     folder_.write("meminfo", fmt::format("MemTotal: 9999999 kB\nMemAvailable: {} kB\n",
@@ -582,7 +518,7 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   const std::string said = "this machine's memory is too small: ";
   const std::vector<std::string> large = {"--epochs", "1",  "--image-size", "64",
                                           "--resize", "64", "--eval-batch", "1"};
-  const Finished little = with_free(195, command("little", large, 1));
+  const Finished little = with_free(451, command("little", large, 1));
   EXPECT_EQ(little.code, 5) << little.err;
   ASSERT_TRUE(holds(little.err, "error: " + said + "16 images at a time need 0."));
   EXPECT_FALSE(fs::exists(in("little")));
@@ -592,7 +528,7 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   // What it advises does.
   std::vector<std::string> smaller = large;
   smaller.insert(smaller.end(), {"--chunk", chunk[1].str()});
-  const Finished advised = with_free(195, command("advised", smaller, 1));
+  const Finished advised = with_free(451, command("advised", smaller, 1));
   EXPECT_EQ(advised.code, 0) << advised.err;
   EXPECT_FALSE(holds(with_free(4000, command("enough", large, 1)).err, said));
   EXPECT_TRUE(
@@ -609,7 +545,7 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
     words.erase(at, at + 2);
     return with_free(mebibytes, words);
   };
-  const Finished cut = unasked("cut", 210);
+  const Finished cut = unasked("cut", 466);
   ASSERT_EQ(cut.code, 0) << cut.err;
   ASSERT_TRUE(std::regex_search(
       cut.err, chunk,

@@ -167,6 +167,37 @@ TEST_F(AtomicFile, RotationWithNothingToRotate) {
   EXPECT_EQ(files(), 1);
 }
 
+// last.h5 may be a link to a larger disk.
+TEST_F(AtomicFile, RotationReachesAnotherFileSystem) {
+  class Apart : public FileCalls {
+   public:
+    int link(const char* from, const char* to) override {
+      return same(from, to) ? FileCalls::link(from, to) : -1;
+    }
+    int rename(const char* from, const char* to) override {
+      return same(from, to) ? FileCalls::rename(from, to) : -1;
+    }
+
+   private:
+    static bool same(const fs::path& a, const fs::path& b) {
+      errno = EXDEV;
+      return a.parent_path() == b.parent_path();
+    }
+  } calls;
+  fs::create_directory(folder_ / "disk");
+  write_atomic(folder_ / "disk" / "last.h5", bytes_of("one"));
+  fs::create_symlink(folder_ / "disk" / "last.h5", path_);
+  const fs::path previous = folder_ / "previous.h5";
+  for (const std::string now : {"two", "three"}) {
+    const std::string before = contents(path_);
+    write_rotating(path_, previous, bytes_of(now), calls);
+    EXPECT_TRUE(fs::is_symlink(path_));
+    EXPECT_EQ(contents(path_), now);
+    EXPECT_EQ(contents(previous), before);
+  }
+  EXPECT_EQ(files(), 3);
+}
+
 TEST_F(AtomicFile, InterruptedWritesGoOn) {
   class Interrupted : public FileCalls {
    public:
@@ -227,14 +258,18 @@ TEST_F(AtomicFile, RemovesOnlyWhatTheDeadLeft) {
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);  // its number is free now
   const std::string dead = ".last.h5.tmp." + std::to_string(child);
   const std::string alive = ".last.h5.tmp.1";
-  for (const std::string& name : {dead, alive, std::string("last.h5.tmp.") + std::to_string(child),
-                                  std::string(".last.h5.tmp.12x"), std::string("best.h5")}) {
-    write_atomic(folder_ / name, bytes_of("x"));
-  }
-  remove_stale_temporaries(folder_);
+  const std::string pid = std::to_string(child);
+  const std::vector<std::string> kept = {
+      alive,     "last.h5.tmp." + pid,    ".last.h5.tmp.12x",  ".last.h5.tmp.",
+      "best.h5", ".notes.txt.tmp." + pid, ".bashrc.tmp." + pid};
+  write_atomic(folder_ / dead, bytes_of("x"));
+  for (const std::string& name : kept) write_atomic(folder_ / name, bytes_of("x"));
+  fs::create_symlink(folder_ / "best.h5", folder_ / (".best.h5.tmp." + pid));
+  const std::vector<std::string> ours = {"best.h5", "last.h5"};
+  remove_stale_temporaries(folder_, ours);
   EXPECT_FALSE(fs::exists(folder_ / dead));
-  EXPECT_TRUE(fs::exists(folder_ / alive));
-  EXPECT_EQ(files(), 4);
+  for (const std::string& name : kept) EXPECT_TRUE(fs::exists(folder_ / name)) << name;
+  EXPECT_EQ(files(), 8);
 }
 
 }  // namespace

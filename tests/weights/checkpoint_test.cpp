@@ -40,6 +40,7 @@ struct State {
            .best = 0.25,
            .loss_sum = 1.5,
            .data = "glyphs 1234",
+           .held_out = "glyphs 77",
            .environment = "a machine",
            .settings = "{\"loss\": \"fastap\"}",
            .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"},
@@ -100,6 +101,7 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.run().best, 0.25);
   EXPECT_EQ(read.run().loss_sum, 1.5);
   EXPECT_EQ(read.run().data, "glyphs 1234");
+  EXPECT_EQ(read.run().held_out, "glyphs 77");
   EXPECT_EQ(read.run().environment, "a machine");
   EXPECT_EQ(read.run().settings, state.run.settings);
   EXPECT_EQ(read.run().history, state.run.history);
@@ -247,19 +249,20 @@ TEST_F(CheckpointTest, ResumesFromTheNewestValid) {
 }
 
 TEST_F(CheckpointTest, OneRunAFolder) {
+  FileCalls calls;
   {
-    const FolderLock lock(folder_);
-    EXPECT_NE(refusal([&] { FolderLock second(folder_); }).find(std::to_string(::getpid())),
+    const FolderLock lock(folder_, calls);
+    EXPECT_NE(refusal([&] { FolderLock second(folder_, calls); }).find(std::to_string(::getpid())),
               std::string::npos);
   }
   // A process that is killed gives the folder free.
   const pid_t child = ::fork();
   if (child == 0) {
-    const FolderLock lock(folder_);
+    const FolderLock lock(folder_, calls);
     ::_exit(0);
   }
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  const FolderLock lock(folder_);
+  const FolderLock lock(folder_, calls);
 }
 
 TEST(SealedFile, KnownDigest) {

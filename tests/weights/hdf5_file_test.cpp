@@ -1,6 +1,7 @@
 #include "weights/hdf5_file.h"
 
 #include "engine/error.h"
+#include "tests/data/temporary_folder.h"
 
 #include <gtest/gtest.h>
 #include <hdf5.h>
@@ -119,8 +120,8 @@ TEST(Hdf5File, HostileFilesAreRefused) {
 }
 
 TEST(Hdf5File, FilesThatAreNotHdf5AreNamed) {
-  const auto folder = std::filesystem::temp_directory_path() / "rk_hdf5_file_test";
-  std::filesystem::create_directories(folder);
+  const TemporaryFolder temporary;
+  const std::filesystem::path& folder = temporary.path();
   auto write = [&](const char* name, const std::string& bytes) {
     std::ofstream(folder / name, std::ios::binary) << bytes;
     return (folder / name).string();
@@ -135,7 +136,6 @@ TEST(Hdf5File, FilesThatAreNotHdf5AreNamed) {
   const std::string half(reinterpret_cast<const char*>(whole.data()), whole.size() / 2);
   EXPECT_NE(refusal([&] { Hdf5Reader r(write("half", half)); }).find("truncated"),
             std::string::npos);
-  std::filesystem::remove_all(folder);
 }
 
 // A file whose one data set is allocated lazily: a few hundred bytes that claim `rows` floats.
@@ -155,12 +155,11 @@ std::string lazy_file(const std::string& path, hsize_t rows, hsize_t chunk) {
 }
 
 TEST(Hdf5File, ClaimsFarBeyondWhatIsStoredAreRefused) {
-  const std::string path =
-      (std::filesystem::temp_directory_path() / "rk_hdf5_file_test_lazy.h5").string();
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "lazy.h5").string();
   EXPECT_NE(
       refusal([&] { Hdf5Reader r(lazy_file(path, 1 << 20, 1 << 10)); }).find("exhaust memory"),
       std::string::npos);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -1,0 +1,180 @@
+#include "weights/run_folder.h"
+
+#include "engine/note.h"
+#include "engine/read_file.h"
+#include "tests/data/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <iterator>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunFolder : public testing::Test {
+ protected:
+  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
+  std::string text(const std::string& name) const {
+    std::ifstream file(in(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::string refused(const std::string& folder) {
+    return message_of<InputError>([&] { FolderLock(folder, calls_); });
+  }
+
+  const TemporaryFolder folder_;
+  FileCalls calls_;
+};
+
+class LockFails : public FileCalls {
+ public:
+  explicit LockFails(int error) : error_(error) {}
+  int lock(int descriptor) override {
+    if (error_ == EINTR && ++calls_ == 2) return FileCalls::lock(descriptor);
+    errno = error_;
+    return -1;
+  }
+
+ private:
+  int error_, calls_ = 0;
+};
+
+TEST_F(RunFolder, ALockIsHeldByOneAndNamesIt) {
+  const FolderLock held(in("run"), calls_);
+  EXPECT_EQ(text("run/.lock"), std::to_string(::getpid()));
+  EXPECT_TRUE(holds(refused(in("run")), fmt::format("another run (process {})", ::getpid())));
+  EXPECT_TRUE(fs::exists(in("run/.lock"))) << "who was refused removed it";
+}
+
+TEST_F(RunFolder, WhatALockMadeGoesWithItUnlessKept) {
+  { const FolderLock lock(in("a/b/c"), calls_); }
+  EXPECT_FALSE(fs::exists(in("a")));
+  fs::create_directories(in("there"));
+  { const FolderLock lock(in("there"), calls_); }
+  EXPECT_TRUE(fs::is_directory(in("there")));
+  EXPECT_FALSE(fs::exists(in("there/.lock")));
+  {
+    const FolderLock lock(in("a/b"), calls_);
+    folder_.write("a/b/somebody's", "x");
+  }
+  EXPECT_TRUE(fs::exists(in("a/b/somebody's")));
+  {
+    FolderLock lock(in("kept/here/"), calls_);
+    lock.keep();
+  }
+  EXPECT_TRUE(fs::exists(in("kept/here/.lock")));
+  // One that was there stays.
+  { const FolderLock lock(in("kept/here"), calls_); }
+  EXPECT_TRUE(fs::exists(in("kept/here/.lock")));
+}
+
+TEST_F(RunFolder, ALockFileThatIsNotOursIsLeftAlone) {
+  folder_.write("notes", "mine");
+  folder_.write("digits", "12345");
+  const auto refuse = [&](const std::string& name) {
+    EXPECT_TRUE(holds(refused(in(name)), in(name + "/.lock") + ": is not the lock of a run"));
+  };
+  fs::create_directories(in("link"));
+  fs::create_symlink(in("digits"), in("link/.lock"));
+  refuse("link");
+  EXPECT_EQ(text("digits"), "12345");
+  fs::create_directories(in("hard"));
+  fs::create_hard_link(in("digits"), in("hard/.lock"));
+  refuse("hard");
+  EXPECT_EQ(text("digits"), "12345");
+  fs::create_directories(in("other"));
+  fs::copy(in("notes"), in("other/.lock"));
+  refuse("other");
+  EXPECT_EQ(text("other/.lock"), "mine");
+  fs::create_directories(in("pipe"));
+  ASSERT_EQ(::mkfifo(in("pipe/.lock").c_str(), 0600), 0);
+  refuse("pipe");
+  fs::create_directories(in("dangling"));
+  fs::create_symlink(in("nowhere"), in("dangling/.lock"));
+  refuse("dangling");
+  EXPECT_FALSE(fs::exists(in("nowhere")));
+}
+
+TEST_F(RunFolder, AFileSystemWithoutLocksIsANote) {
+  for (const int error : {ENOSYS, ENOLCK, EOPNOTSUPP}) {
+    std::vector<std::string> notes;
+    send_notes([&](const std::string& line) { notes.push_back(line); });
+    LockFails calls(error);
+    const FolderLock lock(in("run"), calls);
+    send_notes_to_standard_error();
+    ASSERT_EQ(notes.size(), 1U) << error;
+    EXPECT_TRUE(holds(notes[0], in("run") + ": its file system has no locks ("));
+  }
+  LockFails interrupted(EINTR);
+  const FolderLock lock(in("run"), interrupted);
+}
+
+// The file that another process removes between its being opened and its being locked is no lock.
+TEST_F(RunFolder, ALockFileThatVanishesIsMadeAgain) {
+  class Removes : public FileCalls {
+   public:
+    explicit Removes(std::string path) : path_(std::move(path)) {}
+    int lock(int descriptor) override {
+      if (++calls == 1) fs::remove_all(fs::path(path_).parent_path());
+      return FileCalls::lock(descriptor);
+    }
+    int calls = 0;
+
+   private:
+    std::string path_;
+  } calls(in("run/.lock"));
+  const FolderLock lock(in("run"), calls);
+  EXPECT_EQ(calls.calls, 2);
+  EXPECT_TRUE(fs::exists(in("run/.lock")));
+  EXPECT_TRUE(holds(refused(in("run")), "another run"));
+}
+
+TEST_F(RunFolder, AFolderThatCannotBeMadeIsSaid) {
+  folder_.write("file", "x");
+  EXPECT_TRUE(holds(refused(in("file")), in("file")));
+  EXPECT_TRUE(holds(refused(in("file/run")), "cannot be made"));
+}
+
+TEST_F(RunFolder, WhatTheSystemDoesNotReadIsNotPassedOver) {
+  RunState run;
+  run.settings = "{}";
+  const auto save = [&](const std::string& name, std::int64_t step) {
+    run.step = step;
+    write_atomic(in(name), CheckpointWriter(ModelDescription{}, run).finish());
+  };
+  save("last.h5", 2);
+  save("previous.h5", 1);
+  EXPECT_EQ(find_resumable(folder_.path().string()).checkpoint->run().step, 2);
+  // A child without another file to open.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit none{3, 3};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    try {
+      find_resumable(folder_.path().string());
+    } catch (const SystemError&) {
+      ::_exit(7);
+    } catch (...) {
+      ::_exit(1);
+    }
+    ::_exit(2);  // it took another
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  folder_.write("last.h5", "damaged");
+  const Resumable found = find_resumable(folder_.path().string());
+  EXPECT_EQ(found.checkpoint->run().step, 1);
+  EXPECT_TRUE(found.last_damaged);
+}
+
+}  // namespace
+}  // namespace rk
