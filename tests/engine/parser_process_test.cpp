@@ -1,0 +1,303 @@
+#include "engine/parser_process.h"
+
+#include "engine/error.h"
+#include "engine/packed_values.h"
+
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+namespace rk {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr ParserLimits kLimits = {
+    .memory_bytes = std::uint64_t{64} << 20, .cpu_seconds = 20, .wait_seconds = 60};
+constexpr std::size_t kSlot = std::size_t{64} << 10;
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What is said where the child does `work` in place of answering.
+std::string failure_of(const std::function<std::size_t()>& work, ParserLimits limits = kLimits) {
+  ParserProcess parser("some.file", "the library", limits, kSlot,
+                       [&](std::span<std::byte>, std::size_t) { return work(); });
+  parser.ask(bytes_of("?"), limits.memory_bytes);
+  try {
+    parser.answer();
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    EXPECT_TRUE(std::string(error.what()).starts_with("some.file: ")) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+testing::AssertionResult holds(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+}
+
+// Memory that nobody can say is not used.
+bool takes(std::size_t bytes) {
+  void* memory = std::malloc(bytes);
+  if (memory == nullptr) return false;
+  std::memset(memory, 1, bytes);
+  const volatile char* last = static_cast<char*>(memory) + bytes - 1;
+  const bool taken = *last == 1;
+  std::free(memory);
+  return taken;
+}
+
+TEST(ParserProcess, AnswersInOrderTwoAtATime) {
+  ParserProcess parser("some.file", "the library", kLimits, kSlot,
+                       [](std::span<std::byte> slot, std::size_t bytes) {
+                         const std::string answer = text_of(slot.first(bytes)) + " answered";
+                         std::memcpy(slot.data(), answer.data(), answer.size());
+                         return answer.size();
+                       });
+  parser.ask(bytes_of("0"), kLimits.memory_bytes);
+  for (int i = 1; i < 100; ++i) {
+    parser.ask(bytes_of(std::to_string(i)), kLimits.memory_bytes);
+    EXPECT_EQ(text_of(parser.answer()), std::to_string(i - 1) + " answered");
+  }
+  EXPECT_EQ(text_of(parser.answer()), "99 answered");
+}
+
+TEST(ParserProcess, ARefusalIsThrownHereAndTheNextQuestionIsAnswered) {
+  ParserProcess parser("some.file", "the library", kLimits, kSlot,
+                       [](std::span<std::byte>, std::size_t bytes) -> std::size_t {
+                         if (bytes == 1) fail<InputError>("some.file: no; do otherwise");
+                         return 0;
+                       });
+  parser.ask(bytes_of("1"), kLimits.memory_bytes);
+  EXPECT_THROW(parser.answer(), InputError);
+  parser.ask(bytes_of("22"), kLimits.memory_bytes);
+  EXPECT_TRUE(parser.answer().empty());
+}
+
+TEST(ParserProcess, EveryDeathIsOneLine) {
+  EXPECT_TRUE(holds(failure_of([]() -> std::size_t {
+                      ::raise(SIGSEGV);
+                      return 0;
+                    }),
+                    "crashes the library (signal 11"));
+  EXPECT_TRUE(holds(failure_of([]() -> std::size_t { ::abort(); }), "signal 6"));
+  EXPECT_TRUE(holds(failure_of([]() -> std::size_t {
+                      ::raise(SIGKILL);
+                      return 0;
+                    }),
+                    "was killed"));
+  EXPECT_TRUE(holds(failure_of([]() -> std::size_t { ::_exit(5); }), "without a word"));
+}
+
+TEST(ParserProcess, EndlessWorkIsEnded) {
+  ParserLimits limits = kLimits;
+  limits.cpu_seconds = 1;
+  const std::string said = failure_of(
+      []() -> std::size_t {
+        const volatile bool go_on = true;
+        while (go_on) {
+        }
+        return 0;
+      },
+      limits);
+  EXPECT_TRUE(holds(said, "busy for more than 1 s"));
+}
+
+TEST(ParserProcess, WaitingHasAnEnd) {
+  ParserLimits limits = kLimits;
+  limits.wait_seconds = 1;
+  const auto start = Clock::now();
+  const std::string said = failure_of(
+      []() -> std::size_t {
+        ::sleep(1000);
+        return 0;
+      },
+      limits);
+  EXPECT_TRUE(holds(said, "no answer for 1 s"));
+  EXPECT_LT(seconds_since(start), 30);  // and not 1000
+}
+
+// What the child has from its parent does not count, whatever that is.
+TEST(ParserProcess, MemoryHasALimit) {
+  const std::vector<char> inherited(std::size_t{200} << 20, 'x');
+  const auto ask_for = [](std::size_t mib, std::uint64_t allowed_mib) {
+    ParserProcess parser(
+        "some.file", "the library", kLimits, kSlot,
+        [&](std::span<std::byte>, std::size_t) -> std::size_t { return takes(mib << 20) ? 1 : 0; });
+    parser.ask(bytes_of("?"), allowed_mib << 20);
+    return parser.answer().size() == 1;
+  };
+  EXPECT_TRUE(ask_for(32, 64));
+  EXPECT_FALSE(ask_for(80, 64));
+  EXPECT_FALSE(ask_for(80, 500));  // no question raises the limit
+  EXPECT_FALSE(ask_for(32, 16));   // but one may lower it
+  EXPECT_TRUE(holds(failure_of([]() -> std::size_t { throw std::bad_alloc(); }),
+                    "needs more memory for it than 64 MiB"));
+}
+
+TEST(ParserProcess, ALieAboutTheAnswersLengthIsSeen) {
+  EXPECT_TRUE(holds(failure_of([] { return kSlot + 1; }), "does not answer as it should"));
+}
+
+TEST(ParserProcess, WithoutAProcessTheFileIsNotRead) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::string said;
+  try {
+    ParserProcess parser("some.file", "the library", kLimits, kSlot,
+                         [](std::span<std::byte>, std::size_t) { return std::size_t{0}; });
+  } catch (const InputError& error) {
+    said = error.what();
+  }
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_TRUE(holds(said, "some.file: is not read: a process for the library cannot be started"));
+}
+
+// It neither writes files nor starts processes, and the parent's descriptors are not there.
+TEST(ParserProcess, TheChildCanDoLittle) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  ParserProcess parser("some.file", "the library", kLimits, kSlot,
+                       [&](std::span<std::byte> slot, std::size_t) {
+                         PackedWriter out(slot);
+                         out.number(::write(ends[1], "x", 1) == 1 ? 1 : 0);
+                         rlimit limit{};
+                         for (const auto each : {RLIMIT_FSIZE, RLIMIT_NPROC, RLIMIT_CORE}) {
+                           ::getrlimit(each, &limit);
+                           out.number(limit.rlim_max);
+                         }
+                         return out.bytes();
+                       });
+  parser.ask(bytes_of("?"), kLimits.memory_bytes);
+  PackedReader in(parser.answer());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(in.number(), 0U) << i;
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+struct Stop {};
+
+TEST(ParserProcess, WaitingCanBeInterrupted) {
+  const auto start = Clock::now();
+  static Clock::time_point until;
+  until = start + std::chrono::milliseconds(300);
+  set_parser_interruption([] {
+    if (Clock::now() > until) throw Stop();
+  });
+  EXPECT_THROW(failure_of([]() -> std::size_t {
+                 ::sleep(1000);
+                 return 0;
+               }),
+               Stop);
+  set_parser_interruption(nullptr);
+  EXPECT_LT(seconds_since(start), 30);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child is left, alive or not
+}
+
+// Ctrl-C reaches both of them: the parent decides what it means.
+TEST(ParserProcess, ATerminalsSignalsAreTheParents) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGQUIT}) {
+    ParserProcess parser("some.file", "the library", kLimits, kSlot,
+                         [&](std::span<std::byte>, std::size_t) -> std::size_t {
+                           ::raise(signal);
+                           return 0;
+                         });
+    parser.ask(bytes_of("?"), kLimits.memory_bytes);
+    EXPECT_TRUE(parser.answer().empty());
+  }
+}
+
+TEST(ParserProcess, DiesWithItsParent) {
+  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // whose parser comes to us then
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    ParserProcess parser("some.file", "the library", kLimits, kSlot,
+                         [](std::span<std::byte>, std::size_t) -> std::size_t {
+                           ::kill(::getppid(), SIGKILL);
+                           ::sleep(1000);
+                           return 0;
+                         });
+    parser.ask(bytes_of("?"), kLimits.memory_bytes);
+    parser.answer();
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(parent, &status, 0), parent);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  const auto start = Clock::now();
+  ASSERT_GT(::waitpid(-1, &status, 0), 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  EXPECT_LT(seconds_since(start), 30);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+// Other threads that allocate all the time hold the allocator's locks at the moment of the fork.
+TEST(ParserProcess, WorksBesideThreads) {
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      while (!stop) std::vector<char>(100'000).data()[5] = 1;
+    });
+  }
+  for (int i = 0; i < 50; ++i) {
+    ParserProcess parser("some.file", "the library", kLimits, kSlot,
+                         [](std::span<std::byte>, std::size_t) -> std::size_t {
+                           return takes(1000) && takes(1 << 20) ? 1 : 0;
+                         });
+    parser.ask(bytes_of("?"), kLimits.memory_bytes);
+    EXPECT_EQ(parser.answer().size(), 1U);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(PackedValues, ReadBackAndEnd) {
+  std::array<std::byte, 64> bytes{};
+  PackedWriter out(bytes);
+  out.number(7);
+  out.text("abc");
+  out.text("");
+  EXPECT_EQ(out.bytes(), 27U);
+  const std::span<const std::byte> all = bytes;
+  PackedReader in(all.first(out.bytes()));
+  EXPECT_EQ(in.number(), 7U);
+  EXPECT_EQ(in.text(), "abc");
+  EXPECT_EQ(in.text(), "");
+  EXPECT_TRUE(in.at_end());
+  EXPECT_THROW(in.number(), std::out_of_range);
+  EXPECT_THROW(out.text(std::string(60, 'x')), std::length_error);
+  const std::vector<std::byte> ones(8, std::byte{0xff});
+  PackedReader long_text(ones);
+  EXPECT_THROW(long_text.text(), std::out_of_range);
+}
+
+}  // namespace
+}  // namespace rk
