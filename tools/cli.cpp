@@ -5,6 +5,7 @@
 #include "engine/error.h"
 #include "engine/nearest.h"
 #include "engine/note.h"
+#include "engine/parser_process.h"
 #include "engine/process_device.h"
 #include "tools/json_file.h"
 #include "tools/messages.h"
@@ -192,6 +193,7 @@ int parse_and_run(int argc, const char* const* argv, CLI::App& app,
   return guarded([&] {
     hold_standard_streams();
     install_signal_handlers();
+    set_parser_interruption(stop_if_interrupted);
     try {
       app.parse(argc, argv);
     } catch (const CLI::Success& success) {  // --help, --version

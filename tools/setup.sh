@@ -27,6 +27,7 @@ libcli11-dev|header CLI/CLI.hpp
 nlohmann-json3-dev|header nlohmann/json.hpp
 libtomlplusplus-dev|header toml++/toml.h
 libhdf5-dev|pkg hdf5
+zlib1g-dev|pkg zlib
 libjpeg-dev|header stdio.h,jpeglib.h
 libpng-dev|header png.h
 libssl-dev|header openssl/sha.h

@@ -1,9 +1,6 @@
 #include "weights/checkpoint.h"
 
 #include "engine/error.h"
-#include "engine/read_file.h"
-#include "weights/atomic_file.h"
-#include "weights/sealed_file.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,7 +12,6 @@ namespace {
 
 constexpr const char* kFormat = "rankine-checkpoint";
 constexpr std::int64_t kVersion = 1;
-constexpr std::uint64_t kMaxFileBytes = std::uint64_t{16} << 30;
 // As `train` takes them.
 constexpr std::int64_t kMaxDim = 65536, kMaxSide = 8192, kMaxCount = std::int64_t{1} << 60;
 
@@ -154,12 +150,13 @@ std::vector<std::byte> CheckpointWriter::finish() {
   return bytes;
 }
 
-Checkpoint::Checkpoint(const std::string& path)
-    : Checkpoint(path, read_file(path, kMaxFileBytes)) {}
+Checkpoint::Checkpoint(const std::string& path) : Checkpoint(path, check_seal(path)) {}
 
-Checkpoint::Checkpoint(const std::string& path, const std::vector<std::byte>& file)
-    : path_(path), file_(unsealed(file, path), path) {
-  sha256_ = hexadecimal(rk::sha256(unsealed(file, path)));
+Checkpoint::Checkpoint(const std::string& path, const Seal& seal)
+    : path_(path), sha256_(hexadecimal(seal.digest)), file_(path) {
+  if (file_.identity() != seal.file) {
+    fail<InputError>("{}: was replaced while it was read; try it again", path);
+  }
   if (file_.text_attribute("/", "format") != kFormat) {
     fail<InputError>("{}: is not a checkpoint; give last.h5 or best.h5 of a run", path);
   }

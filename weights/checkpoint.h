@@ -22,6 +22,7 @@
 #pragma once
 
 #include "weights/hdf5_file.h"
+#include "weights/sealed_file.h"
 
 #include <array>
 #include <cstdint>
@@ -138,7 +139,7 @@ class Checkpoint {
   void optimizer_state(const std::string& state, const TensorName& tensor, float* out) const;
 
  private:
-  Checkpoint(const std::string& path, const std::vector<std::byte>& file);
+  Checkpoint(const std::string& path, const Seal& seal);
   void read_model();
   void read_run();
   void check_values() const;

@@ -1,16 +1,23 @@
 // HDF5 in and out, defensively: what Rankine reads and writes goes through these two classes.
 //
-// Opening a file walks all of it and refuses, before anything is allocated: links other than hard
-// ones, virtual or external storage, filters other than shuffle and deflate, data sets that claim
-// more than 1000 times what the file stores for them or more than 1 GiB, groups nested deeper than
-// 16. Every refusal is an InputError "<file>: <what>; <what to do>". Plugins are never loaded.
+// A reader has the file parsed in a process of its own (engine/parser_process.h), for as long as it
+// lives: the library does not stand malformed files, and a checksum tells who wrote one no better
+// than its name does. Opening walks all of it and refuses, before anything is allocated: links
+// other than hard ones, virtual or external storage, filters other than shuffle and deflate, data
+// sets that claim more than 1000 times what the file stores for them or more than 1 GiB, groups
+// nested deeper than 16. Reading refuses chunks that inflate beyond their size, and more than
+// max(2 x the file, 900 MB) in all, each data set counted in the type that it is read as. Every
+// refusal is an InputError "<file>: <what>; <what to do>", and so is a crash of the library, or 5 s
+// of its time (and one for each 4 MiB of the file). Plugins are never loaded.
 // Numbers are converted by the library (float64 to float32 and so on), but a floating-point data
 // set is never read as integers, nor text as numbers, and an integer that does not fit is an error.
 // Writing builds the whole file in memory; weights/atomic_file.h puts it on disk.
 //
 // The HDF5 library is not thread-safe: these classes are for one thread at a time, whichever the
-// file.
+// file, and a reader must not outlive the thread that made it.
 #pragma once
+
+#include "engine/file_identity.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -32,13 +39,14 @@ class Hdf5Reader {
   };
 
   explicit Hdf5Reader(const std::string& path);
-  // The same over a file that is already in memory (copied); `name` appears in messages.
+  // The same over a file that is already in memory; `name` appears in messages.
   Hdf5Reader(std::span<const std::byte> image, const std::string& name);
   ~Hdf5Reader();
   Hdf5Reader(Hdf5Reader&&) noexcept;
   Hdf5Reader& operator=(Hdf5Reader&&) noexcept;
 
   const std::string& name() const;            // for messages
+  const FileIdentity& identity() const;       // of the file that was opened; zeros of an image
   bool has(const std::string& object) const;  // "/weights/conv1.weight"
   std::vector<std::string> datasets(
       const std::string& group) const;  // full paths, recursive, sorted

@@ -1,25 +1,56 @@
 #include "engine/error.h"
+#include "engine/packed_values.h"
+#include "engine/parser_process.h"
+#include "weights/hdf5_boxes.h"
 #include "weights/hdf5_file.h"
-#include "weights/hdf5_handle.h"
-#include "weights/hdf5_survey.h"
+#include "weights/hdf5_questions.h"
+#include "weights/hdf5_server.h"
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <type_traits>
+#include <map>
 
 namespace rk {
 namespace {
 
-constexpr std::size_t kMaxTextBytes = 64 * 1024;
-constexpr hssize_t kMaxAttributeElements = 64 * 1024;
+// What this program itself takes beside what it reads is within the rest of 1 GB.
+constexpr std::uint64_t kFreeBytes = 900'000'000;
+// The library always gets this much, for a piece at a time and what it knows of the file.
+constexpr std::uint64_t kLeastForParser = std::uint64_t{96} << 20;
+// Boxes of one question: what it takes to say them is little beside what they hold, or they are
+// tiny, and then this many at once are worth waking a process for.
+constexpr std::size_t kMaxBoxes = 1024;
+
+ParserLimits limits_for(std::uint64_t file_bytes, std::uint64_t budget) {
+  // The slowest valid file, all of it to convert, takes a tenth of this on a present-day machine.
+  return {.memory_bytes = budget,
+          .cpu_seconds = 5 + (file_bytes >> 22),
+          .wait_seconds = 60 + (file_bytes >> 22)};
+}
 
 std::string normalised(const std::string& path) {
   std::string out = path.empty() || path.front() != '/' ? "/" + path : path;
   while (out.size() > 1 && out.back() == '/') out.pop_back();
   return out;
+}
+
+std::vector<std::byte> packed(const std::function<void(PackedWriter&)>& put) {
+  std::vector<std::byte> bytes(std::size_t{256} << 10);
+  PackedWriter out(bytes);
+  put(out);
+  bytes.resize(out.bytes());
+  return bytes;
+}
+
+template <class... Args> ParserProcess::Serve server(Args&&... args) {
+  const auto server = std::make_shared<Hdf5Server>(std::forward<Args>(args)...);
+  return [server](std::span<std::byte> slot, std::size_t bytes) { return (*server)(slot, bytes); };
 }
 
 }  // namespace
@@ -30,141 +61,247 @@ std::int64_t Hdf5Reader::Info::elements() const {
   return product;
 }
 
-struct Hdf5Reader::State : SurveyedHdf5 {
-  Hdf5DatasetId open_dataset(const std::string& path) const {
-    const auto found = objects.find(path);
-    if (found == objects.end()) {
-      refuse("has no data set {}; see `h5ls -r` for what it holds", printable(path));
-    }
-    if (!found->second) refuse("{} is a group where a data set is expected", printable(path));
-    Hdf5DatasetId dataset(H5Dopen2(file.get(), path.c_str(), H5P_DEFAULT));
-    if (!dataset.valid()) damaged(path);
-    return dataset;
+struct Hdf5Reader::State {
+  State(std::string file_name, std::uint64_t bytes, ParserProcess::Serve serve)
+      : name(std::move(file_name)),
+        file_bytes(bytes),
+        budget(std::max(2 * bytes, kFreeBytes)),
+        parser(printable(name), "the HDF5 library", limits_for(bytes, budget), kHdf5SlotBytes,
+               std::move(serve)) {
+    read_objects();
   }
 
-  Info info_of(const std::string& path, hid_t dataset) const {
-    const Hdf5SpaceId space(H5Dget_space(dataset));
-    const Hdf5TypeId type(H5Dget_type(dataset));
-    Info info{};
-    switch (H5Tget_class(type.get())) {
-      case H5T_FLOAT: info.kind = Kind::kFloat; break;
-      case H5T_INTEGER: info.kind = Kind::kInteger; break;
-      case H5T_STRING: info.kind = Kind::kText; break;
-      default: refuse("{} holds neither numbers nor text; convert it", printable(path));
+  struct Shape {
+    Info info;
+    std::vector<std::int64_t> piece;
+  };
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    fail<InputError>("{}: {}", printable(name), fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  [[noreturn]] void distrust() const {
+    refuse("the HDF5 library gives an answer that makes no sense; the file is malformed");
+  }
+
+  void ask(const std::function<void(PackedWriter&)>& put) {
+    const std::vector<std::byte> question = packed(put);
+    parser.ask(question, std::max(kLeastForParser, budget - std::min(budget, held)));
+  }
+
+  // The answer is copied first: the child could still change what has been looked at.
+  template <class Use> auto answer(Use&& use) {
+    const std::span<const std::byte> shared = parser.answer();
+    const std::vector<std::byte> bytes(shared.begin(), shared.end());
+    PackedReader in(bytes);
+    try {
+      return use(in);
+    } catch (const std::out_of_range&) {
+      distrust();
     }
-    if (info.kind != Kind::kText && H5Tget_size(type.get()) > 8) {
-      refuse("{} has elements of more than 8 bytes; convert it to float32", printable(path));
-    }
-    if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) {
-      refuse("{} has no extent; write it again with its values", printable(path));
-    }
-    const int rank = H5Sget_simple_extent_ndims(space.get());
-    if (rank < 0 || rank > 4) {
-      refuse("{} has {} dimensions; at most 4 are read", printable(path), rank);
-    }
-    hsize_t dims[4] = {};
-    H5Sget_simple_extent_dims(space.get(), dims, nullptr);
-    for (int i = 0; i < rank; ++i) {
-      // A side may be huge only where another is 0, since the total was checked on opening.
-      if (dims[i] > static_cast<hsize_t>(std::numeric_limits<std::int32_t>::max())) {
-        refuse("{} has a side of {}; it is damaged", printable(path), dims[i]);
+  }
+
+  void read_objects() {
+    ask([](PackedWriter& out) { out.number(static_cast<std::uint64_t>(Hdf5Question::kOpen)); });
+    identity = answer([](PackedReader& in) {
+      FileIdentity id;
+      for (std::uint64_t* each : {&id.device, &id.inode, &id.bytes, &id.seconds, &id.nanoseconds}) {
+        *each = in.number();
       }
-      info.dims.push_back(static_cast<std::int64_t>(dims[i]));
+      return id;
+    });
+    for (std::uint64_t count = 1; objects.size() < count;) {
+      const std::size_t before = objects.size();
+      ask([&](PackedWriter& out) {
+        out.number(static_cast<std::uint64_t>(Hdf5Question::kObjects));
+        out.number(before);
+      });
+      answer([&](PackedReader& in) {
+        count = in.number();
+        while (!in.at_end()) {
+          const std::string path(in.text());
+          objects[path] = in.number() != 0;
+        }
+      });
+      if (objects.size() == before) distrust();
     }
-    return info;
   }
 
-  template <class T>
-  void read_numbers(const std::string& path, hid_t dataset, const Info& info, T* out) const {
-    if (info.kind == Kind::kText)
+  void ask_about(Hdf5Question question, const std::string& path) {
+    ask([&](PackedWriter& out) {
+      out.number(static_cast<std::uint64_t>(question));
+      out.text(path);
+    });
+  }
+
+  Shape shape(const std::string& path) {
+    ask_about(Hdf5Question::kInfo, path);
+    return answer([&](PackedReader& in) {
+      Shape out;
+      const std::uint64_t kind = in.number(), rank = in.number();
+      if (kind > static_cast<std::uint64_t>(Kind::kText) || rank > kHdf5MaxRank) distrust();
+      out.info.kind = static_cast<Kind>(kind);
+      std::uint64_t product = 1;
+      for (std::uint64_t i = 0; i < rank; ++i) {
+        const std::uint64_t side = in.number();
+        if (side > std::numeric_limits<std::int32_t>::max()) distrust();
+        out.info.dims.push_back(static_cast<std::int64_t>(side));
+      }
+      // As large as it may be where no side is 0; a product of sides below 2^31 is looked at step
+      // by step, so it cannot overflow.
+      const bool empty = std::count(out.info.dims.begin(), out.info.dims.end(), 0) > 0;
+      for (const std::int64_t side : out.info.dims) {
+        product *= empty ? 0 : static_cast<std::uint64_t>(side);
+        if (product > kMaxDatasetBytes) distrust();
+      }
+      for (const std::int64_t side : out.info.dims) {
+        const std::uint64_t piece = in.number();
+        if (piece > static_cast<std::uint64_t>(side) || (piece == 0 && side > 0)) distrust();
+        out.piece.push_back(static_cast<std::int64_t>(piece));
+      }
+      return out;
+    });
+  }
+
+  // Counts what is held of one data set, in the type that it is read as.
+  void hold(const std::string& path, std::uint64_t bytes) {
+    std::uint64_t& before = held_of[path];
+    if (bytes <= before) return;
+    held += bytes - before;
+    before = bytes;
+    if (held <= budget) return;
+    refuse(
+        "{} takes {} MiB as it is read, {} MiB with what was read before, and {} MiB are the limit "
+        "for a file of {} bytes; split it",
+        printable(path), bytes >> 20, held >> 20, budget >> 20, file_bytes);
+  }
+
+  template <class T> void read_numbers(const std::string& path, const Shape& shape, T* out) {
+    const Info& info = shape.info;
+    if (info.kind == Kind::kText) {
       refuse("{} holds text where numbers are expected", printable(path));
+    }
     if (std::is_integral_v<T> && info.kind == Kind::kFloat) {
       refuse("{} holds floating-point numbers where integers are expected; convert it",
              printable(path));
     }
     if (info.elements() == 0) return;
-    const Hdf5PropertyId transfer(H5Pcreate(H5P_DATASET_XFER));
-    if constexpr (std::is_integral_v<T>) {
-      // Without this the library quietly clamps what does not fit.
-      auto abort_on_range = [](H5T_conv_except_t kind, hid_t, hid_t, void*, void*,
-                               void*) -> H5T_conv_ret_t {
-        return kind == H5T_CONV_EXCEPT_RANGE_HI || kind == H5T_CONV_EXCEPT_RANGE_LOW
-                   ? H5T_CONV_ABORT
-                   : H5T_CONV_UNHANDLED;
-      };
-      H5Pset_type_conv_cb(transfer.get(), abort_on_range, nullptr);
-    }
-    if (H5Dread(dataset, hdf5_native_type<T>(), H5S_ALL, H5S_ALL, transfer.get(), out) < 0) {
-      if (hdf5_last_error().find("exception") != std::string::npos) {
-        refuse("{} holds a number outside the range of {} bits; convert it", printable(path),
-               8 * sizeof(T));
+    constexpr std::size_t kMost = kHdf5SlotBytes / sizeof(T);
+    Hdf5Boxes boxes(info.dims, shape.piece, static_cast<std::int64_t>(kMost));
+    // While one slot is emptied here, the other is filled there.
+    std::array<std::vector<Hdf5Box>, ParserProcess::kSlots> asked;
+    std::optional<Hdf5Box> left_over;
+    std::size_t first = 0, count = 0;
+    const auto ask_next = [&] {
+      std::vector<Hdf5Box>& of = asked[(first + count) % asked.size()];
+      of.clear();
+      std::size_t elements = 0;
+      while (of.size() < kMaxBoxes && (left_over || !boxes.done())) {
+        Hdf5Box box = left_over ? std::move(*left_over) : boxes.next();
+        left_over.reset();
+        const std::size_t more = elements_of(box);
+        if (elements + more > kMost) {
+          left_over = std::move(box);
+          break;
+        }
+        elements += more;
+        of.push_back(std::move(box));
       }
-      damaged(path);
+      if (of.empty()) return;
+      ++count;
+      ask([&](PackedWriter& question) {
+        question.number(static_cast<std::uint64_t>(Hdf5Question::kNumbers));
+        question.text(path);
+        question.number(static_cast<std::uint64_t>(hdf5_type<T>()));
+        for (const Hdf5Box& box : of) {
+          for (const auto* list : {&box.offset, &box.sides}) {
+            for (const std::int64_t each : *list) question.number(static_cast<std::uint64_t>(each));
+          }
+        }
+      });
+    };
+    ask_next();
+    ask_next();
+    try {
+      while (count > 0) {
+        --count;
+        const std::span<const std::byte> values = parser.answer();
+        std::size_t at = 0;
+        for (const Hdf5Box& box : asked[first]) {
+          const std::size_t bytes = elements_of(box) * sizeof(T);
+          if (bytes > values.size() - at) distrust();
+          scatter(box, info.dims, values.data() + at, out);
+          at += bytes;
+        }
+        if (at != values.size()) distrust();
+        first = (first + 1) % asked.size();
+        ask_next();
+      }
+    } catch (const InputError&) {
+      for (; count > 0; --count) forget_answer();  // the next question's answer must be its own
+      throw;
     }
   }
 
-  Hdf5AttributeId open_attribute(const std::string& object, const std::string& attribute) const {
-    const std::string path = normalised(object);
-    if (!objects.contains(path)) return {};
-    if (H5Aexists_by_name(file.get(), path.c_str(), attribute.c_str(), H5P_DEFAULT) <= 0) return {};
-    Hdf5AttributeId id(
-        H5Aopen_by_name(file.get(), path.c_str(), attribute.c_str(), H5P_DEFAULT, H5P_DEFAULT));
-    if (!id.valid()) damaged(path);
-    return id;
+  void forget_answer() {
+    try {
+      parser.answer();
+    } catch (const InputError&) {
+      // As for the one before: the first refusal is the one to report.
+    }
   }
 
-  template <class T>
-  std::vector<T> attribute_numbers(const std::string& object, const std::string& attribute,
-                                   hid_t id) const {
-    const Hdf5TypeId type(H5Aget_type(id));
-    const Hdf5SpaceId space(H5Aget_space(id));
-    const H5T_class_t kind = H5Tget_class(type.get());
-    const bool fits = kind == H5T_INTEGER || (kind == H5T_FLOAT && std::is_floating_point_v<T>);
-    const hssize_t points = H5Sget_simple_extent_npoints(space.get());
-    if (!fits || points < 1 || points > kMaxAttributeElements) {
-      refuse("attribute {} of {} is not {}", printable(attribute), printable(object),
-             std::is_floating_point_v<T> ? "a number" : "an integer");
-    }
-    std::vector<T> values(static_cast<std::size_t>(points));
-    if (H5Aread(id, hdf5_native_type<T>(), values.data()) < 0) damaged(object);
-    return values;
+  static std::size_t elements_of(const Hdf5Box& box) {
+    std::size_t product = 1;
+    for (const std::int64_t side : box.sides) product *= static_cast<std::size_t>(side);
+    return product;
   }
+
+  // Asks for an attribute and takes what `use` makes of the answer; nullopt where there is none.
+  template <class Use>
+  auto attribute(Hdf5Question question, const std::string& object, const std::string& attribute,
+                 Use&& use) {
+    ask([&](PackedWriter& out) {
+      out.number(static_cast<std::uint64_t>(question));
+      out.text(object);
+      out.text(attribute);
+    });
+    return answer([&](PackedReader& in) -> std::optional<decltype(use(in, 1))> {
+      const std::uint64_t count = in.number();
+      if (count == 0) return std::nullopt;
+      return use(in, count);
+    });
+  }
+
+  std::string name;
+  std::uint64_t file_bytes;
+  std::uint64_t budget;                          // for all that is read, in bytes
+  std::uint64_t held = 0;                        // of it
+  std::map<std::string, std::uint64_t> held_of;  // by data set
+  FileIdentity identity;
+  std::map<std::string, bool> objects;  // full path -> is it a data set
+  ParserProcess parser;
 };
 
-Hdf5Reader::Hdf5Reader(const std::string& path) : state_(std::make_unique<State>()) {
-  hdf5_prepare();
-  state_->name = path;
+Hdf5Reader::Hdf5Reader(const std::string& path) {
+  const auto refuse = [&](const std::string& what) {
+    fail<InputError>("{}: {}", printable(path), what);
+  };
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     const int error = errno;
-    state_->refuse("cannot be opened ({}); check the path", std::strerror(error));
+    refuse(fmt::format("cannot be opened ({}); check the path", std::strerror(error)));
   }
-  if (S_ISDIR(status.st_mode)) state_->refuse("is a directory; give an HDF5 file");
-  if (!S_ISREG(status.st_mode)) state_->refuse("is not a regular file; give an HDF5 file");
-  if (status.st_size == 0) state_->refuse("is empty; copy or make it again");
-  state_->file_bytes = static_cast<std::uint64_t>(status.st_size);
-  const Hdf5PropertyId access(H5Pcreate(H5P_FILE_ACCESS));
-  H5Pset_file_locking(access.get(), false, true);  // reading needs no lock, and NFS may have none
-  state_->file = Hdf5FileId(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
-  state_->survey();
+  if (S_ISDIR(status.st_mode)) refuse("is a directory; give an HDF5 file");
+  if (!S_ISREG(status.st_mode)) refuse("is not a regular file; give an HDF5 file");
+  if (status.st_size == 0) refuse("is empty; copy or make it again");
+  state_ = std::make_unique<State>(path, static_cast<std::uint64_t>(status.st_size), server(path));
 }
 
-Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name)
-    : state_(std::make_unique<State>()) {
-  hdf5_prepare();
-  state_->name = name;
-  state_->file_bytes = image.size();
-  if (image.empty()) state_->refuse("is empty; copy or make it again");
-  const Hdf5PropertyId access(H5Pcreate(H5P_FILE_ACCESS));
-  H5Pset_fapl_core(access.get(), 1 << 20, false);
-  // The library only reads from the image, although it takes a pointer to non-const.
-  if (H5Pset_file_image(access.get(), const_cast<std::byte*>(image.data()), image.size()) < 0) {
-    state_->refuse("cannot be opened ({})", hdf5_last_error());  // want of memory, which it throws
-  }
-  // It takes two open images of one name for the same file, so each gets a name of its own.
-  const std::string unique = fmt::format("image {}", fmt::ptr(state_.get()));
-  state_->file = Hdf5FileId(H5Fopen(unique.c_str(), H5F_ACC_RDONLY, access.get()));
-  state_->survey();
+Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name) {
+  if (image.empty()) fail<InputError>("{}: is empty; copy or make it again", printable(name));
+  state_ = std::make_unique<State>(name, image.size(), server(image, name));
 }
 
 Hdf5Reader::~Hdf5Reader() = default;
@@ -172,6 +309,7 @@ Hdf5Reader::Hdf5Reader(Hdf5Reader&&) noexcept = default;
 Hdf5Reader& Hdf5Reader::operator=(Hdf5Reader&&) noexcept = default;
 
 const std::string& Hdf5Reader::name() const { return state_->name; }
+const FileIdentity& Hdf5Reader::identity() const { return state_->identity; }
 
 bool Hdf5Reader::has(const std::string& object) const {
   return state_->objects.contains(normalised(object));
@@ -201,16 +339,16 @@ std::vector<std::string> Hdf5Reader::children(const std::string& group) const {
 }
 
 Hdf5Reader::Info Hdf5Reader::info(const std::string& dataset) const {
-  const std::string path = normalised(dataset);
-  return state_->info_of(path, state_->open_dataset(path).get());
+  return state_->shape(normalised(dataset)).info;
 }
 
 template <class T> std::vector<T> Hdf5Reader::read(const std::string& dataset) const {
   const std::string path = normalised(dataset);
-  const Hdf5DatasetId id = state_->open_dataset(path);
-  const Info info = state_->info_of(path, id.get());
-  std::vector<T> values(static_cast<std::size_t>(info.elements()));
-  state_->read_numbers(path, id.get(), info, values.data());
+  const State::Shape shape = state_->shape(path);
+  const auto count = static_cast<std::size_t>(shape.info.elements());
+  state_->hold(path, count * sizeof(T));
+  std::vector<T> values(count);
+  state_->read_numbers(path, shape, values.data());
   return values;
 }
 
@@ -218,104 +356,72 @@ template <class T>
 void Hdf5Reader::read_into(const std::string& dataset, const std::vector<std::int64_t>& dims,
                            T* out) const {
   const std::string path = normalised(dataset);
-  const Hdf5DatasetId id = state_->open_dataset(path);
-  const Info info = state_->info_of(path, id.get());
-  if (info.dims != dims) {
+  const State::Shape shape = state_->shape(path);
+  if (shape.info.dims != dims) {
     state_->refuse("{} has shape [{}] where [{}] is expected", printable(path),
-                   fmt::join(info.dims, ", "), fmt::join(dims, ", "));
+                   fmt::join(shape.info.dims, ", "), fmt::join(dims, ", "));
   }
-  state_->read_numbers(path, id.get(), info, out);
+  state_->hold(path, static_cast<std::uint64_t>(shape.info.elements()) * sizeof(T));
+  state_->read_numbers(path, shape, out);
 }
 
 std::vector<std::string> Hdf5Reader::read_text(const std::string& dataset) const {
   const std::string path = normalised(dataset);
-  const Hdf5DatasetId id = state_->open_dataset(path);
-  const Info info = state_->info_of(path, id.get());
+  const Info info = state_->shape(path).info;
   if (info.kind != Kind::kText) {
     state_->refuse("{} holds numbers where text is expected", printable(path));
   }
   const auto count = static_cast<std::size_t>(info.elements());
+  std::uint64_t bytes = count * sizeof(std::string);
+  state_->hold(path, bytes);
   std::vector<std::string> out;
-  if (count == 0) return out;
   out.reserve(count);
-  const Hdf5TypeId stored(H5Dget_type(id.get()));
-  const Hdf5TypeId memory(H5Tcopy(H5T_C_S1));
-  H5Tset_cset(memory.get(), H5Tget_cset(stored.get()));
-  if (H5Tis_variable_str(stored.get()) > 0) {
-    const Hdf5SpaceId space(H5Dget_space(id.get()));
-    H5Tset_size(memory.get(), H5T_VARIABLE);
-    // Many elements may point at one long string in the file: ask what all of them need first.
-    hsize_t bytes = 0;
-    if (H5Dvlen_get_buf_size(id.get(), memory.get(), space.get(), &bytes) < 0) {
-      state_->damaged(path);
-    }
-    if (bytes > kMaxDatasetBytes)
-      state_->refuse("{} unfolds to more than 1 GiB of text", printable(path));
-    std::vector<char*> pointers(count, nullptr);
-    if (H5Dread(id.get(), memory.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers.data()) < 0) {
-      state_->damaged(path);
-    }
-    for (const char* text : pointers) out.emplace_back(text == nullptr ? "" : text);
-    H5Dvlen_reclaim(memory.get(), space.get(), H5P_DEFAULT, pointers.data());
-  } else {
-    const std::size_t width = H5Tget_size(stored.get());
-    H5Tset_size(memory.get(), width + 1);  // room for the terminator, whatever the padding stored
-    std::vector<char> text(count * (width + 1));
-    if (H5Dread(id.get(), memory.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0) {
-      state_->damaged(path);
-    }
-    for (std::size_t i = 0; i < count; ++i) out.emplace_back(text.data() + i * (width + 1));
+  std::string text;  // the one that is not complete yet
+  while (out.size() < count) {
+    const std::size_t texts = out.size(), part = text.size();
+    state_->ask([&](PackedWriter& question) {
+      question.number(static_cast<std::uint64_t>(Hdf5Question::kTexts));
+      question.text(path);
+      question.number(texts);
+      question.number(part);
+    });
+    state_->answer([&](PackedReader& in) {
+      while (!in.at_end() && out.size() < count) {
+        const bool ends = in.number() != 0;
+        const std::string_view more = in.text();
+        state_->hold(path, bytes += more.size());
+        text += more;
+        if (ends) out.push_back(std::exchange(text, {}));
+      }
+    });
+    if (out.size() == texts && text.size() == part) state_->distrust();
   }
   return out;
 }
 
 std::optional<std::string> Hdf5Reader::text_attribute(const std::string& object,
                                                       const std::string& name) const {
-  const Hdf5AttributeId id = state_->open_attribute(object, name);
-  if (!id.valid()) return std::nullopt;
-  const Hdf5TypeId stored(H5Aget_type(id.get()));
-  const Hdf5SpaceId space(H5Aget_space(id.get()));
-  if (H5Tget_class(stored.get()) != H5T_STRING || H5Sget_simple_extent_npoints(space.get()) != 1) {
-    state_->refuse("attribute {} of {} is not a text", printable(name), printable(object));
-  }
-  const auto too_long = [&] {
-    state_->refuse("attribute {} of {} is longer than 64 KiB", printable(name), printable(object));
-  };
-  const Hdf5TypeId memory(H5Tcopy(H5T_C_S1));
-  H5Tset_cset(memory.get(), H5Tget_cset(stored.get()));
-  if (H5Tis_variable_str(stored.get()) > 0) {
-    H5Tset_size(memory.get(), H5T_VARIABLE);
-    char* text = nullptr;
-    if (H5Aread(id.get(), memory.get(), &text) < 0) state_->damaged(object);
-    std::string out = text == nullptr ? "" : text;
-    H5Dvlen_reclaim(memory.get(), space.get(), H5P_DEFAULT, &text);
-    if (out.size() > kMaxTextBytes) too_long();
-    return out;
-  }
-  const std::size_t width = H5Tget_size(stored.get());
-  if (width > kMaxTextBytes) too_long();
-  H5Tset_size(memory.get(), width + 1);
-  std::string text(width + 1, '\0');
-  if (H5Aread(id.get(), memory.get(), text.data()) < 0) state_->damaged(object);
-  return std::string(text.c_str());
+  return state_->attribute(Hdf5Question::kTextAttribute, object, name,
+                           [](PackedReader& in, std::uint64_t) { return std::string(in.text()); });
 }
 
 std::optional<std::int64_t> Hdf5Reader::integer_attribute(const std::string& object,
                                                           const std::string& name) const {
-  const Hdf5AttributeId id = state_->open_attribute(object, name);
-  if (!id.valid()) return std::nullopt;
-  const auto values = state_->attribute_numbers<std::int64_t>(object, name, id.get());
-  if (values.size() != 1) {
-    state_->refuse("attribute {} of {} is not an integer", printable(name), printable(object));
-  }
-  return values[0];
+  return state_->attribute(
+      Hdf5Question::kIntegerAttribute, object, name,
+      [](PackedReader& in, std::uint64_t) { return static_cast<std::int64_t>(in.number()); });
 }
 
 std::optional<std::vector<double>> Hdf5Reader::number_attribute(const std::string& object,
                                                                 const std::string& name) const {
-  const Hdf5AttributeId id = state_->open_attribute(object, name);
-  if (!id.valid()) return std::nullopt;
-  return state_->attribute_numbers<double>(object, name, id.get());
+  return state_->attribute(Hdf5Question::kNumberAttribute, object, name,
+                           [](PackedReader& in, std::uint64_t count) {
+                             std::vector<double> values;
+                             for (std::uint64_t i = 0; i < count; ++i) {
+                               values.push_back(std::bit_cast<double>(in.number()));
+                             }
+                             return values;
+                           });
 }
 
 #define RK_INSTANTIATE(T)                                                                       \

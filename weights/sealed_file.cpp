@@ -1,12 +1,15 @@
 #include "weights/sealed_file.h"
 
 #include "engine/error.h"
+#include "engine/read_file.h"
 
 #include <openssl/evp.h>
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <type_traits>
 
 namespace rk {
 namespace {
@@ -26,17 +29,39 @@ static_assert(sizeof(Footer) == kSealBytes && std::is_trivially_copyable_v<Foote
 
 constexpr std::array<char, 8> kMagic = {'R', 'K', 'S', 'E', 'A', 'L', 'E', 'D'};
 constexpr std::uint32_t kVersion = 1;
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t{16} << 30;
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    require(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+  }
+  void add(std::span<const std::byte> bytes) {
+    require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
+  }
+  std::array<std::uint8_t, 32> digest() {
+    std::array<std::uint8_t, 32> digest{};
+    unsigned length = 0;
+    require(EVP_DigestFinal_ex(context_.get(), digest.data(), &length) == 1 &&
+            length == digest.size());
+    return digest;
+  }
+
+ private:
+  static void require(bool done) {
+    if (!done) throw std::runtime_error("[sha256] the cryptography library failed");
+  }
+
+  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
+};
 
 }  // namespace
 
 std::array<std::uint8_t, 32> sha256(std::span<const std::byte> bytes) {
-  std::array<std::uint8_t, 32> digest{};
-  unsigned length = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1 ||
-      length != digest.size()) {
-    throw std::runtime_error("[sha256] the cryptography library failed");
-  }
-  return digest;
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.digest();
 }
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
@@ -51,33 +76,41 @@ void seal(std::vector<std::byte>& bytes) {
   bytes.insert(bytes.end(), begin, begin + sizeof(footer));
 }
 
-std::span<const std::byte> unsealed(std::span<const std::byte> file, const std::string& name) {
+Seal check_seal(const std::string& path) {
+  const RegularFile file(path, kMaxFileBytes);
   Footer footer{};
-  if (file.size() >= sizeof(footer)) {
-    std::memcpy(&footer, file.data() + file.size() - sizeof(footer), sizeof(footer));
+  if (file.bytes() >= sizeof footer) {
+    file.read(file.bytes() - sizeof footer, std::as_writable_bytes(std::span(&footer, 1)));
   }
   if (footer.magic != kMagic) {
     fail<InputError>(
         "{}: does not end with a checksum, so it is cut short or no checkpoint of "
         "Rankine; use another checkpoint",
-        name);
+        path);
   }
   if (footer.version != kVersion || footer.bytes != kSealBytes) {
-    fail<InputError>("{}: was written by a newer Rankine (seal {}); use that version", name,
+    fail<InputError>("{}: was written by a newer Rankine (seal {}); use that version", path,
                      footer.version);
   }
-  if (footer.length != file.size() - sizeof(footer)) {
-    fail<InputError>("{}: has {} bytes where it says {}; use another checkpoint", name,
-                     file.size() - sizeof(footer), footer.length);
+  if (footer.length != file.bytes() - sizeof footer) {
+    fail<InputError>("{}: has {} bytes where it says {}; use another checkpoint", path,
+                     file.bytes() - sizeof footer, footer.length);
   }
-  const auto contents = file.first(static_cast<std::size_t>(footer.length));
-  if (sha256(contents) != footer.digest) {
+  Sha256 hash;
+  std::vector<std::byte> piece(kPieceBytes);
+  for (std::uint64_t at = 0; at < footer.length; at += piece.size()) {
+    piece.resize(std::min<std::uint64_t>(kPieceBytes, footer.length - at));
+    file.read(at, piece);
+    hash.add(piece);
+  }
+  const Seal seal{hash.digest(), file.identity()};
+  if (seal.digest != footer.digest) {
     fail<InputError>(
         "{}: is damaged (its SHA-256 differs from the one it carries); use another "
         "checkpoint",
-        name);
+        path);
   }
-  return contents;
+  return seal;
 }
 
 }  // namespace rk

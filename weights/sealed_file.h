@@ -5,6 +5,8 @@
 // HDF5 and h5py open such a file as if the footer were not there. Little-endian.
 #pragma once
 
+#include "engine/file_identity.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +24,13 @@ std::string hexadecimal(std::span<const std::uint8_t> bytes);
 // Appends the footer.
 void seal(std::vector<std::byte>& bytes);
 
-// What precedes the footer; InputError "<name>: ..." where there is none, or where length or
-// checksum differ.
-std::span<const std::byte> unsealed(std::span<const std::byte> file, const std::string& name);
+struct Seal {
+  std::array<std::uint8_t, 32> digest;  // of what precedes the footer
+  FileIdentity file;
+};
+
+// Reads the file once, without holding it in memory. InputError "<path>: ..." where it cannot be
+// read or has no footer, and where length or checksum differ.
+Seal check_seal(const std::string& path);
 
 }  // namespace rk
