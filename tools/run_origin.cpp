@@ -1,16 +1,19 @@
 #include "tools/run_origin.h"
 
+#include "engine/error.h"
 #include "engine/note.h"
+#include "engine/read_file.h"
 #include "tools/build_commit.h"
 #include "tools/json_file.h"
+#include "tools/parse_json.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -47,6 +50,16 @@ json start_of(const RunOrigin& origin) {
   return start;
 }
 
+// Null where it is nothing of ours.
+json read_before(const std::string& path) {
+  try {
+    const std::vector<std::byte> bytes = read_file(path, std::size_t{16} << 20);
+    return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
 }  // namespace
 
 void write_origin(const std::string& folder, const RunOrigin& origin) {
@@ -54,8 +67,7 @@ void write_origin(const std::string& folder, const RunOrigin& origin) {
   json starts = json::array();
   std::error_code ignored;
   if (origin.resumed && fs::exists(path, ignored)) {
-    std::ifstream file(path);
-    const json before = json::parse(file, nullptr, false);
+    const json before = read_before(path);
     if (before.is_object() && before.contains("starts") && before["starts"].is_array()) {
       starts = before["starts"];
     } else {

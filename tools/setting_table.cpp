@@ -13,12 +13,18 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr const char* kNoSetting =
+    "is neither a number, a text, a boolean nor a list of them; write name = value";
+
 // As one would type it behind the flag.
-std::string typed(const ordered_json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return value.dump();
+std::string typed(const ordered_json& value, const std::string& where) {
+  const auto word = [&](const ordered_json& each) {
+    if (!each.is_primitive()) fail<InputError>("{}: {}", where, kNoSetting);
+    return each.is_string() ? each.get<std::string>() : each.dump();
+  };
+  if (!value.is_array()) return word(value);
   std::string out;
-  for (const auto& element : value) out += (out.empty() ? "" : ",") + typed(element);
+  for (const auto& element : value) out += (out.empty() ? "" : ",") + word(element);
   return out;
 }
 
@@ -35,8 +41,7 @@ ordered_json from_toml(const toml::node& node, const std::string& where) {
     }
     if (out.size() == array->size()) return out;
   }
-  fail<InputError>(
-      "{}: is neither a number, a text, a boolean nor a list of them; write name = value", where);
+  fail<InputError>("{}: {}", where, kNoSetting);
 }
 
 }  // namespace
@@ -68,7 +73,7 @@ void SettingTable::apply(const ordered_json& values, const std::string& source) 
     }
     CLI::Option* option = app_->get_option("--" + name);
     if (option->count() > 0) continue;
-    const std::string text = typed(value);
+    const std::string text = typed(value, fmt::format("{}: {}", source, key));
     if (text.empty() && option->get_expected_min() > 0) continue;  // as if it were not there
     try {
       option->add_result(text);

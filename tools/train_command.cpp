@@ -7,6 +7,7 @@
 #include "layers/gpu_graph_run.h"
 #include "tools/messages.h"
 #include "tools/output_files.h"
+#include "tools/parse_json.h"
 #include "tools/recipe_path.h"
 #include "tools/train_run.h"
 
@@ -30,12 +31,8 @@ bool holds_checkpoint(const std::string& folder) {
 }
 
 ordered_json stored_settings(const Checkpoint& checkpoint) {
-  try {
-    ordered_json settings = ordered_json::parse(checkpoint.run().settings);
-    if (settings.is_object()) return settings;
-  } catch (const nlohmann::json::exception&) {
-    // Falls through to the message below, which says all there is to say.
-  }
+  ordered_json settings = parse_json(checkpoint.run().settings, checkpoint.path());
+  if (settings.is_object()) return settings;
   fail<InputError>("{}: its settings are no JSON object; use another checkpoint",
                    checkpoint.path());
 }

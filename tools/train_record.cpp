@@ -2,6 +2,7 @@
 
 #include "engine/error.h"
 #include "tools/messages.h"
+#include "tools/parse_json.h"
 #include "weights/atomic_file.h"
 
 #include <fmt/format.h>
@@ -84,7 +85,8 @@ std::vector<std::string> TrainRecord::comparison(double best) const {
 }
 
 ordered_json TrainRecord::at(std::size_t index) const {
-  return index < lines_.size() ? ordered_json::parse(lines_[index]) : ordered_json::object();
+  return index < lines_.size() ? parse_json(lines_[index], file_in(folder_))
+                               : ordered_json::object();
 }
 
 }  // namespace rk
