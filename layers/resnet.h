@@ -1,7 +1,8 @@
 // ResNet-18 and ResNet-50 (He et al. 2016) exactly as torchvision builds them, with an embedding
 // layer on top instead of the classifier:
 //   images (N, H, W, 3) -> features (N, 512 or 2048) by global pooling -> embedding.weight, .bias
-//   -> unit length (N, dim).
+//   -> unit length (N, dim). Without an embedding layer (dim 0) the features are brought to unit
+//   length as they are.
 // Parameters carry torchvision's names. Bottlenecks stride in their 3x3 (v1.5), or, as the original
 // paper and Keras do, in their first 1x1 (stride_in_1x1).
 #pragma once
@@ -17,7 +18,7 @@ namespace rk {
 
 struct NetworkSpec {
   std::string arch = "resnet50";
-  std::int64_t dim = 512;
+  std::int64_t dim = 512;  // 0: no embedding layer
   GlobalPoolOptions pool;
   bool stride_in_1x1 = false;
   BatchNormMode batchnorm = BatchNormMode::kBatch;

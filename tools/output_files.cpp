@@ -31,6 +31,7 @@ const char* name_of(FileKind kind) {
     case FileKind::kLoss: return "a loss and its gradient";
     case FileKind::kPixels: return "an image's pixels";
     case FileKind::kPng: return "a PNG";
+    case FileKind::kWeights: return "weights";
   }
   return "";
 }

@@ -8,7 +8,7 @@
 
 namespace rk {
 
-enum class FileKind : std::uint8_t { kJson, kEmbeddings, kLoss, kPixels, kPng };
+enum class FileKind : std::uint8_t { kJson, kEmbeddings, kLoss, kPixels, kPng, kWeights };
 
 struct OutputFile {
   std::string flag;  // "--json"

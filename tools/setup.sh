@@ -31,6 +31,7 @@ zlib1g-dev|pkg zlib
 libjpeg-dev|header stdio.h,jpeglib.h
 libpng-dev|header png.h
 libssl-dev|header openssl/sha.h
+libarchive-dev|pkg libarchive
 libgtest-dev|header gtest/gtest.h
 '
 if [ "$mode" = ci ]; then

@@ -16,6 +16,7 @@ constexpr std::int64_t kVersion = 1;
 constexpr std::int64_t kMaxDim = 65536, kMaxSide = 8192, kMaxCount = std::int64_t{1} << 60;
 
 const std::string kWeights = "/weights/";
+const std::string kClassifier = "fc.";  // of weights that come from elsewhere; no network has it
 const std::string kLoss = "/loss/";
 const std::string kMemory = "/memory/";
 const std::string kOptimizer = "/optimizer/";
@@ -82,7 +83,7 @@ bool finite(float value) { return std::abs(value) <= std::numeric_limits<float>:
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState& run) {
+CheckpointWriter::CheckpointWriter(const ModelDescription& model) {
   file_.set_attribute("/", "format", kFormat);
   file_.set_attribute("/", "version", kVersion);
   file_.set_attribute("/", "written_by", std::string("Rankine ") + RK_VERSION);
@@ -98,6 +99,10 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState
   file_.set_attribute("/", "resize", model.resize);
   file_.set_attribute("/", "crop", model.crop);
   file_.set_attribute("/", "source_sha256", model.source_sha256);
+}
+
+CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState& run)
+    : CheckpointWriter(model) {
   const auto seed = std::bit_cast<std::int64_t>(run.seed);
   file_.write("/run/step", {}, &run.step);
   file_.write("/run/epoch", {}, &run.epoch);
@@ -157,15 +162,27 @@ Checkpoint::Checkpoint(const std::string& path, const Seal& seal)
   if (file_.identity() != seal.file) {
     fail<InputError>("{}: was replaced while it was read; try it again", path);
   }
+  read();
+}
+
+Checkpoint::Checkpoint(const std::string& path, std::span<const std::byte> file)
+    : path_(path),
+      sha256_(hexadecimal(rk::sha256(file.first(file.size() - kSealBytes)))),
+      file_(file, path) {
+  read();
+}
+
+void Checkpoint::read() {
   if (file_.text_attribute("/", "format") != kFormat) {
-    fail<InputError>("{}: is not a checkpoint; give last.h5 or best.h5 of a run", path);
+    fail<InputError>("{}: is not a checkpoint; give last.h5 or best.h5 of a run", path_);
   }
   if (const std::int64_t version = integer(file_, "version"); version != kVersion) {
     fail<InputError>("{}: has version {} of the format, this program reads {}; use a newer Rankine",
-                     path, version, kVersion);
+                     path_, version, kVersion);
   }
   read_model();
-  read_run();
+  has_run_ = file_.has("/run");
+  if (has_run_) read_run();
   check_values();
 }
 
@@ -295,7 +312,8 @@ void Checkpoint::require(const std::vector<TensorName>& weights,
   std::sort(known.begin(), known.end());
   for (const std::string& path : file_.datasets(kWeights)) {
     const std::string name = path.substr(kWeights.size());
-    if (!std::binary_search(known.begin(), known.end(), name) && !begins_with_any(name, optional)) {
+    if (!std::binary_search(known.begin(), known.end(), name) && !begins_with_any(name, optional) &&
+        !name.starts_with(kClassifier)) {
       unexpected.push_back(name);
     }
   }
@@ -318,6 +336,12 @@ void Checkpoint::require(const std::vector<TensorName>& weights,
 bool Checkpoint::has_weight(const TensorName& tensor) const {
   const std::string path = kWeights + tensor.name;
   return file_.has(path) && file_.info(path).dims == tensor.dims;
+}
+
+std::optional<std::vector<std::int64_t>> Checkpoint::weight_dims(const std::string& name) const {
+  const std::string path = kWeights + name;
+  if (!file_.has(path)) return std::nullopt;
+  return file_.info(path).dims;
 }
 
 void Checkpoint::weight(const TensorName& tensor, float* out) const {

@@ -1,5 +1,6 @@
 // A run's state in one file: last.h5, best.h5. HDF5, sealed (weights/sealed_file.h), equal states
-// give equal bytes.
+// give equal bytes. Weights that come from elsewhere are a checkpoint without /run, which may hold a
+// classifier (fc.weight, fc.bias) beside what the network is made of.
 //
 //   /weights/<torchvision name>  float32 parameters and running statistics (convolutions OIHW),
 //                                int64 scalars for num_batches_tracked
@@ -26,6 +27,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -85,6 +87,7 @@ struct MemoryColumns {
 
 class CheckpointWriter {
  public:
+  explicit CheckpointWriter(const ModelDescription& model);  // weights alone
   CheckpointWriter(const ModelDescription& model, const RunState& run);
 
   void weight(const std::string& name, const std::vector<std::int64_t>& dims, const float* values);
@@ -111,10 +114,13 @@ class Checkpoint {
  public:
   // Reads and checks the whole file: seal, schema, and every weight finite, no variance negative.
   explicit Checkpoint(const std::string& path);
+  // The same of what CheckpointWriter::finish() gave; `path` is for messages.
+  Checkpoint(const std::string& path, std::span<const std::byte> file);
 
   const std::string& path() const { return path_; }
   const ModelDescription& model() const { return model_; }
-  const RunState& run() const { return run_; }
+  bool has_run() const { return has_run_; }
+  const RunState& run() const { return run_; }           // of no step, where the file has none
   const std::string& sha256() const { return sha256_; }  // of the file without its seal
   // What tells this network from others, in hexadecimal: the SHA-256 of what it is made of and of
   // its weights, whatever else the file holds.
@@ -128,6 +134,7 @@ class Checkpoint {
 
   // Is there one of that name and shape?
   bool has_weight(const TensorName& tensor) const;
+  std::optional<std::vector<std::int64_t>> weight_dims(const std::string& name) const;
   void weight(const TensorName& tensor, float* out) const;
   std::int64_t counter(const std::string& name) const;
   // InputError where there is none of that shape.
@@ -140,6 +147,7 @@ class Checkpoint {
 
  private:
   Checkpoint(const std::string& path, const Seal& seal);
+  void read();
   void read_model();
   void read_run();
   void check_values() const;
@@ -149,6 +157,7 @@ class Checkpoint {
   Hdf5Reader file_;
   ModelDescription model_;
   RunState run_;
+  bool has_run_ = false;
 };
 
 }  // namespace rk

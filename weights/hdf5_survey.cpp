@@ -39,19 +39,6 @@ std::vector<Link> links_of(hid_t group) {
 
 }  // namespace
 
-std::string printable(const std::string& text) {
-  std::string out;
-  for (const char c : text.substr(0, 200)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 void SurveyedHdf5::survey() {
   if (!file.valid()) {
     const std::string reason = hdf5_last_error();

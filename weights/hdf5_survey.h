@@ -5,6 +5,7 @@
 
 #include "engine/error.h"
 #include "weights/hdf5_handle.h"
+#include "weights/printable.h"
 
 #include <cstdint>
 #include <map>
@@ -14,9 +15,6 @@ namespace rk {
 
 // What one data set may claim.
 inline constexpr std::uint64_t kMaxDatasetBytes = std::uint64_t{1} << 30;
-
-// Names in a file may hold anything; a message is one line.
-std::string printable(const std::string& text);
 
 struct SurveyedHdf5 {
   std::string name;

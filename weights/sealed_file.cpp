@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
@@ -68,6 +69,13 @@ std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   std::string out;
   for (const std::uint8_t byte : bytes) out += fmt::format("{:02x}", byte);
   return out;
+}
+
+bool is_sealed(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, kMagic.size()> magic{};
+  file.seekg(-static_cast<std::streamoff>(kSealBytes), std::ios::end);
+  return file.read(magic.data(), magic.size()) && magic == kMagic;
 }
 
 void seal(std::vector<std::byte>& bytes) {

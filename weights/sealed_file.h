@@ -21,6 +21,9 @@ constexpr std::size_t kSealBytes = 64;
 std::array<std::uint8_t, 32> sha256(std::span<const std::byte> bytes);
 std::string hexadecimal(std::span<const std::uint8_t> bytes);
 
+// Does a file end as one of these? False for what cannot be read.
+bool is_sealed(const std::string& path);
+
 // Appends the footer.
 void seal(std::vector<std::byte>& bytes);
 

@@ -1,0 +1,293 @@
+#include "weights/foreign/keras_resnet.h"
+
+#include "engine/error.h"
+#include "weights/foreign/resnet_names.h"
+#include "weights/printable.h"
+#include "weights/resnet_tensors.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+
+namespace rk {
+namespace {
+
+constexpr double kEpsilon = 1e-5;                      // of torchvision
+constexpr double kFirstGenerationEpsilon = 1e-3;       // Keras's default, of fchollet's files
+constexpr double kSecondGenerationEpsilon = 1.001e-5;  // of keras-applications
+// What Keras subtracts of BGR pixels 0 to 255, which it divides by nothing; here in RGB.
+constexpr std::array<double, 3> kMean = {123.68, 116.779, 103.939};
+
+[[noreturn]] void refuse(const TensorFile& file, const std::string& what) {
+  fail<InputError>("{}: {}", printable(file.path), what);
+}
+
+// What a layer of the file has, by torchvision's layer: "kernel", "bias", "gamma", ...
+struct Layers {
+  std::map<std::string, std::map<std::string, const StoredTensor*>> tensors;
+  std::vector<std::string> ignored;
+  bool first_generation = false;
+
+  const StoredTensor* find(const std::string& layer, const std::string& part) const {
+    const auto at = tensors.find(layer);
+    if (at == tensors.end()) return nullptr;
+    const auto found = at->second.find(part);
+    return found == at->second.end() ? nullptr : found->second;
+  }
+};
+
+// "conv1/conv1_W:0" and "conv1_conv/conv1_conv/kernel:0" -> "kernel".
+std::string part_of(const std::string& leaf) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kParts = {{
+      {"kernel", "kernel"},
+      {"_W", "kernel"},
+      {"bias", "bias"},
+      {"_b", "bias"},
+      {"gamma", "gamma"},
+      {"beta", "beta"},
+      {"moving_mean", "mean"},
+      {"moving_variance", "variance"},
+      {"running_mean", "mean"},
+      // Of the first generation; it holds the variance.
+      {"running_std", "variance"},
+  }};
+  const std::string name = leaf.ends_with(":0") ? leaf.substr(0, leaf.size() - 2) : leaf;
+  for (const auto& [ending, part] : kParts) {
+    if (name.ends_with(ending)) return std::string(part);
+  }
+  return "";
+}
+
+// The variables of Keras 3 have numbers.
+std::string part_of_number(const std::string& layer, const std::string& number) {
+  const bool norm =
+      layer.find("bn") != std::string::npos || layer.find("downsample.1") != std::string::npos;
+  constexpr std::array<const char*, 4> kNorm = {"gamma", "beta", "mean", "variance"};
+  constexpr std::array<const char*, 2> kLinear = {"kernel", "bias"};
+  if (number.size() != 1 || number[0] < '0' || number[0] > '3') return "";
+  const auto at = static_cast<std::size_t>(number[0] - '0');
+  if (norm) return kNorm[at];
+  return at < kLinear.size() ? kLinear[at] : "";
+}
+
+// "conv2d_12" counts the convolutions of the file's network: its name by torchvision.
+std::string counted_layer(const std::string& group) {
+  const std::string kind = group.substr(0, group.find_last_not_of("0123456789_") + 1);
+  std::size_t number = 0;
+  if (group.size() > kind.size() + 1) {
+    const char* begin = group.data() + kind.size() + 1;
+    std::from_chars(begin, group.data() + group.size(), number);
+  }
+  if (kind == "dense") return number == 0 ? "fc" : "";
+  std::vector<std::string> names;
+  if (kind == "batch_normalization") names = keras_normalisations();
+  if (kind == "conv") names = keras_convolutions();
+  return number < names.size() ? names[number] : "";
+}
+
+Layers layers_of(const TensorFile& file) {
+  Layers layers;
+  for (const StoredTensor& tensor : file.tensors) {
+    const std::size_t first = tensor.name.find('/'), last = tensor.name.rfind('/');
+    std::string layer, part;
+    if (first != std::string::npos) {
+      const std::string leaf = tensor.name.substr(last + 1);
+      std::string group = tensor.name.substr(0, first);
+      const bool variables = tensor.name.substr(0, last).ends_with("/vars");
+      if (variables && group == "layers") {
+        const std::size_t end = tensor.name.find('/', first + 1);
+        group = tensor.name.substr(first + 1, end - first - 1);
+        // "conv2d" ends in a digit that counts nothing.
+        layer = group.starts_with("conv2d") ? counted_layer("conv" + group.substr(6))
+                                            : counted_layer(group);
+      } else {
+        if (group.starts_with("bn2a_") || group == "bn_conv1") layers.first_generation = true;
+        layer = name_of_keras_layer(group).value_or("");
+      }
+      part = variables ? part_of_number(layer, leaf) : part_of(leaf);
+    }
+    if (layer.empty() || part.empty() || !layers.tensors[layer].emplace(part, &tensor).second) {
+      layers.ignored.push_back(tensor.name);
+    }
+  }
+  return layers;
+}
+
+class KerasMapping {
+ public:
+  KerasMapping(const TensorFile& file, ResNetWeights& out)
+      : file_(file), layers_(layers_of(file)), out_(out) {}
+
+  void run() {
+    check_network();
+    out_.names = layers_.first_generation ? "the names of Keras's first ResNet-50"
+                                          : "the names of Keras's ResNet-50";
+    out_.model.arch = "resnet50";
+    out_.model.stride_in_1x1 = true;
+    for (std::size_t c = 0; c < kMean.size(); ++c) {
+      out_.model.input_mean[c] = kMean[c] / 255;
+      out_.model.input_std[c] = 1.0 / 255;
+    }
+    std::string convolution;  // whose bias the normalisation that follows takes
+    for (const ResNetTensor& wanted : resnet_tensors("resnet50")) {
+      const std::string layer = wanted.name.substr(0, wanted.name.rfind('.'));
+      if (wanted.kind == ResNetTensor::Kind::kConvolution) convolution = layer;
+      add(wanted, layer, convolution);
+    }
+    add_classifier();
+    if (!problems_.empty()) {
+      refuse(file_, fmt::format("is not the whole of Keras's ResNet-50: {}; --list shows what is "
+                                "there",
+                                fmt::join(problems_, ", ")));
+    }
+    out_.ignored = layers_.ignored;
+    out_.notes.emplace_back(
+        "biases of convolutions went into the normalisations' means, epsilon into their variances, "
+        "BGR became RGB");
+  }
+
+ private:
+  void check_network() const {
+    for (const StoredTensor& tensor : file_.tensors) {
+      if (tensor.name.find("preact_bn") != std::string::npos ||
+          tensor.name.find("post_bn") != std::string::npos) {
+        refuse(file_, "holds a ResNet V2, another network; give the weights of ResNet50");
+      }
+    }
+    const auto backend = file_.metadata.find("backend");
+    const StoredTensor* stem = layers_.find("conv1", "kernel");
+    const bool oihw = stem != nullptr && stem->dims == std::vector<std::int64_t>{64, 3, 7, 7};
+    if (oihw || (backend != file_.metadata.end() && backend->second == "theano")) {
+      refuse(file_,
+             "holds kernels of Theano's order, turned by 180 degrees; take the TensorFlow "
+             "file of the same weights (tf_dim_ordering_tf_kernels)");
+    }
+  }
+
+  // The values of a part, of that shape in Keras's order.
+  const std::vector<float>* values(const std::string& layer, const std::string& part,
+                                   const std::vector<std::int64_t>& dims) {
+    const StoredTensor* tensor = layers_.find(layer, part);
+    std::string problem;
+    if (tensor == nullptr) {
+      problem = fmt::format("{} of {} is missing", part, layer);
+    } else if (tensor->dims != dims) {
+      problem = fmt::format("{} {} where {} is expected", printable(tensor->name),
+                            shape_text(tensor->dims), shape_text(dims));
+    }
+    if (!problem.empty()) {
+      problems_.push_back(problem);
+      return nullptr;
+    }
+    const std::span<const float> read = float_values(*tensor, space_);
+    if (read.data() != space_.data()) space_.assign(read.begin(), read.end());
+    return &space_;
+  }
+
+  void add(const ResNetTensor& wanted, const std::string& layer, const std::string& convolution) {
+    using Kind = ResNetTensor::Kind;
+    switch (wanted.kind) {
+      case Kind::kConvolution: add_kernel(wanted); return;
+      case Kind::kCounter: out_.tensors.push_back({wanted.name, {}, {}, 0, nullptr}); return;
+      case Kind::kScale:
+        add_vector(wanted, layer, "gamma", [](double v, std::size_t) { return v; });
+        return;
+      case Kind::kShift:
+        add_vector(wanted, layer, "beta", [](double v, std::size_t) { return v; });
+        return;
+      case Kind::kMean: {
+        std::vector<float> bias(static_cast<std::size_t>(wanted.dims[0]), 0.0F);
+        if (layers_.find(convolution, "bias") != nullptr) {
+          if (const auto* read = values(convolution, "bias", wanted.dims)) bias = *read;
+        }
+        add_vector(wanted, layer, "mean",
+                   [&](double v, std::size_t i) { return v - static_cast<double>(bias[i]); });
+        return;
+      }
+      case Kind::kVariance: {
+        const double epsilon =
+            layers_.first_generation ? kFirstGenerationEpsilon : kSecondGenerationEpsilon;
+        add_vector(wanted, layer, "variance",
+                   [&](double v, std::size_t) { return v + (epsilon - kEpsilon); });
+        return;
+      }
+    }
+  }
+
+  template <class F>
+  void add_vector(const ResNetTensor& wanted, const std::string& layer, const std::string& part,
+                  F&& f) {
+    const std::vector<float>* read = values(layer, part, wanted.dims);
+    if (read == nullptr) return;
+    std::vector<float> out(read->size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = static_cast<float>(f(static_cast<double>((*read)[i]), i));
+    }
+    push(wanted.name, wanted.dims, std::move(out));
+  }
+
+  // HWIO -> OIHW; the stem's input channels from BGR to RGB.
+  void add_kernel(const ResNetTensor& wanted) {
+    const std::string layer = wanted.name.substr(0, wanted.name.rfind('.'));
+    const std::int64_t out = wanted.dims[0], in = wanted.dims[1], h = wanted.dims[2],
+                       w = wanted.dims[3];
+    const std::vector<float>* read = values(layer, "kernel", {h, w, in, out});
+    if (read == nullptr) return;
+    std::vector<float> kernel(read->size());
+    const bool stem = layer == "conv1";
+    std::size_t at = 0;
+    for (std::int64_t o = 0; o < out; ++o) {
+      for (std::int64_t i = 0; i < in; ++i) {
+        const std::int64_t from = stem ? in - 1 - i : i;
+        for (std::int64_t place = 0; place < h * w; ++place) {
+          kernel[at++] = (*read)[static_cast<std::size_t>((place * in + from) * out + o)];
+        }
+      }
+    }
+    push(wanted.name, wanted.dims, std::move(kernel));
+  }
+
+  // (in, out) -> [out, in]; files without a top have none.
+  void add_classifier() {
+    const StoredTensor* kernel = layers_.find("fc", "kernel");
+    const StoredTensor* bias = layers_.find("fc", "bias");
+    if (kernel == nullptr || bias == nullptr) return;
+    const std::int64_t in = resnet_features("resnet50");
+    const std::int64_t out = bias->dims.size() == 1 ? bias->dims[0] : 0;
+    const std::vector<float>* read = values("fc", "kernel", {in, out});
+    if (read == nullptr) return;
+    std::vector<float> weight(read->size());
+    for (std::int64_t o = 0; o < out; ++o) {
+      for (std::int64_t i = 0; i < in; ++i) {
+        weight[static_cast<std::size_t>(o * in + i)] =
+            (*read)[static_cast<std::size_t>(i * out + o)];
+      }
+    }
+    push("fc.weight", {out, in}, std::move(weight));
+    const std::vector<float>* shift = values("fc", "bias", {out});
+    if (shift != nullptr) push("fc.bias", {out}, *shift);
+  }
+
+  void push(const std::string& name, const std::vector<std::int64_t>& dims,
+            std::vector<float> values) {
+    const auto owner = std::make_shared<const std::vector<float>>(std::move(values));
+    out_.tensors.push_back({name, dims, *owner, 0, owner});
+  }
+
+  const TensorFile& file_;
+  Layers layers_;
+  ResNetWeights& out_;
+  std::vector<float> space_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+bool is_keras(const TensorFile& file) { return file.format.starts_with("Keras"); }
+
+void map_keras_resnet(const TensorFile& file, ResNetWeights& out) { KerasMapping(file, out).run(); }
+
+}  // namespace rk

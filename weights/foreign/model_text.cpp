@@ -1,0 +1,51 @@
+#include "weights/foreign/model_text.h"
+
+#include <nlohmann/json.hpp>
+
+namespace rk {
+namespace {
+
+using nlohmann::ordered_json;
+
+// The field of that name where it is there and of the type of `to`.
+template <class T> void take(const ordered_json& json, const char* name, T& to) {
+  const auto found = json.find(name);
+  if (found == json.end()) return;
+  try {
+    to = found->get<T>();
+  } catch (const nlohmann::json::exception&) {
+    // Of another type: it stays as it is.
+  }
+}
+
+}  // namespace
+
+std::string model_text(const ModelDescription& model) {
+  const ordered_json json = {{"arch", model.arch},
+                             {"pool", model.pool},
+                             {"gem_p", model.gem_p},
+                             {"dim", model.dim},
+                             {"stride_in_1x1", model.stride_in_1x1},
+                             {"input_mean", model.input_mean},
+                             {"input_std", model.input_std},
+                             {"input_scale", model.input_scale},
+                             {"channel_order", model.channel_order},
+                             {"resize", model.resize},
+                             {"crop", model.crop},
+                             {"source_sha256", model.source_sha256}};
+  return json.dump();
+}
+
+void read_model_text(const std::string& text, ModelDescription& model) {
+  const ordered_json json = ordered_json::parse(text, nullptr, false);
+  if (!json.is_object()) return;
+  take(json, "pool", model.pool);
+  take(json, "gem_p", model.gem_p);
+  take(json, "stride_in_1x1", model.stride_in_1x1);
+  take(json, "input_mean", model.input_mean);
+  take(json, "input_std", model.input_std);
+  take(json, "resize", model.resize);
+  take(json, "crop", model.crop);
+}
+
+}  // namespace rk

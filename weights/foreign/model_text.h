@@ -1,0 +1,18 @@
+// What a network is and how it wants its images, as one line of JSON: what files of tensors carry
+// beside them.
+#pragma once
+
+#include "weights/checkpoint.h"
+
+#include <string>
+
+namespace rk {
+
+inline constexpr const char* kModelKey = "rankine";  // among the metadata of a file
+
+std::string model_text(const ModelDescription& model);
+
+// Takes over what `text` says; what it does not say, or says wrongly, stays.
+void read_model_text(const std::string& text, ModelDescription& model);
+
+}  // namespace rk

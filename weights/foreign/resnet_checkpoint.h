@@ -1,0 +1,24 @@
+// Between a ResNet's weights in memory and the file formats that Rankine writes: its own HDF5
+// (weights/checkpoint.h), and safetensors, which PyTorch users load by torchvision's names.
+#pragma once
+
+#include "weights/foreign/resnet_weights.h"
+
+namespace rk {
+
+// The sealed file of weights without a run.
+std::vector<std::byte> checkpoint_bytes(const ResNetWeights& weights);
+
+// safetensors with {"format": "pt"}, what transformers and others ask for, and the description of
+// the model as text.
+std::vector<std::byte> safetensors_bytes(const ResNetWeights& weights);
+
+// All of a checkpoint's network, copied.
+ResNetWeights resnet_weights(const Checkpoint& checkpoint);
+
+// Ours, or what somebody else's file becomes; `said` gets a line for each thing that was done to
+// it. InputError as Checkpoint, read_tensor_file and resnet_weights.
+Checkpoint open_weights(const std::string& path, const std::string& arch,
+                        std::vector<std::string>& said);
+
+}  // namespace rk

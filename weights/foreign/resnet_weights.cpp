@@ -1,0 +1,332 @@
+#include "weights/foreign/resnet_weights.h"
+
+#include "engine/error.h"
+#include "weights/foreign/keras_resnet.h"
+#include "weights/foreign/model_text.h"
+#include "weights/foreign/resnet_names.h"
+#include "weights/printable.h"
+#include "weights/resnet_tensors.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace rk {
+namespace {
+
+using Kind = ResNetTensor::Kind;
+using Named = std::map<std::string, const StoredTensor*>;
+
+const std::string kFirst = "conv1.weight";
+const std::string kSecond = "layer1.0.conv1.weight";
+
+[[noreturn]] void refuse(const TensorFile& file, const std::string& what) {
+  fail<InputError>("{}: {}", printable(file.path), what);
+}
+
+// Lower is taken first.
+int rank_of(const std::string& prefix) {
+  constexpr std::array<std::string_view, 9> kOrder = {
+      "ema", "state_dict", "model", "encoder_q", "teacher", "", "student", "encoder_k", "momentum"};
+  // What speaks against it counts more than what speaks for it.
+  for (const std::size_t last : {8U, 7U, 6U}) {
+    if (prefix.find(kOrder[last]) != std::string::npos) return static_cast<int>(last);
+  }
+  for (std::size_t i = 0; i < kOrder.size(); ++i) {
+    if (!kOrder[i].empty() && prefix.find(kOrder[i]) != std::string::npos)
+      return static_cast<int>(i);
+  }
+  return 5;
+}
+
+// What stands in front of torchvision's names, the best first.
+std::vector<std::string> prefixes(const Named& tensors) {
+  std::vector<std::string> found;
+  for (const auto& [name, tensor] : tensors) {
+    if (!name.ends_with(kSecond)) continue;
+    const std::string prefix = name.substr(0, name.size() - kSecond.size());
+    if (prefix.empty() || prefix.back() == '.' || prefix.back() == '/') found.push_back(prefix);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
+    return rank_of(a) != rank_of(b) ? rank_of(a) < rank_of(b) : a.size() < b.size();
+  });
+  return found;
+}
+
+// All tensors under other names; what has none keeps its own.
+template <class F> Named renamed(const Named& tensors, F&& rename) {
+  Named out;
+  for (const auto& [name, tensor] : tensors) {
+    const std::optional<std::string> other = rename(name);
+    out.emplace(other ? *other : name, tensor);
+  }
+  return out;
+}
+
+// Which ResNet has these blocks, in words; empty: none that is known.
+std::string other_architecture(const Named& tensors) {
+  if (tensors.contains("conv1.0.weight") || tensors.contains("conv1.3.weight")) {
+    return "a ResNet with a deep stem (resnet50d and the like)";
+  }
+  std::array<int, 4> blocks{};
+  for (int stage = 0; stage < 4; ++stage) {
+    while (tensors.contains(fmt::format("layer{}.{}.conv1.weight", stage + 1,
+                                        blocks[static_cast<std::size_t>(stage)]))) {
+      ++blocks[static_cast<std::size_t>(stage)];
+    }
+  }
+  const bool bottleneck = tensors.contains("layer1.0.conv3.weight");
+  const auto side = [&](const std::string& name, std::size_t axis) -> std::int64_t {
+    const auto at = tensors.find(name);
+    if (at == tensors.end() || at->second->dims.size() <= axis) return 0;
+    return at->second->dims[axis];
+  };
+  const std::int64_t width = side("layer1.0.conv2.weight", 0);
+  const std::int64_t inner = side("layer1.0.conv2.weight", 1);
+  std::string depth = fmt::format("a ResNet of {} blocks", fmt::join(blocks, "+"));
+  struct Known {
+    std::array<int, 4> blocks;
+    bool bottleneck;
+    const char* name;
+  };
+  constexpr std::array<Known, 5> kKnown = {{{{2, 2, 2, 2}, false, "18"},
+                                            {{3, 4, 6, 3}, false, "34"},
+                                            {{3, 4, 6, 3}, true, "50"},
+                                            {{3, 4, 23, 3}, true, "101"},
+                                            {{3, 8, 36, 3}, true, "152"}}};
+  for (const Known& known : kKnown) {
+    if (known.blocks != blocks || known.bottleneck != bottleneck) continue;
+    if (bottleneck && inner != width) {
+      depth = fmt::format("a ResNeXt-{} ({} channels in groups of {})", known.name, width, inner);
+    } else if (bottleneck && width > 64) {
+      depth = fmt::format("a wide ResNet-{} ({} channels instead of 64)", known.name, width);
+    } else {
+      depth = fmt::format("a ResNet-{}", known.name);
+    }
+  }
+  for (const auto& [name, tensor] : tensors) {
+    if (name.find(".se.") != std::string::npos) return depth + " with squeeze and excitation";
+  }
+  return depth;
+}
+
+std::string guessed_architecture(const TensorFile& file, const Named& tensors) {
+  const std::string what = other_architecture(tensors);
+  if (what == "a ResNet-18") return "resnet18";
+  if (what == "a ResNet-50") return "resnet50";
+  refuse(file, "holds " + what + "; resnet18 and resnet50 are built");
+}
+
+class Mapping {
+ public:
+  Mapping(const TensorFile& file, Named tensors, ResNetWeights& out)
+      : file_(file), tensors_(std::move(tensors)), out_(out) {}
+
+  void run() {
+    for (const ResNetTensor& wanted : resnet_tensors(out_.model.arch)) take(wanted);
+    take_head("fc", out_.model.arch);
+    take_head("embedding", out_.model.arch);
+    report();
+    if (const auto* embedding = out_.find("embedding.weight")) out_.model.dim = embedding->dims[0];
+    for (const auto& [name, tensor] : tensors_) {
+      if (!used_.contains(tensor)) out_.ignored.push_back(tensor->name);
+    }
+    for (const auto& [type, count] : widened_) {
+      out_.notes.push_back(fmt::format("{} {} tensors became float32", count, type));
+    }
+  }
+
+ private:
+  void take(const ResNetTensor& wanted) {
+    const auto found = tensors_.find(wanted.name);
+    if (found == tensors_.end()) {
+      // Files of before PyTorch 0.4.1 count no batches.
+      if (wanted.kind == Kind::kCounter) {
+        out_.tensors.push_back({wanted.name, {}, {}, 0, nullptr});
+      } else {
+        missing_.push_back(wanted.name);
+      }
+      return;
+    }
+    const StoredTensor& tensor = *found->second;
+    used_.insert(&tensor);
+    if (wanted.kind == Kind::kCounter) {
+      const bool sound = is_integer(tensor.type) && tensor.elements() == 1;
+      if (!sound) {
+        mismatched_.push_back(fmt::format("{} {} {} where an integer is expected",
+                                          printable(tensor.name), name_of(tensor.type),
+                                          shape_text(tensor.dims)));
+        return;
+      }
+      out_.tensors.push_back({wanted.name, {}, {}, integer_values(tensor)[0], nullptr});
+    } else if (tensor.dims != wanted.dims || !is_real(tensor.type)) {
+      mismatched_.push_back(fmt::format("{} {} {} where {} is expected", printable(tensor.name),
+                                        name_of(tensor.type), shape_text(tensor.dims),
+                                        shape_text(wanted.dims)));
+    } else {
+      add(wanted.name, tensor);
+    }
+  }
+
+  // A linear layer on the features, of any number of outputs; one that does not fit is left.
+  void take_head(const std::string& layer, const std::string& arch) {
+    const auto weight = tensors_.find(layer + ".weight"), bias = tensors_.find(layer + ".bias");
+    if (weight == tensors_.end()) return;
+    const StoredTensor& matrix = *weight->second;
+    if (!is_real(matrix.type) || matrix.dims.size() != 2 || matrix.dims[0] < 1 ||
+        matrix.dims[1] != resnet_features(arch)) {
+      out_.notes.push_back(fmt::format("{} {} is no layer on {} features and was left",
+                                       printable(matrix.name), shape_text(matrix.dims),
+                                       resnet_features(arch)));
+      return;
+    }
+    const bool with_bias = bias != tensors_.end() && is_real(bias->second->type) &&
+                           bias->second->dims == std::vector{matrix.dims[0]};
+    if (!with_bias) {
+      out_.notes.push_back(fmt::format("{} has no bias and was left", printable(matrix.name)));
+      return;
+    }
+    for (const StoredTensor* tensor : {&matrix, bias->second}) {
+      used_.insert(tensor);
+      add(layer + (tensor == &matrix ? ".weight" : ".bias"), *tensor);
+    }
+  }
+
+  void add(const std::string& name, const StoredTensor& tensor) {
+    auto space = std::make_shared<std::vector<float>>();
+    ResNetWeights::Tensor out{name, tensor.dims, float_values(tensor, *space), 0, tensor.owner};
+    if (out.values.data() == space->data()) out.owner = space;
+    if (tensor.type != ElementType::kF32) ++widened_[std::string(name_of(tensor.type))];
+    out_.tensors.push_back(std::move(out));
+  }
+
+  void report() const {
+    if (missing_.empty() && mismatched_.empty()) return;
+    std::string what;
+    if (!missing_.empty()) {
+      what = fmt::format("{} missing: {}", missing_.size(), fmt::join(missing_, ", "));
+    }
+    if (!mismatched_.empty()) {
+      what += fmt::format("{}{} of another shape or type: {}", what.empty() ? "" : "; ",
+                          mismatched_.size(), fmt::join(mismatched_, ", "));
+    }
+    refuse(file_, fmt::format("its tensors are not those of a {}: {}; --list shows all of them",
+                              out_.model.arch, what));
+  }
+
+  const TensorFile& file_;
+  Named tensors_;
+  ResNetWeights& out_;
+  std::set<const StoredTensor*> used_;
+  std::vector<std::string> missing_, mismatched_;
+  std::map<std::string, int> widened_;
+};
+
+// The names of the file's tensors in torchvision's; sets `names`.
+Named torchvision_names(const TensorFile& file, ResNetWeights& out) {
+  Named tensors;
+  for (const StoredTensor& tensor : file.tensors) tensors.emplace(tensor.name, &tensor);
+  const std::vector<std::string> found = prefixes(tensors);
+  if (!found.empty()) {
+    const std::string& prefix = found[0];
+    out.names =
+        prefix.empty() ? "torchvision's names" : "torchvision's names behind " + in_quotes(prefix);
+    if (found.size() > 1) {
+      out.notes.push_back(fmt::format("of {} networks in the file the one of '{}' was taken",
+                                      found.size(), printable(prefix)));
+    }
+    // Contrastive training puts its own projection in the classifier's place.
+    const bool projects = prefix.find("encoder_") != std::string::npos;
+    Named mine;
+    for (const auto& [name, tensor] : tensors) {
+      const bool of_it = name.starts_with(prefix);
+      const std::string rest = of_it ? name.substr(prefix.size()) : "";
+      const bool projection = projects && rest.starts_with("fc.");
+      mine.emplace(of_it && !projection ? rest : "//" + name, tensor);
+    }
+    return mine;
+  }
+  struct Dialect {
+    std::optional<std::string> (*rename)(const std::string&);
+    const char* whose;
+  };
+  for (const Dialect& dialect :
+       {Dialect{name_of_transformers, "the names of Hugging Face transformers"},
+        Dialect{name_of_nvidia, "the names of NVIDIA's examples"}}) {
+    Named other = renamed(tensors, dialect.rename);
+    if (other.contains(kFirst) && other.contains(kSecond)) {
+      out.names = dialect.whose;
+      return other;
+    }
+  }
+  std::vector<std::string> some;
+  for (const StoredTensor& tensor : file.tensors) {
+    if (some.size() < 3) some.push_back(printable(tensor.name));
+  }
+  if (tensors.empty()) refuse(file, "holds no tensors; save model.state_dict()");
+  refuse(file, fmt::format("holds {} tensors ({}{}), but no ResNet whose names are known; --list "
+                           "shows all of them",
+                           file.tensors.size(), fmt::join(some, ", "),
+                           file.tensors.size() > some.size() ? ", ..." : ""));
+}
+
+}  // namespace
+
+const ResNetWeights::Tensor* ResNetWeights::find(const std::string& name) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const Tensor& tensor) { return tensor.name == name; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+std::string ResNetWeights::summary() const {
+  std::string text = fmt::format("{}: {} tensors of a {}", names, tensors.size(), model.arch);
+  if (const Tensor* classifier = find("fc.weight")) {
+    text += fmt::format(", with a classifier of {} classes", classifier->dims[0]);
+  }
+  if (const Tensor* embedding = find("embedding.weight")) {
+    text += fmt::format(", with an embedding layer of {}", embedding->dims[0]);
+  }
+  if (!ignored.empty()) text += fmt::format("; {} others left out", ignored.size());
+  return text;
+}
+
+ResNetWeights resnet_weights(const TensorFile& file, const std::string& arch) {
+  ResNetWeights out;
+  out.model.dim = 0;
+  out.model.source_sha256 = file.sha256;
+  if (is_keras(file)) {
+    if (!arch.empty() && arch != "resnet50") {
+      refuse(file, "holds Keras's ResNet-50, not " + arch + "; leave --arch out");
+    }
+    map_keras_resnet(file, out);
+    return out;
+  }
+  if (const auto text = file.metadata.find(kModelKey); text != file.metadata.end()) {
+    read_model_text(text->second, out.model);
+  }
+  Named tensors = torchvision_names(file, out);
+  out.model.arch = arch.empty() ? guessed_architecture(file, tensors) : arch;
+  Mapping(file, std::move(tensors), out).run();
+  return out;
+}
+
+std::vector<std::string> findings(const ResNetWeights& weights) {
+  std::vector<std::string> lines;
+  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
+    const auto bad = std::count_if(tensor.values.begin(), tensor.values.end(),
+                                   [](float v) { return !std::isfinite(v); });
+    if (bad > 0)
+      lines.push_back(fmt::format("{}: {} values are NaN or infinite", tensor.name, bad));
+    if (!tensor.name.ends_with("running_var")) continue;
+    const auto negative =
+        std::count_if(tensor.values.begin(), tensor.values.end(), [](float v) { return v < 0; });
+    if (negative > 0) lines.push_back(fmt::format("{}: {} are negative", tensor.name, negative));
+  }
+  return lines;
+}
+
+}  // namespace rk

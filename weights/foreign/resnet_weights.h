@@ -1,0 +1,52 @@
+// A ResNet out of somebody else's file: its tensors by torchvision's names, and what was done to get
+// them.
+//
+// Known are torchvision's names (timm, MoCo, DINO, SwAV, VICReg, Barlow Twins, lightning and other
+// wrappers put something in front of them, which is found and taken off), Hugging Face transformers',
+// NVIDIA's, and both generations of Keras. Of several networks in a file the averaged one is taken
+// before the trained one, the query encoder before the key encoder, the teacher before the student.
+//
+// Keras's ResNet-50 becomes torchvision's exactly: kernels HWIO -> OIHW, the bias b of a convolution
+// goes into the normalisation behind it (mean - b), whose epsilon e becomes 1e-5 (variance + e -
+// 1e-5), the stem's input channels BGR -> RGB. What is left is where the stride is
+// (model.stride_in_1x1) and the preprocessing.
+//
+// Errors: InputError where tensors are missing or of another shape, naming all of them, and for
+// networks that Rankine does not build, by their name.
+#pragma once
+
+#include "weights/checkpoint.h"
+#include "weights/foreign/tensor_file.h"
+
+#include <optional>
+
+namespace rk {
+
+struct ResNetWeights {
+  struct Tensor {
+    std::string name;                   // torchvision's; fc.*, embedding.* at the end
+    std::vector<std::int64_t> dims;     // empty: a counter
+    std::span<const float> values;      // C order
+    std::int64_t count = 0;             // of a counter
+    std::shared_ptr<const void> owner;  // keeps `values` alive
+  };
+
+  ModelDescription model;
+  std::string names;  // whose they were, in words
+  std::vector<Tensor> tensors;
+  std::vector<std::string> ignored;  // names in the file
+  std::vector<std::string> notes;    // what was converted: a line each
+
+  const Tensor* find(const std::string& name) const;
+  // "torchvision's names: 320 tensors of a resnet50, with a classifier of 1000; 2 ignored"
+  std::string summary() const;
+};
+
+// `arch`: what it is, where the shapes shall not say.
+ResNetWeights resnet_weights(const TensorFile& file, const std::string& arch = "");
+
+// What is wrong with values that no training can begin with: a line for each tensor that holds NaN,
+// infinity or a negative variance.
+std::vector<std::string> findings(const ResNetWeights& weights);
+
+}  // namespace rk

@@ -1,0 +1,26 @@
+// What torchvision's ResNets are made of: the name and shape of every tensor, in the order of
+// state_dict(), without the classifier.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct ResNetTensor {
+  enum class Kind : std::uint8_t { kConvolution, kScale, kShift, kMean, kVariance, kCounter };
+
+  std::string name;
+  std::vector<std::int64_t> dims;  // OIHW, [C], or a scalar
+  Kind kind = Kind::kConvolution;
+};
+
+// "resnet18" or "resnet50".
+std::vector<ResNetTensor> resnet_tensors(const std::string& arch);
+
+// Channels of the pooled features.
+std::int64_t resnet_features(const std::string& arch);
+
+}  // namespace rk
