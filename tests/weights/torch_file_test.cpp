@@ -1,0 +1,219 @@
+// What PyTorch saves, read back: drawn tensors in all three containers against plain loops.
+#include "weights/foreign/tensor_file.h"
+
+#include "engine/random.h"
+#include "tests/data/temporary_folder.h"
+#include "tests/support/random_seed.h"
+#include "tests/support/torch_writer.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace rk {
+namespace {
+
+constexpr std::array<ElementType, 10> kTypes = {
+    ElementType::kF32, ElementType::kF64, ElementType::kF16, ElementType::kBf16,
+    ElementType::kI64, ElementType::kI32, ElementType::kI16, ElementType::kI8,
+    ElementType::kU8,  ElementType::kBool};
+
+// sign 2^(e - bias) (1 + fraction / 2^bits), worked out as written.
+double plain_half(std::uint16_t bits, int exponent_bits) {
+  const int fraction_bits = 15 - exponent_bits;
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
+  const double fraction =
+      std::ldexp(static_cast<double>(bits & ((1 << fraction_bits) - 1)), -fraction_bits);
+  const double size =
+      exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, exponent - bias);
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+
+template <class T> std::string bytes_of(T value, bool big_endian) {
+  std::string bytes(sizeof(T), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(T));
+  if (big_endian) std::reverse(bytes.begin(), bytes.end());
+  return bytes;
+}
+
+// An element of that type, and what it is worth.
+std::pair<std::string, double> drawn_element(ElementType type, bool big, CounterRandom& random) {
+  const auto small = static_cast<int>(random.below(200));
+  switch (type) {
+    case ElementType::kF32: {
+      const auto value = static_cast<float>(random.normal());
+      return {bytes_of(value, big), static_cast<double>(value)};
+    }
+    case ElementType::kF64: {
+      const double value = random.normal();
+      return {bytes_of(value, big), static_cast<double>(static_cast<float>(value))};
+    }
+    case ElementType::kF16:
+    case ElementType::kBf16: {
+      const int exponent_bits = type == ElementType::kF16 ? 5 : 8;
+      for (;;) {
+        const auto bits = static_cast<std::uint16_t>(random.below(1 << 16));
+        // Infinity and NaN are left to a test of their own.
+        const int largest = (1 << exponent_bits) - 1;
+        if ((bits >> (15 - exponent_bits) & largest) == largest) continue;
+        return {bytes_of(bits, big), plain_half(bits, exponent_bits)};
+      }
+    }
+    case ElementType::kI64: return {bytes_of(std::int64_t{small} - 100, big), small - 100.0};
+    case ElementType::kI32: return {bytes_of(std::int32_t{small} - 100, big), small - 100.0};
+    case ElementType::kI16:
+      return {bytes_of(static_cast<std::int16_t>(small - 100), big), small - 100.0};
+    case ElementType::kI8:
+      return {bytes_of(static_cast<std::int8_t>(small - 100), big), small - 100.0};
+    case ElementType::kBool:
+      return {bytes_of(static_cast<std::uint8_t>(small % 2), big), small % 2};
+    default: return {bytes_of(static_cast<std::uint8_t>(small), big), small};
+  }
+}
+
+struct DrawnFile {
+  TorchContent content;
+  std::vector<std::vector<double>> values;  // of each tensor, in C order
+};
+
+DrawnFile draw_file(CounterRandom& random) {
+  DrawnFile drawn;
+  drawn.content.big_endian = random.below(4) == 0;
+  std::vector<std::vector<double>> held;
+  const std::int64_t storages = 1 + random.below(5);
+  for (std::int64_t s = 0; s < storages; ++s) {
+    TorchContent::Storage storage;
+    storage.key = std::to_string(s * 7);
+    storage.type = kTypes[static_cast<std::size_t>(random.below(kTypes.size()))];
+    held.emplace_back();
+    for (std::int64_t i = random.below(300); i > 0; --i) {
+      const auto [bytes, value] = drawn_element(storage.type, drawn.content.big_endian, random);
+      storage.bytes += bytes;
+      held.back().push_back(value);
+    }
+    drawn.content.storages.push_back(storage);
+  }
+  for (std::int64_t t = 1 + random.below(8); t > 0; --t) {
+    TorchContent::Tensor tensor;
+    tensor.name = fmt::format("layer{}.weight", t);
+    tensor.storage = static_cast<std::size_t>(random.below(storages));
+    const std::vector<double>& from = held[tensor.storage];
+    // Axes in any order over a dense block, with gaps now and then: what views, transposed and
+    // channels-last tensors are.
+    std::int64_t room = static_cast<std::int64_t>(from.size());
+    std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // side, stride
+    std::int64_t stride = 1 + random.below(2);
+    for (std::int64_t axis = random.below(5); axis > 0; --axis) {
+      const std::int64_t most = room / std::max<std::int64_t>(stride, 1);
+      const std::int64_t side = most < 1 ? 0 : 1 + random.below(std::min<std::int64_t>(most, 6));
+      axes.emplace_back(side, stride);
+      stride *= std::max<std::int64_t>(side, 1);
+    }
+    for (std::size_t i = axes.size(); i > 1; --i) {
+      std::swap(axes[i - 1], axes[static_cast<std::size_t>(random.below(static_cast<int>(i)))]);
+    }
+    std::int64_t last = 0, count = 1;
+    for (const auto& [side, step] : axes) {
+      tensor.dims.push_back(side);
+      tensor.strides.push_back(step);
+      last += std::max<std::int64_t>(side - 1, 0) * step;
+      count *= side;
+    }
+    if (last >= room && count > 0) continue;
+    tensor.offset = count == 0 ? 0 : random.below(room - last);
+    drawn.values.emplace_back();
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::int64_t rest = i, at = tensor.offset;
+      for (std::size_t axis = axes.size(); axis-- > 0;) {
+        at += rest % axes[axis].first * axes[axis].second;
+        rest /= axes[axis].first;
+      }
+      drawn.values.back().push_back(from[static_cast<std::size_t>(at)]);
+    }
+    drawn.content.tensors.push_back(tensor);
+  }
+  if (random.below(3) == 0) drawn.content.wrapper = "state_dict";
+  return drawn;
+}
+
+void expect_read(const DrawnFile& drawn, const std::string& bytes, const std::string& path,
+                 const char* format) {
+  std::ofstream(path, std::ios::binary) << bytes;
+  const TensorFile file = read_tensor_file(path);
+  EXPECT_TRUE(std::string_view(file.format).find(format) != std::string_view::npos) << file.format;
+  EXPECT_EQ(file.bytes, bytes.size());
+  ASSERT_EQ(file.tensors.size(), drawn.content.tensors.size());
+  for (std::size_t t = 0; t < file.tensors.size(); ++t) {
+    const StoredTensor& tensor = file.tensors[t];
+    const TorchContent::Tensor& wanted = drawn.content.tensors[t];
+    EXPECT_EQ(tensor.name, (drawn.content.wrapper.empty() ? "" : "state_dict/") + wanted.name);
+    EXPECT_EQ(tensor.dims, wanted.dims);
+    EXPECT_EQ(tensor.type, drawn.content.storages[wanted.storage].type);
+    std::vector<double> values;
+    if (is_real(tensor.type)) {
+      std::vector<float> space;
+      for (const float v : float_values(tensor, space)) values.push_back(static_cast<double>(v));
+    } else {
+      for (const std::int64_t v : integer_values(tensor)) values.push_back(static_cast<double>(v));
+    }
+    EXPECT_EQ(values, drawn.values[t]) << tensor.name << ' ' << shape_text(tensor.dims);
+  }
+}
+
+TEST(TorchFile, DrawnTensorsInEveryContainer) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "drawn.pth").string();
+  CounterRandom random(random_seed(), 0, 0);
+  for (int i = 0; i < 200; ++i) {
+    SCOPED_TRACE(testing::Message() << "case " << i);
+    const DrawnFile drawn = draw_file(random);
+    expect_read(drawn, torch_zip(drawn.content), path, "zip");
+    expect_read(drawn, zip_of(torch_zip_members(drawn.content, "a b/ü"), true), path, "zip");
+    expect_read(drawn, torch_stream(drawn.content), path, "stream");
+    expect_read(drawn, torch_tar(drawn.content), path, "tar");
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// Written by PyTorch itself, or read by it.
+TEST(TorchFile, WhatPyTorchWrote) {
+  const std::string fixtures = RK_TEST_GOLDEN "/fixtures/";
+  for (const char* name : {"s_zip.pth", "s_legacy.pth"}) {
+    const TensorFile file = read_tensor_file(fixtures + name);
+    ASSERT_EQ(file.tensors.size(), 3U) << name;
+    EXPECT_EQ(file.tensors[0].name, "conv1.weight");
+    EXPECT_EQ(file.tensors[0].dims, (std::vector<std::int64_t>{64, 3, 7, 7}));
+    EXPECT_EQ(file.tensors[2].name, "bn1.num_batches_tracked");
+    EXPECT_EQ(integer_values(file.tensors[2]), std::vector<std::int64_t>{0});
+    EXPECT_TRUE(file.notes.empty());
+  }
+  // The two hold the same numbers.
+  const TensorFile zip = read_tensor_file(fixtures + "s_zip.pth");
+  const TensorFile stream = read_tensor_file(fixtures + "s_legacy.pth");
+  EXPECT_EQ(contiguous_bytes(zip.tensors[0]), contiguous_bytes(stream.tensors[0]));
+  const TensorFile tar = read_tensor_file(fixtures + "old_tar.pth");
+  ASSERT_EQ(tar.tensors.size(), 4U);
+  EXPECT_EQ(tar.tensors[3].name, "fc.weight");
+  EXPECT_FALSE(tar.tensors[3].contiguous()) << "a transposed one";
+}
+
+// A model that was pickled whole, and what a training program leaves beside the weights.
+TEST(TorchFile, WholeModelsAndTrainingStates) {
+  TorchContent content;
+  add_tensor(content, "weight", {2}, {1.5F, -2.0F});
+  PickleWriter namespace_of_arguments;
+  namespace_of_arguments.global("argparse", "Namespace").raw(")\x81}").text("lr").raw("G");
+  namespace_of_arguments.raw(std::string("\x3f\xb9\x99\x99\x99\x99\x99\x9a", 8)).raw("sb");
+  content.further.emplace_back("args", namespace_of_arguments.bytes());
+  content.wrapper = "state_dict";
+  const TemporaryFolder folder;
+  folder.write("state.pth", torch_zip(content));
+  const TensorFile file = read_tensor_file((folder.path() / "state.pth").string());
+  ASSERT_EQ(file.tensors.size(), 1U);
+  EXPECT_EQ(file.tensors[0].name, "state_dict/weight");
+  ASSERT_EQ(file.notes.size(), 1U);
+  EXPECT_NE(file.notes[0].find("argparse.Namespace"), std::string::npos) << file.notes[0];
+}
+
+}  // namespace
+}  // namespace rk
