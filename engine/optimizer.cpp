@@ -114,7 +114,12 @@ std::vector<OptimizerGroup> tidy(std::vector<OptimizerGroup> groups, std::int64_
 }  // namespace
 
 std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, double embedding_rate,
-                                             double weight_decay, double proxy_rate) {
+                                             double weight_decay, double proxy_rate,
+                                             const std::vector<std::string>& frozen) {
+  const auto is_frozen = [&](const std::string& name) {
+    return std::any_of(frozen.begin(), frozen.end(),
+                       [&](const std::string& beginning) { return name.starts_with(beginning); });
+  };
   const auto factor = [&](ParameterGroup group) {
     switch (group) {
       case ParameterGroup::kBackbone: return 1.0;
@@ -130,7 +135,9 @@ std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, doubl
     const std::int64_t end = i + 1 < entries.size()
                                  ? entries[i + 1].offset
                                  : static_cast<std::int64_t>(parameters.flat_elements());
-    groups.push_back({entries[i].offset, end, factor(entries[i].group), weight_decay});
+    const bool learns = !is_frozen(entries[i].name);
+    groups.push_back({entries[i].offset, end, learns ? factor(entries[i].group) : 0.0,
+                      learns ? weight_decay : 0.0});
   }
   return groups;
 }

@@ -22,6 +22,7 @@ Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDe
                                         batch, model.crop, model.crop);
   input_ = network.input;
   output_ = network.embeddings;
+  dim_ = program_.shape(output_)[1];
 }
 
 std::size_t Embedder::plan() {
@@ -47,8 +48,8 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
                     center_crop(static_cast<int>(model_.crop), static_cast<int>(model_.resize)),
                     loading);
   EmbeddingSet set;
-  set.dim = model_.dim;
-  set.embeddings.reserve(static_cast<std::size_t>(data.size() * model_.dim));
+  set.dim = dim_;
+  set.embeddings.reserve(static_cast<std::size_t>(data.size() * dim_));
   set.labels.reserve(static_cast<std::size_t>(data.size()));
   for (const DataClass& of : data.classes()) set.classes.push_back(of.name);
   const bool categories = !data.categories().empty();
@@ -58,7 +59,7 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
     program_.forward();
     const std::vector<float> rows = program_.read(output_);
     set.embeddings.insert(set.embeddings.end(), rows.begin(),
-                          rows.begin() + batch->count * model_.dim);
+                          rows.begin() + batch->count * dim_);
     for (const std::int64_t index : batch->indices) {
       set.labels.push_back(data.label(index));
       set.paths.push_back(data.item_name(index));
@@ -82,9 +83,8 @@ void Embedder::fill(std::span<const std::uint8_t> pixels) {
   fill_input(program_, input_, table_, pixels);
 }
 
-CheckpointEmbedder::CheckpointEmbedder(const Context& context, const std::string& path,
+CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint& checkpoint,
                                        std::int64_t batch, Precision precision) {
-  const Checkpoint checkpoint(path);
   model_ = checkpoint.model();
   network_ = checkpoint.network();
   trained_on_ = checkpoint.run().classes;

@@ -47,6 +47,7 @@ class Embedder {
   FloatTable table_;
   Program program_;
   TensorId input_ = -1, output_ = -1;
+  std::int64_t dim_ = 0;  // of an embedding
   std::shared_ptr<GpuInput> gpu_input_;  // on a GPU
   bool planned_ = false;
   std::vector<BadImage> bad_;
@@ -55,7 +56,7 @@ class Embedder {
 // A checkpoint's network with its parameters, ready to embed.
 class CheckpointEmbedder {
  public:
-  CheckpointEmbedder(const Context& context, const std::string& path, std::int64_t batch,
+  CheckpointEmbedder(const Context& context, const Checkpoint& checkpoint, std::int64_t batch,
                      Precision precision = Precision::kFp32);
   const ModelDescription& model() const { return model_; }
   // The classes that it was trained on, by name; empty: not recorded.

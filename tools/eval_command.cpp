@@ -3,6 +3,7 @@
 #include "data/dataset.h"
 #include "engine/error.h"
 #include "engine/note.h"
+#include "layers/resnet.h"
 #include "retrieval/embeddings_file.h"
 #include "retrieval/evaluate.h"
 #include "tools/embed.h"
@@ -15,6 +16,7 @@
 #include "tools/progress.h"
 #include "tools/row_lengths.h"
 #include "tools/signals.h"
+#include "weights/foreign/resnet_checkpoint.h"
 
 #include <fmt/format.h>
 
@@ -61,9 +63,15 @@ class Eval final : public Command {
   void add_options(CLI::App& app) override {
     app.add_option("--embeddings", embeddings_, "HDF5 file with /embeddings and /labels")
         ->type_name("FILE");
-    auto* checkpoint = app.add_option("--checkpoint", checkpoint_,
-                                      "embed --data with this run's network: RUN/best.h5")
+    auto* checkpoint = app.add_option("--checkpoint,--weights", checkpoint_,
+                                      "embed --data with this network: RUN/best.h5, or weights in "
+                                      "any file that convert\nreads, whose pooled features are "
+                                      "then the embeddings")
                            ->type_name("FILE");
+    app.add_option("--arch", arch_,
+                   "of weights in a file of somebody else's; empty: as their shapes say")
+        ->check(CLI::IsMember(network_names()))
+        ->needs(checkpoint);
     app.add_option("--data", data_,
                    "images for --checkpoint, KIND:PATH[,key=value]\n" + dataset_help())
         ->type_name("SPEC")
@@ -247,7 +255,10 @@ class Eval final : public Command {
 
   EmbeddingSet embed(const Context& context, const CommonOptions& common) {
     if (data_.empty()) fail<UsageError>("--checkpoint {}: --data is missing", checkpoint_);
-    CheckpointEmbedder embedder(context, checkpoint_, batch_, precision_of(precision_));
+    std::vector<std::string> said;
+    const Checkpoint network = open_weights(checkpoint_, arch_, said);
+    for (const std::string& line : said) note(fmt::format("{}: {}", checkpoint_, line));
+    CheckpointEmbedder embedder(context, network, batch_, precision_of(precision_));
     const DataSpec spec = read_data_spec(data_);
     const Dataset data = open_dataset(spec, parse_split(split_));
     data_text_ = data_text(spec, data);
@@ -273,6 +284,7 @@ class Eval final : public Command {
 
   std::string embeddings_;
   std::string checkpoint_;
+  std::string arch_;
   std::string data_;
   std::string split_ = "test";
   std::string save_;

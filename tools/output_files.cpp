@@ -44,7 +44,8 @@ struct Found {
 Found find_in_hdf5(const std::string& path) {
   try {
     const Hdf5Reader file(path);
-    if (file.has("/weights")) return {std::nullopt, "a checkpoint"};
+    if (file.has("/run")) return {std::nullopt, "a run's checkpoint"};
+    if (file.has("/weights")) return {FileKind::kWeights, ""};
     if (file.has("/grad")) return {FileKind::kLoss, ""};
     if (file.has("/pixels")) return {FileKind::kPixels, ""};
     if (file.has("/embeddings")) return {FileKind::kEmbeddings, ""};
@@ -62,6 +63,8 @@ Found find_kind(const std::string& path) {
   const std::string_view begins(bytes.data(), static_cast<std::size_t>(file.gcount()));
   if (begins.starts_with(kPngBegins)) return {FileKind::kPng, ""};
   if (begins.starts_with(kHdf5Begins)) return find_in_hdf5(path);
+  // safetensors: a length, then JSON.
+  if (begins.size() > 9 && begins[8] == '{' && begins[9] == '"') return {FileKind::kWeights, ""};
   const std::size_t text = begins.find_first_not_of(" \t\r\n");
   if (text != std::string_view::npos && (begins[text] == '{' || begins[text] == '[')) {
     return {FileKind::kJson, ""};

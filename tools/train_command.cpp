@@ -10,6 +10,7 @@
 #include "tools/parse_json.h"
 #include "tools/recipe_path.h"
 #include "tools/train_run.h"
+#include "weights/foreign/resnet_checkpoint.h"
 
 #include <fmt/format.h>
 
@@ -108,7 +109,10 @@ class Train final : public Command {
       if (!data) require_found("--data", settings_.data, *plan.checkpoint);
       if (!test_data) require_found("--test-data", settings_.test_data, *plan.checkpoint);
     } else if (!settings_.weights.empty()) {
-      plan.weights = std::make_unique<Checkpoint>(settings_.weights);
+      std::vector<std::string> said;
+      plan.weights = std::make_unique<Checkpoint>(
+          open_weights(settings_.weights, table_.given("arch") ? settings_.arch : "", said));
+      for (const std::string& line : said) note(fmt::format("{}: {}", settings_.weights, line));
       const std::string taken = adopt_model(table_, settings_, *plan.weights);
       if (!taken.empty() && !common.quiet) {
         tell("as {} has it: {}", settings_.weights, taken);

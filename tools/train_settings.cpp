@@ -16,6 +16,19 @@
 namespace rk {
 namespace {
 
+// From the images on; each but the first is the beginning of its parameters' names.
+const std::vector<std::string> kStages = {"none", "stem", "layer1", "layer2", "layer3", "layer4"};
+
+std::vector<std::string> frozen_beginnings(const std::string& last) {
+  std::vector<std::string> beginnings;
+  if (last == "none") return beginnings;
+  beginnings = {"conv1.", "bn1."};
+  for (std::size_t i = 2; i < kStages.size() && kStages[i] <= last && last != "stem"; ++i) {
+    beginnings.push_back(kStages[i] + ".");
+  }
+  return beginnings;
+}
+
 // ImageNet's evaluation shows the middle 224 pixels of a short side of 256; other sizes likewise.
 int default_resize(int image_size) { return (image_size * 256 + 112) / 224; }
 
@@ -125,6 +138,9 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
         "this nor batch is given, what fits in memory. The same gradient, but batch norm by the "
         "batch's statistics (bn train) has those of a chunk")
       ->check(at_least_zero());
+  t.add("freeze", s.freeze,
+        "none, or up to where the network keeps the weights it began with: stem, layer1, layer2, "
+        "layer3 or layer4");
   t.add("bn", s.bn,
         "batch norm by the batch's statistics (train), or by the stored ones, which then stay "
         "(frozen); "
@@ -298,6 +314,7 @@ void resolve(TrainSettings& s) {
   expect_known("--pool", s.pool, {"avg", "max", "gem"});
   expect_known("--embedding-start", s.embedding_start, {"uniform", "orthogonal"});
   expect_known("--bn", s.bn, {"auto", "frozen", "train"});
+  expect_known("--freeze", s.freeze, kStages);
   expect_known("--optimizer", s.optimizer, {"adam", "adamw", "sgd"});
   expect_known("--schedule", s.schedule, {"constant", "step", "milestones", "cosine"});
   expect_known("--precision", s.precision, {"fp32", "tf32", "fp16", "bf16"});
@@ -409,6 +426,7 @@ TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::
   options.optimizer.nesterov = s.nesterov;
   options.weight_decay = s.weight_decay;
   options.embedding_rate = s.embedding_rate;
+  options.frozen = frozen_beginnings(s.freeze);
   options.proxy_rate = s.proxy_rate;
   options.schedule.kind = schedule_kind(s.schedule);
   options.schedule.rate = s.lr;

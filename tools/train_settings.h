@@ -40,6 +40,7 @@ struct TrainSettings {
   double gem_p = 3.0;
   std::string embedding_start = "uniform";
   std::string bn = "auto";
+  std::string freeze = "none";
   bool stride_in_1x1 = false;
   std::string precision = "fp32";
   std::string graph = "on";

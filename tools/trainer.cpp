@@ -72,11 +72,11 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   chunked_ =
       std::make_unique<ChunkedNetwork>(program_, network_.embeddings, parts(), network_elements(),
                                        [this](std::int64_t chunk) { fill(chunk); });
-  optimizer_ =
-      std::make_unique<Optimizer>(options_.optimizer,
-                                  optimizer_groups(parameters_, options_.embedding_rate,
-                                                   options_.weight_decay, options_.proxy_rate),
-                                  static_cast<std::int64_t>(parameters_.flat_elements()));
+  optimizer_ = std::make_unique<Optimizer>(
+      options_.optimizer,
+      optimizer_groups(parameters_, options_.embedding_rate, options_.weight_decay,
+                       options_.proxy_rate, options_.frozen),
+      static_cast<std::int64_t>(parameters_.flat_elements()));
   context.on_gpu() ? plan_gpu() : plan_cpu();
 }
 

@@ -56,6 +56,7 @@ struct TrainerOptions {
   OptimizerParams optimizer;
   double weight_decay = 0.0;
   double embedding_rate = 1.0;
+  std::vector<std::string> frozen;  // beginnings of the names of parameters that do not learn
   double proxy_rate = 1.0;
   ScheduleParams schedule;
   std::int64_t batch = 128;

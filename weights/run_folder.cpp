@@ -54,7 +54,11 @@ std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::s
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return nullptr;
   try {
-    return std::make_unique<Checkpoint>(path);
+    auto checkpoint = std::make_unique<Checkpoint>(path);
+    if (checkpoint->has_run()) return checkpoint;
+    skipped.push_back(
+        fmt::format("{}: holds weights alone, no run; begin one with --weights", path));
+    return nullptr;
   } catch (const SystemError&) {
     throw;  // it may be the newest one there is
   } catch (const InputError& error) {

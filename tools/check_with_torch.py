@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Rankine's weights against PyTorch itself: what torchvision writes is read, what Rankine writes is loaded.
+
+A throw-away environment is made for PyTorch and removed again (--venv DIR: this one is used and kept;
+--python PYTHON: an interpreter that has torch, torchvision, safetensors and h5py already). For resnet18 and
+resnet50 with drawn weights it checks that
+  - every container and number type of torch.save(), a training checkpoint, a model saved whole and
+    safetensors become the same tensors, bit for bit (16-bit ones: as PyTorch widens them);
+  - the safetensors file that comes back is byte for byte what the official writer makes, and loads into
+    torchvision with strict=True;
+  - features of pictures agree with torchvision's: cosine at least 0.99999.
+Prints a line a check and ends with exit code 1 where one failed.
+
+Usage: check_with_torch.py [--bin build/bin] [--venv DIR | --python PYTHON]
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+REQUIREMENTS = ["torch", "torchvision", "safetensors", "h5py"]
+
+
+def make_environment(folder):
+    python = os.path.join(folder, "bin", "python")
+    if not os.path.exists(python):
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *REQUIREMENTS], check=True)
+    return python
+
+
+class Checks:
+    def __init__(self):
+        self.failures = 0
+
+    def expect(self, holds, what):
+        print(("pass  " if holds else "FAIL  ") + what, flush=True)
+        self.failures += not holds
+
+
+def convert(programs, *arguments):
+    command = [os.path.join(programs, "convert"), "--device", "cpu", "-q", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stderr, end="")
+    return done.returncode == 0
+
+
+def saved_forms(torch, model, folder, name):
+    """{file: what its tensors are worth}"""
+    import safetensors.torch
+    state = model.state_dict()
+    forms = {}
+
+    def save(label, thing, worth=state, **options):
+        path = os.path.join(folder, f"{name}_{label}.pth")
+        torch.save(thing, path, **options)
+        forms[path] = worth
+
+    def cast(dtype):
+        return {k: v.to(dtype) if v.is_floating_point() else v for k, v in state.items()}
+
+    save("zip", state)
+    save("stream", state, _use_new_zipfile_serialization=False)
+    save("model", model)
+    save("channels_last", {k: v.contiguous(memory_format=torch.channels_last) if v.dim() == 4 else v
+                           for k, v in state.items()})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    save("training", {"epoch": 3, "state_dict": {"module." + k: v for k, v in state.items()},
+                      "optimizer": optimizer.state_dict()})
+    for label, dtype in [("half", torch.float16), ("bfloat16", torch.bfloat16), ("double", torch.float64)]:
+        small = cast(dtype)
+        save(label, small, {k: v.float() if v.is_floating_point() else v for k, v in small.items()})
+    path = os.path.join(folder, f"{name}.safetensors")
+    safetensors.torch.save_file(state, path, metadata={"format": "pt"})
+    forms[path] = state
+    return forms
+
+
+def check_tensors(torch, checks, programs, forms, folder):
+    import h5py
+    import safetensors.torch
+    for path, worth in forms.items():
+        label = os.path.basename(path)
+        ours = os.path.join(folder, "ours.h5")
+        if not convert(programs, path, ours):
+            checks.expect(False, f"{label}: converted")
+            continue
+        with h5py.File(ours, "r") as file:
+            read = {k: torch.from_numpy(file["weights"][k][()]) if file["weights"][k].shape
+                    else torch.tensor(int(file["weights"][k][()])) for k in file["weights"]}
+        equal = read.keys() == worth.keys() and all(torch.equal(read[k], worth[k]) for k in worth)
+        checks.expect(equal, f"{label}: {len(read)} tensors equal in every bit")
+        back = os.path.join(folder, "back.safetensors")
+        written = convert(programs, ours, back)
+        loaded = safetensors.torch.load_file(back) if written else {}
+        checks.expect(loaded.keys() == worth.keys() and all(torch.equal(loaded[k], worth[k]) for k in worth),
+                      f"{label}: equal through safetensors")
+
+
+def check_export(torch, torchvision, checks, programs, name, model, folder):
+    import safetensors
+    import safetensors.torch
+    source = os.path.join(folder, f"{name}_zip.pth")
+    ours, official = os.path.join(folder, "out.safetensors"), os.path.join(folder, "official.safetensors")
+    convert(programs, source, ours)
+    with safetensors.safe_open(ours, "pt") as file:
+        metadata = file.metadata()
+    # The official writer keeps its metadata in a map without an order, so one entry is compared.
+    one = os.path.join(folder, "one.safetensors")
+    safetensors.torch.save_file(safetensors.torch.load_file(ours), official, metadata={"format": "pt"})
+    safetensors.torch.save_file(model.state_dict(), one, metadata={"format": "pt"})
+    with open(official, "rb") as a, open(one, "rb") as b:
+        checks.expect(a.read() == b.read(), f"{name}: the official writer makes the same file of both")
+    with open(ours, "rb") as a, open(one, "rb") as b:
+        mine, theirs = a.read(), b.read()
+    size = 8 + int.from_bytes(mine[:8], "little"), 8 + int.from_bytes(theirs[:8], "little")
+    checks.expect(mine[size[0]:] == theirs[size[1]:], f"{name}: its data lie as the official writer's do")
+    entries = [text[8:].split(b'},"', 1)[1].rstrip(b" ") for text in (mine[:size[0]], theirs[:size[1]])]
+    checks.expect(entries[0] == entries[1], f"{name}: its header too, byte for byte behind the metadata")
+    checks.expect(metadata.get("format") == "pt", f"{name}: metadata say format pt")
+    fresh = getattr(torchvision.models, name)()
+    fresh.load_state_dict(safetensors.torch.load_file(ours), strict=True)
+    checks.expect(all(torch.equal(a, b) for a, b in zip(fresh.state_dict().values(),
+                                                        model.state_dict().values())),
+                  f"{name}: loads into torchvision with strict=True")
+
+
+def check_features(torch, torchvision, checks, programs, name, model, folder):
+    import h5py
+    from PIL import Image
+    pictures = os.path.join(folder, "pictures")
+    torch.manual_seed(3)
+    paths = []
+    for i in range(8):
+        path = os.path.join(pictures, f"class{i // 2}", f"{i}.png")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        coarse = torch.randint(0, 256, (1, 3, 9, 11), dtype=torch.uint8).float()
+        fine = torch.nn.functional.interpolate(coarse, (270 + 7 * i, 300), mode="bilinear")[0]
+        Image.fromarray(fine.byte().permute(1, 2, 0).numpy()).save(path)
+        paths.append(path)
+    saved = os.path.join(folder, "features.h5")
+    done = subprocess.run([os.path.join(programs, "eval"), "--weights", os.path.join(folder, f"{name}_zip.pth"),
+                           "--data", "folder:" + pictures, "--save-embeddings", saved, "--force",
+                           "--device", "cpu", "-q"], capture_output=True, text=True)
+    if done.returncode != 0:
+        checks.expect(False, f"{name}: eval --weights ended with {done.returncode}: {done.stderr}")
+        return
+    with h5py.File(saved, "r") as file:
+        ours = torch.from_numpy(file["embeddings"][()])
+    transform = torchvision.transforms.Compose([
+        torchvision.transforms.Resize(256), torchvision.transforms.CenterCrop(224),
+        torchvision.transforms.ToTensor(),
+        torchvision.transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])
+    batch = torch.stack([transform(Image.open(path).convert("RGB")) for path in paths])
+    body = torch.nn.Sequential(*list(model.children())[:-1]).eval()
+    with torch.no_grad():
+        theirs = torch.nn.functional.normalize(body(batch).flatten(1))
+    cosine = (ours * theirs).sum(1).min().item()
+    # Untrained networks see all pictures alike; what tells these apart must agree as well.
+    apart = ((ours - theirs).norm() / (theirs - theirs.mean(0)).norm()).item()
+    checks.expect(ours.shape == theirs.shape and cosine >= 0.99999 and apart < 0.01,
+                  f"{name}: features of {len(paths)} pictures agree with torchvision's: cosine {cosine:.7f}, "
+                  f"off by {apart:.1e} of what tells them apart")
+
+
+def run_checks(programs):
+    import torch
+    import torchvision
+    print(f"torch {torch.__version__}, torchvision {torchvision.__version__}")
+    checks = Checks()
+    for name in ["resnet18", "resnet50"]:
+        torch.manual_seed(1)
+        model = getattr(torchvision.models, name)()
+        for key, values in model.named_buffers():
+            if key.endswith("running_mean"):
+                values.uniform_(-0.25, 0.25)
+            elif key.endswith("running_var"):
+                values.uniform_(0.75, 1.25)
+            else:
+                values.fill_(7)
+        model.eval()
+        with tempfile.TemporaryDirectory() as folder:
+            check_tensors(torch, checks, programs, saved_forms(torch, model, folder, name), folder)
+            check_export(torch, torchvision, checks, programs, name, model, folder)
+            check_features(torch, torchvision, checks, programs, name, model, folder)
+    print(f"{checks.failures} failed")
+    return 1 if checks.failures else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default="build/bin", help="folder of the programs")
+    parser.add_argument("--venv", help="virtual environment to use and keep")
+    parser.add_argument("--python", help="an interpreter that has all of it")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    programs = os.path.abspath(options.bin)
+    if options.inside:
+        return run_checks(programs)
+    with tempfile.TemporaryDirectory() as folder:
+        python = options.python or make_environment(options.venv or os.path.join(folder, "venv"))
+        return subprocess.run([python, os.path.abspath(__file__), "--inside", "--bin", programs],
+                              check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
