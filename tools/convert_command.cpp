@@ -3,6 +3,7 @@
 #include "engine/error.h"
 #include "layers/resnet.h"
 #include "tools/json_file.h"
+#include "tools/messages.h"
 #include "tools/output_files.h"
 #include "tools/progress.h"
 #include "weights/atomic_file.h"
@@ -145,12 +146,12 @@ class Convert final : public Command {
                    {"--json", common.json, FileKind::kJson}},
                   {in_}, common.force);
     const TensorFile file = read();
-    fmt::print("{}: {}, {} tensors, {:.1f} MiB\n  SHA-256 {}\n", one_line(in_), file.format,
-               file.tensors.size(), static_cast<double>(file.bytes) / (1 << 20), file.sha256);
+    print("{}: {}, {} tensors, {:.1f} MiB\n  SHA-256 {}\n", one_line(in_), file.format,
+          file.tensors.size(), static_cast<double>(file.bytes) / (1 << 20), file.sha256);
     for (const std::string& line : {digest_note(in_, file.sha256)}) {
-      if (!line.empty()) fmt::print("  {}\n", line);
+      if (!line.empty()) print("  {}\n", line);
     }
-    for (const std::string& line : file.notes) fmt::print("  {}\n", line);
+    for (const std::string& line : file.notes) print("  {}\n", line);
     nlohmann::json json = {{"in", in_},
                            {"format", file.format},
                            {"sha256", file.sha256},
@@ -158,7 +159,7 @@ class Convert final : public Command {
                            {"device", common.device},
                            {"version", RK_VERSION}};
     if (list_) {
-      fmt::print("{}", table(file));
+      print("{}", table(file));
     } else {
       convert(file, common, json);
     }
@@ -189,8 +190,8 @@ class Convert final : public Command {
   void convert(const TensorFile& file, const CommonOptions& common, nlohmann::json& json) {
     const ResNetWeights weights =
         checkpoint_ ? resnet_weights(*checkpoint_) : resnet_weights(file, arch_);
-    fmt::print("{}\n", weights.summary());
-    for (const std::string& line : weights.notes) fmt::print("  {}\n", line);
+    print("{}\n", weights.summary());
+    for (const std::string& line : weights.notes) print("  {}\n", line);
     print_ignored(weights.ignored, common.verbose);
     print_input(weights.model);
     json.update({{"arch", weights.model.arch},
@@ -201,7 +202,7 @@ class Convert final : public Command {
     const std::vector<std::string> problems = findings(weights);
     json["findings"] = problems;
     if (!problems.empty()) {
-      for (const std::string& line : problems) fmt::print("  {}\n", line);
+      for (const std::string& line : problems) print("  {}\n", line);
       if (!common.force) {
         fail<InputError>(
             "{}: {} tensors hold values that no training can begin with ({}{}); take "
@@ -210,7 +211,7 @@ class Convert final : public Command {
       }
     }
     if (dry_run_) {
-      fmt::print("nothing was written (--dry-run)\n");
+      print("nothing was written (--dry-run)\n");
       return;
     }
     write(weights, common, json);
@@ -219,16 +220,16 @@ class Convert final : public Command {
   static void print_ignored(const std::vector<std::string>& names, bool all) {
     constexpr std::size_t kMost = 10;
     for (std::size_t i = 0; i < names.size() && (all || i < kMost); ++i) {
-      fmt::print("  left out: {}\n", one_line(names[i]));
+      print("  left out: {}\n", one_line(names[i]));
     }
-    if (!all && names.size() > kMost) fmt::print("  ... (-v names all)\n");
+    if (!all && names.size() > kMost) print("  ... (-v names all)\n");
   }
 
   static void print_input(const ModelDescription& model) {
-    fmt::print("wants {} pixels / {:g}, mean {:.4g}, std {:.4g}, resize {}, crop {}{}\n",
-               model.channel_order, model.input_scale, fmt::join(model.input_mean, " "),
-               fmt::join(model.input_std, " "), model.resize, model.crop,
-               model.stride_in_1x1 ? "; strides in the first 1x1 of a block" : "");
+    rk::print("wants {} pixels / {:g}, mean {:.4g}, std {:.4g}, resize {}, crop {}{}\n",
+              model.channel_order, model.input_scale, fmt::join(model.input_mean, " "),
+              fmt::join(model.input_std, " "), model.resize, model.crop,
+              model.stride_in_1x1 ? "; strides in the first 1x1 of a block" : "");
   }
 
   void write(const ResNetWeights& weights, const CommonOptions& common, nlohmann::json& json) {
@@ -241,9 +242,9 @@ class Convert final : public Command {
     progress.finish();
     const std::string digest = hexadecimal(sha256(bytes));
     json.update({{"out", out_}, {"out_sha256", digest}, {"out_bytes", bytes.size()}});
-    fmt::print("{}: {}, {:.1f} MiB, read again and equal\n  SHA-256 {}\n", one_line(out_),
-               to_ == "safetensors" ? "safetensors" : "Rankine weights",
-               static_cast<double>(bytes.size()) / (1 << 20), digest);
+    print("{}: {}, {:.1f} MiB, read again and equal\n  SHA-256 {}\n", one_line(out_),
+          to_ == "safetensors" ? "safetensors" : "Rankine weights",
+          static_cast<double>(bytes.size()) / (1 << 20), digest);
   }
 
   // What was written says what was meant.

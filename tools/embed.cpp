@@ -58,8 +58,7 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
     fill(batch->pixels);
     program_.forward();
     const std::vector<float> rows = program_.read(output_);
-    set.embeddings.insert(set.embeddings.end(), rows.begin(),
-                          rows.begin() + batch->count * dim_);
+    set.embeddings.insert(set.embeddings.end(), rows.begin(), rows.begin() + batch->count * dim_);
     for (const std::int64_t index : batch->indices) {
       set.labels.push_back(data.label(index));
       set.paths.push_back(data.item_name(index));
@@ -90,8 +89,8 @@ CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint&
   trained_on_ = checkpoint.run().classes;
   const std::vector<std::string>& known = network_names();
   if (std::find(known.begin(), known.end(), model_.arch) == known.end()) {
-    fail<InputError>("{}: its network is '{}', known are {}; use another checkpoint", path,
-                     model_.arch, fmt::join(known, ", "));
+    fail<InputError>("{}: its network is '{}', known are {}; use another checkpoint",
+                     checkpoint.path(), model_.arch, fmt::join(known, ", "));
   }
   embedder_ = std::make_unique<Embedder>(context, parameters_, model_, batch, precision);
   parameters_.allocate(context);

@@ -91,9 +91,9 @@ class ProbeImage : public Command {
     if (!common.quiet) {
       const std::string lies = fmt::format(", EXIF orientation {} ({})", orientation,
                                            turn ? "turned" : "not turned: --exif turn does");
-      print("{}: {} x {}{}, resized to {} x {}, seen as {} x {}\n", one_line(image_),
-            image.width(), image.height(), orientation == kUpright ? "" : lies, resized.width,
-            resized.height, width, height);
+      print("{}: {} x {}{}, resized to {} x {}, seen as {} x {}\n", one_line(image_), image.width(),
+            image.height(), orientation == kUpright ? "" : lies, resized.width, resized.height,
+            width, height);
     }
     if (!common.json.empty()) {
       write_json(common.json, {{"image", image_},

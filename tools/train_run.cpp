@@ -228,9 +228,10 @@ void TrainRun::accept_held_out(const Checkpoint& checkpoint) const {
         "as they are by --allow-changed-data",
         checkpoint.path(), held_out, run_.held_out);
   }
-  note(fmt::format("held out: {} when the run began, {} from now on: the best epoch so far was of "
-                   "the former",
-                   held_out, run_.held_out));
+  note(
+      fmt::format("held out: {} when the run began, {} from now on: the best epoch so far was of "
+                  "the former",
+                  held_out, run_.held_out));
 }
 
 void TrainRun::start_from_checkpoint() {

@@ -72,7 +72,8 @@ std::string written(const ArchiveMembers& members, bool zip, bool deflate) {
   archive* a = archive_write_new();
   if (zip) {
     archive_write_set_format_zip(a);
-    archive_write_set_options(a, deflate ? "zip:compression=deflate" : "zip:compression=store");
+    archive_write_set_options(
+        a, deflate ? "zip:compression=deflate,compression-level=1" : "zip:compression=store");
   } else {
     archive_write_set_format_ustar(a);
   }

@@ -1,0 +1,246 @@
+// A ResNet's tensors under the names that others give them.
+#include "weights/foreign/resnet_weights.h"
+
+#include "tests/data/temporary_folder.h"
+#include "tests/support/torch_writer.h"
+#include "weights/foreign/resnet_checkpoint.h"
+#include "weights/foreign/safetensors.h"
+#include "weights/resnet_tensors.h"
+
+#include <cstring>
+#include <functional>
+#include <regex>
+
+namespace rk {
+namespace {
+
+using Rename = std::function<std::string(const std::string&)>;
+
+std::vector<float> values_of(const ResNetTensor& tensor) {
+  std::int64_t count = 1;
+  for (const std::int64_t d : tensor.dims) count *= d;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  const auto first = static_cast<float>(std::hash<std::string>()(tensor.name) % 1000);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = first + static_cast<float>(i % 977) / 1024;
+  }
+  return values;
+}
+
+TorchContent resnet(const std::string& arch, const Rename& rename, std::int64_t classes = 0) {
+  TorchContent content;
+  for (const ResNetTensor& tensor : resnet_tensors(arch)) {
+    if (tensor.kind == ResNetTensor::Kind::kCounter) {
+      add_counter(content, rename(tensor.name), 3);
+    } else {
+      add_tensor(content, rename(tensor.name), tensor.dims, values_of(tensor));
+    }
+  }
+  if (classes > 0) {
+    const std::int64_t features = resnet_features(arch);
+    add_tensor(content, rename("fc.weight"), {classes, features},
+               std::vector<float>(static_cast<std::size_t>(classes * features), 0.5F));
+    add_tensor(content, rename("fc.bias"), {classes},
+               std::vector<float>(static_cast<std::size_t>(classes), 0.25F));
+  }
+  return content;
+}
+
+class ResNetNames : public testing::Test {
+ protected:
+  ResNetWeights read(const TorchContent& content) {
+    folder_.write("r.pth", torch_zip(content));
+    return resnet_weights(read_tensor_file((folder_.path() / "r.pth").string()));
+  }
+  std::string refusal(const TorchContent& content) {
+    folder_.write("r.pth", torch_zip(content));
+    const TensorFile file = read_tensor_file((folder_.path() / "r.pth").string());
+    return message_of<InputError>([&] { resnet_weights(file); });
+  }
+  static void expect_whole(const ResNetWeights& weights, const std::string& arch) {
+    EXPECT_EQ(weights.model.arch, arch);
+    std::size_t at = 0;
+    for (const ResNetTensor& tensor : resnet_tensors(arch)) {
+      ASSERT_LT(at, weights.tensors.size());
+      const ResNetWeights::Tensor& read = weights.tensors[at++];
+      EXPECT_EQ(read.name, tensor.name);
+      EXPECT_EQ(read.dims, tensor.dims);
+      if (tensor.kind == ResNetTensor::Kind::kCounter) {
+        EXPECT_EQ(read.count, 3);
+      } else {
+        const std::vector<float> values = values_of(tensor);
+        EXPECT_TRUE(
+            std::equal(values.begin(), values.end(), read.values.begin(), read.values.end()))
+            << tensor.name;
+      }
+    }
+  }
+
+  TemporaryFolder folder_;
+};
+
+std::string as_it_is(const std::string& name) { return name; }
+
+std::string as_transformers(const std::string& name) {
+  std::smatch part;
+  const std::string front = "resnet.encoder.stages.";
+  const auto kind = [](const std::string& letter) {
+    return letter == "conv" || letter == "0" ? "convolution" : "normalization";
+  };
+  if (std::regex_match(name, part, std::regex("layer(\\d)\\.(\\d+)\\.(conv|bn)(\\d)\\.(.*)"))) {
+    return fmt::format("{}{}.layers.{}.layer.{}.{}.{}", front, std::stoi(part[1]) - 1,
+                       part[2].str(), std::stoi(part[4]) - 1, kind(part[3]), part[5].str());
+  }
+  if (std::regex_match(name, part, std::regex("layer(\\d)\\.(\\d+)\\.downsample\\.(\\d)\\.(.*)"))) {
+    return fmt::format("{}{}.layers.{}.shortcut.{}.{}", front, std::stoi(part[1]) - 1,
+                       part[2].str(), kind(part[3]), part[4].str());
+  }
+  if (name.starts_with("conv1.")) return "resnet.embedder.embedder.convolution." + name.substr(6);
+  if (name.starts_with("bn1.")) return "resnet.embedder.embedder.normalization." + name.substr(4);
+  return "classifier.1" + name.substr(2);
+}
+
+TEST_F(ResNetNames, OfEveryDialect) {
+  expect_whole(read(resnet("resnet50", as_it_is, 7)), "resnet50");
+  expect_whole(read(resnet("resnet18", as_it_is)), "resnet18");
+  const ResNetWeights transformers = read(resnet("resnet18", as_transformers, 7));
+  expect_whole(transformers, "resnet18");
+  EXPECT_NE(transformers.find("fc.weight"), nullptr);
+  const ResNetWeights nvidia = read(resnet("resnet18", [](const std::string& name) {
+    if (!name.starts_with("layer")) return name;
+    return fmt::format("layers.{}{}", name[5] - '1', name.substr(6));
+  }));
+  expect_whole(nvidia, "resnet18");
+}
+
+TEST_F(ResNetNames, BehindWhatWrappersPutInFront) {
+  for (const char* prefix :
+       {"module.", "_orig_mod.", "model.", "backbone.", "module.backbone.0."}) {
+    const ResNetWeights weights = read(resnet(
+        "resnet18", [&](const std::string& name) { return prefix + name; }, 5));
+    expect_whole(weights, "resnet18");
+    EXPECT_NE(weights.names.find(prefix), std::string::npos);
+    EXPECT_EQ(weights.find("fc.bias")->dims, std::vector<std::int64_t>{5});
+  }
+  TorchContent nested = resnet("resnet18", as_it_is);
+  nested.wrapper = "state_dict";
+  expect_whole(read(nested), "resnet18");
+}
+
+// The query encoder and the averaged network come first; a projection is no classifier.
+TEST_F(ResNetNames, OneOfSeveralNetworks) {
+  for (const auto& [taken, left] :
+       {std::pair<std::string, std::string>{"module.encoder_q.", "module.encoder_k."},
+        {"teacher.backbone.", "student.backbone."},
+        {"model_ema.", "model."}}) {
+    TorchContent content = resnet(
+        "resnet18", [&](const std::string& name) { return taken + name; }, 128);
+    for (const ResNetTensor& tensor : resnet_tensors("resnet18")) {
+      if (tensor.kind == ResNetTensor::Kind::kCounter) continue;
+      add_tensor(content, left + tensor.name, tensor.dims,
+                 std::vector<float>(values_of(tensor).size(), -1.0F));
+    }
+    const ResNetWeights weights = read(content);
+    expect_whole(weights, "resnet18");
+    EXPECT_EQ(weights.find("fc.weight") == nullptr, taken == "module.encoder_q.") << taken;
+    EXPECT_GE(weights.ignored.size(), 100U);
+  }
+}
+
+TEST_F(ResNetNames, OldFilesCountNoBatches) {
+  TorchContent content = resnet("resnet18", as_it_is);
+  std::erase_if(content.tensors,
+                [](const auto& tensor) { return tensor.name.ends_with("num_batches_tracked"); });
+  const ResNetWeights weights = read(content);
+  EXPECT_EQ(weights.find("bn1.num_batches_tracked")->count, 0);
+}
+
+TEST_F(ResNetNames, WhatIsMissingOrOfAnotherShapeIsListed) {
+  TorchContent content = resnet("resnet18", as_it_is);
+  content.tensors[0].dims = {64, 3, 49};
+  content.tensors[0].strides = {147, 49, 1};
+  std::erase_if(content.tensors, [](const auto& tensor) {
+    return tensor.name == "layer2.0.bn1.bias" || tensor.name == "layer4.1.conv2.weight";
+  });
+  const std::string message = refusal(content);
+  for (const char* part : {"2 missing: layer2.0.bn1.bias, layer4.1.conv2.weight",
+                           "1 of another shape or type: conv1.weight F32 [64, 3, 49]"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+}
+
+TEST_F(ResNetNames, OtherNetworksAreNamed) {
+  const auto without = [&](const std::string& arch, const std::string& beginning) {
+    TorchContent content = resnet(arch, as_it_is);
+    std::erase_if(content.tensors,
+                  [&](const auto& tensor) { return tensor.name.starts_with(beginning); });
+    return content;
+  };
+  EXPECT_NE(refusal(without("resnet50", "layer4.2")).find("a ResNet of 3+4+6+2 blocks"),
+            std::string::npos);
+  TorchContent deep = resnet("resnet50", [](const std::string& name) {
+    return name == "conv1.weight" ? std::string("conv1.0.weight") : name;
+  });
+  EXPECT_NE(refusal(deep).find("deep stem"), std::string::npos);
+  TorchContent squeezed = resnet("resnet50", as_it_is);
+  add_tensor(squeezed, "layer1.0.se.fc1.weight", {1}, {1});
+  EXPECT_NE(refusal(squeezed).find("squeeze and excitation"), std::string::npos);
+  TorchContent none;
+  add_tensor(none, "visual.proj", {2}, {1, 2});
+  EXPECT_NE(refusal(none).find("no ResNet whose names are known"), std::string::npos);
+}
+
+TEST_F(ResNetNames, FindingsNameWhatIsNoNumber) {
+  TorchContent content = resnet("resnet18", as_it_is);
+  const float not_a_number = std::nanf(""), negative = -1;
+  for (const auto& tensor : content.tensors) {
+    std::string& bytes = content.storages[tensor.storage].bytes;
+    if (tensor.name == "bn1.weight") std::memcpy(bytes.data() + 8, &not_a_number, 4);
+    if (tensor.name == "bn1.running_var") std::memcpy(bytes.data(), &negative, 4);
+  }
+  const std::vector<std::string> found = findings(read(content));
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0], "bn1.weight: 1 values are NaN or infinite");
+  EXPECT_EQ(found[1], "bn1.running_var: 1 are negative");
+}
+
+// .pth -> ours -> safetensors -> ours: the same bits, and the same file.
+TEST_F(ResNetNames, ARoundTripKeepsEveryBit) {
+  const ResNetWeights first = read(resnet("resnet18", as_it_is, 9));
+  const Checkpoint ours("ours", checkpoint_bytes(first));
+  EXPECT_FALSE(ours.has_run());
+  const std::vector<std::byte> exported = safetensors_bytes(resnet_weights(ours));
+  folder_.write("r.safetensors", {reinterpret_cast<const char*>(exported.data()), exported.size()});
+  const ResNetWeights again =
+      resnet_weights(read_tensor_file((folder_.path() / "r.safetensors").string()));
+  expect_whole(again, "resnet18");
+  EXPECT_EQ(again.find("fc.weight")->dims, (std::vector<std::int64_t>{9, 512}));
+  EXPECT_EQ(safetensors_bytes(again).size(), exported.size());
+}
+
+// Written out from the format's rules: what the official writer makes of these two tensors.
+TEST(Safetensors, AsTheOfficialWriterWritesIt) {
+  const std::vector<float> weight = {1, 2};
+  const std::int64_t count = 5;
+  const std::vector<std::byte> bytes =
+      write_safetensors({{"b", ElementType::kF32, {2}, std::as_bytes(std::span(weight))},
+                         {"n", ElementType::kI64, {}, std::as_bytes(std::span(&count, 1))},
+                         {"a", ElementType::kF32, {1, 2}, std::as_bytes(std::span(weight))}},
+                        {{"format", "pt"}});
+  const std::string header =
+      R"({"__metadata__":{"format":"pt"},"n":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
+      R"("a":{"dtype":"F32","shape":[1,2],"data_offsets":[8,16]},)"
+      R"("b":{"dtype":"F32","shape":[2],"data_offsets":[16,24]}})";
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t padded = (header.size() + 7) / 8 * 8;
+  EXPECT_EQ(text.substr(8, header.size()), header);
+  EXPECT_EQ(text.substr(8 + header.size(), padded - header.size()),
+            std::string(padded - header.size(), ' '));
+  EXPECT_EQ(bytes.size(), 8 + padded + 24);
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  EXPECT_EQ(length, padded);
+}
+
+}  // namespace
+}  // namespace rk
