@@ -29,6 +29,8 @@ std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64
   const char* whose = gpu ? "the GPU's" : "this machine's";
   const std::int64_t needed = need.fixed + images * need.per_image;
   if (needed <= free) return "";
+  // Batches are whole classes, mostly of 2, 4 or 8 images.
+  constexpr std::int64_t kRound = 8;
   const std::int64_t most = images_that_fit(need, free);
   if (most == 0) {
     return fmt::format(
@@ -40,7 +42,8 @@ std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64
   return fmt::format(
       "{} memory is too small: {} images at a time need {}, {} are free; use --chunk {} "
       "(the batch in pieces) or --batch {}",
-      whose, images, gibibytes(needed), gibibytes(free), chunk_that_fits(need, free, batch), most);
+      whose, images, gibibytes(needed), gibibytes(free), chunk_that_fits(need, free, batch),
+      most < kRound ? most : most / kRound * kRound);
 }
 
 std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total) {

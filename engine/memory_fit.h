@@ -26,7 +26,7 @@ std::int64_t chunk_that_fits(const MemoryNeed& need, std::int64_t free, std::int
 
 // What to do where the network takes `images` at a time (all of `batch`, or a chunk) and they do
 // not fit: one line for an error, naming the largest --chunk that divides the batch and
-// the largest --batch. Empty where they fit.
+// the largest --batch (from 8 on a multiple of it). Empty where they fit.
 std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,
                            std::int64_t images, MemoryOf where = MemoryOf::kGpu);
 

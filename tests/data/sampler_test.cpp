@@ -168,7 +168,7 @@ TEST(PkSampler, BadInput) {
   EXPECT_TRUE(holds(input_error({4, 5}, 12, "pk:k=6"),
                     "the largest class has 5; lower k (--per-class) to 5"));
   EXPECT_TRUE(holds(input_error({4, 4, 4}, 16, "pk:k=4"),
-                    "needs 4 classes, there are 3; lower the batch to 12"));
+                    "needs 4 classes, there are 3; lower --batch to 12 or raise k (--per-class)"));
   EXPECT_TRUE(holds(input_error({4}, 8, "pk:k=4"), "needs 2 classes, there are 1"));
 }
 
@@ -177,9 +177,9 @@ TEST(PkSampler, WrongUsage) {
   const auto usage_error = [&](std::int64_t n, const char* text, std::int64_t batches = 0) {
     return message_of<UsageError>([&] { make_sampler(text, data, n, 0, batches); });
   };
-  EXPECT_TRUE(holds(usage_error(10, "pk:k=4"),
-                    "a batch of 10 is no multiple of k=4 images a class; use 12"));
-  EXPECT_TRUE(holds(usage_error(0, "pk:k=4"), "a batch of 0"));
+  EXPECT_TRUE(
+      holds(usage_error(10, "pk:k=4"), "--batch 10 is no multiple of k=4 images a class; use 12"));
+  EXPECT_TRUE(holds(usage_error(0, "pk:k=4"), "--batch 0"));
   EXPECT_TRUE(holds(usage_error(8, "pk:k=1"), "give no pairs"));
   EXPECT_TRUE(holds(usage_error(8, "pk:k=four"), "k=four"));
   EXPECT_TRUE(holds(usage_error(8, "pk:p=4"), "no parameter 'p'"));

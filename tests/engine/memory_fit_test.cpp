@@ -32,12 +32,12 @@ TEST(MemoryFit, NothingToSayWhereItFits) {
   EXPECT_EQ(fitting_advice(need, 10 * kGiB, 4096, 64), "");
 }
 
-// 70 would fit; 64 is the largest of them that divides the batch.
+// 70 would fit; 64 is the largest of them that divides the batch, and the largest multiple of 8.
 TEST(MemoryFit, NamesTheLargestChunkAndBatch) {
   const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8};
   EXPECT_EQ(fitting_advice(need, 10 * kGiB + 6 * kGiB / 8, 128, 128),
             "the GPU's memory is too small: 128 images at a time need 18.00 GiB, 10.75 GiB are "
-            "free; use --chunk 64 (the batch in pieces) or --batch 70");
+            "free; use --chunk 64 (the batch in pieces) or --batch 64");
   // Already in chunks.
   EXPECT_EQ(fitting_advice(need, 3 * kGiB, 4096, 64),
             "the GPU's memory is too small: 64 images at a time need 10.00 GiB, 3.00 GiB are free; "
