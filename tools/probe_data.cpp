@@ -136,7 +136,7 @@ class ProbeData final : public Command {
       out["largest"] = {large->width, large->height};
     }
     if (lying > 0) {
-      fmt::print("  stored lying or mirrored (EXIF): {} images, {}\n", lying,
+      fmt::print("  stored lying or mirrored (EXIF): {}, {}\n", lying,
                  spec.get("exif", "") == "turn" ? "turned upright by exif=turn"
                                                 : "seen so; ,exif=turn turns them upright");
     }
@@ -149,7 +149,7 @@ class ProbeData final : public Command {
       print_some(lonely);
     }
     if (!bad.empty()) {
-      fmt::print("  cannot be read: {} images:\n", bad.size());
+      fmt::print("  cannot be read, {} of them:\n", bad.size());
       print_some(bad);
     }
     unreadable.insert(unreadable.end(), bad.begin(), bad.end());
@@ -190,8 +190,8 @@ class ProbeData final : public Command {
     }
     if (lines.empty()) return out;
     fmt::print(
-        "the same file more than once: {} times, {} of them in different classes, {} in "
-        "different splits:\n",
+        "groups of files with equal content: {} (in different classes {}, in different splits "
+        "{})\n",
         lines.size(), classes, splits);
     print_some(lines);
     return out;

@@ -39,7 +39,7 @@ TEST_F(ProbeData, TellsWhatAFolderHoldsAndWhatIsWrongWithIt) {
   EXPECT_TRUE(holds(out_,
                     "  1 class of a single image, which has no other to find (min_images=2 "
                     "leaves such out):\n    lonely\n"));
-  EXPECT_TRUE(holds(out_, "  cannot be read: 1 images:\n    " + path("shop/train/c1/broken.jpg") +
+  EXPECT_TRUE(holds(out_, "  cannot be read, 1 of them:\n    " + path("shop/train/c1/broken.jpg") +
                               ": not a JPEG, PNG or BMP picture"));
   EXPECT_TRUE(holds(out_, ", split test: 7 images of 2 classes, 3 to 4 in each\n"));
   const json report = json::parse(file_text(path("r.json")));
@@ -52,7 +52,7 @@ TEST_F(ProbeData, TellsWhatAFolderHoldsAndWhatIsWrongWithIt) {
     for (const json& file : group) leaked = leaked || file == path("shop/test/t1/leaked.png");
   }
   EXPECT_TRUE(leaked) << report.dump();
-  EXPECT_TRUE(holds(out_, "the same file more than once: "));
+  EXPECT_TRUE(holds(out_, "groups of files with equal content: "));
 }
 
 TEST_F(ProbeData, NothingWrongIsZeroAndShort) {
@@ -78,10 +78,11 @@ TEST_F(ProbeData, BothSidesOfATestAreLookedAtOnce) {
   const json report = json::parse(file_text(path("r.json")));
   EXPECT_EQ(report["splits"].size(), 2U) << report.dump();
   EXPECT_EQ(report["equal_files"].size(), 1U);
-  EXPECT_TRUE(holds(out_,
-                    "the same file more than once: 1 times, 0 of them in different classes, "
-                    "0 in different splits:\n    " +
-                        path("two/train/b/0.png") + " = " + path("two/train/b/1.png")));
+  EXPECT_TRUE(
+      holds(out_,
+            "groups of files with equal content: 1 (in different classes 0, in different splits "
+            "0)\n    " +
+                path("two/train/b/0.png") + " = " + path("two/train/b/1.png")));
 }
 
 }  // namespace
