@@ -38,7 +38,8 @@ constexpr int kChannel = 3;    // its descriptor in the child
 constexpr std::size_t kMaxRefusal = 4096;
 
 struct Question {
-  std::uint64_t bytes, memory_bytes;
+  std::uint64_t bytes;
+  ParserLimits limits;
 };
 
 enum class Outcome : std::uint64_t { kDone, kRefused, kOutOfMemory };
@@ -147,9 +148,14 @@ class SignalsHeld {
 
 void set_parser_interruption(void (*check)()) { interruption = check; }
 
-ParserProcess::ParserProcess(std::string file, std::string parser, const ParserLimits& limits,
-                             std::size_t slot_bytes, Serve serve)
-    : file_(std::move(file)), parser_(std::move(parser)), limits_(limits), slot_bytes_(slot_bytes) {
+ParserProcess::ParserProcess(std::string file, std::string parser, const ParserLimits& most,
+                             std::uint64_t wait_seconds, std::size_t slot_bytes, Serve serve)
+    : file_(std::move(file)),
+      parser_(std::move(parser)),
+      most_(most),
+      limits_(most),
+      wait_seconds_(wait_seconds),
+      slot_bytes_(slot_bytes) {
   void* slots = ::mmap(nullptr, kSlots * slot_bytes, PROT_READ | PROT_WRITE,
                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (slots == MAP_FAILED) throw std::bad_alloc();
@@ -165,7 +171,7 @@ ParserProcess::ParserProcess(std::string file, std::string parser, const ParserL
     if (child_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(kNoLimits);  // it died before that was in force
-      this->serve(ends[1], limits, serve);
+      this->serve(ends[1], serve);
     }
   }
   if (joined) ::close(ends[1]);
@@ -194,7 +200,7 @@ void ParserProcess::end() {
   child_ = -1;
 }
 
-void ParserProcess::serve(int channel, const ParserLimits& limits, const Serve& serve) const {
+void ParserProcess::serve(int channel, const Serve& serve) const {
   reset_signals();
   close_descriptors(channel);
   ::prctl(PR_SET_DUMPABLE, 0);
@@ -202,11 +208,11 @@ void ParserProcess::serve(int channel, const ParserLimits& limits, const Serve& 
   // The second limit is for a child that survives the first one's signal.
   if (!limit_to(RLIMIT_CORE, 0, 0) || !limit_to(RLIMIT_FSIZE, 0, 0) ||
       !limit_to(RLIMIT_NPROC, 0, 0) || !limit_to(RLIMIT_NOFILE, 16, 16) ||
-      !limit_to(RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 2) ||
-      !memory.set(limits.memory_bytes)) {
+      !limit_to(RLIMIT_CPU, most_.cpu_seconds, most_.cpu_seconds + 2) ||
+      !memory.set(most_.memory_bytes)) {
     ::_exit(kNoLimits);
   }
-  std::uint64_t allowed = limits.memory_bytes;
+  ParserLimits present = most_;
   for (std::size_t at = 0;; at = (at + 1) % kSlots) {
     const std::span<std::byte> slot(slots_ + at * slot_bytes_, slot_bytes_);
     Question question{};
@@ -215,10 +221,15 @@ void ParserProcess::serve(int channel, const ParserLimits& limits, const Serve& 
       got = ::recv(kChannel, &question, sizeof question, 0);
     } while (got < 0 && errno == EINTR);
     if (got != sizeof question) ::_exit(0);  // nobody asks any more
-    if (question.memory_bytes != allowed) {
-      allowed = question.memory_bytes;
-      if (!memory.set(std::min(allowed, limits.memory_bytes))) ::_exit(kNoLimits);
+    if (question.limits.memory_bytes != present.memory_bytes &&
+        !memory.set(question.limits.memory_bytes)) {
+      ::_exit(kNoLimits);
     }
+    if (question.limits.cpu_seconds != present.cpu_seconds &&
+        !limit_to(RLIMIT_CPU, question.limits.cpu_seconds, most_.cpu_seconds + 2)) {
+      ::_exit(kNoLimits);
+    }
+    present = question.limits;
     Answered answered{Outcome::kDone, 0};
     const auto refuse = [&](std::string_view words) {
       answered = {Outcome::kRefused, std::min({words.size(), kMaxRefusal, slot.size()})};
@@ -237,13 +248,15 @@ void ParserProcess::serve(int channel, const ParserLimits& limits, const Serve& 
   }
 }
 
-void ParserProcess::ask(std::span<const std::byte> question, std::uint64_t memory_bytes) {
+void ParserProcess::ask(std::span<const std::byte> question, const ParserLimits& limits) {
   expect(question.size() <= slot_bytes_ && asked_ - answered_ < kSlots,
          "[parser] expected at most {} questions of {} bytes, got {} bytes", kSlots, slot_bytes_,
          question.size());
   std::memcpy(slots_ + (asked_ % kSlots) * slot_bytes_, question.data(), question.size());
   ++asked_;
-  const Question message{question.size(), std::min(memory_bytes, limits_.memory_bytes)};
+  limits_ = {std::min(limits.memory_bytes, most_.memory_bytes),
+             std::min(limits.cpu_seconds, most_.cpu_seconds)};
+  const Question message{question.size(), limits_};
   // Two short messages always find room. One to a child that is gone is missed by answer().
   ssize_t sent = 0;
   do {
@@ -263,12 +276,12 @@ std::span<const std::byte> ParserProcess::answer() {
     pollfd ready{channel_, POLLIN, 0};
     if (::poll(&ready, 1, static_cast<int>(kStep.count())) > 0) break;
     waited += std::min<Clock::duration>(Clock::now() - start, kStep);
-    if (waited < std::chrono::seconds(limits_.wait_seconds)) continue;
+    if (waited < std::chrono::seconds(wait_seconds_)) continue;
     end();
     fail<InputError>(
         "{}: {} gives no answer for {} s; the file is damaged, or its disk or network does not "
         "answer",
-        file_, parser_, limits_.wait_seconds);
+        file_, parser_, wait_seconds_);
   }
   Answered answered{};
   ssize_t got = 0;

@@ -36,9 +36,8 @@
 namespace rk {
 
 struct ParserLimits {
-  std::uint64_t memory_bytes = 0;  // what it may map beyond what it inherits, at most
-  std::uint64_t cpu_seconds = 0;   // of its whole life
-  std::uint64_t wait_seconds = 0;  // for one answer
+  std::uint64_t memory_bytes = 0;  // what it may map beyond what it inherits
+  std::uint64_t cpu_seconds = 0;   // of its life so far
 };
 
 class ParserProcess {
@@ -49,19 +48,18 @@ class ParserProcess {
 
   static constexpr std::size_t kSlots = 2;
 
-  // `file` and `parser` ("the HDF5 library") are for messages. InputError where no process is to
-  // be had.
-  ParserProcess(std::string file, std::string parser, const ParserLimits& limits,
-                std::size_t slot_bytes, Serve serve);
+  // `file` and `parser` ("the HDF5 library") are for messages. No question may raise `most`, and
+  // no answer is waited for longer than `wait_seconds`. InputError where no process is to be had.
+  ParserProcess(std::string file, std::string parser, const ParserLimits& most,
+                std::uint64_t wait_seconds, std::size_t slot_bytes, Serve serve);
   ~ParserProcess();  // ends the child, whatever it does
   ParserProcess(const ParserProcess&) = delete;
   ParserProcess& operator=(const ParserProcess&) = delete;
 
   std::size_t slot_bytes() const { return slot_bytes_; }
 
-  // The child may map `memory_bytes` (no more than the limit) from then on. At most kSlots
-  // questions may be without an answer.
-  void ask(std::span<const std::byte> question, std::uint64_t memory_bytes);
+  // The child keeps to `limits` from then on. At most kSlots questions may be without an answer.
+  void ask(std::span<const std::byte> question, const ParserLimits& limits);
 
   // Waits for the answer to the oldest question. It lies in memory that the child can still write
   // to, and stays until the question after the next is asked. What the interruption throws
@@ -69,12 +67,13 @@ class ParserProcess {
   std::span<const std::byte> answer();
 
  private:
-  [[noreturn]] void serve(int channel, const ParserLimits& limits, const Serve& serve) const;
+  [[noreturn]] void serve(int channel, const Serve& serve) const;
   [[noreturn]] void explain_death();
   void end();
 
   std::string file_, parser_;
-  ParserLimits limits_;
+  ParserLimits most_, limits_;
+  std::uint64_t wait_seconds_;
   std::size_t slot_bytes_;
   std::byte* slots_ = nullptr;
   int channel_ = -1;

@@ -7,8 +7,8 @@
 // sets that claim more than 1000 times what the file stores for them or more than 1 GiB, groups
 // nested deeper than 16. Reading refuses chunks that inflate beyond their size, and more than
 // max(2 x the file, 900 MB) in all, each data set counted in the type that it is read as. Every
-// refusal is an InputError "<file>: <what>; <what to do>", and so is a crash of the library, or 5 s
-// of its time (and one for each 4 MiB of the file). Plugins are never loaded.
+// refusal is an InputError "<file>: <what>; <what to do>", and so is a crash of the library, or 2 s
+// of its time (and one for each 8 MiB of the file and of what is read). Plugins are never loaded.
 // Numbers are converted by the library (float64 to float32 and so on), but a floating-point data
 // set is never read as integers, nor text as numbers, and an integer that does not fit is an error.
 // Writing builds the whole file in memory; weights/atomic_file.h puts it on disk.
@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,6 +42,9 @@ class Hdf5Reader {
   explicit Hdf5Reader(const std::string& path);
   // The same over a file that is already in memory; `name` appears in messages.
   Hdf5Reader(std::span<const std::byte> image, const std::string& name);
+  // Over a parser that says anything at all (ParserProcess::Serve), for tests of what comes of it.
+  Hdf5Reader(const std::string& name,
+             std::function<std::size_t(std::span<std::byte>, std::size_t)> serve);
   ~Hdf5Reader();
   Hdf5Reader(Hdf5Reader&&) noexcept;
   Hdf5Reader& operator=(Hdf5Reader&&) noexcept;

@@ -27,12 +27,10 @@ constexpr std::uint64_t kLeastForParser = std::uint64_t{96} << 20;
 // tiny, and then this many at once are worth waking a process for.
 constexpr std::size_t kMaxBoxes = 1024;
 
-ParserLimits limits_for(std::uint64_t file_bytes, std::uint64_t budget) {
-  // The slowest valid file, all of it to convert, takes a tenth of this on a present-day machine.
-  return {.memory_bytes = budget,
-          .cpu_seconds = 5 + (file_bytes >> 22),
-          .wait_seconds = 60 + (file_bytes >> 22)};
-}
+// A valid file of the slowest kind (16-bit floats, which the library converts one by one) takes an
+// eighth of this on a present-day machine. `bytes` are the file's, for its structure, and those of
+// what is read.
+std::uint64_t cpu_seconds(std::uint64_t bytes) { return 2 + (bytes >> 23); }
 
 std::string normalised(const std::string& path) {
   std::string out = path.empty() || path.front() != '/' ? "/" + path : path;
@@ -66,8 +64,8 @@ struct Hdf5Reader::State {
       : name(std::move(file_name)),
         file_bytes(bytes),
         budget(std::max(2 * bytes, kFreeBytes)),
-        parser(printable(name), "the HDF5 library", limits_for(bytes, budget), kHdf5SlotBytes,
-               std::move(serve)) {
+        parser(printable(name), "the HDF5 library", {budget, cpu_seconds(bytes + budget)},
+               60 + (bytes >> 22), kHdf5SlotBytes, std::move(serve)) {
     read_objects();
   }
 
@@ -87,7 +85,8 @@ struct Hdf5Reader::State {
 
   void ask(const std::function<void(PackedWriter&)>& put) {
     const std::vector<std::byte> question = packed(put);
-    parser.ask(question, std::max(kLeastForParser, budget - std::min(budget, held)));
+    parser.ask(question, {std::max(kLeastForParser, budget - std::min(budget, held)),
+                          cpu_seconds(file_bytes + held)});
   }
 
   // The answer is copied first: the child could still change what has been looked at.
@@ -303,6 +302,9 @@ Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name
   if (image.empty()) fail<InputError>("{}: is empty; copy or make it again", printable(name));
   state_ = std::make_unique<State>(name, image.size(), server(image, name));
 }
+
+Hdf5Reader::Hdf5Reader(const std::string& name, ParserProcess::Serve serve)
+    : state_(std::make_unique<State>(name, 1, std::move(serve))) {}
 
 Hdf5Reader::~Hdf5Reader() = default;
 Hdf5Reader::Hdf5Reader(Hdf5Reader&&) noexcept = default;

@@ -1,5 +1,4 @@
-// Answers the questions of weights/hdf5_questions.h about one file. Runs in a ParserProcess; a fuzz
-// target calls it where it is.
+// Answers the questions of weights/hdf5_questions.h about one file, in a ParserProcess.
 #pragma once
 
 #include "weights/hdf5_parser.h"

@@ -6,9 +6,11 @@
 #include "weights/sealed_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -163,6 +165,58 @@ TEST_F(CheckpointTest, DamageIsRefused) {
   std::vector<std::byte> longer = whole;
   longer.push_back(std::byte{0});
   refusal([&] { Checkpoint c(save(longer)); });
+}
+
+// What `work` adds to the memory of a fresh process, and what the processes that it starts have.
+std::uint64_t peak_growth(const std::function<void()>& work) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto peak = [](int whose) {
+      rusage usage{};
+      ::getrusage(static_cast<__rusage_who>(whose), &usage);
+      return usage.ru_maxrss;
+    };
+    const long before = peak(RUSAGE_SELF);
+    work();
+    const long mib = (peak(RUSAGE_SELF) - before + peak(RUSAGE_CHILDREN)) / 1024;
+    ::_exit(static_cast<int>(std::min(mib, 255L)));
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  return static_cast<std::uint64_t>(WEXITSTATUS(status)) << 20;
+}
+
+TEST_F(CheckpointTest, ReadingTakesAtMostTwiceTheFile) {
+  constexpr std::int64_t kRows = 3000, kColumns = 4096;  // 47 MiB
+  const auto count = static_cast<std::size_t>(kRows * kColumns);
+  const TensorName tensor{"embedding.weight", {kRows, kColumns}};
+  {
+    const State state;
+    const std::vector<float> values(count, 0.25F);
+    CheckpointWriter writer(state.model, state.run);
+    writer.weight(tensor.name, tensor.dims, values.data());
+    writer.optimizer_state("exp_avg", tensor.name, tensor.dims, values.data());
+    save(writer.finish());
+  }
+  const std::uint64_t file = fs::file_size(path_);
+  const std::uint64_t growth = peak_growth([&] {
+    const Checkpoint checkpoint(path_);
+    std::vector<float> weight(count), state(count);
+    checkpoint.weight(tensor, weight.data());
+    checkpoint.optimizer_state("exp_avg", tensor, state.data());
+  });
+  EXPECT_GT(growth, file / 2);  // the tensors themselves: it was measured
+  EXPECT_LE(growth, 2 * file);
+}
+
+// A file that takes another's place between its checksum and its tensors.
+TEST_F(CheckpointTest, HasTheIdentityOfTheFileThatWasChecked) {
+  save(State().bytes());
+  const Seal seal = check_seal(path_);
+  EXPECT_EQ(Hdf5Reader(path_).identity(), seal.file);
+  save(State().bytes());  // equal bytes, another file
+  EXPECT_NE(Hdf5Reader(path_).identity(), seal.file);
 }
 
 TEST_F(CheckpointTest, AnotherNetworkIsRefusedByName) {

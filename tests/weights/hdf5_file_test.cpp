@@ -1,7 +1,9 @@
 #include "weights/hdf5_file.h"
 
 #include "engine/error.h"
+#include "engine/packed_values.h"
 #include "tests/data/temporary_folder.h"
+#include "weights/hdf5_questions.h"
 
 #include <gtest/gtest.h>
 #include <hdf5.h>
@@ -44,6 +46,11 @@ template <class F> std::string refusal(F&& f) {
   }
   ADD_FAILURE() << "nothing was refused";
   return {};
+}
+
+testing::AssertionResult holds(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
 }
 
 TEST(Hdf5File, ReadsBackWhatWasWritten) {
@@ -160,6 +167,70 @@ TEST(Hdf5File, ClaimsFarBeyondWhatIsStoredAreRefused) {
   EXPECT_NE(
       refusal([&] { Hdf5Reader r(lazy_file(path, 1 << 20, 1 << 10)); }).find("exhaust memory"),
       std::string::npos);
+}
+
+// A parser whose word is not to be trusted: it holds one data set, /x, and says of it what it likes.
+std::string refusal_of_liar(const std::function<void(PackedWriter&)>& shape,
+                            const std::function<std::size_t(std::span<std::byte>)>& values) {
+  const auto serve = [&](std::span<std::byte> slot, std::size_t bytes) -> std::size_t {
+    const std::span<const std::byte> question = slot.first(bytes);
+    const auto asked = static_cast<Hdf5Question>(PackedReader(question).number());
+    PackedWriter out(slot);
+    if (asked == Hdf5Question::kOpen) {
+      for (int i = 0; i < 5; ++i) out.number(0);
+    } else if (asked == Hdf5Question::kObjects) {
+      out.number(1);
+      out.text("/x");
+      out.number(1);
+    } else if (asked == Hdf5Question::kInfo) {
+      shape(out);
+    } else {
+      return values(slot);
+    }
+    return out.bytes();
+  };
+  return refusal([&] {
+    const Hdf5Reader reader("liar", serve);
+    if (reader.info("/x").kind == Hdf5Reader::Kind::kText) {
+      reader.read_text("/x");
+    } else {
+      reader.read<float>("/x");
+    }
+  });
+}
+
+TEST(Hdf5File, NothingThatTheParserSaysIsBelieved) {
+  const auto numbers = [](std::initializer_list<std::uint64_t> all) {
+    return [list = std::vector<std::uint64_t>(all)](PackedWriter& out) {
+      for (const std::uint64_t each : list) out.number(each);
+    };
+  };
+  const auto nothing = [](std::span<std::byte>) { return std::size_t{0}; };
+  const auto all = [](std::span<std::byte> slot) { return slot.size(); };
+  const std::string no_sense = "answer that makes no sense";
+  // Kind, rank, sides, sides of pieces.
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({3, 0}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 5}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 1ULL << 40, 1}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, ~0ULL, 1}), nothing), no_sense));
+  EXPECT_TRUE(holds(
+      refusal_of_liar(numbers({0, 4, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1, 1, 1, 1}), nothing),
+      no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 8, 0}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 8, 9}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 1 << 29, 1}), nothing), "are the limit"));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 8, 8}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 8, 8}), all), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({2, 1, 8, 8}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({2, 1, 8, 8}),
+                                    [](std::span<std::byte> slot) {
+                                      PackedWriter out(slot);
+                                      out.number(1);
+                                      out.number(~0ULL);  // a text of that length
+                                      return out.bytes();
+                                    }),
+                    no_sense));
 }
 
 }  // namespace
