@@ -60,12 +60,7 @@ class FolderRun : public testing::Test {
                                       "1",
                                       "--threads",
                                       "2"};
-    for (std::size_t i = 0; i + 1 < more.size(); i += 2) {
-      const auto same = std::find(words.begin(), words.end(), more[i]);
-      if (same != words.end()) words.erase(same, same + 2);
-      words.insert(words.end(), {more[i], more[i + 1]});
-    }
-    return run_to_end(words, folder_->path().string());
+    return run_to_end(with_flags(words, more), folder_->path().string());
   }
   static Finished eval(std::vector<std::string> words) {
     words.insert(words.begin(), kEval);

@@ -2,12 +2,12 @@
 #include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
 #include "tests/tools/tiny_run.h"
+#include "weights/checkpoint.h"
 
 #include <signal.h>
 
-#include <chrono>
+#include <cerrno>
 #include <sstream>
-#include <thread>
 
 namespace rk {
 namespace {
@@ -42,7 +42,25 @@ class TrainProcesses : public testing::Test {
       words.emplace_back(word);
     }
     words.push_back(in(out));
-    words.insert(words.end(), more.begin(), more.end());
+    return with_flags(words, more);
+  }
+  // 64 pictures that are read one by one, and as many held out.
+  std::vector<std::string> on_pictures(std::vector<std::string> more) const {
+    folder_.classes("pics/train/c", 8, 8);
+    folder_.classes("pics/test/t", 8, 8);
+    more.insert(more.end(), {"--data", "folder:" + in("pics"), "--cache", "0", "--workers", "1"});
+    return more;
+  }
+  // Two of them, of which the second, that reads 8 pictures for a batch, meets `what` at its sixth
+  // batch or a little before (tests/fake/system_calls.cpp).
+  static std::vector<std::string> second_fails(const std::vector<std::string>& train,
+                                               const std::string& what) {
+    std::vector<std::string> words = mpiexec(1);
+    words.insert(words.end(), train.begin(), train.end());
+    words.insert(words.end(),
+                 {":", "-n", "1", "/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_SYSTEM_CALLS,
+                  "RK_FAULTS=open,40,1," + what + ",/pics/train/"});
+    words.insert(words.end(), train.begin(), train.end());
     return words;
   }
   std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
@@ -84,15 +102,10 @@ TEST_F(TrainProcesses, TwoTrainAsOneDoes) {
 
 // A batch system's warning reaches all; they stop after the same step, and go on from there.
 TEST_F(TrainProcesses, StopTogetherAndResumeBitEqual) {
-  const std::vector<std::string> settings = {"--bn", "train", "--epochs", "2", "--batches", "20"};
-  ASSERT_EQ(run(command(2, "straight", settings)).code, 0);
-  ChildProcess child(command(2, "stopped", settings), folder_.path().string());
-  while (child.running() && child.said_so_far().find("epoch 0/") == std::string::npos) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  child.send(SIGUSR1);
-  const Finished stopped = child.wait();
+  const std::vector<std::string> settings = {"--bn", "train", "--epochs", "2", "--batches", "8"};
+  ASSERT_EQ(run(command(2, "straight", on_pictures(settings))).code, 0);
+  const Finished stopped =
+      run(second_fails(command(1, "stopped", on_pictures(settings)), fmt::format("s{}", SIGUSR1)));
   ASSERT_EQ(stopped.code, 128 + SIGUSR1) << stopped.err;
   EXPECT_NE(stopped.err.find("stopped after batch"), std::string::npos) << stopped.err;
   std::vector<std::string> words = mpiexec(2);
@@ -126,6 +139,19 @@ TEST_F(TrainProcesses, RefuseWhatTheyCannotShare) {
   EXPECT_EQ(missing.err.find("error: ", first + 1), std::string::npos)
       << "said by each of them: " << missing.err;
   for (const char* out : {"a", "b", "c"}) EXPECT_FALSE(fs::exists(in(out)));
+}
+
+// A picture that only one of them is to read: the first saves what is done, and the one that met it
+// says what it was.
+TEST_F(TrainProcesses, OneProcesssErrorSavesTheRunOfAll) {
+  const Finished failed =
+      run(second_fails(command(1, "run", on_pictures({"--epochs", "1", "--batches", "12"})),
+                       std::to_string(ENOENT)));
+  EXPECT_EQ(failed.code, 3) << failed.err;
+  EXPECT_TRUE(holds(failed.err, "saved after step "));
+  EXPECT_TRUE(holds(failed.err, "No such file or directory"));
+  ASSERT_TRUE(fs::exists(in("run/last.h5")));
+  EXPECT_GT(Checkpoint(in("run/last.h5")).run().batch, 0);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A training run of a second or two: drawn characters of 32 pixels, half of the classes held out.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,17 @@ inline std::vector<std::string> tiny_run() {
           "32",
           "--batch",
           "16"};
+}
+
+// `words`, then `more`, of which a flag replaces the one of that name and its value above.
+inline std::vector<std::string> with_flags(std::vector<std::string> words,
+                                           const std::vector<std::string>& more) {
+  for (const std::string& word : more) {
+    const auto same = std::find(words.begin(), words.end(), word);
+    if (word.starts_with("--") && same != words.end()) words.erase(same, same + 2);
+    words.push_back(word);
+  }
+  return words;
 }
 
 }  // namespace rk

@@ -30,12 +30,7 @@ class TrainProgram : public testing::Test {
           std::string("2"), std::string("--out"), in(out)}) {
       words.push_back(word);
     }
-    for (const std::string& word : more) {  // a flag given replaces the one above
-      const auto same = std::find(words.begin(), words.end(), word);
-      if (word.starts_with("--") && same != words.end()) words.erase(same, same + 2);
-      words.push_back(word);
-    }
-    return words;
+    return with_flags(words, more);
   }
   // The same on 64 pictures that are read from files, one by one, at every step; and with a third
   // of the bytes to save.
