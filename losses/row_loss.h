@@ -74,7 +74,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
 
   void plan(const Context& context, const LossShape& shape) override {
     index_.plan(shape);
-    similarity_.plan(shape);
+    similarity_.plan(context, shape);
     losses_.resize(static_cast<std::size_t>(shape.rows));
     const auto columns = static_cast<int>(shape.rows + shape.memory);
     scratch_bytes_ = scratch_of<Row>(formula_.params, columns, columns);

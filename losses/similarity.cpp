@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace rk {
 namespace {
@@ -85,7 +86,8 @@ template <class S> void check_finite(const Context& context, const LossInput<S>&
   check(std::numeric_limits<S>::max(), input.scores, input.rows, input.classes, "scores");
 }
 
-template <class S> void SimilarityMatrix<S>::plan(const LossShape& shape) {
+template <class S> void SimilarityMatrix<S>::plan(const Context& context, const LossShape& shape) {
+  if constexpr (std::is_same_v<S, float>) symmetric_.plan(context, shape.rows, shape.dim);
   capacity_ = shape.rows * row_stride(shape.rows + shape.memory);
   matrix_ = Buffer::of<S>(capacity_);
 }
@@ -97,8 +99,17 @@ void SimilarityMatrix<S>::forward(const Context& context, const LossInput<S>& in
          "[loss] expected a batch within what was planned, got {}"
          " rows and {} of memory",
          input.rows, input.memory);
-  product_abt(context, input.rows, input.rows, input.dim, input.embeddings, input.dim,
-              input.embeddings, input.dim, row(0), stride_);
+  bool halved = false;
+  if constexpr (std::is_same_v<S, float>) {
+    halved = SymmetricProduct::pays(input.rows);
+    if (halved) {
+      symmetric_.run(context, input.rows, input.dim, input.embeddings, row(0), stride_);
+    }
+  }
+  if (!halved) {
+    product_abt(context, input.rows, input.rows, input.dim, input.embeddings, input.dim,
+                input.embeddings, input.dim, row(0), stride_);
+  }
   if (input.memory > 0) {
     product_abt(context, input.rows, input.memory, input.dim, input.embeddings, input.dim,
                 input.memory_embeddings, input.dim, row(0) + input.rows, stride_);

@@ -1,12 +1,14 @@
 // The matrix of similarities S = E [E; memory]^T of a batch and the way back. One matrix is kept:
 // rows are overwritten by their gradient G = dLoss/dS in place.
-//   forward:   S, (N, columns), row stride pad(columns)
+//   forward:   S, (N, columns), row stride pad(columns); the square part by symmetry where that is
+//     faster (SymmetricProduct::pays; double, which only checks and tests run, never)
 //   backward:  dE = (G + G^T) E for the square part, + G_memory * memory: the memory takes no
 //     gradient
 #pragma once
 
 #include "engine/buffer.h"
 #include "losses/loss.h"
+#include "losses/symmetric_product.h"
 
 #include <cstdint>
 
@@ -14,18 +16,21 @@ namespace rk {
 
 template <class S> class SimilarityMatrix {
  public:
-  void plan(const LossShape& shape);
+  void plan(const Context& context, const LossShape& shape);
   void forward(const Context& context, const LossInput<S>& input);
   // The square part of the matrix holds G + G^T afterwards.
   void backward(const Context& context, const LossInput<S>& input, S* grad);
 
   S* row(std::int64_t query) { return matrix_.as<S>() + query * stride_; }
   std::int64_t stride() const { return stride_; }
-  std::int64_t bytes() const { return static_cast<std::int64_t>(matrix_.bytes()); }
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(matrix_.bytes()) + symmetric_.bytes();
+  }
 
  private:
   void add_transpose(int threads, std::int64_t rows);
 
+  SymmetricProduct symmetric_;
   Buffer matrix_;
   std::int64_t capacity_ = 0;  // elements
   std::int64_t stride_ = 0;

@@ -1,0 +1,78 @@
+#include "losses/symmetric_product.h"
+
+#include "engine/random.h"
+#include "tests/support/random_seed.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// Of any size that pays or not, planned as large or larger, by 1 to 3 threads: every product as a
+// plain loop in double has it, the same bits on both sides of the diagonal and for any number of
+// threads, and nothing written behind a row.
+TEST(SymmetricProduct, AgreesWithPlainLoops) {
+  const std::uint64_t first = random_seed();
+  for (std::uint64_t seed = first; seed < first + 120; ++seed) {
+    CounterRandom random(seed, 1, 0);
+    const std::int64_t rows = SymmetricProduct::kTile + random.below(400);
+    const std::int64_t dim =
+        random.below(2) == 0 ? 16 * (1 + random.below(6)) : 1 + random.below(90);
+    const std::int64_t stride = rows + random.below(20);
+    std::vector<float> e(static_cast<std::size_t>(rows * dim));
+    for (float& x : e) x = static_cast<float>(random.uniform(-1, 1));
+    const std::int64_t more_rows = 192 + random.below(300);
+    const std::int64_t more_dim = random.below(2) * random.below(40);
+    std::vector<float> one_thread;
+    for (int threads = 1; threads <= 3; ++threads) {
+      const Context context(threads);
+      SymmetricProduct product;
+      product.plan(context, rows + more_rows, dim + more_dim);
+      std::vector<float> s(static_cast<std::size_t>(rows * stride), -7.0F);
+      product.run(context, rows, dim, e.data(), s.data(), stride);
+      if (threads == 1) {
+        one_thread = s;
+      } else {
+        ASSERT_EQ(s, one_thread) << "seed " << seed << ", " << threads << " threads";
+      }
+    }
+    const auto at = [&](std::int64_t i, std::int64_t j) {
+      return one_thread[static_cast<std::size_t>(i * stride + j)];
+    };
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = rows; j < stride; ++j) ASSERT_EQ(at(i, j), -7.0F) << "seed " << seed;
+      for (std::int64_t j = 0; j <= i; ++j) {
+        ASSERT_EQ(at(i, j), at(j, i)) << "seed " << seed << ", " << i << ", " << j;
+        double exact = 0;
+        double size = 0;  // a sum of `dim` products is off by at most dim roundings of it
+        for (std::int64_t d = 0; d < dim; ++d) {
+          const double term = static_cast<double>(e[static_cast<std::size_t>(i * dim + d)]) *
+                              static_cast<double>(e[static_cast<std::size_t>(j * dim + d)]);
+          exact += term;
+          size += std::abs(term);
+        }
+        ASSERT_NEAR(at(i, j), exact, 6e-8 * static_cast<double>(dim) * size)
+            << "seed " << seed << ", " << i << ", " << j;
+      }
+    }
+  }
+}
+
+// Where the rule changes its mind: 3 tiles may hang over by 4 rows, from 514 rows on by any.
+TEST(SymmetricProduct, PaysWhereTilesCoverAtMostSevenTenths) {
+  for (const std::int64_t rows : {1, 64, 128, 187, 193, 241, 257, 321, 385, 449, 513}) {
+    EXPECT_FALSE(SymmetricProduct::pays(rows)) << rows;
+  }
+  for (const std::int64_t rows : {188, 192, 242, 256, 320, 384, 512}) {
+    EXPECT_TRUE(SymmetricProduct::pays(rows)) << rows;
+  }
+  for (std::int64_t rows = 514; rows < 5000; ++rows) {
+    EXPECT_TRUE(SymmetricProduct::pays(rows)) << rows;
+  }
+}
+
+}  // namespace
+}  // namespace rk
