@@ -5,7 +5,7 @@
 //   -- sort --
 //   CountFlags, SumFlags, WriteRanks   how many positives lie above each place, where each positive
 //                      lies
-//   MovePositives      every positive's share of the precision, and its moved key
+//   MovePositives      what every positive's precision lacks of 1, and its moved key
 //   -- sort of the positives --
 //   NegativeGradients, PositiveGradients   how far each rank moves, by binary search in the order
 //                      of the others
@@ -188,7 +188,8 @@ template <class Key> struct WriteRanks {
   }
 };
 
-// partial[b]: the precision that the positives of block b have a share in.
+// partial[b]: what the precisions of the positives of block b lack of 1, (negatives above)/(rank),
+// by their share in the mean.
 template <class Key> struct MovePositives {
   RankingArrays<Key> at;
   double* partial = nullptr;
@@ -211,7 +212,8 @@ template <class Key> struct MovePositives {
       const float value = (at.scores[element] - at.margin / 2) + at.lambda * g;
       at.moved_keys[own.begin + k] = at.key(segment, value);
       at.moved[own.begin + k] = static_cast<std::uint32_t>(number - first);
-      return ratio * share;
+      return static_cast<double>((here - first) - (at.above[here] - at.above[first])) / rank *
+             share;
     });
     team.for_each(1, [&](int) { partial[block.index()] = sum; });
   }
@@ -274,11 +276,10 @@ template <class Key> struct PositiveGradients {
   }
 };
 
-// loss[0] = base - share * the sum of the precisions, or added to what is there.
-struct SumPrecision {
+// loss[0] = share * the sum of `partial`, or that added to what is there.
+struct SumLostPrecision {
   const double* partial = nullptr;
   int count = 0;
-  double base = 0;
   double share = 0;
   bool accumulate = false;
   double* loss = nullptr;
@@ -288,7 +289,7 @@ struct SumPrecision {
     const BlockTeamOver<Block> team(block);
     const double sum = team.sum(count, [&](int b) { return partial[b]; });
     team.for_each(1, [&](int) {
-      const double value = base - share * sum;
+      const double value = share * sum;
       *loss = accumulate ? *loss + value : value;
     });
   }

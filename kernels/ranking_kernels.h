@@ -15,4 +15,4 @@
   RK_RANKING_KERNELS_OF(X, std::uint32_t); \
   RK_RANKING_KERNELS_OF(X, std::uint64_t); \
   X(SumFlags);                             \
-  X(SumPrecision)
+  X(SumLostPrecision)

@@ -80,15 +80,14 @@ class DeviceRamboScores final : public DeviceLoss {
         batch.segments = 1;
         batch.own = device_.as<std::uint32_t>() + (by_class() ? positives_ : 0);
         batch.weight = static_cast<float>(beta_);
-        batch.base = batch.share = beta_;
+        batch.share = beta_;
         ranking_.launch(cuda_, batch);
       }
       if (by_class()) {
         batch.items = items_;
         batch.segments = classes_;
         batch.own = device_.as<std::uint32_t>();
-        batch.base = 1 - beta_;
-        batch.share = batch.base / static_cast<double>(ranked_);
+        batch.share = (1 - beta_) / static_cast<double>(ranked_);
         batch.weight = static_cast<float>(batch.share);
         batch.accumulate = overall();
         ranking_.launch(cuda_, batch);

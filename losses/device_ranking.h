@@ -24,9 +24,8 @@ class DeviceRanking {
     const std::uint8_t* targets = nullptr;
     const std::uint32_t* own = nullptr;
     float* grad = nullptr;
-    // loss = base - share * the sum of the segments' precisions, and grad: written or added to.
+    // loss = share * the sum over segments of 1 - AP, and grad: written or added to.
     bool accumulate = false;
-    double base = 0;
     double share = 0;
     double* loss = nullptr;
   };

@@ -80,8 +80,8 @@ void DeviceRanking::launch_with(const CudaContext& cuda, const Batch& batch) con
   at.moved = moved.items;
   rk::launch(NegativeGradients<Key>{at}, stream);
   rk::launch(PositiveGradients<Key>{at}, stream);
-  rk::launch(SumPrecision{partial_.as<double>(), ranking_blocks(at.positives), batch.base,
-                          batch.share, batch.accumulate, batch.loss},
+  rk::launch(SumLostPrecision{partial_.as<double>(), ranking_blocks(at.positives), batch.share,
+                              batch.accumulate, batch.loss},
              stream);
 }
 

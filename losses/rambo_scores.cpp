@@ -38,13 +38,12 @@ template <class S> class RamboScores final : public Loss<S> {
       return;
     }
     if (beta_ > 0) {
-      const double precision = ranking_.run(context, params_, all, 1, input.scores, input.targets,
-                                            static_cast<S>(beta_), output.grad);
-      output.loss += beta_ * (1 - precision);
+      output.loss += beta_ * ranking_.run(context, params_, all, 1, input.scores, input.targets,
+                                          static_cast<S>(beta_), output.grad);
     }
     if (beta_ == 1) return;
     S* grad = both() ? grad_by_class_.template as<S>() : output.grad;
-    output.loss += (1 - beta_) * (1 - precision_by_class(context, input, ranked, grad));
+    output.loss += (1 - beta_) * loss_by_class(context, input, ranked, grad);
     if (!both()) return;
     parallel_for(context.threads(), all, [&](std::int64_t i, int) { output.grad[i] += grad[i]; });
   }
@@ -71,18 +70,18 @@ template <class S> class RamboScores final : public Loss<S> {
   }
 
   // The mean over the `ranked` classes with a positive; writes all of grad.
-  double precision_by_class(const Context& context, const LossInput<S>& input, std::int64_t ranked,
-                            S* grad) {
+  double loss_by_class(const Context& context, const LossInput<S>& input, std::int64_t ranked,
+                       S* grad) {
     const std::int64_t classes = input.classes;
     if (ranked < classes) std::fill_n(grad, input.rows * classes, S(0));
     const S share = static_cast<S>((1 - beta_) / static_cast<double>(ranked));
-    double precision = 0;
+    double loss = 0;
     for (std::int64_t c = 0; c < classes; ++c) {
       if (positives_[static_cast<std::size_t>(c)] == 0) continue;
-      precision += ranking_.run(context, params_, input.rows, classes, input.scores + c,
-                                input.targets + c, share, grad + c);
+      loss += ranking_.run(context, params_, input.rows, classes, input.scores + c,
+                           input.targets + c, share, grad + c);
     }
-    return precision / static_cast<double>(ranked);
+    return loss / static_cast<double>(ranked);
   }
 
   typename Ranking<S>::Params params_;

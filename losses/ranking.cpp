@@ -51,14 +51,14 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
   std::int64_t positives = 0;
   for (std::int64_t i = 0; i < n; ++i) positives += (order.items[i] & kPositive) != 0;
   const double share = 1 / static_cast<double>(positives);
-  double precision = 0;
+  double lost = 0;  // of every positive's precision
   std::int64_t among = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     if ((order.items[i] & kPositive) == 0) continue;
     ++among;
     const double rank = static_cast<double>(i + 1);
     const double ratio = static_cast<double>(among) / rank;
-    precision += ratio;
+    lost += static_cast<double>(i + 1 - among) / rank;
     const std::int64_t item = order.items[i] & ~kPositive;
     const std::int64_t index = item * stride;
     places[item] = static_cast<std::uint32_t>(i);
@@ -123,7 +123,7 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
     const std::int64_t place = m + static_cast<std::int64_t>(negatives_above[m]);
     grad[item * stride] = static_cast<S>(place - static_cast<std::int64_t>(places[item])) * scale;
   });
-  return precision * share;
+  return lost * share;
 }
 
 template class Ranking<float>;

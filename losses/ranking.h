@@ -25,8 +25,9 @@ template <class S> class Ranking {
   // For rankings of up to n scores. DeviceError when that is more than memory has.
   void plan(const Context& context, std::int64_t n);
 
-  // Scores and targets of n items, `stride` apart, at least one target being 1. Returns the average
-  // precision; writes to grad, with the same stride, the gradient of weight * (1 - AP).
+  // Scores and targets of n items, `stride` apart, at least one target being 1. Returns 1 - AP, as
+  // the mean of (negatives above)/(rank): nothing cancels, however small it is. Writes to grad,
+  // with the same stride, the gradient of weight * (1 - AP).
   double run(const Context& context, const Params& params, std::int64_t n, std::int64_t stride,
              const S* scores, const std::uint8_t* targets, S weight, S* grad);
 

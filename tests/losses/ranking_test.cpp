@@ -49,5 +49,29 @@ TEST(Ranking, AThousandScoresAreExact) {
   }
 }
 
+// All positives first: exactly 0, however many thirds and sevenths a mean of ones is made of; then
+// one of many negatives before the last positive.
+TEST(Ranking, ASolvedRankingIsZeroAndANearlySolvedOneKeepsItsDigits) {
+  const Context context(1);
+  for (const char* name : {"rambo_map", "rambo_apc", "rambo_map_apc"}) {
+    const LossSpec spec = parse_loss(std::string(name) + ":margin=0");
+    for (std::int64_t positives = 1; positives <= 300; positives += 1 + positives / 4) {
+      LossData<double> data;
+      data.rows = positives + 40;
+      data.classes = 1;
+      for (std::int64_t i = 0; i < data.rows; ++i) {
+        data.scores.push_back(static_cast<double>(-i));
+        data.targets.push_back(i < positives ? 1 : 0);
+      }
+      LossFunction<double> function(context, spec, data.shape(), false);
+      EXPECT_EQ(function(data).loss, 0) << name << ", " << positives << " positives";
+      std::swap(data.targets[static_cast<std::size_t>(positives - 1)],
+                data.targets[static_cast<std::size_t>(positives)]);
+      const double exact = 1 / static_cast<double>((positives + 1) * positives);
+      EXPECT_NEAR(function(data).loss, exact, 1e-15 * exact) << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rk

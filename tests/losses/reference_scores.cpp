@@ -21,9 +21,10 @@ std::vector<double> ranks(const std::vector<double>& v) {
   return out;
 }
 
-// AP; `grad` becomes the black-box gradient of weight * (1 - AP).
-double average_precision(const Sequence& sequence, const LossValues& values, double weight,
-                         std::vector<double>& grad) {
+// 1 - AP, the mean of (negatives above)/rank; `grad` becomes the black-box gradient of weight *
+// (1 - AP).
+double precision_lost(const Sequence& sequence, const LossValues& values, double weight,
+                      std::vector<double>& grad) {
   const double lambda = values.number("lambda");
   const std::size_t n = sequence.scores.size();
   std::vector<double> v = sequence.scores;
@@ -34,12 +35,12 @@ double average_precision(const Sequence& sequence, const LossValues& values, dou
   }
   const std::vector<double> rank = ranks(v);
   std::vector<double> moved = v;
-  double precision = 0;
+  double lost = 0;
   for (std::size_t i = 0; i < n; ++i) {
     if (!sequence.positive[i]) continue;
     double among = 0;
     for (std::size_t j = 0; j < n; ++j) among += sequence.positive[j] && rank[j] <= rank[i] ? 1 : 0;
-    precision += among / rank[i] / positives;
+    lost += (rank[i] - among) / rank[i] / positives;
     moved[i] += lambda * weight * among * static_cast<double>(n) / (rank[i] * rank[i]) / positives;
   }
   const std::vector<double> after = ranks(moved);
@@ -47,7 +48,7 @@ double average_precision(const Sequence& sequence, const LossValues& values, dou
   for (std::size_t i = 0; i < n; ++i) {
     grad[i] = -(rank[i] - after[i]) / static_cast<double>(n) / lambda;
   }
-  return precision;
+  return lost;
 }
 
 bool any(const Sequence& sequence) {
@@ -72,7 +73,7 @@ Value by_class(const LossData<double>& data, const LossValues& values, double pa
     if (!any(columns[c])) continue;
     const double share = 1 / static_cast<double>(out.valid);
     std::vector<double> grad;
-    out.loss += part * share * (1 - average_precision(columns[c], values, part * share, grad));
+    out.loss += part * share * precision_lost(columns[c], values, part * share, grad);
     for (std::size_t i = 0; i < grad.size(); ++i) out.grad[i * classes + c] = grad[i];
   }
   return out;
@@ -86,7 +87,7 @@ Value over_all(const LossData<double>& data, const LossValues& values, double pa
   for (const std::uint8_t target : data.targets) all.positive.push_back(target != 0);
   if (!any(all)) return out;
   out.valid = 1;
-  out.loss = part * (1 - average_precision(all, values, part, out.grad));
+  out.loss = part * precision_lost(all, values, part, out.grad);
   return out;
 }
 

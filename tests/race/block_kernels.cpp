@@ -298,7 +298,7 @@ template <class Grid> std::vector<double> ranking(const Grid& grid) {
   sort(at.moved_keys, at.moved, positives);
   grid.run(NegativeGradients<Key>{at});
   grid.run(PositiveGradients<Key>{at});
-  grid.run(SumPrecision{partial.data(), ranking_blocks(positives), 1, 0.5, false, &loss});
+  grid.run(SumLostPrecision{partial.data(), ranking_blocks(positives), 0.5, false, &loss});
   std::vector<double> out = all(grad);
   out.push_back(loss);
   return out;
