@@ -2,7 +2,7 @@
 // exp(-r(x - t))); thresholds t_m = -1 + m ds, m < count;  T(t) and F(t) are means of sg_r over
 // positives' and negatives' scores: the query's hardest pair, or all its pairs. They couple all
 // rows, so a first pass writes each row's sums,
-//   stats[m] = sum of sg_r(positive, t_m),  stats[count + m] = sum of sg_r(negative, t_m),
+//   stats[m] = sum of 1 - sg_r(positive, t_m),  stats[count + m] = sum of sg_r(negative, t_m),
 // and the second writes dLoss/ds to grad[0..pad(columns)), which may be the memory of in.scores.
 // What it needs of the first:
 //   a hardest pair  slope[m] = dLoss/d(total of stats[m]);
@@ -32,36 +32,52 @@ template <class S> struct AucParams {
     const S u = half_sigmoid(x);
     return x < 0 ? u : 1 - u;
   }
+  // 1 - value, without cancellation.
+  RK_FN RK_INLINE S missed(S score, int m) const {
+    const S x = r * (score - threshold(m));
+    const S u = half_sigmoid(x);
+    return x < 0 ? 1 - u : u;
+  }
   RK_FN RK_INLINE S value_slope(S score, int m) const {
     const S u = half_sigmoid(r * (score - threshold(m)));
     return r * (u - u * u);
   }
 };
 
-// From the totals of sg_r at every threshold to the loss, 1 - the area under the curve, and its
-// derivatives by them: slopes [2 count].
+// From the totals of the stats to the loss, 1 - the area under the curve, and its derivatives by
+// the totals of sg_r: slopes [2 count]. With C = 1 - T, F_0 and F_1 those of the first and the last
+// threshold, the sums of F(t) - F(t + ds) cancel and
+//   loss = 1 - F_0 + F_1 + sum_t (C(t) + C(t + ds))/2 (F(t) - F(t + ds))
+// whose terms are not negative: a loss near 0 keeps its digits, but for 1 - F_0, of which numbers
+// below a rounding of 1 are lost: exp(-r (1 + s)) of a negative at s. (Of all pairs, every sigmoid
+// below kZero's is.) `positives` and `negatives`: how many sg_r the totals are of.
 template <class S, class Team>
-RK_FN void finish_auc(const Team& team, int count, double per_positive, double per_negative,
+RK_FN void finish_auc(const Team& team, int count, double positives, double negatives,
                       const double* totals, S* slopes, double* loss) {
-  const auto t = [=](int m) { return totals[m] * per_positive; };
-  const auto f = [=](int m) { return totals[count + m] * per_negative; };
+  const auto c = [=](int m) { return totals[m] / positives; };
+  const auto f = [=](int m) { return totals[count + m] / negatives; };
+  const auto above_zero = [](double x) { return x > 0 ? x : 0.0; };  // below it by rounding alone
   team.for_each(count, [&](int m) {
     double by_t = 0;
     double by_f = 0;
     if (m + 1 < count) {
       by_t += (f(m) - f(m + 1)) / 2;
-      by_f += (t(m) + t(m + 1)) / 2;
+      by_f -= (c(m) + c(m + 1)) / 2;
+    } else {
+      by_f -= 1;
     }
     if (m > 0) {
       by_t += (f(m - 1) - f(m)) / 2;
-      by_f -= (t(m - 1) + t(m)) / 2;
+      by_f += (c(m - 1) + c(m)) / 2;
+    } else {
+      by_f += 1;
     }
-    slopes[m] = static_cast<S>(-by_t * per_positive);
-    slopes[count + m] = static_cast<S>(-by_f * per_negative);
+    slopes[m] = static_cast<S>(-by_t / positives);
+    slopes[count + m] = static_cast<S>(-by_f / negatives);
   });
-  const double area =
-      team.sum(count - 1, [&](int m) { return (t(m) + t(m + 1)) / 2 * (f(m) - f(m + 1)); });
-  team.for_each(1, [&](int) { *loss = 1 - area; });
+  const double between = team.sum(
+      count - 1, [&](int m) { return (c(m) + c(m + 1)) / 2 * above_zero(f(m) - f(m + 1)); });
+  team.for_each(1, [&](int) { *loss = above_zero(1 - f(0)) + f(count - 1) + between; });
 }
 
 template <class S> struct AucHardRow {
@@ -73,7 +89,7 @@ template <class S> struct AucHardRow {
   template <class Team>
   RK_FN static void finish(const Team& team, const BatchNumbers& batch, const double* totals,
                            Params* params, S* slopes, double* loss) {
-    finish_auc(team, params->count, 1 / batch.valid, 1 / batch.valid, totals, slopes, loss);
+    finish_auc(team, params->count, batch.valid, batch.valid, totals, slopes, loss);
   }
 
   using Pieces = HardestPairPieces;
@@ -81,11 +97,14 @@ template <class S> struct AucHardRow {
   template <class Team>
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {
-    const Pieces at(Scratch(memory), in.columns, in.member_count);
-    const HardestPair<S> pair = hardest_pair(team, in, at.index);
+    measure_hardest_pair<AucHardRow>(team, params, in, stats, memory);
+  }
+  template <class Team>
+  RK_FN static void measure_pair(const Team& team, const Params params, const HardestPair<S> pair,
+                                 S* stats) {
     S* const of_negative = stats + params.count;  // an index with a sum in it would be scattered to
     team.for_each(params.count, [=](int m) {
-      stats[m] = params.value(pair.positive, m);
+      stats[m] = params.missed(pair.positive, m);
       of_negative[m] = params.value(pair.negative, m);
     });
   }
@@ -93,16 +112,20 @@ template <class S> struct AucHardRow {
   template <class Team>
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
-    const Pieces at(Scratch(memory), in.columns, in.member_count);
-    const HardestPair<S> pair = hardest_pair(team, in, at.index);
+    hardest_pair_row<AucHardRow>(team, params, in, grad, loss, memory);
+  }
+  template <class Team>
+  RK_FN static PairGradient<S> pair_gradient(const Team& team, const Params params,
+                                             const HardestPair<S> pair, const GalleryRow<S>&,
+                                             S* loss) {
     const S to_positive = team.sum(params.count, [&](int m) {
       return params.slope[m] * params.value_slope(pair.positive, m);
     });
     const S to_negative = team.sum(params.count, [&](int m) {
       return params.slope[params.count + m] * params.value_slope(pair.negative, m);
     });
-    write_pair_gradient(team, in, pair, to_positive, to_negative, grad);
     team.for_each(1, [&](int) { *loss = 0; });  // it is in the stats
+    return {to_positive, to_negative};
   }
 };
 
@@ -187,8 +210,8 @@ template <class S> struct AucAllRow {
   template <class Team>
   RK_FN static void finish(const Team& team, const BatchNumbers& batch, const double* totals,
                            Params* params, S* slopes, double* loss) {
-    finish_auc(team, params->count, 1 / batch.positive_pairs, 1 / batch.negative_pairs, totals,
-               slopes, loss);
+    finish_auc(team, params->count, batch.positive_pairs, batch.negative_pairs, totals, slopes,
+               loss);
   }
 
   // Two halves of whole vectors: element k shares a reciprocal with element k + padded(n) / 2.
@@ -216,15 +239,15 @@ template <class S> struct AucAllRow {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const int p = gather_positives(team, in, false, at.index);
     team.for_each(padded(p),
-                  [&](int j) { at.positive[j] = j < p ? in.scores[at.index[j]] : kNever; });
+                  [&](int j) { at.positive[j] = j < p ? in.scores[at.index[j]] : -kNever; });
     const int columns = pad(in.columns);
     team.for_each(columns,
                   [&](int k) { at.negative[k] = in.is_negative(k) ? in.scores[k] : kNever; });
     team.for_each(padded(in.columns) - columns, [&](int k) { at.negative[columns + k] = kNever; });
     team.for_each(Params::kGroup, [&](int m) { at.growth[m] = params.growth(m); });
-    sum_sigmoids(team, params, at, at.positive, padded(p), p, stats);
-    sum_sigmoids(team, params, at, at.negative, padded(in.columns), in.negatives(),
-                 stats + params.count);
+    sum_sigmoids<true>(team, params, at, at.positive, padded(p), p, stats);
+    sum_sigmoids<false>(team, params, at, at.negative, padded(in.columns), in.negatives(),
+                        stats + params.count);
   }
 
   template <class Team>
@@ -251,18 +274,29 @@ template <class S> struct AucAllRow {
  private:
   static constexpr S kNever = -std::numeric_limits<S>::infinity();
 
-  // sums[m] = the sum of sg_r(scores[k], t_m) over `count` scores; `n` with those that are kNever.
-  template <class Team>
+  // sums[m] = the sum of sg_r(scores[k], t_m) over `count` scores, where kMissed of 1 - sg_r; `n`
+  // with those that fill up and add nothing: -infinity, where kMissed infinity.
+  template <bool kMissed, class Team>
   RK_FN RK_INLINE static void sum_sigmoids(const Team& team, const Params params, const Pieces& at,
                                            const S* scores, int n, int count, S* sums) {
-    const S largest = team.arg_max(n, [&](int k) { return scores[k]; }).value;
-    const S least =
-        -team.arg_max(n, [&](int k) { return scores[k] == kNever ? kNever : -scores[k]; }).value;
+    constexpr S kFiller = kMissed ? -kNever : kNever;
+    const auto most = [&](S sign) {
+      return team
+          .arg_max(n,
+                   [=](int k) {
+                     const S score = scores[k];
+                     return score == kFiller ? kNever : sign * score;
+                   })
+          .value;
+    };
+    const S largest = most(1);
+    const S least = -most(-1);
     const int end = params.first_zero(largest);
     const int ones = params.first_below_one(least);
     const int begin = ones < end ? ones : end;
-    team.for_each(begin, [&](int m) { sums[m] = static_cast<S>(count); });
-    team.for_each(params.count - end, [&](int m) { sums[end + m] = 0; });
+    const S all = static_cast<S>(count);
+    team.for_each(begin, [&](int m) { sums[m] = kMissed ? S(0) : all; });
+    team.for_each(params.count - end, [&](int m) { sums[end + m] = kMissed ? all : S(0); });
     // Plain pointers: an index with a sum in it, or what lies behind a reference, is gathered.
     const int half = n / 2;
     S* const decay = at.decay;
@@ -274,7 +308,9 @@ template <class S> struct AucAllRow {
       team.sums(group, half, sums + first, [=](int m, int k) {
         const S a = std::fma(decay[k], growth[m], S(1));
         const S b = std::fma(other[k], growth[m], S(1));
-        return (a + b) * reciprocal(a * b);
+        // 1 - 1/a = decay growth / a
+        const S above = kMissed ? growth[m] * std::fma(decay[k], b, other[k] * a) : a + b;
+        return above * reciprocal(a * b);
       });
     }
   }

@@ -42,16 +42,37 @@ RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int
   return {-positive.value, negative.value, index[lowest], negative.index};
 }
 
-// A gradient row that is zero but for the pair. All members have read their scores (arg_max ends
-// with a barrier), so `grad` may be the memory of in.scores.
-template <class Team, class S>
-RK_FN void write_pair_gradient(const Team& team, const GalleryRow<S>& in,
-                               const HardestPair<S>& pair, S to_positive, S to_negative, S* grad) {
+// dLoss/ds of a query whose loss depends on its hardest pair alone.
+template <class S> struct PairGradient {
+  S to_positive;
+  S to_negative;
+};
+
+// The row() of a loss that depends on the hardest pair alone and says so by
+//   PairGradient<S> Row::pair_gradient(team, params, pair, in, loss)
+// which also writes the row's loss, and reads neither in.scores nor in.classes. On a GPU the whole
+// row of the gradient is written; all members have read their scores (arg_max ends with a barrier),
+// so `grad` may be the memory of in.scores. The CPU makes no such row (losses/sparse_gradient.h).
+template <class Row, class Team, class S>
+RK_FN void hardest_pair_row(const Team& team, const typename Row::Params& params,
+                            const GalleryRow<S>& in, S* grad, S* loss, void* memory) {
+  const HardestPairPieces at(Scratch(memory), in.columns, in.member_count);
+  const HardestPair<S> pair = hardest_pair(team, in, at.index);
+  const PairGradient<S> gradient = Row::pair_gradient(team, params, pair, in, loss);
   team.for_each(pad(in.columns), [&](int k) {
-    grad[k] = k == pair.positive_column   ? to_positive
-              : k == pair.negative_column ? to_negative
+    grad[k] = k == pair.positive_column   ? gradient.to_positive
+              : k == pair.negative_column ? gradient.to_negative
                                           : S(0);
   });
+}
+
+// The measure() of such a loss where rows are coupled, from Row::measure_pair(team, params, pair,
+// stats).
+template <class Row, class Team, class S>
+RK_FN void measure_hardest_pair(const Team& team, const typename Row::Params& params,
+                                const GalleryRow<S>& in, S* stats, void* memory) {
+  const HardestPairPieces at(Scratch(memory), in.columns, in.member_count);
+  Row::measure_pair(team, params, hardest_pair(team, in, at.index), stats);
 }
 
 }  // namespace rk

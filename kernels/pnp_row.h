@@ -34,13 +34,17 @@ template <class S> struct PnpRow {
           positive_grad(scratch.take<S>(members)),
           index(scratch.take<int>(members)),
           bytes(scratch.bytes()) {}
-    S* score;  // score/tau of negatives, -infinity elsewhere: such a column adds exactly 0
+    S* score;  // of negatives, -infinity elsewhere: such a column adds exactly 0
     S* half;   // small side of the sigmoids of the current j (math.h)
     S* positive;
     S* positive_grad;
     int* index;
     std::int64_t bytes;
   };
+
+  static std::int64_t work(std::int64_t columns, std::int64_t positives) {
+    return positives * columns;
+  }
 
   RK_FN static S value(const Params params, S n) {
     switch (params.variant) {
@@ -76,9 +80,8 @@ template <class S> struct PnpRow {
     const int columns = pad(in.columns);
     const int width = in.negatives() > 0 ? columns : 0;
 
-    team.for_each(
-        width, [&](int k) { at.score[k] = in.is_negative(k) ? in.scores[k] * per_tau : kNever; });
-    team.for_each(p, [&](int j) { at.positive[j] = in.scores[at.index[j]] * per_tau; });
+    team.for_each(width, [&](int k) { at.score[k] = in.is_negative(k) ? in.scores[k] : kNever; });
+    team.for_each(p, [&](int j) { at.positive[j] = in.scores[at.index[j]]; });
     team.sync();  // grad may lie where the scores were
     team.for_each(columns, [&](int k) { grad[k] = 0; });
 
@@ -86,7 +89,7 @@ template <class S> struct PnpRow {
     const S share = in.weight * per_tau / static_cast<S>(p);
     for (int j = 0; j < p; ++j) {
       const S before = team.sum(width, [&](int k) {
-        const S x = at.score[k] - at.positive[j];
+        const S x = (at.score[k] - at.positive[j]) * per_tau;
         const S u = half_sigmoid(x);
         at.half[k] = u;
         return x < 0 ? u : 1 - u;

@@ -45,6 +45,10 @@ template <class S> struct RamboRow {
     std::int64_t bytes;
   };
 
+  static std::int64_t work(std::int64_t columns, std::int64_t positives) {
+    return 2 * positives * (positives + columns);
+  }
+
   // 1 where item a at index i ranks before item b at index j.
   RK_FN RK_INLINE static S above(S a, int i, S b, int j) {
     return a > b || (a == b && i < j) ? S(1) : S(0);

@@ -2,6 +2,9 @@
 //   R_j = 1 + sum over gallery items x != j of sg(s_x - s_j),  j in P
 //   Q_k = sum over j of 1/(1 + exp(-(k - R_j)/tau_k))
 //   loss = 1 - 1/5 sum over k of min(k, Q_k) / min(k, |P|); the first min has slope 0 from k on
+//        = 1/5 sum over k of (what Q_k lacks) / min(k, |P|)
+// What it lacks of |P|, where k is as many or more, is the sum of 1 - sg, of which nothing cancels;
+// k - Q_k does as far as Q_k was rounded.
 // Where `with_self` the query itself takes a place in every R_j, and k is at most `largest_k`.
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be the memory of
 // in.scores. P must not be empty. Cost: 2 |P| * columns sigmoids: Q_k needs all R_j before any
@@ -33,14 +36,18 @@ template <class S> struct RecallAtKRow {
           to_rank(scratch.take<S>(members)),
           index(scratch.take<int>(members)),
           bytes(scratch.bytes()) {}
-    S* score;     // score/tau of the gallery, -infinity elsewhere
-    S* half;      // small side of the sigmoids of the current j (math.h)
-    S* positive;  // score/tau
-    S* rank;      // R_j
-    S* to_rank;   // weight * dloss/dR_j
+    S* score;  // of the gallery, -infinity elsewhere
+    S* half;   // small side of the sigmoids of the current j (math.h)
+    S* positive;
+    S* rank;     // R_j
+    S* to_rank;  // weight * dloss/dR_j
     int* index;
     std::int64_t bytes;
   };
+
+  static std::int64_t work(std::int64_t columns, std::int64_t positives) {
+    return 2 * positives * columns;
+  }
 
   template <class Team>
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
@@ -53,9 +60,9 @@ template <class S> struct RecallAtKRow {
 
     team.for_each(columns, [&](int k) {
       const bool counts = in.is_negative(k) || (params.with_self && k == in.self);
-      at.score[k] = counts ? in.scores[k] * per_tau : kNever;
+      at.score[k] = counts ? in.scores[k] : kNever;
     });
-    team.for_each(p, [&](int j) { at.positive[j] = in.scores[at.index[j]] * per_tau; });
+    team.for_each(p, [&](int j) { at.positive[j] = in.scores[at.index[j]]; });
     team.sync();
     team.for_each(p, [&](int j) { at.score[at.index[j]] = at.positive[j]; });
     team.for_each(columns, [&](int k) { grad[k] = 0; });
@@ -63,7 +70,7 @@ template <class S> struct RecallAtKRow {
     for (int j = 0; j < p; ++j) {
       const int own = at.index[j];
       const S above = team.sum(columns, [&](int k) {
-        const S x = at.score[k] - at.positive[j];
+        const S x = (at.score[k] - at.positive[j]) * per_tau;
         const S u = half_sigmoid(x);
         return k == own ? S(0) : x < 0 ? u : 1 - u;
       });
@@ -76,7 +83,7 @@ template <class S> struct RecallAtKRow {
       const int own = at.index[j];
       const S factor = at.to_rank[j] * per_tau;
       const S slopes = team.sum(columns, [&](int k) {
-        const S u = half_sigmoid(at.score[k] - at.positive[j]);
+        const S u = half_sigmoid((at.score[k] - at.positive[j]) * per_tau);
         const S slope = k == own ? S(0) : u - u * u;
         grad[k] += factor * slope;
         return slope;
@@ -89,25 +96,31 @@ template <class S> struct RecallAtKRow {
   RK_FN static S recalls(const Params params, S weight, int p, const Pieces& at) {
     constexpr int kCount = 5;
     for (int j = 0; j < p; ++j) at.to_rank[j] = 0;
-    S total = 0;
+    S lost = 0;
     for (int n = 0; n < kCount; ++n) {
       const int k = (1 << n) < params.largest_k ? 1 << n : params.largest_k;
       const S share = S(1) / (kCount * static_cast<S>(k < p ? k : p));
       S found = 0;
-      for (int j = 0; j < p; ++j) found += within(params, k, at.rank[j]);
-      const S limit = static_cast<S>(k);
-      total += share * (found < limit ? found : limit);
-      if (found >= limit) continue;
+      S missed = 0;
       for (int j = 0; j < p; ++j) {
-        const S u = within(params, k, at.rank[j]);
-        at.to_rank[j] += weight * share * u * (1 - u) / params.tau_k;
+        found += step(params, static_cast<S>(k) - at.rank[j]);
+        missed += step(params, at.rank[j] - static_cast<S>(k));
+      }
+      const S limit = static_cast<S>(k);
+      const bool all = k >= p;  // Q_k can reach |P|, not k
+      if (!all && found >= limit) continue;
+      lost += share * (all ? missed : limit - found);
+      for (int j = 0; j < p; ++j) {
+        const S slope = step(params, static_cast<S>(k) - at.rank[j]) *
+                        step(params, at.rank[j] - static_cast<S>(k)) / params.tau_k;
+        at.to_rank[j] += weight * share * slope;
       }
     }
-    return 1 - total;
+    return lost;
   }
 
-  RK_FN static S within(const Params params, int k, S rank) {
-    const S x = (static_cast<S>(k) - rank) / params.tau_k;
+  RK_FN static S step(const Params params, S places) {
+    const S x = places / params.tau_k;
     return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
   }
 };

@@ -2,7 +2,8 @@
 //   R+_j = 1 + sum over k in P, k != j, of sg(s_k - s_j)
 //   R_j  = R+_j + sum over N of sg(s_k - s_j)
 //   loss = 1 - mean over j of R+_j / R_j = mean over j of (R_j - R+_j) / R_j
-// The latter is computed: nothing cancels, however small the loss.
+// The latter is computed: nothing cancels, however small the loss. Scores are subtracted before
+// they are divided by tau: the difference of two that are alike is exact.
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may
 // be the memory of in.scores. P must not be empty. Cost: |P| * (|P| + columns) sigmoids. Equal
 // scores count half.
@@ -30,7 +31,7 @@ template <class S> struct SmoothApRow {
           positive_grad(scratch.take<S>(members)),
           index(scratch.take<int>(members)),
           bytes(scratch.bytes()) {}
-    S* score;  // score/tau of negatives, -infinity elsewhere: such a column adds exactly 0
+    S* score;  // of negatives, -infinity elsewhere: such a column adds exactly 0
     S* half;   // small side of the sigmoids of the current j (math.h)
     S* positive;
     S* positive_half;
@@ -38,6 +39,10 @@ template <class S> struct SmoothApRow {
     int* index;
     std::int64_t bytes;
   };
+
+  static std::int64_t work(std::int64_t columns, std::int64_t positives) {
+    return positives * (positives + columns);
+  }
 
   template <class Team>
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
@@ -50,10 +55,9 @@ template <class S> struct SmoothApRow {
     const int width = in.negatives() > 0 ? columns : 0;
     const int positives = pad(p);
 
-    team.for_each(
-        width, [&](int k) { at.score[k] = in.is_negative(k) ? in.scores[k] * per_tau : kNever; });
+    team.for_each(width, [&](int k) { at.score[k] = in.is_negative(k) ? in.scores[k] : kNever; });
     team.for_each(positives, [&](int k) {
-      at.positive[k] = k < p ? in.scores[at.index[k]] * per_tau : kNever;
+      at.positive[k] = k < p ? in.scores[at.index[k]] : kNever;
       at.positive_grad[k] = 0;
     });
     team.sync();  // grad may lie where the scores were
@@ -64,13 +68,13 @@ template <class S> struct SmoothApRow {
     for (int j = 0; j < p; ++j) {
       // sum() begins with a barrier, so every member sees at.positive from here on.
       const S negatives = team.sum(width, [&](int k) {
-        const S x = at.score[k] - at.positive[j];
+        const S x = (at.score[k] - at.positive[j]) * per_tau;
         const S u = half_sigmoid(x);
         at.half[k] = u;
         return x < 0 ? u : 1 - u;
       });
       const S among_positives = 1 + team.sum(positives, [&](int k) {
-        const S x = at.positive[k] - at.positive[j];
+        const S x = (at.positive[k] - at.positive[j]) * per_tau;
         const S u = k == j ? S(0) : half_sigmoid(x);
         at.positive_half[k] = u;
         return x < 0 || k == j ? u : 1 - u;

@@ -44,6 +44,10 @@ template <class S> struct SupApRow {
     std::int64_t bytes;
   };
 
+  static std::int64_t work(std::int64_t columns, std::int64_t positives) {
+    return positives * (positives + columns);
+  }
+
   template <class Team>
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {

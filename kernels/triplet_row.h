@@ -54,18 +54,23 @@ template <class S> struct TripletHardRow {
   template <class Team>
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
-    const Pieces at(Scratch(memory), in.columns, in.member_count);
-    const HardestPair<S> pair = hardest_pair(team, in, at.index);
+    hardest_pair_row<TripletHardRow>(team, params, in, grad, loss, memory);
+  }
+
+  template <class Team>
+  RK_FN static PairGradient<S> pair_gradient(const Team& team, const Params params,
+                                             const HardestPair<S> pair, const GalleryRow<S>& in,
+                                             S* loss) {
     const S to_positive = params.distance(pair.positive);
     const S to_negative = params.distance(pair.negative);
     const S h = params.gap() + to_positive - to_negative;
     const S factor = in.weight * (params.soft ? params.template slope<true>(h)
                                               : params.template slope<false>(h));
-    write_pair_gradient(team, in, pair, factor * params.distance_slope(to_positive),
-                        -factor * params.distance_slope(to_negative), grad);
     team.for_each(1, [&](int) {
       *loss = params.soft ? params.template value<true>(h) : params.template value<false>(h);
     });
+    return {factor * params.distance_slope(to_positive),
+            -factor * params.distance_slope(to_negative)};
   }
 };
 
@@ -87,6 +92,10 @@ template <class S> struct TripletAllRow {
     int* index;
     std::int64_t bytes;
   };
+
+  static std::int64_t work(std::int64_t columns, std::int64_t positives) {
+    return positives * columns;
+  }
 
   // stats[0]: the triplets of this row whose loss is above 0.
   template <class Team>

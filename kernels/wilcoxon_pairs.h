@@ -56,7 +56,7 @@ struct MeetHardestPairs {
   }
 };
 
-// part[0] = 1 - the mean over all pairs of pairs.
+// part[0] = the mean over all pairs of pairs.
 struct SumHardestPairs {
   HardestPairs pairs;
   const float* values = nullptr;
@@ -68,7 +68,7 @@ struct SumHardestPairs {
     const int count = *pairs.count;
     const double total = team.sum(count, [&](int i) { return static_cast<double>(values[i]); });
     const double all = static_cast<double>(count) * count;
-    team.for_each(1, [&](int) { *part = 1 - total / all; });
+    team.for_each(1, [&](int) { *part = total / all; });
   }
 };
 

@@ -53,7 +53,7 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
       positive[at] = stats[std::ptrdiff_t{2} * i];
       negative[at] = stats[std::ptrdiff_t{2} * i + 1];
     }
-    run_rows(context.threads(), count, nullptr, 0,
+    run_rows(context.threads(), count, nullptr, nullptr, 0,
              [&](const SerialTeam& team, std::int64_t k, std::byte*) {
                const auto at = static_cast<std::size_t>(k);
                WilcoxonPairs<S>::row(team, params.r, positive.data(), negative.data(), count,
@@ -61,7 +61,7 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
              });
     double total = 0;
     for (int k = 0; k < count; ++k) total += values[static_cast<std::size_t>(k)];
-    return 1 - total / (static_cast<double>(count) * count);
+    return total / (static_cast<double>(count) * count);
   }
 };
 

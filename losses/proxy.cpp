@@ -44,8 +44,8 @@ template <class S> class ProxyLoss : public Loss<S> {
     }
     const std::int64_t rows = classes_by_items_ ? input.classes : input.rows;
     const auto classes_present = static_cast<S>(std::count(present_.begin(), present_.end(), 1));
-    run_rows(std::min(threads_, context.threads()), rows, scratch_.as<std::byte>(), scratch_bytes_,
-             [&](const SerialTeam& team, std::int64_t r, std::byte* memory) {
+    run_rows(std::min(threads_, context.threads()), rows, nullptr, scratch_.as<std::byte>(),
+             scratch_bytes_, [&](const SerialTeam& team, std::int64_t r, std::byte* memory) {
                row(team, input, r, classes_present, matrix_.row(r),
                    &losses_[static_cast<std::size_t>(r)], memory);
              });

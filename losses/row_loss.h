@@ -15,13 +15,20 @@
 //   void fill(const S* slopes);                 more that follows from the slopes, for params
 //   double finish(const Context&, const BatchIndex&, const S* stats, S* slopes);
 //                                               in place of Row::finish, from each row's stats
+// Rows that depend on their hardest pair alone (Row::pair_gradient, kernels/hardest_pair.h) have
+// two numbers of the gradient: each pair is looked for once, the matrix of similarities stays as it
+// is, and the way back adds rows up (losses/sparse_gradient.h).
+// Rows that cost unlike say Row::work(columns, positives), the scores they compare or the sigmoids
+// they take; threads then get rows of about the same work instead of the same number.
 #pragma once
 
 #include "kernels/batch_numbers.h"
+#include "kernels/hardest_pair.h"
 #include "kernels/rows_cpu.h"
 #include "losses/batch_index.h"
 #include "losses/registry.h"
 #include "losses/similarity.h"
+#include "losses/sparse_gradient.h"
 
 #include <algorithm>
 #include <memory>
@@ -68,6 +75,20 @@ inline constexpr bool kMeasuredRow = requires(const typename Row::Params& params
   Row::stats(params);
 };
 
+// Whether a row's loss depends on its hardest pair alone.
+template <class Row, class S>
+inline constexpr bool kPairRow = requires(const SerialTeam& team,
+                                          const typename Row::Params& params,
+                                          const HardestPair<S>& pair, const GalleryRow<S>& in,
+                                          S* loss) {
+  Row::pair_gradient(team, params, pair, in, loss);
+};
+
+// Whether rows say what they cost.
+template <class Row> inline constexpr bool kUnlikeRow = requires {
+  Row::work(std::int64_t{}, std::int64_t{});
+};
+
 template <class S, class Formula> class RowLoss final : public Loss<S> {
  public:
   explicit RowLoss(const Formula& formula) : formula_(formula) {}
@@ -76,6 +97,11 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     index_.plan(shape);
     similarity_.plan(context, shape);
     losses_.resize(static_cast<std::size_t>(shape.rows));
+    if constexpr (kPair) {
+      pairs_.resize(static_cast<std::size_t>(shape.rows));
+      gradient_.plan(shape, 2);
+    }
+    if constexpr (kUnlikeRow<Row>) work_.resize(static_cast<std::size_t>(shape.rows + 1));
     const auto columns = static_cast<int>(shape.rows + shape.memory);
     scratch_bytes_ = scratch_of<Row>(formula_.params, columns, columns);
     threads_ = context.threads();
@@ -103,7 +129,9 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
       return;
     }
     if constexpr (requires { formula_.begin(index_); }) formula_.begin(index_);
+    if constexpr (kUnlikeRow<Row>) add_up_work();
     similarity_.forward(context, input);
+    if constexpr (kPair) find_pairs(context, input.rows);
     if constexpr (kMeasured) {
       measure(context, input.rows);
       output.loss = finish(context);
@@ -112,20 +140,34 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
              [&](const SerialTeam& team, const GalleryRow<S>& in, S* scores, std::byte* scratch) {
                S& loss = losses_[static_cast<std::size_t>(in.self)];
                if (formula_.counts(index_, in.self)) {
-                 Row::row(team, formula_.params, in, scores, &loss, scratch);
+                 if constexpr (kPair) {
+                   write_pair(team, in, &loss);
+                 } else {
+                   Row::row(team, formula_.params, in, scores, &loss, scratch);
+                 }
                } else {
-                 std::fill_n(scores, index_.columns(), S(0));
+                 if constexpr (kPair) {
+                   std::fill_n(gradient_.row(in.self), 2, typename SparseGradient<S>::Number());
+                 } else {
+                   std::fill_n(scores, index_.columns(), S(0));
+                 }
                  loss = 0;
                }
              });
     double total = 0;
     for (std::int64_t i = 0; i < input.rows; ++i) total += losses_[static_cast<std::size_t>(i)];
     output.loss += total * formula_.value_weight(index_);
-    similarity_.backward(context, input, output.grad);
+    if constexpr (kPair) {
+      gradient_.backward(context, input, output.grad);
+    } else {
+      similarity_.backward(context, input, output.grad);
+    }
   }
 
   std::int64_t bytes() const override {
-    return index_.bytes() + similarity_.bytes() + static_cast<std::int64_t>(scratch_.bytes()) +
+    return index_.bytes() + similarity_.bytes() + gradient_.bytes() +
+           static_cast<std::int64_t>(scratch_.bytes() + pairs_.size() * sizeof(HardestPair<S>) +
+                                     work_.size() * sizeof(std::int64_t)) +
            static_cast<std::int64_t>((losses_.size() + stats_.size() + slopes_.size()) * sizeof(S) +
                                      totals_.size() * sizeof(double));
   }
@@ -133,18 +175,49 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
  private:
   using Row = typename Formula::Row;
   static constexpr bool kMeasured = kMeasuredRow<Row>;
+  static constexpr bool kPair = kPairRow<Row, S>;
 
   // f(team, row with its scores, the scores' place, scratch)
   template <class F> void for_rows(const Context& context, std::int64_t rows, F&& f) {
     const S weight = formula_.grad_weight(index_);
-    run_rows(std::min(threads_, context.threads()), rows, scratch_.as<std::byte>(), scratch_bytes_,
-             [&](const SerialTeam& team, std::int64_t query, std::byte* scratch) {
+    const std::int64_t* work = kUnlikeRow<Row> ? work_.data() : nullptr;
+    run_rows(std::min(threads_, context.threads()), rows, work, scratch_.as<std::byte>(),
+             scratch_bytes_, [&](const SerialTeam& team, std::int64_t query, std::byte* scratch) {
                GalleryRow<S> in = index_.row<S>(static_cast<int>(query));
                S* scores = similarity_.row(query);
                in.scores = scores;
                in.weight = weight;
                f(team, in, scores, scratch);
              });
+  }
+
+  // A row that does not count is filled with zeros, which takes a pass like that to its scores.
+  void add_up_work() {
+    work_[0] = 0;
+    for (int i = 0; i < index_.rows(); ++i) {
+      const std::int64_t columns = index_.columns();
+      const std::int64_t own =
+          formula_.counts(index_, i) ? Row::work(columns, index_.positives(i)) : 0;
+      const auto at = static_cast<std::size_t>(i);
+      work_[at + 1] = work_[at] + columns + own;
+    }
+  }
+
+  void find_pairs(const Context& context, std::int64_t rows) {
+    for_rows(context, rows,
+             [&](const SerialTeam& team, const GalleryRow<S>& in, const S*, std::byte* scratch) {
+               if (!formula_.counts(index_, in.self)) return;
+               const typename Row::Pieces at(Scratch(scratch), in.columns, in.member_count);
+               pairs_[static_cast<std::size_t>(in.self)] = hardest_pair(team, in, at.index);
+             });
+  }
+
+  void write_pair(const SerialTeam& team, const GalleryRow<S>& in, S* loss) {
+    const HardestPair<S>& pair = pairs_[static_cast<std::size_t>(in.self)];
+    const PairGradient<S> of = Row::pair_gradient(team, formula_.params, pair, in, loss);
+    auto* numbers = gradient_.row(in.self);
+    numbers[0] = {pair.positive_column, of.to_positive};
+    numbers[1] = {pair.negative_column, of.to_negative};
   }
 
   // From the totals, that part of the loss which the rows do not write.
@@ -166,7 +239,12 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
              [&](const SerialTeam& team, const GalleryRow<S>& in, const S*, std::byte* scratch) {
                S* stats = stats_.data() + static_cast<std::ptrdiff_t>(in.self) * width;
                if (formula_.counts(index_, in.self)) {
-                 Row::measure(team, formula_.params, in, stats, scratch);
+                 if constexpr (kPair) {
+                   Row::measure_pair(team, formula_.params,
+                                     pairs_[static_cast<std::size_t>(in.self)], stats);
+                 } else {
+                   Row::measure(team, formula_.params, in, stats, scratch);
+                 }
                } else {
                  std::fill_n(stats, width, S(0));
                }
@@ -186,6 +264,9 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   std::vector<S> stats_;        // [rows, stats()]
   std::vector<double> totals_;  // [stats()]
   std::vector<S> slopes_;
+  std::vector<HardestPair<S>> pairs_;  // [rows], where kPair: of those that count
+  SparseGradient<S> gradient_;         // where kPair
+  std::vector<std::int64_t> work_;     // [rows + 1], where kUnlikeRow: of the rows before
   Buffer scratch_;
   std::int64_t scratch_bytes_ = 0;
   int threads_ = 1;

@@ -46,18 +46,22 @@ Value auc(const LossData<double>& data, const LossValues& values, bool hardest) 
   Value out;
   out.valid = all.valid;
   if (out.valid == 0) return out;
-  const auto rate = [&](const std::vector<double>& scores, double t) {
+  // The mean of sigmoids, or with sign = -1 of 1 less them.
+  const auto rate = [&](const std::vector<double>& scores, double t, double sign = 1) {
     double total = 0;
-    for (const double s : scores) total += 1 / (1 + std::exp(-r * (s - t)));
+    for (const double s : scores) total += 1 / (1 + std::exp(-sign * r * (s - t)));
     return total / static_cast<double>(scores.size());
   };
-  out.loss = 1;
+  // 1 - the area under the curve is the area above it: what it lacks of a height of 1 on the way
+  // from the first F to the last, and all beyond these two.
+  out.loss = rate(all.negatives, -1, -1);
   const int steps = static_cast<int>(std::round(2 / ds));
   for (int m = 0; m < steps; ++m) {
     const double t = -1 + m * ds;
-    out.loss -= (rate(all.positives, t) + rate(all.positives, t + ds)) / 2 *
+    out.loss += (rate(all.positives, t, -1) + rate(all.positives, t + ds, -1)) / 2 *
                 (rate(all.negatives, t) - rate(all.negatives, t + ds));
   }
+  out.loss += rate(all.negatives, -1 + steps * ds);
   return out;
 }
 
@@ -78,10 +82,10 @@ Value wilcoxon_bh(const LossData<double>& data, const LossValues& values) {
   double total = 0;
   for (const double p : hardest.positives) {
     for (const double n : hardest.negatives) {
-      total += 1 / (1 + std::exp(-values.number("r") * (p - n)));
+      total += 1 / (1 + std::exp(values.number("r") * (p - n)));  // 1 - sigmoid
     }
   }
-  out.loss = 1 - total / static_cast<double>(out.valid * out.valid);
+  out.loss = total / static_cast<double>(out.valid * out.valid);
   return out;
 }
 

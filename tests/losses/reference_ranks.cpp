@@ -65,14 +65,19 @@ Value recall_at_k(const LossData<double>& data, const LossValues& values) {
       }
       ranks.push_back(rank);
     }
-    double recall = 0;
+    double lost = 0;  // 1 - recall
     for (double k : {1.0, 2.0, 4.0, 8.0, 16.0}) {
       if (official) k = std::min(k, static_cast<double>(data.rows));
+      const auto positives = static_cast<double>(ranks.size());
       double found = 0;
-      for (const double rank : ranks) found += sigmoid((k - rank) / tau_k);
-      recall += std::min(k, found) / std::min(k, static_cast<double>(ranks.size())) / 5;
+      double missed = 0;
+      for (const double rank : ranks) {
+        found += sigmoid((k - rank) / tau_k);
+        missed += sigmoid((rank - k) / tau_k);
+      }
+      lost += (positives <= k ? missed : k - std::min(k, found)) / std::min(k, positives) / 5;
     }
-    out.loss += 1 - recall;
+    out.loss += lost;
   }
   if (out.valid > 0) out.loss /= static_cast<double>(out.valid);
   return out;
