@@ -5,6 +5,7 @@
 #include "layers/gpu_input.h"
 #include "tools/model_io.h"
 #include "tools/signals.h"
+#include "tools/training_exif.h"
 
 #include <fmt/format.h>
 
@@ -92,6 +93,7 @@ CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint&
     fail<InputError>("{}: its network is '{}', known are {}; use another checkpoint",
                      checkpoint.path(), model_.arch, fmt::join(known, ", "));
   }
+  training_exif_ = rk::training_exif(checkpoint);
   embedder_ = std::make_unique<Embedder>(context, parameters_, model_, batch, precision);
   parameters_.allocate(context);
   load_parameters(checkpoint, parameters_);

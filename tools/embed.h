@@ -61,6 +61,7 @@ class CheckpointEmbedder {
   const ModelDescription& model() const { return model_; }
   // The classes that it was trained on, by name; empty: not recorded.
   const std::vector<std::string>& trained_on() const { return trained_on_; }
+  const std::string& training_exif() const { return training_exif_; }  // tools/training_exif.h
   // The set says which network made it.
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
   const std::vector<BadImage>& bad_images() const { return embedder_->bad_images(); }
@@ -69,6 +70,7 @@ class CheckpointEmbedder {
   ModelDescription model_;
   std::string network_;
   std::vector<std::string> trained_on_;
+  std::string training_exif_;
   Parameters parameters_;
   std::unique_ptr<Embedder> embedder_;
 };

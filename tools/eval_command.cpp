@@ -237,6 +237,15 @@ class Eval final : public Command {
                     *trained_on_, set.classes.size(), data_));
   }
 
+  // The pictures of a test are to be seen as those of training were.
+  void note_other_exif(const CheckpointEmbedder& embedder, const DataSpec& spec) const {
+    const std::string& before = embedder.training_exif();
+    const std::string now = spec.get("exif", "ignore");
+    if (before.empty() || spec.path.empty() || before == now) return;
+    note(fmt::format("the network was trained on pictures with exif={}, {} has exif={}", before,
+                     data_, now));
+  }
+
   // With what to do about a picture that cannot be read.
   std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Dataset& data,
                                         const EmbedOptions& options) const {
@@ -277,6 +286,7 @@ class Eval final : public Command {
     // A smaller gallery changes every metric, so it is said even when little else is.
     if (skipped_ > 0) tell("left out: {} images that cannot be read", skipped_);
     note_lying(data);
+    note_other_exif(embedder, spec);
     compare_with_training(embedder, *set);
     if (!save_.empty()) write_embeddings(save_, *set);
     return *set;

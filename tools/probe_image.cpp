@@ -10,13 +10,13 @@
 #include "data/decode.h"
 #include "data/encode_png.h"
 #include "data/exif.h"
-#include "data/spec.h"
 #include "data/transform.h"
 #include "engine/error.h"
 #include "engine/read_file.h"
 #include "tools/json_file.h"
 #include "tools/messages.h"
 #include "tools/output_files.h"
+#include "tools/training_exif.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
 #include "weights/hdf5_file.h"
@@ -134,11 +134,8 @@ class ProbeImage : public Command {
       if (mean_option_->count() == 0) mean_[c] = static_cast<float>(model.input_mean[c]);
       if (std_option_->count() == 0) std_[c] = static_cast<float>(model.input_std[c]);
     }
-    const nlohmann::json settings =
-        nlohmann::json::parse(checkpoint.run().settings, nullptr, false);
-    if (exif_option_->count() > 0 || !settings.is_object()) return;
-    const std::string data = settings.value("data", "");
-    if (!data.empty()) exif_ = parse_data_spec(data).get("exif", "ignore");
+    const std::string exif = training_exif(checkpoint);
+    if (exif_option_->count() == 0 && !exif.empty()) exif_ = exif;
   }
 
   std::string image_;

@@ -367,6 +367,9 @@ TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
                                 "--save-embeddings", in("turned.h5")});
   ASSERT_EQ(turned.code, 0) << turned.err;
   EXPECT_FALSE(holds(turned.err, "stored lying")) << turned.err;
+  EXPECT_TRUE(holds(turned.err, "note: the network was trained on pictures with exif=ignore, " +
+                                    spec + ",exif=turn has exif=turn"));
+  EXPECT_FALSE(holds(counted.err, "was trained on pictures with")) << counted.err;
   const EmbeddingSet a = read_embeddings(in("phone.h5")), b = read_embeddings(in("turned.h5"));
   for (std::int64_t i = 0; i < a.count(); ++i) {
     const auto row = [&](const EmbeddingSet& set) {

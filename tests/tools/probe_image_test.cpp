@@ -29,6 +29,12 @@ class ProbeImage : public ProbeRun {
   int probe(const std::vector<std::string>& arguments) {
     return run(arguments, make_probe_image());
   }
+  // up.png, 40 x 30, and lies.png, the same with EXIF's word that it lies.
+  void write_lying() const {
+    folder_.picture("up.png", 7, 40, 30);
+    std::ifstream file(path("up.png"), std::ios::binary);
+    folder_.write("lies.png", lying_png(std::string(std::istreambuf_iterator<char>(file), {})));
+  }
 };
 
 TEST_F(ProbeImage, WritesWhatTheNetworkSees) {
@@ -79,9 +85,7 @@ TEST_F(ProbeImage, APictureByItsNameAndNothingElse) {
 }
 
 TEST_F(ProbeImage, APictureThatLiesIsTurnedWhereAsked) {
-  folder_.picture("up.png", 7, 40, 30);
-  std::ifstream file(path("up.png"), std::ios::binary);
-  folder_.write("lies.png", lying_png(std::string(std::istreambuf_iterator<char>(file), {})));
+  write_lying();
   ASSERT_EQ(probe({"--image", path("lies.png"), "--resize", "0", "--crop", "0"}), 0) << error_;
   EXPECT_TRUE(holds(out_, "40 x 30, EXIF orientation 6 (not turned: --exif turn does), resized"));
   ASSERT_EQ(probe({"--image", path("lies.png"), "--exif", "turn", "--resize", "0", "--crop", "0",
@@ -121,6 +125,9 @@ TEST_F(ProbeImage, ACheckpointSaysWhatItsNetworkSees) {
             0);
   EXPECT_EQ(Hdf5Reader(path("t.h5")).read<float>("/tensor"),
             Hdf5Reader(path("by_hand.h5")).read<float>("/tensor"));
+  write_lying();
+  ASSERT_EQ(probe({"--image", path("lies.png"), "--checkpoint", path("run.h5")}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "EXIF orientation 6 (turned)"));
 }
 
 TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
