@@ -37,6 +37,8 @@ std::string model_text(const ModelDescription& model) {
 }
 
 void read_model_text(const std::string& text, ModelDescription& model) {
+  constexpr std::size_t kMost = 64 << 10;  // ours is half a thousand bytes
+  if (text.size() > kMost) return;
   const ordered_json json = ordered_json::parse(text, nullptr, false);
   if (!json.is_object()) return;
   take(json, "pool", model.pool);

@@ -12,7 +12,8 @@ inline constexpr const char* kModelKey = "rankine";  // among the metadata of a 
 
 std::string model_text(const ModelDescription& model);
 
-// Takes over what `text` says; what it does not say, or says wrongly, stays.
+// Takes over what `text` says of the head, the strides and the images; what it does not say, or
+// says wrongly, stays.
 void read_model_text(const std::string& text, ModelDescription& model);
 
 }  // namespace rk

@@ -45,10 +45,11 @@ std::int64_t StoredTensor::elements() const {
 }
 
 bool StoredTensor::contiguous() const {
-  if (strides.empty()) return true;
+  // Without elements the other sides may be any number, whose product need not fit.
+  if (strides.empty() || elements() == 0) return true;
   std::int64_t expected = 1;
   for (std::size_t axis = dims.size(); axis-- > 0;) {
-    if (dims[axis] != 1 && strides[axis] != expected) return elements() == 0;
+    if (dims[axis] != 1 && strides[axis] != expected) return false;
     expected *= dims[axis];
   }
   return true;

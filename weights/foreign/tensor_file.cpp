@@ -89,10 +89,15 @@ TensorFile read(const std::shared_ptr<const std::vector<std::byte>>& owner, cons
 }  // namespace
 
 TensorFile read_tensor_file(const std::string& path, const TensorFileOptions& options) {
-  const auto bytes = std::make_shared<const std::vector<std::byte>>(read_file(path, kMaxFileBytes));
-  TensorFile file = read(bytes, path, options);
-  file.bytes = bytes->size();
-  file.sha256 = hexadecimal(sha256(*bytes));
+  return read_tensors(read_file(path, kMaxFileBytes), path, options);
+}
+
+TensorFile read_tensors(std::vector<std::byte> bytes, const std::string& path,
+                        const TensorFileOptions& options) {
+  const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  TensorFile file = read(owner, path, options);
+  file.bytes = owner->size();
+  file.sha256 = hexadecimal(sha256(*owner));
   return file;
 }
 

@@ -31,5 +31,8 @@ struct TensorFileOptions {
 };
 
 TensorFile read_tensor_file(const std::string& path, const TensorFileOptions& options = {});
+// The same of a file's bytes; `path` is for messages.
+TensorFile read_tensors(std::vector<std::byte> bytes, const std::string& path,
+                        const TensorFileOptions& options = {});
 
 }  // namespace rk

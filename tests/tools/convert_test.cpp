@@ -1,0 +1,147 @@
+// convert as a user runs it: weights in, weights out, and what must be refused.
+#include "tests/data/temporary_folder.h"
+#include "tests/support/child_process.h"
+#include "tests/support/torch_writer.h"
+#include "weights/checkpoint.h"
+#include "weights/foreign/tensor_file.h"
+#include "weights/hdf5_file.h"
+#include "weights/resnet_tensors.h"
+
+#include <cmath>
+#include <cstring>
+#include <regex>
+
+namespace rk {
+namespace {
+
+class Convert : public testing::Test {
+ protected:
+  // A resnet18 whose values tell their places apart, with a classifier of three classes.
+  static TorchContent resnet18() {
+    TorchContent content;
+    for (const ResNetTensor& tensor : resnet_tensors("resnet18")) {
+      if (tensor.kind == ResNetTensor::Kind::kCounter) {
+        add_counter(content, tensor.name, 4);
+        continue;
+      }
+      std::int64_t count = 1;
+      for (const std::int64_t d : tensor.dims) count *= d;
+      std::vector<float> values(static_cast<std::size_t>(count), 1.0F);
+      if (tensor.kind == ResNetTensor::Kind::kConvolution) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] = 0.05F * std::sin(static_cast<float>(i % 7919));
+        }
+      }
+      add_tensor(content, tensor.name, tensor.dims, values);
+    }
+    add_tensor(content, "fc.weight", {3, 512}, std::vector<float>(std::size_t{3} * 512, 0.5F));
+    add_tensor(content, "fc.bias", {3}, {1, 2, 3});
+    return content;
+  }
+
+  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
+  Finished run(const std::string& program, std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), RK_BIN "/" + program);
+    arguments.insert(arguments.end(), {"--device", "cpu"});
+    return run_to_end(arguments, folder_.path().string());
+  }
+  static bool holds(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Convert, ThereAndBack) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  const Finished there = run("convert", {in("r18.pth"), in("r18.h5"), "--json", in("r.json")});
+  ASSERT_EQ(there.code, 0) << there.err;
+  for (const char* part : {"PyTorch zip archive, 122 tensors",
+                           "torchvision's names: 122 tensors of a resnet18, with a "
+                           "classifier of 3 classes",
+                           "wants RGB pixels / 255", "read again and equal"}) {
+    EXPECT_TRUE(holds(there.out, part)) << there.out;
+  }
+  const auto json = nlohmann::json::parse(file_text(in("r.json")));
+  EXPECT_EQ(json.at("arch"), "resnet18");
+  EXPECT_EQ(json.at("mapped"), 122);
+  const Checkpoint ours(in("r18.h5"));
+  EXPECT_FALSE(ours.has_run());
+  EXPECT_EQ(ours.model().source_sha256, json.at("sha256"));
+  EXPECT_EQ(ours.counter("bn1.num_batches_tracked"), 4);
+
+  const Finished back = run("convert", {in("r18.h5"), in("r18.safetensors")});
+  ASSERT_EQ(back.code, 0) << back.err;
+  const TensorFile first = read_tensor_file(in("r18.pth"));
+  const TensorFile last = read_tensor_file(in("r18.safetensors"));
+  EXPECT_EQ(last.metadata.at("format"), "pt");
+  ASSERT_EQ(first.tensors.size(), last.tensors.size());
+  for (const StoredTensor& tensor : first.tensors) {
+    const auto same = std::find_if(last.tensors.begin(), last.tensors.end(),
+                                   [&](const auto& t) { return t.name == tensor.name; });
+    ASSERT_NE(same, last.tensors.end()) << tensor.name;
+    EXPECT_EQ(contiguous_bytes(tensor), contiguous_bytes(*same)) << tensor.name;
+  }
+}
+
+TEST_F(Convert, ListAndDryRunWriteNothing) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  const Finished list = run("convert", {in("r18.pth"), "--list"});
+  EXPECT_EQ(list.code, 0);
+  EXPECT_TRUE(holds(list.out, "fc.bias"));
+  EXPECT_TRUE(std::regex_search(list.out, std::regex("fc\\.bias +F32 +\\[3\\] +1 +3 +2\n")))
+      << list.out;
+  const Finished dry = run("convert", {in("r18.pth"), in("r18.h5"), "--dry-run"});
+  EXPECT_EQ(dry.code, 0);
+  EXPECT_TRUE(holds(dry.out, "nothing was written"));
+  EXPECT_FALSE(std::filesystem::exists(in("r18.h5")));
+}
+
+TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  const auto refused = [&](std::vector<std::string> arguments, int code, const std::string& why) {
+    const Finished done = run("convert", std::move(arguments));
+    EXPECT_EQ(done.code, code) << done.err;
+    EXPECT_TRUE(holds(done.err, why)) << done.err;
+    EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
+  };
+  refused({in("r18.pth")}, 2, "OUT is missing");
+  refused({in("r18.pth"), in("r18.pth")}, 2, "is the file that is read");
+  refused({in("none.pth"), in("o.h5")}, 3, "none.pth: cannot be opened");
+  refused({in("r18.pth"), in("nowhere/o.h5")}, 3, "there is no folder");
+  refused({in("r18.pth"), in("o.h5"), "--from", "keras"}, 3, "not what --from keras says");
+  folder_.write("notes.txt", "mine");
+  refused({in("r18.pth"), in("notes.txt")}, 3, "is a file of another kind");
+  EXPECT_EQ(file_text(in("notes.txt")), "mine");
+
+  TorchContent content = resnet18();
+  const float not_a_number = std::nanf("");
+  std::memcpy(content.storages[0].bytes.data(), &not_a_number, sizeof(not_a_number));
+  folder_.write("nan.pth", torch_zip(content));
+  folder_.write("o.h5", "");
+  const Finished nan = run("convert", {in("nan.pth"), in("o.h5")});
+  EXPECT_EQ(nan.code, 3);
+  EXPECT_TRUE(holds(nan.err, "conv1.weight: 1 values are NaN or infinite")) << nan.err;
+  EXPECT_EQ(file_text(in("o.h5")), "");
+}
+
+// The backbone as it is, before any training: from the foreign file and from ours the same features.
+TEST_F(Convert, EvalTakesEitherFile) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  ASSERT_EQ(run("convert", {in("r18.pth"), in("r18.h5")}).code, 0);
+  const std::string data =
+      "glyphs:classes=2,test_classes=3,alphabets=2,test_alphabets=1,images=2,size=40";
+  std::vector<std::string> saved;
+  for (const char* file : {"r18.pth", "r18.h5"}) {
+    const Finished done = run("eval", {"--weights", in(file), "--data", data, "--save-embeddings",
+                                       in(std::string(file) + ".e"), "--batch", "2"});
+    ASSERT_EQ(done.code, 0) << done.err;
+    saved.push_back(in(std::string(file) + ".e"));
+  }
+  const Hdf5Reader first(saved[0]), second(saved[1]);
+  EXPECT_EQ(first.info("/embeddings").dims, (std::vector<std::int64_t>{6, 512}));
+  EXPECT_EQ(first.read<float>("/embeddings"), second.read<float>("/embeddings"));
+}
+
+}  // namespace
+}  // namespace rk
