@@ -169,7 +169,8 @@ TEST(Hdf5File, ClaimsFarBeyondWhatIsStoredAreRefused) {
       std::string::npos);
 }
 
-// A parser whose word is not to be trusted: it holds one data set, /x, and says of it what it likes.
+// A parser whose word is not to be trusted: it holds one data set, /x, and says of it what it
+// likes.
 std::string refusal_of_liar(const std::function<void(PackedWriter&)>& shape,
                             const std::function<std::size_t(std::span<std::byte>)>& values) {
   const auto serve = [&](std::span<std::byte> slot, std::size_t bytes) -> std::size_t {
