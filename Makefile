@@ -11,7 +11,10 @@ PREFIX ?= /usr/local
 
 PIECE ?= all
 
-.PHONY: all configure setup demo install deb test test-golden test-gpu test-sanitizers bench gpu-proof gpu-package profile-step \
+# Of `make fuzz`, for all targets together.
+SECONDS ?= 600
+
+.PHONY: all configure setup demo install deb test test-golden test-gpu test-sanitizers fuzz bench gpu-proof gpu-package profile-step \
   profile-loss format lint help
 
 all: configure
@@ -55,6 +58,10 @@ test-sanitizers:
 	@tools/test_sanitizers.sh address $(JOBS)
 	@tools/test_sanitizers.sh thread $(JOBS)
 
+fuzz:
+	@tools/setup.sh ci
+	@tools/fuzz.sh $(SECONDS) $(JOBS)
+
 bench: all
 	@tools/bench_all.sh $(BUILD)
 
@@ -86,6 +93,7 @@ help:
 	@echo 'make test-golden GOLDENS=DIR  compare with the reference values in DIR (laid out like tests/golden)'
 	@echo 'make test-gpu                 run the tests that need an NVIDIA GPU; fails where there is none'
 	@echo 'make test-sanitizers          unit tests under AddressSanitizer, UBSan and ThreadSanitizer'
+	@echo 'make fuzz SECONDS=n           made-up input for every parser, n seconds in all (600); see tests/fuzz'
 	@echo 'make bench                    time a step, the losses, evaluation and the loader'
 	@echo 'make gpu-proof PIECE=NAME     what is claimed of the GPU, shown on one; PIECE=list shows the pieces (all)'
 	@echo 'make gpu-package              all of that in one archive, for a machine with a GPU and without a compiler'

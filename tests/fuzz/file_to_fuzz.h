@@ -1,0 +1,33 @@
+// The bytes of one run as a file, for what reads paths. One file a process, overwritten by each
+// run.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+
+namespace rk {
+
+inline std::string file_to_fuzz(std::span<const std::byte> bytes) {
+  struct Folder {
+    Folder() {
+      std::string name = (std::filesystem::temp_directory_path() / "rankine_fuzz_XXXXXX").string();
+      if (::mkdtemp(name.data()) == nullptr) std::abort();
+      path = name;
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    std::filesystem::path path;
+  };
+  static const Folder folder;
+  const std::string path = folder.path / "input";
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  if (!file.flush()) std::abort();  // no room: the run would look at something else
+  return path;
+}
+
+}  // namespace rk

@@ -1,0 +1,20 @@
+// libFuzzer target: any bytes are a plan file that is written and read back the same, or an
+// InputError.
+#include "engine/error.h"
+#include "layers/gpu_plans.h"
+#include "tests/fuzz/file_to_fuzz.h"
+
+#include <cstdint>
+#include <cstdlib>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string path = rk::file_to_fuzz(std::as_bytes(std::span(data, size)));
+  try {
+    const rk::GpuPlans plans = rk::GpuPlans::read(path);
+    if (!plans.engine("conv").empty() && plans.empty()) std::abort();
+    plans.write(path);
+    if (rk::GpuPlans::read(path).environment() != plans.environment()) std::abort();
+  } catch (const rk::InputError&) {
+  }
+  return 0;
+}
