@@ -93,7 +93,8 @@ FolderLock::FolderLock(const std::string& folder)
     : folder_(folder), path_(in_folder(folder, kLockFile)) {}
 
 FolderLock::FolderLock(const std::string& folder, FileCalls& calls) : FolderLock(folder) {
-  do {
+  // Some file systems never number a file the same twice; they are believed in the end.
+  for (int tries = 0; tries < 5 && !in_place(); ++tries) {
     open();
     int error = 0;
     do {
@@ -113,7 +114,7 @@ FolderLock::FolderLock(const std::string& folder, FileCalls& calls) : FolderLock
                       "there",
                       folder_, std::strerror(error)));
     }
-  } while (!in_place());
+  }
   const std::string pid = std::to_string(::getpid());
   // For people only: the lock is that of the system, whatever the file says.
   if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, pid.data(), pid.size(), 0) < 0) {
@@ -144,8 +145,9 @@ void FolderLock::open() {
 bool FolderLock::in_place() const {
   struct stat mine {
   }, there{};
-  return ::fstat(descriptor_, &mine) == 0 && ::lstat(path_.c_str(), &there) == 0 &&
-         mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+  return descriptor_ >= 0 && ::fstat(descriptor_, &mine) == 0 &&
+         ::lstat(path_.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
+         mine.st_ino == there.st_ino;
 }
 
 FolderLock::~FolderLock() {

@@ -136,6 +136,24 @@ TEST(PkSampler, ABatchIsAFunctionOfSeedEpochAndBatch) {
   EXPECT_NE(indices_of(draws_of(*other, 5, 2)), late);
 }
 
+// Which classes meet, and which of their images, follow from the seed each for itself.
+TEST(PkSampler, TheSeedDrawsClassesAndImages) {
+  const Dataset data = made_of(std::vector<int>(20, 6));
+  std::set<std::vector<std::int64_t>> classes, images;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    std::vector<std::int64_t> labels, own;
+    for (const Draw& d : draws_of(*make_sampler("pk:k=4", data, 80, seed), 0, 0)) {
+      labels.push_back(data.label(d.index));
+      if (labels.back() == labels.front()) own.push_back(d.index % 6);
+    }
+    classes.insert(labels);
+    images.insert(own);
+  }
+  // Of 20! orders and 360 of four of six images, eight are hardly ever two the same.
+  EXPECT_EQ(classes.size(), 8U);
+  EXPECT_GE(images.size(), 6U);
+}
+
 TEST(PkSampler, EveryClassAndImageIsAsLikely) {
   const Dataset data = made_of(std::vector<int>(10, 5));
   const auto sampler = make_sampler("pk:k=2", data, 8, 3);
