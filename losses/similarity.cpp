@@ -3,6 +3,7 @@
 #include "engine/error.h"
 #include "engine/parallel.h"
 #include "kernels/team.h"
+#include "kernels/transpose.h"
 #include "losses/matrix_product.h"
 
 #include <cmath>
@@ -12,7 +13,7 @@
 namespace rk {
 namespace {
 
-constexpr std::int64_t kTile = 32;
+constexpr std::int64_t kTile = 64;
 std::int64_t row_stride(std::int64_t columns) {
   std::int64_t stride = pad(static_cast<int>(columns));
   // A stride of a whole number of pages puts a column into one set of the cache: the transpose
@@ -28,19 +29,13 @@ void add_tiles(S* matrix, std::int64_t stride, std::int64_t rows, std::int64_t i
   const std::int64_t i_count = std::min(kTile, rows - i0);
   const std::int64_t j_count = std::min(kTile, rows - j0);
   S flipped[kTile][kTile];  // (j, i) transposed
-  for (std::int64_t j = 0; j < j_count; ++j) {
-    const S* from = matrix + (j0 + j) * stride + i0;
-    for (std::int64_t i = 0; i < i_count; ++i) flipped[i][j] = from[i];
-  }
+  transpose(matrix + j0 * stride + i0, stride, j_count, i_count, flipped[0], kTile);
   for (std::int64_t i = 0; i < i_count; ++i) {
     S* to = matrix + (i0 + i) * stride + j0;
     for (std::int64_t j = 0; j < j_count; ++j) flipped[i][j] = to[j] += flipped[i][j];
   }
   if (i0 == j0) return;
-  for (std::int64_t j = 0; j < j_count; ++j) {
-    S* to = matrix + (j0 + j) * stride + i0;
-    for (std::int64_t i = 0; i < i_count; ++i) to[i] = flipped[i][j];
-  }
+  transpose(flipped[0], kTile, i_count, j_count, matrix + j0 * stride + i0, stride);
 }
 
 template <class S> bool all_within(S most, const S* values, std::int64_t count) {

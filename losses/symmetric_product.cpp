@@ -2,6 +2,7 @@
 
 #include "engine/error.h"
 #include "engine/parallel.h"
+#include "kernels/transpose.h"
 
 #include <algorithm>
 
@@ -18,20 +19,14 @@ constexpr std::int64_t kFewestRows = [] {
   return rows;
 }();
 
-// A tile to its place, and turned to that across the diagonal; of a tile on the diagonal what lies
-// below it comes from above.
+// A tile to its place, and turned to that across the diagonal. Of a tile on the diagonal both are
+// one: what lies above it counts.
 void write_both(const float* tile, std::int64_t i_count, std::int64_t j_count, bool diagonal,
                 float* upper, float* lower, std::int64_t stride) {
+  transpose(tile, kTile, i_count, j_count, lower, stride);
   for (std::int64_t i = 0; i < i_count; ++i) {
     const std::int64_t first = diagonal ? i : 0;
     std::copy(tile + i * kTile + first, tile + i * kTile + j_count, upper + i * stride + first);
-  }
-  constexpr std::int64_t kBlock = 16;  // rows of the tile at a time: a line of each is read at once
-  for (std::int64_t i0 = 0; i0 < i_count; i0 += kBlock) {
-    for (std::int64_t j = 0; j < j_count; ++j) {
-      const std::int64_t end = std::min(i0 + kBlock, diagonal ? std::min(i_count, j) : i_count);
-      for (std::int64_t i = i0; i < end; ++i) lower[j * stride + i] = tile[i * kTile + j];
-    }
   }
 }
 

@@ -1,0 +1,83 @@
+// to[j, i] = from[i, j] for i < rows, j < columns: matrices of floats on a CPU, squares of a
+// vector's width held in registers; what is left over, and doubles, one number after the other.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace rk {
+
+#if defined(__AVX512F__)
+inline constexpr int kTransposeWidth = 16;
+#elif defined(__AVX2__)
+inline constexpr int kTransposeWidth = 8;
+#else
+inline constexpr int kTransposeWidth = 4;
+#endif
+
+using TransposeVector [[gnu::vector_size(4 * kTransposeWidth)]] = float;
+
+// Vectors k and k + kStep, for every k without that bit, exchange the elements whose index has the
+// bit in the one for those whose index lacks it in the other. All steps of a power of 2 transpose.
+template <int kStep, int... kLane>
+[[gnu::always_inline]] inline void exchange(TransposeVector (&rows)[kTransposeWidth],
+                                            std::integer_sequence<int, kLane...>) {
+  constexpr int kWidth = kTransposeWidth;
+  for (int k = 0; k < kWidth; ++k) {
+    if ((k & kStep) != 0) continue;
+    const TransposeVector low = rows[k];
+    const TransposeVector high = rows[k + kStep];
+    rows[k] = __builtin_shufflevector(low, high,
+                                      ((kLane & kStep) != 0 ? kWidth + kLane - kStep : kLane)...);
+    rows[k + kStep] = __builtin_shufflevector(
+        low, high, ((kLane & kStep) != 0 ? kWidth + kLane : kLane + kStep)...);
+  }
+}
+
+[[gnu::always_inline]] inline void transpose_square(const float* from, std::int64_t from_stride,
+                                                    float* to, std::int64_t to_stride) {
+  constexpr auto kEach = std::make_integer_sequence<int, kTransposeWidth>();
+  TransposeVector rows[kTransposeWidth];
+  for (int k = 0; k < kTransposeWidth; ++k) {
+    std::memcpy(&rows[k], from + k * from_stride, sizeof(TransposeVector));
+  }
+  if constexpr (kTransposeWidth >= 16) exchange<8>(rows, kEach);
+  if constexpr (kTransposeWidth >= 8) exchange<4>(rows, kEach);
+  exchange<2>(rows, kEach);
+  exchange<1>(rows, kEach);
+  for (int k = 0; k < kTransposeWidth; ++k) {
+    std::memcpy(to + k * to_stride, &rows[k], sizeof(TransposeVector));
+  }
+}
+
+template <class S>
+void transpose_plainly(const S* from, std::int64_t from_stride, std::int64_t rows,
+                       std::int64_t columns, S* to, std::int64_t to_stride) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) to[j * to_stride + i] = from[i * from_stride + j];
+  }
+}
+
+inline void transpose(const double* from, std::int64_t from_stride, std::int64_t rows,
+                      std::int64_t columns, double* to, std::int64_t to_stride) {
+  transpose_plainly(from, from_stride, rows, columns, to, to_stride);
+}
+
+inline void transpose(const float* from, std::int64_t from_stride, std::int64_t rows,
+                      std::int64_t columns, float* to, std::int64_t to_stride) {
+  constexpr std::int64_t kWidth = kTransposeWidth;
+  const std::int64_t whole_rows = rows / kWidth * kWidth;
+  const std::int64_t whole_columns = columns / kWidth * kWidth;
+  for (std::int64_t i = 0; i < whole_rows; i += kWidth) {
+    for (std::int64_t j = 0; j < whole_columns; j += kWidth) {
+      transpose_square(from + i * from_stride + j, from_stride, to + j * to_stride + i, to_stride);
+    }
+  }
+  transpose_plainly(from + whole_columns, from_stride, whole_rows, columns - whole_columns,
+                    to + whole_columns * to_stride, to_stride);
+  transpose_plainly(from + whole_rows * from_stride, from_stride, rows - whole_rows, columns,
+                    to + whole_rows, to_stride);
+}
+
+}  // namespace rk

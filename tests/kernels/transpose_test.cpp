@@ -1,0 +1,40 @@
+#include "kernels/transpose.h"
+
+#include "engine/random.h"
+#include "tests/support/random_seed.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace rk {
+namespace {
+
+// Any shape and strides: every number in its place, and nothing written beside them.
+template <class S> void compare() {
+  const std::uint64_t first = random_seed();
+  for (std::uint64_t seed = first; seed < first + 500; ++seed) {
+    CounterRandom random(seed, 1, 0);
+    const std::int64_t rows = random.below(70);
+    const std::int64_t columns = random.below(70);
+    const std::int64_t from_stride = columns + random.below(20);
+    const std::int64_t to_stride = rows + random.below(20);
+    std::vector<S> from(static_cast<std::size_t>(rows * from_stride));
+    for (S& x : from) x = static_cast<S>(1 + random.uniform());
+    std::vector<S> to(static_cast<std::size_t>(columns * to_stride), S(-1));
+    transpose(from.data(), from_stride, rows, columns, to.data(), to_stride);
+    for (std::int64_t j = 0; j < columns; ++j) {
+      for (std::int64_t i = 0; i < to_stride; ++i) {
+        const S wanted = i < rows ? from[static_cast<std::size_t>(i * from_stride + j)] : S(-1);
+        ASSERT_EQ(to[static_cast<std::size_t>(j * to_stride + i)], wanted)
+            << "seed " << seed << ", " << i << ", " << j;
+      }
+    }
+  }
+}
+
+TEST(Transpose, FloatsInAnyShape) { compare<float>(); }
+TEST(Transpose, DoublesInAnyShape) { compare<double>(); }
+
+}  // namespace
+}  // namespace rk
