@@ -30,17 +30,17 @@ template <class S> struct RecallAtKRow {
   struct Pieces {
     RK_BOTH Pieces(Scratch scratch, int columns, int members)
         : score(scratch.take<S>(columns)),
-          half(scratch.take<S>(columns)),
           positive(scratch.take<S>(members)),
           rank(scratch.take<S>(members)),
           to_rank(scratch.take<S>(members)),
+          slope(scratch.take<S>(members)),
           index(scratch.take<int>(members)),
           bytes(scratch.bytes()) {}
     S* score;  // of the gallery, -infinity elsewhere
-    S* half;   // small side of the sigmoids of the current j (math.h)
     S* positive;
     S* rank;     // R_j
     S* to_rank;  // weight * dloss/dR_j
+    S* slope;    // -tau_k dQ_k/dR_j of the current k
     int* index;
     std::int64_t bytes;
   };
@@ -96,32 +96,28 @@ template <class S> struct RecallAtKRow {
   RK_FN static S recalls(const Params params, S weight, int p, const Pieces& at) {
     constexpr int kCount = 5;
     for (int j = 0; j < p; ++j) at.to_rank[j] = 0;
+    const S per_tau_k = 1 / params.tau_k;
     S lost = 0;
     for (int n = 0; n < kCount; ++n) {
       const int k = (1 << n) < params.largest_k ? 1 << n : params.largest_k;
       const S share = S(1) / (kCount * static_cast<S>(k < p ? k : p));
+      const S limit = static_cast<S>(k);
       S found = 0;
       S missed = 0;
       for (int j = 0; j < p; ++j) {
-        found += step(params, static_cast<S>(k) - at.rank[j]);
-        missed += step(params, at.rank[j] - static_cast<S>(k));
+        const S x = (limit - at.rank[j]) * per_tau_k;
+        const S u = half_sigmoid(x);
+        found += x < 0 ? u : 1 - u;
+        missed += x < 0 ? 1 - u : u;
+        at.slope[j] = u - u * u;
       }
-      const S limit = static_cast<S>(k);
       const bool all = k >= p;  // Q_k can reach |P|, not k
       if (!all && found >= limit) continue;
       lost += share * (all ? missed : limit - found);
-      for (int j = 0; j < p; ++j) {
-        const S slope = step(params, static_cast<S>(k) - at.rank[j]) *
-                        step(params, at.rank[j] - static_cast<S>(k)) / params.tau_k;
-        at.to_rank[j] += weight * share * slope;
-      }
+      const S factor = weight * share * per_tau_k;
+      for (int j = 0; j < p; ++j) at.to_rank[j] += factor * at.slope[j];
     }
     return lost;
-  }
-
-  RK_FN static S step(const Params params, S places) {
-    const S x = places / params.tau_k;
-    return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
   }
 };
 
