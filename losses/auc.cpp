@@ -101,7 +101,8 @@ LossEntry auc_bh_entry() {
           .parameters = {step_parameter()},
           .make_float = make_row_loss<float, make_auc<float, AucHard>>,
           .make_double = make_row_loss<double, make_auc<double, AucHard>>,
-          .make_device = device_row_loss<make_auc<float, AucHard>>()};
+          .make_device = device_row_loss<make_auc<float, AucHard>>(),
+          .scores_with_gradient = kScoresWithGradient<AucHard<float>>};
 }
 
 LossEntry auc_ba_entry() {
@@ -124,7 +125,8 @@ LossEntry wilcoxon_bh_entry() {
           .make_float = make_row_loss<float, make_wilcoxon<float>>,
           .make_double = make_row_loss<double, make_wilcoxon<double>>,
           .make_device = device_row_loss<make_wilcoxon<float>>(),
-          .sigmoids = [](double columns, double) { return 3 * columns; }};
+          .sigmoids = [](double columns, double) { return 3 * columns; },
+          .scores_with_gradient = kScoresWithGradient<Wilcoxon<float>>};
 }
 
 }  // namespace rk

@@ -79,6 +79,8 @@ struct LossEntry {
   bool differentiable = true;
   // Sigmoids (or other exponentials) a query costs, for `bench loss`; null: none worth counting.
   double (*sigmoids)(double columns, double positives) = nullptr;
+  // Scores of a query that have a gradient, where it is a few; 0: any of them.
+  int scores_with_gradient = 0;
   // How proxies [classes, dim] start, for kProxies.
   Initial (*proxy_start)(std::int64_t classes, std::int64_t dim) = nullptr;
 

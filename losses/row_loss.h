@@ -84,6 +84,10 @@ inline constexpr bool kPairRow = requires(const SerialTeam& team,
   Row::pair_gradient(team, params, pair, in, loss);
 };
 
+// For a registry entry: the scores of a row that have a gradient; 0: any of them.
+template <class Formula>
+inline constexpr int kScoresWithGradient = kPairRow<typename Formula::Row, float> ? 2 : 0;
+
 // Whether rows say what they cost.
 template <class Row> inline constexpr bool kUnlikeRow = requires {
   Row::work(std::int64_t{}, std::int64_t{});

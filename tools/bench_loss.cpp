@@ -7,6 +7,8 @@
 #include "kernels/flush_denormals.h"
 #include "kernels/math.h"
 #include "losses/matrix_product.h"
+#include "losses/similarity.h"
+#include "losses/sparse_gradient.h"
 #include "tools/bench_loss_device.h"
 #include "tools/json_file.h"
 #include "tools/loss_file.h"
@@ -57,47 +59,96 @@ LossData<float> make_data(const LossEntry& entry, std::int64_t n, std::int64_t m
   return data;
 }
 
-// The products of a loss alone: similarities, and the gradient from a matrix of that shape.
+// The way of a loss to its similarities and back, alone, and one plain GEMM of that size.
 class Products {
  public:
-  Products(const LossData<float>& data, bool proxies)
-      : data_(data),
-        others_(proxies ? data.proxies : data.memory_embeddings),
-        square_(proxies ? 0 : data.rows),
-        other_columns_(proxies ? data.classes : data.memory),
-        proxies_(proxies),
-        matrix_(static_cast<std::size_t>(data.rows * (square_ + other_columns_)), 0.0F),
+  Products(const Context& context, const LossData<float>& data, const LossEntry& entry)
+      : context_(context),
+        data_(data),
+        input_(data_.input()),
+        proxies_(entry.kind == LossKind::kProxies),
+        width_(entry.scores_with_gradient),
+        columns_(proxies_ ? data.classes : data.rows + data.memory),
         grad_(static_cast<std::size_t>(data.rows * data.dim)),
-        grad_proxies_(proxies ? data.proxies.size() : 0) {}
-
-  void run(const Context& context) {
-    const std::int64_t n = data_.rows;
-    const std::int64_t d = data_.dim;
-    const std::int64_t stride = square_ + other_columns_;
-    const float* e = data_.embeddings.data();
-    if (square_ > 0) {
-      product_abt(context, n, n, d, e, d, e, d, matrix_.data(), stride);
-      product_ab(context, n, d, n, matrix_.data(), stride, e, d, 0.0F, grad_.data(), d);
+        grad_proxies_(data.proxies.size()) {
+    if (proxies_) {
+      matrix_.resize(static_cast<std::size_t>(data.rows * columns_));
+      return;
     }
-    if (other_columns_ > 0) {
-      float* part = matrix_.data() + square_;
-      product_abt(context, n, other_columns_, d, e, d, others_.data(), d, part, stride);
-      product_ab(context, n, d, other_columns_, part, stride, others_.data(), d, 1.0F, grad_.data(),
-                 d);
-      if (proxies_) {
-        product_atb(context, other_columns_, d, n, part, stride, e, d, 0.0F, grad_proxies_.data(),
-                    d);
+    similarity_.plan(context, data.shape());
+    similarity_.forward(context, input_);
+    if (width_ == 0) return;
+    sparse_.plan(data.shape(), width_);
+    for (std::int64_t i = 0; i < data.rows; ++i) {
+      for (int k = 0; k < width_; ++k) {
+        const std::int64_t column = (i + 1 + k * columns_ / width_) % columns_;
+        sparse_.row(i)[k] = {static_cast<std::int32_t>(column), 1.0F};
       }
     }
   }
 
+  void run() {
+    const std::int64_t n = data_.rows;
+    const std::int64_t d = data_.dim;
+    const float* e = data_.embeddings.data();
+    if (proxies_) {
+      const float* p = data_.proxies.data();
+      product_abt(context_, n, columns_, d, e, d, p, d, matrix_.data(), columns_);
+      product_ab(context_, n, d, columns_, matrix_.data(), columns_, p, d, 0.0F, grad_.data(), d);
+      product_atb(context_, columns_, d, n, matrix_.data(), columns_, e, d, 0.0F,
+                  grad_proxies_.data(), d);
+      return;
+    }
+    similarity_.forward(context_, input_);
+    if (width_ > 0) {
+      sparse_.backward(context_, input_, grad_.data());
+      return;
+    }
+    plain();
+    if (data_.memory == 0) return;
+    product_ab(context_, n, d, data_.memory, similarity_.row(0) + n, similarity_.stride(),
+               data_.memory_embeddings.data(), d, 1.0F, grad_.data(), d);
+  }
+
+  void plain() {
+    const std::int64_t n = data_.rows;
+    const std::int64_t d = data_.dim;
+    if (proxies_) {
+      product_ab(context_, n, d, columns_, matrix_.data(), columns_, data_.proxies.data(), d, 0.0F,
+                 grad_.data(), d);
+    } else {
+      product_ab(context_, n, d, n, similarity_.row(0), similarity_.stride(),
+                 data_.embeddings.data(), d, 0.0F, grad_.data(), d);
+    }
+  }
+  double plain_flops() const { return of(proxies_ ? columns_ : data_.rows); }
+
+  // Of multiplications that the definition asks for, not counting those of sparse_bytes().
+  double useful_flops() const {
+    if (proxies_) return 3 * of(columns_);
+    const double forward = of(data_.rows) / 2 + of(data_.memory);
+    return width_ > 0 ? forward : forward + of(columns_);
+  }
+  // A row of E or of the memory for every number, once more for its column, and the gradient's.
+  double sparse_bytes() const {
+    const double rows = static_cast<double>(data_.rows) * (2 * width_ + 1);
+    return width_ > 0 ? sizeof(float) * rows * static_cast<double>(data_.dim) : 0;
+  }
+
  private:
+  double of(std::int64_t columns) const {
+    return 2.0 * static_cast<double>(data_.rows * columns) * static_cast<double>(data_.dim);
+  }
+
+  const Context& context_;
   const LossData<float>& data_;
-  const std::vector<float>& others_;
-  std::int64_t square_;
-  std::int64_t other_columns_;
+  LossInput<float> input_;
   bool proxies_;
-  std::vector<float> matrix_;
+  int width_;
+  std::int64_t columns_;
+  SimilarityMatrix<float> similarity_;
+  SparseGradient<float> sparse_;
+  std::vector<float> matrix_;  // of proxies
   std::vector<float> grad_;
   std::vector<float> grad_proxies_;
 };
@@ -137,22 +188,27 @@ template <class F> double sigmoid_rate(int threads, F&& sigmoid) {
   return threads * static_cast<double>(kCount) * kRepeats / summarize(times).median * 1e3;
 }
 
-// Bytes a second of all threads together, read and written, over arrays beyond the caches.
-double copy_rate(int threads) {
-  constexpr std::int64_t kBytes = std::int64_t{64} << 20;
-  const Buffer from(kBytes);
-  const Buffer to(kBytes);
-  std::memset(from.data(), 1, kBytes);
+// Bytes a second of all threads together, read and written, over arrays of that size: what fits in
+// the caches is faster.
+double copy_rate(int threads, double array_bytes) {
+  constexpr std::int64_t kMost = std::int64_t{64} << 20;
+  const std::int64_t bytes = std::clamp(static_cast<std::int64_t>(array_bytes), kMost >> 10, kMost);
+  const std::int64_t copies = kMost / bytes;
+  const Buffer from(static_cast<std::size_t>(bytes));
+  const Buffer to(static_cast<std::size_t>(bytes));
+  std::memset(from.data(), 1, from.bytes());
   std::vector<double> times(5);
   for (double& time : times) {
     time = milliseconds([&] {
-      parallel_ranges(threads, kBytes, [&](std::int64_t begin, std::int64_t end, int) {
-        std::memcpy(to.as<char>() + begin, from.as<char>() + begin,
-                    static_cast<std::size_t>(end - begin));
+      parallel_ranges(threads, bytes, [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t k = 0; k < copies; ++k) {
+          std::memcpy(to.as<char>() + begin, from.as<char>() + begin,
+                      static_cast<std::size_t>(end - begin));
+        }
       });
     });
   }
-  return 2.0 * kBytes / summarize(times).median * 1e3;
+  return 2.0 * static_cast<double>(bytes * copies) / summarize(times).median * 1e3;
 }
 
 class BenchLoss final : public Command {
@@ -197,11 +253,14 @@ class BenchLoss final : public Command {
     return entry.sigmoids != nullptr ? entry.sigmoids(columns, positives) * static_cast<double>(n_)
                                      : 0;
   }
-  double matrix_bytes() const {
-    return 2 * sizeof(float) * static_cast<double>(n_) * static_cast<double>(n_ + memory_);
+  // Read, and written where the gradient takes its place.
+  double matrix_bytes(bool written) const {
+    return (written ? 2 : 1) * sizeof(float) * static_cast<double>(n_) *
+           static_cast<double>(n_ + memory_);
   }
 
-  // The GPU's floor beside the products: the matrix at the rate of a copy, or sigmoids at two
+  // The GPU's floor: half of S = E E^T and all of the gradient, which is a matrix there for every
+  // loss, at the rate of the two GEMMs; the matrix at the rate of a copy, or sigmoids at two
   // evaluations of special functions each (2e12 a second on an H200), and what the launches cost.
   Measured on_cuda(int device, const LossSpec& spec, const LossData<float>& data) const {
     constexpr double kSigmoidsPerSecond = 2e12;
@@ -209,12 +268,15 @@ class BenchLoss final : public Command {
     const DeviceLossTimes times = time_device_loss(device, spec, data, repeats_);
     Measured out{times.total, times.products, times.rows, 0, "", times.bytes, {}};
     const double count = sigmoids(*spec.entry);
-    const double matrix_ms = matrix_bytes() / times.copy_rate * 1e3;
+    const double matrix_ms = matrix_bytes(true) / times.copy_rate * 1e3;
     const double sigmoid_ms = count / kSigmoidsPerSecond * 1e3;
-    out.floor_ms =
-        times.products.median + std::max(matrix_ms, sigmoid_ms) + times.kernels * kLaunchMs;
+    const double columns = static_cast<double>(n_ + memory_);
+    const double useful =
+        spec.entry->kind == LossKind::kProxies ? 1 : 1 - static_cast<double>(n_) / (4 * columns);
+    out.floor_ms = useful * times.products.median + std::max(matrix_ms, sigmoid_ms) +
+                   times.kernels * kLaunchMs;
     out.floor_of = fmt::format(
-        "GEMMs + {} + {} launches",
+        "useful products + {} + {} launches",
         matrix_ms > sigmoid_ms
             ? fmt::format("the matrix read and written at {:.0f} GB/s", times.copy_rate * 1e-9)
             : fmt::format("{:.3g} sigmoids at 2 T/s", count),
@@ -235,25 +297,33 @@ class BenchLoss final : public Command {
     output.grad = grad.data();
     output.grad_proxies = grad_proxies.data();
     const LossInput<float> input = data.input();
-    Products products(data, spec.entry->kind == LossKind::kProxies);
+    Products products(context, data, *spec.entry);
 
     loss->run(context, input, output);  // the first run wakes the threads and touches the memory
-    products.run(context);
+    products.run();
+    products.plain();
     std::vector<double> totals;
     std::vector<double> gemms;
+    std::vector<double> plain;
     std::vector<double> rows;
     for (int repeat = 0; repeat < repeats_; ++repeat) {
       stop_if_interrupted();
       // Alternating, so that a busy machine slows both alike.
       totals.push_back(milliseconds([&] { loss->run(context, input, output); }));
-      gemms.push_back(milliseconds([&] { products.run(context); }));
+      gemms.push_back(milliseconds([&] { products.run(); }));
+      plain.push_back(milliseconds([&] { products.plain(); }));
       rows.push_back(totals.back() - gemms.back());
     }
     const Timing total = summarize(totals);
     const Timing gemm = summarize(gemms);
 
-    double floor = gemm.median;
-    std::string floor_of;
+    const bool sparse = spec.entry->scores_with_gradient > 0;
+    const double flops_rate = products.plain_flops() / summarize(plain).median * 1e3;
+    const double bytes_rate = copy_rate(context.threads(), matrix_bytes(false));
+    double floor =
+        (products.useful_flops() / flops_rate + products.sparse_bytes() / bytes_rate) * 1e3;
+    std::string floor_of =
+        fmt::format("{:.3g} useful FLOP at {:.0f} G/s", products.useful_flops(), flops_rate * 1e-9);
     // Lambdas, which a loop takes in; a pointer to a function would stay a call.
     const double rate = sigmoid_rate(context.threads(), [](float x) { return row_sigmoid(x); });
     const double scalar_rate =
@@ -261,12 +331,11 @@ class BenchLoss final : public Command {
     const double count = sigmoids(*spec.entry);
     if (count > 0) {
       floor += count / rate * 1e3;
-      floor_of = fmt::format("GEMMs + {:.3g} sigmoids at {:.2f} G/s", count, rate * 1e-9);
+      floor_of += fmt::format(" + {:.3g} sigmoids at {:.2f} G/s", count, rate * 1e-9);
     } else {
-      const double bytes_rate = copy_rate(context.threads());
-      floor += matrix_bytes() / bytes_rate * 1e3;
-      floor_of =
-          fmt::format("GEMMs + the matrix read and written at {:.1f} GB/s", bytes_rate * 1e-9);
+      floor += matrix_bytes(!sparse) / bytes_rate * 1e3;
+      floor_of += fmt::format(" + the matrix {} at {:.1f} GB/s",
+                              sparse ? "read" : "read and written", bytes_rate * 1e-9);
     }
 
     const auto embedding_bytes = static_cast<std::int64_t>(sizeof(float) * data.embeddings.size());
@@ -277,6 +346,7 @@ class BenchLoss final : public Command {
             floor_of,
             loss->bytes() + 2 * embedding_bytes,
             {{"sigmoids", count},
+             {"gemm_flops_per_second", flops_rate},
              {"sigmoids_per_second", rate},
              {"scalar_sigmoids_per_second", scalar_rate}}};
   }
@@ -300,7 +370,8 @@ class BenchLoss final : public Command {
         common.device == "cpu" ? fmt::format("{} threads", context.threads()) : common.device;
     print(
         "{}  n {} + {}, dim {}, {} a class, {}\n"
-        "total {:.3f} ms ({:.3f} to {:.3f})  GEMMs {:.3f} ms  floor {:.3f} ms ({})  share {:.0f} % "
+        "total {:.3f} ms ({:.3f} to {:.3f})  products {:.3f} ms  floor {:.3f} ms ({})  share "
+        "{:.0f} % "
         " {:.1f} MiB\n",
         spec.text(), n_, memory_, dim_, per_class_, where, total.median, total.least, total.most,
         measured.products.median, measured.floor_ms, measured.floor_of,
