@@ -5,6 +5,7 @@
 #include "kernels/team.h"
 #include "kernels/transpose.h"
 #include "losses/matrix_product.h"
+#include "losses/upper_tiles.h"
 
 #include <cmath>
 #include <limits>
@@ -113,15 +114,8 @@ void SimilarityMatrix<S>::forward(const Context& context, const LossInput<S>& in
 
 template <class S> void SimilarityMatrix<S>::add_transpose(int threads, std::int64_t rows) {
   const std::int64_t tiles = (rows + kTile - 1) / kTile;
-  // Tile rows t and tiles-1-t together have tiles+1 pairs: every thread gets the same work.
-  parallel_for(threads, (tiles + 1) / 2, [&](std::int64_t t, int) {
-    const auto tile_row = [&](std::int64_t i) {
-      for (std::int64_t j = i; j < tiles; ++j) {
-        add_tiles(row(0), stride_, rows, i * kTile, j * kTile);
-      }
-    };
-    tile_row(t);
-    if (tiles - 1 - t != t) tile_row(tiles - 1 - t);
+  for_upper_tiles(threads, tiles, [&](std::int64_t i, std::int64_t j, int) {
+    add_tiles(row(0), stride_, rows, i * kTile, j * kTile);
   });
 }
 

@@ -3,6 +3,7 @@
 #include "engine/error.h"
 #include "engine/parallel.h"
 #include "kernels/transpose.h"
+#include "losses/upper_tiles.h"
 
 #include <algorithm>
 
@@ -74,20 +75,11 @@ void SymmetricProduct::run(const Context& context, std::int64_t rows, std::int64
   parallel_for(threads, tiles, [&](std::int64_t tile, int member) {
     product_->pack(member, rows_of(input, tile, member), packed(tile));
   });
-  // Tile rows t and tiles-1-t together have tiles+1 tiles: every thread gets the same work.
-  parallel_for(threads, (tiles + 1) / 2, [&](std::int64_t t, int member) {
+  for_upper_tiles(threads, tiles, [&](std::int64_t i, std::int64_t j, int member) {
     float* tile = product_tiles_.as<float>() + member * kTile * kTile;
-    const auto tile_row = [&](std::int64_t i) {
-      const float* own = rows_of(input, i, member);
-      const std::int64_t i_count = std::min(kTile, rows - i * kTile);
-      for (std::int64_t j = i; j < tiles; ++j) {
-        product_->run(member, own, packed(j), tile);
-        write_both(tile, i_count, std::min(kTile, rows - j * kTile), i == j,
-                   s + i * kTile * stride + j * kTile, s + j * kTile * stride + i * kTile, stride);
-      }
-    };
-    tile_row(t);
-    if (tiles - 1 - t != t) tile_row(tiles - 1 - t);
+    product_->run(member, rows_of(input, i, member), packed(j), tile);
+    write_both(tile, std::min(kTile, rows - i * kTile), std::min(kTile, rows - j * kTile), i == j,
+               s + i * kTile * stride + j * kTile, s + j * kTile * stride + i * kTile, stride);
   });
 }
 
