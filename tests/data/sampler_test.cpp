@@ -436,7 +436,9 @@ void expect_filled(const Dataset& data, std::span<const Draw> draws, std::int64_
     for (std::size_t other = r / round * round; other < r; ++other) {
       EXPECT_NE(runs[other].label, runs[r].label) << "a class again before all have come";
     }
-    if (r >= round) EXPECT_EQ(runs[r].label, runs[r % round].label) << "all begin again";
+    if (r >= round) {
+      EXPECT_EQ(runs[r].label, runs[r % round].label) << "all begin again";
+    }
   }
 }
 
