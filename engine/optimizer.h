@@ -24,8 +24,8 @@ namespace rk {
 
 // The groups of what is learnt: the embedding layer at `embedding_rate` times the rate, a loss's
 // proxies at `proxy_rate` times; weight decay holds for every parameter, biases, batch norm's and
-// proxies included, as plain PyTorch and the authors' code have it. Parameters whose names begin with
-// one of `frozen` stay as they are: no rate, no decay.
+// proxies included, as plain PyTorch and the authors' code have it. Parameters whose names begin
+// with one of `frozen` stay as they are: no rate, no decay.
 std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, double embedding_rate,
                                              double weight_decay, double proxy_rate = 1.0,
                                              const std::vector<std::string>& frozen = {});

@@ -145,12 +145,11 @@ Network build_network(Program& program, const NetworkSpec& spec, std::int64_t ba
   network.input = network_input(program, batch, height, width);
   const TensorId x = ResNetBuilder(program, spec).backbone(network.input);
   network.features = global_pool(program, x, "features", spec.pool);
-  const TensorId projected = spec.dim == 0
-                                 ? network.features
-                                 : linear(program, network.features, "embedding",
-                                          {.out_features = spec.dim,
-                                           .orthogonal = spec.orthogonal_embedding,
-                                           .group = ParameterGroup::kEmbedding});
+  const TensorId projected = spec.dim == 0 ? network.features
+                                           : linear(program, network.features, "embedding",
+                                                    {.out_features = spec.dim,
+                                                     .orthogonal = spec.orthogonal_embedding,
+                                                     .group = ParameterGroup::kEmbedding});
   network.embeddings = l2norm(program, projected, "embeddings");
   program.set_output(network.embeddings);
   return network;

@@ -47,7 +47,7 @@ class Embedder {
   FloatTable table_;
   Program program_;
   TensorId input_ = -1, output_ = -1;
-  std::int64_t dim_ = 0;  // of an embedding
+  std::int64_t dim_ = 0;                 // of an embedding
   std::shared_ptr<GpuInput> gpu_input_;  // on a GPU
   bool planned_ = false;
   std::vector<BadImage> bad_;

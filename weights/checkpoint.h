@@ -1,6 +1,6 @@
 // A run's state in one file: last.h5, best.h5. HDF5, sealed (weights/sealed_file.h), equal states
-// give equal bytes. Weights that come from elsewhere are a checkpoint without /run, which may hold a
-// classifier (fc.weight, fc.bias) beside what the network is made of.
+// give equal bytes. Weights that come from elsewhere are a checkpoint without /run, which may hold
+// a classifier (fc.weight, fc.bias) beside what the network is made of.
 //
 //   /weights/<torchvision name>  float32 parameters and running statistics (convolutions OIHW),
 //                                int64 scalars for num_batches_tracked

@@ -1,5 +1,5 @@
-// Files as torch.save() writes them, made without PyTorch: the same opcodes, containers and layouts,
-// and, for tests of what must be refused, any opcodes in any place.
+// Files as torch.save() writes them, made without PyTorch: the same opcodes, containers and
+// layouts, and, for tests of what must be refused, any opcodes in any place.
 #pragma once
 
 #include "weights/foreign/element_type.h"

@@ -125,7 +125,8 @@ TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
   EXPECT_EQ(file_text(in("o.h5")), "");
 }
 
-// The backbone as it is, before any training: from the foreign file and from ours the same features.
+// The backbone as it is, before any training: from the foreign file and from ours the same
+// features.
 TEST_F(Convert, EvalTakesEitherFile) {
   folder_.write("r18.pth", torch_zip(resnet18()));
   ASSERT_EQ(run("convert", {in("r18.pth"), in("r18.h5")}).code, 0);

@@ -504,9 +504,9 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
   EXPECT_EQ(run(more).code, 0);
 }
 
-// The tiny run's parameters ten times, as training and saving want them, what evaluation takes beside
-// them, and a part of its pictures: a batch that was asked for is refused with what would do; without
-// one it is cut.
+// The tiny run's parameters ten times, as training and saving want them, what evaluation takes
+// beside them, and a part of its pictures: a batch that was asked for is refused with what would
+// do; without one it is cut.
 TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   const auto with_free = [&](int mebibytes, std::vector<std::string> train) {
     folder_.write("meminfo", fmt::format("MemTotal: 9999999 kB\nMemAvailable: {} kB\n",

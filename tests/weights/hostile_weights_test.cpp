@@ -1,5 +1,5 @@
-// Files of weights that are damaged, made to mislead, or none: one line each, and nothing of them is
-// ever run.
+// Files of weights that are damaged, made to mislead, or none: one line each, and nothing of them
+// is ever run.
 #include "weights/foreign/resnet_weights.h"
 
 #include "tests/data/temporary_folder.h"

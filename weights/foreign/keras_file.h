@@ -1,5 +1,5 @@
-// Weights that Keras saved: HDF5, alone or inside a .keras archive. Names are "<group>/<leaf>" as in
-// the file, without the groups that all of them share; of Keras 3 the layer's own name stands in
+// Weights that Keras saved: HDF5, alone or inside a .keras archive. Names are "<group>/<leaf>" as
+// in the file, without the groups that all of them share; of Keras 3 the layer's own name stands in
 // front where the file says it: "conv1_conv/vars/0". Values are float32 (Keras's bfloat16 too).
 #pragma once
 

@@ -1,14 +1,15 @@
-// A ResNet out of somebody else's file: its tensors by torchvision's names, and what was done to get
-// them.
+// A ResNet out of somebody else's file: its tensors by torchvision's names, and what was done to
+// get them.
 //
 // Known are torchvision's names (timm, MoCo, DINO, SwAV, VICReg, Barlow Twins, lightning and other
-// wrappers put something in front of them, which is found and taken off), Hugging Face transformers',
-// NVIDIA's, and both generations of Keras. Of several networks in a file the averaged one is taken
-// before the trained one, the query encoder before the key encoder, the teacher before the student.
+// wrappers put something in front of them, which is found and taken off), Hugging Face
+// transformers', NVIDIA's, and both generations of Keras. Of several networks in a file the
+// averaged one is taken before the trained one, the query encoder before the key encoder, the
+// teacher before the student.
 //
-// Keras's ResNet-50 becomes torchvision's exactly: kernels HWIO -> OIHW, the bias b of a convolution
-// goes into the normalisation behind it (mean - b), whose epsilon e becomes 1e-5 (variance + e -
-// 1e-5), the stem's input channels BGR -> RGB. What is left is where the stride is
+// Keras's ResNet-50 becomes torchvision's exactly: kernels HWIO -> OIHW, the bias b of a
+// convolution goes into the normalisation behind it (mean - b), whose epsilon e becomes 1e-5
+// (variance + e - 1e-5), the stem's input channels BGR -> RGB. What is left is where the stride is
 // (model.stride_in_1x1) and the preprocessing.
 //
 // Errors: InputError where tensors are missing or of another shape, naming all of them, and for

@@ -1,11 +1,11 @@
-// A file of tensors that somebody else wrote, read without executing anything in it. What kind it is
-// is told by its bytes, never by its name:
+// A file of tensors that somebody else wrote, read without executing anything in it. What kind it
+// is is told by its bytes, never by its name:
 //   PyTorch    torch.save(): zip archive (1.6 and later), pickle stream (0.2 to 1.5), tar (0.1)
 //   safetensors
 //   Keras      .h5 of Keras 1 and 2, .weights.h5 and .keras of Keras 3
 // Names are those of the file; levels of nested dictionaries are joined by '/', modules of a model
-// that was pickled whole by '.'. Errors are InputErrors "<file>: <what>; <what to do>", and say what
-// a file is that cannot be read.
+// that was pickled whole by '.'. Errors are InputErrors "<file>: <what>; <what to do>", and say
+// what a file is that cannot be read.
 #pragma once
 
 #include "weights/foreign/stored_tensor.h"

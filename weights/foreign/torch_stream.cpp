@@ -19,8 +19,8 @@ constexpr std::int64_t kProtocol = 1001;
   fail<InputError>("{}: {}", printable(name), what);
 }
 
-// A storage as a tensor names it: ("storage", class, key, device, elements, view), where the view is
-// None or (key, offset, elements).
+// A storage as a tensor names it: ("storage", class, key, device, elements, view), where the view
+// is None or (key, offset, elements).
 struct StorageName {
   std::string key;
   ElementType type = ElementType::kF32;
