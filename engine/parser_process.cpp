@@ -19,7 +19,6 @@
 #include <cstring>
 #include <new>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 namespace rk {
@@ -50,8 +49,6 @@ struct Answered {
 };
 
 std::atomic<void (*)()> interruption = nullptr;
-
-std::string reason(int error) { return std::generic_category().message(error); }
 
 // What this process has mapped: the smallest limit under which it can map one page more.
 std::uint64_t mapped_bytes(rlim_t most) {
@@ -181,7 +178,7 @@ ParserProcess::ParserProcess(std::string file, std::string parser, const ParserL
     fail<InputError>(
         "{}: is not read: a process for {} cannot be started ({}); raise the limits on processes, "
         "open files and memory",
-        file_, parser_, reason(error));
+        file_, parser_, ::strerror(error));
   }
   channel_ = ends[0];
 }
