@@ -35,7 +35,11 @@ def faults(only):
             wrong.append(f"{fault['file']}: {fault['text']!r} stands there {count} times")
     if wrong:
         sys.exit("\n".join(wrong))
-    return [f for f in all_faults if only in f["file"] + f["text"] + f["put"] + " ".join(f["tests"])]
+    chosen = [f for f in all_faults
+              if only in " ".join([f["file"], f["what"], f["text"], f["put"], *f["tests"]])]
+    if not chosen:
+        sys.exit(f"no fault holds {only!r}")
+    return chosen
 
 
 class Builder:
