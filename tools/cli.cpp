@@ -1,12 +1,12 @@
 #include "tools/cli.h"
 
-#include "engine/context.h"
 #include "engine/dispatch.h"
 #include "engine/error.h"
 #include "engine/nearest.h"
 #include "engine/note.h"
 #include "engine/parser_process.h"
 #include "engine/process_device.h"
+#include "engine/usable_cores.h"
 #include "tools/json_file.h"
 #include "tools/messages.h"
 #include "tools/other_names.h"
@@ -89,7 +89,7 @@ void begin(CommonOptions& common, const Command& command) {
   if (common.json == kStandardOutput) give_standard_output_to_json();
   check_outputs({{"--json", common.json, FileKind::kJson}}, {}, common.force);
   if (common.threads > 1) {
-    const int cores = Context(0).threads();
+    const int cores = usable_cores();
     if (common.threads > cores) {
       note(
           fmt::format("--threads {}: this process may use {} processor{} at a time, and more "

@@ -340,9 +340,6 @@ void TrainRun::execute() {
   saved_at_ = Clock::now();
   try {
     while (run_.epoch < settings_.epochs) train_epoch();
-  } catch (const InputError&) {
-    if (processes_.first()) unreadable_.update(loader_->bad_images());  // all that were met
-    throw;
   } catch (const DivergedError& error) {
     // Loss and gradient are the same bits everywhere, and so is what is made of them.
     const std::string dump =
@@ -359,6 +356,7 @@ void TrainRun::execute() {
   } catch (const Interrupted&) {
     throw;  // after saving
   } catch (...) {
+    if (processes_.first()) unreadable_.update(loader_->bad_images());  // all that were met
     save_before_leaving();
     throw;
   }

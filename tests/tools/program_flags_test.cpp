@@ -152,7 +152,7 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
   std::set<std::string> other = everywhere();
   // Of its other way, and of what is drawn: nothing here.
   other.insert({"--seed", "--checkpoint", "--data", "--split", "--save-embeddings", "--batch",
-                "--precision", "--workers", "--skip-bad"});
+                "--precision", "--workers", "--skip-bad", "--arch"});
   check({RK_BIN "/eval", "--embeddings", in("e.h5")}, {RK_BIN "/eval", "--help"}, flags, other);
 }
 
@@ -196,6 +196,7 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
          EXPECT_TRUE(holds(few.err, "of 5 threads could be started"));
        }},
       {{"--skip-bad", "--data", "folder:" + in("bad")}, holds_value("/skipped_images", 1)},
+      {{"--arch", "resnet50"}, ends_with(2, "holds a resnet18; leave --arch out")},
       {{"--data", "folder:" + in("bad")}, ends_with(3, "broken.png")}};
   std::set<std::string> other = everywhere();
   other.insert({"--embeddings", "--gallery", "--recall-at", "--per-query", "--device", "--threads",
@@ -276,6 +277,7 @@ TEST_F(ProgramFlags, OfProbeOnAnImage) {
        }}};
   std::set<std::string> other = everywhere();
   other.insert({"--device", "--threads", "--seed", "--verbose"});  // it draws and says nothing
+  other.insert({"--checkpoint", "--exif"});                        // in ProbeImage
   check(base, {RK_BIN "/probe", "--image", "x", "--help"}, flags, other);
 }
 

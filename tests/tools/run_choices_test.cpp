@@ -100,6 +100,28 @@ TEST_F(RunChoices, FrozenStatisticsStayAndBatchStatisticsMove) {
   EXPECT_NE(weights("train/last.h5", ".weight"), weights("frozen/last.h5", ".weight"));
 }
 
+// Up to the stage that is named all parameters stay, decay or not; those behind it learn.
+TEST_F(RunChoices, FrozenStagesKeepTheirWeights) {
+  ASSERT_EQ(run(on_pictures("first", {"--epochs", "1"}, 2)).code, 0);
+  const Finished done = run(on_pictures("next",
+                                        {"--epochs", "1", "--weights", in("first/last.h5"),
+                                         "--freeze", "layer1", "--weight-decay", "0.1"},
+                                        2));
+  ASSERT_EQ(done.code, 0) << done.err;
+  const Hdf5Reader before(in("first/last.h5")), after(in("next/last.h5"));
+  int kept = 0, moved = 0;
+  for (const std::string& path : before.datasets("/weights")) {
+    if (!path.ends_with(".weight") && !path.ends_with(".bias")) continue;
+    const std::string name = path.substr(std::string("/weights/").size());
+    const bool frozen =
+        name.starts_with("conv1.") || name.starts_with("bn1.") || name.starts_with("layer1.");
+    EXPECT_EQ(before.read<float>(path) == after.read<float>(path), frozen) << name;
+    ++(frozen ? kept : moved);
+  }
+  EXPECT_EQ(kept, 3 + 12);
+  EXPECT_GT(moved, 40);
+}
+
 // By the stored statistics a picture's embedding is its own, whatever else is in its batch.
 TEST_F(RunChoices, APictureIsEmbeddedAloneAsAmongOthers) {
   ASSERT_EQ(run(on_pictures("run", {"--epochs", "1"}, 2)).code, 0);

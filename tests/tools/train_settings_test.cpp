@@ -44,6 +44,7 @@ json parts_of(const TrainSettings& s) {
           {"out", s.out},
           {"recipe", s.recipe},
           {"resume", s.resume},
+          {"allow_changed_data", s.allow_changed_data},
           {"weights", s.weights},
           {"plans", s.plans},
           {"epochs", s.epochs},
@@ -64,6 +65,7 @@ json parts_of(const TrainSettings& s) {
           {"augment.size", a.size},
           {"augment.resize", a.resize},
           {"trainer.frozen", t.batchnorm == BatchNormMode::kRunning},
+          {"trainer.kept", t.frozen},
           {"trainer.orthogonal", t.orthogonal_embedding},
           {"trainer.loss", t.loss.text()},
           {"trainer.optimizer", static_cast<int>(t.optimizer.kind)},
@@ -133,15 +135,17 @@ const std::vector<Case>& cases() {
       {{"--cache", "3"}, {{"loader.cache", 3 << 20}}},
       {{"--max-bad", "4"}, {{"loader.max_bad", 4}, {"evaluation.skip_bad", true}}},
       {{"--arch", "resnet18"}, {{"model.arch", "resnet18"}}},
-      {{"--weights", "w.h5"}, {{"weights", "w.h5"}, {"trainer.frozen", true}}},
-      {{"--weights", "w.h5", "--bn", "train"}, {{"weights", "w.h5"}}},
+      {{"--weights", "/w.h5"}, {{"weights", "/w.h5"}, {"trainer.frozen", true}}},
+      {{"--weights", "/w.h5", "--bn", "train"}, {{"weights", "/w.h5"}}},
+      {{"--freeze", "layer1"}, {{"trainer.kept", {"conv1.", "bn1.", "layer1."}}}},
+      {{"--allow-changed-data"}, {{"allow_changed_data", true}}},
       {{"--dim", "64"}, {{"model.dim", 64}}},
       {{"--pool", "gem"}, {{"model.pool", "gem"}}},
       {{"--gem-p", "4"}, {{"model.gem_p", 4}}},
       {{"--embedding-start", "orthogonal"}, {{"trainer.orthogonal", true}}},
       {{"--precision", "bf16"}, {{"trainer.precision", static_cast<int>(Precision::kBf16)}}},
       {{"--graph", "off"}, {{"trainer.graph", false}}},
-      {{"--plans", "p.txt"}, {{"plans", "p.txt"}}},
+      {{"--plans", "/p.txt"}, {{"plans", "/p.txt"}}},
       {{"--chunk", "32"}, {{"trainer.chunk", 32}}},
       {{"--bn", "frozen"}, {{"trainer.frozen", true}}},
       {{"--stride-in-1x1"}, {{"model.stride_in_1x1", true}}},
@@ -219,7 +223,8 @@ TEST(TrainSettings, TheRecordOfARunSetsTheSame) {
     add_train_options(app, table, settings);
     app.parse(std::vector<std::string>{});
     apply_settings(table, given.table.values(), "last.h5");
-    // No settings of a run, but of where it lies.
+    // No settings of a run, but of where it lies and of this start.
+    settings.allow_changed_data = given.settings.allow_changed_data;
     settings.out = given.settings.out;
     settings.recipe = given.settings.recipe;
     settings.resume = given.settings.resume;

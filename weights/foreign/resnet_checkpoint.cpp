@@ -1,5 +1,6 @@
 #include "weights/foreign/resnet_checkpoint.h"
 
+#include "engine/error.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/safetensors.h"
 #include "weights/resnet_tensors.h"
@@ -59,7 +60,11 @@ ResNetWeights resnet_weights(const Checkpoint& checkpoint) {
 
 Checkpoint open_weights(const std::string& path, const std::string& arch,
                         std::vector<std::string>& said) {
-  if (is_sealed(path)) return Checkpoint(path);
+  if (is_sealed(path)) {
+    Checkpoint ours(path);
+    if (arch.empty() || arch == ours.model().arch) return ours;
+    fail<UsageError>("--arch {}: {} holds a {}; leave --arch out", arch, path, ours.model().arch);
+  }
   const ResNetWeights weights = resnet_weights(read_tensor_file(path), arch);
   said.push_back(weights.summary());
   for (const std::string& line : weights.notes) said.push_back(line);

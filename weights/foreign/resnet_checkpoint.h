@@ -17,7 +17,8 @@ std::vector<std::byte> safetensors_bytes(const ResNetWeights& weights);
 ResNetWeights resnet_weights(const Checkpoint& checkpoint);
 
 // Ours, or what somebody else's file becomes; `said` gets a line for each thing that was done to
-// it. InputError as Checkpoint, read_tensor_file and resnet_weights.
+// it. InputError as Checkpoint, read_tensor_file and resnet_weights; UsageError where ours is not
+// of `arch`.
 Checkpoint open_weights(const std::string& path, const std::string& arch,
                         std::vector<std::string>& said);
 
