@@ -8,7 +8,8 @@ resnet50 with drawn weights it checks that
     safetensors become the same tensors, bit for bit (16-bit ones: as PyTorch widens them);
   - the safetensors file that comes back is byte for byte what the official writer makes, and loads into
     torchvision with strict=True;
-  - features of pictures agree with torchvision's: cosine at least 0.99999.
+  - features of pictures agree with torchvision's, and a run's embeddings with those of the loader that
+    `convert --from-run` writes: cosine at least 0.99999.
 Prints a line a check and ends with exit code 1 where one failed.
 
 Usage: check_with_torch.py [--bin build/bin] [--venv DIR | --python PYTHON]
@@ -165,6 +166,47 @@ def check_features(torch, torchvision, checks, programs, name, model, folder):
                   f"off by {apart:.1e} of what tells them apart")
 
 
+def check_run(torch, checks, programs, folder):
+    """A run's weights and loader, in PyTorch: the embeddings that eval gives."""
+    import importlib.util
+    import h5py
+    from PIL import Image
+    pictures = os.path.join(folder, "run_pictures")
+    torch.manual_seed(4)
+    for i in range(16):
+        path = os.path.join(pictures, f"class{i // 2}", f"{i}.png")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        coarse = torch.randint(0, 256, (1, 3, 5, 6), dtype=torch.uint8).float()
+        fine = torch.nn.functional.interpolate(coarse, (70 + i, 80), mode="bilinear")[0]
+        Image.fromarray(fine.byte().permute(1, 2, 0).numpy()).save(path)
+    for pool in ["avg", "gem", "max"]:
+        run, out = os.path.join(folder, "run_" + pool), os.path.join(folder, f"trained_{pool}.safetensors")
+        saved = os.path.join(folder, pool + ".h5")
+        for command in [
+                ["train", "--data", "folder:" + pictures + ",val_classes=0.25", "--arch", "resnet18", "--dim", "24",
+                 "--image-size", "64", "--batch", "8", "--per-class", "2", "--epochs", "1", "--pool", pool, "--out", run],
+                ["eval", "--checkpoint", os.path.join(run, "best.h5"), "--data", "folder:" + pictures,
+                 "--save-embeddings", saved],
+                ["convert", "--from-run", run, out]]:
+            done = subprocess.run([os.path.join(programs, command[0]), *command[1:], "--device", "cpu", "-q"],
+                                  capture_output=True, text=True)
+            if done.returncode != 0:
+                checks.expect(False, f"{command[0]} ended with {done.returncode}: {done.stderr}")
+                return
+        spec = importlib.util.spec_from_file_location("trained_" + pool, out.replace(".safetensors", ".py"))
+        loader = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(loader)
+        with h5py.File(saved, "r") as file:
+            ours = torch.from_numpy(file["embeddings"][()])
+            paths = [p.decode() for p in file["paths"][()]]
+        with torch.no_grad():
+            batch = torch.stack([loader.transform(Image.open(os.path.join(pictures, p))) for p in paths])
+            theirs = loader.Embedder()(batch)
+        cosine = (ours * theirs).sum(1).min().item()
+        checks.expect(ours.shape == theirs.shape and cosine >= 0.99999,
+                      f"a run with {pool} pooling through its own loader: cosine {cosine:.7f}")
+
+
 def run_checks(programs):
     import torch
     import torchvision
@@ -185,6 +227,8 @@ def run_checks(programs):
             check_tensors(torch, checks, programs, saved_forms(torch, model, folder, name), folder)
             check_export(torch, torchvision, checks, programs, name, model, folder)
             check_features(torch, torchvision, checks, programs, name, model, folder)
+    with tempfile.TemporaryDirectory() as folder:
+        check_run(torch, checks, programs, folder)
     print(f"{checks.failures} failed")
     return 1 if checks.failures else 0
 

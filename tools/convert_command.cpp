@@ -9,6 +9,8 @@
 #include "weights/atomic_file.h"
 #include "weights/foreign/resnet_checkpoint.h"
 #include "weights/foreign/safetensors.h"
+#include "weights/foreign/torch_loader.h"
+#include "weights/run_folder.h"
 #include "weights/sealed_file.h"
 
 #include <fmt/format.h>
@@ -124,8 +126,13 @@ std::string digest_note(const std::string& path, const std::string& sha256) {
 class Convert final : public Command {
  public:
   void add_options(CLI::App& app) override {
-    app.add_option("in", in_, "the file to read")->required()->type_name("IN");
+    app.add_option("in", in_, "the file to read")->type_name("IN");
     app.add_option("out", out_, "the file to write")->type_name("OUT");
+    app.add_option(
+           "--from-run", from_run_,
+           "the folder of a run, in IN's place: its best.h5 becomes OUT (.safetensors) and, "
+           "beside it, a .py that loads it with torchvision and embeds pictures")
+        ->type_name("RUN");
     app.add_option("--from", from_, "what IN must be: auto (any), pth, safetensors, keras or h5")
         ->check(CLI::IsMember({"auto", "pth", "safetensors", "keras", "h5"}));
     app.add_option("--to", to_, "h5 or safetensors; empty: as OUT's name ends")
@@ -138,11 +145,16 @@ class Convert final : public Command {
   }
 
   void run(const CommonOptions& common) override {
+    std::string loader;
+    if (!from_run_.empty()) loader = take_run();
+    if (in_.empty()) fail<UsageError>("IN is missing: convert IN OUT, or --from-run RUN OUT");
     if (out_.empty() && !list_ && !dry_run_) {
       fail<UsageError>("OUT is missing: convert IN OUT, or --list, or --dry-run");
     }
     if (to_.empty()) to_ = out_.ends_with(".safetensors") ? "safetensors" : "h5";
-    check_outputs({{"OUT", dry_run_ || list_ ? "" : out_, FileKind::kWeights},
+    const bool writes = !dry_run_ && !list_;
+    check_outputs({{"OUT", writes ? out_ : "", FileKind::kWeights},
+                   {"OUT", writes ? loader : "", FileKind::kPython},
                    {"--json", common.json, FileKind::kJson}},
                   {in_}, common.force);
     const TensorFile file = read();
@@ -163,6 +175,7 @@ class Convert final : public Command {
     } else {
       convert(file, common, json);
     }
+    if (writes && !loader.empty()) write_loader(loader, json);
     if (!common.json.empty()) write_json(common.json, json);
   }
 
@@ -185,6 +198,28 @@ class Convert final : public Command {
                        from_);
     }
     return file;
+  }
+
+  // IN and OUT of a run; returns the name of the Python file.
+  std::string take_run() {
+    if (!out_.empty())
+      fail<UsageError>("--from-run {}: takes IN's place; give OUT alone", from_run_);
+    out_ = in_;
+    in_ = (fs::path(from_run_) / kBestFile).string();
+    if (!list_ && !dry_run_ && !out_.ends_with(".safetensors")) {
+      fail<UsageError>("--from-run {}: OUT must end in .safetensors, got '{}'", from_run_, out_);
+    }
+    if (!is_sealed(in_)) {
+      fail<InputError>("{}: is no checkpoint; give the folder that train --out wrote", in_);
+    }
+    return fs::path(out_).replace_extension(".py").string();
+  }
+
+  void write_loader(const std::string& path, nlohmann::json& json) const {
+    const std::string text = torch_loader(checkpoint_->model(), fs::path(out_).stem().string());
+    write_atomic(path, std::as_bytes(std::span(text)));
+    json["loader"] = path;
+    print("{}: loads it with torchvision\n", one_line(path));
   }
 
   void convert(const TensorFile& file, const CommonOptions& common, nlohmann::json& json) {
@@ -265,7 +300,7 @@ class Convert final : public Command {
     }
   }
 
-  std::string in_, out_, from_ = "auto", to_, arch_;
+  std::string in_, out_, from_run_, from_ = "auto", to_, arch_;
   bool list_ = false, dry_run_ = false, no_crc_ = false;
   std::unique_ptr<Checkpoint> checkpoint_;
 };

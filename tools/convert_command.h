@@ -2,6 +2,7 @@
 //
 //   convert IN OUT [--to h5|safetensors] [--arch resnet50] [--dry-run]
 //   convert IN --list
+//   convert --from-run RUN OUT.safetensors     and OUT.py, which loads it
 //
 // Says what the file is, which of its tensors are taken under which names, which are not, and what
 // is wrong with values; what it writes is read again and compared before it is left. Bad input is

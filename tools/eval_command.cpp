@@ -65,7 +65,7 @@ class Eval final : public Command {
         ->type_name("FILE");
     auto* checkpoint = app.add_option("--checkpoint,--weights", checkpoint_,
                                       "embed --data with this network: RUN/best.h5, or weights in "
-                                      "any file that convert\nreads, whose pooled features are "
+                                      "any file that convert reads, whose pooled features are "
                                       "then the embeddings")
                            ->type_name("FILE");
     app.add_option("--arch", arch_,

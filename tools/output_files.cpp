@@ -32,6 +32,7 @@ const char* name_of(FileKind kind) {
     case FileKind::kPixels: return "an image's pixels";
     case FileKind::kPng: return "a PNG";
     case FileKind::kWeights: return "weights";
+    case FileKind::kPython: return "a Python program";
   }
   return "";
 }
@@ -63,6 +64,7 @@ Found find_kind(const std::string& path) {
   const std::string_view begins(bytes.data(), static_cast<std::size_t>(file.gcount()));
   if (begins.starts_with(kPngBegins)) return {FileKind::kPng, ""};
   if (begins.starts_with(kHdf5Begins)) return find_in_hdf5(path);
+  if (begins.starts_with("\"\"\"Embeds pictures by ")) return {FileKind::kPython, ""};
   // safetensors: a length, then JSON.
   if (begins.size() > 9 && begins[8] == '{' && begins[9] == '"') return {FileKind::kWeights, ""};
   const std::size_t text = begins.find_first_not_of(" \t\r\n");

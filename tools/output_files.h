@@ -8,7 +8,7 @@
 
 namespace rk {
 
-enum class FileKind : std::uint8_t { kJson, kEmbeddings, kLoss, kPixels, kPng, kWeights };
+enum class FileKind : std::uint8_t { kJson, kEmbeddings, kLoss, kPixels, kPng, kWeights, kPython };
 
 struct OutputFile {
   std::string flag;  // "--json"

@@ -2,6 +2,7 @@
 #include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
 #include "tests/support/torch_writer.h"
+#include "tests/tools/tiny_run.h"
 #include "weights/checkpoint.h"
 #include "weights/foreign/tensor_file.h"
 #include "weights/hdf5_file.h"
@@ -123,6 +124,35 @@ TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
   EXPECT_EQ(nan.code, 3);
   EXPECT_TRUE(holds(nan.err, "conv1.weight: 1 values are NaN or infinite")) << nan.err;
   EXPECT_EQ(file_text(in("o.h5")), "");
+}
+
+// A run goes to PyTorch users as weights and the few lines that load them.
+TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
+  std::vector<std::string> words = tiny_run();
+  words.erase(words.begin());
+  words.insert(words.end(),
+               {"--epochs", "1", "--batches", "1", "--pool", "gem", "--out", in("run")});
+  const Finished trained = run("train", words);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Finished done = run("convert", {"--from-run", in("run"), in("e.safetensors")});
+  ASSERT_EQ(done.code, 0) << done.err;
+  const TensorFile file = read_tensor_file(in("e.safetensors"));
+  EXPECT_EQ(std::count_if(file.tensors.begin(), file.tensors.end(),
+                          [](const auto& t) { return t.name.starts_with("embedding."); }),
+            2);
+  const std::string loader = file_text(in("e.py"));
+  for (const char* part :
+       {"torchvision.models.resnet18()", "torch.nn.Linear(512, 16)", "GeM()",
+        "transforms.Resize(32), transforms.CenterCrop(32)", "by e.safetensors:"}) {
+    EXPECT_TRUE(holds(loader, part)) << loader;
+  }
+  EXPECT_LE(std::count(loader.begin(), loader.end(), '\n'), 30);
+  // Again over its own files, never over somebody's.
+  EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 0);
+  folder_.write("e.py", "import os\n");
+  EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 3);
+  EXPECT_EQ(file_text(in("e.py")), "import os\n");
+  EXPECT_EQ(run("convert", {"--from-run", in("nothing"), in("e.safetensors")}).code, 3);
 }
 
 // The backbone as it is, before any training: from the foreign file and from ours the same

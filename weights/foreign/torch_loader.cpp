@@ -1,0 +1,77 @@
+#include "weights/foreign/torch_loader.h"
+
+#include "weights/resnet_tensors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cctype>
+
+namespace rk {
+namespace {
+
+constexpr const char* kFrame = R"("""Embeds pictures by {0}.safetensors: rows of unit length."""
+import torch
+import torchvision
+from safetensors.torch import load_file
+from torchvision import transforms
+
+transform = transforms.Compose([  # a PIL image in RGB -> one of `images`
+    transforms.Resize({1}), transforms.CenterCrop({2}), transforms.ToTensor(),
+    transforms.Normalize([{3}], [{4}])])
+
+
+class Embedder(torch.nn.Module):
+    def __init__(self, weights=__file__.removesuffix(".py") + ".safetensors"):
+        super().__init__()
+        self.body = torchvision.models.{5}()
+        self.body.fc = {6}
+{7}        state = {{k: v for k, v in load_file(weights).items() if not k.startswith("fc.")}}
+        self.body.load_state_dict({{k.replace("embedding.", "fc."): v for k, v in state.items()}})
+        self.eval()
+
+    def forward(self, images):
+        return torch.nn.functional.normalize(self.body(images))
+)";
+
+constexpr const char* kGem = R"(
+
+class GeM(torch.nn.Module):
+    def forward(self, x):
+        return x.clamp(min=1e-6).pow({0}).mean((2, 3), keepdim=True).pow(1 / {0})
+)";
+
+// In the text of a comment: a name may hold anything.
+std::string plain(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const bool safe = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
+    out += safe ? c : '_';
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string torch_loader(const ModelDescription& model, const std::string& name) {
+  std::string changes;
+  if (model.pool == "max") changes += "        self.body.avgpool = torch.nn.AdaptiveMaxPool2d(1)\n";
+  if (model.pool == "gem") changes += "        self.body.avgpool = GeM()\n";
+  if (model.stride_in_1x1) {
+    changes +=
+        "        for block in filter(lambda m: hasattr(m, \"conv3\"), self.body.modules()):\n"
+        "            block.conv1.stride, block.conv2.stride = block.conv2.stride, (1, 1)\n";
+  }
+  const std::string head = model.dim == 0 ? "torch.nn.Identity()"
+                                          : fmt::format("torch.nn.Linear({}, {})",
+                                                        resnet_features(model.arch), model.dim);
+  std::string file =
+      fmt::format(kFrame, plain(name), model.resize, model.crop, fmt::join(model.input_mean, ", "),
+                  fmt::join(model.input_std, ", "), model.arch, head, changes);
+  if (model.pool == "gem") {
+    file.insert(file.find("\n\nclass Embedder"), fmt::format(kGem, model.gem_p));
+  }
+  return file;
+}
+
+}  // namespace rk

@@ -1,0 +1,15 @@
+// A Python file that loads exported weights with torchvision alone and embeds pictures as Rankine
+// does: what goes to PyTorch users beside a safetensors file.
+#pragma once
+
+#include "weights/checkpoint.h"
+
+#include <string>
+
+namespace rk {
+
+// For <name>.py beside <name>.safetensors: at most 30 lines, 31 where a run with gem pooling
+// strides in the first 1x1 of its blocks.
+std::string torch_loader(const ModelDescription& model, const std::string& name);
+
+}  // namespace rk
