@@ -57,7 +57,8 @@ constexpr double kTau = 1e-4;
 constexpr double kSigmoidError = 3e-7;  // of half_sigmoid in float, and so of its slope
 
 // Subtracting after the division by tau leaves 6e-4 of a temperature of 1e-4. `largest` is by how
-// much the slope of one sigmoid can count, where terms of both signs may leave little of a gradient.
+// much the slope of one sigmoid can count, where terms of both signs may leave little of a
+// gradient.
 template <template <class> class Row> void compare(const auto& make_params, double largest) {
   const std::uint64_t first = random_seed();
   for (std::uint64_t seed = first; seed < first + 300; ++seed) {
