@@ -251,6 +251,7 @@ void ParserProcess::ask(std::span<const std::byte> question, const ParserLimits&
          question.size());
   std::memcpy(slots_ + (asked_ % kSlots) * slot_bytes_, question.data(), question.size());
   ++asked_;
+  if (!death_.empty()) return;
   limits_ = {std::min(limits.memory_bytes, most_.memory_bytes),
              std::min(limits.cpu_seconds, most_.cpu_seconds)};
   const Question message{question.size(), limits_};
@@ -264,6 +265,9 @@ void ParserProcess::ask(std::span<const std::byte> question, const ParserLimits&
 std::span<const std::byte> ParserProcess::answer() {
   using Clock = std::chrono::steady_clock;
   expect(asked_ > answered_, "[parser] expected a question before its answer");
+  // What fails is answered too, so that the questions after it find a slot.
+  const std::byte* slot = slots_ + (answered_++ % kSlots) * slot_bytes_;
+  if (!death_.empty()) throw InputError(death_);
   constexpr auto kStep = std::chrono::milliseconds(100);
   // A program that was stopped and goes on has not waited all the while, so each step counts once.
   Clock::duration waited{};
@@ -275,19 +279,21 @@ std::span<const std::byte> ParserProcess::answer() {
     waited += std::min<Clock::duration>(Clock::now() - start, kStep);
     if (waited < std::chrono::seconds(wait_seconds_)) continue;
     end();
-    fail<InputError>(
+    death_ = fmt::format(
         "{}: {} gives no answer for {} s; the file is damaged, or its disk or network does not "
         "answer",
         file_, parser_, wait_seconds_);
+    throw InputError(death_);
   }
   Answered answered{};
   ssize_t got = 0;
   do {
     got = ::recv(channel_, &answered, sizeof answered, 0);
   } while (got < 0 && errno == EINTR);
-  if (got != sizeof answered) explain_death();
-  const std::byte* slot = slots_ + (answered_ % kSlots) * slot_bytes_;
-  ++answered_;
+  if (got != sizeof answered) {
+    death_ = find_death();
+    throw InputError(death_);
+  }
   if (answered.outcome == Outcome::kOutOfMemory) {
     fail<InputError>(
         "{}: {} needs more memory for it than {} MiB; it is damaged or made to exhaust memory",
@@ -301,7 +307,7 @@ std::span<const std::byte> ParserProcess::answer() {
   throw InputError(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
-void ParserProcess::explain_death() {
+std::string ParserProcess::find_death() {
   int status = 0;
   pid_t got = -1;
   while (child_ >= 0 && (got = ::waitpid(child_, &status, 0)) < 0 && errno == EINTR) {
@@ -310,26 +316,26 @@ void ParserProcess::explain_death() {
   if (got >= 0 && WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     if (signal == SIGXCPU) {
-      fail<InputError>(
+      return fmt::format(
           "{}: keeps {} busy for more than {} s; it is damaged or made to hang, copy it again",
           file_, parser_, limits_.cpu_seconds);
     }
     if (signal == SIGKILL) {
-      fail<InputError>(
+      return fmt::format(
           "{}: the process of {} was killed (signal 9): the system was short of memory, or someone "
           "ended it",
           file_, parser_);
     }
-    fail<InputError>(
+    return fmt::format(
         "{}: crashes {} (signal {}, {}); it is malformed, copy it again or make it anew", file_,
         parser_, signal, ::strsignal(signal));
   }
   if (got >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == kNoLimits) {
-    fail<InputError>("{}: is not read: no limits can be set for {}; see what this system forbids",
-                     file_, parser_);
+    return fmt::format("{}: is not read: no limits can be set for {}; see what this system forbids",
+                       file_, parser_);
   }
-  fail<InputError>("{}: ends {} without a word; it is malformed, copy it again or make it anew",
-                   file_, parser_);
+  return fmt::format("{}: ends {} without a word; it is malformed, copy it again or make it anew",
+                     file_, parser_);
 }
 
 }  // namespace rk

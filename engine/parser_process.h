@@ -62,13 +62,14 @@ class ParserProcess {
   void ask(std::span<const std::byte> question, const ParserLimits& limits);
 
   // Waits for the answer to the oldest question. It lies in memory that the child can still write
-  // to, and stays until the question after the next is asked. What the interruption throws
+  // to, and stays until the question after the next is asked. Where the child is gone, this and
+  // every later question is answered by the same InputError. What the interruption throws
   // (below) passes through; the object can then only be destroyed.
   std::span<const std::byte> answer();
 
  private:
   [[noreturn]] void serve(int channel, const Serve& serve) const;
-  [[noreturn]] void explain_death();
+  std::string find_death();  // of a child that is gone: what to say of it
   void end();
 
   std::string file_, parser_;
@@ -78,6 +79,7 @@ class ParserProcess {
   std::byte* slots_ = nullptr;
   int channel_ = -1;
   pid_t child_ = -1;
+  std::string death_;  // said to every question once the child is gone
   std::uint64_t asked_ = 0, answered_ = 0;
 };
 

@@ -97,6 +97,29 @@ TEST(ParserProcess, ARefusalIsThrownHereAndTheNextQuestionIsAnswered) {
   EXPECT_TRUE(parser.answer().empty());
 }
 
+// Who goes on with the next data set after the one that killed the parser asks on and on.
+TEST(ParserProcess, EveryQuestionAfterADeathIsAnsweredByIt) {
+  ParserProcess parser("some.file", "the library", kLimits, kWait, kSlot,
+                       [](std::span<std::byte>, std::size_t) -> std::size_t { ::_exit(5); });
+  const auto said = [&] {
+    try {
+      parser.answer();
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  parser.ask(bytes_of("1"), kLimits);
+  parser.ask(bytes_of("2"), kLimits);
+  const std::string first = said();
+  EXPECT_TRUE(holds(first, "without a word"));
+  EXPECT_EQ(said(), first);
+  for (int i = 0; i < 5; ++i) {
+    parser.ask(bytes_of("3"), kLimits);
+    EXPECT_EQ(said(), first);
+  }
+}
+
 TEST(ParserProcess, EveryDeathIsOneLine) {
   EXPECT_TRUE(holds(failure_of([]() -> std::size_t {
                       ::raise(SIGSEGV);
