@@ -1,0 +1,121 @@
+#include "tools/eval/embed_data.h"
+
+#include "data/dataset.h"
+#include "engine/error.h"
+#include "engine/note.h"
+#include "retrieval/embeddings_file.h"
+#include "tools/embed.h"
+#include "tools/image_check.h"
+#include "tools/messages.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+#include "weights/foreign/resnet_checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace rk {
+namespace {
+
+// "folder:photos, split test: 352 images of 44 classes in 3 categories"
+std::string data_text(const DataSpec& spec, const Dataset& data) {
+  std::string text = fmt::format(
+      "{}, {}: {} of {}", spec.text(), data.part(), plural(data.size(), "image", "images"),
+      plural(static_cast<std::int64_t>(data.classes().size()), "class", "classes"));
+  if (!data.categories().empty()) {
+    text += " in " +
+            plural(static_cast<std::int64_t>(data.categories().size()), "category", "categories");
+  }
+  return text;
+}
+
+// How many of the classes the network was trained on, where its checkpoint says.
+std::optional<std::int64_t> count_trained_on(const CheckpointEmbedder& embedder, const Rows& rows) {
+  if (embedder.trained_on().empty()) return std::nullopt;
+  const std::set<std::string> known(embedder.trained_on().begin(), embedder.trained_on().end());
+  const std::int64_t count =
+      std::count_if(rows.set.classes.begin(), rows.set.classes.end(),
+                    [&](const std::string& name) { return known.contains(name); });
+  if (count > 0) {
+    note(
+        fmt::format("{} of the {} classes of {} have the names of classes that the network was "
+                    "trained on: on those it retrieves better than on new ones",
+                    count, rows.set.classes.size(), rows.name));
+  }
+  return count;
+}
+
+// The pictures of a test are to be seen as those of training were.
+void note_other_exif(const CheckpointEmbedder& embedder, const DataSpec& spec,
+                     const std::string& data) {
+  const std::string& before = embedder.training_exif();
+  const std::string now = spec.get("exif", "ignore");
+  if (before.empty() || spec.path.empty() || before == now) return;
+  note(fmt::format("the network was trained on pictures with exif={}, {} has exif={}", before, data,
+                   now));
+}
+
+// With what to do about a picture that cannot be read.
+std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Dataset& data,
+                                      const EmbedOptions& options, const std::string& spec) {
+  try {
+    return embedder.embed(data, options);
+  } catch (const InputError& error) {
+    const std::string text = error.what();
+    for (std::int64_t i = 0; i < data.size(); ++i) {
+      if (!text.starts_with(data.item_name(i) + ":")) continue;
+      fail<InputError>("{}; --skip-bad leaves such images out, `probe --data {}` names all", text,
+                       shell_word(spec));
+    }
+    throw;
+  }
+}
+
+}  // namespace
+
+Rows embed_data(const Context& context, const NetworkOptions& options,
+                const CommonOptions& common) {
+  if (options.data.empty()) {
+    fail<UsageError>("--checkpoint {}: --data is missing", options.checkpoint);
+  }
+  std::vector<std::string> said;
+  const Checkpoint network = open_weights(options.checkpoint, options.arch, said);
+  for (const std::string& line : said) note(fmt::format("{}: {}", options.checkpoint, line));
+  CheckpointEmbedder embedder(context, network, options.batch, precision_of(options.precision));
+  const DataSpec spec = read_data_spec(options.data);
+  const Dataset data = open_dataset(spec, parse_split(options.split));
+  if (!data.left_out().empty()) {
+    note(fmt::format("{}: left out {}", data.name(), text_of(data.left_out())));
+  }
+  Progress progress("embedding", data.size(), "images", common.quiet);
+  EmbedOptions embedding;
+  embedding.workers = options.workers;
+  embedding.skip_bad = options.skip_bad;
+  embedding.progress = [&](std::int64_t done) { progress.update(done); };
+  std::optional<EmbeddingSet> set = embed_all(embedder, data, embedding, options.data);
+  if (!set) stop_if_interrupted();
+  progress.finish();
+  const auto skipped = static_cast<std::int64_t>(embedder.bad_images().size());
+  // A smaller gallery changes every metric, so it is said even when little else is.
+  if (skipped > 0) tell("left out: {} images that cannot be read", skipped);
+  note_lying(data);
+  note_other_exif(embedder, spec, options.data);
+
+  Rows rows;
+  rows.set = std::move(*set);
+  rows.name = options.data;
+  rows.text = data_text(spec, data);
+  rows.facts["skipped_images"] = skipped;
+  if (const auto known = count_trained_on(embedder, rows)) {
+    rows.facts["classes_trained_on"] = *known;
+    rows.text += fmt::format("; the network was trained on {} of these classes (by name)",
+                             *known == 0 ? "none" : std::to_string(*known));
+  }
+  if (!options.save.empty()) write_embeddings(options.save, rows.set);
+  return rows;
+}
+
+}  // namespace rk

@@ -1,0 +1,71 @@
+#include "tools/eval/measure.h"
+
+#include "engine/error.h"
+#include "engine/note.h"
+#include "tools/gpu.h"
+#include "tools/progress.h"
+#include "tools/row_lengths.h"
+#include "tools/signals.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace rk {
+namespace {
+
+void note_what_is_odd(const Rows& queries, const Rows* gallery) {
+  const auto note_of = [](const Rows& rows) {
+    note_lengths(rows.set.embeddings, rows.set.dim, rows.name,
+                 "cosine similarity wants 1, and JSD counts scores within [-1, 1]");
+  };
+  note_of(queries);
+  if (count_classes(queries.set) == 1 && (gallery == nullptr || count_classes(gallery->set) == 1)) {
+    note(fmt::format("{}: all of it is one class, so that whatever is found is right and R@1 is 1",
+                     queries.name));
+  }
+  if (gallery != nullptr) note_of(*gallery);
+}
+
+}  // namespace
+
+void MeasureOptions::add_to(CLI::App& app) {
+  app.add_option("--recall-at", recall_at, "the k of R@k")->check(above_zero())->delimiter(',');
+  app.add_flag("--per-query", per_query, "add every query's values to the JSON");
+}
+
+Measured measure(const Context& context, const Rows& queries, const Rows* gallery,
+                 const MeasureOptions& options, const CommonOptions& common) {
+  note_what_is_odd(queries, gallery);
+  EvaluateOptions evaluation;
+  evaluation.recall_at = options.recall_at;
+  evaluation.per_query = options.per_query;
+  evaluation.interrupted = interrupted;
+  const std::shared_ptr<const CudaContext> gpu = open_gpu(device_of(common));
+  evaluation.cuda = gpu.get();
+  Progress progress("ranking", queries.count(), "queries", common.quiet);
+  evaluation.progress = [&](double done) {
+    progress.update(static_cast<std::int64_t>(done * static_cast<double>(queries.count())));
+  };
+
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<EmbeddingView> candidates;
+  if (gallery != nullptr) candidates = gallery->view();
+  const std::optional<Metrics> metrics = [&] {
+    try {
+      return evaluate(context, queries.view(), candidates ? &*candidates : nullptr, evaluation);
+    } catch (const InputError& error) {
+      const std::string text = error.what();
+      fail<InputError>("{}: {}", text.starts_with("gallery:") ? gallery->name : queries.name, text);
+    }
+  }();
+  progress.finish();
+  if (!metrics) stop_if_interrupted();
+  return {*metrics,
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+}
+
+}  // namespace rk

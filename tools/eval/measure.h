@@ -1,0 +1,31 @@
+// eval's metrics of rows, with the flags that choose among them.
+#pragma once
+
+#include "engine/context.h"
+#include "retrieval/evaluate.h"
+#include "tools/cli.h"
+#include "tools/eval/rows.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace rk {
+
+struct MeasureOptions {
+  std::vector<std::int64_t> recall_at = EvaluateOptions{}.recall_at;
+  bool per_query = false;
+
+  void add_to(CLI::App& app);
+};
+
+struct Measured {
+  Metrics metrics;
+  double seconds;
+};
+
+// Says what is odd about the rows, shows progress, stops where a signal asks to. `gallery`: null
+// where rows are searched for among themselves. InputError names the file.
+Measured measure(const Context& context, const Rows& queries, const Rows* gallery,
+                 const MeasureOptions& options, const CommonOptions& common);
+
+}  // namespace rk

@@ -1,0 +1,25 @@
+// Flags for embeddings that a network is to make of pictures.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace rk {
+
+struct NetworkOptions {
+  std::string checkpoint;  // empty: embeddings come from a file
+  std::string arch;
+  std::string data;
+  std::string split = "test";
+  std::string save;
+  std::string precision = "fp32";
+  std::int64_t batch = 64;
+  int workers = 2;
+  bool skip_bad = false;
+
+  void add_to(CLI::App& app);
+};
+
+}  // namespace rk

@@ -1,0 +1,33 @@
+// Rows that eval searches for or in, with what is said of them to people and to scripts.
+#pragma once
+
+#include "retrieval/embedding_set.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace rk {
+
+struct Rows {
+  EmbeddingSet set;
+  std::string name;  // the file, or the data as they were given: messages begin with it
+  std::string text;  // "e.h5: 24 rows of 6 classes"
+  nlohmann::json facts = nlohmann::json::object();  // stand in the JSON beside the metrics
+
+  std::int64_t count() const { return set.count(); }
+  EmbeddingView view() const { return set.view(); }
+};
+
+// How many classes occur.
+std::int64_t count_classes(const EmbeddingSet& set);
+
+// "1 row", "24 rows"
+std::string plural(std::int64_t count, const char* one, const char* many);
+
+// What is searched for in what, a line each; `json` takes what is counted for it. `gallery`: null
+// where rows are searched for among themselves.
+std::string describe(const Rows& queries, const Rows* gallery, nlohmann::json& json);
+
+}  // namespace rk
