@@ -6,6 +6,7 @@
 #include "retrieval/class_distances.h"
 #include "retrieval/class_order.h"
 #include "retrieval/device_score_pass.h"
+#include "retrieval/largest_score.h"
 #include "retrieval/pair_statistics.h"
 #include "retrieval/positives.h"
 #include "retrieval/rank_counter.h"
@@ -25,42 +26,9 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // 128; up to here that is nothing to wait for.
 constexpr std::int64_t kExactAucPairs = std::int64_t{1} << 26;
 constexpr std::int64_t kExactAucPositives = std::int64_t{1} << 20;
-constexpr double kLargestScore = 1e38;  // a sum of products within it cannot overflow on its way
-constexpr double kGatherShare = 0.02;   // of the progress shown
+constexpr double kGatherShare = 0.02;  // of the progress shown
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-double longest_row(const Context& context, const EmbeddingView& view, const char* what) {
-  std::vector<double> squares(at(view.count));
-  parallel_for(context.threads(), view.count, [&](std::int64_t i, int) {
-    const float* row = view.embeddings + i * view.dim;
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t d = 0; d < view.dim; ++d) {
-      sum += static_cast<double>(row[d]) * static_cast<double>(row[d]);
-    }
-    squares[at(i)] = sum;
-  });
-  double longest = 0;
-  for (std::int64_t i = 0; i < view.count; ++i) {
-    if (!std::isfinite(squares[at(i)])) {
-      fail<InputError>("{}: row {} holds a value that is not finite; embed it again", what, i);
-    }
-    longest = std::max(longest, squares[at(i)]);
-  }
-  return std::sqrt(longest);
-}
-
-double largest_score(const Context& context, const EmbeddingView& queries,
-                     const EmbeddingView* gallery) {
-  const double q = longest_row(context, queries, "embeddings");
-  const double g = gallery != nullptr ? longest_row(context, *gallery, "gallery") : q;
-  if (q * g > kLargestScore) {
-    fail<InputError>("embeddings: inner products up to {:.1e} overflow float32; scale them down",
-                     q * g);
-  }
-  return q * g;
-}
 
 // Queries whose positives fit into memory together; cut at multiples of the tile's rows.
 std::vector<Range> query_groups(const ClassOrder& order, std::int64_t most_positives) {

@@ -1,0 +1,115 @@
+#include "retrieval/nearest.h"
+
+#include "engine/error.h"
+#include "engine/parallel.h"
+#include "retrieval/largest_score.h"
+#include "retrieval/score_tiles.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace rk {
+namespace {
+
+bool before(const Neighbour& a, const Neighbour& b) {
+  return a.score != b.score ? a.score > b.score : a.row < b.row;
+}
+
+// Keeps the best k of each row of tiles in a heap with the worst on top.
+class BestOfTiles final : public TileVisitor {
+ public:
+  BestOfTiles(const EmbeddingView& queries, const EmbeddingView& gallery, bool self,
+              Neighbours& best)
+      : queries_(queries),
+        gallery_(gallery),
+        self_(self),
+        by_camera_(queries.cameras != nullptr && gallery.cameras != nullptr),
+        best_(best) {}
+
+  bool wants(Range /*rows*/, Range /*columns*/) const override { return true; }
+
+  void visit(int /*member*/, const ScoreTile& tile) override {
+    for (std::int64_t q = tile.rows.begin; q < tile.rows.end; ++q) {
+      const float* scores = tile.scores + (q - tile.rows.begin) * ScoreTiles::kTileColumns;
+      const std::int64_t count = tile.columns.size();
+      // Columns ascend, so one that only equals the worst comes behind it.
+      float highest = -std::numeric_limits<float>::infinity();
+#pragma omp simd reduction(max : highest)
+      for (std::int64_t i = 0; i < count; ++i) highest = std::max(highest, scores[i]);
+      if (highest <= threshold(q)) continue;
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (scores[i] > threshold(q)) add(q, tile.columns.begin + i, scores[i]);
+      }
+    }
+  }
+
+ private:
+  // What a score has to be above to be kept.
+  float threshold(std::int64_t q) const {
+    const std::span<const Neighbour> kept = best_.of(q);
+    return static_cast<std::int64_t>(kept.size()) < best_.k()
+               ? -std::numeric_limits<float>::infinity()
+               : kept.front().score;
+  }
+
+  bool removed(std::int64_t q, std::int64_t g) const {
+    if (self_ && q == g) return true;
+    return by_camera_ && queries_.labels[q] == gallery_.labels[g] &&
+           queries_.cameras[q] == gallery_.cameras[g];
+  }
+
+  void add(std::int64_t q, std::int64_t g, float score) {
+    if (removed(q, g)) return;
+    const std::span<Neighbour> room = best_.room(q);
+    std::int32_t& count = best_.count(q);
+    if (count == best_.k()) {
+      std::pop_heap(room.begin(), room.end(), before);
+      --count;
+    }
+    room[static_cast<std::size_t>(count++)] = {score, static_cast<std::int32_t>(g)};
+    std::push_heap(room.begin(), room.begin() + count, before);
+  }
+
+  const EmbeddingView& queries_;
+  const EmbeddingView& gallery_;
+  bool self_, by_camera_;
+  Neighbours& best_;
+};
+
+std::vector<std::int64_t> as_given(std::int64_t count) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  return order;
+}
+
+}  // namespace
+
+std::optional<Neighbours> nearest(const Context& context, const EmbeddingView& queries,
+                                  const EmbeddingView* gallery, const NearestOptions& options) {
+  const EmbeddingView& candidates = gallery != nullptr ? *gallery : queries;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  expect(options.k > 0 && queries.count > 0 && candidates.count > 0 && queries.count <= kMost &&
+             candidates.count <= kMost && candidates.dim == queries.dim,
+         "[nearest] expected k, rows and one dimension, got k = {}, {} rows of {} and {} of {}",
+         options.k, queries.count, queries.dim, candidates.count, candidates.dim);
+  largest_score(context, queries, gallery);
+  Neighbours best(queries.count, std::min(options.k, candidates.count));
+  const std::vector<std::int64_t> query_order = as_given(queries.count);
+  const std::vector<std::int64_t> gallery_order = as_given(candidates.count);
+  ScoreTiles tiles(context, {queries.embeddings, query_order.data(), queries.count},
+                   {candidates.embeddings, gallery_order.data(), candidates.count}, queries.dim);
+  BestOfTiles visitor(queries, candidates, gallery == nullptr, best);
+  const auto poll = [&](double done) {
+    if (options.progress) options.progress(done);
+    return !options.interrupted || !options.interrupted();
+  };
+  if (!tiles.run({0, queries.count}, visitor, poll)) return std::nullopt;
+  parallel_for(context.threads(), queries.count, [&](std::int64_t q, int) {
+    const std::span<Neighbour> room = best.room(q);
+    std::sort_heap(room.begin(), room.begin() + best.count(q), before);
+  });
+  return best;
+}
+
+}  // namespace rk

@@ -1,0 +1,63 @@
+// The k best-scoring candidates of each query, exactly, without ever holding all scores.
+//
+// Score s(q, g) = inner product of the rows as given. Candidates as in retrieval/evaluate.h: every
+// other row (q itself is removed by index), or every row of the gallery; with cameras on both
+// sides, those with q's label and q's camera are removed. Descending scores, equal ones by
+// ascending row. Memory: 8 bytes for each of the k of each query, beside the tiles of one strip.
+// Errors: InputError where inner products overflow float32.
+#pragma once
+
+#include "engine/context.h"
+#include "retrieval/embedding_set.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace rk {
+
+struct Neighbour {
+  float score;
+  std::int32_t row;  // of the gallery
+};
+
+class Neighbours {
+ public:
+  Neighbours(std::int64_t queries, std::int64_t k)
+      : k_(k), found_(static_cast<std::size_t>(queries * k)), counts_(size_of(queries)) {}
+
+  std::int64_t queries() const { return static_cast<std::int64_t>(counts_.size()); }
+  std::int64_t k() const { return k_; }
+  // Best first; fewer than k where there are fewer candidates.
+  std::span<const Neighbour> of(std::int64_t query) const {
+    return {found_.data() + query * k_, size_of(counts_[size_of(query)])};
+  }
+
+  // For who fills it: room for k, and how many of them are taken.
+  std::span<Neighbour> room(std::int64_t query) {
+    return {found_.data() + query * k_, size_of(k_)};
+  }
+  std::int32_t& count(std::int64_t query) { return counts_[size_of(query)]; }
+
+ private:
+  static std::size_t size_of(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+  std::int64_t k_;
+  std::vector<Neighbour> found_;      // (queries, k)
+  std::vector<std::int32_t> counts_;  // (queries)
+};
+
+struct NearestOptions {
+  std::int64_t k = 10;                              // at least 1; more than candidates: all
+  std::function<void(double share_done)> progress;  // called by the calling thread, in [0, 1]
+  std::function<bool()> interrupted;                // polled between strips of tiles
+};
+
+// nullopt when options.interrupted() said so. `gallery` may be nullptr. Labels are looked at only
+// where both sides have cameras. At most 2^31 - 1 rows on either side.
+std::optional<Neighbours> nearest(const Context& context, const EmbeddingView& queries,
+                                  const EmbeddingView* gallery, const NearestOptions& options);
+
+}  // namespace rk

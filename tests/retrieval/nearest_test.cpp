@@ -1,0 +1,128 @@
+#include "retrieval/nearest.h"
+
+#include "engine/error.h"
+#include "tests/retrieval/made_up_sets.h"
+#include "tests/retrieval/mixed_cases.h"
+#include "tests/support/random_seed.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace rk {
+namespace {
+
+using Found = std::vector<std::vector<std::pair<double, std::int64_t>>>;  // (score, row) by query
+
+// Straight from the definition, every score in double.
+Found brute_force(const EmbeddingView& queries, const EmbeddingView* gallery, std::int64_t k) {
+  const EmbeddingView& candidates = gallery != nullptr ? *gallery : queries;
+  const bool cameras = queries.cameras != nullptr && candidates.cameras != nullptr;
+  Found out;
+  for (std::int64_t q = 0; q < queries.count; ++q) {
+    std::vector<std::pair<double, std::int64_t>> all;
+    for (std::int64_t g = 0; g < candidates.count; ++g) {
+      if (gallery == nullptr && g == q) continue;
+      if (cameras && queries.labels[q] == candidates.labels[g] &&
+          queries.cameras[q] == candidates.cameras[g]) {
+        continue;
+      }
+      double score = 0;
+      for (std::int64_t d = 0; d < queries.dim; ++d) {
+        score += static_cast<double>(queries.embeddings[q * queries.dim + d]) *
+                 static_cast<double>(candidates.embeddings[g * queries.dim + d]);
+      }
+      all.emplace_back(score, g);
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    all.resize(std::min(all.size(), static_cast<std::size_t>(k)));
+    out.push_back(all);
+  }
+  return out;
+}
+
+Found found_by(int threads, const EmbeddingView& queries, const EmbeddingView* gallery,
+               std::int64_t k) {
+  const Context context(threads);
+  NearestOptions options;
+  options.k = k;
+  const std::optional<Neighbours> best = nearest(context, queries, gallery, options);
+  Found out(static_cast<std::size_t>(queries.count));
+  for (std::int64_t q = 0; best && q < best->queries(); ++q) {
+    for (const Neighbour& each : best->of(q)) {
+      out[static_cast<std::size_t>(q)].emplace_back(each.score, each.row);
+    }
+  }
+  return out;
+}
+
+// Embeddings of the cases are small whole numbers (mixed_cases.h), so scores are exact and equal
+// ones are equal here and there.
+TEST(Nearest, MixedCasesAgreeWithBruteForce) {
+  const std::uint64_t seed = random_seed();
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    const MixedCase of = mixed_case(seed, i);
+    SCOPED_TRACE(of.what);
+    CounterRandom random(seed, 1, i);
+    const EmbeddingView queries = of.queries.view();
+    std::optional<EmbeddingView> gallery;
+    if (of.gallery) gallery = of.gallery->view();
+    const std::int64_t candidates = gallery ? gallery->count : queries.count;
+    // Few, about as many as there are, and more.
+    const std::int64_t k = random.below(2) == 0
+                               ? 1 + random.below(12)
+                               : std::max(std::int64_t{1}, candidates - 2 + random.below(5));
+    SCOPED_TRACE(k);
+    const EmbeddingView* in = gallery ? &*gallery : nullptr;
+    ASSERT_EQ(found_by(of.threads, queries, in, k), brute_force(queries, in, k));
+  }
+}
+
+// A strip holds 32 MiB of columns: with rows of 4096 numbers, 2048 of them.
+TEST(Nearest, CandidatesInSeveralStripsOfColumns) {
+  EmbeddingSet gallery = grid_set(2200, 4096, 5);
+  // The last equals the first: the first comes before it.
+  std::copy_n(gallery.embeddings.begin(), 4096, gallery.embeddings.end() - 4096);
+  const EmbeddingSet queries = grid_set(3, 4096, 5, 0, 9);
+  const EmbeddingView of = queries.view(), in = gallery.view();
+  EXPECT_EQ(found_by(2, of, &in, 2200), brute_force(of, &in, 2200));
+  EXPECT_EQ(found_by(2, of, &in, 7), brute_force(of, &in, 7));
+}
+
+TEST(Nearest, ARowAloneFindsNothing) {
+  const EmbeddingSet set = grid_set(1, 4, 1);
+  EXPECT_EQ(found_by(1, set.view(), nullptr, 3), Found{{}});
+}
+
+TEST(Nearest, LabelsAreNotNeededWithoutCameras) {
+  const EmbeddingSet set = grid_set(30, 6, 3);
+  EmbeddingView bare = set.view();
+  bare.labels = nullptr;
+  EXPECT_EQ(found_by(2, bare, nullptr, 4), brute_force(set.view(), nullptr, 4));
+}
+
+TEST(Nearest, InterruptionEnds) {
+  const EmbeddingSet set = grid_set(300, 6, 3);
+  const Context context(1);
+  NearestOptions options;
+  options.interrupted = [] { return true; };
+  EXPECT_FALSE(nearest(context, set.view(), nullptr, options));
+}
+
+TEST(Nearest, WhatIsNotFiniteIsNamed) {
+  EmbeddingSet set = grid_set(30, 6, 3);
+  set.embeddings[17 * 6 + 2] = std::numeric_limits<float>::quiet_NaN();
+  const Context context(1);
+  try {
+    nearest(context, set.view(), nullptr, {});
+    FAIL() << "taken";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("row 17"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace rk
