@@ -203,7 +203,7 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
   out.roc_auc = out.roc_auc_error_bound = out.jsd = kNaN;
   out.pos_mean = out.pos_var = out.neg_mean = out.neg_var = kNaN;
   if (statistics) {
-    const PairMetrics pairs = statistics->result(out.symmetric);
+    PairMetrics pairs = statistics->result(out.symmetric);
     out.roc_auc = pairs.roc_auc;
     out.roc_auc_error_bound = pairs.roc_auc_error_bound;
     out.jsd = pairs.jsd;
@@ -212,6 +212,9 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
     out.pos_var = pairs.pos_var;
     out.neg_mean = pairs.neg_mean;
     out.neg_var = pairs.neg_var;
+    out.positive_histogram = std::move(pairs.positive_histogram);
+    out.negative_histogram = std::move(pairs.negative_histogram);
+    out.pair_curve = std::move(pairs.curve);
   }
   const ClassDistances distances = class_distances(queries, gallery);
   out.dists_intra = distances.intra;

@@ -12,6 +12,7 @@
 #include "engine/context.h"
 #include "engine/cuda_context.h"
 #include "retrieval/embedding_set.h"
+#include "retrieval/statistics/pair_curve.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +55,10 @@ struct Metrics {
   double jsd;                           // over jsd_bins bins of [-1, 1]
   int jsd_bins = 200;
   double pos_mean, pos_var, neg_mean, neg_var;
+  // [jsd_bins] ordered pairs by score, bin b from -1 + 2 b / jsd_bins on; what lies outside [-1, 1]
+  // is in the outermost bins. Empty without pair metrics, like the curve.
+  std::vector<std::int64_t> positive_histogram, negative_histogram;
+  std::vector<PairCurvePoint> pair_curve;
 
   double dists_intra, dists_inter;
 

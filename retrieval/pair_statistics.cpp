@@ -222,12 +222,19 @@ PairMetrics PairStatistics::result(bool symmetric) const {
     }
   }
 
+  const double sides = symmetric ? 2 : 1;
+  for (double& count : negative) count *= sides;
+  for (double& count : negative_jsd) count *= sides;
+
   PairMetrics out{};
   const auto p = static_cast<double>(positive_count_);
   double n = 0;
   for (const double count : negative) n += count;
   out.positives = positive_count_;
-  out.negatives = static_cast<std::int64_t>(n) * (symmetric ? 2 : 1);
+  out.negatives = static_cast<std::int64_t>(n);
+  out.positive_histogram.assign(positive_jsd.begin(), positive_jsd.end());
+  out.negative_histogram.assign(negative_jsd.begin(), negative_jsd.end());
+  out.curve = pair_curve(positive, negative, 1 / inverse_);
 
   Moments total;
   for (const Moments& m : negative_moments_) {
@@ -236,8 +243,9 @@ PairMetrics PairStatistics::result(bool symmetric) const {
   }
   out.pos_mean = p > 0 ? positive_moments_.sum / p : kNaN;
   out.pos_var = p > 0 ? variance(positive_moments_.sum, positive_moments_.squares, p) : kNaN;
-  out.neg_mean = n > 0 ? total.sum / n : kNaN;
-  out.neg_var = n > 0 ? variance(total.sum, total.squares, n) : kNaN;
+  const double looked_at = n / sides;
+  out.neg_mean = n > 0 ? total.sum / looked_at : kNaN;
+  out.neg_var = n > 0 ? variance(total.sum, total.squares, looked_at) : kNaN;
   out.jsd = jensen_shannon(positive_jsd, negative_jsd);
 
   out.roc_auc = out.roc_auc_error_bound = kNaN;
@@ -250,7 +258,7 @@ PairMetrics PairStatistics::result(bool symmetric) const {
         under += cells[2 * k];
         on += cells[2 * k + 1];
       }
-      const auto times = static_cast<double>(distinct_counts_[k]);
+      const double times = sides * static_cast<double>(distinct_counts_[k]);
       below += static_cast<double>(under);
       wins += times * below;
       ties += times * static_cast<double>(on);

@@ -1,12 +1,14 @@
-// What the scores of all positive and all negative pairs look like: ROC-AUC, JSD, means, variances.
+// What the scores of all positive and all negative pairs look like: ROC-AUC, JSD, means, variances,
+// histograms, and the curves of recall and precision over the threshold.
 //
-// One histogram of 51,200 bins over [-1, 1] serves both (kernels/score_bins.h).
+// One histogram of 51,200 bins over [-1, 1] serves all (kernels/score_bins.h).
 // AUC = P(positive > negative) + P(equal) / 2. Exact where the positive scores are few enough to be
 // looked up one by one; else from the histogram (which then spans the scores where they are not
 // within [-1, 1]), with the bound sum_b p_b n_b / 2 on its error.
 #pragma once
 
 #include "retrieval/score_tiles.h"
+#include "retrieval/statistics/pair_curve.h"
 
 #include <cstdint>
 #include <memory>
@@ -19,6 +21,8 @@ struct PairMetrics {
   double roc_auc, roc_auc_error_bound, jsd;  // NaN where a side is empty
   double pos_mean, pos_var, neg_mean, neg_var;
   std::int64_t positives = 0, negatives = 0;
+  std::vector<std::int64_t> positive_histogram, negative_histogram;  // [kJsdBins]
+  std::vector<PairCurvePoint> curve;
 };
 
 class PairStatistics {

@@ -62,50 +62,70 @@ double area_under_curve(Vector positive, Vector negative) {
   return wins / static_cast<double>(positive.size()) / static_cast<double>(negative.size());
 }
 
+std::vector<std::int64_t> histogram(const Vector& scores) {
+  std::vector<std::int64_t> bins(200, 0);
+  for (const double s : scores) {
+    const double bin = std::clamp(std::floor((s + 1) * 100), 0.0, 199.0);
+    ++bins[static_cast<std::size_t>(bin)];
+  }
+  return bins;
+}
+
 double divergence(const Vector& positive, const Vector& negative) {
   if (positive.empty() || negative.empty()) return kNaN;
-  const auto histogram = [](const Vector& v) {
-    Vector bins(200, 0.0);
-    for (const double s : v) {
-      const double bin = std::clamp(std::floor((s + 1) * 100), 0.0, 199.0);
-      bins[static_cast<std::size_t>(bin)] += 1 / static_cast<double>(v.size());
-    }
-    return bins;
-  };
-  const Vector p = histogram(positive), q = histogram(negative);
+  const auto p_counts = histogram(positive), q_counts = histogram(negative);
   double sum = 0;
-  for (std::size_t i = 0; i < p.size(); ++i) {
-    const double m = (p[i] + q[i]) / 2;
-    if (p[i] > 0) sum += p[i] * std::log2(p[i] / m) / 2;
-    if (q[i] > 0) sum += q[i] * std::log2(q[i] / m) / 2;
+  for (std::size_t i = 0; i < p_counts.size(); ++i) {
+    const double p = static_cast<double>(p_counts[i]) / static_cast<double>(positive.size());
+    const double q = static_cast<double>(q_counts[i]) / static_cast<double>(negative.size());
+    const double m = (p + q) / 2;
+    if (p > 0) sum += p * std::log2(p / m) / 2;
+    if (q > 0) sum += q * std::log2(q / m) / 2;
   }
   return sum;
 }
 
+struct Candidates {
+  Vector relevant, irrelevant;
+};
+
+Candidates scores_of(const EmbeddingView& queries, const EmbeddingView* gallery, std::int64_t q) {
+  const EmbeddingView& candidates = gallery != nullptr ? *gallery : queries;
+  const bool cameras = queries.cameras != nullptr && candidates.cameras != nullptr;
+  const Vector query = row_of(queries, q);
+  Candidates out;
+  for (std::int64_t g = 0; g < candidates.count; ++g) {
+    if (gallery == nullptr && g == q) continue;
+    const bool same = queries.labels[q] == candidates.labels[g];
+    if (cameras && same && queries.cameras[q] == candidates.cameras[g]) continue;
+    const float* other = candidates.embeddings + g * candidates.dim;
+    const double score = std::inner_product(query.begin(), query.end(), other, 0.0);
+    (same ? out.relevant : out.irrelevant).push_back(score);
+  }
+  return out;
+}
+
 }  // namespace
+
+PairScores pair_scores(const EmbeddingView& queries, const EmbeddingView* gallery) {
+  PairScores out;
+  for (std::int64_t q = 0; q < queries.count; ++q) {
+    const Candidates scores = scores_of(queries, gallery, q);
+    out.positive.insert(out.positive.end(), scores.relevant.begin(), scores.relevant.end());
+    out.negative.insert(out.negative.end(), scores.irrelevant.begin(), scores.irrelevant.end());
+  }
+  return out;
+}
 
 Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
                     const std::vector<std::int64_t>& recall_at) {
-  const EmbeddingView& candidates = gallery != nullptr ? *gallery : queries;
-  const bool cameras = queries.cameras != nullptr && candidates.cameras != nullptr;
   Metrics out{};
   out.num_queries = queries.count;
   out.recall_at = recall_at;
   out.recall.assign(recall_at.size(), 0.0);
-  Vector positive, negative, ap, ap_at_r, r_precision;
+  Vector ap, ap_at_r, r_precision;
   for (std::int64_t q = 0; q < queries.count; ++q) {
-    Vector relevant, irrelevant;
-    const Vector query = row_of(queries, q);
-    for (std::int64_t g = 0; g < candidates.count; ++g) {
-      if (gallery == nullptr && g == q) continue;
-      const bool same = queries.labels[q] == candidates.labels[g];
-      if (cameras && same && queries.cameras[q] == candidates.cameras[g]) continue;
-      const float* other = candidates.embeddings + g * candidates.dim;
-      const double score = std::inner_product(query.begin(), query.end(), other, 0.0);
-      (same ? relevant : irrelevant).push_back(score);
-    }
-    positive.insert(positive.end(), relevant.begin(), relevant.end());
-    negative.insert(negative.end(), irrelevant.begin(), irrelevant.end());
+    auto [relevant, irrelevant] = scores_of(queries, gallery, q);
     out.per_query.num_relevant.push_back(static_cast<std::int64_t>(relevant.size()));
     out.per_query.num_candidates.push_back(
         static_cast<std::int64_t>(relevant.size() + irrelevant.size()));
@@ -146,6 +166,7 @@ Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
   out.map = mean(ap);
   out.map_at_r = mean(ap_at_r);
   out.r_precision = mean(r_precision);
+  const auto [positive, negative] = pair_scores(queries, gallery);
   out.num_pairs_positive = static_cast<std::int64_t>(positive.size());
   out.num_pairs_negative = static_cast<std::int64_t>(negative.size());
   out.pos_mean = mean(positive);
@@ -154,6 +175,8 @@ Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
   out.neg_var = variance(negative);
   out.roc_auc = area_under_curve(positive, negative);
   out.jsd = divergence(positive, negative);
+  out.positive_histogram = histogram(positive);
+  out.negative_histogram = histogram(negative);
 
   std::map<std::int64_t, std::vector<Vector>> classes;
   for (const EmbeddingView* view : {&queries, gallery}) {

@@ -4,9 +4,16 @@
 
 #include "retrieval/evaluate.h"
 
+#include <vector>
+
 namespace rk::reference {
 
-// With per_query.
+struct PairScores {
+  std::vector<double> positive, negative;  // of every (query, candidate) pair
+};
+PairScores pair_scores(const EmbeddingView& queries, const EmbeddingView* gallery);
+
+// With per_query; without the curve over thresholds, which pair_scores() can be counted for.
 Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
                     const std::vector<std::int64_t>& recall_at);
 

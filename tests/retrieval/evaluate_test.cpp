@@ -65,8 +65,43 @@ void expect_equal(const Metrics& got, const Metrics& expected) {
   expect_near("pos_var", got.pos_var, expected.pos_var, kRounding);
   expect_near("neg_mean", got.neg_mean, expected.neg_mean, kRounding);
   expect_near("neg_var", got.neg_var, expected.neg_var, kRounding);
+  EXPECT_EQ(got.positive_histogram, expected.positive_histogram);
+  EXPECT_EQ(got.negative_histogram, expected.negative_histogram);
   expect_near("dists_intra", got.dists_intra, expected.dists_intra, kRounding);
   expect_near("dists_inter", got.dists_inter, expected.dists_inter, kRounding);
+}
+
+// Every point against counting at its threshold. A score that lies on a threshold but for its last
+// bit may be taken for either side of it: no two different scores of these sets are within 1e-3.
+void expect_curve(const std::vector<PairCurvePoint>& curve, reference::PairScores scores) {
+  std::sort(scores.positive.begin(), scores.positive.end());
+  std::sort(scores.negative.begin(), scores.negative.end());
+  if (scores.positive.empty() || scores.negative.empty()) {
+    EXPECT_TRUE(curve.empty());
+    return;
+  }
+  const auto share = [](const std::vector<double>& of, double threshold) {
+    const auto accepted = of.end() - std::lower_bound(of.begin(), of.end(), threshold);
+    return std::pair(static_cast<double>(accepted), static_cast<double>(of.size()));
+  };
+  const auto agrees = [&](const PairCurvePoint& point, double threshold) {
+    const auto [p, positives] = share(scores.positive, threshold);
+    const auto [n, negatives] = share(scores.negative, threshold);
+    return std::abs(point.recall - p / positives) < kRounding &&
+           std::abs(point.false_positive_rate - n / negatives) < kRounding &&
+           std::abs(point.precision - p / (p + n)) < kRounding;
+  };
+  ASSERT_FALSE(curve.empty());
+  ASSERT_LE(curve.size(), 402U);
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const double t = curve[i].threshold;
+    EXPECT_TRUE(agrees(curve[i], t - 1e-6) || agrees(curve[i], t + 1e-6)) << "point " << i;
+    if (i > 0) {
+      EXPECT_LT(t, curve[i - 1].threshold);
+    }
+  }
+  EXPECT_EQ(curve.back().recall, 1.0);
+  EXPECT_EQ(curve.back().false_positive_rate, 1.0);
 }
 
 EvaluateOptions detailed() {
@@ -85,8 +120,10 @@ void check(const EmbeddingSet& queries, const EmbeddingSet* gallery = nullptr, i
   const Metrics expected = reference::brute_force(queries.view(), other, options.recall_at);
   if (options.pair_metrics) {
     expect_equal(*got, expected);
+    expect_curve(got->pair_curve, reference::pair_scores(queries.view(), other));
   } else {
     expect_equal_ranks(*got, expected);
+    EXPECT_TRUE(got->positive_histogram.empty() && got->pair_curve.empty());
   }
 }
 

@@ -1,0 +1,140 @@
+#include "retrieval/statistics/bootstrap.h"
+
+#include "engine/error.h"
+#include "engine/parallel.h"
+#include "engine/random.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+namespace rk {
+namespace {
+
+constexpr std::uint32_t kStream = 0x626f6f74;  // "boot"
+constexpr std::size_t kOthers = 3;             // R-precision, MAP@R, mAP
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+// What is drawn: a query or a class, as the sums of its queries' values.
+struct Units {
+  std::size_t metrics;
+  std::vector<double> sums;  // (units, metrics)
+  std::vector<double> queries;
+
+  std::int64_t count() const { return static_cast<std::int64_t>(queries.size()); }
+};
+
+void add_values(const PerQuery& from, std::size_t query, std::span<const std::int64_t> recall_at,
+                double sign, double* sums) {
+  for (const std::int64_t k : recall_at) *sums++ += from.first_hit_rank[query] <= k ? sign : 0;
+  *sums++ += sign * from.r_precision[query];
+  *sums++ += sign * from.ap_at_r[query];
+  *sums += sign * from.ap[query];
+}
+
+// `minus` may be nullptr.
+Units make_units(const PerQuery& of, const PerQuery* minus, std::span<const std::int64_t> recall_at,
+                 std::span<const std::int64_t> classes) {
+  Units units{recall_at.size() + kOthers, {}, {}};
+  std::unordered_map<std::int64_t, std::size_t> unit_of_class;
+  for (std::size_t q = 0; q < of.ap.size(); ++q) {
+    if (of.num_relevant[q] == 0) continue;
+    std::size_t unit = units.queries.size();
+    if (!classes.empty()) unit = unit_of_class.try_emplace(classes[q], unit).first->second;
+    if (unit == units.queries.size()) {
+      units.queries.push_back(0);
+      units.sums.resize(units.sums.size() + units.metrics, 0.0);
+    }
+    units.queries[unit] += 1;
+    double* sums = units.sums.data() + unit * units.metrics;
+    add_values(of, q, recall_at, 1, sums);
+    if (minus != nullptr) add_values(*minus, q, recall_at, -1, sums);
+  }
+  return units;
+}
+
+// Of sorted values.
+double quantile(const std::vector<double>& values, double share) {
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  const double part = place - static_cast<double>(below);
+  return values[below] + part * (values[above] - values[below]);
+}
+
+RankIntervals intervals(const Context& context, const Units& units, std::size_t recalls,
+                        const BootstrapOptions& options) {
+  expect(options.confidence > 0 && options.confidence < 1 && options.resamples > 0,
+         "[bootstrap] expected a confidence within (0, 1) and resamples, got {} and {}",
+         options.confidence, options.resamples);
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  std::vector<std::vector<double>> means(
+      units.metrics, std::vector<double>(static_cast<std::size_t>(options.resamples)));
+  if (units.count() > 0) {
+    parallel_for(context.threads(), options.resamples, [&](std::int64_t r, int) {
+      CounterRandom random(options.seed, kStream, static_cast<std::uint64_t>(r));
+      std::vector<double> sums(units.metrics, 0.0);
+      double queries = 0;
+      for (std::int64_t i = 0; i < units.count(); ++i) {
+        const std::size_t unit = at(random.below(units.count()));
+        const double* values = units.sums.data() + unit * units.metrics;
+        for (std::size_t m = 0; m < units.metrics; ++m) sums[m] += values[m];
+        queries += units.queries[unit];
+      }
+      for (std::size_t m = 0; m < units.metrics; ++m) means[m][at(r)] = sums[m] / queries;
+    });
+  }
+  std::vector<Interval> all;
+  for (std::vector<double>& values : means) {
+    if (units.count() == 0) {
+      all.push_back({kNaN, kNaN});
+      continue;
+    }
+    std::sort(values.begin(), values.end());
+    all.push_back({quantile(values, (1 - options.confidence) / 2),
+                   quantile(values, (1 + options.confidence) / 2)});
+  }
+  RankIntervals out{{}, all[recalls], all[recalls + 1], all[recalls + 2]};
+  all.resize(recalls);
+  out.recall = std::move(all);
+  return out;
+}
+
+void check(const PerQuery& queries, const BootstrapOptions& options) {
+  expect(options.classes.empty() || options.classes.size() == queries.ap.size(),
+         "[bootstrap] expected a class for each of {} queries, got {}", queries.ap.size(),
+         options.classes.size());
+}
+
+}  // namespace
+
+RankIntervals bootstrap(const Context& context, const PerQuery& queries,
+                        std::span<const std::int64_t> recall_at, const BootstrapOptions& options) {
+  check(queries, options);
+  return intervals(context, make_units(queries, nullptr, recall_at, options.classes),
+                   recall_at.size(), options);
+}
+
+RankIntervals bootstrap_difference(const Context& context, const PerQuery& a, const PerQuery& b,
+                                   std::span<const std::int64_t> recall_at,
+                                   const BootstrapOptions& options) {
+  if (a.ap.size() != b.ap.size()) {
+    fail<InputError>(
+        "{} queries on one side and {} on the other: compare runs on the same test set",
+        a.ap.size(), b.ap.size());
+  }
+  for (std::size_t q = 0; q < a.ap.size(); ++q) {
+    if (a.num_relevant[q] == b.num_relevant[q]) continue;
+    fail<InputError>(
+        "query {} has {} to find on one side and {} on the other: compare runs on the same test "
+        "set in the same order",
+        q, a.num_relevant[q], b.num_relevant[q]);
+  }
+  check(b, options);
+  return intervals(context, make_units(b, &a, recall_at, options.classes), recall_at.size(),
+                   options);
+}
+
+}  // namespace rk

@@ -1,0 +1,172 @@
+#include "retrieval/statistics/bootstrap.h"
+
+#include "engine/error.h"
+#include "engine/random.h"
+#include "tests/support/random_seed.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace rk {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+const std::vector<std::int64_t> kRecallAt{1, 4};
+
+struct Case {
+  PerQuery a, b;  // the same queries under two networks
+  std::vector<std::int64_t> classes;
+};
+
+Case draw_case(CounterRandom& random, std::int64_t queries, std::int64_t classes) {
+  Case out;
+  for (std::int64_t q = 0; q < queries; ++q) {
+    out.classes.push_back(random.below(classes) - 2);
+    const std::int64_t relevant = random.below(4);
+    for (PerQuery* one : {&out.a, &out.b}) {
+      one->num_relevant.push_back(relevant);
+      one->num_candidates.push_back(queries - 1);
+      one->first_hit_rank.push_back(relevant == 0 ? 0 : 1 + random.below(6));
+      for (auto* values : {&one->ap, &one->ap_at_r, &one->r_precision}) {
+        values->push_back(relevant == 0 ? kNaN : random.uniform());
+      }
+    }
+  }
+  return out;
+}
+
+// One value a query and a metric: R@1, R@4, R-precision, MAP@R, mAP.
+std::vector<double> values_of(const PerQuery& from, std::size_t q) {
+  return {from.first_hit_rank[q] <= 1 ? 1.0 : 0.0, from.first_hit_rank[q] <= 4 ? 1.0 : 0.0,
+          from.r_precision[q], from.ap_at_r[q], from.ap[q]};
+}
+
+// What the header says, in the order it says it; the numbers drawn are those of the engine.
+std::vector<Interval> plain(const PerQuery& b, const PerQuery* a, const BootstrapOptions& options) {
+  std::vector<std::vector<std::size_t>> units;
+  std::map<std::int64_t, std::size_t> known;
+  for (std::size_t q = 0; q < b.ap.size(); ++q) {
+    if (std::isnan(b.ap[q])) continue;
+    const std::int64_t own = static_cast<std::int64_t>(q);
+    const std::int64_t key = options.classes.empty() ? own : options.classes[q];
+    if (!known.contains(key)) {
+      known[key] = units.size();
+      units.emplace_back();
+    }
+    units[known[key]].push_back(q);
+  }
+  std::vector<Interval> out(5, Interval{kNaN, kNaN});
+  if (units.empty()) return out;
+  std::vector<std::vector<double>> means(5);
+  for (int r = 0; r < options.resamples; ++r) {
+    CounterRandom random(options.seed, 0x626f6f74, static_cast<std::uint64_t>(r));
+    std::vector<std::size_t> drawn;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      const auto& unit =
+          units[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(units.size())))];
+      drawn.insert(drawn.end(), unit.begin(), unit.end());
+    }
+    for (std::size_t m = 0; m < 5; ++m) {
+      double sum = 0;
+      for (const std::size_t q : drawn) {
+        sum += values_of(b, q)[m] - (a != nullptr ? values_of(*a, q)[m] : 0);
+      }
+      means[m].push_back(sum / static_cast<double>(drawn.size()));
+    }
+  }
+  const auto quantile = [&](std::vector<double>& v, double share) {
+    std::sort(v.begin(), v.end());
+    const double place = share * static_cast<double>(v.size() - 1);
+    const double low = v[static_cast<std::size_t>(std::floor(place))];
+    const double high = v[static_cast<std::size_t>(std::ceil(place))];
+    return low + (place - std::floor(place)) * (high - low);
+  };
+  for (std::size_t m = 0; m < 5; ++m) {
+    out[m] = {quantile(means[m], (1 - options.confidence) / 2),
+              quantile(means[m], (1 + options.confidence) / 2)};
+  }
+  return out;
+}
+
+// Sums of at most some thousand numbers up to 1, in another order.
+void expect_equal(const RankIntervals& got, const std::vector<Interval>& expected) {
+  const std::vector<Interval> all{got.recall[0], got.recall[1], got.r_precision, got.map_at_r,
+                                  got.map};
+  for (std::size_t m = 0; m < all.size(); ++m) {
+    SCOPED_TRACE(m);
+    if (std::isnan(expected[m].low)) {
+      EXPECT_TRUE(std::isnan(all[m].low) && std::isnan(all[m].high));
+      continue;
+    }
+    EXPECT_NEAR(all[m].low, expected[m].low, 1e-9);
+    EXPECT_NEAR(all[m].high, expected[m].high, 1e-9);
+  }
+}
+
+TEST(Bootstrap, DrawnCasesAgreeWithPlainResampling) {
+  CounterRandom random(random_seed(), 0, 0);
+  for (int i = 0; i < 60; ++i) {
+    SCOPED_TRACE(i);
+    const Case one = draw_case(random, 1 + random.below(80), 1 + random.below(12));
+    BootstrapOptions options;
+    options.confidence = random.uniform(0.5, 0.999);
+    options.resamples = 1 + static_cast<int>(random.below(60));
+    options.seed = random.next();
+    if (random.below(2) == 0) options.classes = one.classes;
+    const Context context(1 + static_cast<int>(random.below(3)));
+    expect_equal(bootstrap(context, one.a, kRecallAt, options), plain(one.a, nullptr, options));
+    expect_equal(bootstrap_difference(context, one.a, one.b, kRecallAt, options),
+                 plain(one.b, &one.a, options));
+  }
+}
+
+TEST(Bootstrap, NothingToFindGivesNoInterval) {
+  CounterRandom random(1, 0, 0);
+  Case one = draw_case(random, 6, 2);
+  one.a.num_relevant.assign(6, 0);
+  const RankIntervals got = bootstrap(Context(2), one.a, kRecallAt, {});
+  EXPECT_TRUE(std::isnan(got.map.low) && std::isnan(got.recall[0].high));
+}
+
+// What is known of a mean of coin throws: 1,000 of them lie within 0.5 -+ 1.96 * 0.5 / sqrt(1000).
+// The end of an interval is off by 5 % of its width for 1,000 resamples; a fifth is allowed.
+TEST(Bootstrap, IntervalsOfAMeanHaveTheWidthOfTheNormalDistribution) {
+  PerQuery queries;
+  for (int q = 0; q < 1000; ++q) {
+    queries.num_relevant.push_back(1);
+    queries.first_hit_rank.push_back(q % 2 == 0 ? 1 : 9);
+    for (auto* values : {&queries.ap, &queries.ap_at_r, &queries.r_precision}) {
+      values->push_back(q % 2 == 0 ? 1.0 : 0.0);
+    }
+  }
+  BootstrapOptions options;
+  options.seed = random_seed();
+  const double width = 1.96 * 0.5 / std::sqrt(1000.0);
+  const auto check = [&](const Interval& got, double expected) {
+    EXPECT_NEAR(got.low, 0.5 - expected, 0.2 * expected);
+    EXPECT_NEAR(got.high, 0.5 + expected, 0.2 * expected);
+  };
+  check(bootstrap(Context(2), queries, kRecallAt, options).recall[0], width);
+  // Classes of ten queries of one kind: ten times fewer draws.
+  std::vector<std::int64_t> classes;
+  for (std::int64_t q = 0; q < 1000; ++q) classes.push_back(q / 20 * 2 + q % 2);
+  options.classes = classes;
+  check(bootstrap(Context(2), queries, kRecallAt, options).map, width * std::sqrt(10.0));
+}
+
+TEST(Bootstrap, RefusesRunsOnOtherQueries) {
+  CounterRandom random(2, 0, 0);
+  const Case one = draw_case(random, 9, 3);
+  Case other = one;
+  other.b.num_relevant[4] += 1;
+  EXPECT_THROW(bootstrap_difference(Context(1), other.a, other.b, kRecallAt, {}), InputError);
+  const Case longer = draw_case(random, 10, 3);
+  EXPECT_THROW(bootstrap_difference(Context(1), one.a, longer.b, kRecallAt, {}), InputError);
+}
+
+}  // namespace
+}  // namespace rk
