@@ -59,7 +59,7 @@ void check_running(const std::string& group, Mode mode, const Generator& generat
 }
 
 void run(const Context& context, const Hdf5Reader& file, const std::string& group, bool fuse,
-         const std::string& name, Report& report) {
+         const std::string& name, ConvertedWeights& weights, Report& report) {
   const Mode mode = parse_mode(file, group);
   NetworkModel::Settings settings = settings_of(file, group, mode);
   settings.spec.fuse = fuse;
@@ -68,7 +68,7 @@ void run(const Context& context, const Hdf5Reader& file, const std::string& grou
   const Generator generator{.bottleneck = settings.spec.arch != "resnet18",
                             .salt = text_of(file, group, "salt")};
   const std::string key = text_of(file, group, "key");
-  model.generate(generator);
+  model.load(weights.of(settings.spec.arch, settings.spec.dim, generator, report));
   model.set_images(generator.images(key, settings.batch, settings.height, settings.width));
   const std::vector<float> cotangent = generator.cotangent(key, settings.batch, settings.spec.dim);
   model.forward();
@@ -109,14 +109,14 @@ void run(const Context& context, const Hdf5Reader& file, const std::string& grou
 }  // namespace
 
 void run_network_case(const Context& context, const Hdf5Reader& file, const std::string& group,
-                      const std::string& name, Report& report) {
+                      const std::string& name, ConvertedWeights& weights, Report& report) {
   const std::string reason = reason_to_skip(text_of(file, group, "arch"));
   if (!reason.empty()) {
     report.skip(name, reason);
     return;
   }
-  run(context, file, group, true, name, report);
-  run(context, file, group, false, name + " (unfused)", report);
+  run(context, file, group, true, name, weights, report);
+  run(context, file, group, false, name + " (unfused)", weights, report);
 }
 
 }  // namespace rk::golden

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/context.h"
+#include "tests/golden_runner/converted_weights.h"
 #include "tests/golden_runner/golden.h"
 #include "weights/hdf5_file.h"
 
@@ -12,10 +13,11 @@ namespace rk::golden {
 // `name` is what the report calls the case, `group` its place in the file.
 void run_layer_case(const Context& context, const Hdf5Reader& file, const std::string& group,
                     const std::string& name, Report& report);
+// Whole networks, with weights that came through files of others.
 void run_network_case(const Context& context, const Hdf5Reader& file, const std::string& group,
-                      const std::string& name, Report& report);
+                      const std::string& name, ConvertedWeights& weights, Report& report);
 void run_steps_case(const Context& context, const Hdf5Reader& file, const std::string& group,
-                    const std::string& name, Report& report);
+                    const std::string& name, ConvertedWeights& weights, Report& report);
 
 // Attributes of a case; a missing one without a fallback is an InputError.
 std::string text_of(const Hdf5Reader& file, const std::string& group, const std::string& name);

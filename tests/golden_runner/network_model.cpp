@@ -5,6 +5,7 @@
 #include "engine/dispatch.h"
 #include "engine/layout.h"
 #include "tests/support/nchw.h"
+#include "tools/model_io.h"
 
 #include <algorithm>
 
@@ -12,12 +13,6 @@ namespace rk::golden {
 namespace {
 
 constexpr std::size_t kColours = 3;
-
-std::vector<std::int64_t> dims(const Shape& shape) {
-  std::vector<std::int64_t> out;
-  for (int axis = 0; axis < shape.rank(); ++axis) out.push_back(shape[axis]);
-  return out;
-}
 
 }  // namespace
 
@@ -32,21 +27,8 @@ NetworkModel::NetworkModel(const Context& context, const Settings& settings)
   program_.plan();
 }
 
-void NetworkModel::generate(const Generator& generator) {
-  for (std::size_t id = 0; id < parameters_.entries().size(); ++id) {
-    const Parameters::Entry& entry = parameters_.entries()[id];
-    const std::vector<float> values = generator.tensor(entry.name, dims(entry.shape));
-    parameters_.set(parameters_.values(), static_cast<ParameterId>(id), values.data());
-  }
-  for (std::size_t id = 0; id < parameters_.buffers().size(); ++id) {
-    const Parameters::BufferEntry& entry = parameters_.buffers()[id];
-    if (entry.counter) {
-      parameters_.counter(static_cast<BufferId>(id)) = 0;
-    } else {
-      const std::vector<float> values = generator.tensor(entry.name, {entry.elements});
-      std::ranges::copy(values, parameters_.buffer(static_cast<BufferId>(id)));
-    }
-  }
+void NetworkModel::load(const Checkpoint& weights) {
+  load_parameters(weights, parameters_);
   parameters_.upload();
 }
 

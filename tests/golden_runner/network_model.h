@@ -3,7 +3,7 @@
 #pragma once
 
 #include "layers/resnet.h"
-#include "tests/support/golden_generator.h"
+#include "weights/checkpoint.h"
 
 #include <optional>
 #include <string>
@@ -22,8 +22,8 @@ class NetworkModel {
 
   NetworkModel(const Context& context, const Settings& settings);
 
-  // Every parameter and running statistic from the generator; counters 0.
-  void generate(const Generator& generator);
+  // Every parameter, running statistic and counter.
+  void load(const Checkpoint& weights);
   void set_images(const std::vector<float>& nchw);
   void forward();
   void backward(const std::vector<float>& output_gradient);  // dL/dE

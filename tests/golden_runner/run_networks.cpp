@@ -1,5 +1,6 @@
 // tests/golden/networks: layers.h5 (single layers and optimizers), steps.h5 (ten optimizer steps),
-// and one file an architecture; any other .h5 of the folder is taken for an architecture's.
+// and one file an architecture; any other .h5 of the folder is taken for an architecture's. Whole
+// networks take their weights from files of PyTorch, safetensors and Keras (converted_weights.h).
 #include "tests/golden_runner/network_cases.h"
 
 #include "engine/error.h"
@@ -68,6 +69,7 @@ void run_networks(const std::filesystem::path& folder, const Device& device, Rep
     if (entry.path().extension() == ".h5") paths.push_back(entry.path());
   }
   std::ranges::sort(paths);
+  ConvertedWeights weights;
   for (const std::filesystem::path& path : paths) {
     const std::string stem = path.stem().string();
     const std::string prefix = "networks/" + stem;
@@ -82,7 +84,7 @@ void run_networks(const std::filesystem::path& folder, const Device& device, Rep
     }
     for (const std::string& name : file.children("/")) {
       const auto run = stem == "steps" ? run_steps_case : run_network_case;
-      run(context, file, "/" + name, prefix + "/" + name, report);
+      run(context, file, "/" + name, prefix + "/" + name, weights, report);
     }
   }
 }

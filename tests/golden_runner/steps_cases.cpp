@@ -89,7 +89,7 @@ void compare_state(const std::string& group, const std::string& when, BatchNormM
 }  // namespace
 
 void run_steps_case(const Context& context, const Hdf5Reader& file, const std::string& group,
-                    const std::string& name, Report& report) {
+                    const std::string& name, ConvertedWeights& weights, Report& report) {
   const NetworkModel::Settings settings = settings_of(file, group);
   const std::string reason = reason_to_skip(settings.spec.arch);
   if (!reason.empty()) {
@@ -99,7 +99,7 @@ void run_steps_case(const Context& context, const Hdf5Reader& file, const std::s
   NetworkModel model(context, settings);
   const Generator generator{.bottleneck = settings.spec.arch != "resnet18",
                             .salt = text_of(file, group, "salt")};
-  model.generate(generator);
+  model.load(weights.of(settings.spec.arch, settings.spec.dim, generator, report));
   Parameters& parameters = model.parameters();
   const auto count = static_cast<std::int64_t>(parameters.flat_elements());
   Optimizer optimizer(optimizer_params(file, group),
