@@ -5,6 +5,8 @@
 #include "tools/eval/file_options.h"
 #include "tools/eval/measure.h"
 #include "tools/eval/network_options.h"
+#include "tools/eval/protocol_options.h"
+#include "tools/eval/statistics.h"
 #include "tools/json_file.h"
 #include "tools/messages.h"
 #include "tools/metrics_report.h"
@@ -23,6 +25,8 @@ class Eval final : public Command {
     files_.add_to(app);
     network_.add_to(app);
     measures_.add_to(app);
+    protocol_.add_to(app);
+    statistics_.add_to(app);
   }
 
   // A network embeds on the CPU.
@@ -38,18 +42,19 @@ class Eval final : public Command {
     if (!files_.gallery.empty()) gallery = read_gallery(files_, queries);
     nlohmann::json json;
     const std::string what = describe(queries, gallery ? &*gallery : nullptr, json);
-    const Measured measured =
-        measure(context, queries, gallery ? &*gallery : nullptr, measures_, common);
-    say(what, measured, common);
+    protocol_.check(queries, gallery ? &*gallery : nullptr);
+    MeasureOptions measures = measures_;
+    protocol_.choose(measures);
+    if (protocol_.draws()) {
+      measure_draws(context, queries, what, protocol_, measures, common, json);
+    } else {
+      measures.per_query |= statistics_.need_per_query();
+      measure_all(context, queries, gallery ? &*gallery : nullptr, what, measures, common, json);
+    }
     if (common.json.empty()) return;
     add_origin(json);
-    json.update({{"protocol", protocol_text(measured.metrics)},
-                 {"metrics", metrics_json(measured.metrics)},
-                 {"seconds", measured.seconds},
-                 {"bytes_reserved", measured.metrics.bytes_reserved},
-                 {"device", common.device},
-                 {"threads", context.threads()},
-                 {"version", RK_VERSION}});
+    json.update(
+        {{"device", common.device}, {"threads", context.threads()}, {"version", RK_VERSION}});
     write_json(common.json, json);
   }
 
@@ -63,6 +68,12 @@ class Eval final : public Command {
     check_outputs({{"--save-embeddings", network_.save, FileKind::kEmbeddings},
                    {"--json", common.json, FileKind::kJson}},
                   {files_.embeddings, network_.checkpoint, files_.gallery}, common.force);
+    if (protocol_.draws() && (statistics_.given() || measures_.per_query)) {
+      fail<UsageError>(
+          "--protocol {}: has R@k and mAP of drawn galleries alone; leave --confidence, "
+          "--per-class, --per-query, --curves and --nmi out",
+          protocol_.name);
+    }
     if (!device_of(common).cuda && network_.precision != "fp32") {
       fail<UsageError>(
           "--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
@@ -70,9 +81,32 @@ class Eval final : public Command {
     }
   }
 
-  static void say(const std::string& what, const Measured& measured, const CommonOptions& common) {
+  void measure_all(const Context& context, const Rows& queries, const Rows* gallery,
+                   const std::string& what, const MeasureOptions& measures,
+                   const CommonOptions& common, nlohmann::json& json) const {
+    Measured measured = measure(context, queries, gallery, measures, common);
+    const Statistics statistics =
+        take_statistics(context, queries, gallery, measured.metrics, statistics_, common);
+    say(what, queries, measured, statistics, common);
+    if (common.json.empty()) return;
+    Metrics& metrics = measured.metrics;
+    if (!measures_.per_query) metrics.per_query = {};
+    json.update(
+        {{"protocol", protocol_text(metrics)},
+         {"protocol_name", protocol_.name.empty() ? protocol_name(metrics) : protocol_.name},
+         {"metrics", metrics_json(metrics)},
+         {"seconds", measured.seconds},
+         {"bytes_reserved", metrics.bytes_reserved}});
+    add_statistics(statistics, queries, metrics, statistics_, json);
+  }
+
+  void say(const std::string& what, const Rows& queries, const Measured& measured,
+           const Statistics& statistics, const CommonOptions& common) const {
     const Metrics& metrics = measured.metrics;
-    print("{}", metrics_table(what, metrics));
+    print("{}{}",
+          metrics_table(what, metrics, protocol_.name,
+                        statistics.intervals ? &*statistics.intervals : nullptr),
+          statistics_text(statistics, queries));
     if (!common.verbose) return;
     print("\n{:.2f} s, {:.1f} MiB beside the embeddings, {:.0f} GFLOP in tiles{}\n",
           measured.seconds, static_cast<double>(metrics.bytes_reserved) / (1 << 20),
@@ -92,6 +126,8 @@ class Eval final : public Command {
   FileOptions files_;
   NetworkOptions network_;
   MeasureOptions measures_;
+  ProtocolOptions protocol_;
+  StatisticsOptions statistics_;
 };
 
 }  // namespace

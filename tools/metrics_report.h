@@ -2,6 +2,8 @@
 #pragma once
 
 #include "retrieval/evaluate.h"
+#include "retrieval/protocols/vehicleid_official.h"
+#include "retrieval/statistics/bootstrap.h"
 
 #include <nlohmann/json.hpp>
 
@@ -17,8 +19,38 @@ nlohmann::json metrics_json(const Metrics& metrics);
 // against the query".
 std::string protocol_text(const Metrics& metrics);
 
-// A table with the protocol above it; `what` names the data.
-std::string metrics_table(const std::string& what, const Metrics& metrics);
+// The same in few words, to stand beside a number: "among themselves, camera rule".
+std::string protocol_name(const Metrics& metrics);
+
+// The pairs' histograms and the points of their curves: {"histogram": {"low", "high", "positive",
+// "negative"}, "curve": {"threshold", "false_positive_rate", "recall", "precision"}}.
+nlohmann::json pairs_json(const Metrics& metrics);
+
+struct Intervals {
+  double confidence = 0.95;
+  int resamples = 0;
+  std::string over;  // what was drawn: "classes"
+  RankIntervals values;
+};
+
+// {"confidence", "resamples", "over", "recall_at_1": [low, high], ...}
+nlohmann::json intervals_json(const Metrics& metrics, const Intervals& intervals);
+
+// Means of draws under the keys of metrics_json(), with "recall_at_1_deviation" beside each and
+// "per_draw".
+nlohmann::json draws_json(const DrawnMetrics& metrics, const DrawOptions& options);
+
+// A table with the protocol above it and its name beside every number; `what` names the data, and
+// `protocol` the protocol, where it has a name. `intervals` may be nullptr.
+std::string metrics_table(const std::string& what, const Metrics& metrics,
+                          const std::string& protocol = "", const Intervals* intervals = nullptr);
+std::string draws_table(const std::string& what, const DrawnMetrics& metrics,
+                        const DrawOptions& options, const std::string& protocol);
+
+// "60,502"
+std::string grouped(std::int64_t value);
+// Four places, or "undefined".
+std::string text_of_metric(double value);
 
 // One line for a log: "R@1 0.6551  MAP@R 0.3012  mAP 0.3555".
 std::string metrics_line(const Metrics& metrics);

@@ -38,9 +38,9 @@ struct RankIntervals {
 RankIntervals bootstrap(const Context& context, const PerQuery& queries,
                         std::span<const std::int64_t> recall_at, const BootstrapOptions& options);
 
-// Of b - a, two runs on the same queries in the same order: both are drawn together, so what is hard
-// for both cancels out. An interval that does not hold 0 tells them apart. InputError where the
-// queries cannot be the same: their number or what each has to find differs.
+// Of b - a, two runs on the same queries in the same order: both are drawn together, so what is
+// hard for both cancels out. An interval that does not hold 0 tells them apart. InputError where
+// the queries cannot be the same: their number or what each has to find differs.
 RankIntervals bootstrap_difference(const Context& context, const PerQuery& a, const PerQuery& b,
                                    std::span<const std::int64_t> recall_at,
                                    const BootstrapOptions& options);

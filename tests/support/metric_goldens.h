@@ -4,6 +4,8 @@
 
 #include "engine/cuda_context.h"
 
+#include <nlohmann/json.hpp>
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -18,6 +20,12 @@ struct MetricVerdict {
 // <folder>/*.h5 and <folder>/bad/*.h5, sorted.
 std::vector<std::filesystem::path> metric_cases(const std::filesystem::path& folder);
 std::vector<std::filesystem::path> bad_metric_cases(const std::filesystem::path& folder);
+
+// Every expected key of the case with `metrics`, as `eval --per-query --nmi --json` writes them,
+// and those of VehicleID's official protocol, where the case has some, with `drawn`.
+MetricVerdict compare_with_case(const std::filesystem::path& file, const nlohmann::json& metrics,
+                                const nlohmann::json& drawn);
+bool has_drawn_galleries(const std::filesystem::path& file);
 
 // Reads the case as `eval` reads its files, evaluates it and compares every expected key.
 // On `cuda`, where one is given.

@@ -126,33 +126,64 @@ class ProgramFlags : public TrainProgram {
   EmbeddingSet set_;
 };
 
+// Those of eval that add to the metrics.
+std::vector<Flag> statistics_flags() {
+  const auto adds = [](const std::string& pointer, std::size_t entries) {
+    return [=](const Said& with, const Said& without) {
+      ASSERT_EQ(with.end.code, 0) << with.end.err;
+      const json::json_pointer at(pointer);
+      ASSERT_TRUE(with.result.contains(at)) << with.result.dump(1);
+      EXPECT_EQ(with.result[at].size(), entries);
+      EXPECT_FALSE(without.result.contains(at));
+    };
+  };
+  return {
+      {{"--confidence", "0.9"}, holds_value("/intervals/confidence", 0.9)},
+      {{"--confidence", "0.9", "--resample", "queries"}, holds_value("/intervals/over", "queries")},
+      {{"--confidence", "0.9", "--seed", "5"},
+       [](const Said& with, const Said&) {
+         const auto& interval = with.result["intervals"]["map"];
+         EXPECT_LT(interval[0], with.result["metrics"]["map"]);
+         EXPECT_GT(interval[1], with.result["metrics"]["map"]);
+       }},
+      {{"--resample", "queries"}, ends_with(2, "--resample requires --confidence")},
+      {{"--per-class"}, adds("/per_class", 6)},
+      {{"--curves"}, adds("/pairs/histogram/positive", 200)},
+      {{"--nmi"}, holds_value("/metrics/nmi_clusters", 6)},
+      {{"--protocol", "cub"}, holds_value("/protocol_name", "cub")},
+      {{"--protocol", "inshop"}, ends_with(2, "give it with --gallery")},
+      {{"--protocol", "vehicleid-official"}, holds_value("/metrics/num_gallery", 6)},
+      {{"--protocol", "vehicleid-official", "--nmi"}, ends_with(2, "leave --confidence")}};
+}
+
 TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
   EmbeddingSet gallery = set_;
   gallery.labels.pop_back();
   gallery.embeddings.resize(gallery.embeddings.size() - 4);
   write_embeddings(in("g.h5"), gallery);
   const std::vector<Flag> flags =
-      beside(common(), {{{"--gallery", in("g.h5")}, holds_value("/metrics/num_gallery", 23)},
-                        {{"--recall-at", "3,7"},
-                         [](const Said& with, const Said& without) {
-                           EXPECT_TRUE(with.result["metrics"].contains("recall_at_3"));
-                           EXPECT_TRUE(with.result["metrics"].contains("recall_at_7"));
-                           EXPECT_FALSE(with.result["metrics"].contains("recall_at_10"));
-                           EXPECT_FALSE(without.result["metrics"].contains("recall_at_7"));
-                         }},
-                        {{"--per-query"},
-                         [](const Said& with, const Said& without) {
-                           EXPECT_EQ(with.result["metrics"]["per_query"]["ap"].size(), 24U);
-                           EXPECT_FALSE(without.result["metrics"].contains("per_query"));
-                         }},
-                        {{"--verbose"}, [](const Said& with, const Said& without) {
-                           EXPECT_TRUE(holds(with.end.out, "GFLOP in tiles"));
-                           EXPECT_EQ(without.end.out.find("GFLOP"), std::string::npos);
-                         }}});
+      beside(beside(common(), statistics_flags()),
+             {{{"--gallery", in("g.h5")}, holds_value("/metrics/num_gallery", 23)},
+              {{"--recall-at", "3,7"},
+               [](const Said& with, const Said& without) {
+                 EXPECT_TRUE(with.result["metrics"].contains("recall_at_3"));
+                 EXPECT_TRUE(with.result["metrics"].contains("recall_at_7"));
+                 EXPECT_FALSE(with.result["metrics"].contains("recall_at_10"));
+                 EXPECT_FALSE(without.result["metrics"].contains("recall_at_7"));
+               }},
+              {{"--per-query"},
+               [](const Said& with, const Said& without) {
+                 EXPECT_EQ(with.result["metrics"]["per_query"]["ap"].size(), 24U);
+                 EXPECT_FALSE(without.result["metrics"].contains("per_query"));
+               }},
+              {{"--verbose"}, [](const Said& with, const Said& without) {
+                 EXPECT_TRUE(holds(with.end.out, "GFLOP in tiles"));
+                 EXPECT_EQ(without.end.out.find("GFLOP"), std::string::npos);
+               }}});
   std::set<std::string> other = everywhere();
   // Of its other way, and of what is drawn: nothing here.
-  other.insert({"--seed", "--checkpoint", "--data", "--split", "--save-embeddings", "--batch",
-                "--precision", "--workers", "--skip-bad", "--arch"});
+  other.insert({"--checkpoint", "--data", "--split", "--save-embeddings", "--batch", "--precision",
+                "--workers", "--skip-bad", "--arch"});
   check({RK_BIN "/eval", "--embeddings", in("e.h5")}, {RK_BIN "/eval", "--help"}, flags, other);
 }
 
@@ -201,6 +232,7 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
   std::set<std::string> other = everywhere();
   other.insert({"--embeddings", "--gallery", "--recall-at", "--per-query", "--device", "--threads",
                 "--seed", "--quiet", "--verbose"});
+  for (const Flag& flag : statistics_flags()) other.insert(flag.words.begin(), flag.words.end());
   check(base, {RK_BIN "/eval", "--help"}, flags, other);
 }
 
@@ -302,6 +334,7 @@ TEST_F(ProgramFlags, OfBench) {
         with_common({{{"--n", "96"}, holds_value("/n", 96)},
                      {{"--dim", "16"}, holds_value("/dim", 16)},
                      {{"--classes", "4"}, holds_value("/classes", 4)},
+                     {{"--gallery", "40"}, holds_value("/symmetric", false)},
                      {{"--seed", "9"}, changes_value("/recall_at_1")}}),
         other);
   check(bench("rank", {"--loss", "rambo_map", "--n", "1000", "--repeats", "1"}),

@@ -1,0 +1,271 @@
+#include "retrieval/statistics/clustering.h"
+
+#include "engine/random.h"
+#include "tests/retrieval/made_up_sets.h"
+#include "tests/support/random_seed.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace rk {
+namespace {
+
+using Vector = std::vector<double>;
+
+std::vector<Vector> rows_of(const EmbeddingSet& set) {
+  std::vector<Vector> rows;
+  for (std::int64_t i = 0; i < set.count(); ++i) {
+    rows.emplace_back(set.embeddings.begin() + i * set.dim,
+                      set.embeddings.begin() + (i + 1) * set.dim);
+  }
+  return rows;
+}
+
+double apart(const Vector& a, const Vector& b) {
+  double sum = 0;
+  for (std::size_t d = 0; d < a.size(); ++d) sum += (a[d] - b[d]) * (a[d] - b[d]);
+  return sum;
+}
+
+struct Plain {
+  std::vector<std::int64_t> cluster;
+  std::int64_t empty = 0;
+  double squares = 0;
+  double closest_call = std::numeric_limits<double>::infinity();  // between first and second centre
+};
+
+// Lloyd's iterations in double, every row with every centre, every time.
+Plain plain_k_means(const std::vector<Vector>& rows, const std::vector<std::int64_t>& start,
+                    int iterations) {
+  std::vector<Vector> centres;
+  for (const std::int64_t row : start) centres.push_back(rows[static_cast<std::size_t>(row)]);
+  Plain out;
+  out.cluster.resize(rows.size());
+  for (int iteration = 0; iteration <= iterations; ++iteration) {
+    const std::vector<std::int64_t> before = out.cluster;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      Vector distances;
+      for (const Vector& centre : centres) distances.push_back(apart(rows[i], centre));
+      const auto best = std::min_element(distances.begin(), distances.end()) - distances.begin();
+      const Vector& nearest = centres[static_cast<std::size_t>(best)];
+      for (std::size_t c = 0; c < centres.size(); ++c) {
+        const double further = distances[c] - distances[static_cast<std::size_t>(best)];
+        if (static_cast<std::int64_t>(c) == best || further >= out.closest_call) continue;
+        if (centres[c] != nearest) out.closest_call = further;
+      }
+      out.cluster[i] = best;
+    }
+    if (iteration > 0 && out.cluster == before) break;
+    if (iteration == iterations) break;
+    for (std::size_t c = 0; c < centres.size(); ++c) {
+      Vector sum(centres[c].size(), 0.0);
+      double count = 0;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (out.cluster[i] != static_cast<std::int64_t>(c)) continue;
+        count += 1;
+        for (std::size_t d = 0; d < sum.size(); ++d) sum[d] += rows[i][d];
+      }
+      if (count == 0) continue;
+      // The engine keeps centres in float32.
+      for (std::size_t d = 0; d < sum.size(); ++d) {
+        centres[c][d] = static_cast<double>(static_cast<float>(sum[d] / count));
+      }
+    }
+  }
+  for (std::size_t c = 0; c < centres.size(); ++c) {
+    out.empty += std::count(out.cluster.begin(), out.cluster.end(), c) == 0 ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    out.squares += apart(rows[i], centres[static_cast<std::size_t>(out.cluster[i])]);
+  }
+  return out;
+}
+
+// Where no row is nearly as near to a second centre, float32 and double must assign alike; lengths
+// are about 1 to 3, so products are off by less than 1e-5. Sets of few values have rows and so
+// centres that are equal, and clusters that stay empty.
+TEST(Clustering, DrawnCasesAgreeWithPlainKMeans) {
+  CounterRandom random(random_seed(), 0, 0);
+  int compared = 0, with_empty = 0;
+  for (int i = 0; i < 50; ++i) {
+    SCOPED_TRACE(i);
+    const std::int64_t n = 2 + random.below(200), dim = 1 + random.below(12);
+    EmbeddingSet set = unit_set(n, dim, 1 + random.below(40));
+    if (random.below(3) == 0) set = grid_set(n, 1 + random.below(2), 5, 0, random.next());
+    ClusteringOptions options;
+    options.clusters = 1 + random.below(std::min<std::int64_t>(n, 60));
+    options.iterations = 1 + static_cast<int>(random.below(25));
+    options.seed = random.next();
+    const Context context(1 + static_cast<int>(random.below(3)));
+    // Now and then in two parts.
+    EmbeddingView first = set.view(), second = set.view();
+    const std::int64_t cut = 1 + random.below(n - 1);
+    const bool parts = random.below(2) == 0;
+    if (parts) {
+      first.count = cut;
+      second.count = n - cut;
+      second.embeddings += cut * set.dim;
+      second.labels += cut;
+    }
+    const EmbeddingView* more = parts ? &second : nullptr;
+    const auto start = k_means_start(context, first, more, options);
+    ASSERT_EQ(start->size(), static_cast<std::size_t>(options.clusters));
+    const auto got = k_means(context, first, more, options);
+    const Plain expected = plain_k_means(rows_of(set), *start, options.iterations);
+    EXPECT_EQ(got->cluster.size(), static_cast<std::size_t>(n));
+    EXPECT_LE(got->iterations, options.iterations);
+    const std::set<std::int64_t> used(got->cluster.begin(), got->cluster.end());
+    EXPECT_EQ(got->empty, options.clusters - static_cast<std::int64_t>(used.size()));
+    if (expected.closest_call < 1e-4) continue;
+    ++compared;
+    with_empty += expected.empty > 0 ? 1 : 0;
+    EXPECT_EQ(got->cluster, expected.cluster);
+    EXPECT_EQ(got->empty, expected.empty);
+    EXPECT_NEAR(got->squares, expected.squares, 1e-6 * (1 + expected.squares));
+  }
+  EXPECT_GT(compared, 8);
+  EXPECT_GT(with_empty, 0);
+}
+
+// More clusters than a tile has columns and rows in several tiles: later passes compare with the
+// moved centres alone.
+TEST(Clustering, ManyClustersAgreeWithPlainKMeans) {
+  const EmbeddingSet set = unit_set(900, 24, 300);
+  ClusteringOptions options;
+  options.clusters = 300;
+  options.seed = random_seed();
+  const auto start = k_means_start(Context(2), set.view(), nullptr, options);
+  const auto got = k_means(Context(2), set.view(), nullptr, options);
+  const Plain expected = plain_k_means(rows_of(set), *start, options.iterations);
+  EXPECT_NEAR(got->squares, expected.squares, 0.01 * expected.squares);
+  const auto same = std::inner_product(
+      got->cluster.begin(), got->cluster.end(), expected.cluster.begin(), 0, std::plus<>(),
+      [](std::int64_t a, std::int64_t b) { return a == b ? 1 : 0; });
+  EXPECT_GE(same, 880);  // close calls may go either way and take a few rows with them
+}
+
+TEST(Clustering, ThreadsChangeNothing) {
+  const EmbeddingSet set = unit_set(700, 20, 90);
+  ClusteringOptions options;
+  options.clusters = 90;
+  const auto one = k_means(Context(1), set.view(), nullptr, options);
+  const auto three = k_means(Context(3), set.view(), nullptr, options);
+  EXPECT_EQ(one->cluster, three->cluster);
+  EXPECT_EQ(one->squares, three->squares);
+}
+
+// The first row uniformly, each next one by its squared distance from the nearest before: how often
+// each triple comes in 20,000 draws, against its chance. A count's deviation is at most
+// sqrt(20000 p (1 - p)); six of them are exceeded once in 1e8 triples.
+TEST(Clustering, StartsFollowTheChancesOfKMeansPlusPlus) {
+  EmbeddingSet set;
+  set.dim = 1;
+  set.embeddings = {0.0F, 1.0F, 1.5F, 4.0F, 4.0F};
+  set.labels.assign(5, 0);
+  const auto rows = rows_of(set);
+  const std::uint64_t seed = random_seed();
+  constexpr int kDraws = 20000;
+  std::map<std::vector<std::int64_t>, int> seen;
+  for (std::uint64_t i = 0; i < kDraws; ++i) {
+    ClusteringOptions options;
+    options.clusters = 4;
+    options.seed = seed + i;
+    ++seen[*k_means_start(Context(1), set.view(), nullptr, options)];
+  }
+  const auto chances = [&](const std::vector<std::size_t>& before) {
+    Vector weights;
+    double total = 0;
+    for (const Vector& row : rows) {
+      double nearest = before.empty() ? 1 : std::numeric_limits<double>::infinity();
+      for (const std::size_t b : before) nearest = std::min(nearest, apart(row, rows[b]));
+      weights.push_back(nearest);
+      total += nearest;
+    }
+    for (double& w : weights) w /= total;
+    return weights;
+  };
+  int all = 0;
+  for (std::size_t a = 0; a < 5; ++a) {
+    for (std::size_t b = 0; b < 5; ++b) {
+      for (std::size_t c = 0; c < 5; ++c) {
+        for (std::size_t d = 0; d < 5; ++d) {
+          double p = chances({})[a] * chances({a})[b];
+          if (p > 0) p *= chances({a, b})[c];
+          if (p > 0) p *= chances({a, b, c})[d];
+          const std::vector<std::int64_t> key{
+              static_cast<std::int64_t>(a), static_cast<std::int64_t>(b),
+              static_cast<std::int64_t>(c), static_cast<std::int64_t>(d)};
+          const int count = seen.contains(key) ? seen[key] : 0;
+          all += count;
+          EXPECT_NEAR(count, kDraws * p, 6 * std::sqrt(kDraws * p * (1 - p)) + 1e-9)
+              << a << b << c << d;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(all, kDraws);
+}
+
+TEST(Clustering, CollapsedRowsFillOneCluster) {
+  EmbeddingSet set = unit_set(200, 33, 20);
+  for (std::int64_t i = 1; i < 200; ++i) {
+    std::copy_n(set.embeddings.begin(), 33, set.embeddings.begin() + i * 33);
+  }
+  ClusteringOptions options;
+  options.clusters = 20;
+  const auto got = k_means(Context(2), set.view(), nullptr, options);
+  EXPECT_EQ(got->empty, 19);
+  EXPECT_EQ(normalized_mutual_information(set.labels, got->cluster), 0.0);
+}
+
+TEST(Clustering, InterruptionEndsIt) {
+  const EmbeddingSet set = unit_set(300, 8, 30);
+  for (const int after : {1, 3, 9}) {
+    ClusteringOptions options;
+    options.clusters = 30;
+    int polls = 0;
+    options.interrupted = [&] { return ++polls >= after; };
+    EXPECT_FALSE(k_means(Context(2), set.view(), nullptr, options)) << after;
+  }
+}
+
+TEST(MutualInformation, DrawnLabellingsAgreeWithTheDefinition) {
+  CounterRandom random(random_seed(), 0, 0);
+  for (int i = 0; i < 200; ++i) {
+    const std::int64_t n = 1 + random.below(60), kinds_u = 1 + random.below(9);
+    const std::int64_t kinds_v = 1 + random.below(9);
+    std::vector<std::int64_t> u, v;
+    for (std::int64_t r = 0; r < n; ++r) {
+      u.push_back(random.below(kinds_u) - 4);
+      v.push_back(random.below(3) == 0 ? u.back() : random.below(kinds_v));
+    }
+    const auto share = [&](auto&& holds) {
+      double count = 0;
+      for (std::size_t r = 0; r < u.size(); ++r) count += holds(r) ? 1 : 0;
+      return count / static_cast<double>(n);
+    };
+    double information = 0, h_u = 0, h_v = 0;
+    for (std::int64_t a = -4; a < 9; ++a) {
+      const double p = share([&](std::size_t r) { return u[r] == a; });
+      const double q = share([&](std::size_t r) { return v[r] == a; });
+      h_u -= p > 0 ? p * std::log(p) : 0;
+      h_v -= q > 0 ? q * std::log(q) : 0;
+      for (std::int64_t b = -4; b < 9; ++b) {
+        const double own = share([&](std::size_t r) { return v[r] == b; });
+        const double both = share([&](std::size_t r) { return u[r] == a && v[r] == b; });
+        information += both > 0 ? both * std::log(both / (p * own)) : 0;
+      }
+    }
+    const double expected = h_u + h_v == 0 ? 1 : 2 * information / (h_u + h_v);
+    // Sums of at most 81 terms below 1 in double.
+    EXPECT_NEAR(normalized_mutual_information(u, v), expected, 1e-12);
+  }
+}
+
+}  // namespace
+}  // namespace rk

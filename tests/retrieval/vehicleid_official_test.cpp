@@ -1,0 +1,113 @@
+#include "retrieval/protocols/vehicleid_official.h"
+
+#include "retrieval/protocols/protocol.h"
+#include "tests/retrieval/mixed_cases.h"
+#include "tests/support/random_seed.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace rk {
+namespace {
+
+// The generator as its authors wrote it: a state that goes on.
+class SplitMix {
+ public:
+  explicit SplitMix(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15U;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31U);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+TEST(VehicleIdOfficial, DrawnCasesAgreeWithThePlainDefinition) {
+  const std::uint64_t seed = random_seed();
+  for (std::uint64_t index = 0; index < 40; ++index) {
+    const MixedCase one = mixed_case(seed, index);
+    SCOPED_TRACE(one.what);
+    const EmbeddingSet& set = one.queries;
+    DrawOptions options;
+    options.seed = seed + index;
+    options.draws = 4;
+    const auto got = vehicleid_official(Context(one.threads), set.view(), options);
+    SplitMix random(options.seed);
+    std::map<std::int64_t, std::vector<std::int64_t>> classes;
+    for (std::int64_t i = 0; i < set.count(); ++i) {
+      classes[set.labels[static_cast<std::size_t>(i)]].push_back(i);
+    }
+    std::vector<double> first, fifth, map;
+    for (int draw = 0; draw < options.draws; ++draw) {
+      std::map<std::int64_t, std::int64_t> gallery;  // by label
+      for (const auto& [label, rows] : classes) gallery[label] = rows[random.next() % rows.size()];
+      double queries = 0, hits_1 = 0, hits_5 = 0, precision = 0;
+      const auto score = [&](std::int64_t a, std::int64_t b) {
+        const auto x = set.embeddings.begin() + a * set.dim;
+        return std::inner_product(x, x + set.dim, set.embeddings.begin() + b * set.dim, 0.0);
+      };
+      for (std::int64_t q = 0; q < set.count(); ++q) {
+        const std::int64_t own = gallery[set.labels[static_cast<std::size_t>(q)]];
+        if (own == q) continue;
+        double rank = 0;  // itself counts, and whatever scores as much
+        for (const auto& [label, row] : gallery) rank += score(q, row) >= score(q, own) ? 1 : 0;
+        queries += 1;
+        hits_1 += rank <= 1 ? 1 : 0;
+        hits_5 += rank <= 5 ? 1 : 0;
+        precision += 1 / rank;
+      }
+      EXPECT_EQ(got->num_queries, static_cast<std::int64_t>(queries));
+      EXPECT_EQ(got->num_gallery, static_cast<std::int64_t>(classes.size()));
+      first.push_back(hits_1 / queries);
+      fifth.push_back(hits_5 / queries);
+      map.push_back(precision / queries);
+    }
+    const auto expect_drawn = [](const DrawnMetric& metric, const std::vector<double>& expected) {
+      ASSERT_EQ(metric.per_draw.size(), expected.size());
+      double mean = 0, squares = 0;
+      for (const double x : expected) mean += x / static_cast<double>(expected.size());
+      for (const double x : expected) squares += (x - mean) * (x - mean);
+      if (std::isnan(mean)) {
+        EXPECT_TRUE(std::isnan(metric.mean) && std::isnan(metric.deviation));
+        return;
+      }
+      for (std::size_t t = 0; t < expected.size(); ++t) {
+        EXPECT_NEAR(metric.per_draw[t], expected[t], 1e-12);  // sums of some hundred doubles
+      }
+      EXPECT_NEAR(metric.mean, mean, 1e-12);
+      EXPECT_NEAR(metric.deviation, std::sqrt(squares / 3), 1e-12);
+    };
+    expect_drawn(got->recall[0], first);
+    expect_drawn(got->recall[1], fifth);
+    expect_drawn(got->map, map);
+  }
+}
+
+TEST(VehicleIdOfficial, InterruptionEndsIt) {
+  CounterRandom random(3, 0, 0);
+  const EmbeddingSet set = mixed::draw_set(random, 100, mixed::kUniform, 1, 4, 0, 1.0F);
+  DrawOptions options;
+  int polls = 0;
+  options.interrupted = [&] { return ++polls > 8; };
+  EXPECT_FALSE(vehicleid_official(Context(2), set.view(), options));
+}
+
+TEST(Protocols, AreNamedOnceAndCounted) {
+  std::set<std::string> names;
+  for (const Protocol& one : protocols()) {
+    EXPECT_TRUE(names.insert(one.name).second) << one.name;
+    EXPECT_EQ(&protocol_named(one.name), &one);
+    EXPECT_EQ(one.recall_at.front(), 1);
+    EXPECT_TRUE(std::is_sorted(one.recall_at.begin(), one.recall_at.end()));
+  }
+}
+
+}  // namespace
+}  // namespace rk

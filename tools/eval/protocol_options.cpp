@@ -1,0 +1,75 @@
+#include "tools/eval/protocol_options.h"
+
+#include "engine/error.h"
+#include "retrieval/protocols/protocol.h"
+#include "tools/messages.h"
+#include "tools/metrics_report.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+
+#include <fmt/format.h>
+
+namespace rk {
+
+void ProtocolOptions::add_to(CLI::App& app) {
+  std::vector<std::string> names;
+  for (const Protocol& protocol : protocols()) names.push_back(protocol.name);
+  recall_at_ = app.get_option("--recall-at");
+  app.add_option("--protocol", name,
+                 "of a published data set: checks that what it needs is there and reports its k of "
+                 "R@k. vehicleid-official draws ten galleries of one image a class (by --seed)")
+      ->check(CLI::IsMember(names));
+}
+
+bool ProtocolOptions::draws() const { return !name.empty() && protocol_named(name).draws; }
+
+void ProtocolOptions::choose(MeasureOptions& measures) const {
+  if (!name.empty() && recall_at_->count() == 0)
+    measures.recall_at = protocol_named(name).recall_at;
+}
+
+void ProtocolOptions::check(const Rows& queries, const Rows* gallery) const {
+  if (name.empty()) return;
+  const Protocol& protocol = protocol_named(name);
+  if (protocol.gallery != (gallery != nullptr)) {
+    fail<UsageError>("--protocol {}: {}", name,
+                     protocol.gallery ? "searches in a gallery; give it with --gallery"
+                                      : "searches among the rows themselves; leave --gallery out");
+  }
+  for (const Rows* rows : {&queries, gallery}) {
+    if (rows == nullptr || protocol.cameras == !rows->set.cameras.empty()) continue;
+    fail<InputError>("{}: --protocol {} {}", rows->name, name,
+                     protocol.cameras ? "removes by cameras, and the file has no /cameras"
+                                      : "knows no cameras, and the file's /cameras would remove "
+                                        "candidates; leave --protocol out");
+  }
+}
+
+void measure_draws(const Context& context, const Rows& rows, const std::string& what,
+                   const ProtocolOptions& protocol, const MeasureOptions& measures,
+                   const CommonOptions& common, nlohmann::json& json) {
+  DrawOptions options;
+  options.recall_at = measures.recall_at;
+  options.seed = common.seed;
+  options.interrupted = interrupted;
+  Progress progress("ranking", options.draws, "draws", common.quiet);
+  options.progress = [&](double done) {
+    progress.update(static_cast<std::int64_t>(done * options.draws));
+  };
+  const auto metrics = [&] {
+    try {
+      return vehicleid_official(context, rows.view(), options);
+    } catch (const InputError& error) {
+      fail<InputError>("{}: {}", rows.name, error.what());
+    }
+  }();
+  progress.finish();
+  if (!metrics) stop_if_interrupted();
+  print("{}", draws_table(what, *metrics, options, protocol.name));
+  json.update({{"protocol", protocol.name + ": " + protocol_named(protocol.name).text},
+               {"protocol_name", protocol.name},
+               {"seed", common.seed},
+               {"metrics", draws_json(*metrics, options)}});
+}
+
+}  // namespace rk
