@@ -136,7 +136,8 @@ class Canvas {
         const double px = x + 0.5 - a.x, py = y + 0.5 - a.y;
         const double t = std::clamp((px * dx + py * dy) / length2, 0.0, 1.0);
         const double ex = px - t * dx, ey = py - t * dy;
-        float& nearest = nearest_[static_cast<std::size_t>(y * size_ + x)];
+        float& nearest = nearest_[static_cast<std::size_t>(y) * static_cast<std::size_t>(size_) +
+                                  static_cast<std::size_t>(x)];
         nearest = std::min(nearest, static_cast<float>(ex * ex + ey * ey));
       }
     }

@@ -129,7 +129,7 @@ void store_strip(const std::uint32_t* strip, int columns,
         const auto words = reinterpret_cast<Bytes16>(block[i]);
         const Bytes16 bytes = __builtin_shufflevector(words, words, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12,
                                                       13, 14, 3, 7, 11, 15);
-        std::memcpy(rows[r + i] + x * Image::kChannels, &bytes, 4 * Image::kChannels);
+        std::memcpy(rows[r + i] + x * Image::kChannels, &bytes, std::size_t{4} * Image::kChannels);
       }
     }
   }

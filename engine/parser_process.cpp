@@ -1,6 +1,7 @@
 #include "engine/parser_process.h"
 
 #include "engine/error.h"
+#include "engine/sanitizers.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -23,14 +24,6 @@
 
 namespace rk {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
 
 constexpr int kNoLimits = 97;  // exit code of a child that could not be limited
 constexpr int kChannel = 3;    // its descriptor in the child
@@ -118,7 +111,7 @@ void close_descriptors(int channel) {
   }
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   for (const int each : {STDOUT_FILENO, STDERR_FILENO}) {
-    if (each == STDERR_FILENO && kSanitized) continue;
+    if (each == STDERR_FILENO && RK_SANITIZED) continue;
     if (nowhere < 0 || ::dup2(nowhere, each) < 0) ::close(each);
   }
   if (nowhere > kChannel) ::close(nowhere);

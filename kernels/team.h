@@ -130,6 +130,11 @@ class SerialTeam {
         const S value = f(i);
         largest = value > largest ? value : largest;
       }
+      // clang++ begins a reduction with the least finite number, which is above a row of -infinity.
+      if (largest == std::numeric_limits<S>::lowest()) {
+        largest = best;
+        for (int i = first; i < last; ++i) largest = std::max<S>(largest, f(i));
+      }
       if (largest > best) block = first;
       best = largest;
     }

@@ -66,6 +66,7 @@ inline void transpose(const double* from, std::int64_t from_stride, std::int64_t
 
 inline void transpose(const float* from, std::int64_t from_stride, std::int64_t rows,
                       std::int64_t columns, float* to, std::int64_t to_stride) {
+  if (rows == 0 || columns == 0) return;  // there may be no memory at all
   constexpr std::int64_t kWidth = kTransposeWidth;
   const std::int64_t whole_rows = rows / kWidth * kWidth;
   const std::int64_t whole_columns = columns / kWidth * kWidth;

@@ -2,7 +2,9 @@
 # Layout and lint of the project's own sources.
 # Usage: tools/lint.sh format           lay every file out by .clang-format
 #        tools/lint.sh layout           fail where that would change something or a line is too long
-#        tools/lint.sh check [FILE...]  layout, then clang-tidy over FILE... (default: all)
+#        tools/lint.sh check [FILE...]  layout, then clang-tidy over FILE... (default: all, an hour)
+#        tools/lint.sh recent SECONDS   layout, then clang-tidy over the files that changed last, one
+#                                       after the other for as long
 set -euo pipefail
 mode=${1:?format, layout or check}
 mapfile -t sources < <(git ls-files -co --exclude-standard '*.h' '*.cpp')
@@ -15,29 +17,49 @@ layout() {
   fi
 }
 
+# A compile database of clang's own: g++ has flags and precompiled headers that clang does not read.
+# With the GPU's files where there is a CUDA toolkit; clang++ compiles those of the host. Sets `headers`,
+# a pattern of the files that cannot be compiled here.
+build="build-lint"
+configure() {
+  mkdir -p "$build"
+  tools/setup_cudnn.sh "$build"/third_party
+  cmake --preset clang -B "$build" -DRK_CUDA=AUTO -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
+    >"$build"/configure.log 2>&1 || { cat "$build"/configure.log; exit 1; }
+  headers='^$'  # what no file is called
+  if grep '^-- No GPU code' "$build"/configure.log; then
+    headers='(_cuda|[^t]_cudnn)\.cpp$|^tests/(cuda|cudnn|host_gpu|kernel_cases)/'
+  elif grep '^-- No cuDNN' "$build"/configure.log; then
+    headers='[^t]_cudnn\.cpp$|^tests/cudnn/'
+  fi
+}
+
 case $mode in
   format) clang-format -i "${sources[@]}" ;;
   layout) layout ;;
   check)
     shift
     layout
-    # A compile database of clang's own: g++ has flags and precompiled headers that clang does not read.
-    # With the GPU's files where there is a CUDA toolkit; clang++ compiles those of the host.
-    build="build-lint"
-    mkdir -p "$build"
-    tools/setup_cudnn.sh "$build"/third_party
-    cmake --preset clang -B "$build" -DRK_CUDA=AUTO -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
-      >"$build"/configure.log 2>&1 || { cat "$build"/configure.log; exit 1; }
-    headers='^$'  # what no file is called
-    if grep '^-- No GPU code' "$build"/configure.log; then
-      headers='(_cuda|[^t]_cudnn)\.cpp$|^tests/(cuda|cudnn|host_gpu|kernel_cases)/'
-    elif grep '^-- No cuDNN' "$build"/configure.log; then
-      headers='[^t]_cudnn\.cpp$|^tests/cudnn/'
-    fi
+    configure
     files=("$@")
     [ ${#files[@]} -gt 0 ] ||
       mapfile -t files < <(printf '%s\n' "${sources[@]}" | grep '\.cpp$' | grep -vE "$headers")
     printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p "$build"
+    ;;
+  recent)
+    seconds=${2:?seconds}
+    layout
+    configure
+    mapfile -t files < <(git log --format= --name-only -- '*.cpp' | awk '!seen[$0]++' |
+      grep -vE "$headers" | while read -r file; do [ -e "$file" ] && echo "$file"; done)
+    looked_at=0
+    deadline=$((SECONDS + seconds))
+    for file in "${files[@]}"; do
+      [ "$SECONDS" -lt "$deadline" ] || break
+      clang-tidy --quiet -p "$build" "$file"
+      looked_at=$((looked_at + 1))
+    done
+    echo "clang-tidy: $looked_at of ${#files[@]} files, those that changed last"
     ;;
   *) echo "error: $mode: no such mode" >&2; exit 2 ;;
 esac

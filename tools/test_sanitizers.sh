@@ -2,7 +2,8 @@
 # Unit tests in builds that watch memory (AddressSanitizer and UndefinedBehaviorSanitizer) or threads
 # (ThreadSanitizer). Usage: tools/test_sanitizers.sh address|files|thread [JOBS]
 #   address  all unit tests
-#   files    those of the folders that read files and hold the memory, in a quarter of the time
+#   files    those of the folders that read files and hold the memory, built by clang++ beside the
+#            fuzz targets (tools/fuzz.sh) and of the same objects: minutes
 #   thread   the loader, the parallel sort, long rankings and the threads themselves
 #
 # Golden files, end-to-end runs and several processes stay in the plain build: under a sanitizer they take
@@ -16,7 +17,10 @@ preset=asan
 filter='*'
 case $kind in
   address) targets=(all) ;;
-  files) targets=(engine_test kernels_test data_test weights_test) ;;
+  files)
+    preset=fuzz
+    targets=(engine_test kernels_test data_test weights_test)
+    ;;
   thread)
     preset=tsan
     targets=(engine_test kernels_test data_test threads_test)

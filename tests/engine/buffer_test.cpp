@@ -1,6 +1,7 @@
 #include "engine/buffer.h"
 
 #include "engine/error.h"
+#include "engine/sanitizers.h"
 
 #include <gtest/gtest.h>
 
@@ -39,9 +40,7 @@ TEST(Buffer, MovingHandsTheMemoryOver) {
 }
 
 TEST(Buffer, SaysWhatWasAskedForWhenThereIsNoMemory) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers stop the program at a request of this size";
-#endif
+  if (RK_SANITIZED) GTEST_SKIP() << "sanitizers stop the program at a request of this size";
   try {
     const Buffer buffer(std::size_t{1} << 60);
     FAIL() << "an exbibyte was granted";

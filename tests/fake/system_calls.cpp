@@ -3,26 +3,37 @@
 //   RK_FAULTS  faults between ';', each "call,first,count,what,part": of the calls of that name
 //              whose path holds `part`, number `first` (from 0) and the `count` - 1 behind it
 //              (0: all) fail with the errno `what`, or get the signal `what` (a number after 's')
-//              and go on. Calls: open fsync rename flock pthread_create.
+//              and go on. Calls: open (fopen too), read (pread), write (pwrite, ftruncate), fsync,
+//              rename, flock, mmap, memory (what is asked of the heap in 64 KiB or more),
+//              pthread_create, fork.
+//   RK_COUNTS  a file: at the end how many calls each fault looked at, a line each
 //   RK_TRACE   a file: every fsync and rename that is done, a line each, with paths
+//   RK_CLOCK   seconds by which the wall clock jumps, forth and back in turn, whenever it is read
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <list>
+#include <new>
 #include <sstream>
 #include <string>
 
 namespace {
+
+constexpr std::size_t kLarge = std::size_t{64} << 10;
 
 struct Fault {
   std::string call, part;
@@ -52,11 +63,53 @@ std::list<Fault> read_faults() {
   return faults;
 }
 
-// Sets errno and returns true where the call is to fail.
-bool fails(const char* call, const std::string& path) {
-  static std::list<Fault> faults = read_faults();
-  for (Fault& fault : faults) {
-    if (fault.call != call || path.find(fault.part) == std::string::npos) continue;
+template <class F> F next(const char* name) { return reinterpret_cast<F>(dlsym(RTLD_NEXT, name)); }
+
+struct Faults {
+  std::list<Fault> all = read_faults();
+  const pid_t process = ::getpid();
+
+  ~Faults() {
+    const char* path = std::getenv("RK_COUNTS");
+    if (path == nullptr || process != ::getpid()) return;
+    std::string text;
+    for (const Fault& fault : all) text += std::to_string(fault.seen) + "\n";
+    const int file = next<int (*)(const char*, int, ...)>("open")(
+        path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (next<ssize_t (*)(int, const void*, std::size_t)>("write")(file, text.data(), text.size()) <
+        0) {
+      ::abort();
+    }
+  }
+};
+
+// Ready before main(); what is called before that, or by this file itself, does not count.
+Faults* faults = nullptr;
+thread_local bool inside = false;
+
+const struct Start {
+  Start() {
+    inside = true;
+    static Faults made;
+    faults = &made;
+    inside = false;
+  }
+} start;
+
+struct Inside {
+  Inside() { inside = true; }
+  ~Inside() { inside = false; }
+};
+
+// Sets errno and returns true where the call is to fail. `path` is a function, as to find it out
+// takes a call of its own.
+template <class Path> bool fails(const char* call, const Path& path) {
+  if (faults == nullptr || inside || faults->all.empty()) return false;
+  const Inside guard;
+  const int before = errno;
+  for (Fault& fault : faults->all) {
+    if (fault.call != call) continue;
+    if (!fault.part.empty() && path().find(fault.part) == std::string::npos) continue;
     const long number = fault.seen++ - fault.first;
     if (number < 0 || (fault.count > 0 && number >= fault.count)) continue;
     if (fault.signal != 0) {
@@ -66,10 +119,17 @@ bool fails(const char* call, const std::string& path) {
     errno = fault.error;
     return true;
   }
+  errno = before;
   return false;
 }
 
-template <class F> F next(const char* name) { return reinterpret_cast<F>(dlsym(RTLD_NEXT, name)); }
+bool fails(const char* call) {
+  return fails(call, [] { return std::string(); });
+}
+
+bool fails_at(const char* call, const char* path) {
+  return fails(call, [&] { return std::string(path); });
+}
 
 std::string path_of(int descriptor) {
   std::array<char, 4096> path{};
@@ -78,22 +138,42 @@ std::string path_of(int descriptor) {
   return {path.data(), static_cast<std::size_t>(size > 0 ? size : 0)};
 }
 
+bool fails_on(const char* call, int descriptor) {
+  return fails(call, [&] { return path_of(descriptor); });
+}
+
 using Open = int (*)(const char*, int, ...);
+using OpenStream = std::FILE* (*)(const char*, const char*);
 
 void trace(const std::string& line) {
   const char* path = std::getenv("RK_TRACE");
   if (path == nullptr) return;
+  const Inside guard;
   static const int file = next<Open>("open")(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   const std::string text = line + "\n";
   if (::write(file, text.data(), text.size()) < 0) ::abort();
 }
 
 int open_next(const char* function, const char* path, int flags, mode_t mode) {
-  return fails("open", path) ? -1 : next<Open>(function)(path, flags, mode);
+  return fails_at("open", path) ? -1 : next<Open>(function)(path, flags, mode);
 }
 
 mode_t mode_in(int flags, std::va_list arguments) {
   return (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+}
+
+void* heap(const char* function, std::size_t alignment, std::size_t bytes) {
+  if (bytes >= kLarge && fails("memory")) return nullptr;
+  if (alignment == 0) return next<void* (*)(std::size_t)>(function)(bytes);
+  return next<void* (*)(std::size_t, std::size_t)>(function)(alignment, bytes);
+}
+
+// By how much the wall clock is off this time.
+time_t jump() {
+  static const char* seconds = std::getenv("RK_CLOCK");
+  static std::atomic<int> times = 0;
+  if (seconds == nullptr) return 0;
+  return times++ % 2 == 0 ? std::atol(seconds) : -std::atol(seconds);
 }
 
 }  // namespace
@@ -114,29 +194,109 @@ extern "C" int open64(const char* path, int flags, ...) {
   return open_next("open64", path, flags, mode);
 }
 
+// std::ifstream opens by the one or the other.
+extern "C" std::FILE* fopen(const char* path, const char* mode) {
+  return fails_at("open", path) ? nullptr : next<OpenStream>("fopen")(path, mode);
+}
+extern "C" std::FILE* fopen64(const char* path, const char* mode) {
+  return fails_at("open", path) ? nullptr : next<OpenStream>("fopen64")(path, mode);
+}
+
+extern "C" ssize_t read(int descriptor, void* to, std::size_t bytes) {
+  if (fails_on("read", descriptor)) return -1;
+  return next<ssize_t (*)(int, void*, std::size_t)>("read")(descriptor, to, bytes);
+}
+extern "C" ssize_t pread(int descriptor, void* to, std::size_t bytes, off_t at) {
+  if (fails_on("read", descriptor)) return -1;
+  return next<ssize_t (*)(int, void*, std::size_t, off_t)>("pread")(descriptor, to, bytes, at);
+}
+extern "C" ssize_t pread64(int descriptor, void* to, std::size_t bytes, off64_t at) {
+  if (fails_on("read", descriptor)) return -1;
+  return next<ssize_t (*)(int, void*, std::size_t, off64_t)>("pread64")(descriptor, to, bytes, at);
+}
+
+extern "C" ssize_t write(int descriptor, const void* from, std::size_t bytes) {
+  if (fails_on("write", descriptor)) return -1;
+  return next<ssize_t (*)(int, const void*, std::size_t)>("write")(descriptor, from, bytes);
+}
+extern "C" ssize_t pwrite(int descriptor, const void* from, std::size_t bytes, off_t at) {
+  if (fails_on("write", descriptor)) return -1;
+  return next<ssize_t (*)(int, const void*, std::size_t, off_t)>("pwrite")(descriptor, from, bytes,
+                                                                           at);
+}
+extern "C" int ftruncate(int descriptor, off_t bytes) noexcept {
+  if (fails_on("write", descriptor)) return -1;
+  return next<int (*)(int, off_t)>("ftruncate")(descriptor, bytes);
+}
+
 extern "C" int fsync(int descriptor) {
-  const std::string path = path_of(descriptor);
-  if (fails("fsync", path)) return -1;
+  if (fails_on("fsync", descriptor)) return -1;
   const int result = next<int (*)(int)>("fsync")(descriptor);
-  if (result == 0) trace("fsync " + path);
+  if (result == 0) trace("fsync " + path_of(descriptor));
   return result;
 }
 
 extern "C" int rename(const char* from, const char* to) noexcept {
-  if (fails("rename", to)) return -1;
+  if (fails_at("rename", to)) return -1;
   const int result = next<int (*)(const char*, const char*)>("rename")(from, to);
   if (result == 0) trace(std::string("rename ") + from + " " + to);
   return result;
 }
 
 extern "C" int flock(int descriptor, int operation) noexcept {
-  if (fails("flock", path_of(descriptor))) return -1;
+  if (fails_on("flock", descriptor)) return -1;
   return next<int (*)(int, int)>("flock")(descriptor, operation);
 }
 
+extern "C" void* mmap(void* at, std::size_t bytes, int protection, int flags, int descriptor,
+                      off_t offset) noexcept {
+  if (fails("mmap")) return MAP_FAILED;
+  using Map = void* (*)(void*, std::size_t, int, int, int, off_t);
+  return next<Map>("mmap")(at, bytes, protection, flags, descriptor, offset);
+}
+
+// Of the heap only what is asked for directly: dlsym() itself needs malloc() and calloc().
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  return heap("aligned_alloc", alignment, bytes);
+}
+extern "C" int posix_memalign(void** to, std::size_t alignment, std::size_t bytes) noexcept {
+  if (bytes >= kLarge && fails("memory")) return ENOMEM;
+  return next<int (*)(void**, std::size_t, std::size_t)>("posix_memalign")(to, alignment, bytes);
+}
+void* operator new(std::size_t bytes) {
+  if (bytes >= kLarge && fails("memory")) throw std::bad_alloc();
+  void* memory = std::malloc(bytes > 0 ? bytes : 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*work)(void*), void* argument) noexcept {
-  if (fails("pthread_create", "")) return errno;
+  if (fails("pthread_create")) return errno;
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   return next<Create>("pthread_create")(thread, attributes, work, argument);
+}
+
+extern "C" pid_t fork() noexcept {
+  if (fails("fork")) return -1;
+  return next<pid_t (*)()>("fork")();
+}
+
+extern "C" int clock_gettime(clockid_t clock, struct timespec* now) noexcept {
+  const int result = next<int (*)(clockid_t, struct timespec*)>("clock_gettime")(clock, now);
+  if (result == 0 && clock == CLOCK_REALTIME) now->tv_sec += jump();
+  return result;
+}
+extern "C" time_t time(time_t* now) noexcept {
+  timespec precise{};
+  clock_gettime(CLOCK_REALTIME, &precise);
+  if (now != nullptr) *now = precise.tv_sec;
+  return precise.tv_sec;
+}
+extern "C" int gettimeofday(struct timeval* now, void* zone) noexcept {
+  const int result = next<int (*)(struct timeval*, void*)>("gettimeofday")(now, zone);
+  if (result == 0) now->tv_sec += jump();
+  return result;
 }

@@ -2,6 +2,7 @@
 // anywhere in the process, operator new included, told apart by who called. oneDNN itself makes a
 // small table of arguments for each primitive it executes and packs a matrix product's operands
 // into memory of its own; that is recorded with the test and may not grow from step to step.
+#include "engine/sanitizers.h"
 #include "tools/trainer.h"
 
 #include <dlfcn.h>
@@ -12,21 +13,13 @@
 #include <cstring>
 #include <new>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define RK_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define RK_SANITIZED 1
-#endif
-#endif
-
 namespace {
 
 std::atomic<bool> counting{false};
 std::atomic<int> ours{0}, libraries{0};
 std::atomic<const void*> culprit{nullptr};
 
-#ifndef RK_SANITIZED
+#if !RK_SANITIZED
 bool in_library(const void* caller) {
   Dl_info info{};
   return dladdr(caller, &info) != 0 && info.dli_fname != nullptr &&
@@ -47,7 +40,7 @@ void count(const void* caller) {
 
 }  // namespace
 
-#ifndef RK_SANITIZED
+#if !RK_SANITIZED
 // The program's own definitions take the place of the C library's, in shared libraries too.
 extern "C" {
 void* __libc_malloc(std::size_t bytes);
@@ -94,7 +87,7 @@ namespace rk {
 namespace {
 
 TEST(Allocation, ATrainingStepAllocatesNothing) {
-#ifdef RK_SANITIZED
+#if RK_SANITIZED
   GTEST_SKIP() << "a sanitizer has the allocator to itself";
 #endif
   const Context context(2);
@@ -151,7 +144,7 @@ TEST(Allocation, ATrainingStepAllocatesNothing) {
 
 // The counter counts: without this, zero above could mean anything.
 TEST(Allocation, TheCounterCounts) {
-#ifdef RK_SANITIZED
+#if RK_SANITIZED
   GTEST_SKIP() << "a sanitizer has the allocator to itself";
 #endif
   ours = 0;

@@ -58,6 +58,10 @@ class FolderRun : public testing::Test {
                                       "1",
                                       "--epochs",
                                       "1",
+                                      "--optimizer",
+                                      "sgd",
+                                      "--momentum",
+                                      "0",
                                       "--threads",
                                       "2"};
     return run_to_end(with_flags(words, more), folder_->path().string());
@@ -257,7 +261,7 @@ TEST_F(FolderRun, PathsAsPeopleWriteThem) {
 TEST_F(FolderRun, FlagsWithoutEffectAreNamed) {
   const Finished odd = train("flat", "odd_flags",
                              {"--data", flat() + ",val_classes=0.25", "--drop-at", "100",
-                              "--momentum", "0.5", "--beta1", "0.8", "--epochs", "2"});
+                              "--optimizer", "adam", "--momentum", "0.5", "--beta1", "0.8"});
   ASSERT_EQ(odd.code, 0) << odd.err;
   EXPECT_TRUE(holds(odd.err, "--drop-at: has no effect without --schedule milestones"));
   EXPECT_TRUE(holds(odd.err, "--momentum: has no effect without --optimizer sgd"));

@@ -134,7 +134,7 @@ TEST_F(ResNetNames, OneOfSeveralNetworks) {
         {"teacher.backbone.", "student.backbone."},
         {"model_ema.", "model."}}) {
     TorchContent content = resnet(
-        "resnet18", [&](const std::string& name) { return taken + name; }, 128);
+        "resnet18", [&prefix = taken](const std::string& name) { return prefix + name; }, 128);
     for (const ResNetTensor& tensor : resnet_tensors("resnet18")) {
       if (tensor.kind == ResNetTensor::Kind::kCounter) continue;
       add_tensor(content, left + tensor.name, tensor.dims,
