@@ -2,8 +2,11 @@
 
 #include "data/spec.h"
 #include "engine/error.h"
+#include "engine/random.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -26,6 +29,25 @@ std::optional<Dataset> open_held_out(const TrainSettings& settings) {
         spec.text());
   }
   return open_dataset(spec, splits[1]);
+}
+
+Dataset training_sample(const Dataset& train, std::int64_t images, std::uint64_t seed) {
+  constexpr std::uint32_t kStream = 0x5A3B1E00;  // of no epoch
+  CounterRandom random(seed, kStream, 0);
+  std::vector<std::int64_t> order(train.classes().size());
+  std::iota(order.begin(), order.end(), 0);
+  std::int64_t count = 0;
+  std::size_t taken = 0;
+  while (taken < order.size() && (count < images || taken < 2)) {
+    const auto left = static_cast<std::int64_t>(order.size() - taken);
+    std::swap(order[taken], order[taken + static_cast<std::size_t>(random.below(left))]);
+    const auto label = static_cast<std::size_t>(order[taken]);
+    count += static_cast<std::int64_t>(train.members()[label].size());
+    ++taken;
+  }
+  order.resize(taken);
+  std::sort(order.begin(), order.end());
+  return train.select(order);
 }
 
 }  // namespace rk

@@ -73,6 +73,12 @@ std::string held_out_line(const TrainParts& parts) {
                                           : "");
 }
 
+// What an epoch's evaluation costs beyond the held-out images.
+std::string training_sample_line(const TrainParts& parts) {
+  return fmt::format("evaluated beside them each epoch: {} of training (--eval-train {})",
+                     counts(*parts.train_sample, ""), parts.settings.eval_train);
+}
+
 std::string loss_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   std::string line = fmt::format("loss: {}", s.loss);
@@ -146,6 +152,7 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
   lines.push_back(batches_line(parts));
   if (const std::string line = sampler_line(parts); !line.empty()) lines.push_back(line);
   if (parts.held_out != nullptr) lines.push_back(held_out_line(parts));
+  if (parts.train_sample != nullptr) lines.push_back(training_sample_line(parts));
   for (const Dataset* data : {&parts.data, parts.held_out}) {
     if (data == nullptr || data->left_out().empty()) continue;
     lines.push_back(fmt::format("left out: in {}, {}", data->name(), text_of(data->left_out())));

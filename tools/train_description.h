@@ -17,7 +17,8 @@ struct TrainParts {
   const Trainer& trainer;
   const Sampler& sampler;
   const Dataset& data;
-  const Dataset* held_out = nullptr;  // null: no evaluation
+  const Dataset* held_out = nullptr;      // null: no evaluation
+  const Dataset* train_sample = nullptr;  // evaluated beside it; null: none
   std::size_t evaluation_bytes = 0;
   int processes = 1;  // that share a batch
 };

@@ -1,4 +1,6 @@
-// The record of a run: one line an epoch on standard output and, as JSON, in metrics.jsonl.
+// The record of a run: one line an epoch on standard output and, as JSON, in metrics.jsonl; where
+// asked for in metrics.csv too, whose columns are the numbers of those lines ("train_map_at_r" for
+// map_at_r of "train"; lists have none).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,10 +14,17 @@ namespace rk {
 // The number at `key`, or `otherwise` where there is none.
 double number_or(const nlohmann::ordered_json& object, const char* key, double otherwise);
 
+struct RecordOptions {
+  std::int64_t epochs = 0;           // of the whole run
+  std::string monitor = "map_at_r";  // the metric that says which epoch is the best
+  bool csv = false;
+  bool quiet = false;
+};
+
 class TrainRecord {
  public:
-  TrainRecord(std::string folder, std::int64_t epochs, bool quiet)
-      : folder_(std::move(folder)), epochs_(epochs), quiet_(quiet) {}
+  TrainRecord(std::string folder, RecordOptions options)
+      : folder_(std::move(folder)), options_(std::move(options)) {}
 
   // Goes on from a checkpoint's history. Times are taken from metrics.jsonl, which may be behind
   // the checkpoint or ahead of it by what a kill cut off.
@@ -30,15 +39,15 @@ class TrainRecord {
   nlohmann::ordered_json last() const { return at(lines_.empty() ? 0 : lines_.size() - 1); }
 
   // Before training beside after it, in one line, and one that says so where no epoch was better
-  // than the start. best: of MAP@R.
+  // than the start. best: of the monitored metric.
   std::vector<std::string> comparison(double best) const;
 
  private:
   nlohmann::ordered_json at(std::size_t index) const;
+  std::string csv() const;
 
   std::string folder_;
-  std::int64_t epochs_;
-  bool quiet_;
+  RecordOptions options_;
   std::vector<std::string> lines_;
 };
 

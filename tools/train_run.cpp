@@ -13,9 +13,11 @@
 #include "tools/messages.h"
 #include "tools/metrics_report.h"
 #include "tools/model_io.h"
+#include "tools/parse_json.h"
 #include "tools/progress.h"
 #include "tools/run_origin.h"
 #include "tools/signals.h"
+#include "tools/similarity_counts.h"
 #include "tools/train_description.h"
 #include "weights/atomic_file.h"
 
@@ -37,8 +39,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
-
-constexpr const char* kChoosingMetric = "map_at_r";  // steadier than R@1, which it goes along with
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -75,6 +75,14 @@ void add_classes(const std::vector<std::string>& more, std::vector<std::string>&
                [&](const std::string& name) { return !known.contains(name); });
 }
 
+// Takes a complete epoch's value of --monitor; whether it is the best so far, as the first one is.
+bool take_value(RunState& run, double value, bool first) {
+  const bool best = first || value > run.best;
+  if (best) run.best = value;
+  run.since_best = best ? 0 : run.since_best + 1;
+  return best;
+}
+
 void refuse_unequal_shares(const TrainSettings& settings, int processes) {
   if (settings.batch % processes != 0) {
     fail<UsageError>("--batch {}: cannot be shared equally by {} processes; use {}", settings.batch,
@@ -100,8 +108,15 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
       plan_(std::move(plan)),
       train_data_(open_dataset(settings.data, Split::kTrain)),
       test_data_(open_held_out(settings)),
-      record_(settings.out, settings.epochs, common.quiet),
+      record_(settings.out, {.epochs = settings.epochs,
+                             .monitor = settings.monitor,
+                             .csv = settings.log == "csv",
+                             .quiet = common.quiet}),
       unreadable_(settings.out) {
+  if (test_data_ && settings.eval_train > 0) {
+    train_sample_ = training_sample(train_data_, std::min(settings.eval_train, test_data_->size()),
+                                    common.seed);
+  }
   sampler_ = make_sampler(sampler_spec(settings), train_data_, settings.batch, common.seed,
                           settings.batches);
   refuse_unequal_shares(settings, processes_.size());
@@ -251,6 +266,7 @@ void TrainRun::start_from_checkpoint() {
         run_.environment, before));
   }
   RunState now = checkpoint.run();
+  weigh_anew(now, checkpoint);
   now.settings = std::move(run_.settings);
   now.environment = std::move(run_.environment);
   now.data = std::move(run_.data);
@@ -266,12 +282,28 @@ void TrainRun::start_from_checkpoint() {
   plan_.checkpoint.reset();  // as large as the network and the optimizer's state together
 }
 
+void TrainRun::weigh_anew(RunState& run, const Checkpoint& checkpoint) const {
+  const auto stored = parse_json(run.settings, checkpoint.path());
+  const std::string before = stored.is_object() ? stored.value("monitor", "map_at_r") : "map_at_r";
+  if (before == settings_.monitor || run.epoch == 0 || !test_data_) return;
+  for (const std::string& line : run.history) {
+    const ordered_json entry = parse_json(line, checkpoint.path());
+    const double epoch = number_or(entry, "epoch", 0);
+    if (epoch < 1) continue;
+    take_value(run, number_or(entry, settings_.monitor.c_str(), -1.0), epoch == 1);
+  }
+  note(fmt::format(
+      "best.h5 stays the best by {} until an epoch's {} is above {:.4f}, the highest so far",
+      before, settings_.monitor, run.best));
+}
+
 void TrainRun::describe() const {
   const TrainParts parts{settings_,
                          *trainer_,
                          *sampler_,
                          train_data_,
                          test_data_ ? &*test_data_ : nullptr,
+                         train_sample_ ? &*train_sample_ : nullptr,
                          embedder_->plan(),
                          processes_.size()};
   for (const std::string& line : describe_training(parts)) note(line);
@@ -282,8 +314,8 @@ void TrainRun::prepare_folder() {
   if (!processes_.first()) return;
   plan_.lock->keep();
   const std::vector<std::string> ours = {kLastFile,       kPreviousFile,   kBestFile,
-                                         "settings.toml", "metrics.jsonl", "run.json",
-                                         "bad_files.txt", kDivergenceFile};
+                                         "settings.toml", "metrics.jsonl", "metrics.csv",
+                                         "run.json",      "bad_files.txt", kDivergenceFile};
   remove_stale_temporaries(settings_.out, ours);
   write_atomic(fs::path(settings_.out) / "settings.toml", bytes_of(plan_.settings_toml));
 }
@@ -303,14 +335,14 @@ void TrainRun::record_origin() const {
 
 void TrainRun::execute() {
   describe();
-  if (run_.epoch >= settings_.epochs) {
+  if (run_.epoch >= settings_.epochs || out_of_patience()) {
     // A run that was killed between its last writes has best.h5 alone of them.
     prepare_folder();
     if (processes_.first()) {
       if (!resumed_from_last_) save_as_last(state());
       record_.write();
     }
-    say(fmt::format("{}: all {} epochs are done; more with --epochs", settings_.out, run_.epoch));
+    say(fmt::format("{}: {}", settings_.out, why_over()));
     if (!common_.json.empty()) write_json(common_.json, result());
     return;
   }
@@ -327,7 +359,7 @@ void TrainRun::execute() {
   if (run_.history.empty()) {
     const auto start = Clock::now();
     ordered_json entry = {{"epoch", 0}, {"step", 0}};
-    entry.update(evaluate_held_out());
+    entry.update(evaluate_epoch());
     eval_seconds_ = seconds_since(start);
     record(std::move(entry), {{"eval_seconds", eval_seconds_}});
   }
@@ -339,7 +371,7 @@ void TrainRun::execute() {
   }
   saved_at_ = Clock::now();
   try {
-    while (run_.epoch < settings_.epochs) train_epoch();
+    while (run_.epoch < settings_.epochs && !out_of_patience()) train_epoch();
   } catch (const DivergedError& error) {
     // Loss and gradient are the same bits everywhere, and so is what is made of them.
     const std::string dump =
@@ -447,7 +479,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   const auto start = Clock::now();
   ordered_json entry = {
       {"epoch", run_.epoch + 1}, {"step", run_.step}, {"loss", run_.loss_sum / batches}};
-  entry.update(evaluate_held_out());
+  entry.update(evaluate_epoch());
   ordered_json timing = ordered_json::object();
   if (steps > 0) {
     timing["seconds"] = seconds;
@@ -459,9 +491,9 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   timing["waited_for_images"] = loader_->waited_seconds() - waited_before_;
   waited_before_ = loader_->waited_seconds();
   // Without held-out classes every epoch is the best so far.
-  const double value = number_or(entry, kChoosingMetric, test_data_ ? -1.0 : run_.best + 1.0);
-  const bool best = value > run_.best || run_.epoch == 0;
-  if (best) run_.best = value;
+  const double value =
+      number_or(entry, settings_.monitor.c_str(), test_data_ ? -1.0 : run_.best + 1.0);
+  const bool best = take_value(run_, value, run_.epoch == 0);
   ++run_.epoch;
   run_.batch = 0;
   run_.loss_sum = 0;
@@ -479,16 +511,46 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   fs::remove(fs::path(settings_.out) / kDivergenceFile, ignored);
 }
 
-ordered_json TrainRun::evaluate_held_out() {
-  if (!test_data_) return ordered_json::object();
+bool TrainRun::out_of_patience() const {
+  const bool over = processes_.first() && test_data_ && settings_.patience > 0 &&
+                    run_.since_best >= settings_.patience;
+  return processes_.largest(over ? 1 : 0) != 0;
+}
+
+std::string TrainRun::why_over() const {
+  if (run_.epoch >= settings_.epochs) {
+    return fmt::format("all {} epochs are done; more with --epochs", run_.epoch);
+  }
+  return fmt::format(
+      "stopped after epoch {}: {} has not risen for {} epoch{}, as --patience {} asks", run_.epoch,
+      settings_.monitor, run_.since_best, run_.since_best == 1 ? "" : "s", settings_.patience);
+}
+
+ordered_json TrainRun::evaluate_epoch() {
+  ordered_json entry = ordered_json::object();
+  if (!test_data_) return entry;
+  const ordered_json held_out = evaluate_images(*test_data_, "held-out");
+  const auto skipped = static_cast<std::int64_t>(embedder_->bad_images().size());
+  if (skipped != skipped_held_out_) {
+    skipped_held_out_ = skipped;
+    note(fmt::format("held out: {} images that cannot be read are left out of the metrics, {}",
+                     skipped, embedder_->bad_images().front().reason));
+  }
+  if (run_.step == 0) note_lying(*test_data_);
+  if (train_sample_) entry["train"] = evaluate_images(*train_sample_, "training");
+  entry.update(held_out);
+  return entry;
+}
+
+ordered_json TrainRun::evaluate_images(const Dataset& data, const char* what) {
   std::optional<Metrics> metrics;
   bool finite = true;
   if (processes_.first()) {
     if (prepared_) announce("stopping the evaluation, which is repeated later", 0);
-    Progress progress("evaluating", test_data_->size(), "images", common_.quiet);
+    Progress progress(fmt::format("evaluating {}", what), data.size(), "images", common_.quiet);
     EmbedOptions options = embed_options(settings_);
     options.progress = [&](std::int64_t done) { progress.update(done); };
-    const std::optional<EmbeddingSet> set = embedder_->embed(*test_data_, options);
+    const std::optional<EmbeddingSet> set = embedder_->embed(data, options);
     finite = !set || std::all_of(set->embeddings.begin(), set->embeddings.end(),
                                  [](float x) { return std::isfinite(x); });
     if (set && finite) {
@@ -498,29 +560,25 @@ ordered_json TrainRun::evaluate_held_out() {
       metrics = evaluate(context_, set->view(), nullptr, how);
     }
   }
-  if (run_.step == 0) note_lying(*test_data_);
-  if (processes_.largest(finite ? 0 : 1) != 0) fail_evaluation();
+  if (processes_.largest(finite ? 0 : 1) != 0) fail_evaluation(what);
   if (asked_to_stop()) stop();
-  const auto skipped = static_cast<std::int64_t>(embedder_->bad_images().size());
-  if (skipped != skipped_held_out_) {
-    skipped_held_out_ = skipped;
-    note(fmt::format("held out: {} images that cannot be read are left out of the metrics, {}",
-                     skipped, embedder_->bad_images().front().reason));
-  }
-  return metrics ? ordered_json(metrics_json(*metrics)) : ordered_json::object();
+  if (!metrics) return ordered_json::object();
+  ordered_json values = metrics_json(*metrics);
+  values["similarities"] = similarity_counts_json(*metrics);
+  return values;
 }
 
-void TrainRun::fail_evaluation() const {
+void TrainRun::fail_evaluation(const char* what) const {
   if (run_.step == 0) {
     fail<InputError>(
-        "{}: the network makes NaN or infinity of held-out images before it has learnt anything; "
+        "{}: the network makes NaN or infinity of {} images before it has learnt anything; "
         "start from other weights",
-        settings_.weights.empty() ? settings_.data : settings_.weights);
+        settings_.weights.empty() ? settings_.data : settings_.weights, what);
   }
   fail<DivergedError>(
-      "training diverged: after step {} the network makes NaN or infinity of held-out images; "
+      "training diverged: after step {} the network makes NaN or infinity of {} images; "
       "lower --lr or lengthen --warmup",
-      run_.step);
+      run_.step, what);
 }
 
 // What the folder's files need beyond those that are there: last.h5, previous.h5, best.h5 and the
@@ -687,14 +745,16 @@ std::string TrainRun::resume_command() const {
 }
 
 void TrainRun::print_summary() const {
+  if (run_.epoch < settings_.epochs) say(why_over());
   if (test_data_) {
     for (const std::string& line : record_.comparison(run_.best)) say(line);
   }
   std::error_code ignored;
-  say(fmt::format("{}: best.h5, last.h5{}, metrics.jsonl, settings.toml, run.json", settings_.out,
+  say(fmt::format("{}: best.h5, last.h5{}, metrics.jsonl{}, settings.toml, run.json", settings_.out,
                   fs::exists(fs::path(settings_.out) / kPreviousFile, ignored)
                       ? " (previous.h5: the one before)"
-                      : ""));
+                      : "",
+                  settings_.log == "csv" ? ", metrics.csv" : ""));
 }
 
 ordered_json TrainRun::result() const {
@@ -703,7 +763,7 @@ ordered_json TrainRun::result() const {
           {"steps", run_.step},
           {"before", record_.first()},
           {"after", record_.last()},
-          {"best", {{kChoosingMetric, run_.best}}},
+          {"best", {{settings_.monitor, run_.best}}},
           {"settings", plan_.settings},
           {"device", common_.device},
           {"threads", context_.threads()},

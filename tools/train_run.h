@@ -74,9 +74,17 @@ class TrainRun {
   std::string progress_note(double seconds, std::int64_t steps) const;
   // `seconds` for the epoch's last `steps` steps; fewer than all where the run was resumed in it.
   void finish_epoch(double seconds, std::int64_t steps);
-  // The metrics of the held-out classes; an empty object without any.
-  nlohmann::ordered_json evaluate_held_out();
-  [[noreturn]] void fail_evaluation() const;
+  // The metrics of the held-out classes, and under "train" those of the training sample; an empty
+  // object where nothing is held out.
+  nlohmann::ordered_json evaluate_epoch();
+  // An empty object in all processes but the first. what: "held-out", "training".
+  nlohmann::ordered_json evaluate_images(const Dataset& data, const char* what);
+  [[noreturn]] void fail_evaluation(const char* what) const;
+  // Whether --patience epochs went by without a better one: the first process's word.
+  bool out_of_patience() const;
+  std::string why_over() const;  // that all epochs are done, or that patience is
+  // The best so far by the present --monitor, where the checkpoint's was another.
+  void weigh_anew(RunState& run, const Checkpoint& checkpoint) const;
   std::uint64_t checkpoint_bytes() const;
   void rehearse_saving() const;  // DeviceError where there is no memory for it
   // Whether a signal asked any of the processes to stop.
@@ -105,8 +113,9 @@ class TrainRun {
   TrainPlan plan_;
   Dataset train_data_;
   std::optional<Dataset> test_data_;
-  std::unique_ptr<Sampler> sampler_;  // of whole batches
-  std::unique_ptr<Sampler> share_;    // of this process's part of them
+  std::optional<Dataset> train_sample_;  // evaluated beside test_data_
+  std::unique_ptr<Sampler> sampler_;     // of whole batches
+  std::unique_ptr<Sampler> share_;       // of this process's part of them
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Embedder> embedder_;
   std::unique_ptr<Loader> loader_;

@@ -214,6 +214,23 @@ void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settin
   table.add("eval-batch", settings.eval_batch, "images at a time in evaluation")
       ->check(CLI::Range(1, 1 << 16));
   table
+      .add("eval-train", settings.eval_train,
+           "each epoch also evaluate training classes, as many images as are held out but about "
+           "this many at most: metrics that rise there and not on held-out classes show "
+           "overfitting. Takes as long as evaluating so many held-out images; 0: none")
+      ->check(CLI::Range(0, 1 << 30));
+  table.add("monitor", settings.monitor,
+            "metric of the held-out classes whose highest value chooses best.h5: map_at_r, "
+            "recall_at_1, r_precision, map, roc_auc or jsd");
+  table
+      .add("patience", settings.patience,
+           "stop when this many epochs in a row have not raised the highest value of --monitor; 0: "
+           "never")
+      ->check(CLI::Range(0, 1 << 30));
+  table.add("log", settings.log,
+            "csv: also write metrics.csv, a line an epoch, for spreadsheets and plots; none: "
+            "metrics.jsonl alone");
+  table
       .add("save-every", settings.save_every,
            "minutes after which last.h5 is written in the middle of an epoch too; 0: only after "
            "epochs")
@@ -244,6 +261,8 @@ std::vector<std::string> without_effect(const std::set<std::string>& given,
     const char* needs;
   };
   const bool adam = s.optimizer != "sgd";
+  const bool evaluated = s.test_data != "none";
+  const char* held_out = "held-out classes (--test-data)";
   const Rule rules[] = {
       {"momentum", !adam, "--optimizer sgd"},
       {"beta1", adam, "--optimizer adam or adamw"},
@@ -253,6 +272,9 @@ std::vector<std::string> without_effect(const std::set<std::string>& given,
       {"drop-factor", s.schedule == "step" || s.schedule == "milestones",
        "--schedule step or milestones"},
       {"lr-floor", s.schedule == "cosine", "--schedule cosine"},
+      {"eval-train", evaluated, held_out},
+      {"monitor", evaluated, held_out},
+      {"patience", evaluated, held_out},
       {"gem-p", s.pool == "gem", "--pool gem"},
       {"proxy-rate", parse_loss(s.loss).entry->kind == LossKind::kProxies, "a loss with proxies"}};
   std::vector<std::string> lines;
@@ -319,6 +341,9 @@ void resolve(TrainSettings& s) {
   expect_known("--schedule", s.schedule, {"constant", "step", "milestones", "cosine"});
   expect_known("--precision", s.precision, {"fp32", "tf32", "fp16", "bf16"});
   expect_known("--graph", s.graph, {"on", "off"});
+  expect_known("--monitor", s.monitor,
+               {"map_at_r", "recall_at_1", "r_precision", "map", "roc_auc", "jsd"});
+  expect_known("--log", s.log, {"none", "csv"});
   if (s.chunk > 0 && s.batch % s.chunk != 0) {
     std::int64_t divisor = s.chunk;
     while (divisor > 1 && s.batch % divisor != 0) --divisor;

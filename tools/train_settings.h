@@ -68,6 +68,10 @@ struct TrainSettings {
   // Run
   std::int64_t epochs = 10;
   std::int64_t eval_batch = 64;
+  std::int64_t eval_train = 5000;
+  std::string monitor = "map_at_r";
+  std::int64_t patience = 0;
+  std::string log = "none";
   double save_every = 30;  // minutes
   std::string out;
   std::string recipe;

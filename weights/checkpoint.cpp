@@ -109,6 +109,7 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState
   file_.write("/run/batch", {}, &run.batch);
   file_.write("/run/seed", {}, &seed);
   file_.write("/run/best", {}, &run.best);
+  file_.write("/run/since_best", {}, &run.since_best);
   file_.write("/run/loss_sum", {}, &run.loss_sum);
   file_.write_text("/run/data", {run.data});
   file_.write_text("/run/held_out", {run.held_out});
@@ -244,10 +245,14 @@ void Checkpoint::read_run() {
   run_.seed = std::bit_cast<std::uint64_t>(scalar<std::int64_t>(file_, "/run/seed"));
   run_.best = scalar<double>(file_, "/run/best");
   run_.loss_sum = scalar<double>(file_, "/run/loss_sum");
+  if (file_.has("/run/since_best")) {
+    run_.since_best = scalar<std::int64_t>(file_, "/run/since_best");
+  }
   const auto settings = file_.read_text("/run/settings"), data = file_.read_text("/run/data");
   const auto counts = [](std::int64_t value) { return value >= 0 && value <= kMaxCount; };
   if (settings.size() != 1 || data.size() != 1 || !counts(run_.step) || !counts(run_.epoch) ||
-      !counts(run_.batch) || !std::isfinite(run_.best) || !std::isfinite(run_.loss_sum)) {
+      !counts(run_.batch) || !counts(run_.since_best) || !std::isfinite(run_.best) ||
+      !std::isfinite(run_.loss_sum)) {
     fail<InputError>("{}: /run makes no sense; use another checkpoint", path_);
   }
   run_.settings = settings[0];

@@ -10,9 +10,10 @@
 //   /memory/...                  the embeddings [M, D] float32, labels and identities [M] int64 of
 //                                the last batches, and `next` (int64), the row at which the next
 //                                batch goes in; only where a run keeps some
-//   /run/...                     step, epoch, batch (int64), seed (uint64 as int64), best, loss_sum
-//                                (float64), data, held_out, environment (text), settings (JSON
-//                                text), history (one JSON text an epoch), classes (texts);
+//   /run/...                     step, epoch, batch, since_best (int64), seed (uint64 as int64),
+//                                best, loss_sum (float64), data, held_out, environment (text),
+//                                settings (JSON text), history (one JSON text an epoch), classes
+//                                (texts);
 //                                loss_scale (float64), updates and good_steps (int64) where the
 //                                loss is scaled
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
@@ -63,7 +64,9 @@ struct RunState {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
-  double best = -1.0;     // the best value so far of the metric that chooses best.h5; -1: none yet
+  double best = -1.0;  // the best value so far of the metric that chooses best.h5; -1: none yet
+  // Epochs complete since that one; 0 in files from before this was recorded.
+  std::int64_t since_best = 0;
   double loss_sum = 0.0;  // over the batches of the epoch under way
   std::string data;       // what the training set was: a fingerprint
   // What best.h5 was chosen on, likewise; empty in files from before this was recorded.

@@ -41,6 +41,7 @@ struct State {
            .batch = 3,
            .seed = ~std::uint64_t{0},
            .best = 0.25,
+           .since_best = 4,
            .loss_sum = 1.5,
            .data = "glyphs 1234",
            .held_out = "glyphs 77",
@@ -102,6 +103,7 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.run().batch, 3);
   EXPECT_EQ(read.run().seed, state.run.seed);
   EXPECT_EQ(read.run().best, 0.25);
+  EXPECT_EQ(read.run().since_best, 4);
   EXPECT_EQ(read.run().loss_sum, 1.5);
   EXPECT_EQ(read.run().data, "glyphs 1234");
   EXPECT_EQ(read.run().held_out, "glyphs 77");
