@@ -5,6 +5,7 @@
 
 #include "kernels/team.h"
 
+#include <cmath>
 #include <cstdint>
 
 namespace rk {
@@ -18,6 +19,19 @@ RK_FN RK_INLINE std::int32_t fine_bin(double s) {
   const double at = (s + 1.0) * (kFineBins / 2.0 / kFinePerJsd) * kFinePerJsd;
   const double above = at < 0.0 ? 0.0 : at;
   return static_cast<std::int32_t>(above < kFineBins - 1.0 ? above : kFineBins - 1.0);
+}
+
+// The same for |s| <= 2, in float32: it takes a processor half the time. The first fma may round up
+// to a whole number, never down across one; the second has the sign of what is left, but for what
+// adding 1 in double rounds away next to 0.
+inline std::int32_t fine_bin_fused(float s) {
+  constexpr float kHalf = kFineBins / 2.0F;
+  constexpr float kRoundedAway = kHalf * -0x1p-54F;
+  const float bin = std::floor(std::fma(s, kHalf, kHalf));
+  const float left = std::fma(s, kHalf, kHalf - bin);
+  const std::int32_t at = static_cast<std::int32_t>(bin) - (left < kRoundedAway ? 1 : 0);
+  const std::int32_t above = at < 0 ? 0 : at;
+  return above < kFineBins - 1 ? above : kFineBins - 1;
 }
 
 }  // namespace rk
