@@ -34,12 +34,11 @@ struct Kind {
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table{
       {"folder",
-       "folder:PATH[,categories=a+b][,splits=none][,exif=turn]",
+       "folder:PATH[,categories=a+b][,splits=none][,exif=turn][,merge=3]",
        "PATH/[train|val|test|query|gallery/][category/]class/image; exif=turn turns pictures "
-       "upright "
-       "that phones stored lying",
+       "upright that phones stored lying; merge=3 makes one of every three training classes",
        true,
-       {"categories", "splits", "exif"},
+       {"categories", "splits", "exif", "merge"},
        folder_splits,
        read_folder},
       {"glyphs", "glyphs[:classes=100,...]", glyphs_help(), false, glyphs_keys(), glyphs_splits,
@@ -286,6 +285,35 @@ Dataset Dataset::select(const std::vector<std::int64_t>& classes) const {
   return chosen;
 }
 
+Dataset Dataset::merge(std::int64_t each) const {
+  std::vector<DataClass> merged;
+  std::vector<std::int64_t> new_label(classes_.size());
+  for (std::size_t begin = 0; begin < classes_.size();) {
+    const std::int64_t category = classes_[begin].category;
+    std::size_t end = begin;
+    while (end < classes_.size() && classes_[end].category == category) ++end;
+    const auto groups =
+        std::max<std::int64_t>(static_cast<std::int64_t>(end - begin) / each, std::int64_t{1});
+    const auto first = static_cast<std::int64_t>(merged.size());
+    for (std::size_t c = begin; c < end; ++c) {
+      const std::int64_t group = std::min(static_cast<std::int64_t>(c - begin) / each, groups - 1);
+      new_label[c] = first + group;
+      if (new_label[c] == static_cast<std::int64_t>(merged.size())) {
+        merged.push_back({classes_[c].name, category, 0});
+      } else {
+        merged.back().name += "+" + classes_[c].name;
+      }
+    }
+    begin = end;
+  }
+  std::vector<DataItem> items = items_;
+  for (DataItem& item : items) item.label = new_label[static_cast<std::size_t>(item.label)];
+  Dataset out(name_, std::move(items), std::move(merged), categories_, source_);
+  out.part_ = part_;
+  out.left_out_ = left_out_;
+  return out;
+}
+
 std::vector<std::string> dataset_kinds() {
   std::vector<std::string> names;
   for (const Kind& kind : kinds()) names.emplace_back(kind.name);
@@ -339,8 +367,11 @@ Dataset open_dataset(const DataSpec& spec, Split split) {
   Dataset data = drop_small_classes(spec, kind.read(spec, divided ? Split::kTrain : split));
   data.set_part(whole ? "all of it, which has no splits"
                       : fmt::format("split {}", split_name(split)));
-  if (!divided) return data;
-  return data.select(divide(spec, how, static_cast<std::int64_t>(data.classes().size()), split));
+  if (divided) {
+    data = data.select(divide(spec, how, static_cast<std::int64_t>(data.classes().size()), split));
+  }
+  const std::int64_t merged = spec.integer("merge", 1, 1, 1'000'000'000);
+  return split == Split::kTrain && merged > 1 ? data.merge(merged) : data;
 }
 
 Dataset open_dataset(std::string_view spec, Split split) {

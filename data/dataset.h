@@ -100,6 +100,10 @@ class Dataset {
   // The same images with only these classes (ascending positions), renumbered.
   Dataset select(const std::vector<std::int64_t>& classes) const;
 
+  // The same images, every `each` classes that follow one another in a category made one of several
+  // centres, named a+b+c; the last one of a category takes those left over as well.
+  Dataset merge(std::int64_t each) const;
+
  private:
   const DataItem& item(std::int64_t index) const { return items_[static_cast<std::size_t>(index)]; }
 

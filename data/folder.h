@@ -1,4 +1,4 @@
-// `folder:root[,categories=a+b][,splits=none][,exif=turn]` reads
+// `folder:root[,categories=a+b][,splits=none][,exif=turn][,merge=3]` reads
 // root/[split/][category/]class/image.
 //
 // root has the split level when every folder in it is named like a split, in large or small
@@ -12,6 +12,8 @@
 // stored, and those that are not upright are counted. Files whose ending is not one of jpg jpeg png
 // bmp gif webp tif tiff ppm pgm are left out and counted; what a file holds is decided by its
 // content when it is decoded. Links are followed.
+// merge=3: training classes become one by threes, others stay (Dataset::merge()): what a loss makes
+// of labels that say less than the pictures (Li et al. 2022).
 // Empty folders are left out too. Errors (InputError): missing, empty or unreadable folder; class
 // folder with files but no images; images and folders side by side; folders deeper than a class;
 // something that is neither file nor folder; a loop of links; splits beside other folders; two

@@ -106,6 +106,42 @@ TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
   EXPECT_GE(drawn.size(), 2U);
 }
 
+// By threes inside a category, the last one with those left over; a category of fewer is one.
+TEST(Folder, TrainingClassesCanBeMerged) {
+  const TemporaryFolder folder;
+  for (const char* name :
+       {"a/c1", "a/c2", "a/c3", "a/c4", "a/c5", "a/c6", "a/c7", "b/c8", "b/c9"}) {
+    folder.picture(std::string("train/") + name + "/0.png", 1);
+    folder.picture(std::string("train/") + name + "/1.png", 1);
+  }
+  folder.picture("test/t/d1/0.png", 1);
+  folder.picture("test/t/d2/0.png", 1);
+  const std::string merged = folder.spec() + ",merge=3";
+  const Dataset train = open_dataset(merged, Split::kTrain);
+  EXPECT_EQ(class_names(train), (std::vector<std::string>{"c1+c2+c3", "c4+c5+c6+c7", "c8+c9"}));
+  EXPECT_EQ(train.categories(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(train.part(), "split train");
+  const Dataset plain = open_dataset(folder.spec(), Split::kTrain);
+  ASSERT_EQ(train.size(), plain.size());
+  for (std::int64_t i = 0; i < plain.size(); ++i) {
+    EXPECT_EQ(train.item_name(i), plain.item_name(i));
+    EXPECT_EQ(train.category(i), plain.category(i));
+    const std::string& own = plain.classes()[static_cast<std::size_t>(plain.label(i))].name;
+    const std::string& of = train.classes()[static_cast<std::size_t>(train.label(i))].name;
+    EXPECT_NE(of.find(own), std::string::npos) << own << " in " << of;
+  }
+  EXPECT_NE(train.fingerprint(), plain.fingerprint());
+  EXPECT_EQ(class_names(open_dataset(merged, Split::kTest)),
+            class_names(open_dataset(folder.spec(), Split::kTest)));
+  // Held-out classes stay what they are, and are none of the merged ones.
+  EXPECT_EQ(class_names(open_dataset(merged + ",val_classes=0.34", Split::kVal)),
+            (std::vector<std::string>{"c7", "c8", "c9"}));
+  EXPECT_EQ(class_names(open_dataset(merged + ",val_classes=0.34", Split::kTrain)),
+            (std::vector<std::string>{"c1+c2+c3", "c4+c5+c6"}));
+  EXPECT_EQ(open_dataset(folder.spec() + ",merge=1", Split::kTrain).fingerprint(),
+            plain.fingerprint());
+}
+
 TEST(Folder, SmallClassesCanBeLeftOut) {
   const TemporaryFolder folder;
   folder.classes("big", 2, 3);
