@@ -404,4 +404,26 @@ Dataset read_folder(const DataSpec& spec, Split split) {
   return data;
 }
 
+Dataset read_pictures(const std::vector<std::string>& files_and_folders, bool turn) {
+  std::vector<DataItem> items;
+  for (const std::string& path : files_and_folders) {
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) {
+      fail<InputError>("{}: is not there; check the path", path);
+    }
+    if (!fs::is_directory(path, ignored)) {
+      items.push_back({path, 0, 0});
+      continue;
+    }
+    const Listing listing = list_folder(path);
+    if (listing.images.empty()) {
+      fail<InputError>("{}: holds no pictures; give a picture or a folder with some", path);
+    }
+    for (const std::string& image : listing.images) {
+      items.push_back({(fs::path(path) / image).string(), 0, 0});
+    }
+  }
+  return {"pictures", std::move(items), {DataClass{}}, {}, std::make_shared<FileSource>("", turn)};
+}
+
 }  // namespace rk

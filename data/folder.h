@@ -35,4 +35,9 @@ std::vector<Split> folder_splits(const DataSpec& spec);  // empty: flat
 // A flat folder gives the same for every split.
 Dataset read_folder(const DataSpec& spec, Split split);
 
+// Pictures as they are named, one by one, or all that lie in a folder (sorted by name): one class
+// without a meaning. `turn`: as exif=turn. InputError where a file is not there or a folder holds
+// no pictures.
+Dataset read_pictures(const std::vector<std::string>& files_and_folders, bool turn);
+
 }  // namespace rk

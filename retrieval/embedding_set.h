@@ -6,7 +6,10 @@
 // there the names are compared. `network` says which network embedded (weights/checkpoint.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +25,8 @@ struct EmbeddingView {
 
 struct EmbeddingSet {
   std::int64_t dim = 0;
-  std::vector<float> embeddings;
+  std::vector<float> embeddings;        // empty where they are mapped
+  std::shared_ptr<const float> mapped;  // rows in a file (retrieval/files/mapped_file.h)
   std::vector<std::int64_t> labels;
   std::vector<std::int64_t> cameras;
   std::vector<std::int64_t> categories;
@@ -31,8 +35,12 @@ struct EmbeddingSet {
   std::string network;
 
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
+  // All rows, wherever they lie.
+  std::span<const float> values() const {
+    return {mapped ? mapped.get() : embeddings.data(), static_cast<std::size_t>(count() * dim)};
+  }
   EmbeddingView view() const {
-    return {embeddings.data(), labels.data(), cameras.empty() ? nullptr : cameras.data(), count(),
+    return {values().data(), labels.data(), cameras.empty() ? nullptr : cameras.data(), count(),
             dim};
   }
 };

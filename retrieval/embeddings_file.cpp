@@ -5,6 +5,8 @@
 #include "weights/hdf5_contents.h"
 #include "weights/hdf5_file.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -48,15 +50,6 @@ std::vector<std::int64_t> read_integers(const Hdf5Reader& file, const std::strin
   return file.read<std::int64_t>(name);
 }
 
-void check_finite(const EmbeddingSet& set, const std::string& file, const std::string& name) {
-  const auto bad = std::find_if(set.embeddings.begin(), set.embeddings.end(),
-                                [](float x) { return !std::isfinite(x); });
-  if (bad == set.embeddings.end()) return;
-  fail<InputError>("{}: {} holds {} in row {}; embed that image again or remove the row", file,
-                   name, std::isnan(*bad) ? "not-a-number" : "infinity",
-                   (bad - set.embeddings.begin()) / set.dim);
-}
-
 // Labels are positions among the names, and a name stands for one class.
 void check_classes(const EmbeddingSet& set, const std::string& file, const std::string& name) {
   const auto count = static_cast<std::int64_t>(set.classes.size());
@@ -73,15 +66,12 @@ void check_classes(const EmbeddingSet& set, const std::string& file, const std::
   }
 }
 
-}  // namespace
-
-EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) {
-  const std::string name = "/" + prefix + "embeddings";
+Hdf5Reader::Info matrix_info(const Hdf5Reader& file, const std::string& name) {
   if (!file.has(name)) {
     fail<InputError>("{}: no data set {}; store float32 [N, D] there; {}", file.name(), name,
                      what_it_holds(file));
   }
-  const Hdf5Reader::Info info = file.info(name);
+  Hdf5Reader::Info info = file.info(name);
   if (info.kind != Kind::kFloat) {
     fail<InputError>("{}: {} does not hold floating-point numbers; convert it", file.name(), name);
   }
@@ -92,6 +82,43 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) 
     fail<InputError>("{}: {} is empty ({} x {}); give at least one row", file.name(), name,
                      info.dims[0], info.dims[1]);
   }
+  return info;
+}
+
+}  // namespace
+
+void check_finite(const EmbeddingSet& set, const std::string& file, const std::string& name) {
+  const std::span<const float> values =
+      set.mapped ? set.values() : std::span<const float>(set.embeddings);
+  const auto dim = static_cast<std::size_t>(set.dim);
+  constexpr std::size_t kNamed = 5;
+  std::vector<std::size_t> rows;
+  float first = 0;
+  std::size_t more = 0;
+  for (std::size_t begin = 0; begin < values.size(); begin += dim) {
+    const std::span<const float> row = values.subspan(begin, dim);
+    const auto bad =
+        std::find_if(row.begin(), row.end(), [](float x) { return !std::isfinite(x); });
+    if (bad == row.end()) continue;
+    if (rows.empty()) first = *bad;
+    if (rows.size() < kNamed) {
+      rows.push_back(begin / dim);
+    } else {
+      ++more;
+    }
+  }
+  if (rows.empty()) return;
+  const bool one = rows.size() == 1;
+  fail<InputError>("{}: {}{}holds {} in row{} {}{}; embed {} again or remove {}", file, name,
+                   name.empty() ? "" : " ", std::isnan(first) ? "not-a-number" : "infinity",
+                   one ? "" : "s", fmt::join(rows, ", "),
+                   more > 0 ? fmt::format(" and {} more", more) : "",
+                   one ? "that image" : "those images", one ? "the row" : "the rows");
+}
+
+EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) {
+  const std::string name = "/" + prefix + "embeddings";
+  const Hdf5Reader::Info info = matrix_info(file, name);
   const std::string labels = "/" + prefix + "labels";
   if (file.has(labels) && file.info(labels).dims == std::vector<std::int64_t>{info.dims[1]} &&
       info.dims[0] != info.dims[1]) {
@@ -129,11 +156,19 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) 
   return set;
 }
 
+EmbeddingSet read_matrix(const Hdf5Reader& file, const std::string& name) {
+  EmbeddingSet set;
+  set.dim = matrix_info(file, name).dims[1];
+  set.embeddings = file.read<float>(name);
+  check_finite(set, file.name(), name);
+  return set;
+}
+
 EmbeddingSet read_embeddings(const std::string& path) { return read_embeddings(Hdf5Reader(path)); }
 
 void write_embeddings(const std::string& path, const EmbeddingSet& set) {
   Hdf5Writer file;
-  file.write("/embeddings", {set.count(), set.dim}, set.embeddings.data());
+  file.write("/embeddings", {set.count(), set.dim}, set.values().data());
   file.write("/labels", {set.count()}, set.labels.data());
   if (!set.cameras.empty()) file.write("/cameras", {set.count()}, set.cameras.data());
   if (!set.categories.empty()) file.write("/categories", {set.count()}, set.categories.data());
@@ -151,15 +186,15 @@ void check_same_space(const EmbeddingSet& queries, const std::string& queries_pa
   }
   if (gallery.cameras.empty() != queries.cameras.empty()) {
     const bool missing_here = gallery.cameras.empty();
-    fail<InputError>("{}: no /cameras, but {} has them; store them in both files or in none",
+    fail<InputError>("{}: no cameras, but {} has them; store them in both files or in none",
                      missing_here ? gallery_path : queries_path,
                      missing_here ? queries_path : gallery_path);
   }
   if (gallery.classes.empty() != queries.classes.empty()) {
     const bool missing_here = gallery.classes.empty();
     fail<InputError>(
-        "{}: no /classes, but {} names its classes, and labels of two files are not the same "
-        "classes by themselves; embed both anew, or store names in both files or in none",
+        "{}: its labels are numbers, but {} names its classes, and labels of two files are not the "
+        "same classes by themselves; give names (/classes) for both or for none",
         missing_here ? gallery_path : queries_path, missing_here ? queries_path : gallery_path);
   }
   if (!gallery.network.empty() && !queries.network.empty() && gallery.network != queries.network) {

@@ -21,6 +21,13 @@ EmbeddingSet read_embeddings(const std::string& path);
 class Hdf5Reader;
 EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix = "");
 
+// Another data set of the file as embeddings, without anything beside them.
+EmbeddingSet read_matrix(const Hdf5Reader& file, const std::string& name);
+
+// InputError "<file>: <name> holds ..." that names the rows which are not finite. The set may be
+// without labels yet where its rows are not mapped.
+void check_finite(const EmbeddingSet& set, const std::string& file, const std::string& name);
+
 // Replaces `path` atomically; data sets that `set` has not got are left out.
 void write_embeddings(const std::string& path, const EmbeddingSet& set);
 

@@ -59,6 +59,7 @@ class CheckpointEmbedder {
   CheckpointEmbedder(const Context& context, const Checkpoint& checkpoint, std::int64_t batch,
                      Precision precision = Precision::kFp32);
   const ModelDescription& model() const { return model_; }
+  const std::string& network() const { return network_; }  // Checkpoint::network()
   // The classes that it was trained on, by name; empty: not recorded.
   const std::vector<std::string>& trained_on() const { return trained_on_; }
   const std::string& training_exif() const { return training_exif_; }  // tools/training_exif.h

@@ -1,11 +1,15 @@
 #include "tools/eval_command.h"
 
 #include "engine/error.h"
+#include "retrieval/embeddings_file.h"
+#include "retrieval/files/mapped_file.h"
 #include "tools/eval/embed_data.h"
 #include "tools/eval/file_options.h"
 #include "tools/eval/measure.h"
+#include "tools/eval/neighbours.h"
 #include "tools/eval/network_options.h"
 #include "tools/eval/protocol_options.h"
+#include "tools/eval/search.h"
 #include "tools/eval/statistics.h"
 #include "tools/json_file.h"
 #include "tools/messages.h"
@@ -15,6 +19,9 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -27,6 +34,8 @@ class Eval final : public Command {
     measures_.add_to(app);
     protocol_.add_to(app);
     statistics_.add_to(app);
+    neighbours_.add_to(app);
+    search_.add_to(app);
   }
 
   // A network embeds on the CPU.
@@ -36,15 +45,20 @@ class Eval final : public Command {
     check(common);
     // Embedding runs on the context's device; ranking on a GPU has a stream of its own.
     const Context context(common.threads, embeds() ? device_of(common) : Device{});
-    const Rows queries =
-        embeds() ? embed_data(context, network_, common) : read_rows(files_.embeddings);
+    if (!search_.index.empty()) {
+      search(context, search_, network_, neighbours_, common);
+      return;
+    }
+    const Rows queries = embeds() ? embed_data(context, network_, common) : read_queries(files_);
     std::optional<Rows> gallery;
+    if (!network_.save.empty()) write_embeddings(network_.save, queries.set);
     if (!files_.gallery.empty()) gallery = read_gallery(files_, queries);
     nlohmann::json json;
     const std::string what = describe(queries, gallery ? &*gallery : nullptr, json);
     protocol_.check(queries, gallery ? &*gallery : nullptr);
     MeasureOptions measures = measures_;
     protocol_.choose(measures);
+    save_neighbours(context, queries, gallery ? &*gallery : nullptr, common);
     if (protocol_.draws()) {
       measure_draws(context, queries, what, protocol_, measures, common, json);
     } else {
@@ -65,9 +79,19 @@ class Eval final : public Command {
     if (files_.embeddings.empty() != embeds()) {
       fail<UsageError>("give either --embeddings FILE or --checkpoint FILE with --data SPEC");
     }
+    if (files_.normalize && embeds() && files_.gallery.empty()) {
+      fail<UsageError>("--normalize: is for --embeddings and --gallery; leave it out");
+    }
+    const bool searches = !search_.index.empty();
+    if (searches) check_search();
+    std::vector<std::string> inputs = files_.files();
+    inputs.insert(inputs.end(), search_.queries.begin(), search_.queries.end());
+    inputs.insert(inputs.end(), {network_.checkpoint, search_.index});
     check_outputs({{"--save-embeddings", network_.save, FileKind::kEmbeddings},
+                   {"--save-neighbours", neighbours_.save, FileKind::kNeighbours},
+                   {"--sheet", searches ? search_.sheet : "", FileKind::kPng},
                    {"--json", common.json, FileKind::kJson}},
-                  {files_.embeddings, network_.checkpoint, files_.gallery}, common.force);
+                  inputs, common.force);
     if (protocol_.draws() && (statistics_.given() || measures_.per_query)) {
       fail<UsageError>(
           "--protocol {}: has R@k and mAP of drawn galleries alone; leave --confidence, "
@@ -81,12 +105,34 @@ class Eval final : public Command {
     }
   }
 
+  // Searching takes none of what measuring does.
+  void check_search() const {
+    if (!embeds()) fail<UsageError>("--index {}: --checkpoint is missing", search_.index);
+    for (const auto& [flag, value] :
+         {std::pair{"--data", &network_.data}, std::pair{"--gallery", &files_.gallery},
+          std::pair{"--save-embeddings", &network_.save}}) {
+      if (value->empty()) continue;
+      fail<UsageError>("{} {}: --index looks up pictures of --query alone; leave it out", flag,
+                       *value);
+    }
+  }
+
+  void save_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
+                       const CommonOptions& common) const {
+    if (neighbours_.save.empty()) return;
+    const Neighbours found = find_neighbours(context, queries, gallery, neighbours_.topk, common);
+    check_mapped_files();
+    write_neighbours(neighbours_.save, found);
+  }
+
   void measure_all(const Context& context, const Rows& queries, const Rows* gallery,
                    const std::string& what, const MeasureOptions& measures,
                    const CommonOptions& common, nlohmann::json& json) const {
     Measured measured = measure(context, queries, gallery, measures, common);
     const Statistics statistics =
         take_statistics(context, queries, gallery, measured.metrics, statistics_, common);
+    // Nothing is said of rows that were not there.
+    check_mapped_files();
     say(what, queries, measured, statistics, common);
     if (common.json.empty()) return;
     Metrics& metrics = measured.metrics;
@@ -128,6 +174,8 @@ class Eval final : public Command {
   MeasureOptions measures_;
   ProtocolOptions protocol_;
   StatisticsOptions statistics_;
+  NeighbourOptions neighbours_;
+  SearchOptions search_;
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ const char* name_of(FileKind kind) {
     case FileKind::kPng: return "a PNG";
     case FileKind::kWeights: return "weights";
     case FileKind::kPython: return "a Python program";
+    case FileKind::kNeighbours: return "neighbours";
   }
   return "";
 }
@@ -49,6 +50,7 @@ Found find_in_hdf5(const std::string& path) {
     if (file.has("/weights")) return {FileKind::kWeights, ""};
     if (file.has("/grad")) return {FileKind::kLoss, ""};
     if (file.has("/pixels")) return {FileKind::kPixels, ""};
+    if (file.has("/neighbours")) return {FileKind::kNeighbours, ""};
     if (file.has("/embeddings")) return {FileKind::kEmbeddings, ""};
   } catch (const InputError&) {
     // Not one of ours, then.

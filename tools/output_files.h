@@ -8,7 +8,16 @@
 
 namespace rk {
 
-enum class FileKind : std::uint8_t { kJson, kEmbeddings, kLoss, kPixels, kPng, kWeights, kPython };
+enum class FileKind : std::uint8_t {
+  kJson,
+  kEmbeddings,
+  kLoss,
+  kPixels,
+  kPng,
+  kWeights,
+  kPython,
+  kNeighbours
+};
 
 struct OutputFile {
   std::string flag;  // "--json"

@@ -119,7 +119,7 @@ TEST_F(FolderRun, AGalleryIsMatchedByTheNamesOfItsClasses) {
   write_embeddings(in("unnamed.h5"), unnamed);
   const Finished refused = eval({"--embeddings", in("queries.h5"), "--gallery", in("unnamed.h5")});
   EXPECT_EQ(refused.code, 3);
-  EXPECT_TRUE(holds(refused.err, in("unnamed.h5") + ": no /classes, but"));
+  EXPECT_TRUE(holds(refused.err, in("unnamed.h5") + ": its labels are numbers, but"));
   const Finished by_label = eval({"--embeddings", in("unnamed.h5"), "--gallery", in("unnamed.h5")});
   EXPECT_EQ(by_label.code, 0) << by_label.err;
   EXPECT_TRUE(holds(by_label.out, "(by label)"));

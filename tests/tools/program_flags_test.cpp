@@ -161,9 +161,43 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
   gallery.labels.pop_back();
   gallery.embeddings.resize(gallery.embeddings.size() - 4);
   write_embeddings(in("g.h5"), gallery);
+  EmbeddingSet longer = set_;
+  for (float& value : longer.embeddings) value *= 3;
+  write_embeddings(in("long.h5"), longer);
+  folder_.write("all_different.csv", [] {
+    std::string text;
+    for (int row = 0; row < 24; ++row) text += fmt::format("{}\n", row);
+    return text;
+  }());
+  std::string ones;
+  for (int row = 0; row < 23; ++row) ones += "1\n";
+  folder_.write("ones.csv", ones);
   const std::vector<Flag> flags =
       beside(beside(common(), statistics_flags()),
              {{{"--gallery", in("g.h5")}, holds_value("/metrics/num_gallery", 23)},
+              {{"--labels", in("all_different.csv")}, holds_value("/classes", 24)},
+              {{"--gallery", in("g.h5"), "--gallery-labels", in("ones.csv")},
+               holds_value("/gallery_classes", 1)},
+              {{"--embeddings", in("long.h5"), "--normalize"},
+               [&](const Said& with, const Said& without) {
+                 EXPECT_NEAR(with.result["metrics"]["pos_mean"].get<double>(),
+                             without.result["metrics"]["pos_mean"].get<double>(), 1e-6);
+                 EXPECT_EQ(with.end.err.find("have lengths"), std::string::npos);
+               }},
+              {{"--embeddings", in("long.h5")}, changes_value("/metrics/pos_mean")},
+              {{"--save-embeddings", in("copy.h5")},
+               [&](const Said& with, const Said&) {
+                 EXPECT_EQ(with.end.code, 0) << with.end.err;
+                 EXPECT_EQ(read_embeddings(in("copy.h5")).embeddings, set_.embeddings);
+               }},
+              {{"--save-neighbours", in("n.h5"), "--topk", "5"},
+               [&](const Said& with, const Said&) {
+                 EXPECT_EQ(with.end.code, 0) << with.end.err;
+                 EXPECT_EQ(Hdf5Reader(in("n.h5")).info("/neighbours").dims,
+                           (std::vector<std::int64_t>{24, 5}));
+                 EXPECT_EQ(Hdf5Reader(in("n.h5")).info("/scores").dims,
+                           (std::vector<std::int64_t>{24, 5}));
+               }},
               {{"--recall-at", "3,7"},
                [](const Said& with, const Said& without) {
                  EXPECT_TRUE(with.result["metrics"].contains("recall_at_3"));
@@ -182,8 +216,8 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
                }}});
   std::set<std::string> other = everywhere();
   // Of its other way, and of what is drawn: nothing here.
-  other.insert({"--checkpoint", "--data", "--split", "--save-embeddings", "--batch", "--precision",
-                "--workers", "--skip-bad", "--arch"});
+  other.insert({"--checkpoint", "--data", "--split", "--batch", "--precision", "--workers",
+                "--skip-bad", "--arch", "--index", "--query", "--sheet"});
   check({RK_BIN "/eval", "--embeddings", in("e.h5")}, {RK_BIN "/eval", "--help"}, flags, other);
 }
 
@@ -230,9 +264,51 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
       {{"--arch", "resnet50"}, ends_with(2, "holds a resnet18; leave --arch out")},
       {{"--data", "folder:" + in("bad")}, ends_with(3, "broken.png")}};
   std::set<std::string> other = everywhere();
-  other.insert({"--embeddings", "--gallery", "--recall-at", "--per-query", "--device", "--threads",
-                "--seed", "--quiet", "--verbose"});
+  other.insert({"--embeddings", "--labels", "--gallery", "--gallery-labels", "--normalize",
+                "--recall-at", "--per-query", "--topk", "--save-neighbours", "--index", "--query",
+                "--sheet", "--device", "--threads", "--seed", "--quiet", "--verbose"});
   for (const Flag& flag : statistics_flags()) other.insert(flag.words.begin(), flag.words.end());
+  check(base, {RK_BIN "/eval", "--help"}, flags, other);
+}
+
+TEST_F(ProgramFlags, OfEvalOnAnIndex) {
+  ASSERT_EQ(run(on_pictures("run", {"--epochs", "1"}, 1)).code, 0);
+  folder_.classes("sets/c", 3, 4);
+  const auto index = [&](const std::string& name, const std::string& folder) {
+    return run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--data", "folder:" + in(folder),
+                "--save-embeddings", in(name), "-q"});
+  };
+  ASSERT_EQ(index("index.h5", "sets").code, 0);
+  folder_.classes("few/c", 2, 2);
+  ASSERT_EQ(index("few.h5", "few").code, 0);
+  const std::string one = in("sets/c1/2.png");
+  const Words base = {
+      RK_BIN "/eval", "--checkpoint",  in("run/last.h5"), "--index", in("index.h5"), "--query", one,
+      "--sheet",      in("search.png")};
+  const std::vector<Flag> flags = {
+      {{"--index", in("few.h5")},
+       [](const Said& with, const Said& without) {
+         EXPECT_EQ(with.result["queries"][0]["results"].size(), 4U);
+         EXPECT_EQ(without.result["queries"][0]["results"].size(), 10U);
+       }},
+      {{"--query", in("sets/c2")},
+       [](const Said& with, const Said& without) {
+         EXPECT_EQ(with.result["queries"].size(), 4U);
+         EXPECT_EQ(without.result["queries"].size(), 1U);
+       }},
+      {{"--topk", "3"},
+       [](const Said& with, const Said&) {
+         EXPECT_EQ(with.result["queries"][0]["results"].size(), 3U);
+       }},
+      {{"--sheet", in("other.png")},
+       [&](const Said&, const Said&) { EXPECT_TRUE(fs::exists(in("other.png"))); }}};
+  std::set<std::string> other = everywhere();
+  const Finished help = run({RK_BIN "/eval", "--help"});
+  const std::regex name(R"((--[a-z0-9-]+))");
+  // Measuring's have their cases above.
+  for (std::sregex_iterator at(help.out.begin(), help.out.end(), name), end; at != end; ++at) {
+    other.insert((*at)[1]);
+  }
   check(base, {RK_BIN "/eval", "--help"}, flags, other);
 }
 

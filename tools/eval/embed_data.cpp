@@ -67,8 +67,9 @@ std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Datase
     const std::string text = error.what();
     for (std::int64_t i = 0; i < data.size(); ++i) {
       if (!text.starts_with(data.item_name(i) + ":")) continue;
-      fail<InputError>("{}; --skip-bad leaves such images out, `probe --data {}` names all", text,
-                       shell_word(spec));
+      const std::string all =
+          spec.empty() ? "" : fmt::format(", `probe --data {}` names all", shell_word(spec));
+      fail<InputError>("{}; --skip-bad leaves such images out{}", text, all);
     }
     throw;
   }
@@ -76,20 +77,16 @@ std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Datase
 
 }  // namespace
 
-Rows embed_data(const Context& context, const NetworkOptions& options,
-                const CommonOptions& common) {
-  if (options.data.empty()) {
-    fail<UsageError>("--checkpoint {}: --data is missing", options.checkpoint);
-  }
+CheckpointEmbedder open_network(const Context& context, const NetworkOptions& options,
+                                std::int64_t batch) {
   std::vector<std::string> said;
   const Checkpoint network = open_weights(options.checkpoint, options.arch, said);
   for (const std::string& line : said) note(fmt::format("{}: {}", options.checkpoint, line));
-  CheckpointEmbedder embedder(context, network, options.batch, precision_of(options.precision));
-  const DataSpec spec = read_data_spec(options.data);
-  const Dataset data = open_dataset(spec, parse_split(options.split));
-  if (!data.left_out().empty()) {
-    note(fmt::format("{}: left out {}", data.name(), text_of(data.left_out())));
-  }
+  return {context, network, batch, precision_of(options.precision)};
+}
+
+EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
+                            const NetworkOptions& options, const CommonOptions& common) {
   Progress progress("embedding", data.size(), "images", common.quiet);
   EmbedOptions embedding;
   embedding.workers = options.workers;
@@ -98,23 +95,35 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   std::optional<EmbeddingSet> set = embed_all(embedder, data, embedding, options.data);
   if (!set) stop_if_interrupted();
   progress.finish();
-  const auto skipped = static_cast<std::int64_t>(embedder.bad_images().size());
+  const std::size_t skipped = embedder.bad_images().size();
   // A smaller gallery changes every metric, so it is said even when little else is.
   if (skipped > 0) tell("left out: {} images that cannot be read", skipped);
   note_lying(data);
-  note_other_exif(embedder, spec, options.data);
+  return std::move(*set);
+}
 
+Rows embed_data(const Context& context, const NetworkOptions& options,
+                const CommonOptions& common) {
+  if (options.data.empty()) {
+    fail<UsageError>("--checkpoint {}: --data is missing", options.checkpoint);
+  }
+  CheckpointEmbedder embedder = open_network(context, options, options.batch);
+  const DataSpec spec = read_data_spec(options.data);
+  const Dataset data = open_dataset(spec, parse_split(options.split));
+  if (!data.left_out().empty()) {
+    note(fmt::format("{}: left out {}", data.name(), text_of(data.left_out())));
+  }
   Rows rows;
-  rows.set = std::move(*set);
+  rows.set = embed_pictures(embedder, data, options, common);
   rows.name = options.data;
   rows.text = data_text(spec, data);
-  rows.facts["skipped_images"] = skipped;
+  note_other_exif(embedder, spec, options.data);
+  rows.facts["skipped_images"] = embedder.bad_images().size();
   if (const auto known = count_trained_on(embedder, rows)) {
     rows.facts["classes_trained_on"] = *known;
     rows.text += fmt::format("; the network was trained on {} of these classes (by name)",
                              *known == 0 ? "none" : std::to_string(*known));
   }
-  if (!options.save.empty()) write_embeddings(options.save, rows.set);
   return rows;
 }
 

@@ -3,12 +3,21 @@
 
 #include "engine/context.h"
 #include "tools/cli.h"
+#include "tools/embed.h"
 #include "tools/eval/network_options.h"
 #include "tools/eval/rows.h"
 
 namespace rk {
 
-// Facts: skipped_images, classes_trained_on. Writes --save-embeddings.
+// What is said of the weights on the way are notes. `batch`: images at a time.
+CheckpointEmbedder open_network(const Context& context, const NetworkOptions& options,
+                                std::int64_t batch);
+
+// The pictures of `data` as rows; how many --skip-bad left out is said.
+EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
+                            const NetworkOptions& options, const CommonOptions& common);
+
+// Facts: skipped_images, classes_trained_on.
 Rows embed_data(const Context& context, const NetworkOptions& options, const CommonOptions& common);
 
 }  // namespace rk

@@ -19,7 +19,7 @@ namespace {
 
 void note_what_is_odd(const Rows& queries, const Rows* gallery) {
   const auto note_of = [](const Rows& rows) {
-    note_lengths(rows.set.embeddings, rows.set.dim, rows.name,
+    note_lengths(rows.set.values(), rows.set.dim, rows.name,
                  "cosine similarity wants 1, and JSD counts scores within [-1, 1]");
   };
   note_of(queries);

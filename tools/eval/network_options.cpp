@@ -21,9 +21,10 @@ void NetworkOptions::add_to(CLI::App& app) {
       ->needs(network);
   app.add_option("--split", split, "which of its splits: train, val, test, query or gallery")
       ->needs(network);
-  app.add_option("--save-embeddings", save, "also write the embeddings to this file")
-      ->type_name("FILE")
-      ->needs(network);
+  app.add_option("--save-embeddings", save,
+                 "also write the embeddings to this file, from which --embeddings, --gallery and "
+                 "--index read them")
+      ->type_name("FILE");
   app.add_option("--batch", batch, "images at a time")
       ->check(CLI::Range(1, 1 << 16))
       ->needs(network);

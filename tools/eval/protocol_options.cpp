@@ -1,6 +1,7 @@
 #include "tools/eval/protocol_options.h"
 
 #include "engine/error.h"
+#include "retrieval/files/mapped_file.h"
 #include "retrieval/protocols/protocol.h"
 #include "tools/messages.h"
 #include "tools/metrics_report.h"
@@ -65,6 +66,7 @@ void measure_draws(const Context& context, const Rows& rows, const std::string& 
   }();
   progress.finish();
   if (!metrics) stop_if_interrupted();
+  check_mapped_files();
   print("{}", draws_table(what, *metrics, options, protocol.name));
   json.update({{"protocol", protocol.name + ": " + protocol_named(protocol.name).text},
                {"protocol_name", protocol.name},

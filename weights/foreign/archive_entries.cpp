@@ -53,7 +53,8 @@ class Reader {
       if (path == nullptr) refuse("holds an entry without a name; download it again");
       const std::string entry(path);
       if (entries.size() == kMaxEntries) {
-        refuse(fmt::format("holds more than {} entries; it is no file of weights", kMaxEntries));
+        refuse(
+            fmt::format("holds more than {} entries; no file that is read here does", kMaxEntries));
       }
       if (!entries.emplace(entry, content(entry)).second) {
         refuse("holds " + in_quotes(entry) + " twice; save it again");
@@ -78,7 +79,7 @@ class Reader {
       if (result != ARCHIVE_OK) damaged(in_quotes(entry) + ": ");
       total_ += size;
       if (total_ > std::max(2 * bytes_.size(), kFreeBytes)) {
-        refuse("unpacks to more than twice its size and 1 GiB; it is no file of weights");
+        refuse("unpacks to more than twice its size and 1 GiB; no file that is read here does");
       }
       const auto at = static_cast<std::uint64_t>(offset);
       if (at != (viewed ? view.size() : copy->size())) {

@@ -1,0 +1,185 @@
+#include "retrieval/files/labels.h"
+
+#include "engine/error.h"
+#include "retrieval/files/mapped_file.h"
+#include "retrieval/files/text_column.h"
+#include "weights/foreign/file_kind.h"
+#include "weights/hdf5_contents.h"
+#include "weights/hdf5_file.h"
+#include "weights/printable.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace rk {
+namespace {
+
+constexpr double kWholeBelow = 9007199254740992.0;  // 2^53: up to there every whole number is one
+
+// The InputErrors of a number of labels that is not that of the rows.
+void check_count(std::int64_t count, std::int64_t rows, std::int64_t dim, const std::string& from,
+                 const std::string& rows_of) {
+  if (count == rows) return;
+  if (count == dim) {
+    fail<InputError>(
+        "{}: is [{}, {}] and {} has {} labels: the rows lie across; store them "
+        "transposed (numpy: .T)",
+        rows_of, rows, dim, from, count);
+  }
+  fail<InputError>("{}: {} labels for the {} rows of {}; give one label a row", from, count, rows,
+                   rows_of);
+}
+
+Labels of_names(const std::vector<std::string>& names) {
+  Labels out;
+  out.what = "names";
+  std::unordered_map<std::string, std::int64_t> known;
+  for (const std::string& name : names) {
+    const auto [found, fresh] = known.emplace(name, static_cast<std::int64_t>(out.classes.size()));
+    if (fresh) out.classes.push_back(name);
+    out.labels.push_back(found->second);
+  }
+  return out;
+}
+
+std::vector<std::int64_t> whole_numbers(const StoredArray& array, const std::string& from) {
+  std::vector<float> space;
+  std::vector<std::int64_t> out;
+  const auto add = [&](double value) {
+    if (!(std::abs(value) <= kWholeBelow) || value != std::floor(value)) {
+      fail<InputError>("{}: label {} of row {} is no whole number; give integers or names", from,
+                       value, out.size());
+    }
+    out.push_back(static_cast<std::int64_t>(value));
+  };
+  if (array.tensor.type == ElementType::kF64) {
+    const std::vector<std::byte> bytes = contiguous_bytes(array.tensor);
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(double)) {
+      double value = 0;
+      std::memcpy(&value, bytes.data() + at, sizeof(value));
+      add(value);
+    }
+  } else {
+    for (const float value : float_values(array.tensor, space)) add(value);
+  }
+  return out;
+}
+
+Labels of_column(TextColumn column) {
+  Labels out;
+  out.labels = std::move(column.rows);
+  std::vector<std::int64_t> numbers;
+  for (const std::string& value : column.values) {
+    const std::optional<std::int64_t> number = whole_number(value);
+    if (!number) break;
+    numbers.push_back(*number);
+  }
+  const bool names = numbers.size() < column.values.size();
+  out.what = names ? "names" : "whole numbers";
+  if (!column.name.empty()) {
+    out.what = fmt::format("column {}, {}", printable(column.name), out.what);
+  }
+  if (names) {
+    out.classes = std::move(column.values);
+  } else {
+    for (std::int64_t& label : out.labels) label = numbers[static_cast<std::size_t>(label)];
+  }
+  return out;
+}
+
+Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
+               const std::string& rows_of) {
+  const Hdf5Reader file(from.file);
+  const std::string name =
+      from.name.empty() ? "/labels" : (from.name.starts_with("/") ? "" : "/") + from.name;
+  if (!file.has(name)) {
+    fail<InputError>("{}: no data set {}; {}", file.name(), name, what_it_holds(file));
+  }
+  const Hdf5Reader::Info info = file.info(name);
+  const std::string where = fmt::format("{}: {}", file.name(), name);
+  if (info.kind == Hdf5Reader::Kind::kFloat) {
+    fail<InputError>("{} holds floating-point numbers; give integers or names", where);
+  }
+  check_count(info.elements(), rows, dim, where, rows_of);
+  if (info.kind == Hdf5Reader::Kind::kText) return of_names(file.read_text(name));
+  return {file.read<std::int64_t>(name), {}, "integers"};
+}
+
+}  // namespace
+
+std::span<const std::string> usual_label_names() {
+  static const std::vector<std::string> names = {"labels",  "label", "targets",   "target",
+                                                 "classes", "class", "class_ids", "class_id",
+                                                 "y",       "arr_1"};
+  return names;
+}
+
+Labels labels_of(const StoredArray& array, std::int64_t rows, std::int64_t dim,
+                 const std::string& from, const std::string& rows_of) {
+  std::int64_t longest = 1;
+  for (const std::int64_t side : array.dims()) longest = std::max(longest, side);
+  if (array.tensor.elements() != longest || array.dims().empty()) {
+    fail<InputError>("{}: is {}, not one label a row; give [{}]", from, text_of(array), rows);
+  }
+  check_count(longest, rows, dim, from, rows_of);
+  Labels out;
+  if (array.text) {
+    try {
+      out = of_names(text_values(array));
+    } catch (const InputError& error) {
+      fail<InputError>("{}: {}", from, error.what());
+    }
+  } else if (array.integer()) {
+    out.labels = integer_values(array.tensor);
+    out.what = array.dtype;
+  } else if (array.real()) {
+    out.labels = whole_numbers(array, from);
+    out.what = array.dtype + ", all whole";
+  } else {
+    fail<InputError>("{}: is {}; give integers or names", from, text_of(array));
+  }
+  return out;
+}
+
+Labels read_labels(const std::string& from, std::int64_t rows, std::int64_t dim,
+                   const std::string& rows_of) {
+  const FileAndName place = split_name(from);
+  const auto mapped = std::make_shared<const MappedFile>(place.file);
+  const std::string_view text(reinterpret_cast<const char*>(mapped->bytes().data()),
+                              mapped->bytes().size());
+  Labels out;
+  if (is_hdf5(text)) {
+    out = of_hdf5(place, rows, dim, rows_of);
+  } else if (holds_arrays(mapped->bytes())) {
+    const ArrayFile file = open_arrays(place.file);
+    const StoredArray* array = nullptr;
+    const std::vector<const StoredArray*> all = file.all();
+    if (!place.name.empty()) {
+      array = &file.named(place.name);
+    } else {
+      array = all.size() == 1 ? all.front() : file.find(usual_label_names());
+    }
+    if (array == nullptr) {
+      fail<InputError>("{}: none of its arrays is called labels; {}; say which, as FILE:NAME",
+                       printable(place.file), file.contents());
+    }
+    out = labels_of(*array, rows, dim, printable(from), rows_of);
+  } else {
+    if (is_pickle(text)) open_arrays(place.file);  // which refuses it
+    if (const std::string other = other_kind(text); !other.empty()) {
+      fail<InputError>("{}: {}", printable(place.file), other);
+    }
+    TextColumn column =
+        read_text_column(mapped->bytes(), place.name, usual_label_names(), rows, place.file);
+    check_count(static_cast<std::int64_t>(column.rows.size()), rows, dim, printable(from), rows_of);
+    out = of_column(std::move(column));
+  }
+  check_mapped_files();
+  return out;
+}
+
+}  // namespace rk

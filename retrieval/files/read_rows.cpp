@@ -1,0 +1,201 @@
+#include "retrieval/files/read_rows.h"
+
+#include "engine/error.h"
+#include "retrieval/embeddings_file.h"
+#include "retrieval/files/array_file.h"
+#include "retrieval/files/labels.h"
+#include "retrieval/files/mapped_file.h"
+#include "weights/foreign/file_kind.h"
+#include "weights/hdf5_file.h"
+#include "weights/printable.h"
+
+#include <cmath>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace rk {
+namespace {
+
+bool holds_hdf5(const std::string& path) {
+  const MappedFile file(path);
+  return is_hdf5({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+}
+
+const StoredArray& embeddings_in(const ArrayFile& file, const std::string& name) {
+  if (!name.empty()) return file.named(name);
+  const std::vector<const StoredArray*> all = file.all();
+  if (file.format() == "npy") return *all.front();
+  if (const StoredArray* usual = file.find(usual_embedding_names())) return *usual;
+  const StoredArray* found = nullptr;
+  for (const StoredArray* array : all) {
+    if (!array->real() || array->dims().size() != 2) continue;
+    if (found != nullptr) {
+      found = nullptr;
+      break;
+    }
+    found = array;
+  }
+  if (found != nullptr) return *found;
+  fail<InputError>("{}: none of its arrays is called embeddings; {}; say which, as FILE:NAME",
+                   printable(file.path()), file.contents());
+}
+
+void check_embeddings(const StoredArray& array, const std::string& from) {
+  if (!array.real()) {
+    fail<InputError>(
+        "{}: is {}, not floating-point numbers; give embeddings [N, D] (numpy: "
+        ".astype('float32')), and labels by --labels",
+        from, text_of(array));
+  }
+  if (array.dims().size() != 2) {
+    fail<InputError>("{}: is {}; give two dimensions, [N, D]", from, text_of(array));
+  }
+  if (array.dims()[0] == 0 || array.dims()[1] == 0) {
+    fail<InputError>("{}: is empty, {}; give at least one row", from, text_of(array));
+  }
+}
+
+// Values where they lie, or converted.
+void take_values(const ArrayFile& file, const StoredArray& array, EmbeddingSet& set) {
+  const StoredTensor& tensor = array.tensor;
+  const bool in_place = tensor.type == ElementType::kF32 && tensor.contiguous() &&
+                        !tensor.big_endian && tensor.owner &&
+                        reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
+  if (in_place) {
+    set.mapped = {tensor.owner, reinterpret_cast<const float*>(tensor.bytes.data())};
+    return;
+  }
+  file.check_memory(static_cast<std::uint64_t>(tensor.elements()) * sizeof(float));
+  set.embeddings = rows_as_float32(array);
+}
+
+std::vector<std::int64_t> integers_in(const ArrayFile& file, std::int64_t rows,
+                                      std::span<const std::string> names) {
+  const StoredArray* array = file.find(names);
+  if (array == nullptr) return {};
+  const std::string where = fmt::format("{}: {}", printable(file.path()), in_quotes(array->name));
+  if (!array->integer() || array->dims() != std::vector<std::int64_t>{rows}) {
+    fail<InputError>("{} is {}, not one integer for each of the {} rows; mend or remove it", where,
+                     text_of(*array), rows);
+  }
+  return integer_values(array->tensor);
+}
+
+// Cameras, categories and paths where they are there, as in HDF5.
+void take_what_is_beside(const ArrayFile& file, EmbeddingSet& set) {
+  static const std::vector<std::string> cameras = {"cameras", "camera_ids", "camids"};
+  static const std::vector<std::string> categories = {"categories"};
+  static const std::vector<std::string> paths = {"paths", "filenames", "files"};
+  set.cameras = integers_in(file, set.count(), cameras);
+  set.categories = integers_in(file, set.count(), categories);
+  const StoredArray* names = file.find(paths);
+  if (names == nullptr || !names->text) return;
+  if (names->dims() != std::vector<std::int64_t>{set.count()}) {
+    fail<InputError>("{}: {} is {}, not one for each of the {} rows; mend or remove it",
+                     printable(file.path()), in_quotes(names->name), text_of(*names), set.count());
+  }
+  set.paths = text_values(*names);
+}
+
+RowsRead read_arrays(const RowsToRead& what) {
+  const FileAndName place = split_name(what.embeddings);
+  const ArrayFile file = open_arrays(place.file);
+  const StoredArray& array = embeddings_in(file, place.name);
+  const std::string shown = printable(place.file);
+  const std::string from =
+      array.name.empty() ? shown : fmt::format("{}: {}", shown, in_quotes(array.name));
+  check_embeddings(array, from);
+  const std::int64_t rows = array.dims()[0], dim = array.dims()[1];
+
+  RowsRead out;
+  out.format = file.format();
+  out.dtype = array.dtype;
+  out.columns_first = array.columns_first;
+  Labels labels;
+  if (!what.labels.empty()) {
+    labels = read_labels(what.labels, rows, dim, from);
+    out.labels = fmt::format("{}, {}", printable(what.labels), labels.what);
+  } else {
+    const StoredArray* found = file.find(usual_label_names());
+    if (found == nullptr || found == &array) {
+      fail<InputError>(
+          "{}: no labels in it; give them by --labels FILE (.npy, .npz, CSV, ...), one "
+          "a row{}",
+          shown, file.format() == "npy" ? "" : "; " + file.contents());
+    }
+    labels =
+        labels_of(*found, rows, dim, fmt::format("{}: {}", shown, in_quotes(found->name)), from);
+    out.labels = fmt::format("{}, {}", in_quotes(found->name), labels.what);
+  }
+  out.set.dim = dim;
+  out.set.labels = std::move(labels.labels);
+  out.set.classes = std::move(labels.classes);
+  take_what_is_beside(file, out.set);
+  take_values(file, array, out.set);
+  check_finite(out.set, shown, array.name.empty() ? "" : in_quotes(array.name));
+  check_mapped_files();
+  return out;
+}
+
+RowsRead read_hdf5(const RowsToRead& what) {
+  const FileAndName place = split_name(what.embeddings);
+  const Hdf5Reader file(place.file);
+  RowsRead out;
+  out.format = "HDF5";
+  if (place.name.empty() && what.labels.empty()) {
+    out.set = read_embeddings(file);
+    out.labels = "/labels";
+    return out;
+  }
+  const std::string name = place.name.empty()            ? "/embeddings"
+                           : place.name.starts_with("/") ? place.name
+                                                         : "/" + place.name;
+  out.set = read_matrix(file, name);
+  const auto rows = static_cast<std::int64_t>(out.set.embeddings.size()) / out.set.dim;
+  Labels labels = read_labels(what.labels.empty() ? place.file : what.labels, rows, out.set.dim,
+                              fmt::format("{}: {}", file.name(), name));
+  out.labels =
+      fmt::format("{}, {}", what.labels.empty() ? "/labels" : printable(what.labels), labels.what);
+  out.set.labels = std::move(labels.labels);
+  out.set.classes = std::move(labels.classes);
+  return out;
+}
+
+std::int64_t normalize_rows(EmbeddingSet& set) {
+  if (set.mapped) {
+    const std::span<const float> values = set.values();
+    set.embeddings.assign(values.begin(), values.end());
+    set.mapped.reset();
+  }
+  const auto dim = static_cast<std::size_t>(set.dim);
+  std::int64_t zeros = 0;
+  for (std::size_t begin = 0; begin < set.embeddings.size(); begin += dim) {
+    const std::span<float> row(set.embeddings.data() + begin, dim);
+    double squares = 0;
+    for (const float x : row) squares += static_cast<double>(x) * static_cast<double>(x);
+    const double length = std::sqrt(squares);
+    zeros += length == 0 ? 1 : 0;
+    for (float& x : row) {
+      x = length == 0 ? 0.0F : static_cast<float>(static_cast<double>(x) / length);
+    }
+  }
+  return zeros;
+}
+
+}  // namespace
+
+std::span<const std::string> usual_embedding_names() {
+  static const std::vector<std::string> names = {"embeddings", "embedding", "embs",  "emb",
+                                                 "features",   "feature",   "feats", "feat",
+                                                 "vectors",    "x",         "data",  "arr_0"};
+  return names;
+}
+
+RowsRead read_rows(const RowsToRead& what) {
+  RowsRead out = holds_hdf5(split_name(what.embeddings).file) ? read_hdf5(what) : read_arrays(what);
+  if (what.normalize) out.zero_rows = normalize_rows(out.set);
+  return out;
+}
+
+}  // namespace rk

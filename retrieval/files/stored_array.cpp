@@ -1,0 +1,93 @@
+#include "retrieval/files/stored_array.h"
+
+#include "engine/error.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rk {
+namespace {
+
+std::uint32_t code_point(const std::byte* from, bool big_endian) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, from, sizeof(value));
+  return big_endian ? __builtin_bswap32(value) : value;
+}
+
+void add_utf8(std::string& out, std::uint32_t code) {
+  const auto put = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
+  if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+    fail<InputError>("holds U+{:X}, which is no character; save it again", code);
+  }
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0 | (code >> 6));
+    put(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    put(0xE0 | (code >> 12));
+    put(0x80 | ((code >> 6) & 0x3F));
+    put(0x80 | (code & 0x3F));
+  } else {
+    put(0xF0 | (code >> 18));
+    put(0x80 | ((code >> 12) & 0x3F));
+    put(0x80 | ((code >> 6) & 0x3F));
+    put(0x80 | (code & 0x3F));
+  }
+}
+
+}  // namespace
+
+std::string text_of(const StoredArray& array) {
+  return fmt::format("{} {}{}", array.dtype, shape_text(array.dims()),
+                     array.columns_first ? ", columns first" : "");
+}
+
+std::vector<float> rows_as_float32(const StoredArray& array) {
+  const StoredTensor& whole = array.tensor;
+  const std::int64_t rows = whole.dims[0], dim = whole.dims[1];
+  const auto item = static_cast<std::int64_t>(bits_of(whole.type) / 8);
+  const std::int64_t row_stride = whole.strides.empty() ? dim : whole.strides[0];
+  std::vector<float> out(static_cast<std::size_t>(rows * dim));
+  // By blocks, so that nothing but the result is as large as the file.
+  const std::int64_t block = std::max(std::int64_t{1}, (std::int64_t{1} << 20) / dim);
+  std::vector<float> space;
+  for (std::int64_t first = 0; first < rows; first += block) {
+    StoredTensor part = whole;
+    part.dims[0] = std::min(block, rows - first);
+    part.bytes = whole.bytes.subspan(static_cast<std::size_t>(first * row_stride * item));
+    const std::span<const float> values = float_values(part, space);
+    std::copy(values.begin(), values.end(), out.begin() + first * dim);
+  }
+  return out;
+}
+
+std::vector<std::string> text_values(const StoredArray& array) {
+  const auto units = static_cast<std::size_t>(array.text->units);
+  const std::size_t unit = array.text->wide ? 4 : 1;
+  std::vector<std::string> out;
+  for (std::int64_t i = 0; i < array.tensor.elements(); ++i) {
+    const std::byte* from = array.tensor.bytes.data() + static_cast<std::size_t>(i) * units * unit;
+    std::string text;
+    std::size_t zeros = 0;
+    for (std::size_t u = 0; u < units; ++u) {
+      const std::uint32_t code = array.text->wide
+                                     ? code_point(from + u * unit, array.tensor.big_endian)
+                                     : static_cast<std::uint32_t>(from[u]);
+      if (code == 0) {
+        ++zeros;
+        continue;
+      }
+      text.append(std::exchange(zeros, 0), '\0');
+      if (array.text->wide) {
+        add_utf8(text, code);
+      } else {
+        text.push_back(static_cast<char>(code));
+      }
+    }
+    out.push_back(std::move(text));
+  }
+  return out;
+}
+
+}  // namespace rk

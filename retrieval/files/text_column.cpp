@@ -1,0 +1,212 @@
+#include "retrieval/files/text_column.h"
+
+#include "engine/error.h"
+#include "weights/printable.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace rk {
+namespace {
+
+constexpr std::size_t kMaxField = std::size_t{1} << 20;
+constexpr std::size_t kMaxFields = 10'000;
+
+std::string in_small_letters(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
+}
+
+class Table {
+ public:
+  Table(std::string_view text, std::string path) : rest_(text), path_(std::move(path)) {
+    if (rest_.starts_with("\xff\xfe") || rest_.starts_with("\xfe\xff")) {
+      fail<InputError>("{}: is UTF-16; save it as UTF-8", path_);
+    }
+    if (rest_.starts_with("\xef\xbb\xbf")) rest_.remove_prefix(3);
+    if (rest_.substr(0, 4096).find('\0') != std::string_view::npos) {
+      fail<InputError>(
+          "{}: is no text and no array that is known; give CSV, .npy, .npz, "
+          "safetensors or HDF5",
+          path_);
+    }
+    const std::string_view first = rest_.substr(0, rest_.find_first_of("\r\n"));
+    const auto count = [&](char c) { return std::count(first.begin(), first.end(), c); };
+    for (const char c : {';', '\t'}) {
+      if (count(c) > count(separator_)) separator_ = c;
+    }
+  }
+
+  // The next line's fields; false at the end. Empty lines are stepped over.
+  bool next(std::vector<std::string>& fields) {
+    for (;;) {
+      if (rest_.empty()) return false;
+      ++line_;
+      fields.clear();
+      for (bool more = true; more;) {
+        if (fields.size() == kMaxFields) {
+          fail<InputError>("{}: line {} has more than {} columns; give a table of labels", path_,
+                           line_, kMaxFields);
+        }
+        more = field(fields);
+      }
+      if (fields.size() > 1 || !fields.front().empty()) return true;
+    }
+  }
+  std::int64_t line() const { return line_; }
+
+ private:
+  // Whether another follows in this line.
+  bool field(std::vector<std::string>& fields) {
+    std::string out;
+    std::size_t at = 0;
+    if (rest_.starts_with('"')) {
+      at = 1;
+      for (;;) {
+        const std::size_t quote = rest_.find('"', at);
+        if (quote == std::string_view::npos || quote > kMaxField) {
+          fail<InputError>("{}: line {}: a quote without an end; close it", path_, line_);
+        }
+        out += rest_.substr(at, quote - at);
+        at = quote + 1;
+        if (at >= rest_.size() || rest_[at] != '"') break;
+        out += '"';
+        ++at;
+      }
+      const std::string_view within = rest_.substr(0, at);
+      lines_within_ += std::count(within.begin(), within.end(), '\n');
+    }
+    const char ends[] = {separator_, '\r', '\n'};
+    std::size_t end = rest_.find_first_of(std::string_view(ends, 3), at);
+    if (end == std::string_view::npos) end = rest_.size();
+    if (end - at > kMaxField) {
+      fail<InputError>(
+          "{}: line {} holds {} characters without a separator; give a table of labels", path_,
+          line_, end - at);
+    }
+    if (at == 0) {
+      out = trimmed(rest_.substr(0, end));
+    } else if (!trimmed(rest_.substr(at, end - at)).empty()) {
+      fail<InputError>("{}: line {}: text behind a closing quote; double quotes within a field",
+                       path_, line_);
+    }
+    fields.push_back(std::move(out));
+    const bool more = end < rest_.size() && rest_[end] == separator_;
+    const std::size_t step = more || end == rest_.size()      ? 1
+                             : rest_.substr(end, 2) == "\r\n" ? 2
+                                                              : 1;
+    rest_.remove_prefix(std::min(rest_.size(), end + step));
+    // A separator at the very end has an empty field behind it.
+    if (more && rest_.empty()) {
+      fields.emplace_back();
+      return false;
+    }
+    if (!more) line_ += std::exchange(lines_within_, 0);
+    return more;
+  }
+
+  std::string_view rest_;
+  std::string path_;
+  char separator_ = ',';
+  std::int64_t line_ = 0, lines_within_ = 0;
+};
+
+// The column to read by the first line, and whether that line is heads.
+struct Place {
+  std::size_t column = 0;
+  bool heads = false;
+};
+
+Place place_of(const std::vector<std::string>& first, const std::string& wanted,
+               std::span<const std::string> usual, const std::string& path) {
+  const auto at = [&](auto&& is) -> std::size_t {
+    return static_cast<std::size_t>(std::find_if(first.begin(), first.end(), is) - first.begin());
+  };
+  if (!wanted.empty()) {
+    const std::size_t column = at([&](const std::string& head) { return head == wanted; });
+    if (column == first.size()) {
+      fail<InputError>("{}: no column {}; its first line has {}", path, in_quotes(wanted),
+                       in_quotes(fmt::format("{}", fmt::join(first, ", "))));
+    }
+    return {column, true};
+  }
+  for (const std::string& name : usual) {
+    const std::size_t column =
+        at([&](const std::string& head) { return in_small_letters(head) == name; });
+    if (column < first.size()) return {column, true};
+  }
+  if (first.size() == 1) return {0, false};
+  fail<InputError>("{}: has {} columns ({}) and none is called {}; say which, as FILE:COLUMN", path,
+                   first.size(), in_quotes(fmt::format("{}", fmt::join(first, ", "))),
+                   usual.front());
+}
+
+}  // namespace
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || at != end) return std::nullopt;
+  return value;
+}
+
+TextColumn read_text_column(std::span<const std::byte> bytes, const std::string& wanted,
+                            std::span<const std::string> usual, std::int64_t expected_rows,
+                            const std::string& path) {
+  const std::string shown = printable(path);
+  Table table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, shown);
+  std::vector<std::string> fields;
+  if (!table.next(fields)) fail<InputError>("{}: is empty; give one label a row", shown);
+  const std::size_t width = fields.size();
+  const Place place = place_of(fields, wanted, usual, shown);
+
+  TextColumn out;
+  std::unordered_map<std::string, std::int64_t> known;
+  const auto add = [&](const std::string& value) {
+    if (value.empty()) {
+      fail<InputError>("{}: line {} has no label; give one label a row", shown, table.line());
+    }
+    const auto [found, fresh] = known.emplace(value, static_cast<std::int64_t>(out.values.size()));
+    if (fresh) out.values.push_back(value);
+    out.rows.push_back(found->second);
+  };
+  if (place.heads) {
+    out.name = fields[place.column];
+  } else {
+    add(fields[place.column]);
+  }
+  while (static_cast<std::int64_t>(out.rows.size()) < expected_rows + 2 && table.next(fields)) {
+    if (fields.size() != width) {
+      fail<InputError>("{}: line {} has {} columns, the first has {}; make them equal", shown,
+                       table.line(), fields.size(), width);
+    }
+    add(fields[place.column]);
+  }
+  const auto is_whole = [](const std::string& text) { return whole_number(text).has_value(); };
+  // Words above numbers are the column's head.
+  const bool words_first = !place.heads && out.values.size() > 1 && !is_whole(out.values[0]) &&
+                           std::all_of(out.values.begin() + 1, out.values.end(), is_whole);
+  if (words_first && std::count(out.rows.begin(), out.rows.end(), 0) == 1) {
+    out.name = out.values.front();
+    out.values.erase(out.values.begin());
+    out.rows.erase(out.rows.begin());
+    for (std::int64_t& row : out.rows) --row;
+  }
+  return out;
+}
+
+}  // namespace rk

@@ -1,0 +1,65 @@
+#include "retrieval/files/mapped_file.h"
+
+#include "engine/error.h"
+#include "tests/data/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(MappedFile, HoldsTheFilesBytes) {
+  const TemporaryFolder folder;
+  folder.write("a", "some bytes");
+  const MappedFile file(folder.path() / "a");
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()),
+            "some bytes");
+  folder.write("empty", "");
+  EXPECT_TRUE(MappedFile(folder.path() / "empty").bytes().empty());
+  EXPECT_NO_THROW(check_mapped_files());
+}
+
+// Looked at by several threads at once, some of them at pages that are gone.
+TEST(MappedFile, AFileThatIsCutOffReadsAsZerosAndIsNamed) {
+  const TemporaryFolder folder;
+  constexpr std::size_t kBytes = std::size_t{1} << 20;
+  folder.write("cut", std::string(kBytes, 'x'));
+  folder.write("other", std::string(kBytes, 'x'));
+  const MappedFile other(folder.path() / "other");
+  {
+    const MappedFile file(folder.path() / "cut");
+    fs::resize_file(folder.path() / "cut", 4096);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        EXPECT_EQ(std::count(file.bytes().begin(), file.bytes().end(), std::byte{'x'}), 4096);
+      });
+    }
+    for (std::thread& each : threads) each.join();
+    const std::string said = message_of<InputError>([] { check_mapped_files(); });
+    EXPECT_TRUE(said.starts_with((folder.path() / "cut").string() + ": became shorter")) << said;
+  }
+  // It is forgotten with the file.
+  EXPECT_NO_THROW(check_mapped_files());
+  EXPECT_EQ(other.bytes().back(), std::byte{'x'});
+}
+
+TEST(MappedFile, MoreThanItsSlotsAreRefused) {
+  const TemporaryFolder folder;
+  folder.write("a", "x");
+  std::vector<std::unique_ptr<MappedFile>> files;
+  for (int i = 0; i < 16; ++i) files.push_back(std::make_unique<MappedFile>(folder.path() / "a"));
+  EXPECT_TRUE(holds(message_of<InputError>([&] { MappedFile(folder.path() / "a"); }), "16 files"));
+  files.pop_back();
+  EXPECT_NO_THROW(MappedFile(folder.path() / "a"));
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,290 @@
+#include "retrieval/files/read_rows.h"
+
+#include "engine/error.h"
+#include "engine/random.h"
+#include "retrieval/embeddings_file.h"
+#include "retrieval/files/array_file.h"
+#include "retrieval/files/labels.h"
+#include "tests/data/temporary_folder.h"
+#include "tests/retrieval/npy_bytes.h"
+#include "tests/support/random_seed.h"
+#include "tests/support/torch_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace rk {
+namespace {
+
+const std::string kArrays = RK_TEST_GOLDEN "/arrays/";
+const std::vector<std::int64_t> kLabels = {0, 0, 1, 1, 2, 2};
+
+// Rows of tests/golden/arrays: all of them are exact in float16.
+std::vector<float> golden_rows() {
+  std::vector<float> out;
+  for (int i = 0; i < 6; ++i) {
+    const auto x = static_cast<float>(i);
+    out.insert(out.end(), {x, x + 0.5F, -x});
+  }
+  return out;
+}
+
+std::vector<float> values_of(const EmbeddingSet& set) {
+  return {set.values().begin(), set.values().end()};
+}
+
+std::string why(const RowsToRead& what) {
+  return message_of<InputError>([&] { read_rows(what); });
+}
+
+TEST(ReadRows, EveryWayOfStoringGivesTheSameRows) {
+  for (const char* name : {"c_order.npy", "fortran.npy", "float16.npy", "float64_big_endian.npy",
+                           "version2.npy", "version3.npy", "named.npz", "compressed.npz",
+                           "positional.npz", "rows.safetensors", "two_matrices.npz:two"}) {
+    SCOPED_TRACE(name);
+    const bool bare = std::string(name).ends_with(".npy");
+    const RowsRead read =
+        read_rows({kArrays + name, bare ? kArrays + "labels_int64.npy" : "", false});
+    EXPECT_EQ(read.set.dim, 3);
+    EXPECT_EQ(values_of(read.set), golden_rows());
+    EXPECT_EQ(read.set.labels, kLabels);
+  }
+}
+
+TEST(ReadRows, SaysWhatItFound) {
+  const RowsRead read = read_rows({kArrays + "fortran.npy", kArrays + "labels_names.npy", false});
+  EXPECT_EQ(read.format, "npy");
+  EXPECT_EQ(read.dtype, "float32");
+  EXPECT_TRUE(read.columns_first);
+  EXPECT_TRUE(holds(read.labels, "labels_names.npy, names"));
+  const RowsRead other = read_rows({kArrays + "compressed.npz", "", false});
+  EXPECT_EQ(other.dtype, "float16");
+  EXPECT_EQ(other.labels, "'y', names");
+}
+
+TEST(ReadRows, PlainRowsAreMappedAndOthersRead) {
+  const std::string labels = kArrays + "labels_int64.npy";
+  EXPECT_TRUE(read_rows({kArrays + "c_order.npy", labels, false}).set.mapped);
+  EXPECT_TRUE(read_rows({kArrays + "c_order.npy", labels, false}).set.embeddings.empty());
+  EXPECT_FALSE(read_rows({kArrays + "float16.npy", labels, false}).set.mapped);
+}
+
+TEST(ReadRows, LabelsOfEveryKind) {
+  const auto labels = [](const std::string& name) {
+    return read_rows({kArrays + "c_order.npy", kArrays + name, false}).set;
+  };
+  for (const char* name : {"labels_uint8.npy", "labels_float.npy", "named.npz", "positional.npz",
+                           "named.npz:labels", "rows.safetensors"}) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(labels(name).labels, kLabels);
+    EXPECT_TRUE(labels(name).classes.empty());
+  }
+  EXPECT_EQ(labels("labels_bytes.npy").classes, (std::vector<std::string>{"a", "b", "c"}));
+  // Of one, two, three and four bytes in UTF-8.
+  EXPECT_EQ(labels("labels_names.npy").classes,
+            (std::vector<std::string>{"a\u00e4\u65e5\U0001f600", "b", "c"}));
+  EXPECT_EQ(labels("labels_names.npy").labels, kLabels);
+}
+
+TEST(ReadRows, CamerasComeAlong) {
+  EXPECT_EQ(read_rows({kArrays + "named.npz", "", false}).set.cameras,
+            (std::vector<std::int64_t>{5, 5, 6, 6, 7, 7}));
+}
+
+TEST(ReadRows, NormalizedRowsHaveLengthOneAndZerosStay) {
+  const TemporaryFolder folder;
+  folder.write("e.npy", npy_rows({3, 4, 0, 0, -0.5F, 0}, 3, 2));
+  folder.write("y.npy", npy_labels({1, 1, 2}));
+  const RowsRead read = read_rows({folder.path() / "e.npy", folder.path() / "y.npy", true});
+  EXPECT_EQ(read.set.embeddings, (std::vector<float>{0.6F, 0.8F, 0, 0, -1, 0}));
+  EXPECT_EQ(read.zero_rows, 1);
+}
+
+TEST(ReadRows, RefusesInOneLine) {
+  const TemporaryFolder folder;
+  const auto at = [&](const std::string& name) { return (folder.path() / name).string(); };
+  const std::string good = kArrays + "c_order.npy", labels = kArrays + "labels_int64.npy";
+  const auto refused = [&](const std::string& bytes, const std::string& part) {
+    folder.write("bad", bytes);
+    SCOPED_TRACE(part);
+    const std::string said = why({at("bad"), labels, false});
+    EXPECT_TRUE(said.starts_with(at("bad") + ": ")) << said;
+    EXPECT_TRUE(holds(said, part));
+  };
+  EXPECT_TRUE(holds(why({good, "", false}), "no labels in it; give them by --labels"));
+  EXPECT_TRUE(holds(why({labels, labels, false}), "int64 [6], not floating-point numbers"));
+  EXPECT_TRUE(holds(why({good, good, false}), "not one label a row"));
+  EXPECT_TRUE(holds(why({kArrays + "transposed.npy", labels, false}), "the rows lie across"));
+  EXPECT_TRUE(holds(why({kArrays + "objects.npy", labels, false}), "is never loaded"));
+  EXPECT_TRUE(holds(why({good, kArrays + "objects.npy", false}), "is never loaded"));
+  EXPECT_TRUE(holds(why({kArrays + "named.npz:note", labels, false}), "is never loaded"));
+  EXPECT_TRUE(holds(why({kArrays + "two_matrices.npz", "", false}),
+                    "it holds 'labels' (int64 [6]), 'one' (float32 [6, 3]), 'two'"));
+  EXPECT_TRUE(holds(why({kArrays + "named.npz:nothing", "", false}), "no array 'nothing'"));
+  folder.write("two.npy", npy_rows({1, 2}, 2, 1));
+  EXPECT_TRUE(holds(why({at("two.npy"), labels, false}),
+                    labels + ": 6 labels for the 2 rows of " + at("two.npy")));
+  EXPECT_TRUE(holds(why({at("none.npy"), labels, false}), "cannot be opened"));
+  EXPECT_TRUE(holds(why({folder.path().string(), labels, false}), "not a regular file"));
+
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  refused(npy_rows({nan, 1, nan, 3, 4, 4}, 6, 1), "not-a-number in rows 0, 2; embed those");
+  refused(npy_rows({}, 0, 2), "is empty");
+  refused(npy_bytes(npy_header("<f4", "(2,)"), raw_bytes<float>({1, 2})), "give two dimensions");
+  refused(npy_bytes(npy_header("<f4", "(6, 3)"), "1234"), "72 bytes in a file that has 4");
+  refused(npy_bytes(npy_header("<f4", "(4611686018427387904, 4)"), ""), "than can be counted");
+  refused(npy_bytes(npy_header("<f4", "(-1, 4)"), ""), "no list of whole numbers");
+  refused(npy_bytes(npy_header("<c8", "(1, 1)"), "12345678"), "of the type '<c8'");
+  refused(npy_bytes("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "1234"),
+          "records of several fields");
+  refused(npy_bytes("{'descr': '<f4', 'shape': (1, 1)}", "1234"), "no descr, fortran_order");
+  refused(npy_bytes("__import__('os').system('true')", ""), "no '{' where one belongs");
+  refused(std::string("\x93NUMPY\x04\x00\x00\x00", 10), "version 4.0");
+  refused(std::string("\x93NUMPY\x01\x00\xff\xff", 10), "cut off within its header");
+  refused("", "is empty");
+  refused("<!DOCTYPE html><html>", "is a web page");
+  refused(std::string("\x80\x04\x95", 3), "is a pickle");
+  refused("hello", "is no file of embeddings that is known");
+  refused(zip_of({{"readme.txt", "hello"}}), "holds no array of numpy's");
+  refused(zip_of({{"archive/data.pkl", "x"}}), "is an archive of PyTorch");
+  refused(zip_of({{"embeddings.npy", npy_rows({1, 2}, 1, 2)}}).substr(0, 80), "");
+}
+
+std::vector<std::int64_t> labels_in(const std::string& file, std::int64_t rows) {
+  return read_labels(file, rows, 99, "e.npy").labels;
+}
+
+TEST(LabelsOfTables, NumbersNamesAndColumns) {
+  const TemporaryFolder folder;
+  const auto table = [&](const std::string& text) {
+    folder.write("y.csv", text);
+    return (folder.path() / "y.csv").string();
+  };
+  using Rows = std::vector<std::int64_t>;
+  EXPECT_EQ(labels_in(table("7\n-3\n7\n"), 3), (Rows{7, -3, 7}));
+  EXPECT_EQ(labels_in(table("7\n-3\n7"), 3), (Rows{7, -3, 7}));
+  EXPECT_EQ(labels_in(table("label\n7\n-3\n"), 2), (Rows{7, -3}));
+  EXPECT_EQ(labels_in(table("whatever\r\n7\r\n-3\r\n"), 2), (Rows{7, -3}));
+  EXPECT_EQ(labels_in(table("\xef\xbb\xbfpath,Label\na,5\nb,6\n"), 2), (Rows{5, 6}));
+  EXPECT_EQ(labels_in(table("path;class\na,x;5\n\nb;6\n"), 2), (Rows{5, 6}));
+  EXPECT_EQ(labels_in(table("a\tb\n1\t2\n") + ":a", 1), (Rows{1}));
+  EXPECT_EQ(labels_in(table("a,b\n\"1\",2\n\"3\",\"4\"\n") + ":b", 2), (Rows{2, 4}));
+  const Labels named =
+      read_labels(table("\"great, \"\"tit\"\"\"\nwren\n\"two\nlines\"\nwren\n"), 4, 99, "e.npy");
+  EXPECT_EQ(named.labels, (Rows{0, 1, 2, 1}));
+  EXPECT_EQ(named.classes, (std::vector<std::string>{"great, \"tit\"", "wren", "two\nlines"}));
+  // Numbers beside words are words.
+  EXPECT_EQ(read_labels(table("7\nseven\n7\n"), 3, 99, "e.npy").classes,
+            (std::vector<std::string>{"7", "seven"}));
+  // Nothing is guessed to be a head that may be a label: names alone are all labels.
+  EXPECT_EQ(labels_in(table("b\na\nb\n"), 3), (Rows{0, 1, 0}));
+
+  const auto refused = [&](const std::string& text, std::int64_t rows, const std::string& part,
+                           const std::string& column = "") {
+    const std::string said = message_of<InputError>([&] { labels_in(table(text) + column, rows); });
+    EXPECT_TRUE(holds(said, part));
+  };
+  refused("b\na\nb\n", 2, "3 labels for the 2 rows of e.npy");
+  refused("1\n2\n", 3, "2 labels for the 3 rows");
+  refused("a,b\n1,2\n", 1, "say which, as FILE:COLUMN");
+  refused("a,b\n1,2\n", 1, "no column 'c'", ":c");
+  refused("a,label\n1,2\n3\n", 2, "line 3 has 1 columns");
+  refused("a,label\n1,\n", 1, "line 2 has no label");
+  refused("\"open\n1\n", 2, "a quote without an end");
+  refused("\"a\"b\n", 1, "behind a closing quote");
+  refused(std::string("\xff\xfe\x31\x00", 4), 1, "UTF-16");
+  refused(std::string("1\n\0\n", 4), 2, "is no text");
+  refused("\n\n", 1, "is empty");
+  refused("<html>", 1, "is a web page");
+}
+
+// Tables written at random come back, whatever their fields hold.
+TEST(LabelsOfTables, AnyFieldsComeBack) {
+  const TemporaryFolder folder;
+  const std::uint64_t seed = random_seed();
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    CounterRandom random(seed, 0, i);
+    const std::int64_t columns = 1 + random.below(4), rows = 1 + random.below(9);
+    const std::int64_t wanted = random.below(columns);
+    const char separator = ",;\t"[random.below(3)];
+    const std::string end = random.below(2) == 0 ? "\n" : "\r\n";
+    std::string text;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      text += fmt::format("{}head{}", c > 0 ? std::string(1, separator) : "", c);
+    }
+    std::vector<std::string> expected;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      text += end;
+      for (std::int64_t c = 0; c < columns; ++c) {
+        std::string field = "x";
+        for (std::int64_t n = random.below(6); n > 0; --n)
+          field += "ab\",;\t\n\r "[random.below(9)];
+        field += "x";
+        if (c > 0) text += separator;
+        text += '"';
+        for (const char each : field) text += each == '"' ? "\"\"" : std::string(1, each);
+        text += '"';
+        if (c == wanted) expected.push_back(field);
+      }
+    }
+    if (random.below(2) == 0) text += end;
+    folder.write("y.csv", text);
+    SCOPED_TRACE(i);
+    const Labels read = read_labels(
+        fmt::format("{}:head{}", (folder.path() / "y.csv").string(), wanted), rows, 99, "e");
+    std::vector<std::string> names;
+    for (const std::int64_t label : read.labels) {
+      names.push_back(read.classes[static_cast<std::size_t>(label)]);
+    }
+    ASSERT_EQ(names, expected) << text;
+  }
+}
+
+// Arrays drawn at random in every type and order, against the numbers that went in.
+TEST(ReadRows, AnyTypeShapeAndOrder) {
+  const TemporaryFolder folder;
+  const std::uint64_t seed = random_seed();
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    CounterRandom random(seed, 0, i);
+    const auto rows = static_cast<std::size_t>(1 + random.below(40));
+    const auto dim = static_cast<std::size_t>(1 + random.below(40));
+    const bool fortran = random.below(2) == 0, wide = random.below(2) == 0;
+    const bool big = random.below(2) == 0;
+    std::vector<float> values;
+    for (std::size_t n = 0; n < rows * dim; ++n) {
+      values.push_back(static_cast<float>(random.below(2001) - 1000) / 8);
+    }
+    std::string data;
+    for (std::size_t n = 0; n < rows * dim; ++n) {
+      const float value = values[fortran ? n % rows * dim + n / rows : n];
+      std::string bytes = wide ? raw_bytes<double>({value}) : raw_bytes<float>({value});
+      if (big) std::reverse(bytes.begin(), bytes.end());
+      data += bytes;
+    }
+    const std::string header =
+        fmt::format("{{'descr': '{}{}', 'fortran_order': {}, 'shape': ({}, {}), }}\n",
+                    big ? '>' : '<', wide ? "f8" : "f4", fortran ? "True" : "False", rows, dim);
+    folder.write("e.npy", npy_bytes(header, data));
+    folder.write("y.npy", npy_labels(std::vector<std::int64_t>(rows, 4)));
+    SCOPED_TRACE(header);
+    const RowsRead read = read_rows({folder.path() / "e.npy", folder.path() / "y.npy", false});
+    ASSERT_EQ(values_of(read.set), values);
+  }
+}
+
+TEST(ReadRows, HostileArchivesAreBounded) {
+  const TemporaryFolder folder;
+  // 64 MiB of zeros in some 64 KiB.
+  std::string rows(std::size_t{64} << 20, '\0');
+  const std::string member =
+      npy_bytes(npy_header("<f4", fmt::format("({}, 4)", rows.size() / 16)), rows);
+  ArchiveMembers members;
+  for (int i = 0; i < 20; ++i) members.emplace_back(fmt::format("a{}.npy", i), member);
+  folder.write("bomb.npz", zip_of(members, true));
+  EXPECT_TRUE(holds(why({folder.path() / "bomb.npz", "", false}), "unpacks to more than twice"));
+}
+
+}  // namespace
+}  // namespace rk

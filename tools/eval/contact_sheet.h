@@ -1,0 +1,27 @@
+// Pictures and what was found for them on one sheet: each query on the left in a frame, to its
+// right its results from best to worst, ten a line, each with its score below.
+#pragma once
+
+#include "data/image.h"
+
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct SheetPicture {
+  std::string path;
+  float score = 0;
+};
+
+struct SheetRow {
+  std::string query;
+  std::vector<SheetPicture> results;
+};
+
+// A picture that cannot be read is a grey square, and its reason is added to `problems`. Pictures
+// are shown upright. At most kMostSheetRows rows.
+inline constexpr std::size_t kMostSheetRows = 50;
+Image contact_sheet(const std::vector<SheetRow>& rows, std::vector<std::string>& problems);
+
+}  // namespace rk

@@ -1,0 +1,67 @@
+#include "tools/eval/neighbours.h"
+
+#include "engine/error.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+#include "weights/atomic_file.h"
+#include "weights/hdf5_file.h"
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace rk {
+
+void NeighbourOptions::add_to(CLI::App& app) {
+  app.add_option("--topk", topk,
+                 "how many neighbours of each query --save-neighbours and --index give")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20).description(""));
+  app.add_option("--save-neighbours", save,
+                 "also write the best --topk candidates of each query to this file: HDF5, "
+                 "/neighbours (rows of the gallery, best first) and /scores")
+      ->type_name("FILE");
+}
+
+Neighbours find_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
+                           std::int64_t topk, const CommonOptions& common) {
+  Progress progress("searching", queries.count(), "queries", common.quiet);
+  NearestOptions options;
+  options.k = topk;
+  options.interrupted = interrupted;
+  options.progress = [&](double done) {
+    progress.update(static_cast<std::int64_t>(done * static_cast<double>(queries.count())));
+  };
+  std::optional<EmbeddingView> candidates;
+  if (gallery != nullptr) candidates = gallery->view();
+  std::optional<Neighbours> found = [&] {
+    try {
+      return nearest(context, queries.view(), candidates ? &*candidates : nullptr, options);
+    } catch (const InputError& error) {
+      const std::string text = error.what();
+      fail<InputError>("{}: {}", text.starts_with("gallery:") ? gallery->name : queries.name, text);
+    }
+  }();
+  progress.finish();
+  if (!found) stop_if_interrupted();
+  return std::move(*found);
+}
+
+void write_neighbours(const std::string& path, const Neighbours& neighbours) {
+  const auto size = static_cast<std::size_t>(neighbours.queries() * neighbours.k());
+  std::vector<std::int64_t> rows(size, -1);
+  std::vector<float> scores(size, std::numeric_limits<float>::quiet_NaN());
+  for (std::int64_t q = 0; q < neighbours.queries(); ++q) {
+    auto at = static_cast<std::size_t>(q * neighbours.k());
+    for (const Neighbour& each : neighbours.of(q)) {
+      rows[at] = each.row;
+      scores[at++] = each.score;
+    }
+  }
+  const std::vector<std::int64_t> dims = {neighbours.queries(), neighbours.k()};
+  Hdf5Writer file;
+  file.write("/neighbours", dims, rows.data());
+  file.write("/scores", dims, scores.data());
+  write_atomic(path, file.finish());
+}
+
+}  // namespace rk

@@ -1,0 +1,32 @@
+// eval's nearest candidates of each query, in a file: HDF5 with /neighbours int64 [N, k], rows of
+// the gallery from best to worst (-1 where there are no more candidates), and /scores float32
+// [N, k] (NaN there).
+#pragma once
+
+#include "engine/context.h"
+#include "retrieval/nearest.h"
+#include "tools/cli.h"
+#include "tools/eval/rows.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace rk {
+
+struct NeighbourOptions {
+  std::int64_t topk = 10;
+  std::string save;  // empty: not asked for
+
+  void add_to(CLI::App& app);
+};
+
+// With progress; stops where a signal asks to. `gallery`: null where rows are searched for among
+// themselves.
+Neighbours find_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
+                           std::int64_t topk, const CommonOptions& common);
+
+void write_neighbours(const std::string& path, const Neighbours& neighbours);
+
+}  // namespace rk

@@ -1,0 +1,142 @@
+#include "tools/eval/search.h"
+
+#include "data/encode_png.h"
+#include "data/folder.h"
+#include "engine/error.h"
+#include "engine/note.h"
+#include "retrieval/embeddings_file.h"
+#include "tools/eval/contact_sheet.h"
+#include "tools/eval/embed_data.h"
+#include "tools/json_file.h"
+#include "tools/messages.h"
+#include "weights/atomic_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace rk {
+namespace {
+
+Rows read_index(const std::string& path, const CheckpointEmbedder& embedder,
+                const std::string& checkpoint) {
+  Rows index;
+  index.name = path;
+  index.set = read_embeddings(path);
+  // Scores never meet the camera rule: a query has no camera.
+  index.set.cameras.clear();
+  if (index.set.network.empty()) {
+    fail<InputError>(
+        "{}: does not say which network embedded it; write it by `eval --checkpoint {} --data SPEC "
+        "--save-embeddings {}`",
+        path, shell_word(checkpoint), shell_word(path));
+  }
+  if (index.set.network != embedder.network()) {
+    fail<InputError>(
+        "{}: embedded by another network ({:.12}) than {} ({:.12}); write it anew by "
+        "--save-embeddings, or give its checkpoint",
+        path, index.set.network, checkpoint, embedder.network());
+  }
+  return index;
+}
+
+// Of a row of the index: its file, or its number where the index has no paths.
+std::string name_of(const EmbeddingSet& index, std::int64_t row) {
+  return index.paths.empty() ? fmt::format("row {}", row)
+                             : index.paths[static_cast<std::size_t>(row)];
+}
+
+std::string class_of(const EmbeddingSet& index, std::int64_t row) {
+  const std::int64_t label = index.labels[static_cast<std::size_t>(row)];
+  return index.classes.empty() ? std::to_string(label)
+                               : index.classes[static_cast<std::size_t>(label)];
+}
+
+void write_sheet(const std::string& path, const std::vector<SheetRow>& rows) {
+  std::vector<std::string> problems;
+  write_atomic(path, encode_png(contact_sheet(rows, problems)));
+  if (!problems.empty()) {
+    note(fmt::format("{}: {} of its pictures cannot be read and are grey: {}", path,
+                     problems.size(), problems.front()));
+  }
+  const std::string first =
+      rows.size() > kMostSheetRows ? fmt::format(" (the first {} queries)", kMostSheetRows) : "";
+  print("contact sheet{}: {}\n", first, one_line(path));
+}
+
+}  // namespace
+
+void SearchOptions::add_to(CLI::App& app) {
+  auto* in = app.add_option("--index", index,
+                            "look pictures up instead of measuring: in this file of "
+                            "--save-embeddings, by the same --checkpoint")
+                 ->type_name("FILE");
+  auto* what = app.add_option("--query", queries,
+                              "what to look up: pictures, or folders of pictures; prints the "
+                              "--topk nearest of each with scores")
+                   ->type_name("FILE")
+                   ->default_str("")
+                   ->needs(in);
+  in->needs(what);
+  app.add_option("--sheet", sheet, "PNG of the queries beside what was found for them")
+      ->type_name("FILE")
+      ->needs(in);
+}
+
+void search(const Context& context, const SearchOptions& options, const NetworkOptions& network,
+            const NeighbourOptions& neighbours, const CommonOptions& common) {
+  // A picture's worth of the network is enough for one.
+  const Dataset listed = read_pictures(options.queries, false);
+  CheckpointEmbedder embedder =
+      open_network(context, network, std::min(network.batch, listed.size()));
+  const Rows index = read_index(options.index, embedder, network.checkpoint);
+  const Dataset pictures = read_pictures(options.queries, embedder.training_exif() == "turn");
+  Rows queries;
+  queries.name = "--query";
+  queries.set = embed_pictures(embedder, pictures, network, common);
+  if (queries.count() == 0) fail<InputError>("none of the pictures can be read; give others");
+  if (queries.set.dim != index.set.dim) {
+    fail<InputError>(
+        "{}: rows of {} numbers, but the network makes {}; write it anew by "
+        "--save-embeddings",
+        index.name, index.set.dim, queries.set.dim);
+  }
+  const Neighbours found = find_neighbours(context, queries, &index, neighbours.topk, common);
+
+  std::vector<SheetRow> rows;
+  nlohmann::json all = nlohmann::json::array();
+  for (std::int64_t q = 0; q < found.queries(); ++q) {
+    SheetRow row{queries.set.paths[static_cast<std::size_t>(q)], {}};
+    nlohmann::json results = nlohmann::json::array();
+    print("{}\n", one_line(row.query));
+    std::size_t place = 0;
+    for (const Neighbour& each : found.of(q)) {
+      const std::string name = name_of(index.set, each.row), of = class_of(index.set, each.row);
+      print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
+      results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
+      row.results.push_back({name, each.score});
+    }
+    all.push_back({{"query", row.query}, {"results", std::move(results)}});
+    rows.push_back(std::move(row));
+  }
+  if (index.set.paths.empty()) {
+    note(fmt::format("{}: has no /paths, so that there is no contact sheet", index.name));
+  } else {
+    write_sheet(options.sheet, rows);
+  }
+  if (!neighbours.save.empty()) write_neighbours(neighbours.save, found);
+  if (common.json.empty()) return;
+  write_json(common.json, {{"index", options.index},
+                           {"checkpoint", network.checkpoint},
+                           {"sheet", index.set.paths.empty() ? "" : options.sheet},
+                           {"skipped_images", embedder.bad_images().size()},
+                           {"queries", std::move(all)},
+                           {"topk", neighbours.topk},
+                           {"device", common.device},
+                           {"threads", context.threads()},
+                           {"version", RK_VERSION}});
+}
+
+}  // namespace rk
