@@ -1,6 +1,7 @@
 #include "retrieval/embeddings_file.h"
 
 #include "engine/error.h"
+#include "retrieval/files/mapped_file.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5_contents.h"
 #include "weights/hdf5_file.h"
@@ -175,7 +176,9 @@ void write_embeddings(const std::string& path, const EmbeddingSet& set) {
   if (!set.paths.empty()) file.write_text("/paths", set.paths);
   if (!set.classes.empty()) file.write_text("/classes", set.classes);
   if (!set.network.empty()) file.write_text("/network", {set.network});
-  write_atomic(path, file.finish());
+  const std::vector<std::byte> bytes = file.finish();
+  check_mapped_files();  // rows that were gone are not written
+  write_atomic(path, bytes);
 }
 
 void check_same_space(const EmbeddingSet& queries, const std::string& queries_path,

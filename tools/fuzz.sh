@@ -34,6 +34,7 @@ for target in "${targets[@]}"; do
     if [ -d "$folder" ]; then seeds+=("$folder"); fi
   done
   if [ "$target" = decode_fuzz ]; then seeds+=(tests/golden/images/files tests/golden/images/bad); fi
+  if [ "$target" = npy_fuzz ]; then seeds+=(tests/golden/arrays); fi
   outcome=ok
   "$build/bin/$target" -max_total_time="$share" -timeout=25 -rss_limit_mb=4096 -print_final_stats=1 \
     -artifact_prefix="$build/crashes/$target-" "$build/corpus/$target" "${seeds[@]}" >"$log" 2>&1 ||

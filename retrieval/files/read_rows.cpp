@@ -194,7 +194,10 @@ std::span<const std::string> usual_embedding_names() {
 
 RowsRead read_rows(const RowsToRead& what) {
   RowsRead out = holds_hdf5(split_name(what.embeddings).file) ? read_hdf5(what) : read_arrays(what);
-  if (what.normalize) out.zero_rows = normalize_rows(out.set);
+  if (what.normalize) {
+    out.zero_rows = normalize_rows(out.set);
+    check_mapped_files();
+  }
   return out;
 }
 

@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class SearchProgram : public TrainProgram {
+class SearchRun : public TrainProgram {
  protected:
   void SetUp() override {
     ASSERT_EQ(run(on_pictures("run", {"--epochs", "1"}, 1)).code, 0);
@@ -40,7 +40,7 @@ class SearchProgram : public TrainProgram {
   }
 };
 
-TEST_F(SearchProgram, APictureOfTheIndexFindsItselfFirst) {
+TEST_F(SearchRun, APictureOfTheIndexFindsItselfFirst) {
   const std::string photo = in("set/c1/2.png");
   const Finished end = search({"--index", in("index.h5"), "--query", photo, "--topk", "12"});
   ASSERT_EQ(end.code, 0) << end.err;
@@ -68,7 +68,7 @@ TEST_F(SearchProgram, APictureOfTheIndexFindsItselfFirst) {
   }
 }
 
-TEST_F(SearchProgram, AFolderIsAllOfItsPictures) {
+TEST_F(SearchRun, AFolderIsAllOfItsPictures) {
   ASSERT_EQ(search({"--index", in("index.h5"), "--query", in("set/c0"), in("set/c2/0.png")}).code,
             0);
   const json queries = json::parse(file_text(in("out.json")))["queries"];
@@ -76,7 +76,7 @@ TEST_F(SearchProgram, AFolderIsAllOfItsPictures) {
   for (const json& each : queries) EXPECT_EQ(each["results"][0]["path"], each["query"]);
 }
 
-TEST_F(SearchProgram, WhatCannotBeSearchedIsOneLine) {
+TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
   const std::string photo = in("set/c1/2.png");
   folder_.write("set/broken.png", "\x89PNG\r\n\x1a\n");
   expect_refused({"--index", in("index.h5"), "--query", in("set/broken.png")}, "broken.png: ");
@@ -100,7 +100,7 @@ TEST_F(SearchProgram, WhatCannotBeSearchedIsOneLine) {
   EXPECT_TRUE(holds(end.err, "is the file that is read"));
 }
 
-TEST_F(SearchProgram, WhatIsGoneIsGreyAndSaid) {
+TEST_F(SearchRun, WhatIsGoneIsGreyAndSaid) {
   fs::rename(in("set/c2"), in("elsewhere"));
   const Finished end =
       run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index", in("index.h5"), "--query",

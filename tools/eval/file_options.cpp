@@ -30,10 +30,10 @@ Rows read_file(const RowsToRead& what) {
       "{}: {} of {} ({})", what.embeddings, plural(read.set.count(), "row", "rows"),
       plural(count_classes(read.set), "class", "classes"), reading_text(read, what.normalize));
   rows.facts = {{"format", read.format},
-                {"dtype", read.dtype.empty() ? "float32" : read.dtype},
                 {"dim", read.set.dim},
                 {"labels", read.labels},
                 {"normalize", what.normalize}};
+  if (!read.dtype.empty()) rows.facts["dtype"] = read.dtype;
   if (read.zero_rows > 0) {
     note(fmt::format("{}: {} of zeros alone, which have no direction: they score 0 with all",
                      what.embeddings, plural(read.zero_rows, "row", "rows")));
