@@ -34,13 +34,15 @@ void check_count(std::int64_t count, std::int64_t rows, std::int64_t dim, const 
                    rows_of);
 }
 
-Labels of_names(const std::vector<std::string>& names) {
+// name(i) for each row, one at a time: together they may be far longer than the file.
+template <class F> Labels of_names(std::int64_t rows, F&& name) {
   Labels out;
   out.what = "names";
   std::unordered_map<std::string, std::int64_t> known;
-  for (const std::string& name : names) {
-    const auto [found, fresh] = known.emplace(name, static_cast<std::int64_t>(out.classes.size()));
-    if (fresh) out.classes.push_back(name);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const auto [found, fresh] =
+        known.emplace(name(i), static_cast<std::int64_t>(out.classes.size()));
+    if (fresh) out.classes.push_back(found->first);
     out.labels.push_back(found->second);
   }
   return out;
@@ -105,7 +107,10 @@ Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
     fail<InputError>("{} holds floating-point numbers; give integers or names", where);
   }
   check_count(info.elements(), rows, dim, where, rows_of);
-  if (info.kind == Hdf5Reader::Kind::kText) return of_names(file.read_text(name));
+  if (info.kind == Hdf5Reader::Kind::kText) {
+    const std::vector<std::string> names = file.read_text(name);
+    return of_names(rows, [&](std::int64_t i) { return names[static_cast<std::size_t>(i)]; });
+  }
   return {file.read<std::int64_t>(name), {}, "integers"};
 }
 
@@ -129,7 +134,7 @@ Labels labels_of(const StoredArray& array, std::int64_t rows, std::int64_t dim,
   Labels out;
   if (array.text) {
     try {
-      out = of_names(text_values(array));
+      out = of_names(rows, [&](std::int64_t i) { return text_at(array, i); });
     } catch (const InputError& error) {
       fail<InputError>("{}: {}", from, error.what());
     }

@@ -95,7 +95,7 @@ void take_what_is_beside(const ArrayFile& file, EmbeddingSet& set) {
     fail<InputError>("{}: {} is {}, not one for each of the {} rows; mend or remove it",
                      printable(file.path()), in_quotes(names->name), text_of(*names), set.count());
   }
-  set.paths = text_values(*names);
+  for (std::int64_t i = 0; i < set.count(); ++i) set.paths.push_back(text_at(*names, i));
 }
 
 RowsRead read_arrays(const RowsToRead& what) {

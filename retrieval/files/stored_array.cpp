@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -62,32 +63,29 @@ std::vector<float> rows_as_float32(const StoredArray& array) {
   return out;
 }
 
-std::vector<std::string> text_values(const StoredArray& array) {
+std::string text_at(const StoredArray& array, std::int64_t index) {
   const auto units = static_cast<std::size_t>(array.text->units);
   const std::size_t unit = array.text->wide ? 4 : 1;
-  std::vector<std::string> out;
-  for (std::int64_t i = 0; i < array.tensor.elements(); ++i) {
-    const std::byte* from = array.tensor.bytes.data() + static_cast<std::size_t>(i) * units * unit;
-    std::string text;
-    std::size_t zeros = 0;
-    for (std::size_t u = 0; u < units; ++u) {
-      const std::uint32_t code = array.text->wide
-                                     ? code_point(from + u * unit, array.tensor.big_endian)
-                                     : static_cast<std::uint32_t>(from[u]);
-      if (code == 0) {
-        ++zeros;
-        continue;
-      }
-      text.append(std::exchange(zeros, 0), '\0');
-      if (array.text->wide) {
-        add_utf8(text, code);
-      } else {
-        text.push_back(static_cast<char>(code));
-      }
+  const std::byte* from =
+      array.tensor.bytes.data() + static_cast<std::size_t>(index) * units * unit;
+  std::string text;
+  std::size_t zeros = 0;
+  for (std::size_t u = 0; u < units; ++u) {
+    const std::uint32_t code = array.text->wide
+                                   ? code_point(from + u * unit, array.tensor.big_endian)
+                                   : static_cast<std::uint32_t>(from[u]);
+    if (code == 0) {
+      ++zeros;
+      continue;
     }
-    out.push_back(std::move(text));
+    text.append(std::exchange(zeros, 0), '\0');
+    if (array.text->wide) {
+      add_utf8(text, code);
+    } else {
+      text.push_back(static_cast<char>(code));
+    }
   }
-  return out;
+  return text;
 }
 
 }  // namespace rk

@@ -60,7 +60,7 @@ TEST_F(SearchRun, APictureOfTheIndexFindsItselfFirst) {
   // Query and first result are the same picture, in the same size.
   const Image sheet = read_image(in("sheet.png"));
   EXPECT_EQ(sheet.width(), 8 + 128 + 32 + 10 * 136);
-  EXPECT_EQ(sheet.height(), 8 + 2 * (128 + 18 + 8));
+  EXPECT_EQ(sheet.height(), 8 + 2 * (128 + 23 + 8));
   for (int y = 0; y < 128; ++y) {
     ASSERT_TRUE(std::equal(sheet.pixel(8, 8 + y), sheet.pixel(8 + 128, 8 + y),
                            sheet.pixel(8 + 128 + 32, 8 + y)))

@@ -21,7 +21,7 @@ constexpr int kGap = 8;
 constexpr int kFrame = 3;
 constexpr int kAside = 32;  // between a query and its results
 constexpr int kPerLine = 10;
-constexpr int kDot = 2;  // pixels of a digit's dot
+constexpr int kDot = 3;  // pixels of a digit's dot
 constexpr int kCaption = 5 * kDot + 8;
 constexpr int kPitch = kSide + kCaption + kGap;
 

@@ -20,7 +20,7 @@ namespace {
 void note_what_is_odd(const Rows& queries, const Rows* gallery) {
   const auto note_of = [](const Rows& rows) {
     note_lengths(rows.set.values(), rows.set.dim, rows.name,
-                 "cosine similarity wants 1, and JSD counts scores within [-1, 1]");
+                 "cosine similarity wants 1 (--normalize), and JSD counts scores within [-1, 1]");
   };
   note_of(queries);
   if (count_classes(queries.set) == 1 && (gallery == nullptr || count_classes(gallery->set) == 1)) {
