@@ -1,0 +1,68 @@
+#include "tools/eval/contact_sheet.h"
+
+#include "tests/data/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace rk {
+namespace {
+
+constexpr int kResultLeft = 8 + 128 + 32;
+
+// White, as no paper or ink of the sheet is.
+void write_white(const TemporaryFolder& folder, const std::string& name, int width, int height) {
+  Image image(width, height);
+  std::memset(image.data(), 255, image.bytes());
+  const std::vector<std::byte> png = encode_png(image);
+  folder.write(name, {reinterpret_cast<const char*>(png.data()), png.size()});
+}
+
+TEST(ContactSheet, PicturesKeepTheirProportions) {
+  const TemporaryFolder folder;
+  write_white(folder, "wide.png", 40, 10);
+  const std::string wide = (folder.path() / "wide.png").string();
+  std::vector<std::string> problems;
+  const Image sheet = contact_sheet({{wide, {{wide, 0.25F}}}}, problems);
+  EXPECT_TRUE(problems.empty());
+  for (const int left : {8, kResultLeft}) {
+    int white = 0;
+    for (int y = 8; y < 8 + 128; ++y) {
+      for (int x = left; x < left + 128; ++x) white += *sheet.pixel(x, y) == 255 ? 1 : 0;
+    }
+    EXPECT_EQ(white, 128 * 32);
+    EXPECT_EQ(*sheet.pixel(left, 8 + 48), 255);
+    EXPECT_EQ(*sheet.pixel(left + 127, 8 + 79), 255);
+  }
+}
+
+TEST(ContactSheet, ScoresStandBelowTheirPictures) {
+  const TemporaryFolder folder;
+  write_white(folder, "a.png", 8, 8);
+  const std::string a = (folder.path() / "a.png").string();
+  const auto caption = [&](float score) {
+    std::vector<std::string> problems;
+    const Image sheet = contact_sheet({{a, {{a, score}}}}, problems);
+    const std::size_t begin = static_cast<std::size_t>(8 + 128) * sheet.row_bytes();
+    return std::string(reinterpret_cast<const char*>(sheet.data()) + begin, sheet.bytes() - begin);
+  };
+  EXPECT_EQ(caption(0.25F), caption(0.25F));
+  EXPECT_NE(caption(0.25F), caption(0.26F));
+  EXPECT_NE(caption(0.25F), caption(-0.25F));
+}
+
+TEST(ContactSheet, IsBoundedAndNamesWhatItCannotShow) {
+  SheetRow row{"/nowhere/query.png", {}};
+  for (int i = 0; i < 12; ++i) row.results.push_back({"/nowhere/result.png", 1});
+  std::vector<std::string> problems;
+  const Image sheet = contact_sheet(std::vector<SheetRow>(60, row), problems);
+  EXPECT_EQ(sheet.height(), 8 + 2 * 50 * (128 + 23 + 8));
+  ASSERT_EQ(problems.size(), 50U * 13U);
+  EXPECT_TRUE(holds(problems.front(), "/nowhere/query.png: cannot be opened"));
+  EXPECT_EQ(*sheet.pixel(kResultLeft + 5, 8 + 5), 200);  // a grey square
+}
+
+}  // namespace
+}  // namespace rk
