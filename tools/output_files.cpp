@@ -1,6 +1,7 @@
 #include "tools/output_files.h"
 
 #include "engine/error.h"
+#include "retrieval/report/report.h"
 #include "tools/json_file.h"
 #include "weights/hdf5_file.h"
 #include "weights/run_folder.h"
@@ -34,6 +35,7 @@ const char* name_of(FileKind kind) {
     case FileKind::kWeights: return "weights";
     case FileKind::kPython: return "a Python program";
     case FileKind::kNeighbours: return "neighbours";
+    case FileKind::kReport: return "a report";
   }
   return "";
 }
@@ -67,6 +69,7 @@ Found find_kind(const std::string& path) {
   if (begins.starts_with(kPngBegins)) return {FileKind::kPng, ""};
   if (begins.starts_with(kHdf5Begins)) return find_in_hdf5(path);
   if (begins.starts_with("\"\"\"Embeds pictures by ")) return {FileKind::kPython, ""};
+  if (begins.starts_with(kReportBegins)) return {FileKind::kReport, ""};
   // safetensors: a length, then JSON.
   if (begins.size() > 9 && begins[8] == '{' && begins[9] == '"') return {FileKind::kWeights, ""};
   const std::size_t text = begins.find_first_not_of(" \t\r\n");

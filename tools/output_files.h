@@ -16,7 +16,8 @@ enum class FileKind : std::uint8_t {
   kPng,
   kWeights,
   kPython,
-  kNeighbours
+  kNeighbours,
+  kReport
 };
 
 struct OutputFile {

@@ -210,6 +210,12 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
                  EXPECT_EQ(with.result["metrics"]["per_query"]["ap"].size(), 24U);
                  EXPECT_FALSE(without.result["metrics"].contains("per_query"));
                }},
+              {{"--report", in("report.html")},
+               [&](const Said& with, const Said&) {
+                 EXPECT_EQ(with.end.code, 0) << with.end.err;
+                 EXPECT_TRUE(file_text(in("report.html")).starts_with("<!DOCTYPE html>"));
+               }},
+              {{"--compare", "a", "b"}, ends_with(2, "leave --checkpoint, --embeddings")},
               {{"--verbose"}, [](const Said& with, const Said& without) {
                  EXPECT_TRUE(holds(with.end.out, "GFLOP in tiles"));
                  EXPECT_EQ(without.end.out.find("GFLOP"), std::string::npos);
@@ -264,9 +270,10 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
       {{"--arch", "resnet50"}, ends_with(2, "holds a resnet18; leave --arch out")},
       {{"--data", "folder:" + in("bad")}, ends_with(3, "broken.png")}};
   std::set<std::string> other = everywhere();
-  other.insert({"--embeddings", "--labels", "--gallery", "--gallery-labels", "--normalize",
-                "--recall-at", "--per-query", "--topk", "--save-neighbours", "--index", "--query",
-                "--sheet", "--device", "--threads", "--seed", "--quiet", "--verbose"});
+  other.insert({"--report", "--compare", "--embeddings", "--labels", "--gallery",
+                "--gallery-labels", "--normalize", "--recall-at", "--per-query", "--topk",
+                "--save-neighbours", "--index", "--query", "--sheet", "--device", "--threads",
+                "--seed", "--quiet", "--verbose"});
   for (const Flag& flag : statistics_flags()) other.insert(flag.words.begin(), flag.words.end());
   check(base, {RK_BIN "/eval", "--help"}, flags, other);
 }

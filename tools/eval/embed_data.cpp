@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -75,6 +76,15 @@ std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Datase
   }
 }
 
+// The item of each row: all of them in their order, but for those that were left out.
+std::vector<std::int64_t> items_of(const EmbeddingSet& set, const Dataset& data) {
+  std::vector<std::int64_t> items;
+  for (std::int64_t i = 0; i < data.size() && items.size() < set.paths.size(); ++i) {
+    if (data.item_name(i) == set.paths[items.size()]) items.push_back(i);
+  }
+  return items;
+}
+
 }  // namespace
 
 CheckpointEmbedder open_network(const Context& context, const NetworkOptions& options,
@@ -119,6 +129,9 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   rows.text = data_text(spec, data);
   note_other_exif(embedder, spec, options.data);
   rows.facts["skipped_images"] = embedder.bad_images().size();
+  rows.picture = [data, item = items_of(rows.set, data)](std::int64_t row) {
+    return data.load(item.at(static_cast<std::size_t>(row)));
+  };
   if (const auto known = count_trained_on(embedder, rows)) {
     rows.facts["classes_trained_on"] = *known;
     rows.text += fmt::format("; the network was trained on {} of these classes (by name)",

@@ -1,11 +1,13 @@
 // Rows that eval searches for or in, with what is said of them to people and to scripts.
 #pragma once
 
+#include "data/image.h"
 #include "retrieval/embedding_set.h"
 
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace rk {
@@ -14,6 +16,7 @@ struct Rows {
   EmbeddingSet set;
   std::string name;  // the file, or the data as they were given: messages begin with it
   std::string text;  // "e.h5: 24 rows of 6 classes"
+  std::function<Image(std::int64_t row)> picture;   // where pictures were embedded; InputError
   nlohmann::json facts = nlohmann::json::object();  // stand in the JSON beside the metrics
 
   std::int64_t count() const { return set.count(); }

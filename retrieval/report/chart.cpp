@@ -1,0 +1,280 @@
+#include "retrieval/report/chart.h"
+
+#include "retrieval/report/html.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace rk {
+namespace {
+
+// Of the drawing, in its own units: letters of 13 stay readable on a phone, where 480 are some 340
+// pixels.
+constexpr double kWidth = 480, kHeight = 300;
+constexpr double kLeft = 54, kRight = 14, kTop = 12, kBottom = 46;
+constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
+constexpr std::size_t kMostMarks = 40;  // of a series: beyond that the line alone is drawn
+constexpr std::size_t kMostRows = 41;   // of a table
+constexpr double kSlack = 1e-6;         // of a step: 0.6 is not 3 steps of 0.2 to the last bit
+
+// 1, 2 or 5 times a power of ten: the smallest step with at most `count` of them in `range`.
+double round_step(double range, double count) {
+  const double power = std::pow(10.0, std::floor(std::log10(range / count)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (range / (factor * power) <= count * (1 + 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
+
+std::string label_of(double value, int decimals) {
+  const std::string text = fmt::format("{:.{}f}", value, decimals);
+  return text.find_first_not_of("-0.") == std::string::npos ? fmt::format("{:.{}f}", 0.0, decimals)
+                                                            : text;
+}
+
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.4g}", value) : std::string("none");
+}
+
+struct Frame {
+  ChartScale x, y;
+  double left(double value) const { return kLeft + kPlotWidth * x.at(value); }
+  double top(double value) const { return kTop + kPlotHeight * (1 - y.at(value)); }
+};
+
+std::string line_path(const Series& s, const Frame& frame) {
+  std::string path;
+  bool open = false;
+  for (std::size_t i = 0; i < s.x.size(); ++i) {
+    if (!std::isfinite(s.y[i])) {
+      open = false;
+      continue;
+    }
+    path += fmt::format("{}{:.1f} {:.1f}", open ? "L" : "M", frame.left(s.x[i]), frame.top(s.y[i]));
+    open = true;
+  }
+  return path;
+}
+
+std::string steps_path(const Series& s, const Frame& frame) {
+  if (s.x.empty()) return "";
+  const double half = s.x.size() > 1 ? (s.x[1] - s.x[0]) / 2 : 0.5;
+  const double base = frame.top(frame.y.low());
+  std::string path = fmt::format("M{:.1f} {:.1f}", frame.left(s.x.front() - half), base);
+  for (std::size_t i = 0; i < s.x.size(); ++i) {
+    path += fmt::format("V{:.1f}H{:.1f}", std::isfinite(s.y[i]) ? frame.top(s.y[i]) : base,
+                        frame.left(s.x[i] + half));
+  }
+  return path + fmt::format("V{:.1f}", base);
+}
+
+// A circle, or for a dashed series a square; the browser shows the title under the pointer.
+std::string mark(const Series& s, std::size_t i, const Frame& frame) {
+  const double x = frame.left(s.x[i]), y = frame.top(s.y[i]);
+  const std::string title =
+      fmt::format("<title>{}: {}, {}</title>", escaped(s.name), number(s.x[i]), number(s.y[i]));
+  return s.dashed
+             ? fmt::format(
+                   R"(<rect class="m{}" x="{:.1f}" y="{:.1f}" width="6" height="6">{}</rect>)",
+                   s.colour, x - 3, y - 3, title)
+             : fmt::format(R"(<circle class="m{}" cx="{:.1f}" cy="{:.1f}" r="3.2">{}</circle>)",
+                           s.colour, x, y, title);
+}
+
+std::string drawn(const Series& s, const Frame& frame) {
+  const bool steps = s.form == Series::Form::kSteps;
+  std::string out =
+      fmt::format(R"(<path class="s{}{}{}" d="{}"/>)", s.colour, s.dashed ? " dashed" : "",
+                  steps ? " area" : "", steps ? steps_path(s, frame) : line_path(s, frame));
+  if (steps || s.x.size() > kMostMarks) return out + "\n";
+  for (std::size_t i = 0; i < s.x.size(); ++i) {
+    if (std::isfinite(s.y[i])) out += mark(s, i, frame);
+  }
+  return out + "\n";
+}
+
+std::string axes(const Chart& chart, const Frame& frame) {
+  std::string out;
+  const double bottom = kTop + kPlotHeight, right = kLeft + kPlotWidth;
+  for (std::size_t i = 0; i < frame.y.ticks().size(); ++i) {
+    const double y = frame.top(frame.y.ticks()[i]);
+    out += fmt::format(
+        R"(<path class="grid" d="M{} {:.1f}H{}"/><text class="ty" x="{}" y="{:.1f}">{}</text>)",
+        kLeft, y, right, kLeft - 7, y + 4.5, frame.y.labels()[i]);
+  }
+  for (std::size_t i = 0; i < frame.x.ticks().size(); ++i) {
+    const double x = frame.left(frame.x.ticks()[i]);
+    out += fmt::format(
+        R"(<path class="grid" d="M{:.1f} {}V{}"/><text class="tx" x="{:.1f}" y="{}">{}</text>)", x,
+        kTop, bottom, x, bottom + 17, frame.x.labels()[i]);
+  }
+  out += fmt::format(R"(<path class="axis" d="M{} {}V{}H{}"/>)", kLeft, kTop, bottom, right);
+  out += fmt::format(R"(<text class="tx name" x="{}" y="{}">{}</text>)", kLeft + kPlotWidth / 2,
+                     kHeight - 8, escaped(chart.x.label));
+  out += fmt::format(
+      R"svg(<text class="tx name" transform="translate(14 {}) rotate(-90)">{}</text>)svg",
+      kTop + kPlotHeight / 2, escaped(chart.y.label));
+  double above = 8;  // labels of several marks stand one above the other
+  for (const ChartMark& at : chart.marks) {
+    const double x = frame.left(at.x);
+    const bool before = x > kLeft + kPlotWidth * 0.6;
+    out += fmt::format(R"(<path class="mark" d="M{:.1f} {}V{}"/>)", x, kTop, bottom);
+    out += fmt::format(R"(<text class="note {}" x="{:.1f}" y="{}">{}</text>)",
+                       before ? "before" : "after", before ? x - 5 : x + 5, bottom - above,
+                       escaped(at.label));
+    above += 17;
+  }
+  return out + "\n";
+}
+
+std::string legend(const Chart& chart) {
+  std::string out = "<ul class=\"legend\">";
+  for (const Series& s : chart.series) {
+    const char* dashed = s.dashed ? " dashed" : "";
+    const bool steps = s.form == Series::Form::kSteps;
+    out += fmt::format(R"(<li><svg width="30" height="14" viewBox="0 0 30 14" aria-hidden="true">)"
+                       R"(<path class="s{}{}{}" d="{}"/></svg> {}</li>)",
+                       s.colour, dashed, steps ? " area" : "", steps ? "M2 12V3H28V12Z" : "M1 7H29",
+                       escaped(s.name));
+  }
+  return out + "</ul>\n";
+}
+
+// The rows' x, thinned where there are more than one reads.
+std::vector<double> table_rows(const Chart& chart) {
+  std::vector<double> all;
+  for (const Series& s : chart.series) all.insert(all.end(), s.x.begin(), s.x.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (all.size() <= kMostRows) return all;
+  std::vector<double> some;
+  for (std::size_t i = 0; i < kMostRows; ++i) {
+    some.push_back(all[i * (all.size() - 1) / (kMostRows - 1)]);
+  }
+  return some;
+}
+
+std::string table(const Chart& chart) {
+  std::string out =
+      "<details class=\"numbers\"><summary>The chart's numbers</summary>"
+      "<div class=\"wide\"><table><thead><tr><th scope=\"col\">";
+  out += escaped(chart.x.label) + "</th>";
+  std::vector<std::map<double, double>> values;
+  for (const Series& s : chart.series) {
+    out += fmt::format("<th scope=\"col\">{}</th>", escaped(s.name));
+    auto& of = values.emplace_back();
+    for (std::size_t i = 0; i < s.x.size(); ++i) of[s.x[i]] = s.y[i];
+  }
+  out += "</tr></thead><tbody>\n";
+  for (const double x : table_rows(chart)) {
+    out += fmt::format("<tr><th scope=\"row\">{}</th>", number(x));
+    for (const auto& of : values) {
+      const auto found = of.find(x);
+      out += fmt::format("<td>{}</td>", found == of.end() ? std::string() : number(found->second));
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div></details>\n";
+}
+
+}  // namespace
+
+ChartScale::ChartScale(const Axis& axis, const std::vector<double>& values)
+    : logarithmic_(axis.logarithmic) {
+  low_ = std::numeric_limits<double>::infinity();
+  high_ = -low_;
+  for (const double value : values) {
+    if (!std::isfinite(value) || (logarithmic_ && value <= 0)) continue;
+    low_ = std::min(low_, value);
+    high_ = std::max(high_, value);
+  }
+  if (low_ > high_) {
+    low_ = logarithmic_ ? 1 : 0;
+    high_ = logarithmic_ ? 10 : 1;
+  }
+  if (axis.low) low_ = *axis.low;
+  if (axis.high) high_ = *axis.high;
+  if (high_ <= low_) {
+    // One value: it lies in the middle.
+    const double half = logarithmic_ ? 0 : std::max(std::abs(low_) * 0.1, 0.5);
+    if (logarithmic_) {
+      low_ /= 2;
+      high_ = 4 * low_;
+    } else {
+      high_ = low_ + half;
+      low_ -= half;
+    }
+  }
+  if (logarithmic_) {
+    logarithmic();
+  } else {
+    linear(axis);
+  }
+}
+
+void ChartScale::linear(const Axis& axis) {
+  const double fine = round_step(high_ - low_, 6);
+  const double step = axis.whole ? std::max(1.0, fine) : fine;
+  if (!axis.low) low_ = std::floor(low_ / step + kSlack) * step;
+  if (!axis.high) high_ = std::ceil(high_ / step - kSlack) * step;
+  add_ticks(step);
+}
+
+void ChartScale::add_ticks(double step) {
+  const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + kSlack)));
+  for (double k = std::ceil(low_ / step - kSlack); k * step <= high_ + kSlack * step; ++k) {
+    ticks_.push_back(k * step);
+    labels_.push_back(label_of(k * step, decimals));
+  }
+}
+
+void ChartScale::logarithmic() {
+  const bool few = std::log10(high_ / low_) < 2;
+  for (double power = std::pow(10.0, std::floor(std::log10(low_))); power <= high_; power *= 10) {
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double tick = factor * power;
+      if ((factor > 1 && !few) || tick < low_ * (1 - 1e-9) || tick > high_ * (1 + 1e-9)) continue;
+      ticks_.push_back(tick);
+      labels_.push_back(fmt::format("{:g}", tick));
+    }
+  }
+  if (ticks_.size() > 1) return;
+  ticks_.clear();
+  labels_.clear();
+  add_ticks(round_step(high_ - low_, 6));
+}
+
+double ChartScale::at(double value) const {
+  const double share = logarithmic_ ? std::log(value / low_) / std::log(high_ / low_)
+                                    : (value - low_) / (high_ - low_);
+  return std::clamp(share, 0.0, 1.0);
+}
+
+std::string chart_figure(const Chart& chart, const std::string& id) {
+  std::vector<double> xs, ys;
+  for (const Series& s : chart.series) {
+    xs.insert(xs.end(), s.x.begin(), s.x.end());
+    ys.insert(ys.end(), s.y.begin(), s.y.end());
+  }
+  const Frame frame{ChartScale(chart.x, xs), ChartScale(chart.y, ys)};
+  std::string out = fmt::format("<figure class=\"chart\" id=\"{}\">\n<figcaption>{}</figcaption>\n",
+                                id, escaped(chart.title));
+  out += legend(chart);
+  out += fmt::format(
+      R"(<svg class="plot" viewBox="0 0 {} {}" role="img" aria-labelledby="{}-t {}-d">)"
+      R"(<title id="{}-t">{}</title><desc id="{}-d">{}</desc>)",
+      kWidth, kHeight, id, id, id, escaped(chart.title), id, escaped(chart.description));
+  out += axes(chart, frame);
+  for (const Series& s : chart.series) out += drawn(s, frame);
+  out += "</svg>\n";
+  if (!chart.description.empty()) {
+    out += fmt::format("<p class=\"remark\">{}</p>\n", escaped(chart.description));
+  }
+  return out + table(chart) + "</figure>\n";
+}
+
+}  // namespace rk

@@ -1,0 +1,70 @@
+// Charts as SVG that a person can read: axes with round numbers, and beside each chart its legend
+// and its numbers as a table. Colours are CSS variables of the page (retrieval/report/style.h), so
+// that one drawing serves light, dark and paper; series differ by dashes and marks too.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct Series {
+  enum class Form {
+    kLine,   // through the points, with marks where they are few
+    kSteps,  // bins of equal width around each x, filled down to the axis
+  };
+  std::string name{};
+  std::vector<double> x{}, y{};  // ascending x; a y that is not finite leaves a gap
+  int colour = 0;                // 0..kChartColours-1
+  bool dashed = false;
+  Form form = Form::kLine;
+};
+inline constexpr int kChartColours = 4;
+
+struct Axis {
+  std::string label{};
+  bool whole = false;                   // of numbers between which nothing lies: epochs
+  bool logarithmic = false;             // then all values are above 0
+  std::optional<double> low{}, high{};  // not given: round numbers around the data
+};
+
+struct ChartMark {
+  double x;
+  std::string label;
+};
+
+struct Chart {
+  std::string title{};
+  std::string description{};  // what to see in it: the text for who does not see the drawing
+  Axis x{}, y{};
+  std::vector<Series> series{};
+  std::vector<ChartMark> marks{};  // vertical lines
+};
+
+// Where values lie along an axis, as a share of its length; what is beyond an end is at it.
+class ChartScale {
+ public:
+  // values: those to show. Without a finite one the scale is 0 to 1 (1 to 10 where logarithmic).
+  ChartScale(const Axis& axis, const std::vector<double>& values);
+  double at(double value) const;
+  double low() const { return low_; }
+  double high() const { return high_; }
+  const std::vector<double>& ticks() const { return ticks_; }
+  const std::vector<std::string>& labels() const { return labels_; }  // of the ticks
+
+ private:
+  void linear(const Axis& axis);
+  void logarithmic();
+  void add_ticks(double step);
+
+  bool logarithmic_;
+  double low_ = 0, high_ = 1;
+  std::vector<double> ticks_;
+  std::vector<std::string> labels_;
+};
+
+// A <figure>; `id` names it and is unique in the page.
+std::string chart_figure(const Chart& chart, const std::string& id);
+
+}  // namespace rk

@@ -1,0 +1,32 @@
+// What a run recorded of its epochs, as far as a report draws it. Numbers that are not known are
+// NaN.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct RecordedSet {
+  double recall_at_1 = std::numeric_limits<double>::quiet_NaN();
+  double map_at_r = std::numeric_limits<double>::quiet_NaN();
+  double jsd = std::numeric_limits<double>::quiet_NaN();
+  // Pairs by score, in bins of equal width over [-1, 1]; empty where they were not recorded.
+  std::vector<std::int64_t> positives, negatives;
+};
+
+struct RecordedEpoch {
+  std::int64_t epoch = 0;  // 0: before training
+  double loss = std::numeric_limits<double>::quiet_NaN();
+  RecordedSet held_out, training;
+};
+
+struct LearningRecord {
+  std::vector<RecordedEpoch> epochs;
+  std::int64_t evaluated = -1;  // the epoch whose network the report is about; -1: not known
+  std::string held_out;         // which images those are: "split val"
+};
+
+}  // namespace rk

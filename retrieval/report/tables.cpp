@@ -1,0 +1,261 @@
+#include "retrieval/report/tables.h"
+
+#include "retrieval/report/confusions.h"
+#include "retrieval/report/html.h"
+#include "retrieval/report/query_cards.h"
+#include "retrieval/statistics/per_class.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace rk {
+namespace {
+
+constexpr std::size_t kClasses = 20, kClassesOfTwo = 12, kConfusions = 20;
+
+std::string text(double value) {
+  return std::isfinite(value) ? fmt::format("{:.4f}", value) : std::string("undefined");
+}
+
+std::string signed_text(double value) {
+  return std::isfinite(value) ? fmt::format("{:+.4f}", value) : std::string("undefined");
+}
+
+std::string interval_text(const Interval& interval) {
+  if (!std::isfinite(interval.low)) return "";
+  return fmt::format("{:.4f} to {:.4f}", interval.low, interval.high);
+}
+
+struct Row {
+  std::string name{}, meaning{};
+  std::vector<double> values{};                     // a run each
+  std::vector<std::optional<Interval>> interval{};  // likewise
+  std::optional<Interval> difference{};
+};
+
+using Of = double (*)(const Metrics&);
+
+Row plain_row(const Report& report, const std::string& name, const std::string& meaning, Of value) {
+  Row row{.name = name, .meaning = meaning};
+  for (const ReportedRun& run : report.runs) {
+    row.values.push_back(value(run.metrics));
+    row.interval.emplace_back();
+  }
+  return row;
+}
+
+Row ranked_row(const Report& report, const std::string& name, const std::string& meaning, Of value,
+               Interval RankIntervals::*of) {
+  Row row = plain_row(report, name, meaning, value);
+  for (std::size_t r = 0; r < report.runs.size(); ++r) {
+    row.interval[r] = report.runs[r].intervals.*of;
+  }
+  if (report.difference) row.difference = (*report.difference).*of;
+  return row;
+}
+
+std::vector<Row> rows_of(const Report& report) {
+  std::vector<Row> rows;
+  const Metrics& first = report.runs.front().metrics;
+  for (std::size_t i = 0; i < first.recall_at.size(); ++i) {
+    const std::int64_t k = first.recall_at[i];
+    Row row{.name = fmt::format("R@{}", k),
+            .meaning = k == 1 ? std::string("queries whose first result is right")
+                              : fmt::format("queries with a right result in the first {}", k)};
+    for (const ReportedRun& run : report.runs) {
+      row.values.push_back(run.metrics.recall[i]);
+      row.interval.emplace_back(run.intervals.recall[i]);
+    }
+    if (report.difference) row.difference = report.difference->recall[i];
+    rows.push_back(std::move(row));
+  }
+  rows.push_back(ranked_row(
+      report, "MAP@R", "precision along the first R results, R: how many there are to find",
+      [](const Metrics& m) { return m.map_at_r; }, &RankIntervals::map_at_r));
+  rows.push_back(ranked_row(
+      report, "mAP", "precision along the whole ranking", [](const Metrics& m) { return m.map; },
+      &RankIntervals::map));
+  rows.push_back(ranked_row(
+      report, "R-Precision", "right ones among the first R",
+      [](const Metrics& m) { return m.r_precision; }, &RankIntervals::r_precision));
+  rows.push_back(plain_row(report, "ROC-AUC", "chance that a pair of one class is the more similar",
+                           [](const Metrics& m) { return m.roc_auc; }));
+  rows.push_back(plain_row(report, "JSD",
+                           "how far similarities of one class and of others lie apart",
+                           [](const Metrics& m) { return m.jsd; }));
+  rows.push_back(plain_row(report, "mean of positives", "similarity of pairs of one class",
+                           [](const Metrics& m) { return m.pos_mean; }));
+  rows.push_back(plain_row(report, "mean of negatives", "similarity of other pairs",
+                           [](const Metrics& m) { return m.neg_mean; }));
+  rows.push_back(plain_row(report, "dists@intra", "cosine distance inside classes",
+                           [](const Metrics& m) { return m.dists_intra; }));
+  rows.push_back(plain_row(report, "dists@inter", "cosine distance between class centres",
+                           [](const Metrics& m) { return m.dists_inter; }));
+  return rows;
+}
+
+std::string tiles(const std::vector<Row>& rows) {
+  std::string out = "<ul class=\"tiles\">\n";
+  for (const char* name : {"R@1", "MAP@R", "mAP", "ROC-AUC", "JSD"}) {
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const Row& each) { return each.name == name; });
+    if (row == rows.end()) continue;
+    const std::string interval =
+        row->interval[0] ? interval_text(*row->interval[0]) : std::string();
+    out +=
+        fmt::format("<li>{}<span class=\"value\">{}</span><span class=\"under\">{}</span></li>\n",
+                    name, text(row->values[0]), interval.empty() ? row->meaning : interval);
+  }
+  return out + "</ul>\n";
+}
+
+std::string one_run(const Report& report, const std::vector<Row>& rows) {
+  std::string out = tiles(rows);
+  out += fmt::format(
+      "<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Metric</th><th scope=\"col\">"
+      "Value</th><th scope=\"col\">{:g} % interval</th><th scope=\"col\" class=\"text beside\">"
+      "What it is</th></tr></thead><tbody>\n",
+      100 * report.confidence);
+  for (const Row& row : rows) {
+    out += fmt::format(
+        "<tr><th scope=\"row\">{0}<span class=\"under below\">{3}</span></th><td>{1}</td><td "
+        "class=\"interval\">{2}</td><td class=\"text beside\">{3}</td></tr>\n",
+        row.name, text(row.values[0]), row.interval[0] ? interval_text(*row.interval[0]) : "",
+        row.meaning);
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+// Which of two is the better, as far as the interval of their difference tells.
+std::string verdict(const Report& report, const Interval& difference) {
+  if (!std::isfinite(difference.low)) return "";
+  if (difference.low > 0) return escaped(report.runs[1].name) + " is higher";
+  if (difference.high < 0) return escaped(report.runs[0].name) + " is higher";
+  return "not told apart";
+}
+
+std::string two_runs(const Report& report, const std::vector<Row>& rows) {
+  std::string out = fmt::format(
+      "<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Metric</th><th scope=\"col\">{}"
+      "</th><th scope=\"col\">{}</th><th scope=\"col\">Difference</th><th scope=\"col\">{:g} % "
+      "interval</th><th scope=\"col\" class=\"text\">Told apart?</th></tr></thead><tbody>\n",
+      escaped(report.runs[0].name), escaped(report.runs[1].name), 100 * report.confidence);
+  for (const Row& row : rows) {
+    const auto value = [&](std::size_t r) {
+      return fmt::format("<td>{}{}</td>", text(row.values[r]),
+                         row.interval[r] ? fmt::format("<br/><span class=\"interval\">{}</span>",
+                                                       interval_text(*row.interval[r]))
+                                         : std::string());
+    };
+    out += fmt::format(
+        "<tr><th scope=\"row\">{}</th>{}{}<td>{}</td><td class=\"interval\">{}</td><td "
+        "class=\"text\">{}</td></tr>\n",
+        row.name, value(0), value(1), signed_text(row.values[1] - row.values[0]),
+        row.difference && std::isfinite(row.difference->low)
+            ? fmt::format("{:+.4f} to {:+.4f}", row.difference->low, row.difference->high)
+            : std::string(),
+        row.difference ? verdict(report, *row.difference) : "");
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string hardest_classes(const Report& report) {
+  const auto rows = hardest(
+      metrics_by_group(report.runs.front().metrics.per_query, report.queries->labels), kClasses);
+  std::string out =
+      "<h3>Hardest classes</h3>\n<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Class"
+      "</th><th scope=\"col\">Queries</th><th scope=\"col\">R@1</th><th scope=\"col\">MAP@R</th>"
+      "<th scope=\"col\">mAP</th></tr></thead><tbody>\n";
+  for (const GroupMetrics& row : rows) {
+    out += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        escaped(class_name(*report.queries, row.group)), row.queries, text(row.recall_at_1),
+        text(row.map_at_r), text(row.map));
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+struct ClassChange {
+  std::int64_t label, queries;
+  double before, after;
+};
+
+std::string changed_classes(const Report& report) {
+  std::vector<ClassChange> changes;
+  const auto before = metrics_by_group(report.runs[0].metrics.per_query, report.queries->labels);
+  const auto after = metrics_by_group(report.runs[1].metrics.per_query, report.queries->labels);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!std::isfinite(before[i].map_at_r)) continue;
+    changes.push_back({before[i].group, before[i].queries, before[i].map_at_r, after[i].map_at_r});
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const ClassChange& a, const ClassChange& b) {
+    return std::abs(a.after - a.before) > std::abs(b.after - b.before);
+  });
+  changes.resize(std::min(changes.size(), kClassesOfTwo));
+  std::string out = fmt::format(
+      "<h3>Classes that differ most</h3>\n<div class=\"wide\"><table>\n<thead><tr><th "
+      "scope=\"col\">Class</th><th scope=\"col\">Queries</th><th scope=\"col\">MAP@R, {}</th><th "
+      "scope=\"col\">MAP@R, {}</th><th scope=\"col\">Difference</th></tr></thead><tbody>\n",
+      escaped(report.runs[0].name), escaped(report.runs[1].name));
+  for (const ClassChange& row : changes) {
+    out += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        escaped(class_name(*report.queries, row.label)), row.queries, text(row.before),
+        text(row.after), signed_text(row.after - row.before));
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string confusions(const Report& report, const ReportedRun& run) {
+  const auto rows = most_confused(*report.queries, report.gallery, run.neighbours, kConfusions);
+  const EmbeddingSet& gallery = report.gallery != nullptr ? *report.gallery : *report.queries;
+  std::string out = report.runs.size() > 1
+                        ? fmt::format("<h3>Most confused classes, {}</h3>\n", escaped(run.name))
+                        : std::string("<h3>Most confused classes</h3>\n");
+  if (rows.empty()) return out + "<p>Every first result is right.</p>\n";
+  out +=
+      "<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Class</th><th scope=\"col\" "
+      "class=\"text\">First result of class</th><th scope=\"col\">Queries</th><th scope=\"col\">"
+      "Of</th></tr></thead><tbody>\n";
+  for (const Confusion& row : rows) {
+    out += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td><td>{}</td></tr>\n",
+        escaped(class_name(*report.queries, row.label)),
+        escaped(class_name(gallery, row.taken_for)), row.times, row.queries);
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+}  // namespace
+
+std::string metrics_section(const Report& report) {
+  const std::vector<Row> rows = rows_of(report);
+  std::string out = report.runs.size() > 1 ? two_runs(report, rows) : one_run(report, rows);
+  out += fmt::format(
+      "<p class=\"remark\">Intervals: {:g} % of the values that the metric takes when {} are drawn "
+      "again with replacement{}.</p>\n",
+      100 * report.confidence, escaped(report.resampled),
+      report.runs.size() > 1 ? ", the same ones for both; one that holds 0 does not tell them apart"
+                             : "");
+  return out;
+}
+
+std::string classes_section(const Report& report) {
+  std::string out = report.runs.size() > 1 ? changed_classes(report) : hardest_classes(report);
+  for (const ReportedRun& run : report.runs) out += confusions(report, run);
+  return out;
+}
+
+std::string facts_list(const ReportFacts& facts) {
+  std::string out = "<dl>\n";
+  for (const auto& [name, value] : facts) {
+    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value));
+  }
+  return out + "</dl>\n";
+}
+
+}  // namespace rk

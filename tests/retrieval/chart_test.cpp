@@ -1,0 +1,174 @@
+// What a chart shows is what its series hold: read back from the drawing by the labels of its axes.
+#include "retrieval/report/chart.h"
+
+#include "tests/support/page.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <sstream>
+
+namespace rk {
+namespace {
+
+PageElement drawn(const Chart& chart) {
+  return read_page("<!DOCTYPE html>\n" + chart_figure(chart, "c"));
+}
+
+double number_of(const PageElement& element, const char* attribute) {
+  return std::stod(element.attribute(attribute));
+}
+
+// From a place in the drawing to the value there, by the first and the last label of an axis.
+struct Reading {
+  double place[2], value[2];
+  bool logarithmic;
+  double operator()(double at) const {
+    const double share = (at - place[0]) / (place[1] - place[0]);
+    if (logarithmic) return value[0] * std::pow(value[1] / value[0], share);
+    return value[0] + share * (value[1] - value[0]);
+  }
+};
+
+Reading reading(const PageElement& figure, const std::string& axis, bool logarithmic) {
+  std::vector<const PageElement*> labels;
+  for (const PageElement* text : find_all(figure, "text", axis)) {
+    if (!text->has_class("name")) labels.push_back(text);
+  }
+  EXPECT_GE(labels.size(), 2U);
+  const PageElement &first = *labels.front(), &last = *labels.back();
+  const char* key = axis == "tx" ? "x" : "y";
+  const double shift = axis == "tx" ? 0 : -4.5;  // of the letters, to stand beside their line
+  return {{number_of(first, key) + shift, number_of(last, key) + shift},
+          {std::stod(first.text), std::stod(last.text)},
+          logarithmic};
+}
+
+// The points of a path of M and L.
+std::vector<std::pair<double, double>> points_of(const PageElement& path) {
+  std::vector<std::pair<double, double>> points;
+  std::string d = path.attribute("d");
+  for (char& c : d) c = c == 'M' || c == 'L' ? ' ' : c;
+  std::istringstream text(d);
+  for (double x, y; text >> x >> y;) points.emplace_back(x, y);
+  return points;
+}
+
+TEST(Chart, PointsAreWhereTheAxesSay) {
+  const auto seed = static_cast<std::uint32_t>(std::random_device{}());
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937 random(seed);
+  const auto uniform = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
+  for (int round = 0; round < 200; ++round) {
+    const bool logarithmic = round % 4 == 0;
+    const double scale = std::pow(10.0, uniform(-4, 5)), shift = scale * uniform(-3, 3);
+    Series s{.name = "s"};
+    const int n = std::uniform_int_distribution(2, 60)(random);
+    double x = logarithmic ? 1 : shift;
+    for (int i = 0; i < n; ++i) {
+      s.x.push_back(x);
+      s.y.push_back(shift + scale * uniform(0, 1));
+      x = logarithmic ? x * uniform(1.05, 2) : x + scale * uniform(0.1, 1);
+    }
+    Chart chart{.title = "t",
+                .x = {.label = "x", .logarithmic = logarithmic},
+                .y = {.label = "y"},
+                .series = {s}};
+    const PageElement figure = drawn(chart);
+    const Reading along = reading(figure, "tx", logarithmic), up = reading(figure, "ty", false);
+    const auto paths = find_all(
+        figure, [](const PageElement& e) { return e.name == "path" && e.has_class("s0"); });
+    ASSERT_EQ(paths.size(), 2U);  // of the legend, and the line
+    const auto points = points_of(*paths[1]);
+    ASSERT_EQ(points.size(), s.x.size());
+    // Places are written to a tenth: off by 0.05, and so are both labels that they are read by,
+    // which may lie closer together than the ends of the axis.
+    const double off = 0.2;
+    const auto slack = [&](const Reading& read, double at) {
+      return std::abs(read(at + off) - read(at - off)) *
+             std::max(1.0, 420 / std::abs(read.place[1] - read.place[0]));
+    };
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const auto [px, py] = points[i];
+      EXPECT_NEAR(along(px), s.x[i], slack(along, px)) << round;
+      EXPECT_NEAR(up(py), s.y[i], slack(up, py)) << round;
+    }
+    EXPECT_EQ(find_all(figure, "circle").size(), n <= 40 ? s.x.size() : 0U);
+    // The table has all of them, or 41 of them, with four digits.
+    const auto rows = find_all(figure, "tr");
+    ASSERT_EQ(rows.size(), std::min<std::size_t>(s.x.size(), 41) + 1);
+    EXPECT_NEAR(std::stod(rows[1]->children[0].text), s.x.front(), 1e-3 * std::abs(s.x.front()));
+    EXPECT_NEAR(std::stod(rows.back()->children[1].text), s.y.back(), 1e-3 * std::abs(s.y.back()));
+  }
+}
+
+TEST(Chart, TicksAreRoundAndFew) {
+  const auto labels = [](const Axis& axis, const std::vector<double>& values) {
+    return ChartScale(axis, values).labels();
+  };
+  using Labels = std::vector<std::string>;
+  EXPECT_EQ(labels({}, {0, 1}), (Labels{"0.0", "0.2", "0.4", "0.6", "0.8", "1.0"}));
+  EXPECT_EQ(labels({}, {-0.013, 0.021}),
+            (Labels{"-0.02", "-0.01", "0.00", "0.01", "0.02", "0.03"}));
+  EXPECT_EQ(labels({.whole = true}, {1, 4}), (Labels{"1", "2", "3", "4"}));
+  EXPECT_EQ(labels({.whole = true}, {0, 400}), (Labels{"0", "100", "200", "300", "400"}));
+  EXPECT_EQ(labels({.logarithmic = true}, {1, 1000}), (Labels{"1", "10", "100", "1000"}));
+  EXPECT_EQ(labels({.logarithmic = true}, {1, 30}), (Labels{"1", "2", "5", "10", "20"}));
+  // What there is no scale of.
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(labels({}, {}).front(), "0.0");
+  EXPECT_EQ(labels({}, {nan, nan}).back(), "1.0");
+  const ChartScale one({}, {0.5});
+  EXPECT_LT(one.low(), 0.5);
+  EXPECT_GT(one.high(), 0.5);
+  EXPECT_EQ(ChartScale({.logarithmic = true}, {7}).at(7), 0.5);
+  EXPECT_EQ(ChartScale({.low = 0.0, .high = 1.0}, {}).at(7), 1.0);
+}
+
+TEST(Chart, BinsReachTheirCounts) {
+  Series s{.name = "bins", .x = {-0.5, 0.5}, .y = {1, 3}, .form = Series::Form::kSteps};
+  const PageElement figure = drawn({.title = "t",
+                                    .x = {.low = -1.0, .high = 1.0},
+                                    .y = {.low = 0.0, .high = 3.0},
+                                    .series = {s}});
+  const auto paths = find_all(figure, "path", "area");
+  ASSERT_EQ(paths.size(), 2U);
+  // Plot of 412 x 242 at (54, 12): up to a third, then to the top, and down.
+  EXPECT_EQ(paths[1]->attribute("d"), "M54.0 254.0V173.3H260.0V12.0H466.0V254.0");
+}
+
+TEST(Chart, WhatIsNotFiniteIsAGap) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Series s{.name = "s", .x = {0, 1, 2, 3}, .y = {0, nan, 1, 0}};
+  const PageElement figure = drawn({.title = "t", .series = {s}});
+  const std::string d = find_all(figure, "path", "s0")[1]->attribute("d");
+  EXPECT_EQ(std::count(d.begin(), d.end(), 'M'), 2);
+  EXPECT_EQ(std::count(d.begin(), d.end(), 'L'), 1);
+  EXPECT_EQ(d.find("nan"), std::string::npos);
+  EXPECT_EQ(find_all(figure, "tr")[2]->children[1].text, "none");
+}
+
+// Series are told apart without colours too, and by who does not see the drawing.
+TEST(Chart, IsReadWithoutColoursAndWithoutEyes) {
+  Series solid{.name = "a", .x = {0, 1}, .y = {0, 1}};
+  Series dashed{.name = "b <i>", .x = {0, 1}, .y = {1, 0}, .colour = 1, .dashed = true};
+  const PageElement figure =
+      drawn({.title = "A & B", .description = "What to see", .series = {solid, dashed}});
+  EXPECT_EQ(find_all(figure, "path", "dashed").size(), 2U);
+  EXPECT_EQ(find_all(figure, "circle").size(), 2U);
+  EXPECT_EQ(find_all(figure, "rect").size(), 2U);
+  const PageElement& plot = *find_all(figure, "svg", "plot").at(0);
+  EXPECT_EQ(plot.attribute("role"), "img");
+  EXPECT_EQ(plot.attribute("aria-labelledby"), "c-t c-d");
+  EXPECT_EQ(find_all(plot, "title").at(0)->text, "A & B");
+  EXPECT_EQ(find_all(plot, "desc").at(0)->text, "What to see");
+  EXPECT_EQ(find_all(figure, "th").at(2)->text, "b <i>");
+}
+
+}  // namespace
+}  // namespace rk

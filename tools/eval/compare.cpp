@@ -1,0 +1,135 @@
+#include "tools/eval/compare.h"
+
+#include "engine/error.h"
+#include "tools/eval/embed_data.h"
+#include "tools/eval/write_report.h"
+#include "tools/json_file.h"
+#include "tools/messages.h"
+#include "tools/metrics_report.h"
+#include "weights/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string name_of(std::string run) {
+  while (run.size() > 1 && run.ends_with('/')) run.pop_back();
+  return run;
+}
+
+json difference_json(double a, double b, const Interval& interval) {
+  return {{"value", b - a}, {"low", interval.low}, {"high", interval.high}};
+}
+
+struct Compared {
+  std::string name;
+  std::string key;  // as in metrics_json()
+  double a, b;
+  Interval difference;
+};
+
+std::vector<Compared> compared(const Metrics& a, const Metrics& b, const RankIntervals& all) {
+  std::vector<Compared> rows;
+  for (std::size_t i = 0; i < a.recall_at.size(); ++i) {
+    rows.push_back({fmt::format("R@{}", a.recall_at[i]),
+                    fmt::format("recall_at_{}", a.recall_at[i]), a.recall[i], b.recall[i],
+                    all.recall[i]});
+  }
+  rows.push_back({"R-Precision", "r_precision", a.r_precision, b.r_precision, all.r_precision});
+  rows.push_back({"MAP@R", "map_at_r", a.map_at_r, b.map_at_r, all.map_at_r});
+  rows.push_back({"mAP", "map", a.map, b.map, all.map});
+  return rows;
+}
+
+void say(const std::string& what, const std::vector<ReportedRun>& runs,
+         const std::vector<Compared>& rows, double confidence) {
+  print("{}\nA: {}\nB: {}\n\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A\n", what,
+        runs[0].name, runs[1].name, "", "A", "B", "B - A", 100 * confidence);
+  for (const Compared& row : rows) {
+    const bool apart = row.difference.low > 0 || row.difference.high < 0;
+    print("  {:<14}{:>10.4f}{:>10.4f}{:>+10.4f}   {:+.4f} to {:+.4f}{}\n", row.name, row.a, row.b,
+          row.b - row.a, row.difference.low, row.difference.high, apart ? "" : "   not told apart");
+  }
+}
+
+}  // namespace
+
+std::string checkpoint_of_run(const std::string& run) {
+  std::error_code ignored;
+  if (!fs::is_directory(run, ignored)) return run;
+  const std::string best = (fs::path(run) / kBestFile).string();
+  if (fs::exists(best, ignored)) return best;
+  fail<InputError>("{}: holds no {}; give a run's folder or a checkpoint", run, kBestFile);
+}
+
+void compare_runs(const Context& context, const NetworkOptions& network,
+                  const MeasureOptions& measures, const StatisticsOptions& statistics,
+                  const ReportOptions& options, const CommonOptions& common) {
+  MeasureOptions measuring = measures;
+  measuring.per_query = true;
+  std::vector<ReportedRun> runs;
+  Rows rows;
+  for (const std::string& run : options.compare) {
+    NetworkOptions own = network;
+    own.checkpoint = checkpoint_of_run(run);
+    Rows embedded = embed_data(context, own, common);
+    if (!runs.empty() &&
+        (embedded.set.labels != rows.set.labels || embedded.set.paths != rows.set.paths)) {
+      fail<InputError>(
+          "{}: has changed while it was read; leave it as it is until both runs have "
+          "been evaluated",
+          network.data);
+    }
+    rows = std::move(embedded);
+    const Measured measured = measure(context, rows, nullptr, measuring, common);
+    runs.push_back(reported_run(context, name_of(run), own.checkpoint, rows, nullptr,
+                                measured.metrics, statistics, common));
+  }
+  const Metrics &a = runs[0].metrics, &b = runs[1].metrics;
+  const RankIntervals difference = difference_of(context, rows, a, b, statistics, common);
+  const std::vector<Compared> table = compared(a, b, difference);
+  json facts;
+  const std::string what = describe(rows, nullptr, facts);
+  say(what, runs, table, confidence_of(statistics));
+  if (!common.json.empty()) {
+    json result = {{"data", network.data},
+                   {"split", network.split},
+                   {"skipped_images", facts.value("skipped_images", 0)},
+                   {"protocol", protocol_text(a)},
+                   {"confidence", confidence_of(statistics)},
+                   {"resampled", statistics.resample},
+                   {"device", common.device},
+                   {"threads", context.threads()},
+                   {"version", RK_VERSION}};
+    for (const ReportedRun& run : runs) {
+      Metrics metrics = run.metrics;
+      if (!measures.per_query) metrics.per_query = {};
+      result["runs"].push_back({{"run", run.name}, {"metrics", metrics_json(metrics)}});
+    }
+    for (const Compared& row : table) {
+      result["difference"][row.key] = difference_json(row.a, row.b, row.difference);
+    }
+    write_json(common.json, result);
+  }
+  if (options.report.empty()) return;
+  const std::string title = fmt::format("{} beside {}", runs[1].name, runs[0].name);
+  write_report(context,
+               {.path = options.report,
+                .title = title,
+                .queries = rows,
+                .statistics = statistics,
+                .runs = std::move(runs),
+                .difference = difference},
+               common);
+}
+
+}  // namespace rk

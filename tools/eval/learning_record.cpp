@@ -1,0 +1,109 @@
+#include "tools/eval/learning_record.h"
+
+#include "engine/error.h"
+#include "engine/note.h"
+#include "engine/read_file.h"
+#include "tools/parse_json.h"
+#include "tools/similarity_counts.h"
+#include "tools/train_record.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Empty where it is not there or cannot be read.
+std::string text_of(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return "";
+  try {
+    const std::vector<std::byte> bytes = read_file(path.string(), kMostBytes);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  } catch (const InputError& error) {
+    note(error.what());
+    return "";
+  }
+}
+
+// The checkpoint's history, and what metrics.jsonl goes on with where it is of the same run.
+std::vector<std::string> lines_of(const Checkpoint& checkpoint, const std::string& record) {
+  const std::vector<std::string>& history = checkpoint.run().history;
+  std::vector<std::string> lines;
+  std::istringstream text(record);
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t i = lines.size();
+    const bool same = i >= history.size() || history[i].empty() ||
+                      line.starts_with(history[i].substr(0, history[i].size() - 1));
+    if (!same) return history;
+    lines.push_back(line);
+  }
+  return lines.size() < history.size() ? history : lines;
+}
+
+RecordedSet set_of(const ordered_json& values) {
+  RecordedSet set;
+  set.recall_at_1 = number_or(values, "recall_at_1", kNaN);
+  set.map_at_r = number_or(values, "map_at_r", kNaN);
+  set.jsd = number_or(values, "jsd", kNaN);
+  if (const auto counts = values.find("similarities"); counts != values.end()) {
+    SimilarityCounts read = read_similarity_counts(*counts);
+    set.positives = std::move(read.positives);
+    set.negatives = std::move(read.negatives);
+  }
+  return set;
+}
+
+// Which images the epochs were compared on, where run.json beside the checkpoint says.
+std::string held_out_part(const fs::path& path) {
+  try {
+    const ordered_json origin = parse_json(text_of(path), path.string());
+    return origin.at("starts").back().at("held_out").at("part").get<std::string>();
+  } catch (const std::exception&) {
+    return "";  // an older run's, or another program's file: the page does without
+  }
+}
+
+}  // namespace
+
+std::optional<LearningRecord> read_learning_record(const Checkpoint& checkpoint) {
+  if (!checkpoint.has_run() || checkpoint.run().history.empty()) return std::nullopt;
+  const fs::path folder = fs::path(checkpoint.path()).parent_path();
+  LearningRecord record;
+  record.held_out = held_out_part(folder / "run.json");
+  if (checkpoint.run().batch == 0) record.evaluated = checkpoint.run().epoch;
+  for (const std::string& line : lines_of(checkpoint, text_of(folder / "metrics.jsonl"))) {
+    try {
+      const ordered_json entry = parse_json(line, checkpoint.path());
+      if (!entry.is_object()) fail<InputError>("it is no object");
+      const double epoch = number_or(entry, "epoch", kNaN);
+      if (!(epoch >= 0 && epoch < 1e9)) fail<InputError>("it has no epoch");
+      RecordedEpoch& next = record.epochs.emplace_back();
+      next.epoch = static_cast<std::int64_t>(epoch);
+      next.loss = number_or(entry, "loss", kNaN);
+      next.held_out = set_of(entry);
+      if (const auto train = entry.find("train"); train != entry.end() && train->is_object()) {
+        next.training = set_of(*train);
+      }
+    } catch (const InputError&) {
+      note(fmt::format("{}: line {} of its run's record is damaged; the report ends before it",
+                       checkpoint.path(), record.epochs.size() + 1));
+      break;
+    }
+  }
+  return record;
+}
+
+}  // namespace rk

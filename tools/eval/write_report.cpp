@@ -1,0 +1,160 @@
+#include "tools/eval/write_report.h"
+
+#include "data/decode.h"
+#include "engine/error.h"
+#include "tools/build_commit.h"
+#include "tools/eval/learning_record.h"
+#include "tools/messages.h"
+#include "tools/metrics_report.h"
+#include "tools/parse_json.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+#include "weights/atomic_file.h"
+#include "weights/checkpoint.h"
+#include "weights/sealed_file.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <filesystem>
+#include <span>
+
+namespace rk {
+namespace {
+
+// As many results as a page shows of a query.
+constexpr std::int64_t kNeighbours = 8;
+
+void add_run_facts(const Checkpoint& checkpoint, ReportFacts& facts) {
+  const ModelDescription& model = checkpoint.model();
+  facts.emplace_back("Network", fmt::format("{}, {} pooling, {} numbers, images of {} pixels",
+                                            model.arch, model.pool, model.dim, model.crop));
+  facts.emplace_back("SHA-256 of the checkpoint", checkpoint.sha256());
+  facts.emplace_back("SHA-256 of the network", checkpoint.network());
+  if (!checkpoint.has_run()) return;
+  const RunState& run = checkpoint.run();
+  facts.emplace_back("Trained", fmt::format("{} epochs, {} steps", run.epoch, run.step));
+  facts.emplace_back("Training data", run.data);
+  if (!run.held_out.empty()) facts.emplace_back("Held out", run.held_out);
+  if (!run.environment.empty()) facts.emplace_back("Trained by", run.environment);
+  try {
+    const auto settings = parse_json(run.settings, checkpoint.path());
+    for (const auto& [name, value] : settings.items()) {
+      facts.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  } catch (const InputError&) {
+    facts.emplace_back("Settings", "damaged");
+  }
+}
+
+// Where the pictures of rows that come from a file are; empty: they can be read.
+std::string why_no_pictures(const Rows& rows) {
+  if (rows.picture) return "";
+  if (rows.set.paths.empty()) return fmt::format("{} does not say where they are", rows.name);
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(rows.set.paths.front(), ignored)) return "";
+  return fmt::format("{} is not where {} says it is", rows.set.paths.front(), rows.name);
+}
+
+Image picture_of(const Rows& rows, std::int64_t row) {
+  if (rows.picture) return rows.picture(row);
+  return read_image(rows.set.paths.at(static_cast<std::size_t>(row)));
+}
+
+BootstrapOptions bootstrap_options(const Rows& queries, const StatisticsOptions& statistics,
+                                   std::uint64_t seed) {
+  BootstrapOptions options;
+  options.seed = seed;
+  options.confidence = confidence_of(statistics);
+  if (statistics.resample == "classes") options.classes = queries.set.labels;
+  return options;
+}
+
+}  // namespace
+
+ReportedRun reported_run(const Context& context, const std::string& name,
+                         const std::string& checkpoint, const Rows& queries, const Rows* gallery,
+                         const Metrics& metrics, const StatisticsOptions& statistics,
+                         const CommonOptions& common) {
+  Progress progress("searching for the report", queries.count(), "queries", common.quiet);
+  NearestOptions search;
+  search.k = kNeighbours;
+  search.interrupted = interrupted;
+  search.progress = [&](double done) {
+    progress.update(static_cast<std::int64_t>(done * static_cast<double>(queries.count())));
+  };
+  std::optional<EmbeddingView> candidates;
+  if (gallery != nullptr) candidates = gallery->view();
+  std::optional<Neighbours> neighbours =
+      nearest(context, queries.view(), candidates ? &*candidates : nullptr, search);
+  progress.finish();
+  if (!neighbours) stop_if_interrupted();
+  ReportedRun run{.name = name,
+                  .metrics = metrics,
+                  .intervals = bootstrap(context, metrics.per_query, metrics.recall_at,
+                                         bootstrap_options(queries, statistics, common.seed)),
+                  .neighbours = std::move(*neighbours),
+                  .record = std::nullopt,
+                  .facts = {}};
+  if (checkpoint.empty()) {
+    if (!queries.set.network.empty()) {
+      run.facts.emplace_back("SHA-256 of the network", queries.set.network);
+    }
+    return run;
+  }
+  run.facts.emplace_back("File", checkpoint);
+  if (!is_sealed(checkpoint)) return run;  // weights of somebody else's
+  const Checkpoint network(checkpoint);
+  run.record = read_learning_record(network);
+  add_run_facts(network, run.facts);
+  return run;
+}
+
+RankIntervals difference_of(const Context& context, const Rows& queries, const Metrics& first,
+                            const Metrics& second, const StatisticsOptions& statistics,
+                            const CommonOptions& common) {
+  return bootstrap_difference(context, first.per_query, second.per_query, first.recall_at,
+                              bootstrap_options(queries, statistics, common.seed));
+}
+
+double confidence_of(const StatisticsOptions& statistics) {
+  return statistics.confidence > 0 ? statistics.confidence : BootstrapOptions{}.confidence;
+}
+
+void write_report(const Context& context, ReportFile file, const CommonOptions& common) {
+  Report report;
+  report.title = std::move(file.title);
+  nlohmann::json ignored;
+  report.data = describe(file.queries, file.gallery, ignored);
+  const Metrics& metrics = file.runs.front().metrics;
+  report.protocol =
+      fmt::format("{}: {}", file.protocol.empty() ? protocol_name(metrics) : file.protocol,
+                  protocol_text(metrics));
+  report.queries = &file.queries.set;
+  report.gallery = file.gallery != nullptr ? &file.gallery->set : nullptr;
+  report.runs = std::move(file.runs);
+  report.difference = file.difference;
+  report.confidence = confidence_of(file.statistics);
+  report.resampled = file.statistics.resample;
+  report.no_pictures = why_no_pictures(file.queries);
+  if (report.no_pictures.empty() && file.gallery != nullptr) {
+    report.no_pictures = why_no_pictures(*file.gallery);
+  }
+  if (report.no_pictures.empty()) {
+    report.picture = [&file](bool gallery, std::int64_t row) {
+      return picture_of(gallery ? *file.gallery : file.queries, row);
+    };
+  }
+  report.facts = {
+      {"Command", common.command_line},
+      {"Version", fmt::format("Rankine {}{}{}", RK_VERSION,
+                              build_commit().empty() ? "" : ", commit ", build_commit())},
+      {"Machine", context.describe()},
+      {"Date", fmt::format("{:%F %T} UTC", fmt::gmtime(std::time(nullptr)))}};
+  const std::string page = report_page(report);
+  write_atomic(file.path, std::as_bytes(std::span(page.data(), page.size())));
+  if (!common.quiet) tell("report: {}, {} KB; open it in a browser", file.path, page.size() / 1000);
+}
+
+}  // namespace rk
