@@ -64,6 +64,30 @@ double quantile(const std::vector<double>& values, double share) {
   return values[below] + part * (values[above] - values[below]);
 }
 
+// How often each unit is drawn. Counted before any value is read: read draw by draw, they would be
+// read all over memory.
+void draw(const Units& units, std::uint64_t seed, std::int64_t resample,
+          std::vector<std::uint32_t>& times) {
+  CounterRandom random(seed, kStream, static_cast<std::uint64_t>(resample));
+  std::fill(times.begin(), times.end(), 0U);
+  for (std::int64_t i = 0; i < units.count(); ++i) ++times[at(random.below(units.count()))];
+}
+
+void take_means(const Units& units, const std::vector<std::uint32_t>& times, std::size_t resample,
+                std::vector<std::vector<double>>& means) {
+  std::vector<double> sums(units.metrics, 0.0);
+  double queries = 0;
+  for (std::size_t unit = 0; unit < times.size(); ++unit) {
+    const double weight = times[unit];
+    const double* values = units.sums.data() + unit * units.metrics;
+    double* to = sums.data();
+#pragma omp simd
+    for (std::size_t m = 0; m < units.metrics; ++m) to[m] += weight * values[m];
+    queries += weight * units.queries[unit];
+  }
+  for (std::size_t m = 0; m < units.metrics; ++m) means[m][resample] = sums[m] / queries;
+}
+
 RankIntervals intervals(const Context& context, const Units& units, std::size_t recalls,
                         const BootstrapOptions& options) {
   expect(options.confidence > 0 && options.confidence < 1 && options.resamples > 0,
@@ -73,18 +97,14 @@ RankIntervals intervals(const Context& context, const Units& units, std::size_t 
   std::vector<std::vector<double>> means(
       units.metrics, std::vector<double>(static_cast<std::size_t>(options.resamples)));
   if (units.count() > 0) {
-    parallel_for(context.threads(), options.resamples, [&](std::int64_t r, int) {
-      CounterRandom random(options.seed, kStream, static_cast<std::uint64_t>(r));
-      std::vector<double> sums(units.metrics, 0.0);
-      double queries = 0;
-      for (std::int64_t i = 0; i < units.count(); ++i) {
-        const std::size_t unit = at(random.below(units.count()));
-        const double* values = units.sums.data() + unit * units.metrics;
-        for (std::size_t m = 0; m < units.metrics; ++m) sums[m] += values[m];
-        queries += units.queries[unit];
-      }
-      for (std::size_t m = 0; m < units.metrics; ++m) means[m][at(r)] = sums[m] / queries;
-    });
+    parallel_ranges(context.threads(), options.resamples,
+                    [&](std::int64_t begin, std::int64_t end, int) {
+                      std::vector<std::uint32_t> times(units.queries.size());
+                      for (std::int64_t r = begin; r < end; ++r) {
+                        draw(units, options.seed, r, times);
+                        take_means(units, times, at(r), means);
+                      }
+                    });
   }
   std::vector<Interval> all;
   for (std::vector<double>& values : means) {

@@ -118,7 +118,8 @@ TEST(Folder, TrainingClassesCanBeMerged) {
   folder.picture("test/t/d2/0.png", 1);
   const std::string merged = folder.spec() + ",merge=3";
   const Dataset train = open_dataset(merged, Split::kTrain);
-  EXPECT_EQ(class_names(train), (std::vector<std::string>{"c1+c2+c3", "c4+c5+c6+c7", "c8+c9"}));
+  EXPECT_EQ(class_names(train),
+            (std::vector<std::string>{"a/c1+a/c2+a/c3", "a/c4+a/c5+a/c6+a/c7", "b/c8+b/c9"}));
   EXPECT_EQ(train.categories(), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(train.part(), "split train");
   const Dataset plain = open_dataset(folder.spec(), Split::kTrain);
@@ -135,9 +136,9 @@ TEST(Folder, TrainingClassesCanBeMerged) {
             class_names(open_dataset(folder.spec(), Split::kTest)));
   // Held-out classes stay what they are, and are none of the merged ones.
   EXPECT_EQ(class_names(open_dataset(merged + ",val_classes=0.34", Split::kVal)),
-            (std::vector<std::string>{"c7", "c8", "c9"}));
+            (std::vector<std::string>{"a/c7", "b/c8", "b/c9"}));
   EXPECT_EQ(class_names(open_dataset(merged + ",val_classes=0.34", Split::kTrain)),
-            (std::vector<std::string>{"c1+c2+c3", "c4+c5+c6"}));
+            (std::vector<std::string>{"a/c1+a/c2+a/c3", "a/c4+a/c5+a/c6"}));
   EXPECT_EQ(open_dataset(folder.spec() + ",merge=1", Split::kTrain).fingerprint(),
             plain.fingerprint());
 }

@@ -82,8 +82,7 @@ std::vector<float> keras_values(const Generator& generator, KerasGeneration gene
     return variances;
   }
   const std::int64_t places = dims[0] * dims[1], in = dims[2], out = dims[3];
-  const std::vector<float> oihw =
-      generator.tensor(layer + ".weight", {out, in, dims[0], dims[1]});
+  const std::vector<float> oihw = generator.tensor(layer + ".weight", {out, in, dims[0], dims[1]});
   std::vector<float> hwio(oihw.size());
   std::size_t at = 0;
   for (std::int64_t place = 0; place < places; ++place) {
@@ -151,10 +150,9 @@ const Checkpoint& ConvertedWeights::of(const std::string& arch, std::int64_t dim
   take("torch stream", "w.pth", bytes_of(torch_stream(content)));
   take("torch tar", "w.pth.tar", bytes_of(torch_tar(content)));
   if (arch == "resnet50") {
-    for (const auto& [generation, kind] :
-         {std::pair{KerasGeneration::kFirst, "Keras, first names"},
-          {KerasGeneration::kSecond, "Keras, second names"},
-          {KerasGeneration::kThirdCounted, "Keras 3"}}) {
+    for (const auto& [generation, kind] : {std::pair{KerasGeneration::kFirst, "Keras, first names"},
+                                           {KerasGeneration::kSecond, "Keras, second names"},
+                                           {KerasGeneration::kThirdCounted, "Keras 3"}}) {
       take(kind, "w.h5",
            keras_resnet50(generation, [&](const std::string& layer, const std::string& part,
                                           const std::vector<std::int64_t>& dims) {

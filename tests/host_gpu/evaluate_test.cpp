@@ -79,6 +79,14 @@ void expect_same(const EmbeddingSet& queries, const EmbeddingSet* gallery = null
   expect_close(device.roc_auc, host.roc_auc, 1e-12, "AUC");
   expect_close(device.roc_auc_error_bound, host.roc_auc_error_bound, 1e-12, "its bound");
   expect_close(device.jsd, host.jsd, 1e-12, "JSD");
+  EXPECT_EQ(device.positive_histogram, host.positive_histogram);
+  EXPECT_EQ(device.negative_histogram, host.negative_histogram);
+  ASSERT_EQ(device.pair_curve.size(), host.pair_curve.size());
+  for (std::size_t i = 0; i < host.pair_curve.size(); ++i) {
+    EXPECT_EQ(device.pair_curve[i].threshold, host.pair_curve[i].threshold);
+    EXPECT_EQ(device.pair_curve[i].recall, host.pair_curve[i].recall);
+    EXPECT_EQ(device.pair_curve[i].precision, host.pair_curve[i].precision);
+  }
   expect_close(device.neg_mean, host.neg_mean, 1e-12, "mean");
   expect_close(device.neg_var, host.neg_var, 1e-12, "variance");
 }

@@ -257,6 +257,10 @@ TEST(Evaluate, CollapsedRowsAreAllTies) {
     EXPECT_TRUE(m->ties_exact);
     EXPECT_EQ(m->roc_auc, 0.5);
     EXPECT_EQ(m->recall_for(1), 0.0);
+    ASSERT_EQ(m->pair_curve.size(), 1U);  // all are accepted or none
+    EXPECT_EQ(m->pair_curve[0].false_positive_rate, 1.0);
+    EXPECT_NEAR(m->pair_curve[0].precision, 7.0 / 599.0, kRounding);
+    EXPECT_EQ(std::count(m->negative_histogram.begin(), m->negative_histogram.end(), 0), 199);
     // 8 a class: 592 others come first.
     for (const std::int64_t rank : m->per_query.first_hit_rank) EXPECT_EQ(rank, 593);
   }

@@ -71,9 +71,9 @@ TEST(KerasResNet, Case44EveryGenerationOfNames) {
         KerasGeneration::kThirdCounted}) {
     SCOPED_TRACE(static_cast<int>(generation));
     Values drawn;
-    const std::vector<std::byte> bytes = keras_resnet50(
-        generation, [&](const std::string& layer, const std::string& part,
-                        const std::vector<std::int64_t>& dims) {
+    const std::vector<std::byte> bytes =
+        keras_resnet50(generation, [&](const std::string& layer, const std::string& part,
+                                       const std::vector<std::int64_t>& dims) {
           std::int64_t count = 1;
           for (const std::int64_t d : dims) count *= d;
           std::vector<float>& out = drawn[layer + "/" + part];
