@@ -11,11 +11,14 @@ PREFIX ?= /usr/local
 
 PIECE ?= all
 
+# Of `make test-kills`, in each configuration.
+KILLS ?= 100
+
 # Of `make fuzz`, for all targets together.
 SECONDS ?= 600
 
-.PHONY: all configure setup demo install deb test test-golden test-gpu test-sanitizers fuzz bench gpu-proof gpu-package profile-step \
-  profile-loss format lint help
+.PHONY: all configure setup demo install deb test test-golden test-gpu test-sanitizers test-kills test-faults fuzz \
+  bench gpu-proof gpu-package profile-step profile-loss format lint help
 
 all: configure
 	@cmake --build $(BUILD) --target programs -j $(JOBS)
@@ -58,6 +61,14 @@ test-sanitizers:
 	@tools/test_sanitizers.sh address $(JOBS)
 	@tools/test_sanitizers.sh thread $(JOBS)
 
+test-kills: configure
+	@cmake --build $(BUILD) --target train fault_test -j $(JOBS)
+	@RK_KILLS=$(KILLS) $(BUILD)/bin/fault_test --gtest_filter='*Kills*'
+
+test-faults: configure
+	@cmake --build $(BUILD) --target train eval fault_test -j $(JOBS)
+	@RK_FAULTED_CALLS=0 $(BUILD)/bin/fault_test --gtest_filter='-*Kills*'
+
 fuzz:
 	@tools/setup.sh ci
 	@tools/fuzz.sh $(SECONDS) $(JOBS)
@@ -93,6 +104,8 @@ help:
 	@echo 'make test-golden GOLDENS=DIR  compare with the reference values in DIR (laid out like tests/golden)'
 	@echo 'make test-gpu                 run the tests that need an NVIDIA GPU; fails where there is none'
 	@echo 'make test-sanitizers          unit tests under AddressSanitizer, UBSan and ThreadSanitizer'
+	@echo 'make test-kills KILLS=n         kill training n times (100) in each configuration: equal bits in the end'
+	@echo 'make test-faults              let every system call of a run fail, one after the other'
 	@echo 'make fuzz SECONDS=n           made-up input for every parser, n seconds in all (600); see tests/fuzz'
 	@echo 'make bench                    time a step, the losses, evaluation and the loader'
 	@echo 'make gpu-proof PIECE=NAME     what is claimed of the GPU, shown on one; PIECE=list shows the pieces (all)'

@@ -139,7 +139,7 @@ class SignalsHeld {
 void set_parser_interruption(void (*check)()) { interruption = check; }
 
 ParserProcess::ParserProcess(std::string file, std::string parser, const ParserLimits& most,
-                             std::uint64_t wait_seconds, std::size_t slot_bytes, Serve serve)
+                             std::uint64_t wait_seconds, std::size_t slot_bytes, const Serve& serve)
     : file_(std::move(file)),
       parser_(std::move(parser)),
       most_(most),

@@ -51,7 +51,7 @@ class ParserProcess {
   // `file` and `parser` ("the HDF5 library") are for messages. No question may raise `most`, and
   // no answer is waited for longer than `wait_seconds`. InputError where no process is to be had.
   ParserProcess(std::string file, std::string parser, const ParserLimits& most,
-                std::uint64_t wait_seconds, std::size_t slot_bytes, Serve serve);
+                std::uint64_t wait_seconds, std::size_t slot_bytes, const Serve& serve);
   ~ParserProcess();  // ends the child, whatever it does
   ParserProcess(const ParserProcess&) = delete;
   ParserProcess& operator=(const ParserProcess&) = delete;

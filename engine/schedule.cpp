@@ -13,7 +13,10 @@ namespace {
 double shape(const ScheduleParams& p, std::int64_t step) {
   switch (p.kind) {
     case ScheduleKind::kConstant: return 1.0;
-    case ScheduleKind::kStep: return std::pow(p.factor, static_cast<double>(step / p.every));
+    case ScheduleKind::kStep: {
+      const std::int64_t drops = step / p.every;
+      return std::pow(p.factor, static_cast<double>(drops));
+    }
     case ScheduleKind::kMilestones: {
       const auto passed =
           std::upper_bound(p.milestones.begin(), p.milestones.end(), step) - p.milestones.begin();

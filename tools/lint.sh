@@ -3,8 +3,6 @@
 # Usage: tools/lint.sh format           lay every file out by .clang-format
 #        tools/lint.sh layout           fail where that would change something or a line is too long
 #        tools/lint.sh check [FILE...]  layout, then clang-tidy over FILE... (default: all, an hour)
-#        tools/lint.sh recent SECONDS   layout, then clang-tidy over the files that changed last, one
-#                                       after the other for as long
 set -euo pipefail
 mode=${1:?format, layout or check}
 mapfile -t sources < <(git ls-files -co --exclude-standard '*.h' '*.cpp')
@@ -45,21 +43,6 @@ case $mode in
     [ ${#files[@]} -gt 0 ] ||
       mapfile -t files < <(printf '%s\n' "${sources[@]}" | grep '\.cpp$' | grep -vE "$headers")
     printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p "$build"
-    ;;
-  recent)
-    seconds=${2:?seconds}
-    layout
-    configure
-    mapfile -t files < <(git log --format= --name-only -- '*.cpp' | awk '!seen[$0]++' |
-      grep -vE "$headers" | while read -r file; do [ -e "$file" ] && echo "$file"; done)
-    looked_at=0
-    deadline=$((SECONDS + seconds))
-    for file in "${files[@]}"; do
-      [ "$SECONDS" -lt "$deadline" ] || break
-      clang-tidy --quiet -p "$build" "$file"
-      looked_at=$((looked_at + 1))
-    done
-    echo "clang-tidy: $looked_at of ${#files[@]} files, those that changed last"
     ;;
   *) echo "error: $mode: no such mode" >&2; exit 2 ;;
 esac

@@ -40,7 +40,7 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
 if [ "$kind" = address ]; then
   ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$jobs" \
-    -E '^golden|^race|^TrainProgram|^TrainProcesses|^processes'
+    -LE fault -E '^golden|^race|^TrainProgram|^TrainProcesses|^processes'
   exit
 fi
 for test in "${targets[@]}"; do

@@ -689,8 +689,18 @@ void TrainRun::save_if_due() {
 }
 
 void TrainRun::save_before_leaving() {
-  if (!processes_.first() || stepping_ || saving_ || run_.step == saved_step_) return;
-  if (run_.step == 0) return;
+  if (!processes_.first() || saving_ || run_.step == 0) return;
+  if (stepping_) {
+    // Statistics, memory and a part of the parameters may be those of the step that failed: what
+    // they were before it is known of the last save alone.
+    note(fmt::format("step {} failed half done and is not saved; {}", run_.step + 1,
+                     saved_step_ > 0 ? fmt::format("the last save is that of step {}, from which "
+                                                   "--resume auto goes on",
+                                                   saved_step_)
+                                     : "nothing was saved before"));
+    return;
+  }
+  if (run_.step == saved_step_) return;
   try {
     save_as_last(state());
     note(fmt::format("saved after step {}; once what follows is mended, go on with: {}", run_.step,

@@ -1,6 +1,7 @@
 // `train` started by mpiexec as several processes: what a user of a cluster sees.
 #include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
+#include "tests/support/mpi_run.h"
 #include "tests/tools/tiny_run.h"
 #include "weights/checkpoint.h"
 
@@ -18,19 +19,7 @@ using nlohmann::json;
 class TrainProcesses : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::string(RK_MPIEXEC).empty()) GTEST_SKIP() << "this build has no MPI (libopenmpi-dev)";
-  }
-  // On this machine's own cores and memory alone, whoever runs it and however many cores there are.
-  static std::vector<std::string> mpiexec(int processes) {
-    return {"/usr/bin/env",
-            "OMPI_ALLOW_RUN_AS_ROOT=1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-            "OMPI_MCA_rmaps_base_oversubscribe=1",
-            "OMPI_MCA_oob_tcp_if_include=lo",
-            "OMPI_MCA_btl=self,vader",
-            RK_MPIEXEC,
-            "-n",
-            std::to_string(processes)};
+    if (!has_mpi()) GTEST_SKIP() << "this build has no MPI (libopenmpi-dev)";
   }
   std::vector<std::string> command(int processes, const std::string& out,
                                    const std::vector<std::string>& more) const {

@@ -126,6 +126,28 @@ TEST(Hdf5File, HostileFilesAreRefused) {
   }
 }
 
+// Filters that are a library of their own are neither looked for nor loaded.
+TEST(Hdf5File, FiltersOfPluginsAreRefused) {
+  const TemporaryFolder temporary;
+  for (const H5Z_filter_t filter : {32000, 32015, H5Z_FILTER_FLETCHER32, H5Z_FILTER_NBIT}) {
+    const std::string path = (temporary.path() / fmt::format("{}.h5", filter)).string();
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hsize_t rows = 8;
+    const hid_t space = H5Screate_simple(1, &rows, nullptr);
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(creation, 1, &rows);
+    H5Pset_filter(creation, filter, H5Z_FLAG_OPTIONAL, 0, nullptr);
+    const hid_t set =
+        H5Dcreate2(file, "w", H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    H5Dclose(set);
+    H5Pclose(creation);
+    H5Sclose(space);
+    H5Fclose(file);
+    const std::string message = refusal([&] { Hdf5Reader reader(path); });
+    EXPECT_NE(message.find("filter"), std::string::npos) << filter << ": " << message;
+  }
+}
+
 TEST(Hdf5File, FilesThatAreNotHdf5AreNamed) {
   const TemporaryFolder temporary;
   const std::filesystem::path& folder = temporary.path();

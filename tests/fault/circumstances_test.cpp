@@ -1,0 +1,208 @@
+// Machines that are not as one's own: clocks that jump, numbers written with commas, containers
+// with less than the machine they run on has, no /proc, hardly any /dev/shm. Each run ends in the
+// bits of one on a plain machine, or says what is missing.
+#include "tests/tools/train_program.h"
+#include "weights/hdf5_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class Circumstances : public TrainProgram {
+ protected:
+  void SetUp() override { ASSERT_EQ(run(on_pictures("plain")).code, 0); }
+  void expect_plain(const std::string& out) const {
+    EXPECT_TRUE(same_file("plain/last.h5", out + "/last.h5"));
+    EXPECT_TRUE(same_file("plain/best.h5", out + "/best.h5"));
+    EXPECT_EQ(metrics("plain").back()["map_at_r"], metrics(out).back()["map_at_r"]);
+  }
+};
+
+// An hour back and forth, and decades, at every look at the clock.
+TEST_F(Circumstances, TheWallClockMayJump) {
+  for (const char* seconds : {"3600", "1200000000"}) {
+    Words words = with_faults(on_pictures(seconds), "");
+    words.insert(words.begin() + 1, std::string("RK_CLOCK=") + seconds);
+    const Finished done = run(words);
+    ASSERT_EQ(done.code, 0) << done.err;
+    const json line = metrics(seconds).back();
+    EXPECT_GT(line["images_per_second"], 0.0);
+    EXPECT_LT(line["seconds"], 600.0);
+    expect_plain(seconds);
+  }
+  // A stop is still one step and one save away, and the run goes on from there.
+  Words words = with_faults(on_pictures("stopped", {}, 8), at_batch(5, true, "s15"));
+  words.insert(words.begin() + 1, "RK_CLOCK=1200000000");
+  EXPECT_EQ(run(words).code, 143);
+  EXPECT_EQ(resume("stopped").code, 0);
+}
+
+// Reading asks for no lock, be there none to be had or be the file in somebody else's hands.
+TEST_F(Circumstances, ReadingTakesNoLock) {
+  const Words eval = {
+      RK_BIN "/eval", "--checkpoint", in("plain/last.h5"), "--data", "folder:" + in("pics"),
+      "--split",      "test",         "--threads",         "2"};
+  const Finished without = run(with_faults(eval, fmt::format("flock,0,0,{},", ENOLCK)));
+  EXPECT_EQ(without.code, 0) << without.err;
+  const int held = ::open(in("plain/last.h5").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(held, LOCK_EX | LOCK_NB), 0);
+  const Finished while_held = run(eval);
+  EXPECT_EQ(while_held.code, 0) << while_held.err;
+  ::close(held);
+}
+
+// Decimal commas, and capitals that are not those of English.
+class Locales : public Circumstances {
+ protected:
+  // Whether it can be had here: made from the system's descriptions.
+  bool made(const std::string& language) const {
+    const Finished done =
+        run({"/usr/bin/env", "localedef", "-i", language, "-f", "UTF-8", in(language + ".UTF-8")});
+    return done.code == 0;
+  }
+  Words under(const std::string& language, Words words) const {
+    words.insert(words.begin(), {"/usr/bin/env", "LOCPATH=" + folder_.path().string(),
+                                 "LC_ALL=" + language + ".UTF-8", "LANG=" + language + ".UTF-8"});
+    return words;
+  }
+};
+
+TEST_F(Locales, ChangeNoNumberAndNoName) {
+  folder_.write("recipe.toml", "lr = 0.00125\nloss = \"smooth_ap:tau=0.02\"\nmomentum = 0.5\n");
+  const auto training = [&](const std::string& out) {
+    Words words = on_pictures(out, {"--json", in(out + ".json"), "--recipe", in("recipe.toml"),
+                                    "--input-mean", "0.45,0.5,0.55"});
+    const auto flag = std::find(words.begin(), words.end(), "--lr");
+    words.erase(flag, flag + 2);
+    return words;
+  };
+  const auto eval = [&](const std::string& out) {
+    return Words{RK_BIN "/eval",
+                 "--checkpoint",
+                 in(out + "/last.h5"),
+                 "--data",
+                 "folder:" + in("pics"),
+                 "--split",
+                 "test",
+                 "--threads",
+                 "2",
+                 "--json",
+                 in(out + ".eval.json")};
+  };
+  const Finished here = run(training("C"));
+  ASSERT_EQ(here.code, 0) << here.err;
+  ASSERT_EQ(run(eval("C")).code, 0);
+  for (const std::string language : {"de_DE", "tr_TR"}) {
+    if (!made(language)) GTEST_SKIP() << "no description of " << language << " (package locales)";
+    const Finished point = run(under(language, {"/usr/bin/env", "locale", "decimal_point"}));
+    ASSERT_EQ(point.out, ",\n") << "the locale does not work here";
+    const Finished done = run(under(language, training(language)));
+    ASSERT_EQ(done.code, 0) << done.err;
+    EXPECT_TRUE(same_file("C/last.h5", language + "/last.h5"));
+    EXPECT_TRUE(same_file("C/settings.toml", language + "/settings.toml"));
+    const json a = json::parse(file_text(in("C.json")))["after"];
+    const json b = json::parse(file_text(in(language + ".json")))["after"];
+    for (const char* key : {"loss", "map_at_r", "neg_mean"}) EXPECT_EQ(a.at(key), b.at(key));
+    ASSERT_EQ(run(under(language, eval(language))).code, 0);
+    EXPECT_EQ(json::parse(file_text(in("C.eval.json")))["metrics"],
+              json::parse(file_text(in(language + ".eval.json")))["metrics"]);
+    // A name's capitals: Turkish has another I.
+    EXPECT_EQ(run(under(language, on_pictures("x", {"--loss", "smooth_ap:tau=0,02"}))).code, 2);
+  }
+}
+
+// In a mount namespace of its own, which takes privileges that not everybody has.
+class Containers : public Circumstances {
+ protected:
+  void SetUp() override {
+    if (run({"/usr/bin/env", "unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"}).code != 0) {
+      GTEST_SKIP() << "no mount namespace may be made here";
+    }
+    Circumstances::SetUp();
+  }
+  // `words` behind the shell commands `first`, run there.
+  Finished inside(const std::string& first, const Words& words) const {
+    return run({"/usr/bin/env", "unshare", "-m", "/bin/sh", "-c",
+                first + " && " + in_shell(words, "")[2]});
+  }
+  // Control groups of both kinds, wherever this process is said to be: these files at their top.
+  std::string groups(const std::string& quota, const std::string& memory) const {
+    fs::remove_all(in("groups"));
+    folder_.write("groups/cpu.max", quota + " 100000\n");
+    for (const std::string cpu : {"cpu", "cpu,cpuacct"}) {
+      folder_.write("groups/" + cpu + "/cpu.cfs_quota_us", quota + "\n");
+      folder_.write("groups/" + cpu + "/cpu.cfs_period_us", "100000\n");
+    }
+    folder_.write("groups/memory.max", memory + "\n");
+    folder_.write("groups/memory.current", "1048576\n");
+    folder_.write("groups/memory/memory.limit_in_bytes", memory + "\n");
+    folder_.write("groups/memory/memory.usage_in_bytes", "1048576\n");
+    return "mount --bind " + in("groups") + " /sys/fs/cgroup";
+  }
+  std::vector<float> weights(const std::string& out) const {
+    const Hdf5Reader file(in(out + "/last.h5"));
+    std::vector<float> all;
+    for (const std::string& path : file.datasets("/weights")) {
+      if (file.info(path).kind != Hdf5Reader::Kind::kFloat) continue;
+      const std::vector<float> values = file.read<float>(path);
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    EXPECT_GT(all.size(), 10'000'000U);
+    return all;
+  }
+  Words without_threads(Words words) const {
+    const auto flag = std::find(words.begin(), words.end(), "--threads");
+    words.erase(flag, flag + 2);
+    return words;
+  }
+};
+
+TEST_F(Containers, WithoutProcRunsTheSame) {
+  const Finished done = inside("mount -t tmpfs none /proc", on_pictures("run"));
+  ASSERT_EQ(done.code, 0) << done.err;
+  // The file names the processor, which nobody can tell without /proc; the network is the same.
+  EXPECT_EQ(weights("run"), weights("plain"));
+  const Finished resumed =
+      inside("mount -t tmpfs none /proc",
+             {RK_BIN "/train", "--out", in("run"), "--resume", "auto", "--epochs", "3"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  const Finished eval = inside("mount -t tmpfs none /proc",
+                               {RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--data",
+                                "folder:" + in("pics"), "--split", "test", "--threads", "2"});
+  EXPECT_EQ(eval.code, 0) << eval.err;
+}
+
+TEST_F(Containers, SharedMemoryOfAPageIsEnough) {
+  const std::string small = "mount -t tmpfs -o size=4k none /dev/shm";
+  const Finished done = inside(small, on_pictures("run"));
+  ASSERT_EQ(done.code, 0) << done.err;
+  expect_plain("run");
+  const Finished eval =
+      inside(small, {RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--data",
+                     "folder:" + in("pics"), "--split", "test", "--threads", "2"});
+  EXPECT_EQ(eval.code, 0) << eval.err;
+}
+
+TEST_F(Containers, LimitsOfProcessorsAndMemoryAreThoseOfTheContainer) {
+  const Finished one = inside(groups("50000", "max"), without_threads(on_pictures("one")));
+  ASSERT_EQ(one.code, 0) << one.err;
+  const json start = json::parse(file_text(in("one/run.json"))).at("starts")[0];
+  EXPECT_TRUE(holds(start["environment"], "1 threads"));
+  // No room for the run and its save: said before the first step, with the code of a machine.
+  const Finished small =
+      inside(groups("max", std::to_string(96 << 20)), on_pictures("small", {"--eval-batch", "1"}));
+  EXPECT_EQ(small.code, 5) << small.err;
+  EXPECT_TRUE(holds(small.err, "error: this machine's memory is too small"));
+  EXPECT_FALSE(fs::exists(in("small/last.h5")));
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,127 @@
+// Every call of the system in turn fails a training run: it ends in one line with the right code,
+// or goes on; and whatever it left, --resume auto leads to the bits of a run that nothing befell.
+// Of all kinds of failure, situations and calls RK_FAULTED_CALLS are drawn; every single one where
+// it is 0 (`make test-faults`).
+#include "tests/fault/amount.h"
+#include "tests/support/random_seed.h"
+#include "tests/tools/train_program.h"
+
+#include <cerrno>
+#include <random>
+#include <regex>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Kind {
+  std::string call;
+  int error;
+  std::string name;
+  bool of_the_run;  // only calls on files in the run's folder, not on all that the program reads
+};
+
+const Kind kKinds[] = {
+    {"write", ENOSPC, "ENOSPC", true}, {"write", EIO, "EIO", true},
+    {"write", EFBIG, "EFBIG", true},   {"write", EDQUOT, "EDQUOT", true},
+    {"fsync", EIO, "EIO", true},       {"fsync", ENOSPC, "ENOSPC", true},
+    {"rename", EIO, "EIO", true},      {"rename", ENOSPC, "ENOSPC", true},
+    {"flock", ENOLCK, "ENOLCK", true}, {"open", EMFILE, "EMFILE", false},
+    {"open", ESTALE, "ESTALE", false}, {"open", ENOSPC, "ENOSPC", true},
+    {"read", EIO, "EIO", false},       {"read", ESTALE, "ESTALE", false},
+    {"mmap", ENOMEM, "ENOMEM", false}, {"memory", ENOMEM, "ENOMEM", false},
+    {"fork", EAGAIN, "EAGAIN", false}, {"pthread_create", EAGAIN, "EAGAIN", false}};
+
+class FailingCalls : public TrainProgram {
+ protected:
+  // 16 pictures and 4 held out, one step an epoch.
+  Words fresh(const std::string& out, const Words& more = {}) const {
+    if (!fs::exists(in("few"))) {
+      folder_.classes("few/train/c", 4, 4);
+      folder_.classes("few/test/t", 2, 2);
+    }
+    Words words = {"--data", "folder:" + in("few"), "--cache", "0", "--workers",
+                   "1",      "--momentum",          "0.9"};
+    words.insert(words.end(), more.begin(), more.end());
+    return command(out, words, 1);
+  }
+  std::string faults(const Kind& kind, long number) const {
+    const std::string part = kind.of_the_run ? in("run/") : in("");
+    const bool on_files = kind.call == "open" || kind.call == "read" || kind.of_the_run;
+    return fmt::format("{},{},1,{},{}", kind.call, number, kind.error, on_files ? part : "");
+  }
+  // Begins anew, or goes on after one of its two epochs.
+  Words situation(bool goes_on) const {
+    return goes_on ? resuming("run", {"--epochs", "2"}) : fresh("run");
+  }
+  void prepare(bool goes_on) const {
+    fs::remove_all(in("run"));
+    if (goes_on) fs::copy(in("half"), in("run"));
+  }
+  int calls_of(const Kind& kind, bool goes_on) const {
+    prepare(goes_on);
+    Words words = with_faults(situation(goes_on), faults(kind, 1'000'000'000));
+    words.insert(words.begin() + 1, "RK_COUNTS=" + in("counts"));
+    EXPECT_EQ(run(words).code, 0);
+    return std::stoi(file_text(in("counts")));
+  }
+  void fail_one(const Kind& kind, bool goes_on, int number) {
+    SCOPED_TRACE(fmt::format("{}, {} {}, call {}", goes_on ? "resumed" : "fresh", kind.call,
+                             kind.name, number));
+    prepare(goes_on);
+    const Finished end = run(with_faults(situation(goes_on), faults(kind, number)));
+    const std::regex line("(^|\n)error: ");
+    const auto lines = std::distance(std::sregex_iterator(end.err.begin(), end.err.end(), line),
+                                     std::sregex_iterator());
+    EXPECT_EQ(end.err.find("internal"), std::string::npos) << end.err;
+    if (end.code == 0) {
+      EXPECT_EQ(lines, 0) << end.err;
+    } else {
+      ++ended_;
+      EXPECT_TRUE(end.code == 3 || end.code == 5) << end.code << end.err;
+      EXPECT_EQ(lines, 1) << end.err;
+      const Finished done = run(fresh("run", {"--resume", "auto"}));
+      EXPECT_EQ(done.code, 0) << end.err << done.err;
+    }
+    EXPECT_TRUE(same_file("straight/last.h5", "run/last.h5")) << end.err;
+    EXPECT_EQ(metrics("run").size(), 3U);
+    for (const auto& entry : fs::directory_iterator(in("run"))) {
+      EXPECT_EQ(entry.path().filename().string().find(".tmp."), std::string::npos) << entry.path();
+    }
+    ++tried_;
+  }
+
+  int tried_ = 0, ended_ = 0;
+};
+
+TEST_F(FailingCalls, EndInOneLineOrInNoneAndNothingIsLost) {
+  ASSERT_EQ(run(fresh("straight")).code, 0);
+  ASSERT_EQ(run(fresh("half", {"--epochs", "1"})).code, 0);
+  if (const int drawn = amount("RK_FAULTED_CALLS", 5); drawn > 0) {
+    std::mt19937 random(static_cast<unsigned>(random_seed()));
+    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
+    for (int i = 0; i < drawn; ++i) {
+      const Kind& kind = kKinds[below(std::size(kKinds))];
+      const bool goes_on = below(2) == 1;
+      const int calls = calls_of(kind, goes_on);
+      if (calls > 0) {
+        fail_one(kind, goes_on, static_cast<int>(below(static_cast<std::size_t>(calls))));
+      }
+    }
+  } else {
+    for (const Kind& kind : kKinds) {
+      for (const bool goes_on : {false, true}) {
+        const int calls = calls_of(kind, goes_on);
+        for (int number = 0; number < calls; ++number) fail_one(kind, goes_on, number);
+        std::printf("%s %s, %s: %d calls\n", kind.call.c_str(), kind.name.c_str(),
+                    goes_on ? "resumed" : "fresh", calls);
+        std::fflush(stdout);
+      }
+    }
+  }
+  std::printf("%d calls failed, which ended %d runs\n", tried_, ended_);
+}
+
+}  // namespace
+}  // namespace rk

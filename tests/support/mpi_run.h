@@ -1,0 +1,24 @@
+// The words before a program's that start it as several processes, on this machine's own cores and
+// memory alone, whoever runs it and however many cores there are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rk {
+
+inline bool has_mpi() { return !std::string(RK_MPIEXEC).empty(); }
+
+inline std::vector<std::string> mpiexec(int processes) {
+  return {"/usr/bin/env",
+          "OMPI_ALLOW_RUN_AS_ROOT=1",
+          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+          "OMPI_MCA_rmaps_base_oversubscribe=1",
+          "OMPI_MCA_oob_tcp_if_include=lo",
+          "OMPI_MCA_btl=self,vader",
+          RK_MPIEXEC,
+          "-n",
+          std::to_string(processes)};
+}
+
+}  // namespace rk
