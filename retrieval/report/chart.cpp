@@ -17,7 +17,8 @@ namespace {
 constexpr double kWidth = 480, kHeight = 300;
 constexpr double kLeft = 54, kRight = 14, kTop = 12, kBottom = 46;
 constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
-constexpr std::size_t kMostMarks = 40;  // of a series: beyond that the line alone is drawn
+constexpr std::size_t kMostMarks = 40;  // of a series that has one on each point
+constexpr std::size_t kFewMarks = 12;   // of one that has more points
 constexpr std::size_t kMostRows = 41;   // of a table
 constexpr double kSlack = 1e-6;         // of a step: 0.6 is not 3 steps of 0.2 to the last bit
 
@@ -72,29 +73,35 @@ std::string steps_path(const Series& s, const Frame& frame) {
   return path + fmt::format("V{:.1f}", base);
 }
 
-// A circle, or for a dashed series a square; the browser shows the title under the pointer.
-std::string mark(const Series& s, std::size_t i, const Frame& frame) {
-  const double x = frame.left(s.x[i]), y = frame.top(s.y[i]);
-  const std::string title =
-      fmt::format("<title>{}: {}, {}</title>", escaped(s.name), number(s.x[i]), number(s.y[i]));
-  return s.dashed
-             ? fmt::format(
-                   R"(<rect class="m{}" x="{:.1f}" y="{:.1f}" width="6" height="6">{}</rect>)",
-                   s.colour, x - 3, y - 3, title)
-             : fmt::format(R"(<circle class="m{}" cx="{:.1f}" cy="{:.1f}" r="3.2">{}</circle>)",
-                           s.colour, x, y, title);
+// A circle, or for every second colour a square.
+std::string mark(int colour, double x, double y, const std::string& title) {
+  if (colour % 2 == 0) {
+    return fmt::format(R"(<circle class="m{}" cx="{:.1f}" cy="{:.1f}" r="3.2">{}</circle>)", colour,
+                       x, y, title);
+  }
+  return fmt::format(R"(<rect class="m{}" x="{:.1f}" y="{:.1f}" width="6" height="6">{}</rect>)",
+                     colour, x - 3, y - 3, title);
+}
+
+// On every point, or where these are many on some; the browser shows the title under the pointer.
+std::string marks(const Series& s, const Frame& frame) {
+  std::string out;
+  const std::size_t step = s.x.size() <= kMostMarks ? 1 : s.x.size() / kFewMarks;
+  for (std::size_t i = 0; i < s.x.size(); i += step) {
+    if (!std::isfinite(s.y[i])) continue;
+    out += mark(
+        s.colour, frame.left(s.x[i]), frame.top(s.y[i]),
+        fmt::format("<title>{}: {}, {}</title>", escaped(s.name), number(s.x[i]), number(s.y[i])));
+  }
+  return out;
 }
 
 std::string drawn(const Series& s, const Frame& frame) {
   const bool steps = s.form == Series::Form::kSteps;
-  std::string out =
+  const std::string path =
       fmt::format(R"(<path class="s{}{}{}" d="{}"/>)", s.colour, s.dashed ? " dashed" : "",
                   steps ? " area" : "", steps ? steps_path(s, frame) : line_path(s, frame));
-  if (steps || s.x.size() > kMostMarks) return out + "\n";
-  for (std::size_t i = 0; i < s.x.size(); ++i) {
-    if (std::isfinite(s.y[i])) out += mark(s, i, frame);
-  }
-  return out + "\n";
+  return fmt::format("{}{}\n", path, steps ? std::string() : marks(s, frame));
 }
 
 std::string axes(const Chart& chart, const Frame& frame) {
@@ -137,9 +144,9 @@ std::string legend(const Chart& chart) {
     const char* dashed = s.dashed ? " dashed" : "";
     const bool steps = s.form == Series::Form::kSteps;
     out += fmt::format(R"(<li><svg width="30" height="14" viewBox="0 0 30 14" aria-hidden="true">)"
-                       R"(<path class="s{}{}{}" d="{}"/></svg> {}</li>)",
+                       R"(<path class="s{}{}{}" d="{}"/>{}</svg> {}</li>)",
                        s.colour, dashed, steps ? " area" : "", steps ? "M2 12V3H28V12Z" : "M1 7H29",
-                       escaped(s.name));
+                       steps ? std::string() : mark(s.colour, 15, 7, ""), escaped(s.name));
   }
   return out + "</ul>\n";
 }
@@ -161,7 +168,8 @@ std::vector<double> table_rows(const Chart& chart) {
 std::string table(const Chart& chart) {
   std::string out =
       "<details class=\"numbers\"><summary>The chart's numbers</summary>"
-      "<div class=\"wide\"><table><thead><tr><th scope=\"col\">";
+      "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"Table\"><table><thead><tr><th scope=\"col\">";
   out += escaped(chart.x.label) + "</th>";
   std::vector<std::map<double, double>> values;
   for (const Series& s : chart.series) {

@@ -137,7 +137,8 @@ Chart loss_chart(const Report& report) {
   int colour = 0;
   for (const ReportedRun& run : report.runs) {
     if (!run.record) continue;
-    Series loss = line(named(report, run, "training batches"), colour++, false);
+    Series loss = line(named(report, run, "training batches"), colour, colour > 0);
+    ++colour;
     for (const RecordedEpoch& epoch : run.record->epochs) {
       if (!std::isfinite(epoch.loss)) continue;
       loss.x.push_back(static_cast<double>(epoch.epoch));

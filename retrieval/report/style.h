@@ -86,6 +86,7 @@ summary { cursor: pointer; color: var(--link); padding: .25rem 0; font-size: .9r
 .item img { display: block; width: 100%; height: 5.6rem; object-fit: contain;
   background: var(--soft); }
 .item b { display: block; }
+.item .under { font-size: inherit; }
 .right { border: 3px solid var(--right); }
 .wrong { border: 3px dashed var(--wrong); }
 .right b { color: var(--right); } .wrong b { color: var(--wrong); }
@@ -120,8 +121,14 @@ dd { margin: 0; overflow-wrap: anywhere; }
   nav, .bar, .skip, .numbers { display: none; }
   figure, .query, tr, .tiles li { break-inside: avoid; }
   h2, h3, h4 { break-after: avoid; }
+  .tiles { grid-template-columns: repeat(5, 1fr); }
+  .tiles li { padding: .4rem .6rem; }
   .charts { grid-template-columns: 1fr 1fr; gap: .8rem 1.2rem; }
-  .item { width: 5.2rem; } .item img { height: 4.4rem; }
+  .query { padding: .35rem .5rem; margin: .45rem 0; }
+  .query p { margin: 0 0 .2rem; }
+  .row { flex-wrap: nowrap; gap: .25rem; }
+  .item { width: 11%; font-size: 6.5pt; border-width: 2px; padding: .15rem; }
+  .item img { height: 3.4rem; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 )css";
@@ -179,7 +186,7 @@ inline constexpr const char* kReportScript = R"js(
     });
     before.hidden = after.hidden = !alone();
     said.textContent = alone() ? (shown.length ? at + 1 : 0) + " of " + shown.length
-                               : shown.length + " queries";
+                               : shown.length + (shown.length === 1 ? " query" : " queries");
   }
   function move(by) {
     if (shown.length) { at = (at + by + shown.length) % shown.length; }

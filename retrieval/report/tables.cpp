@@ -116,7 +116,8 @@ std::string tiles(const std::vector<Row>& rows) {
 std::string one_run(const Report& report, const std::vector<Row>& rows) {
   std::string out = tiles(rows);
   out += fmt::format(
-      "<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Metric</th><th scope=\"col\">"
+      "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">Metric</th><th scope=\"col\">"
       "Value</th><th scope=\"col\">{:g} % interval</th><th scope=\"col\" class=\"text beside\">"
       "What it is</th></tr></thead><tbody>\n",
       100 * report.confidence);
@@ -140,7 +141,8 @@ std::string verdict(const Report& report, const Interval& difference) {
 
 std::string two_runs(const Report& report, const std::vector<Row>& rows) {
   std::string out = fmt::format(
-      "<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Metric</th><th scope=\"col\">{}"
+      "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">Metric</th><th scope=\"col\">{}"
       "</th><th scope=\"col\">{}</th><th scope=\"col\">Difference</th><th scope=\"col\">{:g} % "
       "interval</th><th scope=\"col\" class=\"text\">Told apart?</th></tr></thead><tbody>\n",
       escaped(report.runs[0].name), escaped(report.runs[1].name), 100 * report.confidence);
@@ -167,7 +169,8 @@ std::string hardest_classes(const Report& report) {
   const auto rows = hardest(
       metrics_by_group(report.runs.front().metrics.per_query, report.queries->labels), kClasses);
   std::string out =
-      "<h3>Hardest classes</h3>\n<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Class"
+      "<h3>Hardest classes</h3>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">Class"
       "</th><th scope=\"col\">Queries</th><th scope=\"col\">R@1</th><th scope=\"col\">MAP@R</th>"
       "<th scope=\"col\">mAP</th></tr></thead><tbody>\n";
   for (const GroupMetrics& row : rows) {
@@ -197,7 +200,8 @@ std::string changed_classes(const Report& report) {
   });
   changes.resize(std::min(changes.size(), kClassesOfTwo));
   std::string out = fmt::format(
-      "<h3>Classes that differ most</h3>\n<div class=\"wide\"><table>\n<thead><tr><th "
+      "<h3>Classes that differ most</h3>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"Table\"><table>\n<thead><tr><th "
       "scope=\"col\">Class</th><th scope=\"col\">Queries</th><th scope=\"col\">MAP@R, {}</th><th "
       "scope=\"col\">MAP@R, {}</th><th scope=\"col\">Difference</th></tr></thead><tbody>\n",
       escaped(report.runs[0].name), escaped(report.runs[1].name));
@@ -218,7 +222,8 @@ std::string confusions(const Report& report, const ReportedRun& run) {
                         : std::string("<h3>Most confused classes</h3>\n");
   if (rows.empty()) return out + "<p>Every first result is right.</p>\n";
   out +=
-      "<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Class</th><th scope=\"col\" "
+      "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">Class</th><th scope=\"col\" "
       "class=\"text\">First result of class</th><th scope=\"col\">Queries</th><th scope=\"col\">"
       "Of</th></tr></thead><tbody>\n";
   for (const Confusion& row : rows) {
