@@ -2,14 +2,17 @@
 """Rankine's weights against PyTorch itself: what torchvision writes is read, what Rankine writes is loaded.
 
 A throw-away environment is made for PyTorch and removed again (--venv DIR: this one is used and kept;
---python PYTHON: an interpreter that has torch, torchvision, safetensors and h5py already). For resnet18 and
+--python PYTHON: an interpreter that has torch, torchvision, safetensors, h5py, onnx, onnxruntime and keras already). For resnet18 and
 resnet50 with drawn weights it checks that
   - every container and number type of torch.save(), a training checkpoint, a model saved whole and
     safetensors become the same tensors, bit for bit (16-bit ones: as PyTorch widens them);
   - the safetensors file that comes back is byte for byte what the official writer makes, and loads into
     torchvision with strict=True;
+  - Keras's own ResNet-50, saved by Keras in each of its formats, becomes a network with Keras's features;
   - features of pictures agree with torchvision's, and a run's embeddings with those of the loader that
-    `convert --from-run` writes: cosine at least 0.99999.
+    `convert --from-run` writes: cosine at least 0.99999;
+  - the ONNX file of each, looked through by onnx.checker and run by onnxruntime with batches of 1, 3 and 8,
+    gives these embeddings too.
 Prints a line a check and ends with exit code 1 where one failed.
 
 Usage: check_with_torch.py [--bin build/bin] [--venv DIR | --python PYTHON]
@@ -20,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-REQUIREMENTS = ["torch", "torchvision", "safetensors", "h5py"]
+REQUIREMENTS = ["torch", "torchvision", "safetensors", "h5py", "onnx", "onnxruntime", "keras"]
 
 
 def make_environment(folder):
@@ -128,6 +131,56 @@ def check_export(torch, torchvision, checks, programs, name, model, folder):
                   f"{name}: loads into torchvision with strict=True")
 
 
+def check_onnx(checks, path, images, wanted, what):
+    """images, wanted: arrays [8, 3, H, W] and [8, D]; the graph in `path` makes one of the other."""
+    import numpy
+    import onnx
+    import onnxruntime
+    onnx.checker.check_model(path, full_check=True)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    worst = 1.0
+    for batch in [1, 3, 8]:
+        given, = session.run(None, {"images": images[:batch]})
+        if given.shape != (batch, wanted.shape[1]):
+            worst = 0.0
+            break
+        worst = min(worst, float((given * wanted[:batch]).sum(1).min()),
+                    1 - float(numpy.abs(numpy.linalg.norm(given, axis=1) - 1).max()))
+    checks.expect(worst >= 0.99999, f"{what}: onnxruntime's embeddings, batches of 1, 3 and 8: cosine {worst:.7f}")
+
+
+def check_keras(checks, programs, folder):
+    """ResNet-50 as Keras itself saves it, and its features of noise in Keras and by the exported graph."""
+    os.environ["KERAS_BACKEND"] = "torch"
+    import keras
+    import numpy
+    keras.utils.set_random_seed(5)
+    model = keras.applications.ResNet50(weights=None, include_top=False, pooling="avg", input_shape=(224, 224, 3))
+    draw = numpy.random.default_rng(5)
+    for layer in model.layers:  # what training would have moved
+        if "BatchNormalization" in type(layer).__name__:
+            gamma, beta, mean, variance = [w.shape for w in layer.get_weights()]
+            layer.set_weights([draw.uniform(0.5, 1, gamma), draw.uniform(-1, 1, beta),
+                               draw.uniform(-0.25, 0.25, mean), draw.uniform(0.75, 1.25, variance)])
+        elif "Conv" in type(layer).__name__:
+            kernel, bias = layer.get_weights()
+            layer.set_weights([kernel, draw.uniform(-0.2, 0.2, bias.shape)])
+    pixels = draw.integers(0, 256, (8, 224, 224, 3)).astype("float32")
+    pixels[::2] = pixels[::2].mean((1, 2), keepdims=True) + pixels[::2] / 4  # not all alike
+    wanted = keras.ops.convert_to_numpy(
+        model(keras.applications.resnet50.preprocess_input(pixels.copy()), training=False))
+    wanted = wanted / numpy.linalg.norm(wanted, axis=1, keepdims=True)
+    # As the exported graph's description says: RGB / 255, mean, std = 1 / 255.
+    images = ((pixels / 255 - numpy.array([123.68, 116.779, 103.939]) / 255) * 255).transpose(0, 3, 1, 2)
+    for file in ["k.weights.h5", "k.keras", "k.h5"]:
+        path, graph = os.path.join(folder, file), os.path.join(folder, "k.onnx")
+        model.save_weights(path) if file.endswith(".weights.h5") else model.save(path)
+        if not convert(programs, path, graph, "--force"):
+            checks.expect(False, f"Keras {keras.__version__}'s {file}: converted")
+            continue
+        check_onnx(checks, graph, images.astype("float32"), wanted, f"Keras {keras.__version__}'s {file}")
+
+
 def check_features(torch, torchvision, checks, programs, name, model, folder):
     import h5py
     from PIL import Image
@@ -164,6 +217,11 @@ def check_features(torch, torchvision, checks, programs, name, model, folder):
     checks.expect(ours.shape == theirs.shape and cosine >= 0.99999 and apart < 0.01,
                   f"{name}: features of {len(paths)} pictures agree with torchvision's: cosine {cosine:.7f}, "
                   f"off by {apart:.1e} of what tells them apart")
+    graph = os.path.join(folder, "features.onnx")
+    if convert(programs, os.path.join(folder, f"{name}_zip.pth"), graph):
+        check_onnx(checks, graph, batch.numpy(), theirs.numpy(), f"{name}'s features")
+    else:
+        checks.expect(False, f"{name}: converted to ONNX")
 
 
 def check_run(torch, checks, programs, folder):
@@ -187,7 +245,8 @@ def check_run(torch, checks, programs, folder):
                  "--image-size", "64", "--batch", "8", "--per-class", "2", "--epochs", "1", "--pool", pool, "--out", run],
                 ["eval", "--checkpoint", os.path.join(run, "best.h5"), "--data", "folder:" + pictures,
                  "--save-embeddings", saved],
-                ["convert", "--from-run", run, out]]:
+                ["convert", "--from-run", run, out],
+                ["convert", "--from-run", run, out.replace(".safetensors", ".onnx")]]:
             done = subprocess.run([os.path.join(programs, command[0]), *command[1:], "--device", "cpu", "-q"],
                                   capture_output=True, text=True)
             if done.returncode != 0:
@@ -205,6 +264,8 @@ def check_run(torch, checks, programs, folder):
         cosine = (ours * theirs).sum(1).min().item()
         checks.expect(ours.shape == theirs.shape and cosine >= 0.99999,
                       f"a run with {pool} pooling through its own loader: cosine {cosine:.7f}")
+        check_onnx(checks, out.replace(".safetensors", ".onnx"), batch[:8].numpy(), ours[:8].numpy(),
+                   f"a run with {pool} pooling")
 
 
 def run_checks(programs):
@@ -229,6 +290,8 @@ def run_checks(programs):
             check_features(torch, torchvision, checks, programs, name, model, folder)
     with tempfile.TemporaryDirectory() as folder:
         check_run(torch, checks, programs, folder)
+    with tempfile.TemporaryDirectory() as folder:
+        check_keras(checks, programs, folder)
     print(f"{checks.failures} failed")
     return 1 if checks.failures else 0
 

@@ -6,11 +6,12 @@ int main(int argc, char** argv) {
   return rk::run_program(
       argc, argv,
       "Converts the weights of a ResNet: PyTorch .pth, safetensors, Keras .h5 "
-      "and Rankine's own files\nto Rankine's HDF5 or to safetensors. Nothing in "
-      "a file is ever executed.\n"
+      "and Rankine's own files\nto Rankine's HDF5, to safetensors or to ONNX. "
+      "Nothing in a file is ever executed.\n"
       "  convert resnet50.pth resnet50.h5         for train --weights and eval --weights\n"
       "  convert resnet50.h5 resnet50.safetensors for PyTorch\n"
       "  convert resnet50.pth --list              what is in it\n"
-      "  convert --from-run runs/first embedder.safetensors    for PyTorch users",
+      "  convert --from-run runs/first embedder.safetensors    for PyTorch users\n"
+      "  convert --from-run runs/first embedder.onnx           for onnxruntime, TensorRT",
       rk::make_convert());
 }

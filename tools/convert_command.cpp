@@ -1,12 +1,15 @@
 #include "tools/convert_command.h"
 
 #include "engine/error.h"
+#include "engine/read_file.h"
 #include "layers/resnet.h"
 #include "tools/json_file.h"
 #include "tools/messages.h"
 #include "tools/output_files.h"
 #include "tools/progress.h"
 #include "weights/atomic_file.h"
+#include "weights/foreign/model_text.h"
+#include "weights/foreign/onnx_file.h"
 #include "weights/foreign/resnet_checkpoint.h"
 #include "weights/foreign/safetensors.h"
 #include "weights/foreign/torch_loader.h"
@@ -14,12 +17,12 @@
 #include "weights/sealed_file.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
+#include <future>
+#include <optional>
 
 namespace rk {
 namespace {
@@ -63,14 +66,14 @@ std::vector<float> values_of(const StoredTensor& tensor) {
 }
 
 // name, type, shape, least, largest, mean: a line a tensor.
-std::string table(const TensorFile& file) {
+std::string table(const std::vector<StoredTensor>& tensors) {
   std::size_t width = 4;
-  for (const StoredTensor& tensor : file.tensors) {
+  for (const StoredTensor& tensor : tensors) {
     width = std::max(width, one_line(tensor.name).size());
   }
   std::string out = fmt::format("{:<{}}  {:<5} {:<20} {:>12} {:>12} {:>12}\n", "name", width,
                                 "type", "shape", "min", "max", "mean");
-  for (const StoredTensor& tensor : file.tensors) {
+  for (const StoredTensor& tensor : tensors) {
     out += fmt::format("{:<{}}  {:<5} {:<20}", one_line(tensor.name), width, name_of(tensor.type),
                        shape_text(tensor.dims));
     if ((is_real(tensor.type) || is_integer(tensor.type)) && tensor.elements() > 0) {
@@ -83,12 +86,10 @@ std::string table(const TensorFile& file) {
   return out;
 }
 
-TensorFile tensors_of(const Checkpoint& checkpoint) {
-  TensorFile file;
-  file.path = checkpoint.path();
-  file.format = checkpoint.has_run() ? "checkpoint of a Rankine run" : "Rankine weights";
-  file.sha256 = checkpoint.sha256();
-  for (ResNetWeights::Tensor& tensor : resnet_weights(checkpoint).tensors) {
+// For the table of one of our own files.
+std::vector<StoredTensor> stored(const ResNetWeights& weights) {
+  std::vector<StoredTensor> all;
+  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
     StoredTensor stored;
     stored.name = tensor.name;
     stored.dims = tensor.dims;
@@ -101,10 +102,41 @@ TensorFile tensors_of(const Checkpoint& checkpoint) {
       stored.bytes = std::as_bytes(tensor.values);
       stored.owner = tensor.owner;
     }
-    file.tensors.push_back(std::move(stored));
+    all.push_back(std::move(stored));
   }
-  return file;
+  return all;
 }
+
+// What OUT may be: how it is made, and how it is looked through again.
+struct Format {
+  const char* name;    // --to
+  const char* ending;  // of OUT, which chooses it where --to does not; empty: any other
+  const char* words;
+  std::vector<std::byte> (*bytes)(const ResNetWeights&);
+  void (*check)(std::span<const std::byte>, const ResNetWeights&, const std::string&);
+};
+constexpr std::array<Format, 3> kFormats = {{
+    {"safetensors", ".safetensors", "safetensors", safetensors_bytes, check_safetensors},
+    {"onnx", ".onnx", "ONNX graph", onnx_bytes, check_onnx},
+    {"h5", "", "Rankine weights", checkpoint_bytes, check_checkpoint},
+}};
+
+constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
+
+// Writes in pieces and says how far it is.
+class CountedCalls final : public FileCalls {
+ public:
+  explicit CountedCalls(Progress& progress) : progress_(progress) {}
+  ssize_t write(int descriptor, const void* data, std::size_t bytes) override {
+    const ssize_t written = FileCalls::write(descriptor, data, std::min(bytes, kPieceBytes));
+    if (written > 0) progress_.update((done_ += written) >> 20);
+    return written;
+  }
+
+ private:
+  Progress& progress_;
+  std::int64_t done_ = 0;
+};
 
 // Files of torchvision's carry the first digits of their sum in their names.
 std::string digest_note(const std::string& path, const std::string& sha256) {
@@ -130,13 +162,15 @@ class Convert final : public Command {
     app.add_option("out", out_, "the file to write")->type_name("OUT");
     app.add_option(
            "--from-run", from_run_,
-           "the folder of a run, in IN's place: its best.h5 becomes OUT (.safetensors) and, "
-           "beside it, a .py that loads it with torchvision and embeds pictures")
+           "the folder of a run, in IN's place: its best.h5 becomes OUT, a .safetensors with, "
+           "beside it, a .py that loads it with torchvision and embeds pictures, or an .onnx")
         ->type_name("RUN");
     app.add_option("--from", from_, "what IN must be: auto (any), pth, safetensors, keras or h5")
         ->check(CLI::IsMember({"auto", "pth", "safetensors", "keras", "h5"}));
-    app.add_option("--to", to_, "h5 or safetensors; empty: as OUT's name ends")
-        ->check(CLI::IsMember({"h5", "safetensors"}));
+    app.add_option("--to", to_,
+                   "h5 (Rankine's), safetensors, or onnx (a graph that onnxruntime and TensorRT "
+                   "run); empty: as OUT's name ends")
+        ->check(CLI::IsMember({"h5", "safetensors", "onnx"}));
     app.add_option("--arch", arch_, "resnet18 or resnet50; empty: as the shapes say")
         ->check(CLI::IsMember(network_names()));
     app.add_flag("--list", list_, "print a table of the tensors in IN and write nothing");
@@ -151,27 +185,24 @@ class Convert final : public Command {
     if (out_.empty() && !list_ && !dry_run_) {
       fail<UsageError>("OUT is missing: convert IN OUT, or --list, or --dry-run");
     }
-    if (to_.empty()) to_ = out_.ends_with(".safetensors") ? "safetensors" : "h5";
     const bool writes = !dry_run_ && !list_;
     check_outputs({{"OUT", writes ? out_ : "", FileKind::kWeights},
                    {"OUT", writes ? loader : "", FileKind::kPython},
                    {"--json", common.json, FileKind::kJson}},
                   {in_}, common.force);
-    const TensorFile file = read();
-    print("{}: {}, {} tensors, {:.1f} MiB\n  SHA-256 {}\n", one_line(in_), file.format,
-          file.tensors.size(), static_cast<double>(file.bytes) / (1 << 20), file.sha256);
-    for (const std::string& line : {digest_note(in_, file.sha256)}) {
-      if (!line.empty()) print("  {}\n", line);
+    const TensorFile file = read(common);
+    const std::size_t tensors = weights_ ? weights_->tensors.size() : file.tensors.size();
+    print("{}: {}, {} tensors, {:.1f} MiB\n  SHA-256 {}\n", one_line(in_), file.format, tensors,
+          static_cast<double>(file.bytes) / (1 << 20), file.sha256);
+    if (const std::string line = digest_note(in_, file.sha256); !line.empty()) {
+      print("  {}\n", line);
     }
     for (const std::string& line : file.notes) print("  {}\n", line);
-    nlohmann::json json = {{"in", in_},
-                           {"format", file.format},
-                           {"sha256", file.sha256},
-                           {"tensors", file.tensors.size()},
-                           {"device", common.device},
-                           {"version", RK_VERSION}};
+    nlohmann::json json = {
+        {"in", in_},          {"format", file.format},   {"sha256", file.sha256},
+        {"tensors", tensors}, {"device", common.device}, {"version", RK_VERSION}};
     if (list_) {
-      print("{}", table(file));
+      print("{}", table(weights_ ? stored(*weights_) : file.tensors));
     } else {
       convert(file, common, json);
     }
@@ -180,14 +211,17 @@ class Convert final : public Command {
   }
 
  private:
-  TensorFile read() {
+  // Of one of our own files `weights_`, of any other its tensors.
+  TensorFile read(const CommonOptions& common) {
     TensorFile file;
     if (is_sealed(in_)) {
-      checkpoint_ = std::make_unique<Checkpoint>(in_);
-      file = tensors_of(*checkpoint_);
+      const Checkpoint ours(in_);
+      weights_ = resnet_weights(ours);
+      file.format = ours.has_run() ? "checkpoint of a Rankine run" : "Rankine weights";
+      file.sha256 = ours.sha256();
       file.bytes = fs::file_size(in_);
     } else {
-      file = read_tensor_file(in_, {.check_crc = !no_crc_});
+      file = read_tensors(read_pieces(common), in_, {.check_crc = !no_crc_});
     }
     const char* wanted = from_ == "pth"           ? "PyTorch"
                          : from_ == "safetensors" ? "safetensors"
@@ -200,39 +234,56 @@ class Convert final : public Command {
     return file;
   }
 
-  // IN and OUT of a run; returns the name of the Python file.
+  std::vector<std::byte> read_pieces(const CommonOptions& common) const {
+    const RegularFile file(in_, kMaxTensorFileBytes);
+    std::vector<std::byte> bytes(file.bytes());
+    Progress progress("reading", static_cast<std::int64_t>(bytes.size() >> 20), "MiB",
+                      common.quiet);
+    for (std::size_t at = 0; at < bytes.size(); at += kPieceBytes) {
+      const std::size_t piece = std::min(kPieceBytes, bytes.size() - at);
+      file.read(at, std::span(bytes).subspan(at, piece));
+      progress.update(static_cast<std::int64_t>((at + piece) >> 20));
+    }
+    return bytes;
+  }
+
+  // IN and OUT of a run; returns the name of the Python file, where OUT has one.
   std::string take_run() {
     if (!out_.empty())
       fail<UsageError>("--from-run {}: takes IN's place; give OUT alone", from_run_);
     out_ = in_;
     in_ = (fs::path(from_run_) / kBestFile).string();
-    if (!list_ && !dry_run_ && !out_.ends_with(".safetensors")) {
-      fail<UsageError>("--from-run {}: OUT must end in .safetensors, got '{}'", from_run_, out_);
+    const bool graph = out_.ends_with(".onnx");
+    if (!list_ && !dry_run_ && !graph && !out_.ends_with(".safetensors")) {
+      fail<UsageError>("--from-run {}: OUT must end in .safetensors or .onnx, got '{}'", from_run_,
+                       out_);
     }
     if (!is_sealed(in_)) {
       fail<InputError>("{}: is no checkpoint; give the folder that train --out wrote", in_);
     }
-    return fs::path(out_).replace_extension(".py").string();
+    return graph ? "" : fs::path(out_).replace_extension(".py").string();
   }
 
   void write_loader(const std::string& path, nlohmann::json& json) const {
-    const std::string text = torch_loader(checkpoint_->model(), fs::path(out_).stem().string());
+    const std::string text = torch_loader(weights_->model, fs::path(out_).stem().string());
     write_atomic(path, std::as_bytes(std::span(text)));
     json["loader"] = path;
     print("{}: loads it with torchvision\n", one_line(path));
   }
 
   void convert(const TensorFile& file, const CommonOptions& common, nlohmann::json& json) {
-    const ResNetWeights weights =
-        checkpoint_ ? resnet_weights(*checkpoint_) : resnet_weights(file, arch_);
+    if (!weights_) weights_ = resnet_weights(file, arch_);
+    const ResNetWeights& weights = *weights_;
     print("{}\n", weights.summary());
     for (const std::string& line : weights.notes) print("  {}\n", line);
     print_ignored(weights.ignored, common.verbose);
-    print_input(weights.model);
+    print("wants {}{}\n", input_text(weights.model),
+          weights.model.stride_in_1x1 ? "; strides in the first 1x1 of a block" : "");
     json.update({{"arch", weights.model.arch},
                  {"names", weights.names},
                  {"mapped", weights.tensors.size()},
                  {"ignored", weights.ignored},
+                 {"input", nlohmann::json::parse(model_text(weights.model))},
                  {"notes", weights.notes}});
     const std::vector<std::string> problems = findings(weights);
     json["findings"] = problems;
@@ -260,49 +311,36 @@ class Convert final : public Command {
     if (!all && names.size() > kMost) print("  ... (-v names all)\n");
   }
 
-  static void print_input(const ModelDescription& model) {
-    rk::print("wants {} pixels / {:g}, mean {:.4g}, std {:.4g}, resize {}, crop {}{}\n",
-              model.channel_order, model.input_scale, fmt::join(model.input_mean, " "),
-              fmt::join(model.input_std, " "), model.resize, model.crop,
-              model.stride_in_1x1 ? "; strides in the first 1x1 of a block" : "");
+  const Format& format() const {
+    return *std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& f) {
+      return to_.empty() ? out_.ends_with(f.ending) : to_ == f.name;
+    });
   }
 
+  // What was written says what was meant, before it takes its place. While the disk is at work the
+  // bytes are looked through.
   void write(const ResNetWeights& weights, const CommonOptions& common, nlohmann::json& json) {
-    Progress progress("writing", 2, "passes", common.quiet);
-    const std::vector<std::byte> bytes =
-        to_ == "safetensors" ? safetensors_bytes(weights) : checkpoint_bytes(weights);
-    write_atomic(out_, bytes);
-    progress.update(1);
-    compare(weights);
+    const Format& to = format();
+    const std::vector<std::byte> bytes = to.bytes(weights);
+    Progress progress("writing", static_cast<std::int64_t>(bytes.size() >> 20), "MiB",
+                      common.quiet);
+    std::string digest;
+    auto checked = std::async(std::launch::async, [&] {
+      to.check(bytes, weights, out_);
+      digest = hexadecimal(sha256(bytes));
+    });
+    CountedCalls calls(progress);
+    write_atomic_checked(
+        out_, bytes, [&] { checked.get(); }, calls);
     progress.finish();
-    const std::string digest = hexadecimal(sha256(bytes));
     json.update({{"out", out_}, {"out_sha256", digest}, {"out_bytes", bytes.size()}});
-    print("{}: {}, {:.1f} MiB, read again and equal\n  SHA-256 {}\n", one_line(out_),
-          to_ == "safetensors" ? "safetensors" : "Rankine weights",
+    print("{}: {}, {:.1f} MiB, read again and equal\n  SHA-256 {}\n", one_line(out_), to.words,
           static_cast<double>(bytes.size()) / (1 << 20), digest);
-  }
-
-  // What was written says what was meant.
-  void compare(const ResNetWeights& weights) const {
-    const ResNetWeights again = to_ == "safetensors"
-                                    ? resnet_weights(read_tensor_file(out_), weights.model.arch)
-                                    : resnet_weights(Checkpoint(out_));
-    for (const ResNetWeights::Tensor& tensor : weights.tensors) {
-      const ResNetWeights::Tensor* other = again.find(tensor.name);
-      const bool equal =
-          other != nullptr && other->dims == tensor.dims && other->count == tensor.count &&
-          (tensor.values.empty() || std::memcmp(other->values.data(), tensor.values.data(),
-                                                tensor.values.size_bytes()) == 0);
-      if (!equal) {
-        fail<InputError>("{}: {} was not written as it was read; try another disk", out_,
-                         tensor.name);
-      }
-    }
   }
 
   std::string in_, out_, from_run_, from_ = "auto", to_, arch_;
   bool list_ = false, dry_run_ = false, no_crc_ = false;
-  std::unique_ptr<Checkpoint> checkpoint_;
+  std::optional<ResNetWeights> weights_;
 };
 
 }  // namespace

@@ -70,6 +70,8 @@ Found find_kind(const std::string& path) {
   if (begins.starts_with(kHdf5Begins)) return find_in_hdf5(path);
   if (begins.starts_with("\"\"\"Embeds pictures by ")) return {FileKind::kPython, ""};
   if (begins.starts_with(kReportBegins)) return {FileKind::kReport, ""};
+  // ONNX of ours: the version of the format, then who wrote it.
+  if (begins.starts_with("\x08\x08\x12\x07Rankine")) return {FileKind::kWeights, ""};
   // safetensors: a length, then JSON.
   if (begins.size() > 9 && begins[8] == '{' && begins[9] == '"') return {FileKind::kWeights, ""};
   const std::size_t text = begins.find_first_not_of(" \t\r\n");

@@ -32,6 +32,8 @@ libjpeg-dev|header stdio.h,jpeglib.h
 libpng-dev|header png.h
 libssl-dev|header openssl/sha.h
 libarchive-dev|pkg libarchive
+libprotobuf-dev|pkg protobuf
+libonnx-dev|header onnx/onnx-ml.pb.h
 libgtest-dev|header gtest/gtest.h
 '
 if [ "$mode" = ci ]; then

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -93,6 +94,22 @@ class Temporary {
     if (calls_.sync(descriptor_) != 0) refuse(name, "does not reach the disk", errno);
     if (calls_.close(std::exchange(descriptor_, -1)) != 0) {
       refuse(name, "does not reach the disk", errno);
+    }
+  }
+
+  // What was filled in is what the disk gives back.
+  void compare(const std::string& name, std::span<const std::byte> bytes) const {
+    constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+    const RegularFile file(path_, std::numeric_limits<std::uint64_t>::max());
+    bool equal = file.bytes() == bytes.size();
+    std::vector<std::byte> piece;
+    for (std::size_t at = 0; equal && at < bytes.size(); at += piece.size()) {
+      piece.resize(std::min(kPieceBytes, bytes.size() - at));
+      file.read(at, piece);
+      equal = std::memcmp(piece.data(), bytes.data() + at, piece.size()) == 0;
+    }
+    if (!equal) {
+      fail<InputError>("{}: what is read back is not what was written; try another disk", name);
     }
   }
 
@@ -200,6 +217,16 @@ void write_atomic(const std::string& path, std::span<const std::byte> bytes, Fil
   const std::string target = resolved(path);
   Temporary temporary(target, calls);
   temporary.fill(path, bytes);
+  temporary.replace(path);
+}
+
+void write_atomic_checked(const std::string& path, std::span<const std::byte> bytes,
+                          const std::function<void()>& accept, FileCalls& calls) {
+  const std::string target = resolved(path);
+  Temporary temporary(target, calls);
+  temporary.fill(path, bytes);
+  temporary.compare(path, bytes);
+  accept();
   temporary.replace(path);
 }
 

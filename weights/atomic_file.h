@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,10 +39,16 @@ class FileCalls {
 void write_atomic(const std::string& path, std::span<const std::byte> bytes);
 void write_atomic(const std::string& path, std::span<const std::byte> bytes, FileCalls& calls);
 
-// The same, and the file that was at `path` stays under the name `previous` (same folder),
-// replacing what was there. That happens only once the new bytes are safe on the disk, and at no
-// instant is there no file at `path` (on a file system without hard links: `previous` is there
-// instead, for that instant). Where `path` is a link to another file system, `previous` is a copy.
+// The same; before the file takes its place it is read again and compared with `bytes`, and
+// `accept` is called, which throws where it must not take it. A difference is an InputError.
+void write_atomic_checked(const std::string& path, std::span<const std::byte> bytes,
+                          const std::function<void()>& accept, FileCalls& calls);
+
+// The same as write_atomic, and the file that was at `path` stays under the name `previous` (same
+// folder), replacing what was there. That happens only once the new bytes are safe on the disk, and
+// at no instant is there no file at `path` (on a file system without hard links: `previous` is
+// there instead, for that instant). Where `path` is a link to another file system, `previous` is a
+// copy.
 void write_rotating(const std::string& path, const std::string& previous,
                     std::span<const std::byte> bytes, FileCalls& calls);
 

@@ -83,7 +83,35 @@ bool finite(float value) { return std::abs(value) <= std::numeric_limits<float>:
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(const ModelDescription& model) {
+void check_model(const ModelDescription& model, const std::string& path) {
+  // Whatever is computed from these is said to be this file's.
+  const auto demand = [&](bool good, const char* name, const auto& value, const char* expected) {
+    if (good) return;
+    fail<InputError>("{}: attribute {} is {}, expected {}; use another checkpoint", path, name,
+                     value, expected);
+  };
+  demand(model.pool == "avg" || model.pool == "max" || model.pool == "gem", "pool", model.pool,
+         "avg, max or gem");
+  demand(model.gem_p > 0, "gem_p", model.gem_p, "a number above 0");
+  demand(model.dim >= 0 && model.dim <= kMaxDim, "dim", model.dim, "0 to 65536");
+  for (std::size_t c = 0; c < 3; ++c) {
+    demand(std::isfinite(model.input_mean[c]), "input_mean", model.input_mean[c], "finite numbers");
+    demand(model.input_std[c] > 0 && std::isfinite(model.input_std[c]), "input_std",
+           model.input_std[c], "numbers above 0");
+  }
+  demand(model.input_scale == 255.0, "input_scale", model.input_scale,
+         "255, which is what images are divided by");
+  demand(model.channel_order == "RGB", "channel_order", model.channel_order,
+         "RGB, the order in which images are read");
+  demand(model.interpolation == "bilinear", "interpolation", model.interpolation,
+         "bilinear, which is how images are resized");
+  demand(model.crop >= 1 && model.crop <= kMaxSide, "crop", model.crop, "1 to 8192");
+  demand(model.resize >= model.crop && model.resize <= kMaxSide, "resize", model.resize,
+         "the crop or more, to 8192");
+}
+
+CheckpointWriter::CheckpointWriter(const ModelDescription& model, std::size_t expected_bytes)
+    : file_(expected_bytes) {
   file_.set_attribute("/", "format", kFormat);
   file_.set_attribute("/", "version", kVersion);
   file_.set_attribute("/", "written_by", std::string("Rankine ") + RK_VERSION);
@@ -97,6 +125,7 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model) {
   file_.set_attribute("/", "input_scale", model.input_scale);
   file_.set_attribute("/", "channel_order", model.channel_order);
   file_.set_attribute("/", "resize", model.resize);
+  file_.set_attribute("/", "interpolation", model.interpolation);
   file_.set_attribute("/", "crop", model.crop);
   file_.set_attribute("/", "source_sha256", model.source_sha256);
 }
@@ -213,29 +242,9 @@ void Checkpoint::read_model() {
   model_.resize = integer(file_, "resize");
   model_.crop = integer(file_, "crop");
   model_.source_sha256 = text(file_, "source_sha256");
-  // Whatever is computed from these is said to be this file's.
-  const auto demand = [&](bool good, const char* name, const auto& value, const char* expected) {
-    if (good) return;
-    fail<InputError>("{}: attribute {} is {}, expected {}; use another checkpoint", path_, name,
-                     value, expected);
-  };
-  demand(model_.pool == "avg" || model_.pool == "max" || model_.pool == "gem", "pool", model_.pool,
-         "avg, max or gem");
-  demand(model_.gem_p > 0, "gem_p", model_.gem_p, "a number above 0");
-  demand(model_.dim >= 0 && model_.dim <= kMaxDim, "dim", model_.dim, "0 to 65536");
-  for (std::size_t c = 0; c < 3; ++c) {
-    demand(std::isfinite(model_.input_mean[c]), "input_mean", model_.input_mean[c],
-           "finite numbers");
-    demand(model_.input_std[c] > 0 && std::isfinite(model_.input_std[c]), "input_std",
-           model_.input_std[c], "numbers above 0");
-  }
-  demand(model_.input_scale == 255.0, "input_scale", model_.input_scale,
-         "255, which is what images are divided by");
-  demand(model_.channel_order == "RGB", "channel_order", model_.channel_order,
-         "RGB, the order in which images are read");
-  demand(model_.crop >= 1 && model_.crop <= kMaxSide, "crop", model_.crop, "1 to 8192");
-  demand(model_.resize >= model_.crop && model_.resize <= kMaxSide, "resize", model_.resize,
-         "the crop or more, to 8192");
+  // Files of version 0.1.0 before it was recorded have none.
+  if (const auto way = file_.text_attribute("/", "interpolation")) model_.interpolation = *way;
+  check_model(model_, path_);
 }
 
 void Checkpoint::read_run() {

@@ -17,7 +17,8 @@
 //                                loss_scale (float64), updates and good_steps (int64) where the
 //                                loss is scaled
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
-//                                input_mean, input_std, input_scale, channel_order, resize, crop,
+//                                input_mean, input_std, input_scale, channel_order, resize,
+//                                interpolation (bilinear where there is none), crop,
 //                                source_sha256
 //
 // Errors are InputErrors that name the file and, where tensors do not fit, all of them.
@@ -46,7 +47,8 @@ struct ModelDescription {
   std::array<double, 3> input_std = {0.229, 0.224, 0.225};
   double input_scale = 255.0;
   std::string channel_order = "RGB";
-  std::int64_t resize = 256;  // short side before the centre crop
+  std::int64_t resize = 256;               // short side before the centre crop
+  std::string interpolation = "bilinear";  // of the resize, with antialiasing
   std::int64_t crop = 224;
   std::string source_sha256;  // of the weights the run began with; empty: from scratch
 };
@@ -57,6 +59,9 @@ struct LossScaleState {
   double scale = 0;          // 0: the run has none
   std::int64_t good_steps = 0;
 };
+
+// InputError "<path>: ..." unless a network can be built and fed so.
+void check_model(const ModelDescription& model, const std::string& path);
 
 // Where the run is: `epoch` epochs are complete, and `batch` batches of the next one.
 struct RunState {
@@ -90,7 +95,8 @@ struct MemoryColumns {
 
 class CheckpointWriter {
  public:
-  explicit CheckpointWriter(const ModelDescription& model);  // weights alone
+  // Weights alone; `expected_bytes` as Hdf5Writer takes it.
+  explicit CheckpointWriter(const ModelDescription& model, std::size_t expected_bytes = 0);
   CheckpointWriter(const ModelDescription& model, const RunState& run);
 
   void weight(const std::string& name, const std::vector<std::int64_t>& dims, const float* values);

@@ -6,7 +6,7 @@
 // other than hard ones, virtual or external storage, filters other than shuffle and deflate, data
 // sets that claim more than 1000 times what the file stores for them or more than 1 GiB, groups
 // nested deeper than 16. Reading refuses chunks that inflate beyond their size, and more than
-// max(2 x the file, 900 MB) in all, each data set counted in the type that it is read as. Every
+// memory_for_file() in all, each data set counted in the type that it is read as. Every
 // refusal is an InputError "<file>: <what>; <what to do>", and so is a crash of the library, or 2 s
 // of its time (and one for each 8 MiB of the file and of what is read). Plugins are never loaded.
 // Numbers are converted by the library (float64 to float32 and so on), but a floating-point data
@@ -42,6 +42,8 @@ class Hdf5Reader {
   explicit Hdf5Reader(const std::string& path);
   // The same over a file that is already in memory; `name` appears in messages.
   Hdf5Reader(std::span<const std::byte> image, const std::string& name);
+  // `room`: how many bytes may be read of it in all, where it lies in memory beside other things.
+  Hdf5Reader(std::span<const std::byte> image, const std::string& name, std::uint64_t room);
   // Over a parser that says anything at all (ParserProcess::Serve), for tests of what comes of it.
   Hdf5Reader(const std::string& name,
              std::function<std::size_t(std::span<std::byte>, std::size_t)> serve);
@@ -81,7 +83,8 @@ class Hdf5Reader {
 
 class Hdf5Writer {
  public:
-  Hdf5Writer();
+  // `expected_bytes`: of the file, where that is known; it then never moves while it grows.
+  explicit Hdf5Writer(std::size_t expected_bytes = 0);
   ~Hdf5Writer();
   Hdf5Writer(Hdf5Writer&&) noexcept;
   Hdf5Writer& operator=(Hdf5Writer&&) noexcept;

@@ -83,6 +83,24 @@ bool select_in_order(hid_t space, std::span<const std::int64_t> dims, std::uint6
   return H5Sselect_elements(space, H5S_SELECT_SET, count, points.data()) >= 0;
 }
 
+// Lets the library use the image where it lies; by itself it would copy it twice. All of its
+// properties and drivers then hold that one address, which it takes for memory of its own.
+void use_in_place(hid_t access, std::byte* image) {
+  H5FD_file_image_callbacks_t callbacks{};
+  callbacks.image_malloc = [](std::size_t, H5FD_file_image_op_t, void* at) { return at; };
+  callbacks.image_memcpy = [](void* to, const void*, std::size_t, H5FD_file_image_op_t, void*) {
+    return to;
+  };
+  callbacks.image_realloc = [](void*, std::size_t, H5FD_file_image_op_t, void*) -> void* {
+    return nullptr;  // a file that is only read never grows
+  };
+  callbacks.image_free = [](void*, H5FD_file_image_op_t, void*) -> herr_t { return 0; };
+  callbacks.udata_copy = [](void* at) { return at; };
+  callbacks.udata_free = [](void*) -> herr_t { return 0; };
+  callbacks.udata = image;
+  H5Pset_file_image_callbacks(access, &callbacks);
+}
+
 }  // namespace
 
 Hdf5Parser::Hdf5Parser(const std::string& path) {
@@ -103,7 +121,9 @@ Hdf5Parser::Hdf5Parser(std::span<const std::byte> image, const std::string& imag
   const Hdf5PropertyId access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_fapl_core(access.get(), 1 << 20, false);
   // The library only reads from the image, although it takes a pointer to non-const.
-  H5Pset_file_image(access.get(), const_cast<std::byte*>(image.data()), image.size());
+  auto* bytes = const_cast<std::byte*>(image.data());
+  use_in_place(access.get(), bytes);
+  H5Pset_file_image(access.get(), bytes, image.size());
   // It takes two open images of one name for the same file, so each gets a name of its own.
   const std::string unique = fmt::format("image {}", fmt::ptr(this));
   file = Hdf5FileId(H5Fopen(unique.c_str(), H5F_ACC_RDONLY, access.get()));

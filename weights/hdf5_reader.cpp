@@ -2,6 +2,7 @@
 #include "engine/packed_values.h"
 #include "engine/parser_process.h"
 #include "weights/hdf5_boxes.h"
+#include "weights/file_memory.h"
 #include "weights/hdf5_file.h"
 #include "weights/hdf5_questions.h"
 #include "weights/hdf5_server.h"
@@ -19,8 +20,6 @@
 namespace rk {
 namespace {
 
-// What this program itself takes beside what it reads is within the rest of 1 GB.
-constexpr std::uint64_t kFreeBytes = 900'000'000;
 // The library always gets this much, for a piece at a time and what it knows of the file.
 constexpr std::uint64_t kLeastForParser = std::uint64_t{96} << 20;
 // Boxes of one question: what it takes to say them is little beside what they hold, or they are
@@ -60,12 +59,13 @@ std::int64_t Hdf5Reader::Info::elements() const {
 }
 
 struct Hdf5Reader::State {
-  State(std::string file_name, std::uint64_t bytes, ParserProcess::Serve serve)
+  State(std::string file_name, std::uint64_t bytes, std::uint64_t room, ParserProcess::Serve serve)
       : name(std::move(file_name)),
         file_bytes(bytes),
-        budget(std::max(2 * bytes, kFreeBytes)),
-        parser(printable(name), "the HDF5 library", {budget, cpu_seconds(bytes + budget)},
-               60 + (bytes >> 22), kHdf5SlotBytes, std::move(serve)) {
+        budget(room),
+        parser(printable(name), "the HDF5 library",
+               {memory_for_file(bytes), cpu_seconds(bytes + budget)}, 60 + (bytes >> 22),
+               kHdf5SlotBytes, std::move(serve)) {
     read_objects();
   }
 
@@ -85,8 +85,10 @@ struct Hdf5Reader::State {
 
   void ask(const std::function<void(PackedWriter&)>& put) {
     const std::vector<std::byte> question = packed(put);
-    parser.ask(question, {std::max(kLeastForParser, budget - std::min(budget, held)),
-                          cpu_seconds(file_bytes + held)});
+    parser.ask(question,
+               {std::max(kLeastForParser,
+                         memory_for_file(file_bytes) - std::min(memory_for_file(file_bytes), held)),
+                cpu_seconds(file_bytes + held)});
   }
 
   // The answer is copied first: the child could still change what has been looked at.
@@ -295,16 +297,21 @@ Hdf5Reader::Hdf5Reader(const std::string& path) {
   if (S_ISDIR(status.st_mode)) refuse("is a directory; give an HDF5 file");
   if (!S_ISREG(status.st_mode)) refuse("is not a regular file; give an HDF5 file");
   if (status.st_size == 0) refuse("is empty; copy or make it again");
-  state_ = std::make_unique<State>(path, static_cast<std::uint64_t>(status.st_size), server(path));
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  state_ = std::make_unique<State>(path, bytes, memory_for_file(bytes), server(path));
 }
 
-Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name) {
+Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name)
+    : Hdf5Reader(image, name, memory_for_file(image.size()) - image.size()) {}
+
+Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name,
+                       std::uint64_t room) {
   if (image.empty()) fail<InputError>("{}: is empty; copy or make it again", printable(name));
-  state_ = std::make_unique<State>(name, image.size(), server(image, name));
+  state_ = std::make_unique<State>(name, image.size(), room, server(image, name));
 }
 
 Hdf5Reader::Hdf5Reader(const std::string& name, ParserProcess::Serve serve)
-    : state_(std::make_unique<State>(name, 1, std::move(serve))) {}
+    : state_(std::make_unique<State>(name, 1, memory_for_file(1), std::move(serve))) {}
 
 Hdf5Reader::~Hdf5Reader() = default;
 Hdf5Reader::Hdf5Reader(Hdf5Reader&&) noexcept = default;

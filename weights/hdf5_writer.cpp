@@ -2,7 +2,9 @@
 #include "weights/hdf5_file.h"
 #include "weights/hdf5_handle.h"
 
+#include <new>
 #include <stdexcept>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -29,7 +31,22 @@ Hdf5TypeId text_type() {
 }  // namespace
 
 struct Hdf5Writer::State {
+  std::vector<std::byte> image;  // what the library writes, and what finish() gives away
   Hdf5FileId file;
+
+  // The library's memory for the file is `image`, so nothing of it is ever copied out.
+  static void* resize(void*, std::size_t bytes, H5FD_file_image_op_t, void* state) {
+    std::vector<std::byte>& image = static_cast<State*>(state)->image;
+    try {
+      image.resize(bytes);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+    return image.data();
+  }
+  static herr_t release(void*, H5FD_file_image_op_t, void*) { return 0; }
+  static void* same(void* state) { return state; }
+  static herr_t keep(void*) { return 0; }
 
   Hdf5DatasetId create(const std::string& path, hid_t type, const std::vector<std::int64_t>& dims) {
     std::vector<hsize_t> sides(dims.begin(), dims.end());
@@ -70,10 +87,18 @@ struct Hdf5Writer::State {
   }
 };
 
-Hdf5Writer::Hdf5Writer() : state_(std::make_unique<State>()) {
+Hdf5Writer::Hdf5Writer(std::size_t expected_bytes) : state_(std::make_unique<State>()) {
+  state_->image.reserve(expected_bytes);  // before the library knows where it lies
   hdf5_prepare();
   const Hdf5PropertyId access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_fapl_core(access.get(), 8 << 20, false);
+  H5FD_file_image_callbacks_t memory{};
+  memory.image_realloc = State::resize;
+  memory.image_free = State::release;
+  memory.udata_copy = State::same;
+  memory.udata_free = State::keep;
+  memory.udata = state_.get();
+  require(H5Pset_file_image_callbacks(access.get(), &memory) >= 0, "a file");
   // The library takes two open images of one name for the same file, so each has its own.
   const std::string unique = fmt::format("image {}", fmt::ptr(state_.get()));
   state_->file = Hdf5FileId(H5Fcreate(unique.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
@@ -134,11 +159,10 @@ std::vector<std::byte> Hdf5Writer::finish(std::size_t spare) {
   require(H5Fflush(state_->file.get(), H5F_SCOPE_GLOBAL) >= 0, "the file");
   const ssize_t bytes = H5Fget_file_image(state_->file.get(), nullptr, 0);
   require(bytes > 0, "the file");
-  std::vector<std::byte> image;
-  image.reserve(static_cast<std::size_t>(bytes) + spare);
-  image.resize(static_cast<std::size_t>(bytes));
-  require(H5Fget_file_image(state_->file.get(), image.data(), image.size()) == bytes, "the file");
   state_->file.reset();
+  std::vector<std::byte> image = std::move(state_->image);
+  image.resize(static_cast<std::size_t>(bytes));
+  image.reserve(image.size() + spare);
   return image;
 }
 

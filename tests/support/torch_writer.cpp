@@ -94,6 +94,7 @@ std::string written(const ArchiveMembers& members, bool zip, bool deflate) {
   archive_write_free(a);
   if (!good) throw std::runtime_error("the archive could not be written");
   out.resize(used);
+  out.shrink_to_fit();
   return out;
 }
 

@@ -5,8 +5,11 @@
 #include "tests/tools/tiny_run.h"
 #include "weights/checkpoint.h"
 #include "weights/foreign/tensor_file.h"
+#include "weights/foreign/torch_loader.h"
 #include "weights/hdf5_file.h"
 #include "weights/resnet_tensors.h"
+
+#include <sys/stat.h>
 
 #include <cmath>
 #include <cstring>
@@ -57,10 +60,13 @@ TEST_F(Convert, ThereAndBack) {
   folder_.write("r18.pth", torch_zip(resnet18()));
   const Finished there = run("convert", {in("r18.pth"), in("r18.h5"), "--json", in("r.json")});
   ASSERT_EQ(there.code, 0) << there.err;
-  for (const char* part : {"PyTorch zip archive, 122 tensors",
-                           "torchvision's names: 122 tensors of a resnet18, with a "
-                           "classifier of 3 classes",
-                           "wants RGB pixels / 255", "read again and equal"}) {
+  for (const char* part :
+       {"PyTorch zip archive, 122 tensors",
+        "torchvision's names: 122 tensors of a resnet18, with a "
+        "classifier of 3 classes",
+        "wants RGB pixels / 255, less the mean 0.485 0.456 0.406, / 0.229 0.224 0.225; short "
+        "side 256 by bilinear interpolation, centre crop 224",
+        "read again and equal"}) {
     EXPECT_TRUE(holds(there.out, part)) << there.out;
   }
   const auto json = nlohmann::json::parse(file_text(in("r.json")));
@@ -126,6 +132,47 @@ TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
   EXPECT_EQ(file_text(in("o.h5")), "");
 }
 
+// The promise to whoever gives any file to any program: one line, exit code 3, and no output is
+// changed. What cannot be written to is such a file too.
+TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
+  std::filesystem::create_directory(in("folder"));
+  const auto refused = [&](const std::string& out, const std::string& why) {
+    const Finished done = run("convert", {in("r18.pth"), out, "--to", "h5", "--force"});
+    EXPECT_EQ(done.code, 3) << out << done.err;
+    EXPECT_TRUE(holds(done.err, why)) << done.err;
+    EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
+  };
+  refused(in("pipe"), "is not a regular file");
+  refused("/dev/full", "is not a regular file");
+  refused(in("folder"), "");
+  refused("/proc/rankine.h5", "error: /proc/rankine.h5: ");
+  refused(in("nowhere/o.h5"), "there is no folder");
+  refused(in("r18.pth/o.h5"), "there is no folder");
+  const Finished piped = run_to_end(
+      {"/bin/sh", "-c", R"({ "$0" "$@"; echo "code $?" >&2; } | wc -c)", RK_BIN "/convert",
+       in("r18.pth"), "/dev/stdout", "--to", "h5", "--force", "--device", "cpu"},
+      folder_.path().string());
+  EXPECT_TRUE(holds(piped.err, "error: /dev/stdout: is not a regular file")) << piped.err;
+  EXPECT_TRUE(holds(piped.err, "code 3")) << piped.err;
+  // A disk, or a quota, that is full in the middle of the file, and what stood there before.
+  ASSERT_EQ(run("convert", {in("r18.pth"), in("o.h5")}).code, 0);
+  const std::string before = file_text(in("o.h5"));
+  for (const char* to : {"h5", "safetensors", "onnx"}) {
+    const Finished full =
+        run_to_end({"/bin/sh", "-c", R"(ulimit -f 2000; exec "$0" "$@")", RK_BIN "/convert",
+                    in("r18.pth"), in("o.h5"), "--to", to, "--force", "--device", "cpu"},
+                   folder_.path().string());
+    EXPECT_EQ(full.code, 3) << full.err;
+    EXPECT_TRUE(holds(full.err, "o.h5: cannot be written")) << full.err;
+    EXPECT_EQ(file_text(in("o.h5")), before) << to;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_EQ(entry.path().filename().string().find(".tmp."), std::string::npos) << entry.path();
+  }
+}
+
 // A run goes to PyTorch users as weights and the few lines that load them.
 TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   std::vector<std::string> words = tiny_run();
@@ -142,17 +189,41 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
             2);
   const std::string loader = file_text(in("e.py"));
   for (const char* part :
-       {"torchvision.models.resnet18()", "torch.nn.Linear(512, 16)", "GeM()",
+       {"models.resnet18()", "torch.nn.Linear(512, 16)", "GeM()",
         "transforms.Resize(32), transforms.CenterCrop(32)", "by e.safetensors:"}) {
     EXPECT_TRUE(holds(loader, part)) << loader;
   }
   EXPECT_LE(std::count(loader.begin(), loader.end(), '\n'), 30);
+  // The graph of the same run, which is a file alone.
+  const Finished graph = run("convert", {"--from-run", in("run"), in("g.onnx")});
+  ASSERT_EQ(graph.code, 0) << graph.err;
+  EXPECT_GT(std::filesystem::file_size(in("g.onnx")), std::size_t{40} << 20);
+  EXPECT_FALSE(std::filesystem::exists(in("g.py")));
   // Again over its own files, never over somebody's.
   EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 0);
   folder_.write("e.py", "import os\n");
   EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 3);
   EXPECT_EQ(file_text(in("e.py")), "import os\n");
   EXPECT_EQ(run("convert", {"--from-run", in("nothing"), in("e.safetensors")}).code, 3);
+}
+
+// However a run pools and strides, its loader is short enough to be read.
+TEST_F(Convert, ALoaderHasThirtyLines) {
+  for (const char* arch : {"resnet18", "resnet50"}) {
+    for (const char* pool : {"avg", "max", "gem"}) {
+      for (const bool stride : {false, true}) {
+        for (const std::int64_t dim : {0, 512}) {
+          ModelDescription model;
+          model.arch = arch;
+          model.pool = pool;
+          model.stride_in_1x1 = stride;
+          model.dim = dim;
+          const std::string loader = torch_loader(model, "e");
+          EXPECT_LE(std::count(loader.begin(), loader.end(), '\n'), 30) << loader;
+        }
+      }
+    }
+  }
 }
 
 // The backbone as it is, before any training: from the foreign file and from ours the same

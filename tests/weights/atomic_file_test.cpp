@@ -1,6 +1,7 @@
 #include "weights/atomic_file.h"
 
 #include "engine/error.h"
+#include "tests/data/temporary_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -270,6 +271,41 @@ TEST_F(AtomicFile, RemovesOnlyWhatTheDeadLeft) {
   EXPECT_FALSE(fs::exists(folder_ / dead));
   for (const std::string& name : kept) EXPECT_TRUE(fs::exists(folder_ / name)) << name;
   EXPECT_EQ(files(), 8);
+}
+
+// A disk that gives back something else than it was given.
+TEST(AtomicFileChecked, IsComparedBeforeItTakesItsPlace) {
+  struct Flipping : FileCalls {
+    ssize_t write(int descriptor, const void* data, std::size_t bytes) override {
+      std::string changed(static_cast<const char*>(data), bytes);
+      changed[bytes / 2] = static_cast<char>(changed[bytes / 2] ^ 1);
+      return FileCalls::write(descriptor, changed.data(), bytes);
+    }
+  };
+  const TemporaryFolder folder;
+  folder.write("f", "before");
+  const std::string path = (folder.path() / "f").string();
+  const std::string text(std::size_t{3} << 20, 'x');
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(text));
+  const auto held = [&] {
+    std::ifstream file(path, std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  Flipping flipping;
+  FileCalls calls;
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      write_atomic_checked(
+                          path, bytes, [] {}, flipping);
+                    }),
+                    "is not what was written"));
+  EXPECT_EQ(held(), "before");
+  EXPECT_THROW(write_atomic_checked(
+                   path, bytes, [] { throw InputError("not so"); }, calls),
+               InputError);
+  EXPECT_EQ(held(), "before");
+  write_atomic_checked(
+      path, bytes, [] {}, calls);
+  EXPECT_EQ(held(), text);
 }
 
 }  // namespace

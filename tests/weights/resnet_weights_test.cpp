@@ -113,7 +113,7 @@ TEST_F(ResNetNames, OfEveryDialect) {
   expect_whole(nvidia, "resnet18");
 }
 
-TEST_F(ResNetNames, BehindWhatWrappersPutInFront) {
+TEST_F(ResNetNames, Case28BehindWhatWrappersPutInFront) {
   for (const char* prefix :
        {"module.", "_orig_mod.", "model.", "backbone.", "module.backbone.0."}) {
     const ResNetWeights weights = read(resnet(
@@ -147,7 +147,7 @@ TEST_F(ResNetNames, OneOfSeveralNetworks) {
   }
 }
 
-TEST_F(ResNetNames, OldFilesCountNoBatches) {
+TEST_F(ResNetNames, Case30OldFilesCountNoBatches) {
   TorchContent content = resnet("resnet18", as_it_is);
   std::erase_if(content.tensors,
                 [](const auto& tensor) { return tensor.name.ends_with("num_batches_tracked"); });
@@ -155,7 +155,30 @@ TEST_F(ResNetNames, OldFilesCountNoBatches) {
   EXPECT_EQ(weights.find("bn1.num_batches_tracked")->count, 0);
 }
 
-TEST_F(ResNetNames, WhatIsMissingOrOfAnotherShapeIsListed) {
+TEST_F(ResNetNames, Case25WhatIsNotExpectedIsLeftAndNamed) {
+  TorchContent content = resnet("resnet18", as_it_is);
+  add_tensor(content, "projector.0.weight", {2, 2}, {1, 2, 3, 4});
+  const ResNetWeights weights = read(content);
+  expect_whole(weights, "resnet18");
+  EXPECT_EQ(weights.ignored, std::vector<std::string>{"projector.0.weight"});
+}
+
+// Without a classifier, with one of any size, and with something else in its place.
+TEST_F(ResNetNames, Case27AnyClassifier) {
+  EXPECT_EQ(read(resnet("resnet18", as_it_is)).find("fc.weight"), nullptr);
+  for (const std::int64_t classes : {1, 21843}) {
+    EXPECT_EQ(read(resnet("resnet18", as_it_is, classes)).find("fc.bias")->dims,
+              std::vector{classes});
+  }
+  TorchContent content = resnet("resnet18", as_it_is);
+  add_tensor(content, "fc.weight", {2, 3}, {1, 2, 3, 4, 5, 6});
+  const ResNetWeights weights = read(content);
+  expect_whole(weights, "resnet18");
+  EXPECT_EQ(weights.find("fc.weight"), nullptr);
+  EXPECT_EQ(weights.ignored, std::vector<std::string>{"fc.weight"});
+}
+
+TEST_F(ResNetNames, Case24WhatIsMissingOrOfAnotherShapeIsListed) {
   TorchContent content = resnet("resnet18", as_it_is);
   content.tensors[0].dims = {64, 3, 49};
   content.tensors[0].strides = {147, 49, 1};
@@ -169,7 +192,7 @@ TEST_F(ResNetNames, WhatIsMissingOrOfAnotherShapeIsListed) {
   }
 }
 
-TEST_F(ResNetNames, OtherNetworksAreNamed) {
+TEST_F(ResNetNames, Case26OtherNetworksAreNamed) {
   const auto without = [&](const std::string& arch, const std::string& beginning) {
     TorchContent content = resnet(arch, as_it_is);
     std::erase_if(content.tensors,
@@ -190,7 +213,7 @@ TEST_F(ResNetNames, OtherNetworksAreNamed) {
   EXPECT_NE(refusal(none).find("no ResNet whose names are known"), std::string::npos);
 }
 
-TEST_F(ResNetNames, FindingsNameWhatIsNoNumber) {
+TEST_F(ResNetNames, Case29FindingsNameWhatIsNoNumber) {
   TorchContent content = resnet("resnet18", as_it_is);
   const float not_a_number = std::nanf(""), negative = -1;
   for (const auto& tensor : content.tensors) {
@@ -216,6 +239,48 @@ TEST_F(ResNetNames, ARoundTripKeepsEveryBit) {
   expect_whole(again, "resnet18");
   EXPECT_EQ(again.find("fc.weight")->dims, (std::vector<std::int64_t>{9, 512}));
   EXPECT_EQ(safetensors_bytes(again).size(), exported.size());
+}
+
+// What a file says of its images is taken over, or refused where images cannot be had so.
+TEST_F(ResNetNames, ImagesAreAsTheFileWantsThem) {
+  const ResNetWeights first = read(resnet("resnet18", as_it_is));
+  const auto again = [&](const std::function<void(ModelDescription&)>& change) {
+    ResNetWeights changed = first;
+    change(changed.model);
+    const std::vector<std::byte> bytes = safetensors_bytes(changed);
+    folder_.write("c", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return read_tensor_file((folder_.path() / "c").string());
+  };
+  const ResNetWeights kept = resnet_weights(again([](ModelDescription& model) {
+    model.input_mean = {0.1, 0.2, 0.3};
+    model.input_std = {0.4, 0.5, 0.6};
+    model.resize = 232;
+    model.crop = 192;
+    model.stride_in_1x1 = true;
+  }));
+  EXPECT_EQ(kept.model.input_mean[2], 0.3);
+  EXPECT_EQ(kept.model.input_std[0], 0.4);
+  EXPECT_EQ(kept.model.resize, 232);
+  EXPECT_EQ(kept.model.crop, 192);
+  EXPECT_TRUE(kept.model.stride_in_1x1);
+  const auto refused = [&](const std::function<void(ModelDescription&)>& change) {
+    const TensorFile file = again(change);
+    return message_of<InputError>([&] { resnet_weights(file); });
+  };
+  EXPECT_TRUE(holds(refused([](auto& model) { model.channel_order = "BGR"; }), "channel_order"));
+  EXPECT_TRUE(holds(refused([](auto& model) { model.input_scale = 1; }), "input_scale"));
+  EXPECT_TRUE(holds(refused([](auto& model) { model.interpolation = "bicubic"; }),
+                    "interpolation is bicubic, expected bilinear"));
+  EXPECT_TRUE(holds(refused([](auto& model) { model.resize = 100; }), "resize"));
+}
+
+// torchvision's second file says nothing of its images; its sum says which it is.
+TEST_F(ResNetNames, PublishedFilesAreKnownByTheirSum) {
+  folder_.write("r.pth", torch_zip(resnet("resnet18", as_it_is)));
+  TensorFile file = read_tensor_file((folder_.path() / "r.pth").string());
+  EXPECT_EQ(resnet_weights(file).model.resize, 256);
+  file.sha256.replace(0, 8, "11ad3fa6");
+  EXPECT_EQ(resnet_weights(file).model.resize, 232);
 }
 
 // Written out from the format's rules: what the official writer makes of these two tensors.

@@ -1,6 +1,7 @@
 #include "weights/foreign/archive_entries.h"
 
 #include "engine/error.h"
+#include "weights/file_memory.h"
 #include "weights/printable.h"
 
 #include <archive.h>
@@ -8,13 +9,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 #include <vector>
 
 namespace rk {
 namespace {
 
 constexpr std::size_t kMaxEntries = 200'000;
-constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30;
+// Of an entry of a zip archive's directory.
+constexpr std::string_view kDirectoryEntry = "PK\x01\x02";
 
 struct FreeArchive {
   void operator()(archive* a) const { archive_read_free(a); }
@@ -28,6 +32,7 @@ class Reader {
     if (!archive_) throw std::bad_alloc();
     // The reader of streams would take what stands in front of entries for the truth.
     if (kind == ArchiveKind::kZip) {
+      count_entries();
       archive_read_support_format_zip_seekable(archive_.get());
       if (!check_crc) archive_read_set_options(archive_.get(), "zip:ignorecrc32");
     } else {
@@ -52,11 +57,12 @@ class Reader {
       if (path == nullptr) path = archive_entry_pathname(header);
       if (path == nullptr) refuse("holds an entry without a name; download it again");
       const std::string entry(path);
-      if (entries.size() == kMaxEntries) {
-        refuse(
-            fmt::format("holds more than {} entries; no file that is read here does", kMaxEntries));
-      }
-      if (!entries.emplace(entry, content(entry)).second) {
+      if (entries.size() == kMaxEntries) too_many();
+      const std::uint64_t size =
+          archive_entry_size_is_set(header) != 0
+              ? static_cast<std::uint64_t>(std::max<la_int64_t>(archive_entry_size(header), 0))
+              : 0;
+      if (!entries.emplace(entry, content(entry, size)).second) {
         refuse("holds " + in_quotes(entry) + " twice; save it again");
       }
     }
@@ -65,8 +71,26 @@ class Reader {
   }
 
  private:
+  [[noreturn]] void too_many() const {
+    refuse(fmt::format("holds more than {} entries; no file that is read here does", kMaxEntries));
+  }
+
+  // The library takes in a zip archive's whole directory, some hundred bytes an entry, before it
+  // gives the first.
+  void count_entries() const {
+    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    const char *at = text.data(), *end = text.data() + text.size();
+    for (std::size_t count = 0;; ++count) {
+      at = static_cast<const char*>(::memmem(at, static_cast<std::size_t>(end - at),
+                                             kDirectoryEntry.data(), kDirectoryEntry.size()));
+      if (at == nullptr) return;
+      if (count == kMaxEntries) too_many();
+      at += kDirectoryEntry.size();
+    }
+  }
+
   // The bytes of the entry that was come to.
-  ArchiveEntry content(const std::string& entry) {
+  ArchiveEntry content(const std::string& entry, std::uint64_t size_said) {
     auto copy = std::make_shared<std::vector<std::byte>>();
     std::span<const std::byte> view;
     bool viewed = true;
@@ -77,10 +101,6 @@ class Reader {
       const int result = archive_read_data_block(archive_.get(), &block, &size, &offset);
       if (result == ARCHIVE_EOF) break;
       if (result != ARCHIVE_OK) damaged(in_quotes(entry) + ": ");
-      total_ += size;
-      if (total_ > std::max(2 * bytes_.size(), kFreeBytes)) {
-        refuse("unpacks to more than twice its size and 1 GiB; no file that is read here does");
-      }
       const auto at = static_cast<std::uint64_t>(offset);
       if (at != (viewed ? view.size() : copy->size())) {
         refuse(in_quotes(entry) + " has holes; save it again");
@@ -91,12 +111,26 @@ class Reader {
         view = {view.empty() ? piece.data() : view.data(), view.size() + size};
         continue;
       }
-      if (viewed) copy->assign(view.begin(), view.end());
+      if (viewed) {
+        hold(size_said);
+        copy->reserve(size_said);
+        copy->assign(view.begin(), view.end());
+      }
       viewed = false;
+      if (size > size_said - std::min<std::uint64_t>(size_said, copy->size())) {
+        refuse(in_quotes(entry) + " is longer than it says; download it again");
+      }
       copy->insert(copy->end(), piece.begin(), piece.end());
     }
     if (viewed) return {view, nullptr};
     return {*copy, copy};
+  }
+
+  void hold(std::uint64_t bytes) {
+    held_ += bytes;
+    if (held_ > memory_for_file(bytes_.size()) - bytes_.size() || held_ < bytes) {
+      refuse("unpacks to more than twice its size and 900 MB; no file that is read here does");
+    }
   }
 
   bool lies_in_archive(std::span<const std::byte> piece) const {
@@ -137,7 +171,7 @@ class Reader {
   std::span<const std::byte> bytes_;
   std::string name_;
   std::unique_ptr<archive, FreeArchive> archive_;
-  std::uint64_t total_ = 0;
+  std::uint64_t held_ = 0;  // of entries that are no views
 };
 
 }  // namespace

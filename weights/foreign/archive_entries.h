@@ -2,8 +2,9 @@
 // names are names, never paths.
 //
 // Refused: encrypted entries, two of one name, entries that lie over each other, more than 200,000
-// entries, contents of more than twice the archive and 1 GiB together, a checksum that differs,
-// archives that were cut off. Entries that are stored as they are are views of the archive.
+// entries, a checksum that differs, archives that were cut off, entries longer than they say, and
+// contents that take, with the archive itself, more than memory_for_file(). Entries
+// that are stored as they are are views of the archive and take nothing.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,11 @@
 #include "engine/error.h"
 #include "engine/half.h"
 #include "weights/foreign/archive_entries.h"
+#include "weights/file_memory.h"
 #include "weights/hdf5_file.h"
 #include "weights/printable.h"
+
+#include <algorithm>
 
 namespace rk {
 namespace {
@@ -33,10 +36,9 @@ std::string layer_name(const Hdf5Reader& file, const std::string& path, std::siz
   return path.substr(prefix);
 }
 
-}  // namespace
-
-TensorFile read_keras_hdf5(std::span<const std::byte> bytes, const std::string& name) {
-  const Hdf5Reader hdf5(bytes, name);
+TensorFile read_hdf5(std::span<const std::byte> bytes, const std::string& name,
+                     std::uint64_t room) {
+  const Hdf5Reader hdf5(bytes, name, room);
   TensorFile file;
   file.path = name;
   file.format = "Keras HDF5";
@@ -65,6 +67,12 @@ TensorFile read_keras_hdf5(std::span<const std::byte> bytes, const std::string& 
   return file;
 }
 
+}  // namespace
+
+TensorFile read_keras_hdf5(std::span<const std::byte> bytes, const std::string& name) {
+  return read_hdf5(bytes, name, memory_for_file(bytes.size()) - bytes.size());
+}
+
 TensorFile read_keras_zip(std::span<const std::byte> bytes, const std::string& name,
                           const TensorFileOptions& options) {
   const auto entries = archive_entries(bytes, ArchiveKind::kZip, options.check_crc, name);
@@ -73,7 +81,11 @@ TensorFile read_keras_zip(std::span<const std::byte> bytes, const std::string& n
     fail<InputError>("{}: a zip archive without {}; give a file of weights", printable(name),
                      kWeightsOfModel);
   }
-  TensorFile file = read_keras_hdf5(weights->second.bytes, name);
+  // Beside the archive and, where it was packed, what came out of it.
+  const std::uint64_t most = memory_for_file(bytes.size());
+  const std::uint64_t held =
+      bytes.size() + (weights->second.owner ? weights->second.bytes.size() : 0);
+  TensorFile file = read_hdf5(weights->second.bytes, name, most - std::min(most, held));
   file.format = "Keras archive";
   return file;
 }

@@ -1,5 +1,6 @@
 #include "weights/foreign/model_text.h"
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace rk {
@@ -20,6 +21,14 @@ template <class T> void take(const ordered_json& json, const char* name, T& to) 
 
 }  // namespace
 
+std::string input_text(const ModelDescription& model) {
+  return fmt::format(
+      "{} pixels / {:g}, less the mean {:.4g}, / {:.4g}; short side {} by {} interpolation, "
+      "centre crop {}",
+      model.channel_order, model.input_scale, fmt::join(model.input_mean, " "),
+      fmt::join(model.input_std, " "), model.resize, model.interpolation, model.crop);
+}
+
 std::string model_text(const ModelDescription& model) {
   const ordered_json json = {{"arch", model.arch},
                              {"pool", model.pool},
@@ -31,6 +40,7 @@ std::string model_text(const ModelDescription& model) {
                              {"input_scale", model.input_scale},
                              {"channel_order", model.channel_order},
                              {"resize", model.resize},
+                             {"interpolation", model.interpolation},
                              {"crop", model.crop},
                              {"source_sha256", model.source_sha256}};
   return json.dump();
@@ -46,7 +56,10 @@ void read_model_text(const std::string& text, ModelDescription& model) {
   take(json, "stride_in_1x1", model.stride_in_1x1);
   take(json, "input_mean", model.input_mean);
   take(json, "input_std", model.input_std);
+  take(json, "input_scale", model.input_scale);
+  take(json, "channel_order", model.channel_order);
   take(json, "resize", model.resize);
+  take(json, "interpolation", model.interpolation);
   take(json, "crop", model.crop);
 }
 

@@ -1,5 +1,5 @@
-// What a network is and how it wants its images, as one line of JSON: what files of tensors carry
-// beside them.
+// What a network is and how it wants its images, in words, and as one line of JSON: what files of
+// tensors carry beside them.
 #pragma once
 
 #include "weights/checkpoint.h"
@@ -9,6 +9,10 @@
 namespace rk {
 
 inline constexpr const char* kModelKey = "rankine";  // among the metadata of a file
+
+// "RGB pixels / 255, less the mean 0.485 0.456 0.406, / 0.229 0.224 0.225; short side 256 by
+// bilinear interpolation, centre crop 224"
+std::string input_text(const ModelDescription& model);
 
 std::string model_text(const ModelDescription& model);
 

@@ -6,10 +6,30 @@
 #include "weights/resnet_tensors.h"
 #include "weights/sealed_file.h"
 
+#include <cstring>
+
 namespace rk {
 
+namespace {
+
+[[noreturn]] void differs(const std::string& name, const std::string& what) {
+  fail<InputError>("{}: {} was not written as it was read; give another format with --to", name,
+                   what);
+}
+
+void check_values(std::span<const float> read, const ResNetWeights::Tensor& wanted,
+                  const std::string& name) {
+  const bool equal = read.size() == wanted.values.size() &&
+                     std::memcmp(read.data(), wanted.values.data(), read.size_bytes()) == 0;
+  if (!equal) differs(name, wanted.name);
+}
+
+}  // namespace
+
 std::vector<std::byte> checkpoint_bytes(const ResNetWeights& weights) {
-  CheckpointWriter writer(weights.model);
+  std::size_t bytes = std::size_t{16} << 20;  // the rest, and what the library takes in advance
+  for (const ResNetWeights::Tensor& tensor : weights.tensors) bytes += tensor.values.size_bytes();
+  CheckpointWriter writer(weights.model, bytes);
   for (const ResNetWeights::Tensor& tensor : weights.tensors) {
     if (tensor.dims.empty()) {
       writer.counter(tensor.name, tensor.count);
@@ -33,6 +53,37 @@ std::vector<std::byte> safetensors_bytes(const ResNetWeights& weights) {
   }
   return write_safetensors(std::move(tensors),
                            {{"format", "pt"}, {kModelKey, model_text(weights.model)}});
+}
+
+void check_checkpoint(std::span<const std::byte> file, const ResNetWeights& weights,
+                      const std::string& name) {
+  const Checkpoint read(name, file);
+  if (model_text(read.model()) != model_text(weights.model)) differs(name, "the description");
+  std::vector<float> values;
+  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
+    if (!read.has_weight({tensor.name, tensor.dims})) differs(name, tensor.name);
+    if (tensor.dims.empty()) {
+      if (read.counter(tensor.name) != tensor.count) differs(name, tensor.name);
+      continue;
+    }
+    values.resize(tensor.values.size());
+    read.weight({tensor.name, tensor.dims}, values.data());
+    check_values(values, tensor, name);
+  }
+}
+
+void check_safetensors(std::span<const std::byte> file, const ResNetWeights& weights,
+                       const std::string& name) {
+  const TensorFile tensors = read_safetensors(file, nullptr, name);
+  const ResNetWeights read = resnet_weights(tensors, weights.model.arch);
+  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
+    const ResNetWeights::Tensor* other = read.find(tensor.name);
+    if (other == nullptr || other->dims != tensor.dims || other->count != tensor.count) {
+      differs(name, tensor.name);
+    }
+    check_values(other->values, tensor, name);
+  }
+  if (tensors.metadata.at(kModelKey) != model_text(weights.model)) differs(name, "the description");
 }
 
 ResNetWeights resnet_weights(const Checkpoint& checkpoint) {
@@ -62,12 +113,16 @@ Checkpoint open_weights(const std::string& path, const std::string& arch,
                         std::vector<std::string>& said) {
   if (is_sealed(path)) {
     Checkpoint ours(path);
-    if (arch.empty() || arch == ours.model().arch) return ours;
+    if (arch.empty() || arch == ours.model().arch) {
+      said.push_back("wants " + input_text(ours.model()));
+      return ours;
+    }
     fail<UsageError>("--arch {}: {} holds a {}; leave --arch out", arch, path, ours.model().arch);
   }
   const ResNetWeights weights = resnet_weights(read_tensor_file(path), arch);
   said.push_back(weights.summary());
   for (const std::string& line : weights.notes) said.push_back(line);
+  said.push_back("wants " + input_text(weights.model));
   return Checkpoint(path, checkpoint_bytes(weights));
 }
 

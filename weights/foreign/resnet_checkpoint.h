@@ -13,6 +13,13 @@ std::vector<std::byte> checkpoint_bytes(const ResNetWeights& weights);
 // the model as text.
 std::vector<std::byte> safetensors_bytes(const ResNetWeights& weights);
 
+// InputError unless `file`, read anew, holds the model and every tensor of `weights`. `name` is for
+// messages.
+void check_checkpoint(std::span<const std::byte> file, const ResNetWeights& weights,
+                      const std::string& name);
+void check_safetensors(std::span<const std::byte> file, const ResNetWeights& weights,
+                       const std::string& name);
+
 // All of a checkpoint's network, copied.
 ResNetWeights resnet_weights(const Checkpoint& checkpoint);
 

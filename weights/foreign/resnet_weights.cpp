@@ -18,6 +18,15 @@
 namespace rk {
 namespace {
 
+// Files whose network wants its images otherwise than most and does not say so.
+struct Published {
+  std::string_view digest;  // what the file's SHA-256 begins with
+  const char* name;
+  std::int64_t resize;
+};
+constexpr std::array<Published, 1> kPublished = {
+    {{"11ad3fa6", "torchvision's ResNet-50 IMAGENET1K_V2", 232}}};
+
 using Kind = ResNetTensor::Kind;
 using Named = std::map<std::string, const StoredTensor*>;
 
@@ -307,6 +316,13 @@ ResNetWeights resnet_weights(const TensorFile& file, const std::string& arch) {
   }
   if (const auto text = file.metadata.find(kModelKey); text != file.metadata.end()) {
     read_model_text(text->second, out.model);
+    check_model(out.model, file.path);
+  }
+  for (const Published& known : kPublished) {
+    if (!file.sha256.starts_with(known.digest)) continue;
+    out.model.resize = known.resize;
+    out.notes.push_back(
+        fmt::format("is {}, whose images have a short side of {}", known.name, known.resize));
   }
   Named tensors = torchvision_names(file, out);
   out.model.arch = arch.empty() ? guessed_architecture(file, tensors) : arch;

@@ -14,6 +14,9 @@ namespace rk {
 namespace {
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;
+// No network comes near these; without them a header of 100 MB is a thousand million bytes of names
+// here.
+constexpr std::size_t kMaxTensors = 100'000, kMaxRank = 64, kMaxText = std::size_t{64} << 10;
 constexpr const char* kMetadataKey = "__metadata__";
 
 struct Entry {
@@ -45,14 +48,17 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     }
   }
   bool key(string_t& text) override {
+    if (text.size() > kMaxText) return refuse("a name of more than 64 KiB");
     switch (place_) {
       case Place::kNames:
+        if (names_.size() == kMaxTensors) return refuse("more than 100000 tensors");
         if (!seen_.insert(text).second) return refuse("the name " + in_quotes(text) + " twice");
         names_.push_back(text);
         place_ = Place::kValue;
         return true;
       case Place::kMetadata:
         if (metadata.contains(text)) return refuse("the metadata " + in_quotes(text) + " twice");
+        if (metadata.size() == kMaxTensors) return refuse("more than 100000 metadata");
         key_ = text;
         return true;
       default: return field(text);
@@ -103,7 +109,9 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override {
     if (!in_array_) return refuse("a number where none belongs");
     Entry& entry = entries.back();
-    (place_ == Place::kShape ? *entry.shape : *entry.offsets).push_back(value);
+    std::vector<std::uint64_t>& values = place_ == Place::kShape ? *entry.shape : *entry.offsets;
+    if (values.size() == kMaxRank) return refuse("more than 64 numbers in a row");
+    values.push_back(value);
     return true;
   }
   bool number_integer(number_integer_t) override { return refuse("a negative number"); }

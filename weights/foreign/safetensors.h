@@ -2,7 +2,8 @@
 //   uint64 N | N bytes of JSON {"__metadata__": {text: text}, name: {dtype, shape, data_offsets}}
 //   | data
 // N is at most 100,000,000; tensors follow each other without holes or overlap from the first byte
-// behind the header to the file's last. Little-endian.
+// behind the header to the file's last. Little-endian. Of our own: at most 100,000 tensors of 64
+// axes, names of 64 KiB.
 #pragma once
 
 #include "weights/foreign/tensor_file.h"

@@ -9,12 +9,13 @@
 #include "weights/printable.h"
 #include "weights/sealed_file.h"
 
+#include <future>
 #include <string_view>
 
 namespace rk {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = std::size_t{16} << 30;
+constexpr std::size_t kLargeBytes = std::size_t{4} << 20;
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -57,15 +58,19 @@ TensorFile read(const std::shared_ptr<const std::vector<std::byte>>& owner, cons
 }  // namespace
 
 TensorFile read_tensor_file(const std::string& path, const TensorFileOptions& options) {
-  return read_tensors(read_file(path, kMaxFileBytes), path, options);
+  return read_tensors(read_file(path, kMaxTensorFileBytes), path, options);
 }
 
 TensorFile read_tensors(std::vector<std::byte> bytes, const std::string& path,
                         const TensorFileOptions& options) {
   const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  // The sum takes as long as all else together.
+  const bool large = owner->size() > kLargeBytes;
+  auto digest = std::async(large ? std::launch::async : std::launch::deferred,
+                           [&owner] { return sha256(*owner); });
   TensorFile file = read(owner, path, options);
   file.bytes = owner->size();
-  file.sha256 = hexadecimal(sha256(*owner));
+  file.sha256 = hexadecimal(digest.get());
   return file;
 }
 

@@ -26,6 +26,8 @@ struct TensorFile {
   std::vector<std::string> notes;               // what was seen and left: a line each
 };
 
+constexpr std::size_t kMaxTensorFileBytes = std::size_t{16} << 30;
+
 struct TensorFileOptions {
   bool check_crc = true;  // of zip archives
 };

@@ -12,9 +12,8 @@ namespace {
 
 constexpr const char* kFrame = R"("""Embeds pictures by {0}.safetensors: rows of unit length."""
 import torch
-import torchvision
 from safetensors.torch import load_file
-from torchvision import transforms
+from torchvision import models, transforms
 
 transform = transforms.Compose([  # a PIL image in RGB -> one of `images`
     transforms.Resize({1}), transforms.CenterCrop({2}), transforms.ToTensor(),
@@ -24,7 +23,7 @@ transform = transforms.Compose([  # a PIL image in RGB -> one of `images`
 class Embedder(torch.nn.Module):
     def __init__(self, weights=__file__.removesuffix(".py") + ".safetensors"):
         super().__init__()
-        self.body = torchvision.models.{5}()
+        self.body = models.{5}()
         self.body.fc = {6}
 {7}        state = {{k: v for k, v in load_file(weights).items() if not k.startswith("fc.")}}
         self.body.load_state_dict({{k.replace("embedding.", "fc."): v for k, v in state.items()}})

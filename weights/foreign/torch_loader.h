@@ -8,8 +8,7 @@
 
 namespace rk {
 
-// For <name>.py beside <name>.safetensors: at most 30 lines, 31 where a run with gem pooling
-// strides in the first 1x1 of its blocks.
+// For <name>.py beside <name>.safetensors: at most 30 lines.
 std::string torch_loader(const ModelDescription& model, const std::string& name);
 
 }  // namespace rk
