@@ -39,7 +39,7 @@ void on_bus_error(int /*signal*/, siginfo_t* info, void* /*context*/) {
   for (Slot& slot : slots) {
     if (at < slot.begin || at >= slot.end) continue;
     const std::uintptr_t page = page_bytes;
-    void* from = reinterpret_cast<void*>(at / page * page);
+    void* from = static_cast<char*>(info->si_addr) - at % page;
     slot.damaged = true;
     if (::mmap(from, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == from) {
       errno = error;
