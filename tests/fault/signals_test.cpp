@@ -14,13 +14,13 @@ class SignalsAtTheWorstMoment : public TrainProgram {};
 // Before each of the calls that make a save: it is brought to its end, and the run gone on with.
 TEST_F(SignalsAtTheWorstMoment, InASaveAreAnsweredAfterIt) {
   const Words often = {"--save-every", "0.000001"};
-  ASSERT_EQ(run(on_pictures("straight", often, 1)).code, 0);
+  ASSERT_EQ(run(on_pictures("straight", often, 2)).code, 0);
   const std::pair<const char*, const char*> calls[] = {
       {"write", "/.last.h5.tmp"}, {"fsync", "/.last.h5.tmp"}, {"rename", "/last.h5"}};
   for (const auto& [call, file] : calls) {
     const std::string out = call;
     const Finished stopped = run(
-        with_faults(on_pictures(out, often, 1), fmt::format("{},1,1,s{},{}", call, SIGTERM, file)));
+        with_faults(on_pictures(out, often, 2), fmt::format("{},1,1,s{},{}", call, SIGTERM, file)));
     ASSERT_EQ(stopped.code, 143) << call << stopped.err;
     const Finished done = resume(out);
     ASSERT_EQ(done.code, 0) << done.err;
@@ -32,9 +32,9 @@ TEST_F(SignalsAtTheWorstMoment, InASaveAreAnsweredAfterIt) {
 // The second interrupt leaves at once, whatever is being written: what was there stays whole.
 TEST_F(SignalsAtTheWorstMoment, TwoInASaveLeaveTheFormerCheckpoint) {
   const Words often = {"--save-every", "0.000001"};
-  ASSERT_EQ(run(on_pictures("straight", often, 1)).code, 0);
+  ASSERT_EQ(run(on_pictures("straight", often, 2)).code, 0);
   const Finished left = run(with_faults(
-      on_pictures("run", often, 1),
+      on_pictures("run", often, 2),
       fmt::format("write,1,1,s{0},/.last.h5.tmp;write,1,1,s{0},/.last.h5.tmp", SIGINT)));
   ASSERT_EQ(left.code, 130) << left.err;
   EXPECT_GT(Checkpoint(in("run/last.h5")).run().step, 0);
