@@ -37,6 +37,7 @@ TEST(MappedFile, AFileThatIsCutOffReadsAsZerosAndIsNamed) {
     const MappedFile file(folder.path() / "cut");
     fs::resize_file(folder.path() / "cut", 4096);
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
         EXPECT_EQ(std::count(file.bytes().begin(), file.bytes().end(), std::byte{'x'}), 4096);
@@ -55,6 +56,7 @@ TEST(MappedFile, MoreThanItsSlotsAreRefused) {
   const TemporaryFolder folder;
   folder.write("a", "x");
   std::vector<std::unique_ptr<MappedFile>> files;
+  files.reserve(16);
   for (int i = 0; i < 16; ++i) files.push_back(std::make_unique<MappedFile>(folder.path() / "a"));
   EXPECT_TRUE(holds(message_of<InputError>([&] { MappedFile(folder.path() / "a"); }), "16 files"));
   files.pop_back();
