@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
+#include <utility>
 
 namespace rk {
 
@@ -26,6 +28,19 @@ TensorId Program::input(const std::string& name, const Shape& shape, std::int64_
   return static_cast<TensorId>(tensors_.size()) - 1;
 }
 
+bool Program::learns(const std::vector<NodeInput>& inputs) {
+  const std::span<const Parameters::Entry> all = parameters_.entries();
+  const auto own = all.subspan(std::exchange(parameters_seen_, all.size()));
+  const auto stays = [&](const Parameters::Entry& entry) {
+    return std::ranges::any_of(options_.frozen, [&](const std::string& beginning) {
+      return entry.name.starts_with(beginning);
+    });
+  };
+  // Without such, every output has something to learn behind it: parameters sit before every node.
+  return options_.frozen.empty() || on_gpu() || !std::ranges::all_of(own, stays) ||
+         std::ranges::any_of(inputs, [&](const NodeInput& i) { return wants_gradient(i.tensor); });
+}
+
 TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput>& inputs,
                          NodeOutput output) {
   TensorState t;
@@ -37,8 +52,7 @@ TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput
   t.producer = static_cast<int>(nodes_.size());
   parameters_begin_.push_back(parameters_end_);
   parameters_end_ = static_cast<std::int64_t>(parameters_.flat_elements());
-  // Parameters sit before every node here, so every output has something to learn behind it.
-  t.wants_gradient = options_.gradients;
+  t.wants_gradient = options_.gradients && learns(inputs);
   t.read_in_backward_by_producer = output.read_in_backward;
   tensors_.push_back(std::move(t));
   nodes_.push_back(std::move(node));
@@ -75,14 +89,14 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   for (TensorState& t : tensors_) {
     const int born = std::max(t.producer, 0);
     t.value_storage = add(bytes_of(t), born, born);
-    if (options_.gradients && t.read_in_backward_by_producer) {
+    if (t.wants_gradient && t.read_in_backward_by_producer) {
       extend(t.value_storage, backward_time(t.producer));
     }
   }
   for (int n = 0; n < count; ++n) {
     for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
       extend(tensor(e.input.tensor).value_storage, n);
-      if (options_.gradients && e.input.read_in_backward) {
+      if (goes_backward(n) && e.input.read_in_backward) {
         extend(tensor(e.input.tensor).value_storage, backward_time(n));
       }
     }
@@ -98,6 +112,7 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
     tensor(output_).gradient_storage = add(bytes_of(tensor(output_)), count, count);
     for (int n = count - 1; n >= 0; --n) {
       const TensorState& out = tensor(outputs_[static_cast<std::size_t>(n)]);
+      if (!out.wants_gradient) continue;
       expect(out.gradient_storage >= 0, "[program] {} has no reader that gives it a gradient",
              out.name);
       extend(out.gradient_storage, backward_time(n));
@@ -139,7 +154,7 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
     const NodeClaims claims = nodes_[static_cast<std::size_t>(n)]->plan();
     if (claims.saved_bytes > 0) {
       saved[static_cast<std::size_t>(n)] = add(claims.saved_bytes, claims.saved_from_start ? 0 : n,
-                                               options_.gradients ? backward_time(n) : n);
+                                               goes_backward(n) ? backward_time(n) : n);
     }
     memory_.workspace_bytes = std::max(memory_.workspace_bytes, claims.workspace_bytes);
   }
@@ -209,6 +224,7 @@ void Program::backward() {
 }
 
 void Program::backward(int node) {
+  if (!goes_backward(node)) return;
   const ProfileRange range(backward_names_[static_cast<std::size_t>(node)]);
   nodes_[static_cast<std::size_t>(node)]->backward();
 }

@@ -145,6 +145,9 @@ class Program {
     bool keep_all = false;  // no sharing of memory: every value and gradient can be read after a
                             // step (tests)
     Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
+    // Beginnings of the names of parameters that do not learn. On the CPU nothing is computed
+    // backward that only they would need; their gradients stay 0.
+    std::vector<std::string> frozen = {};
   };
   struct Footprint {
     std::size_t arena_bytes = 0;
@@ -180,7 +183,7 @@ class Program {
 
   // Running ---------------------------------------------------------------------------------------
   void forward();
-  void backward();  // reads gradient(output), writes every parameter's gradient
+  void backward();  // reads gradient(output), writes the gradient of every parameter that learns
   // The same node by node, from the last to the first, for who does something in between: after
   // backward(n) the gradients of all parameters from parameters_begin(n) on are there.
   void backward(int node);
@@ -239,6 +242,9 @@ class Program {
   const TensorState& tensor(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
   TensorState& tensor(TensorId id) { return tensors_[static_cast<std::size_t>(id)]; }
   Address at(int storage) const;
+  // Does anything learn in a node that is being appended to `inputs`, or before it?
+  bool learns(const std::vector<NodeInput>& inputs);
+  bool goes_backward(int node) const { return tensor(output_of(node)).wants_gradient; }
   void plan_masks();
   int backward_time(int node) const { return 2 * static_cast<int>(nodes_.size()) - node; }
 
@@ -251,6 +257,7 @@ class Program {
   std::vector<TensorId> outputs_;               // by node
   std::vector<std::int64_t> parameters_begin_;  // by node: in the flat buffers
   std::int64_t parameters_end_ = 0;             // of the nodes so far
+  std::size_t parameters_seen_ = 0;             // entries of them
   TensorId output_ = -1;
   std::vector<std::size_t> offsets_;  // by storage
   Footprint memory_;

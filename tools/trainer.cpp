@@ -37,7 +37,8 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
       table_(float_table(options.model)),
       schedule_(options.schedule),
       program_(context, parameters_,
-               Program::Options{.gradients = true, .precision = options.precision}) {
+               Program::Options{
+                   .gradients = true, .precision = options.precision, .frozen = options.frozen}) {
   if (options_.processes == nullptr) {
     alone_ = group_of_one();
     options_.processes = alone_.get();
