@@ -1,0 +1,16 @@
+// libFuzzer target: tar archives of PyTorch's.
+#include "engine/error.h"
+#include "tests/fuzz/look_through.h"
+#include "weights/foreign/torch_file.h"
+
+#include <span>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  try {
+    rk::look_through(rk::read_torch_tar(bytes, nullptr, "fuzz"));
+  } catch (const rk::InputError&) {
+    // One line that names the file, which is all that may happen.
+  }
+  return 0;
+}
