@@ -5,7 +5,7 @@
 //              (0: all) fail with the errno `what`, or get the signal `what` (a number after 's')
 //              and go on. Calls: open (fopen too), read (pread), write (pwrite, ftruncate), fsync,
 //              rename, flock, mmap (but for oneDNN's), memory (what is asked of the heap in
-//              64 KiB or more), pthread_create, fork.
+//              64 KiB or more), pthread_create (but for OpenMP's), fork.
 //   RK_COUNTS  a file: at the end how many calls each fault looked at, a line each
 //   RK_TRACE   a file: every fsync and rename that is done, a line each, with paths
 //   RK_CLOCK   seconds by which the wall clock jumps, forth and back in turn, whenever it is read
@@ -177,6 +177,13 @@ time_t jump() {
   return times++ % 2 == 0 ? std::atol(seconds) : -std::atol(seconds);
 }
 
+// Whether code of that library calls from there.
+bool is_of(std::string_view library, const void* address) {
+  Dl_info caller{};
+  return dladdr(address, &caller) != 0 &&
+         std::string_view(caller.dli_fname).find(library) != std::string_view::npos;
+}
+
 }  // namespace
 
 extern "C" int open(const char* path, int flags, ...) {
@@ -252,10 +259,7 @@ extern "C" int flock(int descriptor, int operation) noexcept {
 extern "C" void* mmap(void* at, std::size_t bytes, int protection, int flags, int descriptor,
                       off_t offset) noexcept {
   // oneDNN makes its code in mappings and dies of one that it does not get.
-  Dl_info caller{};
-  const bool of_onednn = dladdr(__builtin_return_address(0), &caller) != 0 &&
-                         std::string_view(caller.dli_fname).find("libdnnl") != std::string::npos;
-  if (!of_onednn && fails("mmap")) return MAP_FAILED;
+  if (!is_of("libdnnl", __builtin_return_address(0)) && fails("mmap")) return MAP_FAILED;
   using Map = void* (*)(void*, std::size_t, int, int, int, off_t);
   return next<Map>("mmap")(at, bytes, protection, flags, descriptor, offset);
 }
@@ -279,7 +283,8 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*work)(void*), void* argument) noexcept {
-  if (fails("pthread_create")) return errno;
+  // OpenMP's runtime ends the program where it gets no thread.
+  if (!is_of("libgomp", __builtin_return_address(0)) && fails("pthread_create")) return errno;
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   return next<Create>("pthread_create")(thread, attributes, work, argument);
 }
