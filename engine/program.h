@@ -29,6 +29,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -156,7 +157,7 @@ class Program {
   };
 
   Program(const Context& context, Parameters& parameters, Options options)
-      : context_(context), parameters_(parameters), options_(options) {}
+      : context_(context), parameters_(parameters), options_(std::move(options)) {}
 
   // Recording ------------------------------------------------------------------------------------
   // width: channels side by side for images (engine/layout.h); 0 is NHWC.
