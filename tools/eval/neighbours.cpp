@@ -23,8 +23,9 @@ void NeighbourOptions::add_to(CLI::App& app) {
 }
 
 Neighbours find_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
-                           std::int64_t topk, const CommonOptions& common) {
-  Progress progress("searching", queries.count(), "queries", common.quiet);
+                           std::int64_t topk, const CommonOptions& common,
+                           const std::string& label) {
+  Progress progress(label, queries.count(), "queries", common.quiet);
   NearestOptions options;
   options.k = topk;
   options.interrupted = interrupted;

@@ -22,10 +22,11 @@ struct NeighbourOptions {
   void add_to(CLI::App& app);
 };
 
-// With progress; stops where a signal asks to. `gallery`: null where rows are searched for among
-// themselves.
+// With progress under that label; stops where a signal asks to. `gallery`: null where rows are
+// searched for among themselves.
 Neighbours find_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
-                           std::int64_t topk, const CommonOptions& common);
+                           std::int64_t topk, const CommonOptions& common,
+                           const std::string& label = "searching");
 
 void write_neighbours(const std::string& path, const Neighbours& neighbours);
 

@@ -91,15 +91,25 @@ void StatisticsOptions::add_to(CLI::App& app) {
                "metrics: 8 times for the test set of SOP");
 }
 
+double confidence_of(const StatisticsOptions& options) {
+  return options.confidence > 0 ? options.confidence : BootstrapOptions{}.confidence;
+}
+
+BootstrapOptions bootstrap_options(const Rows& queries, const StatisticsOptions& options,
+                                   const CommonOptions& common) {
+  BootstrapOptions out;
+  out.confidence = confidence_of(options);
+  out.seed = common.seed;
+  if (options.resample == "classes") out.classes = queries.set.labels;
+  return out;
+}
+
 Statistics take_statistics(const Context& context, const Rows& queries, const Rows* gallery,
                            const Metrics& metrics, const StatisticsOptions& options,
                            const CommonOptions& common) {
   Statistics out;
   if (options.confidence > 0) {
-    BootstrapOptions bootstrapping;
-    bootstrapping.confidence = options.confidence;
-    bootstrapping.seed = common.seed;
-    if (options.resample == "classes") bootstrapping.classes = queries.set.labels;
+    const BootstrapOptions bootstrapping = bootstrap_options(queries, options, common);
     out.intervals = {options.confidence, bootstrapping.resamples, options.resample,
                      bootstrap(context, metrics.per_query, metrics.recall_at, bootstrapping)};
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/context.h"
+#include "retrieval/statistics/bootstrap.h"
 #include "retrieval/statistics/clustering.h"
 #include "retrieval/statistics/per_class.h"
 #include "tools/cli.h"
@@ -32,6 +33,13 @@ struct Statistics {
   std::optional<Clustering> clustering;
   double nmi = 0;
 };
+
+// What --confidence asks for; 0.95 where it was not given.
+double confidence_of(const StatisticsOptions& options);
+
+// Of intervals over these queries, at that confidence.
+BootstrapOptions bootstrap_options(const Rows& queries, const StatisticsOptions& options,
+                                   const CommonOptions& common);
 
 // Stops where a signal asks to. `metrics` with per_query where need_per_query() says so.
 Statistics take_statistics(const Context& context, const Rows& queries, const Rows* gallery,

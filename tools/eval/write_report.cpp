@@ -4,11 +4,10 @@
 #include "engine/error.h"
 #include "tools/build_commit.h"
 #include "tools/eval/learning_record.h"
+#include "tools/eval/neighbours.h"
 #include "tools/messages.h"
 #include "tools/metrics_report.h"
 #include "tools/parse_json.h"
-#include "tools/progress.h"
-#include "tools/signals.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
 #include "weights/sealed_file.h"
@@ -62,39 +61,19 @@ Image picture_of(const Rows& rows, std::int64_t row) {
   return read_image(rows.set.paths.at(static_cast<std::size_t>(row)));
 }
 
-BootstrapOptions bootstrap_options(const Rows& queries, const StatisticsOptions& statistics,
-                                   std::uint64_t seed) {
-  BootstrapOptions options;
-  options.seed = seed;
-  options.confidence = confidence_of(statistics);
-  if (statistics.resample == "classes") options.classes = queries.set.labels;
-  return options;
-}
-
 }  // namespace
 
 ReportedRun reported_run(const Context& context, const std::string& name,
                          const std::string& checkpoint, const Rows& queries, const Rows* gallery,
                          const Metrics& metrics, const StatisticsOptions& statistics,
                          const CommonOptions& common) {
-  Progress progress("searching for the report", queries.count(), "queries", common.quiet);
-  NearestOptions search;
-  search.k = kNeighbours;
-  search.interrupted = interrupted;
-  search.progress = [&](double done) {
-    progress.update(static_cast<std::int64_t>(done * static_cast<double>(queries.count())));
-  };
-  std::optional<EmbeddingView> candidates;
-  if (gallery != nullptr) candidates = gallery->view();
-  std::optional<Neighbours> neighbours =
-      nearest(context, queries.view(), candidates ? &*candidates : nullptr, search);
-  progress.finish();
-  if (!neighbours) stop_if_interrupted();
+  Neighbours neighbours =
+      find_neighbours(context, queries, gallery, kNeighbours, common, "searching for the report");
   ReportedRun run{.name = name,
                   .metrics = metrics,
                   .intervals = bootstrap(context, metrics.per_query, metrics.recall_at,
-                                         bootstrap_options(queries, statistics, common.seed)),
-                  .neighbours = std::move(*neighbours),
+                                         bootstrap_options(queries, statistics, common)),
+                  .neighbours = std::move(neighbours),
                   .record = std::nullopt,
                   .facts = {}};
   if (checkpoint.empty()) {
@@ -115,11 +94,7 @@ RankIntervals difference_of(const Context& context, const Rows& queries, const M
                             const Metrics& second, const StatisticsOptions& statistics,
                             const CommonOptions& common) {
   return bootstrap_difference(context, first.per_query, second.per_query, first.recall_at,
-                              bootstrap_options(queries, statistics, common.seed));
-}
-
-double confidence_of(const StatisticsOptions& statistics) {
-  return statistics.confidence > 0 ? statistics.confidence : BootstrapOptions{}.confidence;
+                              bootstrap_options(queries, statistics, common));
 }
 
 void write_report(const Context& context, ReportFile file, const CommonOptions& common) {

@@ -25,9 +25,6 @@ RankIntervals difference_of(const Context& context, const Rows& queries, const M
                             const Metrics& second, const StatisticsOptions& statistics,
                             const CommonOptions& common);
 
-// What --confidence asks for; 0.95 where it was not given.
-double confidence_of(const StatisticsOptions& statistics);
-
 struct ReportFile {
   std::string path{};
   std::string title{};
