@@ -24,8 +24,8 @@ all: configure
 	@cmake --build $(BUILD) --target programs -j $(JOBS)
 
 setup:
-	@tools/setup.sh
-	@tools/setup_cudnn.sh $(BUILD)/third_party
+	@tools/scripts/setup.sh
+	@tools/scripts/setup_cudnn.sh $(BUILD)/third_party
 
 configure: setup
 	@mkdir -p $(BUILD)
@@ -35,7 +35,7 @@ configure: setup
 
 demo: configure
 	@cmake --build $(BUILD) --target train eval -j $(JOBS)
-	@tools/demo.sh $(BUILD)
+	@tools/scripts/demo.sh $(BUILD)
 
 # Builds nothing where something is built: `make && sudo make install` leaves no files of root's here.
 install:
@@ -55,11 +55,11 @@ test-golden: configure
 	@$(BUILD)/bin/golden $(GOLDENS)
 
 test-gpu: configure
-	@tools/test_gpu.sh $(BUILD) $(JOBS)
+	@tools/scripts/test_gpu.sh $(BUILD) $(JOBS)
 
 test-sanitizers:
-	@tools/test_sanitizers.sh address $(JOBS)
-	@tools/test_sanitizers.sh thread $(JOBS)
+	@tools/scripts/test_sanitizers.sh address $(JOBS)
+	@tools/scripts/test_sanitizers.sh thread $(JOBS)
 
 test-kills: configure
 	@cmake --build $(BUILD) --target train fault_test -j $(JOBS)
@@ -70,30 +70,30 @@ test-faults: configure
 	@RK_FAULTED_CALLS=0 $(BUILD)/bin/fault_test --gtest_filter='-*Kills*'
 
 fuzz:
-	@tools/setup.sh ci
-	@tools/fuzz.sh $(SECONDS) $(JOBS)
+	@tools/scripts/setup.sh ci
+	@tools/scripts/fuzz.sh $(SECONDS) $(JOBS)
 
 bench: all
-	@tools/bench_all.sh $(BUILD)
+	@tools/scripts/bench_all.sh $(BUILD)
 
 gpu-proof:
-	@BUILD=$(BUILD) tools/gpu_proof.sh $(PIECE)
+	@BUILD=$(BUILD) tools/scripts/gpu_proof.sh $(PIECE)
 
 gpu-package: setup
-	@JOBS=$(JOBS) tools/pack_gpu.sh
+	@JOBS=$(JOBS) tools/scripts/pack_gpu.sh
 
 profile-step:
-	@tools/profile.sh step $(BUILD) $(ARGS)
+	@tools/scripts/profile.sh step $(BUILD) $(ARGS)
 
 profile-loss:
-	@tools/profile.sh loss $(BUILD) --loss $(LOSS) $(ARGS)
+	@tools/scripts/profile.sh loss $(BUILD) --loss $(LOSS) $(ARGS)
 
 format:
-	@tools/lint.sh format
+	@tools/scripts/lint.sh format
 
 lint:
-	@tools/setup.sh ci
-	@tools/lint.sh check
+	@tools/scripts/setup.sh ci
+	@tools/scripts/lint.sh check
 
 help:
 	@echo 'make                          set up what is missing, build the programs into build/bin'

@@ -1,4 +1,4 @@
-# cmake -DSOURCE=FOLDER -DOUTPUT=FILE.cpp -P commit.cmake: defines build_commit() (tools/build_commit.h).
+# cmake -DSOURCE=FOLDER -DOUTPUT=FILE.cpp -P commit.cmake: defines build_commit() (tools/cli/build_commit.h).
 # FILE is touched only where the commit is another, so that a build without news compiles nothing.
 set(commit "")
 execute_process(COMMAND git -C ${SOURCE} rev-parse HEAD
@@ -14,7 +14,7 @@ if(failed EQUAL 0 AND repository STREQUAL SOURCE)
     string(APPEND commit ", with changes")
   endif()
 endif()
-set(text "#include \"tools/build_commit.h\"\n
+set(text "#include \"tools/cli/build_commit.h\"\n
 std::string_view rk::build_commit() { return \"${commit}\"; }\n")
 set(before "")
 if(EXISTS ${OUTPUT})

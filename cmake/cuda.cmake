@@ -1,9 +1,9 @@
 # Finds the CUDA toolkit and says how device code is compiled.
 #   RK_HAS_CUDA             ON where device code is built
-#   rk_cuda_folder(NAME SOURCES...)  all .cu of folder NAME as library rk_NAME_cuda, which rk_NAME
-#                           links; CUDA's headers for those of its SOURCES that know CUDA
+#   rk_cuda_folder(NAME SOURCES...)  all .cu in folder NAME as library rk_NAME_cuda, which rk_NAME
+#                           links; CUDA's headers for those of its SOURCES in a room cuda, nccl or cudnn
 #   RK_CUDA_TARGETS         global property: those libraries
-# Device code has targets of its own. On the host RK_CUDA=1 (engine/dispatch.h) is all that differs.
+# Device code has targets of its own. On the host RK_CUDA=1 (engine/device/dispatch.h) is all that differs.
 
 set(RK_HAS_CUDA OFF)
 set(cuda_absent "")
@@ -70,18 +70,18 @@ target_compile_options(rk_cuda_options INTERFACE
   -fmad=false
   # Not -Wpedantic: the line directives nvcc writes are no standard C++.
   "SHELL:-Xcompiler ${warnings}"
-  # Registers, shared memory and spills of every kernel, which tools/record_resources.sh keeps.
+  # Registers, shared memory and spills of every kernel, which tools/scripts/record_resources.sh keeps.
   "SHELL:-Xptxas -v")
 set_property(TARGET rk_cuda_options PROPERTY INTERFACE_POSITION_INDEPENDENT_CODE OFF)
 
 function(rk_cuda_folder name)
-  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cu)
+  file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cu)
   if(kernels)
     add_library(rk_${name}_cuda STATIC ${kernels})
     target_link_libraries(rk_${name}_cuda PRIVATE rk_cuda_options)
     set_target_properties(rk_${name}_cuda PROPERTIES
       CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_ARCHITECTURES "${RK_CUDA_ARCHITECTURES}"
-      CUDA_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/tools/record_resources.sh)
+      CUDA_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/tools/scripts/record_resources.sh)
     # The runtime is linked statically and looks for the driver when it is first called: the
     # programs start where there is none.
     target_link_libraries(rk_${name} PUBLIC $<LINK_ONLY:rk_${name}_cuda>
@@ -90,10 +90,10 @@ function(rk_cuda_folder name)
   endif()
   # Files for the host that know CUDA or cuDNN: they alone see its headers.
   foreach(source ${ARGN})
-    if(source MATCHES "_cuda\\.cpp$")
+    if(source MATCHES "/(cuda|nccl)/")
       set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
         COMPILE_OPTIONS "${RK_CUDA_INCLUDE_OPTIONS}")
-    elseif(source MATCHES "[^t]_cudnn\\.cpp$")
+    elseif(source MATCHES "/cudnn/")
       set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
         COMPILE_OPTIONS "${RK_CUDNN_OPTIONS}")
     endif()
@@ -116,5 +116,5 @@ foreach(architecture ${RK_CUDA_ARCHITECTURES})
     set(comma ", ")
   endif()
 endforeach()
-set_source_files_properties(engine/device_cuda.cpp PROPERTIES
+set_source_files_properties(engine/device/cuda/report.cpp PROPERTIES
   COMPILE_DEFINITIONS RK_CUDA_CODE="${code}")

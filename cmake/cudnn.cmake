@@ -1,8 +1,8 @@
 # Finds cuDNN 9.8 or newer (the first that plans for a GPU which is only described) and its C++ frontend.
 #   RK_HAS_CUDNN            ON where both are there and device code is built
 #   RK_CUDNN_ABSENT         else why not
-#   RK_CUDNN_OPTIONS        how the files called *_cudnn.cpp are compiled: they alone see cuDNN
-# Looked for in the system, in the CUDA toolkit, and where tools/setup_cudnn.sh puts them. The library
+#   RK_CUDNN_OPTIONS        how the files in rooms called cudnn are compiled: they alone see cuDNN
+# Looked for in the system, in the CUDA toolkit, and where tools/scripts/setup_cudnn.sh puts them. The library
 # is loaded when it is first needed, so nothing is linked.
 
 set(RK_HAS_CUDNN OFF)
@@ -33,9 +33,9 @@ endfunction()
 if(NOT RK_HAS_CUDA)
   set(RK_CUDNN_ABSENT "no GPU code is built")
 elseif(NOT RK_CUDNN_INCLUDE OR NOT RK_CUDNN_LIBRARY)
-  set(RK_CUDNN_ABSENT "cuDNN 9 was not found; tools/setup_cudnn.sh ${fetched} library fetches it")
+  set(RK_CUDNN_ABSENT "cuDNN 9 was not found; tools/scripts/setup_cudnn.sh ${fetched} library fetches it")
 elseif(NOT RK_CUDNN_FRONTEND)
-  set(RK_CUDNN_ABSENT "cuDNN's frontend was not found; tools/setup_cudnn.sh ${fetched} fetches it")
+  set(RK_CUDNN_ABSENT "cuDNN's frontend was not found; tools/scripts/setup_cudnn.sh ${fetched} fetches it")
 else()
   rk_header_version(cudnn ${RK_CUDNN_INCLUDE}/cudnn_version.h CUDNN "")
   rk_header_version(frontend ${RK_CUDNN_FRONTEND}/cudnn_frontend_version.h CUDNN_FRONTEND _VERSION)

@@ -14,8 +14,8 @@ foreach(program ${programs})
   set(man ${CMAKE_BINARY_DIR}/man/${name}.1)
   set(completion ${CMAKE_BINARY_DIR}/completions/${name})
   add_custom_command(OUTPUT ${man} ${completion}
-    COMMAND ${CMAKE_SOURCE_DIR}/tools/manual.sh $<TARGET_FILE:${program}> ${name} ${CMAKE_BINARY_DIR}
-    DEPENDS ${program} ${CMAKE_SOURCE_DIR}/tools/manual.sh VERBATIM)
+    COMMAND ${CMAKE_SOURCE_DIR}/tools/scripts/manual.sh $<TARGET_FILE:${program}> ${name} ${CMAKE_BINARY_DIR}
+    DEPENDS ${program} ${CMAKE_SOURCE_DIR}/tools/scripts/manual.sh VERBATIM)
   list(APPEND manuals ${man} ${completion})
   file(MAKE_DIRECTORY ${links})
   file(CREATE_LINK ../lib/rankine/${program} ${links}/${name} SYMBOLIC)

@@ -2,7 +2,7 @@
 // draws. CounterRandom(seed, random_stream(purpose, epoch), index).
 #pragma once
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #include "data/spec.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 #include <algorithm>
 #include <charconv>

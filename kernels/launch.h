@@ -19,7 +19,7 @@
 // run on a GPU: they are compiled, and tests/host_gpu and tests/race run them block by block.
 #pragma once
 
-#include "engine/cuda_stream.h"
+#include "engine/device/cuda_stream.h"
 
 namespace rk {
 

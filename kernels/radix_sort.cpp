@@ -1,6 +1,6 @@
 #include "kernels/radix_sort.h"
 
-#include "engine/parallel.h"
+#include "engine/base/parallel.h"
 
 #include <algorithm>
 #include <utility>

@@ -22,7 +22,7 @@
 // padded lengths have no remainder.
 #pragma once
 
-#include "engine/buffer.h"
+#include "engine/device/buffer.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,9 +1,9 @@
 #include "layers/activation.h"
 
-#include "engine/dispatch.h"
-#include "engine/error.h"
-#include "kernels/elementwise_cpu.h"
-#include "layers/gpu_nodes.h"
+#include "engine/base/error.h"
+#include "engine/device/dispatch.h"
+#include "kernels/cpu/elementwise_cpu.h"
+#include "layers/cuda/nodes.h"
 
 namespace rk {
 namespace {

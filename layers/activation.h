@@ -2,7 +2,7 @@
 // into it instead (batchnorm.h).
 #pragma once
 
-#include "engine/program.h"
+#include "engine/tape/program.h"
 
 namespace rk {
 

@@ -1,10 +1,10 @@
 #include "layers/batchnorm.h"
 
-#include "engine/dispatch.h"
-#include "engine/error.h"
-#include "engine/layout.h"
-#include "kernels/batchnorm_cpu.h"
-#include "layers/gpu_nodes.h"
+#include "engine/base/error.h"
+#include "engine/device/dispatch.h"
+#include "engine/tape/layout.h"
+#include "kernels/cpu/batchnorm_cpu.h"
+#include "layers/cuda/nodes.h"
 
 #include <algorithm>
 #include <cmath>

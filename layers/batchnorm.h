@@ -1,5 +1,5 @@
 // Batch normalisation over (N, H, W) for each channel, optionally with a residual addition and ReLU
-// fused behind it (kernels/batchnorm_cpu.h has the passes and the formulas).
+// fused behind it (kernels/cpu/batchnorm_cpu.h has the passes and the formulas).
 //
 //   kBatch    statistics of the batch normalise (variance with n);
 //             running = (1-m) running + m batch, the variance there with n-1, as PyTorch does;
@@ -10,7 +10,7 @@
 // <name>.running_mean, <name>.running_var, counter <name>.num_batches_tracked.
 #pragma once
 
-#include "engine/program.h"
+#include "engine/tape/program.h"
 
 namespace rk {
 

@@ -1,10 +1,10 @@
 #include "layers/conv2d.h"
 
-#include "engine/dispatch.h"
-#include "engine/error.h"
-#include "engine/layout.h"
-#include "layers/conv2d_onednn.h"
-#include "layers/gpu_nodes.h"
+#include "engine/base/error.h"
+#include "engine/device/dispatch.h"
+#include "engine/tape/layout.h"
+#include "layers/cuda/nodes.h"
+#include "layers/onednn/convolution.h"
 
 #include <cmath>
 

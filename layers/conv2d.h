@@ -6,7 +6,7 @@
 // normal, fan out). Accumulates in float32; no Winograd, so that results hold float32's accuracy.
 #pragma once
 
-#include "engine/program.h"
+#include "engine/tape/program.h"
 
 #include <array>
 
@@ -27,7 +27,7 @@ TensorId conv2d(Program& program, TensorId x, const std::string& name,
 // What a convolution computes on, worked out from its input: shared with conv_bn.h.
 struct ConvolutionGeometry {
   Shape x, y;                // (N, H, W, C)
-  std::int64_t x_width = 0;  // channels side by side, engine/layout.h
+  std::int64_t x_width = 0;  // channels side by side, engine/tape/layout.h
   std::int64_t y_width = 0;
   Conv2dOptions options;
   WeightOrder order;

@@ -1,13 +1,13 @@
 #include "layers/conv_bn.h"
 
-#include "engine/dispatch.h"
-#include "engine/error.h"
-#include "engine/layout.h"
-#include "engine/parallel.h"
-#include "kernels/batchnorm_cpu.h"
-#include "kernels/elementwise_cpu.h"
-#include "layers/conv2d_onednn.h"
-#include "layers/gpu_nodes.h"
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+#include "engine/device/dispatch.h"
+#include "engine/tape/layout.h"
+#include "kernels/cpu/batchnorm_cpu.h"
+#include "kernels/cpu/elementwise_cpu.h"
+#include "layers/cuda/nodes.h"
+#include "layers/onednn/convolution.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 #include "layers/l2norm.h"
 
-#include "engine/dispatch.h"
-#include "engine/error.h"
-#include "engine/parallel.h"
-#include "layers/gpu_nodes.h"
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+#include "engine/device/dispatch.h"
+#include "layers/cuda/nodes.h"
 
 #include <algorithm>
 #include <cmath>

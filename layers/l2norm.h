@@ -3,7 +3,7 @@
 // constant). Norms and dot products in double.
 #pragma once
 
-#include "engine/program.h"
+#include "engine/tape/program.h"
 
 namespace rk {
 

@@ -1,9 +1,9 @@
 #include "layers/linear.h"
 
-#include "engine/dispatch.h"
-#include "engine/error.h"
-#include "engine/gemm.h"
-#include "layers/gpu_nodes.h"
+#include "engine/base/error.h"
+#include "engine/device/dispatch.h"
+#include "engine/device/gemm.h"
+#include "layers/cuda/nodes.h"
 
 #include <algorithm>
 #include <cmath>

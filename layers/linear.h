@@ -3,7 +3,7 @@
 // (uniform in +-1/sqrt(K)), or with orthonormal rows and a bias of zero.
 #pragma once
 
-#include "engine/program.h"
+#include "engine/tape/program.h"
 
 namespace rk {
 

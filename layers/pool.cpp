@@ -1,10 +1,10 @@
 #include "layers/pool.h"
 
-#include "engine/dispatch.h"
-#include "engine/error.h"
-#include "engine/layout.h"
-#include "engine/nearest.h"
-#include "layers/gpu_nodes.h"
+#include "engine/base/error.h"
+#include "engine/base/nearest.h"
+#include "engine/device/dispatch.h"
+#include "engine/tape/layout.h"
+#include "layers/cuda/nodes.h"
 
 namespace rk {
 namespace {

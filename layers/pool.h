@@ -7,8 +7,8 @@
 //   2019): mean(max(x, eps)^p)^(1/p), p fixed.
 #pragma once
 
-#include "engine/program.h"
-#include "kernels/pool_cpu.h"
+#include "engine/tape/program.h"
+#include "kernels/cpu/pool_cpu.h"
 
 #include <array>
 #include <string>

@@ -1,7 +1,7 @@
 #include "losses/contrastive.h"
 
-#include "kernels/contrastive_row.h"
-#include "losses/device_row_loss.h"
+#include "kernels/rows/contrastive_row.h"
+#include "losses/cuda/row_loss.h"
 
 namespace rk {
 namespace {

@@ -1,9 +1,9 @@
-// Contrastive loss on similarities (formula: kernels/contrastive_row.h): the mean over positive
-// pairs below `pos` plus the mean over negative pairs above `neg`, ordered pairs; 0 where no query
-// has a positive.
+// Contrastive loss on similarities (formula: kernels/rows/contrastive_row.h): the mean over
+// positive pairs below `pos` plus the mean over negative pairs above `neg`, ordered pairs; 0 where
+// no query has a positive.
 #pragma once
 
-#include "losses/registry.h"
+#include "losses/frame/entry.h"
 
 namespace rk {
 

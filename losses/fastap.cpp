@@ -1,7 +1,7 @@
 #include "losses/fastap.h"
 
-#include "kernels/fastap_row.h"
-#include "losses/device_row_loss.h"
+#include "kernels/rows/fastap_row.h"
+#include "losses/cuda/row_loss.h"
 
 namespace rk {
 namespace {

@@ -1,7 +1,7 @@
 #include "losses/histogram.h"
 
-#include "kernels/histogram_row.h"
-#include "losses/device_row_loss.h"
+#include "kernels/rows/histogram_row.h"
+#include "losses/cuda/row_loss.h"
 
 namespace rk {
 namespace {

@@ -1,7 +1,7 @@
 #include "losses/multi_similarity.h"
 
-#include "kernels/multi_similarity_row.h"
-#include "losses/device_row_loss.h"
+#include "kernels/rows/multi_similarity_row.h"
+#include "losses/cuda/row_loss.h"
 
 namespace rk {
 namespace {

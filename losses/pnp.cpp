@@ -1,7 +1,7 @@
 #include "losses/pnp.h"
 
-#include "kernels/pnp_row.h"
-#include "losses/device_row_loss.h"
+#include "kernels/rows/pnp_row.h"
+#include "losses/cuda/row_loss.h"
 
 namespace rk {
 namespace {

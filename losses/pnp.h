@@ -1,9 +1,10 @@
 // PNP, Li et al. 2022: the number of negatives before each positive, weighed by how it should be
-// penalised (formulas: kernels/pnp_row.h). Value: mean over queries with a positive of the mean
-// over their positives. compat=official: the query is one of its own positives; pnp_iu lacks "- n".
+// penalised (formulas: kernels/rows/pnp_row.h). Value: mean over queries with a positive of the
+// mean over their positives. compat=official: the query is one of its own positives; pnp_iu lacks
+// "- n".
 #pragma once
 
-#include "losses/registry.h"
+#include "losses/frame/entry.h"
 
 namespace rk {
 

@@ -1,11 +1,11 @@
 #include "losses/proxy.h"
 
-#include "engine/dispatch.h"
-#include "kernels/proxy_rows.h"
-#include "kernels/rows_cpu.h"
-#include "losses/device_proxy.h"
-#include "losses/proxy_matrix.h"
-#include "losses/similarity.h"
+#include "engine/device/dispatch.h"
+#include "kernels/cpu/rows_cpu.h"
+#include "kernels/rows/proxy_rows.h"
+#include "losses/cuda/proxy.h"
+#include "losses/frame/proxy_matrix.h"
+#include "losses/frame/similarity.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Losses with learnable class proxies, raw vectors of any length that the loss normalises; a label
-// is the row of its proxy (kernels/proxy_rows.h).
+// is the row of its proxy (kernels/rows/proxy_rows.h).
 //   nsl           normalised softmax, Oi et al. 2021, eq. 3: mean over the batch of cross-entropies
 //   proxy_anchor  Kim et al. 2020, eq. 4: 1/|C+| over classes present + 1/C over all classes
 // All items are valid. The proxies want a learning rate of their own: 100 times the network's in
@@ -8,7 +8,7 @@
 //   proxy_anchor  normal with variance 2/C, kaiming_normal_(mode="fan_out") of the authors
 #pragma once
 
-#include "losses/registry.h"
+#include "losses/frame/entry.h"
 
 namespace rk {
 

@@ -1,7 +1,7 @@
 #include "losses/rambo.h"
 
-#include "kernels/rambo_row.h"
-#include "losses/device_row_loss.h"
+#include "kernels/rows/rambo_row.h"
+#include "losses/cuda/row_loss.h"
 
 namespace rk {
 namespace {

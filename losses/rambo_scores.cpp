@@ -1,11 +1,11 @@
 #include "losses/rambo_scores.h"
 
-#include "engine/buffer.h"
-#include "engine/dispatch.h"
-#include "engine/parallel.h"
-#include "losses/device_rambo_scores.h"
-#include "losses/ranking.h"
-#include "losses/similarity.h"
+#include "engine/base/parallel.h"
+#include "engine/device/buffer.h"
+#include "engine/device/dispatch.h"
+#include "losses/cuda/rambo_scores.h"
+#include "losses/frame/ranking.h"
+#include "losses/frame/similarity.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,6 @@
 // Mean average precision of detection and multi-label classification through black-box
-// differentiated ranks, Rolinek et al. 2020, on scores and 0/1 targets [N, C] (losses/ranking.h).
+// differentiated ranks, Rolinek et al. 2020, on scores and 0/1 targets [N, C]
+// (losses/frame/ranking.h).
 //   rambo_map  AP over each class's column, mean over classes with a positive
 //   rambo_apc  AP over all scores flattened row by row into one ranking
 //   rambo_map_apc  (1 - beta) rambo_map + beta rambo_apc; both gradients are scaled before ranks
@@ -7,7 +8,7 @@
 // valid_queries: classes with a positive; of rambo_apc 1, or 0 without any positive.
 #pragma once
 
-#include "losses/registry.h"
+#include "losses/frame/entry.h"
 
 namespace rk {
 

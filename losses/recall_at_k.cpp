@@ -1,7 +1,7 @@
 #include "losses/recall_at_k.h"
 
-#include "kernels/recall_at_k_row.h"
-#include "losses/device_row_loss.h"
+#include "kernels/rows/recall_at_k_row.h"
+#include "losses/cuda/row_loss.h"
 
 namespace rk {
 namespace {

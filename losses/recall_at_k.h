@@ -1,9 +1,9 @@
-// Recall@k for k = 1, 2, 4, 8, 16, Patel et al. 2022 (formula: kernels/recall_at_k_row.h). Mean
-// over queries with a positive. compat=official: the query itself takes a place in every rank; k is
-// at most the batch.
+// Recall@k for k = 1, 2, 4, 8, 16, Patel et al. 2022 (formula: kernels/rows/recall_at_k_row.h).
+// Mean over queries with a positive. compat=official: the query itself takes a place in every rank;
+// k is at most the batch.
 #pragma once
 
-#include "losses/registry.h"
+#include "losses/frame/entry.h"
 
 namespace rk {
 

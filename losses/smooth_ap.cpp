@@ -1,7 +1,7 @@
 #include "losses/smooth_ap.h"
 
-#include "kernels/smooth_ap_row.h"
-#include "losses/device_row_loss.h"
+#include "kernels/rows/smooth_ap_row.h"
+#include "losses/cuda/row_loss.h"
 
 namespace rk {
 namespace {

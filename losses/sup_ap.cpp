@@ -1,7 +1,7 @@
 #include "losses/sup_ap.h"
 
-#include "kernels/sup_ap_row.h"
-#include "losses/device_row_loss.h"
+#include "kernels/rows/sup_ap_row.h"
+#include "losses/cuda/row_loss.h"
 
 #include <cmath>
 

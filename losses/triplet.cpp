@@ -1,7 +1,7 @@
 #include "losses/triplet.h"
 
-#include "kernels/triplet_row.h"
-#include "losses/device_row_loss.h"
+#include "kernels/rows/triplet_row.h"
+#include "losses/cuda/row_loss.h"
 
 namespace rk {
 namespace {

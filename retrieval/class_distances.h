@@ -7,7 +7,7 @@
 // = |sum u|^2 - sum |u|^2, in double, so this takes one pass over the rows.
 #pragma once
 
-#include "retrieval/embedding_set.h"
+#include "retrieval/passes/embedding_set.h"
 
 namespace rk {
 

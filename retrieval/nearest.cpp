@@ -1,9 +1,9 @@
 #include "retrieval/nearest.h"
 
-#include "engine/error.h"
-#include "engine/parallel.h"
-#include "retrieval/largest_score.h"
-#include "retrieval/score_tiles.h"
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+#include "retrieval/passes/largest_score.h"
+#include "retrieval/passes/score_tiles.h"
 
 #include <algorithm>
 #include <limits>

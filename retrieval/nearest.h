@@ -7,8 +7,8 @@
 // Errors: InputError where inner products overflow float32.
 #pragma once
 
-#include "engine/context.h"
-#include "retrieval/embedding_set.h"
+#include "engine/device/context.h"
+#include "retrieval/passes/embedding_set.h"
 
 #include <cstdint>
 #include <functional>

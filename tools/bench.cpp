@@ -1,10 +1,10 @@
 // bench: medians over repeats of one part of the work, each beside the floor it stands on.
-#include "tools/bench_eval.h"
-#include "tools/bench_loader.h"
-#include "tools/bench_loss.h"
-#include "tools/bench_rank.h"
-#include "tools/bench_step.h"
-#include "tools/cli.h"
+#include "tools/bench/bench_eval.h"
+#include "tools/bench/bench_loader.h"
+#include "tools/bench/bench_loss.h"
+#include "tools/bench/bench_rank.h"
+#include "tools/bench/bench_step.h"
+#include "tools/cli/cli.h"
 
 #include <utility>
 #include <vector>

@@ -1,6 +1,6 @@
 // convert: weights from one file format to another.
-#include "tools/cli.h"
-#include "tools/convert_command.h"
+#include "tools/cli/cli.h"
+#include "tools/convert/convert_command.h"
 
 int main(int argc, char** argv) {
   return rk::run_program(

@@ -1,6 +1,6 @@
 // train: learns an embedding that retrieves.
-#include "tools/cli.h"
-#include "tools/train_command.h"
+#include "tools/cli/cli.h"
+#include "tools/train/train_command.h"
 
 int main(int argc, char** argv) {
   return rk::run_program(

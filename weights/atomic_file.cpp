@@ -1,7 +1,7 @@
 #include "weights/atomic_file.h"
 
-#include "engine/error.h"
-#include "engine/read_file.h"
+#include "engine/base/error.h"
+#include "engine/system/read_file.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 #include "weights/checkpoint.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 #include <algorithm>
 #include <bit>

@@ -24,7 +24,7 @@
 // Errors are InputErrors that name the file and, where tensors do not fit, all of them.
 #pragma once
 
-#include "weights/hdf5_file.h"
+#include "weights/hdf5/file.h"
 #include "weights/sealed_file.h"
 
 #include <array>
@@ -85,7 +85,7 @@ struct RunState {
   LossScaleState loss_scale;
 };
 
-// The embeddings of the last batches, as tools/embedding_memory.h keeps them.
+// The embeddings of the last batches, as training/embedding_memory.h keeps them.
 struct MemoryColumns {
   std::int64_t dim = 0;
   std::int64_t next = 0;

@@ -1,6 +1,6 @@
 #include "weights/resnet_tensors.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 #include <array>
 

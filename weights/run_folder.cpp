@@ -1,8 +1,8 @@
 #include "weights/run_folder.h"
 
-#include "engine/error.h"
-#include "engine/note.h"
-#include "engine/read_file.h"
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/system/read_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

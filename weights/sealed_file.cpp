@@ -1,7 +1,7 @@
 #include "weights/sealed_file.h"
 
-#include "engine/error.h"
-#include "engine/read_file.h"
+#include "engine/base/error.h"
+#include "engine/system/read_file.h"
 
 #include <openssl/evp.h>
 

@@ -5,7 +5,7 @@
 // HDF5 and h5py open such a file as if the footer were not there. Little-endian.
 #pragma once
 
-#include "engine/file_identity.h"
+#include "engine/system/file_identity.h"
 
 #include <array>
 #include <cstddef>

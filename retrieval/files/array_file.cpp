@@ -1,12 +1,12 @@
 #include "retrieval/files/array_file.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/files/npy.h"
 #include "weights/foreign/archive_entries.h"
 #include "weights/foreign/file_kind.h"
 #include "weights/foreign/safetensors.h"
-#include "weights/printable.h"
 
 #include <fmt/ranges.h>
 

@@ -1,12 +1,12 @@
 #include "retrieval/files/labels.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/files/text_column.h"
 #include "weights/foreign/file_kind.h"
-#include "weights/hdf5_contents.h"
-#include "weights/hdf5_file.h"
-#include "weights/printable.h"
+#include "weights/hdf5/contents.h"
+#include "weights/hdf5/file.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "retrieval/files/mapped_file.h"
 
-#include "engine/read_file.h"
-#include "weights/printable.h"
+#include "engine/base/printable.h"
+#include "engine/system/read_file.h"
 
 #include <fcntl.h>
 #include <signal.h>

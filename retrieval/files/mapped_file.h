@@ -16,7 +16,7 @@ namespace rk {
 
 class MappedFile {
  public:
-  // InputError or SystemError as RegularFile (engine/read_file.h).
+  // InputError or SystemError as RegularFile (engine/system/read_file.h).
   explicit MappedFile(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

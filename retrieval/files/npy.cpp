@@ -1,7 +1,7 @@
 #include "retrieval/files/npy.h"
 
-#include "engine/error.h"
-#include "weights/printable.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
 
 #include <array>
 #include <charconv>

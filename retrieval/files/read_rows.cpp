@@ -1,13 +1,13 @@
 #include "retrieval/files/read_rows.h"
 
-#include "engine/error.h"
-#include "retrieval/embeddings_file.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "retrieval/files/array_file.h"
+#include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/labels.h"
 #include "retrieval/files/mapped_file.h"
 #include "weights/foreign/file_kind.h"
-#include "weights/hdf5_file.h"
-#include "weights/printable.h"
+#include "weights/hdf5/file.h"
 
 #include <cmath>
 #include <memory>

@@ -1,4 +1,4 @@
-// Embeddings and labels as anybody has them: HDF5 (retrieval/embeddings_file.h), .npy, .npz,
+// Embeddings and labels as anybody has them: HDF5 (retrieval/files/embeddings_file.h), .npy, .npz,
 // safetensors; labels in the same file or beside it (retrieval/files/labels.h).
 //
 // Embeddings are float16, bfloat16, float32 or float64 [N, D], in either order; they become
@@ -10,7 +10,7 @@
 // Errors are InputErrors "<file>: <what>; <what to do>": rows that are not finite are named.
 #pragma once
 
-#include "retrieval/embedding_set.h"
+#include "retrieval/passes/embedding_set.h"
 
 #include <cstdint>
 #include <span>

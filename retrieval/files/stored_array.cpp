@@ -1,6 +1,6 @@
 #include "retrieval/files/stored_array.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "retrieval/protocols/protocol.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "retrieval/protocols/vehicleid_official.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "retrieval/evaluate.h"
 
 #include <cmath>

@@ -7,8 +7,8 @@
 // in retrieval/evaluate.h; cameras remove nothing.
 #pragma once
 
-#include "engine/context.h"
-#include "retrieval/embedding_set.h"
+#include "engine/device/context.h"
+#include "retrieval/passes/embedding_set.h"
 
 #include <cstdint>
 #include <functional>

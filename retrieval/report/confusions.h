@@ -1,8 +1,8 @@
 // Which class is taken for which: the classes of first results that are wrong.
 #pragma once
 
-#include "retrieval/embedding_set.h"
 #include "retrieval/nearest.h"
+#include "retrieval/passes/embedding_set.h"
 
 #include <cstddef>
 #include <cstdint>

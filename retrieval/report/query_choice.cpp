@@ -1,6 +1,6 @@
 #include "retrieval/report/query_choice.h"
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 
 #include <algorithm>
 #include <tuple>

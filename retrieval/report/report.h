@@ -7,10 +7,10 @@
 // queries: some 400 thumbnails of 96 pixels are most of it.
 #pragma once
 
-#include "data/image.h"
-#include "retrieval/embedding_set.h"
+#include "data/images/image.h"
 #include "retrieval/evaluate.h"
 #include "retrieval/nearest.h"
+#include "retrieval/passes/embedding_set.h"
 #include "retrieval/report/learning_record.h"
 #include "retrieval/statistics/bootstrap.h"
 

@@ -1,8 +1,8 @@
 #include "retrieval/report/thumbnails.h"
 
-#include "data/encode_jpeg.h"
-#include "data/resize.h"
-#include "engine/error.h"
+#include "data/images/encode_jpeg.h"
+#include "data/images/resize.h"
+#include "engine/base/error.h"
 #include "retrieval/report/html.h"
 
 #include <fmt/format.h>

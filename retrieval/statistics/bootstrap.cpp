@@ -1,8 +1,8 @@
 #include "retrieval/statistics/bootstrap.h"
 
-#include "engine/error.h"
-#include "engine/parallel.h"
-#include "engine/random.h"
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+#include "engine/base/random.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 // threads changes nothing. NaN where nothing has anything to find.
 #pragma once
 
-#include "engine/context.h"
+#include "engine/device/context.h"
 #include "retrieval/evaluate.h"
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 #include "retrieval/statistics/clustering.h"
 
-#include "engine/error.h"
-#include "engine/parallel.h"
-#include "engine/random.h"
-#include "retrieval/score_tiles.h"
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+#include "engine/base/random.h"
+#include "retrieval/passes/score_tiles.h"
 
 #include <algorithm>
 #include <limits>

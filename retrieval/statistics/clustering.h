@@ -12,8 +12,8 @@
 // Takes clusters x dim floats and some 40 MiB of tiles, never rows x clusters numbers.
 #pragma once
 
-#include "engine/context.h"
-#include "retrieval/embedding_set.h"
+#include "engine/device/context.h"
+#include "retrieval/passes/embedding_set.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +49,7 @@ std::optional<std::vector<std::int64_t>> k_means_start(const Context& context,
                                                        const ClusteringOptions& options);
 
 // nullopt when interrupted. `more` may be nullptr. Inner products must not overflow float32
-// (retrieval/largest_score.h).
+// (retrieval/passes/largest_score.h).
 std::optional<Clustering> k_means(const Context& context, const EmbeddingView& set,
                                   const EmbeddingView* more, const ClusteringOptions& options);
 

@@ -1,6 +1,6 @@
 #include "retrieval/statistics/per_class.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
-#include "engine/device_buffer.h"
+#include "engine/device/cuda/buffer.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/cuda/gpu.h"
 
 namespace rk {

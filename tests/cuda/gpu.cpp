@@ -1,6 +1,6 @@
 #include "tests/cuda/gpu.h"
 
-#include "engine/dispatch.h"
+#include "engine/device/dispatch.h"
 
 #include <cstdlib>
 

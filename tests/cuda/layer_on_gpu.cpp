@@ -1,8 +1,8 @@
 #include "tests/cuda/layer_on_gpu.h"
 
-#include "engine/cuda_context.h"
-#include "engine/device_buffer.h"
-#include "engine/layout.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/context.h"
+#include "engine/tape/layout.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 #include "tests/cuda/network_on_gpu.h"
 
-#include "engine/cuda_context.h"
-#include "engine/device_buffer.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/context.h"
 #include "kernels/half_element.h"
-#include "layers/gpu_graph_run.h"
+#include "layers/graphs/graph_run.h"
 #include "tests/cuda/gpu.h"
 #include "tests/support/node_harness.h"
 

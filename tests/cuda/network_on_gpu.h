@@ -3,12 +3,12 @@
 // next.
 #pragma once
 
-#include "engine/context.h"
-#include "engine/precision.h"
-#include "kernels/pool_kind.h"
+#include "engine/device/context.h"
+#include "engine/device/precision.h"
+#include "kernels/blocks/pool_kind.h"
 #include "layers/batchnorm.h"
-#include "layers/gpu_batchnorm_timing.h"
-#include "layers/resnet.h"
+#include "layers/cuda/batchnorm_timing.h"
+#include "layers/networks/resnet.h"
 
 #include <cstdint>
 #include <string>

@@ -1,12 +1,12 @@
 // Proxies that a loss cannot take are the CPU's error on a GPU too, in its words.
-#include "engine/cuda_context.h"
-#include "engine/device_buffer.h"
-#include "engine/error.h"
-#include "losses/device_loss.h"
+#include "engine/base/error.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/context.h"
+#include "losses/cuda/loss.h"
 #include "tests/cuda/gpu.h"
 #include "tests/support/made_up.h"
-#include "tests/tools/noise_batch.h"
-#include "tools/trainer.h"
+#include "tests/training/noise_batch.h"
+#include "training/trainer.h"
 
 #include <algorithm>
 #include <cmath>

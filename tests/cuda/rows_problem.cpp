@@ -1,6 +1,6 @@
 #include "tests/cuda/rows_problem.h"
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // that does not, ties, shared images, memory columns, queries that do not count.
 #pragma once
 
-#include "kernels/gallery_row.h"
+#include "kernels/rows/gallery_row.h"
 
 #include <cstdint>
 #include <vector>

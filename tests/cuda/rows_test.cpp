@@ -1,23 +1,23 @@
 // Every row kernel in float, on a GPU and on the CPU, against SerialTeam in double on the same
 // scores. The comparison on the CPU needs no GPU: it shows that the cases, their reference and the
 // tolerances hold for arithmetic in float.
-#include "engine/cuda_error.h"
-#include "engine/device_buffer.h"
-#include "kernels/auc_row.h"
-#include "kernels/contrastive_row.h"
-#include "kernels/fastap_row.h"
-#include "kernels/histogram_row.h"
+#include "kernels/cuda/rows.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/error.h"
 #include "kernels/launch.h"
-#include "kernels/multi_similarity_row.h"
-#include "kernels/pnp_row.h"
-#include "kernels/rambo_row.h"
-#include "kernels/recall_at_k_row.h"
-#include "kernels/rows_cuda.h"
-#include "kernels/smooth_ap_row.h"
-#include "kernels/sup_ap_row.h"
-#include "kernels/triplet_row.h"
-#include "kernels/wilcoxon_pairs.h"
-#include "losses/auc_gradient.h"
+#include "kernels/rows/auc_row.h"
+#include "kernels/rows/contrastive_row.h"
+#include "kernels/rows/fastap_row.h"
+#include "kernels/rows/histogram_row.h"
+#include "kernels/rows/multi_similarity_row.h"
+#include "kernels/rows/pnp_row.h"
+#include "kernels/rows/rambo_row.h"
+#include "kernels/rows/recall_at_k_row.h"
+#include "kernels/rows/smooth_ap_row.h"
+#include "kernels/rows/sup_ap_row.h"
+#include "kernels/rows/triplet_row.h"
+#include "kernels/rows/wilcoxon_pairs.h"
+#include "losses/auc/auc_gradient.h"
 #include "losses/registry.h"
 #include "tests/cuda/gpu.h"
 #include "tests/cuda/rows_problem.h"
@@ -270,7 +270,7 @@ TEST(RowCases, EveryRegisteredLossOnRowsHasOne) {
   for (const LossEntry& entry : loss_registry()) {
     if (entry.kind == LossKind::kScores) continue;  // sorts whole rows: no row kernel
     EXPECT_TRUE(covered.contains(entry.name))
-        << entry.name << ": list its row in kernels/gallery_kernels.h and add a case";
+        << entry.name << ": list its row in kernels/cuda/gallery_kernels.h and add a case";
   }
 }
 

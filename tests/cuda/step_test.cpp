@@ -1,11 +1,11 @@
 // Whole training steps of the GPU path, on a GPU made of the host, against the trainer's on the
 // CPU: several steps with momentum, so that what one leaves behind is in the next.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/cuda/gpu.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/thread_group.h"
-#include "tests/tools/noise_batch.h"
-#include "tools/trainer.h"
+#include "tests/training/noise_batch.h"
+#include "training/trainer.h"
 #include "weights/atomic_file.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // What cuDNN itself says of the GPU at hand, as h100.json of this folder: RK_GPU_DESCRIPTION=FILE
 // keeps it.
-#include "engine/dispatch.h"
-#include "engine/error.h"
-#include "layers/gpu_graph_cudnn.h"
+#include "engine/base/error.h"
+#include "engine/device/dispatch.h"
+#include "layers/cudnn/graph.h"
 #include "tests/cuda/gpu.h"
 
 #include <gtest/gtest.h>

@@ -5,12 +5,12 @@
 // Kernels that the library compiles when it builds a plan take it about a second each, so of those
 // one of each kind and precision is compiled, the others are only accepted. RK_CUDNN_COMPILE=1
 // compiles all of them (half an hour).
-#include "engine/context.h"
-#include "engine/dynamic_library.h"
-#include "engine/error.h"
-#include "engine/read_file.h"
-#include "layers/gpu_graph_cudnn.h"
-#include "layers/resnet.h"
+#include "engine/base/error.h"
+#include "engine/device/context.h"
+#include "engine/system/dynamic_library.h"
+#include "engine/system/read_file.h"
+#include "layers/cudnn/graph.h"
+#include "layers/networks/resnet.h"
 #include "tests/layers/layer_cases.h"
 
 #include <gtest/gtest.h>

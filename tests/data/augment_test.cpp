@@ -1,8 +1,8 @@
-#include "data/augment.h"
+#include "data/images/augment.h"
 
-#include "data/resize.h"
-#include "data/transform.h"
-#include "engine/error.h"
+#include "data/images/resize.h"
+#include "data/images/transform.h"
+#include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
 
 #include <cmath>

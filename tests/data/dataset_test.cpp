@@ -1,6 +1,6 @@
-#include "data/dataset.h"
+#include "data/sources/dataset.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "data/decode.h"
+#include "data/images/decode.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -18,11 +18,11 @@
 #include <thread>
 #include <vector>
 
-#include "data/decoders.h"
-#include "engine/error.h"
-#include "engine/note.h"
-#include "engine/random.h"
-#include "engine/read_file.h"
+#include "data/images/decoders.h"
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/base/random.h"
+#include "engine/system/read_file.h"
 #include "tests/support/image_goldens.h"
 
 namespace rk {

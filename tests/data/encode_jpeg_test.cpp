@@ -1,6 +1,6 @@
-#include "data/encode_jpeg.h"
+#include "data/images/encode_jpeg.h"
 
-#include "data/decode.h"
+#include "data/images/decode.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Which way up: files made from parts, the reader against a plain one that throws at every end, and
 // bytes that somebody chose badly, in memory that ends where they do.
-#include "data/exif.h"
+#include "data/images/exif.h"
 
-#include "data/dataset.h"
+#include "data/sources/dataset.h"
 #include "tests/data/lying_png.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/random_seed.h"

@@ -1,6 +1,6 @@
-#include "data/glyphs.h"
+#include "data/sources/glyphs.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
 
 #include <cmath>

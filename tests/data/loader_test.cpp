@@ -1,7 +1,7 @@
-#include "data/loader.h"
+#include "data/loader/loader.h"
 
-#include "engine/error.h"
-#include "engine/read_file.h"
+#include "engine/base/error.h"
+#include "engine/system/read_file.h"
 #include "tests/data/temporary_folder.h"
 
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "data/resize.h"
+#include "data/images/resize.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "tests/support/image_goldens.h"
 #include "tests/support/random_seed.h"
 

@@ -1,7 +1,7 @@
-#include "data/sampler.h"
+#include "data/samplers/sampler.h"
 
-#include "engine/error.h"
-#include "engine/random.h"
+#include "engine/base/error.h"
+#include "engine/base/random.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/random_seed.h"
 

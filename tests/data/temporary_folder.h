@@ -1,9 +1,9 @@
 // A folder that lives as long as a test, and small pictures in it.
 #pragma once
 
-#include "engine/error.h"
-#include "engine/random.h"
-#include "data/encode_png.h"
+#include "data/images/encode_png.h"
+#include "engine/base/error.h"
+#include "engine/base/random.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "data/transform.h"
+#include "data/images/transform.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "data/resize.h"
+#include "data/images/resize.h"
 #include "tests/support/image_goldens.h"
 
 namespace rk {

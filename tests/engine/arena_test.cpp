@@ -1,7 +1,7 @@
-#include "engine/arena.h"
+#include "engine/tape/arena.h"
 
-#include "engine/buffer.h"
-#include "engine/random.h"
+#include "engine/base/random.h"
+#include "engine/device/buffer.h"
 
 #include <gtest/gtest.h>
 

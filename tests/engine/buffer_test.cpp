@@ -1,7 +1,7 @@
-#include "engine/buffer.h"
+#include "engine/device/buffer.h"
 
-#include "engine/error.h"
-#include "engine/sanitizers.h"
+#include "engine/base/error.h"
+#include "engine/base/sanitizers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Machines that are made up, each a folder.
-#include "engine/cuda_libraries.h"
+#include "engine/device/cuda_libraries.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // Every way a machine can have a GPU or not, told from reports made up here.
-#include "engine/device.h"
+#include "engine/device/device.h"
 
-#include "engine/dispatch.h"
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/device/dispatch.h"
 
 #include <gtest/gtest.h>
 

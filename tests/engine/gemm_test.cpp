@@ -1,4 +1,4 @@
-#include "engine/gemm.h"
+#include "engine/device/gemm.h"
 
 #include <gtest/gtest.h>
 

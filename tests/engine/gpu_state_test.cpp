@@ -1,4 +1,4 @@
-#include "engine/gpu_state.h"
+#include "engine/device/gpu_state.h"
 
 #include <gtest/gtest.h>
 

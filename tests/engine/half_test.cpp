@@ -1,4 +1,4 @@
-#include "engine/half.h"
+#include "engine/base/half.h"
 
 #include <gtest/gtest.h>
 

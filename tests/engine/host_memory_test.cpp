@@ -1,4 +1,4 @@
-#include "engine/host_memory.h"
+#include "engine/system/host_memory.h"
 
 #include "tests/data/temporary_folder.h"
 

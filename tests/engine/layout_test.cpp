@@ -1,4 +1,4 @@
-#include "engine/layout.h"
+#include "engine/tape/layout.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/memory_fit.h"
+#include "engine/device/memory_fit.h"
 
 #include <gtest/gtest.h>
 

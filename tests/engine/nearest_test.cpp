@@ -1,4 +1,4 @@
-#include "engine/nearest.h"
+#include "engine/base/nearest.h"
 
 #include <gtest/gtest.h>
 

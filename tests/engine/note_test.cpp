@@ -1,4 +1,4 @@
-#include "engine/note.h"
+#include "engine/base/note.h"
 
 #include <gtest/gtest.h>
 

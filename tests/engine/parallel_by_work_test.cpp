@@ -1,5 +1,5 @@
-#include "engine/parallel_by_work.h"
-#include "engine/random.h"
+#include "engine/base/parallel_by_work.h"
+#include "engine/base/random.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>

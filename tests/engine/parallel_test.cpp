@@ -1,4 +1,4 @@
-#include "engine/parallel.h"
+#include "engine/base/parallel.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/parameters.h"
+#include "engine/tape/parameters.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "engine/parser_process.h"
+#include "engine/system/parser_process.h"
 
-#include "engine/error.h"
-#include "engine/sanitizers.h"
-#include "engine/packed_values.h"
+#include "engine/base/error.h"
+#include "engine/base/packed_values.h"
+#include "engine/base/sanitizers.h"
 
 #include <gtest/gtest.h>
 

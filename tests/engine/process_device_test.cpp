@@ -1,7 +1,7 @@
 // Which GPU each of several processes takes, on machines made up here.
-#include "engine/process_device.h"
+#include "engine/group/process_device.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/support/thread_group.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Alone by itself; in a group where mpiexec starts several of this program (the test
 // processes.engine).
-#include "engine/process_group.h"
+#include "engine/group/process_group.h"
 
 #include <numeric>
 

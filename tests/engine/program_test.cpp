@@ -1,4 +1,4 @@
-#include "engine/program.h"
+#include "engine/tape/program.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/read_file.h"
+#include "engine/system/read_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <string>
 
-#include "engine/error.h"
-#include "engine/sanitizers.h"
+#include "engine/base/error.h"
+#include "engine/base/sanitizers.h"
 
 namespace rk {
 namespace {

@@ -1,5 +1,5 @@
-#include "engine/shape.h"
-#include "engine/tensor.h"
+#include "engine/base/shape.h"
+#include "engine/tape/tensor.h"
 
 #include <gtest/gtest.h>
 

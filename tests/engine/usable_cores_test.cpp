@@ -1,4 +1,4 @@
-#include "engine/usable_cores.h"
+#include "engine/base/usable_cores.h"
 
 #include "tests/data/temporary_folder.h"
 

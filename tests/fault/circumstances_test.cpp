@@ -1,8 +1,8 @@
 // Machines that are not as one's own: clocks that jump, numbers written with commas, containers
 // with less than the machine they run on has, no /proc, hardly any /dev/shm. Each run ends in the
 // bits of one on a plain machine, or says what is missing.
-#include "tests/tools/train_program.h"
-#include "weights/hdf5_file.h"
+#include "tests/tools/train/train_program.h"
+#include "weights/hdf5/file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

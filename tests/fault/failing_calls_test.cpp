@@ -4,7 +4,7 @@
 // it is 0 (`make test-faults`).
 #include "tests/fault/amount.h"
 #include "tests/support/random_seed.h"
-#include "tests/tools/train_program.h"
+#include "tests/tools/train/train_program.h"
 
 #include <cerrno>
 #include <random>

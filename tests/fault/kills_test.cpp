@@ -5,7 +5,7 @@
 #include "tests/fault/amount.h"
 #include "tests/support/mpi_run.h"
 #include "tests/support/random_seed.h"
-#include "tests/tools/train_program.h"
+#include "tests/tools/train/train_program.h"
 
 #include <signal.h>
 

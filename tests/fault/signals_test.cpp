@@ -1,5 +1,5 @@
 // Signals at the worst moments: in a save, in an evaluation, twice.
-#include "tests/tools/train_program.h"
+#include "tests/tools/train/train_program.h"
 #include "weights/checkpoint.h"
 
 #include <signal.h>

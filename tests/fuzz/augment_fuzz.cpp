@@ -1,7 +1,7 @@
 // libFuzzer target: any text is an augmentation that is written and read back the same and fills
 // every pixel, or a UsageError.
-#include "data/augment.h"
-#include "engine/error.h"
+#include "data/images/augment.h"
+#include "engine/base/error.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // libFuzzer target: any bytes, as they are or with a right footer behind them, are a checkpoint or
 // an InputError. The first byte says which.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/fuzz/file_to_fuzz.h"
 #include "weights/checkpoint.h"
 #include "weights/sealed_file.h"

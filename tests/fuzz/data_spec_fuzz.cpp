@@ -1,7 +1,7 @@
 // libFuzzer target: any text is a data set's specification that is written and read back the same,
 // or a UsageError; its numbers are within what was asked for.
 #include "data/spec.h"
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <span>
 
-#include "data/decode.h"
-#include "data/exif.h"
-#include "data/transform.h"
-#include "engine/error.h"
+#include "data/images/decode.h"
+#include "data/images/exif.h"
+#include "data/images/transform.h"
+#include "engine/base/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const int orientation = rk::exif_orientation(std::as_bytes(std::span(data, size)));

@@ -1,7 +1,7 @@
 // libFuzzer target: any bytes are embeddings that fit together, or an InputError.
-#include "engine/error.h"
-#include "retrieval/embeddings_file.h"
-#include "weights/hdf5_file.h"
+#include "engine/base/error.h"
+#include "retrieval/files/embeddings_file.h"
+#include "weights/hdf5/file.h"
 
 #include <cmath>
 #include <cstdint>

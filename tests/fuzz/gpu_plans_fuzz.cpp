@@ -1,7 +1,7 @@
 // libFuzzer target: any bytes are a plan file that is written and read back the same, or an
 // InputError.
-#include "engine/error.h"
-#include "layers/gpu_plans.h"
+#include "engine/base/error.h"
+#include "layers/graphs/plans.h"
 #include "tests/fuzz/file_to_fuzz.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // libFuzzer target: whatever a parser answers, its reader gets what it asked for or throws
 // InputError. The bytes are the answers, each behind its length in two bytes.
-#include "engine/error.h"
-#include "weights/hdf5_file.h"
+#include "engine/base/error.h"
+#include "weights/hdf5/file.h"
 
 #include <algorithm>
 #include <cstdint>

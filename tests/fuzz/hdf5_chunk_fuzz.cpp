@@ -1,6 +1,6 @@
 // libFuzzer target: a stored chunk unfolds to exactly its size or is refused. The first bytes say
 // its size, its filters and which of them were left out.
-#include "weights/hdf5_chunk.h"
+#include "weights/hdf5/chunk.h"
 
 #include <fuzzer/FuzzedDataProvider.h>
 

@@ -1,7 +1,7 @@
 // libFuzzer target: any bytes are an HDF5 file that is read as a whole, or an InputError, whatever
 // becomes of the library in its own process.
-#include "engine/error.h"
-#include "weights/hdf5_file.h"
+#include "engine/base/error.h"
+#include "weights/hdf5/file.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -2,9 +2,9 @@
 // every similarity is exact in any order of summation, and finite numbers in float for rows no
 // longer than 1; rows with NaN,
 // infinity or huge numbers are an InputError.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/losses/reference.h"
-#include "tools/normalized_loss.h"
+#include "tools/inspect/normalized_loss.h"
 
 #include <fmt/format.h>
 #include <fuzzer/FuzzedDataProvider.h>

@@ -1,6 +1,6 @@
 // libFuzzer target: any text names a loss with its parameters, all spelled out and read back the
 // same, or is a UsageError of one line.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "losses/registry.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // libFuzzer target: any bytes are arrays, a column of labels, or an InputError; what is taken of
 // them lies within them.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "retrieval/files/array_file.h"
 #include "retrieval/files/labels.h"
 #include "retrieval/files/text_column.h"

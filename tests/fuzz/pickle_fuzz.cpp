@@ -1,6 +1,6 @@
 // libFuzzer target: pickles, and the tensors that they speak of. Every storage that one names is
 // there, with as many elements as it says, up to a thousand.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
 #include "weights/foreign/torch_pickle.h"
 

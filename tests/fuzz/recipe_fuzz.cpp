@@ -1,7 +1,7 @@
 // libFuzzer target: any text is a recipe whose settings are applied, or one line of complaint.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/fuzz/file_to_fuzz.h"
-#include "tools/train_settings.h"
+#include "tools/train/train_settings.h"
 
 #include <cstdint>
 #include <cstdlib>

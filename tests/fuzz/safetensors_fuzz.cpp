@@ -1,5 +1,5 @@
 // libFuzzer target: safetensors.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
 #include "weights/foreign/safetensors.h"
 

@@ -1,8 +1,8 @@
 // libFuzzer target: any text names a sampler whose batches hold images of the data set, or is an
 // error of one line.
-#include "data/dataset.h"
-#include "data/sampler.h"
-#include "engine/error.h"
+#include "data/samplers/sampler.h"
+#include "data/sources/dataset.h"
+#include "engine/base/error.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // libFuzzer target: any text in place of a checkpoint's settings is applied and comes out as it
 // went in, or is one line of complaint.
-#include "engine/error.h"
-#include "tools/parse_json.h"
-#include "tools/train_settings.h"
+#include "engine/base/error.h"
+#include "tools/cli/parse_json.h"
+#include "tools/train/train_settings.h"
 
 #include <cstdint>
 #include <cstdlib>

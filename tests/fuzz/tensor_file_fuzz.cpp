@@ -1,5 +1,5 @@
 // libFuzzer target: any bytes, told apart by what they are; HDF5 has targets of its own.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
 
 #include <span>

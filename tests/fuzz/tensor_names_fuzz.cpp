@@ -1,7 +1,7 @@
 // libFuzzer target: the names and shapes of somebody's tensors, a line each ("layer1.0.bn1.bias
 // 64"), under the names of PyTorch's world or of Keras's. The first byte says whose, and what the
 // file says of its images.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
 #include "weights/foreign/model_text.h"
 

@@ -1,5 +1,5 @@
 // libFuzzer target: pickle streams of PyTorch's.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
 #include "weights/foreign/torch_file.h"
 

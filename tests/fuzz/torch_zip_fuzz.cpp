@@ -1,6 +1,6 @@
 // libFuzzer target: zip archives of PyTorch's. Checksums are not looked at, where most of what is
 // changed would end.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
 #include "weights/foreign/torch_file.h"
 

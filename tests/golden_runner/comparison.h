@@ -4,7 +4,7 @@
 // NaN fails.
 #pragma once
 
-#include "weights/hdf5_file.h"
+#include "weights/hdf5/file.h"
 
 #include <functional>
 #include <map>

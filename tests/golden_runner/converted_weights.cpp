@@ -1,6 +1,6 @@
 #include "tests/golden_runner/converted_weights.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/golden_runner/network_cases.h"
 #include "tests/support/keras_writer.h"
 #include "tests/support/torch_writer.h"

@@ -3,15 +3,15 @@
 #include "tests/golden_runner/network_cases.h"
 #include "tests/support/nchw.h"
 
-#include "engine/layout.h"
-#include "engine/optimizer.h"
-#include "engine/program.h"
+#include "engine/tape/layout.h"
+#include "engine/tape/program.h"
 #include "layers/activation.h"
 #include "layers/batchnorm.h"
 #include "layers/conv2d.h"
 #include "layers/l2norm.h"
 #include "layers/linear.h"
 #include "layers/pool.h"
+#include "training/optimizer.h"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // golden FOLDER [TOPIC...] [--device cpu|cuda|cuda:INDEX]: runs the cases of
 // FOLDER/{losses,networks,images,metrics}, or of the topics named, one line a case. Exit code 0
 // when at least one case passed and none failed.
-#include "engine/context.h"
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/device/context.h"
 #include "tests/golden_runner/golden.h"
 
 #include <fmt/format.h>

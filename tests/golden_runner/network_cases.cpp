@@ -1,11 +1,11 @@
 // Whole networks: one forward and, where the mode trains, one backward from a generated dL/dE. Each
 // case runs twice, as the product runs it (normalisation, addition and ReLU fused or folded away),
 // and with every layer a node of its own, which also has the tensors between.
-#include "tests/golden_runner/comparison.h"
 #include "tests/golden_runner/network_cases.h"
+#include "tests/golden_runner/comparison.h"
 #include "tests/golden_runner/network_model.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 #include <optional>
 #include <vector>

@@ -1,10 +1,10 @@
 // The three kinds of cases in tests/golden/networks; README there and in each function's file.
 #pragma once
 
-#include "engine/context.h"
+#include "engine/device/context.h"
 #include "tests/golden_runner/converted_weights.h"
 #include "tests/golden_runner/golden.h"
-#include "weights/hdf5_file.h"
+#include "weights/hdf5/file.h"
 
 #include <string>
 

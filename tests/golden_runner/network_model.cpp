@@ -1,11 +1,11 @@
 #include "tests/golden_runner/network_model.h"
 
-#include "engine/cuda_context.h"
-#include "engine/device_buffer.h"
-#include "engine/dispatch.h"
-#include "engine/layout.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/context.h"
+#include "engine/device/dispatch.h"
+#include "engine/tape/layout.h"
 #include "tests/support/nchw.h"
-#include "tools/model_io.h"
+#include "training/model_io.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "engine/context.h"
+#include "engine/device/context.h"
 #include "tests/golden_runner/golden.h"
 #include "tests/support/metric_goldens.h"
 

@@ -3,8 +3,8 @@
 // networks take their weights from files of PyTorch, safetensors and Keras (converted_weights.h).
 #include "tests/golden_runner/network_cases.h"
 
-#include "engine/error.h"
-#include "layers/resnet.h"
+#include "engine/base/error.h"
+#include "layers/networks/resnet.h"
 
 #include <algorithm>
 #include <vector>

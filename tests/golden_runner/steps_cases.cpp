@@ -4,8 +4,8 @@
 #include "tests/golden_runner/network_cases.h"
 #include "tests/golden_runner/network_model.h"
 
-#include "engine/error.h"
-#include "engine/optimizer.h"
+#include "engine/base/error.h"
+#include "training/optimizer.h"
 
 #include <fmt/format.h>
 

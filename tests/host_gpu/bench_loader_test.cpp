@@ -1,9 +1,9 @@
 // `bench loader` on a GPU made of the host: what arrives in the network's input, what its floors
 // count, and the keys of its file.
-#include "engine/error.h"
+#include "tools/bench/bench_loader.h"
+#include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
-#include "tools/bench_loader.h"
-#include "tools/bench_loader_device.h"
+#include "tools/bench/bench_loader_device.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

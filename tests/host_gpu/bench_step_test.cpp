@@ -1,14 +1,14 @@
 // `bench step` on a GPU made of the host: that it runs, what its roofline counts, and the file of
 // engines that --tune writes.
-#include "engine/cuda_context.h"
+#include "engine/device/cuda/context.h"
 #include "layers/conv2d.h"
-#include "layers/gpu_batchnorm_timing.h"
-#include "layers/gpu_graph_run.h"
-#include "layers/gpu_plans.h"
-#include "layers/resnet.h"
+#include "layers/cuda/batchnorm_timing.h"
+#include "layers/graphs/graph_run.h"
+#include "layers/graphs/plans.h"
+#include "layers/networks/resnet.h"
 #include "tests/data/temporary_folder.h"
-#include "tools/bench_step_device.h"
-#include "tools/tune_plans.h"
+#include "tools/bench/bench_step_device.h"
+#include "tools/bench/tune_plans.h"
 
 #include <gtest/gtest.h>
 

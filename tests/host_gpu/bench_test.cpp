@@ -1,7 +1,7 @@
 // What `bench` times on a GPU runs through, on the one made of the host. The times mean nothing.
 #include "tests/support/made_up.h"
-#include "tools/bench_device.h"
-#include "tools/bench_loss_device.h"
+#include "tools/bench/bench_device.h"
+#include "tools/bench/bench_loss_device.h"
 
 #include <gtest/gtest.h>
 

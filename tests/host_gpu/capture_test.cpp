@@ -1,8 +1,8 @@
 // A step that cannot be captured runs all the same.
-#include "engine/note.h"
+#include "engine/base/note.h"
 #include "tests/host_gpu/stream.h"
-#include "tests/tools/noise_batch.h"
-#include "tools/trainer.h"
+#include "tests/training/noise_batch.h"
+#include "training/trainer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-// In place of engine/cuda_context_cuda.cpp. Work is done at once, but what goes back to the host
+// In place of engine/device/cuda/context.cpp. Work is done at once, but what goes back to the host
 // arrives there with synchronize(), and is NaN until then: a host that does not wait is found out.
-#include "engine/cuda_context.h"
+#include "engine/device/cuda/context.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/host_gpu/memory.h"
 #include "tests/host_gpu/stream.h"
 

@@ -1,5 +1,5 @@
-// In place of engine/cuda_graph_cuda.cpp.
-#include "engine/cuda_graph.h"
+// In place of engine/device/cuda/graph.cpp.
+#include "engine/device/cuda/graph.h"
 
 #include "tests/host_gpu/stream.h"
 

@@ -1,8 +1,8 @@
-// In place of engine/device_buffer_cuda.cpp.
-#include "engine/device_buffer.h"
+// In place of engine/device/cuda/buffer.cpp.
+#include "engine/device/cuda/buffer.h"
 
-#include "engine/cuda_error.h"
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/device/cuda/error.h"
 #include "tests/host_gpu/memory.h"
 #include "tests/host_gpu/stream.h"
 

@@ -1,8 +1,8 @@
-// In place of NCCL (engine/device_group_with_nccl_cuda.cpp): the processes' own exchange, through
+// In place of NCCL (engine/group/nccl/device_group.cpp): the processes' own exchange, through
 // the host. A sum is made when it is finished, and NaN until then: who reads it earlier, or writes
 // to it, is found out.
-#include "engine/device_group_nccl.h"
-#include "engine/error.h"
+#include "engine/group/nccl/device_group.h"
+#include "engine/base/error.h"
 #include "tests/host_gpu/memory.h"
 #include "tests/host_gpu/stream.h"
 

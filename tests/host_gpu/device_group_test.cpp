@@ -1,8 +1,8 @@
 // A DeviceGroup as a training step uses it, over processes that are threads.
-#include "engine/device_group.h"
+#include "engine/group/device_group.h"
 
-#include "engine/device_buffer.h"
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/device/cuda/buffer.h"
 #include "tests/support/thread_group.h"
 
 #include <gtest/gtest.h>

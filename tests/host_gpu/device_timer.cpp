@@ -1,5 +1,5 @@
-// In place of engine/device_timer_cuda.cpp.
-#include "engine/device_timer.h"
+// In place of engine/device/cuda/timer.cpp.
+#include "engine/device/cuda/timer.h"
 
 #include <chrono>
 

@@ -1,8 +1,8 @@
-// In place of engine/device_upload_cuda.cpp.
-#include "engine/device_upload.h"
+// In place of engine/device/cuda/upload.cpp.
+#include "engine/device/cuda/upload.h"
 
-#include "engine/device_buffer.h"
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/device/cuda/buffer.h"
 #include "tests/host_gpu/stream.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// In place of kernels/histogram_rows_cuda.cu, pair_rows_cuda.cu and rank_rows_cuda.cu.
-#include "kernels/gallery_kernels.h"
+// In place of kernels/cuda/histogram_rows.cu, pair_rows_cuda.cu and rank_rows_cuda.cu.
+#include "kernels/cuda/gallery_kernels.h"
 #include "tests/host_gpu/rows.h"
 
 namespace rk {

@@ -1,10 +1,10 @@
-// In place of layers/gpu_graph_cudnn.cpp: the graphs of convolutions and batch normalisations as
+// In place of layers/cudnn/graph.cpp: the graphs of convolutions and batch normalisations as
 // plain loops, added up in double and rounded once. Stricter than cuDNN in what it is given: every
 // tensor of the kind whole and in device memory, none where a result goes.
-#include "engine/cuda_context.h"
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/device/cuda/context.h"
 #include "kernels/half_element.h"
-#include "layers/gpu_graph_run.h"
+#include "layers/graphs/graph_run.h"
 #include "tests/host_gpu/gpu_graph_log.h"
 #include "tests/host_gpu/memory.h"
 #include "tests/host_gpu/stream.h"

@@ -1,7 +1,7 @@
 // Which graphs were built since the start, or since they were forgotten.
 #pragma once
 
-#include "layers/gpu_graph.h"
+#include "layers/graphs/graph.h"
 
 #include <set>
 #include <vector>

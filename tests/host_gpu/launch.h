@@ -1,6 +1,6 @@
 // The definition behind kernels/launch.h on the GPU made of the host, in the form of
-// kernels/launch.cuh: RK_LAUNCH(AddTensors<float>). Blocks run from the last to the first, since
-// their order must not matter; what their threads share begins as NaN.
+// kernels/cuda/launch.cuh: RK_LAUNCH(AddTensors<float>). Blocks run from the last to the first,
+// since their order must not matter; what their threads share begins as NaN.
 #pragma once
 
 #include "kernels/launch.h"

@@ -1,7 +1,7 @@
-// In place of kernels/loss_kernels_cuda.cu, ranking_kernels_cuda.cu, score_kernels_cuda.cu.
-#include "kernels/loss_kernels.h"
-#include "kernels/ranking_kernels.h"
-#include "kernels/score_kernels.h"
+// In place of kernels/cuda/loss_kernels.cu, ranking_kernels_cuda.cu, score_kernels_cuda.cu.
+#include "kernels/cuda/loss_kernels.h"
+#include "kernels/cuda/ranking_kernels.h"
+#include "kernels/cuda/score_kernels.h"
 #include "tests/host_gpu/launch.h"
 
 namespace rk {

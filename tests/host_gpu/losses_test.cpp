@@ -1,7 +1,7 @@
 // Every registered loss through the code of the GPU, on the one made of the host, against the CPU
 // in double.
-#include "engine/device_buffer.h"
-#include "losses/device_loss.h"
+#include "engine/device/cuda/buffer.h"
+#include "losses/cuda/loss.h"
 #include "tests/losses/device_loss_case.h"
 
 namespace rk {

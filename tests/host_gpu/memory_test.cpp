@@ -1,9 +1,9 @@
 // The GPU made of the host finds the mistakes that it is there for.
-#include "engine/cuda_context.h"
-#include "engine/cuda_graph.h"
-#include "engine/device_buffer.h"
-#include "engine/error.h"
-#include "kernels/elementwise_block.h"
+#include "engine/base/error.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/context.h"
+#include "engine/device/cuda/graph.h"
+#include "kernels/blocks/elementwise_block.h"
 #include "tests/host_gpu/launch.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
-// In place of kernels/batchnorm_kernels_cuda.cu, convolution_kernels_cuda.cu, step_kernels_cuda.cu.
-#include "kernels/batchnorm_kernels.h"
-#include "kernels/convolution_kernels.h"
-#include "kernels/step_kernels.h"
+// In place of kernels/cuda/batchnorm_kernels.cu, convolution_kernels_cuda.cu, step_kernels_cuda.cu.
+#include "kernels/cuda/batchnorm_kernels.h"
+#include "kernels/cuda/convolution_kernels.h"
+#include "kernels/cuda/step_kernels.h"
 #include "tests/host_gpu/launch.h"
 
 namespace rk {

@@ -1,7 +1,7 @@
 // What the nodes of the GPU path ask cuDNN for is what graphs_of() lists; and gradients of
 // normalisations that share their input, on a GPU made of the host.
-#include "engine/note.h"
-#include "layers/gpu_graph.h"
+#include "engine/base/note.h"
+#include "layers/graphs/graph.h"
 #include "tests/cuda/network_on_gpu.h"
 #include "tests/host_gpu/gpu_graph_log.h"
 #include "tests/support/node_harness.h"

@@ -1,5 +1,5 @@
-// In place of kernels/rows_cuda.cu and symmetric_cuda.cu.
-#include "kernels/symmetric_cuda.h"
+// In place of kernels/cuda/rows.cu and symmetric_cuda.cu.
+#include "kernels/cuda/symmetric.h"
 #include "tests/host_gpu/rows.h"
 
 namespace rk {

@@ -1,12 +1,12 @@
 // A system that gives no page-locked memory, on a GPU made of the host: a note, and the same bits.
-#include "engine/cuda_context.h"
-#include "engine/cuda_graph.h"
-#include "engine/device_buffer.h"
-#include "engine/error.h"
-#include "engine/note.h"
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/context.h"
+#include "engine/device/cuda/graph.h"
 #include "tests/host_gpu/memory.h"
-#include "tests/tools/noise_batch.h"
-#include "tools/trainer.h"
+#include "tests/training/noise_batch.h"
+#include "training/trainer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // What does not fit in a GPU's memory is said before it is asked for, with what would.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/host_gpu/memory.h"
-#include "tools/trainer.h"
+#include "training/trainer.h"
 
 #include <gtest/gtest.h>
 

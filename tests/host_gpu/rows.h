@@ -1,8 +1,8 @@
-// The launches of kernels/rows_cuda.cuh on the GPU made of the host: RK_GALLERY_ROWS(SmoothApRow).
+// The launches of kernels/cuda/rows.cuh on the GPU made of the host: RK_GALLERY_ROWS(SmoothApRow).
 #pragma once
 
-#include "engine/error.h"
-#include "kernels/gallery_rows.h"
+#include "engine/base/error.h"
+#include "kernels/cuda/gallery_rows.h"
 #include "tests/host_gpu/memory.h"
 #include "tests/host_gpu/serial_block.h"
 #include "tests/host_gpu/stream.h"

@@ -1,5 +1,5 @@
-// In place of kernels/sort_cuda.cu.
-#include "kernels/sort_cuda.h"
+// In place of kernels/cuda/sort.cu.
+#include "kernels/cuda/sort.h"
 #include "tests/host_gpu/memory.h"
 #include "tests/host_gpu/stream.h"
 

@@ -1,6 +1,6 @@
 #include "tests/host_gpu/stream.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 #include <atomic>
 #include <mutex>

@@ -5,7 +5,7 @@
 // would be loaded then, which CUDA may refuse.
 #pragma once
 
-#include "engine/cuda_stream.h"
+#include "engine/device/cuda_stream.h"
 
 #include <functional>
 #include <string>

@@ -1,5 +1,5 @@
 // Batch normalisation forward and backward, all its kernels one after the other.
-#include "kernels/batchnorm_kernels.h"
+#include "kernels/cuda/batchnorm_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // What is around a convolution: the folded normalisation, casts of weights, masked sums.
-#include "kernels/convolution_kernels.h"
+#include "kernels/cuda/convolution_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
 
 #include <fmt/format.h>

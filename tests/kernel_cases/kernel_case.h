@@ -2,7 +2,7 @@
 // list of cases, run by host_gpu_test on the GPU made of the host and by cuda_test on a real one.
 #pragma once
 
-#include "engine/device_buffer.h"
+#include "engine/device/cuda/buffer.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
 

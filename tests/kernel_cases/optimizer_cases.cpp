@@ -1,8 +1,8 @@
-// The optimizer on a GPU against engine/optimizer.cpp: the same bits with a loss scale of 1, and
+// The optimizer on a GPU against training/optimizer.cpp: the same bits with a loss scale of 1, and
 // with any power of two; what happens where the gradient is not finite.
-#include "engine/optimizer.h"
-#include "kernels/step_kernels.h"
+#include "kernels/cuda/step_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
+#include "training/optimizer.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Max pooling and the global poolings, with ties and NaN.
-#include "kernels/convolution_kernels.h"
+#include "kernels/cuda/convolution_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Element-wise kernels, the head, the input.
-#include "kernels/step_kernels.h"
+#include "kernels/cuda/step_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 // Rows of scores that differ by little, as those of an untrained network or of a class that has
 // collapsed: what a small temperature makes of their differences, in float and in double.
-#include "engine/random.h"
-#include "kernels/pnp_row.h"
-#include "kernels/recall_at_k_row.h"
-#include "kernels/smooth_ap_row.h"
+#include "engine/base/random.h"
+#include "kernels/rows/pnp_row.h"
+#include "kernels/rows/recall_at_k_row.h"
+#include "kernels/rows/smooth_ap_row.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "kernels/radix_sort.h"
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // threads of this machine, where every thread must be told the same.
 #include "kernels/team.h"
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "tests/race/emulated_block.h"
 #include "tests/support/random_seed.h"
 

@@ -2,7 +2,7 @@
 // leaves alone, and the folded form against the plain one.
 #include "layers/batchnorm.h"
 
-#include "engine/layout.h"
+#include "engine/tape/layout.h"
 #include "layers/conv_bn.h"
 #include "tests/support/node_harness.h"
 

@@ -1,8 +1,8 @@
 // Which graphs a network asks the GPU's library for, and which fusions remain in which precision.
-#include "layers/gpu_graph.h"
+#include "layers/graphs/graph.h"
 
-#include "engine/context.h"
-#include "layers/resnet.h"
+#include "engine/device/context.h"
+#include "layers/networks/resnet.h"
 
 #include <gtest/gtest.h>
 

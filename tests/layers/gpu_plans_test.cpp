@@ -1,6 +1,6 @@
-#include "layers/gpu_plans.h"
+#include "layers/graphs/plans.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #include "tests/layers/layer_cases.h"
 
-#include "engine/layout.h"
-#include "engine/random.h"
+#include "engine/base/random.h"
+#include "engine/tape/layout.h"
 #include "layers/activation.h"
 #include "layers/batchnorm.h"
 #include "layers/conv_bn.h"

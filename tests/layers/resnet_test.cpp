@@ -1,7 +1,7 @@
-#include "layers/resnet.h"
+#include "layers/networks/resnet.h"
 
-#include "engine/error.h"
-#include "engine/layout.h"
+#include "engine/base/error.h"
+#include "engine/tape/layout.h"
 #include "tests/support/node_harness.h"
 #include "tests/support/torchvision.h"
 

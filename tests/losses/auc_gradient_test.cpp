@@ -1,6 +1,6 @@
-#include "losses/auc_gradient.h"
+#include "losses/auc/auc_gradient.h"
 
-#include "losses/auc.h"
+#include "losses/auc/auc.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "losses/auc.h"
+#include "losses/auc/auc.h"
 
 #include <gtest/gtest.h>
 

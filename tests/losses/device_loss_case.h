@@ -2,7 +2,7 @@
 // GPU (tests/cuda) and on the one made of the host (tests/host_gpu).
 #pragma once
 
-#include "losses/hosted_loss.h"
+#include "losses/cuda/hosted_loss.h"
 #include "tests/losses/device_rounding.h"
 #include "tests/losses/loss_test.h"
 

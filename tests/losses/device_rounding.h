@@ -18,7 +18,7 @@
 // by as much as on the CPU: DeviceLossCase adds what is seen there.
 #pragma once
 
-#include "losses/auc.h"
+#include "losses/auc/auc.h"
 #include "losses/registry.h"
 
 #include <algorithm>

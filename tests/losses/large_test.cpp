@@ -1,5 +1,5 @@
 // Every registered loss against some 5,000 columns: sums in float over that many, and what a row
-// takes in several groups (kernels/histogram_row.h), against the same in double.
+// takes in several groups (kernels/rows/histogram_row.h), against the same in double.
 #include "tests/losses/loss_test.h"
 #include "tests/support/random_seed.h"
 

@@ -2,9 +2,9 @@
 // how they compare gradients.
 #pragma once
 
-#include "tests/support/made_up.h"
 #include "tests/losses/reference.h"
-#include "tools/normalized_loss.h"
+#include "tests/support/made_up.h"
+#include "tools/inspect/normalized_loss.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // What every registered loss shares, in every setting its reference lists: how the gradient follows
 // a change of the batch, and what a caller may rely on.
-#include "engine/error.h"
-#include "losses/auc.h"
+#include "engine/base/error.h"
+#include "losses/auc/auc.h"
 #include "tests/losses/loss_test.h"
 
 #include <numeric>

@@ -1,9 +1,9 @@
 // Long rankings against every rank counted; tests/threads compares numbers of threads.
-#include "losses/ranking.h"
+#include "losses/frame/ranking.h"
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "tests/losses/reference.h"
-#include "tools/normalized_loss.h"
+#include "tools/inspect/normalized_loss.h"
 
 #include <gtest/gtest.h>
 

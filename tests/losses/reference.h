@@ -4,7 +4,7 @@
 // reference fails a test.
 #pragma once
 
-#include "tools/loss_file.h"
+#include "tools/inspect/loss_file.h"
 
 #include <map>
 #include <string>

@@ -1,6 +1,6 @@
 #include "losses/registry.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 #include <gtest/gtest.h>
 

@@ -44,7 +44,7 @@ class Solved : public LossTest {
   // Of the loss in float. A steepness of 42 times a score and a threshold, each off by 6e-8, is the
   // exponent of both factors of auc_bh's terms and of those of wilcoxon_bh.
   double digits() const { return spec_.entry->name.ends_with("_bh") ? 5e-5 : 1e-5; }
-  // auc_bh lacks the part beyond the first threshold (kernels/auc_row.h), exp(-42 (1 + f-)).
+  // auc_bh lacks the part beyond the first threshold (kernels/rows/auc_row.h), exp(-42 (1 + f-)).
   double beyond_curve() const { return spec_.entry->name == "auc_bh" ? 1e-13 : 0; }
   // The steps of histograms and of ranks are wider than 1e-9.
   bool reaches_any_value() const {

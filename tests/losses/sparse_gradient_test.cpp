@@ -1,6 +1,6 @@
-#include "losses/sparse_gradient.h"
+#include "losses/frame/sparse_gradient.h"
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 // standard library.
 #pragma once
 
-#include "kernels/gallery_row.h"
+#include "kernels/rows/gallery_row.h"
 
 #include <cmath>
 #include <cstdint>

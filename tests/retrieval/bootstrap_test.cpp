@@ -1,7 +1,7 @@
 #include "retrieval/statistics/bootstrap.h"
 
-#include "engine/error.h"
-#include "engine/random.h"
+#include "engine/base/error.h"
+#include "engine/base/random.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>

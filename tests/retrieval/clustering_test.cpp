@@ -1,6 +1,6 @@
 #include "retrieval/statistics/clustering.h"
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/support/random_seed.h"
 

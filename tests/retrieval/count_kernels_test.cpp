@@ -1,6 +1,6 @@
-#include "retrieval/count_kernels.h"
+#include "retrieval/passes/count_kernels.h"
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>

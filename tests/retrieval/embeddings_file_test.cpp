@@ -1,10 +1,10 @@
-#include "retrieval/embeddings_file.h"
+#include "retrieval/files/embeddings_file.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/metric_goldens.h"
 #include "weights/atomic_file.h"
-#include "weights/hdf5_file.h"
+#include "weights/hdf5/file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "retrieval/evaluate.h"
 
-#include "engine/error.h"
-#include "retrieval/score_tiles.h"
+#include "engine/base/error.h"
+#include "retrieval/passes/score_tiles.h"
 #include "tests/retrieval/brute_force.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/retrieval/mixed_cases.h"

@@ -1,8 +1,8 @@
 // Made-up embeddings for the tests of evaluations.
 #pragma once
 
-#include "engine/random.h"
-#include "retrieval/embedding_set.h"
+#include "engine/base/random.h"
+#include "retrieval/passes/embedding_set.h"
 
 #include <cmath>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "retrieval/files/mapped_file.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
 
 #include <gtest/gtest.h>

@@ -6,9 +6,9 @@
 // in any order and ties are ties for the engine and for brute force alike.
 #pragma once
 
-#include "engine/random.h"
-#include "retrieval/count_kernels.h"
+#include "engine/base/random.h"
 #include "retrieval/evaluate.h"
+#include "retrieval/passes/count_kernels.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "retrieval/nearest.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/retrieval/mixed_cases.h"
 #include "tests/support/random_seed.h"

@@ -1,6 +1,6 @@
 #include "retrieval/statistics/per_class.h"
 
-#include "engine/context.h"
+#include "engine/device/context.h"
 #include "tests/retrieval/mixed_cases.h"
 #include "tests/support/random_seed.h"
 

@@ -1,9 +1,9 @@
 #include "retrieval/files/read_rows.h"
 
-#include "engine/error.h"
-#include "engine/random.h"
-#include "retrieval/embeddings_file.h"
+#include "engine/base/error.h"
+#include "engine/base/random.h"
 #include "retrieval/files/array_file.h"
+#include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/labels.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/retrieval/npy_bytes.h"

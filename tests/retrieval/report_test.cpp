@@ -1,8 +1,8 @@
 // The report as its reader gets it: whole, harmless whatever files are called, and true.
 #include "retrieval/report/report.h"
 
-#include "engine/context.h"
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/device/context.h"
 #include "retrieval/report/confusions.h"
 #include "retrieval/report/html.h"
 #include "retrieval/report/query_choice.h"

@@ -12,10 +12,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "data/decode.h"
-#include "data/resize.h"
-#include "data/transform.h"
-#include "engine/error.h"
+#include "data/images/decode.h"
+#include "data/images/resize.h"
+#include "data/images/transform.h"
+#include "engine/base/error.h"
 
 namespace rk::golden {
 namespace {

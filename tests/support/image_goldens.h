@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "data/image.h"
+#include "data/images/image.h"
 
 namespace rk::golden {
 

@@ -1,6 +1,6 @@
 #include "tests/support/keras_writer.h"
 
-#include "weights/hdf5_file.h"
+#include "weights/hdf5/file.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
 #include "tests/support/loss_goldens.h"
 
-#include "engine/dispatch.h"
-#include "engine/error.h"
-#include "losses/hosted_loss.h"
+#include "engine/base/error.h"
+#include "engine/device/dispatch.h"
+#include "losses/cuda/hosted_loss.h"
 #include "losses/registry.h"
-#include "tools/loss_file.h"
-#include "weights/hdf5_file.h"
+#include "tools/inspect/loss_file.h"
+#include "weights/hdf5/file.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // unit tests and for the golden runner.
 #pragma once
 
-#include "engine/device.h"
+#include "engine/device/device.h"
 
 #include <filesystem>
 #include <string>

@@ -2,8 +2,8 @@
 // any size in any order, labels beyond 2^40; memory, identities, duplicates and ties on request.
 #pragma once
 
-#include "engine/random.h"
-#include "tools/loss_file.h"
+#include "engine/base/random.h"
+#include "tools/inspect/loss_file.h"
 
 namespace rk::made_up {
 

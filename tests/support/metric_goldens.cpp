@@ -1,12 +1,12 @@
 #include "tests/support/metric_goldens.h"
 
-#include "engine/error.h"
-#include "retrieval/embeddings_file.h"
+#include "engine/base/error.h"
 #include "retrieval/evaluate.h"
+#include "retrieval/files/embeddings_file.h"
 #include "retrieval/protocols/vehicleid_official.h"
 #include "retrieval/statistics/clustering.h"
-#include "tools/metrics_report.h"
-#include "weights/hdf5_file.h"
+#include "tools/train/metrics_report.h"
+#include "weights/hdf5/file.h"
 
 #include <fmt/format.h>
 

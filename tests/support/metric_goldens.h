@@ -2,7 +2,7 @@
 // the unit tests and for the golden runner.
 #pragma once
 
-#include "engine/cuda_context.h"
+#include "engine/device/cuda/context.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
 #include "tests/support/node_harness.h"
 
-#include "engine/error.h"
-#include "engine/layout.h"
-#include "engine/random.h"
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+#include "engine/tape/layout.h"
 
 #include <gtest/gtest.h>
 

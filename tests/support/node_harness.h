@@ -4,8 +4,8 @@
 // OIHW).
 #pragma once
 
-#include "engine/parameters.h"
-#include "engine/program.h"
+#include "engine/tape/parameters.h"
+#include "engine/tape/program.h"
 
 #include <functional>
 #include <memory>

@@ -1,7 +1,7 @@
 // A group whose processes are threads of this one: what a step does in a group, without MPI.
 #pragma once
 
-#include "engine/process_group.h"
+#include "engine/group/process_group.h"
 
 #include <algorithm>
 #include <barrier>

@@ -1,6 +1,6 @@
 // Long rankings, which threads share, give the same bits from any number of them. A folder of its
 // own, linked with the losses alone, so that the build for ThreadSanitizer needs no program.
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "losses/registry.h"
 
 #include <gtest/gtest.h>

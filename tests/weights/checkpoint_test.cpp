@@ -1,7 +1,7 @@
 #include "weights/checkpoint.h"
 
-#include "engine/error.h"
-#include "engine/sanitizers.h"
+#include "engine/base/error.h"
+#include "engine/base/sanitizers.h"
 #include "weights/atomic_file.h"
 #include "weights/run_folder.h"
 #include "weights/sealed_file.h"

@@ -1,4 +1,4 @@
-#include "weights/hdf5_chunk.h"
+#include "weights/hdf5/chunk.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -1,9 +1,9 @@
-#include "weights/hdf5_file.h"
+#include "weights/hdf5/file.h"
 
-#include "engine/error.h"
-#include "engine/packed_values.h"
+#include "engine/base/error.h"
+#include "engine/base/packed_values.h"
 #include "tests/data/temporary_folder.h"
-#include "weights/hdf5_questions.h"
+#include "weights/hdf5/questions.h"
 
 #include <gtest/gtest.h>
 #include <hdf5.h>

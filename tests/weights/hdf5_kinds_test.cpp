@@ -1,9 +1,9 @@
 // Files of every kind, drawn anew in each run, against the HDF5 library's own whole reading.
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "tests/support/random_seed.h"
-#include "weights/hdf5_boxes.h"
-#include "weights/hdf5_file.h"
-#include "weights/hdf5_handle.h"
+#include "weights/hdf5/boxes.h"
+#include "weights/hdf5/file.h"
+#include "weights/hdf5/handle.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include "tests/support/peak_memory.h"
 #include "tests/support/torch_writer.h"
 #include "weights/checkpoint.h"
-#include "weights/hdf5_file.h"
+#include "weights/hdf5/file.h"
 
 #include <hdf5.h>
 
@@ -502,7 +502,7 @@ TEST_F(HostileSafetensors, Case37Names) {
   EXPECT_NE(message.find("../\\x00\\x0a/etc/passwd"), std::string::npos) << message;
 }
 
-// What an HDF5 file can do is the business of weights/hdf5_file.h; here is that Keras's files,
+// What an HDF5 file can do is the business of weights/hdf5/file.h; here is that Keras's files,
 // alone and in archives, go through it.
 class HostileKeras : public HostileWeights {
  protected:

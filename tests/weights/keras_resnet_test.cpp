@@ -2,11 +2,11 @@
 // algebra written out.
 #include "weights/foreign/resnet_weights.h"
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/keras_writer.h"
 #include "tests/support/random_seed.h"
-#include "weights/hdf5_file.h"
+#include "weights/hdf5/file.h"
 
 #include <map>
 

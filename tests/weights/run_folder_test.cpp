@@ -1,7 +1,7 @@
 #include "weights/run_folder.h"
 
-#include "engine/note.h"
-#include "engine/read_file.h"
+#include "engine/base/note.h"
+#include "engine/system/read_file.h"
 #include "tests/data/temporary_folder.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // What PyTorch saves, read back: drawn tensors in all three containers against plain loops.
 #include "weights/foreign/tensor_file.h"
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/random_seed.h"
 #include "tests/support/torch_writer.h"

@@ -1,11 +1,11 @@
 #include "tools/eval/compare.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
 #include "tools/eval/embed_data.h"
 #include "tools/eval/write_report.h"
-#include "tools/json_file.h"
-#include "tools/messages.h"
-#include "tools/metrics_report.h"
+#include "tools/train/metrics_report.h"
 #include "weights/run_folder.h"
 
 #include <fmt/format.h>

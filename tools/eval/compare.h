@@ -1,8 +1,8 @@
 // eval --compare: two runs on the same images, with the interval of their difference.
 #pragma once
 
-#include "engine/context.h"
-#include "tools/cli.h"
+#include "engine/device/context.h"
+#include "tools/cli/cli.h"
 #include "tools/eval/measure.h"
 #include "tools/eval/network_options.h"
 #include "tools/eval/report_options.h"

@@ -1,10 +1,10 @@
 #include "tools/eval/contact_sheet.h"
 
-#include "data/decode.h"
-#include "data/exif.h"
-#include "data/resize.h"
-#include "engine/error.h"
-#include "engine/read_file.h"
+#include "data/images/decode.h"
+#include "data/images/exif.h"
+#include "data/images/resize.h"
+#include "engine/base/error.h"
+#include "engine/system/read_file.h"
 
 #include <fmt/format.h>
 

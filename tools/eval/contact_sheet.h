@@ -2,7 +2,7 @@
 // right its results from best to worst, ten a line, each with its score below.
 #pragma once
 
-#include "data/image.h"
+#include "data/images/image.h"
 
 #include <string>
 #include <vector>

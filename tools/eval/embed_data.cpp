@@ -1,14 +1,14 @@
 #include "tools/eval/embed_data.h"
 
-#include "data/dataset.h"
-#include "engine/error.h"
-#include "engine/note.h"
-#include "retrieval/embeddings_file.h"
-#include "tools/embed.h"
-#include "tools/image_check.h"
-#include "tools/messages.h"
-#include "tools/progress.h"
-#include "tools/signals.h"
+#include "data/sources/dataset.h"
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/system/signals.h"
+#include "retrieval/files/embeddings_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/progress.h"
+#include "tools/inspect/image_check.h"
+#include "training/embed.h"
 #include "weights/foreign/resnet_checkpoint.h"
 
 #include <fmt/format.h>

@@ -1,11 +1,11 @@
 // eval's embeddings from a data set through a checkpoint's network.
 #pragma once
 
-#include "engine/context.h"
-#include "tools/cli.h"
-#include "tools/embed.h"
+#include "engine/device/context.h"
+#include "tools/cli/cli.h"
 #include "tools/eval/network_options.h"
 #include "tools/eval/rows.h"
+#include "training/embed.h"
 
 namespace rk {
 

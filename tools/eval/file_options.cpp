@@ -1,8 +1,8 @@
 #include "tools/eval/file_options.h"
 
-#include "engine/note.h"
-#include "retrieval/embeddings_file.h"
+#include "engine/base/note.h"
 #include "retrieval/files/array_file.h"
+#include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/read_rows.h"
 
 #include <fmt/format.h>

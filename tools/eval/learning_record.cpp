@@ -1,11 +1,11 @@
 #include "tools/eval/learning_record.h"
 
-#include "engine/error.h"
-#include "engine/note.h"
-#include "engine/read_file.h"
-#include "tools/parse_json.h"
-#include "tools/similarity_counts.h"
-#include "tools/train_record.h"
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/system/read_file.h"
+#include "tools/cli/parse_json.h"
+#include "tools/train/similarity_counts.h"
+#include "tools/train/train_record.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
 #include "tools/eval/measure.h"
 
-#include "engine/error.h"
-#include "engine/note.h"
-#include "tools/gpu.h"
-#include "tools/progress.h"
-#include "tools/row_lengths.h"
-#include "tools/signals.h"
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/system/signals.h"
+#include "tools/cli/gpu.h"
+#include "tools/cli/progress.h"
+#include "tools/inspect/row_lengths.h"
 
 #include <fmt/format.h>
 

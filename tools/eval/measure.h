@@ -1,9 +1,9 @@
 // eval's metrics of rows, with the flags that choose among them.
 #pragma once
 
-#include "engine/context.h"
+#include "engine/device/context.h"
 #include "retrieval/evaluate.h"
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 #include "tools/eval/rows.h"
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 #include "tools/eval/neighbours.h"
 
-#include "engine/error.h"
-#include "tools/progress.h"
-#include "tools/signals.h"
+#include "engine/base/error.h"
+#include "engine/system/signals.h"
+#include "tools/cli/progress.h"
 #include "weights/atomic_file.h"
-#include "weights/hdf5_file.h"
+#include "weights/hdf5/file.h"
 
 #include <limits>
 #include <optional>

@@ -3,9 +3,9 @@
 // [N, k] (NaN there).
 #pragma once
 
-#include "engine/context.h"
+#include "engine/device/context.h"
 #include "retrieval/nearest.h"
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 #include "tools/eval/rows.h"
 
 #include <CLI/CLI.hpp>

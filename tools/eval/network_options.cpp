@@ -1,7 +1,7 @@
 #include "tools/eval/network_options.h"
 
-#include "data/dataset.h"
-#include "layers/resnet.h"
+#include "data/sources/dataset.h"
+#include "layers/networks/resnet.h"
 
 namespace rk {
 

@@ -1,12 +1,12 @@
 #include "tools/eval/protocol_options.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/system/signals.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/protocols/protocol.h"
-#include "tools/messages.h"
-#include "tools/metrics_report.h"
-#include "tools/progress.h"
-#include "tools/signals.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/progress.h"
+#include "tools/train/metrics_report.h"
 
 #include <fmt/format.h>
 

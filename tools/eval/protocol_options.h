@@ -1,8 +1,8 @@
 // eval's protocol: the k it reports, what it wants to be there, and the one that draws galleries.
 #pragma once
 
-#include "engine/context.h"
-#include "tools/cli.h"
+#include "engine/device/context.h"
+#include "tools/cli/cli.h"
 #include "tools/eval/measure.h"
 #include "tools/eval/rows.h"
 

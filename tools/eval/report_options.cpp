@@ -1,6 +1,6 @@
 #include "tools/eval/report_options.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 
 namespace rk {
 

@@ -1,6 +1,6 @@
 #include "tools/eval/rows.h"
 
-#include "engine/note.h"
+#include "engine/base/note.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // Rows that eval searches for or in, with what is said of them to people and to scripts.
 #pragma once
 
-#include "data/image.h"
-#include "retrieval/embedding_set.h"
+#include "data/images/image.h"
+#include "retrieval/passes/embedding_set.h"
 
 #include <nlohmann/json.hpp>
 

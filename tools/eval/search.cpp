@@ -1,14 +1,14 @@
 #include "tools/eval/search.h"
 
-#include "data/encode_png.h"
-#include "data/folder.h"
-#include "engine/error.h"
-#include "engine/note.h"
-#include "retrieval/embeddings_file.h"
+#include "data/images/encode_png.h"
+#include "data/sources/folder.h"
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "retrieval/files/embeddings_file.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
 #include "tools/eval/contact_sheet.h"
 #include "tools/eval/embed_data.h"
-#include "tools/json_file.h"
-#include "tools/messages.h"
 #include "weights/atomic_file.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // eval --index: the nearest pictures of a collection to pictures that are given.
 #pragma once
 
-#include "engine/context.h"
-#include "tools/cli.h"
+#include "engine/device/context.h"
+#include "tools/cli/cli.h"
 #include "tools/eval/neighbours.h"
 #include "tools/eval/network_options.h"
 

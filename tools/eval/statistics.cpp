@@ -1,7 +1,7 @@
 #include "tools/eval/statistics.h"
 
-#include "tools/progress.h"
-#include "tools/signals.h"
+#include "engine/system/signals.h"
+#include "tools/cli/progress.h"
 
 #include <fmt/format.h>
 

@@ -1,13 +1,13 @@
 // What eval adds to the metrics on demand: intervals, tables by class and category, curves, NMI.
 #pragma once
 
-#include "engine/context.h"
+#include "engine/device/context.h"
 #include "retrieval/statistics/bootstrap.h"
 #include "retrieval/statistics/clustering.h"
 #include "retrieval/statistics/per_class.h"
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 #include "tools/eval/rows.h"
-#include "tools/metrics_report.h"
+#include "tools/train/metrics_report.h"
 
 #include <optional>
 #include <string>

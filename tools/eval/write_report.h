@@ -1,9 +1,9 @@
 // eval's report (retrieval/report/report.h) from what eval has: rows, metrics, checkpoints.
 #pragma once
 
-#include "engine/context.h"
+#include "engine/device/context.h"
 #include "retrieval/report/report.h"
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 #include "tools/eval/rows.h"
 #include "tools/eval/statistics.h"
 

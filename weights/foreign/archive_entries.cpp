@@ -1,8 +1,8 @@
 #include "weights/foreign/archive_entries.h"
 
-#include "engine/error.h"
-#include "weights/file_memory.h"
-#include "weights/printable.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
+#include "weights/hdf5/file_memory.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -1,11 +1,11 @@
 #include "weights/foreign/keras_file.h"
 
-#include "engine/error.h"
-#include "engine/half.h"
+#include "engine/base/error.h"
+#include "engine/base/half.h"
+#include "engine/base/printable.h"
 #include "weights/foreign/archive_entries.h"
-#include "weights/file_memory.h"
-#include "weights/hdf5_file.h"
-#include "weights/printable.h"
+#include "weights/hdf5/file.h"
+#include "weights/hdf5/file_memory.h"
 
 #include <algorithm>
 

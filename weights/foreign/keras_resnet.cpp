@@ -1,8 +1,8 @@
 #include "weights/foreign/keras_resnet.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "weights/foreign/resnet_names.h"
-#include "weights/printable.h"
 #include "weights/resnet_tensors.h"
 
 #include <fmt/ranges.h>

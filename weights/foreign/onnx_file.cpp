@@ -1,6 +1,6 @@
 #include "weights/foreign/onnx_file.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "weights/foreign/model_text.h"
 #include "weights/resnet_tensors.h"
 
@@ -70,7 +70,7 @@ class Graph {
   onnx::GraphProto& graph_;
 };
 
-// As layers/resnet.h builds it.
+// As layers/networks/resnet.h builds it.
 class ResNetGraph {
  public:
   ResNetGraph(const ResNetWeights& weights, onnx::GraphProto& graph)

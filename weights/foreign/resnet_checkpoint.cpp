@@ -1,6 +1,6 @@
 #include "weights/foreign/resnet_checkpoint.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/safetensors.h"
 #include "weights/resnet_tensors.h"

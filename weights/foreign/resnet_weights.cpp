@@ -1,10 +1,10 @@
 #include "weights/foreign/resnet_weights.h"
 
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "weights/foreign/keras_resnet.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/resnet_names.h"
-#include "weights/printable.h"
 #include "weights/resnet_tensors.h"
 
 #include <fmt/ranges.h>

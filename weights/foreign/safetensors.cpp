@@ -1,7 +1,7 @@
 #include "weights/foreign/safetensors.h"
 
-#include "engine/error.h"
-#include "weights/printable.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #include "weights/foreign/stored_tensor.h"
 
-#include "engine/half.h"
+#include "engine/base/half.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,12 +1,12 @@
 #include "weights/foreign/tensor_file.h"
 
-#include "engine/error.h"
-#include "engine/read_file.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
+#include "engine/system/read_file.h"
 #include "weights/foreign/file_kind.h"
 #include "weights/foreign/keras_file.h"
 #include "weights/foreign/safetensors.h"
 #include "weights/foreign/torch_file.h"
-#include "weights/printable.h"
 #include "weights/sealed_file.h"
 
 #include <future>

@@ -1,7 +1,7 @@
 #include "weights/foreign/torch_pickle.h"
 
-#include "engine/error.h"
-#include "weights/printable.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
 
 #include <fmt/ranges.h>
 

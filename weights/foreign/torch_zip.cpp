@@ -1,8 +1,8 @@
-#include "engine/error.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "weights/foreign/archive_entries.h"
 #include "weights/foreign/torch_file.h"
 #include "weights/foreign/torch_pickle.h"
-#include "weights/printable.h"
 
 namespace rk {
 namespace {

@@ -1,0 +1,84 @@
+// Uncompressed BMP of 1, 4, 8, 24 or 32 bits a pixel. Read here and not by a library: the packaged
+// stb_image fills a truncated file up with zeros and reads past a short palette, so every field
+// would have to be checked here all the same, and after that the pixels are three lines.
+#include <cstdint>
+#include <cstring>
+
+#include "data/images/decode.h"
+#include "data/images/decoders.h"
+#include "engine/base/error.h"
+
+namespace rk {
+namespace {
+
+constexpr std::size_t kFileHeader = 14;
+constexpr std::size_t kInfoHeader = 40;  // BITMAPINFOHEADER; later versions only add to its end
+
+std::uint32_t word(std::span<const std::byte> file, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 4; i-- > 0;)
+    value = value << 8 | std::to_integer<std::uint32_t>(file[at + i]);
+  return value;
+}
+
+}  // namespace
+
+void decode_bmp(std::span<const std::byte> file, const std::string& name, Image& out) {
+  const auto corrupt = [&](const char* what) {
+    fail<InputError>("{}: corrupt BMP ({}); copy it again or remove it", name, what);
+  };
+  if (file.size() < kFileHeader + kInfoHeader) corrupt("the file ends too early");
+  const std::uint64_t pixels_at = word(file, 10);
+  const std::uint64_t info_bytes = word(file, 14);
+  const auto width = static_cast<std::int32_t>(word(file, 18));
+  const auto signed_height = static_cast<std::int32_t>(word(file, 22));
+  const std::uint32_t bits = word(file, 26) >> 16;
+  const std::uint32_t compression = word(file, 30);
+  const std::uint64_t stated_colours = word(file, 46);
+  if (info_bytes < kInfoHeader) {
+    fail<InputError>("{}: BMP of the OS/2 kind; convert it to PNG", name);
+  }
+  const bool indexed = bits == 1 || bits == 4 || bits == 8;
+  if (compression != 0 || (!indexed && bits != 24 && bits != 32)) {
+    fail<InputError>("{}: BMP of {} bits with compression {}; convert it to PNG", name, bits,
+                     compression);
+  }
+  const bool top_down = signed_height < 0;
+  const long long tall = top_down ? -static_cast<long long>(signed_height) : signed_height;
+  check_image_size(width, tall, name);
+
+  const std::uint64_t palette_at = kFileHeader + info_bytes;
+  const std::uint64_t most = indexed ? std::uint64_t{1} << bits : 0;
+  const std::uint64_t colours = !indexed ? 0 : stated_colours == 0 ? most : stated_colours;
+  if (colours > 256) corrupt("more than 256 colours");
+  const std::uint64_t row_bytes = (static_cast<std::uint64_t>(width) * bits + 31) / 32 * 4;
+  if (palette_at + 4 * colours > pixels_at) corrupt("the palette runs into the pixels");
+  if (pixels_at + row_bytes * static_cast<std::uint64_t>(tall) > file.size()) {
+    corrupt("the file ends too early");
+  }
+
+  const int height = static_cast<int>(tall);
+  out.reset(width, height);
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.data());
+  const std::uint8_t* palette = bytes + palette_at;
+  for (int y = 0; y < height; ++y) {
+    const int stored = top_down ? y : height - 1 - y;
+    const std::uint8_t* in = bytes + pixels_at + static_cast<std::uint64_t>(stored) * row_bytes;
+    std::uint8_t* rgb = out.row(y);
+    for (int x = 0; x < width; ++x, rgb += 3) {
+      const std::size_t bit = static_cast<std::size_t>(x) * bits;
+      const std::uint8_t* bgr = in + bit / 8;
+      if (indexed) {
+        // The leftmost pixel of a byte in its highest bits.
+        const unsigned index = (*bgr >> (8 - bits - bit % 8)) & ((1U << bits) - 1);
+        if (index >= colours) corrupt("a colour outside the palette");
+        bgr = palette + std::size_t{4} * index;
+      }
+      rgb[0] = bgr[2];
+      rgb[1] = bgr[1];
+      rgb[2] = bgr[0];
+    }
+  }
+}
+
+}  // namespace rk

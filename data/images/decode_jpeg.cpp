@@ -1,0 +1,203 @@
+// JPEG by libjpeg-turbo. Its errors arrive by longjmp, which may cross no frame with a destructor
+// to run: every call of the library therefore sits in a lambda of plain values under attempt().
+#include <csetjmp>
+#include <cstdint>
+#include <cstdio>
+// jpeglib.h needs FILE and size_t declared before it.
+#include <jpeglib.h>
+// The numbers of the messages come after the types they use.
+#include <jerror.h>
+
+#include <algorithm>
+#include <array>
+
+#include "data/images/decode.h"
+#include "data/images/decoders.h"
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+
+namespace rk {
+namespace {
+
+constexpr long kMaxMemory = 256L * 1024 * 1024;
+constexpr int kMaxScans = 100;
+
+// Bytes that fill a file up where a scan has ended, as cameras write them: one or two of any value,
+// or zeros. Other ones, and any before a restart marker, are a part of the picture that was not
+// understood. Called where the library found `marker` after `count` bytes that it did not expect.
+bool is_padding(const jpeg_decompress_struct& info, int count, int marker) {
+  if (marker >= JPEG_RST0 && marker <= JPEG_RST0 + 7) return false;
+  if (count <= 2) return true;
+  const JOCTET* end = info.src->next_input_byte;  // of the marker
+  return std::all_of(end - count, end, [](JOCTET byte) { return byte == 0; });
+}
+
+// Warnings that leave the pixels as they are: an unknown revision in the JFIF header, an unknown
+// colour transform in Adobe's, a damaged colour profile, a scan header of a baseline file that
+// gives a spectral range, which baseline decoding does not use, and padding.
+bool harmless(const jpeg_decompress_struct& info) {
+  switch (info.err->msg_code) {
+    case JWRN_JFIF_MAJOR:
+    case JWRN_ADOBE_XFORM:
+    case JWRN_BOGUS_ICC:
+    case JWRN_NOT_SEQUENTIAL: return true;
+    case JWRN_EXTRANEOUS_DATA:
+      return is_padding(info, info.err->msg_parm.i[0], info.err->msg_parm.i[1]);
+    default: return false;
+  }
+}
+
+class JpegDecoder {
+ public:
+  JpegDecoder() {
+    info_.err = jpeg_std_error(&errors_);
+    info_.client_data = this;
+    errors_.error_exit = [](j_common_ptr info) {
+      // "Backing store not supported" is how the library says that the limit is reached.
+      const int code = info->err->msg_code;
+      self(info).stop(code == JERR_NO_BACKING_STORE || code == JERR_OUT_OF_MEMORY
+                          ? "decoding needs more than 256 MB"
+                          : nullptr);
+    };
+    errors_.emit_message = [](j_common_ptr info, int level) {
+      if (level >= 0) return;
+      if (!harmless(self(info).info_)) self(info).stop();
+      if (self(info).oddity_[0] == '\0') {
+        info->err->format_message(info, self(info).oddity_.data());
+      }
+    };
+    errors_.output_message = [](j_common_ptr) {};  // nothing is printed from here
+    progress_.progress_monitor = [](j_common_ptr info) {
+      // Each scan of a progressive file is a pass over the whole picture, however few its bytes.
+      if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMaxScans) {
+        self(info).stop("more than 100 scans");
+      }
+    };
+  }
+  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+
+  // Runs f; false when the library gave up in it, why() then says the reason.
+  template <class F> bool attempt(F f) {
+    if (setjmp(jump_) != 0) return false;
+    f();
+    return true;
+  }
+  const char* why() const { return why_.data(); }
+  // What the library warned of though the pixels are good; "" where of nothing.
+  const char* oddity() const { return oddity_.data(); }
+
+  bool open(std::span<const std::byte> file) {
+    return attempt([&] {
+      jpeg_create_decompress(&info_);
+      info_.mem->max_memory_to_use = kMaxMemory;
+      info_.progress = &progress_;
+      jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file.data()),
+                   static_cast<unsigned long>(file.size()));
+      jpeg_read_header(&info_, TRUE);
+    });
+  }
+
+  bool start() {
+    return attempt([&] {
+      // Grey is replicated by the library; CMYK and YCCK come as CMYK and are multiplied out later.
+      info_.out_color_space = info_.num_components == 4 ? JCS_CMYK : JCS_RGB;
+      jpeg_start_decompress(&info_);
+    });
+  }
+
+  bool read_rgb(Image& out) {
+    return attempt([&] {
+      while (info_.output_scanline < info_.output_height) {
+        // Several rows a call: that is how the library decodes them.
+        std::array<JSAMPROW, 4> rows;
+        const auto wanted = std::min<JDIMENSION>(info_.output_height - info_.output_scanline, 4);
+        for (JDIMENSION i = 0; i < wanted; ++i) {
+          rows[i] = out.row(static_cast<int>(info_.output_scanline + i));
+        }
+        jpeg_read_scanlines(&info_, rows.data(), wanted);
+      }
+      jpeg_finish_decompress(&info_);
+    });
+  }
+
+  // `line` holds one row of CMYK.
+  bool read_cmyk(Image& out, std::uint8_t* line) {
+    return attempt([&] {
+      while (info_.output_scanline < info_.output_height) {
+        std::uint8_t* row = out.row(static_cast<int>(info_.output_scanline));
+        JSAMPROW target = line;
+        jpeg_read_scanlines(&info_, &target, 1);
+        for (int x = 0; x < out.width(); ++x) {
+          const std::uint8_t* cmyk = line + 4 * static_cast<std::size_t>(x);
+          std::uint8_t* rgb = row + 3 * static_cast<std::size_t>(x);
+          for (int c = 0; c < 3; ++c) rgb[c] = multiply_inverted(cmyk[c], cmyk[3]);
+        }
+      }
+      jpeg_finish_decompress(&info_);
+    });
+  }
+
+  const jpeg_decompress_struct& info() const { return info_; }
+
+ private:
+  static JpegDecoder& self(j_common_ptr info) {
+    return *static_cast<JpegDecoder*>(info->client_data);
+  }
+  [[noreturn]] void stop(const char* reason = nullptr) {
+    if (reason != nullptr) {
+      std::snprintf(why_.data(), why_.size(), "%s", reason);
+    } else {
+      errors_.format_message(reinterpret_cast<j_common_ptr>(&info_), why_.data());
+    }
+    std::longjmp(jump_, 1);
+  }
+
+  jpeg_decompress_struct info_{};
+  jpeg_error_mgr errors_{};
+  jpeg_progress_mgr progress_{};
+  std::jmp_buf jump_{};
+  std::array<char, JMSG_LENGTH_MAX> why_{}, oddity_{};
+};
+
+}  // namespace
+
+void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image& out) {
+  JpegDecoder decoder;
+  const auto require = [&](bool done) {
+    if (!done) {
+      fail<InputError>("{}: corrupt or unsupported JPEG ({}); copy it again or remove it", name,
+                       decoder.why());
+    }
+  };
+  require(decoder.open(file));
+  const jpeg_decompress_struct& info = decoder.info();
+  check_image_size(info.image_width, info.image_height, name);
+  if (info.num_components != 1 && info.num_components != 3 && info.num_components != 4) {
+    fail<InputError>("{}: JPEG with {} components; convert it to RGB or remove it", name,
+                     info.num_components);
+  }
+  if (info.arith_code) {
+    // Its decoder goes on with zeros where data is missing and says nothing: damage would pass
+    // unseen.
+    fail<InputError>("{}: arithmetic-coded JPEG; convert it to baseline or remove it", name);
+  }
+  // A progressive file is decoded whole in here, within the memory limit; only then is room made
+  // for the pixels.
+  require(decoder.start());
+  out.reset(static_cast<int>(info.image_width), static_cast<int>(info.image_height));
+  if (info.num_components == 4) {
+    const Buffer line = Buffer::of<std::uint8_t>(std::int64_t{4} * info.image_width);
+    require(decoder.read_cmyk(out, line.as<std::uint8_t>()));
+  } else {
+    require(decoder.read_rgb(out));
+  }
+  if (decoder.oddity()[0] != '\0') {
+    note_first("odd JPEG", fmt::format("{}: an odd JPEG ({}), as there may be more; its pixels are "
+                                       "whole, and it is read",
+                                       name, decoder.oddity()));
+  }
+}
+
+}  // namespace rk

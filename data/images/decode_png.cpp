@@ -1,0 +1,131 @@
+// PNG by libpng's low-level interface: the simplified one would apply gAMA. Its errors arrive by
+// longjmp, which may cross no frame with a destructor to run: every call of the library therefore
+// sits in a lambda of plain values under attempt().
+#include <png.h>
+
+#include <array>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+
+#include "data/images/decode.h"
+#include "data/images/decoders.h"
+#include "engine/base/error.h"
+
+namespace rk {
+namespace {
+
+class PngDecoder {
+ public:
+  explicit PngDecoder(std::span<const std::byte> file) : rest_(file) {}
+  ~PngDecoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
+  PngDecoder& operator=(const PngDecoder&) = delete;
+
+  template <class F> bool attempt(F f) {
+    if (setjmp(jump_) != 0) return false;
+    f();
+    return true;
+  }
+  const char* why() const { return why_.data(); }
+
+  bool read_header() {
+    return attempt([&] {
+      // A warning is left only for picture data: everything else is skipped below.
+      png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, stop, stop);
+      if (png_ == nullptr) stop_here("libpng cannot start");
+      info_ = png_create_info_struct(png_);
+      if (info_ == nullptr) stop_here("out of memory");
+      png_set_read_fn(png_, this, read);
+      png_set_user_limits(png_, kMaxImageSide, kMaxImageSide);
+      png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+      // Pillow's pixels depend on no ancillary chunk, so none is parsed: no gamma, no profile, no
+      // inflated text. The list in the library's -1 leaves out tRNS.
+      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+      static constexpr std::array<png_byte, 5> kTransparency{'t', 'R', 'N', 'S', 0};
+      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, kTransparency.data(), 1);
+      png_read_info(png_, info_);
+    });
+  }
+
+  long long width() const { return png_get_image_width(png_, info_); }
+  long long height() const { return png_get_image_height(png_, info_); }
+
+  bool read_pixels(Image& out) {
+    return attempt([&] {
+      const int depth = png_get_bit_depth(png_, info_);
+      const int colour = png_get_color_type(png_, info_);
+      // Pillow reads grey 16-bit alone as numbers and clips them to 255.
+      const bool clipped = depth == 16 && colour == PNG_COLOR_TYPE_GRAY;
+      if (!clipped) {
+        png_set_strip_16(png_);  // the high byte
+        if (colour == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
+        if (colour == PNG_COLOR_TYPE_GRAY && depth < 8) png_set_expand_gray_1_2_4_to_8(png_);
+        png_set_strip_alpha(png_);
+        png_set_gray_to_rgb(png_);
+      }
+      const int passes = png_set_interlace_handling(png_);
+      png_read_update_info(png_, info_);
+      const std::size_t pixel_bytes = clipped ? 2 : 3;
+      if (png_get_rowbytes(png_, info_) != pixel_bytes * static_cast<std::size_t>(out.width())) {
+        stop_here("row of an unexpected length");
+      }
+      // An interlaced picture is built up in `out` pass by pass.
+      for (int pass = 0; pass < passes; ++pass) {
+        for (int y = 0; y < out.height(); ++y) png_read_row(png_, out.row(y), nullptr);
+      }
+      png_read_end(png_, nullptr);  // the rest must be there and whole too
+      if (clipped) {
+        for (int y = 0; y < out.height(); ++y) spread_gray16(out.row(y), out.width());
+      }
+    });
+  }
+
+ private:
+  // A row of big-endian 16-bit grey at the start of its own RGB row, widened in place from the
+  // right: pixel x is written at 3x, to the right of what is still to be read.
+  static void spread_gray16(std::uint8_t* row, int width) {
+    for (int x = width - 1; x >= 0; --x) {
+      const std::uint8_t* gray = row + 2 * static_cast<std::size_t>(x);
+      const std::uint8_t level = gray[0] != 0 ? 255 : gray[1];
+      std::memset(row + 3 * static_cast<std::size_t>(x), level, 3);
+    }
+  }
+
+  static void read(png_structp png, png_bytep target, std::size_t count) {
+    auto& self = *static_cast<PngDecoder*>(png_get_io_ptr(png));
+    if (count > self.rest_.size()) self.stop_here("the file ends too early");
+    std::memcpy(target, self.rest_.data(), count);
+    self.rest_ = self.rest_.subspan(count);
+  }
+  static void stop(png_structp png, png_const_charp message) {
+    static_cast<PngDecoder*>(png_get_error_ptr(png))->stop_here(message);
+  }
+  [[noreturn]] void stop_here(const char* message) {
+    std::snprintf(why_.data(), why_.size(), "%s", message);
+    std::longjmp(jump_, 1);
+  }
+
+  std::span<const std::byte> rest_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  std::jmp_buf jump_{};
+  std::array<char, 200> why_{};
+};
+
+}  // namespace
+
+void decode_png(std::span<const std::byte> file, const std::string& name, Image& out) {
+  PngDecoder decoder(file);
+  const auto require = [&](bool done) {
+    if (!done) {
+      fail<InputError>("{}: corrupt PNG ({}); copy it again or remove it", name, decoder.why());
+    }
+  };
+  require(decoder.read_header());
+  check_image_size(decoder.width(), decoder.height(), name);
+  out.reset(static_cast<int>(decoder.width()), static_cast<int>(decoder.height()));
+  require(decoder.read_pixels(out));
+}
+
+}  // namespace rk

@@ -1,0 +1,27 @@
+// The three decoders behind decode_image(). Each gets the whole file, checks the header against the
+// limits of decode.h, and fills `out`; errors as decode.h says.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "data/images/image.h"
+
+namespace rk {
+
+void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image& out);
+void decode_png(std::span<const std::byte> file, const std::string& name, Image& out);
+void decode_bmp(std::span<const std::byte> file, const std::string& name, Image& out);
+
+// Sizes as a header states them; outside the limits is an InputError.
+void check_image_size(long long width, long long height, const std::string& name);
+
+// R of a CMYK picture stored inverted: round(c * k / 255). (t + t / 256) / 256 with t = c k + 128
+// is that rounding for every pair of bytes, without a division.
+constexpr std::uint8_t multiply_inverted(unsigned c, unsigned k) {
+  const unsigned t = c * k + 128;
+  return static_cast<std::uint8_t>((t + (t >> 8)) >> 8);
+}
+
+}  // namespace rk

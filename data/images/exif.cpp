@@ -1,0 +1,132 @@
+#include "data/images/exif.h"
+
+#include "engine/base/error.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace rk {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr unsigned kOrientationTag = 0x0112;
+constexpr unsigned kShort = 3;  // the type of a field: one number of 16 bits
+constexpr std::size_t kFieldBytes = 12;
+
+// Numbers of a block in its own order of bytes; 0 beyond its end.
+struct Numbers {
+  std::string_view bytes;
+  bool little = false;
+
+  std::uint32_t at(std::size_t offset, std::size_t count) const {
+    if (offset > bytes.size() || bytes.size() - offset < count) return 0;
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t place = little ? count - 1 - i : i;
+      value = value << 8 | static_cast<unsigned char>(bytes[offset + place]);
+    }
+    return value;
+  }
+};
+
+// Of a TIFF block: a header of 8 bytes says where the first directory is; that is a count and as
+// many fields of tag, type, number of values, value.
+int orientation_in(std::string_view tiff) {
+  const bool little = tiff.starts_with("II*\0"sv);
+  if (!little && !tiff.starts_with("MM\0*"sv)) return kUpright;
+  const Numbers number{tiff, little};
+  const std::size_t directory = number.at(4, 4);
+  const std::size_t fields = number.at(directory, 2);
+  for (std::size_t i = 0; i < fields; ++i) {
+    const std::size_t field = directory + 2 + i * kFieldBytes;
+    if (field + kFieldBytes > tiff.size()) break;
+    if (number.at(field, 2) != kOrientationTag) continue;
+    const std::uint32_t value = number.at(field + 8, 2);
+    const bool sound = number.at(field + 2, 2) == kShort && number.at(field + 4, 4) == 1 &&
+                       value >= 1 && value <= 8;
+    return sound ? static_cast<int>(value) : kUpright;
+  }
+  return kUpright;
+}
+
+// The payload of the first segment APP1 that begins with "Exif", before the first scan.
+std::string_view exif_of_jpeg(std::string_view file) {
+  constexpr std::string_view kBegins = "Exif\0\0"sv;
+  constexpr unsigned kApp1 = 0xE1, kStartOfScan = 0xDA, kEnd = 0xD9;
+  const Numbers number{file};
+  std::size_t at = 2;  // behind the start of the image
+  while (at + 4 <= file.size()) {
+    if (number.at(at, 1) != 0xFF) return {};
+    const unsigned marker = number.at(at + 1, 1);
+    if (marker == 0xFF) {  // filling
+      ++at;
+      continue;
+    }
+    if (marker == kStartOfScan || marker == kEnd) return {};
+    const std::size_t length = number.at(at + 2, 2);  // with its own two bytes
+    if (length < 2) return {};
+    const std::string_view segment = file.substr(at + 4, length - 2);
+    if (marker == kApp1 && segment.starts_with(kBegins)) return segment.substr(kBegins.size());
+    at += 2 + length;
+  }
+  return {};
+}
+
+// The first chunk eXIf: length, name, content, checksum.
+std::string_view exif_of_png(std::string_view file) {
+  const Numbers number{file};
+  std::size_t at = 8;
+  while (at + 12 <= file.size()) {
+    const std::size_t length = number.at(at, 4);
+    const std::string_view name = file.substr(at + 4, 4);
+    if (name == "eXIf"sv) return file.substr(at + 8, length);
+    if (name == "IEND"sv) return {};
+    at += 12 + length;
+  }
+  return {};
+}
+
+}  // namespace
+
+int exif_orientation(std::span<const std::byte> file) {
+  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
+  if (bytes.starts_with("\xff\xd8"sv)) return orientation_in(exif_of_jpeg(bytes));
+  if (bytes.starts_with("\x89PNG\r\n\x1a\n"sv)) return orientation_in(exif_of_png(bytes));
+  return kUpright;
+}
+
+Image turn_upright(Image image, int orientation) {
+  expect(orientation >= 1 && orientation <= 8, "[exif] expected an orientation of 1 to 8, got {}",
+         orientation);
+  if (orientation == kUpright || image.empty()) return image;
+  const bool swapped = orientation >= 5;  // rows become columns
+  const int width = swapped ? image.height() : image.width();
+  const int height = swapped ? image.width() : image.height();
+  // Whether x, y of the result count from the far end of what they run along in `image`.
+  const bool from_right =
+      orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  const bool from_bottom =
+      orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  Image out(width, height);
+  // A column of `image` touches a cache line a pixel: so many rows of the result use it up.
+  constexpr int kRows = 16;
+  for (int top = 0; top < height; top += kRows) {
+    const int bottom = std::min(height, top + kRows);
+    for (int x = 0; x < width; ++x) {
+      const int along = from_right ? width - 1 - x : x;
+      for (int y = top; y < bottom; ++y) {
+        const int across = from_bottom ? height - 1 - y : y;
+        std::memcpy(out.pixel(x, y),
+                    swapped ? image.pixel(across, along) : image.pixel(along, across),
+                    Image::kChannels);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace rk

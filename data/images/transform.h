@@ -1,0 +1,53 @@
+// What a network sees of a picture: torchvision's Resize, CenterCrop, ToTensor, Normalize on a PIL
+// image, bit for bit.
+//
+// Resize to a short side s gives the long side int(s * long / short); or to an exact size.
+// CenterCrop starts at round-half-to-even((size - crop) / 2) on each axis; a picture smaller than
+// the crop is padded with zeros, (crop - size) / 2 of them, rounded down, on the left and top.
+// ToTensor and Normalize are float32: (u8 / 255 - mean) / std.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "data/images/image.h"
+
+namespace rk {
+
+struct ImageSize {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+};
+
+struct ImageTransform {
+  int short_side = 256;  // 0: `exact_width` x `exact_height` instead; those 0 too: no resizing
+  int exact_width = 0;
+  int exact_height = 0;
+  int crop = 224;  // side of the centre crop; 0: none
+};
+
+// The size after Resize, before CenterCrop.
+ImageSize resized_size(int width, int height, const ImageTransform& transform);
+// Resize and CenterCrop. Only the cropped part is computed. A result above the pixel limit of
+// decode.h (an extreme aspect ratio without a crop) is std::length_error.
+Image apply(const ImageTransform& transform, const Image& image);
+
+// Normalisation by a table of 3 x 256 float32.
+class FloatTable {
+ public:
+  // Defaults: the values of torchvision's ImageNet weights.
+  explicit FloatTable(const std::array<float, 3>& mean = {0.485F, 0.456F, 0.406F},
+                      const std::array<float, 3>& std = {0.229F, 0.224F, 0.225F});
+  void to_chw(const Image& image, float* out) const;   // (3, H, W)
+  void to_nhwc(const Image& image, float* out) const;  // (H, W, 3)
+  float value(int channel, std::uint8_t level) const {
+    return table_[static_cast<std::size_t>(channel) * 256 + level];
+  }
+  std::span<const float> levels() const { return table_; }  // [3, 256]
+
+ private:
+  std::array<float, std::size_t{3} * 256> table_;
+};
+
+}  // namespace rk

@@ -1,0 +1,34 @@
+#include "data/loader/picture_cache.h"
+
+#include <utility>
+
+namespace rk {
+
+PictureCache::PictureCache(const Dataset& data, std::int64_t max_bytes)
+    : data_(data),
+      max_bytes_(max_bytes),
+      kept_(new std::atomic<const Image*>[static_cast<std::size_t>(data.size())]()) {}
+
+PictureCache::~PictureCache() {
+  for (std::int64_t i = 0; i < data_.size(); ++i) delete kept_[static_cast<std::size_t>(i)].load();
+}
+
+const Image& PictureCache::get(std::int64_t index, Image& own) {
+  std::atomic<const Image*>& place = kept_[static_cast<std::size_t>(index)];
+  if (const Image* kept = place.load(std::memory_order_acquire)) return *kept;
+  own = data_.load(index);
+  const auto bytes = static_cast<std::int64_t>(own.bytes());
+  if (used_.fetch_add(bytes, std::memory_order_relaxed) + bytes > max_bytes_) {
+    used_.fetch_sub(bytes, std::memory_order_relaxed);
+    return own;
+  }
+  auto copy = std::make_unique<const Image>(std::move(own));
+  const Image* expected = nullptr;
+  if (place.compare_exchange_strong(expected, copy.get(), std::memory_order_acq_rel)) {
+    return *copy.release();
+  }
+  used_.fetch_sub(bytes, std::memory_order_relaxed);
+  return *expected;
+}
+
+}  // namespace rk

@@ -1,0 +1,81 @@
+// Samplers that look at images alone, not at their classes.
+#include "data/random_stream.h"
+#include "data/samplers/samplers.h"
+#include "data/spec.h"
+#include "engine/base/error.h"
+
+#include <algorithm>
+
+namespace rk {
+namespace {
+
+class RandomSampler : public Sampler {
+ public:
+  explicit RandomSampler(const SamplerRequest& request)
+      : size_(request.data.size()), batch_size_(request.batch_size), seed_(request.seed) {
+    if (batch_size_ < 1) fail<UsageError>("random: a batch of {}; use 1 or more", batch_size_);
+    if (size_ < batch_size_) {
+      fail<InputError>("{}: a batch of {}, there are {} images; lower the batch",
+                       request.data.name(), batch_size_, size_);
+    }
+    batches_per_pass_ = size_ / batch_size_;
+    batches_ = request.batches > 0 ? request.batches : batches_per_pass_;
+  }
+
+  std::int64_t batch_size() const override { return batch_size_; }
+  std::int64_t batches_per_epoch() const override { return batches_; }
+
+  std::int64_t batch(std::int64_t epoch, std::int64_t batch, std::span<Draw> draws) const override {
+    const std::int64_t pass = batch / batches_per_pass_;
+    const std::int64_t first = batch % batches_per_pass_ * batch_size_;
+    const std::vector<std::int64_t> order =
+        random_order(size_, first + batch_size_,
+                     CounterRandom(seed_, random_stream(RandomUse::kImageOrder, epoch),
+                                   static_cast<std::uint64_t>(pass)));
+    for (std::int64_t i = 0; i < batch_size_; ++i) {
+      draws[static_cast<std::size_t>(i)] = {order[static_cast<std::size_t>(first + i)], pass};
+    }
+    return batch_size_;
+  }
+
+ private:
+  std::int64_t size_;
+  std::int64_t batch_size_;
+  std::uint64_t seed_;
+  std::int64_t batches_per_pass_ = 1;
+  std::int64_t batches_ = 0;
+};
+
+class SequentialSampler : public Sampler {
+ public:
+  SequentialSampler(const Dataset& data, std::int64_t batch_size)
+      : size_(data.size()), batch_size_(batch_size) {
+    if (batch_size < 1) fail<UsageError>("a batch of {} images; use 1 or more", batch_size);
+  }
+  std::int64_t batch_size() const override { return batch_size_; }
+  std::int64_t batches_per_epoch() const override {
+    return (size_ + batch_size_ - 1) / batch_size_;
+  }
+  std::int64_t batch(std::int64_t, std::int64_t batch, std::span<Draw> draws) const override {
+    const std::int64_t first = batch * batch_size_;
+    const std::int64_t count = std::min(batch_size_, size_ - first);
+    for (std::int64_t i = 0; i < count; ++i) draws[static_cast<std::size_t>(i)] = {first + i, 0};
+    return count;
+  }
+
+ private:
+  std::int64_t size_;
+  std::int64_t batch_size_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_random(const DataSpec&, const SamplerRequest& request) {
+  return std::make_unique<RandomSampler>(request);
+}
+
+std::unique_ptr<Sampler> make_sequential(const Dataset& data, std::int64_t batch_size) {
+  return std::make_unique<SequentialSampler>(data, batch_size);
+}
+
+}  // namespace rk

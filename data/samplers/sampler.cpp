@@ -1,0 +1,105 @@
+#include "data/samplers/sampler.h"
+
+#include "data/samplers/samplers.h"
+#include "engine/base/error.h"
+#include "engine/base/nearest.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace rk {
+namespace {
+
+struct SamplerEntry {
+  std::string_view name;
+  std::vector<std::string> keys;
+  std::string_view help;
+  SamplerMaker* make;
+};
+
+const std::vector<SamplerEntry>& samplers() {
+  static const std::vector<SamplerEntry> table{
+      {"pk",
+       {"k"},
+       "pk[:k=N]: batch / k classes, k images of each (without k: per-class)",
+       make_pk},
+      {"category",
+       {"per_pair", "k"},
+       "category[:per_pair=10,k=0]: half a batch from each of two categories, all pairs of them "
+       "in an epoch, classes whole (or k images of each)",
+       make_category},
+      {"random_classes",
+       {},
+       "random_classes: classes whole until the batch is full",
+       make_random_classes},
+      {"random", {}, "random: images in random order, for losses with proxies", make_random}};
+  return table;
+}
+
+const SamplerEntry& entry_of(std::string_view name) {
+  for (const SamplerEntry& entry : samplers()) {
+    if (entry.name == name) return entry;
+  }
+  fail<UsageError>("'{}' is no sampler; {}", name, suggestion(name, sampler_names()));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> random_order(std::int64_t n, std::int64_t take, CounterRandom random) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  for (std::int64_t i = 0; i < take; ++i) {
+    std::swap(order[static_cast<std::size_t>(i)],
+              order[static_cast<std::size_t>(i + random.below(n - i))]);
+  }
+  return order;
+}
+
+void require_pairs(const Dataset& data) {
+  for (std::size_t c = 0; c < data.members().size(); ++c) {
+    const std::size_t images = data.members()[c].size();
+    if (images >= 2) continue;
+    fail<InputError>(
+        "{}: class '{}' has {} image{}, training needs two; add some, or leave such classes out "
+        "with --data SPEC,min_images=2",
+        data.name(), data.classes()[c].name, images, images == 1 ? "" : "s");
+  }
+}
+
+std::vector<std::string> sampler_names() {
+  std::vector<std::string> names;
+  for (const SamplerEntry& entry : samplers()) names.emplace_back(entry.name);
+  return names;
+}
+
+std::string sampler_help() {
+  std::string text;
+  for (const SamplerEntry& entry : samplers()) text += fmt::format("\n{}", entry.help);
+  return text;
+}
+
+DataSpec parse_sampler(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  DataSpec spec{std::string(text.substr(0, colon)), "", {}};
+  const SamplerEntry& entry = entry_of(spec.kind);
+  if (colon != std::string_view::npos) {
+    spec.options = parse_key_values(text.substr(colon + 1), spec.kind);
+  }
+  for (const auto& [key, value] : spec.options) {
+    if (std::find(entry.keys.begin(), entry.keys.end(), key) == entry.keys.end()) {
+      fail<UsageError>("{}: no parameter '{}'; {}", spec.kind, key,
+                       entry.keys.empty() ? "it has none" : suggestion(key, entry.keys));
+    }
+  }
+  return spec;
+}
+
+std::unique_ptr<Sampler> make_sampler(std::string_view text, const Dataset& data,
+                                      std::int64_t batch_size, std::uint64_t seed,
+                                      std::int64_t batches) {
+  const DataSpec spec = parse_sampler(text);
+  if (batches < 0) fail<UsageError>("{} batches an epoch; use 1 or more", batches);
+  return entry_of(spec.kind).make(spec, {data, batch_size, seed, batches});
+}
+
+}  // namespace rk

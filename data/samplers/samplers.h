@@ -1,0 +1,27 @@
+// What the samplers share, and one maker each for the registry in sampler.cpp.
+#pragma once
+
+#include "data/samplers/sampler.h"
+#include "engine/base/random.h"
+
+namespace rk {
+
+// The first `take` of a random order of 0..n-1 (Fisher-Yates from the front); the rest is in no
+// particular order.
+std::vector<std::int64_t> random_order(std::int64_t n, std::int64_t take, CounterRandom random);
+
+// InputError naming the first class with fewer than two images.
+void require_pairs(const Dataset& data);
+
+// What make_sampler() hands on. batches 0: the sampler's own number.
+struct SamplerRequest {
+  const Dataset& data;
+  std::int64_t batch_size = 0;
+  std::uint64_t seed = 0;
+  std::int64_t batches = 0;
+};
+
+using SamplerMaker = std::unique_ptr<Sampler>(const DataSpec& spec, const SamplerRequest& request);
+SamplerMaker make_pk, make_category, make_random_classes, make_random;
+
+}  // namespace rk

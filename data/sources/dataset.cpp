@@ -1,0 +1,381 @@
+#include "data/sources/dataset.h"
+
+#include "data/random_stream.h"
+#include "data/sources/folder.h"
+#include "data/sources/glyphs.h"
+#include "engine/base/error.h"
+#include "engine/base/nearest.h"
+#include "engine/base/random.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace rk {
+namespace {
+
+// A kind of data set. `splits` returns the splits that the data itself has, empty for a flat set,
+// where `read` gives the same for each.
+struct Kind {
+  std::string_view name;
+  std::string_view usage;
+  std::string_view help;
+  bool has_path;
+  std::vector<std::string> keys;
+  std::vector<Split> (*splits)(const DataSpec& spec);
+  Dataset (*read)(const DataSpec& spec, Split split);
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> table{
+      {"folder",
+       "folder:PATH[,categories=a+b][,splits=none][,exif=turn][,merge=3]",
+       "PATH/[train|val|test|query|gallery/][category/]class/image; exif=turn turns pictures "
+       "upright that phones stored lying; merge=3 makes one of every three training classes",
+       true,
+       {"categories", "splits", "exif", "merge"},
+       folder_splits,
+       read_folder},
+      {"glyphs", "glyphs[:classes=100,...]", glyphs_help(), false, glyphs_keys(), glyphs_splits,
+       read_glyphs},
+  };
+  return table;
+}
+
+const std::vector<std::string> kCommonKeys{"val_classes", "val_order", "val_seed", "min_images"};
+
+const Kind& find_kind(const DataSpec& spec) {
+  const std::vector<Kind>& table = kinds();
+  const auto found = std::find_if(table.begin(), table.end(),
+                                  [&](const Kind& kind) { return kind.name == spec.kind; });
+  if (found == table.end()) {
+    std::string known;
+    for (const Kind& kind : table)
+      known += fmt::format("{} {}", known.empty() ? "" : ",", kind.usage);
+    const std::vector<std::string> near = nearest(spec.kind, dataset_kinds());
+    fail<UsageError>("'{}' is no kind of data; {}known:{}", spec.kind,
+                     near.empty() ? "" : suggestion(spec.kind, dataset_kinds()) + " ", known);
+  }
+  if (!found->has_path && !spec.path.empty()) {
+    fail<UsageError>("{}: '{}' is no key=value; write {}", spec.kind, spec.path, found->usage);
+  }
+  std::vector<std::string> keys = found->keys;
+  keys.insert(keys.end(), kCommonKeys.begin(), kCommonKeys.end());
+  for (const auto& [key, value] : spec.options) {
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+      fail<UsageError>("{}: no option '{}'; {}", spec.kind, key, suggestion(key, keys));
+    }
+  }
+  return *found;
+}
+
+// How the training classes are divided.
+struct HoldOut {
+  double share = 0;  // 0: nothing is held out
+  bool random = false;
+  std::uint64_t seed = 0;
+};
+
+HoldOut hold_out(const DataSpec& spec) {
+  HoldOut out;
+  out.share = spec.number("val_classes", 0, 0, 1);
+  if (out.share == 1) fail<UsageError>("{}: val_classes=1 leaves nothing to train on", spec.kind);
+  const std::string order = spec.get("val_order", "default");
+  if (order != "default" && order != "random") {
+    fail<UsageError>("{}: val_order={} is neither default nor random", spec.kind, order);
+  }
+  out.random = order == "random";
+  out.seed = static_cast<std::uint64_t>(
+      spec.integer("val_seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
+  return out;
+}
+
+// The classes of `split` (train or val) among `count` training classes, ascending.
+std::vector<std::int64_t> divide(const DataSpec& spec, const HoldOut& how, std::int64_t count,
+                                 Split split) {
+  if (count < 2) {
+    fail<InputError>("{}: {} class cannot be divided by val_classes; leave the option out",
+                     spec.text(), count);
+  }
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  if (how.random) {
+    CounterRandom random(how.seed, random_stream(RandomUse::kHoldOut), 0);
+    for (std::size_t i = order.size(); i > 1; --i) {
+      std::swap(order[i - 1],
+                order[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+    }
+  }
+  const auto rounded =
+      static_cast<std::int64_t>(std::llround(how.share * static_cast<double>(count)));
+  const auto held = std::clamp<std::int64_t>(rounded, 1, count - 1);
+  const auto middle = order.end() - held;
+  if (split == Split::kVal) {
+    order.erase(order.begin(), middle);
+  } else {
+    order.erase(middle, order.end());
+  }
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+Dataset drop_small_classes(const DataSpec& spec, Dataset data) {
+  const std::int64_t least = spec.integer("min_images", 1, 1, 1'000'000'000);
+  std::vector<std::int64_t> kept;
+  for (std::size_t c = 0; c < data.members().size(); ++c) {
+    if (static_cast<std::int64_t>(data.members()[c].size()) >= least) {
+      kept.push_back(static_cast<std::int64_t>(c));
+    }
+  }
+  if (kept.size() == data.classes().size()) return data;
+  if (kept.empty()) {
+    fail<InputError>("{}: no class has {} images; lower min_images", data.name(), least);
+  }
+  return data.select(kept);
+}
+
+bool contains(const std::vector<Split>& splits, Split split) {
+  return std::find(splits.begin(), splits.end(), split) != splits.end();
+}
+
+std::string split_list(const std::vector<Split>& splits) {
+  std::string text;
+  for (const Split split : splits) {
+    text += text.empty() ? "" : ", ";
+    text += split_name(split);
+  }
+  return text;
+}
+
+// The splits with different classes; checks that val_classes makes sense here.
+std::vector<Split> distinct_splits(const DataSpec& spec, std::vector<Split> own) {
+  const bool held = hold_out(spec).share > 0;
+  if (own.empty())
+    return held ? std::vector{Split::kTrain, Split::kVal} : std::vector{Split::kTrain};
+  if (!held) return own;
+  if (contains(own, Split::kVal)) {
+    fail<InputError>("{}: it has a val split already; leave val_classes out", spec.text());
+  }
+  if (!contains(own, Split::kTrain)) {
+    fail<InputError>("{}: it has no train split to hold classes out of; leave val_classes out",
+                     spec.text());
+  }
+  own.insert(std::find(own.begin(), own.end(), Split::kTrain) + 1, Split::kVal);
+  return own;
+}
+
+}  // namespace
+
+std::string_view split_name(Split split) {
+  switch (split) {
+    case Split::kTrain: return "train";
+    case Split::kVal: return "val";
+    case Split::kTest: return "test";
+    case Split::kQuery: return "query";
+    case Split::kGallery: return "gallery";
+  }
+  return "";
+}
+
+std::string text_of(const std::map<std::string, std::int64_t>& files) {
+  std::vector<std::pair<std::int64_t, std::string>> counts;
+  for (const auto& [ending, count] : files) {
+    counts.emplace_back(-count, ending.empty() ? "without an ending" : "." + ending);
+  }
+  std::sort(counts.begin(), counts.end());
+  std::string text;
+  for (const auto& [count, ending] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", -count, ending);
+  }
+  return text;
+}
+
+std::string text_of(const LeftOut& left_out) {
+  std::string text;
+  if (!left_out.files.empty()) {
+    text = "files that are no images it reads: " + text_of(left_out.files);
+  }
+  const std::vector<std::string>& folders = left_out.empty_folders;
+  if (folders.empty()) return text;
+  constexpr std::size_t kMost = 3;
+  const auto end = folders.begin() + static_cast<std::ptrdiff_t>(std::min(folders.size(), kMost));
+  return fmt::format("{}{}{} empty folder{} ('{}'{})", text, text.empty() ? "" : "; ",
+                     folders.size(), folders.size() == 1 ? "" : "s",
+                     fmt::join(folders.begin(), end, "', '"),
+                     folders.size() > kMost ? ", ..." : "");
+}
+
+Split parse_split(std::string_view name) {
+  if (const std::optional<Split> split = split_of_folder(std::string(name))) return *split;
+  const std::string given(name);
+  fail<UsageError>("'{}' is no split; {}", name,
+                   suggestion(given, {"train", "val", "test", "query", "gallery"}));
+}
+
+Dataset::Dataset(std::string name, std::vector<DataItem> items, std::vector<DataClass> classes,
+                 std::vector<std::string> categories, std::shared_ptr<const ImageSource> source)
+    : name_(std::move(name)),
+      items_(std::move(items)),
+      classes_(std::move(classes)),
+      categories_(std::move(categories)),
+      members_(classes_.size()),
+      source_(std::move(source)) {
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const std::int64_t label = items_[i].label;
+    expect(label >= 0 && label < static_cast<std::int64_t>(classes_.size()),
+           "[dataset] expected labels below {}, got {}", classes_.size(), label);
+    members_[static_cast<std::size_t>(label)].push_back(static_cast<std::int64_t>(i));
+  }
+}
+
+std::int64_t Dataset::category(std::int64_t index) const {
+  return classes_[static_cast<std::size_t>(label(index))].category;
+}
+
+Image Dataset::load(std::int64_t index) const {
+  return source_->load(item(index), classes_[static_cast<std::size_t>(label(index))]);
+}
+
+std::string Dataset::item_name(std::int64_t index) const {
+  return source_->name(item(index), classes_[static_cast<std::size_t>(label(index))]);
+}
+
+std::uint64_t Dataset::fingerprint() const {
+  std::uint64_t hash = 0xCBF29CE484222325;  // FNV-1a, 64 bits
+  const auto add = [&hash](std::string_view bytes) {
+    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+    hash = (hash ^ 0xFF) * 0x100000001B3;  // an end, so that "ab","c" is not "a","bc"
+  };
+  for (const DataClass& c : classes_) add(fmt::format("{}/{}/{}", c.name, c.category, c.key));
+  for (const DataItem& i : items_) add(fmt::format("{}/{}/{}", i.path, i.key, i.label));
+  return hash;
+}
+
+Dataset Dataset::select(const std::vector<std::int64_t>& classes) const {
+  std::vector<DataClass> kept;
+  std::vector<std::int64_t> new_label(classes_.size(), -1);
+  std::vector<std::string> categories;
+  std::vector<std::int64_t> new_category(categories_.size(), -1);
+  for (const std::int64_t c : classes) {
+    new_label[static_cast<std::size_t>(c)] = static_cast<std::int64_t>(kept.size());
+    kept.push_back(classes_[static_cast<std::size_t>(c)]);
+    if (kept.back().category < 0) continue;
+    std::int64_t& category = new_category[static_cast<std::size_t>(kept.back().category)];
+    if (category < 0) {
+      category = static_cast<std::int64_t>(categories.size());
+      categories.push_back(categories_[static_cast<std::size_t>(kept.back().category)]);
+    }
+    kept.back().category = category;
+  }
+  std::vector<DataItem> items;
+  for (const DataItem& old : items_) {
+    const std::int64_t label = new_label[static_cast<std::size_t>(old.label)];
+    if (label < 0) continue;
+    items.push_back(old);
+    items.back().label = label;
+  }
+  Dataset chosen(name_, std::move(items), std::move(kept), std::move(categories), source_);
+  chosen.part_ = part_;
+  chosen.left_out_ = left_out_;
+  return chosen;
+}
+
+Dataset Dataset::merge(std::int64_t each) const {
+  std::vector<DataClass> merged;
+  std::vector<std::int64_t> new_label(classes_.size());
+  for (std::size_t begin = 0; begin < classes_.size();) {
+    const std::int64_t category = classes_[begin].category;
+    std::size_t end = begin;
+    while (end < classes_.size() && classes_[end].category == category) ++end;
+    const auto groups =
+        std::max<std::int64_t>(static_cast<std::int64_t>(end - begin) / each, std::int64_t{1});
+    const auto first = static_cast<std::int64_t>(merged.size());
+    for (std::size_t c = begin; c < end; ++c) {
+      const std::int64_t group = std::min(static_cast<std::int64_t>(c - begin) / each, groups - 1);
+      new_label[c] = first + group;
+      if (new_label[c] == static_cast<std::int64_t>(merged.size())) {
+        merged.push_back({classes_[c].name, category, 0});
+      } else {
+        merged.back().name += "+" + classes_[c].name;
+      }
+    }
+    begin = end;
+  }
+  std::vector<DataItem> items = items_;
+  for (DataItem& item : items) item.label = new_label[static_cast<std::size_t>(item.label)];
+  Dataset out(name_, std::move(items), std::move(merged), categories_, source_);
+  out.part_ = part_;
+  out.left_out_ = left_out_;
+  return out;
+}
+
+std::vector<std::string> dataset_kinds() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds()) names.emplace_back(kind.name);
+  return names;
+}
+
+std::string dataset_help() {
+  std::string text;
+  for (const Kind& kind : kinds()) text += fmt::format("{}: {}\n", kind.usage, kind.help);
+  return text +
+         "any kind: val_classes=0.2,val_order=default|random,val_seed=0 holds classes out; "
+         "min_images=2 leaves small classes out";
+}
+
+DataSpec read_data_spec(std::string_view text) {
+  const auto with_home = [](DataSpec spec) {
+    const char* home = std::getenv("HOME");
+    if (home != nullptr && (spec.path == "~" || spec.path.starts_with("~/"))) {
+      spec.path.replace(0, 1, home);
+    }
+    return spec;
+  };
+  const std::vector<std::string> known = dataset_kinds();
+  const std::string kind(text.substr(0, text.find(':')));
+  if (std::find(known.begin(), known.end(), kind) == known.end()) {
+    DataSpec folder = with_home(parse_data_spec("folder:" + std::string(text)));
+    std::error_code ignored;
+    if (std::filesystem::is_directory(folder.path, ignored)) return folder;
+  }
+  return with_home(parse_data_spec(text));
+}
+
+std::vector<Split> dataset_splits(const DataSpec& spec) {
+  return distinct_splits(spec, find_kind(spec).splits(spec));
+}
+
+Dataset open_dataset(const DataSpec& spec, Split split) {
+  const Kind& kind = find_kind(spec);
+  const HoldOut how = hold_out(spec);
+  const std::vector<Split> own = kind.splits(spec);
+  const std::vector<Split> splits = distinct_splits(spec, own);
+  const bool whole = own.empty() && how.share == 0 && split != Split::kVal;
+  if (!whole && !contains(splits, split)) {
+    fail<InputError>(
+        "{}: no {} split, there is {}; {}", spec.text(), split_name(split), split_list(splits),
+        split == Split::kVal     ? "hold classes out with val_classes=0.2"
+        : split == Split::kTrain ? "give a folder that has one, or one of classes alone"
+                                 : "ask for one of these");
+  }
+  const bool divided = how.share > 0 && (split == Split::kTrain || split == Split::kVal);
+  Dataset data = drop_small_classes(spec, kind.read(spec, divided ? Split::kTrain : split));
+  data.set_part(whole ? "all of it, which has no splits"
+                      : fmt::format("split {}", split_name(split)));
+  if (divided) {
+    data = data.select(divide(spec, how, static_cast<std::int64_t>(data.classes().size()), split));
+  }
+  const std::int64_t merged = spec.integer("merge", 1, 1, 1'000'000'000);
+  return split == Split::kTrain && merged > 1 ? data.merge(merged) : data;
+}
+
+Dataset open_dataset(std::string_view spec, Split split) {
+  return open_dataset(read_data_spec(spec), split);
+}
+
+}  // namespace rk

@@ -1,0 +1,59 @@
+// Dimensions of a tensor, outermost first; images are (N, H, W, C). Rank 0 to 4; a scalar has rank
+// 0 and one element. Trivially copyable.
+#pragma once
+
+#include "engine/base/error.h"
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+namespace rk {
+
+class Shape {
+ public:
+  static constexpr int kMaxRank = 4;
+
+  constexpr Shape() = default;
+  Shape(std::initializer_list<std::int64_t> dims) {
+    expect(dims.size() <= kMaxRank, "[shape] expected at most {} dimensions, got {}", kMaxRank,
+           dims.size());
+    for (std::int64_t d : dims) append(d);
+  }
+
+  void append(std::int64_t dim) {
+    expect(rank_ < kMaxRank, "[shape] expected at most {} dimensions", kMaxRank);
+    expect(dim >= 0, "[shape] expected a size >= 0, got {}", dim);
+    dims_[static_cast<std::size_t>(rank_++)] = dim;
+  }
+
+  constexpr int rank() const { return rank_; }
+  constexpr std::int64_t operator[](int axis) const {
+    return dims_[static_cast<std::size_t>(axis)];
+  }
+  constexpr std::int64_t elements() const {
+    std::int64_t product = 1;
+    for (int i = 0; i < rank_; ++i) product *= dims_[static_cast<std::size_t>(i)];
+    return product;
+  }
+  constexpr bool operator==(const Shape& other) const {
+    if (rank_ != other.rank_) return false;
+    for (int i = 0; i < rank_; ++i) {
+      if ((*this)[i] != other[i]) return false;
+    }
+    return true;
+  }
+  // "[16, 224, 224, 3]"
+  std::string text() const {
+    std::string out = "[";
+    for (int i = 0; i < rank_; ++i) out += (i ? ", " : "") + std::to_string((*this)[i]);
+    return out + "]";
+  }
+
+ private:
+  std::array<std::int64_t, kMaxRank> dims_{};
+  int rank_ = 0;
+};
+
+}  // namespace rk

@@ -1,0 +1,37 @@
+#include "engine/base/thread_limit.h"
+
+#include "engine/base/error.h"
+
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace rk {
+
+void require_threads(int threads) {
+  std::vector<std::thread> others;
+  std::mutex open;
+  std::string reason;
+  {
+    // They wait until all are there, so that they count at the same time.
+    const std::lock_guard closed(open);
+    try {
+      others.reserve(static_cast<std::size_t>(threads));
+      while (static_cast<int>(others.size()) + 1 < threads) {
+        others.emplace_back([&open] { const std::lock_guard wait(open); });
+      }
+    } catch (const std::system_error& error) {
+      reason = error.code().message();
+    }
+  }
+  for (std::thread& thread : others) thread.join();
+  if (reason.empty()) return;
+  fail<DeviceError>(
+      "only {} of {} threads can be started ({}); lower --threads, or raise the limit "
+      "(ulimit -u)",
+      others.size() + 1, threads, reason);
+}
+
+}  // namespace rk

@@ -1,0 +1,82 @@
+#include "engine/device/context.h"
+
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+#include "engine/base/thread_limit.h"
+#include "engine/base/usable_cores.h"
+#include "engine/device/buffer.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/context.h"
+#include "engine/device/dispatch.h"
+#include "engine/device/onednn.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+namespace rk {
+namespace {
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    return line.substr(std::min(line.size(), line.find(": ") + 2));
+  }
+  return "unknown processor";
+}
+
+}  // namespace
+
+Context::Context(int threads)
+    : threads_(threads > 0 ? threads : usable_cores()), onednn_(std::make_unique<OneDnn>()) {
+  require_threads(threads_);
+#if defined(_OPENMP)
+  omp_set_num_threads(threads_);  // oneDNN asks OpenMP for its number of threads
+#endif
+  parallel_run(
+      threads_, [](void*, int, int) {}, nullptr);  // started while they can be
+}
+
+Context::Context(int threads, const Device& device) : Context(threads) {
+  if (!device.cuda) return;
+  if constexpr (kHasCuda) {
+    cuda_ = std::make_shared<const CudaContext>(device.index);
+  } else {
+    fail<DeviceError>("{}: this build has no GPU code", device.name());
+  }
+}
+
+Context::~Context() = default;
+
+Memory Context::allocate(std::size_t bytes) const {
+  if constexpr (kHasCuda) {
+    if (on_gpu()) {
+      DeviceBuffer buffer(bytes);
+      auto* data = buffer.as<std::byte>();
+      return Memory::of(std::move(buffer), data, bytes);
+    }
+  }
+  Buffer buffer(bytes);
+  auto* data = buffer.as<std::byte>();
+  return Memory::of(std::move(buffer), data, bytes);
+}
+
+void Context::copy(void* to, const void* from, std::size_t bytes) const {
+  if constexpr (kHasCuda) {
+    if (on_gpu()) return cuda_->copy(to, from, bytes);
+  }
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+std::string Context::describe() const {
+  const dnnl::version_t* version = dnnl::version();
+  return fmt::format("{}, oneDNN {}.{}.{}, {} threads", processor(), version->major, version->minor,
+                     version->patch, threads_);
+}
+
+}  // namespace rk

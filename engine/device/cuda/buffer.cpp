@@ -1,0 +1,89 @@
+#include "engine/device/cuda/buffer.h"
+
+#include "engine/base/error.h"
+#include "engine/device/cuda/error.h"
+#include "engine/device/device.h"
+#include "engine/device/memory_fit.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace rk {
+namespace {
+
+// Streams here do not wait for the one that cudaMemcpy() works on, nor it for them; and from memory
+// that is not page-locked it returns while the last bytes are still on their way.
+void copy_and_wait(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                   const char* what) {
+  check_cuda(cudaDeviceSynchronize(), "the GPU's work");
+  check_cuda(cudaMemcpy(to, from, bytes, kind), what);
+  check_cuda(cudaDeviceSynchronize(), what);
+}
+
+}  // namespace
+
+void check_cuda(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();
+  throw DeviceError(cuda_failure(what, cudaGetErrorString(error), static_cast<int>(error)));
+}
+
+// Destructors do not throw; what is wrong with the device is said by the next call to it.
+void DeviceBuffer::Free::operator()(std::byte* data) const { cudaFree(data); }
+void PinnedBuffer::Free::operator()(std::byte* data) const {
+  page_locked ? static_cast<void>(cudaFreeHost(data)) : std::free(data);
+}
+
+std::byte* PinnedBuffer::page_locked_memory(std::size_t bytes) {
+  void* data = nullptr;
+  const cudaError_t error = cudaMallocHost(&data, bytes);
+  // What the driver says of a system that locks no more pages.
+  for (const cudaError_t refused :
+       {cudaErrorMemoryAllocation, cudaErrorOperatingSystem, cudaErrorNotSupported}) {
+    if (error != refused) continue;
+    cudaGetLastError();
+    return nullptr;
+  }
+  check_cuda(error, "page-locked memory");
+  return static_cast<std::byte*>(data);
+}
+
+std::byte* PinnedBuffer::ordinary_memory(std::size_t bytes) {
+  constexpr std::size_t kAlignment = 256;
+  void* data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  if (data == nullptr) throw std::bad_alloc();
+  return static_cast<std::byte*>(data);
+}
+
+DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  void* data = nullptr;
+  const cudaError_t error = cudaMalloc(&data, bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "device memory");
+    throw DeviceError(out_of_memory(static_cast<std::int64_t>(bytes),
+                                    static_cast<std::int64_t>(free),
+                                    static_cast<std::int64_t>(total)));
+  }
+  check_cuda(error, "device memory");
+  data_.reset(static_cast<std::byte*>(data));
+}
+
+void DeviceBuffer::upload(const void* from, std::size_t bytes) {
+  expect(bytes <= bytes_, "[device memory] expected a copy of at most {} bytes, got {}", bytes_,
+         bytes);
+  if (bytes == 0) return;
+  copy_and_wait(data_.get(), from, bytes, cudaMemcpyHostToDevice, "copy to the GPU");
+}
+
+void DeviceBuffer::download(void* to, std::size_t bytes) const {
+  expect(bytes <= bytes_, "[device memory] expected a copy of at most {} bytes, got {}", bytes_,
+         bytes);
+  if (bytes == 0) return;
+  copy_and_wait(to, data_.get(), bytes, cudaMemcpyDeviceToHost, "copy from the GPU");
+}
+
+}  // namespace rk

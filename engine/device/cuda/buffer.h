@@ -1,0 +1,80 @@
+// Memory of the current GPU, and memory of the host that it reads while the host goes on:
+// move-only, aligned to 256 bytes, uninitialised.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace rk {
+
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  // DeviceError with the bytes asked for and free where the device has not that many.
+  explicit DeviceBuffer(std::size_t bytes);
+  template <class T> static DeviceBuffer of(std::int64_t count) {
+    return DeviceBuffer(static_cast<std::size_t>(count) * sizeof(T));
+  }
+  template <class T> static DeviceBuffer copy_of(const std::vector<T>& values) {
+    DeviceBuffer buffer(values.size() * sizeof(T));
+    buffer.upload(values.data(), values.size() * sizeof(T));
+    return buffer;
+  }
+
+  template <class T> T* as() const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return reinterpret_cast<T*>(data_.get());
+  }
+  std::size_t bytes() const { return bytes_; }
+
+  // Copies of the first `bytes` that wait for all of the GPU's work before and are done when they
+  // return, for set-up and tests; a step has none.
+  void upload(const void* from, std::size_t bytes);
+  void download(void* to, std::size_t bytes) const;
+  template <class T> std::vector<T> values() const {
+    std::vector<T> out(bytes_ / sizeof(T));
+    download(out.data(), out.size() * sizeof(T));
+    return out;
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const;
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  std::size_t bytes_ = 0;
+};
+
+// Page-locked, so that copies to and from the GPU run beside the program. Where the system gives
+// none it is ordinary memory, with a note: a copy may then wait for the stream's work before it,
+// which a capture (engine/device/cuda/graph.h) does not stand; nothing that is captured copies from
+// or to the host.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  explicit PinnedBuffer(std::size_t bytes);
+
+  template <class T> T* as() const { return reinterpret_cast<T*>(data_.get()); }
+  std::size_t bytes() const { return bytes_; }
+  bool page_locked() const { return data_.get_deleter().page_locked; }
+
+ private:
+  struct Free {
+    Free() : page_locked(true) {}
+    explicit Free(bool locked) : page_locked(locked) {}
+    void operator()(std::byte* data) const;
+    bool page_locked;
+  };
+  using Data = std::unique_ptr<std::byte, Free>;
+
+  static std::byte* page_locked_memory(std::size_t bytes);  // null: there is none to be had
+  static std::byte* ordinary_memory(std::size_t bytes);
+
+  Data data_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace rk

@@ -1,0 +1,122 @@
+#include "engine/device/cuda/context.h"
+#include "engine/base/error.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/cublas.h"
+#include "engine/device/cuda/error.h"
+
+#include <limits>
+
+namespace rk {
+namespace {
+
+// What cuBLAS asks for on Hopper, so that every algorithm it has may be chosen. Our own, because a
+// workspace that cuBLAS allocates by itself may not be taken into a graph.
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
+
+int as_int(std::int64_t value) {
+  expect(value >= 0 && value <= std::numeric_limits<int>::max(),
+         "[product] expected sizes below 2^31, got {}", value);
+  return static_cast<int>(value);
+}
+
+}  // namespace
+
+struct CudaContext::State {
+  Cublas cublas;
+  cudaStream_t stream = nullptr;
+  cublasHandle_t handle = nullptr;
+  DeviceBuffer workspace;
+  std::string name;
+  int device = 0;
+
+  ~State() {
+    if (handle != nullptr) cublas.destroy(handle);
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
+
+  void product(cublasOperation_t transpose_a, cublasOperation_t transpose_b, std::int64_t m,
+               std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* b,
+               std::int64_t ldb, float beta, float* c, std::int64_t ldc) const {
+    if (m == 0 || n == 0) return;
+    // cuBLAS counts by columns: what it takes for C^T = (A B)^T = B^T A^T is row-major C.
+    const float one = 1;
+    cublas.check(cublas.gemm(handle, transpose_b, transpose_a, as_int(n), as_int(m), as_int(k),
+                             &one, b, as_int(ldb), a, as_int(lda), &beta, c, as_int(ldc)),
+                 "product");
+  }
+};
+
+CudaContext::CudaContext(int device) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  check_cuda(cudaSetDevice(device), "device");
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, device), "device");
+  s.name = properties.name;
+  s.device = device;
+  check_cuda(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking), "stream");
+  s.cublas.check(s.cublas.create(&s.handle), "cuBLAS");
+  s.cublas.check(s.cublas.set_stream(s.handle, s.stream), "cuBLAS");
+  s.workspace = DeviceBuffer(kWorkspaceBytes);
+  s.cublas.check(s.cublas.set_workspace(s.handle, s.workspace.as<std::byte>(), kWorkspaceBytes),
+                 "cuBLAS");
+  s.cublas.check(s.cublas.set_math_mode(s.handle, CUBLAS_PEDANTIC_MATH), "cuBLAS");
+}
+
+CudaContext::~CudaContext() = default;
+
+void CudaContext::use_in_this_thread() const {
+  check_cuda(cudaSetDevice(state_->device), "device");
+}
+
+CudaStream CudaContext::stream() const { return state_->stream; }
+
+const std::string& CudaContext::name() const { return state_->name; }
+
+std::size_t CudaContext::free_bytes() const {
+  std::size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "device memory");
+  return free;
+}
+
+void CudaContext::synchronize() const {
+  check_cuda(cudaStreamSynchronize(state_->stream), "the GPU's work");
+}
+
+void CudaContext::upload(void* device, const void* host, std::size_t bytes) const {
+  check_cuda(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, state_->stream),
+             "copy to the GPU");
+}
+
+void CudaContext::download(void* host, const void* device, std::size_t bytes) const {
+  check_cuda(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, state_->stream),
+             "copy from the GPU");
+}
+
+void CudaContext::copy(void* to, const void* from, std::size_t bytes) const {
+  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, state_->stream),
+             "copy within the GPU");
+}
+
+void CudaContext::clear(void* device, std::size_t bytes) const {
+  check_cuda(cudaMemsetAsync(device, 0, bytes, state_->stream), "clear memory of the GPU");
+}
+
+void CudaContext::product_abt(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                              std::int64_t lda, const float* b, std::int64_t ldb, float* c,
+                              std::int64_t ldc) const {
+  state_->product(CUBLAS_OP_N, CUBLAS_OP_T, m, n, k, a, lda, b, ldb, 0.0F, c, ldc);
+}
+
+void CudaContext::product_ab(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                             std::int64_t lda, const float* b, std::int64_t ldb, float beta,
+                             float* c, std::int64_t ldc) const {
+  state_->product(CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, a, lda, b, ldb, beta, c, ldc);
+}
+
+void CudaContext::product_atb(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                              std::int64_t lda, const float* b, std::int64_t ldb, float* c,
+                              std::int64_t ldc) const {
+  state_->product(CUBLAS_OP_T, CUBLAS_OP_N, m, n, k, a, lda, b, ldb, 0.0F, c, ldc);
+}
+
+}  // namespace rk

@@ -1,0 +1,53 @@
+// What a computation on a GPU runs on: one stream of one device, and cuBLAS, which is loaded when
+// the first context is made. All of a context's work is in the order of its calls; none of them
+// waits for the GPU unless it says so.
+#pragma once
+
+#include "engine/device/cuda_stream.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace rk {
+
+class CudaContext {
+ public:
+  // DeviceError where the device or cuBLAS does not work.
+  explicit CudaContext(int device);
+  ~CudaContext();
+  CudaContext(const CudaContext&) = delete;
+  CudaContext& operator=(const CudaContext&) = delete;
+
+  // Makes the GPU the current one of the thread that calls, which must be so for the libraries
+  // there.
+  void use_in_this_thread() const;
+  CudaStream stream() const;
+  std::size_t free_bytes() const;   // of the GPU's memory, now
+  const std::string& name() const;  // of the GPU: "NVIDIA H200"
+  void synchronize() const;  // waits for everything so far; DeviceError for what went wrong in it
+
+  // `host` is a PinnedBuffer's and stays as it is until the copy is done. Never within a capture.
+  void upload(void* device, const void* host, std::size_t bytes) const;
+  void download(void* host, const void* device, std::size_t bytes) const;
+  void copy(void* to, const void* from, std::size_t bytes) const;  // within the GPU's memory
+  void clear(void* device, std::size_t bytes) const;               // to zeros
+
+  // Row-major products in float32 without TF32, of device memory; the same bits every time.
+  // C = A B^T: A is (m, k), B is (n, k), C is (m, n).
+  void product_abt(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
+                   const float* b, std::int64_t ldb, float* c, std::int64_t ldc) const;
+  // C = beta C + A B: A is (m, k), B is (k, n), C is (m, n).
+  void product_ab(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
+                  const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) const;
+  // C = A^T B: A is (k, m), B is (k, n), C is (m, n).
+  void product_atb(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
+                   const float* b, std::int64_t ldb, float* c, std::int64_t ldc) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rk

@@ -1,0 +1,26 @@
+// cuBLAS, loaded when it is first needed: a program with GPU code also starts where it is missing.
+#pragma once
+
+#include "engine/system/dynamic_library.h"
+
+#include <cublas_api.h>
+
+namespace rk {
+
+struct Cublas {
+  Cublas();  // DeviceError where the library or one of its functions is missing
+
+  DynamicLibrary library;
+  decltype(&cublasCreate_v2) create;
+  decltype(&cublasDestroy_v2) destroy;
+  decltype(&cublasSetStream_v2) set_stream;
+  decltype(&cublasSetWorkspace_v2) set_workspace;
+  decltype(&cublasSetMathMode) set_math_mode;
+  decltype(&cublasSgemm_v2) gemm;
+  decltype(&cublasGetStatusString) status_string;
+
+  // DeviceError "[what] <cuBLAS's words>" unless `status` is success.
+  void check(cublasStatus_t status, const char* what) const;
+};
+
+}  // namespace rk

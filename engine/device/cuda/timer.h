@@ -1,0 +1,26 @@
+// Times of a stream's work by the GPU's own clock.
+#pragma once
+
+#include "engine/device/cuda/context.h"
+
+#include <memory>
+
+namespace rk {
+
+class DeviceTimer {
+ public:
+  explicit DeviceTimer(const CudaContext& cuda);
+  ~DeviceTimer();
+  DeviceTimer(const DeviceTimer&) = delete;
+  DeviceTimer& operator=(const DeviceTimer&) = delete;
+
+  // What is put on the stream between start() and stop(); stop() waits for it.
+  void start();
+  double stop();  // milliseconds
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rk

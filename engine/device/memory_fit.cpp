@@ -1,0 +1,56 @@
+#include "engine/device/memory_fit.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace rk {
+namespace {
+
+std::string gibibytes(std::int64_t bytes) {
+  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+}  // namespace
+
+std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free) {
+  return std::max<std::int64_t>(0, free - need.fixed) / std::max<std::int64_t>(1, need.per_image);
+}
+
+std::int64_t chunk_that_fits(const MemoryNeed& need, std::int64_t free, std::int64_t batch) {
+  std::int64_t chunk = std::min(images_that_fit(need, free), batch);
+  while (chunk > 0 && batch % chunk != 0) --chunk;
+  return chunk;
+}
+
+std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,
+                           std::int64_t images, MemoryOf where) {
+  const bool gpu = where == MemoryOf::kGpu;
+  const char* whose = gpu ? "the GPU's" : "this machine's";
+  const std::int64_t needed = need.fixed + images * need.per_image;
+  if (needed <= free) return "";
+  // Batches are whole classes, mostly of 2, 4 or 8 images.
+  constexpr std::int64_t kRound = 8;
+  const std::int64_t most = images_that_fit(need, free);
+  if (most == 0) {
+    return fmt::format(
+        "{} memory is too small: a single image needs {}, {} are free; end what else runs {}, or "
+        "take a smaller network or image",
+        whose, gibibytes(need.fixed + need.per_image), gibibytes(free),
+        gpu ? "on the GPU (nvidia-smi)" : "here");
+  }
+  return fmt::format(
+      "{} memory is too small: {} images at a time need {}, {} are free; use --chunk {} "
+      "(the batch in pieces) or --batch {}",
+      whose, images, gibibytes(needed), gibibytes(free), chunk_that_fits(need, free, batch),
+      most < kRound ? most : most / kRound * kRound);
+}
+
+std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total) {
+  return fmt::format(
+      "the GPU is out of memory: {} asked for, {} of {} free; make the batch smaller (train: "
+      "--chunk, --batch) or end what else runs on the GPU (nvidia-smi)",
+      gibibytes(asked), gibibytes(free), gibibytes(total));
+}
+
+}  // namespace rk

@@ -1,0 +1,47 @@
+// What fits in the memory of a GPU or of the machine, and what to say and do where something does
+// not. Bytes throughout; pure functions, so that all of it is tested without a GPU.
+//
+//   needed = fixed + images per_image
+#pragma once
+
+#include "engine/base/error.h"
+
+#include <cstdint>
+#include <string>
+
+namespace rk {
+
+struct MemoryNeed {
+  std::int64_t fixed = 0;      // whatever the batch: parameters, optimizer, workspaces, the loss
+  std::int64_t per_image = 0;  // of every image that is in the network at the same time
+};
+
+enum class MemoryOf : std::uint8_t { kGpu, kMachine };
+
+// At the same time; 0 where not one does.
+std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free);
+
+// The largest divisor of `batch` of which so many images fit; 0 where not one does.
+std::int64_t chunk_that_fits(const MemoryNeed& need, std::int64_t free, std::int64_t batch);
+
+// What to do where the network takes `images` at a time (all of `batch`, or a chunk) and they do
+// not fit: one line for an error, naming the largest --chunk that divides the batch and
+// the largest --batch (from 8 on a multiple of it). Empty where they fit.
+std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,
+                           std::int64_t images, MemoryOf where = MemoryOf::kGpu);
+
+// What fitting_advice() says, as an error, for who may take the chunk instead.
+class TooLittleMemory : public DeviceError {
+ public:
+  TooLittleMemory(const std::string& advice, std::int64_t chunk)
+      : DeviceError(advice), chunk_(chunk) {}
+  std::int64_t chunk() const { return chunk_; }  // that fits; 0: not a single image does
+
+ private:
+  std::int64_t chunk_;
+};
+
+// One allocation that failed.
+std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total);
+
+}  // namespace rk

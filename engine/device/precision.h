@@ -1,0 +1,52 @@
+// The precisions of training and evaluation on a GPU (`--precision`). Parameters, statistics, sums
+// and losses are float32 in all of them.
+#pragma once
+
+#include "engine/base/dtype.h"
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace rk {
+
+enum class Precision : std::uint8_t {
+  kFp32,  // activations float32, every product in float32
+  kTf32,  // activations float32, products on tensor cores with 10 bits of mantissa
+  kFp16,  // activations float16, accumulated in float32
+  kBf16,  // activations bfloat16, accumulated in float32
+};
+
+inline constexpr std::array<Precision, 4> kPrecisions = {Precision::kFp32, Precision::kTf32,
+                                                         Precision::kFp16, Precision::kBf16};
+
+constexpr std::string_view name_of(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32: return "fp32";
+    case Precision::kTf32: return "tf32";
+    case Precision::kFp16: return "fp16";
+    case Precision::kBf16: return "bf16";
+  }
+  return "";
+}
+
+// The precision of that name; fp32 where there is none.
+constexpr Precision precision_of(std::string_view name) {
+  for (const Precision precision : kPrecisions) {
+    if (name_of(precision) == name) return precision;
+  }
+  return Precision::kFp32;
+}
+
+// Of the images between layers, and of the weights that convolutions read.
+constexpr DType image_type(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32: return DType::kFloat32;
+    case Precision::kFp16: return DType::kFloat16;
+    case Precision::kBf16: return DType::kBfloat16;
+  }
+  return DType::kFloat32;
+}
+
+}  // namespace rk

@@ -1,0 +1,159 @@
+#include "engine/group/nccl/device_group.h"
+#include "engine/base/error.h"
+#include "engine/device/cuda/error.h"
+#include "engine/device/cuda_libraries.h"
+#include "engine/group/process_device.h"
+
+#include <nccl.h>
+
+#include <exception>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// Loaded when a group of several is made: a program with GPU code also starts where it is missing.
+struct Nccl {
+  Nccl() : library(load_cuda_library(fmt::format("libnccl.so.{}", NCCL_MAJOR))) {
+    if (library.handle() == nullptr) {
+      fail<DeviceError>("NCCL cannot be loaded: {}; install libnccl{}, or start one process",
+                        library.problem(), NCCL_MAJOR);
+    }
+    find(get_unique_id, "ncclGetUniqueId");
+    find(init_rank, "ncclCommInitRank");
+    find(destroy, "ncclCommDestroy");
+    find(abort, "ncclCommAbort");
+    find(all_gather, "ncclAllGather");
+    find(all_reduce, "ncclAllReduce");
+    find(error_string, "ncclGetErrorString");
+  }
+
+  DynamicLibrary library;
+  decltype(&ncclGetUniqueId) get_unique_id = nullptr;
+  decltype(&ncclCommInitRank) init_rank = nullptr;
+  decltype(&ncclCommDestroy) destroy = nullptr;
+  decltype(&ncclCommAbort) abort = nullptr;
+  decltype(&ncclAllGather) all_gather = nullptr;
+  decltype(&ncclAllReduce) all_reduce = nullptr;
+  decltype(&ncclGetErrorString) error_string = nullptr;
+
+  void check(ncclResult_t result, const char* what) const {
+    if (result == ncclSuccess) return;
+    fail<DeviceError>("[{}] NCCL: {}; NCCL_DEBUG=WARN says more", what, error_string(result));
+  }
+
+ private:
+  template <class Function> void find(Function*& function, const char* name) const {
+    function = library.find<Function>(name);
+    if (function == nullptr) {
+      fail<DeviceError>("NCCL has no {}; install libnccl{}", name, NCCL_MAJOR);
+    }
+  }
+};
+
+// NCCL would wait for ever, or fail without saying why, where two processes have one GPU.
+void refuse_shared_gpus(ProcessGroup& processes) {
+  struct Card {
+    std::uint64_t machine;
+    char bus[24];
+  };
+  Card mine = {machine_id(), {}};
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "device");
+  check_cuda(cudaDeviceGetPCIBusId(mine.bus, sizeof(mine.bus), device), "device");
+  std::vector<Card> all(static_cast<std::size_t>(processes.size()));
+  processes.gather<Card>({&mine, 1}, all);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (all[i].machine != all[j].machine || std::string_view(all[i].bus) != all[j].bus) continue;
+      fail<DeviceError>(
+          "processes {} and {} have the same GPU, {}; start as many processes as there are GPUs", j,
+          i, all[i].bus);
+    }
+  }
+}
+
+class NcclGroup final : public DeviceGroup {
+ public:
+  NcclGroup(const CudaContext& cuda, ProcessGroup& processes)
+      : cuda_(cuda), rank_(processes.rank()), size_(processes.size()) {
+    ncclUniqueId id = {};
+    if (rank_ == 0) nccl_.check(nccl_.get_unique_id(&id), "several GPUs");
+    std::vector<ncclUniqueId> ids(static_cast<std::size_t>(size_));
+    processes.gather<ncclUniqueId>({&id, 1}, ids);
+    // Its few blocks are to start while backward has filled the GPU.
+    int lowest = 0, highest = 0;
+    check_cuda(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
+    check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, highest), "stream");
+    check_cuda(cudaEventCreateWithFlags(&before_, cudaEventDisableTiming), "event");
+    check_cuda(cudaEventCreateWithFlags(&after_, cudaEventDisableTiming), "event");
+    nccl_.check(nccl_.init_rank(&communicator_, size_, ids.front(), rank_), "several GPUs");
+  }
+
+  ~NcclGroup() override {
+    if (communicator_ != nullptr) {
+      // After a failure the others may never come to what this process still waits for.
+      if (std::uncaught_exceptions() > 0) {
+        nccl_.abort(communicator_);
+      } else {
+        cudaStreamSynchronize(stream_);
+        nccl_.destroy(communicator_);
+      }
+    }
+    if (after_ != nullptr) cudaEventDestroy(after_);
+    if (before_ != nullptr) cudaEventDestroy(before_);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void gather(const float* own, float* all, std::int64_t count) override {
+    follow_context();
+    nccl_.check(nccl_.all_gather(own, all, static_cast<std::size_t>(count), ncclFloat,
+                                 communicator_, stream_),
+                "gather");
+    finish_sums();
+  }
+
+  void begin_sum(float* values, std::int64_t count) override {
+    follow_context();
+    nccl_.check(nccl_.all_reduce(values, values, static_cast<std::size_t>(count), ncclFloat,
+                                 ncclSum, communicator_, stream_),
+                "sum");
+  }
+
+  void finish_sums() override {
+    if (!std::exchange(ahead_, false)) return;
+    check_cuda(cudaEventRecord(after_, stream_), "event");
+    check_cuda(cudaStreamWaitEvent(cuda_.stream(), after_, 0), "event");
+  }
+
+ private:
+  // What comes on our stream now waits for what is on the context's.
+  void follow_context() {
+    ahead_ = true;
+    check_cuda(cudaEventRecord(before_, cuda_.stream()), "event");
+    check_cuda(cudaStreamWaitEvent(stream_, before_, 0), "event");
+  }
+
+  const CudaContext& cuda_;
+  int rank_, size_;
+  Nccl nccl_;
+  ncclComm_t communicator_ = nullptr;
+  cudaStream_t stream_ = nullptr;  // all of NCCL's work, so that its order is the same everywhere
+  cudaEvent_t before_ = nullptr, after_ = nullptr;
+  bool ahead_ = false;  // our stream has something the context's has not waited for
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceGroup> join_nccl(const CudaContext& cuda, ProcessGroup& processes) {
+  refuse_shared_gpus(
+      processes);  // before NCCL is looked for: what is wrong is not that it is missing
+  return std::make_unique<NcclGroup>(cuda, processes);
+}
+
+}  // namespace rk

@@ -1,0 +1,79 @@
+#include "engine/group/process_device.h"
+
+#include "engine/base/error.h"
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+
+#include <unistd.h>
+
+namespace rk {
+namespace {
+
+using Kind = DeviceRequest::Kind;
+
+DeviceChoice own_gpu(const GpuReport& report, const Place& place) {
+  const int cards = static_cast<int>(report.cards.size());
+  if (cards > 1 && place.rank >= cards) {
+    fail<DeviceError>(
+        "--device cuda: {} processes were started on a machine with {} GPUs; start as many as it "
+        "has GPUs",
+        place.size, cards);
+  }
+  return choose_device({Kind::kCuda, cards == 1 ? 0 : place.rank}, report);
+}
+
+}  // namespace
+
+std::uint64_t machine_id() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  if (id.empty()) {
+    id.resize(256);
+    gethostname(id.data(), id.size() - 1);
+  }
+  return std::hash<std::string>{}(id);
+}
+
+Place place_on_machine(ProcessGroup& processes, std::uint64_t machine) {
+  std::vector<std::uint64_t> machines(static_cast<std::size_t>(processes.size()));
+  processes.gather<std::uint64_t>({&machine, 1}, machines);
+  const auto same = [&](auto end) {
+    return static_cast<int>(std::count(machines.begin(), end, machine));
+  };
+  return {same(machines.begin() + processes.rank()), same(machines.end())};
+}
+
+DeviceChoice choose_device(const DeviceRequest& request, const GpuReport& report,
+                           ProcessGroup& processes, std::uint64_t machine) {
+  if (processes.alone()) return choose_device(request, report);
+  const Place place = place_on_machine(processes, machine);
+  if (request.kind == Kind::kCpu) return choose_device(request, report);
+  const int crowd = processes.largest(request.index ? place.size : 1);
+  if (crowd > 1) {
+    fail<UsageError>(
+        "--device cuda:{}: {} processes of a machine would share one GPU; use --device cuda, which "
+        "gives each its own",
+        *request.index, crowd);
+  }
+  DeviceChoice choice;
+  int problem = 0;
+  try {
+    choice = request.index ? choose_device(request, report) : own_gpu(report, place);
+  } catch (const DeviceError& error) {
+    problem = 1;
+    choice.why = error.what();
+  }
+  std::vector<int> problems(static_cast<std::size_t>(processes.size()));
+  processes.gather<int>({&problem, 1}, problems);
+  const auto first = std::ranges::find(problems, 1) - problems.begin();
+  if (first == processes.size()) return choice;
+  if (request.kind == Kind::kAuto) {
+    return {Device(), problem == 1 ? choice.why : fmt::format("process {} has no GPU", first)};
+  }
+  processes.end_together();
+  throw DeviceError(processes.rank() == first ? choice.why : "");
+}
+
+}  // namespace rk

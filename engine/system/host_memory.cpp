@@ -1,0 +1,75 @@
+#include "engine/system/host_memory.h"
+
+#include "engine/base/control_groups.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string_view>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
+
+// The number behind `key` in a file of lines "key number ..."; kUnknown without.
+std::int64_t number_at(const fs::path& path, std::string_view key) {
+  std::ifstream file(path);
+  std::string word;
+  std::int64_t number = 0;
+  for (std::string line; file >> word; std::getline(file, line)) {
+    if (word == key) return file >> number ? number : kUnknown;
+  }
+  return kUnknown;
+}
+
+// A file that holds one number, or "max".
+std::int64_t number_in(const fs::path& path) {
+  std::ifstream file(path);
+  std::int64_t number = 0;
+  return file >> number ? number : kUnknown;
+}
+
+struct Names {
+  const char *limit, *usage, *cached;
+};
+constexpr Names kFirst = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
+constexpr Names kSecond = {"memory.max", "memory.current", "inactive_file"};
+
+std::int64_t left_by_group(const fs::path& folder, const Names& names) {
+  const std::int64_t limit = number_in(folder / names.limit);
+  const std::int64_t usage = number_in(folder / names.usage);
+  if (limit == kUnknown || usage == kUnknown) return kUnknown;
+  const std::int64_t cached = number_at(folder / "memory.stat", names.cached);
+  return std::max<std::int64_t>(0, limit - usage + (cached == kUnknown ? 0 : cached));
+}
+
+// Of the limit of addresses (ulimit -v).
+std::int64_t left_by_limit(const std::string& root) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kUnknown;
+  const std::int64_t pages = number_in(root + "/proc/self/statm");
+  if (pages == kUnknown) return kUnknown;
+  return std::max<std::int64_t>(
+      0, static_cast<std::int64_t>(limit.rlim_cur) - pages * ::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+std::int64_t free_host_bytes(const std::string& root) {
+  std::int64_t left = number_at(root + "/proc/meminfo", "MemAvailable:");
+  if (left != kUnknown) left *= 1024;
+  left = std::min(left, left_by_limit(root));
+  for_each_control_group("memory", root, [&](const fs::path& folder, GroupKind kind) {
+    left = std::min(left, left_by_group(folder, kind == GroupKind::kSecond ? kSecond : kFirst));
+  });
+  return left;
+}
+
+}  // namespace rk

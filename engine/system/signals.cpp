@@ -1,0 +1,115 @@
+#include "engine/system/signals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace rk {
+namespace {
+
+constexpr int kImpatientSeconds = 5;
+
+// What a signal handler may write to, by the standard.
+volatile sig_atomic_t signal_received = 0;
+volatile sig_atomic_t interrupt_seconds = 0;
+volatile sig_atomic_t interrupts = 0;
+
+// The words in use and those that are written next: a handler never sees them half written.
+struct Lines {
+  std::array<char, 512> first{}, second{};
+  std::size_t first_size = 0, second_size = 0;
+};
+std::array<Lines, 2> lines;
+std::atomic<int> in_use = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
+
+std::size_t set_line(std::array<char, 512>& line, const std::string& words) {
+  if (words.empty()) return 0;
+  // On a terminal a progress bar may stand in the line.
+  const std::string text = fmt::format("{}{}\n", isatty(STDERR_FILENO) != 0 ? "\n" : "",
+                                       words.substr(0, line.size() - 2));
+  std::copy(text.begin(), text.end(), line.begin());
+  return text.size();
+}
+
+void say(const std::array<char, 512>& line, std::size_t size) {
+  const int before = errno;
+  if (size > 0 && write(STDERR_FILENO, line.data(), size) < 0) errno = before;
+  errno = before;
+}
+
+extern "C" void receive_signal(int signal) {
+  const Lines& now_in_use = lines[static_cast<std::size_t>(in_use.load())];
+  if (signal == SIGINT) {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int seconds = static_cast<int>(now.tv_sec);
+    if (interrupts != 0 && seconds - interrupt_seconds <= kImpatientSeconds) {
+      say(now_in_use.second, now_in_use.second_size);
+      _exit(128 + SIGINT);
+    }
+    interrupts = 1;
+    interrupt_seconds = seconds;
+  }
+  if (signal_received == 0 || signal == SIGINT) say(now_in_use.first, now_in_use.first_size);
+  if (signal_received == 0) signal_received = signal == SIGHUP ? SIGTERM : signal;
+}
+
+const char* name_of(int signal) {
+  switch (signal) {
+    case SIGINT: return "SIGINT";
+    case SIGUSR1: return "SIGUSR1";
+    default: return "SIGTERM";
+  }
+}
+
+}  // namespace
+
+void install_signal_handlers() {
+  struct sigaction action {};
+  sigemptyset(&action.sa_mask);
+  // Slow calls go on instead of failing with EINTR: libraries we call do not all expect it.
+  action.sa_flags = SA_RESTART;
+  action.sa_handler = receive_signal;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+    // What was ignored on purpose stays so (nohup ignores SIGHUP; a shell ignores SIGINT for `&`).
+    struct sigaction present {};
+    sigaction(signal, nullptr, &present);
+    if (present.sa_handler == SIG_IGN) continue;
+    sigaction(signal, &action, nullptr);
+  }
+  action.sa_handler = SIG_IGN;
+  for (const int signal : {SIGPIPE, SIGXFSZ}) sigaction(signal, &action, nullptr);
+}
+
+void set_stop_words(const StopWords& words) {
+  const int next = 1 - in_use.load();
+  Lines& to = lines[static_cast<std::size_t>(next)];
+  to.first_size = set_line(to.first, words.first);
+  to.second_size = set_line(to.second, words.second);
+  in_use.store(next);
+}
+
+int pending_signal() { return signal_received; }
+
+void take_signal(int signal) {
+  if (signal_received == 0) signal_received = signal;
+}
+
+Interrupted::Interrupted(const std::string& message)
+    : std::runtime_error(message), exit_code_(128 + (interrupted() ? pending_signal() : SIGINT)) {}
+
+void stop_if_interrupted() {
+  if (!interrupted()) return;
+  throw Interrupted(fmt::format("stopped by {}; nothing was written", name_of(pending_signal())));
+}
+
+}  // namespace rk

@@ -1,0 +1,236 @@
+#include "engine/tape/parameters.h"
+
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+#include "engine/base/random.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace rk {
+namespace {
+
+constexpr std::int64_t kFloatsPerLine = 16;
+constexpr std::uint32_t kInitialStream = 0x696E6974;  // keeps these draws apart from every epoch's
+
+// FNV-1a: a parameter's draws depend on its name, not on what was declared before it.
+std::uint64_t hash(const std::string& text) {
+  std::uint64_t h = 0xCBF29CE484222325;
+  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  return h;
+}
+
+std::int64_t stored_index(const WeightOrder& order, const Shape& shape, std::int64_t o,
+                          std::int64_t i, std::int64_t pixel) {
+  const std::int64_t inputs = shape[1], pixels = shape[2] * shape[3], b = order.width;
+  switch (order.kind) {
+    case WeightOrder::Kind::kPlain: return (o * inputs + i) * pixels + pixel;
+    case WeightOrder::Kind::kBlocked:
+      return ((((o / b) * (inputs / b) + i / b) * pixels + pixel) * b + i % b) * b + o % b;
+    case WeightOrder::Kind::kStem: return (((o / b) * pixels + pixel) * inputs + i) * b + o % b;
+    case WeightOrder::Kind::kChannelsLast: return (o * pixels + pixel) * inputs + i;
+  }
+  return 0;
+}
+
+// Calls f(stored index, canonical index) for every element.
+template <class F> void for_each_element(const WeightOrder& order, const Shape& shape, F&& f) {
+  if (order.kind == WeightOrder::Kind::kPlain) {
+    for (std::int64_t e = 0; e < shape.elements(); ++e) f(e, e);
+    return;
+  }
+  std::int64_t canonical = 0;
+  for (std::int64_t o = 0; o < shape[0]; ++o) {
+    for (std::int64_t i = 0; i < shape[1]; ++i) {
+      for (std::int64_t pixel = 0; pixel < shape[2] * shape[3]; ++pixel) {
+        f(stored_index(order, shape, o, i, pixel), canonical++);
+      }
+    }
+  }
+}
+
+// Orthonormal rows (or columns, if there are more rows than columns) from normal numbers by
+// modified Gram-Schmidt in double, twice, which is orthogonal to rounding.
+std::vector<float> orthogonal(std::int64_t rows, std::int64_t columns, CounterRandom& random) {
+  const bool tall = rows > columns;
+  const std::int64_t count = tall ? columns : rows, length = tall ? rows : columns;
+  std::vector<double> basis(static_cast<std::size_t>(count * length));
+  for (double& x : basis) x = random.normal();
+  const auto row = [&](std::int64_t r) { return basis.data() + r * length; };
+  for (std::int64_t r = 0; r < count; ++r) {
+    for (int pass = 0; pass < 2; ++pass) {
+      for (std::int64_t other = 0; other < r; ++other) {
+        double dot = 0;
+        for (std::int64_t k = 0; k < length; ++k) dot += row(r)[k] * row(other)[k];
+        for (std::int64_t k = 0; k < length; ++k) row(r)[k] -= dot * row(other)[k];
+      }
+    }
+    double norm = 0;
+    for (std::int64_t k = 0; k < length; ++k) norm += row(r)[k] * row(r)[k];
+    norm = std::sqrt(norm);
+    for (std::int64_t k = 0; k < length; ++k) row(r)[k] /= norm;
+  }
+  std::vector<float> out(static_cast<std::size_t>(rows * columns));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      out[static_cast<std::size_t>(r * columns + c)] =
+          static_cast<float>(tall ? row(c)[r] : row(r)[c]);
+    }
+  }
+  return out;
+}
+
+std::vector<float> draw(const Parameters::Entry& entry, std::uint64_t seed, int threads) {
+  std::vector<float> values(static_cast<std::size_t>(entry.elements()));
+  const double scale = entry.initial.scale;
+  const std::uint64_t first = hash(entry.name);
+  // Every block of elements has a generator of its own, so that threads can share the work.
+  const auto fill = [&](auto&& one) {
+    constexpr std::int64_t kBlock = 4096;
+    const std::int64_t count = entry.elements();
+    parallel_for(threads, (count + kBlock - 1) / kBlock, [&](std::int64_t block, int) {
+      CounterRandom random(seed, kInitialStream, first + static_cast<std::uint64_t>(block));
+      for (std::int64_t i = block * kBlock; i < std::min(count, (block + 1) * kBlock); ++i) {
+        values[static_cast<std::size_t>(i)] = static_cast<float>(one(random));
+      }
+    });
+  };
+  switch (entry.initial.kind) {
+    case Initial::Kind::kConstant:
+      std::fill(values.begin(), values.end(), static_cast<float>(scale));
+      break;
+    case Initial::Kind::kNormal:
+      fill([&](CounterRandom& random) { return scale * random.normal(); });
+      break;
+    case Initial::Kind::kUniform:
+      fill([&](CounterRandom& random) { return random.uniform(-scale, scale); });
+      break;
+    case Initial::Kind::kOrthogonal: {
+      CounterRandom random(seed, kInitialStream, first);
+      values = orthogonal(entry.shape[0], entry.shape[1], random);
+      break;
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+ParameterId Parameters::declare(const std::string& name, const Shape& shape, Initial initial,
+                                ParameterGroup group, WeightOrder order) {
+  for (std::size_t id = 0; id < entries_.size(); ++id) {
+    const Entry& e = entries_[id];
+    if (e.name != name) continue;
+    expect(e.shape == shape && e.order == order, "[parameters] {} was declared as {}, now as {}",
+           name, e.shape.text(), shape.text());
+    return static_cast<ParameterId>(id);
+  }
+  expect(!allocated_, "[parameters] {} is declared after allocation", name);
+  entries_.push_back({name, shape, initial, group, order, elements_});
+  elements_ += (shape.elements() + kFloatsPerLine - 1) / kFloatsPerLine * kFloatsPerLine;
+  return static_cast<ParameterId>(entries_.size()) - 1;
+}
+
+BufferId Parameters::declare_buffer(const std::string& name, std::int64_t elements, float initial) {
+  for (std::size_t id = 0; id < buffer_entries_.size(); ++id) {
+    if (buffer_entries_[id].name == name) return static_cast<BufferId>(id);
+  }
+  expect(!allocated_, "[parameters] {} is declared after allocation", name);
+  buffer_entries_.push_back({name, false, elements, initial, buffer_elements_});
+  buffer_elements_ += (elements + kFloatsPerLine - 1) / kFloatsPerLine * kFloatsPerLine;
+  return static_cast<BufferId>(buffer_entries_.size()) - 1;
+}
+
+BufferId Parameters::declare_counter(const std::string& name) {
+  for (std::size_t id = 0; id < buffer_entries_.size(); ++id) {
+    if (buffer_entries_[id].name == name) return static_cast<BufferId>(id);
+  }
+  expect(!allocated_, "[parameters] {} is declared after allocation", name);
+  buffer_entries_.push_back({name, true, 1, 0, static_cast<std::int64_t>(counters_.size())});
+  counters_.push_back(0);
+  return static_cast<BufferId>(buffer_entries_.size()) - 1;
+}
+
+void Parameters::allocate(const Context& context) {
+  if (allocated_) return;
+  allocated_ = true;
+  const auto zeroed = [](std::int64_t elements) {
+    Buffer buffer = Buffer::of<float>(elements);
+    if (elements > 0) std::memset(buffer.data(), 0, buffer.bytes());
+    return buffer;
+  };
+  values_ = zeroed(elements_);
+  gradients_ = zeroed(elements_);
+  buffers_ = zeroed(buffer_elements_);
+  if (!context.on_gpu()) return;
+  device_values_ = context.allocate(values_.bytes());
+  device_gradients_ = context.allocate(gradients_.bytes());
+  device_buffers_ = context.allocate(buffers_.bytes());
+  upload();
+}
+
+void Parameters::upload() {
+  if (device_values_.bytes() == 0) return;
+  device_values_.upload(values_.data(), values_.bytes());
+  device_gradients_.upload(gradients_.data(), gradients_.bytes());
+  device_buffers_.upload(buffers_.data(), buffers_.bytes());
+}
+
+void Parameters::download() {
+  if (device_values_.bytes() == 0) return;
+  device_values_.download(values_.data(), values_.bytes());
+  device_gradients_.download(gradients_.data(), gradients_.bytes());
+  device_buffers_.download(buffers_.data(), buffers_.bytes());
+}
+
+float* Parameters::device_buffer(BufferId id) const {
+  return device_statistics() + buffer_entries_[static_cast<std::size_t>(id)].offset;
+}
+
+void Parameters::initialise(const Context& context, std::uint64_t seed) {
+  allocate(context);
+  for (std::size_t id = 0; id < entries_.size(); ++id) {
+    set(values(), static_cast<ParameterId>(id), draw(entries_[id], seed, context.threads()).data());
+  }
+  std::ranges::fill(gradients(), 0.0F);
+  for (const BufferEntry& b : buffer_entries_) {
+    if (!b.counter) std::fill_n(buffers_.as<float>() + b.offset, b.elements, b.initial);
+  }
+  std::ranges::fill(counters_, 0);
+  upload();
+}
+
+float* Parameters::buffer(BufferId id) const {
+  return buffers_.as<float>() + buffer_entries_[static_cast<std::size_t>(id)].offset;
+}
+
+std::int64_t& Parameters::counter(BufferId id) {
+  return counters_[static_cast<std::size_t>(buffer_entries_[static_cast<std::size_t>(id)].offset)];
+}
+
+std::int64_t Parameters::counter(BufferId id) const {
+  return counters_[static_cast<std::size_t>(buffer_entries_[static_cast<std::size_t>(id)].offset)];
+}
+
+std::int64_t Parameters::trainable_elements() const {
+  std::int64_t sum = 0;
+  for (const Entry& e : entries_) sum += e.elements();
+  return sum;
+}
+
+void Parameters::get(std::span<const float> flat, ParameterId id, float* canonical) const {
+  const Entry& e = entry(id);
+  const float* stored = flat.data() + e.offset;
+  for_each_element(e.order, e.shape,
+                   [&](std::int64_t s, std::int64_t c) { canonical[c] = stored[s]; });
+}
+
+void Parameters::set(std::span<float> flat, ParameterId id, const float* canonical) const {
+  const Entry& e = entry(id);
+  float* stored = flat.data() + e.offset;
+  for_each_element(e.order, e.shape,
+                   [&](std::int64_t s, std::int64_t c) { stored[s] = canonical[c]; });
+}
+
+}  // namespace rk

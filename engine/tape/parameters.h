@@ -1,0 +1,139 @@
+// Everything a network learns or remembers, by name, in flat buffers: parameters and their
+// gradients share offsets, so an optimizer is one pass, a checkpoint one write, an all-reduce one
+// call. Running statistics ("buffers" in PyTorch's words) lie in a second flat buffer and have no
+// gradient.
+//
+// A parameter is stored in the order its layer computes with; get() and set() speak the canonical
+// order (OIHW for convolutions, [out, in] for linear layers), which is what files hold.
+//
+// For a network on a GPU the same flat buffers exist a second time in its memory, and those are
+// what a step reads and changes; upload() and download() copy between the two.
+#pragma once
+
+#include "engine/base/shape.h"
+#include "engine/device/buffer.h"
+#include "engine/device/context.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+// kProxies belong to the loss, not to the network.
+enum class ParameterGroup : std::uint8_t { kBackbone, kEmbedding, kProxies };
+
+// How a convolution's weight [O, I, H, W] is stored: plain OIHW, in blocks of `width` x `width`
+// channels with the output channel innermost (OIhw16i16o), for the few input channels of the first
+// layer blocked over the output channels alone (Ohwi16o), or with the input channels innermost
+// (OHWI).
+struct WeightOrder {
+  enum class Kind : std::uint8_t { kPlain, kBlocked, kStem, kChannelsLast };
+  Kind kind = Kind::kPlain;
+  std::int64_t width = 0;
+  bool operator==(const WeightOrder&) const = default;
+};
+
+// How a parameter starts. kNormal: standard deviation `scale`; kUniform: [-scale, scale);
+// kOrthogonal: [out, in] with orthonormal rows (out <= in) or columns.
+struct Initial {
+  enum class Kind : std::uint8_t { kConstant, kNormal, kUniform, kOrthogonal };
+  Kind kind = Kind::kConstant;
+  double scale = 0;
+};
+
+using ParameterId = int;
+using BufferId = int;
+
+class Parameters {
+ public:
+  // Declaring a name again with the same shape and order gives the same id, so several programs
+  // (training, evaluation) record the same network over one set. After allocate(), a new name is an
+  // error.
+  ParameterId declare(const std::string& name, const Shape& shape, Initial initial,
+                      ParameterGroup group = ParameterGroup::kBackbone, WeightOrder order = {});
+  // A running statistic of `elements` float32 values starting at `initial`.
+  BufferId declare_buffer(const std::string& name, std::int64_t elements, float initial);
+  // An integer the network counts (num_batches_tracked), starting at 0.
+  BufferId declare_counter(const std::string& name);
+
+  // On the host, and on the context's GPU where it has one.
+  void allocate(const Context& context);
+  bool allocated() const { return allocated_; }
+  // Fills every parameter from its Initial, a function of (seed, name) alone, whatever the number
+  // of threads and on a GPU too; buffers and counters as well. Gradients become zero.
+  void initialise(const Context& context, std::uint64_t seed);
+
+  // Between the host's buffers and the GPU's; nothing without one. Both wait.
+  void upload();
+  void download();
+
+  // By id: memory in stored order.
+  float* value(ParameterId id) const { return values_.as<float>() + entry(id).offset; }
+  float* gradient(ParameterId id) const { return gradients_.as<float>() + entry(id).offset; }
+  float* buffer(BufferId id) const;
+  std::int64_t& counter(BufferId id);
+  std::int64_t counter(BufferId id) const;
+
+  // The flat buffers, padding between parameters included (it stays zero).
+  std::span<float> values() const { return {values_.as<float>(), flat_elements()}; }
+  std::span<float> gradients() const { return {gradients_.as<float>(), flat_elements()}; }
+  std::size_t flat_elements() const { return static_cast<std::size_t>(elements_); }
+  // All running statistics and all counters, for who keeps them aside and puts them back.
+  std::span<float> statistics() const {
+    return {buffers_.as<float>(), static_cast<std::size_t>(buffer_elements_)};
+  }
+  std::span<std::int64_t> counters() { return counters_; }
+
+  // The same where the network computes: on the GPU, or those here.
+  float* device_value(ParameterId id) const { return device_values() + entry(id).offset; }
+  float* device_gradient(ParameterId id) const { return device_gradients() + entry(id).offset; }
+  float* device_buffer(BufferId id) const;
+  float* device_values() const { return on_device(device_values_, values_); }
+  float* device_gradients() const { return on_device(device_gradients_, gradients_); }
+  float* device_statistics() const { return on_device(device_buffers_, buffers_); }
+
+  // What there is, in order of declaration.
+  struct Entry {
+    std::string name;
+    Shape shape;  // canonical
+    Initial initial;
+    ParameterGroup group;
+    WeightOrder order;
+    std::int64_t offset;
+    std::int64_t elements() const { return shape.elements(); }
+  };
+  const std::vector<Entry>& entries() const { return entries_; }
+  const Entry& entry(ParameterId id) const { return entries_[static_cast<std::size_t>(id)]; }
+  struct BufferEntry {
+    std::string name;
+    bool counter;
+    std::int64_t elements;
+    float initial;
+    std::int64_t offset;
+  };
+  const std::vector<BufferEntry>& buffers() const { return buffer_entries_; }
+  std::int64_t trainable_elements() const;  // without padding
+
+  // Canonical order in and out; `flat` may be values(), gradients() or an optimizer's state of the
+  // same layout.
+  void get(std::span<const float> flat, ParameterId id, float* canonical) const;
+  void set(std::span<float> flat, ParameterId id, const float* canonical) const;
+
+ private:
+  static float* on_device(const Memory& device, const Buffer& host) {
+    return device.bytes() > 0 ? device.as<float>() : host.as<float>();
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<BufferEntry> buffer_entries_;
+  std::vector<std::int64_t> counters_;
+  std::int64_t elements_ = 0;
+  std::int64_t buffer_elements_ = 0;
+  bool allocated_ = false;
+  Buffer values_, gradients_, buffers_;
+  Memory device_values_, device_gradients_, device_buffers_;
+};
+
+}  // namespace rk

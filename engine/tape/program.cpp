@@ -1,0 +1,300 @@
+#include "engine/tape/program.h"
+
+#include "engine/base/error.h"
+#include "engine/base/half.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/context.h"
+#include "engine/device/dispatch.h"
+#include "engine/device/profile.h"
+#include "engine/tape/arena.h"
+#include "engine/tape/layout.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
+
+namespace rk {
+
+TensorId Program::input(const std::string& name, const Shape& shape, std::int64_t width,
+                        DType dtype) {
+  TensorState t;
+  t.name = name;
+  t.shape = shape;
+  t.dtype = dtype;
+  t.width = shape.rank() == 4 && width == 0 ? shape[3] : width;
+  t.wants_gradient = options_.gradients && options_.input_gradient;
+  tensors_.push_back(std::move(t));
+  return static_cast<TensorId>(tensors_.size()) - 1;
+}
+
+bool Program::learns(const std::vector<NodeInput>& inputs) {
+  const std::span<const Parameters::Entry> all = parameters_.entries();
+  const auto own = all.subspan(std::exchange(parameters_seen_, all.size()));
+  const auto stays = [&](const Parameters::Entry& entry) {
+    return std::ranges::any_of(options_.frozen, [&](const std::string& beginning) {
+      return entry.name.starts_with(beginning);
+    });
+  };
+  // Without such, every output has something to learn behind it: parameters sit before every node.
+  return options_.frozen.empty() || on_gpu() || !std::ranges::all_of(own, stays) ||
+         std::ranges::any_of(inputs, [&](const NodeInput& i) { return wants_gradient(i.tensor); });
+}
+
+TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput>& inputs,
+                         NodeOutput output) {
+  TensorState t;
+  t.name = std::move(output.name);
+  t.shape = output.shape;
+  t.width = output.width;
+  t.dtype = output.dtype;
+  t.takes_masked_gradient = output.takes_masked_gradient;
+  t.producer = static_cast<int>(nodes_.size());
+  parameters_begin_.push_back(parameters_end_);
+  parameters_end_ = static_cast<std::int64_t>(parameters_.flat_elements());
+  t.wants_gradient = options_.gradients && learns(inputs);
+  t.read_in_backward_by_producer = output.read_in_backward;
+  tensors_.push_back(std::move(t));
+  nodes_.push_back(std::move(node));
+  outputs_.push_back(static_cast<TensorId>(tensors_.size()) - 1);
+  std::vector<Edge> edges;
+  edges.reserve(inputs.size());
+  for (const NodeInput& i : inputs) edges.push_back({.input = i});
+  edges_.push_back(std::move(edges));
+  return outputs_.back();
+}
+
+// Time of node i: i in forward, 2 * count - i in backward; the loss sits between, at `count`.
+void Program::plan(const std::function<void(const Footprint&)>& room) {
+  expect(output_ >= 0, "[program] expected set_output() before plan()");
+  parameters_.allocate(context_);
+  const int count = static_cast<int>(nodes_.size());
+  const int end = 2 * count;
+
+  std::vector<Lifetime> storages;
+  const auto add = [&](std::size_t bytes, int first, int last) {
+    storages.push_back({bytes, first, last});
+    return static_cast<int>(storages.size()) - 1;
+  };
+  const auto bytes_of = [](const TensorState& t) {
+    return static_cast<std::size_t>(t.shape.elements()) * size_of(t.dtype);
+  };
+  const auto extend = [&](int storage, int time) {
+    Lifetime& life = storages[static_cast<std::size_t>(storage)];
+    life.first = std::min(life.first, time);
+    life.last = std::max(life.last, time);
+  };
+
+  // Values: from the producer to the last reader, in backward where one needs them.
+  for (TensorState& t : tensors_) {
+    const int born = std::max(t.producer, 0);
+    t.value_storage = add(bytes_of(t), born, born);
+    if (t.wants_gradient && t.read_in_backward_by_producer) {
+      extend(t.value_storage, backward_time(t.producer));
+    }
+  }
+  for (int n = 0; n < count; ++n) {
+    for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
+      extend(tensor(e.input.tensor).value_storage, n);
+      if (goes_backward(n) && e.input.read_in_backward) {
+        extend(tensor(e.input.tensor).value_storage, backward_time(n));
+      }
+    }
+  }
+  // The caller fills the inputs before the step and reads the output after forward().
+  for (const TensorState& t : tensors_) {
+    if (t.producer < 0) extend(t.value_storage, 0);
+  }
+  extend(tensor(output_).value_storage, count);
+
+  // Gradients, in backward order: the first writer of each overwrites.
+  if (options_.gradients) {
+    tensor(output_).gradient_storage = add(bytes_of(tensor(output_)), count, count);
+    for (int n = count - 1; n >= 0; --n) {
+      const TensorState& out = tensor(outputs_[static_cast<std::size_t>(n)]);
+      if (!out.wants_gradient) continue;
+      expect(out.gradient_storage >= 0, "[program] {} has no reader that gives it a gradient",
+             out.name);
+      extend(out.gradient_storage, backward_time(n));
+      bool place_taken = options_.keep_all;
+      for (Edge& e : edges_[static_cast<std::size_t>(n)]) {
+        TensorState& in = tensor(e.input.tensor);
+        if (!in.wants_gradient) continue;
+        if (in.gradient_storage >= 0) {
+          e.accumulate = true;
+          e.others = in.gradient_storage;
+          extend(in.gradient_storage, backward_time(n));
+          if (e.input.adds_elsewhere) {
+            in.gradient_storage = add(bytes_of(in), backward_time(n), backward_time(n));
+          }
+        } else if (e.input.gradient_in_place && !place_taken && bytes_of(in) == bytes_of(out)) {
+          in.gradient_storage = out.gradient_storage;
+          place_taken = true;
+        } else {
+          in.gradient_storage = add(bytes_of(in), backward_time(n), backward_time(n));
+        }
+        e.storage = in.gradient_storage;
+      }
+    }
+    plan_masks();
+    for (const TensorState& t : tensors_) {
+      if (t.producer < 0 && t.gradient_storage >= 0) extend(t.gradient_storage, end);
+    }
+  }
+
+  // What nodes keep or need for themselves.
+  std::vector<int> saved(static_cast<std::size_t>(count), -1);
+  for (int n = 0; n < count; ++n) {
+    std::vector<EdgeUse> uses;
+    uses.reserve(edges_[static_cast<std::size_t>(n)].size());
+    for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
+      uses.push_back({e.storage >= 0, e.accumulate, e.mask});
+    }
+    nodes_[static_cast<std::size_t>(n)]->announce(uses);
+    const NodeClaims claims = nodes_[static_cast<std::size_t>(n)]->plan();
+    if (claims.saved_bytes > 0) {
+      saved[static_cast<std::size_t>(n)] = add(claims.saved_bytes, claims.saved_from_start ? 0 : n,
+                                               goes_backward(n) ? backward_time(n) : n);
+    }
+    memory_.workspace_bytes = std::max(memory_.workspace_bytes, claims.workspace_bytes);
+  }
+
+  if (options_.keep_all) {
+    for (Lifetime& life : storages) {
+      life.first = 0;
+      life.last = end;
+    }
+  }
+  ArenaPlan arena = plan_arena(storages);
+  memory_.arena_bytes = arena.bytes;
+  memory_.arena_lower_bound = arena.lower_bound;
+  offsets_ = std::move(arena.offsets);
+  if (room) room(memory_);
+  arena_ = context_.allocate(arena.bytes);
+  workspace_ = context_.allocate(memory_.workspace_bytes);
+
+  for (int n = 0; n < count; ++n) {
+    NodeMemory memory;
+    for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
+      const TensorState& in = tensor(e.input.tensor);
+      memory.inputs.push_back(at(in.value_storage));
+      memory.input_gradients.push_back({at(e.storage), e.accumulate, at(e.others), e.mask});
+    }
+    const TensorState& out = tensor(outputs_[static_cast<std::size_t>(n)]);
+    memory.output = at(out.value_storage);
+    memory.output_gradient = at(out.gradient_storage);
+    memory.output_gradient_masked = out.masked_gradient;
+    memory.saved = at(saved[static_cast<std::size_t>(n)]);
+    memory.workspace = workspace_.data();
+    nodes_[static_cast<std::size_t>(n)]->bind(memory);
+    backward_names_.push_back(nodes_[static_cast<std::size_t>(n)]->name() + " backward");
+  }
+}
+
+// The last to write a ReLU's gradient is its first reader. The loss may add to no gradient of a
+// node inside, so what it writes is never masked.
+void Program::plan_masks() {
+  for (std::size_t id = 0; id < tensors_.size(); ++id) {
+    TensorState& t = tensors_[id];
+    if (!t.takes_masked_gradient || static_cast<TensorId>(id) == output_) continue;
+    for (std::vector<Edge>& edges : edges_) {
+      const auto edge = std::ranges::find_if(edges, [&](const Edge& e) {
+        return e.input.tensor == static_cast<TensorId>(id) && e.storage >= 0;
+      });
+      if (edge == edges.end()) continue;
+      edge->mask = t.masked_gradient = edge->input.masks_gradient;
+      break;
+    }
+  }
+}
+
+void Program::forward() {
+  for (const auto& node : nodes_) {
+    const ProfileRange range(node->name());
+    node->forward();
+  }
+}
+
+void Program::count_forward() {
+  for (const auto& node : nodes_) node->count_forward();
+}
+
+void Program::backward() {
+  for (int n = static_cast<int>(nodes_.size()) - 1; n >= 0; --n) backward(n);
+}
+
+void Program::backward(int node) {
+  if (!goes_backward(node)) return;
+  const ProfileRange range(backward_names_[static_cast<std::size_t>(node)]);
+  nodes_[static_cast<std::size_t>(node)]->backward();
+}
+
+Address Program::at(int storage) const {
+  if (storage < 0) return {};
+  return arena_.data() + offsets_[static_cast<std::size_t>(storage)];
+}
+
+float* Program::value(TensorId id) const { return at(tensor(id).value_storage); }
+
+float* Program::gradient(TensorId id) const { return at(tensor(id).gradient_storage); }
+
+Address Program::address(TensorId id) const { return at(tensor(id).value_storage); }
+
+std::vector<NodeInput> Program::inputs_of(int node) const {
+  std::vector<NodeInput> inputs;
+  for (const Edge& e : edges_[static_cast<std::size_t>(node)]) inputs.push_back(e.input);
+  return inputs;
+}
+
+const Node* Program::producer(TensorId id) const {
+  const int node = tensor(id).producer;
+  return node < 0 ? nullptr : nodes_[static_cast<std::size_t>(node)].get();
+}
+
+std::string Program::ways() const {
+  std::map<std::string, int> counts;
+  for (const auto& node : nodes_) {
+    if (const std::string way = node->way(); !way.empty()) ++counts[way];
+  }
+  std::string text;
+  for (const auto& [way, count] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, way);
+  }
+  return text;
+}
+
+TensorId Program::find(const std::string& name) const {
+  for (std::size_t id = 0; id < tensors_.size(); ++id) {
+    if (tensors_[id].name == name) return static_cast<TensorId>(id);
+  }
+  return -1;
+}
+
+std::vector<float> Program::read(TensorId id) const {
+  const TensorState& t = tensor(id);
+  const std::size_t bytes = static_cast<std::size_t>(t.shape.elements()) * size_of(t.dtype);
+  const std::byte* from = address(id).as<std::byte>();
+  if constexpr (kHasCuda) {
+    if (on_gpu()) {
+      if (read_through_ == nullptr || read_through_->bytes() < bytes) {
+        read_through_ = std::make_shared<PinnedBuffer>(bytes);
+      }
+      auto* host = read_through_->as<std::byte>();
+      context_.cuda().download(host, from, bytes);
+      context_.cuda().synchronize();
+      from = host;
+    }
+  }
+  return widened({from, bytes}, t.dtype);
+}
+
+void Program::copy_out(TensorId id, const float* stored, float* out) const {
+  const TensorState& t = tensor(id);
+  if (t.width > 0) {
+    to_nhwc(image_layout(t.shape, t.width), stored, out);
+  } else {
+    std::copy_n(stored, t.shape.elements(), out);
+  }
+}
+
+}  // namespace rk

@@ -1,0 +1,270 @@
+// A computation recorded once, planned once, replayed every step.
+//
+// Layers append nodes and infer shapes; plan() works out how long every tensor lives over forward
+// and backward, gives it a fixed offset in one arena, lets every node build its primitives, and
+// decides for each gradient edge whether it overwrites (first writer in backward order) or
+// accumulates (the later ones, e.g. a residual branch). A step then is forward(), the loss,
+// backward(): two loops that allocate nothing.
+//
+// On a GPU (context.on_gpu()) every tensor lies in its memory, images NHWC in the precision's type
+// and rows of features in float32; nodes put their work on the context's stream, in order.
+//
+//   Program program(context, parameters, {.gradients = true});
+//   TensorId x = program.input("input", {16, 224, 224, 3});
+//   TensorId e = resnet(program, x, spec);
+//   program.set_output(e);
+//   program.plan();
+//   ... fill program.value(x); program.forward();
+//   ... loss into program.gradient(e); program.backward();
+#pragma once
+
+#include "engine/base/dtype.h"
+#include "engine/base/shape.h"
+#include "engine/device/context.h"
+#include "engine/device/memory.h"
+#include "engine/device/precision.h"
+#include "engine/tape/parameters.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk {
+
+class PinnedBuffer;  // engine/device/cuda/buffer.h
+
+using TensorId = int;
+
+// A place in a program's memory: of float32 values on the CPU, of the tensor's type on a GPU.
+class Address {
+ public:
+  Address() = default;
+  Address(void* data) : data_(data) {}                            // NOLINT: that is what it is
+  operator float*() const { return static_cast<float*>(data_); }  // NOLINT: likewise
+  template <class T> T* as() const { return static_cast<T*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+};
+
+// Where a node's backward puts the gradient of one input.
+struct GradientEdge {
+  Address data;             // null: nobody wants it
+  bool accumulate = false;  // what other readers of the input contributed is to be added:
+  Address others;           // that; `data` itself unless the node asked for another place
+  bool mask = false;        // the result is to be 0 where the input is not above 0
+};
+
+// What is known of an edge before there are addresses.
+struct EdgeUse {
+  bool wanted = false;
+  bool accumulate = false;
+  bool mask = false;
+};
+
+// What a node finds in memory, fixed for the program's life.
+struct NodeMemory {
+  std::vector<Address> inputs;
+  std::vector<GradientEdge> input_gradients;
+  Address output;
+  Address output_gradient;              // a node may destroy it: it is its last reader
+  bool output_gradient_masked = false;  // it is 0 already where the output is not above 0
+  void* saved = nullptr;                // kept from forward to backward
+  void* workspace = nullptr;            // free between nodes
+};
+
+// What a node claims while it plans.
+struct NodeClaims {
+  std::size_t saved_bytes = 0;
+  std::size_t workspace_bytes = 0;
+  bool saved_from_start = false;  // what is saved is there before the first node's forward
+};
+
+class Node {
+ public:
+  explicit Node(std::string name) : name_(std::move(name)) {}
+  virtual ~Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  const std::string& name() const { return name_; }
+  // Before plan(), for who plans by it: which gradients of its inputs this node will write, and
+  // how.
+  virtual void announce(const std::vector<EdgeUse>& /*uses*/) {}
+  virtual NodeClaims plan() { return {}; }  // build primitives, say what memory is needed
+  virtual void bind(const NodeMemory& memory) { memory_ = memory; }  // the addresses, once
+  virtual void forward() = 0;
+  virtual void backward() = 0;
+  // How it is computed, in words for a list that counts, where there are several ways: "batch norms
+  // by cuDNN".
+  virtual std::string way() const { return ""; }
+  // What a pass forward changes on the host, where forward() computes on a GPU.
+  virtual void count_forward() {}
+  // The library primitives of this node alone, for the floor of `bench step`; nothing by default.
+  virtual void forward_floor() {}
+  virtual void backward_floor() {}
+
+ protected:
+  NodeMemory memory_;  // from bind() on
+
+ private:
+  std::string name_;
+};
+
+struct NodeInput {
+  TensorId tensor = -1;
+  bool read_in_backward = false;  // the value must still be there
+  // The gradient of this input may take the place of the output's gradient: backward reads each
+  // element of it before, or while, it writes the same element here.
+  bool gradient_in_place = false;
+  // Where others contributed to this input's gradient before, the sum goes to a place of its own: a
+  // library may write a result in several passes.
+  bool adds_elsewhere = false;
+  // Backward can make the gradient 0 where the input is not above 0, so that a ReLU which made the
+  // input need not.
+  bool masks_gradient = false;
+};
+
+struct NodeOutput {
+  std::string name;
+  Shape shape;
+  std::int64_t width = 0;  // channels side by side for images (engine/tape/layout.h), 0 elsewhere
+  bool read_in_backward = false;
+  DType dtype = DType::kFloat32;
+  // The output is a ReLU's, and backward can take a gradient that is 0 already where it is 0.
+  bool takes_masked_gradient = false;
+};
+
+class Program {
+ public:
+  struct Options {
+    bool gradients = false;       // record for training: backward() exists
+    bool input_gradient = false;  // also dL/d input
+    bool keep_all = false;  // no sharing of memory: every value and gradient can be read after a
+                            // step (tests)
+    Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
+    // Beginnings of the names of parameters that do not learn. On the CPU nothing is computed
+    // backward that only they would need; their gradients stay 0.
+    std::vector<std::string> frozen = {};
+  };
+  struct Footprint {
+    std::size_t arena_bytes = 0;
+    std::size_t arena_lower_bound = 0;
+    std::size_t workspace_bytes = 0;
+  };
+
+  Program(const Context& context, Parameters& parameters, Options options)
+      : context_(context), parameters_(parameters), options_(std::move(options)) {}
+
+  // Recording ------------------------------------------------------------------------------------
+  // width: channels side by side for images (engine/tape/layout.h); 0 is NHWC.
+  TensorId input(const std::string& name, const Shape& shape, std::int64_t width = 0,
+                 DType dtype = DType::kFloat32);
+  TensorId append(std::unique_ptr<Node> node, const std::vector<NodeInput>& inputs,
+                  NodeOutput output);
+  void set_output(TensorId tensor) { output_ = tensor; }
+
+  const Context& context() const { return context_; }
+  Parameters& parameters() const { return parameters_; }
+  const Options& options() const { return options_; }
+  bool on_gpu() const { return context_.on_gpu(); }
+  const Shape& shape(TensorId id) const { return tensor(id).shape; }
+  std::int64_t width(TensorId id) const { return tensor(id).width; }
+  DType dtype(TensorId id) const { return tensor(id).dtype; }
+  bool wants_gradient(TensorId id) const { return tensor(id).wants_gradient; }
+
+  // Planning --------------------------------------------------------------------------------------
+  // room: asked before anything is allocated, with what memory() will be; throws where that is too
+  // much.
+  void plan(const std::function<void(const Footprint&)>& room = {});
+  Footprint memory() const { return memory_; }
+
+  // Running ---------------------------------------------------------------------------------------
+  void forward();
+  void backward();  // reads gradient(output), writes the gradient of every parameter that learns
+  // The same node by node, from the last to the first, for who does something in between: after
+  // backward(n) the gradients of all parameters from parameters_begin(n) on are there.
+  void backward(int node);
+  std::int64_t parameters_begin(int node) const {
+    return parameters_begin_[static_cast<std::size_t>(node)];
+  }
+  // On a GPU, once for every pass forward that is carried out: what a pass changes on the host
+  // (Node::count_forward), for a captured pass runs without it.
+  void count_forward();
+  // Of float32 tensors; on a GPU in its memory.
+  float* value(TensorId id) const;
+  float* gradient(TensorId id) const;  // null where it is not wanted
+  Address address(TensorId id) const;  // of a value of any type
+
+  // Looking ---------------------------------------------------------------------------------------
+  const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+  // How many nodes are computed in which way (Node::way()): "53 convolutions by cuDNN, ..."; empty
+  // where no node has a choice.
+  std::string ways() const;
+  // What a node said about its tensors when it was appended.
+  std::vector<NodeInput> inputs_of(int node) const;
+  TensorId output_of(int node) const { return outputs_[static_cast<std::size_t>(node)]; }
+  bool output_read_in_backward(int node) const {
+    return tensor(output_of(node)).read_in_backward_by_producer;
+  }
+  const Node* producer(TensorId id) const;  // null: an input of the program
+  // The tensor a node of that name writes; -1 where there is none.
+  TensorId find(const std::string& name) const;
+  // A tensor's value, from a GPU too, as float32 in the order it lies in. Waits.
+  std::vector<float> read(TensorId id) const;
+  // Any tensor or gradient as NHWC (images) or as it is.
+  void copy_out(TensorId id, const float* stored, float* out) const;
+
+ private:
+  struct TensorState {
+    std::string name;
+    Shape shape;
+    std::int64_t width = 0;
+    DType dtype = DType::kFloat32;
+    int producer = -1;
+    bool wants_gradient = false;
+    bool read_in_backward_by_producer = false;
+    bool takes_masked_gradient = false;
+    bool masked_gradient = false;
+    int value_storage = -1;
+    int gradient_storage = -1;
+  };
+  struct Edge {
+    NodeInput input;
+    bool accumulate = false;
+    bool mask = false;
+    int storage = -1;  // of the gradient it writes
+    int others = -1;   // of what it adds
+  };
+
+  const TensorState& tensor(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
+  TensorState& tensor(TensorId id) { return tensors_[static_cast<std::size_t>(id)]; }
+  Address at(int storage) const;
+  // Does anything learn in a node that is being appended to `inputs`, or before it?
+  bool learns(const std::vector<NodeInput>& inputs);
+  bool goes_backward(int node) const { return tensor(output_of(node)).wants_gradient; }
+  void plan_masks();
+  int backward_time(int node) const { return 2 * static_cast<int>(nodes_.size()) - node; }
+
+  const Context& context_;
+  Parameters& parameters_;
+  Options options_;
+  std::vector<TensorState> tensors_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<std::vector<Edge>> edges_;        // by node
+  std::vector<TensorId> outputs_;               // by node
+  std::vector<std::int64_t> parameters_begin_;  // by node: in the flat buffers
+  std::int64_t parameters_end_ = 0;             // of the nodes so far
+  std::size_t parameters_seen_ = 0;             // entries of them
+  TensorId output_ = -1;
+  std::vector<std::size_t> offsets_;  // by storage
+  Footprint memory_;
+  mutable std::shared_ptr<PinnedBuffer> read_through_;  // where read() takes values of a GPU
+  std::vector<std::string> backward_names_;             // by node, for profilers
+  Memory arena_, workspace_;
+};
+
+}  // namespace rk

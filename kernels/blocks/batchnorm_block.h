@@ -1,0 +1,266 @@
+// Batch normalisation forward on a GPU, over y (rows, channels): rows = N H W, NHWC.
+//
+//   z = relu?( fma(y - mean, scale, beta)  [+ residual] )      scale = gamma inv_std
+//
+//   batch statistics    BatchNormSums, BatchNormStatistics, BatchNormApply
+//   ... where the convolution added up  BatchNormStatisticsOfSums, BatchNormApply
+//   running statistics  BatchNormRunning, BatchNormApply
+//
+// Definitions and roundings are layers/batchnorm.cpp's. Sums of a tile of rows (channel_tiles.h)
+// are of y minus the tile's first row, so data far from zero keeps its digits; a tile gives its
+// mean and the sum of its squared deviations, which are joined in double. A NaN gives 0 behind
+// ReLU, as on the CPU.
+//
+// Bytes moved, e = sizeof(T) rows channels: Sums e; Apply 2e, 3e with a residual, and a bit an
+// element of 16 bits for signs; the others a few numbers a channel and tile.
+#pragma once
+
+#include "kernels/blocks/channel_tiles.h"
+
+#include <cmath>
+#include <cstdint>
+
+namespace rk {
+
+// The signs of a ReLU behind a residual addition: a byte for each pack of elements, bit k for its
+// element k. Bytes they take:
+template <class T> std::int64_t sign_bytes(std::int64_t rows, int channels) {
+  return rows * channels / (channels % kPack<T> == 0 ? kPack<T> : 1);
+}
+
+// The signs of the pack of kWidth elements that begins at element origin + at.
+template <int kWidth, class Byte>
+RK_FN RK_INLINE Byte& sign_of(Byte* signs, std::int64_t origin, int at) {
+  return (signs + origin / kWidth)[static_cast<unsigned>(at) / kWidth];
+}
+
+// partial: double [row_tiles, 2, channels], ChannelTiles(rows, channels).partials(2) of them: mean
+// and sum of squared deviations of each tile.
+template <class T> struct BatchNormSums {
+  std::int64_t rows = 0;
+  int channels = 0;
+  const T* y = nullptr;
+  double* partial = nullptr;
+
+  static constexpr int kBlocksAtOnce = 4;
+  template <int kThreads> using Shared = TileSumsMemory<T, 2, kThreads>;
+  RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
+  int blocks() const { return tiles().blocks(); }
+  template <class Block>
+  RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
+    with_pack<T>(channels, [&]<int kWidth>() { run<kWidth>(block, shared); });
+  }
+
+ private:
+  template <int kWidth, class Block>
+  RK_FN RK_INLINE void run(const Block& block, Shared<Block::kThreads>& shared) const {
+    const ChannelTiles all = tiles();
+    const int tile = all.row_tile(block.index());
+    tile_sums<kWidth, 2>(
+        block, all, shared,
+        [&](int channel, int first, int end, int step, auto& sums) {
+          const T* from = y + all.origin(tile, channel);
+          const auto shift = load_pack<kWidth>(from);
+          for_rows<4>(
+              first, end, step, [&](int row) { return load_pack<kWidth>(from + row * channels); },
+              [&](int, const Pack<T, kWidth>& values) {
+                RK_UNROLL
+                for (int k = 0; k < kWidth; ++k) {
+                  const float d = values[k] - shift[k];
+                  sums[0][k] += d;
+                  sums[1][k] = std::fma(d, d, sums[1][k]);
+                }
+              });
+        },
+        [&](int channel, const double(&totals)[2]) {
+          const auto count = static_cast<double>(all.rows_of(tile));
+          const auto shift = static_cast<double>(Element<T>::widen(y[all.origin(tile, channel)]));
+          partial[all.partial(tile, 2, 0, channel)] = shift + totals[0] / count;
+          partial[all.partial(tile, 2, 1, channel)] = totals[1] - totals[0] * totals[0] / count;
+        });
+  }
+};
+
+// Per channel, float: mean, inv_std and scale of the batch, and the running statistics moved
+// towards them: running = (1 - momentum) running + momentum batch, the variance there with n - 1.
+struct BatchNormStatisticsOut {
+  const float* gamma = nullptr;
+  double epsilon = 1e-5;
+  double momentum = 0.1;
+  float* running_mean = nullptr;
+  float* running_variance = nullptr;
+  float* mean = nullptr;
+  float* inv_std = nullptr;
+  float* scale = nullptr;
+
+  // squares: sum of the squared deviations of `count` values from `centre`.
+  RK_FN RK_INLINE void write(int c, double count, double centre, double squares) const {
+    // Not std::max: NaN has to stay.
+    const double biased = squares < 0 ? 0.0 : squares / count;
+    mean[c] = static_cast<float>(centre);
+    const auto variance = static_cast<float>(biased);
+    const double unbiased = count > 1 ? count / (count - 1) : 1.0;
+    const double m = momentum;
+    running_mean[c] = static_cast<float>((1 - m) * static_cast<double>(running_mean[c]) +
+                                         m * static_cast<double>(mean[c]));
+    running_variance[c] = static_cast<float>((1 - m) * static_cast<double>(running_variance[c]) +
+                                             m * unbiased * static_cast<double>(variance));
+    const double inverse = 1.0 / std::sqrt(static_cast<double>(variance) + epsilon);
+    inv_std[c] = static_cast<float>(inverse);
+    scale[c] = static_cast<float>(static_cast<double>(gamma[c]) * inverse);
+  }
+};
+
+struct BatchNormStatistics {
+  std::int64_t rows = 0;
+  int channels = 0;
+  const double* partial = nullptr;  // of BatchNormSums
+  BatchNormStatisticsOut out;
+
+  template <int kThreads> using Shared = FinishMemory<2, kThreads>;
+  int blocks() const { return finishing_blocks(channels); }
+  template <class Block>
+  RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
+    const ChannelTiles tiles{rows, channels};
+    const auto count = static_cast<double>(rows);
+    const std::int64_t tile_rows = tiles.tile_rows();
+    finish_tiles<2>(
+        block, tiles.row_tiles(), channels, shared,
+        [&](int tile, int channel, double(&sums)[2]) {
+          // Relative to the first tile: tiles of one image differ little.
+          const double shift = partial[tiles.partial(0, 2, 0, channel)];
+          const double d = partial[tiles.partial(tile, 2, 0, channel)] - shift;
+          const auto held = static_cast<double>(std::min(tile_rows, rows - tile * tile_rows));
+          sums[0] += held * d;
+          sums[1] += partial[tiles.partial(tile, 2, 1, channel)] + held * d * d;
+        },
+        [&](int c, const double(&totals)[2]) {
+          const double moved = totals[0] / count;
+          out.write(c, count, partial[tiles.partial(0, 2, 0, c)] + moved,
+                    totals[1] - moved * totals[0]);
+        });
+  }
+};
+
+// The same from a channel's sum and sum of squares in float32, as a convolution adds them up on the
+// side: digits are lost where a channel's mean is large beside its deviation.
+struct BatchNormStatisticsOfSums {
+  static constexpr int kChannels = 256;  // of a block
+
+  std::int64_t rows = 0;
+  int channels = 0;
+  const float* sum = nullptr;
+  const float* squares = nullptr;
+  BatchNormStatisticsOut out;
+
+  int blocks() const { return (channels + kChannels - 1) / kChannels; }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    const auto count = static_cast<double>(rows);
+    const int end = std::min(channels, (block.index() + 1) * kChannels);
+    for (int c = block.index() * kChannels + block.thread(); c < end; c += Block::kThreads) {
+      const double total = static_cast<double>(sum[c]), centre = total / count;
+      out.write(c, count, centre, static_cast<double>(squares[c]) - total * centre);
+    }
+  }
+};
+
+// The same from running statistics, which stay as they are.
+struct BatchNormRunning {
+  static constexpr int kChannels = 256;  // of a block
+
+  int channels = 0;
+  const float* gamma = nullptr;
+  double epsilon = 1e-5;
+  const float* running_mean = nullptr;
+  const float* running_variance = nullptr;
+  float* mean = nullptr;
+  float* inv_std = nullptr;
+  float* scale = nullptr;
+
+  int blocks() const { return (channels + kChannels - 1) / kChannels; }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    const int end = std::min(channels, (block.index() + 1) * kChannels);
+    for (int c = block.index() * kChannels + block.thread(); c < end; c += Block::kThreads) {
+      const double inverse = 1.0 / std::sqrt(static_cast<double>(running_variance[c]) + epsilon);
+      mean[c] = running_mean[c];
+      inv_std[c] = static_cast<float>(inverse);
+      scale[c] = static_cast<float>(static_cast<double>(gamma[c]) * inverse);
+    }
+  }
+};
+
+// How many blocks of a kernel with a residual the registers are to leave room for
+// (kernels/launch.h): for sm_90 nvcc makes do with those of four, for others it would spill some.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900
+inline constexpr int kBlocksWithResidual = 3;
+#else
+inline constexpr int kBlocksWithResidual = 4;
+#endif
+
+// signs, sign_bytes<T>(rows, channels) of them, are written for relu with a residual, unless null.
+// residual: kResidual alone reads it. z may be y or the residual.
+template <class T, bool kResidual> struct BatchNormApply {
+  std::int64_t rows = 0;
+  int channels = 0;
+  const T* y = nullptr;
+  const float* mean = nullptr;
+  const float* scale = nullptr;
+  const float* beta = nullptr;
+  const T* residual = nullptr;
+  bool relu = false;
+  std::uint8_t* signs = nullptr;
+  T* z = nullptr;
+
+  static constexpr int kBlocksAtOnce = kResidual ? kBlocksWithResidual : 4;
+  RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
+  int blocks() const { return tiles().blocks(); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    with_pack<T>(channels, [&]<int kWidth>() { run<kWidth>(block); });
+  }
+
+ private:
+  template <int kWidth> struct Row {
+    Pack<T, kWidth> y;
+    Pack<T, kWidth> residual;
+  };
+
+  template <int kWidth, class Block> RK_FN RK_INLINE void run(const Block& block) const {
+    for_columns<kWidth>(block, tiles(), [&](int channel, int first, int end, int step) {
+      const auto centre = load_pack<kWidth>(mean + channel);
+      const auto factor = load_pack<kWidth>(scale + channel);
+      const auto shift = load_pack<kWidth>(beta + channel);
+      const std::int64_t origin = tiles().origin(tiles().row_tile(block.index()), channel);
+      for_rows_back<2>(
+          first, end, step,
+          [&](int row) {
+            const int at = row * channels;
+            Row<kWidth> held{};
+            held.y = load_pack<kWidth>(y + origin + at);
+            if constexpr (kResidual) held.residual = load_pack<kWidth>(residual + origin + at);
+            return held;
+          },
+          [&](int row, const Row<kWidth>& held) {
+            const int at = row * channels;
+            Pack<T, kWidth> out;
+            unsigned bits = 0;
+            RK_UNROLL
+            for (int k = 0; k < kWidth; ++k) {
+              float value = std::fma(held.y[k] - centre[k], factor[k], shift[k]);
+              if constexpr (kResidual) value += held.residual[k];
+              if (relu) {
+                const bool positive = value > 0;
+                bits |= positive ? 1U << k : 0U;
+                value = positive ? value : 0.0F;
+              }
+              out.set(k, value);
+            }
+            store_pack(z + origin + at, out);
+            if (kResidual && relu && signs != nullptr) {
+              sign_of<kWidth>(signs, origin, at) = static_cast<std::uint8_t>(bits);
+            }
+          });
+    });
+  }
+};
+
+}  // namespace rk

@@ -1,0 +1,329 @@
+// Batch normalisation backward on a GPU (forward: batchnorm_block.h), over (rows, channels), NHWC:
+//
+//   g = dz where ReLU let the value through,  S = sum g,  P = sum g (y - mean),  M = rows
+//   dbeta = S,  dgamma = inv_std P,
+//   dy = scale (g - S / M - (y - mean) inv_std^2 P / M)   batch statistics
+//   dy = scale g                                          running statistics
+//
+// in three kernels: BatchNormGradientSums, BatchNormGradientFactors, BatchNormGradientApply. dgamma
+// and dbeta are overwritten, gradients of tensors overwritten or added to. Definitions are
+// layers/batchnorm.cpp's.
+//
+// Both passes over rows are compiled for every mask and every way to write: registers are what
+// limits how many threads wait for memory side by side.
+//
+// Bytes moved, e = sizeof(T) rows channels: Sums 2e, e more to write d_residual and to read it for
+// a sum; Apply 3e, e more for a sum; signs are a bit an element of 16 bits.
+#pragma once
+
+#include "kernels/blocks/batchnorm_block.h"
+
+#include <cmath>
+#include <cstdint>
+
+namespace rk {
+
+// How backward finds where ReLU let the value through: it did everywhere, where y normalised again
+// is positive, where the sign is set.
+enum class ReluMask : std::uint8_t { kNone, kFromInput, kFromSigns };
+
+// What becomes of the memory of a tensor's gradient.
+enum class GradientWrite : std::uint8_t { kNone, kOverwrite, kAdd };
+
+// What both passes read. y, mean: always. scale, beta: kFromInput. signs: kFromSigns.
+template <class T> struct BatchNormBackward {
+  std::int64_t rows = 0;
+  int channels = 0;
+  const T* y = nullptr;
+  const T* dz = nullptr;
+  const std::uint8_t* signs = nullptr;
+  const float* mean = nullptr;
+  const float* scale = nullptr;
+  const float* beta = nullptr;
+
+  RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
+
+  template <int kWidth> struct Row {
+    Pack<T, kWidth> y;
+    Pack<T, kWidth> dz;
+    Pack<T, kWidth> added;  // what is there, where a gradient is added to
+    unsigned bits;
+  };
+  // The row of element origin + at. added_to: kAdd alone reads it.
+  template <int kWidth, ReluMask kMask, GradientWrite kWrite>
+  RK_FN RK_INLINE Row<kWidth> load(std::int64_t origin, int at, const T* added_to) const {
+    Row<kWidth> row{};
+    row.y = load_pack<kWidth>(y + origin + at);
+    row.dz = load_pack<kWidth>(dz + origin + at);
+    if constexpr (kMask == ReluMask::kFromSigns) row.bits = sign_of<kWidth>(signs, origin, at);
+    if constexpr (kWrite == GradientWrite::kAdd) {
+      row.added = load_pack<kWidth>(added_to + origin + at);
+    }
+    return row;
+  }
+
+  // dz of rows whose signs are there becomes g.
+  template <ReluMask kMask, int kWidth, std::size_t kRows>
+  RK_FN RK_INLINE static void mask_by_signs(Row<kWidth> (&rows)[kRows]) {
+    if constexpr (kMask == ReluMask::kFromSigns) {
+      RK_UNROLL
+      for (Row<kWidth>& row : rows) {
+        RK_UNROLL
+        for (int k = 0; k < kWidth; ++k) {
+          if ((row.bits >> k & 1U) == 0) row.dz.values[k] = Element<T>::narrow(0.0F);
+        }
+      }
+    }
+  }
+};
+
+// partial: double [row_tiles, 2, channels], sums of g and of g (y - mean). d_residual, where
+// kResidual says so, gets (or adds) g; it may be dz itself. A ReLU in front of which a residual was
+// added is known by its signs, so kFromInput goes without.
+template <class T, ReluMask kMask, GradientWrite kResidual> struct BatchNormGradientSums {
+  static_assert(kMask != ReluMask::kFromInput || kResidual == GradientWrite::kNone);
+
+  BatchNormBackward<T> in;
+  T* d_residual = nullptr;
+  double* partial = nullptr;
+
+  static constexpr int kBlocksAtOnce = kResidual == GradientWrite::kNone ? 4 : kBlocksWithResidual;
+  static constexpr int kNumbers = kMask == ReluMask::kFromInput ? 3 : 1;
+  template <int kThreads> struct Shared {
+    TileSumsMemory<T, 2, kThreads> sums;
+    TileNumbers<kNumbers> numbers;
+  };
+  int blocks() const { return in.tiles().blocks(); }
+  template <class Block>
+  RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
+    with_pack<T>(in.channels, [&]<int kWidth>() { run<kWidth>(block, shared); });
+  }
+
+ private:
+  template <int kWidth, class Block>
+  RK_FN RK_INLINE void run(const Block& block, Shared<Block::kThreads>& shared) const {
+    constexpr int kPart = TileNumbers<kNumbers>::template kPart<kWidth>;
+    const ChannelTiles tiles = in.tiles();
+    const int tile = tiles.row_tile(block.index());
+    if constexpr (kMask == ReluMask::kFromInput) {
+      shared.numbers.template fill<kWidth>(block, tiles, {in.mean, in.scale, in.beta});
+    } else {
+      shared.numbers.template fill<kWidth>(block, tiles, {in.mean});
+    }
+    tile_sums<kWidth, 2>(
+        block, tiles, shared.sums,
+        [&](int channel, int first, int end, int step, auto& sums) {
+          const std::int64_t origin = tiles.origin(tile, channel);
+          const int column = channel - tiles.first_column(block.index());
+          for_rows_together<2>(
+              first, end, step,
+              [&](int row) {
+                return in.template load<kWidth, kMask, kResidual>(origin, row * in.channels,
+                                                                  d_residual);
+              },
+              [&]<int kRows>(int row, auto& held) {
+                in.template mask_by_signs<kMask>(held);
+                if constexpr (kResidual == GradientWrite::kOverwrite) {
+                  RK_UNROLL
+                  for (int r = 0; r < kRows; ++r) {
+                    store_pack(d_residual + origin + (row + r * step) * in.channels, held[r].dz);
+                  }
+                }
+                RK_UNROLL
+                for (int from = 0; from < kWidth; from += kPart) {
+                  const auto mean = shared.numbers.template load<kWidth>(0, column + from);
+                  [[maybe_unused]] Pack<float, kPart> scale{}, beta{};
+                  if constexpr (kMask == ReluMask::kFromInput) {
+                    scale = shared.numbers.template load<kWidth>(1, column + from);
+                    beta = shared.numbers.template load<kWidth>(2, column + from);
+                  }
+                  RK_UNROLL
+                  for (int r = 0; r < kRows; ++r) {
+                    RK_UNROLL
+                    for (int p = 0; p < kPart; ++p) {
+                      const int k = from + p;
+                      const float centred = held[r].y[k] - mean[p];
+                      float g = held[r].dz[k];
+                      if constexpr (kMask == ReluMask::kFromInput) {
+                        g = std::fma(centred, scale[p], beta[p]) > 0 ? g : 0.0F;
+                      }
+                      sums[0][k] += g;
+                      sums[1][k] = std::fma(g, centred, sums[1][k]);
+                      if constexpr (kResidual == GradientWrite::kAdd) {
+                        held[r].dz.set(k, held[r].added[k] + g);
+                      }
+                    }
+                  }
+                }
+                if constexpr (kResidual == GradientWrite::kAdd) {
+                  RK_UNROLL
+                  for (int r = 0; r < kRows; ++r) {
+                    store_pack(d_residual + origin + (row + r * step) * in.channels, held[r].dz);
+                  }
+                }
+              });
+        },
+        [&](int channel, const double(&totals)[2]) {
+          partial[tiles.partial(tile, 2, 0, channel)] = totals[0];
+          partial[tiles.partial(tile, 2, 1, channel)] = totals[1];
+        });
+  }
+};
+
+// Calls f.operator()<kMask, kResidual>() for the masks and ways to write that there are.
+template <class F> void with_gradient_sums(ReluMask mask, GradientWrite residual, F&& f) {
+  const auto with = [&]<ReluMask kMask>() {
+    switch (residual) {
+      case GradientWrite::kNone: f.template operator()<kMask, GradientWrite::kNone>(); break;
+      case GradientWrite::kOverwrite:
+        f.template operator()<kMask, GradientWrite::kOverwrite>();
+        break;
+      case GradientWrite::kAdd: f.template operator()<kMask, GradientWrite::kAdd>(); break;
+    }
+  };
+  switch (mask) {
+    case ReluMask::kNone: with.template operator()<ReluMask::kNone>(); break;
+    case ReluMask::kFromSigns: with.template operator()<ReluMask::kFromSigns>(); break;
+    case ReluMask::kFromInput:
+      f.template operator()<ReluMask::kFromInput, GradientWrite::kNone>();
+      break;
+  }
+}
+
+// Per channel, float: dgamma, dbeta, and a, b, c of the second pass.
+struct BatchNormGradientFactors {
+  std::int64_t rows = 0;
+  int channels = 0;
+  bool batch_statistics = true;
+  const double* partial = nullptr;  // of BatchNormGradientSums
+  const float* inv_std = nullptr;
+  const float* scale = nullptr;
+  float* d_gamma = nullptr;
+  float* d_beta = nullptr;
+  float* factors = nullptr;  // [3, channels]
+
+  static constexpr int kBlocksAtOnce = 4;
+  template <int kThreads> using Shared = FinishMemory<2, kThreads>;
+  int blocks() const { return finishing_blocks(channels); }
+  template <class Block>
+  RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
+    const ChannelTiles tiles{rows, channels};
+    const auto count = static_cast<double>(rows);
+    finish_tiles<2>(
+        block, tiles.row_tiles(), channels, shared,
+        [&](int tile, int channel, double(&sums)[2]) {
+          sums[0] += partial[tiles.partial(tile, 2, 0, channel)];
+          sums[1] += partial[tiles.partial(tile, 2, 1, channel)];
+        },
+        [&](int channel, const double(&totals)[2]) {
+          const auto inverse = static_cast<double>(inv_std[channel]);
+          const auto factor = static_cast<double>(scale[channel]);
+          const double sum = totals[0];
+          const double product = totals[1];
+          d_gamma[channel] = static_cast<float>(inverse * product);
+          d_beta[channel] = static_cast<float>(sum);
+          factors[channel] = scale[channel];
+          factors[channels + channel] =
+              batch_statistics ? static_cast<float>(-factor * sum / count) : 0.0F;
+          factors[2 * channels + channel] =
+              batch_statistics ? static_cast<float>(-factor * inverse * inverse * product / count)
+                               : 0.0F;
+        });
+  }
+};
+
+// dy = a g + b + c (y - mean), or added to dy; dy may be dz. Where the first pass wrote g to
+// d_residual, that may serve as dz with no mask.
+template <class T, ReluMask kMask, GradientWrite kWrite> struct BatchNormGradientApply {
+  static_assert(kWrite != GradientWrite::kNone);
+
+  BatchNormBackward<T> in;
+  const float* factors = nullptr;  // [3, channels]
+  T* dy = nullptr;
+
+  static constexpr int kBlocksAtOnce = 4;
+  static constexpr int kNumbers = kMask == ReluMask::kFromInput ? 5 : 4;
+  template <int kThreads> using Shared = TileNumbers<kNumbers>;
+  int blocks() const { return in.tiles().blocks(); }
+  template <class Block>
+  RK_FN void operator()(const Block& block, TileNumbers<kNumbers>& shared) const {
+    with_pack<T>(in.channels, [&]<int kWidth>() { run<kWidth>(block, shared); });
+  }
+
+ private:
+  template <int kWidth, class Block>
+  RK_FN RK_INLINE void run(const Block& block, TileNumbers<kNumbers>& shared) const {
+    constexpr int kPart = TileNumbers<kNumbers>::template kPart<kWidth>;
+    const ChannelTiles tiles = in.tiles();
+    const float* a_of = factors;  // the scale of the forward pass, too
+    const float* b_of = factors + in.channels;
+    const float* c_of = factors + 2 * in.channels;
+    if constexpr (kMask == ReluMask::kFromInput) {
+      shared.template fill<kWidth>(block, tiles, {in.mean, a_of, b_of, c_of, in.beta});
+    } else {
+      shared.template fill<kWidth>(block, tiles, {in.mean, a_of, b_of, c_of});
+    }
+    for_columns<kWidth>(block, tiles, [&](int channel, int first, int end, int step) {
+      const std::int64_t origin = tiles.origin(tiles.row_tile(block.index()), channel);
+      const int column = channel - tiles.first_column(block.index());
+      const int both = first + last_row(first, end, step);
+      for_rows_together<2>(
+          first, end, step,
+          [&](int row) {
+            return in.template load<kWidth, kMask, kWrite>(origin, (both - row) * in.channels, dy);
+          },
+          [&]<int kRows>(int row, auto& held) {
+            in.template mask_by_signs<kMask>(held);
+            Pack<T, kWidth> out[kBound<kRows>];
+            RK_UNROLL
+            for (int from = 0; from < kWidth; from += kPart) {
+              const auto mean = shared.template load<kWidth>(0, column + from);
+              const auto a = shared.template load<kWidth>(1, column + from);
+              const auto b = shared.template load<kWidth>(2, column + from);
+              const auto c = shared.template load<kWidth>(3, column + from);
+              [[maybe_unused]] Pack<float, kPart> beta{};
+              if constexpr (kMask == ReluMask::kFromInput) {
+                beta = shared.template load<kWidth>(4, column + from);
+              }
+              RK_UNROLL
+              for (int r = 0; r < kRows; ++r) {
+                RK_UNROLL
+                for (int p = 0; p < kPart; ++p) {
+                  const int k = from + p;
+                  const float centred = held[r].y[k] - mean[p];
+                  float g = held[r].dz[k];
+                  if constexpr (kMask == ReluMask::kFromInput) {
+                    g = std::fma(centred, a[p], beta[p]) > 0 ? g : 0.0F;
+                  }
+                  float value = std::fma(a[p], g, std::fma(c[p], centred, b[p]));
+                  if constexpr (kWrite == GradientWrite::kAdd) value += held[r].added[k];
+                  out[r].set(k, value);
+                }
+              }
+            }
+            RK_UNROLL
+            for (int r = 0; r < kRows; ++r) {
+              store_pack(dy + origin + (both - row - r * step) * in.channels, out[r]);
+            }
+          });
+    });
+  }
+};
+
+// Calls f.operator()<kMask, kWrite>() for the masks and ways to write that there are.
+template <class F> void with_gradient_apply(ReluMask mask, bool accumulate, F&& f) {
+  const auto with = [&]<GradientWrite kWrite>() {
+    switch (mask) {
+      case ReluMask::kNone: f.template operator()<ReluMask::kNone, kWrite>(); break;
+      case ReluMask::kFromInput: f.template operator()<ReluMask::kFromInput, kWrite>(); break;
+      case ReluMask::kFromSigns: f.template operator()<ReluMask::kFromSigns, kWrite>(); break;
+    }
+  };
+  if (accumulate) {
+    with.template operator()<GradientWrite::kAdd>();
+  } else {
+    with.template operator()<GradientWrite::kOverwrite>();
+  }
+}
+
+}  // namespace rk

@@ -1,0 +1,175 @@
+// Element-wise passes over whole tensors on a GPU; definitions are kernels/cpu/elementwise_cpu.h's.
+// A block takes kBlockElements elements in order. Bytes moved: what is read and what is written,
+// each once.
+#pragma once
+
+#include "kernels/element.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace rk {
+
+inline constexpr int kBlockElements = 4096;
+inline int element_blocks(std::int64_t count) {
+  return static_cast<int>((count + kBlockElements - 1) / kBlockElements);
+}
+
+// f.operator()<W>(i) for the elements [i, i + W) of `count`, in packs of kWidth and the rest one by
+// one.
+template <int kWidth, class Block, class F>
+RK_FN RK_INLINE void for_packs(const Block& block, std::int64_t count, F&& f) {
+  const std::int64_t begin = static_cast<std::int64_t>(block.index()) * kBlockElements;
+  const std::int64_t end = std::min(count, begin + kBlockElements);
+  const std::int64_t whole = begin + (end - begin) / kWidth * kWidth;
+  for (std::int64_t i = begin + block.thread() * kWidth; i < whole; i += Block::kThreads * kWidth) {
+    f.template operator()<kWidth>(i);
+  }
+  if constexpr (kWidth > 1) {
+    for (std::int64_t i = whole + block.thread(); i < end; i += Block::kThreads) {
+      f.template operator()<1>(i);
+    }
+  }
+}
+
+// y = x, or y += x with accumulate.
+template <class T> struct CopyOrAdd {
+  std::int64_t count = 0;
+  const T* x = nullptr;
+  T* y = nullptr;
+  bool accumulate = false;
+
+  int blocks() const { return element_blocks(count); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    for_packs<kPack<T>>(block, count, [&]<int kWidth>(std::int64_t i) {
+      auto out = load_pack<kWidth>(x + i);
+      if (accumulate) {
+        const auto held = load_pack<kWidth>(y + i);
+        RK_UNROLL
+        for (int k = 0; k < kWidth; ++k) out.set(k, held[k] + out[k]);
+      }
+      store_pack(y + i, out);
+    });
+  }
+};
+
+// What the library could not fuse behind a convolution: y (rows, C) becomes y + bias[c] + residual,
+// the residual where there is one, and with relu 0 where that is not above 0.
+template <class T> struct AddBiasAndRelu {
+  std::int64_t rows = 0;
+  int channels = 0;
+  const T* bias = nullptr;
+  const T* residual = nullptr;
+  bool relu = false;
+  T* y = nullptr;
+
+  int blocks() const { return element_blocks(rows * channels); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    for_packs<1>(block, rows * channels, [&]<int>(std::int64_t i) {
+      float value = Element<T>::widen(y[i]) + Element<T>::widen(bias[i % channels]);
+      if (residual != nullptr) value += Element<T>::widen(residual[i]);
+      y[i] = Element<T>::narrow(relu && !(value > 0) ? 0.0F : value);
+    });
+  }
+};
+
+// y = a + b; y may be either.
+template <class T> struct AddTensors {
+  std::int64_t count = 0;
+  const T* a = nullptr;
+  const T* b = nullptr;
+  T* y = nullptr;
+
+  int blocks() const { return element_blocks(count); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    for_packs<kPack<T>>(block, count, [&]<int kWidth>(std::int64_t i) {
+      auto out = load_pack<kWidth>(a + i);
+      const auto other = load_pack<kWidth>(b + i);
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) out.set(k, out[k] + other[k]);
+      store_pack(y + i, out);
+    });
+  }
+};
+
+// y = x where x > 0, else 0 (of NaN too); y may be x.
+template <class T> struct Relu {
+  std::int64_t count = 0;
+  const T* x = nullptr;
+  T* y = nullptr;
+
+  int blocks() const { return element_blocks(count); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    for_packs<kPack<T>>(block, count, [&]<int kWidth>(std::int64_t i) {
+      auto out = load_pack<kWidth>(x + i);
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) out.set(k, out[k] > 0 ? out[k] : 0.0F);
+      store_pack(y + i, out);
+    });
+  }
+};
+
+// dx = dy where z > 0, else 0, or added to dx. z is ReLU's input or its output; dx may be dy.
+template <class T> struct ReluGradient {
+  std::int64_t count = 0;
+  const T* z = nullptr;
+  const T* dy = nullptr;
+  T* dx = nullptr;
+  bool accumulate = false;
+
+  int blocks() const { return element_blocks(count); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    for_packs<kPack<T>>(block, count, [&]<int kWidth>(std::int64_t i) {
+      const auto mask = load_pack<kWidth>(z + i);
+      const auto gradient = load_pack<kWidth>(dy + i);
+      Pack<T, kWidth> held{};
+      if (accumulate) held = load_pack<kWidth>(dx + i);
+      Pack<T, kWidth> out;
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) {
+        const float g = mask[k] > 0 ? gradient[k] : 0.0F;
+        out.set(k, accumulate ? held[k] + g : g);
+      }
+      store_pack(dx + i, out);
+    });
+  }
+};
+
+// to = from, rounded to nearest even.
+template <class From, class To> struct Convert {
+  std::int64_t count = 0;
+  const From* from = nullptr;
+  To* to = nullptr;
+
+  int blocks() const { return element_blocks(count); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    constexpr int kWide = std::max(kPack<From>, kPack<To>);
+    for_packs<kWide>(block, count, [&]<int kWidth>(std::int64_t i) {
+      const auto held = load_pack<kWidth>(from + i);
+      Pack<To, kWidth> out;
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) out.set(k, held[k]);
+      store_pack(to + i, out);
+    });
+  }
+};
+
+// values *= *factor, which is read when the kernel runs.
+struct Scale {
+  std::int64_t count = 0;
+  const float* factor = nullptr;
+  float* values = nullptr;
+
+  int blocks() const { return element_blocks(count); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    const float by = *factor;
+    for_packs<kPack<float>>(block, count, [&]<int kWidth>(std::int64_t i) {
+      auto out = load_pack<kWidth>(values + i);
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) out.set(k, out[k] * by);
+      store_pack(values + i, out);
+    });
+  }
+};
+
+}  // namespace rk

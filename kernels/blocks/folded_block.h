@@ -1,0 +1,150 @@
+// What is behind a convolution with its batch normalisation folded in (layers/conv_bn.h), on a GPU,
+// when it goes back; PrepareWeights (weights_block.h) folds it.
+//
+//   MaskedSums       g = dy where z > 0, and sum g per channel
+//   FoldedGradients  dW = scale dW',  dbeta = sum g,  dgamma = inv_std (<dW', W> - mean dbeta)
+//
+// W is float [outputs, taps, inputs], W' and dW' are T [outputs, taps, padded_inputs]. Parameters'
+// gradients are overwritten, and stay multiplied by the loss scale if dy was.
+//
+// Bytes moved, n = outputs taps inputs: FoldedGradients (8 + sizeof(T)) n; MaskedSums, e =
+// sizeof(T) rows channels: e, e more for each of: z, to write g, to write d_residual, to read it
+// for a sum.
+#pragma once
+
+#include "kernels/block_team.h"
+#include "kernels/blocks/channel_tiles.h"
+#include "kernels/blocks/weights_block.h"
+
+#include <cstdint>
+
+namespace rk {
+
+// z may be null: dy is the masked gradient already. gradient, if not null, gets g and may be dy;
+// d_residual, if not null, gets (or adds, if accumulate) g. partial: double [row_tiles, 1,
+// channels].
+template <class T> struct MaskedSums {
+  std::int64_t rows = 0;
+  int channels = 0;
+  const T* dy = nullptr;
+  const T* z = nullptr;
+  T* gradient = nullptr;
+  T* d_residual = nullptr;
+  bool accumulate = false;
+  double* partial = nullptr;
+
+  template <int kThreads> using Shared = TileSumsMemory<T, 1, kThreads>;
+  RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
+  int blocks() const { return tiles().blocks(); }
+  template <class Block>
+  RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
+    with_pack<T>(channels, [&]<int kWidth>() { run<kWidth>(block, shared); });
+  }
+
+ private:
+  template <int kWidth> struct Row {
+    Pack<T, kWidth> dy;
+    Pack<T, kWidth> z;
+    Pack<T, kWidth> added;
+  };
+
+  template <int kWidth, class Block>
+  RK_FN RK_INLINE void run(const Block& block, Shared<Block::kThreads>& shared) const {
+    const ChannelTiles all = tiles();
+    const int tile = all.row_tile(block.index());
+    const bool adds = accumulate && d_residual != nullptr;
+    tile_sums<kWidth, 1>(
+        block, all, shared,
+        [&](int channel, int first, int end, int step, auto& sums) {
+          const std::int64_t origin = all.origin(tile, channel);
+          for_rows<2>(
+              first, end, step,
+              [&](int row) {
+                const std::int64_t at = origin + row * channels;
+                Row<kWidth> held{};
+                held.dy = load_pack<kWidth>(dy + at);
+                if (z != nullptr) held.z = load_pack<kWidth>(z + at);
+                if (adds) held.added = load_pack<kWidth>(d_residual + at);
+                return held;
+              },
+              [&](int row, const Row<kWidth>& held) {
+                const std::int64_t at = origin + row * channels;
+                Pack<T, kWidth> masked;
+                Pack<T, kWidth> residual;
+                RK_UNROLL
+                for (int k = 0; k < kWidth; ++k) {
+                  const float g = z == nullptr || held.z[k] > 0 ? held.dy[k] : 0.0F;
+                  sums[0][k] += g;
+                  masked.set(k, g);
+                  residual.set(k, adds ? held.added[k] + g : g);
+                }
+                if (gradient != nullptr) store_pack(gradient + at, masked);
+                if (d_residual != nullptr) store_pack(d_residual + at, residual);
+              });
+        },
+        [&](int channel, const double(&totals)[1]) {
+          partial[all.partial(tile, 1, 0, channel)] = totals[0];
+        });
+  }
+};
+
+// partial is that of MaskedSums over rows x outputs; scale, inv_std those of PrepareWeights.
+template <class T> struct FoldedGradients {
+  FilterShape shape;
+  std::int64_t rows = 0;
+  const double* partial = nullptr;
+  const T* d_folded = nullptr;  // [outputs, taps, padded_inputs]
+  const float* weight = nullptr;
+  const float* scale = nullptr;
+  const float* inv_std = nullptr;
+  const float* mean = nullptr;  // running
+  float* d_weight = nullptr;    // [outputs, taps, inputs]
+  float* d_gamma = nullptr;     // [outputs]
+  float* d_beta = nullptr;      // [outputs]
+
+  int blocks() const { return shape.outputs; }  // a block an output channel
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    const BlockTeamOver<Block> team(block);
+    const int o = block.index();
+    const ChannelTiles tiles{rows, shape.outputs};
+    const double sum = team.sum(tiles.row_tiles(),
+                                [&](int tile) { return partial[tiles.partial(tile, 1, 0, o)]; });
+    const float factor = scale[o];
+    const int count = shape.taps * shape.inputs;
+    const std::int64_t own = static_cast<std::int64_t>(o) * count;
+    const float* w = weight + own;
+    float* dw = d_weight + own;
+    const T* from = d_folded + static_cast<std::int64_t>(o) * shape.taps * shape.padded_inputs;
+    double dot = 0;
+    if (shape.packs<T>()) {
+      constexpr int kWidth = kPack<T>;
+      dot = team.sum(count / kWidth, [&](int pack) {
+        const std::int64_t at = static_cast<std::int64_t>(pack) * kWidth;
+        const auto gradients = load_pack<kWidth>(from + at);
+        const auto weights = load_pack<kWidth>(w + at);
+        Pack<float, kWidth> out;
+        double part = 0;
+        RK_UNROLL
+        for (int k = 0; k < kWidth; ++k) {
+          part += static_cast<double>(gradients[k]) * static_cast<double>(weights[k]);
+          out.set(k, gradients[k] * factor);
+        }
+        store_pack(dw + at, out);
+        return part;
+      });
+    } else {
+      dot = team.sum(count, [&](int i) {
+        const int tap = i / shape.inputs;
+        const float g = Element<T>::widen(from[tap * shape.padded_inputs + i % shape.inputs]);
+        dw[i] = g * factor;
+        return static_cast<double>(g) * static_cast<double>(w[i]);
+      });
+    }
+    if (block.thread() != 0) return;
+    d_beta[o] = static_cast<float>(sum);
+    d_gamma[o] = static_cast<float>(static_cast<double>(inv_std[o]) *
+                                    (dot - static_cast<double>(mean[o]) * sum));
+  }
+};
+
+}  // namespace rk

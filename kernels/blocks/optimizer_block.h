@@ -1,0 +1,271 @@
+// The optimizer of training/optimizer.h on a GPU: the same formulas, the same roundings, over the
+// same flat float buffers, with what changes from step to step in device memory (DeviceStep), so
+// that a captured step can be replayed.
+//
+//   SquareSums     sums of squares of the gradient, multiplied by the loss scale as it is
+//   FinishNorm     the norm of the gradient without the scale; whether it is finite; the number of
+//                  this update and its bias corrections; the loss scale of the next step
+//   OptimizerStep  gradient / scale, then Adam, AdamW or SGD; writes nothing where the gradient was
+//                  not finite
+//
+// A dynamic loss scale halves where the gradient was not finite, down to 1, and doubles after
+// kGrowthSteps steps in a row where it was, up to 2^24. Scales are powers of two, so dividing by
+// them rounds nothing (denormals aside), and with scale 1 every bit is the CPU's.
+//
+// Bytes moved, n parameters: SquareSums 4n; OptimizerStep 28n for Adam, 20n for SGD with momentum,
+// 12n without.
+#pragma once
+
+#include "kernels/block_team.h"
+#include "kernels/blocks/optimizer_params.h"
+#include "kernels/element.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace rk {
+
+// One step's numbers, in device memory. The host writes `rate` before a step; the rest it sets once
+// and may read after a step.
+struct DeviceStep {
+  static constexpr float kLargestScale = 16777216.0F;  // 2^24
+  static constexpr std::int64_t kGrowthSteps = 2000;
+
+  double rate = 0;
+  std::int64_t number = 0;  // updates made: t of the last one
+  float loss_scale = 1;     // of the step to come: what its gradient of the loss is multiplied by
+  bool dynamic_scale = false;
+
+  // Written by FinishNorm.
+  bool finite = true;            // of the gradient of this step
+  std::int64_t good_steps = 0;   // in a row since the scale was last changed
+  std::int64_t skipped = 0;      // updates left out in a row
+  double norm = 0;               // of the gradient without the scale
+  float inverse_scale = 1;       // 1 / the scale this step's gradient has
+  double first_correction = 1;   // 1 - beta1^t
+  double second_correction = 1;  // sqrt(1 - beta2^t)
+
+  double loss = 0;  // written by the loss
+};
+
+// partial: double [blocks()].
+struct SquareSums {
+  static constexpr int kBlocks = 1024;
+
+  std::int64_t count = 0;
+  const float* gradients = nullptr;
+  double* partial = nullptr;
+
+  int blocks() const {
+    return static_cast<int>(std::min<std::int64_t>(kBlocks, (count + 4095) / 4096));
+  }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    constexpr int kWidth = kPack<float>;
+    const std::int64_t packs = (count + kWidth - 1) / kWidth;
+    const std::int64_t first = packs * block.index() / block.blocks();
+    const std::int64_t end = packs * (block.index() + 1) / block.blocks();
+    const double sum = BlockTeamOver<Block>(block).sum(static_cast<int>(end - first), [&](int i) {
+      const std::int64_t at = (first + i) * kWidth;
+      if (at + kWidth <= count) {
+        const auto held = load_pack<kWidth>(gradients + at);
+        double squares = 0;
+        RK_UNROLL
+        for (int k = 0; k < kWidth; ++k) {
+          squares += static_cast<double>(held[k]) * static_cast<double>(held[k]);
+        }
+        return squares;
+      }
+      double squares = 0;
+      for (std::int64_t j = at; j < count; ++j) {
+        squares += static_cast<double>(gradients[j]) * static_cast<double>(gradients[j]);
+      }
+      return squares;
+    });
+    if (block.thread() == 0) partial[block.index()] = sum;
+  }
+};
+
+struct FinishNorm {
+  OptimizerParams params;
+  int partials = 0;  // SquareSums::blocks()
+  const double* partial = nullptr;
+  DeviceStep* step = nullptr;
+
+  int blocks() const { return 1; }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    const double squares =
+        BlockTeamOver<Block>(block).sum(partials, [&](int i) { return partial[i]; });
+    if (block.thread() != 0) return;
+    DeviceStep now = *step;
+    now.inverse_scale = 1.0F / now.loss_scale;
+    now.norm = std::sqrt(squares) * static_cast<double>(now.inverse_scale);
+    // Squares of finite floats cannot overflow a double, so this asks for every gradient.
+    now.finite = squares - squares == 0;
+    if (now.finite) {
+      ++now.number;
+      ++now.good_steps;
+      now.skipped = 0;
+      const auto t = static_cast<double>(now.number);
+      now.first_correction = 1.0 - std::pow(params.beta1, t);
+      now.second_correction = std::sqrt(1.0 - std::pow(params.beta2, t));
+    } else {
+      now.good_steps = 0;
+      ++now.skipped;
+    }
+    if (now.dynamic_scale) scale(now);
+    *step = now;
+  }
+
+ private:
+  RK_FN RK_INLINE static void scale(DeviceStep& now) {
+    if (!now.finite) {
+      now.loss_scale = now.loss_scale > 2.0F ? now.loss_scale / 2.0F : 1.0F;
+    } else if (now.good_steps == DeviceStep::kGrowthSteps) {
+      const float doubled = now.loss_scale * 2.0F;
+      now.loss_scale = doubled < DeviceStep::kLargestScale ? doubled : DeviceStep::kLargestScale;
+      now.good_steps = 0;
+    }
+  }
+};
+
+// groups: device memory, sorted, without overlap; an index in none is frozen. first: Adam's m, or
+// the momentum buffer (null for SGD without momentum); second: Adam's v.
+struct OptimizerStep {
+  static constexpr int kBlockParameters = 4096;
+
+  OptimizerParams params;
+  const DeviceStep* step = nullptr;
+  const OptimizerGroup* groups = nullptr;
+  int group_count = 0;
+  std::int64_t count = 0;
+  const float* gradients = nullptr;
+  float* parameters = nullptr;
+  float* first = nullptr;
+  float* second = nullptr;
+
+  int blocks() const { return static_cast<int>((count + kBlockParameters - 1) / kBlockParameters); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    if (!step->finite) return;
+    const std::int64_t begin = static_cast<std::int64_t>(block.index()) * kBlockParameters;
+    const std::int64_t end = std::min(count, begin + kBlockParameters);
+    for (int g = first_ending_after(begin); g < group_count && groups[g].begin < end; ++g) {
+      const OptimizerGroup group = groups[g];
+      const std::int64_t from = std::max(begin, group.begin);
+      const std::int64_t to = std::min(end, group.end);
+      if (params.kind == OptimizerKind::kSgd) {
+        sgd(block, group, from, to);
+      } else {
+        adam(block, group, from, to);
+      }
+    }
+  }
+
+ private:
+  RK_FN RK_INLINE int first_ending_after(std::int64_t at) const {
+    int low = 0, high = group_count;
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (groups[middle].end <= at) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  // sqrt(x) and x / y for finite x >= 0 and y > 0. A GPU's exact root and quotient of 0 go the long
+  // way that is there for denormals, and most of a gradient may be 0: those lanes compute another.
+  RK_FN RK_INLINE static float root(float x) {
+    const bool zero = x == 0;
+    const float result = std::sqrt(zero ? 1.0F : x);
+    return zero ? 0.0F : result;
+  }
+  RK_FN RK_INLINE static float quotient(float x, float y) {
+    const bool zero = x == 0;
+    const float result = (zero ? y : x) / y;
+    return zero ? 0.0F : result;
+  }
+
+  // f.operator()<W>(i) for the elements [i, i + W) of [from, to).
+  template <class Block, class F>
+  RK_FN RK_INLINE static void for_range(const Block& block, std::int64_t from, std::int64_t to,
+                                        F&& f) {
+    constexpr int kWidth = kPack<float>;
+    const std::int64_t first_pack = std::min(to, (from + kWidth - 1) / kWidth * kWidth);
+    const std::int64_t packs_end = std::max(first_pack, to / kWidth * kWidth);
+    const std::int64_t t = block.thread();
+    for (std::int64_t i = from + t; i < first_pack; i += Block::kThreads) {
+      f.template operator()<1>(i);
+    }
+    for (std::int64_t i = first_pack + t * kWidth; i < packs_end; i += Block::kThreads * kWidth) {
+      f.template operator()<kWidth>(i);
+    }
+    for (std::int64_t i = packs_end + t; i < to; i += Block::kThreads) f.template operator()<1>(i);
+  }
+
+  template <class Block>
+  RK_FN RK_INLINE void adam(const Block& block, const OptimizerGroup& group, std::int64_t from,
+                            std::int64_t to) const {
+    const double rate = step->rate * group.rate_factor;
+    const bool decoupled = params.kind == OptimizerKind::kAdamW;
+    const float unscale = step->inverse_scale;
+    const float decay = decoupled ? 0.0F : static_cast<float>(group.weight_decay);
+    const float keep = decoupled ? static_cast<float>(1.0 - rate * group.weight_decay) : 1.0F;
+    const auto one_minus_beta1 = static_cast<float>(1.0 - params.beta1);
+    const auto beta2 = static_cast<float>(params.beta2);
+    const auto one_minus_beta2 = static_cast<float>(1.0 - params.beta2);
+    const auto step_size = static_cast<float>(rate / step->first_correction);
+    const auto root_correction = static_cast<float>(step->second_correction);
+    const auto eps = static_cast<float>(params.eps);
+    for_range(block, from, to, [&]<int kWidth>(std::int64_t i) {
+      auto p = load_pack<kWidth>(parameters + i);
+      auto m = load_pack<kWidth>(first + i);
+      auto v = load_pack<kWidth>(second + i);
+      const auto gradient = load_pack<kWidth>(gradients + i);
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) {
+        const float g = gradient[k] * unscale + decay * p[k];
+        const float moment = m[k] + one_minus_beta1 * (g - m[k]);
+        const float square = beta2 * v[k] + one_minus_beta2 * (g * g);
+        m.set(k, moment);
+        v.set(k, square);
+        p.set(k, p[k] * keep -
+                     step_size * quotient(moment, quotient(root(square), root_correction) + eps));
+      }
+      store_pack(parameters + i, p);
+      store_pack(first + i, m);
+      store_pack(second + i, v);
+    });
+  }
+
+  template <class Block>
+  RK_FN RK_INLINE void sgd(const Block& block, const OptimizerGroup& group, std::int64_t from,
+                           std::int64_t to) const {
+    const float unscale = step->inverse_scale;
+    const auto decay = static_cast<float>(group.weight_decay);
+    const auto momentum = static_cast<float>(params.momentum);
+    const auto rate = static_cast<float>(step->rate * group.rate_factor);
+    const bool heavy = params.momentum > 0;
+    for_range(block, from, to, [&]<int kWidth>(std::int64_t i) {
+      auto p = load_pack<kWidth>(parameters + i);
+      const auto gradient = load_pack<kWidth>(gradients + i);
+      Pack<float, kWidth> b{};
+      if (heavy) b = load_pack<kWidth>(first + i);
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) {
+        float direction = gradient[k] * unscale + decay * p[k];
+        if (heavy) {
+          b.set(k, momentum * b[k] + direction);
+          direction = params.nesterov ? direction + momentum * b[k] : b[k];
+        }
+        p.set(k, p[k] - rate * direction);
+      }
+      store_pack(parameters + i, p);
+      if (heavy) store_pack(first + i, b);
+    });
+  }
+};
+
+}  // namespace rk

@@ -1,0 +1,356 @@
+// Pooling on a GPU, NHWC; definitions are layers/pool.h's.
+//
+//   MaxPool, MaxPoolGradient   x (N, H, W, C) -> y (N, OH, OW, C); padding counts as minus
+//                              infinity, a tie goes to the first maximum in scan order, a NaN that
+//                              comes first stays and no other is taken. Backward gathers: each
+//                              pixel of dx adds the outputs that chose it, in scan order.
+//   GlobalPool, its gradient   x (N, rows, C) in T -> y (N, C) in float: average, maximum, or
+//                              mean(max(x, epsilon)^p)^(1/p)
+//
+// Bytes moved, x = sizeof(T) elements of x, y of y, c = elements of y: MaxPool x + y + c,
+// MaxPoolGradient x (twice for a sum) + y + c. GlobalPool x; its gradient x for what is written, x
+// more for a sum and for kGem.
+#pragma once
+
+#include "kernels/blocks/channel_tiles.h"
+#include "kernels/blocks/pool_kind.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace rk {
+
+struct PoolShape {
+  int batch = 0;
+  int channels = 0;
+  int height = 0, width = 0;          // of x
+  int out_height = 0, out_width = 0;  // of y
+  int kernel[2] = {3, 3};             // height, width; at most 255 pixels
+  int stride[2] = {2, 2};
+  int padding[2] = {1, 1};  // at most half of the kernel, so every window has a pixel
+
+  RK_FN RK_INLINE std::int64_t x_at(int image, int row, int column) const {
+    return ((static_cast<std::int64_t>(image) * height + row) * width + column) * channels;
+  }
+  RK_FN RK_INLINE std::int64_t y_at(int image, int row, int column) const {
+    return ((static_cast<std::int64_t>(image) * out_height + row) * out_width + column) * channels;
+  }
+};
+
+// choice, if not null, gets for each output the number of the pixel of the window that won; with
+// of_relu kNoPixel where that is not above 0, so that backward also applies the mask of a ReLU
+// which made x.
+template <class T> struct MaxPool {
+  static constexpr std::uint8_t kNoPixel = 255;
+
+  PoolShape shape;
+  const T* x = nullptr;
+  T* y = nullptr;
+  std::uint8_t* choice = nullptr;
+  bool of_relu = false;
+
+  int blocks() const { return shape.batch * shape.out_height; }  // a block a row of y
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    with_pack<T>(shape.channels, [&]<int kWidth>() { run<kWidth>(block); });
+  }
+
+ private:
+  template <int kWidth, class Block> RK_FN RK_INLINE void run(const Block& block) const {
+    const int image = block.index() / shape.out_height;
+    const int out_row = block.index() % shape.out_height;
+    const int packs = shape.channels / kWidth;
+    const int top = out_row * shape.stride[0] - shape.padding[0];
+    for (int i = block.thread(); i < packs * shape.out_width; i += Block::kThreads) {
+      const int out_column = i / packs;
+      const int channel = i % packs * kWidth;
+      const int left = out_column * shape.stride[1] - shape.padding[1];
+      Pack<T, kWidth> best{};
+      Pack<std::uint8_t, kWidth> winner{};
+      bool first = true;
+      for (int kh = 0; kh < shape.kernel[0]; ++kh) {
+        const int row = top + kh;
+        if (row < 0 || row >= shape.height) continue;
+        for (int kw = 0; kw < shape.kernel[1]; ++kw) {
+          const int column = left + kw;
+          if (column < 0 || column >= shape.width) continue;
+          const auto values = load_pack<kWidth>(x + shape.x_at(image, row, column) + channel);
+          const auto number = static_cast<std::uint8_t>(kh * shape.kernel[1] + kw);
+          RK_UNROLL
+          for (int k = 0; k < kWidth; ++k) {
+            if (first || values[k] > best[k]) {
+              best.values[k] = values.values[k];
+              winner.values[k] = number;
+            }
+          }
+          first = false;
+        }
+      }
+      const std::int64_t to = shape.y_at(image, out_row, out_column) + channel;
+      store_pack(y + to, best);
+      if (choice == nullptr) continue;
+      if (of_relu) {
+        RK_UNROLL
+        for (int k = 0; k < kWidth; ++k) {
+          if (!(best[k] > 0)) winner.values[k] = kNoPixel;
+        }
+      }
+      store_pack(choice + to, winner);
+    }
+  }
+};
+
+// dx is overwritten, or added to with accumulate.
+template <class T> struct MaxPoolGradient {
+  PoolShape shape;
+  const std::uint8_t* choice = nullptr;
+  const T* dy = nullptr;
+  T* dx = nullptr;
+  bool accumulate = false;
+
+  int blocks() const { return shape.batch * shape.height; }  // a block a row of dx
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    with_pack<T>(shape.channels, [&]<int kWidth>() { run<kWidth>(block); });
+  }
+
+ private:
+  static constexpr int kNone = -1;  // no pixel's number
+
+  // The windows along an axis that hold a pixel: [first, end) of `count`.
+  struct Windows {
+    int first;
+    int end;
+  };
+  RK_FN RK_INLINE Windows windows(int pixel, int axis, int count) const {
+    const int padded = pixel + shape.padding[axis];
+    const int before = padded - shape.kernel[axis];  // a window from here or earlier has ended
+    return {before < 0 ? 0 : before / shape.stride[axis] + 1,
+            std::min(padded / shape.stride[axis] + 1, count)};
+  }
+
+  template <int kWidth, class Block> RK_FN RK_INLINE void run(const Block& block) const {
+    const int image = block.index() / shape.height;
+    const int row = block.index() % shape.height;
+    const int packs = shape.channels / kWidth;
+    const Windows down = windows(row, 0, shape.out_height);
+    for (int i = block.thread(); i < packs * shape.width; i += Block::kThreads) {
+      const int column = i / packs;
+      const int channel = i % packs * kWidth;
+      const Windows across = windows(column, 1, shape.out_width);
+      const std::int64_t to = shape.x_at(image, row, column) + channel;
+      float sums[kBound<kWidth>] = {};
+      if (accumulate) {
+        const auto held = load_pack<kWidth>(dx + to);
+        RK_UNROLL
+        for (int k = 0; k < kWidth; ++k) sums[k] = held[k];
+      }
+      // Two windows of a row at a time, as many as there are where they overlap by half: both are
+      // under way before the first is looked at.
+      for (int out_row = down.first; out_row < down.end; ++out_row) {
+        const int kh = row + shape.padding[0] - out_row * shape.stride[0];
+        for (int out_column = across.first; out_column < across.end; out_column += 2) {
+          const std::int64_t from = shape.y_at(image, out_row, out_column) + channel;
+          const bool both = out_column + 1 < across.end;
+          const std::int64_t next = both ? from + shape.channels : from;
+          const auto chosen = load_pack<kWidth>(choice + from);
+          const auto gradient = load_pack<kWidth>(dy + from);
+          const auto next_chosen = load_pack<kWidth>(choice + next);
+          const auto next_gradient = load_pack<kWidth>(dy + next);
+          const int kw = column + shape.padding[1] - out_column * shape.stride[1];
+          const int number = kh * shape.kernel[1] + kw;
+          const int next_number = both ? number - shape.stride[1] : kNone;
+          RK_UNROLL
+          for (int k = 0; k < kWidth; ++k) {
+            sums[k] += chosen.values[k] == number ? gradient[k] : 0.0F;
+            sums[k] += next_chosen.values[k] == next_number ? next_gradient[k] : 0.0F;
+          }
+        }
+      }
+      Pack<T, kWidth> out;
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) out.set(k, sums[k]);
+      store_pack(dx + to, out);
+    }
+  }
+};
+
+// x^p and x^(p - 1); p = 3 is what everybody uses.
+RK_FN RK_INLINE float pooled_power(float x, float p) {
+  return p == 3.0F ? x * x * x : p == 2.0F ? x * x : std::pow(x, p);
+}
+
+// best, for kMax alone: [batch, channels], the row of the first maximum; may be null.
+template <class T> struct GlobalPool {
+  int batch = 0;
+  int rows = 0;  // pixels of an image
+  int channels = 0;
+  PoolKind kind = PoolKind::kAverage;
+  float p = 3;
+  float epsilon = 1e-6F;
+  const T* x = nullptr;
+  std::int32_t* best = nullptr;
+  float* y = nullptr;
+
+  static constexpr int kColumns = ChannelTiles::kColumns;
+  template <int kThreads> struct Shared {
+    float values[kBound<kThreads * kPack<T>>];
+    int rows[kBound<kThreads * kPack<T>>];
+  };
+  RK_BOTH int column_tiles() const { return (channels + kColumns - 1) / kColumns; }
+  int blocks() const { return batch * column_tiles(); }  // a block a tile of an image's channels
+  template <class Block>
+  RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
+    with_pack<T>(channels, [&]<int kWidth>() { run<kWidth>(block, shared); });
+  }
+
+ private:
+  // What a thread, and then a channel, has seen: a sum, or the largest value and its row.
+  struct Seen {
+    float value;
+    int row;
+  };
+  static constexpr int kNoRow = std::numeric_limits<int>::max();
+
+  RK_FN RK_INLINE Seen nothing() const {
+    const bool largest = kind == PoolKind::kMax;
+    return {largest ? -std::numeric_limits<float>::infinity() : 0.0F, kNoRow};
+  }
+  // Of equal values the smaller row; a NaN is never kept.
+  RK_FN RK_INLINE static void keep_larger(Seen& seen, float value, int row) {
+    if (value > seen.value || (value == seen.value && row < seen.row)) seen = {value, row};
+  }
+  RK_FN RK_INLINE void see(Seen& seen, float value, int row) const {
+    switch (kind) {
+      case PoolKind::kAverage: seen.value += value; break;
+      case PoolKind::kMax: keep_larger(seen, value, row); break;
+      case PoolKind::kGem:
+        // Not std::max, which would take epsilon for NaN.
+        seen.value += pooled_power(value < epsilon ? epsilon : value, p);
+        break;
+    }
+  }
+
+  template <int kWidth, class Block>
+  RK_FN RK_INLINE void run(const Block& block, Shared<Block::kThreads>& shared) const {
+    using Threads = TileThreads<Block::kThreads, kWidth>;
+    constexpr int kChannels = Threads::kAcross * kWidth;
+    const int across = block.thread() % Threads::kAcross;
+    const int lane = block.thread() / Threads::kAcross;
+    const int image = block.index() / column_tiles();
+    const T* source = x + static_cast<std::int64_t>(image) * rows * channels;
+    for (int v = 0; v < Threads::kPacks; v += Threads::kAcross) {
+      const int channel = block.index() % column_tiles() * kColumns + v * kWidth;
+      Seen seen[kBound<kWidth>];
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) seen[k] = nothing();
+      if (channel + across * kWidth < channels) {
+        for (int row = lane; row < rows; row += Threads::kLanes) {
+          const auto values = load_pack<kWidth>(source + static_cast<std::int64_t>(row) * channels +
+                                                channel + across * kWidth);
+          RK_UNROLL
+          for (int k = 0; k < kWidth; ++k) see(seen[k], values[k], row);
+        }
+      }
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) {
+        shared.values[lane * kChannels + across * kWidth + k] = seen[k].value;
+        shared.rows[lane * kChannels + across * kWidth + k] = seen[k].row;
+      }
+      block.sync();
+      for (int c = block.thread(); c < kChannels && channel + c < channels; c += Block::kThreads) {
+        finish(shared, image, c, channel + c, kChannels, Threads::kLanes);
+      }
+      if constexpr (Threads::kPacks > Threads::kAcross) block.sync();  // written over next
+    }
+  }
+
+  template <class Memory>
+  RK_FN RK_INLINE void finish(const Memory& shared, int image, int c, int channel, int stride,
+                              int lanes) const {
+    const std::int64_t to = static_cast<std::int64_t>(image) * channels + channel;
+    if (kind == PoolKind::kMax) {
+      Seen seen = nothing();
+      for (int l = 0; l < lanes; ++l) {
+        keep_larger(seen, shared.values[l * stride + c], shared.rows[l * stride + c]);
+      }
+      const float first =
+          Element<T>::widen(x[to * rows - static_cast<std::int64_t>(channel) * (rows - 1)]);
+      if (first != first) seen = {first, 0};  // nothing is larger than NaN
+      y[to] = seen.value;
+      if (best != nullptr) best[to] = seen.row;
+      return;
+    }
+    double sum = 0;
+    for (int l = 0; l < lanes; ++l) sum += static_cast<double>(shared.values[l * stride + c]);
+    const double mean = sum / rows;
+    const bool gem = kind == PoolKind::kGem;
+    y[to] = static_cast<float>(gem ? std::pow(mean, 1.0 / static_cast<double>(p)) : mean);
+  }
+};
+
+// x, y for kGem, best for kMax. dx is overwritten, or added to with accumulate.
+template <class T> struct GlobalPoolGradient {
+  int batch = 0;
+  int rows = 0;
+  int channels = 0;
+  PoolKind kind = PoolKind::kAverage;
+  float p = 3;
+  float epsilon = 1e-6F;
+  const T* x = nullptr;
+  const float* y = nullptr;
+  const std::int32_t* best = nullptr;
+  const float* dy = nullptr;
+  T* dx = nullptr;
+  bool accumulate = false;
+
+  static constexpr int kColumns = ChannelTiles::kColumns;
+  RK_BOTH int column_tiles() const { return (channels + kColumns - 1) / kColumns; }
+  int blocks() const { return batch * column_tiles(); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    with_pack<T>(channels, [&]<int kWidth>() { run<kWidth>(block); });
+  }
+
+ private:
+  template <int kWidth, class Block> RK_FN RK_INLINE void run(const Block& block) const {
+    using Threads = TileThreads<Block::kThreads, kWidth>;
+    const int across = block.thread() % Threads::kAcross;
+    const int lane = block.thread() / Threads::kAcross;
+    const int image = block.index() / column_tiles();
+    for (int v = across; v < Threads::kPacks; v += Threads::kAcross) {
+      const int channel = block.index() % column_tiles() * kColumns + v * kWidth;
+      if (channel >= channels) continue;
+      const std::int64_t pooled = static_cast<std::int64_t>(image) * channels + channel;
+      float factor[kBound<kWidth>];
+      int winner[kBound<kWidth>];
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) {
+        factor[k] = dy[pooled + k];
+        winner[k] = kind == PoolKind::kMax ? best[pooled + k] : 0;
+        if (kind != PoolKind::kMax) factor[k] /= static_cast<float>(rows);
+        // dy/dx = y^(1-p) x^(p-1) / rows
+        if (kind == PoolKind::kGem) factor[k] /= pooled_power(y[pooled + k], p - 1);
+      }
+      for (int row = lane; row < rows; row += Threads::kLanes) {
+        const std::int64_t at =
+            (static_cast<std::int64_t>(image) * rows + row) * channels + channel;
+        Pack<T, kWidth> value{};
+        Pack<T, kWidth> held{};
+        if (kind == PoolKind::kGem) value = load_pack<kWidth>(x + at);
+        if (accumulate) held = load_pack<kWidth>(dx + at);
+        Pack<T, kWidth> out;
+        RK_UNROLL
+        for (int k = 0; k < kWidth; ++k) {
+          float g = factor[k];
+          if (kind == PoolKind::kMax && winner[k] != row) g = 0;
+          if (kind == PoolKind::kGem) {
+            g = value[k] < epsilon ? 0.0F : g * pooled_power(value[k], p - 1);
+          }
+          out.set(k, accumulate ? held[k] + g : g);
+        }
+        store_pack(dx + at, out);
+      }
+    }
+  }
+};
+
+}  // namespace rk

@@ -1,0 +1,160 @@
+// Between a convolution's weight as the optimizer has it, float [outputs, taps, inputs] dense
+// (OHWI, taps = kernel height x width), and as the convolution computes with it, T [outputs, taps,
+// padded_inputs] with zeros behind the inputs:
+//
+//   PrepareWeights  W' = W, or with a frozen batch normalisation folded in (layers/conv_bn.h)
+//                   W'[o] = scale[o] W[o],  b'[o] = beta[o] - scale[o] mean[o],
+//                   scale = gamma inv_std of the running statistics
+//   WidenGradient   dW = dW'
+//
+// PrepareWeights makes those of a whole network at once: a kernel for each would be little but its
+// launch.
+// Bytes moved, n = outputs taps inputs: (4 + sizeof(T)) n.
+#pragma once
+
+#include "kernels/block_team.h"
+#include "kernels/blocks/elementwise_block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace rk {
+
+// The shape of a weight and of its copy in T.
+struct FilterShape {
+  int outputs = 0;
+  int taps = 0;
+  int inputs = 0;
+  int padded_inputs = 0;
+
+  RK_BOTH std::int64_t dense() const { return static_cast<std::int64_t>(outputs) * taps * inputs; }
+  RK_BOTH std::int64_t stored() const {
+    return static_cast<std::int64_t>(outputs) * taps * padded_inputs;
+  }
+  // As many elements at once as both copies allow.
+  template <class T> RK_FN RK_INLINE bool packs() const {
+    return inputs == padded_inputs && inputs % kPack<T> == 0;
+  }
+};
+
+// What is to become of one weight; without a gamma it is only cast, and the arrays behind the
+// weight's are neither read nor written.
+template <class T> struct Filter {
+  FilterShape shape;
+  const float* weight = nullptr;
+  T* prepared = nullptr;  // [outputs, taps, padded_inputs]
+  const float* gamma = nullptr;
+  const float* beta = nullptr;
+  const float* mean = nullptr;      // running
+  const float* variance = nullptr;  // running
+  double epsilon = 1e-5;
+  T* bias = nullptr;         // [outputs]
+  float* scale = nullptr;    // [outputs]
+  float* inv_std = nullptr;  // [outputs]
+};
+
+// What a block does: output channels [first, first + outputs) of a filter, whole ones, about
+// kBlockElements elements.
+struct FilterPart {
+  static constexpr int kMostOutputs = 64;
+
+  int filter = 0;
+  int first = 0;
+  int outputs = 0;
+
+  // f(part) for all parts of filter number `filter`: from its shape alone.
+  template <class F> static void for_each(int filter, const FilterShape& shape, F&& f) {
+    const int each = std::clamp(kBlockElements / (shape.taps * shape.padded_inputs), 1,
+                                static_cast<int>(kMostOutputs));
+    for (int first = 0; first < shape.outputs; first += each) {
+      f(FilterPart{filter, first, std::min(each, shape.outputs - first)});
+    }
+  }
+};
+
+template <class T> struct PrepareWeights {
+  const Filter<T>* filters = nullptr;
+  const FilterPart* parts = nullptr;
+  int count = 0;  // of parts
+
+  struct Scales {
+    float of[FilterPart::kMostOutputs];
+  };
+  template <int kThreads> using Shared = Scales;
+  int blocks() const { return count; }
+  template <class Block> RK_FN void operator()(const Block& block, Scales& scales) const {
+    const FilterPart part = parts[block.index()];
+    const Filter<T> filter = filters[part.filter];
+    const FilterShape& shape = filter.shape;
+    for (int k = block.thread(); k < part.outputs; k += Block::kThreads) {
+      scales.of[k] = filter.gamma == nullptr ? 1.0F : fold(filter, part.first + k);
+    }
+    block.sync();
+
+    const int each = shape.taps * shape.padded_inputs;
+    const int size = part.outputs * each;
+    const float* from =
+        filter.weight + static_cast<std::int64_t>(part.first) * shape.taps * shape.inputs;
+    T* to = filter.prepared + static_cast<std::int64_t>(part.first) * each;
+    if (shape.packs<T>()) {
+      for (int i = block.thread() * kPack<T>; i < size; i += Block::kThreads * kPack<T>) {
+        const float by = scales.of[i / each];
+        const auto held = load_pack<kPack<T>>(from + i);
+        Pack<T, kPack<T>> out;
+        RK_UNROLL
+        for (int k = 0; k < kPack<T>; ++k) out.set(k, held[k] * by);
+        store_pack(to + i, out);
+      }
+      return;
+    }
+    for (int i = block.thread(); i < size; i += Block::kThreads) {
+      const int tap = i / shape.padded_inputs;
+      const int input = i % shape.padded_inputs;
+      const float value =
+          input < shape.inputs ? from[tap * shape.inputs + input] * scales.of[i / each] : 0.0F;
+      to[i] = Element<T>::narrow(value);
+    }
+  }
+
+ private:
+  // The factor of output channel o.
+  RK_FN RK_INLINE static float fold(const Filter<T>& filter, int o) {
+    const double inverse =
+        1.0 / std::sqrt(static_cast<double>(filter.variance[o]) + filter.epsilon);
+    const double factor = static_cast<double>(filter.gamma[o]) * inverse;
+    const auto rounded = static_cast<float>(factor);
+    filter.inv_std[o] = static_cast<float>(inverse);
+    filter.scale[o] = rounded;
+    filter.bias[o] = Element<T>::narrow(static_cast<float>(
+        static_cast<double>(filter.beta[o]) - factor * static_cast<double>(filter.mean[o])));
+    return rounded;
+  }
+};
+
+// d_weight is overwritten; what lies behind the inputs is not read.
+template <class T> struct WidenGradient {
+  FilterShape shape;
+  const T* gradient = nullptr;
+  float* d_weight = nullptr;
+
+  int blocks() const { return element_blocks(shape.dense()); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    if (shape.inputs == shape.padded_inputs) {
+      for_packs<kPack<T>>(block, shape.dense(), [&]<int kWidth>(std::int64_t i) {
+        const auto from = load_pack<kWidth>(gradient + i);
+        Pack<float, kWidth> to;
+        RK_UNROLL
+        for (int k = 0; k < kWidth; ++k) to.set(k, from[k]);
+        store_pack(d_weight + i, to);
+      });
+      return;
+    }
+    for_packs<1>(block, shape.dense(), [&]<int>(std::int64_t i) {
+      const std::int64_t at = i / shape.inputs * shape.padded_inputs + i % shape.inputs;
+      d_weight[i] = Element<T>::widen(gradient[at]);
+    });
+  }
+};
+
+}  // namespace rk

@@ -1,0 +1,173 @@
+#include "kernels/cpu/pool_cpu.h"
+
+#include "engine/base/parallel.h"
+#include "kernels/simd.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rk::pool_cpu {
+namespace {
+
+// Channels handled together: a stack array of this many, whatever the layout's width.
+constexpr std::int64_t kChunk = 16;
+
+// f(plane, first lane, lanes) for every plane and every chunk of its channels.
+template <class F> void for_each_chunk(int threads, const ImageLayout& layout, F&& f) {
+  parallel_for(threads, layout.planes(), [&](std::int64_t plane, int) {
+    for (std::int64_t lane = 0; lane < layout.width; lane += kChunk) {
+      f(plane, lane, std::min(kChunk, layout.width - lane));
+    }
+  });
+}
+
+// f(plane, first lane) for every plane and every `lanes` of its channels.
+template <class F>
+void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, F&& f) {
+  parallel_for(threads, layout.planes(), [&](std::int64_t plane, int) {
+    for (std::int64_t lane = 0; lane < layout.width; lane += lanes) f(plane, lane);
+  });
+}
+
+// Calls f(window element, offset of its pixel) for the elements of output (oh, ow) inside the
+// image.
+template <class F>
+void for_each_pixel(const ImageLayout& x, const Window& w, std::int64_t oh, std::int64_t ow,
+                    F&& f) {
+  for (std::int64_t kh = 0; kh < w.kernel[0]; ++kh) {
+    const std::int64_t h = oh * w.stride[0] + kh - w.padding[0];
+    if (h < 0 || h >= x.height) continue;
+    for (std::int64_t kw = 0; kw < w.kernel[1]; ++kw) {
+      const std::int64_t c = ow * w.stride[1] + kw - w.padding[1];
+      if (c < 0 || c >= x.columns) continue;
+      f(kh * w.kernel[1] + kw, (h * x.columns + c) * x.width);
+    }
+  }
+}
+
+double power(double x, double p) { return p == 3 ? x * x * x : std::pow(x, p); }
+
+}  // namespace
+
+void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
+              const float* in, std::uint8_t* choice, float* out) {
+  with_lanes(y.width, [&]<int N>(Lanes<N>) {
+    using L = Lanes<N>;
+    for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
+      const float* source = in + plane * x.plane() + lane;
+      for (std::int64_t r = 0; r < y.rows(); ++r) {
+        // The first pixel of a window wins whatever it holds; there always is one, since padding is
+        // at most half of the window.
+        bool first = true;
+        typename L::V best = L::all(0), winner = L::all(0);
+        for_each_pixel(x, window, r / y.columns, r % y.columns,
+                       [&](std::int64_t element, std::int64_t offset) {
+                         const auto v = L::load(source + offset);
+                         const auto number = L::all(static_cast<float>(element));
+                         const auto better = L::greater(v, best);
+                         best = first ? v : L::select(better, v, best);
+                         winner = first ? number : L::select(better, number, winner);
+                         first = false;
+                       });
+        const std::int64_t to = plane * y.plane() + r * y.width + lane;
+        L::store(out + to, best);
+        if (choice != nullptr) L::store_bytes(choice + to, winner);
+      }
+    });
+  });
+}
+
+void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
+                       const Window& window, const std::uint8_t* choice, const float* dy, float* dx,
+                       bool accumulate) {
+  with_lanes(y.width, [&]<int N>(Lanes<N>) {
+    using L = Lanes<N>;
+    for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
+      float* target = dx + plane * x.plane() + lane;
+      if (!accumulate) {
+        for (std::int64_t r = 0; r < x.rows(); ++r) L::store(target + r * x.width, L::all(0));
+      }
+      for (std::int64_t r = 0; r < y.rows(); ++r) {
+        const std::int64_t from = plane * y.plane() + r * y.width + lane;
+        const auto g = L::load(dy + from);
+        for_each_pixel(x, window, r / y.columns, r % y.columns,
+                       [&](std::int64_t element, std::int64_t offset) {
+                         const auto won =
+                             L::equal(choice + from, static_cast<std::uint8_t>(element));
+                         L::store(target + offset, L::load(target + offset) + L::keep(won, g));
+                       });
+      }
+    });
+  });
+}
+
+void global_pool(int threads, const ImageLayout& x, Global kind, const Gem& gem, const float* in,
+                 std::int64_t* best, float* out) {
+  const std::int64_t rows = x.rows();
+  for_each_chunk(threads, x, [&](std::int64_t plane, std::int64_t lane, std::int64_t lanes) {
+    const float* source = in + plane * x.plane() + lane;
+    const std::int64_t to = plane * x.width + lane;  // (N, C): planes are ordered by image, group
+    double sum[kChunk] = {};
+    if (kind == Global::kAverage) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t l = 0; l < lanes; ++l) {
+          sum[l] += static_cast<double>(source[r * x.width + l]);
+        }
+      }
+      for (std::int64_t l = 0; l < lanes; ++l) {
+        out[to + l] = static_cast<float>(sum[l] / static_cast<double>(rows));
+      }
+    } else if (kind == Global::kMax) {
+      for (std::int64_t l = 0; l < lanes; ++l) {
+        std::int64_t winner = 0;
+        for (std::int64_t r = 1; r < rows; ++r) {
+          if (source[r * x.width + l] > source[winner * x.width + l]) winner = r;
+        }
+        out[to + l] = source[winner * x.width + l];
+        if (best != nullptr) best[to + l] = winner;
+      }
+    } else {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t l = 0; l < lanes; ++l) {
+          sum[l] +=
+              power(std::max(static_cast<double>(source[r * x.width + l]), gem.epsilon), gem.p);
+        }
+      }
+      for (std::int64_t l = 0; l < lanes; ++l) {
+        out[to + l] = static_cast<float>(std::pow(sum[l] / static_cast<double>(rows), 1.0 / gem.p));
+      }
+    }
+  });
+}
+
+void global_pool_backward(int threads, const ImageLayout& x, Global kind, const Gem& gem,
+                          const float* in, const float* out, const std::int64_t* best,
+                          const float* dy, float* dx, bool accumulate) {
+  const std::int64_t rows = x.rows();
+  for_each_chunk(threads, x, [&](std::int64_t plane, std::int64_t lane, std::int64_t lanes) {
+    const std::int64_t from = plane * x.width + lane;
+    const std::int64_t to = plane * x.plane() + lane;
+    double factor[kChunk] = {};
+    for (std::int64_t l = 0; l < lanes; ++l) {
+      const double g = dy[from + l];
+      // GeM: dy/dx = y^(1-p) x^(p-1) / rows.
+      factor[l] = kind == Global::kMax ? g : g / static_cast<double>(rows);
+      if (kind == Global::kGem)
+        factor[l] *= std::pow(static_cast<double>(out[from + l]), 1 - gem.p);
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t l = 0; l < lanes; ++l) {
+        const std::int64_t at = to + r * x.width + l;
+        double g = factor[l];
+        if (kind == Global::kMax && best[from + l] != r) g = 0;
+        if (kind == Global::kGem) {
+          const double v = in[at];
+          g = v < gem.epsilon ? 0 : g * (gem.p == 3 ? v * v : std::pow(v, gem.p - 1));
+        }
+        dx[at] = accumulate ? dx[at] + static_cast<float>(g) : static_cast<float>(g);
+      }
+    }
+  });
+}
+
+}  // namespace rk::pool_cpu

@@ -1,0 +1,39 @@
+// Pooling on the CPU over the layouts of engine/tape/layout.h; planes (image, channel group) are
+// independent, so every result is the same for any number of threads.
+#pragma once
+
+#include "engine/tape/layout.h"
+#include "kernels/blocks/pool_kind.h"
+
+#include <array>
+#include <cstdint>
+
+namespace rk::pool_cpu {
+
+struct Window {
+  std::array<std::int64_t, 2> kernel, stride, padding;  // height, width
+};
+
+// Padding counts as minus infinity. choice, if not null, gets for each output the number of the
+// window element that won (row by row); a tie goes to the first. Windows of up to 255 elements.
+void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
+              const float* in, std::uint8_t* choice, float* out);
+// dx (overwritten, or added to) = dy at the winners.
+void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
+                       const Window& window, const std::uint8_t* choice, const float* dy, float* dx,
+                       bool accumulate);
+
+// Global poolings: out is (N, C).
+using Global = PoolKind;
+struct Gem {
+  double p = 3;  // y = mean(max(x, epsilon)^p)^(1/p)
+  double epsilon = 1e-6;
+};
+// best, for kMax only: the row of the first maximum, per (N, C).
+void global_pool(int threads, const ImageLayout& x, Global kind, const Gem& gem, const float* in,
+                 std::int64_t* best, float* out);
+void global_pool_backward(int threads, const ImageLayout& x, Global kind, const Gem& gem,
+                          const float* in, const float* out, const std::int64_t* best,
+                          const float* dy, float* dx, bool accumulate);
+
+}  // namespace rk::pool_cpu

@@ -1,0 +1,25 @@
+// The kernels around convolutions that launch() is compiled for, X(kernel) for each: weights,
+// folded batch normalisation, pooling.
+#pragma once
+
+#include "kernels/blocks/elementwise_block.h"
+#include "kernels/blocks/folded_block.h"
+#include "kernels/blocks/pool_block.h"
+#include "kernels/blocks/weights_block.h"
+#include "kernels/half_element.h"
+
+#define RK_CONVOLUTION_KERNELS_OF(X, T) \
+  X(AddBiasAndRelu<T>);                 \
+  X(MaskedSums<T>);                     \
+  X(FoldedGradients<T>);                \
+  X(PrepareWeights<T>);                 \
+  X(WidenGradient<T>);                  \
+  X(MaxPool<T>);                        \
+  X(MaxPoolGradient<T>);                \
+  X(GlobalPool<T>);                     \
+  X(GlobalPoolGradient<T>)
+
+#define RK_CONVOLUTION_KERNELS(X)       \
+  RK_CONVOLUTION_KERNELS_OF(X, float);  \
+  RK_CONVOLUTION_KERNELS_OF(X, __half); \
+  RK_CONVOLUTION_KERNELS_OF(X, __nv_bfloat16)

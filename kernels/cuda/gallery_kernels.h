@@ -1,0 +1,39 @@
+// The rows that GalleryRows (kernels/cuda/rows.h) is compiled for, X(row) for each: three lists, a
+// .cu each, so that they compile side by side.
+#pragma once
+
+#include "kernels/rows/auc_row.h"
+#include "kernels/rows/contrastive_row.h"
+#include "kernels/rows/fastap_row.h"
+#include "kernels/rows/histogram_row.h"
+#include "kernels/rows/multi_similarity_row.h"
+#include "kernels/rows/pnp_row.h"
+#include "kernels/rows/rambo_row.h"
+#include "kernels/rows/recall_at_k_row.h"
+#include "kernels/rows/smooth_ap_row.h"
+#include "kernels/rows/sup_ap_row.h"
+#include "kernels/rows/triplet_row.h"
+#include "kernels/rows/wilcoxon_row.h"
+
+// Those that count every score into bins or at thresholds.
+#define RK_HISTOGRAM_ROWS(X) \
+  X(FastApRow);              \
+  X(AucHardRow);             \
+  X(AucAllRow);              \
+  X(HistogramRow);           \
+  X(WilcoxonRow)
+
+// Those of losses on pairs and triplets.
+#define RK_PAIR_ROWS(X)  \
+  X(ContrastiveRow);     \
+  X(MultiSimilarityRow); \
+  X(TripletHardRow);     \
+  X(TripletAllRow)
+
+// Those whose cost is a sigmoid or a comparison for every positive and column.
+#define RK_RANK_ROWS(X) \
+  X(SmoothApRow);       \
+  X(PnpRow);            \
+  X(RamboRow);          \
+  X(RecallAtKRow);      \
+  X(SupApRow)

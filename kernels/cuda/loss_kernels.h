@@ -1,0 +1,26 @@
+// The kernels of the losses beside their rows that launch() is compiled for: X(kernel) for each.
+#pragma once
+
+#include "kernels/blocks/proxy_check_block.h"
+#include "kernels/rows/auc_row.h"
+#include "kernels/rows/auc_table.h"
+#include "kernels/rows/contrastive_row.h"
+#include "kernels/rows/finish_rows.h"
+#include "kernels/rows/histogram_row.h"
+#include "kernels/rows/sup_ap_row.h"
+#include "kernels/rows/triplet_row.h"
+#include "kernels/rows/wilcoxon_pairs.h"
+
+#define RK_LOSS_KERNELS(X)              \
+  X(FinishRows<AucAllRow<float>>);      \
+  X(FinishRows<AucHardRow<float>>);     \
+  X(FinishRows<ContrastiveRow<float>>); \
+  X(FinishRows<HistogramRow<float>>);   \
+  X(FinishRows<SupApRow<float>>);       \
+  X(FinishRows<TripletAllRow<float>>);  \
+  X(SumLosses);                         \
+  X(FindBadProxy);                      \
+  X(FillAucTable);                      \
+  X(GatherHardestPairs);                \
+  X(MeetHardestPairs);                  \
+  X(SumHardestPairs)

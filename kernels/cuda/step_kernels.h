@@ -1,0 +1,35 @@
+// The kernels at the two ends of a step and the element-wise ones that launch() is compiled for:
+// X(kernel) for each.
+#pragma once
+
+#include "kernels/blocks/difference_block.h"
+#include "kernels/blocks/elementwise_block.h"
+#include "kernels/blocks/head_block.h"
+#include "kernels/blocks/input_block.h"
+#include "kernels/blocks/optimizer_block.h"
+#include "kernels/half_element.h"
+
+#define RK_STEP_KERNELS_OF(X, T) \
+  X(CopyOrAdd<T>);               \
+  X(AddTensors<T>);              \
+  X(Relu<T>);                    \
+  X(ReluGradient<T>);            \
+  X(FillInput<T>);               \
+  X(LargestDifference<T>)
+
+#define RK_STEP_KERNELS(X)              \
+  RK_STEP_KERNELS_OF(X, float);         \
+  RK_STEP_KERNELS_OF(X, __half);        \
+  RK_STEP_KERNELS_OF(X, __nv_bfloat16); \
+  X(Convert<float, __half>);            \
+  X(Convert<__half, float>);            \
+  X(Convert<float, __nv_bfloat16>);     \
+  X(Convert<__nv_bfloat16, float>);     \
+  X(Scale);                             \
+  X(L2Norm);                            \
+  X(L2NormGradient);                    \
+  X(AddBias);                           \
+  X(ColumnSums);                        \
+  X(SquareSums);                        \
+  X(FinishNorm);                        \
+  X(OptimizerStep)

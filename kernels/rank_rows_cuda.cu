@@ -1,8 +1,0 @@
-#include "kernels/gallery_kernels.h"
-#include "kernels/rows_cuda.cuh"
-
-namespace rk {
-
-RK_RANK_ROWS(RK_GALLERY_ROWS);
-
-}  // namespace rk

@@ -1,0 +1,319 @@
+// A query's part in the area under the ROC curve (Gajic et al. 2022, eq. 5-9).  sg_r(x, t) = 1/(1 +
+// exp(-r(x - t))); thresholds t_m = -1 + m ds, m < count;  T(t) and F(t) are means of sg_r over
+// positives' and negatives' scores: the query's hardest pair, or all its pairs. They couple all
+// rows, so a first pass writes each row's sums,
+//   stats[m] = sum of 1 - sg_r(positive, t_m),  stats[count + m] = sum of sg_r(negative, t_m),
+// and the second writes dLoss/ds to grad[0..pad(columns)), which may be the memory of in.scores.
+// What it needs of the first:
+//   a hardest pair  slope[m] = dLoss/d(total of stats[m]);
+//   all pairs       AucGradient: dLoss/ds of a pair depends on its score alone, so it is tabulated.
+// Cost of all pairs: count sigmoids a pair, those alone that are neither 0 nor 1 for all scores of
+// the row, two to a reciprocal and twelve to an exponential; then one polynomial a pair.
+#pragma once
+
+#include "kernels/math.h"
+#include "kernels/rows/batch_numbers.h"
+#include "kernels/rows/hardest_pair.h"
+
+#include <cmath>
+#include <limits>
+
+namespace rk {
+
+template <class S> struct AucParams {
+  S r = S(42.2);
+  S step = S(0.05);
+  int count = 41;
+  const S* slope = nullptr;  // [2 count], for the second pass over hardest pairs
+
+  RK_FN RK_INLINE S threshold(int m) const { return static_cast<S>(m) * step - 1; }
+  RK_FN RK_INLINE S value(S score, int m) const {
+    const S x = r * (score - threshold(m));
+    const S u = half_sigmoid(x);
+    return x < 0 ? u : 1 - u;
+  }
+  // 1 - value, without cancellation.
+  RK_FN RK_INLINE S missed(S score, int m) const {
+    const S x = r * (score - threshold(m));
+    const S u = half_sigmoid(x);
+    return x < 0 ? 1 - u : u;
+  }
+  RK_FN RK_INLINE S value_slope(S score, int m) const {
+    const S u = half_sigmoid(r * (score - threshold(m)));
+    return r * (u - u * u);
+  }
+};
+
+// From the totals of the stats to the loss, 1 - the area under the curve, and its derivatives by
+// the totals of sg_r: slopes [2 count]. With C = 1 - T, F_0 and F_1 those of the first and the last
+// threshold, the sums of F(t) - F(t + ds) cancel and
+//   loss = 1 - F_0 + F_1 + sum_t (C(t) + C(t + ds))/2 (F(t) - F(t + ds))
+// whose terms are not negative: a loss near 0 keeps its digits, but for 1 - F_0, of which numbers
+// below a rounding of 1 are lost: exp(-r (1 + s)) of a negative at s. (Of all pairs, every sigmoid
+// below kZero's is.) `positives` and `negatives`: how many sg_r the totals are of.
+template <class S, class Team>
+RK_FN void finish_auc(const Team& team, int count, double positives, double negatives,
+                      const double* totals, S* slopes, double* loss) {
+  const auto c = [=](int m) { return totals[m] / positives; };
+  const auto f = [=](int m) { return totals[count + m] / negatives; };
+  const auto above_zero = [](double x) { return x > 0 ? x : 0.0; };  // below it by rounding alone
+  team.for_each(count, [&](int m) {
+    double by_t = 0;
+    double by_f = 0;
+    if (m + 1 < count) {
+      by_t += (f(m) - f(m + 1)) / 2;
+      by_f -= (c(m) + c(m + 1)) / 2;
+    } else {
+      by_f -= 1;
+    }
+    if (m > 0) {
+      by_t += (f(m - 1) - f(m)) / 2;
+      by_f += (c(m - 1) + c(m)) / 2;
+    } else {
+      by_f += 1;
+    }
+    slopes[m] = static_cast<S>(-by_t / positives);
+    slopes[count + m] = static_cast<S>(-by_f / negatives);
+  });
+  const double between = team.sum(
+      count - 1, [&](int m) { return (c(m) + c(m + 1)) / 2 * above_zero(f(m) - f(m + 1)); });
+  team.for_each(1, [&](int) { *loss = above_zero(1 - f(0)) + f(count - 1) + between; });
+}
+
+template <class S> struct AucHardRow {
+  using Params = AucParams<S>;
+
+  RK_BOTH static int stats(const Params& params) { return 2 * params.count; }
+  RK_BOTH static int slopes(const Params& params, int) { return 2 * params.count; }
+  static void place(Params& params, const S* slopes) { params.slope = slopes; }
+  template <class Team>
+  RK_FN static void finish(const Team& team, const BatchNumbers& batch, const double* totals,
+                           Params* params, S* slopes, double* loss) {
+    finish_auc(team, params->count, batch.valid, batch.valid, totals, slopes, loss);
+  }
+
+  using Pieces = HardestPairPieces;
+
+  template <class Team>
+  RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
+                            void* memory) {
+    measure_hardest_pair<AucHardRow>(team, params, in, stats, memory);
+  }
+  template <class Team>
+  RK_FN static void measure_pair(const Team& team, const Params params, const HardestPair<S> pair,
+                                 S* stats) {
+    S* const of_negative = stats + params.count;  // an index with a sum in it would be scattered to
+    team.for_each(params.count, [=](int m) {
+      stats[m] = params.missed(pair.positive, m);
+      of_negative[m] = params.value(pair.negative, m);
+    });
+  }
+
+  template <class Team>
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
+                        S* loss, void* memory) {
+    hardest_pair_row<AucHardRow>(team, params, in, grad, loss, memory);
+  }
+  template <class Team>
+  RK_FN static PairGradient<S> pair_gradient(const Team& team, const Params params,
+                                             const HardestPair<S> pair, const GalleryRow<S>&,
+                                             S* loss) {
+    const S to_positive = team.sum(params.count, [&](int m) {
+      return params.slope[m] * params.value_slope(pair.positive, m);
+    });
+    const S to_negative = team.sum(params.count, [&](int m) {
+      return params.slope[params.count + m] * params.value_slope(pair.negative, m);
+    });
+    team.for_each(1, [&](int) { *loss = 0; });  // it is in the stats
+    return {to_positive, to_negative};
+  }
+};
+
+// dLoss/ds of a positive and of a negative pair as a function of its score: a polynomial for each
+// interval [(n - 1/2) width, (n + 1/2) width] of score - origin, in the distance from its middle.
+// kernels/rows/auc_table.h makes the coefficients.
+template <class S> struct AucGradient {
+  // Relative errors of 1e-6 and 1e-12, below those of sums of sigmoids in S.
+  static constexpr int kDegree = sizeof(S) == 4 ? 3 : 7;
+  static constexpr int kCoefficients = kDegree + 1;
+
+  const S* positive = nullptr;  // [intervals, kCoefficients], 0 in the first and the last
+  const S* negative = nullptr;
+  S origin = 0;
+  S width = 1;       // so few bits that n * width is exact
+  S width_rest = 0;  // the rest of it
+  S per_width = 1;
+  int before = 0;  // intervals left of the origin's
+  int after = 0;
+
+  RK_FN RK_INLINE S operator()(const S* coefficients, S score) const {
+    const S least = static_cast<S>(-before) * width;
+    const S most = static_cast<S>(after) * width;
+    S x = score - origin;
+    x = x < least ? least : x > most ? most : x;
+    const S n = std::floor(x * per_width + S(0.5));
+    x = std::fma(n, -width, x);
+    x = std::fma(n, -width_rest, x);
+    const int at = (static_cast<int>(n) + before) * kCoefficients;
+    S value = coefficients[at + kDegree];
+    for (int d = kDegree - 1; d >= 0; --d) value = std::fma(value, x, coefficients[at + d]);
+    return value;
+  }
+};
+
+template <class S> struct AucAllParams : AucParams<S> {
+  AucGradient<S> gradient;  // for the second pass
+
+  // The sigmoid of kOne is 1 in S; that of -kZero, 6e-9 in float (a tenth of what 1 is rounded to),
+  // counts as 0 or stands for a smaller one.
+  static constexpr S kOne = sizeof(S) == 4 ? S(17.5) : S(38);
+  static constexpr S kZero = sizeof(S) == 4 ? S(19) : S(40);
+
+  // Thresholds come in groups that share an exponential, decay = exp(-r (score - t_first)): the
+  // sigmoid at t_(first + m) is 1 / (1 + decay * growth^m), growth = exp(r ds).
+  static constexpr int kGroup = 12;
+  // Two sigmoids share a reciprocal, whose argument must stay below 1e37 = exp(85.1). r ds is below
+  // 4 (losses/auc/auc.h), about 2 at the paper's settings. Team::sums takes four at a time.
+  RK_FN RK_INLINE int group() const {
+    constexpr S kLargest = sizeof(S) == 4 ? S(42.5) : S(300);
+    const S most = (kLargest - kZero) / (this->r * this->step) + 1;
+    return most < kGroup ? static_cast<int>(most) / 4 * 4 : kGroup;
+  }
+  RK_FN RK_INLINE S decay(S score, int first) const {
+    const S x = this->r * (this->threshold(first) - score);
+    return exp_negative(x < kZero ? x : kZero);
+  }
+  RK_FN RK_INLINE S growth(int m) const {
+    return exp_negative(this->r * this->step * static_cast<S>(m));
+  }
+  // Thresholds from this one on are not far below, or are far above, `score`.
+  RK_FN RK_INLINE int first_below_one(S least_score) const {
+    return threshold_at(std::floor((least_score + 1 - kOne / this->r) / this->step));
+  }
+  RK_FN RK_INLINE int first_zero(S largest_score) const {
+    return threshold_at(std::ceil((largest_score + 1 + kZero / this->r) / this->step));
+  }
+
+ private:
+  RK_FN RK_INLINE int threshold_at(S m) const {
+    const auto last = static_cast<S>(this->count);
+    return static_cast<int>(m < 0 ? S(0) : m > last ? last : m);
+  }
+};
+
+template <class S> struct AucAllRow {
+  using Params = AucAllParams<S>;
+
+  RK_BOTH static int stats(const Params& params) { return 2 * params.count; }
+  RK_BOTH static int slopes(const Params& params, int) { return 2 * params.count; }
+  // From the slopes params.gradient follows: kernels/rows/auc_table.h.
+  template <class Team>
+  RK_FN static void finish(const Team& team, const BatchNumbers& batch, const double* totals,
+                           Params* params, S* slopes, double* loss) {
+    finish_auc(team, params->count, batch.positive_pairs, batch.negative_pairs, totals, slopes,
+               loss);
+  }
+
+  // Two halves of whole vectors: element k shares a reciprocal with element k + padded(n) / 2.
+  RK_BOTH static constexpr int padded(int n) { return 2 * pad((n + 1) / 2); }
+
+  struct Pieces {
+    RK_BOTH Pieces(Scratch scratch, int columns, int members)
+        : negative(scratch.take<S>(padded(columns))),
+          decay(scratch.take<S>(padded(columns))),
+          positive(scratch.take<S>(padded(members))),
+          growth(scratch.take<S>(Params::kGroup)),
+          index(scratch.take<int>(members)),
+          bytes(scratch.bytes()) {}
+    S* negative;  // score of negatives, -infinity elsewhere
+    S* decay;     // of the present group of thresholds
+    S* positive;  // the same of positives, and then their gradient
+    S* growth;
+    int* index;
+    std::int64_t bytes;
+  };
+
+  template <class Team>
+  RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
+                            void* memory) {
+    const Pieces at(Scratch(memory), in.columns, in.member_count);
+    const int p = gather_positives(team, in, false, at.index);
+    team.for_each(padded(p),
+                  [&](int j) { at.positive[j] = j < p ? in.scores[at.index[j]] : -kNever; });
+    const int columns = pad(in.columns);
+    team.for_each(columns,
+                  [&](int k) { at.negative[k] = in.is_negative(k) ? in.scores[k] : kNever; });
+    team.for_each(padded(in.columns) - columns, [&](int k) { at.negative[columns + k] = kNever; });
+    team.for_each(Params::kGroup, [&](int m) { at.growth[m] = params.growth(m); });
+    sum_sigmoids<true>(team, params, at, at.positive, padded(p), p, stats);
+    sum_sigmoids<false>(team, params, at, at.negative, padded(in.columns), in.negatives(),
+                        stats + params.count);
+  }
+
+  template <class Team>
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
+                        S* loss, void* memory) {
+    const Pieces at(Scratch(memory), in.columns, in.member_count);
+    const AucGradient<S> gradient = params.gradient;
+    const int p = gather_positives(team, in, false, at.index);
+    team.for_each(
+        p, [&](int j) { at.positive[j] = gradient(gradient.positive, in.scores[at.index[j]]); });
+    team.sync();  // grad may lie where the scores were
+    team.for_each(pad(in.columns), [&](int k) {
+      const bool counts = in.is_negative(k);  // beyond the columns lies anything
+      const S to_negative = gradient(gradient.negative, counts ? in.scores[k] : S(0));
+      grad[k] = counts ? to_negative : S(0);
+    });
+    team.sync();
+    team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive[j]; });
+    team.for_each(1, [&](int) {
+      *loss = 0;  // it is in the stats
+    });
+  }
+
+ private:
+  static constexpr S kNever = -std::numeric_limits<S>::infinity();
+
+  // sums[m] = the sum of sg_r(scores[k], t_m) over `count` scores, where kMissed of 1 - sg_r; `n`
+  // with those that fill up and add nothing: -infinity, where kMissed infinity.
+  template <bool kMissed, class Team>
+  RK_FN RK_INLINE static void sum_sigmoids(const Team& team, const Params params, const Pieces& at,
+                                           const S* scores, int n, int count, S* sums) {
+    constexpr S kFiller = kMissed ? -kNever : kNever;
+    const auto most = [&](S sign) {
+      return team
+          .arg_max(n,
+                   [=](int k) {
+                     const S score = scores[k];
+                     return score == kFiller ? kNever : sign * score;
+                   })
+          .value;
+    };
+    const S largest = most(1);
+    const S least = -most(-1);
+    const int end = params.first_zero(largest);
+    const int ones = params.first_below_one(least);
+    const int begin = ones < end ? ones : end;
+    const S all = static_cast<S>(count);
+    team.for_each(begin, [&](int m) { sums[m] = kMissed ? S(0) : all; });
+    team.for_each(params.count - end, [&](int m) { sums[end + m] = kMissed ? all : S(0); });
+    // Plain pointers: an index with a sum in it, or what lies behind a reference, is gathered.
+    const int half = n / 2;
+    S* const decay = at.decay;
+    const S* const other = at.decay + half;
+    const S* const growth = at.growth;
+    for (int first = begin; first < end; first += params.group()) {
+      const int group = end - first < params.group() ? end - first : params.group();
+      team.for_each(n, [=](int k) { decay[k] = params.decay(scores[k], first); });
+      team.sums(group, half, sums + first, [=](int m, int k) {
+        const S a = std::fma(decay[k], growth[m], S(1));
+        const S b = std::fma(other[k], growth[m], S(1));
+        // 1 - 1/a = decay growth / a
+        const S above = kMissed ? growth[m] * std::fma(decay[k], b, other[k] * a) : a + b;
+        return above * reciprocal(a * b);
+      });
+    }
+  }
+};
+
+}  // namespace rk

@@ -1,0 +1,79 @@
+// The hardest pair of a query: its positive of lowest and its negative of highest score; of equals
+// the one that comes first in the batch. P and N must not be empty. Collective.
+#pragma once
+
+#include "kernels/rows/gallery_row.h"
+
+#include <limits>
+
+namespace rk {
+
+template <class S> struct HardestPair {
+  S positive;  // scores
+  S negative;
+  int positive_column;
+  int negative_column;
+};
+
+// The scratch of rows that need this pair alone.
+struct HardestPairPieces {
+  RK_BOTH HardestPairPieces(Scratch scratch, int /*columns*/, int members)
+      : index(scratch.take<int>(members)), bytes(scratch.bytes()) {}
+  int* index;
+  std::int64_t bytes;
+};
+
+// `index` is scratch of in.member_count.
+template <class Team, class S>
+RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int* index) {
+  const int p = gather_positives(team, in, false, index);
+  const auto positive = team.arg_max(p, [&](int j) { return -in.scores[index[j]]; });
+  // Plain pointers and numbers: what lies behind a reference is loaded anew at each column, and the
+  // search takes three times as long and more.
+  const S* const scores = in.scores;
+  const std::int32_t* const classes = in.classes;
+  const std::int32_t own = classes[in.self];
+  const auto negative = team.arg_max(in.columns, [=](int k) {
+    const S score = scores[k];
+    return classes[k] != own ? score : -std::numeric_limits<S>::infinity();
+  });
+  // Where every positive's score is NaN there is no lowest one.
+  const int lowest = positive.index < 0 ? 0 : positive.index;
+  return {-positive.value, negative.value, index[lowest], negative.index};
+}
+
+// dLoss/ds of a query whose loss depends on its hardest pair alone.
+template <class S> struct PairGradient {
+  S to_positive;
+  S to_negative;
+};
+
+// The row() of a loss that depends on the hardest pair alone and says so by
+//   PairGradient<S> Row::pair_gradient(team, params, pair, in, loss)
+// which also writes the row's loss, and reads neither in.scores nor in.classes. On a GPU the whole
+// row of the gradient is written; all members have read their scores (arg_max ends with a barrier),
+// so `grad` may be the memory of in.scores. The CPU makes no such row
+// (losses/frame/sparse_gradient.h).
+template <class Row, class Team, class S>
+RK_FN void hardest_pair_row(const Team& team, const typename Row::Params& params,
+                            const GalleryRow<S>& in, S* grad, S* loss, void* memory) {
+  const HardestPairPieces at(Scratch(memory), in.columns, in.member_count);
+  const HardestPair<S> pair = hardest_pair(team, in, at.index);
+  const PairGradient<S> gradient = Row::pair_gradient(team, params, pair, in, loss);
+  team.for_each(pad(in.columns), [&](int k) {
+    grad[k] = k == pair.positive_column   ? gradient.to_positive
+              : k == pair.negative_column ? gradient.to_negative
+                                          : S(0);
+  });
+}
+
+// The measure() of such a loss where rows are coupled, from Row::measure_pair(team, params, pair,
+// stats).
+template <class Row, class Team, class S>
+RK_FN void measure_hardest_pair(const Team& team, const typename Row::Params& params,
+                                const GalleryRow<S>& in, S* stats, void* memory) {
+  const HardestPairPieces at(Scratch(memory), in.columns, in.member_count);
+  Row::measure_pair(team, params, hardest_pair(team, in, at.index), stats);
+}
+
+}  // namespace rk

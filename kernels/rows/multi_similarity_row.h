@@ -1,0 +1,87 @@
+// Multi-similarity loss of one query (Wang et al. 2019, eq. 11-13).  m = min over P of s, M = max
+// over N of s; mining keeps positives with s - epsilon < M and negatives with s + epsilon > m; then
+//   loss = log(1 + sum exp(-alpha (s - base)))/alpha + log(1 + sum exp(beta (s - base)))/beta
+// and 0 where nothing is left (positives and negatives are left, or not, together). The choice has
+// no gradient. Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be the
+// memory of in.scores. P and N must not be empty. Cost: columns exponentials, largest exponent
+// subtracted.
+#pragma once
+
+#include "kernels/math.h"
+#include "kernels/rows/hardest_pair.h"
+
+#include <cmath>
+
+namespace rk {
+
+template <class S> struct MultiSimilarityRow {
+  struct Params {
+    S alpha = 2;
+    S beta = 50;
+    S base = S(0.5);
+    S epsilon = S(0.1);
+    bool mining = true;
+  };
+
+  struct Pieces {
+    RK_BOTH Pieces(Scratch scratch, int columns, int members)
+        : negative(scratch.take<S>(columns)),
+          positive(scratch.take<S>(members)),
+          index(scratch.take<int>(members)),
+          bytes(scratch.bytes()) {}
+    S* negative;  // exp(beta (s - base) - largest) of those kept, else 0
+    S* positive;
+    int* index;
+    std::int64_t bytes;
+  };
+
+  template <class Team>
+  RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
+                        S* loss, void* memory) {
+    const Pieces at(Scratch(memory), in.columns, in.member_count);
+    const int columns = pad(in.columns);
+    const HardestPair<S> hardest = hardest_pair(team, in, at.index);
+    const S m = hardest.positive;
+    const S most = hardest.negative;
+    const bool any = !params.mining || m - params.epsilon < most;
+    // The hardest ones are among those kept, so theirs are the largest exponents.
+    const S exponent = -params.alpha * (m - params.base);
+    const S shift = exponent > 0 ? exponent : S(0);
+    const S negative_exponent = params.beta * (most - params.base);
+    const S negative_shift = negative_exponent > 0 ? negative_exponent : S(0);
+
+    const int p = gather_positives(team, in, false, at.index);
+    // Which ones are kept, without a branch in the loops: positives below, negatives above.
+    constexpr S kAll = std::numeric_limits<S>::infinity();
+    const S below = !any ? -kAll : params.mining ? most : kAll;
+    const S above = !any ? kAll : params.mining ? m : -kAll;
+    const S positives = team.sum(p, [&](int j) {
+      const S s = in.scores[at.index[j]];
+      const S value = exp_negative(-params.alpha * (s - params.base) - shift);
+      return at.positive[j] = s - params.epsilon < below ? value : S(0);
+    });
+    team.for_each(columns, [&](int k) {
+      const bool kept = in.is_negative(k) && in.scores[k] + params.epsilon > above;
+      at.negative[k] = kept ? params.beta * (in.scores[k] - params.base) - negative_shift : -kAll;
+    });
+    const S negatives =
+        team.sum(columns, [&](int k) { return at.negative[k] = exp_negative(at.negative[k]); });
+    const S scale = in.weight / (std::exp(-shift) + positives);
+    const S negative_scale = in.weight / (std::exp(-negative_shift) + negatives);
+    team.for_each(columns, [&](int k) { grad[k] = negative_scale * at.negative[k]; });
+    team.sync();
+    team.for_each(p, [&](int j) { grad[at.index[j]] = -scale * at.positive[j]; });
+    team.for_each(1, [&](int) {
+      *loss = log_of_sum(shift, positives) / params.alpha +
+              log_of_sum(negative_shift, negatives) / params.beta;
+    });
+  }
+
+ private:
+  // log(1 + exp(shift) * sum)
+  RK_FN static S log_of_sum(S shift, S sum) {
+    return shift > 0 ? shift + std::log(std::exp(-shift) + sum) : std::log1p(sum);
+  }
+};
+
+}  // namespace rk

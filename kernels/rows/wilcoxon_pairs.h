@@ -1,0 +1,75 @@
+// wilcoxon_bh on a GPU between measure() and row() of kernels/rows/wilcoxon_row.h: the hardest
+// pairs of the queries that count are put side by side, every query meets all of them, a block
+// each, and their values are added up. How many count is known to the device alone: a captured step
+// may have any number of them.
+#pragma once
+
+#include "kernels/block_team.h"
+#include "kernels/rows/batch_numbers.h"
+#include "kernels/rows/wilcoxon_row.h"
+
+#include <cstdint>
+
+namespace rk {
+
+struct HardestPairs {
+  float* positive = nullptr;      // [rows], the first `count` of them
+  float* negative = nullptr;      // [rows]
+  std::int32_t* query = nullptr;  // [rows]
+  std::int32_t* count = nullptr;  // [1]
+};
+
+struct GatherHardestPairs {
+  int rows = 0;
+  const std::uint8_t* counted = nullptr;  // [rows]
+  const float* stats = nullptr;           // [rows, 2]
+  HardestPairs pairs;
+
+  int blocks() const { return 1; }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    const BlockTeamOver<Block> team(block);
+    const int count = team.compact(
+        rows, [&](int row) { return counted[row] != 0; },
+        [&](int row, int slot) {
+          pairs.positive[slot] = stats[std::int64_t{2} * row];
+          pairs.negative[slot] = stats[std::int64_t{2} * row + 1];
+          pairs.query[slot] = row;
+        });
+    team.for_each(1, [&](int) { *pairs.count = count; });
+  }
+};
+
+struct MeetHardestPairs {
+  int rows = 0;
+  float r = 0;
+  HardestPairs pairs;
+  float* values = nullptr;  // [rows]
+  float* slopes = nullptr;  // [rows, 2]
+
+  int blocks() const { return rows; }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    const int count = *pairs.count;
+    const int i = block.index();
+    if (i >= count) return;
+    WilcoxonPairs<float>::row(BlockTeamOver<Block>(block), r, pairs.positive, pairs.negative, count,
+                              i, values + i, slopes + std::int64_t{2} * pairs.query[i]);
+  }
+};
+
+// part[0] = the mean over all pairs of pairs.
+struct SumHardestPairs {
+  HardestPairs pairs;
+  const float* values = nullptr;
+  double* part = nullptr;
+
+  int blocks() const { return 1; }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    const BlockTeamOver<Block> team(block);
+    const int count = *pairs.count;
+    const double total = team.sum(count, [&](int i) { return static_cast<double>(values[i]); });
+    const double all = static_cast<double>(count) * count;
+    team.for_each(1, [&](int) { *part = total / all; });
+  }
+};
+
+}  // namespace rk

@@ -1,8 +1,0 @@
-#include "kernels/step_kernels.h"
-#include "kernels/launch.cuh"
-
-namespace rk {
-
-RK_STEP_KERNELS(RK_LAUNCH);
-
-}  // namespace rk

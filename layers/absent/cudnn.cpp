@@ -1,0 +1,41 @@
+// A build that has GPU code but no cuDNN: the losses run on a GPU, networks do not.
+#include "layers/graphs/graph_run.h"
+
+#include "engine/base/error.h"
+
+namespace rk {
+namespace {
+
+[[noreturn]] void refuse() {
+  fail<DeviceError>(
+      "networks on a GPU need cuDNN, which this program was built without; "
+      "tools/scripts/setup_cudnn.sh fetches it, then build again, or take --device cpu");
+}
+
+}  // namespace
+
+struct GpuGraph::Impl {};
+
+GpuGraph::GpuGraph() = default;
+GpuGraph::GpuGraph(const Context&, const GraphSpec&) { refuse(); }
+GpuGraph::~GpuGraph() = default;
+GpuGraph::GpuGraph(GpuGraph&&) noexcept = default;
+GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
+std::size_t GpuGraph::workspace_bytes() const { return 0; }
+const std::string& GpuGraph::engine() const { refuse(); }
+void GpuGraph::bind(std::initializer_list<Place>, void*) { refuse(); }
+void GpuGraph::run() const { refuse(); }
+
+bool GpuGraph::exists(const Context&, const GraphSpec&) { return false; }
+
+void build_graphs(const Context&, const std::vector<GraphSpec>&,
+                  const std::function<void(std::int64_t, std::int64_t)>&) {
+  refuse();
+}
+
+void set_plans(const Context&, const GpuPlans&) { refuse(); }
+const GpuPlans& plans_of(const Context&) { refuse(); }
+GpuPlans::Timing time_engines(const Context&, const GraphSpec&, int) { refuse(); }
+std::string plan_environment(const Context&) { refuse(); }
+
+}  // namespace rk

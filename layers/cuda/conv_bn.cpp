@@ -1,0 +1,176 @@
+#include "engine/device/cuda/context.h"
+#include "kernels/blocks/elementwise_block.h"
+#include "kernels/blocks/folded_block.h"
+#include "kernels/launch.h"
+#include "layers/cuda/convolution.h"
+#include "layers/cuda/element.h"
+#include "layers/cuda/nodes.h"
+#include "layers/cuda/weights.h"
+
+namespace rk::gpu {
+namespace {
+
+// A residual is fused with the ReLU that follows it in every network; alone it is added afterwards.
+GraphKind forward_kind(const BatchNormOptions& options) {
+  if (!options.relu) return GraphKind::kConvolutionBias;
+  return options.residual >= 0 ? GraphKind::kConvolutionBiasAddRelu
+                               : GraphKind::kConvolutionBiasRelu;
+}
+
+template <class T> class FoldedConvNode final : public ConvolutionNode, public UsesWeights<T> {
+ public:
+  FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
+                 const BatchNormOptions& options)
+      : ConvolutionNode(names.convolution + "+" + names.batchnorm, geometry),
+        UsesWeights<T>(program),
+        context_(program.context()),
+        parameters_(program.parameters()),
+        options_(options),
+        gradients_(program.options().gradients),
+        preserve_(program.options().keep_all),
+        weight_(declare_convolution_weight(program, names.convolution, geometry)),
+        tensors_(declare_batchnorm(program, names.batchnorm, geometry.y[3])),
+        convolution_(program.context(), geometry, program.options().precision,
+                     forward_kind(options), program.options().gradients) {}
+
+  std::string way() const override { return "convolutions with folded batch norm by cuDNN"; }
+
+  void announce(const std::vector<EdgeUse>& uses) override { use_ = uses[0]; }
+
+  NodeClaims plan() override {
+    Pieces saved, workspace;
+    take_saved(saved);
+    take_workspace(workspace);
+    return {.saved_bytes = saved.used(),
+            .workspace_bytes = workspace.used() + convolution_.plan(use_),
+            .saved_from_start = true};
+  }
+
+  void bind(const NodeMemory& memory) override {
+    Node::bind(memory);
+    Pieces saved(memory.saved), workspace(memory.workspace);
+    take_saved(saved);
+    take_workspace(workspace);
+    this->weights_->add(*this, {.shape = shape(),
+                                .weight = parameters_.device_value(weight_),
+                                .prepared = folded_,
+                                .gamma = parameters_.device_value(tensors_.gamma),
+                                .beta = parameters_.device_value(tensors_.beta),
+                                .mean = parameters_.device_buffer(tensors_.mean),
+                                .variance = parameters_.device_buffer(tensors_.variance),
+                                .epsilon = options_.epsilon,
+                                .bias = bias_,
+                                .scale = scale_,
+                                .inv_std = inv_std_});
+    const T* residual = options_.residual >= 0 ? memory.inputs[1].as<T>() : nullptr;
+    convolution_.bind_forward({.x = memory.inputs[0].as<T>(),
+                               .w = folded_,
+                               .bias = bias_,
+                               .residual = residual,
+                               .y = memory.output.as<T>()},
+                              workspace.rest());
+    if (!gradients_) return;
+    // Masked by who wrote it, it is read where it lies.
+    if (gradient_ == nullptr || memory.output_gradient_masked) {
+      gradient_ = memory.output_gradient.as<T>();
+    }
+    convolution_.bind_backward(memory.inputs[0].as<T>(), gradient_, folded_, d_folded_,
+                               memory.input_gradients[0], workspace.rest());
+  }
+
+  void forward() override {
+    this->weights_->prepare(*this);
+    convolution_.forward();
+    if (options_.residual >= 0 && !options_.relu) {
+      launch(CopyOrAdd<T>{.count = geometry().y.elements(),
+                          .x = memory_.inputs[1].template as<T>(),
+                          .y = memory_.output.as<T>(),
+                          .accumulate = true},
+             stream());
+    }
+  }
+
+  void backward() override {
+    // One pass: the mask, where nobody applied it before, the sum over the batch and the residual's
+    // gradient.
+    const T* dy = memory_.output_gradient.as<T>();
+    const bool masks = options_.relu && !memory_.output_gradient_masked;
+    MaskedSums<T> sums{.rows = rows(),
+                       .channels = channels(),
+                       .dy = dy,
+                       .z = masks ? memory_.output.as<T>() : nullptr,
+                       .gradient = masks ? gradient_ : nullptr,
+                       .partial = partial_};
+    if (options_.residual >= 0) {
+      const GradientEdge& edge = memory_.input_gradients[1];
+      if (edge.data.as<T>() != gradient_) {
+        sums.d_residual = edge.data.as<T>();
+        sums.accumulate = edge.accumulate;
+      }
+    }
+    launch(sums, stream());
+    convolution_.backward_weights();
+    convolution_.backward_data();
+    launch(FoldedGradients<T>{.shape = shape(),
+                              .rows = rows(),
+                              .partial = partial_,
+                              .d_folded = d_folded_,
+                              .weight = parameters_.device_value(weight_),
+                              .scale = scale_,
+                              .inv_std = inv_std_,
+                              .mean = parameters_.device_buffer(tensors_.mean),
+                              .d_weight = parameters_.device_gradient(weight_),
+                              .d_gamma = parameters_.device_gradient(tensors_.gamma),
+                              .d_beta = parameters_.device_gradient(tensors_.beta)},
+           stream());
+  }
+
+ private:
+  CudaStream stream() const { return context_.cuda().stream(); }
+  int channels() const { return static_cast<int>(geometry().y[3]); }
+  std::int64_t rows() const { return geometry().y.elements() / geometry().y[3]; }
+  FilterShape shape() const { return filter_shape(geometry()); }
+
+  void take_saved(Pieces& pieces) {
+    folded_ = pieces.take<T>(shape().stored());
+    bias_ = pieces.take<T>(channels());
+    scale_ = pieces.take<float>(channels());
+    inv_std_ = pieces.take<float>(channels());
+  }
+  void take_workspace(Pieces& pieces) {
+    if (!gradients_) return;
+    d_folded_ = pieces.take<T>(shape().stored());
+    partial_ = pieces.take<double>(ChannelTiles{rows(), channels()}.partials(1));
+    // The masked gradient takes the place of dy unless that is to be read after the step.
+    gradient_ = options_.relu && preserve_ ? pieces.take<T>(geometry().y.elements()) : nullptr;
+  }
+
+  const Context& context_;
+  Parameters& parameters_;
+  BatchNormOptions options_;
+  bool gradients_;
+  bool preserve_;
+  ParameterId weight_;
+  BatchNormTensors tensors_;
+  Convolution<T> convolution_;
+  EdgeUse use_;
+  T* folded_ = nullptr;
+  T* bias_ = nullptr;
+  float* scale_ = nullptr;
+  float* inv_std_ = nullptr;
+  T* d_folded_ = nullptr;
+  double* partial_ = nullptr;
+  T* gradient_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Node> folded_conv_node(const ConvBnNames& names, Program& program,
+                                       const ConvolutionGeometry& geometry,
+                                       const BatchNormOptions& options) {
+  return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
+    return std::make_unique<FoldedConvNode<T>>(names, program, geometry, options);
+  });
+}
+
+}  // namespace rk::gpu

@@ -1,0 +1,48 @@
+#include "layers/cuda/input.h"
+
+#include "engine/base/error.h"
+#include "kernels/blocks/input_block.h"
+#include "kernels/launch.h"
+#include "layers/cuda/element.h"
+
+namespace rk {
+namespace {
+
+constexpr std::int64_t kColours = 3;
+
+}  // namespace
+
+GpuInput::GpuInput(const Program& program, TensorId input, std::span<const float> table,
+                   std::int64_t images)
+    : program_(program), input_(input), table_(program.context().allocate(table.size_bytes())) {
+  expect(table.size() == static_cast<std::size_t>(kColours) * 256,
+         "[input] expected 256 numbers for each of 3 colours, got {}", table.size());
+  table_.upload(table.data(), table.size_bytes());
+  const Shape& shape = program.shape(input);
+  upload_ = DeviceUpload(program.context().cuda(),
+                         static_cast<std::size_t>(images * shape[1] * shape[2] * kColours));
+}
+
+void GpuInput::stage(std::span<const std::uint8_t> pixels) { upload_.stage(std::as_bytes(pixels)); }
+
+void GpuInput::take() { upload_.take(); }
+
+void GpuInput::fill(std::int64_t first) const {
+  const Shape& shape = program_.shape(input_);
+  expect(shape[1] == shape[2], "[input] expected square images, got {}", shape.text());
+  const auto side = static_cast<int>(shape[1]);
+  gpu::with_image_type(program_.options().precision, [&]<class T>() {
+    launch(FillInput<T>{.batch = static_cast<int>(shape[0]),
+                        .height = side,
+                        .width = side,
+                        .side = side,
+                        .padded_channels = static_cast<int>(shape[3]),
+                        .pixels = reinterpret_cast<const std::uint8_t*>(upload_.data()) +
+                                  first * shape[1] * shape[2] * kColours,
+                        .table = table_.as<float>(),
+                        .out = program_.address(input_).as<T>()},
+           program_.context().cuda().stream());
+  });
+}
+
+}  // namespace rk

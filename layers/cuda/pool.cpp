@@ -1,0 +1,138 @@
+#include "engine/device/cuda/context.h"
+#include "kernels/blocks/pool_block.h"
+#include "kernels/launch.h"
+#include "layers/cuda/element.h"
+#include "layers/cuda/nodes.h"
+
+namespace rk::gpu {
+namespace {
+
+PoolShape pool_shape(const Shape& x, const Shape& y, const MaxPoolOptions& options) {
+  PoolShape shape{.batch = static_cast<int>(x[0]),
+                  .channels = static_cast<int>(x[3]),
+                  .height = static_cast<int>(x[1]),
+                  .width = static_cast<int>(x[2]),
+                  .out_height = static_cast<int>(y[1]),
+                  .out_width = static_cast<int>(y[2])};
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    shape.kernel[axis] = static_cast<int>(options.kernel[axis]);
+    shape.stride[axis] = static_cast<int>(options.stride[axis]);
+    shape.padding[axis] = static_cast<int>(options.padding[axis]);
+  }
+  return shape;
+}
+
+template <class T> class MaxPoolNode final : public Node {
+ public:
+  MaxPoolNode(const std::string& name, const Program& program, const PoolShape& shape)
+      : Node(name),
+        context_(program.context()),
+        shape_(shape),
+        gradients_(program.options().gradients) {}
+
+  void announce(const std::vector<EdgeUse>& uses) override { masks_ = uses[0].mask; }
+
+  // Saved: which pixel of its window each output is.
+  NodeClaims plan() override {
+    const auto outputs =
+        static_cast<std::size_t>(shape_.batch) * static_cast<std::size_t>(shape_.out_height) *
+        static_cast<std::size_t>(shape_.out_width) * static_cast<std::size_t>(shape_.channels);
+    return {gradients_ ? outputs : 0, 0};
+  }
+  void forward() override {
+    launch(MaxPool<T>{.shape = shape_,
+                      .x = memory_.inputs[0].template as<T>(),
+                      .y = memory_.output.as<T>(),
+                      .choice = static_cast<std::uint8_t*>(memory_.saved),
+                      .of_relu = masks_},
+           context_.cuda().stream());
+  }
+  void backward() override {
+    const GradientEdge& dx = memory_.input_gradients[0];
+    if (dx.data.as<T>() == nullptr) return;
+    launch(MaxPoolGradient<T>{.shape = shape_,
+                              .choice = static_cast<const std::uint8_t*>(memory_.saved),
+                              .dy = memory_.output_gradient.as<T>(),
+                              .dx = dx.data.as<T>(),
+                              .accumulate = dx.accumulate},
+           context_.cuda().stream());
+  }
+
+ private:
+  const Context& context_;
+  PoolShape shape_;
+  bool gradients_;
+  bool masks_ = false;
+};
+
+template <class T> class GlobalPoolNode final : public Node {
+ public:
+  GlobalPoolNode(const std::string& name, const Program& program, const Shape& x,
+                 const GlobalPoolOptions& options)
+      : Node(name),
+        context_(program.context()),
+        batch_(static_cast<int>(x[0])),
+        rows_(static_cast<int>(x[1] * x[2])),
+        channels_(static_cast<int>(x[3])),
+        options_(options),
+        keeps_rows_(program.options().gradients && options.kind == PoolKind::kMax) {}
+
+  // Saved: the row of each maximum.
+  NodeClaims plan() override {
+    const auto outputs = static_cast<std::size_t>(batch_) * static_cast<std::size_t>(channels_);
+    return {keeps_rows_ ? outputs * sizeof(std::int32_t) : 0, 0};
+  }
+  void forward() override {
+    launch(GlobalPool<T>{.batch = batch_,
+                         .rows = rows_,
+                         .channels = channels_,
+                         .kind = options_.kind,
+                         .p = static_cast<float>(options_.gem.p),
+                         .epsilon = static_cast<float>(options_.gem.epsilon),
+                         .x = memory_.inputs[0].template as<T>(),
+                         .best = static_cast<std::int32_t*>(memory_.saved),
+                         .y = memory_.output.as<float>()},
+           context_.cuda().stream());
+  }
+  void backward() override {
+    const GradientEdge& dx = memory_.input_gradients[0];
+    if (dx.data.as<T>() == nullptr) return;
+    launch(GlobalPoolGradient<T>{.batch = batch_,
+                                 .rows = rows_,
+                                 .channels = channels_,
+                                 .kind = options_.kind,
+                                 .p = static_cast<float>(options_.gem.p),
+                                 .epsilon = static_cast<float>(options_.gem.epsilon),
+                                 .x = memory_.inputs[0].template as<T>(),
+                                 .y = memory_.output.as<float>(),
+                                 .best = static_cast<const std::int32_t*>(memory_.saved),
+                                 .dy = memory_.output_gradient.as<float>(),
+                                 .dx = dx.data.as<T>(),
+                                 .accumulate = dx.accumulate},
+           context_.cuda().stream());
+  }
+
+ private:
+  const Context& context_;
+  int batch_, rows_, channels_;
+  GlobalPoolOptions options_;
+  bool keeps_rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<Node> max_pool_node(const std::string& name, const Program& program, const Shape& x,
+                                    const Shape& y, const MaxPoolOptions& options) {
+  return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
+    return std::make_unique<MaxPoolNode<T>>(name, program, pool_shape(x, y, options));
+  });
+}
+
+std::unique_ptr<Node> global_pool_node(const std::string& name, const Program& program,
+                                       const Shape& x, const GlobalPoolOptions& options) {
+  return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
+    return std::make_unique<GlobalPoolNode<T>>(name, program, x, options);
+  });
+}
+
+}  // namespace rk::gpu

@@ -1,0 +1,114 @@
+#include "layers/graphs/trial.h"
+
+#include "engine/base/random.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/context.h"
+#include "engine/device/cuda/timer.h"
+#include "kernels/blocks/difference_block.h"
+#include "kernels/half_element.h"
+#include "kernels/launch.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace rk::gpu {
+namespace {
+
+template <class T>
+double largest_error(const Context& context, const T* got, const T* expected, std::int64_t count) {
+  LargestDifference<T> difference{.count = count, .a = got, .b = expected};
+  const std::size_t bytes = 2 * sizeof(float) * static_cast<std::size_t>(difference.blocks());
+  const Memory partial = context.allocate(bytes);
+  difference.partial = partial.as<float>();
+  launch(difference, context.cuda().stream());
+  std::vector<float> host(bytes / sizeof(float));
+  partial.download(host.data(), bytes);
+  float apart = 0, size = 0;
+  for (std::size_t b = 0; b < host.size(); b += 2) {
+    apart = std::max(apart, host[b]);
+    size = std::max(size, host[b + 1]);
+  }
+  return static_cast<double>(apart) / static_cast<double>(size);
+}
+
+}  // namespace
+
+void fill_with_noise(const Context& context, void* device, std::int64_t count, DType type,
+                     std::uint32_t stream) {
+  constexpr std::int64_t kPeriod = std::int64_t{1} << 20;
+  const CudaContext& cuda = context.cuda();
+  CounterRandom random(0, stream, 0);
+  const std::int64_t made = std::min(count, kPeriod);
+  const PinnedBuffer host(static_cast<std::size_t>(made) * size_of(type));
+  const auto next = [&] { return static_cast<float>(random.uniform(-1.0, 1.0)); };
+  switch (type) {
+    case DType::kFloat16:
+      std::generate_n(host.as<__half>(), made, [&] { return Element<__half>::narrow(next()); });
+      break;
+    case DType::kBfloat16:
+      std::generate_n(host.as<__nv_bfloat16>(), made,
+                      [&] { return Element<__nv_bfloat16>::narrow(next()); });
+      break;
+    case DType::kUint8:
+      std::generate_n(host.as<std::uint8_t>(), made,
+                      [&] { return static_cast<std::uint8_t>(random.uniform(0.0, 256.0)); });
+      break;
+    default: std::generate_n(host.as<float>(), made, next);
+  }
+  auto* bytes = static_cast<std::byte*>(device);
+  const std::size_t all = static_cast<std::size_t>(count) * size_of(type);
+  std::size_t filled = static_cast<std::size_t>(made) * size_of(type);
+  cuda.upload(bytes, host.as<std::byte>(), filled);
+  while (filled < all) {
+    const std::size_t more = std::min(filled, all - filled);
+    cuda.copy(bytes + filled, bytes, more);
+    filled += more;
+  }
+  cuda.synchronize();
+}
+
+double largest_error(const Context& context, const void* got, const void* expected,
+                     std::int64_t count, DType type) {
+  const auto compare = [&]<class T>() {
+    return largest_error(context, static_cast<const T*>(got), static_cast<const T*>(expected),
+                         count);
+  };
+  switch (type) {
+    case DType::kFloat16: return compare.template operator()<__half>();
+    case DType::kBfloat16: return compare.template operator()<__nv_bfloat16>();
+    default: return compare.template operator()<float>();
+  }
+}
+
+std::vector<double> time_replays(const Context& context,
+                                 const std::vector<std::unique_ptr<CudaGraph>>& graphs,
+                                 int repeats) {
+  constexpr int kLook = 2;
+  constexpr double kHopeless = 3;  // times the least of all
+  DeviceTimer timer(context.cuda());
+  std::vector<std::vector<double>> times(graphs.size());
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& graph : graphs) graph->launch();  // clocks rise
+  for (int r = 0; r < repeats; ++r) {
+    for (std::size_t g = 0; g < graphs.size(); ++g) {
+      if (r >= kLook && *std::ranges::min_element(times[g]) > kHopeless * least) continue;
+      timer.start();
+      graphs[g]->launch();
+      times[g].push_back(timer.stop());
+      least = std::min(least, times[g].back());
+    }
+  }
+  std::vector<double> medians;
+  medians.reserve(times.size());
+  for (const std::vector<double>& of_graph : times) medians.push_back(median(of_graph));
+  return medians;
+}
+
+double median(std::vector<double> times) {
+  const auto middle = times.begin() + std::ssize(times) / 2;
+  std::ranges::nth_element(times, middle);
+  return *middle;
+}
+
+}  // namespace rk::gpu

@@ -1,0 +1,60 @@
+// Builds a graph (gpu_graph.h) with cuDNN for a GPU that is only described: shapes and types are
+// checked, the library's heuristics asked, and a plan finalised. That shows what the library
+// accepts, on machines without a GPU too; it runs nothing. cuDNN is loaded when the first graph is
+// built.
+//
+// Engines are never taken that, by the library's notes, are nondeterministic, reduce in less than
+// float32 or transform tiles (Winograd, FFT); in fp32 none on tensor cores either.
+#pragma once
+
+#include "layers/graphs/graph.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace rk {
+
+// A GPU as cuDNN describes it: its device properties in JSON, as the library writes them, which
+// hold the compute capability, the multiprocessors and their memories.
+struct GpuDescription {
+  std::string json;
+  int compute_capability = 0;  // 80, 90
+};
+
+// Of this machine's GPU number `device`. DeviceError where cuDNN cannot say.
+GpuDescription describe_gpu(int device, int compute_capability);
+
+// How far a plan was built. Some engines' kernels are compiled when the plan is built, in about a
+// second, and then loaded, which needs a driver.
+enum class PlanState : std::uint8_t {
+  kFinal,     // ready to run
+  kCompiled,  // compiled; there was no driver to load it
+  kAccepted,  // an engine supports it; nothing was compiled, as asked for
+};
+
+class CudnnGraph {
+ public:
+  struct Options {
+    bool compile = true;  // false: stop at kAccepted where a plan would have to be compiled
+  };
+
+  // Throws DeviceError where cuDNN cannot be loaded or no engine supports the graph: the message
+  // names the graph and what was refused.
+  CudnnGraph(const GraphSpec& spec, const GpuDescription& gpu, Options options);
+  ~CudnnGraph();
+  CudnnGraph(CudnnGraph&&) noexcept;
+
+  PlanState state() const;
+  const std::string& engine() const;  // its name in the library, with settings; empty at kAccepted
+  std::size_t workspace_bytes() const;  // device memory a run takes beside the tensors, at kFinal
+  // Addresses that a run leaves among the places it is given, beside those that were there. They
+  // would be the frontend's own, and gone at the next run: 0 is what a replayed step needs.
+  std::size_t places_added_by_run() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rk

@@ -1,0 +1,60 @@
+// Which of a library's engines runs which graph on one kind of GPU: a text file, one line a graph,
+// that a run keeps beside its checkpoint so that resuming it computes the same bits.
+//
+//   # NVIDIA H200, cuDNN 91900
+//   fp16 conv 128x56x56x64 -> 64, 3x3/1<TAB>eng62_k2=...<TAB>0.071 ms of 0.085
+#pragma once
+
+#include "engine/device/precision.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rk {
+
+// How far two engines' results may lie apart, of the largest value: they add up in another order,
+// and round the sum to the precision's type (half a unit of 11, 8 or 24 bits, and some for sums).
+double agreement(Precision precision);
+
+class GpuPlans {
+ public:
+  // In place of an engine: what the graph computes is left to our own kernels.
+  static constexpr std::string_view kOwnKernels = "own kernels";
+
+  // How the engines of one graph did.
+  struct Timing {
+    struct Engine {
+      std::string name;
+      double ms = 0;     // median
+      double error = 0;  // largest difference from the first engine's result, of its largest value
+      bool agrees = true;
+    };
+    std::string graph;
+    std::vector<Engine> engines;  // in the order of the heuristics
+    std::size_t taken = 0;
+  };
+
+  GpuPlans() = default;
+  explicit GpuPlans(std::string environment) : environment_(std::move(environment)) {}
+  // InputError naming the file and line where it is not such a file.
+  static GpuPlans read(const std::string& path);
+  std::string text() const;  // what read() takes
+
+  const std::string& environment() const { return environment_; }
+  bool empty() const { return entries_.empty(); }
+  void add(const Timing& timing);
+  void add(const std::string& graph, const std::string& engine, const std::string& comment);
+  // The engine for a graph; empty where none is named.
+  std::string engine(const std::string& graph) const;
+
+ private:
+  struct Entry {
+    std::string engine, comment;
+  };
+  std::string environment_;
+  std::map<std::string, Entry> entries_;  // by the graph's text
+};
+
+}  // namespace rk

@@ -1,0 +1,50 @@
+// A convolution's oneDNN primitives, built by plan() and tied to memory by the bind calls: forward
+// (optionally with bias, residual addition and ReLU behind it), gradient of the input, gradient of
+// the weight. An input gradient that accumulates is computed for a few images at a time into the
+// workspace and added while it is still in cache.
+#pragma once
+
+#include "engine/device/context.h"
+#include "engine/tape/program.h"
+#include "layers/conv2d.h"
+
+#include <memory>
+
+namespace rk {
+
+class OneDnnConvolution {
+ public:
+  struct Wants {
+    bool bias = false;
+    bool residual = false;
+    bool relu = false;
+    bool backward = false;
+    bool input_gradient = false;
+  };
+
+  OneDnnConvolution(const Context& context, const ConvolutionGeometry& geometry,
+                    const Wants& wants);
+  ~OneDnnConvolution();
+
+  std::size_t plan();  // returns the workspace's bytes
+
+  // Weights are in the geometry's order. bias and residual may be null.
+  void bind_forward(const float* x, const float* w, const float* bias, const float* residual,
+                    float* y, void* workspace);
+  void bind_backward(const float* x, const float* dy, const float* w, float* dw, GradientEdge dx,
+                     void* workspace);
+
+  void forward();
+  void backward_data();  // nothing where dx is not wanted
+  void backward_weights();
+  // The convolution primitives alone, without reordering or adding; backward_floor() directly
+  // behind backward_weights() and then backward_data().
+  void forward_floor();
+  void backward_floor();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rk

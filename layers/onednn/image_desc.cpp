@@ -1,0 +1,24 @@
+#include "layers/onednn/image_desc.h"
+
+#include "engine/base/error.h"
+
+namespace rk {
+
+dnnl::memory::desc image_desc(const Shape& shape, std::int64_t width) {
+  using Tag = dnnl::memory::format_tag;
+  expect(shape.rank() == 4, "[onednn] expected (N, H, W, C), got {}", shape.text());
+  Tag tag = Tag::nhwc;
+  if (width == 16) {
+    tag = Tag::nChw16c;
+  } else if (width == 8) {
+    tag = Tag::nChw8c;
+  } else if (width == 1) {
+    tag = Tag::nchw;
+  } else {
+    expect(width == shape[3], "[onednn] expected 1, 8, 16 or all channels side by side, got {}",
+           width);
+  }
+  return {{shape[0], shape[3], shape[1], shape[2]}, dnnl::memory::data_type::f32, tag};
+}
+
+}  // namespace rk

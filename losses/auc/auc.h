@@ -1,0 +1,23 @@
+// The area under the ROC curve, Gajic et al. 2022 (kernels/rows/auc_row.h):
+//   loss = 1 - sum_t (T(t) + T(t + ds))/2 * (F(t) - F(t + ds))
+// with T and F the means at t over each query's hardest pair (auc_bh: queries with a positive and a
+// negative) or over all ordered pairs (auc_ba).
+// wilcoxon_bh, eq. 11: kernels/rows/wilcoxon_row.h.
+#pragma once
+
+#include "losses/frame/entry.h"
+
+namespace rk {
+
+LossEntry auc_bh_entry();
+LossEntry auc_ba_entry();
+LossEntry wilcoxon_bh_entry();
+
+// The steepness r for thresholds -1, -1 + ds, ..., 1: the paper's table 1 for 0.01, 0.02, 0.05, 0.1
+// and 0.2, for any other ds auc_steepness_solved(ds).
+double auc_steepness(double ds);
+// The non-degenerate local minimum of eq. 10, the integral over x in [-1, 1] of
+// (d^2/dx^2 sum_t sg_r(x, t))^2, to a relative 1e-6. Takes up to a second for ds = 0.005.
+double auc_steepness_solved(double ds);
+
+}  // namespace rk

@@ -1,0 +1,46 @@
+// Ranking (losses/frame/ranking.h) on a GPU, of one long ranking or of many at once
+// (kernels/blocks/ranking_block.h).
+#pragma once
+
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/context.h"
+#include "kernels/blocks/ranking_block.h"
+
+#include <cstdint>
+
+namespace rk {
+
+class DeviceRanking {
+ public:
+  // What one call ranks; pointers to device memory, as in RankingArrays.
+  struct Batch {
+    std::int64_t items = 0;
+    std::int64_t segments = 0;
+    std::int64_t positives = 0;
+    float lambda = 0;
+    float margin = 0;
+    float weight = 0;
+    const float* scores = nullptr;
+    const std::uint8_t* targets = nullptr;
+    const std::uint32_t* own = nullptr;
+    float* grad = nullptr;
+    // loss = share * the sum over segments of 1 - AP, and grad: written or added to.
+    bool accumulate = false;
+    double share = 0;
+    double* loss = nullptr;
+  };
+
+  static constexpr int kKernels = 8;  // of a launch, beside two sorts
+
+  // For up to `count` scores, in more than one segment or not.
+  void plan(std::int64_t count, bool segmented);
+  void launch(const CudaContext& cuda, const Batch& batch) const;
+  std::int64_t bytes() const;
+
+ private:
+  template <class Key> void launch_with(const CudaContext& cuda, const Batch& batch) const;
+
+  DeviceBuffer keys_[3], items_[3], above_, place_, counts_, partial_, workspace_;
+};
+
+}  // namespace rk

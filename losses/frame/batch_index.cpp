@@ -1,0 +1,89 @@
+#include "losses/frame/batch_index.h"
+
+#include "engine/base/error.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace rk {
+
+void BatchIndex::plan(const LossShape& shape) {
+  const std::int64_t columns = shape.rows + shape.memory;
+  expect(shape.rows >= 0 && shape.memory >= 0 &&
+             columns <= std::numeric_limits<std::int32_t>::max() - 2 * kLanes,
+         "[loss] expected fewer than 2^31 columns, got {} rows and {} of memory", shape.rows,
+         shape.memory);
+  const auto n = static_cast<std::size_t>(columns);
+  order_.resize(n);
+  classes_.assign(n + kLanes, 0);  // row kernels read up to pad(columns)
+  members_.resize(n);
+  first_member_.resize(n + 1);
+  positives_.resize(static_cast<std::size_t>(shape.rows));
+  images_.assign(n + kLanes, 0);
+}
+
+template <class S> void BatchIndex::build(const LossInput<S>& input) {
+  rows_ = static_cast<int>(input.rows);
+  columns_ = static_cast<int>(input.rows + input.memory);
+  const auto rows = static_cast<std::size_t>(rows_);
+  const auto columns = static_cast<std::size_t>(columns_);
+  expect(columns <= order_.size() && rows <= positives_.size(),
+         "[loss] expected at most {} rows and {} columns as planned, got {} and {}",
+         positives_.size(), order_.size(), rows, columns);
+
+  for (std::size_t c = 0; c < columns; ++c) {
+    const std::int64_t label = c < rows ? input.labels[c] : input.memory_labels[c - rows];
+    order_[c] = {label, static_cast<std::int32_t>(c)};
+  }
+  std::sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(columns));
+  std::int32_t classes = 0;
+  largest_class_ = 0;
+  first_member_[0] = 0;
+  for (std::size_t k = 0; k < columns; ++k) {
+    if (k > 0 && order_[k].first != order_[k - 1].first) {
+      ++classes;
+      first_member_[static_cast<std::size_t>(classes)] = static_cast<std::int32_t>(k);
+    }
+    members_[k] = order_[k].second;
+    classes_[static_cast<std::size_t>(order_[k].second)] = classes;
+    const auto first = first_member_[static_cast<std::size_t>(classes)];
+    largest_class_ = std::max(largest_class_, static_cast<int>(k) - first + 1);
+  }
+  if (columns > 0) first_member_[static_cast<std::size_t>(classes) + 1] = columns_;
+
+  has_images_ = input.identities != nullptr && (input.memory == 0 || input.memory_identities);
+  if (has_images_) {
+    std::copy_n(input.identities, rows, images_.begin());
+    if (input.memory > 0) {
+      std::copy_n(input.memory_identities, columns - rows,
+                  images_.begin() + static_cast<std::ptrdiff_t>(rows));
+    }
+  }
+
+  with_positive_ = with_both_ = positive_pairs_ = negative_pairs_ = 0;
+  for (int query = 0; query < rows_; ++query) {
+    const GalleryRow<S> in = row<S>(query);
+    int count = in.member_count - 1;
+    if (has_images_) {
+      count = 0;
+      for (int m = 0; m < in.member_count; ++m) count += in.is_positive(m, false) ? 1 : 0;
+    }
+    positives_[static_cast<std::size_t>(query)] = count;
+    with_positive_ += count > 0;
+    with_both_ += count > 0 && in.negatives() > 0;
+    positive_pairs_ += count;
+    negative_pairs_ += in.negatives();
+  }
+}
+
+std::int64_t BatchIndex::bytes() const {
+  return static_cast<std::int64_t>(
+      order_.size() * sizeof(order_[0]) + images_.size() * sizeof(std::int64_t) +
+      (classes_.size() + members_.size() + first_member_.size() + positives_.size()) *
+          sizeof(std::int32_t));
+}
+
+template void BatchIndex::build(const LossInput<float>&);
+template void BatchIndex::build(const LossInput<double>&);
+
+}  // namespace rk

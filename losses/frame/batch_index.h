@@ -1,0 +1,74 @@
+// Who is whose positive: made once a step from labels and identities, shared by every row.
+// Columns are the batch in order, then the memory. Classes get dense numbers, 0 for the smallest
+// label.
+#pragma once
+
+#include "kernels/rows/gallery_row.h"
+#include "losses/frame/loss.h"
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace rk {
+
+class BatchIndex {
+ public:
+  void plan(const LossShape& shape);
+
+  // Without allocating, for sizes within those of plan().
+  template <class S> void build(const LossInput<S>& input);
+
+  int rows() const { return rows_; }
+  int columns() const { return columns_; }
+  int positives(int row) const { return positives_[static_cast<std::size_t>(row)]; }
+  int negatives(int row) const { return columns_ - class_size(row); }
+  int largest_class() const { return largest_class_; }
+  std::int32_t class_of(int column) const { return classes_[static_cast<std::size_t>(column)]; }
+  const std::int32_t* members() const { return members_.data(); }  // [columns], by class
+
+  // Queries with a positive; with a positive and a negative.
+  std::int64_t with_positive() const { return with_positive_; }
+  std::int64_t with_both() const { return with_both_; }
+  // Ordered (query, gallery item) pairs.
+  std::int64_t positive_pairs() const { return positive_pairs_; }
+  std::int64_t negative_pairs() const { return negative_pairs_; }
+
+  // Everything of a row but its scores and weight.
+  template <class S> GalleryRow<S> row(int query) const {
+    GalleryRow<S> out;
+    const auto own = static_cast<std::size_t>(class_of(query));
+    out.columns = columns_;
+    out.classes = classes_.data();
+    out.members = members_.data() + first_member_[own];
+    out.member_count = class_size(query);
+    out.images = has_images_ ? images_.data() : nullptr;
+    out.self = query;
+    return out;
+  }
+  std::int64_t bytes() const;
+
+ private:
+  int class_size(int column) const {
+    const auto own = static_cast<std::size_t>(class_of(column));
+    return first_member_[own + 1] - first_member_[own];
+  }
+
+  int rows_ = 0;
+  int columns_ = 0;
+  int largest_class_ = 0;
+  bool has_images_ = false;
+  std::int64_t with_positive_ = 0;
+  std::int64_t with_both_ = 0;
+  std::int64_t positive_pairs_ = 0;
+  std::int64_t negative_pairs_ = 0;
+  std::vector<std::pair<std::int64_t, std::int32_t>> order_;  // (label, column), sorted
+  std::vector<std::int32_t> classes_;                         // [columns]
+  std::vector<std::int32_t> members_;                         // columns by class, ascending within
+  std::vector<std::int32_t> first_member_;                    // [classes + 1]
+  std::vector<std::int32_t> positives_;                       // [rows]
+  std::vector<std::int64_t> images_;                          // [columns]
+};
+
+}  // namespace rk

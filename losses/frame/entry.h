@@ -1,0 +1,87 @@
+// What the registry (losses/registry.h) knows of a loss: its name, its paper, its parameters with their
+// ranges, and how it is made.
+#pragma once
+
+#include "engine/tape/parameters.h"
+#include "losses/frame/loss.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rk {
+
+enum class LossKind {
+  kEmbeddings,  // embeddings and labels, optionally memory
+  kProxies,     // embeddings, labels 0..C-1 and learnable proxies [C, D]
+  kScores,      // scores and targets [N, C]
+};
+
+// Whether the gallery grows by memory columns; proxies and scores have no gallery.
+constexpr bool takes_memory(LossKind kind) { return kind == LossKind::kEmbeddings; }
+// Whether plan() reserves a matrix of scores, [N, N + M] or [N, C]; losses on scores are given
+// theirs.
+constexpr bool keeps_matrix(LossKind kind) { return kind != LossKind::kScores; }
+
+// A number within [low, high], or one of `choices` where that list is not empty.
+struct LossParameter {
+  std::string name;
+  std::string fallback;  // the default, as one would write it
+  double low = 0;
+  double high = 0;
+  bool integer = false;
+  std::vector<std::string> choices;
+  std::string meaning;
+};
+
+// How entries write their parameters; a choice's default is its first.
+LossParameter number_parameter(std::string name, std::string fallback, double low, double high,
+                               std::string meaning);
+LossParameter integer_parameter(std::string name, int fallback, int low, int high,
+                                std::string meaning);
+LossParameter choice_parameter(std::string name, std::vector<std::string> choices,
+                               std::string meaning);
+// compat=paper|official, for losses whose authors' code differs from their paper.
+LossParameter compat_parameter(const std::string& official);
+
+// Parameter values of one loss, complete and checked.
+class LossValues {
+ public:
+  double number(const std::string& name) const;
+  int integer(const std::string& name) const;
+  bool is(const std::string& name, std::string_view choice) const;
+  void set(const std::string& name, const std::string& text) { text_[name] = text; }
+  const std::map<std::string, std::string>& text() const { return text_; }
+
+ private:
+  std::map<std::string, std::string> text_;
+};
+
+class CudaContext;
+class DeviceLoss;
+using DeviceLossMaker = std::unique_ptr<DeviceLoss>(const CudaContext&, const LossValues&);
+
+struct LossEntry {
+  std::string name;
+  LossKind kind = LossKind::kEmbeddings;
+  std::string summary;  // one line: what it rewards
+  std::string paper;    // authors, year, equations
+  std::vector<LossParameter> parameters;
+  std::unique_ptr<Loss<float>> (*make_float)(const LossValues&) = nullptr;
+  std::unique_ptr<Loss<double>> (*make_double)(const LossValues&) = nullptr;
+  DeviceLossMaker* make_device = nullptr;  // null: no GPU code for it in this build
+  // False where the value is piecewise constant and the gradient an interpolation of it.
+  bool differentiable = true;
+  // Sigmoids (or other exponentials) a query costs, for `bench loss`; null: none worth counting.
+  double (*sigmoids)(double columns, double positives) = nullptr;
+  // Scores of a query that have a gradient, where it is a few; 0: any of them.
+  int scores_with_gradient = 0;
+  // How proxies [classes, dim] start, for kProxies.
+  Initial (*proxy_start)(std::int64_t classes, std::int64_t dim) = nullptr;
+
+  bool takes_memory() const { return kind == LossKind::kEmbeddings; }
+};
+
+}  // namespace rk

@@ -1,0 +1,51 @@
+// Average precision of one long ranking and its black-box gradient (Rolinek et al. 2020; the rules
+// of kernels/rows/rambo_row.h), for 1e3 to 1e8 scores with 0/1 targets.
+//
+// One stable radix sort ranks everything. In the backward pass only the positives move, so they
+// alone are sorted again, and one merge with the negatives, whose order stays, gives every new
+// rank. Ranks are subtracted as integers: as fractions of 1e8 float32 would lose their digits.
+#pragma once
+
+#include "engine/device/buffer.h"
+#include "engine/device/context.h"
+#include "kernels/radix_sort.h"
+
+#include <cstdint>
+#include <type_traits>
+
+namespace rk {
+
+template <class S> class Ranking {
+ public:
+  struct Params {
+    S lambda = S(0.5);
+    S margin = S(0.1);
+  };
+
+  // For rankings of up to n scores. DeviceError when that is more than memory has.
+  void plan(const Context& context, std::int64_t n);
+
+  // Scores and targets of n items, `stride` apart, at least one target being 1. Returns 1 - AP, as
+  // the mean of (negatives above)/(rank): nothing cancels, however small it is. Writes to grad,
+  // with the same stride, the gradient of weight * (1 - AP).
+  double run(const Context& context, const Params& params, std::int64_t n, std::int64_t stride,
+             const S* scores, const std::uint8_t* targets, S weight, S* grad);
+
+  std::int64_t bytes() const;
+
+ private:
+  using Key = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
+  using Items = KeyedItems<Key>;
+
+  Items items(int buffer) const {
+    return {keys_[buffer].template as<Key>(), items_[buffer].template as<std::uint32_t>()};
+  }
+
+  Buffer keys_[3];
+  Buffer items_[3];  // index, and in the highest bit whether it is a positive
+  Buffer places_;
+  Buffer counts_;
+  int threads_ = 1;
+};
+
+}  // namespace rk

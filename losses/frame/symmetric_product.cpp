@@ -1,0 +1,86 @@
+#include "losses/frame/symmetric_product.h"
+
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+#include "kernels/transpose.h"
+#include "losses/frame/upper_tiles.h"
+
+#include <algorithm>
+
+namespace rk {
+namespace {
+
+constexpr std::int64_t kTile = SymmetricProduct::kTile;
+constexpr std::int64_t kDepthStep = 16;  // of TileProduct
+
+// Rows of the smallest product that pays.
+constexpr std::int64_t kFewestRows = [] {
+  std::int64_t rows = 1;
+  while (!SymmetricProduct::pays(rows)) ++rows;
+  return rows;
+}();
+
+// A tile to its place, and turned to that across the diagonal. Of a tile on the diagonal both are
+// one: what lies above it counts.
+void write_both(const float* tile, std::int64_t i_count, std::int64_t j_count, bool diagonal,
+                float* upper, float* lower, std::int64_t stride) {
+  transpose(tile, kTile, i_count, j_count, lower, stride);
+  for (std::int64_t i = 0; i < i_count; ++i) {
+    const std::int64_t first = diagonal ? i : 0;
+    std::copy(tile + i * kTile + first, tile + i * kTile + j_count, upper + i * stride + first);
+  }
+}
+
+}  // namespace
+
+void SymmetricProduct::plan(const Context& context, std::int64_t rows, std::int64_t dim) {
+  if (rows < kFewestRows) return;
+  threads_ = context.threads();
+  tiles_ = tiles_of(rows);
+  depth_ = (dim + kDepthStep - 1) / kDepthStep * kDepthStep;
+  product_.emplace(context, kTile, kTile, depth_, threads_);
+  packed_ = Buffer(product_->packed_bytes() * static_cast<std::size_t>(tiles_));
+  padded_ = Buffer::of<float>(threads_ * kTile * depth_);
+  product_tiles_ = Buffer::of<float>(threads_ * kTile * kTile);
+}
+
+std::int64_t SymmetricProduct::bytes() const {
+  return static_cast<std::int64_t>(packed_.bytes() + padded_.bytes() + product_tiles_.bytes());
+}
+
+const float* SymmetricProduct::rows_of(const Input& input, std::int64_t tile, int member) const {
+  const std::int64_t first = tile * kTile;
+  const std::int64_t count = std::min(kTile, input.count - first);
+  if (count == kTile && input.dim == depth_) return input.rows + first * depth_;
+  float* rows = padded_.as<float>() + member * kTile * depth_;
+  for (std::int64_t i = 0; i < kTile; ++i) {
+    const std::int64_t given = i < count ? input.dim : 0;
+    std::copy_n(input.rows + (first + i) * input.dim, given, rows + i * depth_);
+    std::fill(rows + i * depth_ + given, rows + (i + 1) * depth_, 0.0F);
+  }
+  return rows;
+}
+
+void SymmetricProduct::run(const Context& context, std::int64_t rows, std::int64_t dim,
+                           const float* e, float* s, std::int64_t stride) {
+  const std::int64_t tiles = tiles_of(rows);
+  expect(product_.has_value() && tiles <= tiles_ && dim <= depth_,
+         "[symmetric_product] expected up to {} x {} as planned, got {} x {}", tiles_ * kTile,
+         depth_, rows, dim);
+  const int threads = std::min(threads_, context.threads());
+  const Input input{e, rows, dim};
+  const auto packed = [&](std::int64_t tile) {
+    return packed_.as<char>() + static_cast<std::size_t>(tile) * product_->packed_bytes();
+  };
+  parallel_for(threads, tiles, [&](std::int64_t tile, int member) {
+    product_->pack(member, rows_of(input, tile, member), packed(tile));
+  });
+  for_upper_tiles(threads, tiles, [&](std::int64_t i, std::int64_t j, int member) {
+    float* tile = product_tiles_.as<float>() + member * kTile * kTile;
+    product_->run(member, rows_of(input, i, member), packed(j), tile);
+    write_both(tile, std::min(kTile, rows - i * kTile), std::min(kTile, rows - j * kTile), i == j,
+               s + i * kTile * stride + j * kTile, s + j * kTile * stride + i * kTile, stride);
+  });
+}
+
+}  // namespace rk

@@ -1,0 +1,229 @@
+#include "retrieval/files/embeddings_file.h"
+
+#include "engine/base/error.h"
+#include "retrieval/files/mapped_file.h"
+#include "weights/atomic_file.h"
+#include "weights/hdf5/contents.h"
+#include "weights/hdf5/file.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace rk {
+namespace {
+
+using Kind = Hdf5Reader::Kind;
+
+// One value a row, or what it is instead.
+std::string shape_problem(const std::vector<std::int64_t>& dims, std::int64_t rows) {
+  if (dims == std::vector<std::int64_t>{rows, 1} || dims == std::vector<std::int64_t>{1, rows}) {
+    return fmt::format("is [{}, {}]; store it flat, [{}] (numpy: .ravel())", dims[0], dims[1],
+                       rows);
+  }
+  return fmt::format(
+      "has the shape [{}], not one value for each of the {} rows of the embeddings; "
+      "store one value a row",
+      fmt::join(dims, ", "), rows);
+}
+
+void require(const Hdf5Reader& file, const std::string& name, Kind kind, const char* kind_text,
+             const std::vector<std::int64_t>& dims) {
+  if (!file.has(name)) {
+    fail<InputError>("{}: no data set {}; store {} there; {}", file.name(), name, kind_text,
+                     what_it_holds(file));
+  }
+  const Hdf5Reader::Info info = file.info(name);
+  if (info.kind != kind) {
+    fail<InputError>("{}: {} does not hold {}; convert it", file.name(), name, kind_text);
+  }
+  if (info.dims != dims) {
+    fail<InputError>("{}: {} {}", file.name(), name, shape_problem(info.dims, dims[0]));
+  }
+}
+
+std::vector<std::int64_t> read_integers(const Hdf5Reader& file, const std::string& name,
+                                        std::int64_t count) {
+  require(file, name, Kind::kInteger, "integers", {count});
+  return file.read<std::int64_t>(name);
+}
+
+// Labels are positions among the names, and a name stands for one class.
+void check_classes(const EmbeddingSet& set, const std::string& file, const std::string& name) {
+  const auto count = static_cast<std::int64_t>(set.classes.size());
+  for (const std::int64_t label : set.labels) {
+    if (label >= 0 && label < count) continue;
+    fail<InputError>("{}: label {} has no name among the {} of {}; name every class, or none", file,
+                     label, count, name);
+  }
+  std::unordered_set<std::string> seen;
+  for (const std::string& each : set.classes) {
+    if (seen.insert(each).second) continue;
+    fail<InputError>("{}: {} names '{}' twice; give every class a name of its own", file, name,
+                     each);
+  }
+}
+
+Hdf5Reader::Info matrix_info(const Hdf5Reader& file, const std::string& name) {
+  if (!file.has(name)) {
+    fail<InputError>("{}: no data set {}; store float32 [N, D] there; {}", file.name(), name,
+                     what_it_holds(file));
+  }
+  Hdf5Reader::Info info = file.info(name);
+  if (info.kind != Kind::kFloat) {
+    fail<InputError>("{}: {} does not hold floating-point numbers; convert it", file.name(), name);
+  }
+  if (info.dims.size() != 2) {
+    fail<InputError>("{}: {} has {} dimensions; store [N, D]", file.name(), name, info.dims.size());
+  }
+  if (info.dims[0] == 0 || info.dims[1] == 0) {
+    fail<InputError>("{}: {} is empty ({} x {}); give at least one row", file.name(), name,
+                     info.dims[0], info.dims[1]);
+  }
+  return info;
+}
+
+}  // namespace
+
+void check_finite(const EmbeddingSet& set, const std::string& file, const std::string& name) {
+  const std::span<const float> values =
+      set.mapped ? set.values() : std::span<const float>(set.embeddings);
+  const auto dim = static_cast<std::size_t>(set.dim);
+  constexpr std::size_t kNamed = 5;
+  std::vector<std::size_t> rows;
+  float first = 0;
+  std::size_t more = 0;
+  for (std::size_t begin = 0; begin < values.size(); begin += dim) {
+    const std::span<const float> row = values.subspan(begin, dim);
+    const auto bad =
+        std::find_if(row.begin(), row.end(), [](float x) { return !std::isfinite(x); });
+    if (bad == row.end()) continue;
+    if (rows.empty()) first = *bad;
+    if (rows.size() < kNamed) {
+      rows.push_back(begin / dim);
+    } else {
+      ++more;
+    }
+  }
+  if (rows.empty()) return;
+  const bool one = rows.size() == 1;
+  fail<InputError>("{}: {}{}holds {} in row{} {}{}; embed {} again or remove {}", file, name,
+                   name.empty() ? "" : " ", std::isnan(first) ? "not-a-number" : "infinity",
+                   one ? "" : "s", fmt::join(rows, ", "),
+                   more > 0 ? fmt::format(" and {} more", more) : "",
+                   one ? "that image" : "those images", one ? "the row" : "the rows");
+}
+
+EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) {
+  const std::string name = "/" + prefix + "embeddings";
+  const Hdf5Reader::Info info = matrix_info(file, name);
+  const std::string labels = "/" + prefix + "labels";
+  if (file.has(labels) && file.info(labels).dims == std::vector<std::int64_t>{info.dims[1]} &&
+      info.dims[0] != info.dims[1]) {
+    fail<InputError>(
+        "{}: {} is [{}, {}] and {} has {} values: the rows lie across; store them "
+        "transposed (numpy: .T)",
+        file.name(), name, info.dims[0], info.dims[1], labels, info.dims[1]);
+  }
+  EmbeddingSet set;
+  set.dim = info.dims[1];
+  set.labels = read_integers(file, "/" + prefix + "labels", info.dims[0]);
+  for (auto [optional, values] :
+       {std::pair{"cameras", &set.cameras}, std::pair{"categories", &set.categories}}) {
+    const std::string dataset = "/" + prefix + optional;
+    if (file.has(dataset)) *values = read_integers(file, dataset, info.dims[0]);
+  }
+  const std::string paths = "/" + prefix + "paths";
+  if (file.has(paths)) {
+    require(file, paths, Kind::kText, "strings", {info.dims[0]});
+    set.paths = file.read_text(paths);
+  }
+  const std::string classes = "/" + prefix + "classes";
+  if (file.has(classes)) {
+    require(file, classes, Kind::kText, "strings", file.info(classes).dims);
+    set.classes = file.read_text(classes);
+    check_classes(set, file.name(), classes);
+  }
+  const std::string network = "/" + prefix + "network";
+  if (file.has(network)) {
+    require(file, network, Kind::kText, "one string", {1});
+    set.network = file.read_text(network).front();
+  }
+  set.embeddings = file.read<float>(name);
+  check_finite(set, file.name(), name);
+  return set;
+}
+
+EmbeddingSet read_matrix(const Hdf5Reader& file, const std::string& name) {
+  EmbeddingSet set;
+  set.dim = matrix_info(file, name).dims[1];
+  set.embeddings = file.read<float>(name);
+  check_finite(set, file.name(), name);
+  return set;
+}
+
+EmbeddingSet read_embeddings(const std::string& path) { return read_embeddings(Hdf5Reader(path)); }
+
+void write_embeddings(const std::string& path, const EmbeddingSet& set) {
+  Hdf5Writer file;
+  file.write("/embeddings", {set.count(), set.dim}, set.values().data());
+  file.write("/labels", {set.count()}, set.labels.data());
+  if (!set.cameras.empty()) file.write("/cameras", {set.count()}, set.cameras.data());
+  if (!set.categories.empty()) file.write("/categories", {set.count()}, set.categories.data());
+  if (!set.paths.empty()) file.write_text("/paths", set.paths);
+  if (!set.classes.empty()) file.write_text("/classes", set.classes);
+  if (!set.network.empty()) file.write_text("/network", {set.network});
+  const std::vector<std::byte> bytes = file.finish();
+  check_mapped_files();  // rows that were gone are not written
+  write_atomic(path, bytes);
+}
+
+void check_same_space(const EmbeddingSet& queries, const std::string& queries_path,
+                      const EmbeddingSet& gallery, const std::string& gallery_path) {
+  if (gallery.dim != queries.dim) {
+    fail<InputError>("{}: rows of {} numbers, but {} has rows of {}; embed both with one network",
+                     gallery_path, gallery.dim, queries_path, queries.dim);
+  }
+  if (gallery.cameras.empty() != queries.cameras.empty()) {
+    const bool missing_here = gallery.cameras.empty();
+    fail<InputError>("{}: no cameras, but {} has them; store them in both files or in none",
+                     missing_here ? gallery_path : queries_path,
+                     missing_here ? queries_path : gallery_path);
+  }
+  if (gallery.classes.empty() != queries.classes.empty()) {
+    const bool missing_here = gallery.classes.empty();
+    fail<InputError>(
+        "{}: its labels are numbers, but {} names its classes, and labels of two files are not the "
+        "same classes by themselves; give names (/classes) for both or for none",
+        missing_here ? gallery_path : queries_path, missing_here ? queries_path : gallery_path);
+  }
+  if (!gallery.network.empty() && !queries.network.empty() && gallery.network != queries.network) {
+    fail<InputError>(
+        "{}: embedded by another network ({:.12}) than {} ({:.12}); embed both with "
+        "one checkpoint",
+        gallery_path, gallery.network, queries_path, queries.network);
+  }
+}
+
+void match_classes(const EmbeddingSet& queries, EmbeddingSet& gallery) {
+  std::unordered_map<std::string, std::int64_t> label_of;
+  for (const std::string& name : queries.classes) {
+    label_of.emplace(name, static_cast<std::int64_t>(label_of.size()));
+  }
+  std::vector<std::int64_t> label;
+  for (const std::string& name : gallery.classes) {
+    label.push_back(
+        label_of.emplace(name, static_cast<std::int64_t>(label_of.size())).first->second);
+  }
+  if (label.empty()) return;
+  for (std::int64_t& own : gallery.labels) own = label[static_cast<std::size_t>(own)];
+  // The names in the order of the new labels: the queries' first.
+  std::vector<std::string> names(label_of.size());
+  for (const auto& [name, at] : label_of) names[static_cast<std::size_t>(at)] = name;
+  gallery.classes = std::move(names);
+}
+
+}  // namespace rk

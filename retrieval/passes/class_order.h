@@ -1,0 +1,39 @@
+// Queries and gallery sorted by class, so that a query's relevant candidates are one run of columns
+// and the tiles that hold positives lie along a diagonal.
+//
+// Classes go by their size in the gallery, then by label (queries without a class there come
+// first); inside a class rows go by camera, then by index. So neighbours have as many positives,
+// and candidates removed by the camera rule are a run inside the class's run.
+#pragma once
+
+#include "retrieval/passes/embedding_set.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace rk {
+
+struct ClassOrder {
+  // Positions among the sorted gallery: [class_begin, class_end) has the query's label, and of
+  // these [removed_begin, removed_end) are no candidates (the query itself, or its camera).
+  struct Query {
+    std::int64_t class_begin, class_end, removed_begin, removed_end;
+    std::int64_t relevant() const {
+      return (class_end - class_begin) - (removed_end - removed_begin);
+    }
+  };
+
+  std::vector<std::int64_t> query_row, gallery_row;  // position -> row of the input
+  std::vector<Query> queries;                        // by position; both ends never decrease
+
+  std::size_t bytes() const {
+    return (query_row.size() + gallery_row.size()) * sizeof(std::int64_t) +
+           queries.size() * sizeof(Query);
+  }
+};
+
+// gallery == nullptr: the queries among themselves, in one order. The camera rule applies where
+// both sides have cameras.
+ClassOrder make_class_order(const EmbeddingView& queries, const EmbeddingView* gallery);
+
+}  // namespace rk

@@ -1,0 +1,146 @@
+#include "retrieval/passes/count_kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+
+namespace rk {
+namespace {
+
+// Vector types of the compilers' own (GCC and Clang): one register with AVX-512, two with AVX2.
+constexpr std::size_t kWidth = kLanes;
+using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
+using Ints = std::int32_t __attribute__((vector_size(kLanes * sizeof(std::int32_t))));
+
+constexpr int kGroup = 4;  // thresholds compared with one load of scores
+
+inline void load(const float* from, Floats& to) { std::memcpy(&to, from, sizeof(to)); }
+
+inline std::int32_t sum(const Ints& lanes) {
+  std::int32_t total = 0;
+  for (int i = 0; i < kLanes; ++i) total += lanes[i];
+  return total;
+}
+
+// A comparison yields -1 where it holds, so counts are subtracted.
+template <std::size_t kCount>
+void count_group(std::span<const float> scores, const float* thresholds, std::int32_t* counts) {
+  Floats t[kCount];
+  Ints c[kCount];
+  for (std::size_t k = 0; k < kCount; ++k) {
+    t[k] = Floats{} + thresholds[k];
+    c[k] = Ints{};
+  }
+  const std::size_t whole = scores.size() / kWidth * kWidth;
+  for (std::size_t j = 0; j < whole; j += kWidth) {
+    Floats s;
+    load(scores.data() + j, s);
+    for (std::size_t k = 0; k < kCount; ++k) c[k] -= s >= t[k];
+  }
+  if (whole < scores.size()) {
+    Floats s = Floats{} - std::numeric_limits<float>::infinity();
+    std::memcpy(&s, scores.data() + whole, (scores.size() - whole) * sizeof(float));
+    for (std::size_t k = 0; k < kCount; ++k) c[k] -= s >= t[k];
+  }
+  for (std::size_t k = 0; k < kCount; ++k) counts[k] += sum(c[k]);
+}
+
+template <std::size_t kCount>
+bool count_column_group(const float* scores, std::int64_t rows, std::int64_t stride,
+                        const float* thresholds, std::int32_t* counts) {
+  Floats t[kCount];
+  Ints c[kCount];
+  for (std::size_t k = 0; k < kCount; ++k) {
+    load(thresholds + k * kWidth, t[k]);
+    c[k] = Ints{};
+  }
+  for (std::int64_t i = 0; i < rows; ++i) {
+    Floats s;
+    load(scores + i * stride, s);
+    for (std::size_t k = 0; k < kCount; ++k) c[k] -= s >= t[k];
+  }
+  for (std::size_t k = 0; k < kCount; ++k) {
+    Ints total;
+    std::memcpy(&total, counts + k * kWidth, sizeof(total));
+    total += c[k];
+    std::memcpy(counts + k * kWidth, &total, sizeof(total));
+  }
+  std::int32_t any = 0;
+  for (int i = 0; i < kLanes; ++i) any |= c[0][i];
+  return any != 0;
+}
+
+// f(first, count) for groups from the lowest thresholds up, until f says that nothing reached the
+// highest of a group: then nothing reaches those above.
+template <class F> void for_each_group(std::int64_t steps, F&& f) {
+  std::int64_t end = steps;
+  while (end > 0) {
+    const std::int64_t count = end % kGroup == 0 ? kGroup : end % kGroup;
+    if (!f(end - count, count)) return;
+    end -= count;
+  }
+}
+
+}  // namespace
+
+void count_reaching(std::span<const float> scores, std::span<const float> thresholds,
+                    std::int32_t* counts) {
+  for_each_group(static_cast<std::int64_t>(thresholds.size()), [&](std::int64_t k, std::int64_t n) {
+    const std::int32_t before = counts[k];
+    const float* t = thresholds.data() + k;
+    if (n == 4) {
+      count_group<4>(scores, t, counts + k);
+    } else if (n == 3) {
+      count_group<3>(scores, t, counts + k);
+    } else if (n == 2) {
+      count_group<2>(scores, t, counts + k);
+    } else {
+      count_group<1>(scores, t, counts + k);
+    }
+    return counts[k] != before;
+  });
+}
+
+void count_reaching_columns(const float* scores, std::int64_t rows, std::int64_t stride,
+                            const float* thresholds, std::int64_t steps, std::int32_t* counts) {
+  for_each_group(steps, [&](std::int64_t k, std::int64_t n) {
+    const float* t = thresholds + k * kLanes;
+    std::int32_t* out = counts + k * kLanes;
+    if (n == 4) return count_column_group<4>(scores, rows, stride, t, out);
+    if (n == 3) return count_column_group<3>(scores, rows, stride, t, out);
+    if (n == 2) return count_column_group<2>(scores, rows, stride, t, out);
+    return count_column_group<1>(scores, rows, stride, t, out);
+  });
+}
+
+void count_between(std::span<const float> scores, std::span<const float> thresholds,
+                   std::int32_t* counts) {
+  constexpr std::size_t kBlock = 256;
+  std::array<std::int32_t, kBlock>
+      first;  // thresholds above the score = index of the highest reached
+  const auto steps = static_cast<std::int32_t>(thresholds.size());
+  const float* t = thresholds.data();
+  for (std::size_t begin = 0; begin < scores.size(); begin += kBlock) {
+    const std::size_t n = std::min(kBlock, scores.size() - begin);
+    const float* s = scores.data() + begin;
+    std::fill_n(first.begin(), n, 0);
+    // Binary search without branches, all scores of the block in step.
+    std::int32_t length = steps;
+    while (length > 0) {
+      const std::int32_t half = (length + 1) / 2;
+      std::int32_t* f = first.data();
+#pragma omp simd
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::int32_t probe = f[i] + half;  // at most `steps`: f + length never grows
+        f[i] = t[probe - 1] > s[i] ? probe : f[i];
+      }
+      length -= half;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      if (first[i] < steps) ++counts[first[i]];
+    }
+  }
+}
+
+}  // namespace rk

@@ -1,0 +1,49 @@
+#include "retrieval/passes/largest_score.h"
+
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace rk {
+namespace {
+
+constexpr double kLargestScore = 1e38;  // a sum of products within it cannot overflow on its way
+
+double longest_row(const Context& context, const EmbeddingView& view, const char* what) {
+  std::vector<double> squares(static_cast<std::size_t>(view.count));
+  parallel_for(context.threads(), view.count, [&](std::int64_t i, int) {
+    const float* row = view.embeddings + i * view.dim;
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t d = 0; d < view.dim; ++d) {
+      sum += static_cast<double>(row[d]) * static_cast<double>(row[d]);
+    }
+    squares[static_cast<std::size_t>(i)] = sum;
+  });
+  double longest = 0;
+  for (std::int64_t i = 0; i < view.count; ++i) {
+    if (!std::isfinite(squares[static_cast<std::size_t>(i)])) {
+      fail<InputError>("{}: row {} holds a value that is not finite; embed it again", what, i);
+    }
+    longest = std::max(longest, squares[static_cast<std::size_t>(i)]);
+  }
+  return std::sqrt(longest);
+}
+
+}  // namespace
+
+double largest_score(const Context& context, const EmbeddingView& queries,
+                     const EmbeddingView* gallery) {
+  const double q = longest_row(context, queries, "embeddings");
+  const double g = gallery != nullptr ? longest_row(context, *gallery, "gallery") : q;
+  if (q * g > kLargestScore) {
+    fail<InputError>("embeddings: inner products up to {:.1e} overflow float32; scale them down",
+                     q * g);
+  }
+  return q * g;
+}
+
+}  // namespace rk

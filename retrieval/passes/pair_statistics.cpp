@@ -1,0 +1,277 @@
+#include "retrieval/passes/pair_statistics.h"
+
+#include "kernels/score_bins.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace rk {
+namespace {
+
+static_assert(rk::kJsdBins == PairStatistics::kJsdBins);
+constexpr std::int64_t kBlock = 256;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+// Rows normalised in float32 have products a little above 1; these belong into the last bin anyway.
+constexpr double kUnit = 1.0001;
+
+double variance(double sum, double squares, double n) {
+  const double mean = sum / n;
+  return std::max(squares / n - mean * mean, 0.0);
+}
+
+double jensen_shannon(const std::vector<double>& p, const std::vector<double>& q) {
+  double sum_p = 0, sum_q = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    sum_p += p[i];
+    sum_q += q[i];
+  }
+  if (sum_p == 0 || sum_q == 0) return kNaN;
+  double divergence = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    const double a = p[i] / sum_p, b = q[i] / sum_q, m = (a + b) / 2;
+    if (a > 0) divergence += a * std::log2(a / m) / 2;
+    if (b > 0) divergence += b * std::log2(b / m) / 2;
+  }
+  return divergence;
+}
+
+}  // namespace
+
+// 32-bit counters keep the bins in use inside the first-level cache; they move over before they
+// could overflow.
+struct PairStatistics::Histogram {
+  explicit Histogram(bool with_jsd)
+      : fine(kFineBins, 0), jsd(with_jsd ? kJsdBins : 0, 0), small(kFineBins, 0) {}
+
+  void add(const std::int32_t* auc_bins, const std::int32_t* jsd_bins, std::int64_t n) {
+    if (pending + n > std::numeric_limits<std::int32_t>::max()) flush();
+    pending += n;
+    std::uint32_t* counters = small.data();
+    // Two bins a load: loads and stores are what counting takes.
+    std::int64_t i = 0;
+    for (; i + 2 <= n; i += 2) {
+      std::uint64_t two;
+      std::memcpy(&two, auc_bins + i, sizeof(two));
+      ++counters[static_cast<std::uint32_t>(two)];
+      ++counters[two >> 32U];
+    }
+    if (i < n) ++counters[auc_bins[i]];
+    if (!jsd.empty()) {
+      for (std::int64_t j = 0; j < n; ++j) ++jsd[static_cast<std::size_t>(jsd_bins[j])];
+    }
+  }
+  void flush() {
+    for (std::size_t i = 0; i < small.size(); ++i) fine[i] += small[i];
+    std::fill(small.begin(), small.end(), 0U);
+    pending = 0;
+  }
+  std::int64_t fine_count(std::size_t bin) const { return fine[bin] + small[bin]; }
+
+  std::vector<std::int64_t> fine, jsd;
+  std::vector<std::uint32_t> small;
+  std::int64_t pending = 0;
+};
+
+PairStatistics::PairStatistics(int members, std::int64_t rows, double largest_score)
+    : nested_(largest_score <= kUnit),
+      inverse_(nested_ ? 1.0 : 1.0 / largest_score),
+      negative_moments_(static_cast<std::size_t>(rows / ScoreTiles::kTileRows + 1)),
+      positive_histogram_(std::make_unique<Histogram>(!nested_)) {
+  for (int i = 0; i < members; ++i) {
+    negative_histograms_.push_back(std::make_unique<Histogram>(!nested_));
+  }
+}
+
+PairStatistics::~PairStatistics() = default;
+
+std::size_t PairStatistics::bytes() const {
+  const std::size_t histogram = static_cast<std::size_t>(kFineBins) * 12;
+  std::size_t total = (negative_histograms_.size() + 1) * histogram +
+                      negative_moments_.size() * sizeof(Moments) +
+                      distinct_.size() * (sizeof(float) + sizeof(std::int64_t)) +
+                      distinct_first_.size() * sizeof(std::int32_t);
+  for (const auto& cells : cells_) total += cells.size() * sizeof(std::int64_t);
+  return total;
+}
+
+void PairStatistics::bins_of(const float* scores, std::int64_t n, std::int32_t* auc,
+                             std::int32_t* jsd) const {
+  if (nested_) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) auc[i] = fine_bin_fused(scores[i]);
+    return;
+  }
+  const double inverse = inverse_;
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    auc[i] = fine_bin(static_cast<double>(scores[i]) * inverse);
+    jsd[i] = fine_bin(static_cast<double>(scores[i])) / kFinePerJsd;
+  }
+}
+
+void PairStatistics::look_up_exactly(std::span<const float> positives) {
+  std::vector<float> sorted(positives.begin(), positives.end());
+  std::sort(sorted.begin(), sorted.end());
+  distinct_first_.reserve(kFineBins + 1);
+  for (const float score : sorted) {
+    if (!distinct_.empty() && distinct_.back() == score) {
+      ++distinct_counts_.back();
+      continue;
+    }
+    std::int32_t bin, unused;
+    bins_of(&score, 1, &bin, &unused);
+    // Bins never decrease along the scores, so a score lies among the distinct ones of its bin.
+    while (static_cast<std::int32_t>(distinct_first_.size()) <= bin) {
+      distinct_first_.push_back(static_cast<std::int32_t>(distinct_.size()));
+    }
+    distinct_.push_back(score);
+    distinct_counts_.push_back(1);
+  }
+  distinct_first_.resize(kFineBins + 1, static_cast<std::int32_t>(distinct_.size()));
+  cells_.assign(negative_histograms_.size(),
+                std::vector<std::int64_t>(2 * distinct_.size() + 1, 0));
+}
+
+void PairStatistics::add_positives(std::span<const float> scores) {
+  std::array<std::int32_t, kBlock> auc, jsd;
+  const auto n = static_cast<std::int64_t>(scores.size());
+  positive_count_ += n;
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const std::int64_t count = std::min(kBlock, n - begin);
+    bins_of(scores.data() + begin, count, auc.data(), jsd.data());
+    positive_histogram_->add(auc.data(), jsd.data(), count);
+  }
+  for (const float score : scores) {
+    const auto s = static_cast<double>(score);
+    positive_moments_.sum += s;
+    positive_moments_.squares += s * s;
+  }
+}
+
+void PairStatistics::add_negatives(int member, std::int64_t row, std::span<const float> scores) {
+  std::array<std::int32_t, kBlock> auc, jsd;
+  const auto n = static_cast<std::int64_t>(scores.size());
+  Histogram& histogram = *negative_histograms_[static_cast<std::size_t>(member)];
+  double sum = 0, squares = 0;
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const std::int64_t count = std::min(kBlock, n - begin);
+    const float* block = scores.data() + begin;
+    bins_of(block, count, auc.data(), jsd.data());
+#pragma omp simd reduction(+ : sum, squares)
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto s = static_cast<double>(block[i]);
+      sum += s;
+      squares += s * s;
+    }
+    histogram.add(auc.data(), jsd.data(), count);
+    if (cells_.empty()) continue;
+    std::int64_t* cells = cells_[static_cast<std::size_t>(member)].data();
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto bin = static_cast<std::size_t>(auc[static_cast<std::size_t>(i)]);
+      const float* first = distinct_.data() + distinct_first_[bin];
+      const float* last = distinct_.data() + distinct_first_[bin + 1];
+      const float* found = std::lower_bound(first, last, block[i]);
+      const bool equal = found != last && *found == block[i];
+      ++cells[2 * (found - distinct_.data()) + (equal ? 1 : 0)];
+    }
+  }
+  Moments& moments = negative_moments_[static_cast<std::size_t>(row / ScoreTiles::kTileRows)];
+  moments.sum += sum;
+  moments.squares += squares;
+}
+
+void PairStatistics::add_counted(std::span<const std::uint64_t> fine,
+                                 std::span<const std::uint64_t> jsd,
+                                 std::span<const std::uint64_t> cells,
+                                 std::span<const double> sums) {
+  const auto add = [](std::vector<std::int64_t>& to, std::span<const std::uint64_t> counts) {
+    for (std::size_t i = 0; i < counts.size(); ++i) to[i] += static_cast<std::int64_t>(counts[i]);
+  };
+  add(negative_histograms_.front()->fine, fine);
+  add(negative_histograms_.front()->jsd, jsd);
+  if (!cells.empty()) add(cells_.front(), cells);
+  for (std::size_t i = 0; i < sums.size(); i += 2) {
+    negative_moments_.front().sum += sums[i];
+    negative_moments_.front().squares += sums[i + 1];
+  }
+}
+
+PairMetrics PairStatistics::result(bool symmetric) const {
+  std::vector<double> positive(kFineBins), negative(kFineBins);
+  std::vector<double> positive_jsd(kJsdBins), negative_jsd(kJsdBins);
+  for (std::size_t b = 0; b < kFineBins; ++b) {
+    positive[b] = static_cast<double>(positive_histogram_->fine_count(b));
+    std::int64_t count = 0;
+    for (const auto& h : negative_histograms_) count += h->fine_count(b);
+    negative[b] = static_cast<double>(count);
+    if (nested_) {
+      positive_jsd[b / kFinePerJsd] += positive[b];
+      negative_jsd[b / kFinePerJsd] += negative[b];
+    }
+  }
+  if (!nested_) {
+    for (std::size_t b = 0; b < kJsdBins; ++b) {
+      positive_jsd[b] = static_cast<double>(positive_histogram_->jsd[b]);
+      for (const auto& h : negative_histograms_) negative_jsd[b] += static_cast<double>(h->jsd[b]);
+    }
+  }
+
+  const double sides = symmetric ? 2 : 1;
+  for (double& count : negative) count *= sides;
+  for (double& count : negative_jsd) count *= sides;
+
+  PairMetrics out{};
+  const auto p = static_cast<double>(positive_count_);
+  double n = 0;
+  for (const double count : negative) n += count;
+  out.positives = positive_count_;
+  out.negatives = static_cast<std::int64_t>(n);
+  out.positive_histogram.assign(positive_jsd.begin(), positive_jsd.end());
+  out.negative_histogram.assign(negative_jsd.begin(), negative_jsd.end());
+  out.curve = pair_curve(positive, negative, 1 / inverse_);
+
+  Moments total;
+  for (const Moments& m : negative_moments_) {
+    total.sum += m.sum;
+    total.squares += m.squares;
+  }
+  out.pos_mean = p > 0 ? positive_moments_.sum / p : kNaN;
+  out.pos_var = p > 0 ? variance(positive_moments_.sum, positive_moments_.squares, p) : kNaN;
+  const double looked_at = n / sides;
+  out.neg_mean = n > 0 ? total.sum / looked_at : kNaN;
+  out.neg_var = n > 0 ? variance(total.sum, total.squares, looked_at) : kNaN;
+  out.jsd = jensen_shannon(positive_jsd, negative_jsd);
+
+  out.roc_auc = out.roc_auc_error_bound = kNaN;
+  if (p == 0 || n == 0) return out;
+  double wins = 0, ties = 0, below = 0;
+  if (!cells_.empty()) {
+    for (std::size_t k = 0; k < distinct_.size(); ++k) {
+      std::int64_t under = 0, on = 0;
+      for (const auto& cells : cells_) {
+        under += cells[2 * k];
+        on += cells[2 * k + 1];
+      }
+      const double times = sides * static_cast<double>(distinct_counts_[k]);
+      below += static_cast<double>(under);
+      wins += times * below;
+      ties += times * static_cast<double>(on);
+      below += static_cast<double>(on);
+    }
+    out.roc_auc_error_bound = 0;
+  } else {
+    for (std::size_t b = 0; b < kFineBins; ++b) {
+      wins += positive[b] * below;
+      ties += positive[b] * negative[b];
+      below += negative[b];
+    }
+    out.roc_auc_error_bound = ties / 2 / p / n;
+  }
+  out.roc_auc = (wins + ties / 2) / p / n;
+  return out;
+}
+
+}  // namespace rk

@@ -1,0 +1,82 @@
+// What the scores of all positive and all negative pairs look like: ROC-AUC, JSD, means, variances,
+// histograms, and the curves of recall and precision over the threshold.
+//
+// One histogram of 51,200 bins over [-1, 1] serves all (kernels/score_bins.h).
+// AUC = P(positive > negative) + P(equal) / 2. Exact where the positive scores are few enough to be
+// looked up one by one; else from the histogram (which then spans the scores where they are not
+// within [-1, 1]), with the bound sum_b p_b n_b / 2 on its error.
+#pragma once
+
+#include "retrieval/passes/pair_curve.h"
+#include "retrieval/passes/score_tiles.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace rk {
+
+struct PairMetrics {
+  double roc_auc, roc_auc_error_bound, jsd;  // NaN where a side is empty
+  double pos_mean, pos_var, neg_mean, neg_var;
+  std::int64_t positives = 0, negatives = 0;
+  std::vector<std::int64_t> positive_histogram, negative_histogram;  // [kJsdBins]
+  std::vector<PairCurvePoint> curve;
+};
+
+class PairStatistics {
+ public:
+  static constexpr int kJsdBins = 200;
+
+  // `largest_score`: no |score| is above it. `rows`: of the whole pass, for the order of summation.
+  PairStatistics(int members, std::int64_t rows, double largest_score);
+  ~PairStatistics();
+  PairStatistics(const PairStatistics&) = delete;
+  PairStatistics& operator=(const PairStatistics&) = delete;
+
+  // All positive scores at once: makes the AUC exact. Before any negative is added.
+  void look_up_exactly(std::span<const float> positives);
+
+  void add_positives(std::span<const float> scores);
+  // Negatives of query position `row`; by one member at a time for each row tile.
+  void add_negatives(int member, std::int64_t row, std::span<const float> scores);
+
+  // The same, counted elsewhere (kernels/blocks/score_block.h), by bins and cells as below; sums:
+  // of the scores and of their squares, row by row. For all rows at once, with one member.
+  void add_counted(std::span<const std::uint64_t> fine, std::span<const std::uint64_t> jsd,
+                   std::span<const std::uint64_t> cells, std::span<const double> sums);
+  bool nested() const { return nested_; }
+  double inverse() const { return inverse_; }
+  bool looks_up() const { return !cells_.empty(); }
+  const std::vector<float>& distinct() const { return distinct_; }
+  const std::vector<std::int32_t>& distinct_first() const { return distinct_first_; }
+
+  // `symmetric`: each negative pair was added once and stands for two.
+  PairMetrics result(bool symmetric) const;
+  std::size_t bytes() const;
+
+ private:
+  struct Histogram;
+  struct Moments {
+    double sum = 0, squares = 0;
+  };
+  void bins_of(const float* scores, std::int64_t n, std::int32_t* auc, std::int32_t* jsd) const;
+
+  bool nested_;                            // the JSD's bins follow from the fine ones
+  double inverse_ = 1;                     // 1 / half the span of the fine histogram
+  std::vector<Moments> negative_moments_;  // one a row tile, so that threads do not change the sum
+  Moments positive_moments_;
+  std::int64_t positive_count_ = 0;
+  std::unique_ptr<Histogram> positive_histogram_;
+  std::vector<std::unique_ptr<Histogram>> negative_histograms_;  // one a member
+
+  // Exact AUC: distinct positive scores ascending, how often each occurs, the first of each fine
+  // bin, and by member how many negatives fell between (2 k) and on (2 k + 1) them.
+  std::vector<float> distinct_;
+  std::vector<std::int64_t> distinct_counts_;
+  std::vector<std::int32_t> distinct_first_;
+  std::vector<std::vector<std::int64_t>> cells_;
+};
+
+}  // namespace rk

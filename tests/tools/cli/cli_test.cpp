@@ -1,0 +1,217 @@
+#include "tools/cli/cli.h"
+
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/system/signals.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <new>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+namespace rk {
+namespace {
+
+struct Result {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+class Fake : public Command {
+ public:
+  explicit Fake(std::function<void(const CommonOptions&)> work) : work_(std::move(work)) {}
+  void add_options(CLI::App& app) override {
+    app.add_option("--data", data_, "what to read")->required();
+    app.add_option("--batch", batch_, "images a step")->check(CLI::Range(1, 1000));
+  }
+  void run(const CommonOptions& common) override { work_(common); }
+
+ private:
+  std::function<void(const CommonOptions&)> work_;
+  std::string data_;
+  int batch_ = 128;
+};
+
+Result run(
+    std::vector<const char*> arguments,
+    std::function<void(const CommonOptions&)> work = [](const CommonOptions&) {}) {
+  arguments.insert(arguments.begin(), "folder/train");
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = run_program(static_cast<int>(arguments.size()), arguments.data(), "Trains.",
+                               std::make_unique<Fake>(std::move(work)));
+  Result result{code, testing::internal::GetCapturedStdout(),
+                testing::internal::GetCapturedStderr()};
+  return result;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Cli, DoneIsZeroAndSilent) {
+  const Result result = run({"--data", "x"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "");
+}
+
+TEST(Cli, HelpShowsEveryDefault) {
+  const Result result = run({"--help"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_TRUE(has(result.out, "=128")) << result.out;
+  EXPECT_TRUE(has(result.out, "=auto")) << result.out;
+  EXPECT_TRUE(has(result.out, "--seed UINT=0")) << result.out;
+}
+
+TEST(Cli, VersionIsPrinted) {
+  const Result result = run({"--version"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.out, "Rankine " RK_VERSION "\n");
+}
+
+TEST(Cli, UnknownFlagNamesTheNearest) {
+  // --data is missing as well; the misspelt flag is the likelier mistake.
+  for (const char* flag : {"--bacth", "--bacth=3"}) {
+    const Result result = run({flag});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.err, "error: --bacth: no such flag; did you mean --batch?\n");
+  }
+}
+
+TEST(Cli, WrongUsageIsOneLineAndTwo) {
+  for (const std::vector<const char*>& arguments :
+       std::vector<std::vector<const char*>>{{},
+                                             {"--data"},
+                                             {"--data", "x", "--batch", "0"},
+                                             {"--data", "x", "--batch", "many"},
+                                             {"--data", "x", "--threads", "-1"},
+                                             {"--data", "x", "--seed", "-1"},
+                                             {"--data", "x", "-q", "-v"},
+                                             {"--data", "x", "--device", "gpu"},
+                                             {"--data", "x", "--device", "cuda:"},
+                                             {"--data", "x", "--device", "cuda:x"},
+                                             {"--data", "x", "stray"}}) {
+    SCOPED_TRACE(arguments.empty() ? "nothing" : arguments.back());
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.out, "");
+    EXPECT_TRUE(result.err.starts_with("error: ")) << result.err;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+  }
+}
+
+TEST(Cli, TheLastOfARepeatedFlagCounts) {
+  std::uint64_t seed = 0;
+  const Result result = run({"--seed", "1", "--data", "x", "--seed", "2"},
+                            [&](const CommonOptions& common) { seed = common.seed; });
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(seed, 2U);
+}
+
+TEST(Cli, AutoTakesTheCpuAndSaysSoWhenAsked) {
+  std::string device;
+  const Result result =
+      run({"--data", "x", "-v"}, [&](const CommonOptions& common) { device = common.device; });
+  EXPECT_EQ(device, "cpu");
+  EXPECT_TRUE(has(result.err, "device: cpu")) << result.err;
+}
+
+TEST(Cli, CudaIsADeviceFailureWhereTheCommandHasNone) {
+  for (const char* device : {"cuda", "cuda:0"}) {
+    const Result result = run({"--data", "x", "--device", device});
+    EXPECT_EQ(result.code, 5);
+    EXPECT_TRUE(result.err.starts_with(fmt::format("error: --device {}: ", device))) << result.err;
+    EXPECT_TRUE(has(result.err, "use --device cpu\n")) << result.err;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+  }
+}
+
+TEST(Cli, CommonFlagsArrive) {
+  CommonOptions seen;
+  run({"--data", "x", "--threads", "3", "--seed", "18446744073709551615", "--json", "r.json", "-q"},
+      [&](const CommonOptions& common) { seen = common; });
+  EXPECT_EQ(seen.threads, 3);
+  EXPECT_EQ(seen.seed, 18446744073709551615U);
+  EXPECT_EQ(seen.json, "r.json");
+  EXPECT_TRUE(seen.quiet);
+  EXPECT_FALSE(seen.verbose);
+}
+
+TEST(Cli, QuietLeavesOutNotes) {
+  const auto work = [](const CommonOptions&) { note("slower than it could be"); };
+  EXPECT_EQ(run({"--data", "x"}, work).err, "note: slower than it could be\n");
+  EXPECT_EQ(run({"--data", "x", "-q"}, work).err, "");
+  EXPECT_EQ(run({"--data", "x"}, work).err, "note: slower than it could be\n");
+}
+
+TEST(Cli, EveryFailureHasItsCode) {
+  const std::pair<std::function<void()>, int> cases[] = {
+      {[] { throw UsageError("x"); }, 2},
+      {[] { throw std::invalid_argument("[op] expected 3, got 4"); }, 2},
+      {[] { throw InputError("x"); }, 3},
+      {[] { std::ignore = std::filesystem::file_size("no such file"); }, 3},
+      {[] { throw DivergedError("x"); }, 4},
+      {[] { throw DeviceError("x"); }, 5},
+      {[] { throw std::bad_alloc(); }, 5},
+      {[] { throw std::runtime_error("x"); }, 1},
+      {[] { throw Interrupted("x"); }, 130},
+  };
+  for (const auto& [work, code] : cases) {
+    const Result result = run({"--data", "x"}, [&work = work](const CommonOptions&) { work(); });
+    EXPECT_EQ(result.code, code) << result.err;
+    // Being stopped is no error.
+    EXPECT_EQ(result.err.starts_with("error: "), code != 130) << result.err;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+  }
+}
+
+TEST(Cli, MessagesStayOneLine) {
+  EXPECT_EQ(one_line("a\nb\tc\x1b[31m\x7f"), "a\\nb\\x09c\\x1b[31m\\x7f");
+  EXPECT_EQ(one_line("Größe"), "Größe");
+  // The control codes above ASCII, by themselves and as UTF-8; and what is no UTF-8.
+  EXPECT_EQ(one_line("a\x9b[31m"), "a\\x9b[31m");
+  EXPECT_EQ(one_line("a\xc2\x9b[31m"), "a\\xc2\\x9b[31m");
+  EXPECT_EQ(one_line("\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80"),
+            "\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80");
+  EXPECT_EQ(one_line("\xe2\x82"), "\\xe2\\x82");
+  EXPECT_EQ(one_line("\xff"), "\\xff");
+}
+
+int run_bench(std::vector<const char*> arguments, std::string& ran) {
+  arguments.insert(arguments.begin(), "bench");
+  std::vector<Subcommand> subcommands;
+  for (const char* name : {"loss", "eval"}) {
+    subcommands.push_back(
+        {name, "times",
+         std::make_unique<Fake>([&ran, name](const CommonOptions&) { ran = name; })});
+  }
+  return run_program(static_cast<int>(arguments.size()), arguments.data(), "Times.",
+                     std::move(subcommands));
+}
+
+TEST(Cli, SubcommandTakesItsFlagsAndTheCommonOnes) {
+  std::string ran;
+  EXPECT_EQ(run_bench({"eval", "--data", "x", "--threads", "1"}, ran), 0);
+  EXPECT_EQ(ran, "eval");
+}
+
+TEST(Cli, SubcommandMistakesNameTheNearest) {
+  std::string ran;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_bench({"los"}, ran), 2);
+  EXPECT_EQ(run_bench({}, ran), 2);
+  EXPECT_EQ(run_bench({"loss", "--dta", "x"}, ran), 2);
+  const std::string err = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(has(err, "los: no such subcommand; did you mean loss?")) << err;
+  EXPECT_TRUE(has(err, "--dta: no such flag; did you mean --data?")) << err;
+  EXPECT_EQ(ran, "");
+}
+
+}  // namespace
+}  // namespace rk

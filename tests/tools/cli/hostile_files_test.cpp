@@ -1,0 +1,237 @@
+// Files that were damaged or made to do harm, given to the real programs: one line, exit code 3,
+// within time and memory.
+#include "retrieval/files/embeddings_file.h"
+#include "tests/data/temporary_folder.h"
+#include "tests/support/child_process.h"
+#include "tests/support/random_seed.h"
+#include "tests/tools/train/tiny_run.h"
+#include "weights/atomic_file.h"
+#include "weights/checkpoint.h"
+#include "weights/run_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using Random = std::mt19937_64;
+
+const std::string kEval = RK_BIN "/eval";
+const std::string kFixtures = RK_TEST_GOLDEN "/fixtures/hdf5/";
+constexpr std::uint64_t kAllowed = 1'000'000'000;  // these files are far smaller than half of it
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Of all programs that this process has waited for, and of those that they waited for: the most
+// that one of them had.
+std::uint64_t peak_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+void expect_one_line(const Finished& run, const std::string& words) {
+  EXPECT_EQ(run.code, 3) << run.err;
+  EXPECT_EQ(run.out, "");
+  EXPECT_TRUE(run.err.starts_with("error: ")) << run.err;
+  EXPECT_EQ(run.err.find('\n'), run.err.size() - 1) << run.err;
+  EXPECT_TRUE(holds(run.err, words));
+}
+
+Finished eval(const std::string& file, const TemporaryFolder& folder) {
+  return run_to_end({kEval, "--embeddings", file, "--device", "cpu", "--threads", "1", "-q"},
+                    folder.path().string());
+}
+
+TEST(HostileFiles, FilesThatCrashHangAndBloatTheLibraryAreOneLineEach) {
+  struct Case {
+    const char* file;
+    const char* words;
+    double seconds;  // ten times what it takes on an idle machine
+  };
+  for (const auto& [file, words, seconds] :
+       {Case{"crash.h5", "crash.h5: crashes the HDF5 library (signal 11", 10},
+        Case{"hang.h5", "hang.h5: keeps the HDF5 library busy for more than 2 s", 60},
+        Case{"memory.h5", "memory.h5: a chunk of /embeddings inflates beyond its size", 10},
+        Case{"widen.h5", "MiB are the limit for a file of 432523 bytes", 30}}) {
+    const TemporaryFolder folder;
+    ASSERT_TRUE(fs::exists(kFixtures + file));
+    const auto start = Clock::now();
+    const Finished run = eval(kFixtures + file, folder);
+    EXPECT_LT(seconds_since(start), seconds) << file;
+    EXPECT_LT(peak_bytes(), kAllowed) << file;
+    expect_one_line(run, words);
+  }
+  const TemporaryFolder folder;
+  EXPECT_EQ(eval(kFixtures + "ok.h5", folder).code, 0);
+}
+
+// A program that waits for the library stops at once when it is told to.
+TEST(HostileFiles, WaitingForTheLibraryEndsOnASignal) {
+  const TemporaryFolder folder;
+  for (const int signal : {SIGINT, SIGTERM}) {
+    ChildProcess program({kEval, "--embeddings", kFixtures + "hang.h5", "-v"},
+                         folder.path().string());
+    // It says what it runs on just before it reads, and the library is busy for 2 s.
+    while (program.running() && program.said_so_far().find("device: ") == std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    program.send(signal);
+    const Finished run = program.wait();
+    EXPECT_EQ(run.code, 128 + signal) << run.err;
+    EXPECT_TRUE(holds(run.err, "nothing was written"));
+  }
+}
+
+std::vector<std::byte> file_bytes(const std::string& path) {
+  const std::string text = file_text(path);
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  return {bytes.begin(), bytes.end()};
+}
+
+// As a disk, a network or an enemy would: bits, bytes, words and whole stretches.
+void mutate(std::vector<std::byte>& bytes, Random& random) {
+  const auto at = [&](std::size_t room) { return random() % (bytes.size() - room); };
+  for (std::uint64_t i = 0, count = 1 + random() % 4; i < count; ++i) {
+    switch (random() % 5) {
+      case 0: bytes[at(0)] ^= static_cast<std::byte>(1U << (random() % 8)); break;
+      case 1: bytes[at(0)] = static_cast<std::byte>(random()); break;
+      case 2: {
+        constexpr std::array<std::uint64_t, 5> kLimits = {0, ~std::uint64_t{0}, 1ULL << 31,
+                                                          1ULL << 63, 0xffff};
+        const std::uint64_t word = kLimits[random() % kLimits.size()];
+        std::memcpy(bytes.data() + at(8), &word, std::size_t{1} << (random() % 4));
+        break;
+      }
+      case 3: {
+        const std::size_t length = 1 + random() % 64, from = at(length), to = at(length);
+        std::memmove(bytes.data() + to, bytes.data() + from, length);
+        break;
+      }
+      default: {
+        // Where the structures are is where a file begins.
+        const std::size_t place = random() % std::min<std::size_t>(bytes.size(), 2048);
+        bytes[place] = static_cast<std::byte>(random());
+      }
+    }
+  }
+}
+
+TEST(HostileFiles, DamagedEmbeddingsAreReadOrRefused) {
+  Random random(random_seed());
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "damaged.h5").string();
+  const std::vector<std::byte> whole = file_bytes(kFixtures + "ok.h5");
+  for (int i = 0; i < 100 && !HasFailure(); ++i) {
+    std::vector<std::byte> damaged = whole;
+    mutate(damaged, random);
+    write_atomic(path, damaged);
+    const auto start = Clock::now();
+    const Finished run = eval(path, folder);
+    // 2 s of the library's time, on a machine that is busy with other tests.
+    EXPECT_LT(seconds_since(start), 60);
+    EXPECT_LT(peak_bytes(), kAllowed);
+    if (run.code != 0) expect_one_line(run, ": ");
+  }
+}
+
+// The same through the reader alone, which is quicker.
+TEST(HostileFiles, DamagedEmbeddingsAreAnInputErrorAtMost) {
+  Random random(random_seed());
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "damaged.h5").string();
+  const std::vector<std::byte> whole = file_bytes(kFixtures + "ok.h5");
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::byte> damaged = whole;
+    mutate(damaged, random);
+    write_atomic(path, damaged);
+    try {
+      read_embeddings(path);
+    } catch (const InputError& error) {
+      ASSERT_TRUE(holds(error.what(), path));
+    }
+  }
+  EXPECT_LT(peak_bytes(), kAllowed);
+}
+
+CheckpointWriter small_checkpoint(const std::string& settings) {
+  RunState run;
+  run.step = 3;
+  run.data = "glyphs 1234";
+  run.settings = settings;
+  run.history = {"{\"epoch\": 0}", "{\"epoch\": 1}"};
+  run.classes = {"cup", "saucer"};
+  CheckpointWriter writer({}, run);
+  const std::vector<float> values(600, 0.5F);
+  writer.weight("conv1.weight", {20, 30}, values.data());
+  writer.optimizer_state("exp_avg", "conv1.weight", {20, 30}, values.data());
+  return writer;
+}
+
+// Its checksum is right: whoever changes a file can make a new one.
+TEST(HostileFiles, DamagedCheckpointsWithAFreshSealAreAnInputErrorAtMost) {
+  Random random(random_seed());
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "damaged.h5").string();
+  std::vector<std::byte> whole = small_checkpoint("{}").finish();
+  whole.resize(whole.size() - kSealBytes);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::byte> damaged = whole;
+    mutate(damaged, random);
+    seal(damaged);
+    write_atomic(path, damaged);
+    try {
+      const Checkpoint checkpoint(path);
+      std::vector<float> values(600);
+      checkpoint.weight({"conv1.weight", {20, 30}}, values.data());
+      checkpoint.optimizer_state("exp_avg", {"conv1.weight", {20, 30}}, values.data());
+    } catch (const InputError& error) {
+      ASSERT_TRUE(holds(error.what(), path));
+    }
+  }
+  EXPECT_LT(peak_bytes(), kAllowed);
+}
+
+// A sealed last.h5 whose settings are what they must not be.
+TEST(HostileFiles, SettingsOfACheckpointAreLookedAt) {
+  const std::string deep(100'000, '[');
+  const std::string objects = [] {
+    std::string text;
+    for (int i = 0; i < 100'000; ++i) text += "{\"a\":";
+    return text;
+  }();
+  const std::pair<std::string, const char*> cases[] = {
+      {"{\"data\":" + deep + std::string(deep.size(), ']') + "}", "nested deeper than 64"},
+      {"{\"data\":" + objects + "1" + std::string(100'000, '}') + "}", "nested deeper than 64"},
+      {"{\"data\":" + deep, "nested deeper than 64"},
+      {"{\"data\":[[1]]}", "data: is neither a number, a text, a boolean nor a list of them"},
+      {"{\"data\":{\"a\":1}}", "data: is neither a number"},
+      {"[1]", "settings are no JSON object"},
+      {"{", "no JSON"},
+  };
+  for (const auto& [settings, words] : cases) {
+    const TemporaryFolder folder;
+    write_atomic((folder.path() / kLastFile).string(), small_checkpoint(settings).finish());
+    const Finished run = run_to_end({RK_BIN "/train", "--out", folder.path().string(), "--resume",
+                                     "auto", "--device", "cpu", "-q"},
+                                    folder.path().string());
+    expect_one_line(run, words);
+    EXPECT_TRUE(holds(run.err, "last.h5: "));
+  }
+}
+
+}  // namespace
+}  // namespace rk

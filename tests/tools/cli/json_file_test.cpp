@@ -1,0 +1,139 @@
+#include "tools/cli/json_file.h"
+
+#include "engine/base/error.h"
+#include "engine/system/signals.h"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+namespace rk {
+namespace {
+
+class JsonFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "rk_json_XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::size_t files() const {
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(folder_), {}));
+  }
+
+  std::filesystem::path folder_;
+};
+
+// With the state of the GPU where there is one; where there is none, as it is.
+TEST_F(JsonFile, AGpuIsDescribedWhereItsDriverAnswers) {
+  const std::string path = folder_ / "r.json";
+  write_json(path, {{"device", "cuda:0"}, {"total_ms", 2}});
+  nlohmann::json read = nlohmann::json::parse(std::ifstream(path));
+  if (read.contains("gpu")) {
+    EXPECT_GT(read["gpu"]["sm_mhz"], 0);
+    read.erase("gpu");
+  }
+  EXPECT_EQ(read, (nlohmann::json{{"device", "cuda:0"}, {"total_ms", 2}}));
+  write_json(path, {{"device", "cpu"}});
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(path)), (nlohmann::json{{"device", "cpu"}}));
+}
+
+TEST_F(JsonFile, ComesBackAsWritten) {
+  const std::string path = folder_ / "r.json";
+  const nlohmann::json value = {{"recall_at_1", 0.1}, {"paths", {"a\nb"}}};
+  write_json(path, {{"old", true}});
+  write_json(path, value);
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(path)), value);
+  EXPECT_EQ(files(), 1U);  // no temporary file stays behind
+}
+
+TEST_F(JsonFile, WhatJsonCannotHoldIsReplaced) {
+  const std::string path = folder_ / "r.json";
+  write_json(path, {{"loss", std::numeric_limits<double>::quiet_NaN()}, {"name", "\xff"}});
+  const auto value = nlohmann::json::parse(std::ifstream(path));
+  EXPECT_TRUE(value["loss"].is_null());
+  EXPECT_EQ(value["name"], "\xEF\xBF\xBD");
+}
+
+TEST_F(JsonFile, FailureNamesTheFileAndLeavesNothing) {
+  EXPECT_THROW(write_json(folder_ / "no" / "r.json", 1), InputError);
+  std::filesystem::create_directory(folder_ / "is_folder");
+  EXPECT_THROW(write_json(folder_ / "is_folder", 1), InputError);
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(JsonFile, PipesAreWrittenToAsTheyAre) {
+  // A pipe of our own: a broken build run as root must not replace a device of the machine.
+  const std::string path = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_json(path, 17);
+  char text[8] = {};
+  EXPECT_EQ(read(reader, text, sizeof(text)), 3);
+  EXPECT_STREQ(text, "17\n");
+  close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+}
+
+// A pipe that nobody reads, or that is full, holds nobody up who was asked to stop.
+TEST_F(JsonFile, APipeIsWaitedForUntilASignalComes) {
+  const std::string path = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  for (const bool read_by_somebody : {false, true}) {
+    const int reader = read_by_somebody ? open(path.c_str(), O_RDONLY | O_NONBLOCK) : -1;
+    const pid_t child = fork();
+    if (child == 0) {
+      install_signal_handlers();
+      try {
+        write_json(path, std::string(1 << 20, 'x'));  // more than a pipe holds
+      } catch (const Interrupted& stop) {
+        _exit(stop.exit_code());
+      } catch (...) {
+      }
+      _exit(1);
+    }
+    int status = 0;
+    usleep(300'000);
+    EXPECT_EQ(waitpid(child, &status, WNOHANG), 0) << "it did not wait";
+    kill(child, SIGTERM);
+    for (int tries = 0; tries < 100 && waitpid(child, &status, WNOHANG) == 0; ++tries) {
+      usleep(100'000);
+      if (tries == 99) kill(child, SIGKILL);
+    }
+    EXPECT_TRUE(WIFEXITED(status)) << "it was not to be stopped";
+    EXPECT_EQ(WEXITSTATUS(status), 143);
+    if (reader >= 0) close(reader);
+  }
+  // A reader that comes late and reads slowly gets all of it.
+  const pid_t child = fork();
+  if (child == 0) {
+    write_json(path, std::string(1 << 18, 'x'));
+    _exit(0);
+  }
+  usleep(200'000);
+  std::ifstream file(path);
+  std::string text;
+  for (char c = 0; file.get(c);) {
+    if (text.size() == 100) usleep(200'000);
+    text += c;
+  }
+  EXPECT_EQ(text.size(), (std::size_t{1} << 18) + 3);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,21 @@
+#include "tools/cli/other_names.h"
+
+#include <gtest/gtest.h>
+
+namespace rk {
+namespace {
+
+TEST(OtherNames, NamesOfOtherProgramsLeadToOurs) {
+  const std::vector<std::string> flags = {"--lr", "--batch", "--weight-decay", "--out"};
+  EXPECT_EQ(name_advice("--learning-rate", flags), "did you mean --lr?");
+  EXPECT_EQ(name_advice("--batch_size", flags), "did you mean --batch?");
+  EXPECT_EQ(name_advice("--wd", flags), "did you mean --weight-decay?");
+  EXPECT_EQ(name_advice("learning_rate", {"lr", "batch"}), "did you mean lr?");
+  // Only what the program has.
+  EXPECT_EQ(name_advice("--learning-rate", {"--data"}), "known: --data");
+  EXPECT_EQ(name_advice("--bacth", flags), "did you mean --batch?");
+  EXPECT_EQ(name_advice("", flags), "known: --lr, --batch, --weight-decay, --out");
+}
+
+}  // namespace
+}  // namespace rk

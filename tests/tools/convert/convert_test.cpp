@@ -1,0 +1,249 @@
+// convert as a user runs it: weights in, weights out, and what must be refused.
+#include "tests/data/temporary_folder.h"
+#include "tests/support/child_process.h"
+#include "tests/support/torch_writer.h"
+#include "tests/tools/train/tiny_run.h"
+#include "weights/checkpoint.h"
+#include "weights/foreign/tensor_file.h"
+#include "weights/foreign/torch_loader.h"
+#include "weights/hdf5/file.h"
+#include "weights/resnet_tensors.h"
+
+#include <sys/stat.h>
+
+#include <cmath>
+#include <cstring>
+#include <regex>
+
+namespace rk {
+namespace {
+
+class Convert : public testing::Test {
+ protected:
+  // A resnet18 whose values tell their places apart, with a classifier of three classes.
+  static TorchContent resnet18() {
+    TorchContent content;
+    for (const ResNetTensor& tensor : resnet_tensors("resnet18")) {
+      if (tensor.kind == ResNetTensor::Kind::kCounter) {
+        add_counter(content, tensor.name, 4);
+        continue;
+      }
+      std::int64_t count = 1;
+      for (const std::int64_t d : tensor.dims) count *= d;
+      std::vector<float> values(static_cast<std::size_t>(count), 1.0F);
+      if (tensor.kind == ResNetTensor::Kind::kConvolution) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] = 0.05F * std::sin(static_cast<float>(i % 7919));
+        }
+      }
+      add_tensor(content, tensor.name, tensor.dims, values);
+    }
+    add_tensor(content, "fc.weight", {3, 512}, std::vector<float>(std::size_t{3} * 512, 0.5F));
+    add_tensor(content, "fc.bias", {3}, {1, 2, 3});
+    return content;
+  }
+
+  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
+  Finished run(const std::string& program, std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), RK_BIN "/" + program);
+    arguments.insert(arguments.end(), {"--device", "cpu"});
+    return run_to_end(arguments, folder_.path().string());
+  }
+  static bool holds(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Convert, ThereAndBack) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  const Finished there = run("convert", {in("r18.pth"), in("r18.h5"), "--json", in("r.json")});
+  ASSERT_EQ(there.code, 0) << there.err;
+  for (const char* part :
+       {"PyTorch zip archive, 122 tensors",
+        "torchvision's names: 122 tensors of a resnet18, with a "
+        "classifier of 3 classes",
+        "wants RGB pixels / 255, less the mean 0.485 0.456 0.406, / 0.229 0.224 0.225; short "
+        "side 256 by bilinear interpolation, centre crop 224",
+        "read again and equal"}) {
+    EXPECT_TRUE(holds(there.out, part)) << there.out;
+  }
+  const auto json = nlohmann::json::parse(file_text(in("r.json")));
+  EXPECT_EQ(json.at("arch"), "resnet18");
+  EXPECT_EQ(json.at("mapped"), 122);
+  const Checkpoint ours(in("r18.h5"));
+  EXPECT_FALSE(ours.has_run());
+  EXPECT_EQ(ours.model().source_sha256, json.at("sha256"));
+  EXPECT_EQ(ours.counter("bn1.num_batches_tracked"), 4);
+
+  const Finished back = run("convert", {in("r18.h5"), in("r18.safetensors")});
+  ASSERT_EQ(back.code, 0) << back.err;
+  const TensorFile first = read_tensor_file(in("r18.pth"));
+  const TensorFile last = read_tensor_file(in("r18.safetensors"));
+  EXPECT_EQ(last.metadata.at("format"), "pt");
+  ASSERT_EQ(first.tensors.size(), last.tensors.size());
+  for (const StoredTensor& tensor : first.tensors) {
+    const auto same = std::find_if(last.tensors.begin(), last.tensors.end(),
+                                   [&](const auto& t) { return t.name == tensor.name; });
+    ASSERT_NE(same, last.tensors.end()) << tensor.name;
+    EXPECT_EQ(contiguous_bytes(tensor), contiguous_bytes(*same)) << tensor.name;
+  }
+}
+
+TEST_F(Convert, ListAndDryRunWriteNothing) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  const Finished list = run("convert", {in("r18.pth"), "--list"});
+  EXPECT_EQ(list.code, 0);
+  EXPECT_TRUE(holds(list.out, "fc.bias"));
+  EXPECT_TRUE(std::regex_search(list.out, std::regex("fc\\.bias +F32 +\\[3\\] +1 +3 +2\n")))
+      << list.out;
+  const Finished dry = run("convert", {in("r18.pth"), in("r18.h5"), "--dry-run"});
+  EXPECT_EQ(dry.code, 0);
+  EXPECT_TRUE(holds(dry.out, "nothing was written"));
+  EXPECT_FALSE(std::filesystem::exists(in("r18.h5")));
+}
+
+TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  const auto refused = [&](std::vector<std::string> arguments, int code, const std::string& why) {
+    const Finished done = run("convert", std::move(arguments));
+    EXPECT_EQ(done.code, code) << done.err;
+    EXPECT_TRUE(holds(done.err, why)) << done.err;
+    EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
+  };
+  refused({in("r18.pth")}, 2, "OUT is missing");
+  refused({in("r18.pth"), in("r18.pth")}, 2, "is the file that is read");
+  refused({in("none.pth"), in("o.h5")}, 3, "none.pth: cannot be opened");
+  refused({in("r18.pth"), in("nowhere/o.h5")}, 3, "there is no folder");
+  refused({in("r18.pth"), in("o.h5"), "--from", "keras"}, 3, "not what --from keras says");
+  folder_.write("notes.txt", "mine");
+  refused({in("r18.pth"), in("notes.txt")}, 3, "is a file of another kind");
+  EXPECT_EQ(file_text(in("notes.txt")), "mine");
+
+  TorchContent content = resnet18();
+  const float not_a_number = std::nanf("");
+  std::memcpy(content.storages[0].bytes.data(), &not_a_number, sizeof(not_a_number));
+  folder_.write("nan.pth", torch_zip(content));
+  folder_.write("o.h5", "");
+  const Finished nan = run("convert", {in("nan.pth"), in("o.h5")});
+  EXPECT_EQ(nan.code, 3);
+  EXPECT_TRUE(holds(nan.err, "conv1.weight: 1 values are NaN or infinite")) << nan.err;
+  EXPECT_EQ(file_text(in("o.h5")), "");
+}
+
+// The promise to whoever gives any file to any program: one line, exit code 3, and no output is
+// changed. What cannot be written to is such a file too.
+TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
+  std::filesystem::create_directory(in("folder"));
+  const auto refused = [&](const std::string& out, const std::string& why) {
+    const Finished done = run("convert", {in("r18.pth"), out, "--to", "h5", "--force"});
+    EXPECT_EQ(done.code, 3) << out << done.err;
+    EXPECT_TRUE(holds(done.err, why)) << done.err;
+    EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
+  };
+  refused(in("pipe"), "is not a regular file");
+  refused("/dev/full", "is not a regular file");
+  refused(in("folder"), "");
+  refused("/proc/rankine.h5", "error: /proc/rankine.h5: ");
+  refused(in("nowhere/o.h5"), "there is no folder");
+  refused(in("r18.pth/o.h5"), "there is no folder");
+  const Finished piped = run_to_end(
+      {"/bin/sh", "-c", R"({ "$0" "$@"; echo "code $?" >&2; } | wc -c)", RK_BIN "/convert",
+       in("r18.pth"), "/dev/stdout", "--to", "h5", "--force", "--device", "cpu"},
+      folder_.path().string());
+  EXPECT_TRUE(holds(piped.err, "error: /dev/stdout: is not a regular file")) << piped.err;
+  EXPECT_TRUE(holds(piped.err, "code 3")) << piped.err;
+  // A disk, or a quota, that is full in the middle of the file, and what stood there before.
+  ASSERT_EQ(run("convert", {in("r18.pth"), in("o.h5")}).code, 0);
+  const std::string before = file_text(in("o.h5"));
+  for (const char* to : {"h5", "safetensors", "onnx"}) {
+    const Finished full =
+        run_to_end({"/bin/sh", "-c", R"(ulimit -f 2000; exec "$0" "$@")", RK_BIN "/convert",
+                    in("r18.pth"), in("o.h5"), "--to", to, "--force", "--device", "cpu"},
+                   folder_.path().string());
+    EXPECT_EQ(full.code, 3) << full.err;
+    EXPECT_TRUE(holds(full.err, "o.h5: cannot be written")) << full.err;
+    EXPECT_EQ(file_text(in("o.h5")), before) << to;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_EQ(entry.path().filename().string().find(".tmp."), std::string::npos) << entry.path();
+  }
+}
+
+// A run goes to PyTorch users as weights and the few lines that load them.
+TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
+  std::vector<std::string> words = tiny_run();
+  words.erase(words.begin());
+  words.insert(words.end(),
+               {"--epochs", "1", "--batches", "1", "--pool", "gem", "--out", in("run")});
+  const Finished trained = run("train", words);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Finished done = run("convert", {"--from-run", in("run"), in("e.safetensors")});
+  ASSERT_EQ(done.code, 0) << done.err;
+  const TensorFile file = read_tensor_file(in("e.safetensors"));
+  EXPECT_EQ(std::count_if(file.tensors.begin(), file.tensors.end(),
+                          [](const auto& t) { return t.name.starts_with("embedding."); }),
+            2);
+  const std::string loader = file_text(in("e.py"));
+  for (const char* part :
+       {"models.resnet18()", "torch.nn.Linear(512, 16)", "GeM()",
+        "transforms.Resize(32), transforms.CenterCrop(32)", "by e.safetensors:"}) {
+    EXPECT_TRUE(holds(loader, part)) << loader;
+  }
+  EXPECT_LE(std::count(loader.begin(), loader.end(), '\n'), 30);
+  // The graph of the same run, which is a file alone.
+  const Finished graph = run("convert", {"--from-run", in("run"), in("g.onnx")});
+  ASSERT_EQ(graph.code, 0) << graph.err;
+  EXPECT_GT(std::filesystem::file_size(in("g.onnx")), std::size_t{40} << 20);
+  EXPECT_FALSE(std::filesystem::exists(in("g.py")));
+  // Again over its own files, never over somebody's.
+  EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 0);
+  folder_.write("e.py", "import os\n");
+  EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 3);
+  EXPECT_EQ(file_text(in("e.py")), "import os\n");
+  EXPECT_EQ(run("convert", {"--from-run", in("nothing"), in("e.safetensors")}).code, 3);
+}
+
+// However a run pools and strides, its loader is short enough to be read.
+TEST_F(Convert, ALoaderHasThirtyLines) {
+  for (const char* arch : {"resnet18", "resnet50"}) {
+    for (const char* pool : {"avg", "max", "gem"}) {
+      for (const bool stride : {false, true}) {
+        for (const std::int64_t dim : {0, 512}) {
+          ModelDescription model;
+          model.arch = arch;
+          model.pool = pool;
+          model.stride_in_1x1 = stride;
+          model.dim = dim;
+          const std::string loader = torch_loader(model, "e");
+          EXPECT_LE(std::count(loader.begin(), loader.end(), '\n'), 30) << loader;
+        }
+      }
+    }
+  }
+}
+
+// The backbone as it is, before any training: from the foreign file and from ours the same
+// features.
+TEST_F(Convert, EvalTakesEitherFile) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  ASSERT_EQ(run("convert", {in("r18.pth"), in("r18.h5")}).code, 0);
+  const std::string data =
+      "glyphs:classes=2,test_classes=3,alphabets=2,test_alphabets=1,images=2,size=40";
+  std::vector<std::string> saved;
+  for (const char* file : {"r18.pth", "r18.h5"}) {
+    const Finished done = run("eval", {"--weights", in(file), "--data", data, "--save-embeddings",
+                                       in(std::string(file) + ".e"), "--batch", "2"});
+    ASSERT_EQ(done.code, 0) << done.err;
+    saved.push_back(in(std::string(file) + ".e"));
+  }
+  const Hdf5Reader first(saved[0]), second(saved[1]);
+  EXPECT_EQ(first.info("/embeddings").dims, (std::vector<std::int64_t>{6, 512}));
+  EXPECT_EQ(first.read<float>("/embeddings"), second.read<float>("/embeddings"));
+}
+
+}  // namespace
+}  // namespace rk

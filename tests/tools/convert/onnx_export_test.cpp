@@ -1,0 +1,369 @@
+// ONNX files as others read them: parsed by the schema's own classes, looked through by ONNX's
+// checker, and computed node by node by loops that know nothing of Rankine's network.
+#include "layers/networks/resnet.h"
+#include "tests/data/temporary_folder.h"
+#include "tests/support/child_process.h"
+#include "tests/support/golden_generator.h"
+#include "tests/support/nchw.h"
+#include "tests/support/random_seed.h"
+#include "tests/support/torchvision.h"
+#include "training/model_io.h"
+#include "weights/foreign/onnx_file.h"
+#include "weights/foreign/resnet_checkpoint.h"
+
+#define ONNX_ML 1
+#define ONNX_NAMESPACE onnx
+#include <onnx/checker.h>
+#include <onnx/onnx_pb.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+namespace rk {
+namespace {
+
+using golden::Generator;
+
+struct Value {
+  std::vector<std::int64_t> dims;
+  std::vector<double> data;
+};
+
+// Computes a graph by the definitions of its operators.
+class PlainGraph {
+ public:
+  explicit PlainGraph(const onnx::GraphProto& graph) : graph_(graph) {
+    for (const onnx::TensorProto& tensor : graph.initializer()) {
+      Value value{{tensor.dims().begin(), tensor.dims().end()}, {}};
+      std::vector<float> floats(tensor.raw_data().size() / sizeof(float));
+      std::memcpy(floats.data(), tensor.raw_data().data(), tensor.raw_data().size());
+      value.data.assign(floats.begin(), floats.end());
+      values_[tensor.name()] = value;
+    }
+  }
+
+  Value run(const Value& images) {
+    values_[graph_.input(0).name()] = images;
+    for (const onnx::NodeProto& node : graph_.node()) values_[node.output(0)] = compute(node);
+    return values_.at(graph_.output(0).name());
+  }
+
+ private:
+  static std::vector<std::int64_t> integers(const onnx::NodeProto& node, const std::string& name) {
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.name() == name) return {attribute.ints().begin(), attribute.ints().end()};
+    }
+    ADD_FAILURE() << node.name() << " has no " << name;
+    return {};
+  }
+  static double real(const onnx::NodeProto& node, const std::string& name) {
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.name() == name) return static_cast<double>(attribute.f());
+    }
+    ADD_FAILURE() << node.name() << " has no " << name;
+    return 0;
+  }
+  const Value& in(const onnx::NodeProto& node, int i) const { return values_.at(node.input(i)); }
+
+  // f(out, y, x, plane of the input) for every place of a window's upper left corner.
+  template <class F>
+  static Value windows(const Value& x, std::int64_t channels, const onnx::NodeProto& node, F&& f) {
+    const auto kernel = integers(node, "kernel_shape"), pads = integers(node, "pads"),
+               strides = integers(node, "strides");
+    const std::int64_t h = (x.dims[2] + pads[0] + pads[2] - kernel[0]) / strides[0] + 1;
+    const std::int64_t w = (x.dims[3] + pads[1] + pads[3] - kernel[1]) / strides[1] + 1;
+    Value y{{x.dims[0], channels, h, w}, {}};
+    for (std::int64_t n = 0; n < x.dims[0]; ++n) {
+      for (std::int64_t c = 0; c < channels; ++c) {
+        for (std::int64_t i = 0; i < h; ++i) {
+          for (std::int64_t k = 0; k < w; ++k) {
+            y.data.push_back(f(n, c, i * strides[0] - pads[0], k * strides[1] - pads[1]));
+          }
+        }
+      }
+    }
+    return y;
+  }
+  static std::size_t place(const Value& x, std::int64_t n, std::int64_t c, std::int64_t y,
+                           std::int64_t at) {
+    return static_cast<std::size_t>(((n * x.dims[1] + c) * x.dims[2] + y) * x.dims[3] + at);
+  }
+  static bool inside(const Value& x, std::int64_t y, std::int64_t at) {
+    return y >= 0 && at >= 0 && y < x.dims[2] && at < x.dims[3];
+  }
+
+  Value convolution(const onnx::NodeProto& node) const {
+    const Value &x = in(node, 0), &weight = in(node, 1);
+    const std::int64_t side = weight.dims[2];
+    return windows(x, weight.dims[0], node,
+                   [&](std::int64_t n, std::int64_t o, std::int64_t top, std::int64_t left) {
+                     double sum = 0;
+                     for (std::int64_t c = 0; c < x.dims[1]; ++c) {
+                       for (std::int64_t i = 0; i < side; ++i) {
+                         for (std::int64_t k = 0; k < side; ++k) {
+                           if (!inside(x, top + i, left + k)) continue;
+                           sum += x.data[place(x, n, c, top + i, left + k)] *
+                                  weight.data[place(weight, o, c, i, k)];
+                         }
+                       }
+                     }
+                     return sum;
+                   });
+  }
+
+  Value max_pool(const onnx::NodeProto& node) const {
+    const Value& x = in(node, 0);
+    return windows(x, x.dims[1], node,
+                   [&](std::int64_t n, std::int64_t c, std::int64_t top, std::int64_t left) {
+                     double most = -INFINITY;
+                     for (std::int64_t i = 0; i < 3; ++i) {
+                       for (std::int64_t k = 0; k < 3; ++k) {
+                         if (!inside(x, top + i, left + k)) continue;
+                         most = std::max(most, x.data[place(x, n, c, top + i, left + k)]);
+                       }
+                     }
+                     return most;
+                   });
+  }
+
+  Value compute(const onnx::NodeProto& node) const {
+    const std::string& op = node.op_type();
+    if (op == "Conv") return convolution(node);
+    if (op == "MaxPool") return max_pool(node);
+    const Value& x = in(node, 0);
+    Value y = x;
+    const auto each = [&](auto&& f) {
+      for (std::size_t i = 0; i < y.data.size(); ++i) y.data[i] = f(x.data[i], i);
+      return y;
+    };
+    if (op == "Relu") return each([](double v, std::size_t) { return std::max(v, 0.0); });
+    if (op == "Add") {
+      return each([&](double v, std::size_t i) { return v + in(node, 1).data[i]; });
+    }
+    if (op == "Clip") {
+      return each([&](double v, std::size_t) { return std::max(v, in(node, 1).data[0]); });
+    }
+    if (op == "Pow") {
+      return each([&](double v, std::size_t) { return std::pow(v, in(node, 1).data[0]); });
+    }
+    if (op == "BatchNormalization") {
+      const std::int64_t plane = x.dims[2] * x.dims[3];
+      return each([&](double v, std::size_t i) {
+        const std::size_t c =
+            i / static_cast<std::size_t>(plane) % static_cast<std::size_t>(x.dims[1]);
+        return (v - in(node, 3).data[c]) / std::sqrt(in(node, 4).data[c] + real(node, "epsilon")) *
+                   in(node, 1).data[c] +
+               in(node, 2).data[c];
+      });
+    }
+    const std::int64_t rows = x.dims[0];
+    const std::size_t row = x.data.size() / static_cast<std::size_t>(rows);
+    if (op == "Flatten") {
+      y.dims = {rows, static_cast<std::int64_t>(row)};
+      return y;
+    }
+    if (op == "Div") {
+      return each([&](double v, std::size_t i) { return v / in(node, 1).data[i / row]; });
+    }
+    y = {{rows}, {}};
+    if (op == "GlobalAveragePool" || op == "GlobalMaxPool") {
+      const auto plane = static_cast<std::size_t>(x.dims[2] * x.dims[3]);
+      y.dims = {rows, x.dims[1], 1, 1};
+      for (std::size_t i = 0; i < x.data.size(); i += plane) {
+        double sum = 0, most = -INFINITY;
+        for (std::size_t k = i; k < i + plane; ++k) {
+          sum += x.data[k];
+          most = std::max(most, x.data[k]);
+        }
+        y.data.push_back(op == "GlobalMaxPool" ? most : sum / static_cast<double>(plane));
+      }
+    } else if (op == "ReduceL2") {
+      EXPECT_EQ(integers(node, "axes"), std::vector<std::int64_t>{1});
+      for (std::size_t i = 0; i < x.data.size(); i += row) {
+        double sum = 0;
+        for (std::size_t k = i; k < i + row; ++k) sum += x.data[k] * x.data[k];
+        y.data.push_back(std::sqrt(sum));
+      }
+      y.dims = {rows, 1};
+    } else if (op == "Gemm") {
+      const Value &weight = in(node, 1), &bias = in(node, 2);
+      y.dims = {rows, weight.dims[0]};
+      for (std::size_t n = 0; n < static_cast<std::size_t>(rows); ++n) {
+        for (std::size_t o = 0; o < bias.data.size(); ++o) {
+          double sum = bias.data[o];
+          for (std::size_t k = 0; k < row; ++k) {
+            sum += x.data[n * row + k] * weight.data[o * row + k];
+          }
+          y.data.push_back(sum);
+        }
+      }
+    } else {
+      ADD_FAILURE() << "an unexpected operator " << op;
+    }
+    return y;
+  }
+
+  const onnx::GraphProto& graph_;
+  std::map<std::string, Value> values_;
+};
+
+// A generated network with an embedding layer of `dim` (0: none), for images of 64.
+ResNetWeights generated(const std::string& arch, std::int64_t dim, const Generator& generator) {
+  ResNetWeights weights;
+  weights.model.arch = arch;
+  weights.model.dim = dim;
+  weights.model.resize = weights.model.crop = 64;
+  const auto add = [&](const std::string& name, const std::vector<std::int64_t>& dims) {
+    const auto values = std::make_shared<std::vector<float>>(generator.tensor(name, dims));
+    weights.tensors.push_back({name, dims, *values, 0, values});
+  };
+  for (const golden::NamedShape& tensor : golden::torchvision_resnet(arch == "resnet50")) {
+    if (tensor.dims.empty()) {
+      weights.tensors.push_back({tensor.name, {}, {}, 3, nullptr});
+    } else {
+      add(tensor.name, tensor.dims);
+    }
+  }
+  if (dim > 0) {
+    add("embedding.weight", {dim, arch == "resnet50" ? 2048 : 512});
+    add("embedding.bias", {dim});
+  }
+  return weights;
+}
+
+onnx::ModelProto parsed(std::span<const std::byte> bytes) {
+  onnx::ModelProto model;
+  EXPECT_TRUE(model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
+  return model;
+}
+
+// What Rankine makes of the same images [n, 3, 64, 64].
+std::vector<float> ours(const ResNetWeights& weights, const std::vector<float>& images,
+                        std::int64_t n) {
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters, {});
+  const Network network =
+      build_network(program, network_spec(weights.model, BatchNormMode::kRunning), n, 64, 64);
+  program.plan();
+  load_parameters(Checkpoint("made here", checkpoint_bytes(weights)), parameters);
+  const Shape& shape = program.shape(network.input);
+  const std::vector<float> nhwc = testing::nchw_to_nhwc(images, 3, 64 * 64);
+  from_nhwc(image_layout(shape, program.width(network.input)), nhwc.data(),
+            program.value(network.input));
+  program.forward();
+  return program.read(network.embeddings);
+}
+
+struct Case {
+  std::string arch, pool;
+  std::int64_t dim;
+  bool stride_in_1x1;
+};
+
+void expect_same_embeddings(const Case& of, const Generator& generator) {
+  SCOPED_TRACE(fmt::format("{} {} {} {}", of.arch, of.pool, of.dim, of.stride_in_1x1));
+  ResNetWeights weights = generated(of.arch, of.dim, generator);
+  weights.model.pool = of.pool;
+  weights.model.stride_in_1x1 = of.stride_in_1x1;
+  const std::vector<std::byte> bytes = onnx_bytes(weights);
+  const onnx::ModelProto model = parsed(bytes);
+  EXPECT_NO_THROW(onnx::checker::check_model(model));
+  const std::vector<float> images = generator.images("onnx", 2, 64, 64);
+  Value in{{2, 3, 64, 64}, {images.begin(), images.end()}};
+  const Value out = PlainGraph(model.graph()).run(in);
+  const std::vector<float> wanted = ours(weights, images, 2);
+  ASSERT_EQ(out.data.size(), wanted.size());
+  // The golden files' tolerance of a forward value of such a network in float32: 3e-6 of its norm,
+  // which is 1 here; three times that for a single value's share in two images.
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    ASSERT_NEAR(out.data[i], static_cast<double>(wanted[i]), 1e-5) << i;
+  }
+}
+
+TEST(OnnxExport, ComputesOurEmbeddings) {
+  const Generator generator{.salt = fmt::format("{} ", random_seed())};
+  expect_same_embeddings({"resnet18", "avg", 24, false}, generator);
+  expect_same_embeddings({"resnet18", "max", 0, false}, generator);
+  expect_same_embeddings({"resnet18", "gem", 7, false}, generator);
+  const Generator bottlenecks{.bottleneck = true, .salt = generator.salt};
+  expect_same_embeddings({"resnet50", "avg", 16, false}, bottlenecks);
+  expect_same_embeddings({"resnet50", "avg", 0, true}, bottlenecks);
+}
+
+TEST(OnnxExport, SaysWhatItIs) {
+  const ResNetWeights weights = generated("resnet50", 16, {.bottleneck = true});
+  const std::vector<std::byte> bytes = onnx_bytes(weights);
+  const onnx::ModelProto model = parsed(bytes);
+  EXPECT_EQ(model.ir_version(), 8);
+  ASSERT_EQ(model.opset_import_size(), 1);
+  EXPECT_EQ(model.opset_import(0).version(), 17);
+  EXPECT_EQ(model.doc_string(), "images: " + std::string("RGB pixels / 255, less the mean 0.485 ") +
+                                    "0.456 0.406, / 0.229 0.224 0.225; short side 64 by bilinear "
+                                    "interpolation, centre crop 64");
+  EXPECT_EQ(model.metadata_props(0).key(), "rankine");
+  const onnx::GraphProto& graph = model.graph();
+  const auto shape = [](const onnx::ValueInfoProto& value) {
+    std::string text = value.name();
+    for (const auto& dim : value.type().tensor_type().shape().dim()) {
+      text += ' ' + (dim.has_dim_param() ? dim.dim_param() : std::to_string(dim.dim_value()));
+    }
+    return text;
+  };
+  ASSERT_EQ(graph.input_size(), 1);
+  ASSERT_EQ(graph.output_size(), 1);
+  EXPECT_EQ(shape(graph.input(0)), "images batch 3 64 64");
+  EXPECT_EQ(shape(graph.output(0)), "embeddings batch 16");
+  std::map<std::string, int> ops;
+  for (const onnx::NodeProto& node : graph.node()) ++ops[node.op_type()];
+  EXPECT_EQ(ops["Conv"], 53);
+  EXPECT_EQ(ops["BatchNormalization"], 53);
+  EXPECT_EQ(ops["Add"], 16);
+  EXPECT_EQ(ops["Relu"], 49);
+  EXPECT_EQ(ops["Gemm"], 1);
+  // The weights themselves: every one but counters and the classifier, bit for bit.
+  std::size_t equal = 0;
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    const ResNetWeights::Tensor* wanted = weights.find(tensor.name());
+    if (wanted == nullptr) continue;
+    EXPECT_EQ((std::vector<std::int64_t>{tensor.dims().begin(), tensor.dims().end()}),
+              wanted->dims);
+    const bool same =
+        tensor.raw_data().size() == wanted->values.size_bytes() &&
+        std::memcmp(tensor.raw_data().data(), wanted->values.data(), tensor.raw_data().size()) == 0;
+    EXPECT_TRUE(same) << tensor.name();
+    ++equal;
+  }
+  EXPECT_EQ(equal, 53U * 5 + 2);
+  EXPECT_EQ(graph.initializer_size(), 53 * 5 + 2 + 1);  // and the least norm
+  check_onnx(bytes, weights, "it");
+  std::vector<std::byte> changed = bytes;
+  changed[changed.size() / 2] ^= std::byte{1};
+  EXPECT_TRUE(holds(message_of<InputError>([&] { check_onnx(changed, weights, "it"); }), "it: "));
+}
+
+TEST(OnnxExport, TheProgramWritesIt) {
+  const TemporaryFolder folder;
+  const std::string in = (folder.path() / "r.h5").string(),
+                    out = (folder.path() / "r.onnx").string();
+  const ResNetWeights weights = generated("resnet18", 0, {});
+  const std::vector<std::byte> bytes = checkpoint_bytes(weights);
+  folder.write("r.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const auto convert = [&](const std::string& to) {
+    return run_to_end({RK_BIN "/convert", in, to, "--device", "cpu"}, folder.path().string());
+  };
+  const Finished done = convert(out);
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.out, "ONNX graph"));
+  EXPECT_TRUE(holds(done.out, "read again and equal"));
+  const std::string text = file_text(out);
+  EXPECT_NO_THROW(onnx::checker::check_model(parsed(std::as_bytes(std::span(text)))));
+  // Over its own file, never over somebody's.
+  EXPECT_EQ(convert(out).code, 0);
+  folder.write("other.onnx", "mine");
+  EXPECT_EQ(convert((folder.path() / "other.onnx").string()).code, 3);
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,165 @@
+#include "tools/eval/eval_command.h"
+
+#include "retrieval/files/embeddings_file.h"
+#include "tests/data/temporary_folder.h"
+#include "tests/retrieval/npy_bytes.h"
+#include "tests/support/child_process.h"
+#include "tests/support/torch_writer.h"
+#include "weights/hdf5/file.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+namespace rk {
+namespace {
+
+int run_eval(std::vector<std::string> arguments) {
+  std::vector<const char*> argv{"eval"};
+  for (const std::string& a : arguments) argv.push_back(a.c_str());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = run_program(static_cast<int>(argv.size()), argv.data(), "", make_eval());
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+  return code;
+}
+
+const std::string kGoldens = RK_TEST_GOLDEN "/metrics/";
+
+class EvalCommand : public testing::Test {
+ protected:
+  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(EvalCommand, WritesTheMetricsAsJson) {
+  const std::string json = in("eval_command.json");
+  ASSERT_EQ(run_eval({"--embeddings", kGoldens + "collapsed.h5", "--per-query", "--json", json}),
+            0);
+  const nlohmann::json result = nlohmann::json::parse(std::ifstream(json));
+  const nlohmann::json& metrics = result.at("metrics");
+  EXPECT_EQ(metrics.at("recall_at_1"), 0.0);  // a collapsed embedding must not look good
+  EXPECT_EQ(metrics.at("roc_auc"), 0.5);
+  EXPECT_EQ(metrics.at("per_query").at("ap").size(), metrics.at("num_queries"));
+}
+
+TEST_F(EvalCommand, UndefinedValuesAreNull) {
+  const std::string json = in("eval_null.json");
+  ASSERT_EQ(run_eval({"--embeddings", kGoldens + "single.h5", "--json", json}), 0);
+  const nlohmann::json result = nlohmann::json::parse(std::ifstream(json));
+  EXPECT_TRUE(result.at("metrics").at("map").is_null());
+}
+
+TEST_F(EvalCommand, BadFilesEndWithThreeAndLeaveNoJson) {
+  const std::string json = in("eval_bad.json");
+  for (const char* name :
+       {"nan", "inf", "labels_short", "string_labels", "empty", "text", "missing"}) {
+    EXPECT_EQ(run_eval({"--embeddings", kGoldens + "bad/" + name + ".h5", "--json", json}), 3)
+        << name;
+    EXPECT_FALSE(std::filesystem::exists(json)) << name;
+  }
+}
+
+TEST_F(EvalCommand, AGalleryOfAnotherDimensionIsRefused) {
+  EmbeddingSet other;
+  other.dim = 5;
+  other.embeddings.assign(5, 1.0F);
+  other.labels = {1};
+  const std::string gallery = in("eval_gallery.h5");
+  write_embeddings(gallery, other);
+  EXPECT_EQ(run_eval({"--embeddings", kGoldens + "ties.h5", "--gallery", gallery}), 3);
+}
+
+// What is said and how a program ends where its files are not what they should be: one line.
+class EvalOfFiles : public EvalCommand {
+ protected:
+  std::string refused(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> words = {RK_BIN "/eval", "-q", "--json", in("none.json")};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    const Finished end = run_to_end(words, folder_.path().string());
+    EXPECT_EQ(end.code, 3) << end.err;
+    EXPECT_EQ(end.out, "");
+    EXPECT_EQ(std::count(end.err.begin(), end.err.end(), '\n'), 1) << end.err;
+    EXPECT_FALSE(std::filesystem::exists(in("none.json")));
+    return end.err;
+  }
+  std::string of(const std::string& name) const { return RK_TEST_GOLDEN "/arrays/" + name; }
+};
+
+TEST_F(EvalOfFiles, MeasuresArraysAndSaysWhatTheyAre) {
+  const Finished end = run_to_end({RK_BIN "/eval", "--embeddings", of("fortran.npy"), "--labels",
+                                   of("labels_names.npy"), "--normalize", "--json", in("out.json")},
+                                  folder_.path().string());
+  ASSERT_EQ(end.code, 0) << end.err;
+  EXPECT_TRUE(holds(end.out,
+                    "fortran.npy: 6 rows of 3 classes (npy float32 [6, 3] in Fortran "
+                    "order, turned, normalised; labels: "));
+  const nlohmann::json result = nlohmann::json::parse(std::ifstream(in("out.json")));
+  EXPECT_EQ(result.at("dtype"), "float32");
+  EXPECT_EQ(result.at("normalize"), true);
+  EXPECT_EQ(result.at("metrics").at("num_queries"), 6);
+}
+
+TEST_F(EvalOfFiles, WhatIsWrongIsOneLine) {
+  const std::string good = of("c_order.npy"), labels = of("labels_int64.npy");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  folder_.write("nan.npy", npy_rows({1, 2, 3, nan, 4, nan}, 6, 1));
+  folder_.write("empty.npy", npy_rows({}, 0, 3));
+  folder_.write("wide.npy", npy_rows({1, 2, 3, 4}, 1, 4));
+  folder_.write("one.csv", "1\n");
+  folder_.write("page.npy", "<!DOCTYPE html><html><body>404</body></html>");
+  folder_.write("other.npz", zip_of({{"word/document.xml", "<w/>"}}));
+  folder_.write("names.csv", "a\na\nb\nb\nc\nc\n");
+  EXPECT_TRUE(holds(refused({"--embeddings", in("nan.npy"), "--labels", labels}),
+                    "nan.npy: holds not-a-number in rows 3, 5; embed those images again"));
+  EXPECT_TRUE(holds(refused({"--embeddings", good, "--labels", in("one.csv")}),
+                    "one.csv: 1 labels for the 6 rows of"));
+  EXPECT_TRUE(holds(refused({"--embeddings", good, "--labels", labels, "--gallery", in("wide.npy"),
+                             "--gallery-labels", in("one.csv")}),
+                    "wide.npy: rows of 4 numbers, but"));
+  EXPECT_TRUE(holds(refused({"--embeddings", in("empty.npy"), "--labels", labels}), "is empty"));
+  EXPECT_TRUE(holds(refused({"--embeddings", of("transposed.npy"), "--labels", labels}),
+                    "the rows lie across; store them transposed (numpy: .T)"));
+  EXPECT_TRUE(holds(refused({"--embeddings", of("objects.npy"), "--labels", labels}),
+                    "objects.npy: holds pickled Python objects, and a pickle can run programs"));
+  EXPECT_TRUE(holds(refused({"--embeddings", in("page.npy"), "--labels", labels}),
+                    "page.npy: is a web page"));
+  EXPECT_TRUE(holds(refused({"--embeddings", in("other.npz"), "--labels", labels}),
+                    "holds no array of numpy's (but 'word/document.xml')"));
+  EXPECT_TRUE(holds(refused({"--embeddings", good}), "no labels in it; give them by --labels"));
+  EXPECT_TRUE(holds(refused({"--embeddings", good, "--labels", labels, "--gallery", good,
+                             "--gallery-labels", in("names.csv")}),
+                    "c_order.npy: its labels are numbers, but"));
+}
+
+TEST_F(EvalOfFiles, NeighboursOfAGalleryAreItsRows) {
+  folder_.write("q.npy", npy_rows({1, 0, 0, 1}, 2, 2));
+  folder_.write("g.npy", npy_rows({0, 1, 0.5F, 0.5F, 1, 0}, 3, 2));
+  folder_.write("q.csv", "1\n2\n");
+  folder_.write("g.csv", "2\n3\n1\n");
+  ASSERT_EQ(
+      run_eval({"--embeddings", in("q.npy"), "--labels", in("q.csv"), "--gallery", in("g.npy"),
+                "--gallery-labels", in("g.csv"), "--topk", "100", "--save-neighbours", in("n.h5")}),
+      0);
+  const Hdf5Reader file(in("n.h5"));
+  EXPECT_EQ(file.info("/neighbours").dims, (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(file.read<std::int64_t>("/neighbours"), (std::vector<std::int64_t>{2, 1, 0, 0, 1, 2}));
+  EXPECT_EQ(file.read<float>("/scores"), (std::vector<float>{1, 0.5F, 0, 1, 0.5F, 0}));
+  // Among themselves there is one candidate for each.
+  ASSERT_EQ(run_eval({"--embeddings", in("q.npy"), "--labels", in("q.csv"), "--topk", "2",
+                      "--save-neighbours", in("s.h5")}),
+            0);
+  const Hdf5Reader self(in("s.h5"));
+  EXPECT_EQ(self.read<std::int64_t>("/neighbours"), (std::vector<std::int64_t>{1, -1, 0, -1}));
+  EXPECT_TRUE(std::isnan(self.read<float>("/scores")[1]));
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,82 @@
+// The golden cases through the program, as somebody else's files.
+#include "retrieval/files/embeddings_file.h"
+#include "tests/data/temporary_folder.h"
+#include "tests/support/metric_goldens.h"
+#include "tools/eval/eval_command.h"
+#include "weights/hdf5/file.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+namespace rk {
+namespace {
+
+const std::string kGoldens = RK_TEST_GOLDEN "/metrics/";
+
+int run_eval(const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv{"eval"};
+  for (const std::string& a : arguments) argv.push_back(a.c_str());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = run_program(static_cast<int>(argv.size()), argv.data(), "", make_eval());
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+  return code;
+}
+
+nlohmann::json result_of(std::vector<std::string> arguments, const std::string& json) {
+  std::filesystem::remove(json);
+  arguments.insert(arguments.end(), {"--json", json});
+  EXPECT_EQ(run_eval(arguments), 0);
+  std::ifstream file(json);
+  return nlohmann::json::parse(file).at("metrics");
+}
+
+TEST(EvalGoldens, EveryCaseGivesItsValuesThroughTheProgram) {
+  const TemporaryFolder folder;
+  const auto in = [&](const std::string& name) { return (folder.path() / name).string(); };
+  const auto cases = golden::metric_cases(kGoldens);
+  ASSERT_GE(cases.size(), 20U);
+  for (const auto& path : cases) {
+    SCOPED_TRACE(path.filename().string());
+    const Hdf5Reader file(path.string());
+    const EmbeddingSet queries = read_embeddings(file);
+    write_embeddings(in("e.h5"), queries);
+    std::vector<std::string> arguments{"--embeddings", in("e.h5"), "--per-query", "--nmi"};
+    if (file.has("/gallery_embeddings")) {
+      write_embeddings(in("g.h5"), read_embeddings(file, "gallery_"));
+      arguments.insert(arguments.end(), {"--gallery", in("g.h5")});
+    }
+    const nlohmann::json metrics = result_of(arguments, in("out.json"));
+    nlohmann::json drawn;
+    if (golden::has_drawn_galleries(path)) {
+      drawn =
+          result_of({"--embeddings", in("e.h5"), "--protocol", "vehicleid-official", "--seed", "0"},
+                    in("out.json"));
+    }
+    const golden::MetricVerdict verdict = golden::compare_with_case(path, metrics, drawn);
+    EXPECT_TRUE(verdict.passed) << verdict.detail;
+  }
+}
+
+TEST(EvalGoldens, EveryBadFileIsRefused) {
+  const TemporaryFolder folder;
+  const std::string json = (folder.path() / "out.json").string();
+  for (const auto& path : golden::bad_metric_cases(kGoldens)) {
+    SCOPED_TRACE(path.filename().string());
+    std::vector<std::string> arguments{"--embeddings", path.string(), "--json", json};
+    if (path.stem() == "gallery_other_dim") {
+      const std::string gallery = (folder.path() / "g.h5").string();
+      write_embeddings(gallery, read_embeddings(Hdf5Reader(path.string()), "gallery_"));
+      arguments.insert(arguments.end(), {"--gallery", gallery});
+    }
+    EXPECT_EQ(run_eval(arguments), 3);
+    EXPECT_FALSE(std::filesystem::exists(json));
+  }
+}
+
+}  // namespace
+}  // namespace rk

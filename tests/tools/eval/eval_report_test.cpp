@@ -1,0 +1,183 @@
+// eval --report and --compare, as their users run them.
+#include "retrieval/files/embeddings_file.h"
+#include "tests/support/page.h"
+#include "tests/tools/train/train_program.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class EvalReport : public TrainProgram {
+ protected:
+  Words eval(const Words& more) const {
+    Words words = {RK_BIN "/eval", "--threads", "2", "--json", in("eval.json")};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  json said() const { return json::parse(file_text(in("eval.json"))); }
+  PageElement page(const std::string& name = "report.html") const {
+    return read_page(file_text(in(name)));
+  }
+  void write_rows(const std::string& name, bool paths) const {
+    EmbeddingSet set;
+    set.dim = 2;
+    for (int row = 0; row < 12; ++row) {
+      const double angle = 0.3 * (row / 4) + 0.17 * (row % 4);
+      set.embeddings.push_back(static_cast<float>(std::cos(angle)));
+      set.embeddings.push_back(static_cast<float>(std::sin(angle)));
+      set.labels.push_back(row / 4);
+      if (paths) set.paths.push_back(fmt::format("{}/c{}/{}.png", in("pics/test"), row / 4, row));
+    }
+    write_embeddings(in(name), set);
+  }
+};
+
+TEST_F(EvalReport, OfARunShowsWhatItsEvaluationSaysAndWhatTheRunRecorded) {
+  folder_.classes("pics/train/c", 8, 6);
+  folder_.classes("pics/val/v", 5, 6);
+  folder_.classes("pics/test/<script>", 6, 5);
+  ASSERT_EQ(run(on_pictures("run", {"--epochs", "3", "--eval-train", "500"}, 1)).code, 0);
+  const Words words = eval({"--checkpoint", in("run/best.h5"), "--data", "folder:" + in("pics"),
+                            "--report", in("report.html")});
+  const Finished done = run(words);
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.err, "report: " + in("report.html")));
+  EXPECT_FALSE(said()["metrics"].contains("per_query")) << "nobody asked for it";
+  const PageElement root = page();
+  for (const char* key : {"recall_at_1", "map_at_r", "map", "roc_auc", "jsd"}) {
+    EXPECT_TRUE(holds(root.text, fmt::format("{:.4f}", said()["metrics"][key].get<double>())));
+  }
+  EXPECT_TRUE(holds(root.text, "Held out while training (split val)"));
+  EXPECT_EQ(find_all(root, "figure").size(), 10U);
+  // The held-out values of each epoch stand in the table of their chart.
+  const std::vector<json> lines = metrics("run");
+  for (const json& line : lines) {
+    for (const double value :
+         {line["map_at_r"].get<double>(), line["train"]["jsd"].get<double>()}) {
+      EXPECT_TRUE(holds(root.text, fmt::format("{:.4g}", value))) << value;
+    }
+  }
+  EXPECT_FALSE(find_all(root, "img").empty());
+  EXPECT_TRUE(holds(root.text, "<script>0")) << "a class's name";
+  EXPECT_EQ(find_all(root, "script").size(), 1U);
+  for (const char* words_of_it :
+       {"SHA-256 of the checkpoint", "smooth_ap", "resnet18", RK_VERSION}) {
+    EXPECT_TRUE(holds(root.text, words_of_it)) << words_of_it;
+  }
+  // A report may be replaced, other pages may not.
+  EXPECT_EQ(run(words).code, 0);
+  folder_.write("report.html", "<!DOCTYPE html>\n<html>My own</html>");
+  const Finished other = run(words);
+  EXPECT_EQ(other.code, 3);
+  EXPECT_TRUE(holds(other.err, "would put a report in its place"));
+  EXPECT_TRUE(holds(file_text(in("report.html")), "My own"));
+
+  // Beside another run's record, or a damaged one, the checkpoint's own history counts.
+  const std::string record = file_text(in("run/metrics.jsonl"));
+  for (const std::string& text : {std::string("{\"epoch\": 0, \"map_at_r\": 0.987654}\n[]\n{"),
+                                  record + "{\"epoch\": 7, \"map_at_r\": [[[[\n"}) {
+    folder_.write("run/metrics.jsonl", text);
+    fs::remove(in("report.html"));
+    const Finished odd = run(words);
+    EXPECT_EQ(odd.code, 0) << odd.err;
+    EXPECT_EQ(find_all(page(), "figure").size(), 10U);
+    EXPECT_FALSE(holds(page().text, "0.9877"));
+  }
+}
+
+TEST_F(EvalReport, OfEmbeddingsShowsPicturesWhereTheyAre) {
+  write_rows("plain.h5", false);
+  ASSERT_EQ(run(eval({"--embeddings", in("plain.h5"), "--report", in("report.html")})).code, 0);
+  EXPECT_TRUE(holds(page().text, "There are no pictures to show: " + in("plain.h5") +
+                                     " does not say where they are"));
+  EXPECT_TRUE(find_all(page(), "img").empty());
+  write_rows("paths.h5", true);
+  ASSERT_EQ(run(eval({"--embeddings", in("paths.h5"), "--report", in("report.html")})).code, 0);
+  EXPECT_TRUE(holds(page().text, "is not where " + in("paths.h5") + " says it is"));
+  folder_.classes("pics/test/c", 3, 12);
+  write_rows("paths.h5", true);
+  EmbeddingSet set = read_embeddings(in("paths.h5"));
+  std::size_t row = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(in("pics/test"))) {
+    if (entry.is_regular_file() && row < set.paths.size()) set.paths[row++] = entry.path().string();
+  }
+  set.paths[3] = "/etc/passwd";  // no picture, whatever it holds
+  write_embeddings(in("paths.h5"), set);
+  const Finished done = run(eval({"--embeddings", in("paths.h5"), "--gallery", in("paths.h5"),
+                                  "--report", in("report.html")}));
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_GT(find_all(page(), "img").size(), 50U);
+  EXPECT_TRUE(holds(page().text, "picture cannot be read"));
+  EXPECT_FALSE(holds(file_text(in("report.html")), "root:"));
+}
+
+TEST_F(EvalReport, TwoRunsAreCompared) {
+  ASSERT_EQ(run(on_pictures("a", {"--epochs", "1"}, 1)).code, 0);
+  ASSERT_EQ(run(on_pictures("b", {"--epochs", "2", "--lr", "0.01"}, 3)).code, 0);
+  const Words both = {"--compare",    in("a/"), in("b"),      "--data", "folder:" + in("pics"),
+                      "--confidence", "0.9",    "--resample", "queries"};
+  Words words = both;
+  words.insert(words.end(), {"--report", in("report.html")});
+  const Finished done = run(eval(words));
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.out, "A: " + in("a") + "\nB: " + in("b"))) << done.out;
+  EXPECT_TRUE(holds(done.out, "90 % interval of B - A"));
+  const json result = said();
+  for (std::size_t r = 0; r < 2; ++r) {
+    const std::string name = r == 0 ? "a" : "b";
+    EXPECT_EQ(result["runs"][r]["run"], in(name));
+    EXPECT_FALSE(result["runs"][r]["metrics"].contains("per_query"));
+    ASSERT_EQ(run({RK_BIN "/eval", "--checkpoint", in(name + "/best.h5"), "--data",
+                   "folder:" + in("pics"), "--threads", "2", "--json", in("one.json")})
+                  .code,
+              0);
+    const json one = json::parse(file_text(in("one.json")));
+    EXPECT_EQ(result["runs"][r]["metrics"]["map_at_r"], one["metrics"]["map_at_r"]);
+  }
+  const json& difference = result["difference"]["map_at_r"];
+  EXPECT_EQ(difference["value"].get<double>(),
+            result["runs"][1]["metrics"]["map_at_r"].get<double>() -
+                result["runs"][0]["metrics"]["map_at_r"].get<double>());
+  EXPECT_LT(difference["low"].get<double>(), difference["high"].get<double>());
+  const PageElement root = page();
+  EXPECT_TRUE(holds(root.text, in("b") + " beside " + in("a")));
+  EXPECT_TRUE(holds(root.text, fmt::format("{:+.4f}", difference["value"].get<double>())));
+  EXPECT_TRUE(holds(root.text, "90 % interval"));
+
+  // A run beside itself: no difference, and none is seen.
+  ASSERT_EQ(
+      run(eval({"--compare", in("a"), in("a/best.h5"), "--data", "folder:" + in("pics")})).code, 0);
+  EXPECT_EQ(said()["difference"]["map"]["low"], 0.0);
+  EXPECT_EQ(said()["difference"]["map"]["high"], 0.0);
+
+  const auto refused = [&](const Words& more, int code, const std::string& why) {
+    const Finished end = run(eval(more));
+    EXPECT_EQ(end.code, code) << end.err;
+    EXPECT_TRUE(holds(end.err, why)) << end.err;
+  };
+  refused({"--compare", in("a"), in("b")}, 2, "--data is missing");
+  refused({"--compare", in("a"), "--data", "folder:" + in("pics")}, 2, "--compare");
+  refused({"--compare", in("a"), in("pics"), "--data", "folder:" + in("pics")}, 3,
+          in("pics") + ": holds no best.h5");
+  Words more = both;
+  more.insert(more.end(), {"--checkpoint", in("a/best.h5")});
+  refused(more, 2, "leave --checkpoint, --embeddings and --gallery out");
+  more = both;
+  more.insert(more.end(), {"--save-embeddings", in("e.h5")});
+  refused(more, 2, "--save-embeddings");
+  more = both;
+  more.insert(more.end(), {"--report", in("a/best.h5"), "--force"});
+  refused(more, 2, "is the file that is read");
+  write_rows("plain.h5", false);
+  refused({"--embeddings", in("plain.h5"), "--data", "folder:" + in("pics")}, 2,
+          "--data: goes with --checkpoint FILE, or with --compare");
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,113 @@
+// Pictures looked up in an index, as users do it.
+#include "data/images/decode.h"
+#include "retrieval/files/embeddings_file.h"
+#include "tests/tools/train/train_program.h"
+
+#include <filesystem>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class SearchRun : public TrainProgram {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(run(on_pictures("run", {"--epochs", "1"}, 1)).code, 0);
+    folder_.classes("set/c", 3, 4);
+    ASSERT_EQ(run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--data",
+                   "folder:" + in("set"), "--save-embeddings", in("index.h5"), "-q"})
+                  .code,
+              0);
+  }
+  Finished search(const Words& more) const {
+    Words words = {RK_BIN "/eval",  "--checkpoint", in("run/last.h5"), "--sheet",
+                   in("sheet.png"), "--json",       in("out.json"),    "-q"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+  // Ends with 3 and one line that holds `part`.
+  void expect_refused(const Words& more, const std::string& part) const {
+    fs::remove(in("sheet.png"));
+    fs::remove(in("out.json"));
+    const Finished end = search(more);
+    EXPECT_EQ(end.code, 3) << end.err;
+    EXPECT_TRUE(holds(end.err, part));
+    EXPECT_EQ(std::count(end.err.begin(), end.err.end(), '\n'), 1) << end.err;
+    EXPECT_FALSE(fs::exists(in("sheet.png")));
+    EXPECT_FALSE(fs::exists(in("out.json")));
+  }
+};
+
+TEST_F(SearchRun, APictureOfTheIndexFindsItselfFirst) {
+  const std::string photo = in("set/c1/2.png");
+  const Finished end = search({"--index", in("index.h5"), "--query", photo, "--topk", "12"});
+  ASSERT_EQ(end.code, 0) << end.err;
+  const json result = json::parse(file_text(in("out.json")));
+  const json& found = result["queries"][0]["results"];
+  ASSERT_EQ(found.size(), 12U);
+  EXPECT_EQ(found[0]["path"], photo);
+  EXPECT_EQ(found[0]["class"], "c1");
+  // Of a row with itself: its squared length, one but for rounding.
+  EXPECT_NEAR(found[0]["score"].get<double>(), 1, 1e-5);
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    EXPECT_GE(found[i - 1]["score"].get<double>(), found[i]["score"].get<double>());
+  }
+  EXPECT_TRUE(holds(end.out, photo + "\n     1  1.0000  c1  " + photo + "\n     2  "));
+  EXPECT_TRUE(holds(end.out, "contact sheet: " + in("sheet.png") + "\n"));
+
+  // Query and first result are the same picture, in the same size.
+  const Image sheet = read_image(in("sheet.png"));
+  EXPECT_EQ(sheet.width(), 8 + 128 + 32 + 10 * 136);
+  EXPECT_EQ(sheet.height(), 8 + 2 * (128 + 23 + 8));
+  for (int y = 0; y < 128; ++y) {
+    ASSERT_TRUE(std::equal(sheet.pixel(8, 8 + y), sheet.pixel(8 + 128, 8 + y),
+                           sheet.pixel(8 + 128 + 32, 8 + y)))
+        << y;
+  }
+}
+
+TEST_F(SearchRun, AFolderIsAllOfItsPictures) {
+  ASSERT_EQ(search({"--index", in("index.h5"), "--query", in("set/c0"), in("set/c2/0.png")}).code,
+            0);
+  const json queries = json::parse(file_text(in("out.json")))["queries"];
+  ASSERT_EQ(queries.size(), 5U);
+  for (const json& each : queries) EXPECT_EQ(each["results"][0]["path"], each["query"]);
+}
+
+TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
+  const std::string photo = in("set/c1/2.png");
+  folder_.write("set/broken.png", "\x89PNG\r\n\x1a\n");
+  expect_refused({"--index", in("index.h5"), "--query", in("set/broken.png")}, "broken.png: ");
+  expect_refused({"--index", in("index.h5"), "--query", in("nothing.png")},
+                 "nothing.png: is not there");
+  fs::create_directory(in("hollow"));
+  expect_refused({"--index", in("index.h5"), "--query", in("hollow")}, "holds no pictures");
+  EmbeddingSet index = read_embeddings(in("index.h5"));
+  index.network.clear();
+  write_embeddings(in("nobodys.h5"), index);
+  expect_refused({"--index", in("nobodys.h5"), "--query", photo},
+                 "does not say which network embedded it; write it by `eval --checkpoint ");
+  index.network = std::string(64, 'a');
+  write_embeddings(in("others.h5"), index);
+  expect_refused({"--index", in("others.h5"), "--query", photo},
+                 "embedded by another network (aaaaaaaaaaaa) than ");
+  expect_refused({"--index", in("run/last.h5"), "--query", photo}, "no data set /embeddings");
+  // A picture that is there is never taken for the sheet.
+  const Finished end = search({"--index", in("index.h5"), "--query", photo, "--sheet", photo});
+  EXPECT_EQ(end.code, 2);
+  EXPECT_TRUE(holds(end.err, "is the file that is read"));
+}
+
+TEST_F(SearchRun, WhatIsGoneIsGreyAndSaid) {
+  fs::rename(in("set/c2"), in("elsewhere"));
+  const Finished end =
+      run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index", in("index.h5"), "--query",
+           in("set/c1/2.png"), "--topk", "12", "--sheet", in("sheet.png")});
+  EXPECT_EQ(end.code, 0) << end.err;
+  EXPECT_TRUE(holds(end.err, "4 of its pictures cannot be read and are grey: "));
+}
+
+}  // namespace
+}  // namespace rk

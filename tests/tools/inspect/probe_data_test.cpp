@@ -1,0 +1,89 @@
+#include "tools/inspect/probe_data.h"
+
+#include "tests/support/child_process.h"
+#include "tests/tools/inspect/probe_run.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace rk {
+namespace {
+
+using nlohmann::json;
+
+class ProbeData : public ProbeRun {
+ protected:
+  int probe(const std::vector<std::string>& arguments) { return run(arguments, make_probe_data()); }
+};
+
+TEST_F(ProbeData, TellsWhatAFolderHoldsAndWhatIsWrongWithIt) {
+  folder_.classes("shop/train/c", 3, 4);
+  folder_.picture("shop/train/lonely/0.png", 7, 100, 50);
+  folder_.classes("shop/test/t", 2, 3);
+  folder_.write("shop/train/c0/phone.heic", "x");
+  folder_.write("shop/train/c1/broken.jpg", "no picture");
+  const auto copy = [&](const char* from, const char* to) {
+    std::filesystem::copy_file(folder_.path() / from, folder_.path() / to);
+  };
+  copy("shop/train/c0/0.png", "shop/train/c0/again.png");
+  copy("shop/train/c0/1.png", "shop/train/c2/of_c0.png");
+  copy("shop/train/c1/1.png", "shop/test/t1/leaked.png");
+  EXPECT_EQ(probe({"--data", path("shop"), "--json", path("r.json")}), 3);
+  EXPECT_TRUE(holds(error_, "error: folder:" + path("shop") +
+                                ": 1 of 23 images cannot be read; mend or remove them\n"));
+  EXPECT_TRUE(holds(out_, ", split train: 16 images of 4 classes, 1 to 5 in each\n"));
+  EXPECT_TRUE(holds(out_, "  pixels: 24 x 18 to 100 x 50\n"));
+  EXPECT_TRUE(holds(out_, "1 .heic"));
+  EXPECT_TRUE(holds(out_,
+                    "  1 class of a single image, which has no other to find (min_images=2 "
+                    "leaves such out):\n    lonely\n"));
+  EXPECT_TRUE(holds(out_, "  cannot be read, 1 of them:\n    " + path("shop/train/c1/broken.jpg") +
+                              ": not a JPEG, PNG or BMP picture"));
+  EXPECT_TRUE(holds(out_, ", split test: 7 images of 2 classes, 3 to 4 in each\n"));
+  const json report = json::parse(file_text(path("r.json")));
+  EXPECT_EQ(report["splits"].size(), 2U);
+  EXPECT_EQ(report["splits"][0]["classes_of_one_image"], json({"lonely"}));
+  EXPECT_EQ(report["unreadable"].size(), 1U);
+  // t0/0.png is c0/0.png, and so on: the helper draws by class and number.
+  bool leaked = false;
+  for (const json& group : report["equal_files"]) {
+    for (const json& file : group) leaked = leaked || file == path("shop/test/t1/leaked.png");
+  }
+  EXPECT_TRUE(leaked) << report.dump();
+  EXPECT_TRUE(holds(out_, "groups of files with equal content: "));
+}
+
+TEST_F(ProbeData, NothingWrongIsZeroAndShort) {
+  folder_.picture("flat/a/0.png", 1);
+  folder_.picture("flat/a/1.png", 2);
+  folder_.picture("flat/b/0.png", 3);
+  folder_.picture("flat/b/1.png", 4);
+  EXPECT_EQ(probe({"--data", "folder:" + path("flat")}), 0) << error_;
+  EXPECT_EQ(out_, "folder:" + path("flat") +
+                      ", all of it, which has no splits: 4 images of 2 classes, 2 to 2 in each\n"
+                      "  pixels: 24 x 18 to 24 x 18\n");
+  EXPECT_EQ(probe({"--data", "glyphs"}), 2);
+  EXPECT_TRUE(holds(error_, "is drawn, so that there are no files to look at"));
+  EXPECT_EQ(probe({"--data", path("none")}), 2);
+}
+
+TEST_F(ProbeData, BothSidesOfATestAreLookedAtOnce) {
+  folder_.picture("two/query/a/0.png", 1);
+  folder_.picture("two/gallery/a/0.png", 2);
+  folder_.picture("two/train/b/0.png", 3);
+  folder_.picture("two/train/b/1.png", 3);
+  EXPECT_EQ(probe({"--data", path("two"), "--json", path("r.json")}), 0) << error_;
+  const json report = json::parse(file_text(path("r.json")));
+  EXPECT_EQ(report["splits"].size(), 2U) << report.dump();
+  EXPECT_EQ(report["equal_files"].size(), 1U);
+  EXPECT_TRUE(
+      holds(out_,
+            "groups of files with equal content: 1 (in different classes 0, in different splits "
+            "0)\n    " +
+                path("two/train/b/0.png") + " = " + path("two/train/b/1.png")));
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,158 @@
+#include "tools/inspect/probe_image.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/images/decode.h"
+#include "tests/data/lying_png.h"
+#include "tests/support/image_goldens.h"
+#include "tests/tools/inspect/probe_run.h"
+#include "weights/atomic_file.h"
+#include "weights/checkpoint.h"
+#include "weights/hdf5/file.h"
+
+namespace rk {
+namespace {
+
+const std::filesystem::path kGoldens = std::filesystem::path(RK_TEST_GOLDEN) / "images";
+
+class ProbeImage : public ProbeRun {
+ protected:
+  int probe(const std::vector<std::string>& arguments) {
+    return run(arguments, make_probe_image());
+  }
+  // up.png, 40 x 30, and lies.png, the same with EXIF's word that it lies.
+  void write_lying() const {
+    folder_.picture("up.png", 7, 40, 30);
+    std::ifstream file(path("up.png"), std::ios::binary);
+    folder_.write("lies.png", lying_png(std::string(std::istreambuf_iterator<char>(file), {})));
+  }
+};
+
+TEST_F(ProbeImage, WritesWhatTheNetworkSees) {
+  const std::string image = (kGoldens / "files/q90_422.jpg").string();
+  ASSERT_EQ(probe({"--image", image, "--out", path("t.h5"), "--show", path("t.png"), "--json",
+                   path("t.json")}),
+            0)
+      << error_;
+  const Hdf5Reader file(path("t.h5"));
+  const auto pixels = file.read<std::uint8_t>("/pixels");
+  const auto tensor = file.read<float>("/tensor");
+  EXPECT_EQ(file.info("/pixels").dims, (std::vector<std::int64_t>{224, 224, 3}));
+  EXPECT_EQ(file.info("/tensor").dims, (std::vector<std::int64_t>{3, 224, 224}));
+
+  const golden::ImageGoldens goldens(kGoldens);
+  int compared = 0;
+  for (const nlohmann::json& entry : goldens.manifest.at("files")) {
+    if (entry.at("file") != "files/q90_422.jpg") continue;
+    for (const nlohmann::json& expected : entry.at("tensors")) {
+      if (expected.at("transform") != "imagenet_v1") continue;
+      EXPECT_EQ(golden::sha256(std::as_bytes(std::span(pixels))), expected.at("cropped_sha256"));
+      EXPECT_EQ(golden::sha256(std::as_bytes(std::span(tensor))), expected.at("tensor_sha256"));
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared, 1);
+
+  const Image shown = read_image(path("t.png"));
+  EXPECT_EQ(std::vector<std::uint8_t>(shown.data(), shown.data() + shown.bytes()), pixels);
+  const auto json = nlohmann::json::parse(std::ifstream(path("t.json")));
+  EXPECT_EQ(json.at("width"), 333);
+  EXPECT_EQ(json.at("tensor_shape"), (std::vector<int>{3, 224, 224}));
+}
+
+TEST_F(ProbeImage, APictureByItsNameAndNothingElse) {
+  const std::string image = (kGoldens / "files/q90_422.jpg").string();
+  ASSERT_EQ(probe({"--image", image, "--out", path("both.h5"), "--show", path("show.png")}), 0);
+  ASSERT_EQ(probe({"--image", image, "--out", path("see.PNG")}), 0) << error_;
+  const Image shown = read_image(path("show.png")), seen = read_image(path("see.PNG"));
+  ASSERT_EQ(seen.width(), shown.width());
+  EXPECT_TRUE(std::equal(seen.data(), seen.data() + seen.bytes(), shown.data()));
+  ASSERT_EQ(probe({"--image", image}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "333 x "));
+  EXPECT_EQ(probe({"--image", "--help"}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "--resize"));
+  EXPECT_EQ(probe({"--image"}), 2);
+  EXPECT_TRUE(holds(error_, "--image: which picture?"));
+}
+
+TEST_F(ProbeImage, APictureThatLiesIsTurnedWhereAsked) {
+  write_lying();
+  ASSERT_EQ(probe({"--image", path("lies.png"), "--resize", "0", "--crop", "0"}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "40 x 30, EXIF orientation 6 (not turned: --exif turn does), resized"));
+  ASSERT_EQ(probe({"--image", path("lies.png"), "--exif", "turn", "--resize", "0", "--crop", "0",
+                   "--out", path("turned.png")}),
+            0)
+      << error_;
+  EXPECT_TRUE(holds(out_, "30 x 40, EXIF orientation 6 (turned), resized"));
+  const Image up = read_image(path("up.png")), turned = read_image(path("turned.png"));
+  for (int y = 0; y < 40; ++y) {
+    for (int x = 0; x < 30; ++x) {
+      EXPECT_TRUE(std::equal(turned.pixel(x, y), turned.pixel(x, y) + 3, up.pixel(y, 29 - x)));
+    }
+  }
+  EXPECT_EQ(probe({"--image", path("lies.png"), "--exif", "yes"}), 2);
+}
+
+TEST_F(ProbeImage, ACheckpointSaysWhatItsNetworkSees) {
+  ModelDescription model;
+  model.resize = 72;
+  model.crop = 64;
+  model.input_mean = {0.5, 0.25, 0.125};
+  model.input_std = {2, 2, 2};
+  RunState state;
+  state.settings = R"({"data": "folder:/photos,exif=turn"})";
+  CheckpointWriter writer(model, state);
+  const float one = 1;
+  writer.weight("w", {1}, &one);
+  write_atomic(path("run.h5"), writer.finish());
+  const std::string image = (kGoldens / "files/q90_422.jpg").string();
+  ASSERT_EQ(probe({"--image", image, "--checkpoint", path("run.h5"), "--out", path("t.h5"), "--std",
+                   "1", "1", "1"}),
+            0)
+      << error_;
+  EXPECT_TRUE(holds(out_, "seen as 64 x 64"));
+  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--crop", "64", "--mean", "0.5", "0.25",
+                   "0.125", "--std", "1", "1", "1", "--out", path("by_hand.h5")}),
+            0);
+  EXPECT_EQ(Hdf5Reader(path("t.h5")).read<float>("/tensor"),
+            Hdf5Reader(path("by_hand.h5")).read<float>("/tensor"));
+  write_lying();
+  ASSERT_EQ(probe({"--image", path("lies.png"), "--checkpoint", path("run.h5")}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "EXIF orientation 6 (turned)"));
+}
+
+TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
+  std::ofstream(path("t.h5")) << "as it was";
+  const std::string image = (kGoldens / "bad/truncated_50.jpg").string();
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--show", path("t.png"), "--force"}),
+            3);
+  EXPECT_TRUE(error_.starts_with("error: " + image + ": corrupt")) << error_;
+  EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
+  EXPECT_FALSE(std::filesystem::exists(path("t.png")));
+  std::ifstream kept(path("t.h5"));
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(kept), {}), "as it was");
+
+  EXPECT_EQ(probe({"--image", path("none.jpg"), "--out", path("t.h5"), "--force"}), 3);
+  const std::string line = (kGoldens / "files/line_1x300.png").string();
+  EXPECT_EQ(probe({"--image", line, "--crop", "0", "--out", path("t.h5"), "--force"}), 3);
+  EXPECT_NE(error_.find("give --crop"), std::string::npos) << error_;
+}
+
+TEST_F(ProbeImage, WrongUsageIsTwo) {
+  const std::string image = (kGoldens / "files/rgb8.png").string();
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--crop", "-1"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--std", "1", "1", "0"}), 2);
+  EXPECT_FALSE(std::filesystem::exists(path("t.h5")));
+}
+
+}  // namespace
+}  // namespace rk

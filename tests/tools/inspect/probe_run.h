@@ -1,0 +1,35 @@
+// A test that calls `probe` in this process: a folder for its files, and what it said.
+#pragma once
+
+#include "tests/data/temporary_folder.h"
+#include "tools/cli/cli.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk {
+
+class ProbeRun : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  // The exit code; out_ and error_ are what was said.
+  int run(const std::vector<std::string>& arguments, std::unique_ptr<Command> command) {
+    std::vector<const char*> argv{"probe"};
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code =
+        run_program(static_cast<int>(argv.size()), argv.data(), "Probes.", std::move(command));
+    out_ = testing::internal::GetCapturedStdout();
+    error_ = testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  const TemporaryFolder folder_;
+  std::string out_, error_;
+};
+
+}  // namespace rk

@@ -1,0 +1,568 @@
+// Folders of pictures as people have them, through the real programs: which split is which, which
+// classes of two files are the same, and what a network has seen before.
+#include "retrieval/files/embeddings_file.h"
+#include "tests/data/lying_png.h"
+#include "tests/data/temporary_folder.h"
+#include "tests/support/child_process.h"
+#include "tests/tools/train/tiny_run.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const std::string kTrain = RK_BIN "/train";
+const std::string kEval = RK_BIN "/eval";
+
+class FolderRun : public testing::Test {
+ protected:
+  // One step on the classes of `flat` that are not held out, once for all tests.
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    folder_->classes("flat/c", 8, 4);
+    const Finished done = train("flat", "run", {"--data", flat() + ",val_classes=0.25"});
+    ASSERT_EQ(done.code, 0) << done.err;
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static std::string in(const std::string& name) { return (folder_->path() / name).string(); }
+  static std::string flat() { return "folder:" + in("flat"); }
+  static Finished train(const std::string& data, const std::string& out,
+                        const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {kTrain,
+                                      "--data",
+                                      "folder:" + in(data),
+                                      "--out",
+                                      in(out),
+                                      "--arch",
+                                      "resnet18",
+                                      "--dim",
+                                      "16",
+                                      "--image-size",
+                                      "32",
+                                      "--resize",
+                                      "32",
+                                      "--batch",
+                                      "4",
+                                      "--per-class",
+                                      "2",
+                                      "--batches",
+                                      "1",
+                                      "--epochs",
+                                      "1",
+                                      "--optimizer",
+                                      "sgd",
+                                      "--momentum",
+                                      "0",
+                                      "--threads",
+                                      "2"};
+    return run_to_end(with_flags(words, more), folder_->path().string());
+  }
+  static Finished eval(std::vector<std::string> words) {
+    words.insert(words.begin(), kEval);
+    if (std::find(words.begin(), words.end(), "--threads") == words.end()) {
+      words.insert(words.end(), {"--threads", "2"});
+    }
+    return run_to_end(words, folder_->path().string());
+  }
+  // Embeds a folder with the trained network.
+  static Finished embed(const std::string& data, const std::string& to,
+                        const std::string& run = "run") {
+    return eval({"--checkpoint", in(run + "/best.h5"), "--data", "folder:" + in(data),
+                 "--save-embeddings", in(to), "--json", in("embed.json")});
+  }
+  static json result(const std::string& name) { return json::parse(file_text(in(name))); }
+
+  static std::unique_ptr<TemporaryFolder> folder_;
+};
+
+std::unique_ptr<TemporaryFolder> FolderRun::folder_;
+
+// The same pictures on both sides: whoever compares classes finds the picture itself first.
+TEST_F(FolderRun, AGalleryIsMatchedByTheNamesOfItsClasses) {
+  folder_->classes("queries/q", 6, 3);
+  folder_->classes("same/q", 6, 3);
+  folder_->classes("more/q", 6, 3);
+  folder_->picture("more/AAA_first/0.png", 777);
+  for (const char* name : {"queries", "same", "more"}) {
+    const Finished done = embed(name, std::string(name) + ".h5");
+    ASSERT_EQ(done.code, 0) << done.err;
+  }
+  for (const char* gallery : {"same.h5", "more.h5"}) {
+    for (const bool from_file : {true, false}) {
+      std::vector<std::string> words = {"--gallery", in(gallery), "--json", in("g.json")};
+      if (from_file) {
+        words.insert(words.end(), {"--embeddings", in("queries.h5")});
+      } else {
+        words.insert(words.end(),
+                     {"--checkpoint", in("run/best.h5"), "--data", "folder:" + in("queries")});
+      }
+      const Finished found = eval(words);
+      ASSERT_EQ(found.code, 0) << found.err;
+      EXPECT_TRUE(holds(found.out, "6 of the 6 searched for among them (by name)"));
+      EXPECT_EQ(result("g.json")["metrics"]["recall_at_1"], 1.0) << gallery << found.out;
+      EXPECT_EQ(result("g.json")["shared_classes"], 6);
+    }
+  }
+
+  // One side without names: labels would be compared with positions in another list.
+  EmbeddingSet unnamed = read_embeddings(in("more.h5"));
+  unnamed.classes.clear();
+  write_embeddings(in("unnamed.h5"), unnamed);
+  const Finished refused = eval({"--embeddings", in("queries.h5"), "--gallery", in("unnamed.h5")});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, in("unnamed.h5") + ": its labels are numbers, but"));
+  const Finished by_label = eval({"--embeddings", in("unnamed.h5"), "--gallery", in("unnamed.h5")});
+  EXPECT_EQ(by_label.code, 0) << by_label.err;
+  EXPECT_TRUE(holds(by_label.out, "(by label)"));
+  EXPECT_TRUE(holds(by_label.err, "is both queries and gallery"));
+}
+
+TEST_F(FolderRun, AGalleryOfAnotherNetworkIsRefused) {
+  const Finished other =
+      train("flat", "other", {"--data", flat() + ",val_classes=0.25", "--seed", "1"});
+  ASSERT_EQ(other.code, 0) << other.err;
+  ASSERT_EQ(embed("flat", "mine.h5").code, 0);
+  ASSERT_EQ(embed("flat", "theirs.h5", "other").code, 0);
+  const Finished refused = eval({"--embeddings", in("mine.h5"), "--gallery", in("theirs.h5")});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, in("theirs.h5") + ": embedded by another network"));
+  // The same network in another file of the run.
+  EXPECT_EQ(
+      eval({"--checkpoint", in("run/last.h5"), "--data", flat(), "--gallery", in("mine.h5")}).code,
+      0);
+}
+
+TEST_F(FolderRun, EvalSaysWhatTheNetworkWasTrainedOn) {
+  const Finished all = embed("flat", "all.h5");
+  ASSERT_EQ(all.code, 0) << all.err;
+  EXPECT_TRUE(holds(all.out,
+                    "all of it, which has no splits: 32 images of 8 classes; the network "
+                    "was trained on 6 of these classes"));
+  EXPECT_TRUE(holds(all.err, "note: 6 of the 8 classes of " + flat()));
+  EXPECT_EQ(result("embed.json")["classes_trained_on"], 6);
+  const Finished held =
+      eval({"--checkpoint", in("run/best.h5"), "--data", flat() + ",val_classes=0.25", "--split",
+            "Validation", "--json", in("held.json")});
+  ASSERT_EQ(held.code, 0) << held.err;
+  EXPECT_TRUE(holds(held.out, "split val: 8 images of 2 classes; the network was trained on none"));
+  EXPECT_EQ(held.err.find("trained on"), std::string::npos) << held.err;
+  EXPECT_EQ(result("held.json")["classes_trained_on"], 0);
+  // A run that begins with these weights has seen their classes too.
+  folder_->classes("next/n", 4, 4);
+  const Finished next = train(
+      "next", "next_run",
+      {"--weights", in("run/best.h5"), "--data", "folder:" + in("next") + ",val_classes=0.5"});
+  ASSERT_EQ(next.code, 0) << next.err;
+  ASSERT_EQ(embed("flat", "again.h5", "next_run").code, 0);
+  EXPECT_EQ(result("embed.json")["classes_trained_on"], 6);
+}
+
+TEST_F(FolderRun, SplitsInTheSpellingsOfPeople) {
+  folder_->classes("capitals/Train/c", 4, 4);
+  folder_->classes("capitals/Test/t", 2, 4);
+  const Finished trained = train("capitals", "capitals_run");
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_TRUE(holds(trained.err, "split train: 16 images of 4 classes;"));
+  EXPECT_TRUE(holds(trained.err, "held out: split test: 8 images of 2 other classes"));
+  EXPECT_EQ(trained.err.find("categories"), std::string::npos) << trained.err;
+
+  folder_->classes("yolo/train/c", 2, 2);
+  folder_->classes("yolo/valid/v", 3, 2);
+  const std::vector<std::string> words = {"--checkpoint", in("run/best.h5"), "--data",
+                                          "folder:" + in("yolo"), "--split"};
+  const auto of_split = [&](const std::string& split) {
+    std::vector<std::string> all = words;
+    all.push_back(split);
+    return eval(all);
+  };
+  EXPECT_TRUE(holds(of_split("val").out, "split val: 6 images of 3 classes"));
+  EXPECT_EQ(of_split("test").code, 3);
+
+  folder_->classes("shop/train/c", 2, 2);
+  folder_->classes("shop/query/s", 3, 1);
+  folder_->classes("shop/gallery/s", 4, 2);
+  const auto shop = [&](const std::string& split) {
+    return eval({"--checkpoint", in("run/best.h5"), "--data", "folder:" + in("shop"), "--split",
+                 split, "--save-embeddings", in("shop_" + split + ".h5")});
+  };
+  EXPECT_TRUE(holds(shop("query").out, "split query: 3 images of 3 classes"));
+  EXPECT_TRUE(holds(shop("gallery").out, "split gallery: 8 images of 4 classes"));
+  EXPECT_TRUE(holds(shop("test").out, "split test: 11 images of 4 classes"));
+  const Finished searched =
+      eval({"--embeddings", in("shop_query.h5"), "--gallery", in("shop_gallery.h5")});
+  EXPECT_TRUE(holds(searched.out, "3 of the 3 searched for among them"));
+}
+
+TEST_F(FolderRun, ADoubtfulLevelIsRefusedWithBothReadings) {
+  folder_->classes("doubt/train/c", 3, 2);
+  folder_->classes("doubt/test/t", 2, 2);
+  folder_->classes("doubt/raw_originals/r", 1, 2);
+  for (const std::string more : {"", ",val_classes=0.2"}) {
+    const Finished refused =
+        train("doubt", "doubt_run", {"--data", "folder:" + in("doubt") + more});
+    EXPECT_EQ(refused.code, 3) << refused.err;
+    EXPECT_TRUE(holds(refused.err,
+                      "'test', 'train' would be a split, 'raw_originals' would be "
+                      "none"));
+  }
+  const Finished evaluated =
+      eval({"--checkpoint", in("run/best.h5"), "--data", "folder:" + in("doubt")});
+  EXPECT_EQ(evaluated.code, 3);
+  const Finished meant =
+      train("doubt", "meant", {"--data", "folder:" + in("doubt") + ",splits=none,val_classes=0.2"});
+  EXPECT_EQ(meant.code, 0) << meant.err;
+  EXPECT_TRUE(holds(meant.err, "classes in 3 categories"));
+  // One product in two splits is one product.
+  folder_->classes("both/Train/c", 2, 2);
+  folder_->classes("both/Test/c", 2, 2);
+  const Finished both = train("both", "both_run");
+  EXPECT_EQ(both.code, 3);
+  EXPECT_TRUE(holds(both.err, "is also in another split"));
+}
+
+TEST_F(FolderRun, OtherFilesAreCountedAndOddJpegsAreRead) {
+  folder_->classes("odd/c", 2, 2);
+  folder_->write("odd/c0/phone.HEIC", "x");
+  folder_->write("odd/c1/film.mp4", "x");
+  folder_->write("odd/c1/other.heic", "x");
+  folder_->write("odd/__MACOSX/._c0", "x");
+  std::string jpeg = file_text(RK_TEST_GOLDEN "/images/files/q75_420.jpg");
+  ASSERT_GT(jpeg.size(), 100U);
+  jpeg.insert(jpeg.size() - 2, 9, '\0');
+  folder_->write("odd/c0/webcam.jpg", jpeg);
+  const Finished done = embed("odd", "odd.h5");
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.out, "5 images of 2 classes"));
+  EXPECT_TRUE(holds(done.err, "images it reads: 2 .heic, 1 .mp4"));
+  EXPECT_TRUE(holds(done.err, "webcam.jpg: an odd JPEG"));
+}
+
+TEST_F(FolderRun, PathsAsPeopleWriteThem) {
+  const Finished bare = eval({"--checkpoint", in("run/best.h5"), "--data", in("flat")});
+  EXPECT_EQ(bare.code, 0) << bare.err;
+  EXPECT_TRUE(holds(bare.out, flat() + ", all of it"));
+  const Finished home =
+      run_to_end({"/usr/bin/env", "HOME=" + folder_->path().string(), kEval, "--checkpoint",
+                  in("run/best.h5"), "--data", "folder:~/flat,val_classes=0.25", "--split", "val"},
+                 folder_->path().string());
+  EXPECT_EQ(home.code, 0) << home.err;
+  EXPECT_TRUE(holds(home.out, "8 images of 2 classes"));
+}
+
+TEST_F(FolderRun, FlagsWithoutEffectAreNamed) {
+  const Finished odd = train("flat", "odd_flags",
+                             {"--data", flat() + ",val_classes=0.25", "--drop-at", "100",
+                              "--optimizer", "adam", "--momentum", "0.5", "--beta1", "0.8"});
+  ASSERT_EQ(odd.code, 0) << odd.err;
+  EXPECT_TRUE(holds(odd.err, "--drop-at: has no effect without --schedule milestones"));
+  EXPECT_TRUE(holds(odd.err, "--momentum: has no effect without --optimizer sgd"));
+  EXPECT_EQ(odd.err.find("--beta1"), std::string::npos) << odd.err;
+}
+
+TEST_F(FolderRun, RowsOfOtherLengthsAreNotedByBothWhoRead) {
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 0, 0, 3, 0.6F, 0.8F, 0, 1};
+  set.labels = {0, 0, 1, 1};
+  write_embeddings(in("long.h5"), set);
+  const std::vector<std::string> probe = {RK_BIN "/probe", "--loss", "smooth_ap", "--in",
+                                          in("long.h5")};
+  const Finished as_given = run_to_end(probe, folder_->path().string());
+  EXPECT_TRUE(holds(as_given.err, "rows have lengths from 1 to 3; the loss is that of these rows"));
+  std::vector<std::string> words = probe;
+  words.push_back("--normalize");
+  EXPECT_EQ(run_to_end(words, folder_->path().string()).err.find("lengths"), std::string::npos);
+  EXPECT_TRUE(holds(eval({"--embeddings", in("long.h5")}).err, "rows have lengths from 1 to 3"));
+}
+
+// Begun beside its pictures, gone on with from elsewhere; then the pictures move.
+TEST_F(FolderRun, ARunFindsItsPicturesFromAnyFolder) {
+  folder_->classes("moving/c", 6, 4);
+  const auto shell = [&](const std::string& words) {
+    return run_to_end({"/bin/sh", "-c", words}, folder_->path().string());
+  };
+  const Finished begun = shell(
+      "cd " + in("") + " && " + kTrain +
+      " --data folder:moving,val_classes=0.5 --out moving_run --arch resnet18 --dim 16 "
+      "--image-size 32 --resize 32 --batch 4 --per-class 2 --batches 1 --epochs 1 --threads 2");
+  ASSERT_EQ(begun.code, 0) << begun.err;
+  EXPECT_TRUE(holds(file_text(in("moving_run/settings.toml")),
+                    "data = \"folder:" + in("moving") + ",val_classes=0.5\""));
+  const std::string resume =
+      "cd / && " + kTrain + " --out " + in("moving_run") + " --resume auto --threads 2 --epochs ";
+  const Finished elsewhere = shell(resume + "2");
+  EXPECT_EQ(elsewhere.code, 0) << elsewhere.err;
+  fs::rename(in("moving"), in("moved"));
+  const Finished lost = shell(resume + "3");
+  EXPECT_EQ(lost.code, 3);
+  EXPECT_TRUE(holds(lost.err, in("moving") + ": no such folder; it is the --data of " +
+                                  in("moving_run/last.h5") + "; give --data SPEC where it lies"));
+  const Finished found = shell(resume + "3 --data folder:" + in("moved") + ",val_classes=0.5");
+  EXPECT_EQ(found.code, 0) << found.err;
+}
+
+TEST_F(FolderRun, ChangedPicturesAreRefusedUnlessAllowed) {
+  folder_->classes("changing/c", 6, 4);
+  const auto go_on = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {kTrain, "--out",     in(out), "--resume",
+                                      "auto", "--threads", "2"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_to_end(words, folder_->path().string());
+  };
+  const std::vector<std::string> data = {"--data", "folder:" + in("changing"), "--test-data",
+                                         flat()};
+  std::vector<std::string> memory = data, proxies = data;
+  memory.insert(memory.end(), {"--memory", "1"});
+  proxies.insert(proxies.end(), {"--loss", "nsl"});
+  ASSERT_EQ(train("changing", "changing_run", memory).code, 0);
+  ASSERT_EQ(train("changing", "proxies_run", proxies).code, 0);
+  folder_->picture("changing/c0/new.png", 4711);
+  folder_->classes("changing/d", 1, 4);
+  const Finished refused = go_on("changing_run", {"--epochs", "2"});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, "was trained on 24 images "));
+  EXPECT_TRUE(holds(refused.err, "--data is now 29 images "));
+  EXPECT_TRUE(holds(refused.err,
+                    "with 1 new class ('d0'); restore the data, or go on with them as "
+                    "they are by --allow-changed-data"));
+  const Finished allowed = go_on("changing_run", {"--epochs", "2", "--allow-changed-data"});
+  EXPECT_EQ(allowed.code, 0) << allowed.err;
+  EXPECT_TRUE(holds(allowed.err, "data: 24 images "));
+  EXPECT_TRUE(holds(allowed.err, "memory: begins empty"));
+  // From then on these are its data.
+  EXPECT_EQ(go_on("changing_run", {"--epochs", "3"}).code, 0);
+  const Finished other = go_on("proxies_run", {"--epochs", "2", "--allow-changed-data"});
+  EXPECT_EQ(other.code, 3);
+  EXPECT_TRUE(holds(other.err, "has a proxy for each class of its data"));
+}
+
+TEST_F(FolderRun, NothingToGoOnFromIsSaid) {
+  const Finished begun =
+      train("flat", "mistyped", {"--data", flat() + ",val_classes=0.25", "--resume", "auto"});
+  EXPECT_EQ(begun.code, 0);
+  EXPECT_TRUE(holds(begun.err, "note: " + in("mistyped") + ": nothing to go on from; a new run"));
+  const Finished more =
+      train("flat", "mistyped",
+            {"--data", flat() + ",val_classes=0.25", "--resume", "auto", "--epochs", "2"});
+  EXPECT_EQ(more.code, 0);
+  EXPECT_FALSE(holds(more.err, "nothing to go on from")) << more.err;
+}
+
+TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
+  folder_->classes("phone/c", 6, 4);
+  for (const char* name : {"phone/c0/0.png", "phone/c5/2.png"}) {
+    folder_->write(name, lying_png(file_text(in(name))));
+  }
+  const std::string spec = "folder:" + in("phone");
+  const std::string words = ": 2 of the pictures looked at are stored lying or mirrored (EXIF";
+  const Finished counted = embed("phone", "phone.h5");
+  ASSERT_EQ(counted.code, 0) << counted.err;
+  EXPECT_TRUE(holds(counted.err, "note: " + in("phone") + words));
+  const Finished turned = eval({"--checkpoint", in("run/best.h5"), "--data", spec + ",exif=turn",
+                                "--save-embeddings", in("turned.h5")});
+  ASSERT_EQ(turned.code, 0) << turned.err;
+  EXPECT_FALSE(holds(turned.err, "stored lying")) << turned.err;
+  EXPECT_TRUE(holds(turned.err, "note: the network was trained on pictures with exif=ignore, " +
+                                    spec + ",exif=turn has exif=turn"));
+  EXPECT_FALSE(holds(counted.err, "was trained on pictures with")) << counted.err;
+  const EmbeddingSet a = read_embeddings(in("phone.h5")), b = read_embeddings(in("turned.h5"));
+  for (std::int64_t i = 0; i < a.count(); ++i) {
+    const auto row = [&](const EmbeddingSet& set) {
+      return std::vector<float>(set.embeddings.begin() + i * set.dim,
+                                set.embeddings.begin() + (i + 1) * set.dim);
+    };
+    EXPECT_EQ(row(a) == row(b), i != 0 && i != 5 * 4 + 2) << i;
+  }
+  const Finished trained = train("phone", "phone_run", {"--test-data", flat()});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_TRUE(holds(trained.err, "note: " + in("phone") + words));
+}
+
+TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {
+  folder_->classes("spoilt/c", 6, 4);
+  for (const char* name : {"spoilt/c0/1.png", "spoilt/c2/0.png", "spoilt/c4/3.png"}) {
+    folder_->write(name, "no picture");
+  }
+  const Finished refused = train("spoilt", "spoilt_run", {"--test-data", flat()});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, "3 of 24 images cannot be read, all listed in " +
+                                     in("spoilt_run/bad_files.txt") + "; --max-bad 3 trains"));
+  const std::string list = file_text(in("spoilt_run/bad_files.txt"));
+  EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), 3) << list;
+  EXPECT_TRUE(holds(list, in("spoilt/c4/3.png") + ": not a JPEG"));
+  // What was refused is no run: the next one begins there.
+  EXPECT_EQ(
+      train("spoilt", "spoilt_run", {"--test-data", flat(), "--max-bad", "3", "--batches", "20"})
+          .code,
+      0);
+  const std::string met = file_text(in("spoilt_run/bad_files.txt"));
+  EXPECT_GE(std::count(met.begin(), met.end(), '\n'), 1) << met;
+  EXPECT_TRUE(holds(met, ".png: not a JPEG"));
+  const Finished evaluated = embed("spoilt", "spoilt.h5");
+  EXPECT_EQ(evaluated.code, 3);
+  EXPECT_TRUE(holds(evaluated.err, in("spoilt/c0/1.png") + ": not a JPEG"));
+  EXPECT_TRUE(holds(evaluated.err, "; --skip-bad leaves such images out, `probe --data folder:" +
+                                       in("spoilt") + "` names all"));
+}
+
+TEST_F(FolderRun, ARunGoesNeitherAmongThePicturesNorOverForeignFiles) {
+  folder_->classes("album/c", 6, 4);
+  for (const char* out : {"album", "album/run", "album/c0"}) {
+    const Finished refused = train("album", out, {"--test-data", flat()});
+    EXPECT_EQ(refused.code, 2) << out << refused.err;
+    EXPECT_TRUE(holds(refused.err, "is or lies in " + in("album") + ", the folder of the pict"));
+  }
+  EXPECT_FALSE(fs::exists(in("album/run")));
+  folder_->write("mine/settings.toml", "of = \"another program\"\n");
+  const Finished foreign = train("album", "mine", {"--test-data", flat()});
+  EXPECT_EQ(foreign.code, 3);
+  EXPECT_TRUE(holds(foreign.err, in("mine/settings.toml") + ": is no run's"));
+  EXPECT_TRUE(holds(file_text(in("mine/settings.toml")), "another program"));
+  // A run that was killed before its first checkpoint is one.
+  folder_->write("mine/.lock", "1");
+  EXPECT_EQ(train("album", "mine", {"--test-data", flat()}).code, 0);
+}
+
+TEST_F(FolderRun, SamplersAndSplitsThatSayLittleAreNamed) {
+  folder_->classes("wide/train/c", 30, 2);
+  folder_->classes("wide/test/t", 2, 2);
+  const auto random = [&](const std::string& out, const std::string& loss) {
+    // --per-class belongs to another sampler.
+    return run_to_end({kTrain,
+                       "--data",
+                       "folder:" + in("wide"),
+                       "--out",
+                       in(out),
+                       "--arch",
+                       "resnet18",
+                       "--dim",
+                       "16",
+                       "--image-size",
+                       "32",
+                       "--resize",
+                       "32",
+                       "--batch",
+                       "4",
+                       "--batches",
+                       "3",
+                       "--epochs",
+                       "1",
+                       "--threads",
+                       "2",
+                       "--sampler",
+                       "random",
+                       "--loss",
+                       loss},
+                      folder_->path().string());
+  };
+  const Finished pairs = random("pairs", "smooth_ap");
+  ASSERT_EQ(pairs.code, 0) << pairs.err;
+  // Of 59 others one is of the class, and three are in the batch: 1 - (58/59)^3.
+  EXPECT_TRUE(holds(pairs.err, "sampler random: about 5 % of a batch's images have another of"));
+  EXPECT_TRUE(holds(pairs.err,
+                    "split test: 4 images of 2 other classes; the best epoch is chosen "
+                    "on these, which flatters its figures there"));
+  std::size_t said = 0;
+  for (std::size_t at = 0;
+       (at = pairs.err.find("no image of the batch had", at)) != std::string::npos; ++at) {
+    ++said;
+  }
+  EXPECT_LE(said, 1U) << pairs.err;
+  EXPECT_FALSE(holds(random("proxies", "nsl").err, "sampler random: about"));
+}
+
+TEST_F(FolderRun, OneClassAloneIsNoted) {
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 0, 0, 1, 0.6F, 0.8F};
+  set.labels = {5, 5, 5};
+  write_embeddings(in("one.h5"), set);
+  EXPECT_TRUE(holds(eval({"--embeddings", in("one.h5")}).err, "all of it is one class"));
+  set.labels = {5, 5, 6};
+  write_embeddings(in("two.h5"), set);
+  EXPECT_FALSE(holds(eval({"--embeddings", in("two.h5")}).err, "one class"));
+}
+
+// `eval --json - | jq`: nothing but JSON there, and what people read on the other stream.
+TEST_F(FolderRun, JsonGoesToStandardOutputAlone) {
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 0, 0, 1, 0.6F, 0.8F};
+  set.labels = {5, 5, 6};
+  write_embeddings(in("three.h5"), set);
+  const Finished done = eval({"--embeddings", in("three.h5"), "--json", "-"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(json::parse(done.out)["metrics"]["num_queries"], 3);
+  EXPECT_TRUE(holds(done.err, "R@1"));
+  EXPECT_FALSE(fs::exists("-"));
+  EXPECT_TRUE(holds(eval({"--embeddings", in("three.h5"), "--threads", "4000"}).err,
+                    "note: --threads 4000: this process may use "));
+}
+
+// Whatever is asked for, what is read stays, and so does a file of another kind.
+TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
+  ASSERT_EQ(embed("flat", "a.h5").code, 0);
+  folder_->picture("pic.png", 3);
+  fs::copy(in("a.h5"), in("b.h5"), fs::copy_options::overwrite_existing);
+  fs::copy(in("run/best.h5"), in("best.h5"), fs::copy_options::overwrite_existing);
+  fs::create_symlink("a.h5", in("link.h5"));
+  folder_->write("notes.txt", "mine");
+  const std::string probe = RK_BIN "/probe", loss = "smooth_ap";
+  struct Case {
+    std::vector<std::string> words;
+    std::string kept;
+    int code;
+  };
+  const std::vector<Case> cases = {
+      {{kEval, "--checkpoint", in("best.h5"), "--data", flat(), "--save-embeddings", in("best.h5")},
+       "best.h5",
+       2},
+      {{kEval, "--checkpoint", in("run/best.h5"), "--data", flat(), "--save-embeddings",
+        in("best.h5")},
+       "best.h5",
+       3},
+      {{kEval, "--embeddings", in("a.h5"), "--json", in("b.h5")}, "b.h5", 3},
+      {{kEval, "--embeddings", in("a.h5"), "--json", in("link.h5")}, "a.h5", 3},
+      {{kEval, "--embeddings", in("a.h5"), "--json", in("link.h5"), "--force"}, "a.h5", 2},
+      {{kEval, "--embeddings", in("b.h5"), "--gallery", in("a.h5"), "--json", in("a.h5"),
+        "--force"},
+       "a.h5",
+       2},
+      {{kEval, "--embeddings", in("a.h5"), "--json", in("notes.txt")}, "notes.txt", 3},
+      {{probe, "--loss", loss, "--in", in("a.h5"), "--out", in("a.h5")}, "a.h5", 2},
+      {{probe, "--loss", loss, "--in", in("a.h5"), "--out", in("b.h5")}, "b.h5", 3},
+      {{probe, "--image", in("pic.png"), "--out", in("pic.png")}, "pic.png", 2},
+      {{probe, "--image", in("pic.png"), "--out", in("t.h5"), "--show", in("pic.png")},
+       "pic.png",
+       2},
+      {{probe, "--image", in("pic.png"), "--out", in("a.h5")}, "a.h5", 3},
+      {{kTrain, "--data", flat(), "--out", in("x"), "--json", in("a.h5")}, "a.h5", 3},
+  };
+  for (const Case& each : cases) {
+    const std::string before = file_text(in(each.kept));
+    const Finished end = run_to_end(each.words, folder_->path().string());
+    EXPECT_EQ(end.code, each.code) << each.kept << ": " << end.err;
+    EXPECT_TRUE(file_text(in(each.kept)) == before) << end.err;
+  }
+  EXPECT_EQ(eval({"--embeddings", in("a.h5"), "--json", in("notes.txt"), "--force"}).code, 0);
+  EXPECT_EQ(result("notes.txt").count("metrics"), 1U);
+  // Results replace results of their kind; a folder that is not there is said before the work.
+  EXPECT_EQ(eval({"--embeddings", in("a.h5"), "--json", in("notes.txt")}).code, 0);
+  const Finished nowhere = eval({"--checkpoint", in("run/best.h5"), "--data", flat(),
+                                 "--save-embeddings", in("nowhere/x.h5")});
+  EXPECT_EQ(nowhere.code, 3);
+  EXPECT_TRUE(holds(nowhere.err, "there is no folder"));
+  EXPECT_EQ(nowhere.out, "");
+}
+
+}  // namespace
+}  // namespace rk

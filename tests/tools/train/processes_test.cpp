@@ -1,0 +1,147 @@
+// `train` started by mpiexec as several processes: what a user of a cluster sees.
+#include "tests/data/temporary_folder.h"
+#include "tests/support/child_process.h"
+#include "tests/support/mpi_run.h"
+#include "tests/tools/train/tiny_run.h"
+#include "weights/checkpoint.h"
+
+#include <signal.h>
+
+#include <cerrno>
+#include <sstream>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class TrainProcesses : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_mpi()) GTEST_SKIP() << "this build has no MPI (libopenmpi-dev)";
+  }
+  std::vector<std::string> command(int processes, const std::string& out,
+                                   const std::vector<std::string>& more) const {
+    std::vector<std::string> words;
+    if (processes > 1) words = mpiexec(processes);
+    const std::vector<std::string> tiny = tiny_run();
+    words.insert(words.end(), tiny.begin(), tiny.end());
+    for (const char* word : {"--threads", "1", "--optimizer", "sgd", "--lr", "0.01", "--out"}) {
+      words.emplace_back(word);
+    }
+    words.push_back(in(out));
+    return with_flags(words, more);
+  }
+  // 64 pictures that are read one by one, and as many held out.
+  std::vector<std::string> on_pictures(std::vector<std::string> more) const {
+    folder_.classes("pics/train/c", 8, 8);
+    folder_.classes("pics/test/t", 8, 8);
+    more.insert(more.end(), {"--data", "folder:" + in("pics"), "--cache", "0", "--workers", "1"});
+    return more;
+  }
+  // Two of them, of which the second, that reads 8 pictures for a batch, meets `what` at its sixth
+  // batch or a little before (tests/fake/system_calls.cpp).
+  static std::vector<std::string> second_fails(const std::vector<std::string>& train,
+                                               const std::string& what) {
+    std::vector<std::string> words = mpiexec(1);
+    words.insert(words.end(), train.begin(), train.end());
+    words.insert(words.end(),
+                 {":", "-n", "1", "/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_SYSTEM_CALLS,
+                  "RK_FAULTS=open,40,1," + what + ",/pics/train/"});
+    words.insert(words.end(), train.begin(), train.end());
+    return words;
+  }
+  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
+  Finished run(const std::vector<std::string>& words) const {
+    return run_to_end(words, folder_.path().string());
+  }
+  std::vector<json> metrics(const std::string& out) const {
+    std::vector<json> lines;
+    std::istringstream text(file_text(in(out + "/metrics.jsonl")));
+    for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+    return lines;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+// Frozen batch norm: one process's run but for rounding. Plain SGD keeps that rounding as small as
+// it is (Adam's first steps would make a whole step of it wherever a gradient is all but 0), and a
+// soft ranking does not magnify it.
+TEST_F(TrainProcesses, TwoTrainAsOneDoes) {
+  const std::vector<std::string> settings = {
+      "--bn",     "frozen", "--momentum", "0", "--loss", "smooth_ap:tau=0.1",
+      "--epochs", "2",      "--batches",  "3"};
+  ASSERT_EQ(run(command(1, "one", settings)).code, 0);
+  const Finished two = run(command(2, "two", settings));
+  ASSERT_EQ(two.code, 0) << two.err;
+  EXPECT_NE(two.err.find("processes: 2, 8 images of a batch each"), std::string::npos) << two.err;
+  // One of them speaks.
+  EXPECT_EQ(two.out.find("epoch 2/2"), two.out.rfind("epoch 2/2"));
+  const std::vector<json> a = metrics("one"), b = metrics("two");
+  ASSERT_EQ(a.size(), 3U);
+  ASSERT_EQ(b.size(), 3U);
+  for (std::size_t epoch = 1; epoch < a.size(); ++epoch) {
+    const double loss = a[epoch]["loss"];
+    EXPECT_NEAR(b[epoch]["loss"], loss, 1e-4 * loss) << epoch;
+  }
+  EXPECT_NE(a[1]["loss"], a[2]["loss"]);
+}
+
+// A batch system's warning reaches all; they stop after the same step, and go on from there.
+TEST_F(TrainProcesses, StopTogetherAndResumeBitEqual) {
+  const std::vector<std::string> settings = {"--bn", "train", "--epochs", "2", "--batches", "8"};
+  ASSERT_EQ(run(command(2, "straight", on_pictures(settings))).code, 0);
+  const Finished stopped =
+      run(second_fails(command(1, "stopped", on_pictures(settings)), fmt::format("s{}", SIGUSR1)));
+  ASSERT_EQ(stopped.code, 128 + SIGUSR1) << stopped.err;
+  EXPECT_NE(stopped.err.find("stopped after batch"), std::string::npos) << stopped.err;
+  std::vector<std::string> words = mpiexec(2);
+  for (const std::string& word : {std::string(RK_BIN "/train"), std::string("--out"), in("stopped"),
+                                  std::string("--resume"), std::string("auto")}) {
+    words.push_back(word);
+  }
+  const Finished done = run(words);
+  ASSERT_EQ(done.code, 0) << done.err;
+  for (const char* file : {"/last.h5", "/best.h5"}) {
+    const std::string bytes = file_text(in(std::string("straight") + file));
+    EXPECT_FALSE(bytes.empty());
+    EXPECT_TRUE(bytes == file_text(in(std::string("stopped") + file))) << file;
+  }
+}
+
+TEST_F(TrainProcesses, RefuseWhatTheyCannotShare) {
+  const Finished unequal = run(command(3, "a", {}));
+  EXPECT_EQ(unequal.code, 2);
+  EXPECT_NE(unequal.err.find("--batch 16: cannot be shared equally by 3 processes; use 18"),
+            std::string::npos)
+      << unequal.err;
+  const Finished chunk = run(command(2, "b", {"--chunk", "16"}));
+  EXPECT_EQ(chunk.code, 2);
+  EXPECT_NE(chunk.err.find("--chunk 16: does not divide the 8 images"), std::string::npos)
+      << chunk.err;
+  const Finished missing = run(command(2, "c", {"--test-data", "folder:" + in("nowhere")}));
+  EXPECT_EQ(missing.code, 3);
+  const std::size_t first = missing.err.find("error: ");
+  EXPECT_NE(first, std::string::npos) << missing.err;
+  EXPECT_EQ(missing.err.find("error: ", first + 1), std::string::npos)
+      << "said by each of them: " << missing.err;
+  for (const char* out : {"a", "b", "c"}) EXPECT_FALSE(fs::exists(in(out)));
+}
+
+// A picture that only one of them is to read: the first saves what is done, and the one that met it
+// says what it was.
+TEST_F(TrainProcesses, OneProcesssErrorSavesTheRunOfAll) {
+  const Finished failed =
+      run(second_fails(command(1, "run", on_pictures({"--epochs", "1", "--batches", "12"})),
+                       std::to_string(ENOENT)));
+  EXPECT_EQ(failed.code, 3) << failed.err;
+  EXPECT_TRUE(holds(failed.err, "saved after step "));
+  EXPECT_TRUE(holds(failed.err, "No such file or directory"));
+  ASSERT_TRUE(fs::exists(in("run/last.h5")));
+  EXPECT_GT(Checkpoint(in("run/last.h5")).run().batch, 0);
+}
+
+}  // namespace
+}  // namespace rk

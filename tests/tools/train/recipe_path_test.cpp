@@ -1,0 +1,32 @@
+#include "tools/train/recipe_path.h"
+
+#include "tests/data/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+namespace rk {
+namespace {
+
+TEST(RecipePath, AFileComesBeforeThoseThatComeAlong) {
+  const TemporaryFolder folder;
+  folder.write("along/omniglot.toml", "");
+  folder.write("along/shop.toml", "");
+  folder.write("mine.toml", "");
+  const std::vector<std::filesystem::path> folders = {folder.path() / "none",
+                                                      folder.path() / "along"};
+  const std::string mine = (folder.path() / "mine.toml").string();
+  EXPECT_EQ(find_recipe(mine, folders), mine);
+  const std::string along = (folder.path() / "along/omniglot.toml").string();
+  EXPECT_EQ(find_recipe("omniglot", folders), along);
+  EXPECT_EQ(find_recipe("omniglot.toml", folders), along);
+  EXPECT_TRUE(holds(message_of<InputError>([&] { find_recipe("omnigot", folders); }),
+                    "omnigot: no such recipe; check the path, or, of those that come along: did "
+                    "you mean omniglot?"));
+  EXPECT_TRUE(holds(message_of<InputError>([&] { find_recipe("zzzzzz", folders); }),
+                    "known: omniglot, shop"));
+  EXPECT_EQ(message_of<InputError>([&] { find_recipe("a/omniglot", folders); }),
+            "a/omniglot: no such recipe; check the path");
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,433 @@
+// A run whose machine fails it: what it says, what it saves, and that it can be gone on with.
+#include "retrieval/files/embeddings_file.h"
+#include "tests/tools/train/train_program.h"
+#include "weights/atomic_file.h"
+#include "weights/checkpoint.h"
+#include "weights/hdf5/file.h"
+#include "weights/sealed_file.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <limits>
+#include <regex>
+#include <thread>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class RunFaults : public TrainProgram {};
+
+std::vector<std::string> joined(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// A second start looks at the folder only once the first one has left it.
+TEST_F(RunFaults, ASecondStartNeverOverwritesTheFirst) {
+  for (const bool resuming : {true, false}) {
+    // Between its look at the folder and its lock on it, had it looked first: evaluation opens
+    // pictures, and so does the check of them.
+    const std::string more = resuming ? "auto" : "never";
+    ChildProcess second(on_pictures("run", {"--resume", more}, 10), folder_.path().string());
+    while (second.running() && second.said_so_far().find("memory in MiB") == std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    const Finished first = run(on_pictures("run", {"--resume", "auto"}, 10));
+    EXPECT_EQ(first.code, 3) << "two runs in one folder";
+    EXPECT_TRUE(holds(first.err, "is being written to by another run"));
+    second.send(SIGKILL);
+    second.wait();
+    fs::remove_all(in("run"));
+    fs::create_directory(in("run"));
+  }
+}
+
+// Messages that nobody can read end nothing, and get into no file.
+TEST_F(RunFaults, MessagesThatCannotBeWrittenEndNothing) {
+  ASSERT_EQ(run(on_pictures("plain")).code, 0);
+  // Closed, full, and nobody there: the result is what lies in the folder, so that standard output
+  // alone makes a difference to the exit code.
+  const std::tuple<const char*, const char*, int> ways[] = {{"closed", "2>&-", 0},
+                                                            {"full", "2>/dev/full", 0},
+                                                            {"both", ">&- 2>&- <&-", 3},
+                                                            {"disk", ">/dev/full", 3}};
+  for (const auto& [out, how, code] : ways) {
+    const Finished end = run(in_shell(on_pictures(out), how));
+    EXPECT_EQ(end.code, code) << how << end.err;
+    EXPECT_TRUE(same_file("plain/last.h5", std::string(out) + "/last.h5")) << how;
+    EXPECT_TRUE(same_file("plain/best.h5", std::string(out) + "/best.h5")) << how;
+    EXPECT_TRUE(std::regex_match(file_text(in(std::string(out) + "/.lock")), std::regex("[0-9]+")));
+    if (code == 3 && std::string(out) == "disk") {
+      EXPECT_TRUE(holds(end.err, "standard output: cannot be written"));
+    }
+  }
+  // Whoever reads goes away in the middle, and then there is something to say.
+  const Finished gone = run(
+      {"/bin/sh", "-c",
+       in_shell(with_faults(on_pictures("gone", {"--max-bad", "1"}), "open,9,1,2,/pics/train/c3/"),
+                "")[2] +
+           " 2>&1 | head -n 3 >/dev/null"});
+  EXPECT_EQ(gone.code, 0);
+  EXPECT_EQ(metrics("gone").size(), 3U);
+}
+
+TEST_F(RunFaults, ResultsThatCannotBeWrittenAreAnError) {
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 0, 0.8F, 0.6F, 0.6F, 0.8F, 0, 1};
+  set.labels = {0, 0, 1, 1};
+  write_embeddings(in("e.h5"), set);
+  const Words eval = {RK_BIN "/eval", "--embeddings", in("e.h5")};
+  const Words probe = {RK_BIN "/probe", "--loss", "fastap", "--in", in("e.h5")};
+  for (const Words& words : {eval, probe, Words{RK_BIN "/eval", "--help"}}) {
+    EXPECT_EQ(run(words).code, 0);
+    EXPECT_EQ(run(in_shell(words, ">/dev/full")).code, 3);
+    EXPECT_EQ(run(in_shell(words, ">&-")).code, 3);
+    EXPECT_EQ(run(in_shell(words, "2>&-")).code, 0);
+  }
+}
+
+// What ends a run in the middle of an epoch, and what it says.
+TEST_F(RunFaults, AnErrorInTheMiddleOfAnEpochSavesFirst) {
+  constexpr int kBatches = 8;
+  ASSERT_EQ(run(on_pictures("straight", {}, kBatches)).code, 0);
+  struct Case {
+    std::string faults, words;
+  };
+  // Four tries of one picture, and of all that are asked for meanwhile.
+  const std::vector<Case> cases = {
+      {at_batch(5, true, std::to_string(ENOENT), 0), "No such file or directory"},
+      {at_batch(5, true, std::to_string(EIO), 0), "cannot be opened (Input/output error); check"},
+      {at_batch(5, true, std::to_string(EMFILE), 0),
+       "cannot be opened (Too many open files); raise the limit of open files (ulimit -n)"},
+      {at_batch(5, true, std::to_string(ESTALE), 0), "cannot be opened (Stale file handle)"},
+      // Held out: the second look at them.
+      {"open,66,0," + std::to_string(EIO) + ",/pics/test/", "Input/output error"}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::string out = fmt::format("run{}", i);
+    const Finished failed =
+        run(with_faults(on_pictures(out, {"--max-bad", "0"}, kBatches), cases[i].faults));
+    EXPECT_EQ(failed.code, 3) << cases[i].faults << failed.err;
+    EXPECT_TRUE(holds(failed.err, cases[i].words));
+    EXPECT_TRUE(holds(failed.err, "saved after step "));
+    EXPECT_TRUE(holds(failed.err, "--out " + in(out) + " --resume auto"));
+    ASSERT_TRUE(fs::exists(in(out + "/last.h5"))) << failed.err;
+    EXPECT_GT(Checkpoint(in(out + "/last.h5")).run().batch, 0);
+    const Finished done = resume(out);
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_TRUE(same_file("straight/best.h5", out + "/best.h5")) << cases[i].faults;
+  }
+}
+
+// The system failed for a moment, or for good: no picture is to blame.
+TEST_F(RunFaults, TheSystemsFailuresAreNoBadPictures) {
+  ASSERT_EQ(run(on_pictures("straight")).code, 0);
+  const std::string passing = at_batch(1, true, std::to_string(EIO), 2);
+  const Finished done = run(with_faults(on_pictures("passing"), passing));
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(same_file("straight/last.h5", "passing/last.h5"));
+  EXPECT_FALSE(fs::exists(in("passing/bad_files.txt")));
+  // Neither counted against --max-bad, nor advised to be left out.
+  const Finished failed = run(with_faults(on_pictures("lasting", {"--max-bad", "-1"}),
+                                          at_batch(1, true, std::to_string(EACCES), 0)));
+  EXPECT_EQ(failed.code, 3);
+  EXPECT_TRUE(holds(failed.err, "Permission denied"));
+  EXPECT_EQ(failed.err.find("--max-bad"), std::string::npos) << failed.err;
+  const Finished at_start = run(
+      with_faults(on_pictures("start"), "open,3,0," + std::to_string(EMFILE) + ",/pics/train/"));
+  EXPECT_EQ(at_start.code, 3);
+  EXPECT_EQ(at_start.err.find("--max-bad"), std::string::npos) << at_start.err;
+}
+
+TEST_F(RunFaults, WhatWasSavedInTheMiddleOfAnEpochIsGoneOnFrom) {
+  constexpr int kBatches = 4;
+  const Words often = {"--save-every", "0.000001"};
+  ASSERT_EQ(run(on_pictures("straight", often, kBatches)).code, 0);
+  // Killed once the third state is on the disk: after batch 3 of the first epoch.
+  const Finished killed = run(with_faults(on_pictures("killed", often, kBatches),
+                                          fmt::format("rename,3,1,s{},/last.h5", SIGKILL)));
+  ASSERT_EQ(killed.code, 128 + SIGKILL) << killed.err;
+  const RunState saved = Checkpoint(in("killed/last.h5")).run();
+  EXPECT_EQ(saved.epoch, 0);
+  EXPECT_EQ(saved.batch, 3);
+  const Finished done = resume("killed");
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.err, "last.h5: epoch 0, step 3"));
+  EXPECT_TRUE(same_file("straight/last.h5", "killed/last.h5"));
+  EXPECT_TRUE(same_file("straight/best.h5", "killed/best.h5"));
+
+  // Not so often, it is saved after the epoch alone.
+  const Finished once =
+      run(with_faults(on_pictures("once", {"--save-every", "0"}, kBatches), "", in("trace")));
+  ASSERT_EQ(once.code, 0) << once.err;
+  const std::string trace = file_text(in("trace"));
+  const std::string renamed = in("once/last.h5") + "\n";
+  std::size_t saves = 0;
+  for (auto at = trace.find(renamed); at != std::string::npos; at = trace.find(renamed, at + 1)) {
+    ++saves;
+  }
+  EXPECT_EQ(saves, 2U) << trace;
+}
+
+// A save that fails between two epochs' is tried again later; nothing is lost by going on.
+TEST_F(RunFaults, ASaveInBetweenMayFail) {
+  const Words often = {"--save-every", "0.000001"};
+  ASSERT_EQ(run(on_pictures("straight", often)).code, 0);
+  const Finished done =
+      run(with_faults(on_pictures("run", often), fmt::format("fsync,0,1,{},.last.h5.tmp", ENOSPC)));
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.err, "not saved after step 1: " + in("run/last.h5")));
+  EXPECT_TRUE(same_file("straight/last.h5", "run/last.h5"));
+}
+
+// The calls that reach the disk are really made, in the order that makes them safe.
+TEST_F(RunFaults, EveryFileIsSyncedAndThenItsFolder) {
+  const Finished done = run(with_faults(on_pictures("run", {"--epochs", "1"}, 1), "", in("trace")));
+  ASSERT_EQ(done.code, 0) << done.err;
+  std::istringstream lines(file_text(in("trace")));
+  std::vector<std::string> trace;
+  for (std::string line; std::getline(lines, line);) trace.push_back(line);
+  for (const char* name : {"last.h5", "best.h5", "metrics.jsonl", "settings.toml", "run.json"}) {
+    const auto renamed = std::find_if(trace.begin(), trace.end(), [&](const std::string& line) {
+      return line.starts_with("rename ") && line.ends_with(" " + in(std::string("run/") + name));
+    });
+    ASSERT_TRUE(renamed != trace.end() && renamed != trace.begin()) << name;
+    EXPECT_TRUE(holds(*(renamed - 1), "fsync " + in(std::string("run/.") + name + ".tmp.")))
+        << name;
+    ASSERT_NE(renamed + 1, trace.end());
+    EXPECT_EQ(*(renamed + 1), "fsync " + in("run")) << name;
+  }
+}
+
+TEST_F(RunFaults, AFileSystemWithoutLocksIsNoObstacle) {
+  for (const int error : {ENOSYS, ENOLCK}) {
+    const Finished done = run(with_faults(on_pictures(std::to_string(error), {"--epochs", "1"}, 1),
+                                          fmt::format("flock,0,0,{},/.lock", error)));
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_TRUE(holds(done.err, "its file system has no locks"));
+  }
+}
+
+TEST_F(RunFaults, ThreadsThatCannotBeHadAreSaid) {
+  for (const char* program : {"train", "eval"}) {
+    Words words = {RK_BIN "/eval", "--embeddings", in("none.h5"), "--threads", "8"};
+    if (std::string(program) == "train") words = command("run", {"--threads", "8"});
+    const Finished end = run(with_faults(words, fmt::format("pthread_create,3,0,{},", EAGAIN)));
+    EXPECT_EQ(end.code, 5) << end.err;
+    EXPECT_TRUE(holds(end.err, "error: only 4 of 8 threads can be started"));
+  }
+  EXPECT_FALSE(fs::exists(in("run")));
+}
+
+// A save takes memory beside the run's own. What is missing then is missing at the start.
+TEST_F(RunFaults, MemoryForSavingIsAskedForBeforeTheFirstStep) {
+  const auto limited = [&](const std::string& out, int mebibytes) {
+    Words words = command(out, {"--epochs", "1", "--optimizer", "adam"}, 1);
+    std::string line = fmt::format("ulimit -v {}; ", mebibytes * 1024);
+    return run({"/bin/sh", "-c", line + in_shell(words, "")[2]});
+  };
+  // The least address space, in which the run begins to train.
+  bool refused = false, saved = false;
+  for (int mebibytes = 300; mebibytes < 1800 && !saved; mebibytes += 96) {
+    const std::string out = std::to_string(mebibytes);
+    const Finished end = limited(out, mebibytes);
+    EXPECT_EQ(end.err.find("internal"), std::string::npos) << end.err;
+    if (end.code == 0) {
+      saved = true;
+    } else if (end.err.find("memory in MiB") != std::string::npos) {
+      refused = true;
+      EXPECT_EQ(end.code, 5) << end.err;
+      EXPECT_TRUE(holds(end.err, "error: ")) << mebibytes;
+      EXPECT_TRUE(holds(end.err, "memory")) << mebibytes;
+      EXPECT_EQ(end.out.find("epoch 1/1"), std::string::npos) << "it failed at its first save";
+    }
+  }
+  EXPECT_TRUE(saved);
+  EXPECT_TRUE(refused);
+}
+
+TEST_F(RunFaults, WantOfMemoryIsNoDamage) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
+  bool short_of_memory = false, opened = false;
+  for (int mebibytes = 100; mebibytes < 1800 && !opened; mebibytes += 64) {
+    const Words words = {RK_BIN "/eval",
+                         "--checkpoint",
+                         in("run/last.h5"),
+                         "--data",
+                         "glyphs:classes=2,images=2,size=32",
+                         "--split",
+                         "train",
+                         "--threads",
+                         "1",
+                         "--batch",
+                         "2"};
+    const Finished end =
+        run({"/bin/sh", "-c",
+             fmt::format("ulimit -v {}; ", mebibytes * 1024) + in_shell(words, "")[2]});
+    opened = end.code == 0;
+    if (end.code == 127 || opened) continue;  // not even the program's libraries
+    short_of_memory = short_of_memory || end.code == 5;
+    EXPECT_EQ(end.err.find("damaged"), std::string::npos) << end.err;
+    EXPECT_EQ(end.err.find("internal"), std::string::npos) << end.err;
+  }
+  EXPECT_TRUE(short_of_memory);
+  EXPECT_TRUE(opened);
+}
+
+TEST_F(RunFaults, AnotherSetHeldOutIsRefused) {
+  ASSERT_EQ(run(on_pictures("run", {"--epochs", "1"}, 1)).code, 0);
+  const std::string kept = file_text(in("run/best.h5"));
+  fs::remove_all(in("pics/test/t7"));
+  const Finished refused = resume("run", {"--epochs", "2"});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, "its epochs were compared on 64 images "));
+  EXPECT_TRUE(holds(refused.err, "held out are now 56 images "));
+  EXPECT_EQ(file_text(in("run/best.h5")), kept);
+  EXPECT_EQ(resume("run", {"--epochs", "2", "--test-data", "none"}).code, 3);
+  for (int i = 0; i < 8; ++i) {
+    folder_.picture(fmt::format("pics/test/t7/{}.png", i), static_cast<std::uint64_t>(7000 + i));
+  }
+  EXPECT_EQ(resume("run", {"--epochs", "2"}).code, 0);
+}
+
+// The rest of an epoch is that of the batches it began with.
+TEST_F(RunFaults, AnEpochUnderWayKeepsItsBatches) {
+  const Finished stopped = run(with_faults(on_pictures("run", {}, 8), at_batch(5, true, "s15")));
+  ASSERT_EQ(stopped.code, 143) << stopped.err;
+  const std::string kept = file_text(in("run/last.h5"));
+  const std::int64_t batch = Checkpoint(in("run/last.h5")).run().batch;
+  for (const auto& [flag, value] : {std::pair{"--batches", "2"},
+                                    {"--batch", "8"},
+                                    {"--per-class", "2"},
+                                    {"--sampler", "random"}}) {
+    const Finished refused = resume("run", {flag, value});
+    EXPECT_EQ(refused.code, 3) << flag;
+    EXPECT_TRUE(
+        holds(refused.err, fmt::format("was saved after batch {} of an epoch with ", batch)))
+        << flag;
+    EXPECT_EQ(file_text(in("run/last.h5")), kept);
+  }
+  ASSERT_EQ(resume("run").code, 0);
+  const Finished whole = resume("run", {"--epochs", "3", "--batches", "2"});
+  EXPECT_EQ(whole.code, 0) << whole.err;  // between two epochs it may change
+  EXPECT_EQ(metrics("run").back()["step"], 18);
+}
+
+// Sealed anew after a change, as anybody can.
+class CheckpointValues : public RunFaults {
+ protected:
+  std::string with(const std::function<void(ModelDescription&, RunState&)>& change) const {
+    const Checkpoint whole(in("run/last.h5"));
+    ModelDescription model = whole.model();
+    RunState state = whole.run();
+    change(model, state);
+    CheckpointWriter writer(model, state);
+    const Hdf5Reader file(in("run/last.h5"));
+    for (const std::string& path : file.datasets("/weights")) {
+      const std::string name = path.substr(std::string("/weights/").size());
+      const auto info = file.info(path);
+      if (info.kind == Hdf5Reader::Kind::kFloat) {
+        writer.weight(name, info.dims, file.read<float>(path).data());
+      } else {
+        writer.counter(name, file.read<std::int64_t>(path)[0]);
+      }
+    }
+    write_atomic(in("changed.h5"), writer.finish());
+    return in("changed.h5");
+  }
+};
+
+TEST_F(CheckpointValues, AreCheckedWhereTheyEnter) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
+  const Words data = {"--data", "glyphs:classes=4,images=4,size=32", "--split", "train"};
+  const auto eval = [&](const std::string& path) {
+    return run(joined({RK_BIN "/eval", "--checkpoint", path}, data));
+  };
+  EXPECT_EQ(eval(with([](ModelDescription&, RunState&) {})).code, 0);
+  using Change = std::function<void(ModelDescription&, RunState&)>;
+  const std::pair<const char*, Change> changes[] = {
+      {"dim", [](ModelDescription& m, RunState&) { m.dim = -1; }},
+      {"dim", [](ModelDescription& m, RunState&) { m.dim = std::int64_t{1} << 40; }},
+      {"crop", [](ModelDescription& m, RunState&) { m.crop = 0; }},
+      {"crop", [](ModelDescription& m, RunState&) { m.crop = (std::int64_t{1} << 31) + 32; }},
+      {"resize", [](ModelDescription& m, RunState&) { m.resize = 16; }},
+      {"pool", [](ModelDescription& m, RunState&) { m.pool = "zz"; }},
+      {"gem_p", [](ModelDescription& m, RunState&) { m.gem_p = std::nan(""); }},
+      {"input_std", [](ModelDescription& m, RunState&) { m.input_std[1] = 0; }},
+      {"input_std", [](ModelDescription& m, RunState&) { m.input_std[2] = std::nan(""); }},
+      {"input_mean", [](ModelDescription& m, RunState&) { m.input_mean[0] = INFINITY; }},
+      {"channel_order", [](ModelDescription& m, RunState&) { m.channel_order = "BGR"; }},
+      {"input_scale", [](ModelDescription& m, RunState&) { m.input_scale = 1; }},
+      {"its network is 'resnet19'", [](ModelDescription& m, RunState&) { m.arch = "resnet19"; }},
+      {"/run", [](ModelDescription&, RunState& r) { r.epoch = std::int64_t{1} << 62; }},
+      {"/run", [](ModelDescription&, RunState& r) { r.best = std::nan(""); }}};
+  for (const auto& [what, change] : changes) {
+    const Finished end = eval(with(change));
+    EXPECT_EQ(end.code, 3) << what << end.err;
+    EXPECT_TRUE(holds(end.err, "error: " + in("changed.h5") + ": "));
+    EXPECT_TRUE(holds(end.err, what));
+  }
+  // What a run that goes on would read.
+  fs::create_directory(in("other"));
+  fs::copy(with([](ModelDescription&, RunState& r) { r.history = {"no JSON"}; }),
+           in("other/last.h5"));
+  const Finished resumed = resume("other", {"--epochs", "2"});
+  EXPECT_EQ(resumed.code, 3) << resumed.err;
+}
+
+TEST_F(RunFaults, EmbeddingsTooLargeNameTheirFile) {
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {3e38F, 0, 0.8F, 0.6F, 0.6F, 0.8F, 0, 1};
+  set.labels = {0, 0, 1, 1};
+  write_embeddings(in("large.h5"), set);
+  const Finished end = run({RK_BIN "/eval", "--embeddings", in("large.h5")});
+  EXPECT_EQ(end.code, 3);
+  EXPECT_TRUE(holds(end.err, "error: " + in("large.h5") + ": "));
+}
+
+TEST_F(RunFaults, NumbersBeyondAllCountingAreWrongUsage) {
+  for (const auto& [flag, value] : {std::pair{"--cache", "99999999999999"},
+                                    {"--epochs", "9223372036854775807"},
+                                    {"--batches", "9223372036854775807"},
+                                    {"--warmup", "1e300"},
+                                    {"--drop-at", "1e300"},
+                                    {"--drop-every", "1e300"},
+                                    {"--save-every", "-1"}}) {
+    const Finished end = run(command("run", {flag, value}));
+    EXPECT_EQ(end.code, 2) << flag << end.err;
+    EXPECT_TRUE(holds(end.err, flag));
+  }
+  EXPECT_FALSE(fs::exists(in("run")));
+}
+
+// Differences in double of a loss of many rows take long.
+TEST_F(RunFaults, ProbeStopsWhenAsked) {
+  EmbeddingSet set;
+  set.dim = 64;
+  CounterRandom random(1, 0, 0);
+  for (int row = 0; row < 3000; ++row) {
+    for (int d = 0; d < set.dim; ++d) set.embeddings.push_back(static_cast<float>(random.normal()));
+    set.labels.push_back(row / 4);
+  }
+  write_embeddings(in("e.h5"), set);
+  ChildProcess child({RK_BIN "/probe", "--loss", "smooth_ap", "--normalize", "--check", "--in",
+                      in("e.h5"), "--threads", "1", "--json", in("p.json")},
+                     folder_.path().string());
+  while (child.running() && child.said_so_far().find("gradient norm") == std::string::npos) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  child.send(SIGTERM);
+  const Finished end = child.wait();
+  EXPECT_EQ(end.code, 143) << end.out;
+  EXPECT_FALSE(fs::exists(in("p.json")));
+}
+
+}  // namespace
+}  // namespace rk

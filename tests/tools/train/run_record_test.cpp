@@ -1,0 +1,230 @@
+// What a run records of its epochs, and what follows from it: which is the best, and when it stops.
+#include "tests/tools/train/train_program.h"
+#include "weights/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <sstream>
+
+namespace rk {
+namespace {
+
+using nlohmann::json;
+
+class RunRecord : public TrainProgram {
+ protected:
+  static const std::set<std::string>& times() {
+    static const std::set<std::string> all = {"seconds", "images_per_second", "eval_seconds",
+                                              "waited_for_images", "timed_batches"};
+    return all;
+  }
+  // The lines without what differs from run to run.
+  std::vector<json> timeless(const std::string& out) const {
+    std::vector<json> lines = metrics(out);
+    for (json& line : lines) {
+      for (const std::string& time : times()) line.erase(time);
+    }
+    return lines;
+  }
+  std::vector<std::vector<std::string>> csv(const std::string& out) const {
+    std::vector<std::vector<std::string>> rows;
+    std::istringstream text(file_text(in(out + "/metrics.csv")));
+    for (std::string line; std::getline(text, line);) {
+      auto& row = rows.emplace_back();
+      std::istringstream fields(line + ",");
+      for (std::string field; std::getline(fields, field, ',');) row.push_back(field);
+    }
+    return rows;
+  }
+  std::vector<std::vector<std::string>> timeless_csv(const std::string& out) const {
+    std::vector<std::vector<std::string>> rows = csv(out);
+    const std::vector<std::string> names = rows.at(0);
+    for (auto& row : rows) {
+      std::vector<std::string> kept;
+      for (std::size_t c = 0; c < names.size(); ++c) {
+        if (!times().contains(names[c])) kept.push_back(row[c]);
+      }
+      row = kept;
+    }
+    return rows;
+  }
+  // Weights that stay as they are: every epoch has the metrics of the first.
+  Words standing(const std::string& out, Words more) const {
+    more.insert(more.begin(), {"--bn", "frozen", "--lr", "1e-30"});
+    return on_pictures(out, more, 1);
+  }
+};
+
+// The sample holds all six classes here, so that `eval` computes the same.
+TEST_F(RunRecord, TrainingClassesAreEvaluatedBesideTheHeldOutOnes) {
+  folder_.classes("pics/train/c", 6, 7);
+  folder_.classes("pics/test/t", 8, 8);
+  const Finished done = run(on_pictures("run", {"--epochs", "1", "--eval-train", "5000"}, 2));
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.err, "evaluated beside them each epoch: 42 images of 6 classes"));
+  EXPECT_TRUE(holds(done.out, " (training classes "));
+  const std::vector<json> lines = metrics("run");
+  ASSERT_EQ(lines.size(), 2U);
+  for (const char* split : {"train", "test"}) {
+    const Finished eval =
+        run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--data", "folder:" + in("pics"),
+             "--split", split, "--threads", "2", "--json", in("eval.json")});
+    ASSERT_EQ(eval.code, 0) << eval.err;
+    const json said = json::parse(file_text(in("eval.json")))["metrics"];
+    const json& recorded = std::string(split) == "train" ? lines[1]["train"] : lines[1];
+    for (const char* key : {"recall_at_1", "map_at_r", "jsd", "pos_mean", "num_queries"}) {
+      EXPECT_EQ(recorded[key], said[key]) << split << " " << key;
+    }
+  }
+  EXPECT_NE(lines[1]["train"]["map_at_r"], lines[1]["map_at_r"]);
+  EXPECT_TRUE(lines[0].contains("train"));
+  for (const json& line : lines) {
+    for (const json& of : {line, line["train"]}) {
+      const json& counts = of["similarities"];
+      std::int64_t pairs[2] = {0, 0};
+      for (const json& n : counts["positives"]) pairs[0] += n.get<std::int64_t>();
+      for (const json& n : counts["negatives"]) pairs[1] += n.get<std::int64_t>();
+      EXPECT_EQ(pairs[0], of["num_pairs_positive"]);
+      EXPECT_EQ(pairs[1], of["num_pairs_negative"]);
+      EXPECT_EQ(counts["positives"].size(), counts["negatives"].size());
+      EXPECT_NE(counts["positives"].front().get<int>() + counts["negatives"].front().get<int>(), 0);
+    }
+  }
+
+  // Classes whole, until there are as many images as asked for; none of them where none are.
+  ASSERT_EQ(run(on_pictures("some", {"--epochs", "1", "--eval-train", "20"}, 1)).code, 0);
+  EXPECT_EQ(metrics("some")[1]["train"]["num_queries"], 21);
+  EXPECT_EQ(metrics("some")[0]["train"]["num_queries_valid"], 21);
+  ASSERT_EQ(run(on_pictures("none", {"--epochs", "1", "--eval-train", "0"}, 1)).code, 0);
+  EXPECT_FALSE(metrics("none")[1].contains("train"));
+  // It is looked at, not learnt from.
+  const auto weights_of = [&](const std::string& out) {
+    return Checkpoint(in(out + "/last.h5")).network();
+  };
+  EXPECT_EQ(weights_of("some"), weights_of("none"));
+}
+
+// Stopped in the middle of an epoch, and between two: files, lines and table are those of a run
+// that was not.
+TEST_F(RunRecord, OfAResumedRunEqualsThatOfOneThatWasNotStopped) {
+  constexpr int kBatches = 6;
+  const Words flags = {"--eval-train", "40", "--log", "csv", "--monitor", "jsd", "--patience", "9"};
+  const Words words = on_pictures("straight", flags, kBatches);
+  ASSERT_EQ(run(words).code, 0);
+  // Pictures of training are opened once when the run begins, 40 to evaluate them, 16 a batch.
+  const Finished stopped =
+      run(with_faults(on_pictures("stopped", flags, kBatches),
+                      fmt::format("open,{},1,s15,/pics/train/", 64 + 40 + 16 * 4)));
+  ASSERT_EQ(stopped.code, 143) << stopped.err;
+  ASSERT_GT(Checkpoint(in("stopped/last.h5")).run().batch, 0);
+  const Finished done = resume("stopped");
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(same_file("straight/last.h5", "stopped/last.h5"));
+  EXPECT_TRUE(same_file("straight/best.h5", "stopped/best.h5"));
+  EXPECT_EQ(timeless("straight"), timeless("stopped"));
+  EXPECT_EQ(timeless_csv("straight"), timeless_csv("stopped"));
+}
+
+TEST_F(RunRecord, TheMonitoredMetricChoosesTheBestEpoch) {
+  for (const char* monitor : {"jsd", "roc_auc", "recall_at_1"}) {
+    const std::string out = monitor;
+    const Finished done = run(on_pictures(
+        out, {"--epochs", "4", "--lr", "0.05", "--monitor", monitor, "--json", in("r.json")}, 1));
+    ASSERT_EQ(done.code, 0) << done.err;
+    const std::vector<json> lines = metrics(out);
+    std::size_t best = 1;
+    for (std::size_t epoch = 2; epoch < lines.size(); ++epoch) {
+      if (lines[epoch][monitor] > lines[best][monitor]) best = epoch;
+    }
+    const RunState kept = Checkpoint(in(out + "/best.h5")).run();
+    EXPECT_EQ(kept.epoch, best) << monitor;
+    EXPECT_EQ(kept.best, lines[best][monitor].get<double>()) << monitor;
+    EXPECT_EQ(Checkpoint(in(out + "/last.h5")).run().since_best, 4 - kept.epoch) << monitor;
+    EXPECT_EQ(json::parse(file_text(in("r.json")))["best"], json({{monitor, kept.best}}));
+  }
+  const Finished unknown = run(on_pictures("x", {"--monitor", "recal_at_1"}, 1));
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(holds(unknown.err, "--monitor recal_at_1: no such choice")) << unknown.err;
+  EXPECT_TRUE(holds(unknown.err, "recall_at_1")) << unknown.err;
+
+  // Gone on with by another metric: its best so far is that of the lines.
+  const Finished other = resume("jsd", {"--epochs", "5", "--monitor", "map_at_r"});
+  ASSERT_EQ(other.code, 0) << other.err;
+  EXPECT_TRUE(holds(other.err, "monitor: \"jsd\" in the checkpoint, \"map_at_r\" from now on"));
+  double best = -1;
+  const std::vector<json> lines = metrics("jsd");
+  for (std::size_t epoch = 1; epoch < 5; ++epoch) {
+    best = std::max(best, lines[epoch]["map_at_r"].get<double>());
+  }
+  EXPECT_TRUE(holds(other.err, fmt::format("until an epoch's map_at_r is above {:.4f}", best)))
+      << other.err;
+  best = std::max(best, lines[5]["map_at_r"].get<double>());
+  EXPECT_EQ(Checkpoint(in("jsd/last.h5")).run().best, best);
+}
+
+TEST_F(RunRecord, PatienceEndsARunThatNoLongerImproves) {
+  const Finished done = run(standing("run", {"--epochs", "9", "--patience", "2"}));
+  ASSERT_EQ(done.code, 0) << done.err;
+  // The first epoch is the best, two are as good: not better.
+  EXPECT_EQ(metrics("run").size(), 4U);
+  EXPECT_TRUE(holds(done.out,
+                    "stopped after epoch 3: map_at_r has not risen for 2 epochs, as --patience 2"));
+  EXPECT_EQ(Checkpoint(in("run/best.h5")).run().epoch, 1);
+  // There is nothing left to do, unless more patience is given.
+  const std::string last = file_text(in("run/last.h5"));
+  const Finished again = resume("run");
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_TRUE(holds(again.out, "stopped after epoch 3"));
+  EXPECT_EQ(file_text(in("run/last.h5")), last);
+  ASSERT_EQ(resume("run", {"--patience", "3"}).code, 0);
+  EXPECT_EQ(metrics("run").size(), 5U);
+
+  // Patience is counted over interruptions.
+  ASSERT_EQ(run(standing("parts", {"--epochs", "2", "--patience", "3"})).code, 0);
+  ASSERT_EQ(resume("parts", {"--epochs", "9"}).code, 0);
+  EXPECT_EQ(metrics("parts").size(), 5U);
+  EXPECT_TRUE(same_file("run/last.h5", "parts/last.h5"));
+
+  // Without an end set to it all epochs are done.
+  ASSERT_EQ(run(standing("all", {"--epochs", "5"})).code, 0);
+  EXPECT_EQ(metrics("all").size(), 6U);
+  const Finished none =
+      run(standing("none", {"--epochs", "1", "--test-data", "none", "--patience", "1"}));
+  EXPECT_EQ(none.code, 0) << none.err;
+  EXPECT_TRUE(holds(none.err, "--patience: has no effect without held-out classes"));
+}
+
+TEST_F(RunRecord, TheTableHoldsTheNumbersOfTheLines) {
+  ASSERT_EQ(run(on_pictures("run", {"--log", "csv", "--eval-train", "64"}, 1)).code, 0);
+  const std::vector<json> lines = metrics("run");
+  const auto rows = csv("run");
+  ASSERT_EQ(rows.size(), lines.size() + 1);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    ASSERT_EQ(rows[i + 1].size(), rows[0].size());
+    std::size_t found = 0;
+    for (const auto& [key, value] : lines[i].items()) {
+      if (value.is_object() && key != "train") continue;
+      const json values = value.is_object() ? value : json({{key, value}});
+      const std::string prefix = value.is_object() ? key + "_" : "";
+      for (const auto& [name, number] : values.items()) {
+        if (!number.is_number()) continue;
+        const auto column = std::find(rows[0].begin(), rows[0].end(), prefix + name);
+        ASSERT_NE(column, rows[0].end()) << prefix << name;
+        EXPECT_EQ(json::parse(rows[i + 1][static_cast<std::size_t>(column - rows[0].begin())]),
+                  number);
+        ++found;
+      }
+    }
+    EXPECT_GT(found, 30U);
+  }
+  EXPECT_EQ(rows[0][0], "epoch");
+  const auto loss = std::find(rows[0].begin(), rows[0].end(), "loss") - rows[0].begin();
+  EXPECT_EQ(rows[1][static_cast<std::size_t>(loss)], "") << "there is none before training";
+  EXPECT_NE(rows[2][static_cast<std::size_t>(loss)], "");
+  ASSERT_EQ(run(on_pictures("without", {"--epochs", "1"}, 1)).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(in("without/metrics.csv")));
+}
+
+}  // namespace
+}  // namespace rk

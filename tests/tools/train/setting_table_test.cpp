@@ -1,0 +1,107 @@
+#include "tools/train/setting_table.h"
+
+#include "engine/base/error.h"
+#include "tests/data/temporary_folder.h"
+
+#include <gtest/gtest.h>
+
+namespace rk {
+namespace {
+
+struct Values {
+  std::string loss = "fastap";
+  double lr = 1e-4;
+  std::int64_t batch = 128;
+  bool nesterov = false;
+  std::vector<double> drop_at;
+};
+
+class Settings {
+ public:
+  explicit Settings(std::vector<std::string> flags = {}) {
+    table.attach(app);
+    table.group("Loss");
+    table.add("loss", values.loss, "which");
+    table.add("lr", values.lr, "rate")->check(CLI::PositiveNumber);
+    table.group("Rest");
+    table.add("batch", values.batch, "images");
+    table.add_flag("nesterov", values.nesterov, "ahead");
+    table.add("drop-at", values.drop_at, "when")->delimiter(',');
+    std::reverse(flags.begin(), flags.end());  // as CLI11 wants them
+    app.parse(flags);
+  }
+  CLI::App app;
+  Values values;
+  SettingTable table;
+};
+
+TEST(SettingTable, FlagsWinOverTheRecipeAndThatOverTheRest) {
+  Settings s({"--lr", "0.5"});
+  s.table.apply({{"lr", 0.25}, {"batch", 64}}, "recipe.toml");
+  s.table.apply({{"lr", 0.125}, {"batch", 32}, {"loss", "smooth_ap"}}, "last.h5");
+  EXPECT_EQ(s.values.lr, 0.5);
+  EXPECT_EQ(s.values.batch, 64);
+  EXPECT_EQ(s.values.loss, "smooth_ap");
+}
+
+TEST(SettingTable, TakesEveryKindOfValue) {
+  Settings s;
+  s.table.apply({{"nesterov", true}, {"drop_at", {10, 20.5}}, {"lr", 1e-05}}, "recipe.toml");
+  EXPECT_TRUE(s.values.nesterov);
+  EXPECT_EQ(s.values.drop_at, (std::vector<double>{10, 20.5}));
+  EXPECT_EQ(s.values.lr, 1e-5);
+}
+
+TEST(SettingTable, WhatItWritesItReads) {
+  Settings s(
+      {"--loss", "a \"quoted\" \\ name\n", "--lr", "3e-7", "--nesterov", "--drop-at", "1,2.5"});
+  const TemporaryFolder folder;
+  folder.write("settings.toml", s.table.toml());
+  Settings other;
+  other.table.apply(read_recipe((folder.path() / "settings.toml").string()), "settings.toml");
+  EXPECT_EQ(other.values.loss, s.values.loss);
+  EXPECT_EQ(other.table.values(), s.table.values());
+  EXPECT_TRUE(holds(s.table.toml(), "# Rest\nbatch = 128\n"));
+}
+
+TEST(SettingTable, MistakesNameFileSettingAndTheNearest) {
+  Settings s;
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      s.table.apply({{"bacth", 1}}, "recipe.toml");
+                    }),
+                    "recipe.toml: no setting 'bacth'; did you mean batch"));
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      s.table.apply({{"learning_rate", 1}}, "recipe.toml");
+                    }),
+                    "recipe.toml: no setting 'learning_rate'; did you mean lr?"));
+  s.app.add_option("--out");
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      s.table.apply({{"out", "x"}}, "recipe.toml");
+                    }),
+                    "recipe.toml: 'out' is no setting of a run; give --out on the command line"));
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      s.table.apply({{"lr", -1.0}}, "recipe.toml");
+                    }),
+                    "recipe.toml: lr = -1.0: "));
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      s.table.apply({{"batch", "many"}}, "r");
+                    }),
+                    "r: batch = many: "));
+}
+
+TEST(SettingTable, RecipesThatCannotBeRead) {
+  const TemporaryFolder folder;
+  const auto read = [&](const char* text) {
+    folder.write("x.toml", text);
+    return message_of<InputError>([&] { read_recipe((folder.path() / "x.toml").string()); });
+  };
+  EXPECT_TRUE(holds(read("lr = 1\nlr = 2\n"), "x.toml: line 2: "));
+  EXPECT_TRUE(holds(read("a = 1\nb = \n"), "x.toml: line 2: "));
+  EXPECT_TRUE(holds(read("a = 1\n[section]\nb = 2\n"), "x.toml: line 2: section: "));
+  EXPECT_TRUE(holds(read("a = 2020-01-01\n"), "line 1: a: is neither"));
+  EXPECT_TRUE(holds(read("arch = \"resnet18\nlr = 1\n"),
+                    "x.toml: line 1: a text has no second quotation mark; see"));
+}
+
+}  // namespace
+}  // namespace rk

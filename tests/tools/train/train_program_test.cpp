@@ -1,0 +1,690 @@
+// The real programs on tiny drawn characters: what a user sees, and what is left after any
+// interruption.
+#include "tests/tools/train/train_program.h"
+#include "engine/base/random.h"
+#include "weights/checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <regex>
+#include <sstream>
+#include <thread>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const std::string kTrain = RK_BIN "/train";
+const std::string kEval = RK_BIN "/eval";
+
+TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
+  const Finished done = run(command("run", {"--json", in("result.json")}));
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.out, "epoch 0/2"));
+  EXPECT_TRUE(holds(done.out, "epoch 2/2  loss "));
+  EXPECT_TRUE(holds(done.out, " at the start, "));
+  EXPECT_TRUE(holds(done.err, "(parameters 42."));  // 11.2 million of 4 bytes
+  for (const char* file : {"best.h5", "last.h5", "previous.h5", "metrics.jsonl", "settings.toml"}) {
+    EXPECT_TRUE(fs::exists(in("run/") + file)) << file;
+  }
+  const std::vector<json> lines = metrics("run");
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0]["epoch"], 0);
+  EXPECT_FALSE(lines[0].contains("loss"));
+  EXPECT_EQ(lines[2]["step"], 6);
+  EXPECT_GT(lines[2]["loss"], 0.0);
+  EXPECT_GT(lines[2]["images_per_second"], 0.0);
+  const json result = json::parse(file_text(in("result.json")));
+  EXPECT_EQ(result["before"]["recall_at_1"], lines[0]["recall_at_1"]);
+  EXPECT_EQ(result["after"]["map_at_r"], lines[2]["map_at_r"]);
+  EXPECT_EQ(result["settings"]["loss"], "smooth_ap:tau=0.01,compat=paper");
+  EXPECT_TRUE(holds(file_text(in("run/settings.toml")), "per-class = 4\n"));
+
+  // The settings are a recipe: the same run again.
+  const Finished again =
+      run({kTrain, "--recipe", in("run/settings.toml"), "--out", in("again"), "--quiet"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(again.out + again.err, "");
+  EXPECT_TRUE(same_file("run/last.h5", "again/last.h5"));
+
+  // What `eval` says of the checkpoint is what the run said.
+  const Finished eval = run({kEval, "--checkpoint", in("run/last.h5"), "--data",
+                             result["settings"]["data"], "--split", "test", "--threads", "2",
+                             "--json", in("eval.json"), "--save-embeddings", in("e.h5")});
+  ASSERT_EQ(eval.code, 0) << eval.err;
+  const json said = json::parse(file_text(in("eval.json")))["metrics"];
+  EXPECT_EQ(said["map_at_r"], lines[2]["map_at_r"]);
+  EXPECT_EQ(said["recall_at_1"], lines[2]["recall_at_1"]);
+  const Finished saved =
+      run({kEval, "--embeddings", in("e.h5"), "--threads", "2", "--json", in("saved.json")});
+  ASSERT_EQ(saved.code, 0) << saved.err;
+  EXPECT_EQ(json::parse(file_text(in("saved.json")))["metrics"]["map_at_r"], lines[2]["map_at_r"]);
+
+  // Nothing is left to do, and nothing is overwritten unasked.
+  EXPECT_TRUE(holds(resume("run").out, "all 2 epochs are done"));
+  const Finished unasked = run(command("run"));
+  EXPECT_EQ(unasked.code, 3);
+  EXPECT_TRUE(holds(unasked.err, "holds a run already; --resume auto"));
+}
+
+TEST_F(TrainProgram, ARunsFolderSaysWhatProducedIt) {
+  const auto starts = [&] { return json::parse(file_text(in("run/run.json"))).at("starts"); };
+  ASSERT_EQ(run(command("run", {"--epochs", "1", "--seed", "7"}, 2)).code, 0);
+  ASSERT_EQ(starts().size(), 1U);
+  const json first = starts()[0];
+  EXPECT_EQ(first["version"], RK_VERSION);
+  EXPECT_EQ(first["device"], "cpu");
+  EXPECT_EQ(first["seed"], 7);
+  EXPECT_EQ(first["step"], 0);
+  EXPECT_EQ(first["working_folder"], fs::current_path().string());
+  EXPECT_EQ(first["train"]["images"], 64);
+  EXPECT_EQ(first["train"]["classes"], 8);
+  EXPECT_EQ(first["train"]["categories"], 2);
+  EXPECT_EQ(first["held_out"]["images"], 64);
+  EXPECT_EQ(first["held_out"]["part"], "split test");
+  EXPECT_TRUE(holds(first["environment"], "2 threads"));
+  EXPECT_TRUE(std::regex_match(first["date"].get<std::string>(),
+                               std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")));
+  // The command does the same run again.
+  EXPECT_TRUE(holds(first["command"], kTrain + " --data glyphs:"));
+  EXPECT_TRUE(holds(first["command"], " --seed 7"));
+  const Finished git = run({"/usr/bin/env", "git", "-C", RK_TEST_GOLDEN, "rev-parse", "HEAD"});
+  if (git.code == 0) {
+    EXPECT_TRUE(std::regex_match(first["commit"].get<std::string>(),
+                                 std::regex("[0-9a-f]{40}(, with changes)?")));
+  }
+
+  ASSERT_EQ(resume("run", {"--epochs", "2"}).code, 0);
+  ASSERT_EQ(starts().size(), 2U);
+  EXPECT_EQ(starts()[0], first);
+  EXPECT_EQ(starts()[1]["step"], 2);
+  EXPECT_TRUE(holds(starts()[1]["command"], "--resume auto --epochs 2"));
+  ASSERT_EQ(resume("run").code, 0);  // there was nothing left to do
+  EXPECT_EQ(starts().size(), 2U);
+
+  // A history that was lost stops nobody.
+  folder_.write("run/run.json", "[1,");
+  const Finished without = resume("run", {"--epochs", "3"});
+  EXPECT_EQ(without.code, 0);
+  EXPECT_TRUE(holds(without.err, "run.json: does not tell how this run began"));
+  EXPECT_EQ(starts().size(), 1U);
+
+  ASSERT_EQ(run(command("from", {"--epochs", "1", "--weights", in("run/last.h5")}, 1)).code, 0);
+  const json from = json::parse(file_text(in("from/run.json"))).at("starts")[0];
+  EXPECT_EQ(from["weights"], in("run/last.h5"));
+  EXPECT_EQ(from["weights_sha256"].get<std::string>().size(), 64U);
+}
+
+TEST_F(TrainProgram, AnEpochLaterIsTheSameAsAllAtOnce) {
+  // With nothing held out the last epoch is the best: one that both runs end with.
+  const Words alone = {"--test-data", "none", "--optimizer", "adam"};
+  ASSERT_EQ(run(command("straight", alone)).code, 0);
+  ASSERT_EQ(run(command("parts", with_flags(alone, {"--epochs", "1"}))).code, 0);
+  const Finished second = resume("parts", {"--epochs", "2"});
+  ASSERT_EQ(second.code, 0) << second.err;
+  EXPECT_TRUE(holds(second.err, "epochs: 1 in the checkpoint, 2 from now on"));
+  EXPECT_TRUE(same_file("straight/last.h5", "parts/last.h5"));
+  EXPECT_TRUE(same_file("straight/best.h5", "parts/best.h5"));
+}
+
+// Stopped by each signal in the middle of an epoch, gone on with, and equal to the last bit.
+TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
+  constexpr int kBatches = 10;
+  const Words momentum = {"--momentum", "0.9"};
+  ASSERT_EQ(run(on_pictures("straight", momentum, kBatches)).code, 0);
+  const std::pair<int, int> signals[] = {
+      {SIGTERM, 143}, {SIGINT, 130}, {SIGUSR1, 138}, {SIGHUP, 143}};
+  std::int64_t steps = 0;
+  for (const auto& [signal, code] : signals) {
+    const bool fresh = steps == 0;
+    // At most five of the 20 steps are done when it comes.
+    const Finished stopped =
+        run(with_faults(fresh ? on_pictures("stopped", momentum, kBatches) : resuming("stopped"),
+                        at_batch(4, fresh, fmt::format("s{}", signal))));
+    ASSERT_EQ(stopped.code, code) << stopped.err;
+    EXPECT_TRUE(holds(stopped.err, "--out " + in("stopped") + " --resume auto"));
+    const RunState saved = Checkpoint(in("stopped/last.h5")).run();
+    EXPECT_GT(saved.step, steps);
+    EXPECT_TRUE(!fresh || saved.batch > 0);
+    steps = saved.step;
+  }
+  const Finished done = resume("stopped");
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(same_file("straight/last.h5", "stopped/last.h5"));
+  EXPECT_TRUE(same_file("straight/best.h5", "stopped/best.h5"));
+  const std::vector<json> a = metrics("straight"), b = metrics("stopped");
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i]["map_at_r"], b[i]["map_at_r"]);
+}
+
+// Proxies and chunks; memory, chunks, category batches and Adam: stopped in the middle of an epoch,
+// they go on to the same files.
+TEST_F(TrainProgram, EveryWayOfTrainingResumesBitEqual) {
+  constexpr int kBatches = 8;
+  folder_.classes("pics/train/one/c", 4, 8);
+  folder_.classes("pics/train/two/c", 4, 8);
+  folder_.classes("pics/test/one/t", 4, 8);
+  folder_.classes("pics/test/two/t", 4, 8);
+  const std::vector<Words> ways = {
+      {"--loss", "nsl", "--chunk", "4", "--bn", "train", "--sampler", "random"},
+      {"--loss", "fastap", "--memory", "3", "--chunk", "8", "--sampler", "category:per_pair=2",
+       "--optimizer", "adam"}};
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    const std::string straight = fmt::format("straight{}", way),
+                      parts = fmt::format("parts{}", way);
+    const Finished whole = run(on_pictures(straight, ways[way], kBatches));
+    ASSERT_EQ(whole.code, 0) << whole.err;
+    if (way == 0) {
+      EXPECT_TRUE(holds(whole.err, "; 8 proxies at 100 times the rate"));
+      EXPECT_TRUE(holds(whole.err,
+                        "chunks: 4 of 4 images, so that activations are those of 4 "
+                        "images, not of 16"));
+      EXPECT_TRUE(holds(whole.err, "batch norm sees a chunk at a time"));
+    } else if (way == 1) {
+      EXPECT_TRUE(holds(whole.err, "48 embeddings of the last 3 batches"));
+      EXPECT_TRUE(holds(whole.err, "memory columns 0.0,"));
+      EXPECT_TRUE(holds(whole.err, "8 batches an epoch of 16 images, sampler category:per_pair=2"));
+    }
+    const Finished stopped =
+        run(with_faults(on_pictures(parts, ways[way], kBatches), at_batch(5, true, "s15")));
+    ASSERT_EQ(stopped.code, 143) << stopped.err;
+    ASSERT_GT(Checkpoint(in(parts + "/last.h5")).run().batch, 0);
+    const Finished done = resume(parts);
+    ASSERT_EQ(done.code, 0) << done.err;
+    EXPECT_TRUE(same_file(straight + "/last.h5", parts + "/last.h5"));
+    if (way > 0) continue;
+    // What `eval` builds has no proxies; it takes the file all the same.
+    const Finished eval = run({kEval, "--checkpoint", in(parts + "/best.h5"), "--data",
+                               "folder:" + in("pics"), "--split", "test", "--threads", "2"});
+    EXPECT_EQ(eval.code, 0) << eval.err;
+  }
+}
+
+// Stopped after an epoch's last step, while it was evaluated: nothing is left to time.
+TEST_F(TrainProgram, ARateIsThatOfTheStepsThatWereTimed) {
+  // The 64 pictures held out are opened once before the first step, and then again.
+  const Finished stopped =
+      run(with_faults(on_pictures("run", {"--epochs", "1"}, 1), "open,66,1,s15,/pics/test/"));
+  ASSERT_EQ(stopped.code, 143) << stopped.out << stopped.err;
+  ASSERT_EQ(Checkpoint(in("run/last.h5")).run().batch, 1);
+  const Finished done = resume("run");
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.out, "epoch 1/1  loss "));
+  EXPECT_FALSE(holds(done.out, "images/s")) << done.out;
+  const json line = metrics("run").at(1);
+  EXPECT_FALSE(line.contains("images_per_second")) << line.dump();
+  EXPECT_FALSE(line.contains("seconds")) << line.dump();
+
+  // Half of an epoch: its own rate, not all of the epoch's images in half of the time.
+  constexpr int kBatches = 10;
+  const Finished half =
+      run(with_faults(on_pictures("half", {"--epochs", "1"}, kBatches), at_batch(5, true, "s15")));
+  ASSERT_EQ(half.code, 143) << half.err;
+  const std::int64_t before = Checkpoint(in("half/last.h5")).run().batch;
+  ASSERT_GT(before, 0);
+  ASSERT_EQ(resume("half").code, 0);
+  const json rest = metrics("half").at(1);
+  EXPECT_EQ(rest.at("timed_batches"), kBatches - before);
+  EXPECT_NEAR(rest.at("images_per_second").get<double>() * rest.at("seconds").get<double>(),
+              static_cast<double>(16 * (kBatches - before)), 1e-6);
+}
+
+TEST_F(TrainProgram, OtherCircumstancesAreSaid) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1"})).code, 0);
+  const Finished same = resume("run", {"--epochs", "2"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(same.err.find("last bit"), std::string::npos) << same.err;
+  const Finished other = resume("run", {"--epochs", "3", "--threads", "1", "--lr", "0.002"});
+  EXPECT_EQ(other.code, 0) << other.err;
+  EXPECT_TRUE(holds(other.err, "1 threads what began under"));
+  EXPECT_TRUE(holds(other.err, "not equal to the last bit"));
+  EXPECT_TRUE(holds(other.err, "lr: 0.001 in the checkpoint, 0.002 from now on"));
+}
+
+TEST_F(TrainProgram, FlagsOfTheSamplerWinOverARecipe) {
+  folder_.write("recipe.toml", "sampler = \"category\"\nper-class = 8\n");
+  const std::vector<std::string> recipe = {"--recipe", in("recipe.toml"), "--epochs", "1"};
+  const auto says = [&](const std::string& out, const std::vector<std::string>& flags) {
+    std::vector<std::string> more = recipe;
+    more.insert(more.end(), flags.begin(), flags.end());
+    return run(command(out, more, 1)).err;
+  };
+  EXPECT_TRUE(holds(says("a", {}), "of 16 images, sampler category"));
+  EXPECT_TRUE(holds(says("b", {"--per-class", "2"}), "of 8 classes x 2"));
+  EXPECT_TRUE(holds(says("c", {"--sampler", "pk"}), "of 2 classes x 8"));
+  EXPECT_TRUE(holds(says("d", {"--sampler", "random"}), "of 16 images, sampler random"));
+  const Finished resumed = resume("d", {"--per-class", "4", "--epochs", "2"});
+  EXPECT_TRUE(holds(resumed.err, "sampler: \"random\" in the checkpoint, \"pk\" from now on"));
+}
+
+// The network goes on seeing images as it learnt to, unless told otherwise.
+TEST_F(TrainProgram, WeightsBringTheirInputAlong) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1", "--input-mean", "0.9", "--input-std",
+                                "0.25,0.5,0.75", "--resize", "36"}))
+                .code,
+            0);
+  std::vector<std::string> words =
+      command("next", {"--weights", in("run/best.h5"), "--epochs", "1"});
+  for (const char* flag : {"--image-size", "--resize"}) {
+    const auto at = std::find(words.begin(), words.end(), flag);
+    words.erase(at, at + 2);
+  }
+  const Finished taken = run(words);
+  ASSERT_EQ(taken.code, 0) << taken.err;
+  EXPECT_TRUE(holds(taken.err, "as " + in("run/best.h5") +
+                                   " has it: pool avg, input-mean 0.9,0.9,0.9, input-std "
+                                   "0.25,0.5,0.75, image-size 32, resize 36"));
+  const ModelDescription model = Checkpoint(in("next/last.h5")).model();
+  EXPECT_EQ(model.input_mean, (std::array{0.9, 0.9, 0.9}));
+  EXPECT_EQ(model.input_std, (std::array{0.25, 0.5, 0.75}));
+  EXPECT_EQ(model.crop, 32);
+  EXPECT_EQ(model.resize, 36);
+  EXPECT_TRUE(holds(taken.err, "batch norm frozen"));
+
+  const Finished given =
+      run(command("given", {"--weights", in("run/best.h5"), "--epochs", "1", "--input-mean", "0.5",
+                            "--input-std", "0.5", "--pool", "avg"}));
+  ASSERT_EQ(given.code, 0) << given.err;
+  EXPECT_EQ(given.err.find("has it"), std::string::npos) << given.err;
+  EXPECT_EQ(Checkpoint(in("given/last.h5")).model().input_mean, (std::array{0.5, 0.5, 0.5}));
+}
+
+// With no word of the network the new run begins where the old one ended, embedding layer and all.
+TEST_F(TrainProgram, WeightsBringTheirNetworkAlong) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1", "--pool", "gem", "--gem-p", "2"})).code, 0);
+  const auto next = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words =
+        command(out, {"--weights", in("run/last.h5"), "--epochs", "1"}, 1);
+    for (const char* flag : {"--arch", "--dim"}) {
+      const auto at = std::find(words.begin(), words.end(), flag);
+      words.erase(at, at + 2);
+    }
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  const Finished taken = next("next", {});
+  ASSERT_EQ(taken.code, 0) << taken.err;
+  EXPECT_TRUE(holds(taken.err, " has it: arch resnet18, pool gem, gem-p 2, dim 16, input-mean"));
+  EXPECT_FALSE(holds(taken.err, "but not its embedding layer")) << taken.err;
+  EXPECT_EQ(metrics("next").at(0).at("map_at_r"), metrics("run").at(1).at("map_at_r"));
+  // A flag wins: another layer for the embedding, but never another network.
+  const Finished wider = next("wider", {"--dim", "32"});
+  EXPECT_EQ(wider.code, 0) << wider.err;
+  EXPECT_TRUE(holds(wider.err, "but not its embedding layer"));
+  EXPECT_EQ(Checkpoint(in("wider/last.h5")).model().dim, 32);
+  const Finished other = next("other", {"--arch", "resnet50"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_TRUE(holds(other.err, "--arch resnet50: " + in("run/last.h5") + " holds a resnet18"));
+}
+
+TEST_F(TrainProgram, KilledAtAnyMomentItResumes) {
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_EQ(run(command("straight")).code, 0);
+  const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(
+                         std::chrono::steady_clock::now() - start)
+                         .count();
+  CounterRandom random(1, 0, 0);
+  for (int kill = 0; kill < 20; ++kill) {
+    ChildProcess child(command("killed", {"--resume", "auto"}), folder_.path().string());
+    std::this_thread::sleep_for(std::chrono::milliseconds(random.below(whole)));
+    child.send(SIGKILL);
+    const Finished end = child.wait();
+    ASSERT_TRUE(end.code == 128 + SIGKILL || end.code == 0) << end.code << ": " << end.err;
+  }
+  const Finished done = run(command("killed", {"--resume", "auto"}));
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(same_file("straight/last.h5", "killed/last.h5"));
+  EXPECT_TRUE(same_file("straight/best.h5", "killed/best.h5"));
+  EXPECT_EQ(metrics("killed").size(), 3U);
+  for (const auto& entry : fs::directory_iterator(in("killed"))) {
+    EXPECT_EQ(entry.path().filename().string().find(".tmp."), std::string::npos) << entry.path();
+  }
+}
+
+// best.h5 of the last epoch is there, and the kill came before last.h5 and the record were.
+TEST_F(TrainProgram, KilledBetweenItsLastWritesItFinishesThem) {
+  // Without held-out classes every epoch is the best.
+  ASSERT_EQ(run(command("run", {"--test-data", "none"})).code, 0);
+  const std::string last = file_text(in("run/last.h5"));
+  const std::string record = file_text(in("run/metrics.jsonl"));
+  fs::rename(in("run/previous.h5"), in("run/last.h5"));
+  ASSERT_NE(file_text(in("run/last.h5")), last);
+  std::ofstream(in("run/metrics.jsonl")) << record.substr(0, record.find('\n') + 1);
+  std::ofstream(in("run/.last.h5.tmp.99999999")) << "part of it";
+  const Finished done = resume("run");
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(file_text(in("run/last.h5")) == last);
+  EXPECT_EQ(metrics("run").size(), 3U);
+  EXPECT_FALSE(fs::exists(in("run/.last.h5.tmp.99999999")));
+}
+
+TEST_F(TrainProgram, ADamagedCheckpointGivesWayToThePreviousOne) {
+  ASSERT_EQ(run(command("run")).code, 0);
+  const std::string whole = file_text(in("run/last.h5"));
+  damage("run/last.h5");
+  fs::remove(in("run/best.h5"));
+  const Finished resumed = resume("run");
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_TRUE(holds(resumed.err, "skipped: " + in("run/last.h5") + ": is damaged"));
+  EXPECT_TRUE(holds(resumed.err, "going on from " + in("run/previous.h5") + ": epoch 1"));
+  EXPECT_EQ(file_text(in("run/last.h5")), whole);
+  EXPECT_EQ(Checkpoint(in("run/previous.h5")).run().epoch, 1);  // not the damaged one
+
+  damage("run/last.h5");
+  damage("run/previous.h5");
+  fs::remove(in("run/best.h5"));
+  const Finished none = resume("run");
+  EXPECT_EQ(none.code, 3);
+  EXPECT_TRUE(holds(none.err, "holds no valid checkpoint"));
+}
+
+TEST_F(TrainProgram, OneRunAFolder) {
+  ChildProcess first(command("run", {}, 1000), folder_.path().string());
+  while (first.running() && !fs::exists(in("run/.lock"))) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  fs::create_directories(in("elsewhere"));
+  const Finished second = run_to_end(command("run", {"--resume", "auto"}), in("elsewhere"));
+  EXPECT_EQ(second.code, 3);
+  EXPECT_TRUE(holds(second.err, "is being written to by another run"));
+  EXPECT_FALSE(holds(second.out + second.err, "epoch 0/")) << "it evaluated first";
+  EXPECT_FALSE(holds(second.err, "memory in MiB")) << "it built the network first";
+  EXPECT_TRUE(first.running());
+}
+
+TEST_F(TrainProgram, DivergingKeepsTheLastGoodCheckpoint) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1"})).code, 0);
+  const std::string before = file_text(in("run/last.h5"));
+  const Finished diverged = resume("run", {"--epochs", "3", "--lr", "1e30"});
+  EXPECT_EQ(diverged.code, 4);
+  EXPECT_TRUE(holds(diverged.err, "diverged"));
+  EXPECT_TRUE(holds(diverged.err, "the last good checkpoint is " + in("run/last.h5")));
+  EXPECT_EQ(file_text(in("run/last.h5")), before);
+  EXPECT_TRUE(holds(diverged.err, "batch and layers are in " + in("run/diverged.json")));
+  const json dump = json::parse(file_text(in("run/diverged.json")));
+  EXPECT_TRUE(holds(diverged.err, dump["what"]));
+  EXPECT_GE(dump["step"], 4);
+  EXPECT_EQ(dump["epoch"], 2);
+  EXPECT_EQ(dump["learning_rate"], 1e30);
+  ASSERT_EQ(dump["images"].size(), 16U);
+  EXPECT_TRUE(holds(dump["images"][0], "glyphs")) << dump["images"][0];
+  ASSERT_FALSE(dump["layers"].empty());
+  bool found = false;
+  for (const json& layer : dump["layers"]) {
+    EXPECT_GE(layer["values"], layer["not_finite"]);
+    if (!found && layer["not_finite"] > 0) {
+      found = true;
+      EXPECT_EQ(dump["first_layer_not_finite"], layer["name"]);
+    }
+  }
+  EXPECT_TRUE(found || !dump["gradients_not_finite"].empty()) << dump.dump(1);
+}
+
+// One step too far, which only the evaluation after it notices.
+TEST_F(TrainProgram, DivergingIsToldWhoeverNoticesIt) {
+  const Finished diverged =
+      run(command("run", {"--epochs", "1", "--optimizer", "adam", "--lr", "1e9"}, 1));
+  EXPECT_EQ(diverged.code, 4) << diverged.err;
+  EXPECT_TRUE(holds(diverged.err, "training diverged: after step 1"));
+  const json dump = json::parse(file_text(in("run/diverged.json")));
+  EXPECT_EQ(dump["step"], 1);
+  EXPECT_EQ(dump["images"].size(), 16U);
+  // Overcome: the file of the run that failed does not stay beside one that did not.
+  EXPECT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
+  EXPECT_FALSE(fs::exists(in("run/diverged.json")));
+}
+
+// An answer long before the step is over; and what a second Ctrl-C costs.
+TEST_F(TrainProgram, CtrlCIsAnsweredAtOnce) {
+  // Steps of seconds: pictures of 160 pixels, 64 of them.
+  ChildProcess child(command("run",
+                             {"--image-size", "160", "--resize", "160", "--batch", "64",
+                              "--per-class", "8", "--test-data", "none", "--threads", "1"},
+                             50),
+                     folder_.path().string());
+  while (child.running() && !fs::exists(in("run/metrics.jsonl"))) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  child.send(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_TRUE(child.running()) << "the step was too short for this test";
+  EXPECT_TRUE(holds(child.said_so_far(), "finishing the step under way, then saving to " +
+                                             in("run") + " (the first step: how long is not"));
+  child.send(SIGINT);
+  const Finished end = child.wait();
+  EXPECT_EQ(end.code, 130);
+  EXPECT_TRUE(holds(end.err, "stopped at once: 1 batch since the last save are lost; nothing was"));
+}
+
+// Four checkpoints lie in a folder while the fourth is written, three in a run of two epochs.
+TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
+  const auto one = fs::file_size(in("run/last.h5"));
+  const auto with_free = [&](const std::string& out, const char* epochs, double files,
+                             const char* minutes) {
+    std::vector<std::string> words = command(out, {"--epochs", epochs, "--save-every", minutes}, 1);
+    words.insert(words.begin(),
+                 {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_STATVFS,
+                  fmt::format("RK_FAKE_FREE_BYTES={:.0f}", files * static_cast<double>(one))});
+    return run(words);
+  };
+  for (const auto& [epochs, files] : {std::pair{"1", 2}, {"2", 3}, {"9", 4}}) {
+    const Finished refused = with_free("none", epochs, files - 0.1, "0");
+    EXPECT_EQ(refused.code, 3) << epochs;
+    EXPECT_TRUE(holds(refused.err, "are needed for checkpoints"));
+    EXPECT_FALSE(fs::exists(in("none")));
+  }
+  // Saved in the middle of an epoch there may be as many sooner.
+  EXPECT_EQ(with_free("none", "1", 3.9, "30").code, 3);
+  EXPECT_EQ(with_free("two", "2", 3.1, "0").code, 0);
+  // With three files there, the one that is being written.
+  std::vector<std::string> more = {
+      "/usr/bin/env",
+      std::string("LD_PRELOAD=") + RK_FAKE_STATVFS,
+      fmt::format("RK_FAKE_FREE_BYTES={:.0f}", 1.1 * static_cast<double>(one)),
+      kTrain,
+      "--out",
+      in("two"),
+      "--resume",
+      "auto",
+      "--epochs",
+      "3"};
+  EXPECT_EQ(run(more).code, 0);
+}
+
+// The tiny run's parameters ten times, as training and saving want them, what evaluation takes
+// beside them, and a part of its pictures: a batch that was asked for is refused with what would
+// do; without one it is cut.
+TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
+  const auto with_free = [&](int mebibytes, std::vector<std::string> train) {
+    folder_.write("meminfo", fmt::format("MemTotal: 9999999 kB\nMemAvailable: {} kB\n",
+                                         std::int64_t{mebibytes} << 10));
+    train.insert(train.begin(), {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
+                                 "RK_FAKE_MEMINFO_FILE=" + in("meminfo")});
+    return run(train);
+  };
+  const std::string said = "this machine's memory is too small: ";
+  const std::vector<std::string> large = {"--epochs",    "1",   "--image-size", "64",
+                                          "--resize",    "64",  "--eval-batch", "1",
+                                          "--optimizer", "adam"};
+  const Finished little = with_free(451, command("little", large, 1));
+  EXPECT_EQ(little.code, 5) << little.err;
+  ASSERT_TRUE(holds(little.err, "error: " + said + "16 images at a time need 0."));
+  EXPECT_FALSE(fs::exists(in("little")));
+  std::smatch chunk;
+  ASSERT_TRUE(std::regex_search(little.err, chunk, std::regex("use --chunk ([0-9]+) ")));
+
+  // What it advises does.
+  std::vector<std::string> smaller = large;
+  smaller.insert(smaller.end(), {"--chunk", chunk[1].str()});
+  const Finished advised = with_free(451, command("advised", smaller, 1));
+  EXPECT_EQ(advised.code, 0) << advised.err;
+  EXPECT_FALSE(holds(with_free(4000, command("enough", large, 1)).err, said));
+  EXPECT_TRUE(
+      holds(with_free(10, command("none", large, 1)).err, said + "a single image needs 0."));
+
+  // Nobody asked for 128 images at once: the run says what it takes, and remembers it.
+  const auto unasked = [&](const std::string& out, int mebibytes) {
+    std::vector<std::string> words =
+        command(out,
+                {"--epochs", "1", "--eval-batch", "1", "--optimizer", "adam", "--data",
+                 "glyphs:classes=32,test_classes=2,alphabets=2,test_alphabets=2,images=4,size=32"},
+                1);
+    const auto at = std::find(words.begin(), words.end(), "--batch");
+    words.erase(at, at + 2);
+    return with_free(mebibytes, words);
+  };
+  const Finished cut = unasked("cut", 466);
+  ASSERT_EQ(cut.code, 0) << cut.err;
+  ASSERT_TRUE(std::regex_search(
+      cut.err, chunk,
+      std::regex("note: all 128 images of a batch at once do not fit .* they go through the "
+                 "network ([0-9]+) at a time \\(--chunk ([0-9]+)\\)")))
+      << cut.err;
+  EXPECT_EQ(chunk[1].str(), chunk[2].str());
+  EXPECT_LT(std::stoi(chunk[1].str()), 128);
+  EXPECT_TRUE(holds(file_text(in("cut/settings.toml")), "\nchunk = " + chunk[1].str() + "\n"));
+  EXPECT_LT(cut.err.find("do not fit"), cut.err.find("network: resnet18"));
+  // With memory for all of it the run goes on as it began.
+  const Finished resumed = resume("cut", {"--epochs", "2"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_TRUE(holds(resumed.err, "of " + chunk[1].str() + " images, so that activations"));
+  const Finished whole = unasked("whole", 4000);
+  EXPECT_EQ(whole.code, 0);
+  EXPECT_FALSE(holds(whole.err, "do not fit")) << whole.err;
+}
+
+TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {
+  const Finished help = run({kTrain, "--help"});
+  EXPECT_EQ(help.code, 0);
+  for (const char* words :
+       {"Data: which images",
+        "Network: ", "Loss and optimizer: ", "Schedule: ", "Run: ", "--lr FLOAT", "=0.0001",
+        "=resnet50", "glyphs", "--sampler SAMPLER", "category[:per_pair=10", "--chunk INT",
+        "--memory INT", "--proxy-rate FLOAT", "--precision TEXT",
+        "\n  train --data folder:photos,val_classes=0.2 --arch resnet18 --out"}) {
+    EXPECT_TRUE(holds(help.out, words));
+  }
+}
+
+// Everything a user can get wrong: one line that names it, the exit code, and nothing written.
+TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
+  folder_.classes("good/train/c", 4, 4);
+  folder_.classes("good/test/t", 2, 4);
+  folder_.classes("single/train/c", 4, 4);
+  folder_.picture("single/train/lonely/0.png", 7);
+  folder_.classes("single/test/t", 2, 4);
+  folder_.classes("empty/c", 2, 4);
+  folder_.write("empty/nothing/notes.txt", "x");
+  folder_.classes("text/train/c", 4, 4);
+  folder_.write("text/train/c1/note.jpg", "this is no picture\n");
+  folder_.classes("text/test/t", 2, 4);
+  folder_.classes("cut/train/c", 4, 4);
+  folder_.classes("cut/test/t", 2, 4);
+  const std::string picture = file_text(in("good/test/t0/0.png"));
+  folder_.write("cut/test/t0/cut.png", picture.substr(0, picture.size() / 2));
+  folder_.write("typo.toml", "lerning-rate = 0.1\n");
+  folder_.write("broken.toml", "lr = \n");
+  folder_.write("text.h5", "no checkpoint\n");
+  ASSERT_EQ(run(command("run")).code, 0);
+  const std::string kept = file_text(in("run/last.h5"));
+
+  const std::vector<std::string> small = {"--batch", "8", "--per-class", "2"};
+  struct Case {
+    std::vector<std::string> more;
+    int code;
+    std::string words;
+  };
+  const auto data = [&](const std::string& name, std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"--data", "folder:" + in(name)};
+    words.insert(words.end(), small.begin(), small.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const std::vector<Case> cases = {
+      {data("nowhere"), 3, in("nowhere")},
+      {data("empty"), 3, "nothing"},
+      {data("single"), 3, "lonely"},
+      {data("good", {"--per-class", "8"}), 3, "largest class"},
+      {data("good", {"--batch", "9"}), 2, "multiple"},
+      {data("good", {"--batch", "16"}), 3, "classes"},
+      {data("text"), 3, "note.jpg"},
+      {data("cut"), 3, "cut.png"},
+      {data("good/train"), 2, "val_classes"},
+      {{"--data", "floder:x"}, 2, "folder"},
+      {{"--data", "glyphs:clases=3"}, 2, "classes"},
+      {{"--loss", "smoth_ap"}, 2, "smooth_ap"},
+      {{"--loss", "smooth_ap:tua=1"}, 2, "tau"},
+      {{"--loss", "smooth_ap:tau=zero"}, 2, "tau"},
+      {{"--arch", "resnet81"}, 2, "resnet18"},
+      {{"--pool", "average"}, 2, "avg"},
+      {{"--optimizer", "adan"}, 2, "adam"},
+      {{"--schedule", "step"}, 2, "--drop-every"},
+      {{"--bn", "freeze"}, 2, "frozen"},
+      {{"--lr", "0"}, 2, "lr"},
+      {{"--batch", "0"}, 2, "batch"},
+      {{"--epochs", "0"}, 2, "epochs"},
+      {{"--nesterov"}, 2, "sgd"},
+      {{"--image-size", "64"}, 2, "--resize 32"},
+      {{"--input-mean", "0.5,0.5"}, 2, "--input-mean: give one number, or red,green,blue"},
+      {{"--input-mean", "grey"}, 2, "input-mean"},
+      {{"--input-std", "1,1,1,1"}, 2, "--input-std: give one number, or red,green,blue"},
+      {{"--input-std", "0"}, 2, "--input-std 0: a divisor must be above 0"},
+      {{"--input-std", "0.2,-1,0.2"}, 2, "--input-std -1"},
+      {{"--precision", "fp16"}, 2, "--precision fp16: needs a GPU"},
+      {{"--precision", "fp8"}, 2, "fp32"},
+      {{"--chunk", "5"}, 2, "--chunk 5: does not divide --batch 16; use 4"},
+      {{"--chunk", "-1"}, 2, "chunk"},
+      {{"--memory", "-1"}, 2, "memory"},
+      {{"--memory", "2", "--loss", "nsl"}, 2, "--memory 2: nsl compares with its proxies"},
+      {{"--loss", "rambo_map"}, 2, "takes scores and targets"},
+      {{"--proxy-rate", "-1"}, 2, "proxy-rate"},
+      {{"--sampler", "pq"}, 2, "did you mean pk?"},
+      {{"--sampler", "pk:k=4,j=1"}, 2, "no parameter 'j'"},
+      {{"--sampler", "pk:k=8", "--per-class", "4"},
+       2,
+       "--per-class 4 and --sampler pk:k=8 disagree"},
+      {{"--sampler", "random", "--per-class", "4"}, 2, "--per-class 4: belongs to the sampler pk"},
+      {{"--augment", "rotate=3"}, 2, "rotation"},
+      {{"--lerning-rate", "3"}, 2, "--lerning-rate"},
+      {{"--recipe", in("none.toml")}, 3, "none.toml"},
+      {{"--recipe", in("typo.toml")}, 3, "'lerning-rate'"},
+      {{"--recipe", in("broken.toml")}, 3, "line 1"},
+      {{"--weights", in("none.h5")}, 3, "none.h5"},
+      {{"--weights", in("text.h5")}, 3, "text.h5"},
+      {{"--weights", in("run/last.h5"), "--arch", "resnet50"}, 2, "holds a resnet18"},
+      {{"--resume", "atuo"}, 2, "auto"},
+      {{"--out", in("run"), "--resume", "auto", "--arch", "resnet50"}, 3, "arch"},
+      {{"--out", in("run"), "--resume", "auto", "--dim", "8"}, 3, "dim"},
+      {{"--out", in("run"), "--resume", "auto", "--data", "glyphs:classes=9,size=32"}, 3, "--data"},
+      {{"--out", in("text.h5")}, 3, "text.h5"},
+      {{"--device", "gpu"}, 2, "cpu"},
+  };
+  for (const Case& each : cases) {
+    std::vector<std::string> words = command("out", each.more);
+    words.push_back("--quiet");
+    std::string what;
+    for (const std::string& word : each.more) what += word + " ";
+    const Finished end = run(words);
+    EXPECT_EQ(end.code, each.code) << what << end.err;
+    EXPECT_TRUE(holds(end.err, each.words)) << what;
+    EXPECT_EQ(end.out, "") << what;
+    // "going on from ..." may precede the error of a resumed run.
+    const std::string error = end.err.substr(std::min(end.err.size(), end.err.find("error: ")));
+    EXPECT_TRUE(error.starts_with("error: ") && std::count(error.begin(), error.end(), '\n') == 1)
+        << what << end.err;
+    EXPECT_FALSE(fs::exists(in("out"))) << what;
+    EXPECT_EQ(file_text(in("run/last.h5")), kept) << what;
+  }
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,245 @@
+// Every flag of `train`, and all that follows from it: what the flag changes, and that it changes
+// nothing else.
+#include "tools/train/train_settings.h"
+
+#include "data/spec.h"
+#include "tests/data/temporary_folder.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <set>
+
+namespace rk {
+namespace {
+
+using nlohmann::json;
+
+struct Parsed {
+  explicit Parsed(std::vector<std::string> flags) {
+    add_train_options(app, table, settings);
+    std::reverse(flags.begin(), flags.end());  // as CLI11 wants them
+    app.parse(flags);
+    refuse_conflicts(table, settings);
+    resolve(settings);
+  }
+  CLI::App app;
+  TrainSettings settings;
+  SettingTable table;
+};
+
+const std::vector<std::string> kLeast = {"--data", "glyphs", "--out", "runs/first"};
+constexpr std::uint64_t kSeed = 7;
+constexpr std::int64_t kSteps = 100, kClasses = 40;  // of an epoch, of the data
+
+// Everything that the parts of a run are given, by name.
+json parts_of(const TrainSettings& s) {
+  const TrainerOptions t = trainer_options(s, kSeed, kSteps, kClasses);
+  const LoaderOptions l = loader_options(s, kSeed);
+  const EmbedOptions e = embed_options(s);
+  const ModelDescription& m = t.model;
+  const AugmentOptions a = augment_options(s);
+  return {{"data", s.data},
+          {"test_data", s.test_data},
+          {"out", s.out},
+          {"recipe", s.recipe},
+          {"resume", s.resume},
+          {"allow_changed_data", s.allow_changed_data},
+          {"weights", s.weights},
+          {"plans", s.plans},
+          {"epochs", s.epochs},
+          {"batches", s.batches},
+          {"eval_batch", s.eval_batch},
+          {"save_every", s.save_every},
+          {"eval_train", s.eval_train},
+          {"monitor", s.monitor},
+          {"patience", s.patience},
+          {"log", s.log},
+          {"sampler", sampler_spec(s)},
+          {"model.arch", m.arch},
+          {"model.pool", m.pool},
+          {"model.gem_p", m.gem_p},
+          {"model.dim", m.dim},
+          {"model.stride_in_1x1", m.stride_in_1x1},
+          {"model.input_mean", m.input_mean},
+          {"model.input_std", m.input_std},
+          {"model.resize", m.resize},
+          {"model.crop", m.crop},
+          {"augment", augment_text(a)},
+          {"augment.size", a.size},
+          {"augment.resize", a.resize},
+          {"trainer.frozen", t.batchnorm == BatchNormMode::kRunning},
+          {"trainer.kept", t.frozen},
+          {"trainer.orthogonal", t.orthogonal_embedding},
+          {"trainer.loss", t.loss.text()},
+          {"trainer.optimizer", static_cast<int>(t.optimizer.kind)},
+          {"trainer.beta1", t.optimizer.beta1},
+          {"trainer.beta2", t.optimizer.beta2},
+          {"trainer.momentum", t.optimizer.momentum},
+          {"trainer.nesterov", t.optimizer.nesterov},
+          {"trainer.weight_decay", t.weight_decay},
+          {"trainer.embedding_rate", t.embedding_rate},
+          {"trainer.proxy_rate", t.proxy_rate},
+          {"schedule", static_cast<int>(t.schedule.kind)},
+          {"schedule.rate", t.schedule.rate},
+          {"schedule.warmup", t.schedule.warmup},
+          {"schedule.factor", t.schedule.factor},
+          {"schedule.every", t.schedule.every},
+          {"schedule.milestones", t.schedule.milestones},
+          {"schedule.total", t.schedule.total},
+          {"schedule.floor", t.schedule.floor},
+          {"trainer.batch", t.batch},
+          {"trainer.chunk", t.chunk},
+          {"trainer.memory", t.memory},
+          {"trainer.classes", t.classes},
+          {"trainer.seed", t.seed},
+          {"trainer.precision", static_cast<int>(t.precision)},
+          {"trainer.graph", t.graph},
+          {"loader.workers", l.workers},
+          {"loader.cache", l.cache_bytes},
+          {"loader.max_bad", l.max_bad},
+          {"loader.seed", l.seed},
+          {"loader.end_epoch", l.end_epoch},
+          {"evaluation.workers", e.workers},
+          {"evaluation.skip_bad", e.skip_bad}};
+}
+
+struct Case {
+  std::vector<std::string> flags;  // the first one is what the case is about
+  json changes;                    // all of them
+};
+
+const std::vector<Case>& cases() {
+  static const std::string kAugment =
+      augment_text(parse_augment("flip=0.25", center_crop(224, 256)));
+  static const std::vector<Case> all = {
+      {{"--data", "glyphs:classes=9"}, {{"data", read_data_spec("glyphs:classes=9").text()}}},
+      {{"--test-data", "glyphs:classes=8"},
+       {{"test_data", read_data_spec("glyphs:classes=8").text()}}},
+      {{"--out", "elsewhere"}, {{"out", "elsewhere"}}},
+      {{"--recipe", "r.toml"}, {{"recipe", "r.toml"}}},
+      {{"--resume", "auto"}, {{"resume", "auto"}}},
+      {{"--epochs", "3"}, {{"epochs", 3}, {"schedule.total", 3 * kSteps}, {"loader.end_epoch", 3}}},
+      {{"--eval-batch", "17"}, {{"eval_batch", 17}}},
+      {{"--save-every", "2.5"}, {{"save_every", 2.5}}},
+      {{"--eval-train", "300"}, {{"eval_train", 300}}},
+      {{"--monitor", "jsd"}, {{"monitor", "jsd"}}},
+      {{"--patience", "4"}, {{"patience", 4}}},
+      {{"--log", "csv"}, {{"log", "csv"}}},
+      {{"--batch", "64"}, {{"trainer.batch", 64}}},
+      {{"--per-class", "8"}, {{"sampler", "pk:k=8"}}},
+      {{"--sampler", "random"}, {{"sampler", "random"}}},
+      {{"--batches", "12"}, {{"batches", 12}}},
+      {{"--image-size", "112"},
+       {{"model.crop", 112},
+        {"model.resize", 128},
+        {"augment.size", 112},
+        {"augment.resize", 128}}},
+      {{"--resize", "300"}, {{"model.resize", 300}, {"augment.resize", 300}}},
+      {{"--input-mean", "0.5,0.25,0.125"}, {{"model.input_mean", {0.5, 0.25, 0.125}}}},
+      {{"--input-std", "0.5"}, {{"model.input_std", {0.5, 0.5, 0.5}}}},
+      {{"--augment", "flip=0.25"}, {{"augment", kAugment}}},
+      {{"--workers", "5"}, {{"loader.workers", 5}, {"evaluation.workers", 5}}},
+      {{"--cache", "3"}, {{"loader.cache", 3 << 20}}},
+      {{"--max-bad", "4"}, {{"loader.max_bad", 4}, {"evaluation.skip_bad", true}}},
+      {{"--arch", "resnet18"}, {{"model.arch", "resnet18"}}},
+      {{"--weights", "/w.h5"}, {{"weights", "/w.h5"}, {"trainer.frozen", true}}},
+      {{"--weights", "/w.h5", "--bn", "train"}, {{"weights", "/w.h5"}}},
+      {{"--freeze", "layer1"}, {{"trainer.kept", {"conv1.", "bn1.", "layer1."}}}},
+      {{"--allow-changed-data"}, {{"allow_changed_data", true}}},
+      {{"--dim", "64"}, {{"model.dim", 64}}},
+      {{"--pool", "gem"}, {{"model.pool", "gem"}}},
+      {{"--gem-p", "4"}, {{"model.gem_p", 4}}},
+      {{"--embedding-start", "orthogonal"}, {{"trainer.orthogonal", true}}},
+      {{"--precision", "bf16"}, {{"trainer.precision", static_cast<int>(Precision::kBf16)}}},
+      {{"--graph", "off"}, {{"trainer.graph", false}}},
+      {{"--plans", "/p.txt"}, {{"plans", "/p.txt"}}},
+      {{"--chunk", "32"}, {{"trainer.chunk", 32}}},
+      {{"--bn", "frozen"}, {{"trainer.frozen", true}}},
+      {{"--stride-in-1x1"}, {{"model.stride_in_1x1", true}}},
+      {{"--loss", "fastap:bins=20"}, {{"trainer.loss", parse_loss("fastap:bins=20").text()}}},
+      {{"--memory", "3"}, {{"trainer.memory", 3}}},
+      {{"--optimizer", "adamw"}, {{"trainer.optimizer", static_cast<int>(OptimizerKind::kAdamW)}}},
+      {{"--optimizer", "sgd"}, {{"trainer.optimizer", static_cast<int>(OptimizerKind::kSgd)}}},
+      {{"--lr", "0.5"}, {{"schedule.rate", 0.5}}},
+      {{"--embedding-rate", "3"}, {{"trainer.embedding_rate", 3}}},
+      {{"--proxy-rate", "30"}, {{"trainer.proxy_rate", 30}}},
+      {{"--weight-decay", "0.01"}, {{"trainer.weight_decay", 0.01}}},
+      {{"--beta1", "0.8"}, {{"trainer.beta1", 0.8}}},
+      {{"--beta2", "0.99"}, {{"trainer.beta2", 0.99}}},
+      {{"--momentum", "0.5"}, {{"trainer.momentum", 0.5}}},
+      {{"--nesterov", "--optimizer", "sgd"},
+       {{"trainer.nesterov", true}, {"trainer.optimizer", static_cast<int>(OptimizerKind::kSgd)}}},
+      {{"--schedule", "cosine"}, {{"schedule", static_cast<int>(ScheduleKind::kCosine)}}},
+      {{"--schedule", "step", "--drop-every", "2.5"},
+       {{"schedule", static_cast<int>(ScheduleKind::kStep)}, {"schedule.every", 250}}},
+      {{"--schedule", "milestones", "--drop-at", "1.5,4"},
+       {{"schedule", static_cast<int>(ScheduleKind::kMilestones)},
+        {"schedule.milestones", {150, 400}}}},
+      {{"--warmup", "0.5"}, {{"schedule.warmup", 50}}},
+      {{"--drop-every", "3"}, {{"schedule.every", 300}}},
+      {{"--drop-at", "2,3"}, {{"schedule.milestones", {200, 300}}}},
+      {{"--drop-factor", "0.25"}, {{"schedule.factor", 0.25}}},
+      {{"--lr-floor", "0.125"}, {{"schedule.floor", 0.125}}}};
+  return all;
+}
+
+TEST(TrainSettings, EveryFlagChangesWhatItNamesAndNothingElse) {
+  const json before = parts_of(Parsed(kLeast).settings);
+  EXPECT_EQ(before["trainer.seed"], kSeed);
+  EXPECT_EQ(before["loader.seed"], kSeed);
+  EXPECT_EQ(before["trainer.classes"], kClasses);
+  for (const Case& each : cases()) {
+    std::vector<std::string> words = each.flags;
+    for (std::size_t i = 0; i < kLeast.size(); i += 2) {
+      if (kLeast[i] != each.flags[0]) words.insert(words.end(), {kLeast[i], kLeast[i + 1]});
+    }
+    json expected = before;
+    expected.update(each.changes);
+    const json got = parts_of(Parsed(words).settings);
+    EXPECT_EQ(got, expected) << each.flags[0] << ": " << json::diff(expected, got).dump(1);
+    EXPECT_NE(got, before) << each.flags[0];
+  }
+}
+
+TEST(TrainSettings, NoFlagIsLeftOut) {
+  std::set<std::string> shown;
+  for (const Case& each : cases()) {
+    for (const std::string& word : each.flags) {
+      if (word.starts_with("--")) shown.insert(word.substr(2));
+    }
+  }
+  const Parsed parsed(kLeast);
+  for (const CLI::Option* option : parsed.app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      EXPECT_TRUE(name == "help" || shown.contains(name)) << name << " has no case above";
+    }
+  }
+}
+
+// What a run is recorded with sets the same again, flag by flag.
+TEST(TrainSettings, TheRecordOfARunSetsTheSame) {
+  for (const Case& each : cases()) {
+    std::vector<std::string> words = each.flags;
+    for (std::size_t i = 0; i < kLeast.size(); i += 2) {
+      if (kLeast[i] != each.flags[0]) words.insert(words.end(), {kLeast[i], kLeast[i + 1]});
+    }
+    Parsed given(words);
+    CLI::App app;
+    TrainSettings settings;
+    SettingTable table;
+    add_train_options(app, table, settings);
+    app.parse(std::vector<std::string>{});
+    apply_settings(table, given.table.values(), "last.h5");
+    // No settings of a run, but of where it lies and of this start.
+    settings.allow_changed_data = given.settings.allow_changed_data;
+    settings.out = given.settings.out;
+    settings.recipe = given.settings.recipe;
+    settings.resume = given.settings.resume;
+    resolve(settings);
+    EXPECT_EQ(parts_of(settings), parts_of(given.settings)) << each.flags[0];
+  }
+}
+
+}  // namespace
+}  // namespace rk

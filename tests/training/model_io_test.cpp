@@ -1,0 +1,199 @@
+#include "training/model_io.h"
+
+#include "tests/data/temporary_folder.h"
+#include "tests/training/noise_batch.h"
+#include "training/trainer.h"
+#include "weights/atomic_file.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace rk {
+namespace {
+
+TrainerOptions small_options() {
+  TrainerOptions options;
+  options.model.arch = "resnet18";
+  options.model.dim = 8;
+  options.model.crop = options.model.resize = 32;
+  options.loss = parse_loss("smooth_ap");
+  options.schedule.rate = 1e-3;
+  options.batch = 8;
+  return options;
+}
+
+std::vector<std::byte> bytes_of(const Trainer& trainer, const ModelDescription& model) {
+  RunState run;
+  run.step = trainer.steps();
+  CheckpointWriter writer(model, run);
+  trainer.save(writer);
+  return writer.finish();
+}
+
+class ModelIo : public testing::Test {
+ protected:
+  std::string save(const Trainer& trainer, const ModelDescription& model) {
+    const std::string path = (folder_.path() / "state.h5").string();
+    write_atomic(path, bytes_of(trainer, model));
+    return path;
+  }
+  const Context context_{2};
+  const TemporaryFolder folder_;
+};
+
+TEST_F(ModelIo, ATrainerThatIsLoadedIsTheOneThatWasSaved) {
+  const NoiseBatch batch(8, 32);
+  TrainerOptions options = small_options();
+  Trainer first(context_, options);
+  first.step(batch.get());
+  first.step(batch.get());
+  const std::string path = save(first, options.model);
+  options.seed = 99;
+  Trainer second(context_, options);
+  EXPECT_NE(bytes_of(first, options.model), bytes_of(second, options.model));
+  second.load(Checkpoint(path));
+  EXPECT_EQ(second.steps(), 2);
+  EXPECT_EQ(bytes_of(first, options.model), bytes_of(second, options.model));
+  // And goes on like it, optimizer, running statistics and all.
+  EXPECT_EQ(first.step(batch.get()).loss, second.step(batch.get()).loss);
+  EXPECT_EQ(bytes_of(first, options.model), bytes_of(second, options.model));
+}
+
+// Proxies, the columns of the memory and all their state are part of a checkpoint.
+TEST_F(ModelIo, WhatALossKeepsIsSavedToo) {
+  const NoiseBatch a(8, 32, 0), b(8, 32, 1), c(8, 32, 2);
+  for (const bool proxies : {true, false}) {
+    TrainerOptions options = small_options();
+    options.loss = parse_loss(proxies ? "nsl" : "fastap");
+    options.classes = 5;
+    options.memory = proxies ? 0 : 2;
+    options.chunk = 4;
+    Trainer first(context_, options);
+    for (const NoiseBatch* batch : {&a, &b, &c}) first.step(batch->get());
+    const std::string path = save(first, options.model);
+    options.seed = 99;
+    Trainer second(context_, options);
+    EXPECT_TRUE(second.load(Checkpoint(path)));
+    EXPECT_EQ(bytes_of(first, options.model), bytes_of(second, options.model));
+    EXPECT_EQ(first.step(a.get()).loss, second.step(a.get()).loss);
+    EXPECT_EQ(bytes_of(first, options.model), bytes_of(second, options.model));
+    const Hdf5Reader file(path);
+    if (proxies) {
+      EXPECT_EQ(file.info("/loss/proxies").dims, (std::vector<std::int64_t>{5, 8}));
+      EXPECT_EQ(file.info("/optimizer/exp_avg/proxies").dims, (std::vector<std::int64_t>{5, 8}));
+    } else {
+      EXPECT_EQ(file.info("/memory/embeddings").dims, (std::vector<std::int64_t>{16, 8}));
+    }
+    EXPECT_FALSE(file.has("/weights/proxies"));
+    // The network alone is what `eval` builds: it takes the same file.
+    Parameters network;
+    Program program(context_, network, {});
+    program.set_output(
+        build_network(program, network_spec(options.model, BatchNormMode::kRunning), 1, 32, 32)
+            .embeddings);
+    network.allocate(Context(1));
+    EXPECT_NO_THROW(load_parameters(Checkpoint(path), network));
+  }
+}
+
+TEST_F(ModelIo, ProxiesOfOtherClassesAreRefused) {
+  TrainerOptions options = small_options();
+  options.loss = parse_loss("proxy_anchor");
+  options.classes = 5;
+  const std::string with_five = save(Trainer(context_, options), options.model);
+  options.classes = 6;
+  Trainer six(context_, options);
+  EXPECT_TRUE(holds(message_of<InputError>([&] { six.load(Checkpoint(with_five)); }),
+                    "state.h5: its proxies are [5, 8], [6, 8] are expected"));
+  options.loss = parse_loss("fastap");
+  const std::string without = save(Trainer(context_, options), options.model);
+  EXPECT_TRUE(holds(message_of<InputError>([&] { six.load(Checkpoint(without)); }),
+                    "was trained without the loss's proxies [6, 8]"));
+  // As a starting point the network alone counts.
+  EXPECT_TRUE(load_starting_point(Checkpoint(with_five), six.parameters()));
+}
+
+TEST_F(ModelIo, FilesHoldTorchvisionsNamesAndOrder) {
+  const TrainerOptions options = small_options();
+  Trainer trainer(context_, options);
+  const Hdf5Reader file(save(trainer, options.model));
+  EXPECT_EQ(file.info("/weights/layer2.0.downsample.0.weight").dims,
+            (std::vector<std::int64_t>{128, 64, 1, 1}));
+  EXPECT_EQ(file.info("/weights/bn1.num_batches_tracked").kind, Hdf5Reader::Kind::kInteger);
+  EXPECT_EQ(file.info("/weights/embedding.weight").dims, (std::vector<std::int64_t>{8, 512}));
+  EXPECT_EQ(file.info("/optimizer/exp_avg/layer1.0.conv1.weight").dims,
+            (std::vector<std::int64_t>{64, 64, 3, 3}));
+  // ResNet-18 of torchvision has 122 entries; its fc.weight and fc.bias are our embedding layer.
+  EXPECT_EQ(file.datasets("/weights").size(), 122U);
+  // OIHW: output channel 5 of a blocked weight is the fifth slice of the file.
+  const auto& parameters = trainer.parameters();
+  const auto& entries = parameters.entries();
+  const auto found = std::find_if(entries.begin(), entries.end(),
+                                  [](const auto& e) { return e.name == "layer1.0.conv1.weight"; });
+  std::vector<float> canonical(static_cast<std::size_t>(found->elements()));
+  parameters.get(parameters.values(), static_cast<ParameterId>(found - entries.begin()),
+                 canonical.data());
+  EXPECT_EQ(file.read<float>("/weights/layer1.0.conv1.weight"), canonical);
+}
+
+TEST_F(ModelIo, AStartingPointMayHaveAnotherEmbeddingLayer) {
+  TrainerOptions options = small_options();
+  Trainer first(context_, options);
+  const Checkpoint checkpoint(save(first, options.model));
+  options.seed = 99;
+  options.model.dim = 16;
+  Trainer second(context_, options);
+  EXPECT_FALSE(load_starting_point(checkpoint, second.parameters()));
+  EXPECT_TRUE(std::equal(first.parameters().values().begin(),
+                         first.parameters().values().begin() + 64 * 3 * 49,
+                         second.parameters().values().begin()));
+  EXPECT_THROW(load_parameters(checkpoint, second.parameters()), InputError);
+}
+
+TEST_F(ModelIo, AnotherArchitectureIsRefusedWithItsTensors) {
+  TrainerOptions options = small_options();
+  Trainer small(context_, options);
+  const std::string path = save(small, options.model);
+  options.model.arch = "resnet50";
+  Parameters parameters;
+  Program program(context_, parameters, {});
+  program.set_output(
+      build_network(program, network_spec(options.model, BatchNormMode::kRunning), 1, 32, 32)
+          .embeddings);
+  parameters.allocate(Context(1));
+  const std::string message =
+      message_of<InputError>([&] { load_starting_point(Checkpoint(path), parameters); });
+  EXPECT_TRUE(holds(message, "state.h5: its tensors (resnet18) are not those of this network"));
+  EXPECT_TRUE(holds(message, "layer1.0.conv3.weight"));
+  EXPECT_TRUE(
+      holds(message, "layer1.0.conv1.weight [64, 64, 3, 3] where [64, 64, 1, 1] is expected"));
+}
+
+TEST_F(ModelIo, TrainingThatDivergesChangesNothing) {
+  const NoiseBatch batch(8, 32);
+  TrainerOptions options = small_options();
+  Trainer trainer(context_, options);
+  trainer.step(batch.get());
+  const std::vector<std::byte> before = bytes_of(trainer, options.model);
+  // Activations overflow: the embeddings are no numbers any more.
+  float* bias = nullptr;
+  for (std::size_t i = 0; i < trainer.parameters().entries().size(); ++i) {
+    if (trainer.parameters().entries()[i].name == "embedding.bias") {
+      bias = trainer.parameters().value(static_cast<ParameterId>(i));
+    }
+  }
+  ASSERT_NE(bias, nullptr);
+  const float kept = *bias;
+  *bias = std::numeric_limits<float>::infinity();
+  EXPECT_FALSE(trainer.sound());
+  EXPECT_TRUE(holds(message_of<DivergedError>([&] { trainer.step(batch.get()); }), "in step 2"));
+  *bias = kept;
+  EXPECT_TRUE(trainer.sound());
+  EXPECT_EQ(trainer.steps(), 1);
+  // Batch statistics have moved on, in the forward pass; parameters and optimizer have not.
+  EXPECT_EQ(before.size(), bytes_of(trainer, options.model).size());
+}
+
+}  // namespace
+}  // namespace rk

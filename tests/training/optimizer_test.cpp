@@ -1,0 +1,245 @@
+#include "training/optimizer.h"
+
+#include "engine/base/error.h"
+#include "weights/hdf5/file.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace rk {
+namespace {
+
+std::vector<float> ramp(std::int64_t count, double scale) {
+  std::vector<float> out;
+  for (std::int64_t i = 0; i < count; ++i) {
+    out.push_back(static_cast<float>(scale * std::sin(0.7 * static_cast<double>(i) + scale)));
+  }
+  return out;
+}
+
+// The formulas of the header for one parameter, in double, apart from the product's code.
+struct Reference {
+  OptimizerParams params;
+  double rate, decay;
+  double p, first = 0, second = 0;
+
+  void step(double g, int t) {
+    if (params.kind == OptimizerKind::kSgd) {
+      g += decay * p;
+      first = t == 1 ? g : params.momentum * first + g;
+      if (params.momentum == 0)
+        p -= rate * g;
+      else
+        p -= rate * (params.nesterov ? g + params.momentum * first : first);
+      return;
+    }
+    if (params.kind == OptimizerKind::kAdamW)
+      p *= 1 - rate * decay;
+    else
+      g += decay * p;
+    first = params.beta1 * first + (1 - params.beta1) * g;
+    second = params.beta2 * second + (1 - params.beta2) * g * g;
+    const double mean = first / (1 - std::pow(params.beta1, t));
+    const double square = second / (1 - std::pow(params.beta2, t));
+    p -= rate * mean / (std::sqrt(square) + params.eps);
+  }
+};
+
+std::vector<OptimizerParams> all_kinds() {
+  return {{.kind = OptimizerKind::kAdam},
+          {.kind = OptimizerKind::kAdamW, .beta1 = 0.8, .beta2 = 0.99, .eps = 1e-6},
+          {.kind = OptimizerKind::kSgd},
+          {.kind = OptimizerKind::kSgd, .momentum = 0.9},
+          {.kind = OptimizerKind::kSgd, .momentum = 0.9, .nesterov = true}};
+}
+
+// Groups with their own rate and decay, and a gap that no group covers.
+TEST(Optimizer, FollowsTheFormulasPerGroup) {
+  constexpr std::int64_t kCount = 133;
+  const std::vector<OptimizerGroup> groups = {
+      {.begin = 70, .end = 133, .rate_factor = 10, .weight_decay = 0.2},
+      {.begin = 0, .end = 61, .weight_decay = 0.1}};
+  for (const OptimizerParams& params : all_kinds()) {
+    const Context context(2);
+    Optimizer optimizer(params, groups, kCount);
+    std::vector<float> p = ramp(kCount, 1.0);
+    const std::vector<float> before = p;
+    std::vector<Reference> reference;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const bool second = i >= 70;
+      reference.push_back({params, 0.01 * (second ? 10 : 1), second ? 0.2 : 0.1, p[i]});
+    }
+    for (int t = 1; t <= 4; ++t) {
+      const std::vector<float> g = ramp(kCount, 0.1 * t);
+      optimizer.step(context, {.rate = 0.01, .number = t}, p.data(), g.data());
+      for (std::size_t i = 0; i < kCount; ++i) reference[i].step(g[i], t);
+    }
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (i >= 61 && i < 70) {
+        EXPECT_EQ(p[i], before[i]) << "frozen " << i;
+      } else {
+        // Four steps in float32 on values of size 1, each with a few roundings of 6e-8.
+        EXPECT_NEAR(p[i], reference[i].p, 1e-6) << "parameter " << i;
+      }
+    }
+  }
+}
+
+TEST(OptimizerGroups, CoverEveryParameterWithEmbeddingAndProxiesApart) {
+  Parameters parameters;
+  parameters.declare("conv1.weight", Shape{3, 5}, {});
+  parameters.declare("bn1.bias", Shape{7}, {});
+  parameters.declare("embedding.weight", Shape{4, 3}, {}, ParameterGroup::kEmbedding);
+  parameters.declare("proxies", Shape{9, 3}, {}, ParameterGroup::kProxies);
+  parameters.allocate(Context(1));
+  const auto groups = optimizer_groups(parameters, 10, 0.5, 100);
+  std::vector<double> factor(parameters.flat_elements(), 0.0);
+  for (const OptimizerGroup& group : groups) {
+    EXPECT_EQ(group.weight_decay, 0.5);
+    for (std::int64_t i = group.begin; i < group.end; ++i) {
+      EXPECT_EQ(factor[static_cast<std::size_t>(i)], 0.0) << "twice";
+      factor[static_cast<std::size_t>(i)] = group.rate_factor;
+    }
+  }
+  for (const Parameters::Entry& entry : parameters.entries()) {
+    for (std::int64_t i = 0; i < entry.elements(); ++i) {
+      EXPECT_EQ(factor[static_cast<std::size_t>(entry.offset + i)],
+                entry.name == "proxies"               ? 100.0
+                : entry.name.starts_with("embedding") ? 10.0
+                                                      : 1.0);
+    }
+  }
+}
+
+TEST(Optimizer, RoundsAlikeForAnyNumberOfThreads) {
+  constexpr std::int64_t kCount = 1021;
+  for (const OptimizerParams& params : all_kinds()) {
+    std::vector<std::vector<float>> results;
+    for (int threads : {1, 2, 3}) {
+      const Context context(threads);
+      Optimizer optimizer(params, {{0, 400, 1.0, 0.01}, {400, kCount, 10.0, 0.0}}, kCount);
+      std::vector<float> p = ramp(kCount, 1.0);
+      for (int t = 1; t <= 3; ++t) {
+        const std::vector<float> g = ramp(kCount, 0.3 * t);
+        optimizer.step(context, {.rate = 0.01, .number = t}, p.data(), g.data());
+      }
+      results.push_back(p);
+    }
+    EXPECT_EQ(results[0], results[1]);
+    EXPECT_EQ(results[0], results[2]);
+  }
+}
+
+// What a checkpoint does: parameters, states() and the step's number go on bit-equal.
+TEST(Optimizer, ContinuesFromItsStates) {
+  constexpr std::int64_t kCount = 57;
+  const Context context(1);
+  for (const OptimizerParams& params : all_kinds()) {
+    Optimizer straight(params, {{0, kCount, 1.0, 0.05}}, kCount);
+    std::vector<float> p = ramp(kCount, 1.0);
+    const std::vector<float> g = ramp(kCount, 0.2);
+    straight.step(context, {.rate = 0.1, .number = 1}, p.data(), g.data());
+
+    Optimizer resumed(params, {{0, kCount, 1.0, 0.05}}, kCount);
+    std::vector<float> q = p;
+    const auto from = straight.states();
+    const auto to = resumed.states();
+    ASSERT_EQ(from.size(), to.size());
+    for (std::size_t s = 0; s < from.size(); ++s) {
+      EXPECT_EQ(from[s].name, to[s].name);
+      std::copy_n(from[s].values, from[s].count, to[s].values);
+    }
+    straight.step(context, {.rate = 0.1, .number = 2}, p.data(), g.data());
+    resumed.step(context, {.rate = 0.1, .number = 2}, q.data(), g.data());
+    EXPECT_EQ(p, q);
+  }
+}
+
+TEST(Optimizer, RefusesWhatCannotBeMeant) {
+  const auto make = [](OptimizerParams params, std::vector<OptimizerGroup> groups) {
+    Optimizer optimizer(params, std::move(groups), 10);
+  };
+  EXPECT_THROW(make({.beta1 = 1.0}, {}), UsageError);
+  EXPECT_THROW(make({.beta2 = -0.1}, {}), UsageError);
+  EXPECT_THROW(make({.eps = 0.0}, {}), UsageError);
+  EXPECT_THROW(make({.eps = std::numeric_limits<double>::quiet_NaN()}, {}), UsageError);
+  EXPECT_THROW(make({.kind = OptimizerKind::kSgd, .nesterov = true}, {}), UsageError);
+  EXPECT_THROW(make({}, {{.begin = 0, .end = 5, .weight_decay = -1}}), UsageError);
+  EXPECT_THROW(make({}, {{.begin = 0, .end = 11}}), std::invalid_argument);
+  EXPECT_THROW(make({}, {{.begin = 0, .end = 6}, {.begin = 5, .end = 7}}), std::invalid_argument);
+}
+
+double attribute(const Hdf5Reader& file, const std::string& object, const std::string& name,
+                 double fallback, std::size_t index = 0) {
+  const auto values = file.number_attribute(object, name);
+  return values ? values->at(index) : fallback;
+}
+
+// PyTorch in float64; the tolerances come with the file.
+TEST(Optimizer, MatchesPyTorch) {
+  const Hdf5Reader file(RK_TEST_GOLDEN "/networks/layers.h5");
+  const Context context(1);
+  int cases = 0;
+  for (const std::string& name : file.children("/optimizer")) {
+    const std::string group = "/optimizer/" + name;
+    const std::string op = file.text_attribute(group, "op").value();
+    OptimizerParams params;
+    params.kind = op == "adam"    ? OptimizerKind::kAdam
+                  : op == "adamw" ? OptimizerKind::kAdamW
+                                  : OptimizerKind::kSgd;
+    params.beta1 = attribute(file, group, "betas", params.beta1, 0);
+    params.beta2 = attribute(file, group, "betas", params.beta2, 1);
+    params.eps = attribute(file, group, "eps", params.eps);
+    params.momentum = attribute(file, group, "momentum", 0);
+    params.nesterov = attribute(file, group, "nesterov", 0) != 0;
+    std::vector<float> p = file.read<float>(group + "/param");
+    const std::vector<float> gradients = file.read<float>(group + "/grad");
+    const std::vector<double> expected = file.read<double>(group + "/param_after");
+    const auto tolerance = file.number_attribute(group + "/param_after", "tolerance").value();
+    const std::size_t count = p.size();
+    Optimizer optimizer(
+        params,
+        {{0, static_cast<std::int64_t>(count), 1.0, attribute(file, group, "weight_decay", 0)}},
+        static_cast<std::int64_t>(count));
+    for (std::size_t step = 0; step * count < gradients.size(); ++step) {
+      optimizer.step(context,
+                     {attribute(file, group, "lr", 0), static_cast<std::int64_t>(step) + 1},
+                     p.data(), gradients.data() + step * count);
+      for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_LE(std::abs(p[i] - expected[step * count + i]), tolerance.at(step))
+            << name << " step " << step << " parameter " << i;
+      }
+    }
+    ++cases;
+  }
+  EXPECT_GE(cases, 7);
+}
+
+TEST(GlobalNorm, AddsUpInDoubleAndAlikeForAnyNumberOfThreads) {
+  std::vector<float> g = ramp(100003, 1.0);
+  long double sum = 0;
+  for (float x : g) sum += static_cast<long double>(x) * static_cast<long double>(x);
+  const double norm = global_norm(Context(1), g.data(), 100003);
+  EXPECT_NEAR(norm, static_cast<double>(std::sqrt(sum)), 1e-10 * norm);
+  EXPECT_EQ(norm, global_norm(Context(2), g.data(), 100003));
+  EXPECT_EQ(global_norm(Context(2), g.data(), 0), 0.0);
+}
+
+TEST(GlobalNorm, IsFiniteExactlyIfEveryGradientIs) {
+  std::vector<float> g(1000, std::numeric_limits<float>::max());  // squares overflow a float
+  EXPECT_TRUE(std::isfinite(global_norm(Context(1), g.data(), 1000)));
+  for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                    std::numeric_limits<float>::quiet_NaN()}) {
+    for (std::size_t place : {std::size_t{0}, std::size_t{511}, std::size_t{999}}) {
+      std::vector<float> h(1000, 0.5F);
+      h[place] = bad;
+      EXPECT_FALSE(std::isfinite(global_norm(Context(2), h.data(), 1000))) << bad << " " << place;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rk

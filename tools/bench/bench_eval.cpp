@@ -1,0 +1,206 @@
+#include "tools/bench/bench_eval.h"
+
+#include "engine/base/parallel.h"
+#include "engine/base/random.h"
+#include "engine/device/gemm.h"
+#include "engine/system/signals.h"
+#include "retrieval/evaluate.h"
+#include "retrieval/passes/class_order.h"
+#include "retrieval/passes/score_tiles.h"
+#include "retrieval/statistics/bootstrap.h"
+#include "retrieval/statistics/per_class.h"
+#include "tools/bench/bench_device.h"
+#include "tools/cli/gpu.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/timing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace rk {
+namespace {
+
+constexpr std::int64_t kBlockRows = 4096;
+constexpr std::int64_t kBlockColumns = 8192;
+
+// Unit vectors around class centres of unit length, far enough apart that retrieval is neither lost
+// nor perfect.
+EmbeddingSet make_set(const Context& context, std::int64_t n, std::int64_t dim,
+                      std::int64_t classes, std::uint64_t seed, std::int64_t first) {
+  EmbeddingSet set;
+  set.dim = dim;
+  set.labels.resize(static_cast<std::size_t>(n));
+  set.embeddings.resize(static_cast<std::size_t>(n * dim));
+  parallel_for(context.threads(), n, [&](std::int64_t i, int) {
+    const std::int64_t label = i % classes;
+    set.labels[static_cast<std::size_t>(i)] = label;
+    CounterRandom centre(seed, 0, static_cast<std::uint64_t>(label));
+    CounterRandom around(seed, 1, static_cast<std::uint64_t>(first + i));
+    float* row = set.embeddings.data() + i * dim;
+    double squares = 0;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      const double x = centre.normal() + 2 * around.normal();
+      row[d] = static_cast<float>(x);
+      squares += x * x;
+    }
+    const auto scale = static_cast<float>(1 / std::sqrt(squares));
+    for (std::int64_t d = 0; d < dim; ++d) row[d] *= scale;
+  });
+  return set;
+}
+
+// The tiles that the metrics need, and nothing done to them.
+class ProductsOnly final : public TileVisitor {
+ public:
+  ProductsOnly(const ClassOrder& order, bool symmetric) : order_(order), symmetric_(symmetric) {}
+  bool wants(Range rows, Range columns) const override {
+    return !symmetric_ ||
+           columns.end > order_.queries[static_cast<std::size_t>(rows.begin)].class_end;
+  }
+  void visit(int, const ScoreTile&) override {}
+
+ private:
+  const ClassOrder& order_;
+  bool symmetric_;
+};
+
+// All of S = Q G^T, 128 MiB at a time.
+void whole_matrix(const Context& context, const EmbeddingView& queries,
+                  const EmbeddingView& gallery, Buffer& block) {
+  for (std::int64_t r = 0; r < queries.count; r += kBlockRows) {
+    for (std::int64_t c = 0; c < gallery.count; c += kBlockColumns) {
+      stop_if_interrupted();
+      const std::int64_t rows = std::min(kBlockRows, queries.count - r);
+      const std::int64_t columns = std::min(kBlockColumns, gallery.count - c);
+      gemm(context, Op::kNone, Op::kTranspose, rows, columns, queries.dim, 1,
+           queries.embeddings + r * queries.dim, queries.dim, gallery.embeddings + c * gallery.dim,
+           gallery.dim, 0, block.as<float>(), columns);
+    }
+  }
+}
+
+class BenchEval final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    app.add_option("--n", n_, "rows")->check(CLI::Range(2, 1 << 24));
+    app.add_option("--dim", dim_, "dimensions")->check(CLI::Range(1, 1 << 16));
+    app.add_option("--classes", classes_, "classes, of equal size")->check(CLI::Range(1, 1 << 24));
+    app.add_option("--gallery", gallery_,
+                   "rows to search in, of the same classes; 0: the rows among themselves, which "
+                   "takes half the products")
+        ->check(CLI::Range(0, 1 << 24));
+    app.add_option("--repeats", repeats_, "timed pairs")->check(CLI::Range(1, 1000));
+  }
+
+  bool runs_on_cuda() const override { return true; }
+
+  void run(const CommonOptions& common) override {
+    const Context context(common.threads);
+    const EmbeddingSet set = make_set(context, n_, dim_, classes_, common.seed, 0);
+    const EmbeddingSet others = make_set(context, gallery_, dim_, classes_, common.seed, n_);
+    const EmbeddingView view = set.view(), other_view = others.view();
+    const EmbeddingView* gallery = gallery_ > 0 ? &other_view : nullptr;
+    const EmbeddingView& candidates = gallery != nullptr ? *gallery : view;
+    const ClassOrder order = make_class_order(view, gallery);
+    EvaluateOptions options;
+    options.interrupted = interrupted;
+    options.per_query = true;
+    const auto gpu = open_gpu(device_of(common));
+    options.cuda = gpu.get();
+    Metrics metrics{};
+    const auto all_ms = [&] {
+      return milliseconds([&] {
+        auto result = evaluate(context, view, gallery, options);
+        if (!result) stop_if_interrupted();
+        metrics = std::move(*result);
+        BootstrapOptions resampling;
+        resampling.classes = set.labels;
+        bootstrap(context, metrics.per_query, metrics.recall_at, resampling);
+        metrics_by_group(metrics.per_query, set.labels);
+      });
+    };
+    // A GPU computes all of S, the CPU half of it where it can.
+    const bool symmetric = !gpu && gallery == nullptr;
+    const auto products_ms = [&] {
+      if (gpu) return device_products_ms(*gpu, n_, candidates.count, dim_);
+      return milliseconds([&] {
+        ScoreTiles tiles(context, {view.embeddings, order.query_row.data(), n_},
+                         {candidates.embeddings, order.gallery_row.data(), candidates.count}, dim_);
+        ProductsOnly products(order, symmetric);
+        tiles.run({0, n_}, products, [](double) { return !interrupted(); });
+        stop_if_interrupted();
+      });
+    };
+    std::optional<Buffer> block;
+    if (!gpu) block.emplace(Buffer::of<float>(kBlockRows * kBlockColumns));
+
+    std::vector<double> totals, floors, shares, matrices, of_matrices;
+    for (int repeat = 0; repeat < repeats_; ++repeat) {
+      totals.push_back(all_ms());
+      floors.push_back(products_ms());
+      shares.push_back(floors.back() / totals.back());
+      if (gpu) continue;
+      matrices.push_back(milliseconds([&] { whole_matrix(context, view, candidates, *block); }));
+      of_matrices.push_back(totals.back() / matrices.back());
+    }
+    const Timing total = summarize(totals), gemm = summarize(floors), share = summarize(shares);
+    const double matrix_flops = 2.0 * static_cast<double>(n_) *
+                                static_cast<double>(candidates.count) * static_cast<double>(dim_);
+    const double flops = symmetric ? matrix_flops / 2 : matrix_flops;
+
+    nlohmann::json json = {{"n", n_},
+                           {"dim", dim_},
+                           {"classes", classes_},
+                           {"gallery", gallery_},
+                           {"repeats", repeats_},
+                           {"symmetric", metrics.symmetric},
+                           {"peak_bytes", metrics.bytes_reserved},
+                           {"gemm_gflops", flops / gemm.median * 1e-6},
+                           {"recall_at_1", metrics.recall_for(1)},
+                           {"device", common.device},
+                           {"threads", context.threads()},
+                           {"version", RK_VERSION}};
+    if (gpu) json["device_name"] = gpu_name(*gpu);
+    put(json, "total_ms", total);
+    put(json, "gemm_ms", gemm);
+    put(json, "share", share);
+    print(
+        "{} rows of {}, {} classes, {}\n"
+        "total {:.1f} ms ({:.1f} to {:.1f})  GEMM {:.1f} ms ({:.1f} to {:.1f}, {:.0f} GFLOP/s)  "
+        "share {:.0f} %  {:.1f} MiB beside the embeddings\n",
+        n_, dim_, classes_, gpu ? gpu_name(*gpu) : fmt::format("{} threads", context.threads()),
+        total.median, total.least, total.most, gemm.median, gemm.least, gemm.most,
+        flops / gemm.median * 1e-6, 100 * share.median,
+        static_cast<double>(metrics.bytes_reserved) / (1 << 20));
+    if (!gpu) {
+      const Timing matrix = summarize(matrices), of_matrix = summarize(of_matrices);
+      put(json, "matrix_ms", matrix);
+      put(json, "of_matrix", of_matrix);
+      json["matrix_gflops"] = matrix_flops / matrix.median * 1e-6;
+      print(
+          "whole matrix {:.1f} ms ({:.1f} to {:.1f}, {:.0f} GFLOP/s)  total / whole matrix "
+          "{:.2f}\n",
+          matrix.median, matrix.least, matrix.most, matrix_flops / matrix.median * 1e-6,
+          of_matrix.median);
+    }
+    if (!common.json.empty()) write_json(common.json, json);
+  }
+
+ private:
+  std::int64_t n_ = 60502;
+  std::int64_t dim_ = 512;
+  std::int64_t classes_ = 11316;
+  std::int64_t gallery_ = 0;
+  int repeats_ = 3;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_eval() { return std::make_unique<BenchEval>(); }
+
+}  // namespace rk

@@ -1,0 +1,207 @@
+#include "tools/bench/bench_loader.h"
+
+#include "data/loader/loader.h"
+#include "engine/base/error.h"
+#include "engine/system/signals.h"
+#include "tools/bench/bench_loader_device.h"
+#include "tools/cli/gpu.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/timing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk {
+namespace {
+
+class Stopwatch {
+ public:
+  // Milliseconds since the last lap.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double, std::milli>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// The stages alone on a thread, milliseconds an image.
+struct Stages {
+  double decode = 0, resize = 0, to_float = 0;
+  std::vector<std::uint8_t> crops;  // of the first batch
+};
+
+class BenchLoader final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    app.add_option("--data", data_, "which images: " + dataset_help())->required();
+    app.add_option("--split", split_, "train, val or test");
+    app.add_option("--image-size", size_, "side of the pictures")->check(CLI::Range(8, 4096));
+    app.add_option("--resize", resize_, "short side before cropping (0: 8/7 of the side)")
+        ->check(CLI::Range(0, 8192));
+    app.add_option("--augment", augment_, "none, or crop=...,flip=... as for train");
+    app.add_option("--workers", workers_, "loading threads")->check(CLI::Range(1, 1024));
+    app.add_option("--batch", batch_, "images a batch")->check(CLI::Range(1, 1 << 16));
+    app.add_option("--images", images_, "images a repeat, at most")->check(CLI::Range(1, 1 << 24));
+    app.add_option("--cache", cache_,
+                   "MiB of decoded images to keep; a pass over the data set fills them before the "
+                   "time is taken")
+        ->check(CLI::Range(0, 1 << 20));
+    app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
+    app.add_option("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
+        ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
+  }
+  bool runs_on_cuda() const override { return true; }
+
+  void run(const CommonOptions& common) override {
+    const Context context(common.threads, device_of(common));
+    if (!context.on_gpu() && precision_ != "fp32") {
+      fail<UsageError>("--precision is for a GPU; add --device cuda");
+    }
+    if (context.on_gpu()) {
+      const CudaContext& gpu = context.cuda();
+      device_floor_ = device_loader_floor(precision_of(precision_), size_, gpu_upload_rate(gpu),
+                                          gpu_copy_rate(gpu));
+    }
+    const Dataset data = open_dataset(data_, parse_split(split_));
+    const int resize = resize_ > 0 ? resize_ : (size_ * 8 + 3) / 7;
+    const AugmentOptions augmentation = parse_augment(augment_, center_crop(size_, resize));
+    const std::int64_t images = std::min<std::int64_t>(images_, data.size());
+    std::vector<double> decode, reduce, to_float, rate, share, upload, input, floor;
+    for (int repeat = 0; repeat < repeats_; ++repeat) {
+      // Stages and loader in turn, so that a busy machine slows both alike.
+      const Stages stages = measure_stages(data, augmentation, images, common.seed);
+      decode.push_back(stages.decode);
+      reduce.push_back(stages.resize);
+      to_float.push_back(stages.to_float);
+      const DeviceLoaderTimes times =
+          measure_loader(context, data, augmentation, images, common.seed, stages.crops);
+      upload.push_back(times.upload);
+      input.push_back(times.input);
+      rate.push_back(1e3 / times.loader);
+      floor.push_back(device_floor_.longest((stages.decode + stages.resize) / workers_));
+      share.push_back(floor.back() / times.loader);
+    }
+    nlohmann::json json = {{"data", data_},       {"split", split_},
+                           {"image_size", size_}, {"augment", augment_text(augmentation)},
+                           {"workers", workers_}, {"batch", batch_},
+                           {"images", images},    {"cache_mib", cache_},
+                           {"repeats", repeats_}, {"device", common.device},
+                           {"threads", workers_}, {"version", RK_VERSION}};
+    put(json, "images_per_second", summarize(rate));
+    put(json, "decode_ms", summarize(decode));
+    put(json, "resize_ms", summarize(reduce));
+    put(json, "float_ms", summarize(to_float));
+    put(json, "share", summarize(share));
+    if (context.on_gpu()) {
+      put(json, "upload_ms", summarize(upload));
+      put(json, "input_ms", summarize(input));
+      put(json, "floor_ms", summarize(floor));
+      json.update(device_keys(context.cuda()));
+      print("{}, {}: upload {:.4f} ms (floor {:.4f})  input kernel {:.4f} ms (floor {:.4f})\n",
+            gpu_name(context.cuda()), precision_, summarize(upload).median, device_floor_.upload_ms,
+            summarize(input).median, device_floor_.input_ms);
+    }
+    print(
+        "{}  {} images to {} x {}, {} worker{}\n"
+        "{:.0f} images/s ({:.0f} to {:.0f})  alone, an image: decode {:.3f} ms  resize {:.3f} ms  "
+        "float {:.3f} ms  share {:.0f} %\n",
+        data_, images, size_, size_, workers_, workers_ == 1 ? "" : "s", summarize(rate).median,
+        summarize(rate).least, summarize(rate).most, summarize(decode).median,
+        summarize(reduce).median, summarize(to_float).median, 100 * summarize(share).median);
+    if (!common.json.empty()) write_json(common.json, json);
+  }
+
+ private:
+  Stages measure_stages(const Dataset& data, const AugmentOptions& augmentation,
+                        std::int64_t images, std::uint64_t seed) const {
+    Stages stages;
+    Image square(size_, size_);
+    std::vector<std::uint8_t> scratch;
+    std::vector<float> floats(square.bytes());
+    const auto share = 1.0 / static_cast<double>(images);
+    for (std::int64_t i = 0; i < images; ++i) {
+      stop_if_interrupted();
+      Stopwatch watch;
+      const Image picture = data.load(i);
+      stages.decode += watch.lap() * share;
+      augment(picture, augmentation, augment_random(seed, 0, i, 0), square.data(), scratch);
+      stages.resize += watch.lap() * share;
+      table_.to_nhwc(square, floats.data());
+      stages.to_float += watch.lap() * share;
+      if (i < batch_) {
+        stages.crops.insert(stages.crops.end(), square.data(), square.data() + square.bytes());
+      }
+    }
+    return stages;
+  }
+
+  // crops: of the images of a batch.
+  DeviceLoaderTimes measure_loader(const Context& context, const Dataset& data,
+                                   const AugmentOptions& augmentation, std::int64_t images,
+                                   std::uint64_t seed, std::span<const std::uint8_t> crops) const {
+    LoaderOptions options;
+    options.workers = workers_;
+    options.cache_bytes = std::int64_t{cache_} << 20;
+    options.bad = BadPolicy::kFail;
+    options.seed = seed;
+    const std::int64_t batch = std::min<std::int64_t>(batch_, images);
+    const auto sampler = make_sequential(data, batch);
+    Loader loader(data, *sampler, augmentation, options);
+    for (std::int64_t done = 0; cache_ > 0 && done < data.size();) {
+      stop_if_interrupted();
+      done += loader.next()->count;
+    }
+    if (context.on_gpu()) {
+      return time_device_loader(context, {precision_of(precision_), images, batch, size_}, table_,
+                                loader, crops);
+    }
+    std::int64_t done = 0;
+    Stopwatch watch;
+    while (done < images) {
+      stop_if_interrupted();
+      done += loader.next()->count;
+    }
+    DeviceLoaderTimes times;
+    times.loader = watch.lap() / static_cast<double>(done);
+    return times;
+  }
+
+  nlohmann::json device_keys(const CudaContext& gpu) const {
+    return {{"precision", precision_},
+            {"device_name", gpu_name(gpu)},
+            {"upload_bytes", device_floor_.upload_bytes},
+            {"input_bytes", device_floor_.input_bytes},
+            {"upload_bytes_per_second", device_floor_.upload_rate},
+            {"copy_bytes_per_second", device_floor_.copy_rate},
+            {"upload_floor_ms", device_floor_.upload_ms},
+            {"input_floor_ms", device_floor_.input_ms}};
+  }
+
+  std::string data_;
+  std::string split_ = "train";
+  std::string augment_ = "none";
+  int size_ = 224;
+  int resize_ = 0;
+  int workers_ = 2;
+  int batch_ = 32;
+  int images_ = 256;
+  int cache_ = 0;
+  int repeats_ = 5;
+  std::string precision_ = "fp32";
+  FloatTable table_;
+  DeviceLoaderFloor device_floor_;  // of nothing on the CPU
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_loader() { return std::make_unique<BenchLoader>(); }
+
+}  // namespace rk

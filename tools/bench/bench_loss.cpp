@@ -1,0 +1,394 @@
+#include "tools/bench/bench_loss.h"
+
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+#include "engine/base/random.h"
+#include "engine/device/device.h"
+#include "engine/system/signals.h"
+#include "kernels/flush_denormals.h"
+#include "kernels/math.h"
+#include "losses/frame/matrix_product.h"
+#include "losses/frame/similarity.h"
+#include "losses/frame/sparse_gradient.h"
+#include "tools/bench/bench_loss_device.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/timing.h"
+#include "tools/inspect/loss_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// Classes of `per_class` unit vectors around random centres, some far from theirs.
+LossData<float> make_data(const LossEntry& entry, std::int64_t n, std::int64_t memory,
+                          std::int64_t dim, std::int64_t per_class, std::uint64_t seed) {
+  LossData<float> data;
+  data.rows = n;
+  data.dim = dim;
+  data.memory = memory;
+  data.classes = (n + memory + per_class - 1) / per_class;
+  const auto vector_of = [&](std::uint32_t stream, std::int64_t index, std::vector<float>& out) {
+    CounterRandom random(seed, stream, static_cast<std::uint64_t>(index));
+    for (std::int64_t d = 0; d < dim; ++d) out.push_back(static_cast<float>(random.normal()));
+  };
+  std::vector<float> centres;
+  for (std::int64_t c = 0; c < data.classes; ++c) vector_of(0, c, centres);
+  for (std::int64_t i = 0; i < n + memory; ++i) {
+    std::vector<float> e;
+    vector_of(1, i, e);
+    const std::int64_t label = i / per_class;
+    float square = 0;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      float& x = e[static_cast<std::size_t>(d)];
+      x += centres[static_cast<std::size_t>(label * dim + d)];
+      square += x * x;
+    }
+    for (float& x : e) x /= std::sqrt(square);
+    auto& rows = i < n ? data.embeddings : data.memory_embeddings;
+    rows.insert(rows.end(), e.begin(), e.end());
+    (i < n ? data.labels : data.memory_labels).push_back(label);
+  }
+  if (entry.kind == LossKind::kProxies) data.proxies = std::move(centres);
+  return data;
+}
+
+// The way of a loss to its similarities and back, alone, and one plain GEMM of that size.
+class Products {
+ public:
+  Products(const Context& context, const LossData<float>& data, const LossEntry& entry)
+      : context_(context),
+        data_(data),
+        input_(data_.input()),
+        proxies_(entry.kind == LossKind::kProxies),
+        width_(entry.scores_with_gradient),
+        columns_(proxies_ ? data.classes : data.rows + data.memory),
+        grad_(static_cast<std::size_t>(data.rows * data.dim)),
+        grad_proxies_(data.proxies.size()) {
+    if (proxies_) {
+      matrix_.resize(static_cast<std::size_t>(data.rows * columns_));
+      return;
+    }
+    similarity_.plan(context, data.shape());
+    similarity_.forward(context, input_);
+    if (width_ == 0) return;
+    sparse_.plan(data.shape(), width_);
+    for (std::int64_t i = 0; i < data.rows; ++i) {
+      for (int k = 0; k < width_; ++k) {
+        const std::int64_t column = (i + 1 + k * columns_ / width_) % columns_;
+        sparse_.row(i)[k] = {static_cast<std::int32_t>(column), 1.0F};
+      }
+    }
+  }
+
+  void run() {
+    const std::int64_t n = data_.rows;
+    const std::int64_t d = data_.dim;
+    const float* e = data_.embeddings.data();
+    if (proxies_) {
+      const float* p = data_.proxies.data();
+      product_abt(context_, n, columns_, d, e, d, p, d, matrix_.data(), columns_);
+      product_ab(context_, n, d, columns_, matrix_.data(), columns_, p, d, 0.0F, grad_.data(), d);
+      product_atb(context_, columns_, d, n, matrix_.data(), columns_, e, d, 0.0F,
+                  grad_proxies_.data(), d);
+      return;
+    }
+    similarity_.forward(context_, input_);
+    if (width_ > 0) {
+      sparse_.backward(context_, input_, grad_.data());
+      return;
+    }
+    plain();
+    if (data_.memory == 0) return;
+    product_ab(context_, n, d, data_.memory, similarity_.row(0) + n, similarity_.stride(),
+               data_.memory_embeddings.data(), d, 1.0F, grad_.data(), d);
+  }
+
+  void plain() {
+    const std::int64_t n = data_.rows;
+    const std::int64_t d = data_.dim;
+    if (proxies_) {
+      product_ab(context_, n, d, columns_, matrix_.data(), columns_, data_.proxies.data(), d, 0.0F,
+                 grad_.data(), d);
+    } else {
+      product_ab(context_, n, d, n, similarity_.row(0), similarity_.stride(),
+                 data_.embeddings.data(), d, 0.0F, grad_.data(), d);
+    }
+  }
+  double plain_flops() const { return of(proxies_ ? columns_ : data_.rows); }
+
+  // Of multiplications that the definition asks for, not counting those of sparse_bytes().
+  double useful_flops() const {
+    if (proxies_) return 3 * of(columns_);
+    const double forward = of(data_.rows) / 2 + of(data_.memory);
+    return width_ > 0 ? forward : forward + of(columns_);
+  }
+  // A row of E or of the memory for every number, once more for its column, and the gradient's.
+  double sparse_bytes() const {
+    const double rows = static_cast<double>(data_.rows) * (2 * width_ + 1);
+    return width_ > 0 ? sizeof(float) * rows * static_cast<double>(data_.dim) : 0;
+  }
+
+ private:
+  double of(std::int64_t columns) const {
+    return 2.0 * static_cast<double>(data_.rows * columns) * static_cast<double>(data_.dim);
+  }
+
+  const Context& context_;
+  const LossData<float>& data_;
+  LossInput<float> input_;
+  bool proxies_;
+  int width_;
+  std::int64_t columns_;
+  SimilarityMatrix<float> similarity_;
+  SparseGradient<float> sparse_;
+  std::vector<float> matrix_;  // of proxies
+  std::vector<float> grad_;
+  std::vector<float> grad_proxies_;
+};
+
+// The row kernels' sigmoid, and one element after the other by the C library: the ratio of their
+// rates tells whether the loops of row kernels are vectorised.
+float row_sigmoid(float x) {
+  const float u = half_sigmoid(x);
+  return x < 0 ? u : 1 - u;
+}
+[[gnu::noinline]] float scalar_sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
+
+// Sigmoids a second of all threads together, over data that stays in the first cache.
+template <class F> double sigmoid_rate(int threads, F&& sigmoid) {
+  constexpr int kCount = 2048;
+  constexpr int kRepeats = 200;
+  std::vector<float> values(static_cast<std::size_t>(threads * kCount));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(i % 61) - 30.0F;
+  }
+  std::vector<float> sums(static_cast<std::size_t>(threads));
+  std::vector<double> times(7);
+  for (double& time : times) {
+    time = milliseconds([&] {
+      parallel_for(threads, threads, [&](std::int64_t part, int) {
+        const SerialTeam team;
+        float* mine = values.data() + part * kCount;
+        float total = 0;
+        for (int r = 0; r < kRepeats; ++r) {
+          const float shift = static_cast<float>(r);
+          total += team.sum(kCount, [&](int i) { return sigmoid(mine[i] - shift); });
+        }
+        sums[static_cast<std::size_t>(part)] = total;
+      });
+    });
+  }
+  return threads * static_cast<double>(kCount) * kRepeats / summarize(times).median * 1e3;
+}
+
+// Bytes a second of all threads together, read and written, over arrays of that size: what fits in
+// the caches is faster.
+double copy_rate(int threads, double array_bytes) {
+  constexpr std::int64_t kMost = std::int64_t{64} << 20;
+  const std::int64_t bytes = std::clamp(static_cast<std::int64_t>(array_bytes), kMost >> 10, kMost);
+  const std::int64_t copies = kMost / bytes;
+  const Buffer from(static_cast<std::size_t>(bytes));
+  const Buffer to(static_cast<std::size_t>(bytes));
+  std::memset(from.data(), 1, from.bytes());
+  std::vector<double> times(5);
+  for (double& time : times) {
+    time = milliseconds([&] {
+      parallel_ranges(threads, bytes, [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t k = 0; k < copies; ++k) {
+          std::memcpy(to.as<char>() + begin, from.as<char>() + begin,
+                      static_cast<std::size_t>(end - begin));
+        }
+      });
+    });
+  }
+  return 2.0 * static_cast<double>(bytes * copies) / summarize(times).median * 1e3;
+}
+
+class BenchLoss final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    app.add_option("--loss", loss_, "NAME[:key=value,...]")->required();
+    app.add_option("--n", n_, "batch size")->check(CLI::Range(2, 1 << 20));
+    app.add_option("--memory", memory_, "columns of memory")->check(CLI::Range(0, 1 << 24));
+    app.add_option("--dim", dim_, "dimensions")->check(CLI::Range(1, 1 << 16));
+    app.add_option("--per-class", per_class_, "items a class")->check(CLI::Range(1, 1 << 20));
+    app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
+  }
+
+  bool runs_on_cuda() const override { return parse_loss(loss_).entry->make_device != nullptr; }
+
+  void run(const CommonOptions& common) override {
+    const LossSpec spec = parse_loss(loss_);
+    if (spec.entry->kind == LossKind::kScores) {
+      fail<UsageError>("bench loss: {} ranks scores; use bench rank", spec.entry->name);
+    }
+    const LossData<float> data = make_data(*spec.entry, n_, memory_, dim_, per_class_, common.seed);
+    const Device device = device_of(common);
+    const Context context(common.threads);
+    const Measured measured =
+        device.cuda ? on_cuda(device.index, spec, data) : on_cpu(context, spec, data);
+    report(common, context, spec, measured);
+  }
+
+ private:
+  struct Measured {
+    Timing total, products, rows;
+    double floor_ms = 0;
+    std::string floor_of;
+    std::int64_t bytes = 0;
+    nlohmann::json more;
+  };
+
+  // Exponentials of the rows of a whole batch; 0: the matrix read and written is what counts.
+  double sigmoids(const LossEntry& entry) const {
+    const double columns = static_cast<double>(n_ + memory_);
+    const double positives = std::min<double>(static_cast<double>(per_class_), columns) - 1;
+    return entry.sigmoids != nullptr ? entry.sigmoids(columns, positives) * static_cast<double>(n_)
+                                     : 0;
+  }
+  // Read, and written where the gradient takes its place.
+  double matrix_bytes(bool written) const {
+    return (written ? 2 : 1) * sizeof(float) * static_cast<double>(n_) *
+           static_cast<double>(n_ + memory_);
+  }
+
+  // The GPU's floor: half of S = E E^T and all of the gradient, which is a matrix there for every
+  // loss, at the rate of the two GEMMs; the matrix at the rate of a copy, or sigmoids at two
+  // evaluations of special functions each (2e12 a second on an H200), and what the launches cost.
+  Measured on_cuda(int device, const LossSpec& spec, const LossData<float>& data) const {
+    constexpr double kSigmoidsPerSecond = 2e12;
+    constexpr double kLaunchMs = 5e-3;
+    const DeviceLossTimes times = time_device_loss(device, spec, data, repeats_);
+    Measured out{times.total, times.products, times.rows, 0, "", times.bytes, {}};
+    const double count = sigmoids(*spec.entry);
+    const double matrix_ms = matrix_bytes(true) / times.copy_rate * 1e3;
+    const double sigmoid_ms = count / kSigmoidsPerSecond * 1e3;
+    const double columns = static_cast<double>(n_ + memory_);
+    const double useful =
+        spec.entry->kind == LossKind::kProxies ? 1 : 1 - static_cast<double>(n_) / (4 * columns);
+    out.floor_ms = useful * times.products.median + std::max(matrix_ms, sigmoid_ms) +
+                   times.kernels * kLaunchMs;
+    out.floor_of = fmt::format(
+        "useful products + {} + {} launches",
+        matrix_ms > sigmoid_ms
+            ? fmt::format("the matrix read and written at {:.0f} GB/s", times.copy_rate * 1e-9)
+            : fmt::format("{:.3g} sigmoids at 2 T/s", count),
+        times.kernels);
+    out.more = {{"sigmoids", count},
+                {"copy_bytes_per_second", times.copy_rate},
+                {"kernels", times.kernels},
+                {"device_name", times.device_name}};
+    return out;
+  }
+
+  Measured on_cpu(const Context& context, const LossSpec& spec, const LossData<float>& data) const {
+    const auto loss = make_loss<float>(spec);
+    loss->plan(context, data.shape());
+    std::vector<float> grad(data.embeddings.size());
+    std::vector<float> grad_proxies(data.proxies.size());
+    LossOutput<float> output;
+    output.grad = grad.data();
+    output.grad_proxies = grad_proxies.data();
+    const LossInput<float> input = data.input();
+    Products products(context, data, *spec.entry);
+
+    loss->run(context, input, output);  // the first run wakes the threads and touches the memory
+    products.run();
+    products.plain();
+    std::vector<double> totals;
+    std::vector<double> gemms;
+    std::vector<double> plain;
+    std::vector<double> rows;
+    for (int repeat = 0; repeat < repeats_; ++repeat) {
+      stop_if_interrupted();
+      // Alternating, so that a busy machine slows both alike.
+      totals.push_back(milliseconds([&] { loss->run(context, input, output); }));
+      gemms.push_back(milliseconds([&] { products.run(); }));
+      plain.push_back(milliseconds([&] { products.plain(); }));
+      rows.push_back(totals.back() - gemms.back());
+    }
+    const Timing total = summarize(totals);
+    const Timing gemm = summarize(gemms);
+
+    const bool sparse = spec.entry->scores_with_gradient > 0;
+    const double flops_rate = products.plain_flops() / summarize(plain).median * 1e3;
+    const double bytes_rate = copy_rate(context.threads(), matrix_bytes(false));
+    double floor =
+        (products.useful_flops() / flops_rate + products.sparse_bytes() / bytes_rate) * 1e3;
+    std::string floor_of =
+        fmt::format("{:.3g} useful FLOP at {:.0f} G/s", products.useful_flops(), flops_rate * 1e-9);
+    // Lambdas, which a loop takes in; a pointer to a function would stay a call.
+    const double rate = sigmoid_rate(context.threads(), [](float x) { return row_sigmoid(x); });
+    const double scalar_rate =
+        sigmoid_rate(context.threads(), [](float x) { return scalar_sigmoid(x); });
+    const double count = sigmoids(*spec.entry);
+    if (count > 0) {
+      floor += count / rate * 1e3;
+      floor_of += fmt::format(" + {:.3g} sigmoids at {:.2f} G/s", count, rate * 1e-9);
+    } else {
+      floor += matrix_bytes(!sparse) / bytes_rate * 1e3;
+      floor_of += fmt::format(" + the matrix {} at {:.1f} GB/s",
+                              sparse ? "read" : "read and written", bytes_rate * 1e-9);
+    }
+
+    const auto embedding_bytes = static_cast<std::int64_t>(sizeof(float) * data.embeddings.size());
+    return {total,
+            gemm,
+            summarize(rows),
+            floor,
+            floor_of,
+            loss->bytes() + 2 * embedding_bytes,
+            {{"sigmoids", count},
+             {"gemm_flops_per_second", flops_rate},
+             {"sigmoids_per_second", rate},
+             {"scalar_sigmoids_per_second", scalar_rate}}};
+  }
+
+  void report(const CommonOptions& common, const Context& context, const LossSpec& spec,
+              const Measured& measured) const {
+    const Timing& total = measured.total;
+    nlohmann::json json = {{"loss_name", spec.text()}, {"n", n_},
+                           {"memory", memory_},        {"dim", dim_},
+                           {"per_class", per_class_},  {"repeats", repeats_},
+                           {"device", common.device},  {"threads", context.threads()},
+                           {"version", RK_VERSION}};
+    put(json, "total_ms", total);
+    put(json, "gemm_ms", measured.products);
+    put(json, "rows_ms", measured.rows);
+    json["floor_ms"] = measured.floor_ms;
+    json["share"] = measured.floor_ms / total.median;
+    json["peak_bytes"] = measured.bytes;
+    json.update(measured.more);
+    const std::string where =
+        common.device == "cpu" ? fmt::format("{} threads", context.threads()) : common.device;
+    print(
+        "{}  n {} + {}, dim {}, {} a class, {}\n"
+        "total {:.3f} ms ({:.3f} to {:.3f})  products {:.3f} ms  floor {:.3f} ms ({})  share "
+        "{:.0f} % "
+        " {:.1f} MiB\n",
+        spec.text(), n_, memory_, dim_, per_class_, where, total.median, total.least, total.most,
+        measured.products.median, measured.floor_ms, measured.floor_of,
+        100 * measured.floor_ms / total.median, static_cast<double>(measured.bytes) / (1 << 20));
+    if (!common.json.empty()) write_json(common.json, json);
+  }
+
+  std::string loss_;
+  std::int64_t n_ = 384;
+  std::int64_t memory_ = 0;
+  std::int64_t dim_ = 512;
+  std::int64_t per_class_ = 4;
+  int repeats_ = 7;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_loss() { return std::make_unique<BenchLoss>(); }
+
+}  // namespace rk

@@ -1,0 +1,144 @@
+#include "tools/bench/bench_rank.h"
+
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+#include "engine/base/random.h"
+#include "engine/device/buffer.h"
+#include "engine/system/signals.h"
+#include "kernels/radix_sort.h"
+#include "losses/registry.h"
+#include "tools/bench/bench_device.h"
+#include "tools/cli/gpu.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/timing.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace rk {
+namespace {
+
+class BenchRank final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    app.add_option("--loss", loss_, "rambo_map, rambo_apc or rambo_map_apc, with parameters");
+    app.add_option("--n", n_, "scores in the ranking")->check(CLI::Range(2, 1 << 30));
+    app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
+  }
+
+  bool runs_on_cuda() const override { return parse_loss(loss_).entry->make_device != nullptr; }
+
+  void run(const CommonOptions& common) override {
+    const LossSpec spec = parse_loss(loss_);
+    if (spec.entry->kind != LossKind::kScores) {
+      fail<UsageError>("bench rank: {} ranks no scores; use bench loss", spec.entry->name);
+    }
+    const Context context(common.threads);
+    const int threads = context.threads();
+    const auto size = static_cast<std::size_t>(n_);
+    std::vector<float> scores(size);
+    std::vector<std::uint8_t> targets(size);
+    parallel_for(threads, n_, [&](std::int64_t i, int) {
+      CounterRandom random(common.seed, 0, static_cast<std::uint64_t>(i));
+      targets[static_cast<std::size_t>(i)] = random.below(10) == 0 ? 1 : 0;
+      // Positives score a little higher, so that the ranking is neither solved nor hopeless.
+      scores[static_cast<std::size_t>(i)] = static_cast<float>(
+          random.uniform(-1, 1) + (targets[static_cast<std::size_t>(i)] != 0 ? 0.3 : 0));
+    });
+    if (const auto gpu = open_gpu(device_of(common))) {
+      report_gpu(common, spec, *gpu, time_device_ranking(*gpu, spec, scores, targets, repeats_));
+      return;
+    }
+    const auto loss = make_loss<float>(spec);
+    loss->plan(context, {.rows = n_, .memory = 0, .dim = 0, .classes = 1});
+    std::vector<float> grad(size);
+    LossInput<float> input;
+    input.rows = n_;
+    input.classes = 1;
+    input.scores = scores.data();
+    input.targets = targets.data();
+    LossOutput<float> output;
+    output.grad = grad.data();
+
+    const Buffer keys[2] = {Buffer::of<std::uint32_t>(n_), Buffer::of<std::uint32_t>(n_)};
+    const Buffer items[2] = {Buffer::of<std::uint32_t>(n_), Buffer::of<std::uint32_t>(n_)};
+    const Buffer counts = Buffer::of<std::int64_t>(radix_counts(threads));
+    const auto sort_alone = [&] {
+      KeyedItems<std::uint32_t> a{keys[0].as<std::uint32_t>(), items[0].as<std::uint32_t>()};
+      KeyedItems<std::uint32_t> b{keys[1].as<std::uint32_t>(), items[1].as<std::uint32_t>()};
+      parallel_for(threads, n_, [&](std::int64_t i, int) {
+        a.keys[i] = descending_key(scores[static_cast<std::size_t>(i)]);
+        a.items[i] = static_cast<std::uint32_t>(i);
+      });
+      radix_sort(threads, n_, a, b, counts.as<std::int64_t>());
+    };
+
+    loss->run(context, input, output);
+    sort_alone();
+    std::vector<double> totals;
+    std::vector<double> sorts;
+    for (int repeat = 0; repeat < repeats_; ++repeat) {
+      stop_if_interrupted();
+      totals.push_back(milliseconds([&] { loss->run(context, input, output); }));
+      sorts.push_back(milliseconds(sort_alone));
+    }
+    const Timing total = summarize(totals);
+    const Timing sort = summarize(sorts);
+    nlohmann::json json = {{"loss_name", spec.text()},
+                           {"n", n_},
+                           {"repeats", repeats_},
+                           {"device", common.device},
+                           {"threads", threads},
+                           {"version", RK_VERSION},
+                           {"peak_bytes", loss->bytes() + 9 * n_}};
+    put(json, "total_ms", total);
+    put(json, "sort_ms", sort);
+    print("{}  {} scores, {} threads\ntotal {:.2f} ms ({:.2f} to {:.2f})  sort alone {:.2f} ms\n",
+          spec.text(), n_, threads, total.median, total.least, total.most, sort.median);
+    if (!common.json.empty()) write_json(common.json, json);
+  }
+
+ private:
+  // The floor: what one sort of pairs moves at the least, digits of 8 bits read and written by pass
+  // and all keys counted once before, at the rate of a copy, and what the launches cost.
+  void report_gpu(const CommonOptions& common, const LossSpec& spec, const CudaContext& gpu,
+                  const DeviceRankTimes& times) const {
+    constexpr double kSortBytes = 4 * 2 * 8 + 4;
+    constexpr double kLaunchMs = 5e-3;
+    const double rate = gpu_copy_rate(gpu);
+    const double sort_floor = static_cast<double>(n_) * kSortBytes / rate * 1e3;
+    const double floor = sort_floor + times.kernels * kLaunchMs;
+    nlohmann::json json = {{"loss_name", spec.text()},
+                           {"n", n_},
+                           {"repeats", repeats_},
+                           {"device", common.device},
+                           {"device_name", gpu_name(gpu)},
+                           {"version", RK_VERSION},
+                           {"copy_bytes_per_second", rate},
+                           {"kernels", times.kernels},
+                           {"sort_floor_ms", sort_floor},
+                           {"floor_ms", floor},
+                           {"share", floor / times.total.median},
+                           {"peak_bytes", times.bytes + 8 * n_}};
+    put(json, "total_ms", times.total);
+    put(json, "sort_ms", times.sort);
+    print(
+        "{}  {} scores, {}\ntotal {:.3f} ms ({:.3f} to {:.3f})  sort alone {:.3f} ms  floor {:.3f} "
+        "ms  share {:.0f} %\n",
+        spec.text(), n_, gpu_name(gpu), times.total.median, times.total.least, times.total.most,
+        times.sort.median, floor, 100 * floor / times.total.median);
+    if (!common.json.empty()) write_json(common.json, json);
+  }
+
+  std::string loss_ = "rambo_map";
+  std::int64_t n_ = 1000000;
+  int repeats_ = 7;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_rank() { return std::make_unique<BenchRank>(); }
+
+}  // namespace rk

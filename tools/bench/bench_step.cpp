@@ -1,0 +1,324 @@
+#include "tools/bench/bench_step.h"
+
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+#include "engine/system/signals.h"
+#include "engine/tape/program.h"
+#include "layers/networks/resnet.h"
+#include "losses/registry.h"
+#include "tools/bench/bench_step_device.h"
+#include "tools/bench/convolution_layouts.h"
+#include "tools/bench/tune_plans.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/timing.h"
+#include "training/optimizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// What a node's time is counted under in the table: its kind, which is the last part of its name.
+std::string kind_of(const std::string& name) {
+  if (name.find('+') != std::string::npos) return "convolution with folded batch norm";
+  for (const char* kind : {"conv", "downsample.0"}) {
+    if (name.find(kind) != std::string::npos) return "convolution";
+  }
+  for (const char* kind : {"bn", "downsample.1"}) {
+    if (name.find(kind) != std::string::npos) return "batch norm, ReLU, addition";
+  }
+  return "pooling, embedding layer, unit length";
+}
+
+// Milliseconds of a node in each repeat, and of its library primitives alone.
+struct NodeTimes {
+  std::vector<double> forward, forward_floor, backward, backward_floor;
+};
+
+class BenchStep final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    app.add_option("--arch", spec_.arch, "network")->check(CLI::IsMember(network_names()));
+    app.add_option("--batch", batch_, "images a step")->check(CLI::Range(2, 1 << 16));
+    app.add_option("--image-size", size_, "height and width in pixels")->check(CLI::Range(8, 4096));
+    app.add_option("--dim", spec_.dim, "dimensions of the embedding")
+        ->check(CLI::Range(1, 1 << 16));
+    app.add_option("--bn", bn_, "batch norm on the batch's statistics, or frozen running ones")
+        ->check(CLI::IsMember({"train", "frozen"}));
+    app.add_option("--loss", loss_, "ranking loss, NAME[:key=value,...]");
+    app.add_option("--repeats", repeats_, "timed pairs")->check(CLI::Range(1, 1000));
+    app.add_flag("--nodes", nodes_, "also the time of every node");
+    app.add_flag("--layouts", layouts_,
+                 "also the convolutions alone in every memory layout of the library");
+    app.add_option("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
+        ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
+    app.add_option("--graph", graph_, "on a GPU: replay a captured step, or start every kernel")
+        ->check(CLI::IsMember({"on", "off"}));
+    app.add_option("--plans", plans_,
+                   "on a GPU: file that says which engine runs which convolution, and what "
+                   "normalises")
+        ->type_name("FILE");
+    app.add_option(
+           "--tune", tune_,
+           "on a GPU: time every engine of every convolution and every way of batch "
+           "normalisation first, and write the fastest to this file, for --plans; what the file "
+           "has already is not timed again")
+        ->type_name("FILE");
+  }
+  bool runs_on_cuda() const override { return true; }
+
+  void run(const CommonOptions& common) override {
+    if (device_of(common).cuda) {
+      run_on_gpu(common);
+      return;
+    }
+    if (precision_ != "fp32" || !plans_.empty() || !tune_.empty()) {
+      fail<UsageError>("--precision, --plans and --tune are for a GPU; add --device cuda");
+    }
+    run_on_cpu(common);
+  }
+
+ private:
+  void run_on_gpu(const CommonOptions& common) {
+    const Context context(common.threads, device_of(common));
+    TrainerOptions options;
+    options.model.arch = spec_.arch;
+    options.model.dim = spec_.dim;
+    options.model.crop = options.model.resize = size_;
+    options.batchnorm = bn_ == "train" ? BatchNormMode::kBatch : BatchNormMode::kRunning;
+    options.loss = parse_loss(loss_);
+    options.batch = batch_;
+    options.classes = (batch_ + 1) / 2;
+    options.seed = common.seed;
+    options.precision = precision_of(precision_);
+    options.graph = graph_ == "on";
+    // As good as none: the same work, and weights that stay what they are for the whole run.
+    options.schedule.rate = 1e-30;
+    if (!tune_.empty()) {
+      tune_plans(context, options, repeats_, tune_, [](const TunedGraph& graph) {
+        print("{:60} {:8.4f} ms, without a file {:8.4f}{}{}  {}\n", graph.graph, graph.ms,
+              graph.first_ms, graph.timed.empty() ? "" : ", ", graph.timed, graph.engine);
+        std::fflush(stdout);
+      });
+    }
+    const DeviceStepTimes times =
+        time_device_step(context, options, repeats_, common.seed, tune_.empty() ? plans_ : tune_);
+    const double share = times.floor_ms / times.step.median;
+    const double rate = 1e3 * static_cast<double>(batch_) / times.step.median;
+    print(
+        "{}: {} batch {} at {}x{}, {}, batch norm {}, {}, graph {}\n"
+        "step {:.3f} ms ({:.3f} to {:.3f}), {:.1f} images/s; the convolutions' roofline {:.3f} ms "
+        "(copies {:.0f} GB/s{}); share {:.1f} %; {:.0f} MiB\n",
+        times.device_name, spec_.arch, batch_, size_, size_, precision_, bn_, loss_, graph_,
+        times.step.median, times.step.least, times.step.most, rate, times.floor_ms,
+        times.copy_rate / 1e9,
+        times.math_rate > 0 ? fmt::format(", {:.0f} TFLOP/s", 2 * times.math_rate / 1e12) : "",
+        100 * share, static_cast<double>(times.bytes) / (1 << 20));
+    print("{}; ready after {:.1f} s\n", times.ways, times.start_seconds);
+    if (common.json.empty()) return;
+    nlohmann::json json = {{"arch", spec_.arch},
+                           {"batch", batch_},
+                           {"image_size", size_},
+                           {"bn", bn_},
+                           {"loss", loss_},
+                           {"precision", precision_},
+                           {"graph", graph_},
+                           {"repeats", repeats_},
+                           {"images_per_second", rate},
+                           {"floor_ms", times.floor_ms},
+                           {"share", share},
+                           {"peak_bytes", times.bytes},
+                           {"device", common.device},
+                           {"device_name", times.device_name},
+                           {"ways", times.ways},
+                           {"start_seconds", times.start_seconds},
+                           {"threads", context.threads()},
+                           {"version", RK_VERSION}};
+    put(json, "step_ms", times.step);
+    write_json(common.json, json);
+  }
+
+  void run_on_cpu(const CommonOptions& common) {
+    const Context context(common.threads);
+    Parameters parameters;
+    Program program(context, parameters, {.gradients = true});
+    spec_.batchnorm = bn_ == "train" ? BatchNormMode::kBatch : BatchNormMode::kRunning;
+    const Network network = build_network(program, spec_, batch_, size_, size_);
+    program.plan();
+    parameters.initialise(context, common.seed);
+    const auto elements = static_cast<std::int64_t>(parameters.flat_elements());
+    Optimizer optimizer({}, optimizer_groups(parameters, 1.0, 0.0), elements);
+    const auto loss = make_loss<float>(loss_);
+    loss->plan(context, {.rows = batch_, .dim = spec_.dim});
+
+    CounterRandom random(common.seed, 0, 0);
+    float* pixels = program.value(network.input);
+    std::generate_n(pixels, program.shape(network.input).elements(),
+                    [&] { return static_cast<float>(random.normal()); });
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(batch_));
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(i / 2);
+    const LossInput<float> input{.rows = batch_,
+                                 .dim = spec_.dim,
+                                 .embeddings = program.value(network.embeddings),
+                                 .labels = labels.data()};
+    LossOutput<float> output;
+    output.grad = program.gradient(network.embeddings);
+
+    std::int64_t number = 0;
+    std::vector<double> losses, updates;
+    const auto update = [&] {
+      global_norm(context, parameters.gradients().data(), elements);
+      // A rate of zero: the same work, and weights that stay what they are for the whole run.
+      optimizer.step(context, {.rate = 0.0, .number = ++number}, parameters.values().data(),
+                     parameters.gradients().data());
+    };
+    const auto step = [&] {
+      program.forward();
+      loss->run(context, input, output);
+      program.backward();
+      update();
+    };
+    // The floor repeats each node's primitives right behind the node itself, on the values they
+    // were made for (numbers out of place would run through denormals, many times slower) and with
+    // inputs that are in cache if they ever are.
+    const auto& nodes = program.nodes();
+    std::vector<NodeTimes> times(nodes.size());
+    const auto floor = [&] {
+      double total = 0;
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        times[i].forward.push_back(milliseconds([&] { nodes[i]->forward(); }));
+        times[i].forward_floor.push_back(milliseconds([&] { nodes[i]->forward_floor(); }));
+        total += times[i].forward_floor.back();
+      }
+      losses.push_back(milliseconds([&] { loss->run(context, input, output); }));
+      for (std::size_t i = nodes.size(); i-- > 0;) {
+        times[i].backward.push_back(milliseconds([&] { nodes[i]->backward(); }));
+        times[i].backward_floor.push_back(milliseconds([&] { nodes[i]->backward_floor(); }));
+        total += times[i].backward_floor.back();
+      }
+      updates.push_back(milliseconds(update));
+      return total;
+    };
+
+    std::vector<double> steps, floors, shares;
+    step();
+    for (int r = 0; r < repeats_; ++r) {
+      stop_if_interrupted();
+      steps.push_back(milliseconds(step));
+      floors.push_back(floor());
+      shares.push_back(floors.back() / steps.back());
+    }
+    const Timing step_time = summarize(steps), floor_time = summarize(floors);
+    const Timing share = summarize(shares);
+
+    const std::size_t peak = program.memory().arena_bytes + program.memory().workspace_bytes +
+                             2 * parameters.flat_elements() * sizeof(float) +
+                             optimizer.state_bytes() + static_cast<std::size_t>(loss->bytes());
+    print(
+        "{} batch {} at {}x{}, batch norm {}, {}, {} threads\n"
+        "step {:.1f} ms ({:.1f} to {:.1f}), {:.1f} images/s; the same convolutions and matrix "
+        "products "
+        "alone {:.1f} ms ({:.1f} to {:.1f}); share {:.1f} % ({:.1f} to {:.1f}); {:.0f} MiB\n",
+        spec_.arch, batch_, size_, size_, bn_, loss_, context.threads(), step_time.median,
+        step_time.least, step_time.most, 1e3 * static_cast<double>(batch_) / step_time.median,
+        floor_time.median, floor_time.least, floor_time.most, 100 * share.median, 100 * share.least,
+        100 * share.most, static_cast<double>(peak) / (1 << 20));
+    print_kinds(program, times);
+    print("{:40}{:12.1f}\n{:40}{:36.1f}\n", "loss", summarize(losses).median,
+          "gradient norm, optimizer", summarize(updates).median);
+
+    LayoutComparison comparison;
+    if (layouts_) {
+      comparison = compare_layouts(context, program, repeats_);
+      print_layouts(comparison);
+    }
+
+    if (common.json.empty()) return;
+    nlohmann::json json = {
+        {"arch", spec_.arch},
+        {"batch", batch_},
+        {"image_size", size_},
+        {"bn", bn_},
+        {"loss", loss_},
+        {"repeats", repeats_},
+        {"images_per_second", 1e3 * static_cast<double>(batch_) / step_time.median},
+        {"peak_bytes", peak},
+        {"device", common.device},
+        {"threads", context.threads()},
+        {"version", RK_VERSION}};
+    put(json, "step_ms", step_time);
+    put(json, "floor_ms", floor_time);
+    put(json, "share", share);
+    if (layouts_) {
+      for (const LayoutTime& time : comparison.layouts) {
+        json["layouts_ms"][time.layout] =
+            time.complete ? nlohmann::json(time.total) : nlohmann::json();
+      }
+      json["layouts_least_ms"] = comparison.least;
+    }
+    write_json(common.json, json);
+  }
+
+  // Where a step's time goes: every node timed by itself, medians summed by kind.
+  void print_kinds(const Program& program, const std::vector<NodeTimes>& times) const {
+    using Row = std::array<double, 4>;
+    const auto print = [](const std::string& name, const Row& row) {
+      rk::print("{:40}{:12.1f}{:12.1f}{:12.1f}{:12.1f}\n", name, row[0], row[1], row[2], row[3]);
+    };
+    rk::print("{:40}{:>12}{:>12}{:>12}{:>12}\n", "ms", "forward", "alone", "backward", "alone");
+    std::map<std::string, Row> kinds;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const Row row = {summarize(times[i].forward).median, summarize(times[i].forward_floor).median,
+                       summarize(times[i].backward).median,
+                       summarize(times[i].backward_floor).median};
+      const std::string& name = program.nodes()[i]->name();
+      Row& kind = kinds[kind_of(name)];
+      for (std::size_t k = 0; k < row.size(); ++k) kind[k] += row[k];
+      if (nodes_) print(name, row);
+    }
+    for (const auto& [name, row] : kinds) print(name, row);
+  }
+
+  static void print_layouts(const LayoutComparison& comparison) {
+    print("\n{:40}{:>12}\n", "convolutions alone, by layout", "ms");
+    for (const LayoutTime& time : comparison.layouts) {
+      print("{:40}{:12.1f}{}\n", time.layout, time.total,
+            time.complete ? "" : ", without those the library only has reference code for");
+    }
+    print("{:40}{:12.1f}\n", "each in its fastest, changes free", comparison.least);
+
+    print("\n{:40}", "side x channels");
+    for (const LayoutTime& time : comparison.layouts) print("{:>18}", time.layout);
+    print("\n");
+    for (const ConvolutionTimes& times : comparison.convolutions) {
+      print("{:40}", fmt::format("{}, {} times", times.shape, times.count));
+      for (const double ms : times.ms) print("{:18.1f}", ms);
+      print("\n");
+    }
+  }
+
+  NetworkSpec spec_;
+  std::int64_t batch_ = 16;
+  std::int64_t size_ = 224;
+  std::string bn_ = "train";
+  std::string loss_ = "fastap";
+  int repeats_ = 5;
+  std::string precision_ = "fp32";
+  std::string graph_ = "on";
+  std::string plans_, tune_;
+  bool nodes_ = false;
+  bool layouts_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_step() { return std::make_unique<BenchStep>(); }
+
+}  // namespace rk

@@ -1,0 +1,13 @@
+// bench step: one training step of a network (forward, loss, backward, optimizer) beside the same
+// convolutions and matrix products alone, in turn in one run.
+#pragma once
+
+#include "tools/cli/cli.h"
+
+#include <memory>
+
+namespace rk {
+
+std::unique_ptr<Command> make_bench_step();
+
+}  // namespace rk

@@ -1,0 +1,379 @@
+#include "tools/cli/cli.h"
+
+#include "engine/base/error.h"
+#include "engine/base/nearest.h"
+#include "engine/base/note.h"
+#include "engine/base/usable_cores.h"
+#include "engine/device/dispatch.h"
+#include "engine/group/process_device.h"
+#include "engine/system/parser_process.h"
+#include "engine/system/signals.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/other_names.h"
+#include "tools/cli/output_files.h"
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+namespace rk {
+namespace {
+
+constexpr int kInternalError = 1;
+
+void add_common(CLI::App& app, CommonOptions& common) {
+  const std::string group = "Common";
+  app.add_option("--device", common.device, "auto, cpu, cuda or cuda:INDEX")->group(group);
+  app.add_option("--threads", common.threads, "CPU threads; 0: all this process may use")
+      ->check(CLI::Range(0, 4096).description(""))
+      ->group(group);
+  // Unsigned numbers wrap around silently in CLI11 2.1; -1 must not become the largest seed.
+  app.add_option("--seed", common.seed, "seed of every random number")
+      ->check(at_least_zero())
+      ->group(group);
+  app.add_option(
+         "--json", common.json,
+         "also write the result to this file; -: to standard output, and the text elsewhere")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_flag("--force", common.force, "let results replace files of another kind")->group(group);
+  auto* quiet = app.add_flag("-q,--quiet", common.quiet,
+                             "no progress, no notes (train: nothing at all; see metrics.jsonl)");
+  app.add_flag("-v,--verbose", common.verbose, "say more")->excludes(quiet)->group(group);
+  quiet->group(group);
+}
+
+void resolve_device(CommonOptions& common, const Command& command) {
+  using Kind = DeviceRequest::Kind;
+  const DeviceRequest request = parse_device(common.device);
+  if (request.kind == Kind::kCuda && !command.runs_on_cuda()) {
+    fail<DeviceError>("--device {}: this command computes on the CPU alone; use --device cpu",
+                      common.device);
+  }
+  DeviceChoice choice;
+  if (request.kind == Kind::kAuto && kHasCuda && !command.runs_on_cuda()) {
+    choice.why = "this command runs on the CPU alone";
+  } else if (request.kind != Kind::kCpu) {
+    choice = common.processes != nullptr ? choose_device(request, probe_gpus(), *common.processes)
+                                         : choose_device(request, probe_gpus());
+  }
+  common.device = choice.device.name();
+  if (request.kind != Kind::kAuto || common.quiet) return;
+  // Whoever could have had a GPU is told why not.
+  if (common.verbose || (kHasCuda && command.runs_on_cuda())) {
+    tell("device: {} ({})", common.device, choice.why);
+  }
+}
+
+void begin(CommonOptions& common, const Command& command) {
+  common.quiet ? send_notes(nullptr) : send_notes_to_standard_error();
+  set_stop_words(
+      common.quiet
+          ? StopWords{}
+          : StopWords{"stopping where nothing is lost; Ctrl-C again within 5 seconds: at once",
+                      ""});
+  if (common.json == kStandardOutput) give_standard_output_to_json();
+  check_outputs({{"--json", common.json, FileKind::kJson}}, {}, common.force);
+  if (common.threads > 1) {
+    const int cores = usable_cores();
+    if (common.threads > cores) {
+      note(
+          fmt::format("--threads {}: this process may use {} processor{} at a time, and more "
+                      "threads than that wait for one another",
+                      common.threads, cores, cores == 1 ? "" : "s"));
+    }
+  }
+  resolve_device(common, command);
+}
+
+}  // namespace
+
+Device device_of(const CommonOptions& common) { return parse_device(common.device).device(); }
+
+namespace {
+
+// The application that parsed last: the subcommand, where there is one.
+CLI::App& innermost(CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : *chosen.front();
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return flags;
+}
+
+std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
+  CLI::App& inner = innermost(app);
+  // An argument nobody knows is the likelier mistake than the required one it leaves missing.
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (!unknown.empty()) {
+    const std::string word = unknown.front().substr(0, unknown.front().find('='));
+    if (word.starts_with("-")) {
+      const std::vector<std::string> flags = flags_of(inner);
+      const std::string advice = name_advice(word, flags);
+      return fmt::format("{}: no such flag; {}", word,
+                         advice.starts_with("known") ? "see --help" : advice);
+    }
+    std::vector<std::string> names;
+    for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
+    if (&inner == &app && !names.empty()) {
+      return fmt::format("{}: no such subcommand; {}", word, suggestion(word, names));
+    }
+    return fmt::format("{}: not expected here; see --help", word);
+  }
+  return fmt::format("{}; see --help", error.what());
+}
+
+// An empty message: another process of the group says it.
+int report(std::string_view message, int code, std::string_view prefix = "error: ") {
+  if (!message.empty()) tell("{}{}", prefix, one_line(message));
+  return code;
+}
+
+// Runs `work` and turns whatever it throws into a line and an exit code.
+int guarded(const std::function<void()>& work) {
+  try {
+    work();
+    // A result that did not reach its reader is not a result: `eval > /full/disk` must not be 0.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      fail<InputError>("standard output: cannot be written; see its disk, or who reads it");
+    }
+    return static_cast<int>(ExitCode::kDone);
+  } catch (const Interrupted& error) {
+    return report(error.what(), error.exit_code(), "");  // as asked for: no error
+  } catch (const Error& error) {
+    return report(error.what(), static_cast<int>(error.exit_code()));
+  } catch (const std::bad_alloc&) {
+    return report(
+        "out of memory; end what else runs here, raise the limit (ulimit -v), or use a "
+        "smaller --batch or --image-size",
+        static_cast<int>(ExitCode::kDevice));
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(fmt::format("{}: {}; see that it exists and may be used", error.path1().string(),
+                              error.code().message()),
+                  static_cast<int>(ExitCode::kBadInput));
+  } catch (const std::system_error& error) {
+    return report(fmt::format("{}; see the disk and its permissions", error.what()),
+                  static_cast<int>(ExitCode::kBadInput));
+  } catch (const std::invalid_argument& error) {
+    return report(error.what(), static_cast<int>(ExitCode::kUsage));
+  } catch (const std::exception& error) {
+    return report(fmt::format("internal: {}; please report it", error.what()), kInternalError);
+  }
+}
+
+// Standard streams that are closed become ones that refuse to be written: files opened later would
+// get their numbers, and messages would go into a checkpoint.
+void hold_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) == -1 && ::open("/dev/null", O_RDONLY) < 0) return;
+  }
+}
+
+int parse_and_run(int argc, const char* const* argv, CLI::App& app,
+                  const std::function<void()>& work) {
+  return guarded([&] {
+    hold_standard_streams();
+    install_signal_handlers();
+    set_parser_interruption(stop_if_interrupted);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& success) {  // --help, --version
+      app.exit(success);
+      return;
+    } catch (const CLI::ParseError& error) {
+      throw UsageError(usage_message(app, error));
+    }
+    work();
+  });
+}
+
+// Descriptions broken at words; CLI11 leaves that to the terminal, which breaks within them.
+class WrappedHelp final : public CLI::Formatter {
+ public:
+  WrappedHelp() { column_width(kNames); }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    std::string out;
+    std::size_t line = 0;
+    std::istringstream words(CLI::Formatter::make_option_desc(option));
+    for (std::string paragraph; std::getline(words, paragraph); line = 0) {
+      if (!out.empty()) out += '\n';
+      std::istringstream in(paragraph);
+      for (std::string word; in >> word; line += word.size() + 1) {
+        if (line > 0 && line + word.size() > kLine - kNames) {
+          out += '\n';
+          line = 0;
+        }
+        if (line > 0) out += ' ';
+        out += word;
+      }
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t kNames = 32, kLine = 100;
+};
+
+void set_up(CLI::App& app, const char* path) {
+  app.formatter(std::make_shared<WrappedHelp>());
+  app.name(std::filesystem::path(path).filename().string());
+  // The last one of a flag given twice: behind an alias of the shell one may change one's mind.
+  app.option_defaults()->always_capture_default()->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeLast);
+  app.set_version_flag("--version", "Rankine " RK_VERSION);
+}
+
+void set_command(int argc, const char* const* argv, CommonOptions& common) {
+  common.program = argv[0];
+  for (int i = 0; i < argc; ++i) {
+    common.command_line += (i > 0 ? " " : "") + shell_word(argv[i]);
+  }
+}
+
+// What is wrong with flags or files is mostly so for all. The first process says it and ends the
+// others, who wait for that before they would say it too.
+void let_the_first_say_it(const ProcessGroup* group) {
+  if (group != nullptr && !group->first()) std::this_thread::sleep_for(std::chrono::seconds(10));
+}
+
+// The work of several processes is one process's work to whoever looks on: the first one speaks.
+void join(const std::unique_ptr<ProcessGroup>& group, CommonOptions& common) {
+  common.processes = group.get();
+  if (group->first()) return;
+  common.quiet = true;
+  common.json.clear();
+}
+
+}  // namespace
+
+int run_program(int argc, const char* const* argv, const std::string& description,
+                std::unique_ptr<Command> command) {
+  CommonOptions common;
+  set_command(argc, argv, common);
+  CLI::App app(description);
+  set_up(app, argv[0]);
+  command->add_options(app);
+  add_common(app, common);
+  std::unique_ptr<ProcessGroup> group;
+  const int code = parse_and_run(argc, argv, app, [&] {
+    if (command->shares_work()) {
+      group = join_process_group();
+      join(group, common);
+    }
+    begin(common, *command);
+    try {
+      command->run(common);
+    } catch (const InputError&) {
+      let_the_first_say_it(group.get());
+      throw;
+    } catch (const UsageError&) {
+      let_the_first_say_it(group.get());
+      throw;
+    }
+  });
+  if (group) group->leave(code);
+  return code;
+}
+
+int run_program(int argc, const char* const* argv, const std::string& description,
+                std::vector<Subcommand> subcommands) {
+  CommonOptions common;
+  set_command(argc, argv, common);
+  CLI::App app(description);
+  set_up(app, argv[0]);
+  app.require_subcommand(1);
+  for (Subcommand& sub : subcommands) {
+    CLI::App* child = app.add_subcommand(sub.name, sub.description);
+    sub.command->add_options(*child);
+    add_common(*child, common);
+  }
+  return parse_and_run(argc, argv, app, [&] {
+    for (Subcommand& sub : subcommands) {
+      if (!app.got_subcommand(sub.name)) continue;
+      begin(common, *sub.command);
+      sub.command->run(common);
+    }
+  });
+}
+
+namespace {
+
+// The length of the UTF-8 character that `text` begins with; 0 where it is a control character (the
+// codes of 0x80 to 0x9f too, which terminals obey like an escape) or no UTF-8.
+std::size_t printable_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return first < 0x20 || first == 0x7F ? 0 : 1;
+  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return 0;
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  return first == 0xC2 && byte(1) < 0xA0 ? 0 : bytes;
+}
+
+CLI::Validator number_check(bool (*good)(double), const char* expected) {
+  return CLI::Validator(
+      [good, expected](const std::string& text) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && good(value)) return std::string();
+        return fmt::format("expected {}, got {}", expected, text);
+      },
+      "");
+}
+
+}  // namespace
+
+CLI::Validator at_least_zero() {
+  return number_check([](double value) { return value >= 0; }, "a number of 0 or more");
+}
+
+CLI::Validator above_zero() {
+  return number_check([](double value) { return value > 0; }, "a number above 0");
+}
+
+std::string one_line(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const auto code = static_cast<unsigned char>(text.front());
+    const std::size_t bytes = printable_bytes(text);
+    if (bytes > 0) {
+      result += text.substr(0, bytes);
+    } else {
+      result += code == '\n' ? std::string("\\n") : fmt::format("\\x{:02x}", code);
+    }
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+  return result;
+}
+
+std::string shell_word(const std::string& text) {
+  if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                             "_-./=:,+@%") == std::string::npos) {
+    return text;
+  }
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace rk

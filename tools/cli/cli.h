@@ -1,0 +1,71 @@
+// What the programs share on the command line: common flags, help, and the way out.
+//
+// main() is one call of run_program(). Whatever happens ends in an exit code (engine/base/error.h;
+// 130/143 after a signal) and, unless 0, in one line `error: <message>` on standard error. Results
+// go to standard output, progress and notes to standard error.
+#pragma once
+
+#include "engine/device/device.h"
+#include "engine/group/process_group.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct CommonOptions {
+  std::string program;       // as it was called
+  std::string command_line;  // the same with its flags, as a shell takes it
+  // auto, cpu, cuda or cuda:<index>; "cpu" or "cuda:<index>" once run_program() resolved it.
+  std::string device = "auto";
+  int threads = 0;  // 0: as many as this process may use
+  std::uint64_t seed = 0;
+  std::string json;    // a file for the result, empty: none
+  bool force = false;  // outputs may replace files of another kind
+  bool quiet = false;
+  bool verbose = false;
+  ProcessGroup* processes = nullptr;  // set for commands that share their work among several
+};
+
+// What run_program() resolved.
+Device device_of(const CommonOptions& common);
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  // Defaults are taken from the variables' present values and shown by --help.
+  virtual void add_options(CLI::App& app) = 0;
+  virtual void run(const CommonOptions& common) = 0;
+  // Whether `common.device` may be a GPU. Where not, `auto` takes the CPU and `cuda` is refused.
+  virtual bool runs_on_cuda() const { return false; }
+  // Whether several processes may share its work. Where not, each that is started does all of it.
+  virtual bool shares_work() const { return false; }
+};
+
+// Checks of numbers without an upper limit, whose message says what was expected.
+CLI::Validator at_least_zero();
+CLI::Validator above_zero();
+
+// One of a program's subcommands: `bench loss`.
+struct Subcommand {
+  std::string name;
+  std::string description;
+  std::unique_ptr<Command> command;
+};
+
+int run_program(int argc, const char* const* argv, const std::string& description,
+                std::unique_ptr<Command> command);
+int run_program(int argc, const char* const* argv, const std::string& description,
+                std::vector<Subcommand> subcommands);
+
+// `text` as one line of printable characters: names of files may hold anything.
+std::string one_line(std::string_view text);
+
+// `text` as one word of a shell's command line: quoted where it has to be.
+std::string shell_word(const std::string& text);
+
+}  // namespace rk

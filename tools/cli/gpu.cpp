@@ -1,0 +1,70 @@
+#include "tools/cli/gpu.h"
+
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/timer.h"
+#include "engine/device/dispatch.h"
+#include "tools/cli/timing.h"
+
+#include <cstring>
+#include <vector>
+
+namespace rk {
+namespace {
+
+template <class Work>
+[[maybe_unused]] double median_seconds(const CudaContext& cuda, const Work& work) {
+  DeviceTimer timer(cuda);
+  std::vector<double> times;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    timer.start();
+    work();
+    times.push_back(timer.stop());
+  }
+  return summarize(times).median * 1e-3;
+}
+
+}  // namespace
+
+std::shared_ptr<const CudaContext> open_gpu(const Device& device) {
+  if constexpr (kHasCuda) {
+    if (device.cuda) return std::make_shared<const CudaContext>(device.index);
+  }
+  return nullptr;
+}
+
+std::string gpu_name(const CudaContext& cuda) {
+  if constexpr (kHasCuda) {
+    return cuda.name();
+  } else {
+    return "";
+  }
+}
+
+double gpu_copy_rate(const CudaContext& cuda) {
+  if constexpr (kHasCuda) {
+    constexpr std::size_t kBytes = std::size_t{512} << 20;
+    const DeviceBuffer from(kBytes), to(kBytes);
+    return 2.0 * kBytes / median_seconds(cuda, [&] {
+             cuda.copy(to.as<std::byte>(), from.as<std::byte>(), kBytes);
+           });
+  } else {
+    return 0;
+  }
+}
+
+double gpu_upload_rate(const CudaContext& cuda) {
+  if constexpr (kHasCuda) {
+    constexpr std::size_t kBytes = std::size_t{64} << 20;
+    const PinnedBuffer from(kBytes);
+    std::memset(from.as<std::byte>(), 1,
+                kBytes);  // pages that nobody wrote may be one and the same
+    const DeviceBuffer to(kBytes);
+    return kBytes / median_seconds(cuda, [&] {
+             cuda.upload(to.as<std::byte>(), from.as<std::byte>(), kBytes);
+           });
+  } else {
+    return 0;
+  }
+}
+
+}  // namespace rk

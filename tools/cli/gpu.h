@@ -1,0 +1,23 @@
+// The GPU of a command that may have one.
+#pragma once
+
+#include "engine/device/cuda/context.h"
+#include "engine/device/device.h"
+
+#include <memory>
+#include <string>
+
+namespace rk {
+
+// Null for the CPU.
+std::shared_ptr<const CudaContext> open_gpu(const Device& device);
+
+std::string gpu_name(const CudaContext& cuda);
+
+// Bytes a second that the GPU copies, read and written, of arrays beyond its caches.
+double gpu_copy_rate(const CudaContext& cuda);
+
+// Bytes a second that a copy from page-locked memory of the host brings to the GPU.
+double gpu_upload_rate(const CudaContext& cuda);
+
+}  // namespace rk

@@ -1,0 +1,127 @@
+#include "tools/cli/json_file.h"
+
+#include "engine/base/error.h"
+#include "engine/device/device.h"
+#include "engine/device/dispatch.h"
+#include "engine/device/gpu_state.h"
+#include "engine/system/signals.h"
+#include "weights/atomic_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+namespace rk {
+namespace {
+
+int standard_output = -1;  // what it was before it was given to JSON
+
+constexpr int kPollMilliseconds = 50;  // between two looks at signals
+
+// Waits for somebody to read what is a pipe.
+int open_for_writing(const std::string& path) {
+  for (;;) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor >= 0 || errno != ENXIO) return descriptor;
+    stop_if_interrupted();
+    std::this_thread::sleep_for(std::chrono::milliseconds(kPollMilliseconds));
+  }
+}
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    stop_if_interrupted();
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN) {  // the reader takes its time
+      pollfd room{descriptor, POLLOUT, 0};
+      ::poll(&room, 1, kPollMilliseconds);
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Writes all of it and closes `descriptor`, which is negative where it could not be opened. Throws
+// Interrupted where a signal asked to stop.
+void write_through(const std::string& path, int descriptor, const std::string& text) {
+  int reason = errno;
+  bool good = false;
+  if (descriptor >= 0) {
+    try {
+      good = write_all(descriptor, text);
+    } catch (const Interrupted&) {
+      ::close(descriptor);
+      throw;
+    }
+    reason = errno;
+    if (::close(descriptor) != 0 && good) {
+      good = false;
+      reason = errno;
+    }
+  }
+  if (good) return;
+  fail<InputError>("{}: cannot be written: {}; see that its folder exists and has space", path,
+                   std::strerror(reason));
+}
+
+nlohmann::json with_gpu(nlohmann::json value) {
+  if constexpr (kHasCuda) {
+    const auto device = value.find("device");
+    if (device == value.end() || !device->is_string()) return value;
+    const auto name = device->get<std::string>();
+    if (!name.starts_with("cuda")) return value;
+    const std::string bus = gpu_bus(parse_device(name).device().index);
+    if (const auto state = gpu_state(bus)) {
+      value["gpu"] = {{"sm_mhz", state->sm_mhz},
+                      {"memory_mhz", state->memory_mhz},
+                      {"most_sm_mhz", state->most_sm_mhz},
+                      {"most_memory_mhz", state->most_memory_mhz},
+                      {"watts", state->watts},
+                      {"celsius", state->celsius}};
+    }
+  }
+  return value;
+}
+
+}  // namespace
+
+void give_standard_output_to_json() {
+  if (standard_output >= 0) return;
+  std::fflush(stdout);
+  standard_output = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (standard_output < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+    fail<InputError>("--json -: standard output is closed; give a file");
+  }
+}
+
+void write_json(const std::string& path, const nlohmann::json& value) {
+  const std::string text =
+      with_gpu(value).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (path == kStandardOutput) {
+    expect(standard_output >= 0, "[json] expected give_standard_output_to_json() before");
+    return write_through("standard output", ::fcntl(standard_output, F_DUPFD_CLOEXEC, 0), text);
+  }
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    // A device or pipe is not replaced but written to.
+    write_through(path, open_for_writing(path), text);
+  } else {
+    write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
+  }
+}
+
+}  // namespace rk

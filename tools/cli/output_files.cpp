@@ -1,0 +1,169 @@
+#include "tools/cli/output_files.h"
+
+#include "engine/base/error.h"
+#include "retrieval/report/report.h"
+#include "tools/cli/json_file.h"
+#include "weights/hdf5/file.h"
+#include "weights/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* name_of(FileKind kind) {
+  switch (kind) {
+    case FileKind::kJson: return "JSON";
+    case FileKind::kEmbeddings: return "embeddings";
+    case FileKind::kLoss: return "a loss and its gradient";
+    case FileKind::kPixels: return "an image's pixels";
+    case FileKind::kPng: return "a PNG";
+    case FileKind::kWeights: return "weights";
+    case FileKind::kPython: return "a Python program";
+    case FileKind::kNeighbours: return "neighbours";
+    case FileKind::kReport: return "a report";
+  }
+  return "";
+}
+
+struct Found {
+  std::optional<FileKind> kind;
+  std::string name;  // where it is none of these
+};
+
+Found find_in_hdf5(const std::string& path) {
+  try {
+    const Hdf5Reader file(path);
+    if (file.has("/run")) return {std::nullopt, "a run's checkpoint"};
+    if (file.has("/weights")) return {FileKind::kWeights, ""};
+    if (file.has("/grad")) return {FileKind::kLoss, ""};
+    if (file.has("/pixels")) return {FileKind::kPixels, ""};
+    if (file.has("/neighbours")) return {FileKind::kNeighbours, ""};
+    if (file.has("/embeddings")) return {FileKind::kEmbeddings, ""};
+  } catch (const InputError&) {
+    // Not one of ours, then.
+  }
+  return {std::nullopt, "another HDF5 file"};
+}
+
+Found find_kind(const std::string& path) {
+  constexpr std::string_view kPngBegins = "\x89PNG\r\n\x1a\n", kHdf5Begins = "\x89HDF\r\n\x1a\n";
+  std::array<char, 64> bytes{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), bytes.size());
+  const std::string_view begins(bytes.data(), static_cast<std::size_t>(file.gcount()));
+  if (begins.starts_with(kPngBegins)) return {FileKind::kPng, ""};
+  if (begins.starts_with(kHdf5Begins)) return find_in_hdf5(path);
+  if (begins.starts_with("\"\"\"Embeds pictures by ")) return {FileKind::kPython, ""};
+  if (begins.starts_with(kReportBegins)) return {FileKind::kReport, ""};
+  // ONNX of ours: the version of the format, then who wrote it.
+  if (begins.starts_with("\x08\x08\x12\x07Rankine")) return {FileKind::kWeights, ""};
+  // safetensors: a length, then JSON.
+  if (begins.size() > 9 && begins[8] == '{' && begins[9] == '"') return {FileKind::kWeights, ""};
+  const std::size_t text = begins.find_first_not_of(" \t\r\n");
+  if (text != std::string_view::npos && (begins[text] == '{' || begins[text] == '[')) {
+    return {FileKind::kJson, ""};
+  }
+  return {std::nullopt, "a file of another kind"};
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  if (fs::equivalent(a, b, ignored)) return true;
+  return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
+}
+
+void check_folder(const OutputFile& output) {
+  const fs::path folder = fs::path(output.path).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !fs::is_directory(folder, ignored)) {
+    fail<InputError>("{}: cannot be written: there is no folder {}; make it or give another {}",
+                     output.path, folder.string(), output.flag);
+  }
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) {
+    fail<InputError>("{}: cannot be written: {} ({}); give another {}", output.path,
+                     folder.empty() ? "this folder" : folder.string(), std::strerror(errno),
+                     output.flag);
+  }
+}
+
+void check_kind(const OutputFile& output) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(output.path, ignored) || fs::file_size(output.path, ignored) == 0)
+    return;
+  const Found found = find_kind(output.path);
+  if (found.kind == output.kind) return;
+  fail<InputError>("{}: is {}, and {} would put {} in its place; give another name, or --force",
+                   output.path, found.kind ? name_of(*found.kind) : found.name, output.flag,
+                   name_of(output.kind));
+}
+
+// A run takes its lock before it writes anything, and says in run.json what it is.
+bool holds_run(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / kLockFile, ignored) || fs::exists(folder / "run.json", ignored);
+}
+
+}  // namespace
+
+void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,
+                   bool force) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const OutputFile& output = outputs[i];
+    if (output.path.empty() || output.path == kStandardOutput) continue;
+    std::error_code ignored;
+    const fs::file_status status = fs::status(output.path, ignored);
+    // Two outputs may go to one pipe or terminal; a folder is refused by whoever writes.
+    if (fs::exists(status) && !fs::is_regular_file(status)) continue;
+    for (const std::string& input : inputs) {
+      if (input.empty() || !same_file(output.path, input)) continue;
+      fail<UsageError>("{} {}: is the file that is read; give another name", output.flag,
+                       output.path);
+    }
+    for (std::size_t k = 0; k < i; ++k) {
+      if (outputs[k].path.empty() || !same_file(output.path, outputs[k].path)) continue;
+      fail<UsageError>("{} {}: is the file of {} too; give another name", output.flag, output.path,
+                       outputs[k].flag);
+    }
+    check_folder(output);
+    if (!force) check_kind(output);
+  }
+}
+
+void check_run_folder(const std::string& folder, const std::vector<std::string>& data, bool force) {
+  std::error_code ignored;
+  const fs::path out = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
+  for (const std::string& pictures : data) {
+    if (pictures.empty()) continue;
+    const fs::path from =
+        out.lexically_relative(fs::weakly_canonical(fs::absolute(pictures, ignored), ignored));
+    if (from.empty() || *from.begin() == "..") continue;
+    fail<UsageError>(
+        "--out {}: is or lies in {}, the folder of the pictures, where it would be taken for a "
+        "class; give another",
+        folder, pictures);
+  }
+  if (force || holds_run(out)) return;
+  for (const char* name : {"settings.toml", "metrics.jsonl"}) {
+    if (!fs::exists(out / name, ignored)) continue;
+    fail<InputError>(
+        "{}: is no run's, and a run would put its own in its place; give another --out, or --force",
+        (out / name).string());
+  }
+}
+
+}  // namespace rk

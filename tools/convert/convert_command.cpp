@@ -1,0 +1,350 @@
+#include "tools/convert/convert_command.h"
+
+#include "engine/base/error.h"
+#include "engine/system/read_file.h"
+#include "layers/networks/resnet.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/output_files.h"
+#include "tools/cli/progress.h"
+#include "weights/atomic_file.h"
+#include "weights/foreign/model_text.h"
+#include "weights/foreign/onnx_file.h"
+#include "weights/foreign/resnet_checkpoint.h"
+#include "weights/foreign/safetensors.h"
+#include "weights/foreign/torch_loader.h"
+#include "weights/run_folder.h"
+#include "weights/sealed_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <future>
+#include <optional>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of the values that are numbers.
+struct Range {
+  double least = 0, largest = 0, mean = 0;
+  std::int64_t not_finite = 0;
+};
+
+Range range_of(std::span<const float> values) {
+  Range range;
+  std::int64_t count = 0;
+  for (const float value : values) {
+    if (!std::isfinite(value)) {
+      ++range.not_finite;
+      continue;
+    }
+    const auto v = static_cast<double>(value);
+    if (count == 0) range.least = range.largest = v;
+    range.least = std::min(range.least, v);
+    range.largest = std::max(range.largest, v);
+    range.mean += v;
+    ++count;
+  }
+  if (count > 0) range.mean /= static_cast<double>(count);
+  return range;
+}
+
+std::vector<float> values_of(const StoredTensor& tensor) {
+  if (is_real(tensor.type)) {
+    std::vector<float> space;
+    const std::span<const float> values = float_values(tensor, space);
+    return {values.begin(), values.end()};
+  }
+  std::vector<float> values;
+  for (const std::int64_t v : integer_values(tensor)) values.push_back(static_cast<float>(v));
+  return values;
+}
+
+// name, type, shape, least, largest, mean: a line a tensor.
+std::string table(const std::vector<StoredTensor>& tensors) {
+  std::size_t width = 4;
+  for (const StoredTensor& tensor : tensors) {
+    width = std::max(width, one_line(tensor.name).size());
+  }
+  std::string out = fmt::format("{:<{}}  {:<5} {:<20} {:>12} {:>12} {:>12}\n", "name", width,
+                                "type", "shape", "min", "max", "mean");
+  for (const StoredTensor& tensor : tensors) {
+    out += fmt::format("{:<{}}  {:<5} {:<20}", one_line(tensor.name), width, name_of(tensor.type),
+                       shape_text(tensor.dims));
+    if ((is_real(tensor.type) || is_integer(tensor.type)) && tensor.elements() > 0) {
+      const Range range = range_of(values_of(tensor));
+      out += fmt::format(" {:>12.5g} {:>12.5g} {:>12.5g}", range.least, range.largest, range.mean);
+      if (range.not_finite > 0) out += fmt::format("  {} NaN or infinite", range.not_finite);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+// For the table of one of our own files.
+std::vector<StoredTensor> stored(const ResNetWeights& weights) {
+  std::vector<StoredTensor> all;
+  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
+    StoredTensor stored;
+    stored.name = tensor.name;
+    stored.dims = tensor.dims;
+    if (tensor.dims.empty()) {
+      const auto count = std::make_shared<const std::int64_t>(tensor.count);
+      stored.type = ElementType::kI64;
+      stored.bytes = std::as_bytes(std::span(count.get(), 1));
+      stored.owner = count;
+    } else {
+      stored.bytes = std::as_bytes(tensor.values);
+      stored.owner = tensor.owner;
+    }
+    all.push_back(std::move(stored));
+  }
+  return all;
+}
+
+// What OUT may be: how it is made, and how it is looked through again.
+struct Format {
+  const char* name;    // --to
+  const char* ending;  // of OUT, which chooses it where --to does not; empty: any other
+  const char* words;
+  std::vector<std::byte> (*bytes)(const ResNetWeights&);
+  void (*check)(std::span<const std::byte>, const ResNetWeights&, const std::string&);
+};
+constexpr std::array<Format, 3> kFormats = {{
+    {"safetensors", ".safetensors", "safetensors", safetensors_bytes, check_safetensors},
+    {"onnx", ".onnx", "ONNX graph", onnx_bytes, check_onnx},
+    {"h5", "", "Rankine weights", checkpoint_bytes, check_checkpoint},
+}};
+
+constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
+
+// Writes in pieces and says how far it is.
+class CountedCalls final : public FileCalls {
+ public:
+  explicit CountedCalls(Progress& progress) : progress_(progress) {}
+  ssize_t write(int descriptor, const void* data, std::size_t bytes) override {
+    const ssize_t written = FileCalls::write(descriptor, data, std::min(bytes, kPieceBytes));
+    if (written > 0) progress_.update((done_ += written) >> 20);
+    return written;
+  }
+
+ private:
+  Progress& progress_;
+  std::int64_t done_ = 0;
+};
+
+// Files of torchvision's carry the first digits of their sum in their names.
+std::string digest_note(const std::string& path, const std::string& sha256) {
+  const std::string stem = fs::path(path).stem().string();
+  const std::size_t dash = stem.rfind('-');
+  if (dash == std::string::npos) return "";
+  const std::string digits = stem.substr(dash + 1);
+  if (digits.size() != 8 || digits.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    return "";
+  }
+  return sha256.starts_with(digits)
+             ? fmt::format("the SHA-256 begins with {}, as its name says", digits)
+             : fmt::format(
+                   "the SHA-256 does not begin with {}, as its name says: the file is not "
+                   "the one that was published under it",
+                   digits);
+}
+
+class Convert final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    app.add_option("in", in_, "the file to read")->type_name("IN");
+    app.add_option("out", out_, "the file to write")->type_name("OUT");
+    app.add_option(
+           "--from-run", from_run_,
+           "the folder of a run, in IN's place: its best.h5 becomes OUT, a .safetensors with, "
+           "beside it, a .py that loads it with torchvision and embeds pictures, or an .onnx")
+        ->type_name("RUN");
+    app.add_option("--from", from_, "what IN must be: auto (any), pth, safetensors, keras or h5")
+        ->check(CLI::IsMember({"auto", "pth", "safetensors", "keras", "h5"}));
+    app.add_option("--to", to_,
+                   "h5 (Rankine's), safetensors, or onnx (a graph that onnxruntime and TensorRT "
+                   "run); empty: as OUT's name ends")
+        ->check(CLI::IsMember({"h5", "safetensors", "onnx"}));
+    app.add_option("--arch", arch_, "resnet18 or resnet50; empty: as the shapes say")
+        ->check(CLI::IsMember(network_names()));
+    app.add_flag("--list", list_, "print a table of the tensors in IN and write nothing");
+    app.add_flag("--dry-run", dry_run_, "say what would be done and write nothing");
+    app.add_flag("--no-crc", no_crc_, "take a zip archive whose checksums differ");
+  }
+
+  void run(const CommonOptions& common) override {
+    std::string loader;
+    if (!from_run_.empty()) loader = take_run();
+    if (in_.empty()) fail<UsageError>("IN is missing: convert IN OUT, or --from-run RUN OUT");
+    if (out_.empty() && !list_ && !dry_run_) {
+      fail<UsageError>("OUT is missing: convert IN OUT, or --list, or --dry-run");
+    }
+    const bool writes = !dry_run_ && !list_;
+    check_outputs({{"OUT", writes ? out_ : "", FileKind::kWeights},
+                   {"OUT", writes ? loader : "", FileKind::kPython},
+                   {"--json", common.json, FileKind::kJson}},
+                  {in_}, common.force);
+    const TensorFile file = read(common);
+    const std::size_t tensors = weights_ ? weights_->tensors.size() : file.tensors.size();
+    print("{}: {}, {} tensors, {:.1f} MiB\n  SHA-256 {}\n", one_line(in_), file.format, tensors,
+          static_cast<double>(file.bytes) / (1 << 20), file.sha256);
+    if (const std::string line = digest_note(in_, file.sha256); !line.empty()) {
+      print("  {}\n", line);
+    }
+    for (const std::string& line : file.notes) print("  {}\n", line);
+    nlohmann::json json = {
+        {"in", in_},          {"format", file.format},   {"sha256", file.sha256},
+        {"tensors", tensors}, {"device", common.device}, {"version", RK_VERSION}};
+    if (list_) {
+      print("{}", table(weights_ ? stored(*weights_) : file.tensors));
+    } else {
+      convert(file, common, json);
+    }
+    if (writes && !loader.empty()) write_loader(loader, json);
+    if (!common.json.empty()) write_json(common.json, json);
+  }
+
+ private:
+  // Of one of our own files `weights_`, of any other its tensors.
+  TensorFile read(const CommonOptions& common) {
+    TensorFile file;
+    if (is_sealed(in_)) {
+      const Checkpoint ours(in_);
+      weights_ = resnet_weights(ours);
+      file.format = ours.has_run() ? "checkpoint of a Rankine run" : "Rankine weights";
+      file.sha256 = ours.sha256();
+      file.bytes = fs::file_size(in_);
+    } else {
+      file = read_tensors(read_pieces(common), in_, {.check_crc = !no_crc_});
+    }
+    const char* wanted = from_ == "pth"           ? "PyTorch"
+                         : from_ == "safetensors" ? "safetensors"
+                         : from_ == "keras"       ? "Keras"
+                                                  : "Rankine";
+    if (from_ != "auto" && file.format.find(wanted) == std::string::npos) {
+      fail<InputError>("{}: is a {}, not what --from {} says; leave --from out", in_, file.format,
+                       from_);
+    }
+    return file;
+  }
+
+  std::vector<std::byte> read_pieces(const CommonOptions& common) const {
+    const RegularFile file(in_, kMaxTensorFileBytes);
+    std::vector<std::byte> bytes(file.bytes());
+    Progress progress("reading", static_cast<std::int64_t>(bytes.size() >> 20), "MiB",
+                      common.quiet);
+    for (std::size_t at = 0; at < bytes.size(); at += kPieceBytes) {
+      const std::size_t piece = std::min(kPieceBytes, bytes.size() - at);
+      file.read(at, std::span(bytes).subspan(at, piece));
+      progress.update(static_cast<std::int64_t>((at + piece) >> 20));
+    }
+    return bytes;
+  }
+
+  // IN and OUT of a run; returns the name of the Python file, where OUT has one.
+  std::string take_run() {
+    if (!out_.empty())
+      fail<UsageError>("--from-run {}: takes IN's place; give OUT alone", from_run_);
+    out_ = in_;
+    in_ = (fs::path(from_run_) / kBestFile).string();
+    const bool graph = out_.ends_with(".onnx");
+    if (!list_ && !dry_run_ && !graph && !out_.ends_with(".safetensors")) {
+      fail<UsageError>("--from-run {}: OUT must end in .safetensors or .onnx, got '{}'", from_run_,
+                       out_);
+    }
+    if (!is_sealed(in_)) {
+      fail<InputError>("{}: is no checkpoint; give the folder that train --out wrote", in_);
+    }
+    return graph ? "" : fs::path(out_).replace_extension(".py").string();
+  }
+
+  void write_loader(const std::string& path, nlohmann::json& json) const {
+    const std::string text = torch_loader(weights_->model, fs::path(out_).stem().string());
+    write_atomic(path, std::as_bytes(std::span(text)));
+    json["loader"] = path;
+    print("{}: loads it with torchvision\n", one_line(path));
+  }
+
+  void convert(const TensorFile& file, const CommonOptions& common, nlohmann::json& json) {
+    if (!weights_) weights_ = resnet_weights(file, arch_);
+    const ResNetWeights& weights = *weights_;
+    print("{}\n", weights.summary());
+    for (const std::string& line : weights.notes) print("  {}\n", line);
+    print_ignored(weights.ignored, common.verbose);
+    print("wants {}{}\n", input_text(weights.model),
+          weights.model.stride_in_1x1 ? "; strides in the first 1x1 of a block" : "");
+    json.update({{"arch", weights.model.arch},
+                 {"names", weights.names},
+                 {"mapped", weights.tensors.size()},
+                 {"ignored", weights.ignored},
+                 {"input", nlohmann::json::parse(model_text(weights.model))},
+                 {"notes", weights.notes}});
+    const std::vector<std::string> problems = findings(weights);
+    json["findings"] = problems;
+    if (!problems.empty()) {
+      for (const std::string& line : problems) print("  {}\n", line);
+      if (!common.force) {
+        fail<InputError>(
+            "{}: {} tensors hold values that no training can begin with ({}{}); take "
+            "another file, or --force",
+            in_, problems.size(), problems[0], problems.size() > 1 ? ", ..." : "");
+      }
+    }
+    if (dry_run_) {
+      print("nothing was written (--dry-run)\n");
+      return;
+    }
+    write(weights, common, json);
+  }
+
+  static void print_ignored(const std::vector<std::string>& names, bool all) {
+    constexpr std::size_t kMost = 10;
+    for (std::size_t i = 0; i < names.size() && (all || i < kMost); ++i) {
+      print("  left out: {}\n", one_line(names[i]));
+    }
+    if (!all && names.size() > kMost) print("  ... (-v names all)\n");
+  }
+
+  const Format& format() const {
+    return *std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& f) {
+      return to_.empty() ? out_.ends_with(f.ending) : to_ == f.name;
+    });
+  }
+
+  // What was written says what was meant, before it takes its place. While the disk is at work the
+  // bytes are looked through.
+  void write(const ResNetWeights& weights, const CommonOptions& common, nlohmann::json& json) {
+    const Format& to = format();
+    const std::vector<std::byte> bytes = to.bytes(weights);
+    Progress progress("writing", static_cast<std::int64_t>(bytes.size() >> 20), "MiB",
+                      common.quiet);
+    std::string digest;
+    auto checked = std::async(std::launch::async, [&] {
+      to.check(bytes, weights, out_);
+      digest = hexadecimal(sha256(bytes));
+    });
+    CountedCalls calls(progress);
+    write_atomic_checked(
+        out_, bytes, [&] { checked.get(); }, calls);
+    progress.finish();
+    json.update({{"out", out_}, {"out_sha256", digest}, {"out_bytes", bytes.size()}});
+    print("{}: {}, {:.1f} MiB, read again and equal\n  SHA-256 {}\n", one_line(out_), to.words,
+          static_cast<double>(bytes.size()) / (1 << 20), digest);
+  }
+
+  std::string in_, out_, from_run_, from_ = "auto", to_, arch_;
+  bool list_ = false, dry_run_ = false, no_crc_ = false;
+  std::optional<ResNetWeights> weights_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_convert() { return std::make_unique<Convert>(); }
+
+}  // namespace rk

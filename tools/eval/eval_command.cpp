@@ -1,0 +1,246 @@
+#include "tools/eval/eval_command.h"
+
+#include "engine/base/error.h"
+#include "retrieval/files/embeddings_file.h"
+#include "retrieval/files/mapped_file.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/output_files.h"
+#include "tools/eval/compare.h"
+#include "tools/eval/embed_data.h"
+#include "tools/eval/file_options.h"
+#include "tools/eval/measure.h"
+#include "tools/eval/neighbours.h"
+#include "tools/eval/network_options.h"
+#include "tools/eval/protocol_options.h"
+#include "tools/eval/report_options.h"
+#include "tools/eval/search.h"
+#include "tools/eval/statistics.h"
+#include "tools/eval/write_report.h"
+#include "tools/train/metrics_report.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk {
+namespace {
+
+class Eval final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    files_.add_to(app);
+    network_.add_to(app);
+    measures_.add_to(app);
+    protocol_.add_to(app);
+    statistics_.add_to(app);
+    neighbours_.add_to(app);
+    search_.add_to(app);
+    report_.add_to(app);
+  }
+
+  // A network embeds on the CPU.
+  bool runs_on_cuda() const override { return !embeds() && !compares(); }
+
+  void run(const CommonOptions& common) override {
+    check(common);
+    // Embedding runs on the context's device; ranking on a GPU has a stream of its own.
+    const Context context(common.threads, embeds() || compares() ? device_of(common) : Device{});
+    if (!search_.index.empty()) {
+      search(context, search_, network_, neighbours_, common);
+      return;
+    }
+    if (compares()) {
+      compare_runs(context, network_, measures_, statistics_, report_, common);
+      return;
+    }
+    const Rows queries = embeds() ? embed_data(context, network_, common) : read_queries(files_);
+    std::optional<Rows> gallery;
+    if (!network_.save.empty()) write_embeddings(network_.save, queries.set);
+    if (!files_.gallery.empty()) gallery = read_gallery(files_, queries);
+    nlohmann::json json;
+    const std::string what = describe(queries, gallery ? &*gallery : nullptr, json);
+    protocol_.check(queries, gallery ? &*gallery : nullptr);
+    MeasureOptions measures = measures_;
+    protocol_.choose(measures);
+    save_neighbours(context, queries, gallery ? &*gallery : nullptr, common);
+    if (protocol_.draws()) {
+      measure_draws(context, queries, what, protocol_, measures, common, json);
+    } else {
+      measures.per_query |= statistics_.need_per_query() || !report_.report.empty();
+      measure_all(context, queries, gallery ? &*gallery : nullptr, what, measures, common, json);
+    }
+    if (common.json.empty()) return;
+    add_origin(json);
+    json.update(
+        {{"device", common.device}, {"threads", context.threads()}, {"version", RK_VERSION}});
+    write_json(common.json, json);
+  }
+
+ private:
+  bool embeds() const { return !network_.checkpoint.empty(); }
+  bool compares() const { return !report_.compare.empty(); }
+
+  void check(const CommonOptions& common) const {
+    report_.refuse_without_network(embeds());
+    if (compares()) {
+      check_comparison();
+    } else if (files_.embeddings.empty() != embeds()) {
+      fail<UsageError>("give either --embeddings FILE or --checkpoint FILE with --data SPEC");
+    }
+    if (files_.normalize && embeds() && files_.gallery.empty()) {
+      fail<UsageError>("--normalize: is for --embeddings and --gallery; leave it out");
+    }
+    const bool searches = !search_.index.empty();
+    if (searches) check_search();
+    std::vector<std::string> inputs = files_.files();
+    inputs.insert(inputs.end(), search_.queries.begin(), search_.queries.end());
+    inputs.insert(inputs.end(), {network_.checkpoint, search_.index});
+    for (const std::string& run : report_.compare) inputs.push_back(checkpoint_of_run(run));
+    check_outputs({{"--save-embeddings", network_.save, FileKind::kEmbeddings},
+                   {"--save-neighbours", neighbours_.save, FileKind::kNeighbours},
+                   {"--sheet", searches ? search_.sheet : "", FileKind::kPng},
+                   {"--report", report_.report, FileKind::kReport},
+                   {"--json", common.json, FileKind::kJson}},
+                  inputs, common.force);
+    if (protocol_.draws() &&
+        (statistics_.given() || measures_.per_query || !report_.report.empty())) {
+      fail<UsageError>(
+          "--protocol {}: has R@k and mAP of drawn galleries alone; leave --confidence, "
+          "--per-class, --per-query, --curves, --nmi and --report out",
+          protocol_.name);
+    }
+    if (!device_of(common).cuda && network_.precision != "fp32") {
+      fail<UsageError>(
+          "--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
+          network_.precision);
+    }
+  }
+
+  // Searching takes none of what measuring does.
+  void check_search() const {
+    if (!embeds()) fail<UsageError>("--index {}: --checkpoint is missing", search_.index);
+    for (const auto& [flag, value] :
+         {std::pair{"--data", &network_.data}, std::pair{"--gallery", &files_.gallery},
+          std::pair{"--save-embeddings", &network_.save}, std::pair{"--report", &report_.report}}) {
+      if (value->empty()) continue;
+      fail<UsageError>("{} {}: --index looks up pictures of --query alone; leave it out", flag,
+                       *value);
+    }
+  }
+
+  void save_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
+                       const CommonOptions& common) const {
+    if (neighbours_.save.empty()) return;
+    const Neighbours found = find_neighbours(context, queries, gallery, neighbours_.topk, common);
+    check_mapped_files();
+    write_neighbours(neighbours_.save, found);
+  }
+
+  void check_comparison() const {
+    if (report_.compare.size() != 2) {
+      fail<UsageError>("--compare {}: give two runs, --compare RUN_A RUN_B",
+                       fmt::join(report_.compare, " "));
+    }
+    if (embeds() || !files_.embeddings.empty() || !files_.gallery.empty()) {
+      fail<UsageError>(
+          "--compare: evaluates both runs on --data; leave --checkpoint, --embeddings and "
+          "--gallery "
+          "out");
+    }
+    if (network_.data.empty()) {
+      fail<UsageError>("--compare {} {}: --data is missing", report_.compare[0],
+                       report_.compare[1]);
+    }
+    if (!network_.save.empty()) {
+      fail<UsageError>("--save-embeddings {}: of which of the two runs? Use --checkpoint",
+                       network_.save);
+    }
+    if (!neighbours_.save.empty()) {
+      fail<UsageError>("--save-neighbours {}: of which of the two runs? Use --checkpoint",
+                       neighbours_.save);
+    }
+    if (!protocol_.name.empty()) {
+      fail<UsageError>(
+          "--protocol {}: two runs are compared among the images of --data; leave it out",
+          protocol_.name);
+    }
+  }
+
+  void report(const Context& context, const Rows& queries, const Rows* gallery,
+              const Metrics& metrics, const CommonOptions& common) const {
+    const std::string& name = embeds() ? network_.checkpoint : files_.embeddings;
+    ReportFile file{.path = report_.report,
+                    .title = fmt::format("Retrieval by {}", name),
+                    .protocol = protocol_.name,
+                    .queries = queries,
+                    .gallery = gallery,
+                    .statistics = statistics_};
+    file.runs.push_back(reported_run(context, name, network_.checkpoint, queries, gallery, metrics,
+                                     statistics_, common));
+    write_report(context, std::move(file), common);
+  }
+
+  void measure_all(const Context& context, const Rows& queries, const Rows* gallery,
+                   const std::string& what, const MeasureOptions& measures,
+                   const CommonOptions& common, nlohmann::json& json) const {
+    Measured measured = measure(context, queries, gallery, measures, common);
+    const Statistics statistics =
+        take_statistics(context, queries, gallery, measured.metrics, statistics_, common);
+    // Nothing is said of rows that were not there.
+    check_mapped_files();
+    say(what, queries, measured, statistics, common);
+    if (!report_.report.empty()) report(context, queries, gallery, measured.metrics, common);
+    if (common.json.empty()) return;
+    Metrics& metrics = measured.metrics;
+    if (!measures_.per_query) metrics.per_query = {};
+    json.update(
+        {{"protocol", protocol_text(metrics)},
+         {"protocol_name", protocol_.name.empty() ? protocol_name(metrics) : protocol_.name},
+         {"metrics", metrics_json(metrics)},
+         {"seconds", measured.seconds},
+         {"bytes_reserved", metrics.bytes_reserved}});
+    add_statistics(statistics, queries, metrics, statistics_, json);
+  }
+
+  void say(const std::string& what, const Rows& queries, const Measured& measured,
+           const Statistics& statistics, const CommonOptions& common) const {
+    const Metrics& metrics = measured.metrics;
+    print("{}{}",
+          metrics_table(what, metrics, protocol_.name,
+                        statistics.intervals ? &*statistics.intervals : nullptr),
+          statistics_text(statistics, queries));
+    if (!common.verbose) return;
+    print("\n{:.2f} s, {:.1f} MiB beside the embeddings, {:.0f} GFLOP in tiles{}\n",
+          measured.seconds, static_cast<double>(metrics.bytes_reserved) / (1 << 20),
+          static_cast<double>(metrics.gemm_flops) * 1e-9,
+          metrics.symmetric ? " (half of S = S^T)" : "");
+  }
+
+  void add_origin(nlohmann::json& json) const {
+    json.update({{"embeddings", files_.embeddings},
+                 {"checkpoint", network_.checkpoint},
+                 {"data", network_.data},
+                 {"split", embeds() ? network_.split : ""},
+                 {"gallery", files_.gallery}});
+    json.emplace("skipped_images", 0);
+  }
+
+  FileOptions files_;
+  NetworkOptions network_;
+  MeasureOptions measures_;
+  ProtocolOptions protocol_;
+  StatisticsOptions statistics_;
+  NeighbourOptions neighbours_;
+  SearchOptions search_;
+  ReportOptions report_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_eval() { return std::make_unique<Eval>(); }
+
+}  // namespace rk

@@ -1,0 +1,114 @@
+#include "tools/inspect/image_check.h"
+
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/base/parallel.h"
+#include "engine/system/read_file.h"
+#include "engine/system/signals.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/progress.h"
+#include "weights/atomic_file.h"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <new>
+#include <span>
+#include <system_error>
+
+namespace rk {
+
+namespace {
+
+std::string list_path(const std::string& folder) {
+  return (std::filesystem::path(folder) / "bad_files.txt").string();
+}
+
+void write_list(const std::string& folder, const std::vector<std::string>& reasons) {
+  std::string list;
+  for (const std::string& reason : reasons) list += one_line(reason) + "\n";
+  write_atomic(list_path(folder), std::as_bytes(std::span(list.data(), list.size())));
+}
+
+// One is named with its reason; of more, all are in a file.
+[[noreturn]] void refuse(const Dataset& data, const std::vector<std::string>& bad,
+                         std::int64_t looked_at, const std::string& folder) {
+  const bool all = looked_at == data.size();
+  std::string where;
+  if (bad.size() > 1) {
+    std::filesystem::create_directories(folder);
+    write_list(folder, bad);
+    where = fmt::format(", all listed in {}", list_path(folder));
+  }
+  fail<InputError>("{} ({} of {}{} images cannot be read{}; --max-bad {} trains on the others)",
+                   bad[0], bad.size(), all ? "" : "the first ", looked_at, where, bad.size());
+}
+
+}  // namespace
+
+void check_images(const Context& context, const Dataset& data, std::int64_t max_bad,
+                  const std::string& folder, bool quiet) {
+  constexpr std::int64_t kImages = 5000;
+  constexpr std::int64_t kAtATime = 64;  // between two looks at signals
+  if (data.size() == 0 || data.items().front().path.empty()) return;  // drawn, not read
+  const std::int64_t count = std::min(data.size(), kImages);
+  const std::int64_t allowed =
+      max_bad >= 0 ? max_bad : std::max<std::int64_t>(10, data.size() / 1000);
+  const std::int64_t lying = data.lying();
+  Progress progress("checking images", count, "images", quiet);
+  std::vector<std::string> bad;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  for (std::int64_t begin = 0; begin < count; begin += kAtATime) {
+    stop_if_interrupted();
+    const std::int64_t end = std::min(count, begin + kAtATime);
+    parallel_for(context.threads(), end - begin, [&](std::int64_t i, int) {
+      try {
+        data.load(begin + i);
+      } catch (const SystemError&) {
+        const std::lock_guard guard(mutex);
+        if (!failure) failure = std::current_exception();
+      } catch (const std::bad_alloc&) {
+        const std::lock_guard guard(mutex);
+        if (!failure) failure = std::current_exception();
+      } catch (const std::exception& error) {
+        const std::lock_guard guard(mutex);
+        bad.emplace_back(error.what());
+      }
+    });
+    if (failure) std::rethrow_exception(failure);  // says nothing of the picture
+    progress.update(end);
+  }
+  if (static_cast<std::int64_t>(bad.size()) <= allowed) {
+    std::error_code ignored;
+    std::filesystem::remove(list_path(folder), ignored);  // of a run that was refused
+    return note_lying(data, lying);
+  }
+  std::sort(bad.begin(), bad.end());
+  refuse(data, bad, count, folder);
+}
+
+void note_lying(const Dataset& data, std::int64_t before) {
+  const std::int64_t count = data.lying() - before;
+  if (count == 0) return;
+  note(
+      fmt::format("{}: {} of the pictures looked at are stored lying or mirrored (EXIF "
+                  "orientation) and are seen so; ,exif=turn behind the folder turns them upright",
+                  data.name(), count));
+}
+
+std::vector<std::string> UnreadableImages::update(const std::vector<BadImage>& all) {
+  std::vector<std::string> lines;
+  if (all.size() == known_) return lines;
+  std::vector<std::string> reasons;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i >= known_) lines.push_back("left out: " + one_line(all[i].reason));
+    reasons.push_back(all[i].reason);
+  }
+  known_ = all.size();
+  write_list(folder_, reasons);
+  return lines;
+}
+
+}  // namespace rk

@@ -1,0 +1,126 @@
+#include "tools/inspect/normalized_loss.h"
+
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+#include "engine/system/signals.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rk {
+namespace {
+
+// Makes every row of unit length; returns the lengths.
+template <class S> std::vector<S> normalize_rows(std::vector<S>& rows, std::int64_t dim) {
+  std::vector<S> lengths;
+  for (std::size_t at = 0; at < rows.size(); at += static_cast<std::size_t>(dim)) {
+    S* row = rows.data() + at;
+    S square = 0;
+    for (std::int64_t d = 0; d < dim; ++d) square += row[d] * row[d];
+    const S length = std::sqrt(square);
+    if (length == 0) {
+      fail<InputError>("embeddings: row {} is zero and has no direction; leave out --normalize",
+                       lengths.size());
+    }
+    for (std::int64_t d = 0; d < dim; ++d) row[d] /= length;
+    lengths.push_back(length);
+  }
+  return lengths;
+}
+
+template <class S>
+void add_scaled(std::vector<S>& values, const std::vector<S>& direction, std::size_t offset,
+                S step) {
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += step * direction[offset + i];
+}
+
+}  // namespace
+
+template <class S>
+LossFunction<S>::LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape,
+                              bool normalize, std::unique_ptr<Loss<S>> loss)
+    : context_(context),
+      spec_(spec),
+      normalize_(normalize && spec.entry->kind != LossKind::kScores),
+      loss_(loss ? std::move(loss) : make_loss<S>(spec)) {
+  loss_->plan(context_, shape);
+}
+
+template <class S> LossResult<S> LossFunction<S>::operator()(const LossData<S>& data) {
+  LossResult<S> result;
+  result.grad.resize(static_cast<std::size_t>(data.grad_elements(kind())));
+  result.grad_proxies.resize(static_cast<std::size_t>(data.proxy_elements(kind())));
+  LossInput<S> input = data.input();
+  std::vector<S> unit;
+  std::vector<S> lengths;
+  if (normalize_) {
+    unit = data.embeddings;
+    lengths = normalize_rows(unit, data.dim);
+    input.embeddings = unit.data();
+  }
+  LossOutput<S> output;
+  output.grad = result.grad.data();
+  output.grad_proxies = result.grad_proxies.data();
+  loss_->run(context_, input, output);
+  result.loss = output.loss;
+  result.valid_queries = output.valid_queries;
+  for (std::size_t row = 0; row < lengths.size(); ++row) {
+    const auto dim = static_cast<std::size_t>(data.dim);
+    const S* e = unit.data() + row * dim;
+    S* grad = result.grad.data() + row * dim;
+    S along = 0;
+    for (std::size_t d = 0; d < dim; ++d) along += grad[d] * e[d];
+    for (std::size_t d = 0; d < dim; ++d) grad[d] = (grad[d] - along * e[d]) / lengths[row];
+  }
+  return result;
+}
+
+DifferenceCheck check_differences(LossFunction<double>& function, const LossData<double>& data,
+                                  std::uint64_t seed, int directions, double step) {
+  const LossResult<double> at = function(data);
+  std::vector<double> grad = at.grad;
+  grad.insert(grad.end(), at.grad_proxies.begin(), at.grad_proxies.end());
+  double grad_square = 0;
+  for (const double g : grad) grad_square += g * g;
+
+  std::vector<double> errors;
+  for (int k = 0; k < directions; ++k) {
+    stop_if_interrupted();
+    CounterRandom random(seed, 0, static_cast<std::uint64_t>(k));
+    std::vector<double> v(grad.size());
+    double square = 0;
+    for (double& x : v) {
+      x = random.normal();
+      square += x * x;
+    }
+    for (double& x : v) x /= std::sqrt(square);
+    const auto value_at = [&](double h) {
+      LossData<double> moved = data;
+      const bool scores = function.kind() == LossKind::kScores;
+      add_scaled(scores ? moved.scores : moved.embeddings, v, 0, h);
+      if (!at.grad_proxies.empty()) add_scaled(moved.proxies, v, at.grad.size(), h);
+      return function(moved).loss;
+    };
+    const double difference = (value_at(step) - value_at(-step)) / (2 * step);
+    double expected = 0;
+    for (std::size_t i = 0; i < v.size(); ++i) expected += grad[i] * v[i];
+    // A random direction sees a gradient of length g as about g / sqrt(elements).
+    const double size = std::sqrt(grad_square / static_cast<double>(grad.size()));
+    const double error = std::abs(difference - expected);
+    errors.push_back(size > 0 ? error / size : error);
+  }
+  std::sort(errors.begin(), errors.end());
+  DifferenceCheck check;
+  check.directions = directions;
+  check.step = step;
+  if (!errors.empty()) {
+    check.worst = errors.back();
+    check.median = errors[errors.size() / 2];
+  }
+  return check;
+}
+
+template class LossFunction<float>;
+template class LossFunction<double>;
+
+}  // namespace rk

@@ -1,0 +1,48 @@
+// A loss of a file's data as one call, optionally with the normalisation of the embeddings inside:
+//   e = x / |x|,  dL/dx = (dL/de - (dL/de . e) e) / |x|
+// for probe and for gradient tests; training normalises in a layer of the network.
+#pragma once
+
+#include "tools/inspect/loss_file.h"
+
+#include <string>
+#include <vector>
+
+namespace rk {
+
+template <class S> struct LossResult {
+  double loss = 0;
+  std::int64_t valid_queries = 0;
+  std::vector<S> grad;          // of the embeddings or scores
+  std::vector<S> grad_proxies;  // empty for losses without proxies
+};
+
+template <class S> class LossFunction {
+ public:
+  // loss: another implementation of `spec`; null: the one on the CPU.
+  LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape, bool normalize,
+               std::unique_ptr<Loss<S>> loss = nullptr);
+
+  // InputError where a row that is to be normalised is zero.
+  LossResult<S> operator()(const LossData<S>& data);
+  LossKind kind() const { return spec_.entry->kind; }
+
+ private:
+  const Context& context_;
+  LossSpec spec_;
+  bool normalize_;
+  std::unique_ptr<Loss<S>> loss_;
+};
+
+// How far the gradient is from central differences (f(x + h v) - f(x - h v)) / 2h along random unit
+// directions v of the whole input, in double. Throws Interrupted where a signal asked to stop.
+struct DifferenceCheck {
+  int directions = 0;
+  double step = 0;
+  double worst = 0;  // |difference - grad . v| / |grad| * sqrt(number of elements)
+  double median = 0;
+};
+DifferenceCheck check_differences(LossFunction<double>& function, const LossData<double>& data,
+                                  std::uint64_t seed, int directions, double step);
+
+}  // namespace rk

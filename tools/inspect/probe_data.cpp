@@ -1,0 +1,209 @@
+#include "tools/inspect/probe_data.h"
+
+#include "data/images/exif.h"
+#include "data/sources/dataset.h"
+#include "engine/base/error.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/output_files.h"
+#include "tools/cli/progress.h"
+#include "tools/inspect/data_survey.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rk {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kShown = 10;
+
+std::int64_t pixels(const SurveyedPicture& picture) {
+  return std::int64_t{picture.width} * picture.height;
+}
+
+std::string size_text(const SurveyedPicture& picture) {
+  return fmt::format("{} x {}", picture.width, picture.height);
+}
+
+void print_some(const std::vector<std::string>& lines) {
+  for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i) {
+    fmt::print("    {}\n", one_line(lines[i]));
+  }
+  if (lines.size() > kShown) {
+    fmt::print("    and {} more, all in --json FILE\n", lines.size() - kShown);
+  }
+}
+
+// "1 class", "2 classes": the caller's text follows.
+std::string of_classes(std::size_t count) {
+  return fmt::format("{} class{}", count, count == 1 ? "" : "es");
+}
+
+// A file where it was found.
+struct Place {
+  std::string path, split, of_class;
+};
+
+class ProbeData final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    app.add_option("--data", data_,
+                   "data set to look through, KIND:PATH[,key=value]\n" + dataset_help())
+        ->type_name("SPEC")
+        ->expected(0, 1);  // a value in any case would take --help for one
+  }
+
+  void run(const CommonOptions& common) override {
+    if (data_.empty()) fail<UsageError>("--data: which data set? For example --data folder:photos");
+    check_outputs({{"--json", common.json, FileKind::kJson}}, {}, common.force);
+    const DataSpec spec = read_data_spec(data_);
+    const Context context(common.threads);
+    json report = {{"data", spec.text()}, {"splits", json::array()}, {"version", RK_VERSION}};
+    std::vector<std::string> unreadable;
+    std::int64_t images = 0;
+    for (const Split split : dataset_splits(spec)) {
+      const Dataset data = open_dataset(spec, split);
+      if (data.size() > 0 && data.items().front().path.empty()) {
+        fail<UsageError>("--data {}: is drawn, so that there are no files to look at", data_);
+      }
+      // Query and gallery together are `test` where there is no other: seen once is enough.
+      if (data.size() > 0 && seen_.contains(data.item_name(0))) continue;
+      Progress progress("looking", data.size(), "images", common.quiet);
+      const std::vector<SurveyedPicture> found =
+          survey(context, data, [&](std::int64_t done) { progress.update(done); });
+      progress.finish();
+      images += data.size();
+      report["splits"].push_back(tell(spec, data, found, unreadable));
+      remember(data, found);
+    }
+    report["equal_files"] = tell_equal_files();
+    report["unreadable"] = unreadable;
+    if (!common.json.empty()) write_json(common.json, report);
+    if (!unreadable.empty()) {
+      fail<InputError>("{}: {} of {} images cannot be read; mend or remove them", spec.text(),
+                       unreadable.size(), images);
+    }
+  }
+
+ private:
+  json tell(const DataSpec& spec, const Dataset& data, std::span<const SurveyedPicture> found,
+            std::vector<std::string>& unreadable) const {
+    std::vector<std::string> lonely, bad;
+    std::size_t fewest = data.members().empty() ? 0 : data.members().front().size(), most = fewest;
+    for (std::size_t c = 0; c < data.members().size(); ++c) {
+      const std::size_t count = data.members()[c].size();
+      fewest = std::min(fewest, count);
+      most = std::max(most, count);
+      if (count == 1) lonely.push_back(data.classes()[c].name);
+    }
+    std::vector<SurveyedPicture> readable;
+    std::int64_t lying = 0;
+    for (const SurveyedPicture& picture : found) {
+      if (!picture.problem.empty()) {
+        bad.push_back(picture.problem);
+      } else {
+        readable.push_back(picture);
+        lying += picture.orientation == kUpright ? 0 : 1;
+      }
+    }
+    fmt::print(
+        "{}, {}: {} images of {}{}, {} to {} in each\n", spec.text(), data.part(), data.size(),
+        of_classes(data.classes().size()),
+        data.categories().empty() ? "" : fmt::format(" in {} categories", data.categories().size()),
+        fewest, most);
+    json out = {{"part", data.part()},
+                {"images", data.size()},
+                {"classes", data.classes().size()},
+                {"categories", data.categories().size()},
+                {"fewest_in_a_class", fewest},
+                {"most_in_a_class", most},
+                {"classes_of_one_image", lonely},
+                {"lying", lying},
+                {"unreadable", bad.size()}};
+    if (!readable.empty()) {
+      const auto [small, large] =
+          std::minmax_element(readable.begin(), readable.end(),
+                              [](const auto& a, const auto& b) { return pixels(a) < pixels(b); });
+      fmt::print("  pixels: {} to {}\n", size_text(*small), size_text(*large));
+      out["smallest"] = {small->width, small->height};
+      out["largest"] = {large->width, large->height};
+    }
+    if (lying > 0) {
+      fmt::print("  stored lying or mirrored (EXIF): {}, {}\n", lying,
+                 spec.get("exif", "") == "turn" ? "turned upright by exif=turn"
+                                                : "seen so; ,exif=turn turns them upright");
+    }
+    if (!data.left_out().empty()) fmt::print("  left out: {}\n", text_of(data.left_out()));
+    if (!lonely.empty()) {
+      fmt::print(
+          "  {} of a single image, which has no other to find (min_images=2 leaves such "
+          "out):\n",
+          of_classes(lonely.size()));
+      print_some(lonely);
+    }
+    if (!bad.empty()) {
+      fmt::print("  cannot be read, {} of them:\n", bad.size());
+      print_some(bad);
+    }
+    unreadable.insert(unreadable.end(), bad.begin(), bad.end());
+    return out;
+  }
+
+  void remember(const Dataset& data, std::span<const SurveyedPicture> found) {
+    for (const SurveyedPicture& picture : found) {
+      const std::string path = data.item_name(picture.index);
+      seen_.insert(path);
+      if (!picture.problem.empty()) continue;
+      places_[picture.content].push_back(
+          {path, data.part(),
+           data.classes()[static_cast<std::size_t>(data.label(picture.index))].name});
+    }
+  }
+
+  // Groups of files with the same bytes, as lists of their paths.
+  json tell_equal_files() const {
+    json out = json::array();
+    std::vector<std::string> lines;
+    std::int64_t classes = 0, splits = 0;
+    for (const auto& [content, places] : places_) {
+      if (places.size() < 2) continue;
+      std::set<std::string> in_classes, in_splits;
+      json paths = json::array();
+      std::string line;
+      for (const Place& place : places) {
+        in_classes.insert(place.of_class);
+        in_splits.insert(place.split);
+        paths.push_back(place.path);
+        line += (line.empty() ? "" : " = ") + place.path;
+      }
+      out.push_back(std::move(paths));
+      classes += in_classes.size() > 1 ? 1 : 0;
+      splits += in_splits.size() > 1 ? 1 : 0;
+      lines.push_back(std::move(line));
+    }
+    if (lines.empty()) return out;
+    fmt::print(
+        "groups of files with equal content: {} (in different classes {}, in different splits "
+        "{})\n",
+        lines.size(), classes, splits);
+    print_some(lines);
+    return out;
+  }
+
+  std::string data_;
+  std::set<std::string> seen_;
+  std::map<std::array<std::uint8_t, 32>, std::vector<Place>> places_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_probe_data() { return std::make_unique<ProbeData>(); }
+
+}  // namespace rk

@@ -1,0 +1,157 @@
+#include "tools/inspect/probe_image.h"
+
+#include <array>
+#include <cctype>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/images/decode.h"
+#include "data/images/encode_png.h"
+#include "data/images/exif.h"
+#include "data/images/transform.h"
+#include "engine/base/error.h"
+#include "engine/system/read_file.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/output_files.h"
+#include "training/training_exif.h"
+#include "weights/atomic_file.h"
+#include "weights/checkpoint.h"
+#include "weights/hdf5/file.h"
+
+namespace rk {
+namespace {
+
+// A network's input is far smaller; above this the float tensor alone would be 200 MiB.
+constexpr std::int64_t kMaxResult = std::int64_t{1} << 24;
+
+class ProbeImage : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    // A value in any case would take --help for one.
+    app.add_option("--image", image_, "picture to look at (JPEG, PNG, BMP)")
+        ->type_name("FILE")
+        ->expected(0, 1);
+    app.add_option("--checkpoint", checkpoint_,
+                   "as this run's network sees it: its resize, image-size, input-mean, "
+                   "input-std and exif where they are not given here")
+        ->type_name("FILE");
+    resize_ =
+        app.add_option("--resize", transform_.short_side, "length of the short side; 0: as it is")
+            ->check(CLI::Range(0, kMaxImageSide));
+    crop_ = app.add_option("--crop", transform_.crop, "side of the centre crop; 0: none")
+                ->check(CLI::Range(0, 4096));
+    exif_option_ = app.add_option("--exif", exif_,
+                                  "turn: upright as its EXIF orientation says; ignore: as stored")
+                       ->check(CLI::IsMember({"ignore", "turn"}));
+    mean_option_ = app.add_option("--mean", mean_, "subtracted from R G B in [0, 1]");
+    std_option_ = app.add_option("--std", std_, "divides R G B after that");
+    app.add_option(
+           "--out", out_,
+           "FILE.png: the pixels as a picture; any other name: HDF5 with /pixels and /tensor")
+        ->type_name("FILE");
+    app.add_option("--show", show_, "PNG file for the pixels, beside --out")->type_name("FILE");
+  }
+
+  void run(const CommonOptions& common) override {
+    if (image_.empty()) fail<UsageError>("--image: which picture? For example --image photo.jpg");
+    const bool picture_out = is_png(out_);
+    check_outputs({{"--out", out_, picture_out ? FileKind::kPng : FileKind::kPixels},
+                   {"--show", show_, FileKind::kPng},
+                   {"--json", common.json, FileKind::kJson}},
+                  {image_, checkpoint_}, common.force);
+    if (!checkpoint_.empty()) see_as(Checkpoint(checkpoint_));
+    for (const float divisor : std_) {
+      if (!(divisor > 0.0F))
+        fail<UsageError>("--std: expected numbers above zero, got {}", divisor);
+    }
+    const std::vector<std::byte> bytes = read_file(image_, kMaxImageFileBytes);
+    const int orientation = exif_orientation(bytes);
+    const bool turn = exif_ == "turn";
+    const Image image =
+        turn ? turn_upright(decode_image(bytes, image_), orientation) : decode_image(bytes, image_);
+    const ImageSize resized = resized_size(image.width(), image.height(), transform_);
+    if (transform_.crop == 0 && resized.width * resized.height > kMaxResult) {
+      fail<InputError>("{}: {} x {} pixels after resizing; give --crop or a smaller --resize",
+                       image_, resized.width, resized.height);
+    }
+    const Image pixels = apply(transform_, image);
+    const std::int64_t height = pixels.height();
+    const std::int64_t width = pixels.width();
+    // Both are made before one is written.
+    const std::vector<std::byte> tensors =
+        out_.empty() || picture_out ? std::vector<std::byte>{} : tensor_file(pixels);
+    const std::vector<std::byte> picture =
+        show_.empty() && !picture_out ? std::vector<std::byte>{} : encode_png(pixels);
+    if (!out_.empty()) write_atomic(out_, picture_out ? picture : tensors);
+    if (!show_.empty()) write_atomic(show_, picture);
+
+    if (!common.quiet) {
+      const std::string lies = fmt::format(", EXIF orientation {} ({})", orientation,
+                                           turn ? "turned" : "not turned: --exif turn does");
+      print("{}: {} x {}{}, resized to {} x {}, seen as {} x {}\n", one_line(image_), image.width(),
+            image.height(), orientation == kUpright ? "" : lies, resized.width, resized.height,
+            width, height);
+    }
+    if (!common.json.empty()) {
+      write_json(common.json, {{"image", image_},
+                               {"width", image.width()},
+                               {"height", image.height()},
+                               {"exif_orientation", orientation},
+                               {"resized_width", resized.width},
+                               {"resized_height", resized.height},
+                               {"tensor_shape", {3, height, width}},
+                               {"version", RK_VERSION}});
+    }
+  }
+
+ private:
+  static bool is_png(const std::string& path) {
+    std::string ending = std::filesystem::path(path).extension().string();
+    for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return ending == ".png";
+  }
+
+  std::vector<std::byte> tensor_file(const Image& pixels) const {
+    std::vector<float> tensor(pixels.bytes());
+    FloatTable(mean_, std_).to_chw(pixels, tensor.data());
+    const std::int64_t height = pixels.height(), width = pixels.width();
+    Hdf5Writer writer;
+    writer.write("/pixels", {height, width, 3}, pixels.data());
+    writer.write("/tensor", {3, height, width}, tensor.data());
+    writer.set_attribute("/", "resize", std::int64_t{transform_.short_side});
+    writer.set_attribute("/", "crop", std::int64_t{transform_.crop});
+    return writer.finish();
+  }
+
+  void see_as(const Checkpoint& checkpoint) {
+    const ModelDescription& model = checkpoint.model();
+    if (resize_->count() == 0) transform_.short_side = static_cast<int>(model.resize);
+    if (crop_->count() == 0) transform_.crop = static_cast<int>(model.crop);
+    for (std::size_t c = 0; c < mean_.size(); ++c) {
+      if (mean_option_->count() == 0) mean_[c] = static_cast<float>(model.input_mean[c]);
+      if (std_option_->count() == 0) std_[c] = static_cast<float>(model.input_std[c]);
+    }
+    const std::string exif = training_exif(checkpoint);
+    if (exif_option_->count() == 0 && !exif.empty()) exif_ = exif;
+  }
+
+  std::string image_;
+  std::string checkpoint_;
+  std::string out_;
+  std::string show_;
+  std::string exif_ = "ignore";
+  ImageTransform transform_;
+  std::array<float, 3> mean_{0.485F, 0.456F, 0.406F};
+  std::array<float, 3> std_{0.229F, 0.224F, 0.225F};
+  CLI::Option *resize_ = nullptr, *crop_ = nullptr;
+  CLI::Option *exif_option_ = nullptr, *mean_option_ = nullptr, *std_option_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_probe_image() { return std::make_unique<ProbeImage>(); }
+
+}  // namespace rk

@@ -1,0 +1,17 @@
+// probe --image FILE: what a network sees of one picture.
+//
+// --out t.h5 gets /pixels, uint8 (H, W, 3), after decoding, Resize and CenterCrop, and /tensor,
+// float32 (3, H, W), normalised; equal bit for bit to torchvision's evaluation transform on a PIL
+// image. --out see.png, or --show see.png beside it, gets /pixels as a picture. --checkpoint says
+// what a run's network sees.
+#pragma once
+
+#include <memory>
+
+#include "tools/cli/cli.h"
+
+namespace rk {
+
+std::unique_ptr<Command> make_probe_image();
+
+}  // namespace rk

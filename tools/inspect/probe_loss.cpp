@@ -1,0 +1,157 @@
+#include "tools/inspect/probe_loss.h"
+
+#include "engine/base/error.h"
+#include "engine/device/dispatch.h"
+#include "engine/system/signals.h"
+#include "losses/cuda/hosted_loss.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/output_files.h"
+#include "tools/inspect/normalized_loss.h"
+#include "tools/inspect/row_lengths.h"
+#include "weights/atomic_file.h"
+#include "weights/hdf5/file.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace rk {
+namespace {
+
+constexpr int kDirections = 16;
+// Small beside every loss's temperature, large enough that double's rounding stays below 1e-8.
+constexpr double kStep = 1e-6;
+
+double norm(const std::vector<float>& values) {
+  double square = 0;
+  for (const float v : values) square += static_cast<double>(v) * v;
+  return std::sqrt(square);
+}
+
+// Null: on the CPU.
+std::unique_ptr<Loss<float>> loss_on(const Device& device, const LossSpec& spec) {
+  if constexpr (kHasCuda) {
+    if (device.cuda) return make_hosted_loss(device.index, spec);
+  }
+  return nullptr;
+}
+
+class ProbeLoss final : public Command {
+ public:
+  void add_options(CLI::App& app) override {
+    app.add_option("--loss", loss_, "NAME[:key=value,...]; with --help: what its parameters are")
+        ->required();
+    app.add_option(
+           "--in", in_,
+           "HDF5 file with /embeddings [N, D] and /labels [N]; --loss NAME --help says what "
+           "else a loss reads, and of which shape")
+        ->type_name("FILE")
+        ->required();
+    app.add_option("--out", out_, "HDF5 file for /loss, /valid_queries and /grad")
+        ->type_name("FILE");
+    app.add_flag("--normalize", normalize_, "make rows of unit length first, inside the gradient");
+    app.add_flag("--check", check_, "compare with central differences, in double");
+    app.footer([this] { return help(); });
+  }
+
+  bool runs_on_cuda() const override { return parse_loss(loss_).entry->make_device != nullptr; }
+
+  void run(const CommonOptions& common) override {
+    check_outputs({{"--out", out_, FileKind::kLoss}, {"--json", common.json, FileKind::kJson}},
+                  {in_}, common.force);
+    const LossSpec spec = parse_loss(loss_);
+    const LossKind kind = spec.entry->kind;
+    const LossData<float> data = read_loss_file<float>(in_, kind);
+    if (!normalize_ && kind != LossKind::kScores) {
+      note_lengths(data.embeddings, data.dim, in_,
+                   "the loss is that of these rows; --normalize makes their length 1 first");
+    }
+    const Context context(common.threads);
+    nlohmann::json json = {{"loss_name", spec.text()},
+                           {"device", common.device},
+                           {"threads", context.threads()},
+                           {"version", RK_VERSION}};
+    try {
+      LossFunction<float> function(context, spec, data.shape(), normalize_,
+                                   loss_on(device_of(common), spec));
+      stop_if_interrupted();
+      const LossResult<float> result = function(data);
+      stop_if_interrupted();
+      json["loss"] = result.loss;
+      json["valid_queries"] = result.valid_queries;
+      json["grad_norm"] = norm(result.grad);
+      print("{}\nloss           {:.9g}\nvalid queries  {} of {}\ngradient norm  {:.6g}\n",
+            spec.text(), result.loss, result.valid_queries,
+            kind == LossKind::kScores ? data.classes : data.rows, norm(result.grad));
+      if (kind == LossKind::kProxies) {
+        json["grad_proxies_norm"] = norm(result.grad_proxies);
+        print("of the proxies {:.6g}\n", norm(result.grad_proxies));
+      }
+      if (check_) json["check"] = check(context, spec, common);
+      if (!out_.empty()) write(data, kind, result);
+    } catch (const InputError& error) {
+      // Whatever is wrong with a row is wrong with a row of this file.
+      const std::string text = error.what();
+      const bool named = text.starts_with(in_) || (!out_.empty() && text.starts_with(out_));
+      if (named) throw;
+      fail<InputError>("{}: {}", in_, text);
+    }
+    if (!common.json.empty()) write_json(common.json, json);
+  }
+
+ private:
+  std::string help() const {
+    if (!loss_.empty()) return "\n" + describe_loss(*parse_loss(loss_).entry);
+    std::string text = "\nLosses (probe --loss NAME --help says more):\n";
+    for (const LossEntry& entry : loss_registry()) {
+      text += fmt::format("  {:<18} {}\n", entry.name, entry.summary);
+    }
+    return text;
+  }
+
+  nlohmann::json check(const Context& context, const LossSpec& spec, const CommonOptions& common) {
+    stop_if_interrupted();
+    if (!spec.entry->differentiable) {
+      print("check          {} interpolates a piecewise constant loss: no differences\n",
+            spec.entry->name);
+      return nullptr;
+    }
+    const LossData<double> data = read_loss_file<double>(in_, spec.entry->kind);
+    LossFunction<double> function(context, spec, data.shape(), normalize_);
+    const DifferenceCheck found =
+        check_differences(function, data, common.seed, kDirections, kStep);
+    print(
+        "check          {} random directions, step {:g}, in double: worst relative deviation "
+        "{:.1e}, median {:.1e}\n",
+        found.directions, found.step, found.worst, found.median);
+    return {{"directions", found.directions},
+            {"step", found.step},
+            {"worst", found.worst},
+            {"median", found.median}};
+  }
+
+  void write(const LossData<float>& data, LossKind kind, const LossResult<float>& result) {
+    Hdf5Writer file;
+    file.write<double>("/loss", {}, &result.loss);
+    file.write<std::int64_t>("/valid_queries", {}, &result.valid_queries);
+    const std::int64_t width = kind == LossKind::kScores ? data.classes : data.dim;
+    file.write<float>("/grad", {data.rows, width}, result.grad.data());
+    if (kind == LossKind::kProxies) {
+      file.write<float>("/grad_proxies", {data.classes, data.dim}, result.grad_proxies.data());
+    }
+    write_atomic(out_, file.finish());
+  }
+
+  std::string loss_;
+  std::string in_;
+  std::string out_;
+  bool normalize_ = false;
+  bool check_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_probe_loss() { return std::make_unique<ProbeLoss>(); }
+
+}  // namespace rk

@@ -1,0 +1,20 @@
+// probe --loss: one loss and its gradient on the embeddings of a file.
+//
+//   probe --loss NAME[:k=v,...] --in e.h5 [--out g.h5] [--normalize] [--check]
+//
+// Reads what tools/inspect/loss_file.h says; writes /loss (float64 scalar), /valid_queries, /grad
+// float32 and, for losses with proxies, /grad_proxies. The gradient is that with respect to the
+// embeddings as given; --normalize puts their normalisation inside. --check compares the gradient,
+// recomputed in double, with central differences along random directions. --help says what the
+// parameters of --loss are.
+#pragma once
+
+#include "tools/cli/cli.h"
+
+#include <memory>
+
+namespace rk {
+
+std::unique_ptr<Command> make_probe_loss();
+
+}  // namespace rk

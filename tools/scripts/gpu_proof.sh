@@ -1,0 +1,489 @@
+#!/usr/bin/env bash
+# What is claimed of the GPU, shown on one: every piece is a run of at most ten minutes that can be started by itself,
+# in the order of their worth: does it run, is it right, is it fast, why, and the rest. It needs no compiler and no
+# network: it takes what is built, and skips with a reason what it lacks. One piece that fails does not stop the others.
+#
+# Usage: tools/scripts/gpu_proof.sh list          the pieces
+#        tools/scripts/gpu_proof.sh all           every piece, one after the other
+#        tools/scripts/gpu_proof.sh NAME...       some of them, or a group of them: first, second, third, rest
+# Variables: BUILD=build         the build folder
+#            RESULTS=...         where to (bench/results/DATE-GPU): NAME.txt for each piece, some with NAME.json
+#            ARCHIVE=FILE        after every piece all of RESULTS, as .tar.gz
+#            PYTHON=python3      with torch, for what stands beside PyTorch; its wheels may have CUDA's libraries
+#            OMNIGLOT=folder     with images_background_small1 and images_background_small2, unpacked
+#            LIMIT=540           seconds a piece may take; what it found by then is kept
+#            TIME=               seconds for all of this call: no piece is begun after them, and the last one is ended
+#            TEST_LIMIT=90       seconds for each test of `conformance` and each run of `starts`
+#            PARALLEL=6          tests of `conformance` at a time
+#            COMMIT=...          what was built, where there is no git to ask
+# Exit code 0 where no piece failed, 1 where one did, 2 wrong usage, 5 no GPU.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+build=${BUILD:-build}
+bin=$build/bin
+python=${PYTHON:-python3}
+limit=${LIMIT:-540}
+test_limit=${TEST_LIMIT:-90}
+parallel=${PARALLEL:-6}
+
+# A line without spaces opens a group: a call of nine minutes, the rest apart.
+pieces='
+first:
+starts            four steps each of ResNet-50: fp32 and fp16, both batch norms, with and without CUDA graph
+conformance       every test of GPU code, each by itself: losses, layers, networks, optimizer, several GPUs (cuda_test)
+golden            losses, networks and metrics against the values of PyTorch
+replay            a run in CUDA graphs equals the run without them, bit for bit
+description       how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
+second:
+step              ResNet-50 step in fp16, batch 256, both batch norms, untuned, beside PyTorch eager
+step-compile      the same beside torch.compile
+tuned-train       as step with batch norm on the batch, its engines and ways timed first
+tuned-frozen      the same with batch norm frozen
+third:
+profile-train     the table of a step, kernel by kernel, batch norm on the batch
+profile-frozen    the same with batch norm frozen
+memcheck          compute-sanitizer: accesses out of bounds, in our kernels and in runs of two steps
+racecheck         compute-sanitizer: races in shared memory, in the same
+losses            every loss at N = 128 to 8192, D = 512, beside its floor
+eval              evaluation at the size of SOP beside torch and faiss
+rest:
+initcheck         compute-sanitizer: reads of memory nobody wrote, in the same
+synccheck         compute-sanitizer: barriers that not all threads reach, in the same
+resume            a run that was stopped and went on ends with the same bytes
+step-batches      as step with batch 64, 128, 256, beside PyTorch eager and its graphs
+compile-batches   as step-compile with batch 64, 128, and with its CUDA graphs
+loader            pictures from the loader into the input of a network, beside the floor of the way up
+profile-loss      the table of smooth_ap at N = 4096
+losses-peers      losses beside pytorch-metric-learning
+omniglot          R@1 of recipes/omniglot.toml
+step-bf16         as step-batches in bf16
+step-tf32         as step-batches in tf32
+two-gpus          a run on two GPUs has the losses of a run on one
+'
+names=$(sed -n 's/^\([a-z0-9-]*\)  .*/\1/p' <<<"$pieces")
+# The names of a group's pieces; nothing where there is no such group.
+group() { sed -n "/^$1:\$/,/^[a-z]*:\$/s/^\([a-z0-9-]*\)  .*/\1/p" <<<"$pieces"; }
+
+# says WORDS COMMAND...: whether that is in what the command prints, whatever it ends with. No pipe, which grep would
+# close before the command has written everything.
+says() {
+  local words=$1
+  shift
+  grep -q -e "$words" <<<"$("$@" 2>&1)"
+}
+
+# What a piece ends with: its last line is the one line the closing table shows.
+skip() { echo "$*"; exit 77; }
+fail() { echo "$*"; exit 1; }
+need_bin() { [ -x "$bin/$1" ] || skip "$bin/$1 is not there; build it first"; }
+need_python() { "$python" -c "import $1" 2>/dev/null || skip "$python has no $1; PYTHON=... names another"; }
+need_flag() {  # need_flag FLAG PROGRAM [SUBCOMMAND]: an older build does not know it
+  local flag=$1 program=$2
+  shift 2
+  need_bin "$program"
+  says "$flag" "$bin/$program" "$@" --help || skip "$program${*:+ $*} has no $flag; build a newer version"
+}
+
+# Runs of `train` for the comparisons: drawn characters, small enough for a minute, the same every time.
+tiny=(--data "glyphs:classes=40,test_classes=20,alphabets=2,test_alphabets=2,images=8,size=32" --arch resnet18
+  --dim 64 --image-size 32 --resize 32 --batch 32 --per-class 4 --device cuda --seed 3)
+tiny_train() { "$bin/train" "${tiny[@]}" --precision fp16 "$@" || fail "train $* ended with exit code $?"; }
+# What a run found, without the times it took.
+found() {
+  sed -E 's/"(seconds|images_per_second|eval_seconds|waited_for_images)": ?[0-9.eE+-]+,?//g' "$1/metrics.jsonl"
+}
+same() {  # same RUN RUN WORDS
+  [ -s "$1/metrics.jsonl" ] || fail "$1 has no metrics.jsonl"
+  diff <(found "$1") <(found "$2") || fail "$3: the runs differ, see above"
+}
+
+piece_starts() {
+  need_flag --graph bench step
+  local precision bn graph what runs=0 failed=()
+  : >"$results/starts.jsonl"
+  for precision in fp32 fp16; do
+    for bn in train frozen; do
+      for graph in on off; do
+        what="$precision $bn graph $graph"
+        echo "--- $what"
+        timeout --foreground --kill-after=5 "$test_limit" "$bin/bench" step --device cuda --batch 64 --repeats 4 \
+          --precision "$precision" --bn "$bn" --graph "$graph" --json "$work/row.json" || { failed+=("$what"); continue; }
+        runs=$((runs + 1))
+        tr -d '\n' <"$work/row.json" >>"$results/starts.jsonl"
+        echo >>"$results/starts.jsonl"
+      done
+    done
+  done
+  [ ${#failed[@]} = 0 ] || fail "$runs of 8 ran, not: $(listed "${failed[@]}")"
+  echo "all 8 ran"
+}
+
+# Each test in a process of its own, several at a time: after an illegal access CUDA answers nothing more, and a
+# barrier that hangs would take what the others have left. Most of their time cuDNN compiles on the host.
+piece_conformance() {
+  need_bin cuda_test
+  local tests=() name code ran=0 failed=() i
+  mapfile -t tests < <("$bin/cuda_test" --gtest_list_tests | awk '/^[^ ]/ { suite = $1 } /^ / { print suite $1 }' |
+    grep '\.')
+  [ ${#tests[@]} -gt 0 ] || fail "no test ran"
+  for i in "${!tests[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "$parallel" ]; do wait -n; done
+    one_test "$i" "${tests[i]}" &
+  done
+  wait
+  for i in "${!tests[@]}"; do
+    name=${tests[i]}
+    code=$(<"$work/$i.code")
+    case $code in
+      0) ran=$((ran + 1)) ;;
+      1) failed+=("$name") ;;
+      124 | 137) failed+=("$name (over $test_limit s)") ;;
+      none) failed+=("$name (did not run)") ;;
+      *) failed+=("$name (exit code $code)") ;;
+    esac
+  done
+  [ ${#failed[@]} = 0 ] || fail "${#failed[@]} of ${#tests[@]} tests failed: $(listed "${failed[@]}")"
+  echo "$ran tests"
+}
+# one_test NUMBER NAME: its exit code in $work/NUMBER.code, "none" where the program ended well without the test.
+one_test() {
+  local began=$SECONDS code
+  RK_REQUIRE_GPU=1 timeout --foreground --kill-after=5 "$test_limit" "$bin/cuda_test" --gtest_brief=1 \
+    "--gtest_filter=$2" "--gtest_output=json:$work/$1.json" >"$work/$1.log" 2>&1
+  code=$?
+  [ $code != 0 ] || grep -q '^  "tests": 1,' "$work/$1.json" 2>/dev/null || code=none
+  echo "$code" >"$work/$1.code"
+  { echo "--- $2: exit code $code, $((SECONDS - began)) s"; cat "$work/$1.log"; } >"$work/$1.txt"
+  cat "$work/$1.txt"
+}
+listed() { printf '%s, ' "$@" | sed 's/, $//'; }
+
+piece_description() {
+  need_bin cudnn_test
+  RK_REQUIRE_GPU=1 RK_GPU_DESCRIPTION=$results/description.json "$bin/cudnn_test" --gtest_brief=1 \
+    '--gtest_filter=GpuDescribed.*' || fail "cudnn_test ended with exit code $?"
+  echo "$results/description.json"
+}
+
+piece_golden() {
+  need_bin golden
+  says --device "$bin/golden" || skip "golden has no --device; build a newer version"
+  "$bin/golden" tests/golden --device cuda || fail "golden values: exit code $?"
+}
+
+piece_replay() {
+  need_flag --graph train
+  for bn in train frozen; do
+    for graph in on off; do
+      tiny_train --bn $bn --graph $graph --batches 20 --epochs 2 --out "$work/$bn-$graph"
+    done
+    same "$work/$bn-on" "$work/$bn-off" "graph on and off, batch norm $bn"
+  done
+  echo "losses and metrics after 40 steps are the same, batch norm train and frozen"
+}
+
+piece_resume() {
+  need_flag --precision train
+  tiny_train --batches 20 --epochs 12 --out "$work/whole"
+  "$bin/train" "${tiny[@]}" --precision fp16 --batches 20 --epochs 12 --out "$work/parts" &
+  local run=$!
+  for _ in $(seq 600); do
+    [ "$(wc -l 2>/dev/null <"$work/parts/metrics.jsonl" || echo 0)" -ge 3 ] && break
+    sleep 0.1
+  done
+  kill -TERM $run  # the shell has SIGINT ignored in what runs in the background
+  wait $run
+  local code=$?
+  [ $code = 143 ] || fail "stopped with SIGTERM, train ended with exit code $code"
+  tiny_train --batches 20 --epochs 12 --out "$work/parts" --resume auto
+  same "$work/whole" "$work/parts" "whole and stopped"
+  cmp "$work/whole/last.h5" "$work/parts/last.h5" || fail "last.h5 differs"
+  echo "last.h5 has the same bytes"
+}
+
+# sanitize TOOL [FLAGS]: our kernels by themselves, then two steps of training each in the ways that batch norm is
+# computed. fp16 has cuDNN's, fp32 our own.
+sanitize() {
+  local tool=$1 check=() failed=() run
+  shift
+  command -v compute-sanitizer >/dev/null || PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer
+  command -v compute-sanitizer >/dev/null || skip "compute-sanitizer is not there; it comes with the CUDA toolkit"
+  need_bin cuda_test
+  need_flag --precision train
+  check=(compute-sanitizer --tool "$tool" "$@")
+  for run in "fp32 train" "fp16 train" "fp16 frozen" kernels; do
+    echo "--- $run"
+    if [ "$run" = kernels ]; then
+      RK_REQUIRE_GPU=1 sanitized $((limit / 2)) "$bin/cuda_test" --gtest_brief=1 \
+        '--gtest_filter=CudaKernels.*:*Row*:*Loss*'
+    else
+      sanitized $((limit / 6)) "$bin/train" "${tiny[@]}" --precision "${run% *}" --bn "${run#* }" --batches 2 --epochs 1 \
+        --out "$work/$run"
+    fi || failed+=("$run")
+  done
+  [ ${#failed[@]} = 0 ] || fail "$tool: $(listed "${failed[@]}"), see above"
+  echo "$tool finds nothing in our kernels and in two steps each, fp32 and fp16"
+}
+sanitized() { timeout --kill-after=5 "$1" "${check[@]}" "${@:2}"; }
+# Of the slow tools only our own kernels: those in namespace rk, whose mangled name has 2rk in it.
+errors=(--error-exitcode 9 --print-limit 20)
+piece_memcheck() { sanitize memcheck "${errors[@]}" --leak-check no; }
+piece_racecheck() { sanitize racecheck "${errors[@]}" --kernel-name kernel_substring=2rk; }
+piece_synccheck() { sanitize synccheck "${errors[@]}" --kernel-name kernel_substring=2rk; }
+# What another kernel wrote counts as written only where that kernel is watched too, so all are; of the readers
+# only ours are judged.
+piece_initcheck() {
+  sanitized() {
+    timeout --kill-after=5 "$1" "${check[@]}" "${@:2}" >"$work/initcheck" 2>&1
+    local code=$?
+    grep -v '^=========' "$work/initcheck"
+    [ $code = 0 ] || { tail -n 20 "$work/initcheck"; return $code; }
+    local found
+    found=$(ours <"$work/initcheck")
+    [ -z "$found" ] || { head -n 60 <<<"$found"; return 1; }
+  }
+  sanitize initcheck --print-limit 100000
+}
+# Of initcheck's findings, in blocks that begin with "Uninitialized", those whose kernel, named in the second line,
+# is ours.
+ours() {
+  awk '/^========= Uninitialized/ { first = $0; next }
+    first != "" { shown = $0 ~ /(at |:)(void )?rk::/; if (shown) print first; first = "" }
+    shown && /^=========/'
+}
+
+# beside_pytorch PRECISION MODES BN BATCHES [FLAGS]
+beside_pytorch() {
+  need_flag --precision bench step
+  need_python torchvision
+  "$python" tools/scripts/bench_pytorch.py --bench "$bin/bench" --device cuda --precision "$1" --modes "$2" --bn "$3" \
+    --batch "$4" --rounds 1 --json "$results/$piece.json" "${@:5}"
+}
+piece_step() { beside_pytorch fp16 eager train,frozen 256; }
+piece_step-compile() { beside_pytorch fp16 compile train,frozen 256; }
+piece_tuned-train() { beside_pytorch fp16 eager train 256 --tune "$results" --repeats 10; }
+piece_tuned-frozen() { beside_pytorch fp16 eager frozen 256 --tune "$results" --repeats 10; }
+piece_step-batches() { beside_pytorch fp16 eager,graphs train,frozen 64,128,256; }
+piece_compile-batches() { beside_pytorch fp16 compile,compile-graphs train,frozen 128,64; }
+piece_step-bf16() { beside_pytorch bf16 eager,graphs train,frozen 64,128,256; }
+piece_step-tf32() { beside_pytorch tf32 eager,graphs train,frozen 64,128,256; }
+
+piece_losses() {
+  need_bin bench
+  need_bin probe
+  local loss n row rows=0 late=0 broken=0
+  for loss in $("$bin/probe" --help | sed -nE '/^Losses/,$s/^  ([a-z_]+) .*/\1/p'); do
+    says 'reads /embeddings' "$bin/probe" --loss "$loss" --help || continue
+    for n in 128 384 1024 4096 8192; do
+      if "$bin/bench" loss --loss "$loss" --n $n --dim 512 --per-class 4 --repeats 20 --device cuda --quiet \
+        --json "$work/row.json"; then
+        row=$(tr -d '\n' <"$work/row.json")
+        echo "$row" >>"$work/rows"
+        rows=$((rows + 1))
+        sed -nE 's/.*"share": *([0-9.eE+-]+).*/\1/p' <<<"$row" | awk '{ exit !($1 < 0.5) }' && late=$((late + 1))
+      else
+        broken=$((broken + 1))
+      fi
+    done
+  done
+  [ $rows -gt 0 ] || fail "no loss ran"
+  { echo '['; paste -sd , "$work/rows"; echo ']'; } >"$results/losses.json"
+  echo "$rows measured, $late more than twice their floor, $broken that did not run"
+  [ $broken = 0 ]
+}
+
+piece_losses-peers() {
+  need_bin bench
+  need_python pytorch_metric_learning
+  # Peers of the authors are cloned; without a network they are left out, with the reason.
+  "$python" tools/scripts/bench_peers.py --device cuda --python "$python" --bin "$bin" --n 128,512,2048,8192 --memory 40 \
+    --limit 60 --repeats 20 --json "$results/losses-peers.json" || fail "bench_peers.py ended with exit code $?"
+  echo "$(grep -c '"ratio"' "$results/losses-peers.json") lines beside a peer"
+}
+
+piece_eval() {
+  need_bin bench
+  need_python torch
+  "$python" tools/scripts/bench_retrieval_peers.py --bench "$bin/bench" --json "$results/eval.json"
+}
+
+piece_loader() {
+  need_flag --precision bench loader
+  "$bin/bench" loader --data glyphs:size=224 --image-size 224 --workers "$(nproc)" --batch 256 --images 2048 \
+    --precision fp16 --device cuda --json "$results/loader.json" || fail "bench loader ended with exit code $?"
+}
+
+profiled() {  # profiled step|loss FLAGS: leaves table-PIECE.txt
+  need_bin bench
+  local what=$1 said code
+  said=$(tools/scripts/profile.sh "$what" "$build" "${@:2}" 2>&1)
+  code=$?
+  echo "$said"
+  [[ $said == *'neither nsys nor ncu'* ]] && exit 77
+  [ $code = 0 ] || exit 1
+  [ -s "$build/profile/$what.json" ] || skip "no table: ncu is not there"
+  mv "$build/profile/$what.txt" "$results/table-$piece.txt"
+  mv "$build/profile/$what.json" "$results/table-$piece.json"
+  sed -n 1p "$results/table-$piece.txt"
+}
+piece_profile-train() { need_flag --precision bench step; profiled step --batch 256 --bn train; }
+piece_profile-frozen() { need_flag --precision bench step; profiled step --batch 256 --bn frozen; }
+piece_profile-loss() { profiled loss; }
+
+piece_omniglot() {
+  need_flag --precision train
+  local data=${OMNIGLOT:-}
+  [ -n "$data" ] || skip "OMNIGLOT=... does not name the data"
+  [ -d "$data/images_background_small1" ] || skip "$data/images_background_small1 is not there"
+  "$bin/train" --recipe recipes/omniglot.toml --data "folder:$data/images_background_small1" --test-data \
+    "folder:$data/images_background_small2,categories=Japanese_(katakana)+Sanskrit+Tagalog" --device cuda --seed 0 \
+    --out "$work/omniglot" || fail "train ended with exit code $?"
+  cp "$work/omniglot/metrics.jsonl" "$results/omniglot.jsonl"
+  local recalls
+  mapfile -t recalls < <(sed -nE 's/.*"recall_at_1": ?([0-9.]+).*/\1/p' "$results/omniglot.jsonl")
+  [ ${#recalls[@]} -ge 2 ] || fail "metrics.jsonl has no R@1 before and after training"
+  echo "R@1 ${recalls[0]} before, ${recalls[-1]} after training"
+}
+
+piece_two-gpus() {
+  need_flag --precision train
+  [ "$(nvidia-smi -L | grep -c GPU)" -ge 2 ] || skip "one GPU"
+  command -v mpirun >/dev/null || skip "mpirun is not there"
+  # With frozen batch norm nothing but rounding tells them apart, which grows from step to step.
+  local flags=(--bn frozen --batches 5 --epochs 1 --optimizer sgd --lr 0.001 --precision fp32)
+  tiny_train "${flags[@]}" --out "$work/one"
+  mpirun --allow-run-as-root -n 2 "$bin/train" "${tiny[@]}" "${flags[@]}" --out "$work/two" ||
+    fail "two processes ended with exit code $?"
+  local one two
+  one=$(sed -nE 's/.*"loss": ?([0-9.eE+-]+).*/\1/p' "$work/one/metrics.jsonl" | tail -n 1)
+  two=$(sed -nE 's/.*"loss": ?([0-9.eE+-]+).*/\1/p' "$work/two/metrics.jsonl" | tail -n 1)
+  echo "mean loss of 5 steps: $one on one GPU, $two on two"
+  awk -v a="$one" -v b="$two" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a > 0 && d <= 1e-4 * a) }'
+}
+
+clocks() {
+  nvidia-smi --format=csv,noheader --query-gpu=clocks.sm,clocks.mem,clocks.max.sm,power.draw,temperature.gpu | head -n 1
+}
+
+# run_piece NAME SECONDS: in a process of its own, with its header: what it is worth depends on the machine it ran on.
+run_piece() {
+  local name=$1 left=$2 before started code result log
+  log=$(mktemp)
+  before=$(clocks)
+  started=$SECONDS
+  LIMIT=$left timeout --kill-after=20 "$left" "$BASH" "$0" --inside "$name" >"$log" 2>&1
+  code=$?
+  case $code in
+    0) result=passed ;;
+    77) result=skipped ;;
+    124 | 137) result="over $left s" ;;
+    *) result=failed ;;
+  esac
+  {
+    echo "piece: $name"
+    echo "result: $result"
+    echo "finding: $(tail -n 1 "$log" | cut -c 1-160)"
+    echo "seconds: $((SECONDS - started))"
+    echo "device: $device"
+    echo "date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+    echo "commit: $commit"
+    echo "clocks sm, memory, most sm, power, temperature before: $before"
+    echo "clocks after: $(clocks)"
+    echo
+    cat "$log"
+  } >"$results/$name.txt"
+  rm -f "$log"
+  printf '%-16s%-12s%6d s  %s\n' "$name" "$result" $((SECONDS - started)) "$(value finding "$results/$name.txt")"
+  [ $code = 0 ] || [ $code = 77 ]
+}
+# What is there by now must not be lost with what comes next.
+pack_results() {
+  [ -n "${ARCHIVE:-}" ] || return 0
+  tar -C "$results" -czf "$ARCHIVE.part" . && mv "$ARCHIVE.part" "$ARCHIVE"
+}
+value() { sed -n "s/^$1: //p" "$2" | head -n 1; }
+
+# Every piece this machine has run so far, also in earlier calls.
+closing_table() {
+  local name file
+  echo
+  echo '| piece | result | seconds | finding |'
+  echo '|---|---|---|---|'
+  for name in $names; do
+    file=$results/$name.txt
+    [ -f "$file" ] || continue
+    echo "| $name | $(value result "$file") | $(value seconds "$file") | $(value finding "$file" | tr '|' '/') |"
+  done
+}
+
+if [ "${1:-}" = --inside ]; then
+  piece=$2
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  "piece_$piece"
+  exit
+fi
+case ${1:-} in
+  "") echo "error: no piece named; list shows them, all runs them" >&2; exit 2 ;;
+  list) sed '/^$/d' <<<"$pieces"; exit ;;
+  all) wanted=$names ;;
+  *) wanted=$* ;;
+esac
+asked=$wanted
+wanted=""
+for name in $asked; do
+  if grep -qx -e "$name" <<<"$names"; then
+    wanted+=" $name"
+  elif [ -n "$(group "$name")" ]; then
+    wanted+=" $(group "$name")"
+  else
+    echo "error: $name: no such piece; tools/scripts/gpu_proof.sh list shows them" >&2
+    exit 2
+  fi
+done
+# Where NVIDIA's containers have them, and where the programs look for the libraries of Python's wheels.
+PATH=$PATH:/usr/local/nvidia/bin
+[[ $python != */* ]] || PATH=$(dirname "$python"):$PATH
+if ! command -v nvidia-smi >/dev/null || ! says GPU nvidia-smi -L; then
+  echo "error: no NVIDIA GPU here (nvidia-smi lists none); run this on a machine that has one" >&2
+  exit 5
+fi
+if [ ! -d "$bin" ]; then
+  echo "error: $bin is not there; build first, or BUILD=... names another folder" >&2
+  exit 3
+fi
+# Built elsewhere, a program may lack libraries here, or have instructions that this processor has not.
+for program in bench train probe; do
+  [ -x "$bin/$program" ] || continue
+  if ! why=$("$bin/$program" --version 2>&1); then
+    why=${why:-it ended at once, as programs do that were built for another processor: -DRK_NATIVE=OFF builds for any}
+    echo "error: $bin/$program does not start here: $(tail -n 1 <<<"$why")" >&2
+    exit 3
+  fi
+done
+device=$(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader | head -n 1)
+commit=${COMMIT:-}
+if [ -z "$commit" ]; then
+  commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+  [ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit+=", with changes"
+fi
+slug=$(cut -d , -f 1 <<<"$device" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9-')
+export results=${RESULTS:-bench/results/$(date -u +%F)-$slug}
+mkdir -p "$results"
+echo "$device, commit $commit, results in $results"
+failures=0
+for name in $wanted; do
+  left=$limit
+  if [ -n "${TIME:-}" ]; then
+    left=$((TIME - SECONDS < limit ? TIME - SECONDS : limit))
+    if [ $left -le 0 ]; then
+      echo "$name and what comes after it: not begun, $TIME s are over"
+      break
+    fi
+  fi
+  run_piece "$name" "$left" || failures=$((failures + 1))
+  closing_table >"$results/summary.md"
+  pack_results
+done
+cat "$results/summary.md"
+[ $failures = 0 ]

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Packs what a machine with a GPU needs to show what is claimed of it into one archive, for machines that have no
+# network, no compiler and no packages: the programs, the GPU's tests, the golden files, the scripts, and every library
+# that a bare Debian 12 or Ubuntu 24.04 lacks. Unpacked anywhere, its script `run` runs the pieces of
+# tools/scripts/gpu_proof.sh by name. CUDA's libraries are not in it: they are found on that machine
+# (engine/device/cuda_libraries.h).
+# Usage: tools/scripts/pack_gpu.sh [ARCHIVE]     build-gpu/rankine-gpu.tar.xz
+# Variables: BUILD=build-gpu             a build folder of its own: how programs are linked for this is not for others
+#            ARCHITECTURES=90-real       the GPUs it has code for, as RK_CUDA_ARCHITECTURES takes them
+#            LEVEL=9                     of xz; a lower one packs sooner
+#            JOBS=cores
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=${BUILD:-build-gpu}
+archive=${1:-$build/rankine-gpu.tar.xz}
+jobs=${JOBS:-$(nproc)}
+programs="train eval probe bench"
+tests="cuda_test golden cudnn_test"
+commit=$(git rev-parse HEAD)
+[ -z "$(git status --porcelain --untracked-files=no)" ] || commit+=", with changes"
+
+# DT_RPATH instead of DT_RUNPATH: libraries find each other by it too. Open MPI would want its plug-ins, and processes
+# that a machine's own mpirun starts are of another version.
+mkdir -p "$build"
+tools/scripts/setup_cudnn.sh "$build/third_party"
+if ! cmake --preset release -B "$build" -DRK_NATIVE=OFF -DRK_CUDA=ON \
+  -DRK_CUDA_ARCHITECTURES="${ARCHITECTURES:-90-real}" -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON \
+  -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON \
+  "-DCMAKE_INSTALL_RPATH=\$ORIGIN/../lib" >"$build/configure.log" 2>&1; then
+  cat "$build/configure.log" >&2
+  exit 1
+fi
+# shellcheck disable=SC2086
+cmake --build "$build" --target programs $tests -j "$jobs"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/rankine-gpu
+mkdir -p "$root/bin" "$root/lib" "$root/tools/scripts" "$root/tests/golden"
+for name in $programs $tests; do strip -o "$root/bin/$name" "$build/bin/$name"; done
+
+# What is in every glibc and g++ runtime must be that machine's own: the driver and CUDA's libraries want it newer.
+theirs='lib(c|m|dl|pthread|rt|resolv|stdc\+\+|gcc_s)\.so\.[0-9]+'
+for name in $programs $tests; do ldd "$build/bin/$name"; done | sort -u >"$work/needed"
+if grep 'not found' "$work/needed" >&2; then
+  echo "error: libraries are missing here; tools/scripts/setup.sh installs them" >&2
+  exit 1
+fi
+sed -nE 's/^\t(\S+) => (\/\S+) .*/\1 \2/p' "$work/needed" | while read -r soname file; do
+  [[ $soname =~ ^$theirs$ ]] || strip --strip-unneeded -o "$root/lib/$soname" "$(readlink -f "$file")"
+done
+
+cp tools/scripts/gpu_proof.sh tools/scripts/profile.sh tools/scripts/profile_table.py tools/scripts/bench_pytorch.py tools/scripts/bench_peers.py \
+  tools/scripts/bench_peers_worker.py tools/scripts/bench_retrieval_peers.py "$root/tools/scripts/"
+cp -r tests/golden/losses tests/golden/networks tests/golden/metrics "$root/tests/golden/"
+mkdir "$root/docs"
+cp docs/profiling.md "$root/docs/"
+cp -r recipes "$root/"
+echo "$commit" >"$root/COMMIT"
+cp tools/scripts/gpu_package_run.sh "$root/run"
+
+# One dictionary over all of it: the programs have most of their code in common.
+tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner -cf - rankine-gpu |
+  xz -T1 --x86 "--lzma2=preset=${LEVEL:-9},dict=256MiB" >"$archive.part"
+mv "$archive.part" "$archive"
+bytes=$(stat -c %s "$archive")
+echo "$archive: $((bytes / 1000000)) MB, commit $commit"
+if [ "$bytes" -gt 40000000 ]; then
+  echo "error: $archive has more than 40 MB; see what grew: tar -tvf $archive" >&2
+  exit 1
+fi

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Takes a profile of one training step or one loss on the GPU: a time line with Nsight Systems, and bytes and tensor
+# use of every kernel with Nsight Compute, which runs each kernel several times. `bench` marks what is looked at with
+# the range "measured". All of it lies in BUILD/profile afterwards:
+#   NAME.nsys-rep    open with nsys-ui         NAME.kernels.txt, NAME.ranges.txt   its summaries
+#   NAME.ncu-rep     open with ncu-ui          NAME.csv, NAME.txt                  its table (tools/scripts/profile_table.py)
+# Where one of the two profilers is missing the other's part is done. docs/profiling.md explains.
+# Usage: tools/scripts/profile.sh step|loss BUILD [FLAGS of bench]      as: tools/scripts/profile.sh loss build --loss fastap --n 1024
+set -euo pipefail
+what=${1:?step or loss} build=${2:?the build folder} name=$1
+shift 2
+case $what in
+  # Without the graph: in a replayed one the host no longer tells the nodes apart.
+  step) defaults=(--arch resnet50 --batch 128 --bn train --precision fp16 --graph off --repeats 3) ;;
+  loss) defaults=(--loss smooth_ap --n 4096 --dim 512 --repeats 3) ;;
+  *) echo "error: $what: no such profile; use step or loss" >&2; exit 2 ;;
+esac
+# A flag that is given takes the default's place, which bench would refuse to see twice.
+flags=()
+for ((i = 0; i < ${#defaults[@]}; i += 2)); do
+  given=no
+  for flag in "$@"; do
+    [[ $flag == "${defaults[i]}" || $flag == "${defaults[i]}="* ]] && given=yes
+  done
+  [ $given = yes ] || flags+=("${defaults[i]}" "${defaults[i + 1]}")
+done
+command=("$build/bin/bench" "$what" --device cuda "${flags[@]}" "$@")
+
+if ! command -v nvidia-smi >/dev/null || ! grep -q GPU <<<"$(nvidia-smi -L 2>/dev/null)"; then
+  echo "error: no NVIDIA GPU here (nvidia-smi lists none); run this on a machine that has one" >&2
+  exit 5
+fi
+if [ ! -x "$build/bin/bench" ]; then
+  echo "error: $build/bin/bench is not there; build it with make" >&2
+  exit 3
+fi
+# Where the packages put them, beside what PATH says.
+PATH=$PATH:/usr/local/cuda/bin
+for folder in /opt/nvidia/nsight-systems/*/bin /opt/nvidia/nsight-compute/*; do PATH=$PATH:$folder; done
+systems=$(command -v nsys || true) compute=$(command -v ncu || true)
+if [ -z "$systems$compute" ]; then
+  echo "error: neither nsys nor ncu was found; install nsight-systems and nsight-compute of NVIDIA's repository" >&2
+  exit 5
+fi
+out=$build/profile
+mkdir -p "$out"
+gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | sed -n 1p)
+echo "$gpu: ${command[*]}"
+
+# failed LOG: the reason in it, as one line.
+failed() {
+  local why
+  why=$(grep -m 1 -E 'ERR_NVGPUCTRPERM|==ERROR==|^error:|[Ee]rror' "$1" || tail -n 1 "$1")
+  case $why in
+    "") why="it wrote no report" ;;
+    *ERR_NVGPUCTRPERM*) why="this user may not read the GPU's counters (ERR_NVGPUCTRPERM); run it as root" ;;
+  esac
+  echo "error: $2 failed: ${why#error: } (all of it is in $1)" >&2
+}
+
+code=0
+if [ -n "$systems" ]; then
+  if "$systems" profile --trace=cuda,nvtx,cublas,cudnn --sample=none --cpuctxsw=none \
+    --capture-range=nvtx --nvtx-capture=measured@rankine --capture-range-end=stop \
+    --cuda-graph-trace=node --force-overwrite=true --output="$out/$name" "${command[@]}" \
+    >"$out/$name.nsys.log" 2>&1 && [ -s "$out/$name.nsys-rep" ]; then
+    "$systems" stats --force-export=true --report=cuda_gpu_kern_sum --format=table "$out/$name.nsys-rep" \
+      >"$out/$name.kernels.txt" 2>>"$out/$name.nsys.log" || true
+    "$systems" stats --report=nvtx_gpu_proj_sum --format=table "$out/$name.nsys-rep" \
+      >"$out/$name.ranges.txt" 2>>"$out/$name.nsys.log" || true
+    echo "$out/$name.nsys-rep, $out/$name.kernels.txt, $out/$name.ranges.txt"
+  else
+    failed "$out/$name.nsys.log" nsys
+    code=5
+  fi
+else
+  echo "no time line: nsys was not found; install nsight-systems of NVIDIA's repository"
+fi
+if [ -n "$compute" ]; then
+  # Clocks and caches as the program finds them.
+  if "$compute" --nvtx --nvtx-include "rankine@measured/" --clock-control none --cache-control none \
+    --metrics gpu__time_duration.sum,dram__bytes.sum,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed \
+    --csv --page raw --print-units base --force-overwrite --export "$out/$name" --log-file "$out/$name.csv" \
+    "${command[@]}" >"$out/$name.ncu.log" 2>&1; then
+    # ncu may print nothing where it writes a report: the table is in there.
+    if ! grep -q '^"ID"' "$out/$name.csv" && [ -s "$out/$name.ncu-rep" ]; then
+      "$compute" --import "$out/$name.ncu-rep" --csv --page raw --print-units base \
+        >"$out/$name.csv" 2>>"$out/$name.ncu.log" || true
+    fi
+    table=("$(dirname "$0")/profile_table.py" "$out/$name.csv" --json "$out/$name.json")
+    # Of a GPU it does not know, the table without shares of a peak.
+    "${table[@]}" --gpu "$gpu" >"$out/$name.txt" 2>"$out/$name.ncu.log" ||
+      "${table[@]}" >"$out/$name.txt" 2>"$out/$name.ncu.log" ||
+      { failed "$out/$name.ncu.log" "the table"; exit 5; }
+    cat "$out/$name.txt"
+    echo "$out/$name.ncu-rep, $out/$name.csv, $out/$name.txt, $out/$name.json"
+  else
+    cat "$out/$name.csv" >>"$out/$name.ncu.log" 2>/dev/null || true
+    failed "$out/$name.ncu.log" ncu
+    code=5
+  fi
+else
+  echo "no table: ncu was not found; install nsight-compute of NVIDIA's repository"
+fi
+exit $code

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Looks at what the build needs, says what is missing and installs it (Debian and Ubuntu, as root or
+# with sudo). Where nothing is missing it does nothing and needs no network.
+# Usage: tools/scripts/setup.sh [check|ci]   check: install nothing; ci: the tools of `make lint` and of the
+# sanitizer builds too, and MPI.
+set -euo pipefail
+
+mode=${1:-build}
+case $mode in
+  build | check | ci) ;;
+  *) echo "error: $mode: no such mode; use tools/scripts/setup.sh [check|ci]" >&2; exit 2 ;;
+esac
+
+# package | what shows that it is there: a command, a header the compiler finds, pkg-config's word, or a
+# flag that clang++ can link with.
+# OpenCL: Debian's package of oneDNN asks for it when it is linked, though Rankine does not use it.
+needed='
+g++|command g++
+cmake|command cmake
+ninja-build|command ninja
+pkg-config|command pkg-config
+libdnnl-dev|header oneapi/dnnl/dnnl.hpp
+opencl-headers|header CL/cl.h
+ocl-icd-opencl-dev|pkg OpenCL
+libfmt-dev|header fmt/format.h
+libcli11-dev|header CLI/CLI.hpp
+nlohmann-json3-dev|header nlohmann/json.hpp
+libtomlplusplus-dev|header toml++/toml.h
+libhdf5-dev|pkg hdf5
+zlib1g-dev|pkg zlib
+libjpeg-dev|header stdio.h,jpeglib.h
+libpng-dev|header png.h
+libssl-dev|header openssl/sha.h
+libarchive-dev|pkg libarchive
+libprotobuf-dev|pkg protobuf
+libonnx-dev|header onnx/onnx-ml.pb.h
+libgtest-dev|header gtest/gtest.h
+'
+if [ "$mode" = ci ]; then
+  needed+='
+clang|command clang++
+libclang-rt-dev|clang -fsanitize=address
+libomp-dev|clang -fopenmp
+clang-format|command clang-format
+clang-tidy|command clang-tidy
+libopenmpi-dev|command mpicxx
+openmpi-bin|command mpiexec
+'
+fi
+
+present() {
+  local kind=$1 name=$2
+  case $kind in
+    command) command -v "$name" >/dev/null ;;
+    clang)
+      command -v clang++ >/dev/null || return 1
+      echo 'int main() { return 0; }' | clang++ "$name" -x c++ -o /dev/null - >/dev/null 2>&1
+      ;;
+    pkg) command -v pkg-config >/dev/null && pkg-config --exists "$name" ;;
+    header)
+      command -v g++ >/dev/null || return 1
+      tr ',' '\n' <<<"$name" | sed 's/.*/#include <&>/' | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1
+      ;;
+  esac
+}
+
+missing=()
+while IFS='|' read -r package check; do
+  [ -n "$package" ] || continue
+  # shellcheck disable=SC2086  # kind and name are two words
+  present $check || missing+=("$package")
+done <<<"$needed"
+
+if [ ${#missing[@]} -eq 0 ]; then
+  exit 0
+fi
+echo "missing: ${missing[*]}"
+if [ "$mode" = check ]; then
+  exit 1
+fi
+
+install=(apt-get install -y --no-install-recommends "${missing[@]}")
+if ! command -v apt-get >/dev/null; then
+  echo "error: no apt-get here; install what these Debian packages hold: ${missing[*]}" >&2
+  exit 1
+fi
+sudo=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "error: neither root nor sudo; ask for: ${install[*]}" >&2
+    exit 1
+  fi
+  sudo=(sudo)
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+run() {
+  echo "+ ${sudo[*]:+sudo }$*"
+  if ! "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "error: $* failed; see the lines above" >&2
+    exit 1
+  fi
+}
+run apt-get update -q
+run "${install[@]}"
+echo "installed: ${missing[*]}"

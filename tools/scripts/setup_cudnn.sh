@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Looks for what the GPU's layers are built with besides the CUDA toolkit and fetches what is missing with
+# pip into FOLDER, which the build looks into (build/third_party): the headers of cuDNN's frontend, 2 MB,
+# and when asked for cuDNN itself. Where nothing is missing, or no CUDA toolkit is there to use it, it
+# does nothing and needs no network. All of it is optional: where a download fails it says so and the
+# programs are built without.
+# Usage: tools/scripts/setup_cudnn.sh FOLDER [check|library]   check: install nothing, only say what is missing;
+# library: cuDNN too, several hundred MB, where it is missing
+set -euo pipefail
+folder=${1:?a folder, as build/third_party}
+mode=${2:-headers}
+case $mode in
+  headers | check | library) ;;
+  *) echo "error: $mode: no such mode; use tools/scripts/setup_cudnn.sh FOLDER [check|library]" >&2; exit 2 ;;
+esac
+
+# The last version before one whose sums beside a convolution cuDNN refuses (cmake/cudnn.cmake). Any of
+# its wheels holds the same headers; this one is fetched whatever the Python here is.
+frontend=nvidia-cudnn-frontend==1.17.0
+frontend_sha256=6ea44a8f2c0cfd20868b239ea13a2e0f32895dab868f6ff2bee01caf3778d273
+cudnn=9.19.0.56
+
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+[ -x "$nvcc" ] || exit 0
+toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+
+first_of() {
+  local path
+  for path in "$@"; do
+    [ -e "$path" ] && return 0
+  done
+  return 1
+}
+machine=$(uname -m)
+missing=()
+first_of "$folder"/include/cudnn_frontend.h /usr/{local/,}include/cudnn_frontend.h \
+  "$toolkit"/include/cudnn_frontend.h || missing+=("the frontend's headers")
+first_of "$folder"/nvidia/cudnn/lib/libcudnn.so.9 "$toolkit"/lib{,64}/libcudnn.so.9 \
+  /usr/{local/,}lib/libcudnn.so.9 /usr/lib/"$machine"-linux-gnu/libcudnn.so.9 || missing+=("cuDNN")
+[ ${#missing[@]} -gt 0 ] || exit 0
+if [ "$mode" = check ]; then
+  printf 'missing for GPU layers: %s\n' "${missing[@]}"
+  exit 1
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# fetch REQUIREMENT FLAGS...: the one wheel, unpacked into FOLDER.
+fetch() {
+  local requirement=$1
+  shift
+  echo "fetching ${requirement%% *} into $folder"
+  echo "$requirement" >"$work/requirement"
+  mkdir -p "$work/wheels" "$folder"
+  if ! python3 -m pip download -q --no-deps --only-binary=:all: --disable-pip-version-check \
+    --retries 0 --timeout 20 "$@" -r "$work/requirement" -d "$work/wheels" >"$work/log" 2>&1; then
+    tail -n 3 "$work/log" >&2
+    echo "not fetched: ${requirement%% *}; the programs are built without cuDNN" >&2
+    return 1
+  fi
+  python3 -m zipfile -e "$work"/wheels/*.whl "$work/content"
+}
+
+for what in "${missing[@]}"; do
+  if [ "$what" != cuDNN ]; then
+    fetch "$frontend --hash=sha256:$frontend_sha256" --implementation cp --python-version 3.11 \
+      --platform manylinux_2_28_x86_64 || exit 0
+    cp -r "$work/content/include" "$folder/"
+  elif [ "$mode" = library ]; then
+    version=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+    fetch "nvidia-cudnn-cu$version==$cudnn" || exit 0
+    cp -r "$work/content/nvidia" "$folder/"
+  else
+    echo "cuDNN 9 was not found; tools/scripts/setup_cudnn.sh $folder library fetches it"
+  fi
+  rm -rf "$work/wheels" "$work/content"
+done

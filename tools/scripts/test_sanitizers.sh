@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Unit tests in builds that watch memory (AddressSanitizer and UndefinedBehaviorSanitizer) or threads
+# (ThreadSanitizer). Usage: tools/scripts/test_sanitizers.sh address|files|thread [JOBS]
+#   address  all unit tests
+#   files    those of the folders that read files and hold the memory, built by clang++ beside the
+#            fuzz targets (tools/scripts/fuzz.sh) and of the same objects: minutes
+#   thread   the loader, the parallel sort, long rankings and the threads themselves
+#
+# Golden files, end-to-end runs and several processes stay in the plain build: under a sanitizer they take
+# tens of minutes and reach no code that the unit tests do not, and MPI itself leaks. ThreadSanitizer does not
+# see OpenMP's barriers and would report every oneDNN primitive, so it gets the tests that use neither; row
+# kernels under ThreadTeam are race_test, part of `make test`.
+set -euo pipefail
+kind=${1:?address, files or thread}
+jobs=${2:-$(nproc)}
+preset=asan
+filter='*'
+case $kind in
+  address) targets=(all) ;;
+  files)
+    preset=fuzz
+    targets=(engine_test kernels_test data_test weights_test)
+    ;;
+  thread)
+    preset=tsan
+    targets=(engine_test kernels_test data_test threads_test)
+    filter='Parallel*:GlobalNorm*:Optimizer*:*Loader*'
+    ;;
+  *) echo "error: $kind: no such kind; address, files or thread" >&2; exit 2 ;;
+esac
+build=build-$preset
+mkdir -p "$build"
+cmake --preset "$preset" >"$build/configure.log" 2>&1 || { cat "$build/configure.log"; exit 1; }
+cmake --build "$build" -j "$jobs" --target "${targets[@]}"
+# A buffer larger than any memory is an error of ours to report, not the sanitizer's. OpenMP's runtime
+# keeps what it made for its threads.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PWD/tests/leaks.supp:print_suppressions=0}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
+if [ "$kind" = address ]; then
+  ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$jobs" \
+    -LE fault -E '^golden|^race|^TrainProgram|^TrainProcesses|^processes'
+  exit
+fi
+for test in "${targets[@]}"; do
+  echo "$test"
+  "$build/bin/$test" --gtest_brief=1 --gtest_filter="$filter"
+done

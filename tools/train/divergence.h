@@ -1,0 +1,28 @@
+// What is left behind when training diverges, for whoever looks for the cause: diverged.json in the
+// run's folder.
+//
+//   what, step, epoch, batch, learning_rate, loss, gradient_norm (null: not finite, or not reached)
+//   images                  of the batch, as messages call them
+//   first_layer_not_finite  in forward order; null: none. ReLU makes 0 of NaN, so that a fused
+//                           layer can hide one; then the gradients tell
+//   layers                  name, max_abs of the finite values of its output, how many are not
+//   parameters_not_finite, gradients_not_finite   names
+#pragma once
+
+#include "data/sources/dataset.h"
+#include "training/trainer.h"
+
+#include <cstdint>
+#include <string>
+
+namespace rk {
+
+inline constexpr const char* kDivergenceFile = "diverged.json";
+
+// Runs the batch forward once more: the trainer is of no use afterwards. Returns how the message
+// about `what` goes on: where the file is, or why there is none.
+// step: that of the last batch, which may have failed in it or only after it.
+std::string dump_divergence(const std::string& folder, const std::string& what, Trainer& trainer,
+                            const Dataset& data, std::int64_t step);
+
+}  // namespace rk

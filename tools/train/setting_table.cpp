@@ -1,0 +1,145 @@
+#include "tools/train/setting_table.h"
+
+#include "engine/base/error.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/other_names.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+
+namespace rk {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kNoSetting =
+    "is neither a number, a text, a boolean nor a list of them; write name = value";
+
+// As one would type it behind the flag.
+std::string typed(const ordered_json& value, const std::string& where) {
+  const auto word = [&](const ordered_json& each) {
+    if (!each.is_primitive()) fail<InputError>("{}: {}", where, kNoSetting);
+    return each.is_string() ? each.get<std::string>() : each.dump();
+  };
+  if (!value.is_array()) return word(value);
+  std::string out;
+  for (const auto& element : value) out += (out.empty() ? "" : ",") + word(element);
+  return out;
+}
+
+ordered_json from_toml(const toml::node& node, const std::string& where) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* integer = node.as_integer()) return integer->get();
+  if (const auto* number = node.as_floating_point()) return number->get();
+  if (const auto* flag = node.as_boolean()) return flag->get();
+  if (const auto* array = node.as_array()) {
+    ordered_json out = ordered_json::array();
+    for (const toml::node& element : *array) {
+      if (element.is_array()) break;
+      out.push_back(from_toml(element, where));
+    }
+    if (out.size() == array->size()) return out;
+  }
+  fail<InputError>("{}: {}", where, kNoSetting);
+}
+
+}  // namespace
+
+CLI::Option* SettingTable::add_flag(const std::string& name, bool& variable,
+                                    const std::string& help) {
+  remember(name, [&variable] { return nlohmann::json(variable); });
+  return app_->add_flag("--" + name, variable, help)->group(group_);
+}
+
+void SettingTable::remember(const std::string& name, std::function<nlohmann::json()> value) {
+  settings_.push_back({name, group_, std::move(value)});
+}
+
+void SettingTable::apply(const ordered_json& values, const std::string& source) {
+  for (const auto& [key, value] : values.items()) {
+    std::string name = key;
+    std::replace(name.begin(), name.end(), '_', '-');
+    const bool known = std::any_of(settings_.begin(), settings_.end(),
+                                   [&](const Setting& setting) { return setting.name == name; });
+    if (!known) {
+      std::vector<std::string> names;
+      for (const Setting& setting : settings_) names.push_back(setting.name);
+      if (app_->get_option_no_throw("--" + name) != nullptr) {
+        fail<InputError>("{}: '{}' is no setting of a run; give --{} on the command line", source,
+                         key, name);
+      }
+      fail<InputError>("{}: no setting '{}'; {}", source, key, name_advice(name, names));
+    }
+    CLI::Option* option = app_->get_option("--" + name);
+    if (option->count() > 0) continue;
+    const std::string text = typed(value, fmt::format("{}: {}", source, key));
+    if (text.empty() && option->get_expected_min() > 0) continue;  // as if it were not there
+    try {
+      option->add_result(text);
+      option->run_callback();
+    } catch (const CLI::Error& error) {
+      fail<InputError>("{}: {} = {}: {}; see --help", source, key, text, error.what());
+    }
+  }
+}
+
+bool SettingTable::given(const std::string& name) const {
+  return app_->get_option("--" + name)->count() > 0;
+}
+
+std::set<std::string> SettingTable::all_given() const {
+  std::set<std::string> names;
+  for (const Setting& setting : settings_) {
+    if (given(setting.name)) names.insert(setting.name);
+  }
+  return names;
+}
+
+ordered_json SettingTable::values() const {
+  ordered_json out = ordered_json::object();
+  for (const Setting& setting : settings_) out[setting.name] = setting.value();
+  return out;
+}
+
+std::string SettingTable::toml() const {
+  std::string out, group;
+  for (const Setting& setting : settings_) {
+    if (setting.group != group) {
+      group = setting.group;
+      out += fmt::format("{}# {}\n", out.empty() ? "" : "\n", group);
+    }
+    // A JSON text, number, boolean or list is one in TOML too.
+    out +=
+        fmt::format("{} = {}\n", setting.name,
+                    setting.value().dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+  }
+  return out;
+}
+
+ordered_json read_recipe(const std::string& path) {
+  toml::table table;
+  try {
+    table = toml::parse_file(path);
+  } catch (const toml::parse_error& error) {
+    const std::string what = one_line(error.description());
+    // The library means the end of the line in it.
+    const bool open = what.find("control character") != std::string::npos;
+    fail<InputError>("{}: line {}: {}; see recipes/ for examples", path, error.source().begin.line,
+                     open ? "a text has no second quotation mark" : what);
+  }
+  // The library sorts by name; messages should follow the file.
+  std::vector<std::pair<toml::source_position, std::string>> order;
+  for (const auto& [key, node] : table) {
+    order.emplace_back(node.source().begin, std::string(key.str()));
+  }
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  ordered_json out = ordered_json::object();
+  for (const auto& [position, key] : order) {
+    out[key] = from_toml(*table.get(key), fmt::format("{}: line {}: {}", path, position.line, key));
+  }
+  return out;
+}
+
+}  // namespace rk

@@ -1,0 +1,190 @@
+#include "tools/train/train_command.h"
+
+#include "data/sources/dataset.h"
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/device/dispatch.h"
+#include "layers/graphs/graph_run.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/output_files.h"
+#include "tools/cli/parse_json.h"
+#include "tools/train/recipe_path.h"
+#include "tools/train/train_run.h"
+#include "weights/foreign/resnet_checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+bool holds_checkpoint(const std::string& folder) {
+  for (const char* name : {kLastFile, kPreviousFile, kBestFile}) {
+    std::error_code ignored;
+    if (fs::exists(fs::path(folder) / name, ignored)) return true;
+  }
+  return false;
+}
+
+ordered_json stored_settings(const Checkpoint& checkpoint) {
+  ordered_json settings = parse_json(checkpoint.run().settings, checkpoint.path());
+  if (settings.is_object()) return settings;
+  fail<InputError>("{}: its settings are no JSON object; use another checkpoint",
+                   checkpoint.path());
+}
+
+// Data whose place is the checkpoint's word alone.
+void require_found(const std::string& flag, const std::string& spec, const Checkpoint& checkpoint) {
+  if (spec.empty() || spec == "none") return;
+  const std::string path = read_data_spec(spec).path;
+  std::error_code ignored;
+  if (path.empty() || fs::exists(path, ignored)) return;
+  fail<InputError>(
+      "{}: no such folder; it is the {} of {}{}; give {} SPEC where it lies now", path, flag,
+      checkpoint.path(),
+      fs::path(path).is_absolute() ? "" : ", relative to the folder in which that run was started",
+      flag);
+}
+
+class Train final : public Command {
+ public:
+  void add_options(CLI::App& app) override { add_train_options(app, table_, settings_); }
+  bool runs_on_cuda() const override { return true; }
+  bool shares_work() const override { return true; }
+
+  void run(const CommonOptions& common) override {
+    table_.group("Common");
+    table_.include("seed", common.seed);
+    table_.include("threads", common.threads);
+    refuse_conflicts(table_, settings_);
+    const std::set<std::string> given = table_.all_given();  // before recipe and checkpoint
+    if (!settings_.recipe.empty()) {
+      settings_.recipe = find_recipe(settings_.recipe);
+      apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
+    }
+    check_outputs({{"--json", common.json, FileKind::kJson}},
+                  {settings_.recipe, settings_.weights, settings_.plans}, common.force);
+    TrainPlan plan;
+    ordered_json stored;
+    // As it was before this run put its lock there.
+    if (!settings_.out.empty() && !holds_checkpoint(settings_.out)) {
+      std::vector<std::string> pictures;
+      for (const std::string& spec : {settings_.data, settings_.test_data}) {
+        if (!spec.empty() && spec != "none") pictures.push_back(read_data_spec(spec).path);
+      }
+      check_run_folder(settings_.out, pictures, common.force);
+    }
+    // Before the folder is looked at: another run may be about to save there.
+    if (common.processes->first() && !settings_.out.empty()) {
+      FileCalls calls;
+      plan.lock = std::make_unique<FolderLock>(settings_.out, calls);
+    }
+    common.processes->largest(0);  // the others wait for that
+    if (holds_checkpoint(settings_.out)) {
+      if (settings_.resume != "auto") {
+        fail<InputError>(
+            "{}: holds a run already; --resume auto goes on with it, or give another --out",
+            settings_.out);
+      }
+      Resumable found = find_resumable(settings_.out);
+      if (common.processes->first()) {
+        for (const std::string& skipped : found.skipped) {
+          tell("skipped: {}", skipped);
+        }
+      }
+      if (!common.quiet) {
+        tell("going on from {}: epoch {}, step {}", found.checkpoint->path(),
+             found.checkpoint->run().epoch, found.checkpoint->run().step);
+      }
+      plan.last_damaged = found.last_damaged;
+      plan.checkpoint = std::move(found.checkpoint);
+      stored = stored_settings(*plan.checkpoint);
+      const bool data = table_.given("data"), test_data = table_.given("test-data");
+      apply_settings(table_, stored, plan.checkpoint->path());
+      if (!data) require_found("--data", settings_.data, *plan.checkpoint);
+      if (!test_data) require_found("--test-data", settings_.test_data, *plan.checkpoint);
+    } else if (!settings_.weights.empty()) {
+      std::vector<std::string> said;
+      plan.weights = std::make_unique<Checkpoint>(
+          open_weights(settings_.weights, table_.given("arch") ? settings_.arch : "", said));
+      for (const std::string& line : said) note(fmt::format("{}: {}", settings_.weights, line));
+      const std::string taken = adopt_model(table_, settings_, *plan.weights);
+      if (!taken.empty() && !common.quiet) {
+        tell("as {} has it: {}", settings_.weights, taken);
+      }
+    }
+    resolve(settings_);
+    if (settings_.resume == "auto" && !plan.checkpoint) {
+      note(fmt::format("{}: nothing to go on from; a new run begins there", settings_.out));
+    }
+    for (const std::string& line : without_effect(given, settings_)) note(line);
+    plan.settings = table_.values();
+    plan.settings_toml = table_.toml();
+    if (plan.checkpoint) compare(stored, plan.settings, *plan.checkpoint, common);
+    if (!table_.given("batch") && !table_.given("chunk")) {
+      plan.choose_chunk = [this](TrainPlan& to, std::int64_t chunk) {
+        settings_.chunk = chunk;
+        to.settings = table_.values();
+        to.settings_toml = table_.toml();
+      };
+    }
+    const Device device = device_of(common);
+    if (!device.cuda && settings_.precision != "fp32") {
+      fail<UsageError>(
+          "--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
+          settings_.precision);
+    }
+    const Context context(common.threads, device);
+    if constexpr (kHasCuda) {
+      if (device.cuda && !settings_.plans.empty()) {
+        set_plans(context, GpuPlans::read(settings_.plans));
+      }
+    }
+    TrainRun(context, common, settings_, std::move(plan)).execute();
+  }
+
+ private:
+  // What a resumed run does otherwise than the one it goes on with: said, or refused where the
+  // state would make no sense.
+  static void compare(const ordered_json& stored, const ordered_json& now,
+                      const Checkpoint& checkpoint, const CommonOptions& common) {
+    for (const auto& [name, value] : now.items()) {
+      const auto before = stored.find(name);
+      if (before == stored.end() || *before == value) continue;
+      for (const char* fixed :
+           {"arch", "dim", "pool", "gem-p", "stride-in-1x1", "optimizer", "seed"}) {
+        if (name == fixed) {
+          fail<InputError>(
+              "{}: was made with --{} {}, not {}; leave the flag out, or give another "
+              "--out",
+              checkpoint.path(), name, before->dump(), value.dump());
+        }
+      }
+      for (const char* fixed : {"batch", "batches", "sampler", "per-class"}) {
+        if (name == fixed && checkpoint.run().batch > 0) {
+          fail<InputError>(
+              "{}: was saved after batch {} of an epoch with --{} {}, so the rest of that epoch "
+              "cannot be one with {}; leave the flag out until the epoch is done",
+              checkpoint.path(), checkpoint.run().batch, name, before->dump(), value.dump());
+        }
+      }
+      if (common.processes->first()) {
+        tell("{}: {} in the checkpoint, {} from now on", name, before->dump(), value.dump());
+      }
+    }
+  }
+
+  TrainSettings settings_;
+  SettingTable table_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_train() { return std::make_unique<Train>(); }
+
+}  // namespace rk

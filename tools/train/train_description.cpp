@@ -1,0 +1,169 @@
+#include "tools/train/train_description.h"
+
+#include "data/loader/loader.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace rk {
+namespace {
+
+constexpr double kMebibyte = 1 << 20;
+
+std::int64_t share(const TrainParts& parts) { return parts.settings.batch / parts.processes; }
+
+// "352 images of 44 classes in 3 categories"
+std::string counts(const Dataset& data, const char* other) {
+  std::string text =
+      fmt::format("{} images of {} {}classes", data.size(), data.classes().size(), other);
+  if (!data.categories().empty())
+    text += fmt::format(" in {} categories", data.categories().size());
+  return text;
+}
+
+std::string batches_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  const std::string of = s.sampler == "pk"
+                             ? fmt::format("{} classes x {}", s.batch / s.per_class, s.per_class)
+                             : fmt::format("{} images, sampler {}", s.batch, s.sampler);
+  const std::int64_t batches = parts.sampler.batches_per_epoch();
+  return fmt::format("data: {}, {}: {}; {} batch{} an epoch of {}", s.data, parts.data.part(),
+                     counts(parts.data, ""), batches, batches == 1 ? "" : "es", of);
+}
+
+// Of the images of a batch drawn without regard to classes, those that have another of their class
+// beside them; `beside` images are. Each of the others is as likely as any.
+double share_with_positive(const Dataset& data, std::int64_t beside) {
+  const auto others = static_cast<double>(data.size() - 1);
+  double sum = 0;
+  for (const auto& images : data.members()) {
+    const auto count = static_cast<double>(images.size());
+    sum += count * (1 - std::pow(1 - (count - 1) / others, static_cast<double>(beside)));
+  }
+  return sum / static_cast<double>(data.size());
+}
+
+// Empty where the sampler suits the loss.
+std::string sampler_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  const LossSpec loss = parse_loss(s.loss);
+  if (parse_sampler(s.sampler).kind != "random" || loss.entry->kind == LossKind::kProxies ||
+      parts.data.size() < 2) {
+    return "";
+  }
+  constexpr double kFew = 0.5;
+  const double share = share_with_positive(parts.data, (s.memory + 1) * s.batch - 1);
+  if (share >= kFew) return "";
+  return fmt::format(
+      "sampler random: about {:.0f} % of a batch's images have another of their class there, and "
+      "{} "
+      "learns from no others; --sampler pk puts --per-class images of a class together",
+      100 * share, loss.entry->name);
+}
+
+std::string held_out_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  const std::string& part = parts.held_out->part();
+  const bool own = s.test_data.empty();
+  return fmt::format("held out: {}{}: {}; the best epoch is chosen on these{}",
+                     own ? "" : s.test_data + ", ", part, counts(*parts.held_out, "other "),
+                     part == "split test" ? ", which flatters its figures there: a split val (or "
+                                            ",val_classes=0.2) leaves test alone"
+                                          : "");
+}
+
+// What an epoch's evaluation costs beyond the held-out images.
+std::string training_sample_line(const TrainParts& parts) {
+  return fmt::format("evaluated beside them each epoch: {} of training (--eval-train {})",
+                     counts(*parts.train_sample, ""), parts.settings.eval_train);
+}
+
+std::string loss_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  std::string line = fmt::format("loss: {}", s.loss);
+  if (s.memory > 0) {
+    line += fmt::format("; up to {} embeddings of the last {} batches beside the batch",
+                        s.memory * s.batch, s.memory);
+  }
+  if (parse_loss(s.loss).entry->kind == LossKind::kProxies) {
+    line += fmt::format("; {} proxies at {:g} times the rate", parts.data.classes().size(),
+                        s.proxy_rate);
+  }
+  return line;
+}
+
+std::string processes_line(const TrainParts& parts) {
+  return fmt::format("processes: {}, {} images of a batch each; the loss sees all {}{}",
+                     parts.processes, share(parts), parts.settings.batch,
+                     parts.settings.bn == "train"
+                         ? "; batch norm sees each part by itself (--bn frozen: as the whole batch)"
+                         : "");
+}
+
+std::string chunk_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  return fmt::format(
+      "chunks: {} of {} images, so that activations are those of {} images, not of {}{}",
+      share(parts) / s.chunk, s.chunk, s.chunk, share(parts),
+      s.bn == "train" ? "; batch norm sees a chunk at a time (--bn frozen: as the whole batch)"
+                      : "");
+}
+
+// A checkpoint, and the HDF5 library's image of it that it is copied from.
+std::size_t saving_bytes(const std::vector<std::pair<std::string, std::size_t>>& groups) {
+  std::size_t state = 0;
+  for (const auto& [name, bytes] : groups) {
+    if (name == "parameters" || name == "optimizer" || name == "memory columns") state += bytes;
+  }
+  return 2 * state;
+}
+
+std::string memory_line(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  auto groups = parts.trainer.memory();
+  const LoaderOptions loading;
+  groups.emplace_back("evaluation", parts.evaluation_bytes);
+  groups.emplace_back("loader", static_cast<std::size_t>(loading.prefetch * share(parts) * 3) *
+                                    static_cast<std::size_t>(s.image_size) *
+                                    static_cast<std::size_t>(s.image_size));
+  if (!parts.trainer.program().on_gpu()) groups.emplace_back("saving", saving_bytes(groups));
+  std::string of;
+  double total = 0;
+  for (const auto& [name, bytes] : groups) {
+    if (bytes == 0) continue;
+    of += fmt::format("{}{} {:.1f}", of.empty() ? "" : ", ", name,
+                      static_cast<double>(bytes) / kMebibyte);
+    total += static_cast<double>(bytes) / kMebibyte;
+  }
+  return fmt::format("memory in MiB{}: {:.1f}, and up to {} for decoded images ({})",
+                     parts.processes > 1 ? ", of each process" : "", total, s.cache, of);
+}
+
+}  // namespace
+
+std::vector<std::string> describe_training(const TrainParts& parts) {
+  const TrainSettings& s = parts.settings;
+  const ModelDescription model = model_description(s);
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format(
+      "network: {}, {} pooling, {} numbers, {:.2f} million parameters, batch norm {}", model.arch,
+      model.pool, model.dim, static_cast<double>(parts.trainer.network_parameters()) * 1e-6, s.bn));
+  lines.push_back(batches_line(parts));
+  if (const std::string line = sampler_line(parts); !line.empty()) lines.push_back(line);
+  if (parts.held_out != nullptr) lines.push_back(held_out_line(parts));
+  if (parts.train_sample != nullptr) lines.push_back(training_sample_line(parts));
+  for (const Dataset* data : {&parts.data, parts.held_out}) {
+    if (data == nullptr || data->left_out().empty()) continue;
+    lines.push_back(fmt::format("left out: in {}, {}", data->name(), text_of(data->left_out())));
+  }
+  lines.push_back(loss_line(parts));
+  if (parts.processes > 1) lines.push_back(processes_line(parts));
+  if (s.chunk > 0 && s.chunk < share(parts)) lines.push_back(chunk_line(parts));
+  const std::string ways = parts.trainer.program().ways();
+  if (!ways.empty()) lines.push_back("on the GPU: " + ways);
+  lines.push_back(memory_line(parts));
+  return lines;
+}
+
+}  // namespace rk

@@ -1,0 +1,28 @@
+// What `train` says before it begins: network, data, loss, memory.
+#pragma once
+
+#include "data/samplers/sampler.h"
+#include "data/sources/dataset.h"
+#include "tools/train/train_settings.h"
+#include "training/trainer.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct TrainParts {
+  const TrainSettings& settings;
+  const Trainer& trainer;
+  const Sampler& sampler;
+  const Dataset& data;
+  const Dataset* held_out = nullptr;      // null: no evaluation
+  const Dataset* train_sample = nullptr;  // evaluated beside it; null: none
+  std::size_t evaluation_bytes = 0;
+  int processes = 1;  // that share a batch
+};
+
+std::vector<std::string> describe_training(const TrainParts& parts);  // lines
+
+}  // namespace rk

@@ -1,0 +1,152 @@
+#include "tools/train/train_record.h"
+
+#include "engine/base/error.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/parse_json.h"
+#include "weights/atomic_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <span>
+#include <utility>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+std::string file_in(const std::string& folder, const char* name = "metrics.jsonl") {
+  return (fs::path(folder) / name).string();
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+// A field as RFC 4180 has it.
+std::string field(const std::string& text) {
+  if (text.find_first_of("\",\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+// The numbers of an entry, in its order; null is an empty text.
+void add_numbers(const ordered_json& entry, const std::string& prefix,
+                 std::vector<std::pair<std::string, std::string>>& numbers) {
+  for (const auto& [name, value] : entry.items()) {
+    if (name == "train" && value.is_object()) add_numbers(value, prefix + name + "_", numbers);
+    if (value.is_number() || value.is_null()) {
+      numbers.emplace_back(prefix + name, value.is_null() ? "" : value.dump());
+    }
+  }
+}
+
+}  // namespace
+
+double number_or(const ordered_json& object, const char* key, double otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+void TrainRecord::resume(const std::vector<std::string>& history) {
+  std::ifstream file(file_in(folder_));
+  std::string line;
+  for (const std::string& entry : history) {
+    if (!ordered_json::parse(entry, nullptr, false).is_object()) {
+      fail<InputError>("{}: the checkpoint's history is damaged; use another checkpoint", folder_);
+    }
+    const bool there =
+        std::getline(file, line) && line.starts_with(entry.substr(0, entry.size() - 1));
+    lines_.push_back(there ? line : entry);
+    if (!there) file.setstate(std::ios::failbit);
+  }
+}
+
+std::string TrainRecord::add(ordered_json entry, const ordered_json& timing) {
+  const auto metric = [&](const char* name, const char* key) {
+    const double value = number_or(entry, key, std::nan(""));
+    return std::isnan(value) ? std::string() : fmt::format("  {} {:.4f}", name, value);
+  };
+  std::string text =
+      fmt::format("epoch {}/{}", entry["epoch"].get<std::int64_t>(), options_.epochs);
+  text += metric("loss", "loss") + metric("R@1", "recall_at_1") + metric("MAP@R", "map_at_r");
+  if (entry.contains("train")) {
+    const double value = number_or(entry["train"], "map_at_r", std::nan(""));
+    if (!std::isnan(value)) text += fmt::format(" (training classes {:.4f})", value);
+  }
+  if (timing.contains("images_per_second")) {
+    text += fmt::format("  {:.0f} images/s", timing["images_per_second"].get<double>());
+  } else if (!entry.contains("loss")) {
+    text += "  before training";
+  }
+  if (!options_.quiet) print("{}\n", text);
+  std::string without_times = entry.dump();
+  entry.update(timing);
+  lines_.push_back(entry.dump());
+  return without_times;
+}
+
+void TrainRecord::write() const {
+  std::string text;
+  for (const std::string& line : lines_) text += line + "\n";
+  write_text(file_in(folder_), text);
+  if (options_.csv) write_text(file_in(folder_, "metrics.csv"), csv());
+}
+
+std::string TrainRecord::csv() const {
+  std::vector<std::string> columns;
+  std::vector<std::map<std::string, std::string>> rows;
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    std::vector<std::pair<std::string, std::string>> numbers;
+    add_numbers(at(i), "", numbers);
+    for (const auto& [name, value] : numbers) {
+      if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
+    }
+    rows.emplace_back(numbers.begin(), numbers.end());
+  }
+  std::string text;
+  for (std::size_t c = 0; c < columns.size(); ++c) text += (c > 0 ? "," : "") + field(columns[c]);
+  text += "\n";
+  for (auto& row : rows) {
+    for (std::size_t c = 0; c < columns.size(); ++c) text += (c > 0 ? "," : "") + row[columns[c]];
+    text += "\n";
+  }
+  return text;
+}
+
+std::vector<std::string> TrainRecord::comparison(double best) const {
+  const ordered_json before = first(), after = last();
+  const std::string& monitor = options_.monitor;
+  const bool better = best > number_or(before, monitor.c_str(), 0);
+  const auto both = [&](const char* key, const char* format) {
+    return fmt::format(fmt::runtime(format), number_or(before, key, 0), number_or(after, key, 0)) +
+           (better && monitor == key ? fmt::format(" (best {:.4f})", best) : "");
+  };
+  std::string line =
+      "held-out classes: " + both("recall_at_1", "R@1 {:.4f} at the start, {:.4f} trained") +
+      both("map_at_r", "; MAP@R {:.4f}, {:.4f}");
+  if (monitor != "recall_at_1" && monitor != "map_at_r") {
+    line += "; " + monitor + both(monitor.c_str(), " {:.4f}, {:.4f}");
+  }
+  std::vector<std::string> lines = {line};
+  if (!better) {
+    lines.emplace_back(
+        "no epoch was better than the start: train for more epochs, on more images, or with a "
+        "smaller --lr");
+  }
+  return lines;
+}
+
+ordered_json TrainRecord::at(std::size_t index) const {
+  return index < lines_.size() ? parse_json(lines_[index], file_in(folder_))
+                               : ordered_json::object();
+}
+
+}  // namespace rk

@@ -1,0 +1,791 @@
+#include "tools/train/train_run.h"
+
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/device/dispatch.h"
+#include "engine/device/memory_fit.h"
+#include "engine/system/signals.h"
+#include "layers/graphs/graph_run.h"
+#include "retrieval/evaluate.h"
+#include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/parse_json.h"
+#include "tools/cli/progress.h"
+#include "tools/inspect/image_check.h"
+#include "tools/train/divergence.h"
+#include "tools/train/held_out.h"
+#include "tools/train/metrics_report.h"
+#include "tools/train/run_origin.h"
+#include "tools/train/similarity_counts.h"
+#include "tools/train/train_description.h"
+#include "training/model_io.h"
+#include "weights/atomic_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <new>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+std::string fingerprint(const Dataset& data) {
+  return fmt::format("{} images {:016x}", data.size(), data.fingerprint());
+}
+
+// " with 2 new classes ('a', 'b')"; empty without any.
+std::string class_changes(const std::vector<std::string>& before,
+                          const std::vector<std::string>& now) {
+  const std::set<std::string> known(before.begin(), before.end());
+  std::vector<std::string> more;
+  std::copy_if(now.begin(), now.end(), std::back_inserter(more),
+               [&](const std::string& name) { return !known.contains(name); });
+  if (more.empty()) return "";
+  constexpr std::size_t kMost = 3;
+  const std::size_t shown = std::min(more.size(), kMost);
+  return fmt::format(
+      " with {} new class{} ('{}'{})", more.size(), more.size() == 1 ? "" : "es",
+      fmt::join(more.begin(), more.begin() + static_cast<std::ptrdiff_t>(shown), "', '"),
+      more.size() > kMost ? ", ..." : "");
+}
+
+// Of `more`, those that `names` lacks, behind them.
+void add_classes(const std::vector<std::string>& more, std::vector<std::string>& names) {
+  const std::set<std::string> known(names.begin(), names.end());
+  std::copy_if(more.begin(), more.end(), std::back_inserter(names),
+               [&](const std::string& name) { return !known.contains(name); });
+}
+
+// Takes a complete epoch's value of --monitor; whether it is the best so far, as the first one is.
+bool take_value(RunState& run, double value, bool first) {
+  const bool best = first || value > run.best;
+  if (best) run.best = value;
+  run.since_best = best ? 0 : run.since_best + 1;
+  return best;
+}
+
+void refuse_unequal_shares(const TrainSettings& settings, int processes) {
+  if (settings.batch % processes != 0) {
+    fail<UsageError>("--batch {}: cannot be shared equally by {} processes; use {}", settings.batch,
+                     processes, (settings.batch / processes + 1) * processes);
+  }
+  const std::int64_t share = settings.batch / processes;
+  if (settings.chunk > 0 && share % settings.chunk != 0) {
+    fail<UsageError>(
+        "--chunk {}: does not divide the {} images of --batch {} that each of {} "
+        "processes has; use {}",
+        settings.chunk, share, settings.batch, processes, std::gcd(share, settings.chunk));
+  }
+}
+
+}  // namespace
+
+TrainRun::TrainRun(const Context& context, const CommonOptions& common,
+                   const TrainSettings& settings, TrainPlan plan)
+    : context_(context),
+      common_(common),
+      processes_(*common.processes),
+      settings_(settings),
+      plan_(std::move(plan)),
+      train_data_(open_dataset(settings.data, Split::kTrain)),
+      test_data_(open_held_out(settings)),
+      record_(settings.out, {.epochs = settings.epochs,
+                             .monitor = settings.monitor,
+                             .csv = settings.log == "csv",
+                             .quiet = common.quiet}),
+      unreadable_(settings.out) {
+  if (test_data_ && settings.eval_train > 0) {
+    train_sample_ = training_sample(train_data_, std::min(settings.eval_train, test_data_->size()),
+                                    common.seed);
+  }
+  sampler_ = make_sampler(sampler_spec(settings), train_data_, settings.batch, common.seed,
+                          settings.batches);
+  refuse_unequal_shares(settings, processes_.size());
+  share_ = make_batch_share(*sampler_, processes_.rank(), processes_.size());
+  TrainerOptions options = trainer_options(settings, common.seed, sampler_->batches_per_epoch(),
+                                           static_cast<std::int64_t>(train_data_.classes().size()));
+  options.processes = &processes_;
+  std::optional<Progress> progress;
+  options.preparing = [&](std::int64_t done, std::int64_t all) {
+    if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
+    progress->update(done);
+  };
+  options.beside = context.on_gpu() ? 0 : bytes_beside();
+  trainer_ = fitting_trainer(options);
+  progress.reset();
+  embedder_ =
+      std::make_unique<Embedder>(context, trainer_->parameters(), model_description(settings),
+                                 settings.eval_batch, options.precision);
+  embedder_->plan();
+  run_.seed = common.seed;
+  run_.data = fingerprint(train_data_);
+  run_.held_out = test_data_ ? fingerprint(*test_data_) : "nothing";
+  run_.environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
+  if constexpr (kHasCuda) {
+    if (context.on_gpu()) run_.environment += fmt::format(", {}", plan_environment(context));
+  }
+  if (!processes_.alone()) {
+    run_.environment += fmt::format(", {} processes", processes_.size());
+  }
+  run_.settings = plan_.settings.dump();
+  for (const DataClass& of : train_data_.classes()) run_.classes.push_back(of.name);
+  if (plan_.checkpoint) {
+    start_from_checkpoint();
+  } else if (plan_.weights) {
+    start_from_weights();
+  }
+}
+
+std::unique_ptr<Trainer> TrainRun::fitting_trainer(TrainerOptions options) {
+  while (true) {
+    try {
+      return std::make_unique<Trainer>(context_, options);
+    } catch (const TooLittleMemory& little) {
+      const std::int64_t now = options.chunk > 0 ? options.chunk : settings_.batch;
+      if (!plan_.choose_chunk || !processes_.alone() || little.chunk() < 1 ||
+          little.chunk() >= now) {
+        throw;
+      }
+      options.chunk = little.chunk();
+      rk::note(fmt::format(
+          "all {0} images of a batch at once do not fit in the free memory of {3}: they go through "
+          "the network {1} at a time (--chunk {1}), each computed twice{2}; --batch and --chunk "
+          "choose otherwise",
+          settings_.batch, options.chunk,
+          settings_.bn == "train" ? ", with batch norm's statistics of a chunk" : "",
+          context_.on_gpu() ? "the GPU" : "this machine"));
+    }
+    plan_.choose_chunk(plan_, options.chunk);
+  }
+}
+
+// What evaluation, the loader's ring and the pictures it keeps decoded take on the CPU.
+std::int64_t TrainRun::bytes_beside() const {
+  const auto side = static_cast<std::int64_t>(settings_.image_size);
+  std::int64_t bytes =
+      LoaderOptions{}.prefetch * settings_.batch / processes_.size() * 3 * side * side;
+  std::int64_t decoded = settings_.cache << 20;
+  try {
+    const Image first = train_data_.load(0);  // the others are taken to be like it
+    decoded = std::min(decoded, train_data_.size() * static_cast<std::int64_t>(first.bytes()));
+  } catch (const InputError&) {
+    // The limit, then: whoever reads the picture later says what is wrong with it.
+  }
+  bytes += decoded;
+  if (test_data_) {
+    Parameters none;
+    bytes += static_cast<std::int64_t>(
+        Embedder(context_, none, model_description(settings_), settings_.eval_batch).plan());
+  }
+  return bytes;
+}
+
+void TrainRun::start_from_weights() {
+  const bool whole = load_starting_point(*plan_.weights, trainer_->parameters());
+  trainer_->push();
+  source_sha256_ = plan_.weights->sha256();
+  add_classes(plan_.weights->run().classes, run_.classes);
+  note(fmt::format("weights: {}{}", settings_.weights,
+                   whole ? "" : " (but not its embedding layer, which has another size)"));
+  plan_.weights.reset();
+}
+
+// Refuses other data than the checkpoint's, unless they are allowed and can be gone on with.
+void TrainRun::accept_changed_data(const Checkpoint& checkpoint) const {
+  const std::vector<std::string>& before =
+      checkpoint.run().classes;  // this run's, then earlier ones'
+  const std::vector<std::string>& now = run_.classes;
+  if (!settings_.allow_changed_data) {
+    fail<InputError>(
+        "{}: was trained on {}, --data is now {}{}; restore the data, or go on with them as they "
+        "are by --allow-changed-data",
+        checkpoint.path(), checkpoint.run().data, run_.data, class_changes(before, now));
+  }
+  const bool same_classes =
+      before.size() >= now.size() && std::equal(now.begin(), now.end(), before.begin());
+  if (!same_classes && parse_loss(settings_.loss).entry->kind == LossKind::kProxies) {
+    fail<InputError>(
+        "{}: has a proxy for each class of its data, and --data has other classes{}; start a new "
+        "run with --weights {}",
+        checkpoint.path(), class_changes(before, now), checkpoint.path());
+  }
+  note(fmt::format(
+      "data: {} when the run began, {} from now on{}: not the run that it would have been",
+      checkpoint.run().data, run_.data, class_changes(before, now)));
+}
+
+// The same of what epochs are compared on, which checkpoints of before it was kept do not say.
+void TrainRun::accept_held_out(const Checkpoint& checkpoint) const {
+  const std::string& held_out = checkpoint.run().held_out;
+  if (held_out.empty() || held_out == run_.held_out) return;
+  if (!settings_.allow_changed_data) {
+    fail<InputError>(
+        "{}: its epochs were compared on {}, held out are now {}; restore them, or go on with them "
+        "as they are by --allow-changed-data",
+        checkpoint.path(), held_out, run_.held_out);
+  }
+  note(
+      fmt::format("held out: {} when the run began, {} from now on: the best epoch so far was of "
+                  "the former",
+                  held_out, run_.held_out));
+}
+
+void TrainRun::start_from_checkpoint() {
+  const Checkpoint& checkpoint = *plan_.checkpoint;
+  const bool same_data = checkpoint.run().data == run_.data;
+  if (!same_data) accept_changed_data(checkpoint);
+  accept_held_out(checkpoint);
+  if (!trainer_->load(checkpoint, same_data)) {
+    note(same_data ? "memory: the checkpoint holds none of this size; it begins empty"
+                   : "memory: begins empty, for the checkpoint's is of the earlier data");
+  }
+  const std::string& before = checkpoint.run().environment;
+  if (!before.empty() && before != run_.environment) {
+    note(fmt::format(
+        "going on under {} what began under {}: not equal to the last bit to a run that was not "
+        "interrupted",
+        run_.environment, before));
+  }
+  RunState now = checkpoint.run();
+  weigh_anew(now, checkpoint);
+  now.settings = std::move(run_.settings);
+  now.environment = std::move(run_.environment);
+  now.data = std::move(run_.data);
+  now.held_out = std::move(run_.held_out);
+  add_classes(now.classes, run_.classes);
+  now.classes = std::move(run_.classes);
+  run_ = std::move(now);
+  run_.batch = std::min(run_.batch, sampler_->batches_per_epoch());  // of changed data
+  source_sha256_ = checkpoint.model().source_sha256;
+  resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
+  saved_step_ = run_.step;
+  record_.resume(run_.history);
+  plan_.checkpoint.reset();  // as large as the network and the optimizer's state together
+}
+
+void TrainRun::weigh_anew(RunState& run, const Checkpoint& checkpoint) const {
+  const auto stored = parse_json(run.settings, checkpoint.path());
+  const std::string before = stored.is_object() ? stored.value("monitor", "map_at_r") : "map_at_r";
+  if (before == settings_.monitor || run.epoch == 0 || !test_data_) return;
+  for (const std::string& line : run.history) {
+    const ordered_json entry = parse_json(line, checkpoint.path());
+    const double epoch = number_or(entry, "epoch", 0);
+    if (epoch < 1) continue;
+    take_value(run, number_or(entry, settings_.monitor.c_str(), -1.0), epoch == 1);
+  }
+  note(fmt::format(
+      "best.h5 stays the best by {} until an epoch's {} is above {:.4f}, the highest so far",
+      before, settings_.monitor, run.best));
+}
+
+void TrainRun::describe() const {
+  const TrainParts parts{settings_,
+                         *trainer_,
+                         *sampler_,
+                         train_data_,
+                         test_data_ ? &*test_data_ : nullptr,
+                         train_sample_ ? &*train_sample_ : nullptr,
+                         embedder_->plan(),
+                         processes_.size()};
+  for (const std::string& line : describe_training(parts)) note(line);
+}
+
+void TrainRun::prepare_folder() {
+  prepared_ = true;
+  if (!processes_.first()) return;
+  plan_.lock->keep();
+  const std::vector<std::string> ours = {kLastFile,       kPreviousFile,   kBestFile,
+                                         "settings.toml", "metrics.jsonl", "metrics.csv",
+                                         "run.json",      "bad_files.txt", kDivergenceFile};
+  remove_stale_temporaries(settings_.out, ours);
+  write_atomic(fs::path(settings_.out) / "settings.toml", bytes_of(plan_.settings_toml));
+}
+
+void TrainRun::record_origin() const {
+  write_origin(settings_.out, {.common = common_,
+                               .environment = run_.environment,
+                               .processes = processes_.size(),
+                               .train = train_data_,
+                               .held_out = test_data_ ? &*test_data_ : nullptr,
+                               .epoch = run_.epoch,
+                               .step = run_.step,
+                               .resumed = saved_step_ >= 0,
+                               .weights = settings_.weights,
+                               .weights_sha256 = source_sha256_});
+}
+
+void TrainRun::execute() {
+  describe();
+  if (run_.epoch >= settings_.epochs || out_of_patience()) {
+    // A run that was killed between its last writes has best.h5 alone of them.
+    prepare_folder();
+    if (processes_.first()) {
+      if (!resumed_from_last_) save_as_last(state());
+      record_.write();
+    }
+    say(fmt::format("{}: {}", settings_.out, why_over()));
+    if (!common_.json.empty()) write_json(common_.json, result());
+    return;
+  }
+  if (processes_.first()) require_room(settings_.out, checkpoint_bytes(), files_);
+  if (run_.step == 0 && processes_.first()) {
+    check_images(context_, train_data_, settings_.max_bad, settings_.out, common_.quiet);
+  }
+  const std::int64_t batches = sampler_->batches_per_epoch();
+  LoaderOptions loading = loader_options(settings_, common_.seed);
+  const bool between = run_.batch >= batches;  // stopped while it evaluated
+  loading.first_epoch = run_.epoch + (between ? 1 : 0);
+  loading.first_batch = between ? 0 : run_.batch;
+  loader_ = std::make_unique<Loader>(train_data_, *share_, augment_options(settings_), loading);
+  if (run_.history.empty()) {
+    const auto start = Clock::now();
+    ordered_json entry = {{"epoch", 0}, {"step", 0}};
+    entry.update(evaluate_epoch());
+    eval_seconds_ = seconds_since(start);
+    record(std::move(entry), {{"eval_seconds", eval_seconds_}});
+  }
+  rehearse_saving();  // with all threads and buffers there
+  prepare_folder();
+  if (processes_.first()) {
+    record_origin();
+    record_.write();
+  }
+  saved_at_ = Clock::now();
+  try {
+    while (run_.epoch < settings_.epochs && !out_of_patience()) train_epoch();
+  } catch (const DivergedError& error) {
+    // Loss and gradient are the same bits everywhere, and so is what is made of them.
+    const std::string dump =
+        processes_.first() && !trainer_->last_batch().indices.empty()
+            ? dump_divergence(settings_.out, error.what(), *trainer_, train_data_,
+                              trainer_->steps() + (stepping_ ? 1 : 0))
+            : "";
+    processes_.end_together();
+    if (!processes_.first()) throw DivergedError("");
+    const std::string last = (fs::path(settings_.out) / kLastFile).string();
+    std::error_code ignored;
+    fail<DivergedError>("{}{}{}", error.what(), dump,
+                        fs::exists(last, ignored) ? "; the last good checkpoint is " + last : "");
+  } catch (const Interrupted&) {
+    throw;  // after saving
+  } catch (...) {
+    if (processes_.first()) unreadable_.update(loader_->bad_images());  // all that were met
+    save_before_leaving();
+    throw;
+  }
+  print_summary();
+  if (!common_.json.empty()) write_json(common_.json, result());
+}
+
+void TrainRun::train_epoch() {
+  const std::int64_t batches = sampler_->batches_per_epoch();
+  const auto start = Clock::now();
+  const std::int64_t first = run_.batch;
+  if (step_seconds_ == 0 && first < batches) {
+    note(fmt::format("epoch {}/{}: the first of {} steps is under way", run_.epoch + 1,
+                     settings_.epochs, batches - first));
+  }
+  {
+    Progress progress(fmt::format("epoch {}/{}", run_.epoch + 1, settings_.epochs),
+                      (batches - first) * settings_.batch, "images", common_.quiet);
+    while (run_.batch < batches) {
+      const Batch* batch = std::exchange(next_batch_, nullptr);
+      if (batch == nullptr && !failure_) batch = fetch();
+      leave_if_failed();
+      expect(batch != nullptr && batch->epoch == run_.epoch && batch->index == run_.batch,
+             "[train] the loader is not where the run is");
+      stepping_ = true;
+      announce("finishing the step under way", step_seconds_);
+      const auto step_start = Clock::now();
+      after_step(trainer_->step(*batch, [&] {
+        if (run_.batch + 1 == batches) return;
+        next_batch_ = fetch();
+        if (next_batch_ != nullptr) trainer_->stage(*next_batch_);
+      }));
+      stepping_ = false;
+      step_seconds_ = seconds_since(step_start);
+      progress.update((run_.batch - first) * settings_.batch,
+                      progress_note(seconds_since(start), run_.batch - first));
+      if (asked_to_stop()) {
+        progress.finish();
+        stop();
+      }
+      if (run_.batch < batches) save_if_due();
+    }
+  }
+  if (processes_.first()) {
+    for (const std::string& line : unreadable_.update(loader_->bad_images())) note(line);
+  }
+  finish_epoch(seconds_since(start), batches - first);
+}
+
+const Batch* TrainRun::fetch() {
+  try {
+    return loader_->next();
+  } catch (...) {
+    failure_ = std::current_exception();
+    return nullptr;
+  }
+}
+
+std::string TrainRun::progress_note(double seconds, std::int64_t steps) const {
+  std::string text = fmt::format("loss {:.4f}", run_.loss_sum / static_cast<double>(run_.batch));
+  const std::int64_t epochs = settings_.epochs - run_.epoch;
+  if (epochs < 2) return text;  // the bar says it
+  const auto batches = static_cast<double>(epochs * sampler_->batches_per_epoch() - run_.batch);
+  const double left = batches * seconds / static_cast<double>(steps) +
+                      static_cast<double>(epochs) * (eval_seconds_ + save_seconds_);
+  return text + fmt::format(", run {} left", clock_text(left));
+}
+
+void TrainRun::after_step(const StepResult& result) {
+  // An overflow under a loss scale that is still too large may reach the loss.
+  if (std::isfinite(result.loss)) run_.loss_sum += result.loss;
+  ++run_.batch;
+  run_.step = trainer_->steps();
+  if (result.valid_queries == 0) {
+    note_first(
+        "no positive",
+        fmt::format("step {}: no image of the batch had another of its class to find, so that "
+                    "nothing was learnt; said once",
+                    run_.step));
+  }
+}
+
+void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
+  trainer_->pull();
+  require_equal_processes();
+  require_sound();
+  const auto batches = static_cast<double>(sampler_->batches_per_epoch());
+  const auto start = Clock::now();
+  ordered_json entry = {
+      {"epoch", run_.epoch + 1}, {"step", run_.step}, {"loss", run_.loss_sum / batches}};
+  entry.update(evaluate_epoch());
+  ordered_json timing = ordered_json::object();
+  if (steps > 0) {
+    timing["seconds"] = seconds;
+    timing["images_per_second"] = static_cast<double>(steps * settings_.batch) / seconds;
+    if (steps < sampler_->batches_per_epoch()) timing["timed_batches"] = steps;
+  }
+  eval_seconds_ = seconds_since(start);
+  timing["eval_seconds"] = eval_seconds_;
+  timing["waited_for_images"] = loader_->waited_seconds() - waited_before_;
+  waited_before_ = loader_->waited_seconds();
+  // Without held-out classes every epoch is the best so far.
+  const double value =
+      number_or(entry, settings_.monitor.c_str(), test_data_ ? -1.0 : run_.best + 1.0);
+  const bool best = take_value(run_, value, run_.epoch == 0);
+  ++run_.epoch;
+  run_.batch = 0;
+  run_.loss_sum = 0;
+  record(std::move(entry), timing);
+  if (!processes_.first()) return;
+  const std::vector<std::byte> bytes = state();
+  saving_ = true;
+  // The best one first: a run killed between the two repeats this epoch, to the same end.
+  if (best) save_best(settings_.out, bytes, files_);
+  save_as_last(bytes);
+  saving_ = false;
+  record_.write();
+  // Of an earlier run here that this one has overcome.
+  std::error_code ignored;
+  fs::remove(fs::path(settings_.out) / kDivergenceFile, ignored);
+}
+
+bool TrainRun::out_of_patience() const {
+  const bool over = processes_.first() && test_data_ && settings_.patience > 0 &&
+                    run_.since_best >= settings_.patience;
+  return processes_.largest(over ? 1 : 0) != 0;
+}
+
+std::string TrainRun::why_over() const {
+  if (run_.epoch >= settings_.epochs) {
+    return fmt::format("all {} epochs are done; more with --epochs", run_.epoch);
+  }
+  return fmt::format(
+      "stopped after epoch {}: {} has not risen for {} epoch{}, as --patience {} asks", run_.epoch,
+      settings_.monitor, run_.since_best, run_.since_best == 1 ? "" : "s", settings_.patience);
+}
+
+ordered_json TrainRun::evaluate_epoch() {
+  ordered_json entry = ordered_json::object();
+  if (!test_data_) return entry;
+  const ordered_json held_out = evaluate_images(*test_data_, "held-out");
+  const auto skipped = static_cast<std::int64_t>(embedder_->bad_images().size());
+  if (skipped != skipped_held_out_) {
+    skipped_held_out_ = skipped;
+    note(fmt::format("held out: {} images that cannot be read are left out of the metrics, {}",
+                     skipped, embedder_->bad_images().front().reason));
+  }
+  if (run_.step == 0) note_lying(*test_data_);
+  if (train_sample_) entry["train"] = evaluate_images(*train_sample_, "training");
+  entry.update(held_out);
+  return entry;
+}
+
+ordered_json TrainRun::evaluate_images(const Dataset& data, const char* what) {
+  std::optional<Metrics> metrics;
+  bool finite = true;
+  if (processes_.first()) {
+    if (prepared_) announce("stopping the evaluation, which is repeated later", 0);
+    Progress progress(fmt::format("evaluating {}", what), data.size(), "images", common_.quiet);
+    EmbedOptions options = embed_options(settings_);
+    options.progress = [&](std::int64_t done) { progress.update(done); };
+    const std::optional<EmbeddingSet> set = embedder_->embed(data, options);
+    finite = !set || std::all_of(set->embeddings.begin(), set->embeddings.end(),
+                                 [](float x) { return std::isfinite(x); });
+    if (set && finite) {
+      EvaluateOptions how;
+      if (context_.on_gpu()) how.cuda = &context_.cuda();
+      how.interrupted = interrupted;
+      metrics = evaluate(context_, set->view(), nullptr, how);
+    }
+  }
+  if (processes_.largest(finite ? 0 : 1) != 0) fail_evaluation(what);
+  if (asked_to_stop()) stop();
+  if (!metrics) return ordered_json::object();
+  ordered_json values = metrics_json(*metrics);
+  values["similarities"] = similarity_counts_json(*metrics);
+  return values;
+}
+
+void TrainRun::fail_evaluation(const char* what) const {
+  if (run_.step == 0) {
+    fail<InputError>(
+        "{}: the network makes NaN or infinity of {} images before it has learnt anything; "
+        "start from other weights",
+        settings_.weights.empty() ? settings_.data : settings_.weights, what);
+  }
+  fail<DivergedError>(
+      "training diverged: after step {} the network makes NaN or infinity of {} images; "
+      "lower --lr or lengthen --warmup",
+      run_.step, what);
+}
+
+// What the folder's files need beyond those that are there: last.h5, previous.h5, best.h5 and the
+// one that is being written; fewer where the run is over before there are as many.
+std::uint64_t TrainRun::checkpoint_bytes() const {
+  constexpr std::uint64_t kBeside = std::uint64_t{1} << 20;  // statistics, record, settings
+  std::uint64_t bytes = kBeside;
+  for (const auto& [name, reserved] : trainer_->memory()) {
+    if (name == "parameters" || name == "optimizer" || name == "memory columns") bytes += reserved;
+  }
+  std::int64_t there = 0;
+  for (const char* name : {kLastFile, kPreviousFile, kBestFile}) {
+    std::error_code ignored;
+    there += fs::exists(fs::path(settings_.out) / name, ignored) ? 1 : 0;
+  }
+  std::int64_t more = 4 - there;
+  if (settings_.save_every == 0) {
+    more = std::min(more, settings_.epochs - run_.epoch + (there < 2 ? 1 : 0));
+  }
+  return static_cast<std::uint64_t>(more) * bytes;
+}
+
+void TrainRun::rehearse_saving() const {
+  if (!processes_.first()) return;
+  trainer_->pull();
+  try {
+    const std::vector<std::byte> bytes = checkpoint();
+  } catch (const std::bad_alloc&) {
+    fail<DeviceError>(
+        "out of memory: a checkpoint cannot be put together beside the run, which takes twice its "
+        "size; end what else runs here, raise the limit (ulimit -v), or use a smaller --batch or "
+        "--image-size");
+  }
+}
+
+bool TrainRun::asked_to_stop() {
+  const int signal = processes_.largest(pending_signal());
+  if (signal != 0) take_signal(signal);
+  return signal != 0;
+}
+
+// They compute the same from the same, if their processors and libraries round alike.
+void TrainRun::require_equal_processes() {
+  std::uint64_t mine = 0;
+  for (const float value : trainer_->parameters().values()) {
+    mine = mine * 0x100000001B3 + std::bit_cast<std::uint32_t>(value);
+  }
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(processes_.size()));
+  processes_.gather<std::uint64_t>({&mine, 1}, all);
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    if (all[r] == all[0]) continue;
+    fail<DeviceError>(
+        "process {} no longer has the parameters of process 0 after step {}; start them on "
+        "machines "
+        "with the same processor and libraries",
+        r, run_.step);
+  }
+}
+
+void TrainRun::record(ordered_json entry, const ordered_json& timing) {
+  run_.history.push_back(record_.add(std::move(entry), timing));
+}
+
+// The last update may have been one too far although loss and gradient were finite.
+void TrainRun::require_sound() const {
+  if (trainer_->sound()) return;
+  fail<DivergedError>(
+      "training diverged: after step {} the network holds NaN, infinity or numbers beyond 1e12; "
+      "lower --lr",
+      run_.step);
+}
+
+std::vector<std::byte> TrainRun::state() const {
+  trainer_->pull();
+  require_sound();
+  return checkpoint();
+}
+
+std::vector<std::byte> TrainRun::checkpoint() const {
+  ModelDescription model = model_description(settings_);
+  model.source_sha256 = source_sha256_;
+  RunState run = run_;
+  run.loss_scale = trainer_->loss_scale();
+  CheckpointWriter writer(model, run);
+  trainer_->save(writer);
+  return writer.finish();
+}
+
+void TrainRun::save_as_last(std::span<const std::byte> bytes) {
+  const auto start = Clock::now();
+  save_last(settings_.out, bytes, files_,
+            std::exchange(plan_.last_damaged, false) ? Rotate::kDropDamaged : Rotate::kKeepLast);
+  saved_step_ = run_.step;
+  saved_at_ = Clock::now();
+  save_seconds_ = seconds_since(start);
+}
+
+void TrainRun::save_if_due() {
+  if (!processes_.first() || settings_.save_every == 0) return;
+  if (seconds_since(saved_at_) < 60 * settings_.save_every) return;
+  try {
+    save_as_last(state());
+  } catch (const InputError& error) {
+    // The next one may succeed, and so may the epoch's.
+    saved_at_ = Clock::now();
+    note(fmt::format("not saved after step {}: {}", run_.step, error.what()));
+  }
+}
+
+void TrainRun::save_before_leaving() {
+  if (!processes_.first() || saving_ || run_.step == 0) return;
+  if (stepping_) {
+    // Statistics, memory and a part of the parameters may be those of the step that failed: what
+    // they were before it is known of the last save alone.
+    note(fmt::format("step {} failed half done and is not saved; {}", run_.step + 1,
+                     saved_step_ > 0 ? fmt::format("the last save is that of step {}, from which "
+                                                   "--resume auto goes on",
+                                                   saved_step_)
+                                     : "nothing was saved before"));
+    return;
+  }
+  if (run_.step == saved_step_) return;
+  try {
+    save_as_last(state());
+    note(fmt::format("saved after step {}; once what follows is mended, go on with: {}", run_.step,
+                     resume_command()));
+  } catch (const std::exception& error) {
+    saved_step_ = run_.step;  // it is not tried twice
+    note(fmt::format("not saved after step {}: {}", run_.step, error.what()));
+  }
+}
+
+void TrainRun::leave_if_failed() {
+  if (processes_.largest(failure_ ? 1 : 0) == 0) return;
+  save_before_leaving();
+  processes_.end_together();
+  if (failure_) std::rethrow_exception(failure_);
+  throw InputError("");  // another process says it
+}
+
+void TrainRun::announce(const std::string& what, double seconds) const {
+  if (common_.quiet) return;
+  const std::int64_t lost =
+      run_.step - std::max<std::int64_t>(saved_step_, 0) + (stepping_ ? 1 : 0);
+  const std::string batches = fmt::format("{} batch{}", lost, lost == 1 ? "" : "es");
+  const std::string how_long =
+      seconds + save_seconds_ > 0.5 ? fmt::format(" (about {:.0f} s)", seconds + save_seconds_)
+      : stepping_ && seconds == 0   ? " (the first step: how long is not known)"
+                                    : "";
+  set_stop_words(
+      {fmt::format(
+           "{}, then saving to {}{}; Ctrl-C again within 5 seconds: at once, which loses {}", what,
+           settings_.out, how_long, batches),
+       fmt::format("stopped at once: {} since the last save are lost; {}", batches,
+                   saved_step_ < 0
+                       ? std::string("nothing was saved before")
+                       : fmt::format("go on from step {} with --resume auto", saved_step_))});
+}
+
+void TrainRun::stop() {
+  if (processes_.first() && prepared_) save_as_last(state());
+  processes_.end_together();
+  if (!processes_.first()) throw Interrupted("");
+  if (!prepared_) stop_if_interrupted();  // there was nothing worth keeping yet
+  const std::string where =
+      run_.batch > 0 ? fmt::format("after batch {} of epoch {}", run_.batch, run_.epoch + 1)
+                     : fmt::format("after epoch {}", run_.epoch);
+  throw Interrupted(fmt::format("stopped {}; saved; go on with: {}", where, resume_command()));
+}
+
+std::string TrainRun::resume_command() const {
+  return fmt::format("{} --out {} --resume auto", shell_word(common_.program),
+                     shell_word(settings_.out));
+}
+
+void TrainRun::print_summary() const {
+  if (run_.epoch < settings_.epochs) say(why_over());
+  if (test_data_) {
+    for (const std::string& line : record_.comparison(run_.best)) say(line);
+  }
+  std::error_code ignored;
+  say(fmt::format("{}: best.h5, last.h5{}, metrics.jsonl{}, settings.toml, run.json", settings_.out,
+                  fs::exists(fs::path(settings_.out) / kPreviousFile, ignored)
+                      ? " (previous.h5: the one before)"
+                      : "",
+                  settings_.log == "csv" ? ", metrics.csv" : ""));
+}
+
+ordered_json TrainRun::result() const {
+  return {{"out", settings_.out},
+          {"epochs", run_.epoch},
+          {"steps", run_.step},
+          {"before", record_.first()},
+          {"after", record_.last()},
+          {"best", {{settings_.monitor, run_.best}}},
+          {"settings", plan_.settings},
+          {"device", common_.device},
+          {"threads", context_.threads()},
+          {"version", RK_VERSION}};
+}
+
+void TrainRun::say(const std::string& line) const {
+  if (!common_.quiet) print("{}\n", line);
+}
+
+void TrainRun::note(const std::string& line) const {
+  if (!common_.quiet) tell("{}", line);
+}
+
+}  // namespace rk

@@ -1,0 +1,474 @@
+#include "tools/train/train_settings.h"
+
+#include "data/samplers/sampler.h"
+#include "data/sources/dataset.h"
+#include "data/spec.h"
+#include "engine/base/error.h"
+#include "engine/base/nearest.h"
+#include "layers/networks/resnet.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+namespace rk {
+namespace {
+
+// From the images on; each but the first is the beginning of its parameters' names.
+const std::vector<std::string> kStages = {"none", "stem", "layer1", "layer2", "layer3", "layer4"};
+
+std::vector<std::string> frozen_beginnings(const std::string& last) {
+  std::vector<std::string> beginnings;
+  if (last == "none") return beginnings;
+  beginnings = {"conv1.", "bn1."};
+  for (std::size_t i = 2; i < kStages.size() && kStages[i] <= last && last != "stem"; ++i) {
+    beginnings.push_back(kStages[i] + ".");
+  }
+  return beginnings;
+}
+
+// ImageNet's evaluation shows the middle 224 pixels of a short side of 256; other sizes likewise.
+int default_resize(int image_size) { return (image_size * 256 + 112) / 224; }
+
+// As a resumed run finds it from any folder.
+std::string with_whole_path(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::string whole_data_spec(const std::string& text) {
+  DataSpec spec = read_data_spec(text);
+  spec.path = with_whole_path(spec.path);
+  return spec.text();
+}
+
+template <class T>
+void expect_known(const std::string& flag, const T& value, const std::vector<std::string>& known) {
+  for (const std::string& name : known) {
+    if (value == name) return;
+  }
+  fail<UsageError>("{} {}: no such choice; {}", flag, value, suggestion(value, known));
+}
+
+OptimizerKind optimizer_kind(const std::string& name) {
+  if (name == "adam") return OptimizerKind::kAdam;
+  return name == "adamw" ? OptimizerKind::kAdamW : OptimizerKind::kSgd;
+}
+
+ScheduleKind schedule_kind(const std::string& name) {
+  if (name == "step") return ScheduleKind::kStep;
+  if (name == "milestones") return ScheduleKind::kMilestones;
+  return name == "cosine" ? ScheduleKind::kCosine : ScheduleKind::kConstant;
+}
+
+void add_data_options(SettingTable& t, TrainSettings& s) {
+  t.group("Data: which images, and how they become batches");
+  t.add("data", s.data, "training images, KIND:PATH[,key=value]\n" + dataset_help())
+      ->type_name("SPEC");
+  t.add("test-data", s.test_data,
+        "images of other classes to evaluate on each epoch; without it --data's own held-out "
+        "classes "
+        "(its split val or test, or a share of its classes: --data SPEC,val_classes=0.2); "
+        "none: evaluate nothing")
+      ->type_name("SPEC");
+  t.add("batch", s.batch, "images in a batch; ranking losses gain from more")
+      ->check(CLI::Range(2, 1 << 20));
+  t.add("per-class", s.per_class,
+        "images of each class in a batch, so batch / this many classes (sampler pk)")
+      ->check(CLI::Range(2, 1 << 20));
+  t.add("sampler", s.sampler,
+        "which images make a batch; each batch follows from seed, epoch and number alone:" +
+            sampler_help())
+      ->type_name("SAMPLER");
+  t.add("batches", s.batches,
+        "batches an epoch; 0: the sampler's own number, images / batch for most")
+      ->check(CLI::Range(0, 1 << 30));
+  t.add("image-size", s.image_size, "side of the square that the network sees")
+      ->check(CLI::Range(32, 4096));
+  t.add("resize", s.resize,
+        "short side before the centre (or random) crop of that square; 0: image-size * 256 / 224")
+      ->check(CLI::Range(0, 8192));
+  t.add(
+       "input-mean", s.input_mean,
+       "subtracted from pixels in 0..1: one number, or red,green,blue; the level of the background "
+       "makes it 0, like the padding of the convolutions")
+      ->delimiter(',');
+  t.add("input-std", s.input_std, "what they are then divided by")->delimiter(',');
+  t.add(
+      "augment", s.augment,
+      "random changes to training images: none, or key=value,... with crop=center|random|resized, "
+      "area_min, area_max, ratio_min, ratio_max, flip, affine, rotation, shear, zoom_min, "
+      "zoom_max, "
+      "translate, fill=border|white|black|0..255");
+  t.add("workers", s.workers,
+        "threads that read and prepare images; the result does not depend on it")
+      ->check(CLI::Range(1, 256));
+  t.add("cache", s.cache, "MiB of decoded images to keep")->check(CLI::Range(0, 1 << 30));
+  t.add("max-bad", s.max_bad,
+        "training images that may be unreadable: 0 stops at the first, -1 allows the larger of 10 "
+        "and 0.1 %; others of their class take their place, and bad_files.txt names them");
+}
+
+void add_network_options(SettingTable& t, TrainSettings& s) {
+  t.group("Network: backbone, pooling, embedding layer");
+  t.add("arch", s.arch, "resnet18 or resnet50");
+  t.add("weights", s.weights,
+        "start from this checkpoint's weights, with its arch, stride-in-1x1, pool, gem-p, dim, "
+        "input-mean, input-std, image-size and resize where they are not given; empty: from random "
+        "ones")
+      ->type_name("FILE");
+  t.add("dim", s.dim, "numbers in an embedding")->check(CLI::Range(1, 65536));
+  t.add("pool", s.pool, "what becomes of the last feature maps: avg, max or gem");
+  t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg, infinity max")->check(above_zero());
+  t.add("embedding-start", s.embedding_start,
+        "first values of the embedding layer: uniform, orthogonal");
+  t.add("precision", s.precision,
+        "arithmetic of the network: fp32, or on a GPU tf32, fp16, bf16; losses are always fp32");
+  t.add("graph", s.graph,
+        "on a GPU: capture the step as one CUDA graph and replay it (on), or start its kernels one "
+        "by one (off); the same bits");
+  t.add("plans", s.plans,
+        "on a GPU: which of cuDNN's engines runs which convolution, from `bench step --tune FILE`; "
+        "empty: the first that cuDNN proposes")
+      ->type_name("FILE");
+  t.add("chunk", s.chunk,
+        "images in memory at a time: embeds the batch in chunks, sees it in one loss, goes back "
+        "chunk by chunk (each is computed twice); divides batch; 0: all of it, or where neither "
+        "this nor batch is given, what fits in memory. The same gradient, but batch norm by the "
+        "batch's statistics (bn train) has those of a chunk")
+      ->check(at_least_zero());
+  t.add("freeze", s.freeze,
+        "none, or up to where the network keeps the weights it began with: stem, layer1, layer2, "
+        "layer3 or layer4");
+  t.add("bn", s.bn,
+        "batch norm by the batch's statistics (train), or by the stored ones, which then stay "
+        "(frozen); "
+        "auto: frozen with --weights, else train");
+  t.add_flag(
+      "stride-in-1x1", s.stride_in_1x1,
+      "resnet50 halves the image in a block's first 1x1, as the original paper, not in its 3x3");
+}
+
+void add_optimizer_options(SettingTable& t, TrainSettings& s) {
+  t.group("Loss and optimizer: what is learnt, and in what steps");
+  t.add("loss", s.loss, "NAME[:key=value,...]; probe --loss NAME --help explains one")
+      ->type_name("LOSS");
+  t.add("memory", s.memory,
+        "the embeddings of so many batches before stay as further images to rank, without "
+        "gradient (losses with proxies: none)")
+      ->check(CLI::Range(0, 1 << 16));
+  t.add("optimizer", s.optimizer, "adam, adamw or sgd");
+  t.add("lr", s.lr, "learning rate")->check(above_zero());
+  t.add("embedding-rate", s.embedding_rate, "the embedding layer learns this many times as quickly")
+      ->check(at_least_zero());
+  t.add("proxy-rate", s.proxy_rate,
+        "nsl, proxy_anchor: their class proxies learn this many times as quickly as the network")
+      ->check(at_least_zero());
+  t.add("weight-decay", s.weight_decay, "pull of all parameters towards zero, proxies too")
+      ->check(at_least_zero());
+  t.add("beta1", s.beta1, "adam, adamw: memory of the mean gradient")->check(CLI::Range(0.0, 1.0));
+  t.add("beta2", s.beta2, "adam, adamw: memory of its square")->check(CLI::Range(0.0, 1.0));
+  t.add("momentum", s.momentum, "sgd")->check(CLI::Range(0.0, 1.0));
+  t.add_flag("nesterov", s.nesterov, "sgd: look ahead by the momentum");
+
+  t.group("Schedule: the learning rate over time, all in epochs (fractions allowed)");
+  t.add("schedule", s.schedule,
+        "constant; step: times drop-factor every drop-every; milestones: at each "
+        "drop-at; cosine: down to lr-floor at the last epoch");
+  t.add("warmup", s.warmup, "rise from near zero for so long")->check(CLI::Range(0.0, 1e9));
+  t.add("drop-every", s.drop_every, "step")->check(CLI::Range(0.0, 1e9));
+  t.add("drop-at", s.drop_at, "milestones, as 120,220")
+      ->check(CLI::Range(0.0, 1e9))
+      ->delimiter(',');
+  t.add("drop-factor", s.drop_factor, "step, milestones")->check(above_zero());
+  t.add("lr-floor", s.lr_floor, "cosine: share of the rate left at the end")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+}  // namespace
+
+void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settings) {
+  table.attach(app);
+  const std::string run = "Run: how long, where to, and going on";
+  app.add_option("--out", settings.out,
+                 "folder of the run: settings.toml, run.json, metrics.jsonl, last.h5, best.h5")
+      ->type_name("FOLDER")
+      ->group(run);
+  app.add_option(
+         "--recipe", settings.recipe,
+         "TOML file with any of these settings by name, or the name of one that comes along "
+         "(omniglot); flags win over it")
+      ->type_name("FILE")
+      ->group(run);
+  app.add_option(
+         "--resume", settings.resume,
+         "auto: go on from the newest valid checkpoint in --out, with its settings where none are "
+         "given; never")
+      ->group(run);
+  app.add_flag("--allow-changed-data", settings.allow_changed_data,
+               "go on although the training images are no longer those that the run began with")
+      ->group(run);
+  table.group(run);
+  table.add("epochs", settings.epochs, "passes over the data")->check(CLI::Range(1, 1 << 30));
+  table.add("eval-batch", settings.eval_batch, "images at a time in evaluation")
+      ->check(CLI::Range(1, 1 << 16));
+  table
+      .add("eval-train", settings.eval_train,
+           "each epoch also evaluate training classes, as many images as are held out but about "
+           "this many at most: metrics that rise there and not on held-out classes show "
+           "overfitting. Takes as long as evaluating so many held-out images; 0: none")
+      ->check(CLI::Range(0, 1 << 30));
+  table.add("monitor", settings.monitor,
+            "metric of the held-out classes whose highest value chooses best.h5: map_at_r, "
+            "recall_at_1, r_precision, map, roc_auc or jsd");
+  table
+      .add("patience", settings.patience,
+           "stop when this many epochs in a row have not raised the highest value of --monitor; 0: "
+           "never")
+      ->check(CLI::Range(0, 1 << 30));
+  table.add("log", settings.log,
+            "csv: also write metrics.csv, a line an epoch, for spreadsheets and plots; none: "
+            "metrics.jsonl alone");
+  table
+      .add("save-every", settings.save_every,
+           "minutes after which last.h5 is written in the middle of an epoch too; 0: only after "
+           "epochs")
+      ->check(at_least_zero());
+  add_data_options(table, settings);
+  add_network_options(table, settings);
+  add_optimizer_options(table, settings);
+}
+
+void refuse_conflicts(const SettingTable& table, const TrainSettings& s) {
+  if (!table.given("sampler") || !table.given("per-class")) return;
+  const DataSpec sampler = parse_sampler(s.sampler);
+  if (sampler.kind != "pk") {
+    fail<UsageError>("--per-class {}: belongs to the sampler pk, not to {}; leave one out",
+                     s.per_class, sampler.kind);
+  }
+  if (sampler.integer("k", s.per_class, 2, 1 << 20) != s.per_class) {
+    fail<UsageError>("--per-class {} and --sampler {} disagree; leave one out", s.per_class,
+                     s.sampler);
+  }
+}
+
+std::vector<std::string> without_effect(const std::set<std::string>& given,
+                                        const TrainSettings& s) {
+  struct Rule {
+    const char* name;
+    bool effective;
+    const char* needs;
+  };
+  const bool adam = s.optimizer != "sgd";
+  const bool evaluated = s.test_data != "none";
+  const char* held_out = "held-out classes (--test-data)";
+  const Rule rules[] = {
+      {"momentum", !adam, "--optimizer sgd"},
+      {"beta1", adam, "--optimizer adam or adamw"},
+      {"beta2", adam, "--optimizer adam or adamw"},
+      {"drop-every", s.schedule == "step", "--schedule step"},
+      {"drop-at", s.schedule == "milestones", "--schedule milestones"},
+      {"drop-factor", s.schedule == "step" || s.schedule == "milestones",
+       "--schedule step or milestones"},
+      {"lr-floor", s.schedule == "cosine", "--schedule cosine"},
+      {"eval-train", evaluated, held_out},
+      {"monitor", evaluated, held_out},
+      {"patience", evaluated, held_out},
+      {"gem-p", s.pool == "gem", "--pool gem"},
+      {"proxy-rate", parse_loss(s.loss).entry->kind == LossKind::kProxies, "a loss with proxies"}};
+  std::vector<std::string> lines;
+  for (const Rule& rule : rules) {
+    if (rule.effective || !given.contains(rule.name)) continue;
+    lines.push_back(fmt::format("--{}: has no effect without {}", rule.name, rule.needs));
+  }
+  return lines;
+}
+
+void apply_settings(SettingTable& table, nlohmann::ordered_json values, const std::string& source) {
+  if (table.given("per-class") && !table.given("sampler")) values.erase("sampler");
+  table.apply(values, source);
+}
+
+std::string adopt_model(const SettingTable& table, TrainSettings& s, const Checkpoint& checkpoint) {
+  const ModelDescription& model = checkpoint.model();
+  std::vector<std::string> taken;
+  const auto take = [&](const char* name, auto& setting, const auto& value) {
+    if (table.given(name)) return;
+    setting = static_cast<std::decay_t<decltype(setting)>>(value);
+    taken.push_back(fmt::format("{} {}", name, value));
+  };
+  const auto colours = [&](const char* name, std::vector<double>& setting, const auto& values) {
+    if (table.given(name)) return;
+    setting.assign(values.begin(), values.end());
+    taken.push_back(fmt::format("{} {:g}", name, fmt::join(setting, ",")));
+  };
+  take("arch", s.arch, model.arch);
+  if (s.arch != model.arch) {
+    fail<UsageError>("--arch {}: {} holds a {}; leave --arch out, or begin without --weights",
+                     s.arch, checkpoint.path(), model.arch);
+  }
+  if (model.stride_in_1x1) take("stride-in-1x1", s.stride_in_1x1, true);
+  take("pool", s.pool, model.pool);
+  if (s.pool == "gem" && model.pool == "gem") take("gem-p", s.gem_p, model.gem_p);
+  if (model.dim > 0) take("dim", s.dim, model.dim);
+  colours("input-mean", s.input_mean, model.input_mean);
+  colours("input-std", s.input_std, model.input_std);
+  take("image-size", s.image_size, model.crop);
+  if (s.image_size == model.crop) take("resize", s.resize, model.resize);
+  return fmt::format("{}", fmt::join(taken, ", "));
+}
+
+void resolve(TrainSettings& s) {
+  if (s.data.empty()) {
+    if (s.resume == "auto" && !s.out.empty()) {
+      fail<UsageError>(
+          "--data is missing, and {} holds no checkpoint to go on from; begin with all flags",
+          s.out);
+    }
+    fail<UsageError>(
+        "--data is missing; for example --data folder:photos,val_classes=0.2 or --data "
+        "glyphs");
+  }
+  if (s.out.empty()) fail<UsageError>("--out is missing; for example --out runs/first");
+  expect_known("--resume", s.resume, {"never", "auto"});
+  expect_known("--arch", s.arch, network_names());
+  expect_known("--pool", s.pool, {"avg", "max", "gem"});
+  expect_known("--embedding-start", s.embedding_start, {"uniform", "orthogonal"});
+  expect_known("--bn", s.bn, {"auto", "frozen", "train"});
+  expect_known("--freeze", s.freeze, kStages);
+  expect_known("--optimizer", s.optimizer, {"adam", "adamw", "sgd"});
+  expect_known("--schedule", s.schedule, {"constant", "step", "milestones", "cosine"});
+  expect_known("--precision", s.precision, {"fp32", "tf32", "fp16", "bf16"});
+  expect_known("--graph", s.graph, {"on", "off"});
+  expect_known("--monitor", s.monitor,
+               {"map_at_r", "recall_at_1", "r_precision", "map", "roc_auc", "jsd"});
+  expect_known("--log", s.log, {"none", "csv"});
+  if (s.chunk > 0 && s.batch % s.chunk != 0) {
+    std::int64_t divisor = s.chunk;
+    while (divisor > 1 && s.batch % divisor != 0) --divisor;
+    fail<UsageError>("--chunk {}: does not divide --batch {}; use {}", s.chunk, s.batch, divisor);
+  }
+  if (s.bn == "auto") s.bn = s.weights.empty() ? "train" : "frozen";
+  if (s.resize == 0) s.resize = default_resize(s.image_size);
+  if (s.resize < s.image_size) {
+    fail<UsageError>("--resize {} leaves less than --image-size {}; give {} or more", s.resize,
+                     s.image_size, s.image_size);
+  }
+  for (auto [flag, values] :
+       {std::pair{"--input-mean", &s.input_mean}, std::pair{"--input-std", &s.input_std}}) {
+    if (values->size() == 1) values->assign(3, values->front());
+    if (values->size() != 3) fail<UsageError>("{}: give one number, or red,green,blue", flag);
+  }
+  for (const double std : s.input_std) {
+    if (!(std > 0)) fail<UsageError>("--input-std {}: a divisor must be above 0", std);
+  }
+  if (s.schedule == "step" && s.drop_every <= 0) {
+    fail<UsageError>("--schedule step: --drop-every is missing; for example --drop-every 10");
+  }
+  if (s.schedule == "milestones" && s.drop_at.empty()) {
+    fail<UsageError>("--schedule milestones: --drop-at is missing; for example --drop-at 20,40");
+  }
+  if (s.nesterov && (s.optimizer != "sgd" || s.momentum == 0)) {
+    fail<UsageError>("--nesterov belongs to --optimizer sgd with a --momentum; leave it out");
+  }
+  s.data = whole_data_spec(s.data);
+  if (!s.test_data.empty() && s.test_data != "none") s.test_data = whole_data_spec(s.test_data);
+  s.weights = with_whole_path(s.weights);
+  s.plans = with_whole_path(s.plans);
+  const DataSpec sampler = parse_sampler(s.sampler);
+  if (sampler.kind == "pk") {
+    s.per_class = sampler.integer("k", s.per_class, 2, 1 << 20);
+    s.sampler = "pk";
+  }
+  const LossSpec loss = parse_loss(s.loss);
+  if (loss.entry->kind == LossKind::kScores) {
+    fail<UsageError>(
+        "--loss {}: takes scores and targets, train has embeddings and labels; see probe",
+        loss.entry->name);
+  }
+  if (s.memory > 0 && !loss.entry->takes_memory()) {
+    fail<UsageError>("--memory {}: {} compares with its proxies and takes no memory; leave it out",
+                     s.memory, loss.entry->name);
+  }
+  s.loss = loss.text();
+  s.augment = augment_text(augment_options(s));
+}
+
+std::string sampler_spec(const TrainSettings& s) {
+  return s.sampler == "pk" ? fmt::format("pk:k={}", s.per_class) : s.sampler;
+}
+
+ModelDescription model_description(const TrainSettings& s) {
+  ModelDescription model;
+  model.arch = s.arch;
+  model.pool = s.pool;
+  model.gem_p = s.gem_p;
+  model.dim = s.dim;
+  model.stride_in_1x1 = s.stride_in_1x1;
+  std::copy_n(s.input_mean.begin(), 3, model.input_mean.begin());
+  std::copy_n(s.input_std.begin(), 3, model.input_std.begin());
+  model.resize = s.resize;
+  model.crop = s.image_size;
+  return model;
+}
+
+AugmentOptions augment_options(const TrainSettings& s) {
+  return parse_augment(s.augment, center_crop(s.image_size, s.resize));
+}
+
+LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed) {
+  LoaderOptions options;
+  options.workers = settings.workers;
+  options.cache_bytes = settings.cache << 20;
+  options.max_bad = settings.max_bad;
+  options.seed = seed;
+  options.end_epoch = settings.epochs;
+  return options;
+}
+
+EmbedOptions embed_options(const TrainSettings& settings) {
+  EmbedOptions options;
+  options.workers = settings.workers;
+  options.skip_bad = settings.max_bad != 0;
+  return options;
+}
+
+TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::int64_t steps,
+                               std::int64_t classes) {
+  const auto in_steps = [&](double epochs) {
+    return static_cast<std::int64_t>(std::llround(epochs * static_cast<double>(steps)));
+  };
+  TrainerOptions options;
+  options.model = model_description(s);
+  options.batchnorm = s.bn == "frozen" ? BatchNormMode::kRunning : BatchNormMode::kBatch;
+  options.orthogonal_embedding = s.embedding_start == "orthogonal";
+  options.loss = parse_loss(s.loss);
+  options.optimizer.kind = optimizer_kind(s.optimizer);
+  options.optimizer.beta1 = s.beta1;
+  options.optimizer.beta2 = s.beta2;
+  options.optimizer.momentum = s.momentum;
+  options.optimizer.nesterov = s.nesterov;
+  options.weight_decay = s.weight_decay;
+  options.embedding_rate = s.embedding_rate;
+  options.frozen = frozen_beginnings(s.freeze);
+  options.proxy_rate = s.proxy_rate;
+  options.schedule.kind = schedule_kind(s.schedule);
+  options.schedule.rate = s.lr;
+  options.schedule.warmup = in_steps(s.warmup);
+  options.schedule.factor = s.drop_factor;
+  options.schedule.every = in_steps(s.drop_every);
+  for (const double epoch : s.drop_at) options.schedule.milestones.push_back(in_steps(epoch));
+  options.schedule.total = in_steps(static_cast<double>(s.epochs));
+  options.schedule.floor = s.lr_floor;
+  options.batch = s.batch;
+  options.chunk = s.chunk;
+  options.memory = s.memory;
+  options.classes = classes;
+  options.seed = seed;
+  options.precision = precision_of(s.precision);
+  options.graph = s.graph == "on";
+  return options;
+}
+
+}  // namespace rk

@@ -1,0 +1,117 @@
+// Everything one can ask of `train`, its flags, and what follows from it.
+#pragma once
+
+#include "data/images/augment.h"
+#include "data/loader/loader.h"
+#include "tools/cli/cli.h"
+#include "tools/train/setting_table.h"
+#include "training/embed.h"
+#include "training/trainer.h"
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct TrainSettings {
+  // Data
+  std::string data;
+  std::string test_data;
+  std::int64_t batch = 128;
+  std::int64_t per_class = 4;
+  std::string sampler = "pk";
+  std::int64_t batches = 0;
+  int image_size = 224;
+  int resize = 0;
+  std::vector<double> input_mean = {0.485, 0.456,
+                                    0.406};  // ImageNet's, as torchvision's weights want
+  std::vector<double> input_std = {0.229, 0.224, 0.225};
+  std::string augment = "crop=resized,flip=0.5";
+  int workers = 2;
+  std::int64_t cache = 512;  // MiB
+  std::int64_t max_bad = 0;
+  // Network
+  std::string arch = "resnet50";
+  std::string weights;
+  std::int64_t dim = 512;
+  std::string pool = "avg";
+  double gem_p = 3.0;
+  std::string embedding_start = "uniform";
+  std::string bn = "auto";
+  std::string freeze = "none";
+  bool stride_in_1x1 = false;
+  std::string precision = "fp32";
+  std::string graph = "on";
+  std::string plans;
+  std::int64_t chunk = 0;
+  // Loss and optimizer
+  std::string loss = "smooth_ap";
+  std::int64_t memory = 0;
+  std::string optimizer = "adam";
+  double lr = 1e-4;
+  double embedding_rate = 1.0;
+  double proxy_rate = 100.0;
+  double weight_decay = 0.0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double momentum = 0.9;
+  bool nesterov = false;
+  // Schedule
+  std::string schedule = "constant";
+  double warmup = 0.0;
+  double drop_every = 0.0;
+  std::vector<double> drop_at;
+  double drop_factor = 0.1;
+  double lr_floor = 0.0;
+  // Run
+  std::int64_t epochs = 10;
+  std::int64_t eval_batch = 64;
+  std::int64_t eval_train = 5000;
+  std::string monitor = "map_at_r";
+  std::int64_t patience = 0;
+  std::string log = "none";
+  double save_every = 30;  // minutes
+  std::string out;
+  std::string recipe;
+  std::string resume = "never";
+  bool allow_changed_data = false;
+};
+
+// Adds the flags in groups. `recipe`, `out`, `resume` and `allow_changed_data` are no settings of a
+// run and not in the table.
+void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settings);
+
+// Flags that contradict each other: UsageError. To be asked before anything else is applied.
+void refuse_conflicts(const SettingTable& table, const TrainSettings& settings);
+
+// One line for each of the flags `given` that changes nothing beside the other settings, resolved.
+std::vector<std::string> without_effect(const std::set<std::string>& given,
+                                        const TrainSettings& settings);
+
+// SettingTable::apply for a recipe or a resumed run's settings; --per-class means the sampler pk,
+// whatever these say of samplers.
+void apply_settings(SettingTable& table, nlohmann::ordered_json values, const std::string& source);
+
+// With --weights the network stays what it is and goes on seeing images as it learnt to: those of
+// arch, stride-in-1x1, pool, gem-p, dim, input-mean, input-std, image-size and (for that size)
+// resize that nothing has set become the checkpoint's. Returns them, as "arch resnet18, dim 128,
+// ...". UsageError where another arch was asked for.
+std::string adopt_model(const SettingTable& table, TrainSettings& settings,
+                        const Checkpoint& checkpoint);
+
+// Spells out what was left to choose (bn = auto, resize = 0, parameters of the loss, paths from the
+// root), and refuses what cannot be meant: UsageError.
+void resolve(TrainSettings& settings);
+
+std::string sampler_spec(const TrainSettings& settings);  // as make_sampler() takes it
+ModelDescription model_description(const TrainSettings& settings);
+AugmentOptions augment_options(const TrainSettings& settings);
+LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed);
+EmbedOptions embed_options(const TrainSettings& settings);  // of the classes held out
+// steps: of one epoch; classes: of the training set.
+TrainerOptions trainer_options(const TrainSettings& settings, std::uint64_t seed,
+                               std::int64_t steps, std::int64_t classes);
+
+}  // namespace rk

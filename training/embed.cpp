@@ -1,0 +1,110 @@
+#include "training/embed.h"
+
+#include "engine/base/error.h"
+#include "engine/device/dispatch.h"
+#include "engine/system/signals.h"
+#include "layers/cuda/input.h"
+#include "training/model_io.h"
+#include "training/training_exif.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rk {
+
+Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDescription& model,
+                   std::int64_t batch, Precision precision)
+    : model_(model),
+      batch_(batch),
+      table_(float_table(model)),
+      program_(context, parameters, Program::Options{.precision = precision}) {
+  const Network network = build_network(program_, network_spec(model, BatchNormMode::kRunning),
+                                        batch, model.crop, model.crop);
+  input_ = network.input;
+  output_ = network.embeddings;
+  dim_ = program_.shape(output_)[1];
+}
+
+std::size_t Embedder::plan() {
+  if (!planned_) {
+    program_.plan();
+    if constexpr (kHasCuda) {
+      if (program_.on_gpu()) {
+        gpu_input_ = std::make_shared<GpuInput>(program_, input_, table_.levels(), batch_);
+      }
+    }
+  }
+  planned_ = true;
+  return program_.memory().arena_bytes + program_.memory().workspace_bytes;
+}
+
+std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOptions& options) {
+  plan();
+  LoaderOptions loading;
+  loading.workers = options.workers;
+  loading.cache_bytes = options.cache_bytes;
+  loading.bad = options.skip_bad ? BadPolicy::kSkip : BadPolicy::kFail;
+  EvalLoader loader(data, batch_,
+                    center_crop(static_cast<int>(model_.crop), static_cast<int>(model_.resize)),
+                    loading);
+  EmbeddingSet set;
+  set.dim = dim_;
+  set.embeddings.reserve(static_cast<std::size_t>(data.size() * dim_));
+  set.labels.reserve(static_cast<std::size_t>(data.size()));
+  for (const DataClass& of : data.classes()) set.classes.push_back(of.name);
+  const bool categories = !data.categories().empty();
+  while (const Batch* batch = loader.next()) {
+    if (interrupted()) return std::nullopt;
+    fill(batch->pixels);
+    program_.forward();
+    const std::vector<float> rows = program_.read(output_);
+    set.embeddings.insert(set.embeddings.end(), rows.begin(), rows.begin() + batch->count * dim_);
+    for (const std::int64_t index : batch->indices) {
+      set.labels.push_back(data.label(index));
+      set.paths.push_back(data.item_name(index));
+      if (categories) set.categories.push_back(data.category(index));
+    }
+    if (options.progress) options.progress(set.count());
+  }
+  bad_ = loader.bad_images();
+  return set;
+}
+
+void Embedder::fill(std::span<const std::uint8_t> pixels) {
+  if constexpr (kHasCuda) {
+    if (gpu_input_ != nullptr) {
+      gpu_input_->stage(pixels);
+      gpu_input_->take();
+      gpu_input_->fill(0);
+      return;
+    }
+  }
+  fill_input(program_, input_, table_, pixels);
+}
+
+CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint& checkpoint,
+                                       std::int64_t batch, Precision precision) {
+  model_ = checkpoint.model();
+  network_ = checkpoint.network();
+  trained_on_ = checkpoint.run().classes;
+  const std::vector<std::string>& known = network_names();
+  if (std::find(known.begin(), known.end(), model_.arch) == known.end()) {
+    fail<InputError>("{}: its network is '{}', known are {}; use another checkpoint",
+                     checkpoint.path(), model_.arch, fmt::join(known, ", "));
+  }
+  training_exif_ = rk::training_exif(checkpoint);
+  embedder_ = std::make_unique<Embedder>(context, parameters_, model_, batch, precision);
+  parameters_.allocate(context);
+  load_parameters(checkpoint, parameters_);
+  parameters_.upload();
+}
+
+std::optional<EmbeddingSet> CheckpointEmbedder::embed(const Dataset& data,
+                                                      const EmbedOptions& options) {
+  std::optional<EmbeddingSet> set = embedder_->embed(data, options);
+  if (set) set->network = network_;
+  return set;
+}
+
+}  // namespace rk

@@ -1,0 +1,51 @@
+// The embeddings of the last batches as further columns of the loss (Rolinek et al. 2020, section
+// 4.3): a ring of T batches with their labels and the images they show. They take no gradient, and
+// the loss leaves out a query's own image by its identity. Empty at first, so that the first T
+// steps of a run see fewer columns.
+#pragma once
+
+#include "engine/device/context.h"
+#include "losses/frame/loss.h"
+#include "weights/checkpoint.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace rk {
+
+class EmbeddingMemory {
+ public:
+  EmbeddingMemory() = default;  // keeps nothing
+  // The embeddings lie in the memory of the context's device.
+  EmbeddingMemory(const Context& context, std::int64_t batches, std::int64_t batch,
+                  std::int64_t dim);
+
+  std::int64_t capacity() const { return static_cast<std::int64_t>(labels_.size()); }  // rows
+  std::int64_t rows() const { return rows_; }  // of them in use
+
+  const float* data() const { return embeddings_.as<float>(); }  // [capacity, dim]
+
+  void show(LossInput<float>& input) const;
+  // A batch [batch, dim], in the memory where all lie, takes the place of the oldest one. Allocates
+  // nothing; on a GPU the copy is made in the stream's order.
+  void push(const float* embeddings, std::span<const std::int64_t> labels,
+            std::span<const std::int64_t> identities);
+
+  void save(CheckpointWriter& writer) const;
+  // Takes what was saved by a ring of this size. Returns whether it did: another size begins empty.
+  bool load(const Checkpoint& checkpoint);
+
+  std::size_t bytes() const;
+
+ private:
+  std::int64_t batch_ = 0;
+  std::int64_t dim_ = 0;
+  std::int64_t rows_ = 0;
+  std::int64_t next_ = 0;  // the row at which the next batch goes in
+  const Context* context_ = nullptr;
+  Memory embeddings_;  // [capacity, dim]
+  std::vector<std::int64_t> labels_, identities_;
+};
+
+}  // namespace rk

@@ -1,0 +1,37 @@
+#include "training/network_input.h"
+
+#include "engine/base/parallel.h"
+
+namespace rk {
+
+FloatTable float_table(const ModelDescription& model) {
+  std::array<float, 3> mean{}, std{};
+  for (std::size_t c = 0; c < 3; ++c) {
+    mean[c] = static_cast<float>(model.input_mean[c]);
+    std[c] = static_cast<float>(model.input_std[c]);
+  }
+  return FloatTable(mean, std);
+}
+
+void fill_input(Program& program, TensorId input, const FloatTable& table,
+                std::span<const std::uint8_t> pixels) {
+  const Shape& shape = program.shape(input);
+  const std::int64_t plane = shape[1] * shape[2], image = 3 * plane;
+  const auto bytes = static_cast<std::int64_t>(pixels.size());
+  expect(bytes % image == 0 && bytes / image <= shape[0],
+         "[input] expected images of {}, got {} bytes", shape.text(), bytes);
+  const bool planar = program.width(input) == 1;
+  float* out = program.value(input);
+  parallel_for(program.context().threads(), bytes / image, [&](std::int64_t n, int) {
+    const std::uint8_t* in = pixels.data() + n * image;
+    float* to = out + n * image;
+    const std::int64_t step = planar ? 1 : 3, channel = planar ? plane : 1;
+    for (int c = 0; c < 3; ++c) {
+      for (std::int64_t p = 0; p < plane; ++p) {
+        to[c * channel + p * step] = table.value(c, in[p * 3 + c]);
+      }
+    }
+  });
+}
+
+}  // namespace rk

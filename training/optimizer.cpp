@@ -1,0 +1,219 @@
+#include "training/optimizer.h"
+
+#include "engine/base/error.h"
+#include "engine/base/parallel.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+namespace rk {
+namespace {
+
+// One step's numbers for one group, worked out in double and rounded once.
+struct AdamScalars {
+  float decay, keep, one_minus_beta1, beta2, one_minus_beta2, step_size, root_correction, eps;
+};
+struct SgdScalars {
+  float decay, momentum, rate;
+};
+
+// p, m, v and g are distinct buffers (checked nowhere: the engine lays them out).
+void adam(const AdamScalars& s, std::int64_t begin, std::int64_t end, float* __restrict p,
+          const float* __restrict g, float* __restrict m, float* __restrict v) {
+#pragma omp simd
+  for (std::int64_t i = begin; i < end; ++i) {
+    const float parameter = p[i] * s.keep;
+    const float gradient = g[i] + s.decay * p[i];
+    m[i] += s.one_minus_beta1 * (gradient - m[i]);
+    v[i] = s.beta2 * v[i] + s.one_minus_beta2 * (gradient * gradient);
+    p[i] = parameter - s.step_size * (m[i] / (std::sqrt(v[i]) / s.root_correction + s.eps));
+  }
+}
+
+// kPlain has no buffer: `b` is not touched.
+enum class Momentum { kPlain, kHeavyBall, kNesterov };
+template <Momentum kMomentum>
+void sgd(const SgdScalars& s, std::int64_t begin, std::int64_t end, float* __restrict p,
+         const float* __restrict g, float* __restrict b) {
+#pragma omp simd
+  for (std::int64_t i = begin; i < end; ++i) {
+    float direction = g[i] + s.decay * p[i];
+    if constexpr (kMomentum != Momentum::kPlain) {
+      b[i] = s.momentum * b[i] + direction;
+      direction = kMomentum == Momentum::kNesterov ? direction + s.momentum * b[i] : b[i];
+    }
+    p[i] -= s.rate * direction;
+  }
+}
+
+AdamScalars adam_scalars(const OptimizerParams& params, const OptimizerGroup& group,
+                         const StepState& state) {
+  const double rate = state.rate * group.rate_factor;
+  const bool decoupled = params.kind == OptimizerKind::kAdamW;
+  const auto t = static_cast<double>(state.number);
+  return {
+      .decay = decoupled ? 0.0F : static_cast<float>(group.weight_decay),
+      .keep = decoupled ? static_cast<float>(1.0 - rate * group.weight_decay) : 1.0F,
+      .one_minus_beta1 = static_cast<float>(1.0 - params.beta1),
+      .beta2 = static_cast<float>(params.beta2),
+      .one_minus_beta2 = static_cast<float>(1.0 - params.beta2),
+      .step_size = static_cast<float>(rate / (1.0 - std::pow(params.beta1, t))),
+      .root_correction = static_cast<float>(std::sqrt(1.0 - std::pow(params.beta2, t))),
+      .eps = static_cast<float>(params.eps),
+  };
+}
+
+void check(const OptimizerParams& params) {
+  if (!(params.beta1 >= 0 && params.beta1 < 1) || !(params.beta2 >= 0 && params.beta2 < 1)) {
+    fail<UsageError>("optimizer: betas must lie in [0, 1), got {} and {}", params.beta1,
+                     params.beta2);
+  }
+  // Zero would make 0 / 0 of a parameter whose gradient is always zero (padding is one).
+  if (!(params.eps > 0 && std::isfinite(params.eps))) {
+    fail<UsageError>("optimizer: eps must be above 0, got {}", params.eps);
+  }
+  if (!(params.momentum >= 0 && params.momentum < 1)) {
+    fail<UsageError>("optimizer: momentum must lie in [0, 1), got {}", params.momentum);
+  }
+  if (params.nesterov && params.momentum == 0) {
+    fail<UsageError>("optimizer: nesterov needs a momentum above 0");
+  }
+}
+
+// Sorted, checked, empty ones dropped and neighbours of one setting joined.
+std::vector<OptimizerGroup> tidy(std::vector<OptimizerGroup> groups, std::int64_t count) {
+  std::erase_if(groups, [](const OptimizerGroup& group) { return group.begin == group.end; });
+  std::sort(groups.begin(), groups.end(),
+            [](const OptimizerGroup& a, const OptimizerGroup& b) { return a.begin < b.begin; });
+  std::vector<OptimizerGroup> out;
+  for (const OptimizerGroup& group : groups) {
+    if (!(group.weight_decay >= 0 && std::isfinite(group.weight_decay))) {
+      fail<UsageError>("optimizer: weight decay must be >= 0, got {}", group.weight_decay);
+    }
+    if (!(group.rate_factor >= 0 && std::isfinite(group.rate_factor))) {
+      fail<UsageError>("optimizer: a group's rate factor must be >= 0, got {}", group.rate_factor);
+    }
+    expect(group.begin >= 0 && group.begin < group.end && group.end <= count,
+           "[optimizer] expected a group inside [0, {}), got [{}, {})", count, group.begin,
+           group.end);
+    expect(out.empty() || out.back().end <= group.begin,
+           "[optimizer] expected groups that do not overlap, got one at {}", group.begin);
+    if (!out.empty() && out.back().end == group.begin &&
+        out.back().rate_factor == group.rate_factor &&
+        out.back().weight_decay == group.weight_decay) {
+      out.back().end = group.end;
+    } else {
+      out.push_back(group);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, double embedding_rate,
+                                             double weight_decay, double proxy_rate,
+                                             const std::vector<std::string>& frozen) {
+  const auto is_frozen = [&](const std::string& name) {
+    return std::any_of(frozen.begin(), frozen.end(),
+                       [&](const std::string& beginning) { return name.starts_with(beginning); });
+  };
+  const auto factor = [&](ParameterGroup group) {
+    switch (group) {
+      case ParameterGroup::kBackbone: return 1.0;
+      case ParameterGroup::kEmbedding: return embedding_rate;
+      case ParameterGroup::kProxies: return proxy_rate;
+    }
+    return 1.0;
+  };
+  std::vector<OptimizerGroup> groups;
+  const auto& entries = parameters.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    // Up to the next parameter: zeros in between stay zero, and neighbours can be joined.
+    const std::int64_t end = i + 1 < entries.size()
+                                 ? entries[i + 1].offset
+                                 : static_cast<std::int64_t>(parameters.flat_elements());
+    const bool learns = !is_frozen(entries[i].name);
+    groups.push_back({entries[i].offset, end, learns ? factor(entries[i].group) : 0.0,
+                      learns ? weight_decay : 0.0});
+  }
+  return groups;
+}
+
+Optimizer::Optimizer(const OptimizerParams& params, std::vector<OptimizerGroup> groups,
+                     std::int64_t count)
+    : params_(params), count_(count) {
+  check(params_);
+  groups_ = tidy(std::move(groups), count_);
+  const bool is_sgd = params_.kind == OptimizerKind::kSgd;
+  if (!is_sgd || params_.momentum > 0) first_ = Buffer::of<float>(count_);
+  if (!is_sgd) second_ = Buffer::of<float>(count_);
+  reset();
+}
+
+void Optimizer::reset() {
+  for (const State& state : states()) {
+    std::memset(state.values, 0, static_cast<std::size_t>(state.count) * sizeof(float));
+  }
+}
+
+std::vector<Optimizer::State> Optimizer::states() const {
+  if (params_.kind != OptimizerKind::kSgd) {
+    return {{"exp_avg", first_.as<float>(), count_}, {"exp_avg_sq", second_.as<float>(), count_}};
+  }
+  if (params_.momentum > 0) return {{"momentum_buffer", first_.as<float>(), count_}};
+  return {};
+}
+
+void Optimizer::step(const Context& context, const StepState& state, float* parameters,
+                     const float* gradients) {
+  expect(state.number >= 1, "[optimizer] expected a step number >= 1, got {}", state.number);
+  float* first = first_.as<float>();
+  float* second = second_.as<float>();
+  const auto update = [&](const OptimizerGroup& group, std::int64_t begin, std::int64_t end) {
+    if (params_.kind != OptimizerKind::kSgd) {
+      adam(adam_scalars(params_, group, state), begin, end, parameters, gradients, first, second);
+      return;
+    }
+    const SgdScalars scalars{static_cast<float>(group.weight_decay),
+                             static_cast<float>(params_.momentum),
+                             static_cast<float>(state.rate * group.rate_factor)};
+    if (params_.momentum == 0) {
+      sgd<Momentum::kPlain>(scalars, begin, end, parameters, gradients, first);
+    } else if (params_.nesterov) {
+      sgd<Momentum::kNesterov>(scalars, begin, end, parameters, gradients, first);
+    } else {
+      sgd<Momentum::kHeavyBall>(scalars, begin, end, parameters, gradients, first);
+    }
+  };
+  // Cores split the whole buffer, not each group: one wake-up a step, however many groups.
+  parallel_ranges(context.threads(), count_, [&](std::int64_t begin, std::int64_t end, int) {
+    for (const OptimizerGroup& group : groups_) {
+      const std::int64_t from = std::max(begin, group.begin);
+      const std::int64_t to = std::min(end, group.end);
+      if (from < to) update(group, from, to);
+    }
+  });
+}
+
+double global_norm(const Context& context, const float* gradients, std::int64_t count) {
+  // A fixed number of pieces, whatever the number of cores, keeps the order of the additions.
+  constexpr std::int64_t kPieces = 512;
+  std::array<double, kPieces> sums{};
+  parallel_for(context.threads(), kPieces, [&](std::int64_t piece, int) {
+    const std::int64_t end = count * (piece + 1) / kPieces;
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = count * piece / kPieces; i < end; ++i) {
+      sum += static_cast<double>(gradients[i]) * static_cast<double>(gradients[i]);
+    }
+    sums[static_cast<std::size_t>(piece)] = sum;
+  });
+  double total = 0;
+  for (double sum : sums) total += sum;
+  return std::sqrt(total);
+}
+
+}  // namespace rk

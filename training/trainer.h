@@ -1,0 +1,175 @@
+// One training step, and all the state it changes.
+//
+//   pixels -> network -> embeddings -> loss, dL/dE -> network backwards -> optimizer
+//
+// With chunks the network's memory is that of a chunk, and one loss call sees all embeddings
+// (training/chunked_network.h). With frozen batch norm that is the whole batch's gradient but for
+// rounding; with batch statistics each chunk is normalised by its own.
+//
+// Several processes share a batch in equal parts: each embeds its own, all embeddings come together
+// so that every process computes the loss of the whole batch, and the gradients of the network are
+// summed before each makes the same step. With frozen batch norm that is one process's step but for
+// rounding; with batch statistics each part is normalised by its own, and the running statistics
+// become the mean over the processes.
+//
+// A loss with proxies finds them among the parameters (/loss/proxies of a checkpoint), a row for
+// each class of the data set.
+//
+// step() allocates nothing. The loss and the gradient's norm are looked at before the optimizer
+// changes anything: if one is not finite, step() throws DivergedError and the parameters are those
+// of before. ReLU makes 0 of NaN. With batch statistics that hides none: the channel's mean is not
+// finite, and so is no gradient. With frozen ones a NaN shows wherever a layer's input holds an
+// infinity (0 * inf in the gradient of its weight), as it does when values grow from layer to
+// layer. Filters all of whose sums overflow to both sides at once go unseen, for they put out 0 and
+// do not move, like dead units; the weights that do that are seen by sound(), before a checkpoint.
+#pragma once
+
+#include "data/loader/loader.h"
+#include "engine/group/process_group.h"
+#include "engine/tape/program.h"
+#include "layers/networks/resnet.h"
+#include "losses/registry.h"
+#include "training/batch_parts.h"
+#include "training/chunked_network.h"
+#include "training/embedding_memory.h"
+#include "training/network_input.h"
+#include "training/optimizer.h"
+#include "training/schedule.h"
+#include "weights/checkpoint.h"
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk {
+
+struct TrainerOptions {
+  ModelDescription model;
+  BatchNormMode batchnorm = BatchNormMode::kBatch;
+  bool orthogonal_embedding = false;
+  LossSpec loss;
+  OptimizerParams optimizer;
+  double weight_decay = 0.0;
+  double embedding_rate = 1.0;
+  std::vector<std::string> frozen;  // beginnings of the names of parameters that do not learn
+  double proxy_rate = 1.0;
+  ScheduleParams schedule;
+  std::int64_t batch = 128;
+  ProcessGroup* processes = nullptr;  // that share a batch, a divisor of `batch`; null: this one
+  std::int64_t chunk = 0;    // images at a time, divides this process's share; 0: all of that
+  std::int64_t memory = 0;   // batches whose embeddings stay, for losses that take them
+  std::int64_t classes = 0;  // of the data set: proxies, for losses that have them
+  std::uint64_t seed = 0;
+  Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
+  bool graph = true;                       // on a GPU: capture the step and replay it
+  std::int64_t beside = 0;  // bytes of the machine that the run takes beside the trainer's own
+  // Called while the GPU's graphs are built, which may take a minute: (done, all).
+  std::function<void(std::int64_t, std::int64_t)> preparing;
+};
+
+// NaN: the step did not come so far.
+struct StepResult {
+  double loss = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t valid_queries = 0;
+  double gradient_norm = std::numeric_limits<double>::quiet_NaN();
+  double rate = 0.0;
+  bool updated = true;  // false: a gradient overflowed under the loss scale (fp16)
+};
+
+// What a node of the network put out, over all images of a batch.
+struct LayerActivations {
+  std::string name;
+  double max_abs = 0.0;  // of the finite ones
+  std::int64_t not_finite = 0;
+  std::int64_t values = 0;
+};
+
+class GpuStep;
+
+class Trainer {
+ public:
+  // Builds everything and fills the parameters from the seed. TooLittleMemory
+  // (engine/device/memory_fit.h) where it would not fit, before it is taken.
+  Trainer(const Context& context, const TrainerOptions& options);
+  ~Trainer();
+
+  // On this process's share of a batch. meanwhile: called on a GPU between the step's start and its
+  // end, to get the next batch ready; `batch` need not last longer than until then.
+  StepResult step(const Batch& batch, const std::function<void()>& meanwhile = {});
+  // On a GPU: begins to upload the batch that the next step() is given.
+  void stage(const Batch& next);
+  std::int64_t steps() const { return steps_; }
+  const StepResult& last() const { return last_; }  // of the last step(), one that threw too
+  // That step's batch: labels and identities of this process's share, pictures on the CPU alone.
+  const Batch& last_batch() const { return last_batch_; }
+
+  Parameters& parameters() { return parameters_; }
+  const Program& program() const { return program_; }
+  // Are all parameters and running statistics finite, and no parameter beyond 1e12? A checkpoint of
+  // others would be of no use.
+  bool sound() const;
+
+  void save(CheckpointWriter& writer) const;
+  // Parameters, optimizer, memory, steps. Returns whether the memory could be taken: one of
+  // another size begins empty, and so does one of other data, whose labels mean other classes.
+  bool load(const Checkpoint& checkpoint, bool same_data = true);
+
+  // Between a GPU and the parameters and optimizer here: before they are read, after they were
+  // changed. Nothing on the CPU.
+  void pull();
+  void push();
+  LossScaleState loss_scale() const;  // as of the last pull()
+
+  // What is reserved, by name, in bytes.
+  std::vector<std::pair<std::string, std::size_t>> memory() const;
+  std::int64_t network_parameters() const;  // without those of the loss
+
+  // For who looks for the cause of a divergence. Names of the parameters that are not finite in a
+  // flat buffer: values or gradients.
+  std::vector<std::string> not_finite(std::span<const float> flat) const;
+  // Sends the last batch's share forward once more; batch norm's statistics move on.
+  std::vector<LayerActivations> activations();
+
+ private:
+  BatchParts parts() const { return {options_.batch, options_.chunk, options_.processes}; }
+  void require_room(const Program::Footprint& footprint) const;
+  void prepare_graphs(const NetworkSpec& spec) const;
+  void plan_gpu();
+  void plan_cpu();
+  [[noreturn]] void diverged(const std::string& what) const;
+  void remember(const Batch& batch);
+  void step_on_gpu(const Batch& batch, const std::function<void()>& meanwhile);
+  void step_on_cpu();
+  void gather_labels(const Batch& batch);
+  std::int64_t network_elements() const;  // of the flat buffers; the proxies lie behind
+  void fill(std::int64_t chunk);
+  void gather();
+
+  const Context& context_;
+  TrainerOptions options_;
+  std::unique_ptr<ProcessGroup> alone_;  // where the options name no group
+  FloatTable table_;
+  Schedule schedule_;
+  Parameters parameters_;
+  Program program_;
+  Network network_;
+  ParameterId proxies_ = -1;
+  std::unique_ptr<Loss<float>> loss_;
+  EmbeddingMemory memory_;
+  std::unique_ptr<ChunkedNetwork> chunked_;
+  std::vector<std::int64_t> labels_, identities_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::int64_t steps_ = 0;
+  StepResult last_;
+  Batch last_batch_;
+  std::vector<std::int64_t> last_labels_, last_indices_;
+  std::shared_ptr<GpuStep> gpu_;  // shared: it knows how to delete itself
+  bool staged_ = false;           // the next step's batch
+};
+
+}  // namespace rk

@@ -1,0 +1,93 @@
+// A data set cut into boxes, each within one of the pieces that it is stored in.
+#pragma once
+
+#include "weights/hdf5/questions.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace rk {
+
+// All boxes of `dims`, piece by piece, none with more than `most` elements. Every side is at least
+// 1, `piece` no larger than `dims`.
+class Hdf5Boxes {
+ public:
+  Hdf5Boxes(std::vector<std::int64_t> dims, std::vector<std::int64_t> piece, std::int64_t most)
+      : dims_(std::move(dims)),
+        piece_(std::move(piece)),
+        step_(dims_.size(), 1),
+        in_piece_(dims_.size(), 0),
+        piece_at_(dims_.size(), 0) {
+    for (std::size_t axis = dims_.size(); axis-- > 0;) {
+      step_[axis] = std::clamp<std::int64_t>(most, 1, piece_[axis]);
+      most /= step_[axis];
+    }
+  }
+
+  bool done() const { return done_; }
+
+  Hdf5Box next() {
+    Hdf5Box box{piece_at_, step_};
+    for (std::size_t axis = 0; axis < dims_.size(); ++axis) {
+      box.offset[axis] += in_piece_[axis];
+      box.sides[axis] = std::min(step_[axis], end(axis) - box.offset[axis]);
+    }
+    advance();
+    return box;
+  }
+
+ private:
+  std::int64_t end(std::size_t axis) const {  // of the present piece
+    return std::min(piece_at_[axis] + piece_[axis], dims_[axis]);
+  }
+
+  void advance() {
+    for (std::size_t axis = dims_.size(); axis-- > 0;) {
+      in_piece_[axis] += step_[axis];
+      if (piece_at_[axis] + in_piece_[axis] < end(axis)) return;
+      in_piece_[axis] = 0;
+    }
+    for (std::size_t axis = dims_.size(); axis-- > 0;) {
+      piece_at_[axis] += piece_[axis];
+      if (piece_at_[axis] < dims_[axis]) return;
+      piece_at_[axis] = 0;
+    }
+    done_ = true;
+  }
+
+  std::vector<std::int64_t> dims_, piece_, step_, in_piece_, piece_at_;
+  bool done_ = false;
+};
+
+// The box's values, dense in C order, to their places in `out` of shape `dims`.
+template <class T>
+void scatter(const Hdf5Box& box, const std::vector<std::int64_t>& dims, const std::byte* values,
+             T* out) {
+  const std::size_t rank = dims.size();
+  // As many of the last axes as the box covers whole are one run.
+  std::size_t run = 1, outer = rank;
+  while (outer > 0) {
+    --outer;
+    run *= static_cast<std::size_t>(box.sides[outer]);
+    if (box.sides[outer] != dims[outer]) break;
+  }
+  std::vector<std::int64_t> at(outer, 0);
+  for (;;) {
+    std::int64_t element = 0;
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      element = element * dims[axis] + box.offset[axis] + (axis < outer ? at[axis] : 0);
+    }
+    std::copy_n(values, run * sizeof(T), reinterpret_cast<std::byte*>(out + element));
+    values += run * sizeof(T);
+    std::size_t axis = outer;
+    for (; axis > 0; --axis) {
+      if (++at[axis - 1] < box.sides[axis - 1]) break;
+      at[axis - 1] = 0;
+    }
+    if (axis == 0) return;
+  }
+}
+
+}  // namespace rk

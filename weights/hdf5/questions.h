@@ -1,0 +1,42 @@
+// What Hdf5Reader asks of the process in which a file is parsed, packed as
+// engine/base/packed_values.h has it: the question's number, then what it takes. No answer is
+// longer than a slot.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+// One slot's bytes: large enough that waking a process costs little beside filling it.
+inline constexpr std::size_t kHdf5SlotBytes = std::size_t{2} << 20;
+inline constexpr std::size_t kHdf5MaxRank = 4;
+
+enum class Hdf5Question : std::uint64_t {
+  kOpen,           // -> device, inode, bytes, seconds and nanoseconds of change (0 of an image)
+  kObjects,        // first -> how many there are, then from the first: path, is it a data set
+  kInfo,           // path -> kind, rank, dims, sides of the pieces that are best read whole
+  kNumbers,        // path, type, boxes, each of them rank offsets and rank sides -> their values
+  kTexts,          // path, first, byte -> pieces of texts from there on: is it the end of it, text
+  kTextAttribute,  // object, name -> is there one, text
+  kIntegerAttribute,  // object, name -> is there one, value
+  kNumberAttribute,   // object, name -> how many, bits of doubles
+};
+
+// What numbers are read as.
+enum class Hdf5Type : std::uint64_t { kFloat, kDouble, kInt64, kUint8 };
+
+template <class T> Hdf5Type hdf5_type();
+template <> inline Hdf5Type hdf5_type<float>() { return Hdf5Type::kFloat; }
+template <> inline Hdf5Type hdf5_type<double>() { return Hdf5Type::kDouble; }
+template <> inline Hdf5Type hdf5_type<std::int64_t>() { return Hdf5Type::kInt64; }
+template <> inline Hdf5Type hdf5_type<std::uint8_t>() { return Hdf5Type::kUint8; }
+
+// Part of a data set, in its own order (C order).
+struct Hdf5Box {
+  std::vector<std::int64_t> offset, sides;
+};
+
+}  // namespace rk

@@ -1,0 +1,446 @@
+#include "engine/base/error.h"
+#include "engine/base/packed_values.h"
+#include "engine/system/parser_process.h"
+#include "weights/hdf5/boxes.h"
+#include "weights/hdf5/file.h"
+#include "weights/hdf5/file_memory.h"
+#include "weights/hdf5/questions.h"
+#include "weights/hdf5/server.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <map>
+
+namespace rk {
+namespace {
+
+// The library always gets this much, for a piece at a time and what it knows of the file.
+constexpr std::uint64_t kLeastForParser = std::uint64_t{96} << 20;
+// Boxes of one question: what it takes to say them is little beside what they hold, or they are
+// tiny, and then this many at once are worth waking a process for.
+constexpr std::size_t kMaxBoxes = 1024;
+
+// A valid file of the slowest kind (16-bit floats, which the library converts one by one) takes an
+// eighth of this on a present-day machine. `bytes` are the file's, for its structure, and those of
+// what is read.
+std::uint64_t cpu_seconds(std::uint64_t bytes) { return 2 + (bytes >> 23); }
+
+std::string normalised(const std::string& path) {
+  std::string out = path.empty() || path.front() != '/' ? "/" + path : path;
+  while (out.size() > 1 && out.back() == '/') out.pop_back();
+  return out;
+}
+
+std::vector<std::byte> packed(const std::function<void(PackedWriter&)>& put) {
+  std::vector<std::byte> bytes(std::size_t{256} << 10);
+  PackedWriter out(bytes);
+  put(out);
+  bytes.resize(out.bytes());
+  return bytes;
+}
+
+template <class... Args> ParserProcess::Serve server(Args&&... args) {
+  const auto server = std::make_shared<Hdf5Server>(std::forward<Args>(args)...);
+  return [server](std::span<std::byte> slot, std::size_t bytes) { return (*server)(slot, bytes); };
+}
+
+}  // namespace
+
+std::int64_t Hdf5Reader::Info::elements() const {
+  std::int64_t product = 1;
+  for (const std::int64_t d : dims) product *= d;
+  return product;
+}
+
+struct Hdf5Reader::State {
+  State(std::string file_name, std::uint64_t bytes, std::uint64_t room, ParserProcess::Serve serve)
+      : name(std::move(file_name)),
+        file_bytes(bytes),
+        budget(room),
+        parser(printable(name), "the HDF5 library",
+               {memory_for_file(bytes), cpu_seconds(bytes + budget)}, 60 + (bytes >> 22),
+               kHdf5SlotBytes, std::move(serve)) {
+    read_objects();
+  }
+
+  struct Shape {
+    Info info;
+    std::vector<std::int64_t> piece;
+  };
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    fail<InputError>("{}: {}", printable(name), fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  [[noreturn]] void distrust() const {
+    refuse("the HDF5 library gives an answer that makes no sense; the file is malformed");
+  }
+
+  void ask(const std::function<void(PackedWriter&)>& put) {
+    const std::vector<std::byte> question = packed(put);
+    parser.ask(question,
+               {std::max(kLeastForParser,
+                         memory_for_file(file_bytes) - std::min(memory_for_file(file_bytes), held)),
+                cpu_seconds(file_bytes + held)});
+  }
+
+  // The answer is copied first: the child could still change what has been looked at.
+  template <class Use> auto answer(Use&& use) {
+    const std::span<const std::byte> shared = parser.answer();
+    const std::vector<std::byte> bytes(shared.begin(), shared.end());
+    PackedReader in(bytes);
+    try {
+      return use(in);
+    } catch (const std::out_of_range&) {
+      distrust();
+    }
+  }
+
+  void read_objects() {
+    ask([](PackedWriter& out) { out.number(static_cast<std::uint64_t>(Hdf5Question::kOpen)); });
+    identity = answer([](PackedReader& in) {
+      FileIdentity id;
+      for (std::uint64_t* each : {&id.device, &id.inode, &id.bytes, &id.seconds, &id.nanoseconds}) {
+        *each = in.number();
+      }
+      return id;
+    });
+    for (std::uint64_t count = 1; objects.size() < count;) {
+      const std::size_t before = objects.size();
+      ask([&](PackedWriter& out) {
+        out.number(static_cast<std::uint64_t>(Hdf5Question::kObjects));
+        out.number(before);
+      });
+      answer([&](PackedReader& in) {
+        count = in.number();
+        while (!in.at_end()) {
+          const std::string path(in.text());
+          objects[path] = in.number() != 0;
+        }
+      });
+      if (objects.size() == before) distrust();
+    }
+  }
+
+  void ask_about(Hdf5Question question, const std::string& path) {
+    ask([&](PackedWriter& out) {
+      out.number(static_cast<std::uint64_t>(question));
+      out.text(path);
+    });
+  }
+
+  Shape shape(const std::string& path) {
+    ask_about(Hdf5Question::kInfo, path);
+    return answer([&](PackedReader& in) {
+      Shape out;
+      const std::uint64_t kind = in.number(), rank = in.number();
+      if (kind > static_cast<std::uint64_t>(Kind::kText) || rank > kHdf5MaxRank) distrust();
+      out.info.kind = static_cast<Kind>(kind);
+      std::uint64_t product = 1;
+      for (std::uint64_t i = 0; i < rank; ++i) {
+        const std::uint64_t side = in.number();
+        if (side > std::numeric_limits<std::int32_t>::max()) distrust();
+        out.info.dims.push_back(static_cast<std::int64_t>(side));
+      }
+      // As large as it may be where no side is 0; a product of sides below 2^31 is looked at step
+      // by step, so it cannot overflow.
+      const bool empty = std::count(out.info.dims.begin(), out.info.dims.end(), 0) > 0;
+      for (const std::int64_t side : out.info.dims) {
+        product *= empty ? 0 : static_cast<std::uint64_t>(side);
+        if (product > kMaxDatasetBytes) distrust();
+      }
+      for (const std::int64_t side : out.info.dims) {
+        const std::uint64_t piece = in.number();
+        if (piece > static_cast<std::uint64_t>(side) || (piece == 0 && side > 0)) distrust();
+        out.piece.push_back(static_cast<std::int64_t>(piece));
+      }
+      return out;
+    });
+  }
+
+  // Counts what is held of one data set, in the type that it is read as.
+  void hold(const std::string& path, std::uint64_t bytes) {
+    std::uint64_t& before = held_of[path];
+    if (bytes <= before) return;
+    held += bytes - before;
+    before = bytes;
+    if (held <= budget) return;
+    refuse(
+        "{} takes {} MiB as it is read, {} MiB with what was read before, and {} MiB are the limit "
+        "for a file of {} bytes; split it",
+        printable(path), bytes >> 20, held >> 20, budget >> 20, file_bytes);
+  }
+
+  template <class T> void read_numbers(const std::string& path, const Shape& shape, T* out) {
+    const Info& info = shape.info;
+    if (info.kind == Kind::kText) {
+      refuse("{} holds text where numbers are expected", printable(path));
+    }
+    if (std::is_integral_v<T> && info.kind == Kind::kFloat) {
+      refuse("{} holds floating-point numbers where integers are expected; convert it",
+             printable(path));
+    }
+    if (info.elements() == 0) return;
+    constexpr std::size_t kMost = kHdf5SlotBytes / sizeof(T);
+    Hdf5Boxes boxes(info.dims, shape.piece, static_cast<std::int64_t>(kMost));
+    // While one slot is emptied here, the other is filled there.
+    std::array<std::vector<Hdf5Box>, ParserProcess::kSlots> asked;
+    std::optional<Hdf5Box> left_over;
+    std::size_t first = 0, count = 0;
+    const auto ask_next = [&] {
+      std::vector<Hdf5Box>& of = asked[(first + count) % asked.size()];
+      of.clear();
+      std::size_t elements = 0;
+      while (of.size() < kMaxBoxes && (left_over || !boxes.done())) {
+        Hdf5Box box = left_over ? std::move(*left_over) : boxes.next();
+        left_over.reset();
+        const std::size_t more = elements_of(box);
+        if (elements + more > kMost) {
+          left_over = std::move(box);
+          break;
+        }
+        elements += more;
+        of.push_back(std::move(box));
+      }
+      if (of.empty()) return;
+      ++count;
+      ask([&](PackedWriter& question) {
+        question.number(static_cast<std::uint64_t>(Hdf5Question::kNumbers));
+        question.text(path);
+        question.number(static_cast<std::uint64_t>(hdf5_type<T>()));
+        for (const Hdf5Box& box : of) {
+          for (const auto* list : {&box.offset, &box.sides}) {
+            for (const std::int64_t each : *list) question.number(static_cast<std::uint64_t>(each));
+          }
+        }
+      });
+    };
+    ask_next();
+    ask_next();
+    try {
+      while (count > 0) {
+        --count;
+        const std::span<const std::byte> values = parser.answer();
+        std::size_t at = 0;
+        for (const Hdf5Box& box : asked[first]) {
+          const std::size_t bytes = elements_of(box) * sizeof(T);
+          if (bytes > values.size() - at) distrust();
+          scatter(box, info.dims, values.data() + at, out);
+          at += bytes;
+        }
+        if (at != values.size()) distrust();
+        first = (first + 1) % asked.size();
+        ask_next();
+      }
+    } catch (const InputError&) {
+      for (; count > 0; --count) forget_answer();  // the next question's answer must be its own
+      throw;
+    }
+  }
+
+  void forget_answer() {
+    try {
+      parser.answer();
+    } catch (const InputError&) {
+      // As for the one before: the first refusal is the one to report.
+    }
+  }
+
+  static std::size_t elements_of(const Hdf5Box& box) {
+    std::size_t product = 1;
+    for (const std::int64_t side : box.sides) product *= static_cast<std::size_t>(side);
+    return product;
+  }
+
+  // Asks for an attribute and takes what `use` makes of the answer; nullopt where there is none.
+  template <class Use>
+  auto attribute(Hdf5Question question, const std::string& object, const std::string& attribute,
+                 Use&& use) {
+    ask([&](PackedWriter& out) {
+      out.number(static_cast<std::uint64_t>(question));
+      out.text(object);
+      out.text(attribute);
+    });
+    return answer([&](PackedReader& in) -> std::optional<decltype(use(in, 1))> {
+      const std::uint64_t count = in.number();
+      if (count == 0) return std::nullopt;
+      return use(in, count);
+    });
+  }
+
+  std::string name;
+  std::uint64_t file_bytes;
+  std::uint64_t budget;                          // for all that is read, in bytes
+  std::uint64_t held = 0;                        // of it
+  std::map<std::string, std::uint64_t> held_of;  // by data set
+  FileIdentity identity;
+  std::map<std::string, bool> objects;  // full path -> is it a data set
+  ParserProcess parser;
+};
+
+Hdf5Reader::Hdf5Reader(const std::string& path) {
+  const auto refuse = [&](const std::string& what) {
+    fail<InputError>("{}: {}", printable(path), what);
+  };
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    const int error = errno;
+    refuse(fmt::format("cannot be opened ({}); check the path", std::strerror(error)));
+  }
+  if (S_ISDIR(status.st_mode)) refuse("is a directory; give an HDF5 file");
+  if (!S_ISREG(status.st_mode)) refuse("is not a regular file; give an HDF5 file");
+  if (status.st_size == 0) refuse("is empty; copy or make it again");
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  state_ = std::make_unique<State>(path, bytes, memory_for_file(bytes), server(path));
+}
+
+Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name)
+    : Hdf5Reader(image, name, memory_for_file(image.size()) - image.size()) {}
+
+Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name,
+                       std::uint64_t room) {
+  if (image.empty()) fail<InputError>("{}: is empty; copy or make it again", printable(name));
+  state_ = std::make_unique<State>(name, image.size(), room, server(image, name));
+}
+
+Hdf5Reader::Hdf5Reader(const std::string& name, ParserProcess::Serve serve)
+    : state_(std::make_unique<State>(name, 1, memory_for_file(1), std::move(serve))) {}
+
+Hdf5Reader::~Hdf5Reader() = default;
+Hdf5Reader::Hdf5Reader(Hdf5Reader&&) noexcept = default;
+Hdf5Reader& Hdf5Reader::operator=(Hdf5Reader&&) noexcept = default;
+
+const std::string& Hdf5Reader::name() const { return state_->name; }
+const FileIdentity& Hdf5Reader::identity() const { return state_->identity; }
+
+bool Hdf5Reader::has(const std::string& object) const {
+  return state_->objects.contains(normalised(object));
+}
+
+std::vector<std::string> Hdf5Reader::datasets(const std::string& group) const {
+  const std::string root = normalised(group);
+  const std::string prefix = root == "/" ? root : root + "/";
+  std::vector<std::string> out;
+  for (const auto& [path, is_dataset] : state_->objects) {
+    if (is_dataset && path.starts_with(prefix)) out.push_back(path);
+  }
+  return out;
+}
+
+std::vector<std::string> Hdf5Reader::children(const std::string& group) const {
+  const std::string root = normalised(group);
+  const std::string prefix = root == "/" ? root : root + "/";
+  std::vector<std::string> out;
+  for (const auto& [path, is_dataset] : state_->objects) {
+    if (path.size() > prefix.size() && path.starts_with(prefix) &&
+        path.find('/', prefix.size()) == std::string::npos) {
+      out.push_back(path.substr(prefix.size()));
+    }
+  }
+  return out;
+}
+
+Hdf5Reader::Info Hdf5Reader::info(const std::string& dataset) const {
+  return state_->shape(normalised(dataset)).info;
+}
+
+template <class T> std::vector<T> Hdf5Reader::read(const std::string& dataset) const {
+  const std::string path = normalised(dataset);
+  const State::Shape shape = state_->shape(path);
+  const auto count = static_cast<std::size_t>(shape.info.elements());
+  state_->hold(path, count * sizeof(T));
+  std::vector<T> values(count);
+  state_->read_numbers(path, shape, values.data());
+  return values;
+}
+
+template <class T>
+void Hdf5Reader::read_into(const std::string& dataset, const std::vector<std::int64_t>& dims,
+                           T* out) const {
+  const std::string path = normalised(dataset);
+  const State::Shape shape = state_->shape(path);
+  if (shape.info.dims != dims) {
+    state_->refuse("{} has shape [{}] where [{}] is expected", printable(path),
+                   fmt::join(shape.info.dims, ", "), fmt::join(dims, ", "));
+  }
+  state_->hold(path, static_cast<std::uint64_t>(shape.info.elements()) * sizeof(T));
+  state_->read_numbers(path, shape, out);
+}
+
+std::vector<std::string> Hdf5Reader::read_text(const std::string& dataset) const {
+  const std::string path = normalised(dataset);
+  const Info info = state_->shape(path).info;
+  if (info.kind != Kind::kText) {
+    state_->refuse("{} holds numbers where text is expected", printable(path));
+  }
+  const auto count = static_cast<std::size_t>(info.elements());
+  std::uint64_t bytes = count * sizeof(std::string);
+  state_->hold(path, bytes);
+  std::vector<std::string> out;
+  out.reserve(count);
+  std::string text;  // the one that is not complete yet
+  while (out.size() < count) {
+    const std::size_t texts = out.size(), part = text.size();
+    state_->ask([&](PackedWriter& question) {
+      question.number(static_cast<std::uint64_t>(Hdf5Question::kTexts));
+      question.text(path);
+      question.number(texts);
+      question.number(part);
+    });
+    state_->answer([&](PackedReader& in) {
+      while (!in.at_end() && out.size() < count) {
+        const bool ends = in.number() != 0;
+        const std::string_view more = in.text();
+        state_->hold(path, bytes += more.size());
+        text += more;
+        if (ends) out.push_back(std::exchange(text, {}));
+      }
+    });
+    if (out.size() == texts && text.size() == part) state_->distrust();
+  }
+  return out;
+}
+
+std::optional<std::string> Hdf5Reader::text_attribute(const std::string& object,
+                                                      const std::string& name) const {
+  return state_->attribute(Hdf5Question::kTextAttribute, object, name,
+                           [](PackedReader& in, std::uint64_t) { return std::string(in.text()); });
+}
+
+std::optional<std::int64_t> Hdf5Reader::integer_attribute(const std::string& object,
+                                                          const std::string& name) const {
+  return state_->attribute(
+      Hdf5Question::kIntegerAttribute, object, name,
+      [](PackedReader& in, std::uint64_t) { return static_cast<std::int64_t>(in.number()); });
+}
+
+std::optional<std::vector<double>> Hdf5Reader::number_attribute(const std::string& object,
+                                                                const std::string& name) const {
+  return state_->attribute(Hdf5Question::kNumberAttribute, object, name,
+                           [](PackedReader& in, std::uint64_t count) {
+                             std::vector<double> values;
+                             for (std::uint64_t i = 0; i < count; ++i) {
+                               values.push_back(std::bit_cast<double>(in.number()));
+                             }
+                             return values;
+                           });
+}
+
+#define RK_INSTANTIATE(T)                                                                       \
+  template std::vector<T> Hdf5Reader::read(const std::string&) const;                           \
+  template void Hdf5Reader::read_into(const std::string&, const std::vector<std::int64_t>&, T*) \
+      const;
+RK_INSTANTIATE(float)
+RK_INSTANTIATE(double)
+RK_INSTANTIATE(std::int64_t)
+RK_INSTANTIATE(std::uint8_t)
+#undef RK_INSTANTIATE
+
+}  // namespace rk

@@ -1,0 +1,41 @@
+// An HDF5 file whose whole content has been looked at before anything is read from it: what is in
+// it, and that none of it touches another file, another program or too much memory (the rules are
+// those of hdf5_file.h). Hdf5Reader reads from such a file only.
+#pragma once
+
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
+#include "weights/hdf5/handle.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace rk {
+
+// What one data set may claim.
+inline constexpr std::uint64_t kMaxDatasetBytes = std::uint64_t{1} << 30;
+
+struct SurveyedHdf5 {
+  std::string name;
+  std::uint64_t file_bytes = 0;
+  Hdf5FileId file;
+  std::map<std::string, bool> objects;  // full path -> is it a data set
+
+  // After `name`, `file_bytes` and `file` are set: walks all of it and refuses what it must.
+  void survey();
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    fail<InputError>("{}: {}", printable(name), fmt::format(format, std::forward<Args>(args)...));
+  }
+  [[noreturn]] void damaged(const std::string& path) const;
+
+ private:
+  void walk(const std::string& group, int depth);
+  void check_storage(const std::string& path, hid_t dataset) const;
+  void check_chunk(const std::string& path, hid_t plist, std::size_t item,
+                   std::uint64_t claimed) const;
+};
+
+}  // namespace rk
