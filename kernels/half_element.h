@@ -2,12 +2,16 @@
 // compile for the host too and round the same there.
 #pragma once
 
+#include "engine/base/dtype.h"
 #include "kernels/element.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 namespace rk {
+
+template <> struct DTypeOf<__half> { static constexpr DType value = DType::kFloat16; };
+template <> struct DTypeOf<__nv_bfloat16> { static constexpr DType value = DType::kBfloat16; };
 
 template <> struct Element<__half> {
   RK_FN RK_INLINE static float widen(__half x) { return __half2float(x); }

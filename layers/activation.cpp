@@ -13,13 +13,15 @@ class ReluNode : public Node {
   ReluNode(const std::string& name, const Program& program, std::int64_t elements)
       : Node(name), threads_(program.context().threads()), elements_(elements) {}
   void forward() override {
-    elementwise_cpu::relu(threads_, elements_, memory_.inputs[0], memory_.output);
+    elementwise_cpu::relu(threads_, elements_, memory_.inputs[0].as<float>(),
+                          memory_.output.as<float>());
   }
   void backward() override {
-    const GradientEdge& dx = memory_.input_gradients[0];
-    if (dx.data == nullptr) return;
-    elementwise_cpu::relu_backward(threads_, elements_, memory_.inputs[0], memory_.output_gradient,
-                                   dx.data, dx.accumulate);
+    auto* dx = memory_.input_gradients[0].as<float>();
+    if (dx == nullptr) return;
+    elementwise_cpu::relu_backward(threads_, elements_, memory_.inputs[0].as<float>(),
+                                   memory_.output_gradient.as<float>(), dx,
+                                   memory_.uses[0].accumulate);
   }
 
  private:
@@ -32,13 +34,15 @@ class AddNode : public Node {
   AddNode(const std::string& name, const Program& program, std::int64_t elements)
       : Node(name), threads_(program.context().threads()), elements_(elements) {}
   void forward() override {
-    elementwise_cpu::add(threads_, elements_, memory_.inputs[0], memory_.inputs[1], memory_.output);
+    elementwise_cpu::add(threads_, elements_, memory_.inputs[0].as<float>(),
+                         memory_.inputs[1].as<float>(), memory_.output.as<float>());
   }
   void backward() override {
-    for (const GradientEdge& edge : memory_.input_gradients) {
-      if (edge.data == nullptr) continue;
-      elementwise_cpu::copy(threads_, elements_, memory_.output_gradient, edge.data,
-                            edge.accumulate);
+    for (std::size_t i = 0; i < 2; ++i) {
+      auto* gradient = memory_.input_gradients[i].as<float>();
+      if (gradient == nullptr) continue;
+      elementwise_cpu::copy(threads_, elements_, memory_.output_gradient.as<float>(), gradient,
+                            memory_.uses[i].accumulate);
     }
   }
 

@@ -28,7 +28,7 @@ class BatchNormNode : public Node {
 
   // Saved per channel: mean, inv_std, scale, then the signs. The workspace holds the partial sums
   // and, per channel, their totals and the three factors of the second backward pass.
-  NodeClaims plan() override {
+  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
     const auto channels = static_cast<std::size_t>(layout_.channels());
     NodeClaims claims;
     claims.saved_bytes =
@@ -51,7 +51,7 @@ class BatchNormNode : public Node {
   }
 
   void forward() override {
-    const float* x = memory_.inputs[0];
+    const auto* x = memory_.inputs[0].as<float>();
     const std::int64_t channels = layout_.channels();
     float* running_mean = parameters_.buffer(tensors_.mean);
     float* running_variance = parameters_.buffer(tensors_.variance);
@@ -71,17 +71,17 @@ class BatchNormNode : public Node {
       scale_[c] = static_cast<float>(static_cast<double>(gamma[c]) * inv_std);
     }
     bn::normalise(threads_, layout_, x, channel_factors(), residual(), options_.relu, signs_,
-                  memory_.output);
+                  memory_.output.as<float>());
   }
 
   void backward() override {
     const std::int64_t channels = layout_.channels();
-    bn::Backward in{memory_.inputs[0], memory_.output_gradient, bn::Mask::kNone, signs_,
-                    channel_factors()};
+    bn::Backward in{memory_.inputs[0].as<float>(), memory_.output_gradient.as<float>(),
+                    bn::Mask::kNone, signs_, channel_factors()};
     if (options_.relu) in.mask = keeps_signs() ? bn::Mask::kFromSigns : bn::Mask::kFromInput;
-    GradientEdge residual_edge;
-    if (options_.residual >= 0) residual_edge = memory_.input_gradients[1];
-    bn::gradient_sums(threads_, layout_, in, residual_edge.data, residual_edge.accumulate,
+    const bool has_residual = options_.residual >= 0;
+    auto* d_residual = has_residual ? memory_.input_gradients[1].as<float>() : nullptr;
+    bn::gradient_sums(threads_, layout_, in, d_residual, has_residual && memory_.uses[1].accumulate,
                       partial_);
     bn::finish_gradient_sums(layout_, partial_, totals_, totals_ + channels);
 
@@ -99,16 +99,18 @@ class BatchNormNode : public Node {
       factors_[2 * channels + c] =
           batch ? static_cast<float>(-scale * inv_std * inv_std * product / count) : 0.0F;
     }
-    const GradientEdge& dx = memory_.input_gradients[0];
-    if (dx.data == nullptr) return;
+    auto* dx = memory_.input_gradients[0].as<float>();
+    if (dx == nullptr) return;
     bn::gradient_apply(threads_, layout_, in,
-                       {factors_, factors_ + channels, factors_ + 2 * channels}, dx.data,
-                       dx.accumulate);
+                       {factors_, factors_ + channels, factors_ + 2 * channels}, dx,
+                       memory_.uses[0].accumulate);
   }
 
  private:
   bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
-  const float* residual() const { return options_.residual >= 0 ? memory_.inputs[1] : nullptr; }
+  const float* residual() const {
+    return options_.residual >= 0 ? memory_.inputs[1].as<float>() : nullptr;
+  }
   bn::Channels channel_factors() const { return {mean_, scale_, parameters_.value(tensors_.beta)}; }
 
   // mean_ and inv_std_ hold the batch's mean and variance here.

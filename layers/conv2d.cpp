@@ -17,23 +17,24 @@ constexpr std::int64_t kStemChannels = 4;
 class Conv2dNode : public ConvolutionNode {
  public:
   Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry,
-             ParameterId weight, bool input_gradient)
+             ParameterId weight)
       : ConvolutionNode(name, geometry),
         parameters_(program.parameters()),
         weight_(weight),
-        convolution_(program.context(), geometry,
-                     {.backward = program.options().gradients, .input_gradient = input_gradient}) {}
+        convolution_(program.context(), geometry, {.backward = program.options().gradients}) {}
 
-  NodeClaims plan() override { return {0, convolution_.plan()}; }
+  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
+    return {0, convolution_.plan(uses[0])};
+  }
 
   void bind(const NodeMemory& memory) override {
     const float* w = parameters_.value(weight_);
-    convolution_.bind_forward(memory.inputs[0], w, nullptr, nullptr, memory.output,
-                              memory.workspace);
-    if (memory.output_gradient == nullptr) return;
-    convolution_.bind_backward(memory.inputs[0], memory.output_gradient, w,
-                               parameters_.gradient(weight_), memory.input_gradients[0],
-                               memory.workspace);
+    const auto* x = memory.inputs[0].as<float>();
+    convolution_.bind_forward(x, w, nullptr, nullptr, memory.output.as<float>(), memory.workspace);
+    const auto* dy = memory.output_gradient.as<float>();
+    if (dy == nullptr) return;
+    convolution_.bind_backward(x, dy, w, parameters_.gradient(weight_),
+                               memory.input_gradients[0].as<float>(), memory.workspace);
   }
 
   void forward() override { convolution_.forward(); }
@@ -111,8 +112,7 @@ TensorId conv2d(Program& program, TensorId x, const std::string& name,
       return program.append(gpu::conv2d_node(name, program, geometry, weight), {input}, output);
     }
   }
-  auto node =
-      std::make_unique<Conv2dNode>(name, program, geometry, weight, program.wants_gradient(x));
+  auto node = std::make_unique<Conv2dNode>(name, program, geometry, weight);
   return program.append(std::move(node), {input}, output);
 }
 

@@ -20,7 +20,7 @@ namespace bn = batchnorm_cpu;
 class FoldedConvNode : public ConvolutionNode {
  public:
   FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
-                 const BatchNormOptions& options, bool input_gradient)
+                 const BatchNormOptions& options)
       : ConvolutionNode(names.convolution + "+" + names.batchnorm, geometry),
         threads_(program.context().threads()),
         layout_(image_layout(geometry.y, geometry.y_width)),
@@ -34,12 +34,11 @@ class FoldedConvNode : public ConvolutionNode {
                      {.bias = true,
                       .residual = options.residual >= 0,
                       .relu = options.relu,
-                      .backward = program.options().gradients,
-                      .input_gradient = input_gradient}) {}
+                      .backward = program.options().gradients}) {}
 
   // Saved: W', then per channel b', scale, inv_std. Workspace: g where dy must not be touched, the
   // sums, a row of zeros and one of ones, then the convolution's own.
-  NodeClaims plan() override {
+  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
     const std::int64_t channels = geometry().y[3];
     NodeClaims claims;
     claims.saved_bytes = static_cast<std::size_t>(weight_elements() + 3 * channels) * sizeof(float);
@@ -52,7 +51,7 @@ class FoldedConvNode : public ConvolutionNode {
           aligned(static_cast<std::size_t>(2 * channels) * sizeof(double)) +
           aligned(static_cast<std::size_t>(2 * channels) * sizeof(float));
     }
-    claims.workspace_bytes = own_workspace_ + convolution_.plan();
+    claims.workspace_bytes = own_workspace_ + convolution_.plan(uses[0]);
     return claims;
   }
 
@@ -65,11 +64,12 @@ class FoldedConvNode : public ConvolutionNode {
     inv_std_ = scale_ + channels;
     auto* own = static_cast<std::byte*>(memory.workspace);
     void* rest = own + own_workspace_;
-    const float* residual = options_.residual >= 0 ? memory.inputs[1] : nullptr;
-    convolution_.bind_forward(memory.inputs[0], folded_, bias_, residual, memory.output, rest);
-    if (memory.output_gradient == nullptr) return;
+    const auto* x = memory.inputs[0].as<float>();
+    const float* residual = options_.residual >= 0 ? memory.inputs[1].as<float>() : nullptr;
+    convolution_.bind_forward(x, folded_, bias_, residual, memory.output.as<float>(), rest);
+    gradient_ = memory.output_gradient.as<float>();
+    if (gradient_ == nullptr) return;
 
-    gradient_ = memory.output_gradient;
     if (own_gradient_) {
       gradient_ = reinterpret_cast<float*>(own);
       own += aligned(static_cast<std::size_t>(layout_.elements()) * sizeof(float));
@@ -80,8 +80,8 @@ class FoldedConvNode : public ConvolutionNode {
     own += aligned(static_cast<std::size_t>(2 * channels) * sizeof(double));
     zeros_ = reinterpret_cast<float*>(own);
     ones_ = zeros_ + channels;
-    convolution_.bind_backward(memory.inputs[0], gradient_, folded_, parameters_.gradient(weight_),
-                               memory.input_gradients[0], rest);
+    convolution_.bind_backward(x, gradient_, folded_, parameters_.gradient(weight_),
+                               memory.input_gradients[0].as<float>(), rest);
   }
 
   void forward() override {
@@ -112,8 +112,8 @@ class FoldedConvNode : public ConvolutionNode {
     // workspace.)
     std::fill_n(zeros_, channels, 0.0F);
     std::fill_n(ones_, channels, 1.0F);
-    const float* dy = memory_.output_gradient;
-    const bn::Backward in{options_.relu ? memory_.output : dy,
+    const auto* dy = memory_.output_gradient.as<float>();
+    const bn::Backward in{options_.relu ? memory_.output.as<float>() : dy,
                           dy,
                           options_.relu ? bn::Mask::kFromInput : bn::Mask::kNone,
                           nullptr,
@@ -121,9 +121,10 @@ class FoldedConvNode : public ConvolutionNode {
     bn::gradient_sums(threads_, layout_, in, options_.relu ? gradient_ : nullptr, false, partial_);
     bn::finish_gradient_sums(layout_, partial_, totals_, totals_ + channels);
     if (options_.residual >= 0) {
-      const GradientEdge& edge = memory_.input_gradients[1];
-      if (edge.data != nullptr) {
-        elementwise_cpu::copy(threads_, layout_.elements(), gradient_, edge.data, edge.accumulate);
+      auto* d_residual = memory_.input_gradients[1].as<float>();
+      if (d_residual != nullptr) {
+        elementwise_cpu::copy(threads_, layout_.elements(), gradient_, d_residual,
+                              memory_.uses[1].accumulate);
       }
     }
     convolution_.backward_weights();
@@ -232,8 +233,7 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
                             output);
     }
   }
-  auto node = std::make_unique<FoldedConvNode>(names, program, geometry, options,
-                                               program.wants_gradient(x));
+  auto node = std::make_unique<FoldedConvNode>(names, program, geometry, options);
   return program.append(std::move(node), inputs, output);
 }
 

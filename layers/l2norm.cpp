@@ -20,7 +20,9 @@ class L2NormNode : public Node {
         dim_(shape[1]),
         epsilon_(epsilon) {}
 
-  NodeClaims plan() override { return {static_cast<std::size_t>(rows_) * sizeof(double), 0}; }
+  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
+    return {static_cast<std::size_t>(rows_) * sizeof(double), 0};
+  }
   void bind(const NodeMemory& memory) override {
     Node::bind(memory);
     norms_ = static_cast<double*>(memory.saved);
@@ -28,8 +30,8 @@ class L2NormNode : public Node {
 
   void forward() override {
     parallel_for(threads_, rows_, [&](std::int64_t r, int) {
-      const float* x = memory_.inputs[0] + r * dim_;
-      float* y = memory_.output + r * dim_;
+      const float* x = memory_.inputs[0].as<float>() + r * dim_;
+      float* y = memory_.output.as<float>() + r * dim_;
       double squares = 0;
 #pragma omp simd reduction(+ : squares)
       for (std::int64_t d = 0; d < dim_; ++d) {
@@ -44,12 +46,13 @@ class L2NormNode : public Node {
   }
 
   void backward() override {
-    const GradientEdge& edge = memory_.input_gradients[0];
-    if (edge.data == nullptr) return;
+    auto* gradient = memory_.input_gradients[0].as<float>();
+    if (gradient == nullptr) return;
+    const bool accumulate = memory_.uses[0].accumulate;
     parallel_for(threads_, rows_, [&](std::int64_t r, int) {
-      const float* x = memory_.inputs[0] + r * dim_;
-      const float* dy = memory_.output_gradient + r * dim_;
-      float* dx = edge.data + r * dim_;
+      const float* x = memory_.inputs[0].as<float>() + r * dim_;
+      const float* dy = memory_.output_gradient.as<float>() + r * dim_;
+      float* dx = gradient + r * dim_;
       const bool constant = norms_[r] < epsilon_;
       const double length = std::max(norms_[r], epsilon_);
       double dot = 0;
@@ -60,7 +63,7 @@ class L2NormNode : public Node {
       const double along = constant ? 0.0 : dot / (length * length);
       for (std::int64_t d = 0; d < dim_; ++d) {
         const double g = (static_cast<double>(dy[d]) - along * static_cast<double>(x[d])) / length;
-        dx[d] = edge.accumulate ? dx[d] + static_cast<float>(g) : static_cast<float>(g);
+        dx[d] = accumulate ? dx[d] + static_cast<float>(g) : static_cast<float>(g);
       }
     });
   }

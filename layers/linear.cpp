@@ -21,18 +21,19 @@ class LinearNode : public Node {
 
   void forward() override {
     const auto [n, k, m, weight, bias] = arguments_;
+    auto* y = memory_.output.as<float>();
     for (std::int64_t i = 0; bias >= 0 && i < n; ++i) {
-      std::copy_n(parameters_.value(bias), m, memory_.output + i * m);
+      std::copy_n(parameters_.value(bias), m, y + i * m);
     }
-    gemm(context_, Op::kNone, Op::kTranspose, n, m, k, 1.0F, memory_.inputs[0], k,
-         parameters_.value(weight), k, bias >= 0 ? 1.0F : 0.0F, memory_.output, m);
+    gemm(context_, Op::kNone, Op::kTranspose, n, m, k, 1.0F, memory_.inputs[0].as<float>(), k,
+         parameters_.value(weight), k, bias >= 0 ? 1.0F : 0.0F, y, m);
   }
 
   void backward() override {
     const auto [n, k, m, weight, bias] = arguments_;
-    const float* dy = memory_.output_gradient;
-    gemm(context_, Op::kTranspose, Op::kNone, m, k, n, 1.0F, dy, m, memory_.inputs[0], k, 0.0F,
-         parameters_.gradient(weight), k);
+    const auto* dy = memory_.output_gradient.as<float>();
+    gemm(context_, Op::kTranspose, Op::kNone, m, k, n, 1.0F, dy, m, memory_.inputs[0].as<float>(),
+         k, 0.0F, parameters_.gradient(weight), k);
     if (bias >= 0) {
       float* d_bias = parameters_.gradient(bias);
       for (std::int64_t c = 0; c < m; ++c) {
@@ -41,10 +42,10 @@ class LinearNode : public Node {
         d_bias[c] = static_cast<float>(sum);
       }
     }
-    const GradientEdge& dx = memory_.input_gradients[0];
-    if (dx.data == nullptr) return;
+    auto* dx = memory_.input_gradients[0].as<float>();
+    if (dx == nullptr) return;
     gemm(context_, Op::kNone, Op::kNone, n, k, m, 1.0F, dy, m, parameters_.value(weight), k,
-         dx.accumulate ? 1.0F : 0.0F, dx.data, k);
+         memory_.uses[0].accumulate ? 1.0F : 0.0F, dx, k);
   }
 
   // The matrix products are this layer's floor.

@@ -19,19 +19,19 @@ class MaxPoolNode : public Node {
         x_(x),
         y_(y),
         window_(window) {}
-  NodeClaims plan() override {
+  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
     return {gradients_ ? static_cast<std::size_t>(y_.elements()) : 0, 0};
   }
   void forward() override {
-    pool_cpu::max_pool(threads_, x_, y_, window_, memory_.inputs[0],
-                       static_cast<std::uint8_t*>(memory_.saved), memory_.output);
+    pool_cpu::max_pool(threads_, x_, y_, window_, memory_.inputs[0].as<float>(),
+                       static_cast<std::uint8_t*>(memory_.saved), memory_.output.as<float>());
   }
   void backward() override {
-    const GradientEdge& dx = memory_.input_gradients[0];
-    if (dx.data == nullptr) return;
-    pool_cpu::max_pool_backward(threads_, x_, y_, window_,
-                                static_cast<const std::uint8_t*>(memory_.saved),
-                                memory_.output_gradient, dx.data, dx.accumulate);
+    auto* dx = memory_.input_gradients[0].as<float>();
+    if (dx == nullptr) return;
+    pool_cpu::max_pool_backward(
+        threads_, x_, y_, window_, static_cast<const std::uint8_t*>(memory_.saved),
+        memory_.output_gradient.as<float>(), dx, memory_.uses[0].accumulate);
   }
 
  private:
@@ -50,21 +50,22 @@ class GlobalPoolNode : public Node {
         gradients_(program.options().gradients),
         x_(x),
         options_(options) {}
-  NodeClaims plan() override {
+  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
     const bool keep = gradients_ && options_.kind == pool_cpu::Global::kMax;
     const auto outputs = static_cast<std::size_t>(x_.batch * x_.channels());
     return {keep ? outputs * sizeof(std::int64_t) : 0, 0};
   }
   void forward() override {
-    pool_cpu::global_pool(threads_, x_, options_.kind, options_.gem, memory_.inputs[0],
-                          static_cast<std::int64_t*>(memory_.saved), memory_.output);
+    pool_cpu::global_pool(threads_, x_, options_.kind, options_.gem, memory_.inputs[0].as<float>(),
+                          static_cast<std::int64_t*>(memory_.saved), memory_.output.as<float>());
   }
   void backward() override {
-    const GradientEdge& dx = memory_.input_gradients[0];
-    if (dx.data == nullptr) return;
-    pool_cpu::global_pool_backward(threads_, x_, options_.kind, options_.gem, memory_.inputs[0],
-                                   memory_.output, static_cast<const std::int64_t*>(memory_.saved),
-                                   memory_.output_gradient, dx.data, dx.accumulate);
+    auto* dx = memory_.input_gradients[0].as<float>();
+    if (dx == nullptr) return;
+    pool_cpu::global_pool_backward(
+        threads_, x_, options_.kind, options_.gem, memory_.inputs[0].as<float>(),
+        memory_.output.as<float>(), static_cast<const std::int64_t*>(memory_.saved),
+        memory_.output_gradient.as<float>(), dx, memory_.uses[0].accumulate);
   }
 
  private:

@@ -95,9 +95,9 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   }
   for (int n = 0; n < count; ++n) {
     for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
-      extend(tensor(e.input.tensor).value_storage, n);
+      extend(state(e.input.tensor).value_storage, n);
       if (goes_backward(n) && e.input.read_in_backward) {
-        extend(tensor(e.input.tensor).value_storage, backward_time(n));
+        extend(state(e.input.tensor).value_storage, backward_time(n));
       }
     }
   }
@@ -105,20 +105,20 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   for (const TensorState& t : tensors_) {
     if (t.producer < 0) extend(t.value_storage, 0);
   }
-  extend(tensor(output_).value_storage, count);
+  extend(state(output_).value_storage, count);
 
   // Gradients, in backward order: the first writer of each overwrites.
   if (options_.gradients) {
-    tensor(output_).gradient_storage = add(bytes_of(tensor(output_)), count, count);
+    state(output_).gradient_storage = add(bytes_of(state(output_)), count, count);
     for (int n = count - 1; n >= 0; --n) {
-      const TensorState& out = tensor(outputs_[static_cast<std::size_t>(n)]);
+      const TensorState& out = state(outputs_[static_cast<std::size_t>(n)]);
       if (!out.wants_gradient) continue;
       expect(out.gradient_storage >= 0, "[program] {} has no reader that gives it a gradient",
              out.name);
       extend(out.gradient_storage, backward_time(n));
       bool place_taken = options_.keep_all;
       for (Edge& e : edges_[static_cast<std::size_t>(n)]) {
-        TensorState& in = tensor(e.input.tensor);
+        TensorState& in = state(e.input.tensor);
         if (!in.wants_gradient) continue;
         if (in.gradient_storage >= 0) {
           e.accumulate = true;
@@ -148,10 +148,9 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
     std::vector<EdgeUse> uses;
     uses.reserve(edges_[static_cast<std::size_t>(n)].size());
     for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
-      uses.push_back({e.storage >= 0, e.accumulate, e.mask});
+      uses.push_back(e.use());
     }
-    nodes_[static_cast<std::size_t>(n)]->announce(uses);
-    const NodeClaims claims = nodes_[static_cast<std::size_t>(n)]->plan();
+    const NodeClaims claims = nodes_[static_cast<std::size_t>(n)]->plan(uses);
     if (claims.saved_bytes > 0) {
       saved[static_cast<std::size_t>(n)] = add(claims.saved_bytes, claims.saved_from_start ? 0 : n,
                                                goes_backward(n) ? backward_time(n) : n);
@@ -176,13 +175,15 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   for (int n = 0; n < count; ++n) {
     NodeMemory memory;
     for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
-      const TensorState& in = tensor(e.input.tensor);
-      memory.inputs.push_back(at(in.value_storage));
-      memory.input_gradients.push_back({at(e.storage), e.accumulate, at(e.others), e.mask});
+      const TensorState& in = state(e.input.tensor);
+      memory.inputs.push_back(view(in, in.value_storage));
+      memory.input_gradients.push_back(view(in, e.storage));
+      memory.uses.push_back(e.use());
+      memory.addends.push_back(view(in, e.others));
     }
-    const TensorState& out = tensor(outputs_[static_cast<std::size_t>(n)]);
-    memory.output = at(out.value_storage);
-    memory.output_gradient = at(out.gradient_storage);
+    const TensorState& out = state(outputs_[static_cast<std::size_t>(n)]);
+    memory.output = view(out, out.value_storage);
+    memory.output_gradient = view(out, out.gradient_storage);
     memory.output_gradient_masked = out.masked_gradient;
     memory.saved = at(saved[static_cast<std::size_t>(n)]);
     memory.workspace = workspace_.data();
@@ -229,16 +230,20 @@ void Program::backward(int node) {
   nodes_[static_cast<std::size_t>(node)]->backward();
 }
 
-Address Program::at(int storage) const {
-  if (storage < 0) return {};
-  return arena_.data() + offsets_[static_cast<std::size_t>(storage)];
+void* Program::at(int storage) const {
+  if (storage < 0) return nullptr;
+  return static_cast<std::byte*>(arena_.data()) + offsets_[static_cast<std::size_t>(storage)];
 }
 
-float* Program::value(TensorId id) const { return at(tensor(id).value_storage); }
+Tensor Program::view(const TensorState& t, int storage) const {
+  return dense_tensor(at(storage), t.dtype, t.shape, t.width);
+}
 
-float* Program::gradient(TensorId id) const { return at(tensor(id).gradient_storage); }
+Tensor Program::value_of(TensorId id) const { return view(state(id), state(id).value_storage); }
 
-Address Program::address(TensorId id) const { return at(tensor(id).value_storage); }
+Tensor Program::gradient_of(TensorId id) const {
+  return view(state(id), state(id).gradient_storage);
+}
 
 std::vector<NodeInput> Program::inputs_of(int node) const {
   std::vector<NodeInput> inputs;
@@ -247,7 +252,7 @@ std::vector<NodeInput> Program::inputs_of(int node) const {
 }
 
 const Node* Program::producer(TensorId id) const {
-  const int node = tensor(id).producer;
+  const int node = state(id).producer;
   return node < 0 ? nullptr : nodes_[static_cast<std::size_t>(node)].get();
 }
 
@@ -271,9 +276,9 @@ TensorId Program::find(const std::string& name) const {
 }
 
 std::vector<float> Program::read(TensorId id) const {
-  const TensorState& t = tensor(id);
-  const std::size_t bytes = static_cast<std::size_t>(t.shape.elements()) * size_of(t.dtype);
-  const std::byte* from = address(id).as<std::byte>();
+  const Tensor t = value_of(id);
+  const std::size_t bytes = t.bytes();
+  const auto* from = static_cast<const std::byte*>(t.data);
   if constexpr (kHasCuda) {
     if (on_gpu()) {
       if (read_through_ == nullptr || read_through_->bytes() < bytes) {
@@ -289,7 +294,7 @@ std::vector<float> Program::read(TensorId id) const {
 }
 
 void Program::copy_out(TensorId id, const float* stored, float* out) const {
-  const TensorState& t = tensor(id);
+  const TensorState& t = state(id);
   if (t.width > 0) {
     to_nhwc(image_layout(t.shape, t.width), stored, out);
   } else {

@@ -24,6 +24,7 @@
 #include "engine/device/memory.h"
 #include "engine/device/precision.h"
 #include "engine/tape/parameters.h"
+#include "engine/tape/tensor.h"
 
 #include <cstdint>
 #include <functional>
@@ -38,39 +39,23 @@ class PinnedBuffer;  // engine/device/cuda/buffer.h
 
 using TensorId = int;
 
-// A place in a program's memory: of float32 values on the CPU, of the tensor's type on a GPU.
-class Address {
- public:
-  Address() = default;
-  Address(void* data) : data_(data) {}                            // NOLINT: that is what it is
-  operator float*() const { return static_cast<float*>(data_); }  // NOLINT: likewise
-  template <class T> T* as() const { return static_cast<T*>(data_); }
-
- private:
-  void* data_ = nullptr;
-};
-
-// Where a node's backward puts the gradient of one input.
-struct GradientEdge {
-  Address data;             // null: nobody wants it
-  bool accumulate = false;  // what other readers of the input contributed is to be added:
-  Address others;           // that; `data` itself unless the node asked for another place
-  bool mask = false;        // the result is to be 0 where the input is not above 0
-};
-
-// What is known of an edge before there are addresses.
+// What a node's backward is to do with the gradient of one input.
 struct EdgeUse {
   bool wanted = false;
-  bool accumulate = false;
-  bool mask = false;
+  bool accumulate = false;  // what other readers of the input contributed is to be added
+  bool mask = false;        // the result is to be 0 where the input is not above 0
 };
 
 // What a node finds in memory, fixed for the program's life.
 struct NodeMemory {
-  std::vector<Address> inputs;
-  std::vector<GradientEdge> input_gradients;
-  Address output;
-  Address output_gradient;              // a node may destroy it: it is its last reader
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> input_gradients;  // data null: nobody wants it
+  std::vector<EdgeUse> uses;            // of input_gradients, as plan() was told
+  // What other readers contributed to each: lies where the gradient goes unless the node asked for
+  // another place.
+  std::vector<Tensor> addends;
+  Tensor output;
+  Tensor output_gradient;               // a node may destroy it: it is its last reader
   bool output_gradient_masked = false;  // it is 0 already where the output is not above 0
   void* saved = nullptr;                // kept from forward to backward
   void* workspace = nullptr;            // free between nodes
@@ -91,10 +76,9 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   const std::string& name() const { return name_; }
-  // Before plan(), for who plans by it: which gradients of its inputs this node will write, and
-  // how.
-  virtual void announce(const std::vector<EdgeUse>& /*uses*/) {}
-  virtual NodeClaims plan() { return {}; }  // build primitives, say what memory is needed
+  // Builds primitives and says what memory is needed. uses: which gradients of its inputs this node
+  // will write, and how.
+  virtual NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) { return {}; }
   virtual void bind(const NodeMemory& memory) { memory_ = memory; }  // the addresses, once
   virtual void forward() = 0;
   virtual void backward() = 0;
@@ -171,10 +155,10 @@ class Program {
   Parameters& parameters() const { return parameters_; }
   const Options& options() const { return options_; }
   bool on_gpu() const { return context_.on_gpu(); }
-  const Shape& shape(TensorId id) const { return tensor(id).shape; }
-  std::int64_t width(TensorId id) const { return tensor(id).width; }
-  DType dtype(TensorId id) const { return tensor(id).dtype; }
-  bool wants_gradient(TensorId id) const { return tensor(id).wants_gradient; }
+  const Shape& shape(TensorId id) const { return state(id).shape; }
+  std::int64_t width(TensorId id) const { return state(id).width; }
+  DType dtype(TensorId id) const { return state(id).dtype; }
+  bool wants_gradient(TensorId id) const { return state(id).wants_gradient; }
 
   // Planning --------------------------------------------------------------------------------------
   // room: asked before anything is allocated, with what memory() will be; throws where that is too
@@ -194,10 +178,12 @@ class Program {
   // On a GPU, once for every pass forward that is carried out: what a pass changes on the host
   // (Node::count_forward), for a captured pass runs without it.
   void count_forward();
-  // Of float32 tensors; on a GPU in its memory.
-  float* value(TensorId id) const;
-  float* gradient(TensorId id) const;  // null where it is not wanted
-  Address address(TensorId id) const;  // of a value of any type
+  // Of any type; on a GPU in its memory. The gradient's data is null where it is not wanted.
+  Tensor value_of(TensorId id) const;
+  Tensor gradient_of(TensorId id) const;
+  // Of float32 tensors.
+  float* value(TensorId id) const { return value_of(id).as<float>(); }
+  float* gradient(TensorId id) const { return gradient_of(id).as<float>(); }
 
   // Looking ---------------------------------------------------------------------------------------
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
@@ -208,7 +194,7 @@ class Program {
   std::vector<NodeInput> inputs_of(int node) const;
   TensorId output_of(int node) const { return outputs_[static_cast<std::size_t>(node)]; }
   bool output_read_in_backward(int node) const {
-    return tensor(output_of(node)).read_in_backward_by_producer;
+    return state(output_of(node)).read_in_backward_by_producer;
   }
   const Node* producer(TensorId id) const;  // null: an input of the program
   // The tensor a node of that name writes; -1 where there is none.
@@ -238,14 +224,16 @@ class Program {
     bool mask = false;
     int storage = -1;  // of the gradient it writes
     int others = -1;   // of what it adds
+    EdgeUse use() const { return {storage >= 0, accumulate, mask}; }
   };
 
-  const TensorState& tensor(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
-  TensorState& tensor(TensorId id) { return tensors_[static_cast<std::size_t>(id)]; }
-  Address at(int storage) const;
+  const TensorState& state(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
+  TensorState& state(TensorId id) { return tensors_[static_cast<std::size_t>(id)]; }
+  void* at(int storage) const;  // null for -1
+  Tensor view(const TensorState& t, int storage) const;
   // Does anything learn in a node that is being appended to `inputs`, or before it?
   bool learns(const std::vector<NodeInput>& inputs);
-  bool goes_backward(int node) const { return tensor(output_of(node)).wants_gradient; }
+  bool goes_backward(int node) const { return state(output_of(node)).wants_gradient; }
   void plan_masks();
   int backward_time(int node) const { return 2 * static_cast<int>(nodes_.size()) - node; }
 

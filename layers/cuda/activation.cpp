@@ -16,13 +16,13 @@ template <class T> class ReluNode final : public Node {
            context_.cuda().stream());
   }
   void backward() override {
-    const GradientEdge& dx = memory_.input_gradients[0];
-    if (dx.data.as<T>() == nullptr) return;
+    auto* dx = memory_.input_gradients[0].as<T>();
+    if (dx == nullptr) return;
     launch(ReluGradient<T>{.count = elements_,
                            .z = memory_.inputs[0].as<T>(),
                            .dy = memory_.output_gradient.as<T>(),
-                           .dx = dx.data.as<T>(),
-                           .accumulate = dx.accumulate},
+                           .dx = dx,
+                           .accumulate = memory_.uses[0].accumulate},
            context_.cuda().stream());
   }
 
@@ -44,11 +44,12 @@ template <class T> class AddNode final : public Node {
   }
   void backward() override {
     const T* dy = memory_.output_gradient.as<T>();
-    for (const GradientEdge& edge : memory_.input_gradients) {
-      if (edge.data.as<T>() == nullptr || edge.data.as<T>() == dy) continue;
+    for (std::size_t i = 0; i < 2; ++i) {
+      auto* gradient = memory_.input_gradients[i].template as<T>();
+      if (gradient == nullptr || gradient == dy) continue;
       launch(
           CopyOrAdd<T>{
-              .count = elements_, .x = dy, .y = edge.data.as<T>(), .accumulate = edge.accumulate},
+              .count = elements_, .x = dy, .y = gradient, .accumulate = memory_.uses[i].accumulate},
           context_.cuda().stream());
     }
   }

@@ -28,7 +28,7 @@ template <class T> class BatchNormNode final : public Node {
                                    : "batch norms by our own kernels";
   }
 
-  NodeClaims plan() override {
+  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
     Pieces saved, workspace;
     take_saved(saved);
     take_workspace(workspace);
@@ -84,12 +84,18 @@ template <class T> class BatchNormNode final : public Node {
                                   .mean = mean_,
                                   .scale = scale_,
                                   .beta = parameters_.device_value(tensors_.beta)};
-    GradientEdge residual;
-    if (options_.residual >= 0) residual = memory_.input_gradients[1];
-    with_gradient_sums(mask(), write_to(residual), [&]<ReluMask kMask, GradientWrite kResidual>() {
+    T* d_residual = nullptr;
+    auto write = GradientWrite::kNone;
+    if (options_.residual >= 0) {
+      d_residual = memory_.input_gradients[1].template as<T>();
+      if (d_residual != nullptr) {
+        write = memory_.uses[1].accumulate ? GradientWrite::kAdd : GradientWrite::kOverwrite;
+      }
+    }
+    with_gradient_sums(mask(), write, [&]<ReluMask kMask, GradientWrite kResidual>() {
       launch(
           BatchNormGradientSums<T, kMask, kResidual>{
-              .in = in, .d_residual = residual.data.as<T>(), .partial = partial_},
+              .in = in, .d_residual = d_residual, .partial = partial_},
           stream());
     });
     launch(BatchNormGradientFactors{.rows = rows_,
@@ -102,14 +108,13 @@ template <class T> class BatchNormNode final : public Node {
                                     .d_beta = parameters_.device_gradient(tensors_.beta),
                                     .factors = factors_},
            stream());
-    const GradientEdge& dx = memory_.input_gradients[0];
-    if (dx.data.as<T>() == nullptr) return;
-    with_gradient_apply(mask(), dx.accumulate, [&]<ReluMask kMask, GradientWrite kWrite>() {
-      launch(
-          BatchNormGradientApply<T, kMask, kWrite>{
-              .in = in, .factors = factors_, .dy = dx.data.as<T>()},
-          stream());
-    });
+    auto* dx = memory_.input_gradients[0].template as<T>();
+    if (dx == nullptr) return;
+    with_gradient_apply(
+        mask(), memory_.uses[0].accumulate, [&]<ReluMask kMask, GradientWrite kWrite>() {
+          launch(BatchNormGradientApply<T, kMask, kWrite>{.in = in, .factors = factors_, .dy = dx},
+                 stream());
+        });
   }
 
   void count_forward() override {
@@ -149,10 +154,6 @@ template <class T> class BatchNormNode final : public Node {
                                         .signs = signs_,
                                         .z = memory_.output.as<T>()},
            stream());
-  }
-  static GradientWrite write_to(const GradientEdge& edge) {
-    if (edge.data.as<T>() == nullptr) return GradientWrite::kNone;
-    return edge.accumulate ? GradientWrite::kAdd : GradientWrite::kOverwrite;
   }
   bool batch() const { return options_.mode == BatchNormMode::kBatch; }
   bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }

@@ -27,9 +27,8 @@ template <class T> class GraphBatchNormNode final : public Node {
 
   std::string way() const override { return "batch norms by cuDNN"; }
 
-  void announce(const std::vector<EdgeUse>& uses) override { uses_ = uses; }
-
-  NodeClaims plan() override {
+  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
+    uses_ = uses;
     Pieces saved, workspace;
     take_saved(saved);
     take_workspace(workspace);
@@ -61,7 +60,7 @@ template <class T> class GraphBatchNormNode final : public Node {
                   workspace.rest());
     backward_.bind({{GraphRole::kX, x},
                     {GraphRole::kDy, memory.output_gradient.as<T>()},
-                    {GraphRole::kDx, aside(0) ? dx_ : memory.input_gradients[0].data.as<T>()},
+                    {GraphRole::kDx, aside(0) ? dx_ : memory.input_gradients[0].as<T>()},
                     {GraphRole::kGamma, gamma},
                     {GraphRole::kBeta, beta},
                     {GraphRole::kMean, mean_},
@@ -89,13 +88,13 @@ template <class T> class GraphBatchNormNode final : public Node {
   bool aside(std::size_t input) const { return !uses_[input].wanted || uses_[input].accumulate; }
   T* masked_dy() const {
     if (!residual_) return nullptr;
-    return aside(1) ? d_residual_ : memory_.input_gradients[1].data.template as<T>();
+    return aside(1) ? d_residual_ : memory_.input_gradients[1].template as<T>();
   }
   void add(std::size_t input, const T* gradient) const {
     if (!uses_[input].accumulate) return;
     launch(CopyOrAdd<T>{.count = elements_,
                         .x = gradient,
-                        .y = memory_.input_gradients[input].data.template as<T>(),
+                        .y = memory_.input_gradients[input].template as<T>(),
                         .accumulate = true},
            context_.cuda().stream());
   }

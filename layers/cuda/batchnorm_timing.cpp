@@ -68,7 +68,7 @@ class UnitProgram {
     put_inputs();
     program_.forward();
     Result result{.output = context_.allocate(dy_.bytes()), .parameter_gradients = {}};
-    context_.cuda().copy(result.output.data(), program_.address(output_).as<void>(), dy_.bytes());
+    context_.cuda().copy(result.output.data(), program_.value_of(output_).data, dy_.bytes());
     put_gradient();
     program_.backward();
     parameters_.download();
@@ -86,12 +86,14 @@ class UnitProgram {
   // A pass may use their places for something else when they have been read.
   void put_inputs() {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      context_.cuda().copy(program_.address(inputs_[i]).as<void>(), values_[i].data(),
+      context_.cuda().copy(program_.value_of(inputs_[i]).data, values_[i].data(),
                            values_[i].bytes());
     }
   }
   // There is a place for it only from the end of forward on.
-  void put_gradient() { context_.cuda().copy(program_.gradient(output_), dy_.data(), dy_.bytes()); }
+  void put_gradient() {
+    context_.cuda().copy(program_.gradient_of(output_).data, dy_.data(), dy_.bytes());
+  }
 
   const Context& context_;
   Parameters parameters_;

@@ -46,15 +46,13 @@ template <class T> class Conv2dNode final : public SummingConvolution, public Us
   bool adds_up() const override { return forward_kind_ == GraphKind::kConvolutionSums; }
   Sums sums() const override { return {sum_, squares_}; }
 
-  void announce(const std::vector<EdgeUse>& uses) override { use_ = uses[0]; }
-
-  NodeClaims plan() override {
+  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
     NodeClaims claims;
     Pieces saved;
     take_saved(saved);
     claims.saved_bytes = saved.used();
     claims.saved_from_start = casts();
-    claims.workspace_bytes = own_workspace() + convolution_.plan(use_);
+    claims.workspace_bytes = own_workspace() + convolution_.plan(uses[0]);
     return claims;
   }
 
@@ -77,7 +75,8 @@ template <class T> class Conv2dNode final : public SummingConvolution, public Us
                               pieces.rest());
     if (!gradients_) return;
     convolution_.bind_backward(memory.inputs[0].as<T>(), memory.output_gradient.as<T>(), w,
-                               gradient_, memory.input_gradients[0], pieces.rest());
+                               gradient_, memory.input_gradients[0].as<T>(),
+                               memory.addends[0].as<T>(), pieces.rest());
   }
 
   void forward() override {
@@ -133,7 +132,6 @@ template <class T> class Conv2dNode final : public SummingConvolution, public Us
   bool gradients_;
   GraphKind forward_kind_;
   Convolution<T> convolution_;
-  EdgeUse use_;
   T* cast_ = nullptr;
   float* sum_ = nullptr;
   float* squares_ = nullptr;

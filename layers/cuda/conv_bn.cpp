@@ -35,14 +35,12 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
 
   std::string way() const override { return "convolutions with folded batch norm by cuDNN"; }
 
-  void announce(const std::vector<EdgeUse>& uses) override { use_ = uses[0]; }
-
-  NodeClaims plan() override {
+  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
     Pieces saved, workspace;
     take_saved(saved);
     take_workspace(workspace);
     return {.saved_bytes = saved.used(),
-            .workspace_bytes = workspace.used() + convolution_.plan(use_),
+            .workspace_bytes = workspace.used() + convolution_.plan(uses[0]),
             .saved_from_start = true};
   }
 
@@ -75,7 +73,8 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
       gradient_ = memory.output_gradient.as<T>();
     }
     convolution_.bind_backward(memory.inputs[0].as<T>(), gradient_, folded_, d_folded_,
-                               memory.input_gradients[0], workspace.rest());
+                               memory.input_gradients[0].as<T>(), memory.addends[0].as<T>(),
+                               workspace.rest());
   }
 
   void forward() override {
@@ -102,10 +101,10 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
                        .gradient = masks ? gradient_ : nullptr,
                        .partial = partial_};
     if (options_.residual >= 0) {
-      const GradientEdge& edge = memory_.input_gradients[1];
-      if (edge.data.as<T>() != gradient_) {
-        sums.d_residual = edge.data.as<T>();
-        sums.accumulate = edge.accumulate;
+      auto* d_residual = memory_.input_gradients[1].template as<T>();
+      if (d_residual != gradient_) {
+        sums.d_residual = d_residual;
+        sums.accumulate = memory_.uses[1].accumulate;
       }
     }
     launch(sums, stream());
@@ -153,7 +152,6 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
   ParameterId weight_;
   BatchNormTensors tensors_;
   Convolution<T> convolution_;
-  EdgeUse use_;
   T* folded_ = nullptr;
   T* bias_ = nullptr;
   float* scale_ = nullptr;

@@ -71,17 +71,18 @@ template <class T> void Convolution<T>::bind_forward(const Forward& tensors, voi
 }
 
 template <class T>
-void Convolution<T>::bind_backward(const T* x, const T* dy, const T* w, T* dw,
-                                   const GradientEdge& dx, void* workspace) {
+void Convolution<T>::bind_backward(const T* x, const T* dy, const T* w, T* dw, T* dx,
+                                   const T* addend, void* workspace) {
   weights_.bind({{GraphRole::kX, x}, {GraphRole::kDy, dy}, {GraphRole::kDw, dw}}, workspace);
-  edge_ = dx;
+  dx_ = dx;
+  addend_ = addend;
   x_ = x;
   if (!use_.wanted) return;
   data_.bind({{GraphRole::kX, x},
               {GraphRole::kDy, dy},
               {GraphRole::kW, w},
-              {GraphRole::kOthers, dx.others.as<T>()},
-              {GraphRole::kDx, dx.data.as<T>()}},
+              {GraphRole::kOthers, addend},
+              {GraphRole::kDx, dx}},
              workspace);
 }
 
@@ -105,19 +106,15 @@ template <class T> void Convolution<T>::backward_data() const {
   // What the library does not fuse here.
   if (data_kind_ != GraphKind::kInputGradient) return;
   if (use_.accumulate) {
-    launch(CopyOrAdd<T>{.count = geometry_.x.elements(),
-                        .x = edge_.others.as<T>(),
-                        .y = edge_.data.as<T>(),
-                        .accumulate = true},
-           context_.cuda().stream());
+    launch(
+        CopyOrAdd<T>{.count = geometry_.x.elements(), .x = addend_, .y = dx_, .accumulate = true},
+        context_.cuda().stream());
   }
   if (use_.mask) {
-    launch(ReluGradient<T>{.count = geometry_.x.elements(),
-                           .z = x_,
-                           .dy = edge_.data.as<T>(),
-                           .dx = edge_.data.as<T>(),
-                           .accumulate = false},
-           context_.cuda().stream());
+    launch(
+        ReluGradient<T>{
+            .count = geometry_.x.elements(), .z = x_, .dy = dx_, .dx = dx_, .accumulate = false},
+        context_.cuda().stream());
   }
 }
 

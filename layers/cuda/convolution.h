@@ -33,7 +33,8 @@ template <class T> class Convolution {
     float* squares = nullptr;
   };
   void bind_forward(const Forward& tensors, void* workspace);
-  void bind_backward(const T* x, const T* dy, const T* w, T* dw, const GradientEdge& dx,
+  // addend: what is added to the gradient of x where it accumulates.
+  void bind_backward(const T* x, const T* dy, const T* w, T* dw, T* dx, const T* addend,
                      void* workspace);
 
   void forward() const;
@@ -52,7 +53,8 @@ template <class T> class Convolution {
   Forward tensors_;
   const T* x_ = nullptr;
   GpuGraph forward_, weights_, data_;
-  GradientEdge edge_;
+  T* dx_ = nullptr;
+  const T* addend_ = nullptr;
 };
 
 }  // namespace rk::gpu

@@ -40,7 +40,7 @@ void GpuInput::fill(std::int64_t first) const {
                         .pixels = reinterpret_cast<const std::uint8_t*>(upload_.data()) +
                                   first * shape[1] * shape[2] * kColours,
                         .table = table_.as<float>(),
-                        .out = program_.address(input_).as<T>()},
+                        .out = program_.value_of(input_).as<T>()},
            program_.context().cuda().stream());
   });
 }

@@ -15,29 +15,31 @@ class L2NormNode final : public Node {
         dim_(static_cast<int>(shape[1])),
         epsilon_(epsilon) {}
 
-  NodeClaims plan() override { return {static_cast<std::size_t>(rows_) * sizeof(double), 0}; }
+  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
+    return {static_cast<std::size_t>(rows_) * sizeof(double), 0};
+  }
 
   void forward() override {
     launch(L2Norm{.rows = rows_,
                   .dim = dim_,
                   .epsilon = epsilon_,
-                  .x = memory_.inputs[0],
-                  .y = memory_.output,
+                  .x = memory_.inputs[0].as<float>(),
+                  .y = memory_.output.as<float>(),
                   .norms = static_cast<double*>(memory_.saved)},
            context_.cuda().stream());
   }
 
   void backward() override {
-    const GradientEdge& dx = memory_.input_gradients[0];
-    if (dx.data == nullptr) return;
+    auto* dx = memory_.input_gradients[0].as<float>();
+    if (dx == nullptr) return;
     launch(L2NormGradient{.rows = rows_,
                           .dim = dim_,
                           .epsilon = epsilon_,
-                          .x = memory_.inputs[0],
+                          .x = memory_.inputs[0].as<float>(),
                           .norms = static_cast<const double*>(memory_.saved),
-                          .dy = memory_.output_gradient,
-                          .dx = dx.data,
-                          .accumulate = dx.accumulate},
+                          .dy = memory_.output_gradient.as<float>(),
+                          .dx = dx,
+                          .accumulate = memory_.uses[0].accumulate},
            context_.cuda().stream());
   }
 

@@ -18,8 +18,9 @@ class LinearNode final : public Node {
   void forward() override {
     const auto [n, k, m, weight, bias] = arguments_;
     const CudaContext& cuda = context_.cuda();
-    float* y = memory_.output;
-    cuda.product_abt(n, m, k, memory_.inputs[0], k, parameters_.device_value(weight), k, y, m);
+    auto* y = memory_.output.as<float>();
+    cuda.product_abt(n, m, k, memory_.inputs[0].as<float>(), k, parameters_.device_value(weight), k,
+                     y, m);
     if (bias < 0) return;
     launch(AddBias{.rows = n,
                    .columns = static_cast<int>(m),
@@ -31,8 +32,9 @@ class LinearNode final : public Node {
   void backward() override {
     const auto [n, k, m, weight, bias] = arguments_;
     const CudaContext& cuda = context_.cuda();
-    const float* dy = memory_.output_gradient;
-    cuda.product_atb(m, k, n, dy, m, memory_.inputs[0], k, parameters_.device_gradient(weight), k);
+    const auto* dy = memory_.output_gradient.as<float>();
+    cuda.product_atb(m, k, n, dy, m, memory_.inputs[0].as<float>(), k,
+                     parameters_.device_gradient(weight), k);
     if (bias >= 0) {
       launch(ColumnSums{.rows = static_cast<int>(n),
                         .columns = static_cast<int>(m),
@@ -40,10 +42,10 @@ class LinearNode final : public Node {
                         .sums = parameters_.device_gradient(bias)},
              cuda.stream());
     }
-    const GradientEdge& dx = memory_.input_gradients[0];
-    if (dx.data == nullptr) return;
+    auto* dx = memory_.input_gradients[0].as<float>();
+    if (dx == nullptr) return;
     cuda.product_ab(n, k, m, dy, m, parameters_.device_value(weight), k,
-                    dx.accumulate ? 1.0F : 0.0F, dx.data, k);
+                    memory_.uses[0].accumulate ? 1.0F : 0.0F, dx, k);
   }
 
  private:

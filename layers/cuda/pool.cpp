@@ -30,10 +30,9 @@ template <class T> class MaxPoolNode final : public Node {
         shape_(shape),
         gradients_(program.options().gradients) {}
 
-  void announce(const std::vector<EdgeUse>& uses) override { masks_ = uses[0].mask; }
-
   // Saved: which pixel of its window each output is.
-  NodeClaims plan() override {
+  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
+    masks_ = uses[0].mask;
     const auto outputs =
         static_cast<std::size_t>(shape_.batch) * static_cast<std::size_t>(shape_.out_height) *
         static_cast<std::size_t>(shape_.out_width) * static_cast<std::size_t>(shape_.channels);
@@ -48,13 +47,13 @@ template <class T> class MaxPoolNode final : public Node {
            context_.cuda().stream());
   }
   void backward() override {
-    const GradientEdge& dx = memory_.input_gradients[0];
-    if (dx.data.as<T>() == nullptr) return;
+    auto* dx = memory_.input_gradients[0].as<T>();
+    if (dx == nullptr) return;
     launch(MaxPoolGradient<T>{.shape = shape_,
                               .choice = static_cast<const std::uint8_t*>(memory_.saved),
                               .dy = memory_.output_gradient.as<T>(),
-                              .dx = dx.data.as<T>(),
-                              .accumulate = dx.accumulate},
+                              .dx = dx,
+                              .accumulate = memory_.uses[0].accumulate},
            context_.cuda().stream());
   }
 
@@ -78,7 +77,7 @@ template <class T> class GlobalPoolNode final : public Node {
         keeps_rows_(program.options().gradients && options.kind == PoolKind::kMax) {}
 
   // Saved: the row of each maximum.
-  NodeClaims plan() override {
+  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
     const auto outputs = static_cast<std::size_t>(batch_) * static_cast<std::size_t>(channels_);
     return {keeps_rows_ ? outputs * sizeof(std::int32_t) : 0, 0};
   }
@@ -95,8 +94,8 @@ template <class T> class GlobalPoolNode final : public Node {
            context_.cuda().stream());
   }
   void backward() override {
-    const GradientEdge& dx = memory_.input_gradients[0];
-    if (dx.data.as<T>() == nullptr) return;
+    auto* dx = memory_.input_gradients[0].as<T>();
+    if (dx == nullptr) return;
     launch(GlobalPoolGradient<T>{.batch = batch_,
                                  .rows = rows_,
                                  .channels = channels_,
@@ -107,8 +106,8 @@ template <class T> class GlobalPoolNode final : public Node {
                                  .y = memory_.output.as<float>(),
                                  .best = static_cast<const std::int32_t*>(memory_.saved),
                                  .dy = memory_.output_gradient.as<float>(),
-                                 .dx = dx.data.as<T>(),
-                                 .accumulate = dx.accumulate},
+                                 .dx = dx,
+                                 .accumulate = memory_.uses[0].accumulate},
            context_.cuda().stream());
   }
 

@@ -1,8 +1,8 @@
 #include "layers/onednn/convolution.h"
 
 #include "engine/device/onednn.h"
-#include "layers/onednn/image_desc.h"
 #include "kernels/cpu/elementwise_cpu.h"
+#include "layers/onednn/image_desc.h"
 
 #include <algorithm>
 
@@ -49,14 +49,15 @@ struct OneDnnConvolution::Impl {
 
   memory::desc stored_weight = weight_desc(g);
   dnnl::convolution_forward::primitive_desc forward_pd;
-  dnnl::convolution_backward_data::primitive_desc data_pd, slice_pd;
+  dnnl::convolution_backward_data::primitive_desc data_pd;
   dnnl::convolution_backward_weights::primitive_desc weights_pd;
 
   BoundPrimitive forward, forward_reorder;
   BoundPrimitive data, data_reorder, dy_reorder;
   BoundPrimitive weights, weights_reorder;
 
-  GradientEdge dx;
+  EdgeUse use;  // of dx
+  float* dx = nullptr;
   float* slice = nullptr;  // where an accumulating gradient is made
   const float* dy = nullptr;
 
@@ -65,9 +66,11 @@ struct OneDnnConvolution::Impl {
   memory::desc x_desc() const { return image_desc(g.x, g.x_width); }
   memory::desc y_desc() const { return image_desc(g.y, g.y_width); }
 
-  // The largest number of images that divides the batch and keeps a slice of dx small.
+  // How many images' gradient is made at once: all of them, or where it accumulates the largest
+  // number that divides the batch and keeps a slice of dx small.
   std::int64_t slice_images() const {
     const std::int64_t batch = g.x[0];
+    if (!use.accumulate) return batch;
     const auto image = static_cast<std::size_t>(g.x.elements() / batch) * sizeof(float);
     std::int64_t images =
         std::clamp<std::int64_t>(static_cast<std::int64_t>(kSliceBytes / image), 1, batch);
@@ -75,7 +78,8 @@ struct OneDnnConvolution::Impl {
     return images;
   }
 
-  dnnl::convolution_backward_data::primitive_desc make_data(std::int64_t images) const {
+  dnnl::convolution_backward_data::primitive_desc make_data() const {
+    const std::int64_t images = slice_images();
     const Shape x{images, g.x[1], g.x[2], g.x[3]}, y{images, g.y[1], g.y[2], g.y[3]};
     const memory::desc xd = image_desc(x, g.x_width);
     // With three channels of x this primitive exists for a plain dy; in blocks there is only the
@@ -94,12 +98,12 @@ struct OneDnnConvolution::Impl {
             hint};
   }
 
-  memory::desc stored_dy(const dnnl::convolution_backward_data::primitive_desc& pd) const {
-    return image_desc({pd.diff_dst_desc().dims()[0], g.y[1], g.y[2], g.y[3]}, g.y_width);
+  memory::desc stored_dy() const {
+    return image_desc({slice_images(), g.y[1], g.y[2], g.y[3]}, g.y_width);
   }
-  std::size_t reordered_dy_bytes(const dnnl::convolution_backward_data::primitive_desc& pd) const {
-    const memory::desc wanted = pd.diff_dst_desc();
-    return wanted == stored_dy(pd) ? 0 : aligned(wanted.get_size());
+  std::size_t reordered_dy_bytes() const {
+    const memory::desc wanted = data_pd.diff_dst_desc();
+    return wanted == stored_dy() ? 0 : aligned(wanted.get_size());
   }
 
   static dnnl::primitive_attr user_scratchpad() {
@@ -129,8 +133,9 @@ OneDnnConvolution::OneDnnConvolution(const Context& context, const ConvolutionGe
 
 OneDnnConvolution::~OneDnnConvolution() = default;
 
-std::size_t OneDnnConvolution::plan() {
+std::size_t OneDnnConvolution::plan(const EdgeUse& dx) {
   Impl& m = *impl_;
+  m.use = dx;
   const memory::desc x = m.x_desc(), y = m.y_desc();
   const bool plain = m.g.order.kind == WeightOrder::Kind::kPlain;
   const memory::desc w = plain ? any(m.stored_weight) : m.stored_weight;
@@ -165,19 +170,12 @@ std::size_t OneDnnConvolution::plan() {
                   hint};
   workspace = std::max(workspace, m.reordered_bytes(m.weights_pd.diff_weights_desc()) +
                                       aligned(m.weights_pd.scratchpad_desc().get_size()));
-  if (!m.wants.input_gradient) return workspace;
+  if (!m.use.wanted) return workspace;
 
-  // Whether the gradient accumulates is known at bind time only; reserve for either.
-  m.data_pd = m.make_data(m.g.x[0]);
-  m.slice_pd = m.make_data(m.slice_images());
-  for (const auto* pd : {&m.data_pd, &m.slice_pd}) {
-    const bool sliced = pd == &m.slice_pd;
-    workspace =
-        std::max(workspace, m.reordered_bytes(pd->weights_desc()) + m.reordered_dy_bytes(*pd) +
-                                aligned(pd->scratchpad_desc().get_size()) +
-                                (sliced ? pd->diff_src_desc().get_size() : 0));
-  }
-  return workspace;
+  m.data_pd = m.make_data();
+  return std::max(workspace, m.reordered_bytes(m.data_pd.weights_desc()) + m.reordered_dy_bytes() +
+                                 aligned(m.data_pd.scratchpad_desc().get_size()) +
+                                 (m.use.accumulate ? m.data_pd.diff_src_desc().get_size() : 0));
 }
 
 void OneDnnConvolution::bind_forward(const float* x, const float* w, const float* bias,
@@ -206,7 +204,7 @@ void OneDnnConvolution::bind_forward(const float* x, const float* w, const float
 }
 
 void OneDnnConvolution::bind_backward(const float* x, const float* dy, const float* w, float* dw,
-                                      GradientEdge dx, void* workspace) {
+                                      float* dx, void* workspace) {
   Impl& m = *impl_;
   {
     const memory::desc made = m.weights_pd.diff_weights_desc();
@@ -225,8 +223,8 @@ void OneDnnConvolution::bind_backward(const float* x, const float* dy, const flo
   }
   m.dx = dx;
   m.dy = dy;
-  if (dx.data == nullptr) return;
-  const auto& pd = dx.accumulate ? m.slice_pd : m.data_pd;
+  if (dx == nullptr) return;
+  const auto& pd = m.data_pd;
   const memory::desc wanted = pd.weights_desc();
   const std::size_t reordered = m.reordered_bytes(wanted);
   void* weight = const_cast<float*>(w);
@@ -235,20 +233,19 @@ void OneDnnConvolution::bind_backward(const float* x, const float* dy, const flo
     weight = workspace;
   }
   void* gradient = const_cast<float*>(dy);
-  const std::size_t reordered_dy = m.reordered_dy_bytes(pd);
+  const std::size_t reordered_dy = m.reordered_dy_bytes();
   if (reordered_dy > 0) {
     void* there = advance(workspace, reordered);
-    m.dy_reorder = m.make_reorder(m.stored_dy(pd), gradient, pd.diff_dst_desc(), there);
+    m.dy_reorder = m.make_reorder(m.stored_dy(), gradient, pd.diff_dst_desc(), there);
     gradient = there;
   }
   void* scratchpad = advance(workspace, reordered + reordered_dy);
   m.slice = static_cast<float*>(advance(scratchpad, aligned(pd.scratchpad_desc().get_size())));
-  m.data = BoundPrimitive(
-      m.onednn, dnnl::convolution_backward_data(pd),
-      {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), gradient},
-       {DNNL_ARG_WEIGHTS, wanted, weight},
-       {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), dx.accumulate ? m.slice : dx.data.as<float>()},
-       {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad}});
+  m.data = BoundPrimitive(m.onednn, dnnl::convolution_backward_data(pd),
+                          {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), gradient},
+                           {DNNL_ARG_WEIGHTS, wanted, weight},
+                           {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), m.use.accumulate ? m.slice : dx},
+                           {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad}});
 }
 
 void OneDnnConvolution::forward() {
@@ -260,7 +257,7 @@ void OneDnnConvolution::backward_data() {
   Impl& m = *impl_;
   if (!m.data) return;
   if (m.data_reorder) m.data_reorder.run();
-  if (!m.dx.accumulate) {
+  if (!m.use.accumulate) {
     if (m.dy_reorder) m.dy_reorder.run();
     m.data.run();
     return;
@@ -277,7 +274,7 @@ void OneDnnConvolution::backward_data() {
       m.data.move_argument(0, gradient);
     }
     m.data.run();
-    elementwise_cpu::copy(m.context.threads(), x_slice, m.slice, m.dx.data + s * x_slice, true);
+    elementwise_cpu::copy(m.context.threads(), x_slice, m.slice, m.dx + s * x_slice, true);
   }
 }
 
@@ -293,7 +290,7 @@ void OneDnnConvolution::backward_floor() {
   // The input gradient first: backward_data() left its reordered weights in the workspace, where
   // the weight gradient's scratchpad goes.
   if (m.data) {
-    const std::int64_t runs = m.dx.accumulate ? m.g.x[0] / m.slice_images() : 1;
+    const std::int64_t runs = m.g.x[0] / m.slice_images();
     for (std::int64_t s = 0; s < runs; ++s) m.data.run();
   }
   m.weights.run();

@@ -19,19 +19,18 @@ class OneDnnConvolution {
     bool residual = false;
     bool relu = false;
     bool backward = false;
-    bool input_gradient = false;
   };
 
   OneDnnConvolution(const Context& context, const ConvolutionGeometry& geometry,
                     const Wants& wants);
   ~OneDnnConvolution();
 
-  std::size_t plan();  // returns the workspace's bytes
+  std::size_t plan(const EdgeUse& dx);  // returns the workspace's bytes
 
   // Weights are in the geometry's order. bias and residual may be null.
   void bind_forward(const float* x, const float* w, const float* bias, const float* residual,
                     float* y, void* workspace);
-  void bind_backward(const float* x, const float* dy, const float* w, float* dw, GradientEdge dx,
+  void bind_backward(const float* x, const float* dy, const float* w, float* dw, float* dx,
                      void* workspace);
 
   void forward();

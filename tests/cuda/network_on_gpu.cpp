@@ -54,7 +54,7 @@ void fill_images(Program& program, TensorId input, std::uint64_t seed) {
                ? values[static_cast<std::size_t>((image * area + pixel) * kColours + channel)]
                : 0.0F;
   };
-  void* place = program.address(input).as<void>();
+  void* place = program.value_of(input).data;
   switch (program.dtype(input)) {
     case DType::kFloat16:
       write<__half>(program, place, shape.elements(), [&] { return __float2half_rn(next()); });

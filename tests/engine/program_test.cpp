@@ -18,14 +18,17 @@ class SquareSum : public Node {
   SquareSum(const std::string& name, std::vector<float> factors, std::int64_t elements)
       : Node(name), factors_(std::move(factors)), elements_(elements) {}
 
-  NodeClaims plan() override { return {.saved_bytes = 64, .workspace_bytes = 128}; }
+  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
+    return {.saved_bytes = 64, .workspace_bytes = 128};
+  }
   void forward() override {
     for (std::int64_t i = 0; i < elements_; ++i) {
       float sum = 0;
       for (std::size_t k = 0; k < factors_.size(); ++k) {
-        sum += factors_[k] * memory_.inputs[k][i] * memory_.inputs[k][i];
+        const float x = memory_.inputs[k].as<float>()[i];
+        sum += factors_[k] * x * x;
       }
-      memory_.output[i] = sum;
+      memory_.output.as<float>()[i] = sum;
     }
     static_cast<float*>(memory_.saved)[0] = factors_[0];
     // The workspace is nobody's between nodes.
@@ -34,11 +37,13 @@ class SquareSum : public Node {
   void backward() override {
     EXPECT_EQ(static_cast<float*>(memory_.saved)[0], factors_[0]) << "saved memory was reused";
     for (std::size_t k = 0; k < factors_.size(); ++k) {
-      const GradientEdge& edge = memory_.input_gradients[k];
-      if (edge.data == nullptr) continue;
+      auto* dx = memory_.input_gradients[k].as<float>();
+      if (dx == nullptr) continue;
+      const auto* x = memory_.inputs[k].as<float>();
+      const auto* dy = memory_.output_gradient.as<float>();
       for (std::int64_t i = 0; i < elements_; ++i) {
-        const float g = 2 * factors_[k] * memory_.inputs[k][i] * memory_.output_gradient[i];
-        edge.data[i] = edge.accumulate ? edge.data[i] + g : g;
+        const float g = 2 * factors_[k] * x[i] * dy[i];
+        dx[i] = memory_.uses[k].accumulate ? dx[i] + g : g;
       }
     }
   }

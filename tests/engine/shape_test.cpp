@@ -40,5 +40,17 @@ TEST(Tensor, KnowsItsTypeAndBytes) {
   EXPECT_THROW((void)tensor.as<std::int64_t>(), std::invalid_argument);
 }
 
+TEST(Tensor, OfADenseOneRowsAndImagesFollowEachOther) {
+  const Tensor nhwc = dense_tensor(nullptr, DType::kFloat32, {2, 5, 7, 48});
+  EXPECT_EQ(nhwc.row_stride, 48);
+  EXPECT_EQ(nhwc.image_stride, 5 * 7 * 48);
+  const Tensor blocked = dense_tensor(nullptr, DType::kFloat32, {2, 5, 7, 48}, 16);
+  EXPECT_EQ(blocked.row_stride, 16);
+  EXPECT_EQ(blocked.image_stride, 5 * 7 * 48);
+  const Tensor features = dense_tensor(nullptr, DType::kFloat32, {3, 10});
+  EXPECT_EQ(features.row_stride, 10);
+  EXPECT_EQ(features.image_stride, 10);
+}
+
 }  // namespace
 }  // namespace rk

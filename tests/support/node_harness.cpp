@@ -93,33 +93,40 @@ NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const 
   node_ = program_.nodes().back().get();
   claims_ = program_.inputs_of(node_index_);
   parameters_.initialise(context_, 7);
-  const NodeClaims claims = node_->plan();
+  for (const NodeInput& claim : claims_) {
+    const bool wanted = program_.wants_gradient(claim.tensor);
+    memory_.uses.push_back(
+        {.wanted = wanted, .accumulate = wanted && mode == EdgeMode::kAccumulate});
+  }
+  const NodeClaims claims = node_->plan(memory_.uses);
 
   own_.emplace_back(program_.shape(output_).elements());
   own_.emplace_back(program_.shape(output_).elements());
   own_.emplace_back(floats(claims.saved_bytes));
   own_.emplace_back(floats(claims.workspace_bytes));
+  const auto view = [&](TensorId id, float* data) {
+    return dense_tensor(data, DType::kFloat32, program_.shape(id), program_.width(id));
+  };
   bool placed = false;
   for (const NodeInput& claim : claims_) {
     inputs_.push_back(claim.tensor);
     const std::int64_t elements = program_.shape(claim.tensor).elements();
     values_.emplace_back(elements);
     gradients_.emplace_back(elements);
-    memory_.inputs.push_back(values_.back().data());
-    GradientEdge edge;
+    memory_.inputs.push_back(view(claim.tensor, values_.back().data()));
+    float* gradient = nullptr;
     if (program_.wants_gradient(claim.tensor)) {
-      edge.data = gradients_.back().data();
-      edge.accumulate = mode == EdgeMode::kAccumulate;
-      edge.others = edge.data;
+      gradient = gradients_.back().data();
       if (mode == EdgeMode::kInPlace && claim.gradient_in_place && !placed) {
-        edge.data = own_[kOutputGradient].data();
+        gradient = own_[kOutputGradient].data();
         placed = true;
       }
     }
-    memory_.input_gradients.push_back(edge);
+    memory_.input_gradients.push_back(view(claim.tensor, gradient));
+    memory_.addends.push_back(view(claim.tensor, gradient));
   }
-  memory_.output = own_[kOutput].data();
-  memory_.output_gradient = own_[kOutputGradient].data();
+  memory_.output = view(output_, own_[kOutput].data());
+  memory_.output_gradient = view(output_, own_[kOutputGradient].data());
   memory_.saved = own_[kSaved].data();
   memory_.workspace = own_[kWorkspace].data();
   node_->bind(memory_);
@@ -189,7 +196,7 @@ std::vector<std::vector<float>> NodeHarness::backward(
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (memory_.input_gradients[i].data == nullptr) {
       gradients.emplace_back();
-    } else if (memory_.input_gradients[i].data == memory_.output_gradient) {
+    } else if (memory_.input_gradients[i].data == memory_.output_gradient.data) {
       gradients.push_back(load(program_, inputs_[i], own_[kOutputGradient]));
     } else {
       gradients.push_back(load(program_, inputs_[i], gradients_[i]));
