@@ -116,5 +116,5 @@ foreach(architecture ${RK_CUDA_ARCHITECTURES})
     set(comma ", ")
   endif()
 endforeach()
-set_source_files_properties(engine/device/cuda/report.cpp PROPERTIES
+set_source_files_properties(engine/driver/cuda/report.cpp PROPERTIES
   COMPILE_DEFINITIONS RK_CUDA_CODE="${code}")

@@ -143,4 +143,9 @@ template <class Block> class BlockTeamOver {
   Block block_;
 };
 
+// The team that a block's threads make.
+template <class Block> RK_FN RK_INLINE BlockTeamOver<Block> team_of(const Block& block) {
+  return BlockTeamOver<Block>(block);
+}
+
 }  // namespace rk

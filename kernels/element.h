@@ -1,4 +1,4 @@
-// Elements of tensors on a GPU: float here, __half and __nv_bfloat16 in half_element.h. All
+// Elements of tensors on a GPU: float here, Float16 and Bfloat16 in half_element.h. All
 // arithmetic is in float; an element is widened when it is loaded and rounded to nearest even when
 // it is stored.
 //

@@ -1,26 +1,39 @@
-// The 16-bit elements of tensors on a GPU (kernels/element.h). CUDA's types, whose conversions
-// compile for the host too and round the same there.
+// The 16-bit elements of tensors (kernels/element.h): on a GPU by CUDA's conversions, on the host
+// by ours, which round the same.
 #pragma once
 
-#include "engine/base/dtype.h"
+#include "engine/base/half.h"
 #include "kernels/element.h"
 
+#ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#endif
 
 namespace rk {
 
-template <> struct DTypeOf<__half> { static constexpr DType value = DType::kFloat16; };
-template <> struct DTypeOf<__nv_bfloat16> { static constexpr DType value = DType::kBfloat16; };
-
-template <> struct Element<__half> {
-  RK_FN RK_INLINE static float widen(__half x) { return __half2float(x); }
-  RK_FN RK_INLINE static __half narrow(float x) { return __float2half_rn(x); }
+template <> struct Element<Float16> {
+#ifdef __CUDACC__
+  RK_FN RK_INLINE static float widen(Float16 x) { return __half2float(__ushort_as_half(x.bits)); }
+  RK_FN RK_INLINE static Float16 narrow(float x) { return {__half_as_ushort(__float2half_rn(x))}; }
+#else
+  RK_INLINE static float widen(Float16 x) { return from_float16(x.bits); }
+  RK_INLINE static Float16 narrow(float x) { return {to_float16(x)}; }
+#endif
 };
 
-template <> struct Element<__nv_bfloat16> {
-  RK_FN RK_INLINE static float widen(__nv_bfloat16 x) { return __bfloat162float(x); }
-  RK_FN RK_INLINE static __nv_bfloat16 narrow(float x) { return __float2bfloat16_rn(x); }
+template <> struct Element<Bfloat16> {
+#ifdef __CUDACC__
+  RK_FN RK_INLINE static float widen(Bfloat16 x) {
+    return __bfloat162float(__ushort_as_bfloat16(x.bits));
+  }
+  RK_FN RK_INLINE static Bfloat16 narrow(float x) {
+    return {__bfloat16_as_ushort(__float2bfloat16_rn(x))};
+  }
+#else
+  RK_INLINE static float widen(Bfloat16 x) { return from_bfloat16(x.bits); }
+  RK_INLINE static Bfloat16 narrow(float x) { return {to_bfloat16(x)}; }
+#endif
 };
 
 }  // namespace rk

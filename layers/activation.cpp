@@ -1,70 +1,82 @@
 #include "layers/activation.h"
 
 #include "engine/base/error.h"
-#include "engine/device/dispatch.h"
-#include "kernels/cpu/elementwise_cpu.h"
-#include "layers/cuda/nodes.h"
+#include "kernels/blocks/elementwise_block.h"
+#include "kernels/half_element.h"
+#include "kernels/launch.h"
 
 namespace rk {
 namespace {
 
-class ReluNode : public Node {
+template <class T> class ReluNode final : public Node {
  public:
-  ReluNode(const std::string& name, const Program& program, std::int64_t elements)
-      : Node(name), threads_(program.context().threads()), elements_(elements) {}
+  ReluNode(const std::string& name, const Context& context) : Node(name), context_(context) {}
+
   void forward() override {
-    elementwise_cpu::relu(threads_, elements_, memory_.inputs[0].as<float>(),
-                          memory_.output.as<float>());
+    launch(context_, Relu<T>{.count = memory_.output.elements(),
+                             .x = memory_.inputs[0].as<T>(),
+                             .y = memory_.output.as<T>()});
   }
   void backward() override {
-    auto* dx = memory_.input_gradients[0].as<float>();
-    if (dx == nullptr) return;
-    elementwise_cpu::relu_backward(threads_, elements_, memory_.inputs[0].as<float>(),
-                                   memory_.output_gradient.as<float>(), dx,
-                                   memory_.uses[0].accumulate);
+    const Tensor& dx = memory_.input_gradients[0];
+    if (dx.data == nullptr) return;
+    launch(context_, ReluGradient<T>{.count = memory_.output.elements(),
+                                     .z = memory_.inputs[0].as<T>(),
+                                     .dy = memory_.output_gradient.as<T>(),
+                                     .dx = dx.as<T>(),
+                                     .accumulate = memory_.uses[0].accumulate});
   }
 
  private:
-  int threads_;
-  std::int64_t elements_;
+  const Context& context_;
 };
 
-class AddNode : public Node {
+template <class T> class AddNode final : public Node {
  public:
-  AddNode(const std::string& name, const Program& program, std::int64_t elements)
-      : Node(name), threads_(program.context().threads()), elements_(elements) {}
+  AddNode(const std::string& name, const Context& context) : Node(name), context_(context) {}
+
   void forward() override {
-    elementwise_cpu::add(threads_, elements_, memory_.inputs[0].as<float>(),
-                         memory_.inputs[1].as<float>(), memory_.output.as<float>());
+    launch(context_, AddTensors<T>{.count = memory_.output.elements(),
+                                   .a = memory_.inputs[0].as<T>(),
+                                   .b = memory_.inputs[1].as<T>(),
+                                   .y = memory_.output.as<T>()});
   }
   void backward() override {
-    for (std::size_t i = 0; i < 2; ++i) {
-      auto* gradient = memory_.input_gradients[i].as<float>();
-      if (gradient == nullptr) continue;
-      elementwise_cpu::copy(threads_, elements_, memory_.output_gradient.as<float>(), gradient,
-                            memory_.uses[i].accumulate);
+    const T* dy = memory_.output_gradient.as<T>();
+    for (std::size_t i = 0; i < memory_.input_gradients.size(); ++i) {
+      T* dx = memory_.input_gradients[i].as<T>();
+      if (dx == nullptr || dx == dy) continue;
+      launch(context_, CopyOrAdd<T>{.count = memory_.output.elements(),
+                                    .x = dy,
+                                    .y = dx,
+                                    .accumulate = memory_.uses[i].accumulate});
     }
   }
 
  private:
-  int threads_;
-  std::int64_t elements_;
+  const Context& context_;
 };
+
+// A node of the type that the program's images have.
+template <template <class> class NodeOf>
+std::unique_ptr<Node> image_node(const std::string& name, const Program& program) {
+  return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
+    return std::make_unique<NodeOf<T>>(name, program.context());
+  });
+}
+
+NodeOutput like(const Program& program, TensorId x, const std::string& name) {
+  return {.name = name,
+          .shape = program.shape(x),
+          .width = program.width(x),
+          .dtype = program.dtype(x)};
+}
 
 }  // namespace
 
 TensorId relu(Program& program, TensorId x, const std::string& name) {
-  const Shape& shape = program.shape(x);
   const NodeInput input{.tensor = x, .read_in_backward = true, .gradient_in_place = true};
-  const NodeOutput output{
-      .name = name, .shape = shape, .width = program.width(x), .dtype = program.dtype(x)};
-  if constexpr (kHasCuda) {
-    if (program.on_gpu()) {
-      return program.append(gpu::relu_node(name, program, shape.elements()), {input}, output);
-    }
-  }
-  return program.append(std::make_unique<ReluNode>(name, program, shape.elements()), {input},
-                        output);
+  return program.append(image_node<ReluNode>(name, program), {input}, like(program, x, name));
 }
 
 TensorId add(Program& program, TensorId a, TensorId b, const std::string& name) {
@@ -72,16 +84,9 @@ TensorId add(Program& program, TensorId a, TensorId b, const std::string& name) 
   expect(shape == program.shape(b) && program.width(a) == program.width(b),
          "[{}] expected two tensors of one shape and layout, got {} and {}", name, shape.text(),
          program.shape(b).text());
-  std::vector<NodeInput> inputs = {{.tensor = a, .gradient_in_place = true},
-                                   {.tensor = b, .gradient_in_place = true}};
-  const NodeOutput output{
-      .name = name, .shape = shape, .width = program.width(a), .dtype = program.dtype(a)};
-  if constexpr (kHasCuda) {
-    if (program.on_gpu()) {
-      return program.append(gpu::add_node(name, program, shape.elements()), inputs, output);
-    }
-  }
-  return program.append(std::make_unique<AddNode>(name, program, shape.elements()), inputs, output);
+  const std::vector<NodeInput> inputs = {{.tensor = a, .gradient_in_place = true},
+                                         {.tensor = b, .gradient_in_place = true}};
+  return program.append(image_node<AddNode>(name, program), inputs, like(program, a, name));
 }
 
 }  // namespace rk

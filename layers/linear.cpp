@@ -1,51 +1,57 @@
 #include "layers/linear.h"
 
 #include "engine/base/error.h"
-#include "engine/device/dispatch.h"
 #include "engine/device/gemm.h"
-#include "layers/cuda/nodes.h"
+#include "kernels/blocks/head_block.h"
+#include "kernels/launch.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace rk {
 namespace {
 
-class LinearNode : public Node {
+// In float32 throughout: the embedding layer is a thousandth of a network's work.
+class LinearNode final : public Node {
  public:
-  LinearNode(const std::string& name, const Program& program, const LinearArguments& arguments)
+  LinearNode(const std::string& name, Program& program, const Shape& x, std::int64_t out_features,
+             ParameterId weight, ParameterId bias)
       : Node(name),
         context_(program.context()),
         parameters_(program.parameters()),
-        arguments_(arguments) {}
+        n_(x[0]),
+        k_(x[1]),
+        m_(out_features),
+        weight_(weight),
+        bias_(bias) {}
 
+  // y begins as the bias and the product is added to it.
   void forward() override {
-    const auto [n, k, m, weight, bias] = arguments_;
     auto* y = memory_.output.as<float>();
-    for (std::int64_t i = 0; bias >= 0 && i < n; ++i) {
-      std::copy_n(parameters_.value(bias), m, y + i * m);
+    if (bias_ >= 0) {
+      launch(context_, FillRows{.rows = n_,
+                                .columns = static_cast<int>(m_),
+                                .row = parameters_.device_value(bias_),
+                                .values = y});
     }
-    gemm(context_, Op::kNone, Op::kTranspose, n, m, k, 1.0F, memory_.inputs[0].as<float>(), k,
-         parameters_.value(weight), k, bias >= 0 ? 1.0F : 0.0F, y, m);
+    gemm(context_, Op::kNone, Op::kTranspose, n_, m_, k_, 1.0F, memory_.inputs[0].as<float>(), k_,
+         parameters_.device_value(weight_), k_, bias_ >= 0 ? 1.0F : 0.0F, y, m_);
   }
 
   void backward() override {
-    const auto [n, k, m, weight, bias] = arguments_;
     const auto* dy = memory_.output_gradient.as<float>();
-    gemm(context_, Op::kTranspose, Op::kNone, m, k, n, 1.0F, dy, m, memory_.inputs[0].as<float>(),
-         k, 0.0F, parameters_.gradient(weight), k);
-    if (bias >= 0) {
-      float* d_bias = parameters_.gradient(bias);
-      for (std::int64_t c = 0; c < m; ++c) {
-        double sum = 0;
-        for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(dy[i * m + c]);
-        d_bias[c] = static_cast<float>(sum);
-      }
+    gemm(context_, Op::kTranspose, Op::kNone, m_, k_, n_, 1.0F, dy, m_,
+         memory_.inputs[0].as<float>(), k_, 0.0F, parameters_.device_gradient(weight_), k_);
+    if (bias_ >= 0) {
+      launch(context_, ColumnSums{.rows = static_cast<int>(n_),
+                                  .columns = static_cast<int>(m_),
+                                  .values = dy,
+                                  .sums = parameters_.device_gradient(bias_)});
     }
-    auto* dx = memory_.input_gradients[0].as<float>();
-    if (dx == nullptr) return;
-    gemm(context_, Op::kNone, Op::kNone, n, k, m, 1.0F, dy, m, parameters_.value(weight), k,
-         memory_.uses[0].accumulate ? 1.0F : 0.0F, dx, k);
+    const Tensor& dx = memory_.input_gradients[0];
+    if (dx.data == nullptr) return;
+    gemm(context_, Op::kNone, Op::kNone, n_, k_, m_, 1.0F, dy, m_,
+         parameters_.device_value(weight_), k_, memory_.uses[0].accumulate ? 1.0F : 0.0F,
+         dx.as<float>(), k_);
   }
 
   // The matrix products are this layer's floor.
@@ -55,7 +61,8 @@ class LinearNode : public Node {
  private:
   const Context& context_;
   Parameters& parameters_;
-  LinearArguments arguments_;
+  std::int64_t n_, k_, m_;
+  ParameterId weight_, bias_;  // bias -1: none
 };
 
 }  // namespace
@@ -75,15 +82,10 @@ TensorId linear(Program& program, TensorId x, const std::string& name,
   const ParameterId bias =
       options.bias ? p.declare(name + ".bias", {options.out_features}, bias_initial, options.group)
                    : -1;
-  const NodeInput input{.tensor = x, .read_in_backward = true};
-  const NodeOutput output{.name = name, .shape = Shape{in[0], options.out_features}};
-  const LinearArguments arguments{in[0], in[1], options.out_features, weight, bias};
-  if constexpr (kHasCuda) {
-    if (program.on_gpu()) {
-      return program.append(gpu::linear_node(name, program, arguments), {input}, output);
-    }
-  }
-  return program.append(std::make_unique<LinearNode>(name, program, arguments), {input}, output);
+  auto node =
+      std::make_unique<LinearNode>(name, program, in, options.out_features, weight, bias);
+  return program.append(std::move(node), {{.tensor = x, .read_in_backward = true}},
+                        {.name = name, .shape = Shape{in[0], options.out_features}});
 }
 
 }  // namespace rk

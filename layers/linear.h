@@ -14,12 +14,6 @@ struct LinearOptions {
   ParameterGroup group = ParameterGroup::kBackbone;
 };
 
-// What its nodes compute with; bias < 0: none.
-struct LinearArguments {
-  std::int64_t rows, in_features, out_features;  // N, K, M
-  ParameterId weight, bias;
-};
-
 TensorId linear(Program& program, TensorId x, const std::string& name,
                 const LinearOptions& options);
 

@@ -2,10 +2,9 @@
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
-#include "engine/device/dispatch.h"
 #include "retrieval/class_distances.h"
 #include "retrieval/passes/class_order.h"
-#include "retrieval/passes/cuda/score_pass.h"
+#include "retrieval/passes/device_score_pass.h"
 #include "retrieval/passes/largest_score.h"
 #include "retrieval/passes/pair_statistics.h"
 #include "retrieval/passes/positives.h"
@@ -121,12 +120,8 @@ void check(const EmbeddingView& queries, const EmbeddingView* gallery) {
 
 std::unique_ptr<ScorePass> make_pass(const Context& context, const ClassOrder& order,
                                      const EmbeddingView& queries, const EmbeddingView* gallery,
-                                     bool symmetric, const EvaluateOptions& options) {
-  if constexpr (kHasCuda) {
-    if (options.cuda != nullptr) {
-      return make_device_score_pass(*options.cuda, context, order, queries, gallery);
-    }
-  }
+                                     bool symmetric) {
+  if (context.on_gpu()) return make_device_score_pass(context, order, queries, gallery);
   return make_host_score_pass(context, order, queries, gallery, symmetric);
 }
 
@@ -154,7 +149,7 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
   constexpr std::size_t kBytesEach = sizeof(float) + sizeof(std::int32_t);
   const std::size_t symmetric_bytes =
       at(out.num_pairs_positive) * (kBytesEach + RankCounter::symmetric_bytes(context.threads()));
-  const bool on_host = options.cuda == nullptr;
+  const bool on_host = !context.on_gpu();
   out.symmetric = on_host && out.self_retrieval && symmetric_bytes <= options.positives_bytes;
   const std::vector<Range> groups =
       out.symmetric
@@ -162,7 +157,7 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
           : query_groups(order, static_cast<std::int64_t>(options.positives_bytes / kBytesEach));
 
   const std::unique_ptr<ScorePass> pass =
-      make_pass(context, order, queries, gallery, out.symmetric, options);
+      make_pass(context, order, queries, gallery, out.symmetric);
   out.ties_exact = pass->position_independent();
   std::optional<PairStatistics> statistics;
   if (options.pair_metrics)

@@ -10,7 +10,6 @@
 #pragma once
 
 #include "engine/device/context.h"
-#include "engine/device/cuda/context.h"
 #include "retrieval/passes/embedding_set.h"
 #include "retrieval/passes/pair_curve.h"
 
@@ -26,9 +25,6 @@ struct EvaluateOptions {
   std::vector<std::int64_t> recall_at{1, 2, 4, 8, 10, 100, 1000};
   bool pair_metrics = true;  // AUC, JSD, means and variances
   bool per_query = false;    // fill Metrics::per_query
-  // Ranks on this GPU: all of S is computed there (retrieval/passes/cuda/score_pass.h). Null: on
-  // the CPU.
-  const CudaContext* cuda = nullptr;
   // Bytes for the positives' scores and counts. Where they fit, self-retrieval computes only half
   // of S = S^T; where they do not, queries go in groups and all of S is computed.
   std::size_t positives_bytes = std::size_t{1} << 29;

@@ -1,4 +1,6 @@
-// What a GPU computed as float32, on the host: 16-bit numbers from their bits.
+// 16-bit floats as they lie in memory, and their conversions on the host: to float32 exactly, from
+// float32 to the nearest, of two the even one; beyond the largest to infinity, NaN to the one NaN
+// that CUDA makes. What device code does with them is kernels/half_element.h.
 #pragma once
 
 #include "engine/base/dtype.h"
@@ -10,6 +12,17 @@
 #include <vector>
 
 namespace rk {
+
+struct Float16 {
+  std::uint16_t bits;  // sign, 5 of exponent, 10 of fraction
+};
+
+struct Bfloat16 {
+  std::uint16_t bits;  // the upper half of a float32
+};
+
+template <> struct DTypeOf<Float16> { static constexpr DType value = DType::kFloat16; };
+template <> struct DTypeOf<Bfloat16> { static constexpr DType value = DType::kBfloat16; };
 
 inline float from_bfloat16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
@@ -26,6 +39,27 @@ inline float from_float16(std::uint16_t bits) {
     return sign != 0 ? -size : size;
   }
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+inline std::uint16_t to_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return 0x7FFFU;
+  return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
+}
+
+inline std::uint16_t to_float16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t sign = bits >> 16 & 0x8000U;
+  const std::uint32_t size = bits & 0x7FFFFFFFU;
+  if (size > 0x7F800000U) return 0x7FFFU;
+  std::uint32_t half = 0x7C00U;
+  if (size < 0x38800000U) {
+    // Below 2^-14 steps are of 2^-24, which are those of float32 between 0.5 and 1.
+    half = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F) - 0x3F000000U;
+  } else if (size < 0x477FF000U) {  // 65520, from where infinity is the nearest
+    half = (size - 0x38000000U + 0xFFFU + (size >> 13 & 1U)) >> 13;
+  }
+  return static_cast<std::uint16_t>(sign | half);
 }
 
 // The elements in `bytes`, whose type is float32 or one of the 16-bit ones.

@@ -1,5 +1,5 @@
-// What is not as it should be though the results are: `note: <line>` on standard error, each line
-// once, however often its cause returns. From any thread.
+// Warnings about what does not change results: `note: <line>` on standard error, each line once,
+// however often its cause returns. From any thread.
 #pragma once
 
 #include <functional>

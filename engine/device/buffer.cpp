@@ -1,6 +1,7 @@
 #include "engine/device/buffer.h"
 
 #include "engine/base/error.h"
+#include "engine/base/round_up.h"
 
 #include <sys/mman.h>
 
@@ -10,10 +11,6 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-std::size_t round_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 }  // namespace
 

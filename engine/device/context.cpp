@@ -7,8 +7,8 @@
 #include "engine/device/buffer.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
-#include "engine/device/dispatch.h"
 #include "engine/device/onednn.h"
+#include "engine/system/host_memory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -43,23 +43,16 @@ Context::Context(int threads)
 }
 
 Context::Context(int threads, const Device& device) : Context(threads) {
-  if (!device.cuda) return;
-  if constexpr (kHasCuda) {
-    cuda_ = std::make_shared<const CudaContext>(device.index);
-  } else {
-    fail<DeviceError>("{}: this build has no GPU code", device.name());
-  }
+  if (device.cuda) cuda_ = std::make_unique<const CudaContext>(device.index);
 }
 
 Context::~Context() = default;
 
 Memory Context::allocate(std::size_t bytes) const {
-  if constexpr (kHasCuda) {
-    if (on_gpu()) {
-      DeviceBuffer buffer(bytes);
-      auto* data = buffer.as<std::byte>();
-      return Memory::of(std::move(buffer), data, bytes);
-    }
+  if (on_gpu()) {
+    DeviceBuffer buffer(bytes);
+    auto* data = buffer.as<std::byte>();
+    return Memory::of(std::move(buffer), data, bytes);
   }
   Buffer buffer(bytes);
   auto* data = buffer.as<std::byte>();
@@ -67,11 +60,34 @@ Memory Context::allocate(std::size_t bytes) const {
 }
 
 void Context::copy(void* to, const void* from, std::size_t bytes) const {
-  if constexpr (kHasCuda) {
-    if (on_gpu()) return cuda_->copy(to, from, bytes);
-  }
+  if (on_gpu()) return cuda_->copy(to, from, bytes);
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
+
+void Context::clear(void* to, std::size_t bytes) const {
+  if (on_gpu()) return cuda_->clear(to, bytes);
+  if (bytes > 0) std::memset(to, 0, bytes);
+}
+
+void Context::upload(void* device, const void* host, std::size_t bytes) const {
+  if (on_gpu()) return cuda_->upload(device, host, bytes);
+  if (bytes > 0) std::memcpy(device, host, bytes);
+}
+
+void Context::download(void* host, const void* device, std::size_t bytes) const {
+  if (on_gpu()) return cuda_->download(host, device, bytes);
+  if (bytes > 0) std::memcpy(host, device, bytes);
+}
+
+void Context::synchronize() const {
+  if (on_gpu()) cuda_->synchronize();
+}
+
+std::size_t Context::free_bytes() const {
+  return on_gpu() ? cuda_->free_bytes() : static_cast<std::size_t>(free_host_bytes());
+}
+
+CudaStream Context::stream() const { return on_gpu() ? cuda_->stream() : nullptr; }
 
 std::string Context::describe() const {
   const dnnl::version_t* version = dnnl::version();

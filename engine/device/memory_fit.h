@@ -30,7 +30,7 @@ std::int64_t chunk_that_fits(const MemoryNeed& need, std::int64_t free, std::int
 std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,
                            std::int64_t images, MemoryOf where = MemoryOf::kGpu);
 
-// What fitting_advice() says, as an error, for who may take the chunk instead.
+// What fitting_advice() says, as an error, for whoever may take the chunk instead.
 class TooLittleMemory : public DeviceError {
  public:
   TooLittleMemory(const std::string& advice, std::int64_t chunk)

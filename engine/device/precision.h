@@ -2,7 +2,7 @@
 // and losses are float32 in all of them.
 #pragma once
 
-#include "engine/base/dtype.h"
+#include "engine/base/half.h"
 
 #include <array>
 #include <cstdint>
@@ -47,6 +47,17 @@ constexpr DType image_type(Precision precision) {
     case Precision::kBf16: return DType::kBfloat16;
   }
   return DType::kFloat32;
+}
+
+// f.operator()<T>() for the type of images in `precision`.
+template <class F> auto with_image_type(Precision precision, F&& f) {
+  switch (precision) {
+    case Precision::kFp16: return f.template operator()<Float16>();
+    case Precision::kBf16: return f.template operator()<Bfloat16>();
+    case Precision::kFp32:
+    case Precision::kTf32: break;
+  }
+  return f.template operator()<float>();
 }
 
 }  // namespace rk

@@ -1,6 +1,7 @@
 #include "engine/device/tile_product.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "engine/base/round_up.h"
 #include "engine/device/onednn.h"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ TileProduct::TileProduct(const Context& context, std::int64_t rows, std::int64_t
     state_->packing = dnnl::reorder(packing);
     for (int i = 0; i < members; ++i) state_->lanes.emplace_back(engine, plan, packing, b_rows);
     const std::size_t bytes = plan.weights_desc().get_size();
-    packed_bytes_ = (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+    packed_bytes_ = round_up(bytes, Buffer::kAlignment);
   } catch (const dnnl::error& error) {
     fail<DeviceError>("[tile_product] oneDNN refused {} x {} x {} ({})", rows, columns, depth,
                       error.what());

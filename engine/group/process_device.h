@@ -3,7 +3,7 @@
 // GPU or none.
 #pragma once
 
-#include "engine/device/device.h"
+#include "engine/driver/device.h"
 #include "engine/group/process_group.h"
 
 #include <cstdint>

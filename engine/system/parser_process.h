@@ -5,7 +5,7 @@
 // 11, Segmentation fault); it is malformed, ...". The child answers questions: each is a few bytes
 // in one of two slots of shared memory, and its answer takes that slot's place, so that one is
 // used here while the next is made there. Nothing that comes back may be trusted: what is read from
-// an answer is checked by who asked.
+// an answer is checked by whoever asked.
 //
 // The child is a fork without exec, so that it needs no second program, no /proc and no
 // descriptors of the caller. A fork in a process with threads copies only the calling one, and

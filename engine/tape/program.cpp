@@ -3,9 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/half.h"
 #include "engine/device/cuda/buffer.h"
-#include "engine/device/cuda/context.h"
-#include "engine/device/dispatch.h"
-#include "engine/device/profile.h"
+#include "engine/driver/profile.h"
 #include "engine/tape/arena.h"
 #include "engine/tape/layout.h"
 
@@ -279,16 +277,12 @@ std::vector<float> Program::read(TensorId id) const {
   const Tensor t = value_of(id);
   const std::size_t bytes = t.bytes();
   const auto* from = static_cast<const std::byte*>(t.data);
-  if constexpr (kHasCuda) {
-    if (on_gpu()) {
-      if (read_through_ == nullptr || read_through_->bytes() < bytes) {
-        read_through_ = std::make_shared<PinnedBuffer>(bytes);
-      }
-      auto* host = read_through_->as<std::byte>();
-      context_.cuda().download(host, from, bytes);
-      context_.cuda().synchronize();
-      from = host;
-    }
+  if (on_gpu()) {
+    if (read_through_.bytes() < bytes) read_through_ = PinnedBuffer(bytes);
+    auto* host = read_through_.as<std::byte>();
+    context_.download(host, from, bytes);
+    context_.synchronize();
+    from = host;
   }
   return widened({from, bytes}, t.dtype);
 }

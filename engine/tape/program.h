@@ -21,6 +21,7 @@
 #include "engine/base/dtype.h"
 #include "engine/base/shape.h"
 #include "engine/device/context.h"
+#include "engine/device/cuda/buffer.h"
 #include "engine/device/memory.h"
 #include "engine/device/precision.h"
 #include "engine/tape/parameters.h"
@@ -34,8 +35,6 @@
 #include <vector>
 
 namespace rk {
-
-class PinnedBuffer;  // engine/device/cuda/buffer.h
 
 using TensorId = int;
 
@@ -250,8 +249,8 @@ class Program {
   TensorId output_ = -1;
   std::vector<std::size_t> offsets_;  // by storage
   Footprint memory_;
-  mutable std::shared_ptr<PinnedBuffer> read_through_;  // where read() takes values of a GPU
-  std::vector<std::string> backward_names_;             // by node, for profilers
+  mutable PinnedBuffer read_through_;        // where read() takes values of a GPU
+  std::vector<std::string> backward_names_;  // by node, for profilers
   Memory arena_, workspace_;
 };
 

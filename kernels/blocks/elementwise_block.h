@@ -1,6 +1,5 @@
-// Element-wise passes over whole tensors on a GPU; definitions are kernels/cpu/elementwise_cpu.h's.
-// A block takes kBlockElements elements in order. Bytes moved: what is read and what is written,
-// each once.
+// Element-wise passes over whole tensors. A block takes kBlockElements elements in order. Bytes
+// moved: what is read and what is written, each once.
 #pragma once
 
 #include "kernels/element.h"
@@ -131,25 +130,6 @@ template <class T> struct ReluGradient {
         out.set(k, accumulate ? held[k] + g : g);
       }
       store_pack(dx + i, out);
-    });
-  }
-};
-
-// to = from, rounded to nearest even.
-template <class From, class To> struct Convert {
-  std::int64_t count = 0;
-  const From* from = nullptr;
-  To* to = nullptr;
-
-  int blocks() const { return element_blocks(count); }
-  template <class Block> RK_FN void operator()(const Block& block) const {
-    constexpr int kWide = std::max(kPack<From>, kPack<To>);
-    for_packs<kWide>(block, count, [&]<int kWidth>(std::int64_t i) {
-      const auto held = load_pack<kWidth>(from + i);
-      Pack<To, kWidth> out;
-      RK_UNROLL
-      for (int k = 0; k < kWidth; ++k) out.set(k, held[k]);
-      store_pack(to + i, out);
     });
   }
 };

@@ -1,8 +1,8 @@
-// The end of the network on a GPU, rows of float: L2 normalisation (layers/l2norm.cpp's definition:
+// The end of the network, rows of float: L2 normalisation (layers/l2norm.cpp's definition:
 // y = x / max(|x|, epsilon), norms in double), and the bias of a linear layer and its gradient.
 //
 // Bytes moved, e = 4 rows dim: L2Norm 2e (3e where a row does not stay in cache), L2NormGradient
-// 3e, e more for a sum, AddBias 2e, ColumnSums e.
+// 3e, e more for a sum, FillRows e, ColumnSums e.
 #pragma once
 
 #include "kernels/block_team.h"
@@ -25,7 +25,7 @@ struct L2Norm {
 
   int blocks() const { return rows; }  // a block a row
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const std::int64_t first = static_cast<std::int64_t>(block.index()) * dim;
     const double squares = team.sum(dim, [&](int d) {
       const auto value = static_cast<double>(x[first + d]);
@@ -54,7 +54,7 @@ struct L2NormGradient {
 
   int blocks() const { return rows; }  // a block a row
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const std::int64_t first = static_cast<std::int64_t>(block.index()) * dim;
     const double dot = team.sum(dim, [&](int d) {
       return static_cast<double>(x[first + d]) * static_cast<double>(dy[first + d]);
@@ -72,17 +72,16 @@ struct L2NormGradient {
   }
 };
 
-// values[r][c] += bias[c].
-struct AddBias {
+// values[r][c] = row[c].
+struct FillRows {
   std::int64_t rows = 0;
   int columns = 0;
-  const float* bias = nullptr;
+  const float* row = nullptr;
   float* values = nullptr;
 
   int blocks() const { return element_blocks(rows * columns); }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    for_packs<1>(block, rows * columns,
-                 [&]<int>(std::int64_t i) { values[i] += bias[i % columns]; });
+    for_packs<1>(block, rows * columns, [&]<int>(std::int64_t i) { values[i] = row[i % columns]; });
   }
 };
 

@@ -1,5 +1,5 @@
-// What an optimizer is told (formulas: optimizer.h), apart from the CPU's optimizer so that device
-// code reads it too.
+// An optimizer's hyper-parameters (formulas: training/optimizer.h), free of host code so that kernels
+// can include them.
 #pragma once
 
 #include <cstdint>

@@ -22,11 +22,11 @@
   X(BatchNormGradientApply<T, ReluMask::kFromSigns, GradientWrite::kOverwrite>); \
   X(BatchNormGradientApply<T, ReluMask::kFromSigns, GradientWrite::kAdd>)
 
-#define RK_BATCHNORM_KERNELS(X)              \
-  RK_BATCHNORM_KERNELS_OF(X, float);         \
-  RK_BATCHNORM_KERNELS_OF(X, __half);        \
-  RK_BATCHNORM_KERNELS_OF(X, __nv_bfloat16); \
-  X(BatchNormStatistics);                    \
-  X(BatchNormStatisticsOfSums);              \
-  X(BatchNormRunning);                       \
+#define RK_BATCHNORM_KERNELS(X)         \
+  RK_BATCHNORM_KERNELS_OF(X, float);    \
+  RK_BATCHNORM_KERNELS_OF(X, Float16);  \
+  RK_BATCHNORM_KERNELS_OF(X, Bfloat16); \
+  X(BatchNormStatistics);               \
+  X(BatchNormStatisticsOfSums);         \
+  X(BatchNormRunning);                  \
   X(BatchNormGradientFactors)

@@ -24,9 +24,7 @@ class CudaBlock {
   RK_FN RK_INLINE unsigned ballot(bool flag) const { return __ballot_sync(kAll, flag); }
   RK_FN RK_INLINE int count(unsigned bits) const { return __popc(bits); }
   RK_FN RK_INLINE BlockMemory& memory() const { return *memory_; }
-  RK_FN RK_INLINE void add(std::int32_t* counter, std::int32_t by) const {
-    atomicAdd(counter, by);
-  }
+  RK_FN RK_INLINE void add(std::int32_t* counter, std::int32_t by) const { atomicAdd(counter, by); }
   RK_FN RK_INLINE void add(std::uint64_t* counter, std::uint64_t by) const {
     atomicAdd(reinterpret_cast<unsigned long long*>(counter), by);
   }

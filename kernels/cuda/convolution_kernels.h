@@ -19,7 +19,7 @@
   X(GlobalPool<T>);                     \
   X(GlobalPoolGradient<T>)
 
-#define RK_CONVOLUTION_KERNELS(X)       \
-  RK_CONVOLUTION_KERNELS_OF(X, float);  \
-  RK_CONVOLUTION_KERNELS_OF(X, __half); \
-  RK_CONVOLUTION_KERNELS_OF(X, __nv_bfloat16)
+#define RK_CONVOLUTION_KERNELS(X)        \
+  RK_CONVOLUTION_KERNELS_OF(X, float);   \
+  RK_CONVOLUTION_KERNELS_OF(X, Float16); \
+  RK_CONVOLUTION_KERNELS_OF(X, Bfloat16)

@@ -1,10 +1,10 @@
-// The definition behind kernels/launch.h, for the .cu files that list kernels:
+// The definition behind kernels/launch_on_gpu.h, for the .cu files that list kernels:
 // RK_LAUNCH(AddTensors<float>).
 #pragma once
 
 #include "engine/device/cuda/error.h"
 #include "kernels/cuda/block_team.cuh"
-#include "kernels/launch.h"
+#include "kernels/launch_on_gpu.h"
 #include "kernels/run_block.h"
 
 namespace rk {

@@ -1,5 +1,5 @@
-#include "kernels/cuda/score_kernels.h"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/score_kernels.h"
 
 namespace rk {
 

@@ -25,8 +25,8 @@ DevicePairs<Key> sort_pairs(std::int64_t count, int bits, DevicePairs<Key> a, De
   return {keys.Current(), items.Current()};
 }
 
-#define RK_SORT(Key)                                                                   \
-  template std::size_t sort_bytes<Key>(std::int64_t);                                  \
+#define RK_SORT(Key)                                                                          \
+  template std::size_t sort_bytes<Key>(std::int64_t);                                         \
   template DevicePairs<Key> sort_pairs(std::int64_t, int, DevicePairs<Key>, DevicePairs<Key>, \
                                        void*, std::size_t, CudaStream)
 

@@ -1,5 +1,5 @@
-#include "kernels/cuda/step_kernels.h"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/step_kernels.h"
 
 namespace rk {
 

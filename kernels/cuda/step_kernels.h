@@ -17,19 +17,15 @@
   X(FillInput<T>);               \
   X(LargestDifference<T>)
 
-#define RK_STEP_KERNELS(X)              \
-  RK_STEP_KERNELS_OF(X, float);         \
-  RK_STEP_KERNELS_OF(X, __half);        \
-  RK_STEP_KERNELS_OF(X, __nv_bfloat16); \
-  X(Convert<float, __half>);            \
-  X(Convert<__half, float>);            \
-  X(Convert<float, __nv_bfloat16>);     \
-  X(Convert<__nv_bfloat16, float>);     \
-  X(Scale);                             \
-  X(L2Norm);                            \
-  X(L2NormGradient);                    \
-  X(AddBias);                           \
-  X(ColumnSums);                        \
-  X(SquareSums);                        \
-  X(FinishNorm);                        \
+#define RK_STEP_KERNELS(X)         \
+  RK_STEP_KERNELS_OF(X, float);    \
+  RK_STEP_KERNELS_OF(X, Float16);  \
+  RK_STEP_KERNELS_OF(X, Bfloat16); \
+  X(Scale);                        \
+  X(L2Norm);                       \
+  X(L2NormGradient);               \
+  X(FillRows);                     \
+  X(ColumnSums);                   \
+  X(SquareSums);                   \
+  X(FinishNorm);                   \
   X(OptimizerStep)

@@ -119,7 +119,7 @@ template <class T> void Convolution<T>::backward_data() const {
 }
 
 template class Convolution<float>;
-template class Convolution<__half>;
-template class Convolution<__nv_bfloat16>;
+template class Convolution<Float16>;
+template class Convolution<Bfloat16>;
 
 }  // namespace rk::gpu

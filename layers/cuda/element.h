@@ -8,17 +8,6 @@
 
 namespace rk::gpu {
 
-// f.operator()<T>() for the type of images in `precision`.
-template <class F> auto with_image_type(Precision precision, F&& f) {
-  switch (precision) {
-    case Precision::kFp16: return f.template operator()<__half>();
-    case Precision::kBf16: return f.template operator()<__nv_bfloat16>();
-    case Precision::kFp32:
-    case Precision::kTf32: break;
-  }
-  return f.template operator()<float>();
-}
-
 // Pieces of a node's memory start where any load may.
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 

@@ -31,7 +31,7 @@ void GpuInput::fill(std::int64_t first) const {
   const Shape& shape = program_.shape(input_);
   expect(shape[1] == shape[2], "[input] expected square images, got {}", shape.text());
   const auto side = static_cast<int>(shape[1]);
-  gpu::with_image_type(program_.options().precision, [&]<class T>() {
+  with_image_type(program_.options().precision, [&]<class T>() {
     launch(FillInput<T>{.batch = static_cast<int>(shape[0]),
                         .height = side,
                         .width = side,

@@ -8,7 +8,6 @@
 #include "layers/batchnorm.h"
 #include "layers/conv2d.h"
 #include "layers/conv_bn.h"
-#include "layers/linear.h"
 #include "layers/pool.h"
 
 #include <cstdint>
@@ -35,18 +34,6 @@ std::unique_ptr<Node> max_pool_node(const std::string& name, const Program& prog
                                     const Shape& y, const MaxPoolOptions& options);
 std::unique_ptr<Node> global_pool_node(const std::string& name, const Program& program,
                                        const Shape& x, const GlobalPoolOptions& options);
-
-// Rows of float32.
-std::unique_ptr<Node> linear_node(const std::string& name, const Program& program,
-                                  const LinearArguments& arguments);
-std::unique_ptr<Node> l2norm_node(const std::string& name, const Program& program,
-                                  const Shape& shape, double epsilon);
-
-// Images in the program's precision.
-std::unique_ptr<Node> relu_node(const std::string& name, const Program& program,
-                                std::int64_t elements);
-std::unique_ptr<Node> add_node(const std::string& name, const Program& program,
-                               std::int64_t elements);
 
 // What a convolution's edge to its input can do in the program's precision: set on NodeInput.
 void allow_gradient_forms(const Program& program, const ConvolutionGeometry& geometry,

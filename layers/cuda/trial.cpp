@@ -44,11 +44,10 @@ void fill_with_noise(const Context& context, void* device, std::int64_t count, D
   const auto next = [&] { return static_cast<float>(random.uniform(-1.0, 1.0)); };
   switch (type) {
     case DType::kFloat16:
-      std::generate_n(host.as<__half>(), made, [&] { return Element<__half>::narrow(next()); });
+      std::generate_n(host.as<Float16>(), made, [&] { return Element<Float16>::narrow(next()); });
       break;
     case DType::kBfloat16:
-      std::generate_n(host.as<__nv_bfloat16>(), made,
-                      [&] { return Element<__nv_bfloat16>::narrow(next()); });
+      std::generate_n(host.as<Bfloat16>(), made, [&] { return Element<Bfloat16>::narrow(next()); });
       break;
     case DType::kUint8:
       std::generate_n(host.as<std::uint8_t>(), made,
@@ -75,8 +74,8 @@ double largest_error(const Context& context, const void* got, const void* expect
                          count);
   };
   switch (type) {
-    case DType::kFloat16: return compare.template operator()<__half>();
-    case DType::kBfloat16: return compare.template operator()<__nv_bfloat16>();
+    case DType::kFloat16: return compare.template operator()<Float16>();
+    case DType::kBfloat16: return compare.template operator()<Bfloat16>();
     default: return compare.template operator()<float>();
   }
 }

@@ -41,10 +41,10 @@ template <class T> UsesWeights<T>::UsesWeights(const Program& program) {
 }
 
 template class GpuWeights<float>;
-template class GpuWeights<__half>;
-template class GpuWeights<__nv_bfloat16>;
+template class GpuWeights<Float16>;
+template class GpuWeights<Bfloat16>;
 template class UsesWeights<float>;
-template class UsesWeights<__half>;
-template class UsesWeights<__nv_bfloat16>;
+template class UsesWeights<Float16>;
+template class UsesWeights<Bfloat16>;
 
 }  // namespace rk::gpu

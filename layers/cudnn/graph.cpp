@@ -5,7 +5,7 @@
 #include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
-#include "engine/device/cuda_libraries.h"
+#include "engine/driver/libraries.h"
 #include "layers/cudnn/recorder.h"
 #include "layers/graphs/graph_run.h"
 #include "layers/graphs/trial.h"

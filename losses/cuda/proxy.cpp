@@ -86,19 +86,24 @@ class DeviceProxyLoss : public DeviceLoss {
                stream);
     const std::int64_t stride = pad(static_cast<int>(classes_by_items_ ? n : c));
     if (classes_by_items_) {
-      cuda_.product_abt(c, n, dim, unit, dim, e, dim, scores, stride);
+      cuda_.gemm(Op::kNone, Op::kTranspose, c, n, dim, 1.0F, unit, dim, e, dim, 0.0F, scores,
+                 stride);
     } else {
-      cuda_.product_abt(n, c, dim, e, dim, unit, dim, scores, stride);
+      cuda_.gemm(Op::kNone, Op::kTranspose, n, c, dim, 1.0F, e, dim, unit, dim, 0.0F, scores,
+                 stride);
     }
     run_rows(scores, stride, losses_.as<float>(), scratch_);
     float* grad = output.grad;
     float* grad_proxies = output.grad_proxies;
     if (classes_by_items_) {
-      cuda_.product_atb(n, dim, c, scores, stride, unit, dim, grad, dim);
-      cuda_.product_ab(c, dim, n, scores, stride, e, dim, 0.0F, grad_proxies, dim);
+      cuda_.gemm(Op::kTranspose, Op::kNone, n, dim, c, 1.0F, scores, stride, unit, dim, 0.0F, grad,
+                 dim);
+      cuda_.gemm(Op::kNone, Op::kNone, c, dim, n, 1.0F, scores, stride, e, dim, 0.0F, grad_proxies,
+                 dim);
     } else {
-      cuda_.product_ab(n, dim, c, scores, stride, unit, dim, 0.0F, grad, dim);
-      cuda_.product_atb(c, dim, n, scores, stride, e, dim, grad_proxies, dim);
+      cuda_.gemm(Op::kNone, Op::kNone, n, dim, c, 1.0F, scores, stride, unit, dim, 0.0F, grad, dim);
+      cuda_.gemm(Op::kTranspose, Op::kNone, c, dim, n, 1.0F, scores, stride, e, dim, 0.0F,
+                 grad_proxies, dim);
     }
     // Of the first proxy: an embedding that is not finite is in the gradient of all of them.
     rk::launch(SumLosses{.batch = reinterpret_cast<const BatchNumbers*>(device_.as<std::byte>()),

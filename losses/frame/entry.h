@@ -1,5 +1,5 @@
-// What the registry (losses/registry.h) knows of a loss: its name, its paper, its parameters with their
-// ranges, and how it is made.
+// What the registry (losses/registry.h) knows of a loss: its name, its paper, its parameters with
+// their ranges, and how it is made.
 #pragma once
 
 #include "engine/tape/parameters.h"

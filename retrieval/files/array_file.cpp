@@ -4,9 +4,9 @@
 #include "engine/base/printable.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/files/npy.h"
-#include "weights/foreign/archive_entries.h"
-#include "weights/foreign/file_kind.h"
-#include "weights/foreign/safetensors.h"
+#include "weights/tensor_files/archive_entries.h"
+#include "weights/tensor_files/file_kind.h"
+#include "weights/tensor_files/safetensors.h"
 
 #include <fmt/ranges.h>
 

@@ -4,9 +4,9 @@
 #include "engine/base/printable.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/files/text_column.h"
-#include "weights/foreign/file_kind.h"
 #include "weights/hdf5/contents.h"
 #include "weights/hdf5/file.h"
+#include "weights/tensor_files/file_kind.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,8 +6,8 @@
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/labels.h"
 #include "retrieval/files/mapped_file.h"
-#include "weights/foreign/file_kind.h"
 #include "weights/hdf5/file.h"
+#include "weights/tensor_files/file_kind.h"
 
 #include <cmath>
 #include <memory>

@@ -2,7 +2,7 @@
 // converted before it is asked for; readers have checked that every element lies within the file.
 #pragma once
 
-#include "weights/foreign/stored_tensor.h"
+#include "weights/tensor_files/stored_tensor.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 // How evaluate() gets at scores: first those of the positives, then what all the others are counted
 // against them for. On the CPU by tiles of each thread (retrieval/passes/score_tiles.h), on a GPU
-// by tiles of thousands of rows (retrieval/passes/cuda/score_pass.h).
+// by tiles of thousands of rows (retrieval/passes/device_score_pass.h).
 #pragma once
 
 #include "engine/device/context.h"

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
+#include "engine/base/round_up.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,12 +16,6 @@ constexpr std::int64_t kDepthStep = 16;
 // is gathered once for every strip of columns.
 constexpr std::int64_t kColumnStripBytes = std::int64_t{32} << 20;
 constexpr std::int64_t kRowStripTiles = 16;  // at least, and a multiple of the threads
-
-std::int64_t round_up(std::int64_t value, std::int64_t step) {
-  return (value + step - 1) / step * step;
-}
-
-std::int64_t tiles_in(std::int64_t count, std::int64_t tile) { return (count + tile - 1) / tile; }
 
 void gather(const OrderedRows& from, std::int64_t dim, Range positions, std::int64_t padded_rows,
             std::int64_t depth, float* out) {
@@ -65,7 +60,7 @@ std::size_t ScoreTiles::bytes() const {
 
 void ScoreTiles::pack_columns(Range columns) {
   parallel_for(
-      threads_, tiles_in(columns.size(), kTileColumns), [&](std::int64_t tile, int member) {
+      threads_, divide_up(columns.size(), kTileColumns), [&](std::int64_t tile, int member) {
         const std::int64_t begin = columns.begin + tile * kTileColumns;
         float* rows = staging_.as<float>() + member * kTileColumns * depth_;
         gather(gallery_, dim_, {begin, std::min(begin + kTileColumns, columns.end)}, kTileColumns,
@@ -77,7 +72,7 @@ void ScoreTiles::pack_columns(Range columns) {
 }
 
 void ScoreTiles::gather_rows(Range rows) {
-  parallel_for(threads_, tiles_in(rows.size(), kTileRows), [&](std::int64_t tile, int) {
+  parallel_for(threads_, divide_up(rows.size(), kTileRows), [&](std::int64_t tile, int) {
     const std::int64_t begin = rows.begin + tile * kTileRows;
     gather(queries_, dim_, {begin, std::min(begin + kTileRows, rows.end)}, kTileRows, depth_,
            row_strip_.as<float>() + tile * kTileRows * depth_);
@@ -85,7 +80,7 @@ void ScoreTiles::gather_rows(Range rows) {
 }
 
 std::int64_t ScoreTiles::visit_strip(Range rows, Range columns, TileVisitor& visitor) {
-  const std::int64_t row_tiles = tiles_in(rows.size(), kTileRows);
+  const std::int64_t row_tiles = divide_up(rows.size(), kTileRows);
   std::vector<std::int64_t> computed(static_cast<std::size_t>(threads_), 0);
   // Member m takes row tiles m, m + threads, ...: in the upper triangle long and short rows mix.
   parallel_for(threads_, threads_, [&](std::int64_t lane, int) {

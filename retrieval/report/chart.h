@@ -36,7 +36,7 @@ struct ChartMark {
 
 struct Chart {
   std::string title{};
-  std::string description{};  // what to see in it: the text for who does not see the drawing
+  std::string description{};  // what to see in it: the text for those who do not see the drawing
   Axis x{}, y{};
   std::vector<Series> series{};
   std::vector<ChartMark> marks{};  // vertical lines

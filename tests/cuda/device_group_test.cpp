@@ -1,9 +1,9 @@
 // NCCL between the GPUs of this machine, one thread a GPU.
 #include "engine/group/device_group.h"
+#include "engine/driver/device.h"
 
 #include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
-#include "engine/device/dispatch.h"
 #include "tests/cuda/gpu.h"
 #include "tests/support/thread_group.h"
 

@@ -1,7 +1,5 @@
 #include "tests/cuda/gpu.h"
 
-#include "engine/device/dispatch.h"
-
 #include <cstdlib>
 
 namespace rk {

@@ -57,11 +57,11 @@ void fill_images(Program& program, TensorId input, std::uint64_t seed) {
   void* place = program.value_of(input).data;
   switch (program.dtype(input)) {
     case DType::kFloat16:
-      write<__half>(program, place, shape.elements(), [&] { return __float2half_rn(next()); });
+      write<Float16>(program, place, shape.elements(), [&] { return Float16{to_float16(next())}; });
       return;
     case DType::kBfloat16:
-      write<__nv_bfloat16>(program, place, shape.elements(),
-                           [&] { return __float2bfloat16_rn(next()); });
+      write<Bfloat16>(program, place, shape.elements(),
+                      [&] { return Bfloat16{to_bfloat16(next())}; });
       return;
     default: write<float>(program, place, shape.elements(), next);
   }

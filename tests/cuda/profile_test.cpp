@@ -1,7 +1,7 @@
 // What a profiler sees of ProfileRange. This program holds a profiler of its own: NVTX looks for
 // the symbol below where no other is attached.
 #define NVTX_NO_IMPL
-#include "engine/device/profile.h"
+#include "engine/driver/profile.h"
 
 #include <gtest/gtest.h>
 #include <nvtx3/nvToolsExt.h>

@@ -1,7 +1,7 @@
 // What cuDNN itself says of the GPU at hand, as h100.json of this folder: RK_GPU_DESCRIPTION=FILE
 // keeps it.
 #include "engine/base/error.h"
-#include "engine/device/dispatch.h"
+#include "engine/driver/device.h"
 #include "layers/cudnn/graph.h"
 #include "tests/cuda/gpu.h"
 

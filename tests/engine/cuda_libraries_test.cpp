@@ -1,5 +1,5 @@
 // Machines that are made up, each a folder.
-#include "engine/device/cuda_libraries.h"
+#include "engine/driver/libraries.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/device/gpu_state.h"
+#include "engine/driver/gpu_state.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // there, with as many elements as it says, up to a thousand.
 #include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
-#include "weights/foreign/torch_pickle.h"
+#include "weights/tensor_files/torch_pickle.h"
 
 #include <algorithm>
 #include <span>

@@ -1,7 +1,7 @@
 // libFuzzer target: safetensors.
 #include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
-#include "weights/foreign/safetensors.h"
+#include "weights/tensor_files/safetensors.h"
 
 #include <span>
 

@@ -1,7 +1,7 @@
 // libFuzzer target: pickle streams of PyTorch's.
 #include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
-#include "weights/foreign/torch_file.h"
+#include "weights/tensor_files/torch_file.h"
 
 #include <span>
 

@@ -2,7 +2,7 @@
 // changed would end.
 #include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
-#include "weights/foreign/torch_file.h"
+#include "weights/tensor_files/torch_file.h"
 
 #include <span>
 

@@ -2,7 +2,6 @@
 
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
-#include "engine/device/dispatch.h"
 #include "engine/tape/layout.h"
 #include "tests/support/nchw.h"
 #include "training/model_io.h"
@@ -62,23 +61,19 @@ void NetworkModel::put(const std::vector<float>& values, float* to) const {
     std::ranges::copy(values, to);
     return;
   }
-  if constexpr (kHasCuda) {
-    const PinnedBuffer staged(values.size() * sizeof(float));
-    std::ranges::copy(values, staged.as<float>());
-    context_.cuda().upload(to, staged.as<float>(), staged.bytes());
-    context_.cuda().synchronize();
-  }
+  const PinnedBuffer staged(values.size() * sizeof(float));
+  std::ranges::copy(values, staged.as<float>());
+  context_.upload(to, staged.as<float>(), staged.bytes());
+  context_.synchronize();
 }
 
 std::vector<float> NetworkModel::fetch(const float* from, std::int64_t count) const {
   if (!context_.on_gpu()) return {from, from + count};
   std::vector<float> values(static_cast<std::size_t>(count));
-  if constexpr (kHasCuda) {
-    const PinnedBuffer staged(values.size() * sizeof(float));
-    context_.cuda().download(staged.as<float>(), from, staged.bytes());
-    context_.cuda().synchronize();
-    std::copy_n(staged.as<float>(), values.size(), values.begin());
-  }
+  const PinnedBuffer staged(values.size() * sizeof(float));
+  context_.download(staged.as<float>(), from, staged.bytes());
+  context_.synchronize();
+  std::copy_n(staged.as<float>(), values.size(), values.begin());
   return values;
 }
 

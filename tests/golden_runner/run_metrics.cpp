@@ -21,11 +21,10 @@ void report_verdict(const std::string& name, const MetricVerdict& verdict, Repor
 
 void run_metrics(const std::filesystem::path& folder, const Device& device, Report& report) {
   const Context context(kThreads, device);
-  const CudaContext* const cuda = context.on_gpu() ? &context.cuda() : nullptr;
   for (const auto& file : metric_cases(folder)) {
     const std::string name = "metrics/" + file.stem().string();
     try {
-      report_verdict(name, check_metric_case(file, kThreads, cuda), report);
+      report_verdict(name, check_metric_case(file, context), report);
     } catch (const std::exception& error) {
       report.fail(name, error.what());
     }

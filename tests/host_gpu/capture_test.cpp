@@ -1,6 +1,6 @@
 // A step that cannot be captured runs all the same.
 #include "engine/base/note.h"
-#include "tests/host_gpu/stream.h"
+#include "tests/host_gpu/device/stream.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"
 

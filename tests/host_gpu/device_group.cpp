@@ -3,8 +3,8 @@
 // to it, is found out.
 #include "engine/group/nccl/device_group.h"
 #include "engine/base/error.h"
-#include "tests/host_gpu/memory.h"
-#include "tests/host_gpu/stream.h"
+#include "tests/host_gpu/device/memory.h"
+#include "tests/host_gpu/device/stream.h"
 
 #include <algorithm>
 #include <cmath>

@@ -19,13 +19,12 @@ Both evaluate_both(const EmbeddingSet& queries, const EmbeddingSet* gallery,
                    EvaluateOptions options = {}) {
   options.per_query = true;
   const Context context(2);
-  const CudaContext cuda(0);
+  const Context gpu(2, Device{.cuda = true});
   const EmbeddingView view = gallery != nullptr ? gallery->view() : EmbeddingView{};
   const EmbeddingView* other = gallery != nullptr ? &view : nullptr;
   Both out;
   out.host = *evaluate(context, queries.view(), other, options);
-  options.cuda = &cuda;
-  out.device = *evaluate(context, queries.view(), other, options);
+  out.device = *evaluate(gpu, queries.view(), other, options);
   return out;
 }
 
@@ -104,15 +103,14 @@ TEST(DeviceEvaluate, CountsWhatTheCpuCounts) {
 }
 
 TEST(DeviceEvaluate, MixedClassesAgreeWithBruteForce) {
-  const CudaContext cuda(0);
   const std::uint64_t seed = random_seed();
   for (std::uint64_t index = 0; index < 300 && !testing::Test::HasFailure(); ++index) {
     MixedCase one = mixed_case(seed, index);
     SCOPED_TRACE(one.what);
-    one.options.cuda = &cuda;
     const EmbeddingView view = one.gallery ? one.gallery->view() : EmbeddingView{};
     const EmbeddingView* other = one.gallery ? &view : nullptr;
-    const auto got = evaluate(Context(one.threads), one.queries.view(), other, one.options);
+    const auto got = evaluate(Context(one.threads, Device{.cuda = true}), one.queries.view(), other,
+                              one.options);
     ASSERT_TRUE(got);
     const Metrics expected =
         reference::brute_force(one.queries.view(), other, one.options.recall_at);
@@ -164,20 +162,19 @@ TEST(DeviceEvaluate, CollapsedRowsAreAllTies) {
 
 TEST(DeviceEvaluate, InterruptionEnds) {
   const EmbeddingSet set = grid_set(300, 4, 20);
-  const CudaContext cuda(0);
+  const Context gpu(2, Device{.cuda = true});
   EvaluateOptions options;
-  options.cuda = &cuda;
   int polls = 0;
   options.interrupted = [&] { return ++polls == 3; };
-  EXPECT_FALSE(evaluate(Context(2), set.view(), nullptr, options));
+  EXPECT_FALSE(evaluate(gpu, set.view(), nullptr, options));
 }
 
 TEST(DeviceEvaluate, GoldenMetrics) {
-  const CudaContext cuda(0);
+  const Context gpu(2, Device{.cuda = true});
   const auto cases = golden::metric_cases(std::filesystem::path(RK_TEST_GOLDEN) / "metrics");
   EXPECT_FALSE(cases.empty());
   for (const auto& file : cases) {
-    const auto verdict = golden::check_metric_case(file, 2, &cuda);
+    const auto verdict = golden::check_metric_case(file, gpu);
     EXPECT_TRUE(verdict.passed) << file << ": " << verdict.detail;
   }
 }

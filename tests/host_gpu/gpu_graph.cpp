@@ -5,9 +5,9 @@
 #include "engine/device/cuda/context.h"
 #include "kernels/half_element.h"
 #include "layers/graphs/graph_run.h"
+#include "tests/host_gpu/device/memory.h"
+#include "tests/host_gpu/device/stream.h"
 #include "tests/host_gpu/gpu_graph_log.h"
-#include "tests/host_gpu/memory.h"
-#include "tests/host_gpu/stream.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,8 +21,8 @@ namespace {
 
 float read(Precision precision, const void* data, std::int64_t i) {
   switch (image_type(precision)) {
-    case DType::kFloat16: return __half2float(static_cast<const __half*>(data)[i]);
-    case DType::kBfloat16: return __bfloat162float(static_cast<const __nv_bfloat16*>(data)[i]);
+    case DType::kFloat16: return from_float16(static_cast<const Float16*>(data)[i].bits);
+    case DType::kBfloat16: return from_bfloat16(static_cast<const Bfloat16*>(data)[i].bits);
     default: return static_cast<const float*>(data)[i];
   }
 }
@@ -30,10 +30,8 @@ float read(Precision precision, const void* data, std::int64_t i) {
 void write(Precision precision, void* data, std::int64_t i, double value) {
   const auto rounded = static_cast<float>(value);
   switch (image_type(precision)) {
-    case DType::kFloat16: static_cast<__half*>(data)[i] = __float2half_rn(rounded); return;
-    case DType::kBfloat16:
-      static_cast<__nv_bfloat16*>(data)[i] = __float2bfloat16_rn(rounded);
-      return;
+    case DType::kFloat16: static_cast<Float16*>(data)[i] = {to_float16(rounded)}; return;
+    case DType::kBfloat16: static_cast<Bfloat16*>(data)[i] = {to_bfloat16(rounded)}; return;
     default: static_cast<float*>(data)[i] = rounded;
   }
 }

@@ -4,7 +4,7 @@
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
 #include "kernels/blocks/elementwise_block.h"
-#include "tests/host_gpu/launch.h"
+#include "tests/host_gpu/kernels/launch.h"
 
 #include <gtest/gtest.h>
 
@@ -98,9 +98,11 @@ TEST(HostGpu, WhatMayNotBeCapturedIsRefused) {
   // For the first time: a kernel, and a product of a new size.
   float* const d = device.as<float>();
   refused([&] { launch(NewKernel(), cuda.stream()); });
-  cuda.product_abt(1, 1, 1, d, 1, d, 1, d + 1, 1);
-  EXPECT_NO_THROW(CudaGraph(cuda, [&] { cuda.product_abt(1, 1, 1, d, 1, d, 1, d + 1, 1); }));
-  refused([&] { cuda.product_abt(1, 1, 2, d, 2, d, 2, d + 3, 1); });
+  cuda.gemm(Op::kNone, Op::kTranspose, 1, 1, 1, 1.0F, d, 1, d, 1, 0.0F, d + 1, 1);
+  EXPECT_NO_THROW(CudaGraph(cuda, [&] {
+    cuda.gemm(Op::kNone, Op::kTranspose, 1, 1, 1, 1.0F, d, 1, d, 1, 0.0F, d + 1, 1);
+  }));
+  refused([&] { cuda.gemm(Op::kNone, Op::kTranspose, 1, 1, 2, 1.0F, d, 2, d, 2, 0.0F, d + 3, 1); });
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // What does not fit in a GPU's memory is said before it is asked for, with what would.
 #include "engine/base/error.h"
-#include "tests/host_gpu/memory.h"
+#include "tests/host_gpu/device/memory.h"
 #include "training/trainer.h"
 
 #include <gtest/gtest.h>

@@ -44,12 +44,12 @@ template <> struct TypeFacts<float> {
   static constexpr double kDenormal = 0x1p-150;
   static constexpr const char* kName = "float";
 };
-template <> struct TypeFacts<__half> {
+template <> struct TypeFacts<Float16> {
   static constexpr double kRounding = 0x1p-11;
   static constexpr double kDenormal = 0x1p-25;
   static constexpr const char* kName = "half";
 };
-template <> struct TypeFacts<__nv_bfloat16> {
+template <> struct TypeFacts<Bfloat16> {
   static constexpr double kRounding = 0x1p-8;
   static constexpr double kDenormal = 0x1p-134;
   static constexpr const char* kName = "bfloat16";
@@ -58,8 +58,8 @@ template <> struct TypeFacts<__nv_bfloat16> {
 // f.operator()<T>() for the three.
 template <class F> void for_types(F&& f) {
   f.template operator()<float>();
-  f.template operator()<__half>();
-  f.template operator()<__nv_bfloat16>();
+  f.template operator()<Float16>();
+  f.template operator()<Bfloat16>();
 }
 
 // Numbers of about unit size, the same for the same seed.

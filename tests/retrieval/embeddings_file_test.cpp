@@ -96,7 +96,7 @@ TEST(Metrics, GoldenFiles) {
   ASSERT_FALSE(cases.empty());
   for (const auto& file : cases) {
     for (const int threads : {1, 3}) {
-      const golden::MetricVerdict verdict = golden::check_metric_case(file, threads);
+      const golden::MetricVerdict verdict = golden::check_metric_case(file, Context(threads));
       EXPECT_TRUE(verdict.passed) << file << ": " << verdict.detail;
     }
   }

@@ -2,7 +2,7 @@
 // unit tests and for the golden runner.
 #pragma once
 
-#include "engine/device/device.h"
+#include "engine/driver/device.h"
 
 #include <filesystem>
 #include <string>

@@ -163,11 +163,9 @@ bool has_drawn_galleries(const fs::path& path) {
   return Hdf5Reader(path.string()).has(std::string(kDrawn) + "/recall_at_1");
 }
 
-MetricVerdict check_metric_case(const fs::path& path, int threads, const CudaContext* cuda) {
+MetricVerdict check_metric_case(const fs::path& path, const Context& context) {
   const Case input = read_case(path);
-  const Context context(threads);
   EvaluateOptions options;
-  options.cuda = cuda;
   options.per_query = true;
   const EmbeddingView gallery_view = input.gallery ? input.gallery->view() : EmbeddingView{};
   const EmbeddingView* gallery = input.gallery ? &gallery_view : nullptr;

@@ -2,7 +2,7 @@
 // the unit tests and for the golden runner.
 #pragma once
 
-#include "engine/device/cuda/context.h"
+#include "engine/device/context.h"
 
 #include <nlohmann/json.hpp>
 
@@ -28,9 +28,7 @@ MetricVerdict compare_with_case(const std::filesystem::path& file, const nlohman
 bool has_drawn_galleries(const std::filesystem::path& file);
 
 // Reads the case as `eval` reads its files, evaluates it and compares every expected key.
-// On `cuda`, where one is given.
-MetricVerdict check_metric_case(const std::filesystem::path& file, int threads,
-                                const CudaContext* cuda = nullptr);
+MetricVerdict check_metric_case(const std::filesystem::path& file, const Context& context);
 
 // Passes when reading is refused with the file's name in one line.
 MetricVerdict check_bad_metric_case(const std::filesystem::path& file);

@@ -2,7 +2,7 @@
 // layouts, and, for tests of what must be refused, any opcodes in any place.
 #pragma once
 
-#include "weights/foreign/element_type.h"
+#include "weights/tensor_files/element_type.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -4,8 +4,8 @@
 #include "tests/data/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 #include "weights/foreign/resnet_checkpoint.h"
-#include "weights/foreign/safetensors.h"
 #include "weights/resnet_tensors.h"
+#include "weights/tensor_files/safetensors.h"
 
 #include <cstring>
 #include <functional>

@@ -1,5 +1,5 @@
 // What PyTorch saves, read back: drawn tensors in all three containers against plain loops.
-#include "weights/foreign/tensor_file.h"
+#include "weights/tensor_files/tensor_file.h"
 
 #include "engine/base/random.h"
 #include "tests/data/temporary_folder.h"

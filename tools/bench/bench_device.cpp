@@ -7,7 +7,7 @@
 #include "engine/system/signals.h"
 #include "kernels/cuda/sort.h"
 #include "losses/cuda/loss.h"
-#include "retrieval/passes/cuda/score_pass.h"
+#include "retrieval/passes/device_score_pass.h"
 
 #include <algorithm>
 #include <vector>
@@ -83,8 +83,8 @@ double device_products_ms(const CudaContext& cuda, std::int64_t queries, std::in
     timer.start();
     for (std::int64_t q = 0; q < queries; q += shape.rows) {
       for (std::int64_t g = 0; g < gallery; g += shape.columns) {
-        cuda.product_abt(shape.rows, shape.columns, dim, from, dim, from, dim, tile.as<float>(),
-                         shape.columns);
+        cuda.gemm(Op::kNone, Op::kTranspose, shape.rows, shape.columns, dim, 1.0F, from, dim, from,
+                  dim, 0.0F, tile.as<float>(), shape.columns);
       }
     }
     return timer.stop();

@@ -21,7 +21,7 @@ DeviceRankTimes time_device_ranking(const CudaContext& cuda, const LossSpec& spe
                                     std::span<const float> scores,
                                     std::span<const std::uint8_t> targets, int repeats);
 
-// Milliseconds of the products of an evaluation alone (retrieval/passes/cuda/score_pass.h).
+// Milliseconds of the products of an evaluation alone (retrieval/passes/device_score_pass.h).
 double device_products_ms(const CudaContext& cuda, std::int64_t queries, std::int64_t gallery,
                           std::int64_t dim);
 

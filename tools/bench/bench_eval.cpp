@@ -100,7 +100,8 @@ class BenchEval final : public Command {
   bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
-    const Context context(common.threads);
+    const Context context(common.threads, device_of(common));
+    const bool gpu = context.on_gpu();
     const EmbeddingSet set = make_set(context, n_, dim_, classes_, common.seed, 0);
     const EmbeddingSet others = make_set(context, gallery_, dim_, classes_, common.seed, n_);
     const EmbeddingView view = set.view(), other_view = others.view();
@@ -110,8 +111,6 @@ class BenchEval final : public Command {
     EvaluateOptions options;
     options.interrupted = interrupted;
     options.per_query = true;
-    const auto gpu = open_gpu(device_of(common));
-    options.cuda = gpu.get();
     Metrics metrics{};
     const auto all_ms = [&] {
       return milliseconds([&] {
@@ -127,7 +126,7 @@ class BenchEval final : public Command {
     // A GPU computes all of S, the CPU half of it where it can.
     const bool symmetric = !gpu && gallery == nullptr;
     const auto products_ms = [&] {
-      if (gpu) return device_products_ms(*gpu, n_, candidates.count, dim_);
+      if (gpu) return device_products_ms(context.cuda(), n_, candidates.count, dim_);
       return milliseconds([&] {
         ScoreTiles tiles(context, {view.embeddings, order.query_row.data(), n_},
                          {candidates.embeddings, order.gallery_row.data(), candidates.count}, dim_);
@@ -165,7 +164,7 @@ class BenchEval final : public Command {
                            {"device", common.device},
                            {"threads", context.threads()},
                            {"version", RK_VERSION}};
-    if (gpu) json["device_name"] = gpu_name(*gpu);
+    if (gpu) json["device_name"] = gpu_name(context.cuda());
     put(json, "total_ms", total);
     put(json, "gemm_ms", gemm);
     put(json, "share", share);
@@ -173,10 +172,10 @@ class BenchEval final : public Command {
         "{} rows of {}, {} classes, {}\n"
         "total {:.1f} ms ({:.1f} to {:.1f})  GEMM {:.1f} ms ({:.1f} to {:.1f}, {:.0f} GFLOP/s)  "
         "share {:.0f} %  {:.1f} MiB beside the embeddings\n",
-        n_, dim_, classes_, gpu ? gpu_name(*gpu) : fmt::format("{} threads", context.threads()),
-        total.median, total.least, total.most, gemm.median, gemm.least, gemm.most,
-        flops / gemm.median * 1e-6, 100 * share.median,
-        static_cast<double>(metrics.bytes_reserved) / (1 << 20));
+        n_, dim_, classes_,
+        gpu ? gpu_name(context.cuda()) : fmt::format("{} threads", context.threads()), total.median,
+        total.least, total.most, gemm.median, gemm.least, gemm.most, flops / gemm.median * 1e-6,
+        100 * share.median, static_cast<double>(metrics.bytes_reserved) / (1 << 20));
     if (!gpu) {
       const Timing matrix = summarize(matrices), of_matrix = summarize(of_matrices);
       put(json, "matrix_ms", matrix);

@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
-#include "engine/device/device.h"
+#include "engine/driver/device.h"
 #include "engine/system/signals.h"
 #include "kernels/flush_denormals.h"
 #include "kernels/math.h"

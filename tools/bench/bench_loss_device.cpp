@@ -4,7 +4,7 @@
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/timer.h"
 #include "engine/device/dispatch.h"
-#include "engine/device/profile.h"
+#include "engine/driver/profile.h"
 #include "engine/system/signals.h"
 #include "losses/cuda/similarity.h"
 #include "tools/cli/gpu.h"
@@ -45,9 +45,12 @@ DeviceLossTimes time_device_loss(int device, const LossSpec& spec, const LossDat
     const auto products = [&] {
       if (proxies) {
         auto* s = matrix.as<float>();
-        cuda.product_abt(n, c, d, input.embeddings, d, input.proxies, d, s, c);
-        cuda.product_ab(n, d, c, s, c, input.proxies, d, 0.0F, output.grad, d);
-        cuda.product_atb(c, d, n, s, c, input.embeddings, d, output.grad_proxies, d);
+        cuda.gemm(Op::kNone, Op::kTranspose, n, c, d, 1.0F, input.embeddings, d, input.proxies, d,
+                  0.0F, s, c);
+        cuda.gemm(Op::kNone, Op::kNone, n, d, c, 1.0F, s, c, input.proxies, d, 0.0F, output.grad,
+                  d);
+        cuda.gemm(Op::kTranspose, Op::kNone, c, d, n, 1.0F, s, c, input.embeddings, d, 0.0F,
+                  output.grad_proxies, d);
       } else {
         similarity.forward(cuda, input);
         similarity.backward(cuda, input, output.grad);

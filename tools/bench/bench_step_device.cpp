@@ -4,7 +4,7 @@
 #include "engine/base/random.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/dispatch.h"
-#include "engine/device/profile.h"
+#include "engine/driver/profile.h"
 #include "engine/system/signals.h"
 #include "layers/graphs/graph_run.h"
 #include "tools/cli/gpu.h"

@@ -4,7 +4,6 @@
 #include "engine/base/nearest.h"
 #include "engine/base/note.h"
 #include "engine/base/usable_cores.h"
-#include "engine/device/dispatch.h"
 #include "engine/group/process_device.h"
 #include "engine/system/parser_process.h"
 #include "engine/system/signals.h"
@@ -65,7 +64,7 @@ void resolve_device(CommonOptions& common, const Command& command) {
                       common.device);
   }
   DeviceChoice choice;
-  if (request.kind == Kind::kAuto && kHasCuda && !command.runs_on_cuda()) {
+  if (request.kind == Kind::kAuto && has_gpu_code() && !command.runs_on_cuda()) {
     choice.why = "this command runs on the CPU alone";
   } else if (request.kind != Kind::kCpu) {
     choice = common.processes != nullptr ? choose_device(request, probe_gpus(), *common.processes)
@@ -74,7 +73,7 @@ void resolve_device(CommonOptions& common, const Command& command) {
   common.device = choice.device.name();
   if (request.kind != Kind::kAuto || common.quiet) return;
   // Whoever could have had a GPU is told why not.
-  if (common.verbose || (kHasCuda && command.runs_on_cuda())) {
+  if (common.verbose || (has_gpu_code() && command.runs_on_cuda())) {
     tell("device: {} ({})", common.device, choice.why);
   }
 }

@@ -5,7 +5,7 @@
 // go to standard output, progress and notes to standard error.
 #pragma once
 
-#include "engine/device/device.h"
+#include "engine/driver/device.h"
 #include "engine/group/process_group.h"
 
 #include <CLI/CLI.hpp>

@@ -2,7 +2,6 @@
 
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/timer.h"
-#include "engine/device/dispatch.h"
 #include "tools/cli/timing.h"
 
 #include <cstring>
@@ -11,8 +10,7 @@
 namespace rk {
 namespace {
 
-template <class Work>
-[[maybe_unused]] double median_seconds(const CudaContext& cuda, const Work& work) {
+template <class Work> double median_seconds(const CudaContext& cuda, const Work& work) {
   DeviceTimer timer(cuda);
   std::vector<double> times;
   for (int repeat = 0; repeat < 5; ++repeat) {
@@ -25,46 +23,27 @@ template <class Work>
 
 }  // namespace
 
-std::shared_ptr<const CudaContext> open_gpu(const Device& device) {
-  if constexpr (kHasCuda) {
-    if (device.cuda) return std::make_shared<const CudaContext>(device.index);
-  }
-  return nullptr;
+std::unique_ptr<const CudaContext> open_gpu(const Device& device) {
+  return device.cuda ? std::make_unique<const CudaContext>(device.index) : nullptr;
 }
 
-std::string gpu_name(const CudaContext& cuda) {
-  if constexpr (kHasCuda) {
-    return cuda.name();
-  } else {
-    return "";
-  }
-}
+std::string gpu_name(const CudaContext& cuda) { return cuda.name(); }
 
 double gpu_copy_rate(const CudaContext& cuda) {
-  if constexpr (kHasCuda) {
-    constexpr std::size_t kBytes = std::size_t{512} << 20;
-    const DeviceBuffer from(kBytes), to(kBytes);
-    return 2.0 * kBytes / median_seconds(cuda, [&] {
-             cuda.copy(to.as<std::byte>(), from.as<std::byte>(), kBytes);
-           });
-  } else {
-    return 0;
-  }
+  constexpr std::size_t kBytes = std::size_t{512} << 20;
+  const DeviceBuffer from(kBytes), to(kBytes);
+  return 2.0 * kBytes /
+         median_seconds(cuda, [&] { cuda.copy(to.as<std::byte>(), from.as<std::byte>(), kBytes); });
 }
 
 double gpu_upload_rate(const CudaContext& cuda) {
-  if constexpr (kHasCuda) {
-    constexpr std::size_t kBytes = std::size_t{64} << 20;
-    const PinnedBuffer from(kBytes);
-    std::memset(from.as<std::byte>(), 1,
-                kBytes);  // pages that nobody wrote may be one and the same
-    const DeviceBuffer to(kBytes);
-    return kBytes / median_seconds(cuda, [&] {
-             cuda.upload(to.as<std::byte>(), from.as<std::byte>(), kBytes);
-           });
-  } else {
-    return 0;
-  }
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  const PinnedBuffer from(kBytes);
+  std::memset(from.as<std::byte>(), 1,
+              kBytes);  // pages that nobody wrote may be one and the same
+  const DeviceBuffer to(kBytes);
+  return kBytes / median_seconds(
+                      cuda, [&] { cuda.upload(to.as<std::byte>(), from.as<std::byte>(), kBytes); });
 }
 
 }  // namespace rk

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/device/cuda/context.h"
-#include "engine/device/device.h"
+#include "engine/driver/device.h"
 
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 namespace rk {
 
 // Null for the CPU.
-std::shared_ptr<const CudaContext> open_gpu(const Device& device);
+std::unique_ptr<const CudaContext> open_gpu(const Device& device);
 
 std::string gpu_name(const CudaContext& cuda);
 

@@ -1,9 +1,8 @@
 #include "tools/cli/json_file.h"
 
 #include "engine/base/error.h"
-#include "engine/device/device.h"
-#include "engine/device/dispatch.h"
-#include "engine/device/gpu_state.h"
+#include "engine/driver/device.h"
+#include "engine/driver/gpu_state.h"
 #include "engine/system/signals.h"
 #include "weights/atomic_file.h"
 
@@ -78,20 +77,18 @@ void write_through(const std::string& path, int descriptor, const std::string& t
 }
 
 nlohmann::json with_gpu(nlohmann::json value) {
-  if constexpr (kHasCuda) {
-    const auto device = value.find("device");
-    if (device == value.end() || !device->is_string()) return value;
-    const auto name = device->get<std::string>();
-    if (!name.starts_with("cuda")) return value;
-    const std::string bus = gpu_bus(parse_device(name).device().index);
-    if (const auto state = gpu_state(bus)) {
-      value["gpu"] = {{"sm_mhz", state->sm_mhz},
-                      {"memory_mhz", state->memory_mhz},
-                      {"most_sm_mhz", state->most_sm_mhz},
-                      {"most_memory_mhz", state->most_memory_mhz},
-                      {"watts", state->watts},
-                      {"celsius", state->celsius}};
-    }
+  const auto device = value.find("device");
+  if (device == value.end() || !device->is_string()) return value;
+  const auto name = device->get<std::string>();
+  if (!name.starts_with("cuda")) return value;
+  const std::string bus = gpu_bus(parse_device(name).device().index);
+  if (const auto state = gpu_state(bus)) {
+    value["gpu"] = {{"sm_mhz", state->sm_mhz},
+                    {"memory_mhz", state->memory_mhz},
+                    {"most_sm_mhz", state->most_sm_mhz},
+                    {"most_memory_mhz", state->most_memory_mhz},
+                    {"watts", state->watts},
+                    {"celsius", state->celsius}};
   }
   return value;
 }

@@ -11,10 +11,10 @@
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/onnx_file.h"
 #include "weights/foreign/resnet_checkpoint.h"
-#include "weights/foreign/safetensors.h"
 #include "weights/foreign/torch_loader.h"
 #include "weights/run_folder.h"
 #include "weights/sealed_file.h"
+#include "weights/tensor_files/safetensors.h"
 
 #include <fmt/format.h>
 

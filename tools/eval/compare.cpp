@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
-#include "tools/eval/embed_data.h"
+#include "tools/eval/inputs/embed_data.h"
 #include "tools/eval/write_report.h"
 #include "tools/train/metrics_report.h"
 #include "weights/run_folder.h"

@@ -3,8 +3,8 @@
 
 #include "engine/device/context.h"
 #include "tools/cli/cli.h"
+#include "tools/eval/inputs/network_options.h"
 #include "tools/eval/measure.h"
-#include "tools/eval/network_options.h"
 #include "tools/eval/report_options.h"
 #include "tools/eval/statistics.h"
 

@@ -7,11 +7,11 @@
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
 #include "tools/eval/compare.h"
-#include "tools/eval/embed_data.h"
-#include "tools/eval/file_options.h"
+#include "tools/eval/inputs/embed_data.h"
+#include "tools/eval/inputs/file_options.h"
+#include "tools/eval/inputs/network_options.h"
 #include "tools/eval/measure.h"
 #include "tools/eval/neighbours.h"
-#include "tools/eval/network_options.h"
 #include "tools/eval/protocol_options.h"
 #include "tools/eval/report_options.h"
 #include "tools/eval/search.h"
@@ -48,7 +48,7 @@ class Eval final : public Command {
   void run(const CommonOptions& common) override {
     check(common);
     // Embedding runs on the context's device; ranking on a GPU has a stream of its own.
-    const Context context(common.threads, embeds() || compares() ? device_of(common) : Device{});
+    const Context context(common.threads, device_of(common));
     if (!search_.index.empty()) {
       search(context, search_, network_, neighbours_, common);
       return;

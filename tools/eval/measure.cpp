@@ -44,8 +44,6 @@ Measured measure(const Context& context, const Rows& queries, const Rows* galler
   evaluation.recall_at = options.recall_at;
   evaluation.per_query = options.per_query;
   evaluation.interrupted = interrupted;
-  const std::shared_ptr<const CudaContext> gpu = open_gpu(device_of(common));
-  evaluation.cuda = gpu.get();
   Progress progress("ranking", queries.count(), "queries", common.quiet);
   evaluation.progress = [&](double done) {
     progress.update(static_cast<std::int64_t>(done * static_cast<double>(queries.count())));

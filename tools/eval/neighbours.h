@@ -6,7 +6,7 @@
 #include "engine/device/context.h"
 #include "retrieval/nearest.h"
 #include "tools/cli/cli.h"
-#include "tools/eval/rows.h"
+#include "tools/eval/inputs/rows.h"
 
 #include <CLI/CLI.hpp>
 

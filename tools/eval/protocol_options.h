@@ -3,8 +3,8 @@
 
 #include "engine/device/context.h"
 #include "tools/cli/cli.h"
+#include "tools/eval/inputs/rows.h"
 #include "tools/eval/measure.h"
-#include "tools/eval/rows.h"
 
 #include <string>
 

@@ -8,7 +8,7 @@
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/eval/contact_sheet.h"
-#include "tools/eval/embed_data.h"
+#include "tools/eval/inputs/embed_data.h"
 #include "weights/atomic_file.h"
 
 #include <fmt/format.h>

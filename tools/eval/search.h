@@ -3,8 +3,8 @@
 
 #include "engine/device/context.h"
 #include "tools/cli/cli.h"
+#include "tools/eval/inputs/network_options.h"
 #include "tools/eval/neighbours.h"
-#include "tools/eval/network_options.h"
 
 #include <CLI/CLI.hpp>
 

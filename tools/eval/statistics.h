@@ -6,7 +6,7 @@
 #include "retrieval/statistics/clustering.h"
 #include "retrieval/statistics/per_class.h"
 #include "tools/cli/cli.h"
-#include "tools/eval/rows.h"
+#include "tools/eval/inputs/rows.h"
 #include "tools/train/metrics_report.h"
 
 #include <optional>

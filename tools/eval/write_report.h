@@ -4,7 +4,7 @@
 #include "engine/device/context.h"
 #include "retrieval/report/report.h"
 #include "tools/cli/cli.h"
-#include "tools/eval/rows.h"
+#include "tools/eval/inputs/rows.h"
 #include "tools/eval/statistics.h"
 
 #include <optional>

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Layout and lint of the project's own sources.
-# Usage: tools/scripts/lint.sh format           lay every file out by .clang-format
+# Usage: tools/scripts/lint.sh format           lay every file out by .clang-format, includes in order
 #        tools/scripts/lint.sh layout           fail where that would change something or a line is too long
 #        tools/scripts/lint.sh check [FILE...]  layout, then clang-tidy over FILE... (default: all, an hour)
 set -euo pipefail
 mode=${1:?format, layout or check}
-mapfile -t sources < <(git ls-files -co --exclude-standard '*.h' '*.cpp')
+mapfile -t sources < <(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
 
 layout() {
   clang-format --dry-run -Werror "${sources[@]}"

@@ -3,7 +3,7 @@
 # network, no compiler and no packages: the programs, the GPU's tests, the golden files, the scripts, and every library
 # that a bare Debian 12 or Ubuntu 24.04 lacks. Unpacked anywhere, its script `run` runs the pieces of
 # tools/scripts/gpu_proof.sh by name. CUDA's libraries are not in it: they are found on that machine
-# (engine/device/cuda_libraries.h).
+# (engine/driver/libraries.h).
 # Usage: tools/scripts/pack_gpu.sh [ARCHIVE]     build-gpu/rankine-gpu.tar.xz
 # Variables: BUILD=build-gpu             a build folder of its own: how programs are linked for this is not for others
 #            ARCHITECTURES=90-real       the GPUs it has code for, as RK_CUDA_ARCHITECTURES takes them

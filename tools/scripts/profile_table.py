@@ -36,8 +36,8 @@ GPUS = {
 TIME = "gpu__time_duration.sum"
 BYTES = [["dram__bytes.sum"], ["dram__bytes_read.sum", "dram__bytes_write.sum"]]
 TENSOR = re.compile(r"^sm__(pipe_tensor|inst_executed_pipe_tensor).*\.pct_of_peak_sustained_(elapsed|active)$")
-DOMAIN = "rankine"  # engine/device/cuda/profile.cpp
-OUTERMOST = "measured"  # kMeasuredRange of engine/device/profile.h: in every line, so in none of ours
+DOMAIN = "rankine"  # engine/driver/cuda/profile.cpp
+OUTERMOST = "measured"  # kMeasuredRange of engine/driver/profile.h: in every line, so in none of ours
 SECONDS = {"ns": 1e-9, "nsecond": 1e-9, "us": 1e-6, "usecond": 1e-6, "ms": 1e-3, "msecond": 1e-3,
            "s": 1.0, "second": 1.0}
 PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}

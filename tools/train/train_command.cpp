@@ -3,7 +3,6 @@
 #include "data/sources/dataset.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
-#include "engine/device/dispatch.h"
 #include "layers/graphs/graph_run.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
@@ -67,56 +66,13 @@ class Train final : public Command {
       settings_.recipe = find_recipe(settings_.recipe);
       apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
     }
-    check_outputs({{"--json", common.json, FileKind::kJson}},
-                  {settings_.recipe, settings_.weights, settings_.plans}, common.force);
     TrainPlan plan;
+    take_folder(common, plan);
     ordered_json stored;
-    // As it was before this run put its lock there.
-    if (!settings_.out.empty() && !holds_checkpoint(settings_.out)) {
-      std::vector<std::string> pictures;
-      for (const std::string& spec : {settings_.data, settings_.test_data}) {
-        if (!spec.empty() && spec != "none") pictures.push_back(read_data_spec(spec).path);
-      }
-      check_run_folder(settings_.out, pictures, common.force);
-    }
-    // Before the folder is looked at: another run may be about to save there.
-    if (common.processes->first() && !settings_.out.empty()) {
-      FileCalls calls;
-      plan.lock = std::make_unique<FolderLock>(settings_.out, calls);
-    }
-    common.processes->largest(0);  // the others wait for that
     if (holds_checkpoint(settings_.out)) {
-      if (settings_.resume != "auto") {
-        fail<InputError>(
-            "{}: holds a run already; --resume auto goes on with it, or give another --out",
-            settings_.out);
-      }
-      Resumable found = find_resumable(settings_.out);
-      if (common.processes->first()) {
-        for (const std::string& skipped : found.skipped) {
-          tell("skipped: {}", skipped);
-        }
-      }
-      if (!common.quiet) {
-        tell("going on from {}: epoch {}, step {}", found.checkpoint->path(),
-             found.checkpoint->run().epoch, found.checkpoint->run().step);
-      }
-      plan.last_damaged = found.last_damaged;
-      plan.checkpoint = std::move(found.checkpoint);
-      stored = stored_settings(*plan.checkpoint);
-      const bool data = table_.given("data"), test_data = table_.given("test-data");
-      apply_settings(table_, stored, plan.checkpoint->path());
-      if (!data) require_found("--data", settings_.data, *plan.checkpoint);
-      if (!test_data) require_found("--test-data", settings_.test_data, *plan.checkpoint);
+      stored = go_on(common, plan);
     } else if (!settings_.weights.empty()) {
-      std::vector<std::string> said;
-      plan.weights = std::make_unique<Checkpoint>(
-          open_weights(settings_.weights, table_.given("arch") ? settings_.arch : "", said));
-      for (const std::string& line : said) note(fmt::format("{}: {}", settings_.weights, line));
-      const std::string taken = adopt_model(table_, settings_, *plan.weights);
-      if (!taken.empty() && !common.quiet) {
-        tell("as {} has it: {}", settings_.weights, taken);
-      }
+      start_from_weights(common, plan);
     }
     resolve(settings_);
     if (settings_.resume == "auto" && !plan.checkpoint) {
@@ -140,15 +96,67 @@ class Train final : public Command {
           settings_.precision);
     }
     const Context context(common.threads, device);
-    if constexpr (kHasCuda) {
-      if (device.cuda && !settings_.plans.empty()) {
-        set_plans(context, GpuPlans::read(settings_.plans));
-      }
+    if (context.on_gpu() && !settings_.plans.empty()) {
+      set_plans(context, GpuPlans::read(settings_.plans));
     }
     TrainRun(context, common, settings_, std::move(plan)).execute();
   }
 
  private:
+  // Refuses outputs that would destroy something, and locks the run's folder.
+  void take_folder(const CommonOptions& common, TrainPlan& plan) const {
+    check_outputs({{"--json", common.json, FileKind::kJson}},
+                  {settings_.recipe, settings_.weights, settings_.plans}, common.force);
+    // As it was before this run put its lock there.
+    if (!settings_.out.empty() && !holds_checkpoint(settings_.out)) {
+      std::vector<std::string> pictures;
+      for (const std::string& spec : {settings_.data, settings_.test_data}) {
+        if (!spec.empty() && spec != "none") pictures.push_back(read_data_spec(spec).path);
+      }
+      check_run_folder(settings_.out, pictures, common.force);
+    }
+    // Before the folder is looked at: another run may be about to save there.
+    if (common.processes->first() && !settings_.out.empty()) {
+      FileCalls calls;
+      plan.lock = std::make_unique<FolderLock>(settings_.out, calls);
+    }
+    common.processes->largest(0);  // the others wait for that
+  }
+
+  // Takes checkpoint and settings of the run in the folder; returns its settings.
+  ordered_json go_on(const CommonOptions& common, TrainPlan& plan) {
+    if (settings_.resume != "auto") {
+      fail<InputError>(
+          "{}: holds a run already; --resume auto goes on with it, or give another --out",
+          settings_.out);
+    }
+    Resumable found = find_resumable(settings_.out);
+    if (common.processes->first()) {
+      for (const std::string& skipped : found.skipped) tell("skipped: {}", skipped);
+    }
+    if (!common.quiet) {
+      tell("going on from {}: epoch {}, step {}", found.checkpoint->path(),
+           found.checkpoint->run().epoch, found.checkpoint->run().step);
+    }
+    plan.last_damaged = found.last_damaged;
+    plan.checkpoint = std::move(found.checkpoint);
+    ordered_json stored = stored_settings(*plan.checkpoint);
+    const bool data = table_.given("data"), test_data = table_.given("test-data");
+    apply_settings(table_, stored, plan.checkpoint->path());
+    if (!data) require_found("--data", settings_.data, *plan.checkpoint);
+    if (!test_data) require_found("--test-data", settings_.test_data, *plan.checkpoint);
+    return stored;
+  }
+
+  void start_from_weights(const CommonOptions& common, TrainPlan& plan) {
+    std::vector<std::string> said;
+    plan.weights = std::make_unique<Checkpoint>(
+        open_weights(settings_.weights, table_.given("arch") ? settings_.arch : "", said));
+    for (const std::string& line : said) note(fmt::format("{}: {}", settings_.weights, line));
+    const std::string taken = adopt_model(table_, settings_, *plan.weights);
+    if (!taken.empty() && !common.quiet) tell("as {} has it: {}", settings_.weights, taken);
+  }
+
   // What a resumed run does otherwise than the one it goes on with: said, or refused where the
   // state would make no sense.
   static void compare(const ordered_json& stored, const ordered_json& now,

@@ -2,7 +2,6 @@
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
-#include "engine/device/dispatch.h"
 #include "engine/device/memory_fit.h"
 #include "engine/system/signals.h"
 #include "layers/graphs/graph_run.h"
@@ -140,9 +139,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   run_.data = fingerprint(train_data_);
   run_.held_out = test_data_ ? fingerprint(*test_data_) : "nothing";
   run_.environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
-  if constexpr (kHasCuda) {
-    if (context.on_gpu()) run_.environment += fmt::format(", {}", plan_environment(context));
-  }
+  if (context.on_gpu()) run_.environment += fmt::format(", {}", plan_environment(context));
   if (!processes_.alone()) {
     run_.environment += fmt::format(", {} processes", processes_.size());
   }
@@ -555,7 +552,6 @@ ordered_json TrainRun::evaluate_images(const Dataset& data, const char* what) {
                                  [](float x) { return std::isfinite(x); });
     if (set && finite) {
       EvaluateOptions how;
-      if (context_.on_gpu()) how.cuda = &context_.cuda();
       how.interrupted = interrupted;
       metrics = evaluate(context_, set->view(), nullptr, how);
     }

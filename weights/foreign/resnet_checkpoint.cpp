@@ -2,9 +2,9 @@
 
 #include "engine/base/error.h"
 #include "weights/foreign/model_text.h"
-#include "weights/foreign/safetensors.h"
 #include "weights/resnet_tensors.h"
 #include "weights/sealed_file.h"
+#include "weights/tensor_files/safetensors.h"
 
 #include <cstring>
 

@@ -17,7 +17,7 @@
 #pragma once
 
 #include "weights/checkpoint.h"
-#include "weights/foreign/tensor_file.h"
+#include "weights/tensor_files/tensor_file.h"
 
 #include <optional>
 

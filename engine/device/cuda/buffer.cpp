@@ -2,8 +2,8 @@
 
 #include "engine/base/error.h"
 #include "engine/device/cuda/error.h"
-#include "engine/device/device.h"
 #include "engine/device/memory_fit.h"
+#include "engine/driver/device.h"
 
 #include <cstdlib>
 #include <new>

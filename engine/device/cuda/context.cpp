@@ -15,7 +15,7 @@ constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
 int as_int(std::int64_t value) {
   expect(value >= 0 && value <= std::numeric_limits<int>::max(),
-         "[product] expected sizes below 2^31, got {}", value);
+         "[gemm] expected sizes below 2^31, got {}", value);
   return static_cast<int>(value);
 }
 
@@ -32,17 +32,6 @@ struct CudaContext::State {
   ~State() {
     if (handle != nullptr) cublas.destroy(handle);
     if (stream != nullptr) cudaStreamDestroy(stream);
-  }
-
-  void product(cublasOperation_t transpose_a, cublasOperation_t transpose_b, std::int64_t m,
-               std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* b,
-               std::int64_t ldb, float beta, float* c, std::int64_t ldc) const {
-    if (m == 0 || n == 0) return;
-    // cuBLAS counts by columns: what it takes for C^T = (A B)^T = B^T A^T is row-major C.
-    const float one = 1;
-    cublas.check(cublas.gemm(handle, transpose_b, transpose_a, as_int(n), as_int(m), as_int(k),
-                             &one, b, as_int(ldb), a, as_int(lda), &beta, c, as_int(ldc)),
-                 "product");
   }
 };
 
@@ -101,22 +90,16 @@ void CudaContext::clear(void* device, std::size_t bytes) const {
   check_cuda(cudaMemsetAsync(device, 0, bytes, state_->stream), "clear memory of the GPU");
 }
 
-void CudaContext::product_abt(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-                              std::int64_t lda, const float* b, std::int64_t ldb, float* c,
-                              std::int64_t ldc) const {
-  state_->product(CUBLAS_OP_N, CUBLAS_OP_T, m, n, k, a, lda, b, ldb, 0.0F, c, ldc);
-}
-
-void CudaContext::product_ab(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-                             std::int64_t lda, const float* b, std::int64_t ldb, float beta,
-                             float* c, std::int64_t ldc) const {
-  state_->product(CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, a, lda, b, ldb, beta, c, ldc);
-}
-
-void CudaContext::product_atb(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-                              std::int64_t lda, const float* b, std::int64_t ldb, float* c,
-                              std::int64_t ldc) const {
-  state_->product(CUBLAS_OP_T, CUBLAS_OP_N, m, n, k, a, lda, b, ldb, 0.0F, c, ldc);
+void CudaContext::gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                       float alpha, const float* a, std::int64_t lda, const float* b,
+                       std::int64_t ldb, float beta, float* c, std::int64_t ldc) const {
+  if (m == 0 || n == 0) return;
+  const auto of = [](Op op) { return op == Op::kTranspose ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  // cuBLAS counts by columns: what it takes for C^T = (A B)^T = B^T A^T is row-major C.
+  const Cublas& cublas = state_->cublas;
+  cublas.check(cublas.gemm(state_->handle, of(op_b), of(op_a), as_int(n), as_int(m), as_int(k),
+                           &alpha, b, as_int(ldb), a, as_int(lda), &beta, c, as_int(ldc)),
+               "gemm");
 }
 
 }  // namespace rk

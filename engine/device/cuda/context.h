@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/device/cuda_stream.h"
+#include "engine/device/matrix_op.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -34,16 +35,10 @@ class CudaContext {
   void copy(void* to, const void* from, std::size_t bytes) const;  // within the GPU's memory
   void clear(void* device, std::size_t bytes) const;               // to zeros
 
-  // Row-major products in float32 without TF32, of device memory; the same bits every time.
-  // C = A B^T: A is (m, k), B is (n, k), C is (m, n).
-  void product_abt(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
-                   const float* b, std::int64_t ldb, float* c, std::int64_t ldc) const;
-  // C = beta C + A B: A is (m, k), B is (k, n), C is (m, n).
-  void product_ab(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
-                  const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) const;
-  // C = A^T B: A is (k, m), B is (k, n), C is (m, n).
-  void product_atb(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
-                   const float* b, std::int64_t ldb, float* c, std::int64_t ldc) const;
+  // As rk::gemm (engine/device/gemm.h).
+  void gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+            const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,
+            float* c, std::int64_t ldc) const;
 
  private:
   struct State;

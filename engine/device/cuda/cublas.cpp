@@ -1,7 +1,7 @@
 #include "engine/device/cuda/cublas.h"
 
 #include "engine/base/error.h"
-#include "engine/device/cuda_libraries.h"
+#include "engine/driver/libraries.h"
 
 namespace rk {
 namespace {

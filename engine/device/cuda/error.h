@@ -5,7 +5,7 @@
 
 namespace rk {
 
-// DeviceError with cuda_failure()'s words (engine/device/device.h) unless `error` is cudaSuccess.
+// DeviceError with cuda_failure()'s words (engine/driver/device.h) unless `error` is cudaSuccess.
 // The runtime's own copy of the error is taken away, so that the next call does not report it
 // again.
 void check_cuda(cudaError_t error, const char* what);

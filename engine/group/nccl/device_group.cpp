@@ -1,7 +1,7 @@
 #include "engine/group/nccl/device_group.h"
 #include "engine/base/error.h"
 #include "engine/device/cuda/error.h"
-#include "engine/device/cuda_libraries.h"
+#include "engine/driver/libraries.h"
 #include "engine/group/process_device.h"
 
 #include <nccl.h>

@@ -4,10 +4,10 @@
 #include "tests/support/torch_writer.h"
 #include "tests/tools/train/tiny_run.h"
 #include "weights/checkpoint.h"
-#include "weights/foreign/tensor_file.h"
 #include "weights/foreign/torch_loader.h"
 #include "weights/hdf5/file.h"
 #include "weights/resnet_tensors.h"
+#include "weights/tensor_files/tensor_file.h"
 
 #include <sys/stat.h>
 

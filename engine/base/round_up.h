@@ -1,0 +1,16 @@
+// Whole numbers divided upwards: how many pieces of `step` hold `value`, and how much they hold.
+#pragma once
+
+#include <type_traits>
+
+namespace rk {
+
+template <class T> constexpr T divide_up(T value, std::type_identity_t<T> step) {
+  return (value + step - 1) / step;
+}
+
+template <class T> constexpr T round_up(T value, std::type_identity_t<T> step) {
+  return divide_up(value, step) * step;
+}
+
+}  // namespace rk

@@ -1,0 +1,38 @@
+// Hands out pieces of one range of memory, one behind the other, each on a multiple of `alignment`
+// bytes; without memory it adds up what the range must hold. So a node says its sizes once, and takes
+// the same pieces when it claims memory and when it gets it:
+//
+//   void carve(Carver& from) { sums_ = from.take<double>(2 * channels_); ... }
+#pragma once
+
+#include "engine/base/round_up.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rk {
+
+class Carver {
+ public:
+  // 256 bytes: where any load of either device may start.
+  static constexpr std::size_t kAlignment = 256;
+
+  explicit Carver(void* memory = nullptr, std::size_t alignment = kAlignment)
+      : memory_(static_cast<std::byte*>(memory)), alignment_(alignment) {}
+
+  // Null without memory.
+  template <class T> T* take(std::int64_t count) {
+    auto* piece = static_cast<T*>(rest());
+    used_ += round_up(static_cast<std::size_t>(count) * sizeof(T), alignment_);
+    return piece;
+  }
+  std::size_t used() const { return used_; }
+  void* rest() const { return memory_ == nullptr ? nullptr : memory_ + used_; }
+
+ private:
+  std::byte* memory_;
+  std::size_t alignment_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace rk

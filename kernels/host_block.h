@@ -1,0 +1,37 @@
+// A block of one thread for kernels written over a Block (kernels/block_team.h): how the CPU runs
+// them. It has nobody to wait for, so it finds no missing barrier; tests/race does. Its team is
+// SerialTeam, whose loops vectorise.
+#pragma once
+
+#include "kernels/block_team.h"
+
+namespace rk {
+
+class HostBlock {
+ public:
+  static constexpr int kThreads = 1;
+  static constexpr int kWarpSize = 1;
+
+  // Block `index` of `blocks`.
+  HostBlock(int index, int blocks, BlockMemory* memory)
+      : index_(index), blocks_(blocks), memory_(memory) {}
+
+  int thread() const { return 0; }
+  int index() const { return index_; }
+  int blocks() const { return blocks_; }
+  void sync() const {}
+  template <class T> T shuffle_xor(T value, int) const { return value; }
+  unsigned ballot(bool flag) const { return flag ? 1U : 0U; }
+  int count(unsigned bits) const { return static_cast<int>(bits); }
+  BlockMemory& memory() const { return *memory_; }
+  template <class T> void add(T* counter, T by) const { *counter += by; }
+
+ private:
+  int index_;
+  int blocks_;
+  BlockMemory* memory_;
+};
+
+inline SerialTeam team_of(const HostBlock&) { return {}; }
+
+}  // namespace rk

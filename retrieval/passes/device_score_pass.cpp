@@ -1,0 +1,252 @@
+#include "retrieval/passes/device_score_pass.h"
+
+#include "engine/base/round_up.h"
+#include "engine/device/cuda/buffer.h"
+#include "engine/device/gemm.h"
+#include "kernels/blocks/score_block.h"
+#include "kernels/launch.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace rk {
+namespace {
+
+constexpr std::int64_t kTileRows = 2048;
+constexpr std::int64_t kTileColumns = 8192;
+constexpr std::int64_t kStep = 64;  // of a tile that holds everything
+
+// Rows in class order, then zero rows up to `padded`.
+DeviceBuffer upload_rows(const Context& context, const EmbeddingView& view,
+                         const std::vector<std::int64_t>& order, std::int64_t padded) {
+  constexpr std::int64_t kPieceBytes = std::int64_t{16} << 20;
+  const std::int64_t dim = view.dim;
+  const std::int64_t piece =
+      std::max(std::int64_t{1}, kPieceBytes / (dim * std::int64_t{sizeof(float)}));
+  const PinnedBuffer staging(static_cast<std::size_t>(piece * dim) * sizeof(float));
+  auto* staged = staging.as<float>();
+  DeviceBuffer out = DeviceBuffer::of<float>(padded * dim);
+  for (std::int64_t begin = 0; begin < padded; begin += piece) {
+    const std::int64_t end = std::min(begin + piece, padded);
+    for (std::int64_t p = begin; p < end; ++p) {
+      float* to = staged + (p - begin) * dim;
+      if (p < view.count) {
+        std::copy_n(view.embeddings + order[static_cast<std::size_t>(p)] * dim, dim, to);
+      } else {
+        std::fill_n(to, dim, 0.0F);
+      }
+    }
+    context.upload(out.as<float>() + begin * dim, staged,
+                   static_cast<std::size_t>((end - begin) * dim) * sizeof(float));
+    context.synchronize();
+  }
+  return out;
+}
+
+template <class T> DeviceBuffer zeros(const Context& context, std::int64_t count) {
+  DeviceBuffer out = DeviceBuffer::of<T>(count);
+  context.clear(out.as<T>(), out.bytes());
+  return out;
+}
+
+class DeviceScorePass final : public ScorePass {
+ public:
+  DeviceScorePass(const Context& context, const ClassOrder& order, const EmbeddingView& queries,
+                  const EmbeddingView* gallery)
+      : context_(context),
+        order_(order),
+        dim_(queries.dim),
+        columns_((gallery != nullptr ? *gallery : queries).count),
+        tile_rows_(device_tile_shape(queries.count, columns_).rows),
+        tile_columns_(device_tile_shape(queries.count, columns_).columns),
+        tile_(DeviceBuffer::of<float>(tile_rows_ * tile_columns_)) {
+    // A group may begin anywhere: its last tile reaches up to a tile's rows beyond the queries.
+    const std::int64_t rows = queries.count + tile_rows_;
+    const std::int64_t columns = round_up(columns_, tile_columns_);
+    if (gallery != nullptr) {
+      query_rows_ = upload_rows(context, queries, order.query_row, rows);
+      gallery_rows_ = upload_rows(context, *gallery, order.gallery_row, columns);
+    } else {
+      gallery_rows_ = upload_rows(context, queries, order.query_row, std::max(rows, columns));
+    }
+    queries_ = gallery != nullptr ? query_rows_.as<float>() : gallery_rows_.as<float>();
+    independent_ = check_position_independence(queries);
+  }
+
+  bool gather(Positives& positives, const Poll& poll) override {
+    prepare(positives);
+    const bool finished = for_each_tile(
+        positives.rows(), poll,
+        [&](Range rows, Range columns) {
+          // Class runs follow one another: those of the rows lie between the first and the last.
+          const auto& first = order_.queries[static_cast<std::size_t>(rows.begin)];
+          const auto& last = order_.queries[static_cast<std::size_t>(rows.end - 1)];
+          return first.class_begin < columns.end && last.class_end > columns.begin;
+        },
+        [&](const ScoreTileView& tile) {
+          launch(context_, GatherPositives{tile, thresholds_.as<float>()});
+        });
+    if (!finished) return false;
+    context_.synchronize();
+    thresholds_.download(positives.all_scores().data(), thresholds_.bytes());
+    return true;
+  }
+
+  bool count(Positives& positives, PairStatistics* statistics, const Poll& poll) override {
+    const std::int64_t total = positives.total();
+    thresholds_.upload(positives.all_scores().data(), thresholds_.bytes());
+    const DeviceBuffer counts = zeros<std::int32_t>(context_, total);
+    const Negatives negatives = negative_counters(statistics, positives.rows());
+    auto* sums = negatives.sums.as<double>();
+    const std::int64_t first = positives.rows().begin;
+    const bool finished = for_each_tile(
+        positives.rows(), poll, [](Range, Range) { return true; },
+        [&](const ScoreTileView& tile) {
+          launch(context_, CountRanks{tile, thresholds_.as<float>(), counts.as<std::int32_t>()});
+          if (statistics == nullptr) return;
+          const auto row = tile.queries - scored_.as<ScoredQuery>() + first;
+          launch(context_, CountNegatives{tile, negatives.to, sums + 2 * (row - first)});
+        });
+    if (!finished) return false;
+    context_.synchronize();
+    counts.download(positives.all_counts().data(), counts.bytes());
+    positives.sum_counts_between(context_.threads(), CountRanks::kCompareAtMost);
+    if (statistics != nullptr) {
+      statistics->add_counted(
+          negatives.fine.values<std::uint64_t>(), negatives.jsd.values<std::uint64_t>(),
+          negatives.cells.values<std::uint64_t>(), negatives.sums.values<double>());
+    }
+    note_bytes(counts.bytes() + negatives.bytes());
+    return true;
+  }
+
+  bool position_independent() const override { return independent_; }
+  std::int64_t flops() const override {
+    return tiles_computed_ * 2 * tile_rows_ * tile_columns_ * dim_;
+  }
+  std::size_t bytes() const override { return peak_bytes_; }
+
+ private:
+  struct Negatives {
+    DeviceBuffer fine, jsd, distinct, first, cells, sums;
+    NegativeCounters to;
+    std::size_t bytes() const {
+      return fine.bytes() + jsd.bytes() + distinct.bytes() + first.bytes() + cells.bytes() +
+             sums.bytes();
+    }
+  };
+
+  void note_bytes(std::size_t of_this_step) {
+    peak_bytes_ =
+        std::max(peak_bytes_, query_rows_.bytes() + gallery_rows_.bytes() + tile_.bytes() +
+                                  thresholds_.bytes() + scored_.bytes() + of_this_step);
+  }
+
+  // The group's queries and room for its thresholds.
+  void prepare(const Positives& positives) {
+    std::vector<ScoredQuery> scored;
+    std::int64_t first = 0;
+    for (std::int64_t q = positives.rows().begin; q < positives.rows().end; ++q) {
+      const ClassOrder::Query& query = order_.queries[static_cast<std::size_t>(q)];
+      scored.push_back({query.class_begin, query.class_end, query.removed_begin, query.removed_end,
+                        first, query.relevant()});
+      first += query.relevant();
+    }
+    scored_ = DeviceBuffer::copy_of(scored);
+    thresholds_ = DeviceBuffer::of<float>(positives.total());
+    note_bytes(0);
+  }
+
+  Negatives negative_counters(const PairStatistics* statistics, Range rows) const {
+    Negatives out;
+    if (statistics == nullptr) return out;
+    out.fine = zeros<std::uint64_t>(context_, kFineBins);
+    out.sums = zeros<double>(context_, 2 * rows.size());
+    out.to.inverse = statistics->inverse();
+    out.to.fine = out.fine.as<std::uint64_t>();
+    if (!statistics->nested()) {
+      out.jsd = zeros<std::uint64_t>(context_, kJsdBins);
+      out.to.jsd = out.jsd.as<std::uint64_t>();
+    }
+    if (statistics->looks_up()) {
+      out.distinct = DeviceBuffer::copy_of(statistics->distinct());
+      out.first = DeviceBuffer::copy_of(statistics->distinct_first());
+      out.cells = zeros<std::uint64_t>(
+          context_, 2 * static_cast<std::int64_t>(statistics->distinct().size()) + 1);
+      out.to.distinct = out.distinct.as<float>();
+      out.to.first = out.first.as<std::int32_t>();
+      out.to.cells = out.cells.as<std::uint64_t>();
+    }
+    return out;
+  }
+
+  // f(tile) for the wanted tiles of `rows` against all columns, with their scores.
+  template <class Wanted, class F>
+  bool for_each_tile(Range rows, const Poll& poll, Wanted&& wanted, F&& f) {
+    auto* scores = tile_.as<float>();
+    for (std::int64_t r = rows.begin; r < rows.end; r += tile_rows_) {
+      if (!poll(static_cast<double>(r - rows.begin) / static_cast<double>(rows.size()))) {
+        return false;
+      }
+      const Range strip{r, std::min(r + tile_rows_, rows.end)};
+      for (std::int64_t c = 0; c < columns_; c += tile_columns_) {
+        const Range columns{c, std::min(c + tile_columns_, columns_)};
+        if (!wanted(strip, columns)) continue;
+        gemm(context_, Op::kNone, Op::kTranspose, tile_rows_, tile_columns_, dim_, 1.0F,
+             queries_ + r * dim_, dim_, gallery_rows_.as<float>() + c * dim_, dim_, 0.0F, scores,
+             tile_columns_);
+        f(ScoreTileView{scores, tile_columns_, static_cast<int>(strip.size()), columns.begin,
+                        columns.end, scored_.as<ScoredQuery>() + (r - rows.begin)});
+        ++tiles_computed_;
+      }
+      context_.synchronize();  // what is said to be done is
+    }
+    return poll(1.0);
+  }
+
+  // A tile whose rows are all the same must hold one number.
+  bool check_position_independence(const EmbeddingView& queries) {
+    const std::vector<std::int64_t> same(
+        static_cast<std::size_t>(std::max(tile_rows_, tile_columns_)), 0);
+    EmbeddingView repeated = queries;
+    repeated.count = static_cast<std::int64_t>(same.size());
+    const DeviceBuffer rows = upload_rows(context_, repeated, same, repeated.count);
+    const DeviceBuffer unequal = DeviceBuffer::of<std::int32_t>(tile_rows_);
+    auto* scores = tile_.as<float>();
+    gemm(context_, Op::kNone, Op::kTranspose, tile_rows_, tile_columns_, dim_, 1.0F,
+         rows.as<float>(), dim_, rows.as<float>(), dim_, 0.0F, scores, tile_columns_);
+    launch(context_, CountUnequal{scores, tile_columns_, static_cast<int>(tile_rows_),
+                                  static_cast<int>(tile_columns_), unequal.as<std::int32_t>()});
+    context_.synchronize();
+    const auto found = unequal.values<std::int32_t>();
+    return std::accumulate(found.begin(), found.end(), std::int64_t{0}) == 0;
+  }
+
+  const Context& context_;
+  const ClassOrder& order_;
+  std::int64_t dim_;
+  std::int64_t columns_;
+  std::int64_t tile_rows_;
+  std::int64_t tile_columns_;
+  DeviceBuffer tile_, query_rows_, gallery_rows_, scored_, thresholds_;
+  const float* queries_ = nullptr;
+  bool independent_ = true;
+  std::int64_t tiles_computed_ = 0;
+  std::size_t peak_bytes_ = 0;
+};
+
+}  // namespace
+
+ScoreTileShape device_tile_shape(std::int64_t queries, std::int64_t gallery) {
+  return {std::min(kTileRows, round_up(queries, kStep)),
+          std::min(kTileColumns, round_up(gallery, kStep))};
+}
+
+std::unique_ptr<ScorePass> make_device_score_pass(const Context& context, const ClassOrder& order,
+                                                  const EmbeddingView& queries,
+                                                  const EmbeddingView* gallery) {
+  return std::make_unique<DeviceScorePass>(context, order, queries, gallery);
+}
+
+}  // namespace rk

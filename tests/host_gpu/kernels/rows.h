@@ -1,0 +1,74 @@
+// The launches of kernels/cuda/rows.cuh on the GPU made of the host: RK_GALLERY_ROWS(SmoothApRow).
+#pragma once
+
+#include "engine/base/error.h"
+#include "kernels/cuda/gallery_rows.h"
+#include "tests/host_gpu/device/memory.h"
+#include "tests/host_gpu/device/stream.h"
+#include "tests/host_gpu/kernels/serial_block.h"
+
+#include <algorithm>
+#include <typeinfo>
+#include <vector>
+
+namespace rk {
+
+namespace host_gpu {
+
+// f(block, shared) for every block of a grid; shared memory begins as NaN in each. f holds what it
+// needs by value.
+template <class F> void run_grid(CudaStream stream, const RowScratch& scratch, const F& f) {
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  put(stream, typeid(F).name(), [f, blocks = scratch.blocks, bytes = scratch.shared_bytes] {
+    std::vector<Line> shared((static_cast<std::size_t>(bytes) + 63) / 64);
+    for (int index = 0; index < blocks; ++index) {
+      fill_with_nan(shared.data(), shared.size() * sizeof(Line));
+      BlockMemory memory;
+      fill_with_nan(&memory, sizeof(memory));
+      f(SerialBlock(index, blocks, &memory), static_cast<void*>(shared.data()));
+    }
+  });
+}
+
+inline void plan_scratch(int rows, std::int64_t usual, std::int64_t largest, RowScratch* scratch) {
+  constexpr int kSharedBytes = 96 << 10;
+  constexpr int kBlocks = 7;  // fewer than rows, so that a block takes several
+  scratch->shared_bytes = usual <= kSharedBytes ? static_cast<int>(usual) : 0;
+  scratch->global_bytes = largest > scratch->shared_bytes ? largest : 0;
+  scratch->blocks = std::min(rows, kBlocks);
+}
+
+}  // namespace host_gpu
+
+template <class Row>
+void GalleryRows<Row>::plan(const Params& params, int rows, int columns, RowScratch* scratch) {
+  host_gpu::plan_scratch(rows, scratch_of<Row>(params, columns, std::min(columns, kUsualMembers)),
+                         scratch_of<Row>(params, columns, columns), scratch);
+}
+
+template <class Row>
+void GalleryRows<Row>::measure(const RowBatch& batch, const Params* params, float* stats, int width,
+                               const RowScratch& scratch, CudaStream stream) {
+  if constexpr (Measured<Row, BlockTeamOver<host_gpu::SerialBlock>>) {
+    host_gpu::run_grid(stream, scratch, [=](const host_gpu::SerialBlock& block, void* shared) {
+      measure_block_rows<Row>(block, batch, params, stats, width, scratch, shared);
+    });
+  } else {
+    fail<DeviceError>("[row kernel] a loss without stats");
+  }
+}
+
+template <class Row>
+void GalleryRows<Row>::run(const RowBatch& batch, const Params* params, const RowScratch& scratch,
+                           CudaStream stream) {
+  host_gpu::run_grid(stream, scratch, [=](const host_gpu::SerialBlock& block, void* shared) {
+    run_block_rows<Row>(block, batch, params, scratch, shared);
+  });
+}
+
+// NOLINTNEXTLINE(bugprone-macro-parentheses): Row names a template
+#define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
+
+}  // namespace rk

@@ -1,0 +1,98 @@
+"""docs/architecture.md against the tree: python3 tests/tools/scripts/architecture_test.py"""
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tools/scripts"))
+import plot_architecture as architecture  # noqa: E402
+
+FOLDERS = ["engine", "kernels", "layers", "losses", "data", "weights", "retrieval", "training", "tools"]
+BACK_ENDS = ["cuda", "cudnn", "onednn", "mpi", "nccl", "absent"]
+SIDE_BY_SIDE = 28  # "some 25"
+
+
+def sources():
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".h", ".cpp", ".cu", ".cuh"):
+                yield path.relative_to(ROOT).as_posix()
+
+
+def room_of(path, table):
+    """Of a file's path: its folder, or the room in which that is a back end."""
+    folder = path.rsplit("/", 1)[0]
+    if folder == "kernels/absent":
+        folder = "kernels/cuda"
+    while folder not in table and folder.rsplit("/", 1)[-1] in BACK_ENDS:
+        folder = folder.rsplit("/", 1)[0]
+    return folder if folder in table else None
+
+
+def wrong_arrows(includes, table):
+    """Of [(file, included)] those that the table does not allow."""
+    wrong = []
+    for file, included in includes:
+        a, b = room_of(file, table), room_of(included, table)
+        if a is None or b is None or (a != b and b not in architecture.may_use(table, a)):
+            wrong.append(f"{file} includes {included}")
+    return wrong
+
+
+class Architecture(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+        cls.table = architecture.rooms(cls.page)
+
+    def test_every_include_goes_down(self):
+        includes = [(file, included) for file in sources()
+                    for included in re.findall(r'^#include "([^"]+)"', (ROOT / file).read_text(), re.MULTILINE)]
+        self.assertGreater(len(includes), 1000)
+        self.assertEqual(wrong_arrows(includes, self.table), [])
+
+    def test_an_include_that_goes_up_is_seen(self):
+        for file, included in [("engine/tape/program.cpp", "layers/linear.h"), ("losses/frame/loss.h", "losses/triplet.h"),
+                               ("kernels/team.h", "kernels/rows/auc_row.h"), ("layers/onednn/x.cpp", "training/trainer.h"),
+                               ("engine/device/cuda/graph.cpp", "engine/tape/program.h"), ("engine/new/x.h", "kernels/team.h")]:
+            self.assertEqual(wrong_arrows([(file, included)], self.table), [f"{file} includes {included}"])
+
+    def test_no_circles(self):
+        for room in self.table:
+            self.assertNotIn(room, architecture.may_use(self.table, room))
+
+    def test_every_room_is_there_and_has_files(self):
+        full = {room_of(file, self.table) for file in sources()}
+        self.assertEqual(set(self.table), full)
+
+    def test_no_folder_is_crowded(self):
+        crowded = []
+        for path in [ROOT, *ROOT.glob("*/**/")]:
+            name = path.relative_to(ROOT).as_posix()
+            if re.match(r"build|\.|runs|tests/golden|tests/fuzz/corpus|bench/results", name):
+                continue
+            count = sum(1 for file in path.iterdir() if file.is_file() and file.name != "__pycache__")
+            if count > SIDE_BY_SIDE:
+                crowded.append(f"{name}: {count} files")
+        self.assertEqual(crowded, [])
+
+    def test_the_host_replaces_a_gpus_folder_as_a_whole(self):
+        real = {file.name for file in (ROOT / "engine/device/cuda").glob("*.cpp")} - {"cublas.cpp"}  # context.cpp's
+        replaced = {file.name for file in (ROOT / "tests/host_gpu/device").glob("*.cpp")} - {"stream.cpp"}
+        self.assertEqual(real, replaced)
+
+    def test_walks_name_rooms(self):
+        for title in architecture.WALKS:
+            steps = architecture.walk(self.page, title)
+            self.assertEqual([number for number, _ in steps], list(range(1, len(steps) + 1)))
+            self.assertEqual([room for _, room in steps if room not in self.table], [])
+
+    def test_the_drawing_is_the_pages(self):
+        for name, look in architecture.LOOKS.items():
+            drawn = (ROOT / f"docs/architecture_{name}.svg").read_text(encoding="utf-8")
+            self.assertEqual(drawn, architecture.draw(self.page, look), "run tools/scripts/plot_architecture.py")
+
+
+if __name__ == "__main__":
+    unittest.main()

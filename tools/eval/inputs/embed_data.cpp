@@ -1,0 +1,143 @@
+#include "tools/eval/inputs/embed_data.h"
+
+#include "data/sources/dataset.h"
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/system/signals.h"
+#include "retrieval/files/embeddings_file.h"
+#include "tools/cli/messages.h"
+#include "tools/cli/progress.h"
+#include "tools/inspect/image_check.h"
+#include "training/embed.h"
+#include "weights/foreign/resnet_checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// "folder:photos, split test: 352 images of 44 classes in 3 categories"
+std::string data_text(const DataSpec& spec, const Dataset& data) {
+  std::string text = fmt::format(
+      "{}, {}: {} of {}", spec.text(), data.part(), plural(data.size(), "image", "images"),
+      plural(static_cast<std::int64_t>(data.classes().size()), "class", "classes"));
+  if (!data.categories().empty()) {
+    text += " in " +
+            plural(static_cast<std::int64_t>(data.categories().size()), "category", "categories");
+  }
+  return text;
+}
+
+// How many of the classes the network was trained on, where its checkpoint says.
+std::optional<std::int64_t> count_trained_on(const CheckpointEmbedder& embedder, const Rows& rows) {
+  if (embedder.trained_on().empty()) return std::nullopt;
+  const std::set<std::string> known(embedder.trained_on().begin(), embedder.trained_on().end());
+  const std::int64_t count =
+      std::count_if(rows.set.classes.begin(), rows.set.classes.end(),
+                    [&](const std::string& name) { return known.contains(name); });
+  if (count > 0) {
+    note(
+        fmt::format("{} of the {} classes of {} have the names of classes that the network was "
+                    "trained on: on those it retrieves better than on new ones",
+                    count, rows.set.classes.size(), rows.name));
+  }
+  return count;
+}
+
+// The pictures of a test are to be seen as those of training were.
+void note_other_exif(const CheckpointEmbedder& embedder, const DataSpec& spec,
+                     const std::string& data) {
+  const std::string& before = embedder.training_exif();
+  const std::string now = spec.get("exif", "ignore");
+  if (before.empty() || spec.path.empty() || before == now) return;
+  note(fmt::format("the network was trained on pictures with exif={}, {} has exif={}", before, data,
+                   now));
+}
+
+// With what to do about a picture that cannot be read.
+std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Dataset& data,
+                                      const EmbedOptions& options, const std::string& spec) {
+  try {
+    return embedder.embed(data, options);
+  } catch (const InputError& error) {
+    const std::string text = error.what();
+    for (std::int64_t i = 0; i < data.size(); ++i) {
+      if (!text.starts_with(data.item_name(i) + ":")) continue;
+      const std::string all =
+          spec.empty() ? "" : fmt::format(", `probe --data {}` names all", shell_word(spec));
+      fail<InputError>("{}; --skip-bad leaves such images out{}", text, all);
+    }
+    throw;
+  }
+}
+
+// The item of each row: all of them in their order, but for those that were left out.
+std::vector<std::int64_t> items_of(const EmbeddingSet& set, const Dataset& data) {
+  std::vector<std::int64_t> items;
+  for (std::int64_t i = 0; i < data.size() && items.size() < set.paths.size(); ++i) {
+    if (data.item_name(i) == set.paths[items.size()]) items.push_back(i);
+  }
+  return items;
+}
+
+}  // namespace
+
+CheckpointEmbedder open_network(const Context& context, const NetworkOptions& options,
+                                std::int64_t batch) {
+  std::vector<std::string> said;
+  const Checkpoint network = open_weights(options.checkpoint, options.arch, said);
+  for (const std::string& line : said) note(fmt::format("{}: {}", options.checkpoint, line));
+  return {context, network, batch, precision_of(options.precision)};
+}
+
+EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
+                            const NetworkOptions& options, const CommonOptions& common) {
+  Progress progress("embedding", data.size(), "images", common.quiet);
+  EmbedOptions embedding;
+  embedding.workers = options.workers;
+  embedding.skip_bad = options.skip_bad;
+  embedding.progress = [&](std::int64_t done) { progress.update(done); };
+  std::optional<EmbeddingSet> set = embed_all(embedder, data, embedding, options.data);
+  if (!set) stop_if_interrupted();
+  progress.finish();
+  const std::size_t skipped = embedder.bad_images().size();
+  // A smaller gallery changes every metric, so it is said even when little else is.
+  if (skipped > 0) tell("left out: {} images that cannot be read", skipped);
+  note_lying(data);
+  return std::move(*set);
+}
+
+Rows embed_data(const Context& context, const NetworkOptions& options,
+                const CommonOptions& common) {
+  if (options.data.empty()) {
+    fail<UsageError>("--checkpoint {}: --data is missing", options.checkpoint);
+  }
+  CheckpointEmbedder embedder = open_network(context, options, options.batch);
+  const DataSpec spec = read_data_spec(options.data);
+  const Dataset data = open_dataset(spec, parse_split(options.split));
+  if (!data.left_out().empty()) {
+    note(fmt::format("{}: left out {}", data.name(), text_of(data.left_out())));
+  }
+  Rows rows;
+  rows.set = embed_pictures(embedder, data, options, common);
+  rows.name = options.data;
+  rows.text = data_text(spec, data);
+  note_other_exif(embedder, spec, options.data);
+  rows.facts["skipped_images"] = embedder.bad_images().size();
+  rows.picture = [data, item = items_of(rows.set, data)](std::int64_t row) {
+    return data.load(item.at(static_cast<std::size_t>(row)));
+  };
+  if (const auto known = count_trained_on(embedder, rows)) {
+    rows.facts["classes_trained_on"] = *known;
+    rows.text += fmt::format("; the network was trained on {} of these classes (by name)",
+                             *known == 0 ? "none" : std::to_string(*known));
+  }
+  return rows;
+}
+
+}  // namespace rk

@@ -1,0 +1,89 @@
+#include "tools/eval/inputs/file_options.h"
+
+#include "engine/base/note.h"
+#include "retrieval/files/array_file.h"
+#include "retrieval/files/embeddings_file.h"
+#include "retrieval/files/read_rows.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace rk {
+namespace {
+
+// What the file is and what was done with it.
+std::string reading_text(const RowsRead& read, bool normalize) {
+  std::string text = read.format;
+  if (!read.dtype.empty()) text += " " + read.dtype;
+  text += fmt::format(" [{}, {}]", read.set.count(), read.set.dim);
+  if (read.columns_first) text += " in Fortran order, turned";
+  text += normalize ? ", normalised" : ", taken as they are";
+  return text + "; labels: " + read.labels;
+}
+
+Rows read_file(const RowsToRead& what) {
+  RowsRead read = read_rows(what);
+  Rows rows;
+  rows.name = what.embeddings;
+  rows.text = fmt::format(
+      "{}: {} of {} ({})", what.embeddings, plural(read.set.count(), "row", "rows"),
+      plural(count_classes(read.set), "class", "classes"), reading_text(read, what.normalize));
+  rows.facts = {{"format", read.format},
+                {"dim", read.set.dim},
+                {"labels", read.labels},
+                {"normalize", what.normalize}};
+  if (!read.dtype.empty()) rows.facts["dtype"] = read.dtype;
+  if (read.zero_rows > 0) {
+    note(fmt::format("{}: {} of zeros alone, which have no direction: they score 0 with all",
+                     what.embeddings, plural(read.zero_rows, "row", "rows")));
+  }
+  rows.set = std::move(read.set);
+  return rows;
+}
+
+}  // namespace
+
+void FileOptions::add_to(CLI::App& app) {
+  auto* rows = app.add_option(
+      "--embeddings", embeddings,
+      "rows to measure: HDF5 with /embeddings and /labels, .npy, .npz or safetensors (float16, 32 "
+      "or 64, [N, D]); FILE:NAME takes the array NAME, else the one called embeddings, features, x "
+      "or arr_0, or the only matrix there is");
+  rows->type_name("FILE");
+  app.add_option("--labels", labels,
+                 "their classes, one a row: .npy, .npz, safetensors, HDF5 or CSV; numbers or "
+                 "names; FILE:NAME takes the array or column NAME, else the one called labels, "
+                 "label, targets, class, y or arr_1, or the only one there is")
+      ->type_name("FILE")
+      ->needs(rows);
+  auto* searched = app.add_option("--gallery", gallery,
+                                  "search in this file instead of among the embeddings themselves");
+  searched->type_name("FILE");
+  app.add_option("--gallery-labels", gallery_labels, "as --labels, of --gallery")
+      ->type_name("FILE")
+      ->needs(searched);
+  app.add_flag("--normalize", normalize,
+               "divide each row of these files by its length: scores are then cosines");
+}
+
+std::vector<std::string> FileOptions::files() const {
+  std::vector<std::string> out;
+  for (const std::string& each : {embeddings, labels, gallery, gallery_labels}) {
+    if (!each.empty()) out.push_back(split_name(each).file);
+  }
+  return out;
+}
+
+Rows read_queries(const FileOptions& options) {
+  return read_file({options.embeddings, options.labels, options.normalize});
+}
+
+Rows read_gallery(const FileOptions& options, const Rows& queries) {
+  Rows gallery = read_file({options.gallery, options.gallery_labels, options.normalize});
+  check_same_space(queries.set, queries.name, gallery.set, gallery.name);
+  match_classes(queries.set, gallery.set);
+  return gallery;
+}
+
+}  // namespace rk

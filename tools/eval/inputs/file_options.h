@@ -1,0 +1,31 @@
+// Flags for embeddings that are there already.
+#pragma once
+
+#include "tools/eval/inputs/rows.h"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct FileOptions {
+  std::string embeddings;  // empty: a network makes them
+  std::string labels;      // empty: in the file of the embeddings
+  std::string gallery;     // empty: searched in among themselves
+  std::string gallery_labels;
+  bool normalize = false;
+
+  void add_to(CLI::App& app);
+  // What is read, without names of arrays.
+  std::vector<std::string> files() const;
+};
+
+// --embeddings. InputError where the files cannot be read as embeddings and their labels.
+Rows read_queries(const FileOptions& options);
+
+// The gallery in the labels of `queries`. InputError where the two cannot be compared.
+Rows read_gallery(const FileOptions& options, const Rows& queries);
+
+}  // namespace rk

@@ -1,0 +1,185 @@
+#include "weights/tensor_files/archive_entries.h"
+
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
+#include "weights/hdf5/file_memory.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace rk {
+namespace {
+
+constexpr std::size_t kMaxEntries = 200'000;
+// Of an entry of a zip archive's directory.
+constexpr std::string_view kDirectoryEntry = "PK\x01\x02";
+
+struct FreeArchive {
+  void operator()(archive* a) const { archive_read_free(a); }
+};
+
+class Reader {
+ public:
+  Reader(std::span<const std::byte> bytes, ArchiveKind kind, bool check_crc,
+         const std::string& name)
+      : bytes_(bytes), name_(name), archive_(archive_read_new()) {
+    if (!archive_) throw std::bad_alloc();
+    // The reader of streams would take what stands in front of entries for the truth.
+    if (kind == ArchiveKind::kZip) {
+      count_entries();
+      archive_read_support_format_zip_seekable(archive_.get());
+      if (!check_crc) archive_read_set_options(archive_.get(), "zip:ignorecrc32");
+    } else {
+      archive_read_support_format_tar(archive_.get());
+    }
+    if (archive_read_open_memory(archive_.get(), bytes.data(), bytes.size()) != ARCHIVE_OK) {
+      damaged();
+    }
+  }
+
+  std::map<std::string, ArchiveEntry> read() {
+    std::map<std::string, ArchiveEntry> entries;
+    for (;;) {
+      archive_entry* header = nullptr;
+      const int result = archive_read_next_header(archive_.get(), &header);
+      if (result == ARCHIVE_EOF) break;
+      if (result != ARCHIVE_OK && result != ARCHIVE_WARN) damaged();
+      if (archive_entry_is_encrypted(header) != 0)
+        refuse("is encrypted; save it without a password");
+      if (archive_entry_filetype(header) != AE_IFREG) continue;  // folders
+      const char* path = archive_entry_pathname_utf8(header);
+      if (path == nullptr) path = archive_entry_pathname(header);
+      if (path == nullptr) refuse("holds an entry without a name; download it again");
+      const std::string entry(path);
+      if (entries.size() == kMaxEntries) too_many();
+      const std::uint64_t size =
+          archive_entry_size_is_set(header) != 0
+              ? static_cast<std::uint64_t>(std::max<la_int64_t>(archive_entry_size(header), 0))
+              : 0;
+      if (!entries.emplace(entry, content(entry, size)).second) {
+        refuse("holds " + in_quotes(entry) + " twice; save it again");
+      }
+    }
+    check_overlap(entries);
+    return entries;
+  }
+
+ private:
+  [[noreturn]] void too_many() const {
+    refuse(fmt::format("holds more than {} entries; no file that is read here does", kMaxEntries));
+  }
+
+  // The library takes in a zip archive's whole directory, some hundred bytes an entry, before it
+  // gives the first.
+  void count_entries() const {
+    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    const char *at = text.data(), *end = text.data() + text.size();
+    for (std::size_t count = 0;; ++count) {
+      at = static_cast<const char*>(::memmem(at, static_cast<std::size_t>(end - at),
+                                             kDirectoryEntry.data(), kDirectoryEntry.size()));
+      if (at == nullptr) return;
+      if (count == kMaxEntries) too_many();
+      at += kDirectoryEntry.size();
+    }
+  }
+
+  // The bytes of the entry that was come to.
+  ArchiveEntry content(const std::string& entry, std::uint64_t size_said) {
+    auto copy = std::make_shared<std::vector<std::byte>>();
+    std::span<const std::byte> view;
+    bool viewed = true;
+    for (;;) {
+      const void* block = nullptr;
+      std::size_t size = 0;
+      la_int64_t offset = 0;
+      const int result = archive_read_data_block(archive_.get(), &block, &size, &offset);
+      if (result == ARCHIVE_EOF) break;
+      if (result != ARCHIVE_OK) damaged(in_quotes(entry) + ": ");
+      const auto at = static_cast<std::uint64_t>(offset);
+      if (at != (viewed ? view.size() : copy->size())) {
+        refuse(in_quotes(entry) + " has holes; save it again");
+      }
+      const std::span<const std::byte> piece(static_cast<const std::byte*>(block), size);
+      if (viewed && lies_in_archive(piece) &&
+          (view.empty() || view.data() + view.size() == block)) {
+        view = {view.empty() ? piece.data() : view.data(), view.size() + size};
+        continue;
+      }
+      if (viewed) {
+        hold(size_said);
+        copy->reserve(size_said);
+        copy->assign(view.begin(), view.end());
+      }
+      viewed = false;
+      if (size > size_said - std::min<std::uint64_t>(size_said, copy->size())) {
+        refuse(in_quotes(entry) + " is longer than it says; download it again");
+      }
+      copy->insert(copy->end(), piece.begin(), piece.end());
+    }
+    if (viewed) return {view, nullptr};
+    return {*copy, copy};
+  }
+
+  void hold(std::uint64_t bytes) {
+    held_ += bytes;
+    if (held_ > memory_for_file(bytes_.size()) - bytes_.size() || held_ < bytes) {
+      refuse("unpacks to more than twice its size and 900 MB; no file that is read here does");
+    }
+  }
+
+  bool lies_in_archive(std::span<const std::byte> piece) const {
+    return piece.data() >= bytes_.data() &&
+           piece.data() + piece.size() <= bytes_.data() + bytes_.size();
+  }
+
+  void check_overlap(const std::map<std::string, ArchiveEntry>& entries) const {
+    std::vector<std::span<const std::byte>> views;
+    for (const auto& [path, entry] : entries) {
+      if (!entry.owner && !entry.bytes.empty()) views.push_back(entry.bytes);
+    }
+    std::sort(views.begin(), views.end(),
+              [](const auto& a, const auto& b) { return a.data() < b.data(); });
+    for (std::size_t i = 1; i < views.size(); ++i) {
+      if (views[i - 1].data() + views[i - 1].size() > views[i].data()) {
+        refuse("holds entries that lie over each other; download it again");
+      }
+    }
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    fail<InputError>("{}: {}", printable(name_), what);
+  }
+  [[noreturn]] void damaged(const std::string& where = "") const {
+    const char* said = archive_error_string(archive_.get());
+    const std::string reason = said == nullptr ? "cannot be read" : said;
+    if (reason.find("CRC") != std::string::npos) {
+      fail<InputError>(
+          "{}: {}the checksum differs: it is damaged, download it again (or it was written without "
+          "checksums: --no-crc)",
+          printable(name_), where);
+    }
+    fail<InputError>("{}: {}{}; it is damaged or was cut off, download it again", printable(name_),
+                     where, printable(reason));
+  }
+
+  std::span<const std::byte> bytes_;
+  std::string name_;
+  std::unique_ptr<archive, FreeArchive> archive_;
+  std::uint64_t held_ = 0;  // of entries that are no views
+};
+
+}  // namespace
+
+std::map<std::string, ArchiveEntry> archive_entries(std::span<const std::byte> archive,
+                                                    ArchiveKind kind, bool check_crc,
+                                                    const std::string& name) {
+  return Reader(archive, kind, check_crc, name).read();
+}
+
+}  // namespace rk

@@ -1,0 +1,93 @@
+#include "weights/tensor_files/keras_file.h"
+
+#include "engine/base/error.h"
+#include "engine/base/half.h"
+#include "engine/base/printable.h"
+#include "weights/hdf5/file.h"
+#include "weights/hdf5/file_memory.h"
+#include "weights/tensor_files/archive_entries.h"
+
+#include <algorithm>
+
+namespace rk {
+namespace {
+
+const std::string kModelWeights = "/model_weights/";  // of a file that holds the whole model
+const std::string kWeightsOfModel = "model.weights.h5";
+
+StoredTensor tensor_of(std::vector<float> values, std::vector<std::int64_t> dims) {
+  StoredTensor tensor;
+  tensor.dims = std::move(dims);
+  const auto owner = std::make_shared<const std::vector<float>>(std::move(values));
+  tensor.bytes = std::as_bytes(std::span(*owner));
+  tensor.owner = owner;
+  return tensor;
+}
+
+// "layers/conv2d_3/vars/0" with the name that the group of variables carries, where it does.
+std::string layer_name(const Hdf5Reader& file, const std::string& path, std::size_t prefix) {
+  const std::size_t leaf = path.rfind('/');
+  const std::string group = path.substr(0, leaf);
+  if (group.ends_with("/vars")) {
+    if (const auto name = file.text_attribute(group, "name"); name && !name->empty()) {
+      return *name + "/vars" + path.substr(leaf);
+    }
+  }
+  return path.substr(prefix);
+}
+
+TensorFile read_hdf5(std::span<const std::byte> bytes, const std::string& name,
+                     std::uint64_t room) {
+  const Hdf5Reader hdf5(bytes, name, room);
+  TensorFile file;
+  file.path = name;
+  file.format = "Keras HDF5";
+  const bool whole_model = hdf5.has("/model_weights");
+  const std::string root = whole_model ? kModelWeights : "/";
+  for (const char* attribute : {"keras_version", "backend"}) {
+    const std::string group = whole_model ? "/model_weights" : "/";
+    if (const auto text = hdf5.text_attribute(group, attribute)) file.metadata[attribute] = *text;
+  }
+  for (const std::string& path : hdf5.datasets(whole_model ? "/model_weights" : "/")) {
+    const Hdf5Reader::Info info = hdf5.info(path);
+    std::vector<float> values;
+    if (info.kind == Hdf5Reader::Kind::kFloat) {
+      values = hdf5.read<float>(path);
+    } else if (info.kind == Hdf5Reader::Kind::kInteger &&
+               hdf5.text_attribute(path, "dtype") == "bfloat16") {
+      for (const std::int64_t bits : hdf5.read<std::int64_t>(path)) {
+        values.push_back(from_bfloat16(static_cast<std::uint16_t>(bits)));
+      }
+    } else {
+      continue;
+    }
+    file.tensors.push_back(tensor_of(std::move(values), info.dims));
+    file.tensors.back().name = layer_name(hdf5, path, root.size());
+  }
+  return file;
+}
+
+}  // namespace
+
+TensorFile read_keras_hdf5(std::span<const std::byte> bytes, const std::string& name) {
+  return read_hdf5(bytes, name, memory_for_file(bytes.size()) - bytes.size());
+}
+
+TensorFile read_keras_zip(std::span<const std::byte> bytes, const std::string& name,
+                          const TensorFileOptions& options) {
+  const auto entries = archive_entries(bytes, ArchiveKind::kZip, options.check_crc, name);
+  const auto weights = entries.find(kWeightsOfModel);
+  if (weights == entries.end()) {
+    fail<InputError>("{}: a zip archive without {}; give a file of weights", printable(name),
+                     kWeightsOfModel);
+  }
+  // Beside the archive and, where it was packed, what came out of it.
+  const std::uint64_t most = memory_for_file(bytes.size());
+  const std::uint64_t held =
+      bytes.size() + (weights->second.owner ? weights->second.bytes.size() : 0);
+  TensorFile file = read_hdf5(weights->second.bytes, name, most - std::min(most, held));
+  file.format = "Keras archive";
+  return file;
+}
+
+}  // namespace rk

@@ -1,0 +1,16 @@
+// Weights that Keras saved: HDF5, alone or inside a .keras archive. Names are "<group>/<leaf>" as
+// in the file, without the groups that all of them share; of Keras 3 the layer's own name stands in
+// front where the file says it: "conv1_conv/vars/0". Values are float32 (Keras's bfloat16 too).
+#pragma once
+
+#include "weights/tensor_files/tensor_file.h"
+
+namespace rk {
+
+TensorFile read_keras_hdf5(std::span<const std::byte> bytes, const std::string& name);
+
+// A zip archive with model.weights.h5 in it.
+TensorFile read_keras_zip(std::span<const std::byte> bytes, const std::string& name,
+                          const TensorFileOptions& options);
+
+}  // namespace rk

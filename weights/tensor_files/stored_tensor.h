@@ -1,0 +1,43 @@
+// A tensor as somebody else's file holds it: bytes, and how they are to be read. Nothing is
+// converted before it is asked for. Readers check all of it when they make one: every element lies
+// within `bytes`.
+#pragma once
+
+#include "weights/tensor_files/element_type.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct StoredTensor {
+  std::string name;
+  ElementType type = ElementType::kF32;
+  std::vector<std::int64_t> dims;     // empty: a scalar
+  std::vector<std::int64_t> strides;  // in elements; empty: in C order without gaps
+  std::span<const std::byte> bytes;   // from the first element on
+  bool big_endian = false;
+  std::shared_ptr<const void> owner;  // keeps `bytes` alive
+
+  std::int64_t elements() const;
+  bool contiguous() const;  // in C order without gaps
+};
+
+// "[64, 3, 7, 7]"
+std::string shape_text(const std::vector<std::int64_t>& dims);
+
+// The elements in C order, as this machine holds them. Only types of whole bytes.
+std::vector<std::byte> contiguous_bytes(const StoredTensor& tensor);
+
+// The elements of a real tensor in C order as float32: a view of the file where they lie there as
+// such, else in `space`. Values beyond float32 become infinite.
+std::span<const float> float_values(const StoredTensor& tensor, std::vector<float>& space);
+
+// The elements of an integer tensor in C order; values beyond int64 are those of two's complement.
+std::vector<std::int64_t> integer_values(const StoredTensor& tensor);
+
+}  // namespace rk

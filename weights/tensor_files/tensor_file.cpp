@@ -1,0 +1,77 @@
+#include "weights/tensor_files/tensor_file.h"
+
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
+#include "engine/system/read_file.h"
+#include "weights/sealed_file.h"
+#include "weights/tensor_files/file_kind.h"
+#include "weights/tensor_files/keras_file.h"
+#include "weights/tensor_files/safetensors.h"
+#include "weights/tensor_files/torch_file.h"
+
+#include <future>
+#include <string_view>
+
+namespace rk {
+namespace {
+
+constexpr std::size_t kLargeBytes = std::size_t{4} << 20;
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// What it is instead, where that can be told.
+[[noreturn]] void refuse(std::string_view text, const std::string& path) {
+  const auto no = [&](const std::string& what) {
+    fail<InputError>("{}: {}", printable(path), what);
+  };
+  if (is_pickle(text)) {
+    no("is a pickle, but none of torch.save(); save it with torch.save(model.state_dict(), FILE)");
+  }
+  if (const std::string other = other_kind(text); !other.empty()) no(other);
+  no("is no file of weights that is known (PyTorch .pth, safetensors, Keras .h5, Rankine .h5); "
+     "give one of these");
+  throw std::logic_error("unreachable");
+}
+
+bool holds_keras(std::span<const std::byte> bytes) {
+  // Names of a zip archive stand in its directory as they are.
+  return text_of(bytes).find("model.weights.h5") != std::string_view::npos;
+}
+
+TensorFile read(const std::shared_ptr<const std::vector<std::byte>>& owner, const std::string& path,
+                const TensorFileOptions& options) {
+  const std::span<const std::byte> bytes(*owner);
+  const std::string_view text = text_of(bytes);
+  if (is_zip(text)) {
+    return holds_keras(bytes) ? read_keras_zip(bytes, path, options)
+                              : read_torch_zip(bytes, owner, path, options);
+  }
+  if (is_torch_stream(bytes)) return read_torch_stream(bytes, owner, path);
+  if (is_hdf5(text)) return read_keras_hdf5(bytes, path);
+  if (is_tar(text)) return read_torch_tar(bytes, owner, path);
+  if (is_safetensors(text)) return read_safetensors(bytes, owner, path);
+  refuse(text, path);
+}
+
+}  // namespace
+
+TensorFile read_tensor_file(const std::string& path, const TensorFileOptions& options) {
+  return read_tensors(read_file(path, kMaxTensorFileBytes), path, options);
+}
+
+TensorFile read_tensors(std::vector<std::byte> bytes, const std::string& path,
+                        const TensorFileOptions& options) {
+  const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  // The sum takes as long as all else together.
+  const bool large = owner->size() > kLargeBytes;
+  auto digest = std::async(large ? std::launch::async : std::launch::deferred,
+                           [&owner] { return sha256(*owner); });
+  TensorFile file = read(owner, path, options);
+  file.bytes = owner->size();
+  file.sha256 = hexadecimal(digest.get());
+  return file;
+}
+
+}  // namespace rk

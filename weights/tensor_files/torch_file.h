@@ -1,0 +1,24 @@
+// The three containers of torch.save(). `bytes` must outlive what is returned, or be kept by
+// `owner`; `name` is for messages. InputError.
+#pragma once
+
+#include "weights/tensor_files/tensor_file.h"
+
+namespace rk {
+
+// PyTorch 1.6 and later: a zip archive of <root>/data.pkl and a record <root>/data/<key> for each
+// storage.
+TensorFile read_torch_zip(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                          const std::string& name, const TensorFileOptions& options);
+
+// PyTorch 0.2 to 1.5: five pickles (magic number, protocol, system, the object, storages' keys),
+// then for each key the number of elements (int64) and the elements.
+TensorFile read_torch_stream(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                             const std::string& name);
+bool is_torch_stream(std::span<const std::byte> bytes);
+
+// PyTorch 0.1: a tar archive of `pickle`, `tensors` and `storages`.
+TensorFile read_torch_tar(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                          const std::string& name);
+
+}  // namespace rk

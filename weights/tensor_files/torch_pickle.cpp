@@ -1,0 +1,261 @@
+#include "weights/tensor_files/torch_pickle.h"
+
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+namespace rk {
+namespace {
+
+using Kind = PickleNode::Kind;
+
+constexpr std::size_t kMaxTensors = 100'000;
+constexpr std::size_t kMaxVisits = 1'000'000;
+constexpr std::size_t kMaxNames = std::size_t{64} << 20;  // bytes of all names together
+constexpr std::size_t kMaxRank = 16;
+
+struct NamedType {
+  std::string_view name;
+  ElementType type;
+};
+constexpr std::array<NamedType, 11> kTypes = {{{"Float", ElementType::kF32},
+                                               {"Double", ElementType::kF64},
+                                               {"Half", ElementType::kF16},
+                                               {"BFloat16", ElementType::kBf16},
+                                               {"Long", ElementType::kI64},
+                                               {"Int", ElementType::kI32},
+                                               {"Short", ElementType::kI16},
+                                               {"Char", ElementType::kI8},
+                                               {"Byte", ElementType::kU8},
+                                               {"Bool", ElementType::kBool},
+                                               {"ComplexFloat", ElementType::kC64}}};
+
+std::vector<std::int64_t> integers(const PickleNode& node, const std::string& tensor,
+                                   const std::string& file) {
+  const PickleNode* tuple = &node;
+  // torch.Size((2, 3)) is a call with the tuple as its only argument.
+  if (node.kind == Kind::kCall && node.items[1]->items.size() == 1) tuple = node.items[1]->items[0];
+  std::vector<std::int64_t> values;
+  for (const PickleNode* item : tuple->items) {
+    const std::optional<std::int64_t> value = pickled_integer(*item);
+    if (!value || tuple->kind != Kind::kTuple || values.size() == kMaxRank) {
+      fail<InputError>("{}: tensor '{}' has a size or stride that is no integer; save it again",
+                       printable(file), printable(tensor));
+    }
+    values.push_back(*value);
+  }
+  return values;
+}
+
+// The calls that give a tensor, and what they are given.
+constexpr const char* kRebuild =
+    "torch._utils._rebuild_tensor_v2";  // storage, offset, size, stride
+constexpr const char* kRebuildFirst = "torch._utils._rebuild_tensor";  // the same four
+constexpr const char* kParameter = "torch._utils._rebuild_parameter";  // tensor, ...
+constexpr const char* kParameterWithState = "torch._utils._rebuild_parameter_with_state";
+constexpr const char* kParameterClass = "torch.nn.parameter.Parameter";   // tensor, ...
+constexpr const char* kFromType = "torch._tensor._rebuild_from_type_v2";  // call, class, arguments
+
+class Walk {
+ public:
+  Walk(const TorchStorages& storages, TensorFile& file) : storages_(storages), file_(file) {}
+
+  void run(const PickleNode& root) {
+    todo_.push_back({&root, "", ""});
+    while (!todo_.empty()) {
+      const Place place = std::move(todo_.back());
+      todo_.pop_back();
+      visit(place);
+    }
+  }
+
+ private:
+  struct Place {
+    const PickleNode* node;
+    std::string path;       // of the node
+    std::string separator;  // between the path and what is below
+  };
+
+  void visit(const Place& place) {
+    const PickleNode& node = *place.node;
+    if (add_tensor(node, place.path)) return;
+    const bool ordered = node.calls("collections.OrderedDict");
+    if (node.kind == Kind::kDict || ordered) {
+      visit_pairs(node, place.path, "/");
+    } else if (node.kind == Kind::kCall && node.state != nullptr) {
+      visit_module(*node.state, place.path);
+    }
+  }
+
+  // From the last to the first, so that the stack gives them in the file's order.
+  void visit_pairs(const PickleNode& node, const std::string& path, const std::string& separator) {
+    for (std::size_t i = node.pairs.size(); i-- > 0;) {
+      const auto& [key, value] = node.pairs[i];
+      std::string name;
+      if (key->kind == Kind::kText) {
+        name = key->text;
+      } else if (key->kind == Kind::kInteger) {
+        name = std::to_string(key->integer);
+      } else {
+        continue;
+      }
+      if (!path.empty()) name.insert(0, path + separator);
+      // Dictionaries may hold each other, or one of them a thousand times.
+      names_ += name.size();
+      if (++visits_ > kMaxVisits || names_ > kMaxNames) {
+        fail<InputError>("{}: its dictionaries refer to each other without end; save it again",
+                         printable(file_.path));
+      }
+      todo_.push_back({value, std::move(name), separator});
+    }
+  }
+
+  // What a module of a model that was pickled whole is set to.
+  void visit_module(const PickleNode& state, const std::string& path) {
+    for (const char* part : {"_modules", "_buffers", "_parameters"}) {
+      for (const auto& [key, value] : state.pairs) {
+        if (key->kind == Kind::kText && key->text == part) visit_pairs(*value, path, ".");
+      }
+    }
+  }
+
+  bool add_tensor(const PickleNode& node, const std::string& path) {
+    const PickleNode* at = &node;
+    // Wrappers of a tensor, from the outside; each is one node further in.
+    for (std::size_t depth = 0; depth < kMaxRank; ++depth) {
+      if (at->kind == Kind::kStored && storages_.whole) {
+        std::optional<StoredTensor> tensor = storages_.whole(*at);
+        if (!tensor) return false;
+        tensor->name = path;
+        add(std::move(*tensor));
+        return true;
+      }
+      if (at->kind != Kind::kCall || at->items[1]->kind != Kind::kTuple) return false;
+      const std::vector<const PickleNode*>& arguments = at->items[1]->items;
+      if (at->calls(kParameter) || at->calls(kParameterWithState) || at->calls(kParameterClass)) {
+        if (arguments.empty()) return false;
+        at = arguments[0];
+      } else if (at->calls(kFromType)) {
+        if (arguments.size() < 3 || arguments[2]->kind != Kind::kTuple) return false;
+        if (!arguments[0]->is_global(kRebuild)) return false;
+        add(rebuild(arguments[2]->items, path));
+        return true;
+      } else if (at->calls(kRebuild) || at->calls(kRebuildFirst)) {
+        add(rebuild(arguments, path));
+        return true;
+      } else {
+        return false;
+      }
+    }
+    return false;
+  }
+
+  StoredTensor rebuild(const std::vector<const PickleNode*>& arguments, const std::string& path) {
+    const std::optional<std::int64_t> offset =
+        arguments.size() < 4 ? std::nullopt : pickled_integer(*arguments[1]);
+    if (!offset || arguments[0]->kind != Kind::kStored) {
+      fail<InputError>("{}: tensor '{}' is made of no storage; save it again",
+                       printable(file_.path), printable(path));
+    }
+    return view_of(storages_.find(*arguments[0]), integers(*arguments[2], path, file_.path),
+                   integers(*arguments[3], path, file_.path), *offset, path, file_.path);
+  }
+
+  void add(StoredTensor tensor) {
+    if (file_.tensors.size() == kMaxTensors) {
+      fail<InputError>("{}: holds more than {} tensors; save the weights alone",
+                       printable(file_.path), kMaxTensors);
+    }
+    file_.tensors.push_back(std::move(tensor));
+  }
+
+  const TorchStorages& storages_;
+  TensorFile& file_;
+  std::vector<Place> todo_;
+  std::size_t visits_ = 0;
+  std::size_t names_ = 0;
+};
+
+// What a file of weights alone names.
+bool expected_global(const std::string& name) {
+  return name == "collections.OrderedDict" || name == kRebuild || name == kRebuildFirst ||
+         name == kParameter || name == kParameterWithState || name == kParameterClass ||
+         name == kFromType || name == "torch.Size" || torch_element_type(name).has_value() ||
+         name == "torch.storage.UntypedStorage" || name == "torch.storage._UntypedStorage";
+}
+
+}  // namespace
+
+std::optional<ElementType> torch_element_type(const std::string& global) {
+  for (const NamedType& named : kTypes) {
+    for (const char* what : {"Storage", "Tensor"}) {
+      for (const char* module : {"torch.", "torch.cuda."}) {
+        if (global == fmt::format("{}{}{}", module, named.name, what)) return named.type;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> pickled_integer(const PickleNode& node) {
+  if (node.kind != Kind::kInteger) return std::nullopt;
+  return node.integer;
+}
+
+StoredTensor view_of(const TorchStorage& storage, const std::vector<std::int64_t>& dims,
+                     const std::vector<std::int64_t>& strides, std::int64_t offset,
+                     const std::string& tensor, const std::string& file) {
+  const auto item = static_cast<std::int64_t>(bits_of(storage.type) / 8);
+  const std::int64_t held = static_cast<std::int64_t>(storage.bytes.size()) / item;
+  bool fits = dims.size() == strides.size() && offset >= 0;
+  std::int64_t elements = 1;
+  std::int64_t last = offset;  // the place of the last element
+  for (std::size_t axis = 0; fits && axis < dims.size(); ++axis) {
+    std::int64_t reach = 0;
+    fits =
+        dims[axis] >= 0 && strides[axis] >= 0 &&
+        !__builtin_mul_overflow(elements, dims[axis], &elements) &&
+        !__builtin_mul_overflow(std::max<std::int64_t>(dims[axis] - 1, 0), strides[axis], &reach) &&
+        !__builtin_add_overflow(last, reach, &last);
+  }
+  // Elements that are seen more than once (an expanded tensor) cost memory that the file has not.
+  if (fits && elements > 0) fits = last < held && elements <= std::max<std::int64_t>(held, 1 << 20);
+  if (!fits) {
+    fail<InputError>(
+        "{}: tensor '{}' of shape {} with strides {} from element {} on does not lie in its "
+        "storage "
+        "of {} elements; the file is damaged, download it again",
+        printable(file), printable(tensor), shape_text(dims), shape_text(strides), offset, held);
+  }
+  StoredTensor out;
+  out.name = tensor;
+  out.type = storage.type;
+  out.dims = dims;
+  out.strides = strides;
+  if (elements > 0) out.bytes = storage.bytes.subspan(static_cast<std::size_t>(offset * item));
+  out.big_endian = storage.big_endian;
+  out.owner = storage.owner;
+  return out;
+}
+
+void collect_tensors(const Pickle& pickle, const TorchStorages& storages, TensorFile& file) {
+  Walk(storages, file).run(pickle.root());
+  std::vector<std::string> others;
+  for (const std::string& name : pickle.globals()) {
+    if (!expected_global(name)) others.push_back(printable(name));
+  }
+  if (others.empty()) return;
+  constexpr std::size_t kMost = 8;
+  const std::size_t count = others.size();
+  others.resize(std::min(count, kMost));
+  file.notes.push_back(fmt::format("names {} that are not needed and were not run: {}{}",
+                                   count == 1 ? "a global" : fmt::format("{} globals", count),
+                                   fmt::join(others, ", "), count > kMost ? ", ..." : ""));
+}
+
+}  // namespace rk

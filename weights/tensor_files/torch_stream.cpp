@@ -1,0 +1,143 @@
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
+#include "weights/tensor_files/byte_cursor.h"
+#include "weights/tensor_files/torch_file.h"
+#include "weights/tensor_files/torch_pickle.h"
+
+#include <array>
+#include <cstring>
+
+namespace rk {
+namespace {
+
+// PROTO 2, LONG1 of ten bytes: 0x1950a86a20f9469cfc6c.
+constexpr std::array<unsigned char, 14> kMagic = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c,
+                                                  0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
+constexpr std::int64_t kProtocol = 1001;
+
+[[noreturn]] void refuse(const std::string& name, const std::string& what) {
+  fail<InputError>("{}: {}", printable(name), what);
+}
+
+// A storage as a tensor names it: ("storage", class, key, device, elements, view), where the view
+// is None or (key, offset, elements).
+struct StorageName {
+  std::string key;
+  ElementType type = ElementType::kF32;
+  std::int64_t elements = 0;
+  std::int64_t first = 0, count = 0;  // of the view
+};
+
+StorageName storage_name(const PickleNode& node, const std::string& name) {
+  const std::vector<const PickleNode*>& parts = node.items[0]->items;
+  StorageName out;
+  bool sound = parts.size() >= 5 && parts[2]->kind == PickleNode::Kind::kText &&
+               parts[1]->kind == PickleNode::Kind::kGlobal;
+  if (!sound) refuse(name, "refers to a storage in an unknown way; save it again");
+  out.key = parts[2]->text;
+  const std::optional<ElementType> type = torch_element_type(parts[1]->text);
+  const std::optional<std::int64_t> elements = pickled_integer(*parts[4]);
+  sound = type && elements && *elements >= 0;
+  if (sound) {
+    out.type = *type;
+    out.elements = out.count = *elements;
+  }
+  if (sound && parts.size() >= 6 && parts[5]->kind == PickleNode::Kind::kTuple) {
+    const std::vector<const PickleNode*>& view = parts[5]->items;
+    const std::optional<std::int64_t> first =
+        view.size() == 3 ? pickled_integer(*view[1]) : std::nullopt;
+    const std::optional<std::int64_t> count =
+        view.size() == 3 ? pickled_integer(*view[2]) : std::nullopt;
+    sound = first && count && *first >= 0 && *count >= 0 && *first <= out.elements &&
+            *count <= out.elements - *first;
+    if (sound) {
+      out.first = *first;
+      out.count = *count;
+    }
+  }
+  if (!sound) {
+    refuse(name, "storage " + in_quotes(out.key) + " of class " + in_quotes(parts[1]->text) +
+                     " makes no sense; save the weights alone");
+  }
+  return out;
+}
+
+bool is_big_endian(const Pickle& system) {
+  for (const auto& [key, value] : system.root().pairs) {
+    if (key->text == "little_endian") return value->integer == 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_torch_stream(std::span<const std::byte> bytes) {
+  return bytes.size() >= kMagic.size() &&
+         std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
+TensorFile read_torch_stream(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                             const std::string& name) {
+  ByteCursor cursor(bytes, name);
+  cursor.pickle();  // the magic number
+  if (const Pickle protocol = cursor.pickle(); protocol.root().integer != kProtocol) {
+    refuse(name, fmt::format("is of the protocol {}, {} is known; save it again",
+                             protocol.root().integer, kProtocol));
+  }
+  const bool big_endian = is_big_endian(cursor.pickle());
+  const Pickle object = cursor.pickle();
+  const Pickle keys = cursor.pickle();
+
+  // How large an element is, only the references to a storage say.
+  std::map<std::string, TorchStorage> found;
+  std::map<std::string, std::int64_t> elements;
+  for (const PickleNode* node : object.stored()) {
+    const StorageName storage = storage_name(*node, name);
+    const auto [at, added] =
+        found.emplace(storage.key, TorchStorage{storage.type, {}, owner, big_endian});
+    elements.emplace(storage.key, storage.elements);
+    if (!added &&
+        (at->second.type != storage.type || elements.at(storage.key) != storage.elements)) {
+      refuse(name, "storage " + in_quotes(storage.key) + " has two types; save it again");
+    }
+  }
+  std::size_t read = 0;
+  for (const PickleNode* key : keys.root().items) {
+    const auto storage = found.find(key->text);
+    if (key->kind != PickleNode::Kind::kText || storage == found.end()) {
+      refuse(name, "holds a storage that nothing refers to; save it again");
+    }
+    const auto count = cursor.number<std::int64_t>();
+    if (count != elements.at(key->text)) {
+      refuse(name, fmt::format("storage '{}' holds {} elements, {} are expected; download it again",
+                               printable(key->text), count, elements.at(key->text)));
+    }
+    const auto item = static_cast<std::uint64_t>(bits_of(storage->second.type) / 8);
+    std::uint64_t size = 0;
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(count), item, &size)) {
+      refuse(name, "storage " + in_quotes(key->text) + " claims more than can be counted");
+    }
+    storage->second.bytes = cursor.take(size);
+    ++read;
+  }
+  if (read != found.size()) {
+    refuse(name, fmt::format("holds {} of {} storages; download it again", read, found.size()));
+  }
+
+  TorchStorages storages;
+  storages.find = [&](const PickleNode& node) {
+    const StorageName storage = storage_name(node, name);
+    TorchStorage view = found.at(storage.key);
+    const auto item = static_cast<std::size_t>(bits_of(view.type) / 8);
+    view.bytes = view.bytes.subspan(static_cast<std::size_t>(storage.first) * item,
+                                    static_cast<std::size_t>(storage.count) * item);
+    return view;
+  };
+  TensorFile file;
+  file.path = name;
+  file.format = "PyTorch pickle stream";
+  collect_tensors(object, storages, file);
+  return file;
+}
+
+}  // namespace rk
