@@ -1,7 +1,7 @@
 #include "losses/contrastive.h"
 
 #include "kernels/rows/contrastive_row.h"
-#include "losses/cuda/row_loss.h"
+#include "losses/frame/row_loss.h"
 
 namespace rk {
 namespace {
@@ -33,8 +33,7 @@ LossEntry contrastive_entry() {
           .parameters = {number_parameter("pos", "0.9", -2, 2, "similarity positives should reach"),
                          number_parameter("neg", "0.4", -2, 2, "similarity negatives may have")},
           .make_float = make_row_loss<float, make<float>>,
-          .make_double = make_row_loss<double, make<double>>,
-          .make_device = device_row_loss<make<float>>()};
+          .make_double = make_row_loss<double, make<double>>};
 }
 
 }  // namespace rk

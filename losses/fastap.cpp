@@ -1,7 +1,7 @@
 #include "losses/fastap.h"
 
 #include "kernels/rows/fastap_row.h"
-#include "losses/cuda/row_loss.h"
+#include "losses/frame/row_loss.h"
 
 namespace rk {
 namespace {
@@ -34,8 +34,7 @@ LossEntry fastap_entry() {
           .parameters = {integer_parameter("bins", 10, 1, 4096, "bins L over the distances [0, 4]"),
                          compat_parameter("the authors' backward: V/2 times the gradient")},
           .make_float = make_row_loss<float, make<float>>,
-          .make_double = make_row_loss<double, make<double>>,
-          .make_device = device_row_loss<make<float>>()};
+          .make_double = make_row_loss<double, make<double>>};
 }
 
 }  // namespace rk

@@ -1,7 +1,7 @@
 #include "losses/histogram.h"
 
 #include "kernels/rows/histogram_row.h"
-#include "losses/cuda/row_loss.h"
+#include "losses/frame/row_loss.h"
 
 namespace rk {
 namespace {
@@ -30,8 +30,7 @@ LossEntry histogram_entry() {
               "eq. 2-5",
           .parameters = {integer_parameter("bins", 100, 1, 4096, "bins over [-1, 1]")},
           .make_float = make_row_loss<float, make<float>>,
-          .make_double = make_row_loss<double, make<double>>,
-          .make_device = device_row_loss<make<float>>()};
+          .make_double = make_row_loss<double, make<double>>};
 }
 
 }  // namespace rk

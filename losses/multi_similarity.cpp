@@ -1,7 +1,7 @@
 #include "losses/multi_similarity.h"
 
 #include "kernels/rows/multi_similarity_row.h"
-#include "losses/cuda/row_loss.h"
+#include "losses/frame/row_loss.h"
 
 namespace rk {
 namespace {
@@ -37,7 +37,6 @@ LossEntry multi_similarity_entry() {
                          integer_parameter("mining", 1, 0, 1, "0: keep all pairs")},
           .make_float = make_row_loss<float, make<float>>,
           .make_double = make_row_loss<double, make<double>>,
-          .make_device = device_row_loss<make<float>>(),
           .sigmoids = [](double columns, double) { return columns; }};
 }
 

@@ -1,7 +1,7 @@
 #include "losses/pnp.h"
 
 #include "kernels/rows/pnp_row.h"
-#include "losses/cuda/row_loss.h"
+#include "losses/frame/row_loss.h"
 
 namespace rk {
 namespace {
@@ -39,7 +39,6 @@ LossEntry entry(const std::string& name, const std::string& equation, const std:
           .parameters = std::move(parameters),
           .make_float = make_row_loss<float, make<float, kVariant>>,
           .make_double = make_row_loss<double, make<double, kVariant>>,
-          .make_device = device_row_loss<make<float, kVariant>>(),
           .sigmoids = [](double columns, double positives) { return columns * positives; }};
 }
 

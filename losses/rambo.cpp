@@ -1,7 +1,7 @@
 #include "losses/rambo.h"
 
 #include "kernels/rows/rambo_row.h"
-#include "losses/cuda/row_loss.h"
+#include "losses/frame/row_loss.h"
 
 namespace rk {
 namespace {
@@ -61,7 +61,6 @@ LossEntry rambo_recall_entry() {
           .parameters = std::move(all),
           .make_float = make_row_loss<float, make_recall<float>>,
           .make_double = make_row_loss<double, make_recall<double>>,
-          .make_device = device_row_loss<make_recall<float>>(),
           .differentiable = false};
 }
 
@@ -73,7 +72,6 @@ LossEntry rambo_ap_entry() {
           .parameters = parameters(),
           .make_float = make_row_loss<float, make_ap<float>>,
           .make_double = make_row_loss<double, make_ap<double>>,
-          .make_device = device_row_loss<make_ap<float>>(),
           .differentiable = false};
 }
 

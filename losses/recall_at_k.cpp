@@ -1,7 +1,7 @@
 #include "losses/recall_at_k.h"
 
 #include "kernels/rows/recall_at_k_row.h"
-#include "losses/cuda/row_loss.h"
+#include "losses/frame/row_loss.h"
 
 namespace rk {
 namespace {
@@ -36,7 +36,6 @@ LossEntry recall_at_k_entry() {
                          compat_parameter("the query takes a place in every rank")},
           .make_float = make_row_loss<float, make<float>>,
           .make_double = make_row_loss<double, make<double>>,
-          .make_device = device_row_loss<make<float>>(),
           .sigmoids = [](double columns, double positives) { return 2 * columns * positives; }};
 }
 

@@ -4,7 +4,6 @@
 #include "engine/base/nearest.h"
 #include "losses/auc/auc.h"
 #include "losses/contrastive.h"
-#include "losses/cuda/loss.h"
 #include "losses/fastap.h"
 #include "losses/histogram.h"
 #include "losses/multi_similarity.h"
@@ -18,46 +17,9 @@
 #include "losses/triplet.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <optional>
 
 namespace rk {
 namespace {
-
-// nullopt where the text is not one finite number as a whole.
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-std::string range_text(const LossParameter& parameter) {
-  if (!parameter.choices.empty()) return fmt::format("{}", fmt::join(parameter.choices, "|"));
-  return fmt::format("{}{} to {}", parameter.integer ? "integer, " : "", parameter.low,
-                     parameter.high);
-}
-
-void check_value(const std::string& loss, const LossParameter& parameter, const std::string& text) {
-  const auto& choices = parameter.choices;
-  if (!choices.empty()) {
-    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-      fail<UsageError>("{}: {}={} is not a choice; {}", loss, parameter.name, text,
-                       suggestion(text, choices));
-    }
-    return;
-  }
-  const std::optional<double> value = parse_number(text);
-  const bool fits = value && *value >= parameter.low && *value <= parameter.high &&
-                    (!parameter.integer || *value == std::floor(*value));
-  if (!fits) {
-    fail<UsageError>("{}: {}={} cannot be; give {}", loss, parameter.name, text,
-                     range_text(parameter));
-  }
-}
 
 // Pieces of text between separators; an empty text has none.
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -86,52 +48,6 @@ const std::vector<LossEntry>& loss_registry() {
       rambo_map_entry(),        rambo_apc_entry(),   rambo_map_apc_entry(),
   };
   return entries;
-}
-
-LossParameter number_parameter(std::string name, std::string fallback, double low, double high,
-                               std::string meaning) {
-  return {.name = std::move(name),
-          .fallback = std::move(fallback),
-          .low = low,
-          .high = high,
-          .integer = false,
-          .choices = {},
-          .meaning = std::move(meaning)};
-}
-
-LossParameter integer_parameter(std::string name, int fallback, int low, int high,
-                                std::string meaning) {
-  return {.name = std::move(name),
-          .fallback = std::to_string(fallback),
-          .low = static_cast<double>(low),
-          .high = static_cast<double>(high),
-          .integer = true,
-          .choices = {},
-          .meaning = std::move(meaning)};
-}
-
-LossParameter choice_parameter(std::string name, std::vector<std::string> choices,
-                               std::string meaning) {
-  std::string first = choices.front();
-  return {.name = std::move(name),
-          .fallback = std::move(first),
-          .low = 0,
-          .high = 0,
-          .integer = false,
-          .choices = std::move(choices),
-          .meaning = std::move(meaning)};
-}
-
-LossParameter compat_parameter(const std::string& official) {
-  return choice_parameter("compat", {"paper", "official"}, "official: " + official);
-}
-
-double LossValues::number(const std::string& name) const { return *parse_number(text_.at(name)); }
-
-int LossValues::integer(const std::string& name) const { return static_cast<int>(number(name)); }
-
-bool LossValues::is(const std::string& name, std::string_view choice) const {
-  return text_.at(name) == choice;
 }
 
 std::string LossSpec::text() const {
@@ -192,18 +108,6 @@ template <> std::unique_ptr<Loss<float>> make_loss(const LossSpec& spec) {
 
 template <> std::unique_ptr<Loss<double>> make_loss(const LossSpec& spec) {
   return spec.entry->make_double(spec.values);
-}
-
-std::unique_ptr<DeviceLoss> make_device_loss(const CudaContext& cuda, const LossSpec& spec) {
-  if (spec.entry->make_device == nullptr) {
-    std::string has;
-    for (const LossEntry& entry : loss_registry()) {
-      if (entry.make_device != nullptr) has += (has.empty() ? "" : ", ") + entry.name;
-    }
-    fail<DeviceError>("{}: is not computed on a GPU as a whole ({} are); use --device cpu",
-                      spec.entry->name, has.empty() ? "none" : has);
-  }
-  return spec.entry->make_device(cuda, spec.values);
 }
 
 std::string describe_loss(const LossEntry& entry) {

@@ -28,9 +28,6 @@ template <class S> std::unique_ptr<Loss<S>> make_loss(std::string_view spec) {
   return make_loss<S>(parse_loss(spec));
 }
 
-// DeviceError where this build has no GPU code for the loss. `cuda` must outlive it.
-std::unique_ptr<DeviceLoss> make_device_loss(const CudaContext& cuda, const LossSpec& spec);
-
 // What `probe --loss NAME --help` prints: summary, paper, parameters with default, range and
 // meaning.
 std::string describe_loss(const LossEntry& entry);

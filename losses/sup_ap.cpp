@@ -1,7 +1,7 @@
 #include "losses/sup_ap.h"
 
 #include "kernels/rows/sup_ap_row.h"
-#include "losses/cuda/row_loss.h"
+#include "losses/frame/row_loss.h"
 
 #include <cmath>
 
@@ -51,7 +51,6 @@ LossEntry sup_ap_entry() {
                          compat_parameter("the query is one of its own positives")},
           .make_float = make_row_loss<float, make<float>>,
           .make_double = make_row_loss<double, make<double>>,
-          .make_device = device_row_loss<make<float>>(),
           .sigmoids = [](double columns, double positives) { return columns * positives; }};
 }
 

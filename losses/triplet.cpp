@@ -1,7 +1,7 @@
 #include "losses/triplet.h"
 
 #include "kernels/rows/triplet_row.h"
-#include "losses/cuda/row_loss.h"
+#include "losses/frame/row_loss.h"
 
 namespace rk {
 namespace {
@@ -40,7 +40,6 @@ LossEntry entry(const std::string& name, const std::string& summary) {
                          integer_parameter("soft", 0, 0, 1, "1: log(1 + exp(.)), without margin")},
           .make_float = make_row_loss<float, make<float, Formula>>,
           .make_double = make_row_loss<double, make<double, Formula>>,
-          .make_device = device_row_loss<make<float, Formula>>(),
           .scores_with_gradient = kScoresWithGradient<Formula<float>>};
 }
 

@@ -51,7 +51,8 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   expect(parts().share() % options_.chunk == 0, "[trainer] expected chunks that divide {}, got {}",
          parts().share(), options_.chunk);
   const LossEntry& entry = *options_.loss.entry;
-  expect(options_.memory == 0 || entry.takes_memory(), "[trainer] {} takes no memory", entry.name);
+  expect(options_.memory == 0 || takes_memory(entry.kind), "[trainer] {} takes no memory",
+         entry.name);
   NetworkSpec spec = network_spec(options_.model, options_.batchnorm);
   spec.orthogonal_embedding = options_.orthogonal_embedding;
   prepare_graphs(spec);

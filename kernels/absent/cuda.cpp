@@ -31,12 +31,12 @@ RK_STEP_KERNELS(RK_LAUNCH);
 
 template <class Row> void GalleryRows<Row>::plan(const Params&, int, int, RowScratch*) { refuse(); }
 template <class Row>
-void GalleryRows<Row>::measure(const RowBatch&, const Params*, float*, int, const RowScratch&,
-                               CudaStream) {
+void GalleryRows<Row>::measure(const RowBatch<float>&, const Params*, float*, int,
+                               const RowScratch&, CudaStream) {
   refuse();
 }
 template <class Row>
-void GalleryRows<Row>::run(const RowBatch&, const Params*, const RowScratch&, CudaStream) {
+void GalleryRows<Row>::run(const RowBatch<float>&, const Params*, const RowScratch&, CudaStream) {
   refuse();
 }
 #define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
@@ -44,16 +44,14 @@ RK_HISTOGRAM_ROWS(RK_GALLERY_ROWS);
 RK_PAIR_ROWS(RK_GALLERY_ROWS);
 RK_RANK_ROWS(RK_GALLERY_ROWS);
 
-void plan_proxy_rows(int, int, RowScratch*) { refuse(); }
-void softmax_rows(float, float*, std::int64_t, int, int, const std::int64_t*, float, float*,
-                  const RowScratch&, CudaStream) {
+template <class Row> void ProxyRows<Row>::plan(int, int, RowScratch*) { refuse(); }
+template <class Row>
+void ProxyRows<Row>::run(const ProxyBatch<float>&, const Params&, const RowScratch&, CudaStream) {
   refuse();
 }
-void proxy_anchor_rows(const ProxyAnchorRow<float>::Params&, float*, std::int64_t, int, int,
-                       const std::int64_t*, const float*, float, float*, const RowScratch&,
-                       CudaStream) {
-  refuse();
-}
+#define RK_PROXY_KERNEL(Row) template struct ProxyRows<Row<float>>
+RK_PROXY_ROWS(RK_PROXY_KERNEL);
+
 void column_sums(const float*, int, int, double*, CudaStream) { refuse(); }
 void add_transpose(float*, std::int64_t, int, CudaStream) { refuse(); }
 

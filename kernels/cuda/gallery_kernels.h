@@ -1,5 +1,5 @@
 // The rows that GalleryRows (kernels/cuda/rows.h) is compiled for, X(row) for each: three lists, a
-// .cu each, so that they compile side by side.
+// .cu each, so that they compile side by side. And those of ProxyRows.
 #pragma once
 
 #include "kernels/rows/auc_row.h"
@@ -8,6 +8,7 @@
 #include "kernels/rows/histogram_row.h"
 #include "kernels/rows/multi_similarity_row.h"
 #include "kernels/rows/pnp_row.h"
+#include "kernels/rows/proxy_rows.h"
 #include "kernels/rows/rambo_row.h"
 #include "kernels/rows/recall_at_k_row.h"
 #include "kernels/rows/smooth_ap_row.h"
@@ -37,3 +38,8 @@
   X(RamboRow);          \
   X(RecallAtKRow);      \
   X(SupApRow)
+
+// Those of losses with proxies.
+#define RK_PROXY_ROWS(X) \
+  X(SoftmaxRow);         \
+  X(ProxyAnchorRow)

@@ -1,26 +1,16 @@
 // Kernels over rows that take no gallery row: proxies, sums over rows.
+#include "kernels/cuda/gallery_kernels.h"
 #include "kernels/cuda/rows.cuh"
 
 namespace rk {
 namespace {
 
-RK_ROW_KERNEL softmax_kernel(float scale, float* scores, std::int64_t stride, int rows, int columns,
-                             const std::int64_t* labels, float weight, float* losses,
-                             const RowScratch scratch) {
+template <class Row>
+RK_ROW_KERNEL proxy_rows_kernel(const ProxyBatch<float> batch, const typename Row::Params params,
+                                const RowScratch scratch) {
   extern __shared__ __align__(64) unsigned char shared[];
   __shared__ BlockMemory memory;
-  softmax_block_rows(CudaBlock(&memory), scale, scores, stride, rows, columns, labels, weight,
-                     losses, scratch, shared);
-}
-
-RK_ROW_KERNEL proxy_anchor_kernel(const ProxyAnchorRow<float>::Params params, float* scores,
-                                  std::int64_t stride, int rows, int columns,
-                                  const std::int64_t* labels, const float* positive_weights,
-                                  float negative_weight, float* losses, const RowScratch scratch) {
-  extern __shared__ __align__(64) unsigned char shared[];
-  __shared__ BlockMemory memory;
-  proxy_anchor_block_rows(CudaBlock(&memory), params, scores, stride, rows, columns, labels,
-                          positive_weights, negative_weight, losses, scratch, shared);
+  run_block_proxy_rows<Row>(CudaBlock(&memory), batch, params, scratch, shared);
 }
 
 // A block takes 32 columns; thread (x, y) adds column x over rows y, y + 32, ..., then the 32
@@ -49,31 +39,22 @@ __global__ void __launch_bounds__(kTile* kTile)
 
 }  // namespace
 
-void plan_proxy_rows(int rows, int columns, RowScratch* scratch) {
-  const std::int64_t bytes =
-      std::max(SoftmaxRow<float>::scratch(columns), ProxyAnchorRow<float>::scratch(columns));
-  plan_scratch(rows, bytes, bytes, scratch, softmax_kernel, proxy_anchor_kernel);
+template <class Row> void ProxyRows<Row>::plan(int rows, int columns, RowScratch* scratch) {
+  const std::int64_t bytes = Row::scratch(columns);
+  plan_scratch(rows, bytes, bytes, scratch, proxy_rows_kernel<Row>);
 }
 
-void softmax_rows(float scale, float* scores, std::int64_t stride, int rows, int columns,
-                  const std::int64_t* labels, float weight, float* losses,
-                  const RowScratch& scratch, CudaStream stream) {
-  softmax_kernel<<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads,
-                   static_cast<std::size_t>(scratch.shared_bytes), stream>>>(
-      scale, scores, stride, rows, columns, labels, weight, losses, scratch);
+template <class Row>
+void ProxyRows<Row>::run(const ProxyBatch<float>& batch, const Params& params,
+                         const RowScratch& scratch, CudaStream stream) {
+  proxy_rows_kernel<Row>
+      <<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads,
+         static_cast<std::size_t>(scratch.shared_bytes), stream>>>(batch, params, scratch);
   check_cuda(cudaGetLastError(), "row kernel");
 }
 
-void proxy_anchor_rows(const ProxyAnchorRow<float>::Params& params, float* scores,
-                       std::int64_t stride, int rows, int columns, const std::int64_t* labels,
-                       const float* positive_weights, float negative_weight, float* losses,
-                       const RowScratch& scratch, CudaStream stream) {
-  proxy_anchor_kernel<<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads,
-                        static_cast<std::size_t>(scratch.shared_bytes), stream>>>(
-      params, scores, stride, rows, columns, labels, positive_weights, negative_weight, losses,
-      scratch);
-  check_cuda(cudaGetLastError(), "row kernel");
-}
+#define RK_PROXY_KERNEL(Row) template struct ProxyRows<Row<float>>
+RK_PROXY_ROWS(RK_PROXY_KERNEL);
 
 void column_sums(const float* values, int rows, int columns, double* totals, CudaStream stream) {
   const auto blocks = static_cast<unsigned>((columns + kTile - 1) / kTile);

@@ -12,7 +12,7 @@ namespace rk {
 #define RK_ROW_KERNEL __global__ void __launch_bounds__(CudaBlock::kThreads, 3)
 
 template <class Row>
-RK_ROW_KERNEL measure_kernel(const RowBatch batch, const typename Row::Params* params, float* stats,
+RK_ROW_KERNEL measure_kernel(const RowBatch<float> batch, const typename Row::Params* params, float* stats,
                              int width, const RowScratch scratch) {
   extern __shared__ __align__(64) unsigned char shared[];
   __shared__ BlockMemory memory;
@@ -20,7 +20,7 @@ RK_ROW_KERNEL measure_kernel(const RowBatch batch, const typename Row::Params* p
 }
 
 template <class Row>
-RK_ROW_KERNEL rows_kernel(const RowBatch batch, const typename Row::Params* params,
+RK_ROW_KERNEL rows_kernel(const RowBatch<float> batch, const typename Row::Params* params,
                           const RowScratch scratch) {
   extern __shared__ __align__(64) unsigned char shared[];
   __shared__ BlockMemory memory;
@@ -71,7 +71,7 @@ void GalleryRows<Row>::plan(const Params& params, int rows, int columns, RowScra
 }
 
 template <class Row>
-void GalleryRows<Row>::measure(const RowBatch& batch, const Params* params, float* stats, int width,
+void GalleryRows<Row>::measure(const RowBatch<float>& batch, const Params* params, float* stats, int width,
                                const RowScratch& scratch, CudaStream stream) {
   if constexpr (Measured<Row, BlockTeam>) {
     const auto shared = static_cast<std::size_t>(scratch.shared_bytes);
@@ -85,7 +85,7 @@ void GalleryRows<Row>::measure(const RowBatch& batch, const Params* params, floa
 }
 
 template <class Row>
-void GalleryRows<Row>::run(const RowBatch& batch, const Params* params, const RowScratch& scratch,
+void GalleryRows<Row>::run(const RowBatch<float>& batch, const Params* params, const RowScratch& scratch,
                            CudaStream stream) {
   const auto shared = static_cast<std::size_t>(scratch.shared_bytes);
   rows_kernel<Row><<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads, shared, stream>>>(

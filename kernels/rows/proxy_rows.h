@@ -5,8 +5,13 @@
 //   ProxyAnchorRow  one class against all items (Kim et al. 2020, eq. 4):
 //                   loss = positive_weight log(1 + sum over its items of exp(-alpha (s - margin)))
 //                        + negative_weight log(1 + sum over the others of exp(alpha (s + margin)))
-// Both write the loss and dloss/ds, scaled by `weight`, to grad[0..pad(count)), which may be the
-// memory of scores. Largest exponents are subtracted.
+// Both write the loss and dloss/ds, scaled by `weight`, to grad[0..count), which may be the memory
+// of scores. Largest exponents are subtracted. A row of this kind says
+//   Params                                the loss's parameters
+//   kRowIsClass                           whether a row is a class and its columns items, or a row an
+//                                         item and its columns classes
+//   scratch(columns)                      bytes
+//   row(team, params, batch, row, memory) scores become their gradient, the loss is written
 #pragma once
 
 #include "kernels/math.h"
@@ -17,11 +22,37 @@
 
 namespace rk {
 
+// What a batch gives all its rows.
+template <class S> struct ProxyBatch {
+  S* scores = nullptr;      // [rows, stride], overwritten by dLoss/ds
+  std::int64_t stride = 0;  // pad(columns) or more
+  int rows = 0;
+  int columns = 0;
+  const std::int64_t* labels = nullptr;  // [items], rows of the proxies
+  // [classes]: one share of 1 for every class that the batch has, 0 for the others.
+  const S* shares = nullptr;
+  S weight = 1;         // dLoss/d(loss of a row)
+  S* losses = nullptr;  // [rows]
+};
+
 template <class S> struct SoftmaxRow {
+  struct Params {
+    S scale = 10;
+  };
+  static constexpr bool kRowIsClass = false;
+
   RK_BOTH static std::int64_t scratch(int count) {
     Scratch scratch(nullptr);
     scratch.take<S>(count);
     return scratch.bytes();
+  }
+
+  template <class Team>
+  RK_FN RK_INLINE static void row(const Team& team, const Params& params,
+                                  const ProxyBatch<S>& batch, int row, void* memory) {
+    S* own = batch.scores + row * batch.stride;
+    SoftmaxRow::row(team, params.scale, own, batch.columns, static_cast<int>(batch.labels[row]),
+                    batch.weight, own, batch.losses + row, memory);
   }
 
   template <class Team>
@@ -49,11 +80,20 @@ template <class S> struct ProxyAnchorRow {
     S margin = S(0.1);
     S alpha = 32;
   };
+  static constexpr bool kRowIsClass = true;
 
   RK_BOTH static std::int64_t scratch(int count) {
     Scratch scratch(nullptr);
     scratch.take<S>(count);
     return scratch.bytes();
+  }
+
+  template <class Team>
+  RK_FN RK_INLINE static void row(const Team& team, const Params& params,
+                                  const ProxyBatch<S>& batch, int row, void* memory) {
+    S* own = batch.scores + row * batch.stride;
+    ProxyAnchorRow::row(team, params, own, batch.columns, batch.labels, row, batch.shares[row],
+                        batch.weight, own, batch.losses + row, memory);
   }
 
   template <class Team>

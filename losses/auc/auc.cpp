@@ -1,9 +1,10 @@
 #include "losses/auc/auc.h"
 
+#include "kernels/launch.h"
 #include "kernels/rows/auc_row.h"
-#include "kernels/rows/wilcoxon_row.h"
+#include "kernels/rows/wilcoxon_pairs.h"
 #include "losses/auc/auc_gradient.h"
-#include "losses/cuda/auc.h"
+#include "losses/frame/row_loss.h"
 
 #include <cmath>
 
@@ -22,46 +23,70 @@ template <class S> struct AucAll : MeanOverQueriesWithNegative<S> {
   AucGradientTable<S> table;
   // All pairs count, whether or not their query has both kinds.
   bool counts(const BatchIndex&, int) const { return true; }
-  void plan(const LossShape&) {
-    table.plan(static_cast<double>(params.r), step, params.count);
+  void plan(const Context& context, const LossShape&) {
+    table.plan(context, static_cast<double>(params.r), step, params.count);
     params.gradient = table.gradient();
   }
-  void fill(const S* slopes) { table.fill(slopes); }
+  void fill(const Context& context, const S* slopes) { table.fill(context, slopes); }
+  std::int64_t bytes() const { return table.bytes(); }
 };
 
 template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
   using Row = WilcoxonRow<S>;
   typename Row::Params params;
-  std::vector<S> positive;  // f+ and f- of the queries that count
-  std::vector<S> negative;
-  std::vector<int> query;
-  std::vector<S> values;
-  void plan(const LossShape& shape) {
+  Memory positive, negative;  // [rows], f+ and f- of the queries that count
+  Memory query, count;        // int32 [rows]: which they are; [1]: how many
+  Memory values;              // [rows]
+
+  void plan(const Context& context, const LossShape& shape) {
     const auto rows = static_cast<std::size_t>(shape.rows);
-    positive.resize(rows);
-    negative.resize(rows);
-    query.resize(rows);
-    values.resize(rows);
+    for (Memory* memory : {&positive, &negative, &values}) {
+      *memory = context.allocate(rows * sizeof(S));
+    }
+    query = context.allocate(rows * sizeof(std::int32_t));
+    count = context.allocate(sizeof(std::int32_t));
+  }
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(positive.bytes() + negative.bytes() + query.bytes() +
+                                     count.bytes() + values.bytes());
   }
 
-  double finish(const Context& context, const BatchIndex& index, const S* stats, S* slopes) {
-    int count = 0;
-    for (int i = 0; i < index.rows(); ++i) {
-      if (!this->counts(index, i)) continue;
-      const auto at = static_cast<std::size_t>(count++);
-      query[at] = i;
-      positive[at] = stats[std::ptrdiff_t{2} * i];
-      negative[at] = stats[std::ptrdiff_t{2} * i + 1];
+  // Every query that counts meets all of them.
+  void finish(const Context& context, const RowBatch<S>& batch, const S* stats, S* slopes,
+              double* part) const {
+    if constexpr (kRunsOnGpu<S>) {
+      if (context.on_gpu()) return finish_on_gpu(context, batch, stats, slopes, part);
     }
-    run_rows(context.threads(), count, nullptr, nullptr, 0,
+    auto* f_positive = positive.template as<S>();
+    auto* f_negative = negative.template as<S>();
+    auto* queries = query.template as<std::int32_t>();
+    auto* sums = values.template as<S>();
+    int found = 0;
+    for (int i = 0; i < batch.rows; ++i) {
+      if (batch.counted[i] == 0) continue;
+      queries[found] = i;
+      f_positive[found] = stats[std::ptrdiff_t{2} * i];
+      f_negative[found++] = stats[std::ptrdiff_t{2} * i + 1];
+    }
+    run_rows(context.threads(), found, nullptr, nullptr, 0,
              [&](const SerialTeam& team, std::int64_t k, std::byte*) {
-               const auto at = static_cast<std::size_t>(k);
-               WilcoxonPairs<S>::row(team, params.r, positive.data(), negative.data(), count,
-                                     static_cast<int>(k), &values[at], slopes + 2 * query[at]);
+               WilcoxonPairs<S>::row(team, params.r, f_positive, f_negative, found,
+                                     static_cast<int>(k), sums + k, slopes + 2 * queries[k]);
              });
     double total = 0;
-    for (int k = 0; k < count; ++k) total += values[static_cast<std::size_t>(k)];
-    return total / (static_cast<double>(count) * count);
+    for (int k = 0; k < found; ++k) total += static_cast<double>(sums[k]);
+    *part = total / (static_cast<double>(found) * found);
+  }
+
+ private:
+  void finish_on_gpu(const Context& context, const RowBatch<S>& batch, const S* stats, S* slopes,
+                     double* part) const {
+    const HardestPairs pairs{positive.template as<S>(), negative.template as<S>(),
+                             query.template as<std::int32_t>(), count.template as<std::int32_t>()};
+    auto* sums = values.template as<S>();
+    launch(context, GatherHardestPairs{batch.rows, batch.counted, stats, pairs});
+    launch(context, MeetHardestPairs{batch.rows, params.r, pairs, sums, slopes});
+    launch(context, SumHardestPairs{pairs, sums, part});
   }
 };
 
@@ -101,7 +126,6 @@ LossEntry auc_bh_entry() {
           .parameters = {step_parameter()},
           .make_float = make_row_loss<float, make_auc<float, AucHard>>,
           .make_double = make_row_loss<double, make_auc<double, AucHard>>,
-          .make_device = device_row_loss<make_auc<float, AucHard>>(),
           .scores_with_gradient = kScoresWithGradient<AucHard<float>>};
 }
 
@@ -112,8 +136,7 @@ LossEntry auc_ba_entry() {
           .paper = std::string(kPaper) + "; eq. 5-8",
           .parameters = {step_parameter()},
           .make_float = make_row_loss<float, make_auc<float, AucAll>>,
-          .make_double = make_row_loss<double, make_auc<double, AucAll>>,
-          .make_device = device_row_loss<make_auc<float, AucAll>>()};
+          .make_double = make_row_loss<double, make_auc<double, AucAll>>};
 }
 
 LossEntry wilcoxon_bh_entry() {
@@ -124,7 +147,6 @@ LossEntry wilcoxon_bh_entry() {
           .parameters = {number_parameter("r", "42.2", 1e-2, 1e4, "steepness of the sigmoid")},
           .make_float = make_row_loss<float, make_wilcoxon<float>>,
           .make_double = make_row_loss<double, make_wilcoxon<double>>,
-          .make_device = device_row_loss<make_wilcoxon<float>>(),
           .sigmoids = [](double columns, double) { return 3 * columns; },
           .scores_with_gradient = kScoresWithGradient<Wilcoxon<float>>};
 }

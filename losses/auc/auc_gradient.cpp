@@ -1,9 +1,13 @@
 #include "losses/auc/auc_gradient.h"
 
+#include "kernels/launch.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <type_traits>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -44,32 +48,43 @@ template <std::size_t kCount, class F> std::array<double, kCount> fit(double hal
 
 }  // namespace
 
-template <class S> void AucGradientTable<S>::plan(double r, double step, int count) {
+template <class S>
+void AucGradientTable<S>::plan(const Context& context, double r, double step, int count) {
   // The poles of sg_r lie pi/r off: intervals of 0.26/r leave an error of (2 pi / 0.13)^-(degree +
   // 1), 2e-7 in float.
-  pieces_ = std::max(1, static_cast<int>(std::ceil(r * step / 0.26)));
-  reach_ = static_cast<int>(std::ceil(AucAllParams<S>::kZero / (r * step))) + 1;
-  count_ = count;
-  steps_ = count - 1 + 2 * reach_ + 1;
-  const double width = step / pieces_;
-  const auto per_step = static_cast<std::size_t>(pieces_) * kCoefficients;
-  bell_.clear();
-  for (int lag = -reach_; lag <= reach_; ++lag) {
-    for (int i = 0; i < pieces_; ++i) {
+  const int pieces = std::max(1, static_cast<int>(std::ceil(r * step / 0.26)));
+  // Steps beyond which a sigmoid is flat.
+  const int reach = static_cast<int>(std::ceil(AucAllParams<S>::kZero / (r * step))) + 1;
+  const int steps = count - 1 + 2 * reach + 1;
+  const double width = step / pieces;
+  const auto per_step = static_cast<std::size_t>(pieces) * kCoefficients;
+  std::vector<double> bell;
+  for (int lag = -reach; lag <= reach; ++lag) {
+    for (int i = 0; i < pieces; ++i) {
       const auto coefficients = fit<kCoefficients>(width / 2, [&](double x) {
         const double e = std::exp(-std::abs(r * (lag * step + i * width + x)));
         return r * e / ((1 + e) * (1 + e));
       });
-      bell_.insert(bell_.end(), coefficients.begin(), coefficients.end());
+      bell.insert(bell.end(), coefficients.begin(), coefficients.end());
     }
   }
-  const auto size = static_cast<std::size_t>(steps_) * per_step;
-  coefficients_.assign(2 * size, S(0));
+  bell_ = context.allocate(bell.size() * sizeof(double));
+  bell_.upload(bell.data(), bell_.bytes());
+  const std::size_t size = static_cast<std::size_t>(steps) * per_step;
+  const std::vector<S> zeros(2 * size, S(0));
+  coefficients_ = context.allocate(zeros.size() * sizeof(S));
+  coefficients_.upload(zeros.data(), coefficients_.bytes());
+  table_ = {.bell = bell_.as<double>(),
+            .reach = reach,
+            .count = count,
+            .steps = steps,
+            .per_step = pieces * kCoefficients,
+            .coefficients = coefficients_.as<S>()};
 
   // Scores are counted from the threshold nearest 0, where they have most digits.
   const int origin = static_cast<int>(std::lround(1 / step));
-  gradient_.positive = coefficients_.data();
-  gradient_.negative = coefficients_.data() + size;
+  gradient_.positive = coefficients();
+  gradient_.negative = coefficients() + size;
   gradient_.origin = static_cast<S>(origin * step - 1);
   constexpr double kFewBits = 1 << 12;
   int exponent = 0;
@@ -78,23 +93,14 @@ template <class S> void AucGradientTable<S>::plan(double r, double step, int cou
       static_cast<S>(std::ldexp(std::floor(mantissa * kFewBits) / kFewBits, exponent));
   gradient_.width_rest = static_cast<S>(width - static_cast<double>(gradient_.width));
   gradient_.per_width = static_cast<S>(1 / width);
-  gradient_.before = (origin + reach_) * pieces_;
-  gradient_.after = steps_ * pieces_ - 1 - gradient_.before;
+  gradient_.before = (origin + reach) * pieces;
+  gradient_.after = steps * pieces - 1 - gradient_.before;
 }
 
-template <class S> AucTable<S> AucGradientTable<S>::table() {
-  return {.bell = bell_.data(),
-          .reach = reach_,
-          .count = count_,
-          .steps = steps_,
-          .per_step = pieces_ * kCoefficients,
-          .coefficients = coefficients_.data()};
-}
-
-template <class S> void AucGradientTable<S>::fill(const S* slopes) {
-  const AucTable<S> all = table();
+template <class S> void AucGradientTable<S>::fill(const Context& context, const S* slopes) const {
+  if constexpr (std::is_same_v<S, float>) return launch(context, FillAucTable{table_, slopes});
   for (int kind = 0; kind < 2; ++kind) {
-    for (int s = 0; s < steps_; ++s) all.fill(SerialTeam(), slopes, kind, s);
+    for (int s = 0; s < table_.steps; ++s) table_.fill(SerialTeam(), slopes, kind, s);
   }
 }
 

@@ -1,36 +1,37 @@
 // The table behind AucGradient (kernels/rows/auc_row.h, kernels/rows/auc_table.h). Each interval's
 // polynomial meets r sg_r' at the interval's Chebyshev points. Intervals are a whole fraction of ds
-// wide, so all that depends on r and ds alone is made once, in plan(); fill() only adds it up.
+// wide, so all that depends on r and ds alone is made once, in plan(); fill() only adds it up, on
+// either device.
 #pragma once
 
+#include "engine/device/context.h"
 #include "kernels/rows/auc_table.h"
 
-#include <vector>
+#include <cstdint>
 
 namespace rk {
 
 template <class S> class AucGradientTable {
  public:
   // Thresholds -1 + m step, m < count.
-  void plan(double r, double step, int count);
-  void fill(const S* slopes);  // [2 count]: positive pairs', then negative pairs'
+  void plan(const Context& context, double r, double step, int count);
+  // slopes [2 count]: positive pairs', then negative pairs'
+  void fill(const Context& context, const S* slopes) const;
   // Points into the table, which plan() alone moves.
   AucGradient<S> gradient() const { return gradient_; }
   // Half of them for positive pairs, half for negative ones.
-  const std::vector<S>& coefficients() const { return coefficients_; }
-  // What fill() runs on: all of it in this object's memory.
-  AucTable<S> table();
-  const std::vector<double>& bell() const { return bell_; }
+  const S* coefficients() const { return coefficients_.as<S>(); }
+  std::int64_t size() const { return static_cast<std::int64_t>(coefficients_.bytes() / sizeof(S)); }
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(bell_.bytes() + coefficients_.bytes());
+  }
 
  private:
   static constexpr int kCoefficients = AucGradient<S>::kCoefficients;
 
-  int reach_ = 0;   // steps beyond which a sigmoid is flat
-  int pieces_ = 1;  // intervals a step
-  int count_ = 0;
-  int steps_ = 0;             // from reach_ below the first threshold to reach_ above the last
-  std::vector<double> bell_;  // [2 reach_ + 1, pieces_, kCoefficients]: r sg_r' around a threshold
-  std::vector<S> coefficients_;  // [2, steps_, pieces_, kCoefficients]
+  Memory bell_;  // double [2 reach + 1, intervals, kCoefficients]: r sg_r' around a threshold
+  Memory coefficients_;  // [2, steps, intervals, kCoefficients]
+  AucTable<S> table_;    // what fill() runs on
   AucGradient<S> gradient_;
 };
 

@@ -1,6 +1,7 @@
 #include "losses/frame/batch_index.h"
 
 #include "engine/base/error.h"
+#include "kernels/team.h"
 
 #include <algorithm>
 #include <limits>
@@ -37,7 +38,6 @@ template <class S> void BatchIndex::build(const LossInput<S>& input) {
   }
   std::sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(columns));
   std::int32_t classes = 0;
-  largest_class_ = 0;
   first_member_[0] = 0;
   for (std::size_t k = 0; k < columns; ++k) {
     if (k > 0 && order_[k].first != order_[k - 1].first) {
@@ -46,8 +46,6 @@ template <class S> void BatchIndex::build(const LossInput<S>& input) {
     }
     members_[k] = order_[k].second;
     classes_[static_cast<std::size_t>(order_[k].second)] = classes;
-    const auto first = first_member_[static_cast<std::size_t>(classes)];
-    largest_class_ = std::max(largest_class_, static_cast<int>(k) - first + 1);
   }
   if (columns > 0) first_member_[static_cast<std::size_t>(classes) + 1] = columns_;
 
@@ -62,17 +60,20 @@ template <class S> void BatchIndex::build(const LossInput<S>& input) {
 
   with_positive_ = with_both_ = positive_pairs_ = negative_pairs_ = 0;
   for (int query = 0; query < rows_; ++query) {
-    const GalleryRow<S> in = row<S>(query);
-    int count = in.member_count - 1;
+    int count = member_count(query) - 1;
     if (has_images_) {
-      count = 0;
-      for (int m = 0; m < in.member_count; ++m) count += in.is_positive(m, false) ? 1 : 0;
+      const std::int32_t* own = members() + first_member(query);
+      const std::int64_t image = images_[static_cast<std::size_t>(query)];
+      count =
+          static_cast<int>(std::count_if(own, own + member_count(query), [&](std::int32_t column) {
+            return images_[static_cast<std::size_t>(column)] != image;
+          }));
     }
     positives_[static_cast<std::size_t>(query)] = count;
     with_positive_ += count > 0;
-    with_both_ += count > 0 && in.negatives() > 0;
+    with_both_ += count > 0 && negatives(query) > 0;
     positive_pairs_ += count;
-    negative_pairs_ += in.negatives();
+    negative_pairs_ += negatives(query);
   }
 }
 

@@ -1,13 +1,11 @@
 // Who is whose positive: made once a step from labels and identities, shared by every row.
 // Columns are the batch in order, then the memory. Classes get dense numbers, 0 for the smallest
-// label.
+// label. On the host; rows read their copy of it (losses/frame/batch_memory.h).
 #pragma once
 
-#include "kernels/rows/gallery_row.h"
 #include "losses/frame/loss.h"
 
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,10 +21,16 @@ class BatchIndex {
   int rows() const { return rows_; }
   int columns() const { return columns_; }
   int positives(int row) const { return positives_[static_cast<std::size_t>(row)]; }
-  int negatives(int row) const { return columns_ - class_size(row); }
-  int largest_class() const { return largest_class_; }
-  std::int32_t class_of(int column) const { return classes_[static_cast<std::size_t>(column)]; }
+  int negatives(int row) const { return columns_ - member_count(row); }
+  const std::int32_t* classes() const { return classes_.data(); }  // [columns]
   const std::int32_t* members() const { return members_.data(); }  // [columns], by class
+  // [columns]; null: every column is an image of its own.
+  const std::int64_t* images() const { return has_images_ ? images_.data() : nullptr; }
+  // Of a column's class: where it begins in members(), and how long it is.
+  std::int32_t first_member(int column) const { return first_member_[class_of(column)]; }
+  std::int32_t member_count(int column) const {
+    return first_member_[class_of(column) + 1] - first_member(column);
+  }
 
   // Queries with a positive; with a positive and a negative.
   std::int64_t with_positive() const { return with_positive_; }
@@ -35,29 +39,15 @@ class BatchIndex {
   std::int64_t positive_pairs() const { return positive_pairs_; }
   std::int64_t negative_pairs() const { return negative_pairs_; }
 
-  // Everything of a row but its scores and weight.
-  template <class S> GalleryRow<S> row(int query) const {
-    GalleryRow<S> out;
-    const auto own = static_cast<std::size_t>(class_of(query));
-    out.columns = columns_;
-    out.classes = classes_.data();
-    out.members = members_.data() + first_member_[own];
-    out.member_count = class_size(query);
-    out.images = has_images_ ? images_.data() : nullptr;
-    out.self = query;
-    return out;
-  }
   std::int64_t bytes() const;
 
  private:
-  int class_size(int column) const {
-    const auto own = static_cast<std::size_t>(class_of(column));
-    return first_member_[own + 1] - first_member_[own];
+  std::size_t class_of(int column) const {
+    return static_cast<std::size_t>(classes_[static_cast<std::size_t>(column)]);
   }
 
   int rows_ = 0;
   int columns_ = 0;
-  int largest_class_ = 0;
   bool has_images_ = false;
   std::int64_t with_positive_ = 0;
   std::int64_t with_both_ = 0;

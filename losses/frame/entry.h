@@ -1,5 +1,5 @@
-// What the registry (losses/registry.h) knows of a loss: its name, its paper, its parameters with
-// their ranges, and how it is made.
+// What the registry knows of a loss: its name, its paper, its parameters with their ranges, and how
+// it is made.
 #pragma once
 
 #include "engine/tape/parameters.h"
@@ -21,9 +21,6 @@ enum class LossKind {
 
 // Whether the gallery grows by memory columns; proxies and scores have no gallery.
 constexpr bool takes_memory(LossKind kind) { return kind == LossKind::kEmbeddings; }
-// Whether plan() reserves a matrix of scores, [N, N + M] or [N, C]; losses on scores are given
-// theirs.
-constexpr bool keeps_matrix(LossKind kind) { return kind != LossKind::kScores; }
 
 // A number within [low, high], or one of `choices` where that list is not empty.
 struct LossParameter {
@@ -46,6 +43,11 @@ LossParameter choice_parameter(std::string name, std::vector<std::string> choice
 // compat=paper|official, for losses whose authors' code differs from their paper.
 LossParameter compat_parameter(const std::string& official);
 
+// "0 to 4", "integer, 1 to 4096", "paper|official".
+std::string range_text(const LossParameter& parameter);
+// UsageError where `text` is no value of this parameter of `loss`.
+void check_value(const std::string& loss, const LossParameter& parameter, const std::string& text);
+
 // Parameter values of one loss, complete and checked.
 class LossValues {
  public:
@@ -59,10 +61,6 @@ class LossValues {
   std::map<std::string, std::string> text_;
 };
 
-class CudaContext;
-class DeviceLoss;
-using DeviceLossMaker = std::unique_ptr<DeviceLoss>(const CudaContext&, const LossValues&);
-
 struct LossEntry {
   std::string name;
   LossKind kind = LossKind::kEmbeddings;
@@ -71,7 +69,6 @@ struct LossEntry {
   std::vector<LossParameter> parameters;
   std::unique_ptr<Loss<float>> (*make_float)(const LossValues&) = nullptr;
   std::unique_ptr<Loss<double>> (*make_double)(const LossValues&) = nullptr;
-  DeviceLossMaker* make_device = nullptr;  // null: no GPU code for it in this build
   // False where the value is piecewise constant and the gradient an interpolation of it.
   bool differentiable = true;
   // Sigmoids (or other exponentials) a query costs, for `bench loss`; null: none worth counting.
@@ -80,8 +77,6 @@ struct LossEntry {
   int scores_with_gradient = 0;
   // How proxies [classes, dim] start, for kProxies.
   Initial (*proxy_start)(std::int64_t classes, std::int64_t dim) = nullptr;
-
-  bool takes_memory() const { return kind == LossKind::kEmbeddings; }
 };
 
 }  // namespace rk

@@ -1,25 +1,34 @@
-// A loss over a batch of embeddings: one call yields the value and the exact gradient.
+// A loss over a batch of embeddings: its value and its exact gradient, on the CPU or on a GPU.
 //
 //   auto loss = make_loss<float>("smooth_ap:tau=0.01");            // losses/registry.h
 //   loss->plan(context, {.rows = 128, .memory = 0, .dim = 512});   // the only call that allocates
-//   loss->run(context, input, output);                             // every step
+//   loss->prepare(context, input);             // every batch: labels, from the host
+//   loss->launch(context, input, gradients);   // the device's work; on a GPU nobody waits for it
+//   LossValue value = loss->result(context);   // waits
 //
 // Embeddings [N, D] are taken as they are (already of unit length); the gradient is that of the
 // formula as a function of S = E E^T. The gallery of query i is the batch without i, then the
 // memory's columns, minus every column with the query's identity. P_i and N_i are its items with
 // the same and with another label. With no valid query the loss and all gradients are exactly 0.
 // Labels are arbitrary int64; nsl and proxy_anchor want 0 <= label < classes, the row of the
-// proxies. Errors: InputError naming the first row that holds NaN, infinity or a number beyond 1e10
-// (the outputs are then undefined).
+// proxies.
+//
+// What is not finite: on the CPU launch() looks first and throws an InputError that names the first
+// row that holds NaN, infinity or a number beyond 1e10 (the outputs are then undefined). A GPU is
+// not waited for: an embedding that is not finite makes the loss and the gradient so. Proxies that a
+// loss cannot take are an InputError on both, on a GPU one of result().
+//
+// Double is for checks and tests: it has no code for a GPU.
 #pragma once
 
 #include "engine/device/context.h"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace rk {
 
-// The largest sizes run() will be given; smaller batches are fine.
+// The largest sizes a batch will have; smaller ones are fine.
 struct LossShape {
   std::int64_t rows = 0;     // N
   std::int64_t memory = 0;   // M, columns without gradient
@@ -27,6 +36,8 @@ struct LossShape {
   std::int64_t classes = 0;  // C, rows of the proxies, or columns of the scores
 };
 
+// Sizes, labels, identities and targets lie on the host and are read by prepare(), before it
+// returns; the numbers in S lie in the context's memory and are read by what launch() starts.
 template <class S> struct LossInput {
   std::int64_t rows = 0;
   std::int64_t dim = 0;
@@ -43,26 +54,52 @@ template <class S> struct LossInput {
   const std::uint8_t* targets = nullptr;  // [N, C], 0 or 1     embeddings and labels
 };
 
-template <class S> struct LossOutput {
-  double loss = 0;
-  std::int64_t valid_queries = 0;
+// In the context's memory.
+template <class S> struct LossGradients {
   S* grad = nullptr;          // [N, D], overwritten ([N, C] for losses on scores)
   S* grad_proxies = nullptr;  // [C, D], overwritten by losses with proxies, else left alone
 };
+
+struct LossValue {
+  double loss = 0;
+  std::int64_t valid_queries = 0;
+};
+
+template <class S> struct LossOutput : LossValue, LossGradients<S> {};
+
+// Whether there is code for a GPU: `if constexpr` in front of what only float can ask of it.
+template <class S> inline constexpr bool kRunsOnGpu = std::is_same_v<S, float>;
 
 template <class S> class Loss {
  public:
   virtual ~Loss() = default;
 
-  // Reserves everything run() needs; call it again when a size grows or the number of threads
+  // Reserves everything a batch needs; call it again when a size grows or the number of threads
   // changes.
   virtual void plan(const Context& context, const LossShape& shape) = 0;
 
-  // Fills loss, valid_queries and the gradients. Allocates nothing of its own.
-  virtual void run(const Context& context, const LossInput<S>& input, LossOutput<S>& output) = 0;
+  virtual void prepare(const Context& context, const LossInput<S>& input) = 0;
 
-  // Bytes reserved by plan().
+  // Of the batch that was prepared. May be captured (engine/device/cuda/graph.h); allocates nothing
+  // of its own.
+  void launch(const Context& context, const LossInput<S>& input, const LossGradients<S>& gradients);
+
+  // Of the last launch.
+  virtual LossValue result(const Context& context) = 0;
+
+  // All three, with everything in the context's memory.
+  void run(const Context& context, const LossInput<S>& input, LossOutput<S>& output) {
+    prepare(context, input);
+    launch(context, input, output);
+    static_cast<LossValue&>(output) = result(context);
+  }
+
+  // Bytes reserved by plan(), on a GPU those of the GPU.
   virtual std::int64_t bytes() const = 0;
+
+ protected:
+  virtual void compute(const Context& context, const LossInput<S>& input,
+                       const LossGradients<S>& gradients) = 0;
 };
 
 }  // namespace rk

@@ -1,5 +1,5 @@
-// The two matrix products of a loss, in either precision. Float goes to engine/device/gemm.h;
-// double, which only checks and tests run, is a plain loop over cores.
+// The matrix products of a loss, in either precision. Float goes to engine/device/gemm.h, on either
+// device; double, which only checks and tests run, is a plain loop over cores.
 #pragma once
 
 #include "engine/device/context.h"

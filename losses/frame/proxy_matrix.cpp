@@ -2,12 +2,22 @@
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
+#include "kernels/blocks/head_block.h"
+#include "kernels/launch.h"
 #include "kernels/team.h"
+#include "losses/frame/finite.h"
 #include "losses/frame/matrix_product.h"
 
 #include <cmath>
 
 namespace rk {
+namespace {
+
+[[noreturn]] void fail_without_direction(std::int64_t proxy) {
+  fail<InputError>("proxies: row {} is zero and has no direction; initialise it otherwise", proxy);
+}
+
+}  // namespace
 
 void check_proxy_labels(std::int64_t rows, const std::int64_t* labels, std::int64_t classes) {
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -17,45 +27,36 @@ void check_proxy_labels(std::int64_t rows, const std::int64_t* labels, std::int6
   }
 }
 
-void fail_without_direction(std::int64_t proxy) {
-  fail<InputError>("proxies: row {} is zero and has no direction; initialise it otherwise", proxy);
+template <class S> void ProxyMatrix<S>::check(const BadProxy& bad) {
+  if (bad.what == BadProxy::kNotFinite) {
+    fail_not_finite("proxies", bad.row, static_cast<double>(kLargestInput<S>));
+  }
+  if (bad.what == BadProxy::kZero) fail_without_direction(bad.row);
 }
 
-template <class S> void ProxyMatrix<S>::plan(const LossShape& shape) {
+template <class S> void ProxyMatrix<S>::plan(const Context& context, const LossShape& shape) {
   planned_ = shape;
   const std::int64_t rows = classes_by_items_ ? shape.classes : shape.rows;
   const std::int64_t columns = classes_by_items_ ? shape.rows : shape.classes;
-  matrix_ = Buffer::of<S>(rows * pad(static_cast<int>(columns)));
-  proxies_ = Buffer::of<S>(shape.classes * shape.dim);
-  lengths_.resize(static_cast<std::size_t>(shape.classes));
+  const auto room = [&](std::int64_t elements, std::size_t bytes) {
+    return context.allocate(static_cast<std::size_t>(elements) * bytes);
+  };
+  matrix_ = room(rows * pad(static_cast<int>(columns)), sizeof(S));
+  // Rows load what lies behind their columns.
+  if (context.on_gpu()) context.clear(matrix_.data(), matrix_.bytes());
+  proxies_ = room(shape.classes * shape.dim, sizeof(S));
+  lengths_ = room(shape.classes, sizeof(double));
 }
 
-template <class S> void ProxyMatrix<S>::forward(const Context& context, const LossInput<S>& input) {
+template <class S>
+void ProxyMatrix<S>::forward(const Context& context, const LossInput<S>& input, BadProxy* bad) {
   expect(
       input.rows <= planned_.rows && input.classes <= planned_.classes && input.dim == planned_.dim,
       "[loss] expected at most {} rows and {} classes of dimension {} as planned, got {}, {}, {}",
       planned_.rows, planned_.classes, planned_.dim, input.rows, input.classes, input.dim);
-  check_proxy_labels(input.rows, input.labels, input.classes);
+  normalise(context, input, bad);
   const std::int64_t dim = input.dim;
-  S* unit = proxies_.as<S>();
-  parallel_for(context.threads(), input.classes, [&](std::int64_t c, int) {
-    const S* from = input.proxies + c * dim;
-    // In double, as on a GPU: no proxy but one of zeros is then so short that it has no direction.
-    double square = 0;
-#pragma omp simd reduction(+ : square)
-    for (std::int64_t d = 0; d < dim; ++d) {
-      square += static_cast<double>(from[d]) * static_cast<double>(from[d]);
-    }
-    const double length = std::sqrt(square);
-    lengths_[static_cast<std::size_t>(c)] = length;
-    const double per_length = length > 0 ? 1 / length : 0.0;
-    for (std::int64_t d = 0; d < dim; ++d) {
-      unit[c * dim + d] = static_cast<S>(static_cast<double>(from[d]) * per_length);
-    }
-  });
-  for (std::int64_t c = 0; c < input.classes; ++c) {
-    if (!(lengths_[static_cast<std::size_t>(c)] > 0)) fail_without_direction(c);
-  }
+  const S* unit = proxies_.as<S>();
   if (classes_by_items_) {
     stride_ = pad(static_cast<int>(input.rows));
     product_abt(context, input.classes, input.rows, dim, unit, dim, input.embeddings, dim, row(0),
@@ -68,11 +69,47 @@ template <class S> void ProxyMatrix<S>::forward(const Context& context, const Lo
 }
 
 template <class S>
-void ProxyMatrix<S>::backward(const Context& context, const LossInput<S>& input, S* grad,
-                              S* grad_proxies) {
+void ProxyMatrix<S>::normalise(const Context& context, const LossInput<S>& input, BadProxy* bad) {
+  const std::int64_t dim = input.dim;
+  S* unit = proxies_.as<S>();
+  auto* lengths = lengths_.as<double>();
+  if constexpr (kRunsOnGpu<S>) {
+    if (context.on_gpu()) {
+      const auto classes = static_cast<int>(input.classes), width = static_cast<int>(dim);
+      // Without a least length: a proxy of length 0 gives NaN, here and in all that follows.
+      launch(context, L2Norm{classes, width, 0, input.proxies, unit, lengths});
+      return launch(
+          context, FindBadProxy{classes, width, kLargestInput<float>, input.proxies, lengths, bad});
+    }
+  }
+  parallel_for(context.threads(), input.classes, [&](std::int64_t c, int) {
+    const S* from = input.proxies + c * dim;
+    // In double, as on a GPU: no proxy but one of zeros is then so short that it has no direction.
+    double square = 0;
+#pragma omp simd reduction(+ : square)
+    for (std::int64_t d = 0; d < dim; ++d) {
+      square += static_cast<double>(from[d]) * static_cast<double>(from[d]);
+    }
+    const double length = std::sqrt(square);
+    lengths[c] = length;
+    const double per_length = length > 0 ? 1 / length : 0.0;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      unit[c * dim + d] = static_cast<S>(static_cast<double>(from[d]) * per_length);
+    }
+  });
+  for (std::int64_t c = 0; c < input.classes; ++c) {
+    if (!(lengths[c] > 0)) fail_without_direction(c);
+  }
+}
+
+template <class S>
+void ProxyMatrix<S>::backward(const Context& context, const LossInput<S>& input,
+                              const LossGradients<S>& gradients) {
   const std::int64_t n = input.rows;
   const std::int64_t dim = input.dim;
   const S* unit = proxies_.as<S>();
+  S* grad = gradients.grad;
+  S* grad_proxies = gradients.grad_proxies;
   if (classes_by_items_) {
     product_atb(context, n, dim, input.classes, row(0), stride_, unit, dim, S(0), grad, dim);
     product_ab(context, input.classes, dim, n, row(0), stride_, input.embeddings, dim, S(0),
@@ -82,13 +119,28 @@ void ProxyMatrix<S>::backward(const Context& context, const LossInput<S>& input,
     product_atb(context, input.classes, dim, n, row(0), stride_, input.embeddings, dim, S(0),
                 grad_proxies, dim);
   }
+  through_lengths(context, input, grad_proxies);
+}
+
+template <class S>
+void ProxyMatrix<S>::through_lengths(const Context& context, const LossInput<S>& input,
+                                     S* grad_proxies) {
+  const std::int64_t dim = input.dim;
+  const S* unit = proxies_.as<S>();
+  const auto* lengths = lengths_.as<double>();
+  if constexpr (kRunsOnGpu<S>) {
+    if (context.on_gpu()) {
+      return launch(context, L2NormGradient{static_cast<int>(input.classes), static_cast<int>(dim),
+                                            0, input.proxies, lengths, grad_proxies, grad_proxies});
+    }
+  }
   parallel_for(context.threads(), input.classes, [&](std::int64_t c, int) {
     const S* w = unit + c * dim;
     S* to = grad_proxies + c * dim;
     S along = 0;
 #pragma omp simd reduction(+ : along)
     for (std::int64_t d = 0; d < dim; ++d) along += to[d] * w[d];
-    const double per_length = 1 / lengths_[static_cast<std::size_t>(c)];
+    const double per_length = 1 / lengths[c];
     for (std::int64_t d = 0; d < dim; ++d) {
       to[d] = static_cast<S>(static_cast<double>(to[d] - along * w[d]) * per_length);
     }

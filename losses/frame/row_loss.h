@@ -1,5 +1,5 @@
-// A loss whose rows are independent: similarities, one row kernel, gradient. What a loss of this
-// kind says of itself is a Formula:
+// A loss whose rows are independent: similarities, one row kernel, gradient; on either device. What
+// a loss of this kind says of itself is a Formula:
 //   using Row = SmoothApRow<S>;                 the kernel
 //   Row::Params params;
 //   std::int64_t valid(const BatchIndex&);      queries that count
@@ -8,32 +8,35 @@
 //   S grad_weight(const BatchIndex&);           the same for the gradient, where a paper's code
 //                                               differs
 //   void begin(const BatchIndex&);              optional: params that depend on the batch
-//   void plan(const LossShape&);                optional: allocates
+//   void plan(const Context&, const LossShape&) optional: allocates
+//   std::int64_t bytes() const;                 with it: how much
 // Where rows are coupled by sums over all of them (counts, histograms), Row::measure writes a row's
 // stats, they are added up in the order of the rows, Row::finish (kernels/rows/batch_numbers.h)
-// makes of the totals what the rows need, and only then does Row::row run. Then the formula may
-// have
-//   void fill(const S* slopes);                 more that follows from the slopes, for params
-//   double finish(const Context&, const BatchIndex&, const S* stats, S* slopes);
+// makes of the totals what the rows need, and only then does Row::row run (losses/frame/row_totals.h).
+// Then the formula may have
+//   void fill(const Context&, const S* slopes)  more that follows from the slopes, for params
+//   void finish(const Context&, const RowBatch<S>&, const S* stats, S* slopes, double* part)
 //                                               in place of Row::finish, from each row's stats
-// Rows that depend on their hardest pair alone (Row::pair_gradient, kernels/rows/hardest_pair.h)
-// have two numbers of the gradient: each pair is looked for once, the matrix of similarities stays
-// as it is, and the way back adds rows up (losses/frame/sparse_gradient.h).
-// Rows that cost unlike say Row::work(columns, positives), the scores they compare or the sigmoids
-// they take; threads then get rows of about the same work instead of the same number.
+// Rows that depend on their hardest pair alone take a shorter way on the CPU
+// (losses/frame/pair_rows.h). Rows that cost unlike say Row::work(columns, positives), the scores
+// they compare or the sigmoids they take; the CPU's threads then get rows of about the same work
+// instead of the same number.
 #pragma once
 
-#include "kernels/cpu/rows_cpu.h"
-#include "kernels/rows/batch_numbers.h"
-#include "kernels/rows/hardest_pair.h"
 #include "losses/frame/batch_index.h"
-#include "losses/frame/similarity.h"
-#include "losses/frame/sparse_gradient.h"
+#include "losses/frame/batch_memory.h"
 #include "losses/frame/entry.h"
+#include "losses/frame/pair_rows.h"
+#include "losses/frame/readback.h"
+#include "losses/frame/row_totals.h"
+#include "losses/frame/rows.h"
+#include "losses/frame/similarity.h"
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -60,141 +63,106 @@ template <class S> struct MeanOverQueriesWithNegative {
   S grad_weight(const BatchIndex& index) const { return static_cast<S>(value_weight(index)); }
 };
 
-// What losses that add up over all rows must know of a batch.
-template <class Formula>
-BatchNumbers batch_numbers(const Formula& formula, const BatchIndex& index) {
-  const std::int64_t valid = formula.valid(index);
-  return {.valid = static_cast<double>(valid),
-          .positive_pairs = static_cast<double>(index.positive_pairs()),
-          .negative_pairs = static_cast<double>(index.negative_pairs()),
-          .value_weight = valid > 0 ? formula.value_weight(index) : 0};
-}
-
-// Whether a row's kernel is coupled to the others'.
-template <class Row>
-inline constexpr bool kMeasuredRow = requires(const typename Row::Params& params) {
-  Row::stats(params);
-};
-
-// Whether a row's loss depends on its hardest pair alone.
-template <class Row, class S>
-inline constexpr bool kPairRow = requires(const SerialTeam& team,
-                                          const typename Row::Params& params,
-                                          const HardestPair<S>& pair, const GalleryRow<S>& in,
-                                          S* loss) {
-  Row::pair_gradient(team, params, pair, in, loss);
-};
-
 // For a registry entry: the scores of a row that have a gradient; 0: any of them.
 template <class Formula>
 inline constexpr int kScoresWithGradient = kPairRow<typename Formula::Row, float> ? 2 : 0;
 
-// Whether rows say what they cost.
-template <class Row> inline constexpr bool kUnlikeRow = requires {
-  Row::work(std::int64_t{}, std::int64_t{});
-};
-
 template <class S, class Formula> class RowLoss final : public Loss<S> {
  public:
-  explicit RowLoss(const Formula& formula) : formula_(formula) {}
+  explicit RowLoss(Formula formula) : formula_(std::move(formula)) {}
 
   void plan(const Context& context, const LossShape& shape) override {
     index_.plan(shape);
+    batch_.plan(context, shape, sizeof(Params));
     similarity_.plan(context, shape);
-    losses_.resize(static_cast<std::size_t>(shape.rows));
+    losses_ = context.allocate(static_cast<std::size_t>(shape.rows) * sizeof(S));
+    loss_.plan(context);
+    if constexpr (requires { formula_.plan(context, shape); }) formula_.plan(context, shape);
+    if constexpr (kMeasured) totals_.plan(context, shape, formula_.params);
+    rows_.plan(context, formula_.params, shape);
     if constexpr (kPair) {
-      pairs_.resize(static_cast<std::size_t>(shape.rows));
-      gradient_.plan(shape, 2);
+      if (!context.on_gpu()) pairs_.plan(shape);
     }
-    if constexpr (kUnlikeRow<Row>) work_.resize(static_cast<std::size_t>(shape.rows + 1));
-    const auto columns = static_cast<int>(shape.rows + shape.memory);
-    scratch_bytes_ = scratch_of<Row>(formula_.params, columns, columns);
-    threads_ = context.threads();
-    scratch_ = Buffer(static_cast<std::size_t>(scratch_bytes_ * threads_));
-    if constexpr (requires { formula_.plan(shape); }) formula_.plan(shape);
-    if constexpr (kMeasured) {
-      const int width = Row::stats(formula_.params);
-      stats_.resize(static_cast<std::size_t>(shape.rows * width));
-      totals_.resize(static_cast<std::size_t>(width));
-      slopes_.resize(
-          static_cast<std::size_t>(Row::slopes(formula_.params, static_cast<int>(shape.rows))));
-      if constexpr (requires { Row::place(formula_.params, slopes_.data()); }) {
-        Row::place(formula_.params, slopes_.data());
-      }
-    }
+    if constexpr (kUnlike) work_.resize(static_cast<std::size_t>(shape.rows + 1));
   }
 
-  void run(const Context& context, const LossInput<S>& input, LossOutput<S>& output) override {
-    check_finite(context, input);
+  void prepare(const Context& context, const LossInput<S>& input) override {
     index_.build(input);
-    output.valid_queries = formula_.valid(index_);
-    output.loss = 0;
-    if (output.valid_queries == 0) {
-      std::fill_n(output.grad, input.rows * input.dim, S(0));
-      return;
-    }
+    valid_ = formula_.valid(index_);
+    if (valid_ == 0 && !context.on_gpu()) return;
     if constexpr (requires { formula_.begin(index_); }) formula_.begin(index_);
-    if constexpr (kUnlikeRow<Row>) add_up_work();
-    similarity_.forward(context, input);
-    if constexpr (kPair) find_pairs(context, input.rows);
-    if constexpr (kMeasured) {
-      measure(context, input.rows);
-      output.loss = finish(context);
-    }
-    for_rows(context, input.rows,
-             [&](const SerialTeam& team, const GalleryRow<S>& in, S* scores, std::byte* scratch) {
-               S& loss = losses_[static_cast<std::size_t>(in.self)];
-               if (formula_.counts(index_, in.self)) {
-                 if constexpr (kPair) {
-                   write_pair(team, in, &loss);
-                 } else {
-                   Row::row(team, formula_.params, in, scores, &loss, scratch);
-                 }
-               } else {
-                 if constexpr (kPair) {
-                   std::fill_n(gradient_.row(in.self), 2, typename SparseGradient<S>::Number());
-                 } else {
-                   std::fill_n(scores, index_.columns(), S(0));
-                 }
-                 loss = 0;
-               }
-             });
-    double total = 0;
-    for (std::int64_t i = 0; i < input.rows; ++i) total += losses_[static_cast<std::size_t>(i)];
-    output.loss += total * formula_.value_weight(index_);
-    if constexpr (kPair) {
-      gradient_.backward(context, input, output.grad);
-    } else {
-      similarity_.backward(context, input, output.grad);
-    }
+    const BatchNumbers numbers = {.valid = static_cast<double>(valid_),
+                                  .positive_pairs = static_cast<double>(index_.positive_pairs()),
+                                  .negative_pairs = static_cast<double>(index_.negative_pairs()),
+                                  .value_weight = valid_ > 0 ? formula_.value_weight(index_) : 0};
+    const S weight = valid_ > 0 ? formula_.grad_weight(index_) : S(0);
+    batch_.pack(context, index_, weight, numbers, std::as_bytes(std::span(&formula_.params, 1)),
+                [&](int row) { return valid_ > 0 && formula_.counts(index_, row); });
+    if constexpr (kUnlike) add_up_work();
+  }
+
+  LossValue result(const Context& context) override {
+    LossValue value;
+    value.loss = loss_.read(context);
+    value.valid_queries = valid_;
+    return value;
   }
 
   std::int64_t bytes() const override {
-    return index_.bytes() + similarity_.bytes() + gradient_.bytes() +
-           static_cast<std::int64_t>(scratch_.bytes() + pairs_.size() * sizeof(HardestPair<S>) +
-                                     work_.size() * sizeof(std::int64_t)) +
-           static_cast<std::int64_t>((losses_.size() + stats_.size() + slopes_.size()) * sizeof(S) +
-                                     totals_.size() * sizeof(double));
+    std::int64_t formula = 0;
+    if constexpr (requires { formula_.bytes(); }) formula = formula_.bytes();
+    return index_.bytes() + batch_.bytes() + similarity_.bytes() + rows_.bytes() + totals_.bytes() +
+           pairs_.bytes() + loss_.bytes() + formula +
+           static_cast<std::int64_t>(losses_.bytes() + work_.size() * sizeof(std::int64_t));
+  }
+
+ protected:
+  void compute(const Context& context, const LossInput<S>& input,
+               const LossGradients<S>& gradients) override {
+    S* grad = gradients.grad;
+    if (valid_ == 0 && !context.on_gpu()) {
+      std::fill_n(grad, input.rows * input.dim, S(0));
+      *loss_.place() = 0;
+      return;
+    }
+    similarity_.forward(context, input);
+    RowBatch<S> batch = batch_.rows();
+    batch.scores = similarity_.row(0);
+    batch.stride = similarity_.stride();
+    batch.losses = losses_.as<S>();
+    auto* params = static_cast<Params*>(batch_.params());
+    const std::int64_t* work = kUnlike ? work_.data() : nullptr;
+    bool by_pairs = false;
+    if constexpr (kPair) {
+      by_pairs = !context.on_gpu();
+      if (by_pairs) pairs_.find(context, rows_, batch);
+    }
+    if constexpr (kMeasured) {
+      if (by_pairs) {
+        if constexpr (kPair) {
+          pairs_.measure(context, rows_, batch, *params, totals_.stats(), totals_.width());
+        }
+      } else {
+        rows_.measure(context, batch, params, totals_.stats(), totals_.width(), work);
+      }
+      finish(context, batch, params);
+    }
+    if (by_pairs) {
+      if constexpr (kPair) pairs_.run(context, rows_, batch, *params, input, grad);
+    } else {
+      rows_.run(context, batch, params, work);
+      similarity_.backward(context, input, grad);
+    }
+    sum_losses(context, batch, grad, static_cast<int>(input.dim));
   }
 
  private:
   using Row = typename Formula::Row;
-  static constexpr bool kMeasured = kMeasuredRow<Row>;
+  using Params = typename Row::Params;
+  static_assert(std::is_trivially_copyable_v<Params>);
+  static constexpr bool kMeasured = requires(const Params& params) { Row::stats(params); };
   static constexpr bool kPair = kPairRow<Row, S>;
-
-  // f(team, row with its scores, the scores' place, scratch)
-  template <class F> void for_rows(const Context& context, std::int64_t rows, F&& f) {
-    const S weight = formula_.grad_weight(index_);
-    const std::int64_t* work = kUnlikeRow<Row> ? work_.data() : nullptr;
-    run_rows(std::min(threads_, context.threads()), rows, work, scratch_.as<std::byte>(),
-             scratch_bytes_, [&](const SerialTeam& team, std::int64_t query, std::byte* scratch) {
-               GalleryRow<S> in = index_.row<S>(static_cast<int>(query));
-               S* scores = similarity_.row(query);
-               in.scores = scores;
-               in.weight = weight;
-               f(team, in, scores, scratch);
-             });
-  }
+  static constexpr bool kUnlike = requires { Row::work(std::int64_t{}, std::int64_t{}); };
 
   // A row that does not count is filled with zeros, which takes a pass like that to its scores.
   void add_up_work() {
@@ -208,79 +176,56 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     }
   }
 
-  void find_pairs(const Context& context, std::int64_t rows) {
-    for_rows(context, rows,
-             [&](const SerialTeam& team, const GalleryRow<S>& in, const S*, std::byte* scratch) {
-               if (!formula_.counts(index_, in.self)) return;
-               const typename Row::Pieces at(Scratch(scratch), in.columns, in.member_count);
-               pairs_[static_cast<std::size_t>(in.self)] = hardest_pair(team, in, at.index);
-             });
-  }
-
-  void write_pair(const SerialTeam& team, const GalleryRow<S>& in, S* loss) {
-    const HardestPair<S>& pair = pairs_[static_cast<std::size_t>(in.self)];
-    const PairGradient<S> of = Row::pair_gradient(team, formula_.params, pair, in, loss);
-    auto* numbers = gradient_.row(in.self);
-    numbers[0] = {pair.positive_column, of.to_positive};
-    numbers[1] = {pair.negative_column, of.to_negative};
-  }
-
-  // From the totals, that part of the loss which the rows do not write.
-  double finish(const Context& context) {
-    if constexpr (requires { formula_.finish(context, index_, stats_.data(), slopes_.data()); }) {
-      return formula_.finish(context, index_, stats_.data(), slopes_.data());
+  void finish(const Context& context, const RowBatch<S>& batch, Params* params) {
+    if constexpr (requires {
+                    formula_.finish(context, batch, totals_.stats(), totals_.slopes(),
+                                    totals_.part());
+                  }) {
+      formula_.finish(context, batch, totals_.stats(), totals_.slopes(), totals_.part());
     } else {
-      double loss = 0;
-      Row::finish(SerialTeam(), batch_numbers(formula_, index_), totals_.data(), &formula_.params,
-                  slopes_.data(), &loss);
-      if constexpr (requires { formula_.fill(slopes_.data()); }) formula_.fill(slopes_.data());
-      return loss;
-    }
-  }
-
-  void measure(const Context& context, std::int64_t rows) {
-    const int width = Row::stats(formula_.params);
-    for_rows(context, rows,
-             [&](const SerialTeam& team, const GalleryRow<S>& in, const S*, std::byte* scratch) {
-               S* stats = stats_.data() + static_cast<std::ptrdiff_t>(in.self) * width;
-               if (formula_.counts(index_, in.self)) {
-                 if constexpr (kPair) {
-                   Row::measure_pair(team, formula_.params,
-                                     pairs_[static_cast<std::size_t>(in.self)], stats);
-                 } else {
-                   Row::measure(team, formula_.params, in, stats, scratch);
-                 }
-               } else {
-                 std::fill_n(stats, width, S(0));
-               }
-             });
-    std::fill(totals_.begin(), totals_.end(), 0.0);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (int k = 0; k < width; ++k) {
-        totals_[static_cast<std::size_t>(k)] += stats_[static_cast<std::size_t>(i * width + k)];
+      totals_.finish(context, batch.rows, batch_.numbers(), params);
+      if constexpr (requires { formula_.fill(context, totals_.slopes()); }) {
+        formula_.fill(context, totals_.slopes());
       }
     }
   }
 
+  void sum_losses(const Context& context, const RowBatch<S>& batch, const S* grad, int dim) {
+    const double* part = kMeasured ? totals_.part() : nullptr;
+    if constexpr (kRunsOnGpu<S>) {
+      if (context.on_gpu()) {
+        // `grad` of the first item: an embedding that is not finite is in the gradient of all.
+        return launch(context, SumLosses{.batch = batch_.numbers(),
+                                         .losses = batch.losses,
+                                         .rows = batch.rows,
+                                         .part = part,
+                                         .gradient = grad,
+                                         .dim = dim,
+                                         .loss = loss_.place()});
+      }
+    }
+    double total = 0;
+    for (int i = 0; i < batch.rows; ++i) total += static_cast<double>(batch.losses[i]);
+    *loss_.place() = (part != nullptr ? *part : 0) + total * batch_.numbers()->value_weight;
+  }
+
   Formula formula_;
   BatchIndex index_;
+  BatchMemory<S> batch_;
   SimilarityMatrix<S> similarity_;
-  std::vector<S> losses_;
-  std::vector<S> stats_;        // [rows, stats()]
-  std::vector<double> totals_;  // [stats()]
-  std::vector<S> slopes_;
-  std::vector<HardestPair<S>> pairs_;  // [rows], where kPair: of those that count
-  SparseGradient<S> gradient_;         // where kPair
-  std::vector<std::int64_t> work_;     // [rows + 1], where kUnlikeRow: of the rows before
-  Buffer scratch_;
-  std::int64_t scratch_bytes_ = 0;
-  int threads_ = 1;
+  Rows<S, Row> rows_;
+  RowTotals<S, Row> totals_;        // where kMeasured
+  PairRows<S, Row> pairs_;          // where kPair, on the CPU
+  std::vector<std::int64_t> work_;  // [rows + 1], where kUnlike: of the rows before
+  Memory losses_;                   // [rows]
+  Readback<double> loss_;
+  std::int64_t valid_ = 0;
 };
 
 // For a registry entry: kFormula makes the formula from the parameters' values.
 template <class S, auto kFormula> std::unique_ptr<Loss<S>> make_row_loss(const LossValues& values) {
-  const auto formula = kFormula(values);
-  return std::make_unique<RowLoss<S, std::remove_const_t<decltype(formula)>>>(formula);
+  auto formula = kFormula(values);
+  return std::make_unique<RowLoss<S, decltype(formula)>>(std::move(formula));
 }
 
 }  // namespace rk

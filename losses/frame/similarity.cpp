@@ -1,15 +1,13 @@
 #include "losses/frame/similarity.h"
 
 #include "engine/base/error.h"
-#include "engine/base/parallel.h"
+#include "kernels/cuda/symmetric.h"
 #include "kernels/team.h"
 #include "kernels/transpose.h"
 #include "losses/frame/matrix_product.h"
 #include "losses/frame/upper_tiles.h"
 
-#include <cmath>
-#include <limits>
-#include <type_traits>
+#include <algorithm>
 
 namespace rk {
 namespace {
@@ -39,53 +37,17 @@ void add_tiles(S* matrix, std::int64_t stride, std::int64_t rows, std::int64_t i
   transpose(flipped[0], kTile, i_count, j_count, matrix + j0 * stride + i0, stride);
 }
 
-template <class S> bool all_within(S most, const S* values, std::int64_t count) {
-  int bad = 0;
-#pragma omp simd reduction(| : bad)
-  for (std::int64_t k = 0; k < count; ++k) bad |= std::abs(values[k]) <= most ? 0 : 1;
-  return bad == 0;
-}
-
-template <class S>
-void check_rows(S most, const S* values, std::int64_t rows, std::int64_t dim, const char* what) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    if (all_within(most, values + row * dim, dim)) continue;
-    fail_not_finite(what, row, static_cast<double>(most));
-  }
-}
-
 }  // namespace
 
-void fail_not_finite(const char* what, std::int64_t row, double most) {
-  fail<InputError>("{}: row {} holds NaN, infinity or a number beyond {:.2g}; check what made it",
-                   what, row, most);
-}
-
-template <class S> void check_finite(const Context& context, const LossInput<S>& input) {
-  const auto check = [&](S most, const S* values, std::int64_t rows, std::int64_t dim,
-                         const char* what) {
-    if (values == nullptr) return;
-    // Threads must not throw: each only says whether its rows are clean, then one looks for the
-    // first.
-    bool clean = true;
-    parallel_ranges(context.threads(), rows, [&](std::int64_t begin, std::int64_t end, int) {
-      if (!all_within(most, values + begin * dim, (end - begin) * dim)) {
-        __atomic_store_n(&clean, false, __ATOMIC_RELAXED);
-      }
-    });
-    if (!clean) check_rows(most, values, rows, dim, what);
-  };
-  check(kLargestInput<S>, input.embeddings, input.rows, input.dim, "embeddings");
-  check(kLargestInput<S>, input.memory_embeddings, input.memory, input.dim, "memory_embeddings");
-  check(kLargestInput<S>, input.proxies, input.classes, input.dim, "proxies");
-  // Scores are only ranked: no product of them can overflow.
-  check(std::numeric_limits<S>::max(), input.scores, input.rows, input.classes, "scores");
-}
-
 template <class S> void SimilarityMatrix<S>::plan(const Context& context, const LossShape& shape) {
-  if constexpr (std::is_same_v<S, float>) symmetric_.plan(context, shape.rows, shape.dim);
   capacity_ = shape.rows * row_stride(shape.rows + shape.memory);
-  matrix_ = Buffer::of<S>(capacity_);
+  matrix_ = context.allocate(static_cast<std::size_t>(capacity_) * sizeof(S));
+  if (context.on_gpu()) {
+    context.clear(matrix_.data(),
+                  matrix_.bytes());  // rows load what lies behind their columns
+  } else if constexpr (std::is_same_v<S, float>) {
+    symmetric_.plan(context, shape.rows, shape.dim);
+  }
 }
 
 template <class S>
@@ -97,7 +59,7 @@ void SimilarityMatrix<S>::forward(const Context& context, const LossInput<S>& in
          input.rows, input.memory);
   bool halved = false;
   if constexpr (std::is_same_v<S, float>) {
-    halved = SymmetricProduct::pays(input.rows);
+    halved = !context.on_gpu() && SymmetricProduct::pays(input.rows);
     if (halved) {
       symmetric_.run(context, input.rows, input.dim, input.embeddings, row(0), stride_);
     }
@@ -112,16 +74,22 @@ void SimilarityMatrix<S>::forward(const Context& context, const LossInput<S>& in
   }
 }
 
-template <class S> void SimilarityMatrix<S>::add_transpose(int threads, std::int64_t rows) {
+template <class S>
+void SimilarityMatrix<S>::add_transpose(const Context& context, std::int64_t rows) {
+  if constexpr (kRunsOnGpu<S>) {
+    if (context.on_gpu()) {
+      return rk::add_transpose(row(0), stride_, static_cast<int>(rows), context.stream());
+    }
+  }
   const std::int64_t tiles = (rows + kTile - 1) / kTile;
-  for_upper_tiles(threads, tiles, [&](std::int64_t i, std::int64_t j, int) {
+  for_upper_tiles(context.threads(), tiles, [&](std::int64_t i, std::int64_t j, int) {
     add_tiles(row(0), stride_, rows, i * kTile, j * kTile);
   });
 }
 
 template <class S>
 void SimilarityMatrix<S>::backward(const Context& context, const LossInput<S>& input, S* grad) {
-  add_transpose(context.threads(), input.rows);
+  add_transpose(context, input.rows);
   product_ab(context, input.rows, input.dim, input.rows, row(0), stride_, input.embeddings,
              input.dim, S(0), grad, input.dim);
   if (input.memory > 0) {
@@ -132,7 +100,5 @@ void SimilarityMatrix<S>::backward(const Context& context, const LossInput<S>& i
 
 template class SimilarityMatrix<float>;
 template class SimilarityMatrix<double>;
-template void check_finite(const Context&, const LossInput<float>&);
-template void check_finite(const Context&, const LossInput<double>&);
 
 }  // namespace rk

@@ -1,12 +1,12 @@
 // The matrix of similarities S = E [E; memory]^T of a batch and the way back. One matrix is kept:
 // rows are overwritten by their gradient G = dLoss/dS in place.
-//   forward:   S, (N, columns), row stride pad(columns); the square part by symmetry where that is
-//     faster (SymmetricProduct::pays; double, which only checks and tests run, never)
+//   forward:   S, (N, columns), row stride pad(columns) or more; on the CPU the square part by
+//     symmetry where that is faster (SymmetricProduct::pays; double, which only checks and tests
+//     run, never)
 //   backward:  dE = (G + G^T) E for the square part, + G_memory * memory: the memory takes no
 //     gradient
 #pragma once
 
-#include "engine/device/buffer.h"
 #include "losses/frame/loss.h"
 #include "losses/frame/symmetric_product.h"
 
@@ -28,21 +28,12 @@ template <class S> class SimilarityMatrix {
   }
 
  private:
-  void add_transpose(int threads, std::int64_t rows);
+  void add_transpose(const Context& context, std::int64_t rows);
 
   SymmetricProduct symmetric_;
-  Buffer matrix_;
+  Memory matrix_;
   std::int64_t capacity_ = 0;  // elements
   std::int64_t stride_ = 0;
 };
-
-// Far beyond any embedding, and so far from overflow that no sum over products of two numbers and a
-// loss's parameters gets there.
-template <class S> inline constexpr S kLargestInput = S(1e10);
-
-// InputError naming the first row of the batch, the memory, the proxies or the scores that holds
-// NaN, infinity or a number beyond kLargestInput (of scores: beyond the largest there is).
-template <class S> void check_finite(const Context& context, const LossInput<S>& input);
-[[noreturn]] void fail_not_finite(const char* what, std::int64_t row, double most);
 
 }  // namespace rk

@@ -5,12 +5,6 @@
 namespace rk {
 namespace {
 
-TEST(DeviceLosses, AreAllThatAreRegistered) {
-  for (const LossEntry& entry : loss_registry()) {
-    EXPECT_NE(entry.make_device, nullptr) << entry.name;
-  }
-}
-
 class CudaLosses : public OnGpu {
  protected:
   template <class F> void for_each_loss(F&& check) {

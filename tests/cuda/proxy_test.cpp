@@ -1,8 +1,5 @@
 // Proxies that a loss cannot take are the CPU's error on a GPU too, in its words.
 #include "engine/base/error.h"
-#include "engine/device/cuda/buffer.h"
-#include "engine/device/cuda/context.h"
-#include "losses/cuda/loss.h"
 #include "tests/cuda/gpu.h"
 #include "tests/support/made_up.h"
 #include "tests/training/noise_batch.h"
@@ -32,62 +29,61 @@ template <class F> std::string refusal(F&& run) {
 
 class Both {
  public:
-  explicit Both(const std::string& name) : spec_(parse_loss(name)) {
+  explicit Both(const std::string& name) {
     data_ = made_up::as_float(
         made_up::data(LossKind::kProxies, {.rows = 20, .dim = kDim, .classes = 300}, 1));
-    host_ = make_loss<float>(spec_);
-    host_->plan(context_, data_.shape());
-    device_ = make_device_loss(cuda_, spec_);
-    device_->plan(data_.shape());
+    for (const Context* context : {&cpu_, &gpu_}) {
+      losses_.push_back(make_loss<float>(name));
+      losses_.back()->plan(*context, data_.shape());
+    }
   }
 
   float* proxy(std::int64_t row) { return data_.proxies.data() + row * kDim; }
   const LossData<float>& data() const { return data_; }
   void reset(const LossData<float>& data) { data_ = data; }
 
-  std::string on_host() {
-    std::vector<float> grad(data_.embeddings.size()), grad_proxies(data_.proxies.size());
-    LossOutput<float> output;
-    output.grad = grad.data();
-    output.grad_proxies = grad_proxies.data();
-    return refusal([&] {
-      host_->run(context_, data_.input(), output);
-      host_loss_ = output.loss;
-    });
-  }
-  std::string on_device() {
-    const auto embeddings = DeviceBuffer::copy_of(data_.embeddings);
-    const auto proxies = DeviceBuffer::copy_of(data_.proxies);
-    const auto grad = DeviceBuffer::of<float>(data_.rows * kDim);
-    const auto grad_proxies = DeviceBuffer::of<float>(data_.classes * kDim);
-    device_->prepare(data_.input());
-    device_->launch(
-        {.dim = kDim, .embeddings = embeddings.as<float>(), .proxies = proxies.as<float>()},
-        {.grad = grad.as<float>(), .grad_proxies = grad_proxies.as<float>()});
-    return refusal([&] { device_loss_ = device_->result().loss; });
-  }
   // The same words, these among them.
   void refuse(const std::string& words) {
-    const std::string said = on_host();
+    const std::string said = run(cpu_, *losses_[0]);
     EXPECT_NE(said.find(words), std::string::npos) << said;
-    EXPECT_EQ(on_device(), said);
+    EXPECT_EQ(run(gpu_, *losses_[1]), said);
   }
   void take() {
-    EXPECT_EQ(on_host(), "");
-    EXPECT_EQ(on_device(), "");
-    EXPECT_TRUE(std::isfinite(host_loss_));
+    EXPECT_EQ(run(cpu_, *losses_[0]), "");
+    const double expected = loss_;
+    EXPECT_EQ(run(gpu_, *losses_[1]), "");
+    EXPECT_TRUE(std::isfinite(expected));
     // Rounding in another order; tests of all losses look closer.
-    EXPECT_NEAR(device_loss_, host_loss_, 1e-4 * std::abs(host_loss_));
+    EXPECT_NEAR(loss_, expected, 1e-4 * std::abs(expected));
   }
 
  private:
-  LossSpec spec_;
-  Context context_{1};
-  CudaContext cuda_{0};
+  // Not through LossFunction, which looks at the proxies itself.
+  std::string run(const Context& context, Loss<float>& loss) {
+    const auto copy_of = [&](const std::vector<float>& values) {
+      Memory memory = context.allocate(values.size() * sizeof(float));
+      memory.upload(values.data(), memory.bytes());
+      return memory;
+    };
+    const Memory embeddings = copy_of(data_.embeddings), proxies = copy_of(data_.proxies);
+    const Memory grad = copy_of(data_.embeddings), grad_proxies = copy_of(data_.proxies);
+    LossInput<float> input = data_.input();
+    input.embeddings = embeddings.as<float>();
+    input.proxies = proxies.as<float>();
+    LossOutput<float> output;
+    output.grad = grad.as<float>();
+    output.grad_proxies = grad_proxies.as<float>();
+    return refusal([&] {
+      loss.run(context, input, output);
+      loss_ = output.loss;
+    });
+  }
+
+  Context cpu_{1};
+  Context gpu_{1, Device{.cuda = true}};
   LossData<float> data_;
-  std::unique_ptr<Loss<float>> host_;
-  std::unique_ptr<DeviceLoss> device_;
-  double host_loss_ = kNan, device_loss_ = kNan;
+  std::vector<std::unique_ptr<Loss<float>>> losses_;  // on either
+  double loss_ = kNan;
 };
 
 class ProxyTest : public OnGpu {};

@@ -48,9 +48,10 @@ template <class S> struct Written {
 
 // For 9 thresholds of steepness 7.
 template <class S> AucGradientTable<S> auc_table(const S* slopes) {
+  const Context context(1);
   AucGradientTable<S> table;
-  table.plan(7, 0.25, 9);
-  table.fill(slopes);
+  table.plan(context, 7, 0.25, 9);
+  table.fill(context, slopes);
   return table;
 }
 
@@ -62,7 +63,7 @@ template <class S> std::vector<S> slopes() {
     out[i] = static_cast<S>(std::sin(static_cast<float>(i)));
   }
   const auto table = auc_table(out.data());
-  out.insert(out.end(), table.coefficients().begin(), table.coefficients().end());
+  out.insert(out.end(), table.coefficients(), table.coefficients() + table.size());
   return out;
 }
 
@@ -71,7 +72,7 @@ template <class S> AucGradient<S> auc_gradient(const S* slopes) {
   const auto table = auc_table(zeros.data());
   AucGradient<S> out = table.gradient();
   out.positive = slopes + 2 * kRows;
-  out.negative = out.positive + table.coefficients().size() / 2;
+  out.negative = out.positive + table.size() / 2;
   return out;
 }
 
@@ -127,7 +128,7 @@ Written<float> on_gpu(const typename Row::Params& params, int width,
       std::nanf("")));
   scratch.global = memory.as<std::byte>();
 
-  RowBatch batch;
+  RowBatch<float> batch;
   batch.scores = scores.as<float>();
   batch.stride = kStride;
   batch.rows = kRows;
@@ -349,24 +350,44 @@ TEST_F(CudaRows, GiveTheSameBitsTwice) {
   }
 }
 
-// The kernels whose rows have no gallery. `run` takes the scores' place and that of the losses.
-template <class Exact, class Run> void expect_proxy_rows(Exact exact, Run run) {
+// Rows that have no gallery: labels of the items, shares of the classes.
+template <template <class> class Row>
+void expect_proxy_rows(const typename Row<double>::Params& exact,
+                       const typename Row<float>::Params& params, double weight,
+                       const std::vector<std::int64_t>& labels, const std::vector<float>& shares) {
   Written<double> expected;
   expected.grads.assign(problem().scores.begin(), problem().scores.end());
   expected.losses.resize(kRows);
-  Buffer memory(static_cast<std::size_t>(
-      std::max(SoftmaxRow<double>::scratch(kColumns), ProxyAnchorRow<double>::scratch(kColumns))));
+  const std::vector<double> exact_shares(shares.begin(), shares.end());
+  const ProxyBatch<double> host{.scores = expected.grads.data(),
+                                .stride = kStride,
+                                .rows = kRows,
+                                .columns = kColumns,
+                                .labels = labels.data(),
+                                .shares = exact_shares.data(),
+                                .weight = weight,
+                                .losses = expected.losses.data()};
+  const Buffer memory(static_cast<std::size_t>(Row<double>::scratch(kColumns)));
   for (int i = 0; i < kRows; ++i) {
-    exact(i, expected.grads.data() + i * kStride, &expected.losses[static_cast<std::size_t>(i)],
-          memory.data());
+    Row<double>::row(SerialTeam(), exact, host, i, memory.data());
   }
   RowScratch scratch;
-  plan_proxy_rows(kRows, kColumns, &scratch);
+  ProxyRows<Row<float>>::plan(kRows, kColumns, &scratch);
   const auto global = DeviceBuffer::of<std::byte>(scratch.blocks * scratch.global_bytes);
   scratch.global = global.as<std::byte>();
   const auto scores = DeviceBuffer::copy_of(problem().scores);
   const auto losses = DeviceBuffer::of<float>(kRows);
-  run(scores.as<float>(), losses.as<float>(), scratch);
+  const auto device_labels = DeviceBuffer::copy_of(labels);
+  const auto device_shares = DeviceBuffer::copy_of(shares);
+  const ProxyBatch<float> batch{.scores = scores.as<float>(),
+                                .stride = kStride,
+                                .rows = kRows,
+                                .columns = kColumns,
+                                .labels = device_labels.as<std::int64_t>(),
+                                .shares = device_shares.as<float>(),
+                                .weight = static_cast<float>(weight),
+                                .losses = losses.as<float>()};
+  ProxyRows<Row<float>>::run(batch, params, scratch, nullptr);
   check_cuda(cudaDeviceSynchronize(), "rows");
   expect_close({{}, scores.values<float>(), losses.values<float>()}, expected, 0);
 }
@@ -374,37 +395,17 @@ template <class Exact, class Run> void expect_proxy_rows(Exact exact, Run run) {
 TEST_F(CudaRows, SoftmaxAgreesWithDouble) {
   std::vector<std::int64_t> labels(kRows);
   for (std::size_t i = 0; i < kRows; ++i) labels[i] = static_cast<int>(i) * 7 % kColumns;
-  const auto device_labels = DeviceBuffer::copy_of(labels);
-  expect_proxy_rows(
-      [&](int i, double* row, double* loss, void* memory) {
-        SoftmaxRow<double>::row(SerialTeam(), 9.0, row, kColumns,
-                                static_cast<int>(labels[static_cast<std::size_t>(i)]), 0.125, row,
-                                loss, memory);
-      },
-      [&](float* scores, float* losses, const RowScratch& scratch) {
-        return softmax_rows(9.0F, scores, kStride, kRows, kColumns,
-                            device_labels.as<std::int64_t>(), 0.125F, losses, scratch, nullptr);
-      });
+  expect_proxy_rows<SoftmaxRow>({.scale = 9}, {.scale = 9}, 0.125, labels,
+                                std::vector<float>(kColumns, 0.0F));
 }
 
 TEST_F(CudaRows, ProxyAnchorAgreesWithDouble) {
   std::vector<std::int64_t> labels(kColumns);
   for (std::size_t j = 0; j < kColumns; ++j) labels[j] = static_cast<int>(j % 50);
-  std::vector<float> weights(kRows);  // later classes have no item
-  std::fill_n(weights.begin(), 50, 0.02F);
-  const auto device_labels = DeviceBuffer::copy_of(labels);
-  const auto device_weights = DeviceBuffer::copy_of(weights);
-  expect_proxy_rows(
-      [&](int i, double* row, double* loss, void* memory) {
-        const auto weight = static_cast<double>(weights[static_cast<std::size_t>(i)]);
-        ProxyAnchorRow<double>::row(SerialTeam(), {.margin = 0.125, .alpha = 8}, row, kColumns,
-                                    labels.data(), i, weight, 0.0625, row, loss, memory);
-      },
-      [&](float* scores, float* losses, const RowScratch& scratch) {
-        return proxy_anchor_rows({.margin = 0.125F, .alpha = 8}, scores, kStride, kRows, kColumns,
-                                 device_labels.as<std::int64_t>(), device_weights.as<float>(),
-                                 0.0625F, losses, scratch, nullptr);
-      });
+  std::vector<float> shares(kRows);  // later classes have no item
+  std::fill_n(shares.begin(), 50, 0.02F);
+  expect_proxy_rows<ProxyAnchorRow>({.margin = 0.125, .alpha = 8}, {.margin = 0.125F, .alpha = 8},
+                                    0.0625, labels, shares);
 }
 
 TEST_F(CudaRows, WilcoxonPairsAgreeWithDouble) {

@@ -1,30 +1,46 @@
 // What `bench` times on a GPU runs through, on the one made of the host. The times mean nothing.
-#include "tests/support/made_up.h"
+#include "tests/data/temporary_folder.h"
 #include "tools/bench/bench_device.h"
-#include "tools/bench/bench_loss_device.h"
+#include "tools/bench/bench_loss.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
 
 namespace rk {
 namespace {
 
+nlohmann::json bench_loss(const std::string& loss) {
+  const auto command = make_bench_loss();
+  CLI::App app;
+  command->add_options(app);
+  std::vector<std::string> words = {"2",     "--repeats", "4",   "--per-class", "8",
+                                    "--dim", "40",        "--n", loss,          "--loss"};
+  app.parse(words);
+  const TemporaryFolder folder;
+  CommonOptions common;
+  common.device = "cuda:0";
+  common.threads = 2;
+  common.json = (folder.path() / "loss.json").string();
+  command->run(common);
+  return nlohmann::json::parse(std::ifstream(common.json));
+}
+
 TEST(DeviceBench, LossesOfEveryKindOnEmbeddings) {
-  for (const char* name : {"smooth_ap", "auc_ba", "proxy_anchor"}) {
-    const LossSpec spec = parse_loss(name);
-    const made_up::Wanted wanted{.rows = 40, .dim = 8, .classes = 10};
-    const auto data = made_up::as_float(made_up::data(spec.entry->kind, wanted, 1));
-    const DeviceLossTimes times = time_device_loss(0, spec, data, 2);
-    EXPECT_GT(times.total.least, 0);
-    EXPECT_GT(times.products.least, 0);
-    EXPECT_GT(times.copy_rate, 0);
-    EXPECT_GT(times.bytes, 0);
-    EXPECT_GE(times.kernels, 3);
-    EXPECT_FALSE(times.device_name.empty());
+  for (const auto& [name, launches] : {std::pair{"smooth_ap", 3}, {"auc_ba", 7}, {"nsl", 5}}) {
+    const nlohmann::json json = bench_loss(name);
+    for (const char* key : {"total_ms", "gemm_ms", "copy_bytes_per_second", "peak_bytes"}) {
+      EXPECT_GT(json[key].get<double>(), 0) << name << " " << key;
+    }
+    // Of smooth_ap: the rows, the transpose, the sum of the rows.
+    EXPECT_EQ(json["kernels"], launches) << name;
+    EXPECT_EQ(json["device_name"], "the host as a GPU");
   }
 }
 
 TEST(DeviceBench, RankingAndProducts) {
-  const CudaContext cuda(0);
+  const Context gpu(1, Device{.cuda = true});
   std::vector<float> scores;
   std::vector<std::uint8_t> targets;
   for (int i = 0; i < 5000; ++i) {
@@ -32,11 +48,11 @@ TEST(DeviceBench, RankingAndProducts) {
     targets.push_back(i % 10 == 0 ? 1 : 0);
   }
   const DeviceRankTimes times =
-      time_device_ranking(cuda, parse_loss("rambo_map"), scores, targets, 2);
+      time_device_ranking(gpu, parse_loss("rambo_map"), scores, targets, 2);
   EXPECT_GT(times.total.least, 0);
   EXPECT_GT(times.sort.least, 0);
   EXPECT_GT(times.bytes, 8 * 5000);
-  EXPECT_GT(device_products_ms(cuda, 100, 300, 16), 0);
+  EXPECT_GT(device_products_ms(gpu.cuda(), 100, 300, 16), 0);
 }
 
 }  // namespace

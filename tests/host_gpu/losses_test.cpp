@@ -1,7 +1,5 @@
 // Every registered loss through the code of the GPU, on the one made of the host, against the CPU
 // in double.
-#include "engine/device/cuda/buffer.h"
-#include "losses/cuda/loss.h"
 #include "tests/losses/device_loss_case.h"
 
 namespace rk {
@@ -18,24 +16,31 @@ TEST_P(OnHostGpu, TakesEmbeddingsOfZeros) { loss_.takes_embeddings_of_zeros(); }
 TEST_P(OnHostGpu, HasNoLossWithoutPositives) { loss_.has_no_loss_without_positives(); }
 TEST_P(OnHostGpu, GivesTheSameBitsTwice) { loss_.gives_the_same_bits_twice(); }
 
-// Straight at the GPU's code: what hosts a loss in the other tests refuses such embeddings.
+template <class T> Memory copy_of(const Context& context, const std::vector<T>& values) {
+  Memory memory = context.allocate(values.size() * sizeof(T));
+  memory.upload(values.data(), memory.bytes());
+  return memory;
+}
+
+// Straight at the loss: what hosts it in the other tests refuses such embeddings.
 double loss_of(const LossSpec& spec, const LossData<float>& data) {
-  const CudaContext cuda(0);
-  const std::unique_ptr<DeviceLoss> loss = make_device_loss(cuda, spec);
-  const LossInput<float> input = data.input();
-  loss->plan(data.shape());
-  loss->prepare(input);
-  const auto embeddings = DeviceBuffer::copy_of(data.embeddings);
-  const auto memory = DeviceBuffer::copy_of(data.memory_embeddings);
-  const auto proxies = DeviceBuffer::copy_of(data.proxies);
-  const auto grad = DeviceBuffer::of<float>(std::ssize(data.embeddings));
-  const auto grad_proxies = DeviceBuffer::of<float>(std::ssize(data.proxies));
-  loss->launch({.dim = input.dim,
-                .embeddings = embeddings.as<float>(),
-                .memory = memory.as<float>(),
-                .proxies = proxies.as<float>()},
-               {.grad = grad.as<float>(), .grad_proxies = grad_proxies.as<float>()});
-  return loss->result().loss;
+  const Context gpu(1, Device{.cuda = true});
+  const auto loss = make_loss<float>(spec);
+  loss->plan(gpu, data.shape());
+  const Memory embeddings = copy_of(gpu, data.embeddings);
+  const Memory memory = copy_of(gpu, data.memory_embeddings);
+  const Memory proxies = copy_of(gpu, data.proxies);
+  const Memory grad = copy_of(gpu, data.embeddings);
+  const Memory grad_proxies = copy_of(gpu, data.proxies);
+  LossInput<float> input = data.input();
+  input.embeddings = embeddings.as<float>();
+  input.memory_embeddings = memory.as<float>();
+  input.proxies = proxies.as<float>();
+  LossOutput<float> output;
+  output.grad = grad.as<float>();
+  output.grad_proxies = grad_proxies.as<float>();
+  loss->run(gpu, input, output);
+  return output.loss;
 }
 
 TEST(DeviceLosses, AreNotFiniteWhereAnEmbeddingIsNot) {

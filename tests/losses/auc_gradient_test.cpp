@@ -36,8 +36,9 @@ template <class S> double worst(const Thresholds& t) {
     slopes.push_back(given.back());
   }
   AucGradientTable<S> table;
-  table.plan(t.r, t.step, t.count);
-  table.fill(given.data());
+  const Context context(1);
+  table.plan(context, t.r, t.step, t.count);
+  table.fill(context, given.data());
   const AucGradient<S> gradient = table.gradient();
   double out = 0;
   for (int i = -3000; i <= 3000; ++i) {
@@ -66,8 +67,9 @@ TEST(AucGradient, IsTheSumOverThresholds) {
 TEST(AucGradient, IsZeroFarFromAllThresholds) {
   const std::vector<float> slopes(82, 1.0F);
   AucGradientTable<float> table;
-  table.plan(42.2, 0.05, 41);
-  table.fill(slopes.data());
+  const Context context(1);
+  table.plan(context, 42.2, 0.05, 41);
+  table.fill(context, slopes.data());
   const AucGradient<float> gradient = table.gradient();
   for (const float score : {-1e20F, -3.0F, 3.0F, 1e20F}) {
     EXPECT_EQ(gradient(gradient.positive, score), 0) << score;

@@ -2,7 +2,6 @@
 // GPU (tests/cuda) and on the one made of the host (tests/host_gpu).
 #pragma once
 
-#include "losses/cuda/hosted_loss.h"
 #include "tests/losses/device_rounding.h"
 #include "tests/losses/loss_test.h"
 
@@ -13,10 +12,8 @@ class DeviceLossCase {
   DeviceLossCase(const std::string& spec, const FloatFunctions& functions)
       : spec_(parse_loss(spec)),
         rounding_(device_rounding(spec_, functions, kDim)),
-        loss_(make_hosted_loss(0, spec_)) {
-    // For more than comes.
-    loss_->plan(context_, {.rows = 210, .memory = 140, .dim = kDim, .classes = 60});
-  }
+        // For more than comes.
+        loss_(gpu_, spec_, {.rows = 210, .memory = 140, .dim = kDim, .classes = 60}, false) {}
 
   void agrees_batch_after_batch() {
     std::uint64_t seed = 0;
@@ -85,18 +82,7 @@ class DeviceLossCase {
 
   LossKind kind() const { return spec_.entry->kind; }
 
-  LossResult<float> on_device(const LossData<float>& data) {
-    LossResult<float> result;
-    result.grad.assign(static_cast<std::size_t>(data.grad_elements(kind())), NAN);
-    result.grad_proxies.assign(static_cast<std::size_t>(data.proxy_elements(kind())), NAN);
-    LossOutput<float> output;
-    output.grad = result.grad.data();
-    output.grad_proxies = result.grad_proxies.data();
-    loss_->run(context_, data.input(), output);
-    result.loss = output.loss;
-    result.valid_queries = output.valid_queries;
-    return result;
-  }
+  LossResult<float> on_device(const LossData<float>& data) { return loss_(data); }
 
   template <class S> LossResult<S> on_cpu(const LossData<S>& data) const {
     LossFunction<S> function(context_, spec_, data.shape(), false);
@@ -141,7 +127,8 @@ class DeviceLossCase {
   LossSpec spec_;
   DeviceRounding rounding_;
   Context context_{1};
-  std::unique_ptr<Loss<float>> loss_;
+  Context gpu_{1, Device{.cuda = true}};
+  LossFunction<float> loss_;
 };
 
 }  // namespace rk

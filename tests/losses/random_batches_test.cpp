@@ -15,7 +15,7 @@ class RandomBatches : public LossTest {
     CounterRandom random(seed, 1, 0);
     made_up::Wanted wanted;
     wanted.rows = 2 + random.below(most_rows - 1);
-    wanted.memory = entry().takes_memory() && random.below(2) == 0 ? random.below(90) : 0;
+    wanted.memory = takes_memory(entry().kind) && random.below(2) == 0 ? random.below(90) : 0;
     wanted.dim = least_dim + random.below(40);
     wanted.identities = random.below(3) == 0;
     const std::int64_t kind = random.below(3);

@@ -1,15 +1,12 @@
 #include "tests/support/loss_goldens.h"
 
 #include "engine/base/error.h"
-#include "engine/device/dispatch.h"
-#include "losses/cuda/hosted_loss.h"
 #include "losses/registry.h"
-#include "tools/inspect/loss_file.h"
+#include "tools/inspect/normalized_loss.h"
 #include "weights/hdf5/file.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace rk::golden {
 namespace {
@@ -42,13 +39,6 @@ Norms norms(const std::vector<double>& got, const std::vector<double>& expected)
     out.expected += expected[i] * expected[i];
   }
   return {std::sqrt(out.difference), std::sqrt(out.expected)};
-}
-
-template <class S> std::unique_ptr<Loss<S>> loss_on(const Device& device, const LossSpec& spec) {
-  if constexpr (kHasCuda && std::is_same_v<S, float>) {
-    if (device.cuda) return make_hosted_loss(device.index, spec);
-  }
-  return make_loss<S>(spec);
 }
 
 double attribute(const Hdf5Reader& file, const std::string& name) {
@@ -85,17 +75,9 @@ LossVerdict check_loss_case(const std::filesystem::path& path, double tolerance_
   const LossSpec spec = parse_loss(text);
   const LossKind kind = spec.entry->kind;
   const LossData<S> data = read_loss_file<S>(path.string(), kind);
-  const Context context;
-  const auto loss = loss_on<S>(device, spec);
-  loss->plan(context, data.shape());
-  std::vector<S> grad(static_cast<std::size_t>(data.grad_elements(kind)),
-                      std::numeric_limits<S>::quiet_NaN());
-  std::vector<S> grad_proxies(static_cast<std::size_t>(data.proxy_elements(kind)),
-                              std::numeric_limits<S>::quiet_NaN());
-  LossOutput<S> output;
-  output.grad = grad.data();
-  output.grad_proxies = grad_proxies.data();
-  loss->run(context, data.input(), output);
+  const Context context(0, device);
+  LossFunction<S> function(context, spec, data.shape(), false);
+  const LossResult<S> output = function(data);
 
   const double rtol_loss = attribute(file, "rtol_loss") * tolerance_factor;
   const double atol_loss = attribute(file, "atol_loss") * tolerance_factor;
@@ -130,9 +112,9 @@ LossVerdict check_loss_case(const std::filesystem::path& path, double tolerance_
     verdict.passed = verdict.passed && size.difference <= limit;  // false for NaN
     verdict.detail += fmt::format(" {} {:.1e}/{:.1e}", what, size.difference, limit);
   };
-  compare("grad", grad, "/expected/grad", kind != LossKind::kScores);
+  compare("grad", output.grad, "/expected/grad", kind != LossKind::kScores);
   if (kind == LossKind::kProxies) {
-    compare("grad_proxies", grad_proxies, "/expected/grad_proxies", false);
+    compare("grad_proxies", output.grad_proxies, "/expected/grad_proxies", false);
   }
   if (output.valid_queries != expected_valid) {
     verdict.passed = false;

@@ -6,8 +6,8 @@
 #include "engine/device/dispatch.h"
 #include "engine/system/signals.h"
 #include "kernels/cuda/sort.h"
-#include "losses/cuda/loss.h"
 #include "retrieval/passes/device_score_pass.h"
+#include "tools/bench/work_timer.h"
 
 #include <algorithm>
 #include <vector>
@@ -20,49 +20,48 @@ constexpr const char* kNoCode = "this build has no GPU code; use --device cpu";
 
 }  // namespace
 
-DeviceRankTimes time_device_ranking(const CudaContext& cuda, const LossSpec& spec,
+DeviceRankTimes time_device_ranking(const Context& context, const LossSpec& spec,
                                     std::span<const float> scores,
                                     std::span<const std::uint8_t> targets, int repeats) {
-  if constexpr (!kHasCuda) {
-    fail<DeviceError>(kNoCode);
-  } else {
-    const auto n = static_cast<std::int64_t>(scores.size());
-    const auto loss = make_device_loss(cuda, spec);
-    loss->plan({.rows = n, .memory = 0, .dim = 0, .classes = 1});
-    LossInput<float> batch;
-    batch.rows = n;
-    batch.classes = 1;
-    batch.targets = targets.data();
-    loss->prepare(batch);
-    const auto given = DeviceBuffer::copy_of(std::vector<float>(scores.begin(), scores.end()));
-    const auto grad = DeviceBuffer::of<float>(n);
-    const DeviceBuffer keys[2] = {DeviceBuffer::of<std::uint32_t>(n),
-                                  DeviceBuffer::of<std::uint32_t>(n)};
-    const DeviceBuffer items[2] = {DeviceBuffer::of<std::uint32_t>(n),
-                                   DeviceBuffer::of<std::uint32_t>(n)};
-    const DeviceBuffer workspace(sort_bytes<std::uint32_t>(n));
-    const auto pairs = [&](int k) {
-      return DevicePairs<std::uint32_t>{keys[k].as<std::uint32_t>(), items[k].as<std::uint32_t>()};
-    };
-    DeviceTimer timer(cuda);
-    std::vector<double> totals, sorts;
-    for (int repeat = -kWarmUp; repeat < repeats; ++repeat) {
-      stop_if_interrupted();
-      timer.start();
-      loss->launch({.scores = given.as<float>()}, {.grad = grad.as<float>()});
-      const double total = timer.stop();
-      // The scores' bits are keys as good as any.
-      cuda.copy(keys[0].as<float>(), given.as<float>(), given.bytes());
-      timer.start();
-      sort_pairs(n, 32, pairs(0), pairs(1), workspace.as<std::byte>(), workspace.bytes(),
-                 cuda.stream());
-      const double sort = timer.stop();
-      if (repeat < 0) continue;
-      totals.push_back(total);
-      sorts.push_back(sort);
-    }
-    return {summarize(totals), summarize(sorts), loss->bytes(), loss->kernels()};
+  const auto n = static_cast<std::int64_t>(scores.size());
+  const auto loss = make_loss<float>(spec);
+  loss->plan(context, {.rows = n, .memory = 0, .dim = 0, .classes = 1});
+  const auto room = [&](std::size_t bytes) { return context.allocate(bytes); };
+  Memory given = room(scores.size_bytes());
+  given.upload(scores.data(), given.bytes());
+  const Memory grad = room(scores.size_bytes());
+  LossInput<float> input;
+  input.rows = n;
+  input.classes = 1;
+  input.targets = targets.data();
+  input.scores = given.as<float>();
+  LossOutput<float> output;
+  output.grad = grad.as<float>();
+  loss->prepare(context, input);
+  const Memory keys[2] = {room(scores.size_bytes()), room(scores.size_bytes())};
+  const Memory items[2] = {room(scores.size_bytes()), room(scores.size_bytes())};
+  const Memory workspace = room(sort_bytes<std::uint32_t>(n));
+  const auto pairs = [&](int k) {
+    return DevicePairs<std::uint32_t>{keys[k].as<std::uint32_t>(), items[k].as<std::uint32_t>()};
+  };
+  const auto rank = [&] { loss->launch(context, input, output); };
+  const auto sort_alone = [&] {
+    sort_pairs(n, 32, pairs(0), pairs(1), workspace.data(), workspace.bytes(),
+               context.cuda().stream());
+  };
+  WorkTimer timer(context);
+  std::vector<double> totals, sorts;
+  for (int repeat = -kWarmUp; repeat < repeats; ++repeat) {
+    stop_if_interrupted();
+    const double total = timer.milliseconds(rank);
+    // The scores' bits are keys as good as any.
+    context.copy(keys[0].data(), given.data(), given.bytes());
+    const double sort = timer.milliseconds(sort_alone);
+    if (repeat < 0) continue;
+    totals.push_back(total);
+    sorts.push_back(sort);
   }
+  return {summarize(totals), summarize(sorts), loss->bytes(), launches_of(context, rank)};
 }
 
 double device_products_ms(const CudaContext& cuda, std::int64_t queries, std::int64_t gallery,

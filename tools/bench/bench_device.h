@@ -13,11 +13,11 @@ namespace rk {
 struct DeviceRankTimes {
   Timing total, sort;
   std::int64_t bytes = 0;
-  int kernels = 0;  // beside the sorts
+  int kernels = 0;  // that a launch puts on the stream, copies and the sorts' own among them
 };
 
 // Value and gradient of `spec` on one ranking, and a sort of as many pairs alone, alternating.
-DeviceRankTimes time_device_ranking(const CudaContext& cuda, const LossSpec& spec,
+DeviceRankTimes time_device_ranking(const Context& context, const LossSpec& spec,
                                     std::span<const float> scores,
                                     std::span<const std::uint8_t> targets, int repeats);
 

@@ -4,16 +4,17 @@
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
 #include "engine/driver/device.h"
+#include "engine/driver/profile.h"
 #include "engine/system/signals.h"
 #include "kernels/flush_denormals.h"
 #include "kernels/math.h"
 #include "losses/frame/matrix_product.h"
 #include "losses/frame/similarity.h"
 #include "losses/frame/sparse_gradient.h"
-#include "tools/bench/bench_loss_device.h"
+#include "tools/bench/work_timer.h"
+#include "tools/cli/gpu.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
-#include "tools/cli/timing.h"
 #include "tools/inspect/loss_file.h"
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace rk {
@@ -59,27 +61,52 @@ LossData<float> make_data(const LossEntry& entry, std::int64_t n, std::int64_t m
   return data;
 }
 
+// The data in the memory of a context's device, and the loss's inputs and gradients there.
+struct LossMemory {
+  LossMemory(const Context& context, const LossData<float>& data)
+      : embeddings(copy_of(context, data.embeddings)),
+        memory(copy_of(context, data.memory_embeddings)),
+        proxies(copy_of(context, data.proxies)),
+        grad(copy_of(context, data.embeddings)),
+        grad_proxies(copy_of(context, data.proxies)),
+        input(data.input()) {
+    input.embeddings = embeddings.as<float>();
+    input.memory_embeddings = memory.as<float>();
+    input.proxies = proxies.as<float>();
+    output.grad = grad.as<float>();
+    output.grad_proxies = grad_proxies.as<float>();
+  }
+  static Memory copy_of(const Context& context, const std::vector<float>& values) {
+    Memory memory = context.allocate(values.size() * sizeof(float));
+    memory.upload(values.data(), memory.bytes());
+    return memory;
+  }
+
+  Memory embeddings, memory, proxies, grad, grad_proxies;
+  LossInput<float> input;
+  LossOutput<float> output;
+};
+
 // The way of a loss to its similarities and back, alone, and one plain GEMM of that size.
 class Products {
  public:
-  Products(const Context& context, const LossData<float>& data, const LossEntry& entry)
+  Products(const Context& context, const LossMemory& data, const LossShape& shape,
+           const LossEntry& entry)
       : context_(context),
         data_(data),
-        input_(data_.input()),
+        shape_(shape),
         proxies_(entry.kind == LossKind::kProxies),
-        width_(entry.scores_with_gradient),
-        columns_(proxies_ ? data.classes : data.rows + data.memory),
-        grad_(static_cast<std::size_t>(data.rows * data.dim)),
-        grad_proxies_(data.proxies.size()) {
+        width_(context.on_gpu() ? 0 : entry.scores_with_gradient),
+        columns_(proxies_ ? shape.classes : shape.rows + shape.memory) {
     if (proxies_) {
-      matrix_.resize(static_cast<std::size_t>(data.rows * columns_));
+      matrix_ = context.allocate(static_cast<std::size_t>(shape.rows * columns_) * sizeof(float));
       return;
     }
-    similarity_.plan(context, data.shape());
-    similarity_.forward(context, input_);
+    similarity_.plan(context, shape);
+    similarity_.forward(context, data.input);
     if (width_ == 0) return;
-    sparse_.plan(data.shape(), width_);
-    for (std::int64_t i = 0; i < data.rows; ++i) {
+    sparse_.plan(shape, width_);
+    for (std::int64_t i = 0; i < shape.rows; ++i) {
       for (int k = 0; k < width_; ++k) {
         const std::int64_t column = (i + 1 + k * columns_ / width_) % columns_;
         sparse_.row(i)[k] = {static_cast<std::int32_t>(column), 1.0F};
@@ -88,69 +115,68 @@ class Products {
   }
 
   void run() {
-    const std::int64_t n = data_.rows;
-    const std::int64_t d = data_.dim;
-    const float* e = data_.embeddings.data();
+    const std::int64_t n = shape_.rows;
+    const std::int64_t d = shape_.dim;
+    const LossInput<float>& in = data_.input;
+    float* grad = data_.output.grad;
     if (proxies_) {
-      const float* p = data_.proxies.data();
-      product_abt(context_, n, columns_, d, e, d, p, d, matrix_.data(), columns_);
-      product_ab(context_, n, d, columns_, matrix_.data(), columns_, p, d, 0.0F, grad_.data(), d);
-      product_atb(context_, columns_, d, n, matrix_.data(), columns_, e, d, 0.0F,
-                  grad_proxies_.data(), d);
+      auto* scores = matrix_.as<float>();
+      product_abt(context_, n, columns_, d, in.embeddings, d, in.proxies, d, scores, columns_);
+      product_ab(context_, n, d, columns_, scores, columns_, in.proxies, d, 0.0F, grad, d);
+      product_atb(context_, columns_, d, n, scores, columns_, in.embeddings, d, 0.0F,
+                  data_.output.grad_proxies, d);
       return;
     }
-    similarity_.forward(context_, input_);
+    similarity_.forward(context_, in);
     if (width_ > 0) {
-      sparse_.backward(context_, input_, grad_.data());
+      sparse_.backward(context_, in, grad);
       return;
     }
     plain();
-    if (data_.memory == 0) return;
-    product_ab(context_, n, d, data_.memory, similarity_.row(0) + n, similarity_.stride(),
-               data_.memory_embeddings.data(), d, 1.0F, grad_.data(), d);
+    if (shape_.memory == 0) return;
+    product_ab(context_, n, d, shape_.memory, similarity_.row(0) + n, similarity_.stride(),
+               in.memory_embeddings, d, 1.0F, grad, d);
   }
 
   void plain() {
-    const std::int64_t n = data_.rows;
-    const std::int64_t d = data_.dim;
+    const std::int64_t n = shape_.rows;
+    const std::int64_t d = shape_.dim;
     if (proxies_) {
-      product_ab(context_, n, d, columns_, matrix_.data(), columns_, data_.proxies.data(), d, 0.0F,
-                 grad_.data(), d);
+      product_ab(context_, n, d, columns_, matrix_.as<float>(), columns_, data_.input.proxies, d,
+                 0.0F, data_.output.grad, d);
     } else {
       product_ab(context_, n, d, n, similarity_.row(0), similarity_.stride(),
-                 data_.embeddings.data(), d, 0.0F, grad_.data(), d);
+                 data_.input.embeddings, d, 0.0F, data_.output.grad, d);
     }
   }
-  double plain_flops() const { return of(proxies_ ? columns_ : data_.rows); }
+  double plain_flops() const { return of(proxies_ ? columns_ : shape_.rows); }
 
   // Of multiplications that the definition asks for, not counting those of sparse_bytes().
   double useful_flops() const {
     if (proxies_) return 3 * of(columns_);
-    const double forward = of(data_.rows) / 2 + of(data_.memory);
+    const double forward = of(shape_.rows) / 2 + of(shape_.memory);
     return width_ > 0 ? forward : forward + of(columns_);
   }
   // A row of E or of the memory for every number, once more for its column, and the gradient's.
   double sparse_bytes() const {
-    const double rows = static_cast<double>(data_.rows) * (2 * width_ + 1);
-    return width_ > 0 ? sizeof(float) * rows * static_cast<double>(data_.dim) : 0;
+    const double rows = static_cast<double>(shape_.rows) * (2 * width_ + 1);
+    return width_ > 0 ? sizeof(float) * rows * static_cast<double>(shape_.dim) : 0;
   }
 
  private:
   double of(std::int64_t columns) const {
-    return 2.0 * static_cast<double>(data_.rows * columns) * static_cast<double>(data_.dim);
+    return 2.0 * static_cast<double>(shape_.rows * columns) * static_cast<double>(shape_.dim);
   }
 
   const Context& context_;
-  const LossData<float>& data_;
-  LossInput<float> input_;
+  const LossMemory& data_;
+  LossShape shape_;
   bool proxies_;
-  int width_;
+  int width_;  // numbers of a row's gradient, where those of all columns are not made
   std::int64_t columns_;
   SimilarityMatrix<float> similarity_;
   SparseGradient<float> sparse_;
-  std::vector<float> matrix_;  // of proxies
-  std::vector<float> grad_;
-  std::vector<float> grad_proxies_;
+  Memory matrix_;  // of proxies
 };
 
 // The row kernels' sigmoid, and one element after the other by the C library: the ratio of their
@@ -222,7 +248,7 @@ class BenchLoss final : public Command {
     app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
   }
 
-  bool runs_on_cuda() const override { return parse_loss(loss_).entry->make_device != nullptr; }
+  bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
     const LossSpec spec = parse_loss(loss_);
@@ -230,11 +256,8 @@ class BenchLoss final : public Command {
       fail<UsageError>("bench loss: {} ranks scores; use bench rank", spec.entry->name);
     }
     const LossData<float> data = make_data(*spec.entry, n_, memory_, dim_, per_class_, common.seed);
-    const Device device = device_of(common);
-    const Context context(common.threads);
-    const Measured measured =
-        device.cuda ? on_cuda(device.index, spec, data) : on_cpu(context, spec, data);
-    report(common, context, spec, measured);
+    const Context context(common.threads, device_of(common));
+    report(common, context, spec, measure(context, spec, data));
   }
 
  private:
@@ -259,96 +282,107 @@ class BenchLoss final : public Command {
            static_cast<double>(n_ + memory_);
   }
 
-  // The GPU's floor: half of S = E E^T and all of the gradient, which is a matrix there for every
-  // loss, at the rate of the two GEMMs; the matrix at the rate of a copy, or sigmoids at two
-  // evaluations of special functions each (2e12 a second on an H200), and what the launches cost.
-  Measured on_cuda(int device, const LossSpec& spec, const LossData<float>& data) const {
-    constexpr double kSigmoidsPerSecond = 2e12;
-    constexpr double kLaunchMs = 5e-3;
-    const DeviceLossTimes times = time_device_loss(device, spec, data, repeats_);
-    Measured out{times.total, times.products, times.rows, 0, "", times.bytes, {}};
-    const double count = sigmoids(*spec.entry);
-    const double matrix_ms = matrix_bytes(true) / times.copy_rate * 1e3;
-    const double sigmoid_ms = count / kSigmoidsPerSecond * 1e3;
-    const double columns = static_cast<double>(n_ + memory_);
-    const double useful =
-        spec.entry->kind == LossKind::kProxies ? 1 : 1 - static_cast<double>(n_) / (4 * columns);
-    out.floor_ms = useful * times.products.median + std::max(matrix_ms, sigmoid_ms) +
-                   times.kernels * kLaunchMs;
-    out.floor_of = fmt::format(
-        "useful products + {} + {} launches",
-        matrix_ms > sigmoid_ms
-            ? fmt::format("the matrix read and written at {:.0f} GB/s", times.copy_rate * 1e-9)
-            : fmt::format("{:.3g} sigmoids at 2 T/s", count),
-        times.kernels);
-    out.more = {{"sigmoids", count},
-                {"copy_bytes_per_second", times.copy_rate},
-                {"kernels", times.kernels},
-                {"device_name", times.device_name}};
+  // The labels' way to a GPU is not in the times, as it is not in a training step's; on the CPU there
+  // is none, and what is made of them is.
+  Measured measure(const Context& context, const LossSpec& spec,
+                   const LossData<float>& data) const {
+    LossMemory memory(context, data);
+    const auto loss = make_loss<float>(spec);
+    loss->plan(context, data.shape());
+    loss->prepare(context, memory.input);
+    Products products(context, memory, data.shape(), *spec.entry);
+    const auto value_and_gradient = [&] {
+      if (!context.on_gpu()) return loss->run(context, memory.input, memory.output);
+      loss->launch(context, memory.input, memory.output);
+    };
+    WorkTimer timer(context);
+    // The first run wakes the threads and touches the memory; clocks rise, kernels are loaded.
+    const int warm_up = context.on_gpu() ? 20 : 1;
+    std::vector<double> totals, gemms, plain, rows;
+    for (int repeat = -warm_up; repeat < repeats_; ++repeat) {
+      stop_if_interrupted();
+      std::optional<ProfileRange> range(std::in_place, kMeasuredRange, repeat == repeats_ - 1);
+      // Alternating, so that a busy machine slows both alike.
+      const double total = timer.milliseconds(value_and_gradient);
+      range.reset();
+      const double gemm = timer.milliseconds([&] { products.run(); });
+      const double one = timer.milliseconds([&] { products.plain(); });
+      if (repeat < 0) continue;
+      totals.push_back(total);
+      gemms.push_back(gemm);
+      plain.push_back(one);
+      rows.push_back(total - gemm);
+    }
+    const auto embedding_bytes = static_cast<std::int64_t>(sizeof(float) * data.embeddings.size());
+    Measured out;
+    out.total = summarize(totals);
+    out.products = summarize(gemms);
+    out.rows = summarize(rows);
+    out.bytes = loss->bytes() + (context.on_gpu() ? 0 : 2 * embedding_bytes);
+    out.more["sigmoids"] = sigmoids(*spec.entry);
+    if (context.on_gpu()) {
+      const int launches =
+          launches_of(context, value_and_gradient) - launches_of(context, [&] { products.run(); });
+      set_floor_on_gpu(context, *spec.entry, launches, out);
+    } else {
+      set_floor_on_cpu(context, *spec.entry, products, summarize(plain).median, out);
+    }
     return out;
   }
 
-  Measured on_cpu(const Context& context, const LossSpec& spec, const LossData<float>& data) const {
-    const auto loss = make_loss<float>(spec);
-    loss->plan(context, data.shape());
-    std::vector<float> grad(data.embeddings.size());
-    std::vector<float> grad_proxies(data.proxies.size());
-    LossOutput<float> output;
-    output.grad = grad.data();
-    output.grad_proxies = grad_proxies.data();
-    const LossInput<float> input = data.input();
-    Products products(context, data, *spec.entry);
+  // The GPU's floor: half of S = E E^T and all of the gradient, which is a matrix there for every
+  // loss, at the rate of the two GEMMs; the matrix at the rate of a copy, or sigmoids at two
+  // evaluations of special functions each (2e12 a second on an H200), and what the launches beside
+  // the products cost.
+  void set_floor_on_gpu(const Context& context, const LossEntry& entry, int launches,
+                        Measured& out) const {
+    constexpr double kSigmoidsPerSecond = 2e12;
+    constexpr double kLaunchMs = 5e-3;
+    const double rate = gpu_copy_rate(context.cuda());
+    const double count = sigmoids(entry);
+    const double matrix_ms = matrix_bytes(true) / rate * 1e3;
+    const double sigmoid_ms = count / kSigmoidsPerSecond * 1e3;
+    const double columns = static_cast<double>(n_ + memory_);
+    const double useful =
+        entry.kind == LossKind::kProxies ? 1 : 1 - static_cast<double>(n_) / (4 * columns);
+    out.floor_ms =
+        useful * out.products.median + std::max(matrix_ms, sigmoid_ms) + launches * kLaunchMs;
+    out.floor_of =
+        fmt::format("useful products + {} + {} launches",
+                    matrix_ms > sigmoid_ms
+                        ? fmt::format("the matrix read and written at {:.0f} GB/s", rate * 1e-9)
+                        : fmt::format("{:.3g} sigmoids at 2 T/s", count),
+                    launches);
+    out.more.update({{"copy_bytes_per_second", rate},
+                     {"kernels", launches},
+                     {"device_name", context.cuda().name()}});
+  }
 
-    loss->run(context, input, output);  // the first run wakes the threads and touches the memory
-    products.run();
-    products.plain();
-    std::vector<double> totals;
-    std::vector<double> gemms;
-    std::vector<double> plain;
-    std::vector<double> rows;
-    for (int repeat = 0; repeat < repeats_; ++repeat) {
-      stop_if_interrupted();
-      // Alternating, so that a busy machine slows both alike.
-      totals.push_back(milliseconds([&] { loss->run(context, input, output); }));
-      gemms.push_back(milliseconds([&] { products.run(); }));
-      plain.push_back(milliseconds([&] { products.plain(); }));
-      rows.push_back(totals.back() - gemms.back());
-    }
-    const Timing total = summarize(totals);
-    const Timing gemm = summarize(gemms);
-
-    const bool sparse = spec.entry->scores_with_gradient > 0;
-    const double flops_rate = products.plain_flops() / summarize(plain).median * 1e3;
+  void set_floor_on_cpu(const Context& context, const LossEntry& entry, const Products& products,
+                        double plain_ms, Measured& out) const {
+    const bool sparse = entry.scores_with_gradient > 0;
+    const double flops_rate = products.plain_flops() / plain_ms * 1e3;
     const double bytes_rate = copy_rate(context.threads(), matrix_bytes(false));
-    double floor =
+    out.floor_ms =
         (products.useful_flops() / flops_rate + products.sparse_bytes() / bytes_rate) * 1e3;
-    std::string floor_of =
+    out.floor_of =
         fmt::format("{:.3g} useful FLOP at {:.0f} G/s", products.useful_flops(), flops_rate * 1e-9);
     // Lambdas, which a loop takes in; a pointer to a function would stay a call.
     const double rate = sigmoid_rate(context.threads(), [](float x) { return row_sigmoid(x); });
     const double scalar_rate =
         sigmoid_rate(context.threads(), [](float x) { return scalar_sigmoid(x); });
-    const double count = sigmoids(*spec.entry);
+    const double count = sigmoids(entry);
     if (count > 0) {
-      floor += count / rate * 1e3;
-      floor_of += fmt::format(" + {:.3g} sigmoids at {:.2f} G/s", count, rate * 1e-9);
+      out.floor_ms += count / rate * 1e3;
+      out.floor_of += fmt::format(" + {:.3g} sigmoids at {:.2f} G/s", count, rate * 1e-9);
     } else {
-      floor += matrix_bytes(!sparse) / bytes_rate * 1e3;
-      floor_of += fmt::format(" + the matrix {} at {:.1f} GB/s",
-                              sparse ? "read" : "read and written", bytes_rate * 1e-9);
+      out.floor_ms += matrix_bytes(!sparse) / bytes_rate * 1e3;
+      out.floor_of += fmt::format(" + the matrix {} at {:.1f} GB/s",
+                                  sparse ? "read" : "read and written", bytes_rate * 1e-9);
     }
-
-    const auto embedding_bytes = static_cast<std::int64_t>(sizeof(float) * data.embeddings.size());
-    return {total,
-            gemm,
-            summarize(rows),
-            floor,
-            floor_of,
-            loss->bytes() + 2 * embedding_bytes,
-            {{"sigmoids", count},
-             {"gemm_flops_per_second", flops_rate},
-             {"sigmoids_per_second", rate},
-             {"scalar_sigmoids_per_second", scalar_rate}}};
+    out.more.update({{"gemm_flops_per_second", flops_rate},
+                     {"sigmoids_per_second", rate},
+                     {"scalar_sigmoids_per_second", scalar_rate}});
   }
 
   void report(const CommonOptions& common, const Context& context, const LossSpec& spec,

@@ -28,14 +28,14 @@ class BenchRank final : public Command {
     app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
   }
 
-  bool runs_on_cuda() const override { return parse_loss(loss_).entry->make_device != nullptr; }
+  bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
     const LossSpec spec = parse_loss(loss_);
     if (spec.entry->kind != LossKind::kScores) {
       fail<UsageError>("bench rank: {} ranks no scores; use bench loss", spec.entry->name);
     }
-    const Context context(common.threads);
+    const Context context(common.threads, device_of(common));
     const int threads = context.threads();
     const auto size = static_cast<std::size_t>(n_);
     std::vector<float> scores(size);
@@ -47,8 +47,9 @@ class BenchRank final : public Command {
       scores[static_cast<std::size_t>(i)] = static_cast<float>(
           random.uniform(-1, 1) + (targets[static_cast<std::size_t>(i)] != 0 ? 0.3 : 0));
     });
-    if (const auto gpu = open_gpu(device_of(common))) {
-      report_gpu(common, spec, *gpu, time_device_ranking(*gpu, spec, scores, targets, repeats_));
+    if (context.on_gpu()) {
+      report_gpu(common, spec, context.cuda(),
+                 time_device_ranking(context, spec, scores, targets, repeats_));
       return;
     }
     const auto loss = make_loss<float>(spec);

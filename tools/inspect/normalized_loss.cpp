@@ -3,12 +3,17 @@
 #include "engine/base/error.h"
 #include "engine/base/random.h"
 #include "engine/system/signals.h"
+#include "losses/frame/finite.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace rk {
 namespace {
+
+// What lies behind `elements` begins on a line of memory.
+constexpr std::int64_t on_a_line(std::int64_t elements) { return (elements + 15) / 16 * 16; }
 
 // Makes every row of unit length; returns the lengths.
 template <class S> std::vector<S> normalize_rows(std::vector<S>& rows, std::int64_t dim) {
@@ -38,18 +43,24 @@ void add_scaled(std::vector<S>& values, const std::vector<S>& direction, std::si
 
 template <class S>
 LossFunction<S>::LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape,
-                              bool normalize, std::unique_ptr<Loss<S>> loss)
+                              bool normalize)
     : context_(context),
       spec_(spec),
       normalize_(normalize && spec.entry->kind != LossKind::kScores),
-      loss_(loss ? std::move(loss) : make_loss<S>(spec)) {
+      loss_(make_loss<S>(spec)) {
   loss_->plan(context_, shape);
+  const std::int64_t rows =
+      shape.rows * (spec.entry->kind == LossKind::kScores ? shape.classes : shape.dim);
+  const std::int64_t proxies =
+      spec.entry->kind == LossKind::kProxies ? shape.classes * shape.dim : 0;
+  const auto room = [&](std::int64_t elements) {
+    return context.allocate(static_cast<std::size_t>(elements) * sizeof(S));
+  };
+  inputs_ = room(on_a_line(rows) + on_a_line(shape.memory * shape.dim) + on_a_line(proxies));
+  gradients_ = room(on_a_line(rows) + proxies);
 }
 
 template <class S> LossResult<S> LossFunction<S>::operator()(const LossData<S>& data) {
-  LossResult<S> result;
-  result.grad.resize(static_cast<std::size_t>(data.grad_elements(kind())));
-  result.grad_proxies.resize(static_cast<std::size_t>(data.proxy_elements(kind())));
   LossInput<S> input = data.input();
   std::vector<S> unit;
   std::vector<S> lengths;
@@ -58,12 +69,37 @@ template <class S> LossResult<S> LossFunction<S>::operator()(const LossData<S>& 
     lengths = normalize_rows(unit, data.dim);
     input.embeddings = unit.data();
   }
+  check_finite(context_, input);
+  std::vector<S> packed;  // one after the other: the rows, the memory, the proxies
+  const auto place = [&](const S*& from, std::int64_t elements) {
+    if (from == nullptr) return;
+    const S* device = inputs_.as<S>() + packed.size();
+    packed.insert(packed.end(), from, from + elements);
+    packed.resize(static_cast<std::size_t>(on_a_line(std::ssize(packed))));
+    from = device;
+  };
+  place(input.embeddings, data.rows * data.dim);
+  place(input.scores, data.rows * data.classes);
+  place(input.memory_embeddings, data.memory * data.dim);
+  place(input.proxies, data.classes * data.dim);
+  inputs_.upload(packed.data(), packed.size() * sizeof(S));
+
+  LossResult<S> result;
+  result.grad.resize(static_cast<std::size_t>(data.grad_elements(kind())));
+  result.grad_proxies.resize(static_cast<std::size_t>(data.proxy_elements(kind())));
+  const std::int64_t behind = on_a_line(std::ssize(result.grad));
+  std::vector<S> both(static_cast<std::size_t>(behind) + result.grad_proxies.size(),
+                      std::numeric_limits<S>::quiet_NaN());
+  gradients_.upload(both.data(), both.size() * sizeof(S));
   LossOutput<S> output;
-  output.grad = result.grad.data();
-  output.grad_proxies = result.grad_proxies.data();
+  output.grad = gradients_.as<S>();
+  output.grad_proxies = gradients_.as<S>() + behind;
   loss_->run(context_, input, output);
   result.loss = output.loss;
   result.valid_queries = output.valid_queries;
+  gradients_.download(both.data(), both.size() * sizeof(S));
+  std::copy_n(both.begin(), result.grad.size(), result.grad.begin());
+  std::copy(both.begin() + behind, both.end(), result.grad_proxies.begin());
   for (std::size_t row = 0; row < lengths.size(); ++row) {
     const auto dim = static_cast<std::size_t>(data.dim);
     const S* e = unit.data() + row * dim;

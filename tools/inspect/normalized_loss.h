@@ -1,6 +1,8 @@
-// A loss of a file's data as one call, optionally with the normalisation of the embeddings inside:
+// A loss of a file's data as one call on either device, optionally with the normalisation of the
+// embeddings inside:
 //   e = x / |x|,  dL/dx = (dL/de - (dL/de . e) e) / |x|
-// for probe and for gradient tests; training normalises in a layer of the network.
+// for probe and for tests; training normalises in a layer of the network. The data lies on the host,
+// the loss has its copy.
 #pragma once
 
 #include "tools/inspect/loss_file.h"
@@ -19,11 +21,11 @@ template <class S> struct LossResult {
 
 template <class S> class LossFunction {
  public:
-  // loss: another implementation of `spec`; null: the one on the CPU.
-  LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape, bool normalize,
-               std::unique_ptr<Loss<S>> loss = nullptr);
+  // shape: of the largest data.
+  LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape,
+               bool normalize);
 
-  // InputError where a row that is to be normalised is zero.
+  // InputError where a number is not finite, on a GPU too, or a row that is to be normalised zero.
   LossResult<S> operator()(const LossData<S>& data);
   LossKind kind() const { return spec_.entry->kind; }
 
@@ -32,6 +34,7 @@ template <class S> class LossFunction {
   LossSpec spec_;
   bool normalize_;
   std::unique_ptr<Loss<S>> loss_;
+  Memory inputs_, gradients_;
 };
 
 // How far the gradient is from central differences (f(x + h v) - f(x - h v)) / 2h along random unit

@@ -1,9 +1,7 @@
 #include "tools/inspect/probe_loss.h"
 
 #include "engine/base/error.h"
-#include "engine/device/dispatch.h"
 #include "engine/system/signals.h"
-#include "losses/cuda/hosted_loss.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
@@ -29,14 +27,6 @@ double norm(const std::vector<float>& values) {
   return std::sqrt(square);
 }
 
-// Null: on the CPU.
-std::unique_ptr<Loss<float>> loss_on(const Device& device, const LossSpec& spec) {
-  if constexpr (kHasCuda) {
-    if (device.cuda) return make_hosted_loss(device.index, spec);
-  }
-  return nullptr;
-}
-
 class ProbeLoss final : public Command {
  public:
   void add_options(CLI::App& app) override {
@@ -55,7 +45,7 @@ class ProbeLoss final : public Command {
     app.footer([this] { return help(); });
   }
 
-  bool runs_on_cuda() const override { return parse_loss(loss_).entry->make_device != nullptr; }
+  bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
     check_outputs({{"--out", out_, FileKind::kLoss}, {"--json", common.json, FileKind::kJson}},
@@ -67,14 +57,13 @@ class ProbeLoss final : public Command {
       note_lengths(data.embeddings, data.dim, in_,
                    "the loss is that of these rows; --normalize makes their length 1 first");
     }
-    const Context context(common.threads);
+    const Context context(common.threads, device_of(common));
     nlohmann::json json = {{"loss_name", spec.text()},
                            {"device", common.device},
                            {"threads", context.threads()},
                            {"version", RK_VERSION}};
     try {
-      LossFunction<float> function(context, spec, data.shape(), normalize_,
-                                   loss_on(device_of(common), spec));
+      LossFunction<float> function(context, spec, data.shape(), normalize_);
       stop_if_interrupted();
       const LossResult<float> result = function(data);
       stop_if_interrupted();
@@ -118,7 +107,8 @@ class ProbeLoss final : public Command {
       return nullptr;
     }
     const LossData<double> data = read_loss_file<double>(in_, spec.entry->kind);
-    LossFunction<double> function(context, spec, data.shape(), normalize_);
+    const Context cpu(context.threads());
+    LossFunction<double> function(cpu, spec, data.shape(), normalize_);
     const DifferenceCheck found =
         check_differences(function, data, common.seed, kDirections, kStep);
     print(

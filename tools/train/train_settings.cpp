@@ -387,7 +387,7 @@ void resolve(TrainSettings& s) {
         "--loss {}: takes scores and targets, train has embeddings and labels; see probe",
         loss.entry->name);
   }
-  if (s.memory > 0 && !loss.entry->takes_memory()) {
+  if (s.memory > 0 && !takes_memory(loss.entry->kind)) {
     fail<UsageError>("--memory {}: {} compares with its proxies and takes no memory; leave it out",
                      s.memory, loss.entry->name);
   }

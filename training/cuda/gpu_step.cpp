@@ -33,7 +33,7 @@ Memory floats(const Context& context, std::int64_t count) {
 GpuStep::GpuStep(const StepParts& parts)
     : parts_(parts),
       group_(make_device_group(parts.context.cuda(), parts.processes)),
-      loss_(make_device_loss(parts.context.cuda(), parts.options.loss)),
+      loss_(make_loss<float>(parts.options.loss)),
       input_(parts.program, parts.input, parts.table.levels(), parts.batch.share()),
       captures_(parts.options.graph) {
   const Context& context = parts_.context;
@@ -44,10 +44,10 @@ GpuStep::GpuStep(const StepParts& parts)
     share_factor_ = copy_of(context, std::vector{1.0F / static_cast<float>(group_->size())});
   }
   if (parts_.memory.capacity() > 0) kept_ = floats(context, options.batch * dim);
-  loss_->plan({.rows = options.batch,
-               .memory = parts_.memory.capacity(),
-               .dim = dim,
-               .classes = parts_.proxies >= 0 ? options.classes : 0});
+  loss_->plan(context, {.rows = options.batch,
+                        .memory = parts_.memory.capacity(),
+                        .dim = dim,
+                        .classes = parts_.proxies >= 0 ? options.classes : 0});
   step_ = context.allocate(sizeof(DeviceStep));
   squares_ = context.allocate(sizeof(double) *
                               static_cast<std::size_t>(SquareSums{.count = flat}.blocks()));
@@ -74,7 +74,7 @@ void GpuStep::launch(std::span<const std::int64_t> labels, std::span<const std::
   batch.identities = identities.data();
   parts_.memory.show(batch);
   if (parts_.proxies >= 0) batch.classes = parts_.options.classes;
-  loss_->prepare(batch);
+  loss_->prepare(parts_.context, batch);
   *host_rate_.as<double>() = rate;
   static_assert(offsetof(DeviceStep, rate) == 0);
   cuda.upload(step_.data(), host_rate_.as<double>(), sizeof(double));
@@ -113,7 +113,7 @@ void GpuStep::capture() {
 GpuStep::Outcome GpuStep::finish() {
   // Not part of what is captured: see PinnedBuffer.
   parts_.context.cuda().download(host_step_.as<DeviceStep>(), step_.data(), sizeof(DeviceStep));
-  const LossOutput<float> output = loss_->result();  // waits for all of the step
+  const LossValue output = loss_->result(parts_.context);  // waits for all of the step
   const DeviceStep& step = *host_step_.as<DeviceStep>();
   return {.loss = output.loss,
           .valid_queries = output.valid_queries,
@@ -132,14 +132,18 @@ void GpuStep::enqueue() {
   gather();
   if (kept_.bytes() > 0) cuda.copy(kept_.data(), network.embeddings(), kept_.bytes());
 
-  DeviceLossInput input{.dim = options.model.dim, .embeddings = network.embeddings()};
-  DeviceLossOutput output{.grad = network.gradients()};
-  input.memory = parts_.memory.data();
+  LossInput<float> input;
+  input.rows = options.batch;
+  input.dim = options.model.dim;
+  input.embeddings = network.embeddings();
+  parts_.memory.show(input);
+  LossGradients<float> output{.grad = network.gradients()};
   if (parts_.proxies >= 0) {
+    input.classes = options.classes;
     input.proxies = parts_.parameters.device_value(parts_.proxies);
     output.grad_proxies = parts_.parameters.device_gradient(parts_.proxies);
   }
-  loss_->launch(input, output);
+  loss_->launch(parts_.context, input, output);
   const float* scale = &reinterpret_cast<const DeviceStep*>(step_.data())->loss_scale;
   rk::launch(Scale{.count = all, .factor = scale, .values = output.grad}, cuda.stream());
   if (parts_.proxies >= 0) {

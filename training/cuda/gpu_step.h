@@ -18,7 +18,7 @@
 #include "engine/group/device_group.h"
 #include "kernels/blocks/optimizer_block.h"
 #include "layers/cuda/input.h"
-#include "losses/cuda/loss.h"
+#include "losses/frame/loss.h"
 #include "training/batch_parts.h"
 #include "training/chunked_network.h"
 #include "training/embedding_memory.h"
@@ -95,7 +95,7 @@ class GpuStep {
 
   StepParts parts_;
   std::unique_ptr<DeviceGroup> group_;
-  std::unique_ptr<DeviceLoss> loss_;
+  std::unique_ptr<Loss<float>> loss_;
   GpuInput input_;
   Memory kept_;  // the embeddings for the memory columns: backward may overwrite them
   Memory share_factor_;

@@ -1,4 +1,4 @@
-// In place of kernels/cuda/histogram_rows.cu, pair_rows_cuda.cu and rank_rows_cuda.cu.
+// In place of kernels/cuda/histogram_rows.cu, pair_rows.cu, rank_rows.cu and the proxies' of rows.cu.
 #include "kernels/cuda/gallery_kernels.h"
 #include "tests/host_gpu/kernels/rows.h"
 
@@ -7,5 +7,6 @@ namespace rk {
 RK_HISTOGRAM_ROWS(RK_GALLERY_ROWS);
 RK_PAIR_ROWS(RK_GALLERY_ROWS);
 RK_RANK_ROWS(RK_GALLERY_ROWS);
+RK_PROXY_ROWS(RK_PROXY_KERNEL);
 
 }  // namespace rk

@@ -1,35 +1,9 @@
-// In place of kernels/cuda/rows.cu and symmetric_cuda.cu.
+// In place of kernels/cuda/rows.cu and symmetric.cu.
+#include "kernels/cuda/rows.h"
 #include "kernels/cuda/symmetric.h"
-#include "tests/host_gpu/kernels/rows.h"
+#include "tests/host_gpu/device/stream.h"
 
 namespace rk {
-
-using host_gpu::SerialBlock;
-
-void plan_proxy_rows(int rows, int columns, RowScratch* scratch) {
-  const std::int64_t bytes =
-      std::max(SoftmaxRow<float>::scratch(columns), ProxyAnchorRow<float>::scratch(columns));
-  host_gpu::plan_scratch(rows, bytes, bytes, scratch);
-}
-
-void softmax_rows(float scale, float* scores, std::int64_t stride, int rows, int columns,
-                  const std::int64_t* labels, float weight, float* losses,
-                  const RowScratch& scratch, CudaStream stream) {
-  host_gpu::run_grid(stream, scratch, [=](const SerialBlock& block, void* shared) {
-    softmax_block_rows(block, scale, scores, stride, rows, columns, labels, weight, losses, scratch,
-                       shared);
-  });
-}
-
-void proxy_anchor_rows(const ProxyAnchorRow<float>::Params& params, float* scores,
-                       std::int64_t stride, int rows, int columns, const std::int64_t* labels,
-                       const float* positive_weights, float negative_weight, float* losses,
-                       const RowScratch& scratch, CudaStream stream) {
-  host_gpu::run_grid(stream, scratch, [=](const SerialBlock& block, void* shared) {
-    proxy_anchor_block_rows(block, params, scores, stride, rows, columns, labels, positive_weights,
-                            negative_weight, losses, scratch, shared);
-  });
-}
 
 void column_sums(const float* values, int rows, int columns, double* totals, CudaStream stream) {
   host_gpu::put(stream, "column_sums", [=] {

@@ -49,8 +49,8 @@ void GalleryRows<Row>::plan(const Params& params, int rows, int columns, RowScra
 }
 
 template <class Row>
-void GalleryRows<Row>::measure(const RowBatch& batch, const Params* params, float* stats, int width,
-                               const RowScratch& scratch, CudaStream stream) {
+void GalleryRows<Row>::measure(const RowBatch<float>& batch, const Params* params, float* stats,
+                               int width, const RowScratch& scratch, CudaStream stream) {
   if constexpr (Measured<Row, BlockTeamOver<host_gpu::SerialBlock>>) {
     host_gpu::run_grid(stream, scratch, [=](const host_gpu::SerialBlock& block, void* shared) {
       measure_block_rows<Row>(block, batch, params, stats, width, scratch, shared);
@@ -61,14 +61,28 @@ void GalleryRows<Row>::measure(const RowBatch& batch, const Params* params, floa
 }
 
 template <class Row>
-void GalleryRows<Row>::run(const RowBatch& batch, const Params* params, const RowScratch& scratch,
-                           CudaStream stream) {
+void GalleryRows<Row>::run(const RowBatch<float>& batch, const Params* params,
+                           const RowScratch& scratch, CudaStream stream) {
   host_gpu::run_grid(stream, scratch, [=](const host_gpu::SerialBlock& block, void* shared) {
     run_block_rows<Row>(block, batch, params, scratch, shared);
   });
 }
 
-// NOLINTNEXTLINE(bugprone-macro-parentheses): Row names a template
+template <class Row> void ProxyRows<Row>::plan(int rows, int columns, RowScratch* scratch) {
+  host_gpu::plan_scratch(rows, Row::scratch(columns), Row::scratch(columns), scratch);
+}
+
+template <class Row>
+void ProxyRows<Row>::run(const ProxyBatch<float>& batch, const Params& params,
+                         const RowScratch& scratch, CudaStream stream) {
+  host_gpu::run_grid(stream, scratch, [=](const host_gpu::SerialBlock& block, void* shared) {
+    run_block_proxy_rows<Row>(block, batch, params, scratch, shared);
+  });
+}
+
+// NOLINTBEGIN(bugprone-macro-parentheses): Row names a template
+#define RK_PROXY_KERNEL(Row) template struct ProxyRows<Row<float>>
 #define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace rk

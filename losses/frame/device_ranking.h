@@ -2,8 +2,7 @@
 // (kernels/blocks/ranking_block.h).
 #pragma once
 
-#include "engine/device/cuda/buffer.h"
-#include "engine/device/cuda/context.h"
+#include "engine/device/context.h"
 #include "kernels/blocks/ranking_block.h"
 
 #include <cstdint>
@@ -30,17 +29,15 @@ class DeviceRanking {
     double* loss = nullptr;
   };
 
-  static constexpr int kKernels = 8;  // of a launch, beside two sorts
-
   // For up to `count` scores, in more than one segment or not.
-  void plan(std::int64_t count, bool segmented);
-  void launch(const CudaContext& cuda, const Batch& batch) const;
+  void plan(const Context& context, std::int64_t count, bool segmented);
+  void launch(const Context& context, const Batch& batch) const;
   std::int64_t bytes() const;
 
  private:
-  template <class Key> void launch_with(const CudaContext& cuda, const Batch& batch) const;
+  template <class Key> void launch_with(const Context& context, const Batch& batch) const;
 
-  DeviceBuffer keys_[3], items_[3], above_, place_, counts_, partial_, workspace_;
+  Memory keys_[3], items_[3], above_, place_, counts_, partial_, workspace_;
 };
 
 }  // namespace rk

@@ -1,4 +1,4 @@
-#include "losses/cuda/ranking.h"
+#include "losses/frame/device_ranking.h"
 
 #include "engine/base/error.h"
 #include "kernels/cuda/sort.h"
@@ -9,32 +9,35 @@
 
 namespace rk {
 
-void DeviceRanking::plan(std::int64_t count, bool segmented) {
+void DeviceRanking::plan(const Context& context, std::int64_t count, bool segmented) {
   expect(count < std::int64_t{1} << 31, "[ranking] expected fewer than 2^31 scores, got {}", count);
-  for (DeviceBuffer& keys : keys_) {
-    keys =
-        segmented ? DeviceBuffer::of<std::uint64_t>(count) : DeviceBuffer::of<std::uint32_t>(count);
+  const auto room = [&](std::int64_t elements, std::size_t bytes) {
+    return context.allocate(static_cast<std::size_t>(elements) * bytes);
+  };
+  for (Memory& keys : keys_) {
+    keys = room(count, segmented ? sizeof(std::uint64_t) : sizeof(std::uint32_t));
   }
-  for (DeviceBuffer& items : items_) items = DeviceBuffer::of<std::uint32_t>(count);
-  above_ = DeviceBuffer::of<std::int32_t>(count + 1);
-  place_ = DeviceBuffer::of<std::int32_t>(count);
-  counts_ = DeviceBuffer::of<std::int32_t>(ranking_blocks(count));
-  partial_ = DeviceBuffer::of<double>(ranking_blocks(count));
+  for (Memory& items : items_) items = room(count, sizeof(std::uint32_t));
+  above_ = room(count + 1, sizeof(std::int32_t));
+  place_ = room(count, sizeof(std::int32_t));
+  counts_ = room(ranking_blocks(count), sizeof(std::int32_t));
+  partial_ = room(ranking_blocks(count), sizeof(double));
   const std::size_t single = sort_bytes<std::uint32_t>(count);
   workspace_ =
-      DeviceBuffer(segmented ? std::max(single, sort_bytes<std::uint64_t>(count)) : single);
+      context.allocate(segmented ? std::max(single, sort_bytes<std::uint64_t>(count)) : single);
 }
 
-void DeviceRanking::launch(const CudaContext& cuda, const Batch& batch) const {
+void DeviceRanking::launch(const Context& context, const Batch& batch) const {
   if (batch.segments == 1) {
-    launch_with<std::uint32_t>(cuda, batch);
+    launch_with<std::uint32_t>(context, batch);
   } else {
-    launch_with<std::uint64_t>(cuda, batch);
+    launch_with<std::uint64_t>(context, batch);
   }
 }
 
 template <class Key>
-void DeviceRanking::launch_with(const CudaContext& cuda, const Batch& batch) const {
+void DeviceRanking::launch_with(const Context& context, const Batch& batch) const {
+  const CudaStream stream = context.stream();
   RankingArrays<Key> at;
   at.items = batch.items;
   at.segments = batch.segments;
@@ -56,33 +59,31 @@ void DeviceRanking::launch_with(const CudaContext& cuda, const Batch& batch) con
       static_cast<int>(std::bit_width(static_cast<std::uint64_t>(batch.segments - 1)));
   const auto sort = [&](std::int64_t count, const DevicePairs<Key>& a, const DevicePairs<Key>& b) {
     return sort_pairs(count, 32 + segment_bits, a, b, workspace_.as<std::byte>(),
-                      workspace_.bytes(), cuda.stream());
+                      workspace_.bytes(), stream);
   };
-  const CudaStream stream = cuda.stream();
   auto* counts = counts_.as<std::int32_t>();
 
   at.keys = pairs(0).keys;
   at.order = pairs(0).items;
-  rk::launch(KeyScores<Key>{at}, stream);
+  rk::launch(context, KeyScores<Key>{at});
   const DevicePairs<Key> sorted = sort(at.all(), pairs(0), pairs(1));
   at.keys = sorted.keys;
   at.order = sorted.items;
-  rk::launch(CountFlags<Key>{at, counts}, stream);
-  rk::launch(SumFlags{ranking_blocks(at.all()), counts}, stream);
-  rk::launch(WriteRanks<Key>{at, counts}, stream);
+  rk::launch(context, CountFlags<Key>{at, counts});
+  rk::launch(context, SumFlags{ranking_blocks(at.all()), counts});
+  rk::launch(context, WriteRanks<Key>{at, counts});
 
   const DevicePairs<Key> free = pairs(sorted.keys == pairs(0).keys ? 1 : 0);
   at.moved_keys = free.keys;
   at.moved = free.items;
-  rk::launch(MovePositives<Key>{at, partial_.as<double>()}, stream);
+  rk::launch(context, MovePositives<Key>{at, partial_.as<double>()});
   const DevicePairs<Key> moved = sort(at.positives, free, pairs(2));
   at.moved_keys = moved.keys;
   at.moved = moved.items;
-  rk::launch(NegativeGradients<Key>{at}, stream);
-  rk::launch(PositiveGradients<Key>{at}, stream);
-  rk::launch(SumLostPrecision{partial_.as<double>(), ranking_blocks(at.positives), batch.share,
-                              batch.accumulate, batch.loss},
-             stream);
+  rk::launch(context, NegativeGradients<Key>{at});
+  rk::launch(context, PositiveGradients<Key>{at});
+  rk::launch(context, SumLostPrecision{partial_.as<double>(), ranking_blocks(at.positives),
+                                       batch.share, batch.accumulate, batch.loss});
 }
 
 std::int64_t DeviceRanking::bytes() const {

@@ -1,0 +1,63 @@
+#include "losses/frame/batch_memory.h"
+
+#include <algorithm>
+
+namespace rk {
+
+template <class S>
+void BatchMemory<S>::plan(const Context& context, const LossShape& shape, std::size_t param_bytes) {
+  const auto rows = static_cast<std::size_t>(shape.rows);
+  const auto columns = static_cast<std::size_t>(shape.rows + shape.memory);
+  packed_ = PackedMemory();
+  // Row kernels read arrays over columns up to pad(columns).
+  images_ = packed_.add((columns + kLanes) * sizeof(std::int64_t));
+  classes_ = packed_.add((columns + kLanes) * sizeof(std::int32_t));
+  members_ = packed_.add(columns * sizeof(std::int32_t));
+  first_members_ = packed_.add(rows * sizeof(std::int32_t));
+  member_counts_ = packed_.add(rows * sizeof(std::int32_t));
+  weight_ = packed_.add(sizeof(S));
+  numbers_ = packed_.add(sizeof(BatchNumbers));
+  params_ = packed_.add(param_bytes);
+  counted_ = packed_.add(rows);
+  packed_.plan(context);
+}
+
+template <class S>
+void BatchMemory<S>::begin(const Context& context, const BatchIndex& index, S weight,
+                           const BatchNumbers& numbers, std::span<const std::byte> params) {
+  packed_.begin(context);
+  rows_ = index.rows();
+  columns_ = index.columns();
+  has_images_ = index.images() != nullptr;
+  std::copy_n(index.classes(), columns_, packed_.host<std::int32_t>(classes_));
+  std::copy_n(index.members(), columns_, packed_.host<std::int32_t>(members_));
+  if (has_images_) std::copy_n(index.images(), columns_, packed_.host<std::int64_t>(images_));
+  auto* first = packed_.host<std::int32_t>(first_members_);
+  auto* count = packed_.host<std::int32_t>(member_counts_);
+  for (int row = 0; row < rows_; ++row) {
+    first[row] = index.first_member(row);
+    count[row] = index.member_count(row);
+  }
+  *packed_.host<S>(weight_) = weight;
+  *packed_.host<BatchNumbers>(numbers_) = numbers;
+  std::ranges::copy(params, packed_.host<std::byte>(params_));
+}
+
+template <class S> RowBatch<S> BatchMemory<S>::rows() const {
+  RowBatch<S> batch;
+  batch.rows = rows_;
+  batch.columns = columns_;
+  batch.classes = packed_.device<std::int32_t>(classes_);
+  batch.members = packed_.device<std::int32_t>(members_);
+  batch.first_members = packed_.device<std::int32_t>(first_members_);
+  batch.member_counts = packed_.device<std::int32_t>(member_counts_);
+  if (has_images_) batch.images = packed_.device<std::int64_t>(images_);
+  batch.counted = packed_.device<std::uint8_t>(counted_);
+  batch.weight = packed_.device<S>(weight_);
+  return batch;
+}
+
+template class BatchMemory<float>;
+template class BatchMemory<double>;
+
+}  // namespace rk

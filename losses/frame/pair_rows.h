@@ -1,0 +1,91 @@
+// Rows on the CPU that depend on their hardest pair alone (Row::pair_gradient,
+// kernels/rows/hardest_pair.h): each pair is looked for once, the matrix of similarities stays as
+// it is, and the way back adds two numbers a row up (losses/frame/sparse_gradient.h).
+#pragma once
+
+#include "kernels/rows/hardest_pair.h"
+#include "losses/frame/rows.h"
+#include "losses/frame/sparse_gradient.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace rk {
+
+// Whether a row's loss depends on its hardest pair alone.
+template <class Row, class S>
+inline constexpr bool kPairRow = requires(const SerialTeam& team,
+                                          const typename Row::Params& params,
+                                          const HardestPair<S>& pair, const GalleryRow<S>& in,
+                                          S* loss) {
+  Row::pair_gradient(team, params, pair, in, loss);
+};
+
+template <class S, class Row> class PairRows {
+ public:
+  using Params = typename Row::Params;
+
+  void plan(const LossShape& shape) {
+    pairs_.resize(static_cast<std::size_t>(shape.rows));
+    gradient_.plan(shape, 2);
+  }
+
+  void find(const Context& context, const Rows<S, Row>& rows, const RowBatch<S>& batch) {
+    rows.for_each(context, batch, nullptr,
+                  [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte* scratch) {
+                    if (batch.counted[in.self] == 0) return;
+                    const typename Row::Pieces at(Scratch(scratch), in.columns, in.member_count);
+                    pair(in.self) = hardest_pair(team, in, at.index);
+                  });
+  }
+
+  // In place of Row::measure.
+  void measure(const Context& context, const Rows<S, Row>& rows, const RowBatch<S>& batch,
+               const Params& params, S* stats, int width) const {
+    rows.for_each(
+        context, batch, nullptr, [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte*) {
+          S* own = stats + static_cast<std::ptrdiff_t>(in.self) * width;
+          if (batch.counted[in.self] == 0) {
+            std::fill_n(own, width, S(0));
+          } else {
+            Row::measure_pair(team, params, pairs_[static_cast<std::size_t>(in.self)], own);
+          }
+        });
+  }
+
+  // In place of Row::row and of the products behind it: losses, then the gradient [rows, dim].
+  void run(const Context& context, const Rows<S, Row>& rows, const RowBatch<S>& batch,
+           const Params& params, const LossInput<S>& input, S* grad) {
+    rows.for_each(context, batch, nullptr,
+                  [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte*) {
+                    write(team, batch, params, in);
+                  });
+    gradient_.backward(context, input, grad);
+  }
+
+  std::int64_t bytes() const {
+    return gradient_.bytes() + static_cast<std::int64_t>(pairs_.size() * sizeof(HardestPair<S>));
+  }
+
+ private:
+  HardestPair<S>& pair(int row) { return pairs_[static_cast<std::size_t>(row)]; }
+
+  void write(const SerialTeam& team, const RowBatch<S>& batch, const Params& params,
+             const GalleryRow<S>& in) {
+    auto* numbers = gradient_.row(in.self);
+    S* loss = batch.losses + in.self;
+    if (batch.counted[in.self] == 0) {
+      std::fill_n(numbers, 2, typename SparseGradient<S>::Number());
+      *loss = 0;
+      return;
+    }
+    const PairGradient<S> of = Row::pair_gradient(team, params, pair(in.self), in, loss);
+    numbers[0] = {pair(in.self).positive_column, of.to_positive};
+    numbers[1] = {pair(in.self).negative_column, of.to_negative};
+  }
+
+  std::vector<HardestPair<S>> pairs_;  // [rows], of those that count
+  SparseGradient<S> gradient_;
+};
+
+}  // namespace rk

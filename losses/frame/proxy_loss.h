@@ -1,0 +1,169 @@
+// A loss with learnable class proxies, over the rows of its similarities to them, on either device.
+// What a loss of this kind says of itself is its row (kernels/rows/proxy_rows.h) and the row's
+// parameters. Where rows are items the loss is their mean; where they are classes it is their sum,
+// and the weight of a row's negative part 1 / C.
+#pragma once
+
+#include "engine/base/error.h"
+#include "kernels/cuda/rows.h"
+#include "kernels/launch.h"
+#include "kernels/rows/finish_rows.h"
+#include "kernels/rows/proxy_rows.h"
+#include "losses/frame/entry.h"
+#include "losses/frame/packed_memory.h"
+#include "losses/frame/proxy_matrix.h"
+#include "losses/frame/readback.h"
+#include "losses/frame/rows.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace rk {
+
+template <class S, class Row> class ProxyLoss final : public Loss<S> {
+ public:
+  using Params = typename Row::Params;
+  explicit ProxyLoss(const Params& params) : params_(params) {}
+
+  void plan(const Context& context, const LossShape& shape) override {
+    planned_ = shape;
+    const std::int64_t rows = rows_of(shape);
+    const std::int64_t columns = Row::kRowIsClass ? shape.rows : shape.classes;
+    matrix_.plan(context, shape);
+    losses_ = context.allocate(static_cast<std::size_t>(rows) * sizeof(S));
+    scratch_.plan(context, Row::scratch(static_cast<int>(columns)),
+                  [&]([[maybe_unused]] RowScratch* scratch) {
+                    if constexpr (kRunsOnGpu<S>) {
+                      ProxyRows<Row>::plan(static_cast<int>(rows), static_cast<int>(columns),
+                                           scratch);
+                    }
+                  });
+    packed_ = PackedMemory();
+    numbers_ = packed_.add(sizeof(BatchNumbers));
+    labels_ = packed_.add(static_cast<std::size_t>(shape.rows) * sizeof(std::int64_t));
+    shares_ = packed_.add(static_cast<std::size_t>(shape.classes) * sizeof(S));
+    packed_.plan(context);
+    result_.plan(context);
+  }
+
+  void prepare(const Context& context, const LossInput<S>& input) override {
+    expect(input.rows <= planned_.rows && input.classes <= planned_.classes,
+           "[loss] expected at most {} rows and {} classes as planned, got {} and {}",
+           planned_.rows, planned_.classes, input.rows, input.classes);
+    check_proxy_labels(input.rows, input.labels, input.classes);
+    packed_.begin(context);
+    items_ = input.rows;
+    // Classes have shares of the loss, items are a mean.
+    const double weight = Row::kRowIsClass ? 1 : 1 / static_cast<double>(items_);
+    *packed_.host<BatchNumbers>(numbers_) = {.valid = static_cast<double>(items_),
+                                             .value_weight = weight};
+    std::copy_n(input.labels, items_, packed_.host<std::int64_t>(labels_));
+    S* shares = packed_.host<S>(shares_);
+    std::fill_n(shares, input.classes, S(0));
+    for (std::int64_t i = 0; i < items_; ++i) shares[input.labels[i]] = 1;
+    const auto present = static_cast<S>(std::count(shares, shares + input.classes, S(1)));
+    for (std::int64_t c = 0; c < input.classes; ++c) {
+      shares[c] = shares[c] > 0 ? 1 / present : S(0);
+    }
+    packed_.send(context);
+  }
+
+  LossValue result(const Context& context) override {
+    const Result& result = result_.read(context);
+    ProxyMatrix<S>::check(result.bad);
+    LossValue value;
+    value.loss = result.loss;
+    value.valid_queries = items_;
+    return value;
+  }
+
+  std::int64_t bytes() const override {
+    return matrix_.bytes() + scratch_.bytes() + packed_.bytes() + result_.bytes() +
+           static_cast<std::int64_t>(losses_.bytes());
+  }
+
+ protected:
+  void compute(const Context& context, const LossInput<S>& input,
+               const LossGradients<S>& gradients) override {
+    Result* result = result_.place();
+    if (!context.on_gpu()) *result = {};
+    if (input.rows == 0 && !context.on_gpu()) {
+      std::fill_n(gradients.grad_proxies, input.classes * input.dim, S(0));
+      return;
+    }
+    matrix_.forward(context, input, &result->bad);
+    ProxyBatch<S> batch;
+    batch.scores = matrix_.row(0);
+    batch.stride = matrix_.stride();
+    batch.rows = static_cast<int>(Row::kRowIsClass ? input.classes : input.rows);
+    batch.columns = static_cast<int>(Row::kRowIsClass ? input.rows : input.classes);
+    batch.labels = packed_.device<std::int64_t>(labels_);
+    batch.shares = packed_.device<S>(shares_);
+    batch.weight = Row::kRowIsClass ? 1 / static_cast<S>(input.classes)
+                                    : static_cast<S>(1 / static_cast<double>(input.rows));
+    batch.losses = losses_.as<S>();
+    run_rows_of(context, batch);
+    matrix_.backward(context, input, gradients);
+    sum_losses(context, batch, gradients.grad_proxies, static_cast<int>(input.dim));
+  }
+
+ private:
+  // What result() reads.
+  struct Result {
+    double loss = 0;
+    BadProxy bad;
+  };
+
+  static std::int64_t rows_of(const LossShape& shape) {
+    return Row::kRowIsClass ? shape.classes : shape.rows;
+  }
+
+  void run_rows_of(const Context& context, const ProxyBatch<S>& batch) {
+    if constexpr (kRunsOnGpu<S>) {
+      if (context.on_gpu()) {
+        return ProxyRows<Row>::run(batch, params_, scratch_.scratch(), context.stream());
+      }
+    }
+    scratch_.run(context, batch.rows, nullptr,
+                 [&](const SerialTeam& team, std::int64_t row, std::byte* memory) {
+                   Row::row(team, params_, batch, static_cast<int>(row), memory);
+                 });
+  }
+
+  void sum_losses(const Context& context, const ProxyBatch<S>& batch, const S* grad_proxies,
+                  int dim) {
+    const auto* numbers = packed_.device<BatchNumbers>(numbers_);
+    double* loss = &result_.place()->loss;
+    if constexpr (kRunsOnGpu<S>) {
+      if (context.on_gpu()) {
+        // Of the first proxy: an embedding that is not finite is in the gradient of all of them.
+        return launch(context, SumLosses{.batch = numbers,
+                                         .losses = batch.losses,
+                                         .rows = batch.rows,
+                                         .gradient = grad_proxies,
+                                         .dim = dim,
+                                         .loss = loss});
+      }
+    }
+    for (int r = 0; r < batch.rows; ++r) *loss += static_cast<double>(batch.losses[r]);
+    *loss *= numbers->value_weight;
+  }
+
+  Params params_;
+  LossShape planned_;
+  std::int64_t items_ = 0;
+  ProxyMatrix<S> matrix_{Row::kRowIsClass};
+  RowMemory scratch_;
+  std::size_t numbers_ = 0, labels_ = 0, shares_ = 0;  // pieces of
+  PackedMemory packed_;
+  Memory losses_;  // [rows]
+  Readback<Result> result_;
+};
+
+// For a registry entry: kParams makes the row's parameters from the loss's values.
+template <class S, template <class> class Row, auto kParams>
+std::unique_ptr<Loss<S>> make_proxy_loss(const LossValues& values) {
+  return std::make_unique<ProxyLoss<S, Row<S>>>(kParams(values));
+}
+
+}  // namespace rk

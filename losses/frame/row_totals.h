@@ -1,0 +1,67 @@
+// Between the similarities and the rows of a loss whose rows are coupled: each row's stats, their
+// totals in a fixed order, and what follows from them (kernels/rows/batch_numbers.h), on either
+// device and without a look at them by the host.
+#pragma once
+
+#include "kernels/launch.h"
+#include "kernels/rows/finish_rows.h"
+#include "losses/frame/rows.h"
+
+#include <algorithm>
+
+namespace rk {
+
+template <class S, class Row> class RowTotals {
+ public:
+  using Params = typename Row::Params;
+
+  // Tells `params` where row() will find slopes.
+  void plan(const Context& context, const LossShape& shape, Params& params) {
+    width_ = Row::stats(params);
+    const std::int64_t slopes = Row::slopes(params, static_cast<int>(shape.rows));
+    stats_ = room<S>(context, shape.rows * width_);
+    totals_ = room<double>(context, width_);
+    slopes_ = room<S>(context, slopes);
+    part_ = room<double>(context, 1);
+    if constexpr (requires { Row::place(params, this->slopes()); }) {
+      Row::place(params, this->slopes());
+    }
+  }
+
+  int width() const { return width_; }
+  S* stats() const { return stats_.as<S>(); }  // [rows, width], the rows write them
+  S* slopes() const { return slopes_.as<S>(); }
+  double* part() const { return part_.as<double>(); }  // of the loss: what the rows do not write
+
+  // From the stats: the totals, then the slopes, what `params` still lack, and the part.
+  void finish(const Context& context, int rows, const BatchNumbers* numbers, Params* params) const {
+    auto* totals = totals_.as<double>();
+    if constexpr (kRunsOnGpu<S>) {
+      if (context.on_gpu()) {
+        column_sums(stats(), rows, width_, totals, context.stream());
+        return launch(context, FinishRows<Row>{numbers, totals, params, slopes(), part()});
+      }
+    }
+    std::fill_n(totals, width_, 0.0);
+    const S* from = stats();
+    for (int i = 0; i < rows; ++i, from += width_) {
+      for (int k = 0; k < width_; ++k) totals[k] += static_cast<double>(from[k]);
+    }
+    Row::finish(SerialTeam(), *numbers, totals, params, slopes(), part());
+  }
+
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(stats_.bytes() + totals_.bytes() + slopes_.bytes() +
+                                     part_.bytes());
+  }
+
+ private:
+  template <class T> static Memory room(const Context& context, std::int64_t count) {
+    return context.allocate(static_cast<std::size_t>(count) * sizeof(T));
+  }
+
+  int width_ = 0;
+  Memory stats_, totals_, slopes_, part_;
+};
+
+}  // namespace rk

@@ -1,0 +1,35 @@
+// Times of work on a context's device: that of the caller, or on a GPU between two marks on its
+// stream.
+#pragma once
+
+#include "engine/device/cuda/graph.h"
+#include "engine/device/cuda/timer.h"
+#include "tools/cli/timing.h"
+
+#include <memory>
+
+namespace rk {
+
+class WorkTimer {
+ public:
+  explicit WorkTimer(const Context& context) {
+    if (context.on_gpu()) gpu_ = std::make_unique<DeviceTimer>(context.cuda());
+  }
+
+  template <class F> double milliseconds(F&& work) {
+    if (gpu_ == nullptr) return rk::milliseconds(work);
+    gpu_->start();
+    work();
+    return gpu_->stop();
+  }
+
+ private:
+  std::unique_ptr<DeviceTimer> gpu_;
+};
+
+// What `work` puts on a GPU's stream: kernels and copies.
+template <class F> int launches_of(const Context& context, F&& work) {
+  return static_cast<int>(CudaGraph(context.cuda(), work).nodes());
+}
+
+}  // namespace rk
