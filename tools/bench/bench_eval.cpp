@@ -101,57 +101,79 @@ class BenchEval final : public Command {
 
   void run(const CommonOptions& common) override {
     const Context context(common.threads, device_of(common));
-    const bool gpu = context.on_gpu();
     const EmbeddingSet set = make_set(context, n_, dim_, classes_, common.seed, 0);
     const EmbeddingSet others = make_set(context, gallery_, dim_, classes_, common.seed, n_);
     const EmbeddingView view = set.view(), other_view = others.view();
     const EmbeddingView* gallery = gallery_ > 0 ? &other_view : nullptr;
+    const Measured measured = measure(context, set, view, gallery);
+    const nlohmann::json json = report(context, common, measured);
+    if (!common.json.empty()) write_json(common.json, json);
+  }
+
+ private:
+  struct Measured {
+    Metrics metrics{};
+    std::vector<double> totals, floors, shares;
+    std::vector<double> matrices, of_matrices;  // on the CPU
+    bool symmetric = false;                     // half of all products were needed
+  };
+
+  Measured measure(const Context& context, const EmbeddingSet& set, const EmbeddingView& view,
+                   const EmbeddingView* gallery) const {
     const EmbeddingView& candidates = gallery != nullptr ? *gallery : view;
     const ClassOrder order = make_class_order(view, gallery);
     EvaluateOptions options;
     options.interrupted = interrupted;
     options.per_query = true;
-    Metrics metrics{};
+    Measured out;
+    // A GPU computes all of S, the CPU half of it where it can.
+    out.symmetric = !context.on_gpu() && gallery == nullptr;
     const auto all_ms = [&] {
       return milliseconds([&] {
         auto result = evaluate(context, view, gallery, options);
         if (!result) stop_if_interrupted();
-        metrics = std::move(*result);
+        out.metrics = std::move(*result);
         BootstrapOptions resampling;
         resampling.classes = set.labels;
-        bootstrap(context, metrics.per_query, metrics.recall_at, resampling);
-        metrics_by_group(metrics.per_query, set.labels);
+        bootstrap(context, out.metrics.per_query, out.metrics.recall_at, resampling);
+        metrics_by_group(out.metrics.per_query, set.labels);
       });
     };
-    // A GPU computes all of S, the CPU half of it where it can.
-    const bool symmetric = !gpu && gallery == nullptr;
     const auto products_ms = [&] {
-      if (gpu) return device_products_ms(context.cuda(), n_, candidates.count, dim_);
+      if (context.on_gpu()) {
+        return device_products_ms(context.cuda(), n_, candidates.count, dim_);
+      }
       return milliseconds([&] {
         ScoreTiles tiles(context, {view.embeddings, order.query_row.data(), n_},
                          {candidates.embeddings, order.gallery_row.data(), candidates.count}, dim_);
-        ProductsOnly products(order, symmetric);
+        ProductsOnly products(order, out.symmetric);
         tiles.run({0, n_}, products, [](double) { return !interrupted(); });
         stop_if_interrupted();
       });
     };
     std::optional<Buffer> block;
-    if (!gpu) block.emplace(Buffer::of<float>(kBlockRows * kBlockColumns));
-
-    std::vector<double> totals, floors, shares, matrices, of_matrices;
+    if (!context.on_gpu()) block.emplace(Buffer::of<float>(kBlockRows * kBlockColumns));
     for (int repeat = 0; repeat < repeats_; ++repeat) {
-      totals.push_back(all_ms());
-      floors.push_back(products_ms());
-      shares.push_back(floors.back() / totals.back());
-      if (gpu) continue;
-      matrices.push_back(milliseconds([&] { whole_matrix(context, view, candidates, *block); }));
-      of_matrices.push_back(totals.back() / matrices.back());
+      out.totals.push_back(all_ms());
+      out.floors.push_back(products_ms());
+      out.shares.push_back(out.floors.back() / out.totals.back());
+      if (context.on_gpu()) continue;
+      out.matrices.push_back(
+          milliseconds([&] { whole_matrix(context, view, candidates, *block); }));
+      out.of_matrices.push_back(out.totals.back() / out.matrices.back());
     }
-    const Timing total = summarize(totals), gemm = summarize(floors), share = summarize(shares);
-    const double matrix_flops = 2.0 * static_cast<double>(n_) *
-                                static_cast<double>(candidates.count) * static_cast<double>(dim_);
-    const double flops = symmetric ? matrix_flops / 2 : matrix_flops;
+    return out;
+  }
 
+  nlohmann::json report(const Context& context, const CommonOptions& common,
+                        const Measured& measured) const {
+    const Metrics& metrics = measured.metrics;
+    const Timing total = summarize(measured.totals), gemm = summarize(measured.floors),
+                 share = summarize(measured.shares);
+    const double matrix_flops = 2.0 * static_cast<double>(n_) *
+                                static_cast<double>(gallery_ > 0 ? gallery_ : n_) *
+                                static_cast<double>(dim_);
+    const double flops = measured.symmetric ? matrix_flops / 2 : matrix_flops;
     nlohmann::json json = {{"n", n_},
                            {"dim", dim_},
                            {"classes", classes_},
@@ -164,7 +186,7 @@ class BenchEval final : public Command {
                            {"device", common.device},
                            {"threads", context.threads()},
                            {"version", RK_VERSION}};
-    if (gpu) json["device_name"] = gpu_name(context.cuda());
+    if (context.on_gpu()) json["device_name"] = gpu_name(context.cuda());
     put(json, "total_ms", total);
     put(json, "gemm_ms", gemm);
     put(json, "share", share);
@@ -173,24 +195,22 @@ class BenchEval final : public Command {
         "total {:.1f} ms ({:.1f} to {:.1f})  GEMM {:.1f} ms ({:.1f} to {:.1f}, {:.0f} GFLOP/s)  "
         "share {:.0f} %  {:.1f} MiB beside the embeddings\n",
         n_, dim_, classes_,
-        gpu ? gpu_name(context.cuda()) : fmt::format("{} threads", context.threads()), total.median,
-        total.least, total.most, gemm.median, gemm.least, gemm.most, flops / gemm.median * 1e-6,
-        100 * share.median, static_cast<double>(metrics.bytes_reserved) / (1 << 20));
-    if (!gpu) {
-      const Timing matrix = summarize(matrices), of_matrix = summarize(of_matrices);
-      put(json, "matrix_ms", matrix);
-      put(json, "of_matrix", of_matrix);
-      json["matrix_gflops"] = matrix_flops / matrix.median * 1e-6;
-      print(
-          "whole matrix {:.1f} ms ({:.1f} to {:.1f}, {:.0f} GFLOP/s)  total / whole matrix "
-          "{:.2f}\n",
-          matrix.median, matrix.least, matrix.most, matrix_flops / matrix.median * 1e-6,
-          of_matrix.median);
-    }
-    if (!common.json.empty()) write_json(common.json, json);
+        context.on_gpu() ? gpu_name(context.cuda()) : fmt::format("{} threads", context.threads()),
+        total.median, total.least, total.most, gemm.median, gemm.least, gemm.most,
+        flops / gemm.median * 1e-6, 100 * share.median,
+        static_cast<double>(metrics.bytes_reserved) / (1 << 20));
+    if (context.on_gpu()) return json;
+    const Timing matrix = summarize(measured.matrices), of_matrix = summarize(measured.of_matrices);
+    put(json, "matrix_ms", matrix);
+    put(json, "of_matrix", of_matrix);
+    json["matrix_gflops"] = matrix_flops / matrix.median * 1e-6;
+    print(
+        "whole matrix {:.1f} ms ({:.1f} to {:.1f}, {:.0f} GFLOP/s)  total / whole matrix {:.2f}\n",
+        matrix.median, matrix.least, matrix.most, matrix_flops / matrix.median * 1e-6,
+        of_matrix.median);
+    return json;
   }
 
- private:
   std::int64_t n_ = 60502;
   std::int64_t dim_ = 512;
   std::int64_t classes_ = 11316;
