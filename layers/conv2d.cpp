@@ -75,17 +75,18 @@ ConvolutionGeometry convolution_geometry(const Program& program, TensorId x,
     g.order = {WeightOrder::Kind::kChannelsLast, 0};
     return g;
   }
-  // Blocks of channels where the direct convolutions of this processor can run on them, else NHWC.
+  // Blocks of channels where the direct convolutions of this processor can run on them; with whole
+  // blocks on one side alone they compute in blocks, too, and the other side is NHWC.
   const std::int64_t block = convolution_width();
   const bool divides = block > 0 && options.out_channels % block == 0;
-  if (divides && g.x_width == block) {
-    g.y_width = block;
+  const bool in_blocks = block > 0 && g.x_width == block;
+  g.y_width = divides ? block : options.out_channels;
+  if (divides && in_blocks) {
     g.order = {WeightOrder::Kind::kBlocked, block};
   } else if (divides && g.x_width == 1 && in[3] <= kStemChannels) {
-    g.y_width = block;
     g.order = {WeightOrder::Kind::kStem, block};
-  } else {
-    g.y_width = options.out_channels;
+  } else if (divides || in_blocks) {
+    g.block = block;
   }
   return g;
 }

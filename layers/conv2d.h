@@ -29,6 +29,9 @@ struct ConvolutionGeometry {
   Shape x, y;                // (N, H, W, C)
   std::int64_t x_width = 0;  // channels side by side, engine/tape/layout.h
   std::int64_t y_width = 0;
+  // Where it is not 0: computed in blocks of so many channels, the last of x or y filled up with
+  // zeros; what lies otherwise is reordered around it.
+  std::int64_t block = 0;
   Conv2dOptions options;
   WeightOrder order;
   Shape weight_shape() const {

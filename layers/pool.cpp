@@ -41,6 +41,28 @@ class MaxPoolNode : public Node {
   pool_cpu::Window window_;
 };
 
+class AveragePoolNode : public Node {
+ public:
+  AveragePoolNode(const std::string& name, const Program& program, const ImageLayout& x,
+                  const ImageLayout& y, const pool_cpu::Window& window)
+      : Node(name), threads_(program.context().threads()), x_(x), y_(y), window_(window) {}
+  void forward() override {
+    pool_cpu::average_pool(threads_, x_, y_, window_, memory_.inputs[0].as<float>(),
+                           memory_.output.as<float>());
+  }
+  void backward() override {
+    auto* dx = memory_.input_gradients[0].as<float>();
+    if (dx == nullptr) return;
+    pool_cpu::average_pool_backward(threads_, x_, y_, window_, memory_.output_gradient.as<float>(),
+                                    dx, memory_.uses[0].accumulate);
+  }
+
+ private:
+  int threads_;
+  ImageLayout x_, y_;
+  pool_cpu::Window window_;
+};
+
 class GlobalPoolNode : public Node {
  public:
   GlobalPoolNode(const std::string& name, const Program& program, const ImageLayout& x,
@@ -83,14 +105,8 @@ std::int64_t pooled_size(std::int64_t size, std::int64_t kernel, std::int64_t st
   return out;
 }
 
-}  // namespace
-
-TensorId max_pool(Program& program, TensorId x, const std::string& name,
-                  const MaxPoolOptions& options) {
-  const Shape& in = program.shape(x);
+Shape pooled_shape(const Shape& in, const std::string& name, const PoolOptions& options) {
   expect(in.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name, in.text());
-  expect(options.kernel[0] * options.kernel[1] < 255,
-         "[{}] expected a window of at most 254 pixels", name);
   std::array<std::int64_t, 2> out{};
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const std::int64_t size = in[static_cast<int>(axis) + 1];
@@ -101,7 +117,21 @@ TensorId max_pool(Program& program, TensorId x, const std::string& name,
     out[axis] = pooled_size(size, options.kernel[axis], options.stride[axis], options.padding[axis],
                             options.ceil_mode);
   }
-  const Shape shape{in[0], out[0], out[1], in[3]};
+  return {in[0], out[0], out[1], in[3]};
+}
+
+pool_cpu::Window window_of(const PoolOptions& options) {
+  return {options.kernel, options.stride, options.padding};
+}
+
+}  // namespace
+
+TensorId max_pool(Program& program, TensorId x, const std::string& name,
+                  const PoolOptions& options) {
+  expect(options.kernel[0] * options.kernel[1] < 255,
+         "[{}] expected a window of at most 254 pixels", name);
+  const Shape& in = program.shape(x);
+  const Shape shape = pooled_shape(in, name, options);
   const std::int64_t width = program.width(x);
   const NodeOutput output{.name = name, .shape = shape, .width = width, .dtype = program.dtype(x)};
   if constexpr (kHasCuda) {
@@ -110,9 +140,25 @@ TensorId max_pool(Program& program, TensorId x, const std::string& name,
                             {{.tensor = x, .masks_gradient = true}}, output);
     }
   }
-  auto node = std::make_unique<MaxPoolNode>(
-      name, program, image_layout(in, width), image_layout(shape, width),
-      pool_cpu::Window{options.kernel, options.stride, options.padding});
+  auto node = std::make_unique<MaxPoolNode>(name, program, image_layout(in, width),
+                                            image_layout(shape, width), window_of(options));
+  return program.append(std::move(node), {{.tensor = x}}, output);
+}
+
+TensorId average_pool(Program& program, TensorId x, const std::string& name,
+                      const PoolOptions& options) {
+  const Shape& in = program.shape(x);
+  const Shape shape = pooled_shape(in, name, options);
+  const std::int64_t width = program.width(x);
+  const NodeOutput output{.name = name, .shape = shape, .width = width, .dtype = program.dtype(x)};
+  if constexpr (kHasCuda) {
+    if (program.on_gpu()) {
+      return program.append(gpu::average_pool_node(name, program, in, shape, options),
+                            {{.tensor = x}}, output);
+    }
+  }
+  auto node = std::make_unique<AveragePoolNode>(name, program, image_layout(in, width),
+                                                image_layout(shape, width), window_of(options));
   return program.append(std::move(node), {{.tensor = x}}, output);
 }
 

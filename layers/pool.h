@@ -1,8 +1,9 @@
 // Pooling layers.
 //
-// max_pool: (N, H, W, C) -> (N, OH, OW, C), padding is minus infinity, a tie goes to the first
-// maximum
-//   in scan order. ceil_mode rounds the output size up, but no window starts in the padding behind.
+// max_pool, average_pool: (N, H, W, C) -> (N, OH, OW, C). ceil_mode rounds the output size up, but
+//   no window starts in the padding behind. Of the maximum, padding is minus infinity and a tie goes
+//   to the first in scan order; the average counts padding, as zeros, but not what a window of
+//   ceil_mode has beyond it.
 // global_pool: (N, H, W, C) -> (N, C): average, maximum, or generalised mean (GeM, Radenovic et al.
 //   2019): mean(max(x, eps)^p)^(1/p), p fixed.
 #pragma once
@@ -15,7 +16,7 @@
 
 namespace rk {
 
-struct MaxPoolOptions {
+struct PoolOptions {
   std::array<std::int64_t, 2> kernel{3, 3};
   std::array<std::int64_t, 2> stride{2, 2};
   std::array<std::int64_t, 2> padding{1, 1};
@@ -23,7 +24,9 @@ struct MaxPoolOptions {
 };
 
 TensorId max_pool(Program& program, TensorId x, const std::string& name,
-                  const MaxPoolOptions& options);
+                  const PoolOptions& options);
+TensorId average_pool(Program& program, TensorId x, const std::string& name,
+                      const PoolOptions& options);
 
 struct GlobalPoolOptions {
   pool_cpu::Global kind = pool_cpu::Global::kAverage;

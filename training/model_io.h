@@ -3,13 +3,13 @@
 #pragma once
 
 #include "engine/tape/parameters.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 #include "training/optimizer.h"
 #include "weights/checkpoint.h"
 
 namespace rk {
 
-// What layers/networks/resnet.h needs to build the network that a checkpoint describes. UsageError
+// What layers/networks/network.h needs to build the network that a checkpoint describes. UsageError
 // where it names an unknown architecture or pooling.
 NetworkSpec network_spec(const ModelDescription& model, BatchNormMode mode);
 

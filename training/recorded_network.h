@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/tape/program.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 
 #include <cstdint>
 

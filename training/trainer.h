@@ -27,7 +27,7 @@
 #include "data/loader/loader.h"
 #include "engine/group/process_group.h"
 #include "engine/tape/program.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 #include "losses/registry.h"
 #include "training/batch_parts.h"
 #include "training/chunked_network.h"

@@ -1,6 +1,6 @@
 // Hands out pieces of one range of memory, one behind the other, each on a multiple of `alignment`
-// bytes; without memory it adds up what the range must hold. So a node says its sizes once, and takes
-// the same pieces when it claims memory and when it gets it:
+// bytes; without memory it adds up what the range must hold. So a node says its sizes once, and
+// takes the same pieces when it claims memory and when it gets it:
 //
 //   void carve(Carver& from) { sums_ = from.take<double>(2 * channels_); ... }
 #pragma once

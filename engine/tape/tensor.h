@@ -1,5 +1,5 @@
-// A view of memory owned elsewhere (Buffer or Arena): pointer, element type, dimensions, and how far
-// apart rows and images lie. Trivially copyable; copying a Tensor never copies elements.
+// A view of memory owned elsewhere (Buffer or Arena): pointer, element type, dimensions, and how
+// far apart rows and images lie. Trivially copyable; copying a Tensor never copies elements.
 //
 // A row is what lies side by side: the features of a sample, or of a pixel its channels, those of
 // one block where there are blocks (engine/tape/layout.h). Dense, a row starts where the one before

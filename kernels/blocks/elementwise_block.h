@@ -52,6 +52,43 @@ template <class T> struct CopyOrAdd {
   }
 };
 
+// Rows of `channels` elements, x_stride apart in x and y_stride in y: y = x, or y += x with
+// accumulate. Channels of one tensor among more of another.
+template <class T> struct CopyChannels {
+  std::int64_t rows = 0;
+  int channels = 0;
+  const T* x = nullptr;
+  std::int64_t x_stride = 0;
+  T* y = nullptr;
+  std::int64_t y_stride = 0;
+  bool accumulate = false;
+
+  int blocks() const { return element_blocks(rows * channels); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    // What all of these are a multiple of, the places are.
+    const auto place = [](const T* p) {
+      return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) / sizeof(T) % kPack<T>);
+    };
+    with_pack<T>(channels | x_stride | y_stride | place(x) | place(y), [&]<int kWidth>() {
+      const std::int64_t begin = static_cast<std::int64_t>(block.index()) * kBlockElements;
+      const std::int64_t end = std::min(rows * channels, begin + kBlockElements);
+      for (std::int64_t i = begin + block.thread() * kWidth; i < end;
+           i += Block::kThreads * kWidth) {
+        const std::int64_t row = i / channels;
+        const std::int64_t channel = i - row * channels;
+        auto out = load_pack<kWidth>(x + row * x_stride + channel);
+        T* const to = y + row * y_stride + channel;
+        if (accumulate) {
+          const auto held = load_pack<kWidth>(to);
+          RK_UNROLL
+          for (int k = 0; k < kWidth; ++k) out.set(k, held[k] + out[k]);
+        }
+        store_pack(to, out);
+      }
+    });
+  }
+};
+
 // What the library could not fuse behind a convolution: y (rows, C) becomes y + bias[c] + residual,
 // the residual where there is one, and with relu 0 where that is not above 0.
 template <class T> struct AddBiasAndRelu {

@@ -1,5 +1,5 @@
-// An optimizer's hyper-parameters (formulas: training/optimizer.h), free of host code so that kernels
-// can include them.
+// An optimizer's hyper-parameters (formulas: training/optimizer.h), free of host code so that
+// kernels can include them.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,8 @@
 //                              infinity, a tie goes to the first maximum in scan order, a NaN that
 //                              comes first stays and no other is taken. Backward gathers: each
 //                              pixel of dx adds the outputs that chose it, in scan order.
+//   AveragePool, its gradient  sum of a window's pixels over its size, which counts padding but not
+//                              what lies beyond it; sums in float
 //   GlobalPool, its gradient   x (N, rows, C) in T -> y (N, C) in float: average, maximum, or
 //                              mean(max(x, epsilon)^p)^(1/p)
 //
@@ -35,6 +37,22 @@ struct PoolShape {
   }
   RK_FN RK_INLINE std::int64_t y_at(int image, int row, int column) const {
     return ((static_cast<std::int64_t>(image) * out_height + row) * out_width + column) * channels;
+  }
+
+  // The windows along an axis that hold a pixel: [first, end) of `count`.
+  struct Windows {
+    int first;
+    int end;
+  };
+  RK_FN RK_INLINE Windows windows(int pixel, int axis, int count) const {
+    const int padded = pixel + padding[axis];
+    const int before = padded - kernel[axis];  // a window from here or earlier has ended
+    return {before < 0 ? 0 : before / stride[axis] + 1, std::min(padded / stride[axis] + 1, count)};
+  }
+  // Pixels of window `out` along an axis of `size`, those in the padding included.
+  RK_FN RK_INLINE int extent(int out, int axis, int size) const {
+    const int begin = out * stride[axis] - padding[axis];
+    return std::min(begin + kernel[axis], size + padding[axis]) - begin;
   }
 };
 
@@ -116,27 +134,15 @@ template <class T> struct MaxPoolGradient {
  private:
   static constexpr int kNone = -1;  // no pixel's number
 
-  // The windows along an axis that hold a pixel: [first, end) of `count`.
-  struct Windows {
-    int first;
-    int end;
-  };
-  RK_FN RK_INLINE Windows windows(int pixel, int axis, int count) const {
-    const int padded = pixel + shape.padding[axis];
-    const int before = padded - shape.kernel[axis];  // a window from here or earlier has ended
-    return {before < 0 ? 0 : before / shape.stride[axis] + 1,
-            std::min(padded / shape.stride[axis] + 1, count)};
-  }
-
   template <int kWidth, class Block> RK_FN RK_INLINE void run(const Block& block) const {
     const int image = block.index() / shape.height;
     const int row = block.index() % shape.height;
     const int packs = shape.channels / kWidth;
-    const Windows down = windows(row, 0, shape.out_height);
+    const PoolShape::Windows down = shape.windows(row, 0, shape.out_height);
     for (int i = block.thread(); i < packs * shape.width; i += Block::kThreads) {
       const int column = i / packs;
       const int channel = i % packs * kWidth;
-      const Windows across = windows(column, 1, shape.out_width);
+      const PoolShape::Windows across = shape.windows(column, 1, shape.out_width);
       const std::int64_t to = shape.x_at(image, row, column) + channel;
       float sums[kBound<kWidth>] = {};
       if (accumulate) {
@@ -164,6 +170,93 @@ template <class T> struct MaxPoolGradient {
             sums[k] += chosen.values[k] == number ? gradient[k] : 0.0F;
             sums[k] += next_chosen.values[k] == next_number ? next_gradient[k] : 0.0F;
           }
+        }
+      }
+      Pack<T, kWidth> out;
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) out.set(k, sums[k]);
+      store_pack(dx + to, out);
+    }
+  }
+};
+
+template <class T> struct AveragePool {
+  PoolShape shape;
+  const T* x = nullptr;
+  T* y = nullptr;
+
+  int blocks() const { return shape.batch * shape.out_height; }  // a block a row of y
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    with_pack<T>(shape.channels, [&]<int kWidth>() { run<kWidth>(block); });
+  }
+
+ private:
+  template <int kWidth, class Block> RK_FN RK_INLINE void run(const Block& block) const {
+    const int image = block.index() / shape.out_height;
+    const int out_row = block.index() % shape.out_height;
+    const int packs = shape.channels / kWidth;
+    const int top = out_row * shape.stride[0] - shape.padding[0];
+    const int bottom = std::min(top + shape.kernel[0], shape.height);
+    for (int i = block.thread(); i < packs * shape.out_width; i += Block::kThreads) {
+      const int out_column = i / packs;
+      const int channel = i % packs * kWidth;
+      const int left = out_column * shape.stride[1] - shape.padding[1];
+      const int right = std::min(left + shape.kernel[1], shape.width);
+      float sums[kBound<kWidth>] = {};
+      for (int row = std::max(top, 0); row < bottom; ++row) {
+        for (int column = std::max(left, 0); column < right; ++column) {
+          const auto values = load_pack<kWidth>(x + shape.x_at(image, row, column) + channel);
+          RK_UNROLL
+          for (int k = 0; k < kWidth; ++k) sums[k] += values[k];
+        }
+      }
+      const auto size = static_cast<float>(shape.extent(out_row, 0, shape.height) *
+                                           shape.extent(out_column, 1, shape.width));
+      Pack<T, kWidth> out;
+      RK_UNROLL
+      for (int k = 0; k < kWidth; ++k) out.set(k, sums[k] / size);
+      store_pack(y + shape.y_at(image, out_row, out_column) + channel, out);
+    }
+  }
+};
+
+// dx is overwritten, or added to with accumulate.
+template <class T> struct AveragePoolGradient {
+  PoolShape shape;
+  const T* dy = nullptr;
+  T* dx = nullptr;
+  bool accumulate = false;
+
+  int blocks() const { return shape.batch * shape.height; }  // a block a row of dx
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    with_pack<T>(shape.channels, [&]<int kWidth>() { run<kWidth>(block); });
+  }
+
+ private:
+  template <int kWidth, class Block> RK_FN RK_INLINE void run(const Block& block) const {
+    const int image = block.index() / shape.height;
+    const int row = block.index() % shape.height;
+    const int packs = shape.channels / kWidth;
+    const PoolShape::Windows down = shape.windows(row, 0, shape.out_height);
+    for (int i = block.thread(); i < packs * shape.width; i += Block::kThreads) {
+      const int column = i / packs;
+      const int channel = i % packs * kWidth;
+      const PoolShape::Windows across = shape.windows(column, 1, shape.out_width);
+      const std::int64_t to = shape.x_at(image, row, column) + channel;
+      float sums[kBound<kWidth>] = {};
+      if (accumulate) {
+        const auto held = load_pack<kWidth>(dx + to);
+        RK_UNROLL
+        for (int k = 0; k < kWidth; ++k) sums[k] = held[k];
+      }
+      for (int out_row = down.first; out_row < down.end; ++out_row) {
+        for (int out_column = across.first; out_column < across.end; ++out_column) {
+          const auto gradient =
+              load_pack<kWidth>(dy + shape.y_at(image, out_row, out_column) + channel);
+          const auto size = static_cast<float>(shape.extent(out_row, 0, shape.height) *
+                                               shape.extent(out_column, 1, shape.width));
+          RK_UNROLL
+          for (int k = 0; k < kWidth; ++k) sums[k] += gradient[k] / size;
         }
       }
       Pack<T, kWidth> out;

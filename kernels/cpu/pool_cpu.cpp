@@ -45,6 +45,40 @@ void for_each_pixel(const ImageLayout& x, const Window& w, std::int64_t oh, std:
   }
 }
 
+// Pixels of the window of output `row`, those in the padding included.
+float window_size(const ImageLayout& x, const ImageLayout& y, const Window& w, std::int64_t row) {
+  const auto along = [](std::int64_t out, std::int64_t size, std::int64_t kernel,
+                        std::int64_t stride, std::int64_t padding) {
+    const std::int64_t begin = out * stride - padding;
+    return std::min(begin + kernel, size + padding) - begin;
+  };
+  return static_cast<float>(
+      along(row / y.columns, x.height, w.kernel[0], w.stride[0], w.padding[0]) *
+      along(row % y.columns, x.columns, w.kernel[1], w.stride[1], w.padding[1]));
+}
+
+// The gradient of a pooling, N lanes at a time: part(offset in dy, row of y, dy there) gives a
+// function of the window's element, which is what that element's pixel gets.
+template <int N, class F>
+void scatter(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
+             const float* dy, float* dx, bool accumulate, F&& part) {
+  using L = Lanes<N>;
+  for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
+    float* target = dx + plane * x.plane() + lane;
+    if (!accumulate) {
+      for (std::int64_t r = 0; r < x.rows(); ++r) L::store(target + r * x.width, L::all(0));
+    }
+    for (std::int64_t r = 0; r < y.rows(); ++r) {
+      const std::int64_t from = plane * y.plane() + r * y.width + lane;
+      const auto share = part(from, r, L::load(dy + from));
+      for_each_pixel(x, window, r / y.columns, r % y.columns,
+                     [&](std::int64_t element, std::int64_t offset) {
+                       L::store(target + offset, L::load(target + offset) + share(element));
+                     });
+    }
+  });
+}
+
 double power(double x, double p) { return p == 3 ? x * x * x : std::pow(x, p); }
 
 }  // namespace
@@ -82,22 +116,43 @@ void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
                        bool accumulate) {
   with_lanes(y.width, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
+    scatter<N>(threads, x, y, window, dy, dx, accumulate,
+               [&](std::int64_t from, std::int64_t /*row*/, typename L::V g) {
+                 return [=](std::int64_t element) {
+                   return L::keep(L::equal(choice + from, static_cast<std::uint8_t>(element)), g);
+                 };
+               });
+  });
+}
+
+void average_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
+                  const float* in, float* out) {
+  with_lanes(y.width, [&]<int N>(Lanes<N>) {
+    using L = Lanes<N>;
     for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
-      float* target = dx + plane * x.plane() + lane;
-      if (!accumulate) {
-        for (std::int64_t r = 0; r < x.rows(); ++r) L::store(target + r * x.width, L::all(0));
-      }
+      const float* source = in + plane * x.plane() + lane;
       for (std::int64_t r = 0; r < y.rows(); ++r) {
-        const std::int64_t from = plane * y.plane() + r * y.width + lane;
-        const auto g = L::load(dy + from);
+        typename L::V sum = L::all(0);
         for_each_pixel(x, window, r / y.columns, r % y.columns,
-                       [&](std::int64_t element, std::int64_t offset) {
-                         const auto won =
-                             L::equal(choice + from, static_cast<std::uint8_t>(element));
-                         L::store(target + offset, L::load(target + offset) + L::keep(won, g));
+                       [&](std::int64_t /*element*/, std::int64_t offset) {
+                         sum = sum + L::load(source + offset);
                        });
+        L::store(out + plane * y.plane() + r * y.width + lane,
+                 sum / L::all(window_size(x, y, window, r)));
       }
     });
+  });
+}
+
+void average_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
+                           const Window& window, const float* dy, float* dx, bool accumulate) {
+  with_lanes(y.width, [&]<int N>(Lanes<N>) {
+    using L = Lanes<N>;
+    scatter<N>(threads, x, y, window, dy, dx, accumulate,
+               [&](std::int64_t /*from*/, std::int64_t row, typename L::V g) {
+                 const typename L::V share = g / L::all(window_size(x, y, window, row));
+                 return [=](std::int64_t /*element*/) { return share; };
+               });
   });
 }
 

@@ -23,6 +23,13 @@ void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
                        const Window& window, const std::uint8_t* choice, const float* dy, float* dx,
                        bool accumulate);
 
+// Sum of a window's pixels over the window's size, which counts padding but not what lies beyond
+// it.
+void average_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
+                  const float* in, float* out);
+void average_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
+                           const Window& window, const float* dy, float* dx, bool accumulate);
+
 // Global poolings: out is (N, C).
 using Global = PoolKind;
 struct Gem {

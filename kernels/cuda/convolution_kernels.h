@@ -16,6 +16,9 @@
   X(WidenGradient<T>);                  \
   X(MaxPool<T>);                        \
   X(MaxPoolGradient<T>);                \
+  X(AveragePool<T>);                    \
+  X(AveragePoolGradient<T>);            \
+  X(CopyChannels<T>);                   \
   X(GlobalPool<T>);                     \
   X(GlobalPoolGradient<T>)
 

@@ -31,9 +31,14 @@ std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, 
 
 // x (N, H, W, C) -> y (N, OH, OW, C).
 std::unique_ptr<Node> max_pool_node(const std::string& name, const Program& program, const Shape& x,
-                                    const Shape& y, const MaxPoolOptions& options);
+                                    const Shape& y, const PoolOptions& options);
+std::unique_ptr<Node> average_pool_node(const std::string& name, const Program& program,
+                                        const Shape& x, const Shape& y, const PoolOptions& options);
 std::unique_ptr<Node> global_pool_node(const std::string& name, const Program& program,
                                        const Shape& x, const GlobalPoolOptions& options);
+
+// inputs: one behind the other along the channels.
+std::unique_ptr<Node> concat_node(const std::string& name, const Program& program);
 
 // What a convolution's edge to its input can do in the program's precision: set on NodeInput.
 void allow_gradient_forms(const Program& program, const ConvolutionGeometry& geometry,

@@ -7,7 +7,7 @@
 namespace rk::gpu {
 namespace {
 
-PoolShape pool_shape(const Shape& x, const Shape& y, const MaxPoolOptions& options) {
+PoolShape pool_shape(const Shape& x, const Shape& y, const PoolOptions& options) {
   PoolShape shape{.batch = static_cast<int>(x[0]),
                   .channels = static_cast<int>(x[3]),
                   .height = static_cast<int>(x[1]),
@@ -62,6 +62,32 @@ template <class T> class MaxPoolNode final : public Node {
   PoolShape shape_;
   bool gradients_;
   bool masks_ = false;
+};
+
+template <class T> class AveragePoolNode final : public Node {
+ public:
+  AveragePoolNode(const std::string& name, const Program& program, const PoolShape& shape)
+      : Node(name), context_(program.context()), shape_(shape) {}
+
+  void forward() override {
+    launch(
+        AveragePool<T>{
+            .shape = shape_, .x = memory_.inputs[0].template as<T>(), .y = memory_.output.as<T>()},
+        context_.cuda().stream());
+  }
+  void backward() override {
+    auto* dx = memory_.input_gradients[0].as<T>();
+    if (dx == nullptr) return;
+    launch(AveragePoolGradient<T>{.shape = shape_,
+                                  .dy = memory_.output_gradient.as<T>(),
+                                  .dx = dx,
+                                  .accumulate = memory_.uses[0].accumulate},
+           context_.cuda().stream());
+  }
+
+ private:
+  const Context& context_;
+  PoolShape shape_;
 };
 
 template <class T> class GlobalPoolNode final : public Node {
@@ -121,9 +147,17 @@ template <class T> class GlobalPoolNode final : public Node {
 }  // namespace
 
 std::unique_ptr<Node> max_pool_node(const std::string& name, const Program& program, const Shape& x,
-                                    const Shape& y, const MaxPoolOptions& options) {
+                                    const Shape& y, const PoolOptions& options) {
   return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
     return std::make_unique<MaxPoolNode<T>>(name, program, pool_shape(x, y, options));
+  });
+}
+
+std::unique_ptr<Node> average_pool_node(const std::string& name, const Program& program,
+                                        const Shape& x, const Shape& y,
+                                        const PoolOptions& options) {
+  return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
+    return std::make_unique<AveragePoolNode<T>>(name, program, pool_shape(x, y, options));
   });
 }
 

@@ -52,19 +52,39 @@ struct OneDnnConvolution::Impl {
   dnnl::convolution_backward_data::primitive_desc data_pd;
   dnnl::convolution_backward_weights::primitive_desc weights_pd;
 
-  BoundPrimitive forward, forward_reorder;
-  BoundPrimitive data, data_reorder, dy_reorder;
-  BoundPrimitive weights, weights_reorder;
+  BoundPrimitive forward, forward_reorder, x_reorder, y_reorder;
+  BoundPrimitive data, data_reorder, dy_reorder, dx_reorder;
+  BoundPrimitive weights, weights_reorder, weights_x_reorder, weights_dy_reorder;
 
   EdgeUse use;  // of dx
   float* dx = nullptr;
-  float* slice = nullptr;  // where an accumulating gradient is made
+  float* slice = nullptr;  // where a gradient that accumulates or lies otherwise is made
   const float* dy = nullptr;
 
   memory::dims stride() const { return {g.options.stride[0], g.options.stride[1]}; }
   memory::dims padding() const { return {g.options.padding[0], g.options.padding[1]}; }
-  memory::desc x_desc() const { return image_desc(g.x, g.x_width); }
-  memory::desc y_desc() const { return image_desc(g.y, g.y_width); }
+
+  // How some images of x and y lie in memory, and in what the primitives compute.
+  memory::desc stored_x(std::int64_t images) const {
+    return image_desc({images, g.x[1], g.x[2], g.x[3]}, g.x_width);
+  }
+  memory::desc stored_y(std::int64_t images) const {
+    return image_desc({images, g.y[1], g.y[2], g.y[3]}, g.y_width);
+  }
+  memory::desc computed_x(std::int64_t images) const {
+    return image_desc({images, g.x[1], g.x[2], g.x[3]}, g.block > 0 ? g.block : g.x_width);
+  }
+  memory::desc computed_y(std::int64_t images) const {
+    return image_desc({images, g.y[1], g.y[2], g.y[3]}, g.block > 0 ? g.block : g.y_width);
+  }
+  memory::desc x_desc() const { return computed_x(g.x[0]); }
+  memory::desc y_desc() const { return computed_y(g.y[0]); }
+  // Bytes of a place for `computed` where the tensor does not lie so.
+  static std::size_t moved_bytes(const memory::desc& computed, const memory::desc& stored) {
+    return computed == stored ? 0 : aligned(computed.get_size());
+  }
+  std::size_t moved_x_bytes() const { return moved_bytes(x_desc(), stored_x(g.x[0])); }
+  std::size_t moved_y_bytes() const { return moved_bytes(y_desc(), stored_y(g.y[0])); }
 
   // How many images' gradient is made at once: all of them, or where it accumulates the largest
   // number that divides the batch and keeps a slice of dx small.
@@ -80,12 +100,11 @@ struct OneDnnConvolution::Impl {
 
   dnnl::convolution_backward_data::primitive_desc make_data() const {
     const std::int64_t images = slice_images();
-    const Shape x{images, g.x[1], g.x[2], g.x[3]}, y{images, g.y[1], g.y[2], g.y[3]};
-    const memory::desc xd = image_desc(x, g.x_width);
+    const memory::desc xd = computed_x(images);
     // With three channels of x this primitive exists for a plain dy; in blocks there is only the
     // library's reference, a hundred times slower.
-    const memory::desc stored = image_desc(y, g.y_width);
-    const memory::desc yd = g.order.kind == WeightOrder::Kind::kStem ? any(stored) : stored;
+    const memory::desc computed = computed_y(images);
+    const memory::desc yd = g.order.kind == WeightOrder::Kind::kStem ? any(computed) : computed;
     const dnnl::primitive_attr attributes = user_scratchpad();
     const dnnl::convolution_forward::primitive_desc hint(
         {dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, xd,
@@ -98,12 +117,12 @@ struct OneDnnConvolution::Impl {
             hint};
   }
 
-  memory::desc stored_dy() const {
-    return image_desc({slice_images(), g.y[1], g.y[2], g.y[3]}, g.y_width);
-  }
   std::size_t reordered_dy_bytes() const {
-    const memory::desc wanted = data_pd.diff_dst_desc();
-    return wanted == stored_dy() ? 0 : aligned(wanted.get_size());
+    return moved_bytes(data_pd.diff_dst_desc(), stored_y(slice_images()));
+  }
+  bool moves_dx() const { return moved_x_bytes() > 0; }
+  std::size_t slice_bytes() const {
+    return use.accumulate || moves_dx() ? data_pd.diff_src_desc().get_size() : 0;
   }
 
   static dnnl::primitive_attr user_scratchpad() {
@@ -118,10 +137,16 @@ struct OneDnnConvolution::Impl {
     return wanted == stored_weight ? 0 : aligned(wanted.get_size());
   }
 
+  // add: to what is there.
   BoundPrimitive make_reorder(const memory::desc& from, void* from_data, const memory::desc& to,
-                              void* to_data) const {
-    const dnnl::reorder::primitive_desc pd(onednn.engine, from, onednn.engine, to,
-                                           user_scratchpad());
+                              void* to_data, bool add = false) const {
+    dnnl::primitive_attr attributes = user_scratchpad();
+    if (add) {
+      dnnl::post_ops post;
+      post.append_sum(1.0F);
+      attributes.set_post_ops(post);
+    }
+    const dnnl::reorder::primitive_desc pd(onednn.engine, from, onednn.engine, to, attributes);
     return {
         onednn, dnnl::reorder(pd), {{DNNL_ARG_FROM, from, from_data}, {DNNL_ARG_TO, to, to_data}}};
   }
@@ -157,7 +182,8 @@ std::size_t OneDnnConvolution::plan(const EdgeUse& dx) {
     m.forward_pd = {
         {kind, direct, x, w, y, m.stride(), m.padding(), m.padding()}, attributes, m.onednn.engine};
   }
-  std::size_t workspace = m.reordered_bytes(m.forward_pd.weights_desc()) +
+  const std::size_t moved = m.moved_x_bytes() + m.moved_y_bytes();
+  std::size_t workspace = m.reordered_bytes(m.forward_pd.weights_desc()) + moved +
                           aligned(m.forward_pd.scratchpad_desc().get_size());
   if (!m.wants.backward) return workspace;
 
@@ -168,14 +194,13 @@ std::size_t OneDnnConvolution::plan(const EdgeUse& dx) {
                   Impl::user_scratchpad(),
                   m.onednn.engine,
                   hint};
-  workspace = std::max(workspace, m.reordered_bytes(m.weights_pd.diff_weights_desc()) +
+  workspace = std::max(workspace, m.reordered_bytes(m.weights_pd.diff_weights_desc()) + moved +
                                       aligned(m.weights_pd.scratchpad_desc().get_size()));
   if (!m.use.wanted) return workspace;
 
   m.data_pd = m.make_data();
   return std::max(workspace, m.reordered_bytes(m.data_pd.weights_desc()) + m.reordered_dy_bytes() +
-                                 aligned(m.data_pd.scratchpad_desc().get_size()) +
-                                 (m.use.accumulate ? m.data_pd.diff_src_desc().get_size() : 0));
+                                 aligned(m.data_pd.scratchpad_desc().get_size()) + m.slice_bytes());
 }
 
 void OneDnnConvolution::bind_forward(const float* x, const float* w, const float* bias,
@@ -188,11 +213,24 @@ void OneDnnConvolution::bind_forward(const float* x, const float* w, const float
     m.forward_reorder = m.make_reorder(m.stored_weight, weight, wanted, workspace);
     weight = workspace;
   }
+  void* input = const_cast<float*>(x);
+  void* output = y;
+  void* rest = advance(workspace, reordered);
+  if (m.moved_x_bytes() > 0) {
+    m.x_reorder = m.make_reorder(m.stored_x(m.g.x[0]), input, m.x_desc(), rest);
+    input = rest;
+    rest = advance(rest, m.moved_x_bytes());
+  }
+  if (m.moved_y_bytes() > 0) {
+    m.y_reorder = m.make_reorder(m.y_desc(), rest, m.stored_y(m.g.y[0]), output);
+    output = rest;
+    rest = advance(rest, m.moved_y_bytes());
+  }
   std::vector<BoundPrimitive::Argument> arguments = {
-      {DNNL_ARG_SRC, m.x_desc(), const_cast<float*>(x)},
+      {DNNL_ARG_SRC, m.x_desc(), input},
       {DNNL_ARG_WEIGHTS, wanted, weight},
-      {DNNL_ARG_DST, m.y_desc(), y},
-      {DNNL_ARG_SCRATCHPAD, m.forward_pd.scratchpad_desc(), advance(workspace, reordered)}};
+      {DNNL_ARG_DST, m.y_desc(), output},
+      {DNNL_ARG_SCRATCHPAD, m.forward_pd.scratchpad_desc(), rest}};
   if (bias != nullptr) {
     arguments.push_back({DNNL_ARG_BIAS, m.forward_pd.bias_desc(), const_cast<float*>(bias)});
   }
@@ -214,12 +252,25 @@ void OneDnnConvolution::bind_backward(const float* x, const float* dy, const flo
       m.weights_reorder = m.make_reorder(made, workspace, m.stored_weight, dw);
       gradient = workspace;
     }
-    m.weights = BoundPrimitive(
-        m.onednn, dnnl::convolution_backward_weights(m.weights_pd),
-        {{DNNL_ARG_SRC, m.x_desc(), const_cast<float*>(x)},
-         {DNNL_ARG_DIFF_DST, m.y_desc(), const_cast<float*>(dy)},
-         {DNNL_ARG_DIFF_WEIGHTS, made, gradient},
-         {DNNL_ARG_SCRATCHPAD, m.weights_pd.scratchpad_desc(), advance(workspace, reordered)}});
+    void* input = const_cast<float*>(x);
+    void* output_gradient = const_cast<float*>(dy);
+    void* rest = advance(workspace, reordered);
+    if (m.moved_x_bytes() > 0) {
+      m.weights_x_reorder = m.make_reorder(m.stored_x(m.g.x[0]), input, m.x_desc(), rest);
+      input = rest;
+      rest = advance(rest, m.moved_x_bytes());
+    }
+    if (m.moved_y_bytes() > 0) {
+      m.weights_dy_reorder =
+          m.make_reorder(m.stored_y(m.g.y[0]), output_gradient, m.y_desc(), rest);
+      output_gradient = rest;
+      rest = advance(rest, m.moved_y_bytes());
+    }
+    m.weights = BoundPrimitive(m.onednn, dnnl::convolution_backward_weights(m.weights_pd),
+                               {{DNNL_ARG_SRC, m.x_desc(), input},
+                                {DNNL_ARG_DIFF_DST, m.y_desc(), output_gradient},
+                                {DNNL_ARG_DIFF_WEIGHTS, made, gradient},
+                                {DNNL_ARG_SCRATCHPAD, m.weights_pd.scratchpad_desc(), rest}});
   }
   m.dx = dx;
   m.dy = dy;
@@ -236,21 +287,29 @@ void OneDnnConvolution::bind_backward(const float* x, const float* dy, const flo
   const std::size_t reordered_dy = m.reordered_dy_bytes();
   if (reordered_dy > 0) {
     void* there = advance(workspace, reordered);
-    m.dy_reorder = m.make_reorder(m.stored_dy(), gradient, pd.diff_dst_desc(), there);
+    m.dy_reorder =
+        m.make_reorder(m.stored_y(m.slice_images()), gradient, pd.diff_dst_desc(), there);
     gradient = there;
   }
   void* scratchpad = advance(workspace, reordered + reordered_dy);
   m.slice = static_cast<float*>(advance(scratchpad, aligned(pd.scratchpad_desc().get_size())));
-  m.data = BoundPrimitive(m.onednn, dnnl::convolution_backward_data(pd),
-                          {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), gradient},
-                           {DNNL_ARG_WEIGHTS, wanted, weight},
-                           {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), m.use.accumulate ? m.slice : dx},
-                           {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad}});
+  if (m.moves_dx()) {
+    m.dx_reorder = m.make_reorder(pd.diff_src_desc(), m.slice, m.stored_x(m.slice_images()), dx,
+                                  m.use.accumulate);
+  }
+  m.data =
+      BoundPrimitive(m.onednn, dnnl::convolution_backward_data(pd),
+                     {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), gradient},
+                      {DNNL_ARG_WEIGHTS, wanted, weight},
+                      {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), m.slice_bytes() > 0 ? m.slice : dx},
+                      {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad}});
 }
 
 void OneDnnConvolution::forward() {
   if (impl_->forward_reorder) impl_->forward_reorder.run();
+  if (impl_->x_reorder) impl_->x_reorder.run();
   impl_->forward.run();
+  if (impl_->y_reorder) impl_->y_reorder.run();
 }
 
 void OneDnnConvolution::backward_data() {
@@ -260,6 +319,7 @@ void OneDnnConvolution::backward_data() {
   if (!m.use.accumulate) {
     if (m.dy_reorder) m.dy_reorder.run();
     m.data.run();
+    if (m.dx_reorder) m.dx_reorder.run();
     return;
   }
   const std::int64_t batch = m.g.x[0], images = m.slice_images();
@@ -274,11 +334,19 @@ void OneDnnConvolution::backward_data() {
       m.data.move_argument(0, gradient);
     }
     m.data.run();
-    elementwise_cpu::copy(m.context.threads(), x_slice, m.slice, m.dx + s * x_slice, true);
+    float* target = m.dx + s * x_slice;
+    if (m.dx_reorder) {
+      m.dx_reorder.move_argument(1, target);
+      m.dx_reorder.run();
+    } else {
+      elementwise_cpu::copy(m.context.threads(), x_slice, m.slice, target, true);
+    }
   }
 }
 
 void OneDnnConvolution::backward_weights() {
+  if (impl_->weights_x_reorder) impl_->weights_x_reorder.run();
+  if (impl_->weights_dy_reorder) impl_->weights_dy_reorder.run();
   impl_->weights.run();
   if (impl_->weights_reorder) impl_->weights_reorder.run();
 }

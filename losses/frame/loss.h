@@ -15,8 +15,8 @@
 //
 // What is not finite: on the CPU launch() looks first and throws an InputError that names the first
 // row that holds NaN, infinity or a number beyond 1e10 (the outputs are then undefined). A GPU is
-// not waited for: an embedding that is not finite makes the loss and the gradient so. Proxies that a
-// loss cannot take are an InputError on both, on a GPU one of result().
+// not waited for: an embedding that is not finite makes the loss and the gradient so. Proxies that
+// a loss cannot take are an InputError on both, on a GPU one of result().
 //
 // Double is for checks and tests: it has no code for a GPU.
 #pragma once

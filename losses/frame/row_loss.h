@@ -12,8 +12,8 @@
 //   std::int64_t bytes() const;                 with it: how much
 // Where rows are coupled by sums over all of them (counts, histograms), Row::measure writes a row's
 // stats, they are added up in the order of the rows, Row::finish (kernels/rows/batch_numbers.h)
-// makes of the totals what the rows need, and only then does Row::row run (losses/frame/row_totals.h).
-// Then the formula may have
+// makes of the totals what the rows need, and only then does Row::row run
+// (losses/frame/row_totals.h). Then the formula may have
 //   void fill(const Context&, const S* slopes)  more that follows from the slopes, for params
 //   void finish(const Context&, const RowBatch<S>&, const S* stats, S* slopes, double* part)
 //                                               in place of Row::finish, from each row's stats

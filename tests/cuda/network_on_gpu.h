@@ -8,7 +8,7 @@
 #include "kernels/blocks/pool_kind.h"
 #include "layers/batchnorm.h"
 #include "layers/cuda/batchnorm_timing.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 
 #include <cstdint>
 #include <string>

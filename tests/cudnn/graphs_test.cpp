@@ -10,7 +10,7 @@
 #include "engine/system/dynamic_library.h"
 #include "engine/system/read_file.h"
 #include "layers/cudnn/graph.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 #include "tests/layers/layer_cases.h"
 
 #include <gtest/gtest.h>

@@ -34,9 +34,10 @@ struct Folder {
 
 // What torchvision's state_dict() of the network holds, and the embedding layer.
 std::vector<NamedShape> tensors_of(const std::string& arch, std::int64_t dim) {
-  std::vector<NamedShape> all = torchvision_resnet(arch != "resnet18");
+  std::vector<NamedShape> all = torchvision_network(arch);
+  const std::int64_t features = std::ranges::find(all, "fc.weight", &NamedShape::name)->dims[1];
   std::erase_if(all, [](const NamedShape& tensor) { return tensor.name.starts_with("fc."); });
-  all.push_back({"embedding.weight", {dim, arch == "resnet18" ? 512 : 2048}});
+  all.push_back({"embedding.weight", {dim, features}});
   all.push_back({"embedding.bias", {dim}});
   return all;
 }

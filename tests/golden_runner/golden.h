@@ -2,7 +2,7 @@
 // a case: its worst error in units of the tolerance, and a closing count.
 #pragma once
 
-#include "engine/device/device.h"
+#include "engine/driver/device.h"
 
 #include <filesystem>
 #include <string>

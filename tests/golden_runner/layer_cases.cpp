@@ -208,16 +208,18 @@ void run_batchnorm(const Case& c, const std::string& name, Report& report) {
   finish(name, comparison.passed(), comparison.detail(), report);
 }
 
-void run_max_pool(const Case& c, const std::string& name, Report& report) {
+void run_pool(const Case& c, const std::string& name, bool average, Report& report) {
   run_layer(
       c, name,
       [&](LayerModel& model) {
-        MaxPoolOptions options;
+        PoolOptions options;
         options.kernel = c.pair("kernel", {1, 1});
         options.stride = c.pair("stride", {1, 1});
         options.padding = c.pair("padding", {0, 0});
         options.ceil_mode = number_of(c.file, c.group, "ceil_mode", 0) != 0;
-        return max_pool(model.program(), model.input("x"), "pool", options);
+        const TensorId x = model.input("x");
+        return average ? average_pool(model.program(), x, "pool", options)
+                       : max_pool(model.program(), x, "pool", options);
       },
       report);
 }
@@ -273,7 +275,7 @@ void run_layer_case(const Context& context, const Hdf5Reader& file, const std::s
   const std::string op = text_of(file, group, "op");
   if (op == "conv2d") return run_convolution(c, name, report);
   if (op == "batchnorm") return run_batchnorm(c, name, report);
-  if (op == "max_pool") return run_max_pool(c, name, report);
+  if (op == "max_pool" || op == "avg_pool") return run_pool(c, name, op == "avg_pool", report);
   if (op == "global_avg_pool") return run_global_pool(c, name, pool_cpu::Global::kAverage, report);
   if (op == "global_max_pool") return run_global_pool(c, name, pool_cpu::Global::kMax, report);
   if (op == "gem_pool") return run_global_pool(c, name, pool_cpu::Global::kGem, report);

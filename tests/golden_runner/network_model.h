@@ -2,7 +2,7 @@
 // torchvision's names, in PyTorch's order of elements (OIHW, NCHW), as doubles.
 #pragma once
 
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 #include "weights/checkpoint.h"
 
 #include <optional>

@@ -5,7 +5,7 @@
 #include "layers/cuda/batchnorm_timing.h"
 #include "layers/graphs/graph_run.h"
 #include "layers/graphs/plans.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 #include "tests/data/temporary_folder.h"
 #include "tools/bench/bench_step_device.h"
 #include "tools/bench/tune_plans.h"

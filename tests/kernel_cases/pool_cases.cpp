@@ -83,6 +83,74 @@ std::vector<Checked> max_pool(const PoolShape& shape, bool with_nan, bool accumu
           {"dx", read<T>(got_dx), dx, TypeFacts<T>::kRounding, 2e-6}};
 }
 
+template <class T> std::vector<Checked> average_pool(const PoolShape& shape, bool accumulate) {
+  MadeUp made_up(23);
+  const std::int64_t in_count =
+      static_cast<std::int64_t>(shape.batch) * shape.height * shape.width * shape.channels;
+  const std::int64_t out_count =
+      static_cast<std::int64_t>(shape.batch) * shape.out_height * shape.out_width * shape.channels;
+  const auto x = made_up.normals<T>(in_count);
+  const auto dy = made_up.normals<T>(out_count);
+  const auto held = made_up.normals<T>(in_count);
+  const auto values = widened(x), gradients = widened(dy);
+  std::vector<double> y;
+  std::vector<double> dx(at(in_count), 0.0);
+  if (accumulate) dx = widened(held);
+  for (std::int64_t i = 0; i < out_count; ++i) {
+    const std::int64_t c = i % shape.channels;
+    const std::int64_t ow = i / shape.channels % shape.out_width;
+    const std::int64_t oh = i / shape.channels / shape.out_width % shape.out_height;
+    const std::int64_t n = i / shape.channels / shape.out_width / shape.out_height;
+    double sum = 0;
+    std::vector<std::size_t> inside;
+    int size = 0;  // with padding
+    for (int kh = 0; kh < shape.kernel[0]; ++kh) {
+      for (int kw = 0; kw < shape.kernel[1]; ++kw) {
+        const std::int64_t h = oh * shape.stride[0] + kh - shape.padding[0];
+        const std::int64_t w = ow * shape.stride[1] + kw - shape.padding[1];
+        if (h >= shape.height + shape.padding[0] || w >= shape.width + shape.padding[1]) continue;
+        ++size;
+        if (h < 0 || h >= shape.height || w < 0 || w >= shape.width) continue;
+        inside.push_back(at(((n * shape.height + h) * shape.width + w) * shape.channels + c));
+        sum += values[inside.back()];
+      }
+    }
+    y.push_back(sum / size);
+    for (const std::size_t place : inside) dx[place] += gradients[at(i)] / size;
+  }
+  const DeviceBuffer device_x = DeviceBuffer::copy_of(x);
+  const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
+  const DeviceBuffer got_y = unwritten<T>(out_count);
+  const DeviceBuffer got_dx = accumulate ? DeviceBuffer::copy_of(held) : unwritten<T>(in_count);
+  launch(AveragePool<T>{shape, device_x.as<T>(), got_y.as<T>()}, nullptr);
+  launch(AveragePoolGradient<T>{shape, device_dy.as<T>(), got_dx.as<T>(), accumulate}, nullptr);
+  // Up to nine numbers are added in float32.
+  return {{"y", read<T>(got_y), y, TypeFacts<T>::kRounding, 2e-6},
+          {"dx", read<T>(got_dx), dx, TypeFacts<T>::kRounding, 2e-6}};
+}
+
+// `channels` of a tensor go to place `first` of one with more.
+template <class T>
+std::vector<Checked> copy_channels(int rows, int channels, int first, int all, bool accumulate) {
+  MadeUp made_up(29);
+  const auto x = made_up.normals<T>(static_cast<std::int64_t>(rows) * channels);
+  const auto held = made_up.normals<T>(static_cast<std::int64_t>(rows) * all);
+  const auto values = widened(x);
+  std::vector<double> y = widened(held);
+  for (int r = 0; r < rows; ++r) {
+    for (int c = 0; c < channels; ++c) {
+      double& place = y[at(static_cast<std::int64_t>(r) * all + first + c)];
+      place = values[at(static_cast<std::int64_t>(r) * channels + c)] + (accumulate ? place : 0.0);
+    }
+  }
+  const DeviceBuffer device_x = DeviceBuffer::copy_of(x);
+  const DeviceBuffer got = DeviceBuffer::copy_of(held);
+  launch(CopyChannels<T>{rows, channels, device_x.as<T>(), channels, got.as<T>() + first, all,
+                         accumulate},
+         nullptr);
+  return {{"y", read<T>(got), y, accumulate ? TypeFacts<T>::kRounding : 0.0, 0}};
+}
+
 template <class T>
 std::vector<Checked> global_pool(int batch, int rows, int channels, PoolKind kind, double p,
                                  bool with_nan, bool accumulate) {
@@ -173,6 +241,23 @@ void add_pool_cases(std::vector<KernelCase>& cases) {
         cases.push_back({fmt::format("max_pool_of_relu_{}_{}_{}", window.name, TypeFacts<T>::kName,
                                      accumulate ? "accumulate" : "overwrite"),
                          [=] { return max_pool<T>(window.shape, accumulate, accumulate, true); }});
+        cases.push_back({fmt::format("average_pool_{}_{}_{}", window.name, TypeFacts<T>::kName,
+                                     accumulate ? "accumulate" : "overwrite"),
+                         [=] { return average_pool<T>(window.shape, accumulate); }});
+      }
+    }
+    struct Range {
+      int rows, channels, first, all;
+    };
+    for (const Range& range :
+         {Range{70, 16, 32, 64}, Range{331, 24, 8, 40}, Range{5, 7, 3, 10}, Range{9, 16, 4, 48}}) {
+      for (const bool accumulate : {false, true}) {
+        cases.push_back({fmt::format("copy_channels_{}_of_{}_{}_{}", range.channels, range.all,
+                                     TypeFacts<T>::kName, accumulate ? "accumulate" : "overwrite"),
+                         [=] {
+                           return copy_channels<T>(range.rows, range.channels, range.first,
+                                                   range.all, accumulate);
+                         }});
       }
     }
     for (const auto& shape : {std::pair{49, 64}, std::pair{1, 3}, std::pair{50, 136}}) {

@@ -1,5 +1,5 @@
-// Kernels that both devices run, on the CPU, against their plain definitions: sizes around blocks and
-// packs, in place, added, several threads.
+// Kernels that both devices run, on the CPU, against their plain definitions: sizes around blocks
+// and packs, in place, added, several threads.
 #include "kernels/launch.h"
 
 #include "kernels/blocks/elementwise_block.h"

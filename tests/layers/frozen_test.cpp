@@ -1,6 +1,6 @@
 // A network whose first layers do not learn: everything else gets the same gradients, bit for bit,
 // and what nobody needs is not computed.
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 #include "tests/support/golden_generator.h"
 #include "tests/support/random_seed.h"
 

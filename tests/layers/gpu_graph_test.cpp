@@ -2,7 +2,7 @@
 #include "layers/graphs/graph.h"
 
 #include "engine/device/context.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,7 @@
 #include "engine/tape/layout.h"
 #include "layers/activation.h"
 #include "layers/batchnorm.h"
+#include "layers/concat.h"
 #include "layers/conv_bn.h"
 #include "layers/l2norm.h"
 #include "layers/linear.h"
@@ -82,7 +83,7 @@ LayerCase folded(const std::string& name, const NodeHarness::Source& x,
 }
 
 LayerCase maximum(const std::string& name, const NodeHarness::Source& x,
-                  const MaxPoolOptions& options) {
+                  const PoolOptions& options) {
   LayerCase c;
   c.name = "max_pool_" + name;
   c.sources = {x};
@@ -90,6 +91,27 @@ LayerCase maximum(const std::string& name, const NodeHarness::Source& x,
   c.inputs = [x](std::uint64_t seed) {
     return std::vector<std::vector<float>>{distinct(x.shape.elements(), seed)};
   };
+  return c;
+}
+
+LayerCase average(const std::string& name, const NodeHarness::Source& x,
+                  const PoolOptions& options) {
+  LayerCase c;
+  c.name = "average_pool_" + name;
+  c.sources = {x};
+  c.record = [options](Program& p, const Ids& ids) {
+    return average_pool(p, ids[0], "pool", options);
+  };
+  c.step = 0.5;
+  return c;
+}
+
+LayerCase joined(const std::string& name, const Sources& inputs) {
+  LayerCase c;
+  c.name = "concat_" + name;
+  c.sources = inputs;
+  c.record = [](Program& p, const Ids& ids) { return concat(p, ids, "concat"); };
+  c.step = 0.5;
   return c;
 }
 
@@ -133,6 +155,14 @@ std::vector<LayerCase> make_cases() {
   cases.push_back(convolution("stem", image, {2 * b, {7, 7}, {2, 2}, {3, 3}}));
   cases.push_back(convolution("first", image_without_gradient, {6, {3, 3}, {1, 1}, {1, 1}}));
 
+  cases.push_back(convolution("1x7", blocks, {2 * b, {1, 7}, {1, 1}, {0, 3}}));
+  cases.push_back(convolution("7x1", blocks, {b, {7, 1}, {1, 1}, {3, 0}}));
+  // Whole blocks of channels on one side alone.
+  const NodeHarness::Source part{.shape = Shape{3, 7, 6, b + b / 2}};
+  cases.push_back(convolution("to_part_of_a_block", blocks, {b + b / 2, {1, 1}, {1, 1}, {0, 0}}));
+  cases.push_back(convolution("from_part_of_a_block", part, {2 * b, {3, 3}, {1, 1}, {1, 1}}));
+  cases.push_back(convolution("from_part_of_a_block_stride2", part, {b, {3, 3}, {2, 2}, {0, 0}}));
+
   const NodeHarness::Source thin{.shape = Shape{3, 5, 3, 5}};
   // No larger than this: among 200 draws one keeps all its 256 outputs more than 0.02 from the
   // kink.
@@ -175,6 +205,21 @@ std::vector<LayerCase> make_cases() {
   cases.push_back(maximum("blocked", blocks, {}));
   cases.push_back(maximum("ceil", odd, {{2, 2}, {2, 2}, {0, 0}, true}));
   cases.push_back(maximum("overlapping", thin, {{3, 3}, {1, 1}, {1, 1}, false}));
+  cases.push_back(maximum("ceil_odd", odd, {{3, 3}, {2, 2}, {0, 0}, true}));
+  cases.push_back(maximum("ceil_overlapping", blocks, {{3, 3}, {1, 1}, {1, 1}, true}));
+  cases.push_back(average("odd", odd, {{3, 3}, {1, 1}, {1, 1}, false}));
+  cases.push_back(average("blocked", blocks, {{3, 3}, {1, 1}, {1, 1}, false}));
+  cases.push_back(average("stride2", odd, {{3, 2}, {2, 3}, {1, 0}, false}));
+  cases.push_back(average("ceil", blocks, {{3, 3}, {2, 2}, {1, 1}, true}));
+  cases.push_back(joined("odd", {{.shape = Shape{2, 3, 5, 7}}, {.shape = Shape{2, 3, 5, 1}}}));
+  cases.push_back(joined("blocked", {{.shape = Shape{2, 3, 5, b}, .width = b},
+                                     {.shape = Shape{2, 3, 5, 3 * b}, .width = b},
+                                     {.shape = Shape{2, 3, 5, 2 * b}, .width = b}}));
+  LayerCase reordered{.name = "reorder", .sources = {blocks}, .step = 0.5};
+  reordered.record = [b](Program& p, const Ids& ids) {
+    return reorder(p, ids[0], 2 * b, "reorder");
+  };
+  cases.push_back(reordered);
   for (const auto& [name, source] : {std::pair{"odd", odd}, std::pair{"blocked", blocks}}) {
     const std::string suffix = std::string("_") + name;
     cases.push_back(global("average" + suffix, source, pool_cpu::Global::kAverage));

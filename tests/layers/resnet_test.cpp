@@ -1,4 +1,4 @@
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 
 #include "engine/base/error.h"
 #include "engine/tape/layout.h"

@@ -316,7 +316,8 @@ TEST_P(LossProperties, NanIsAnErrorThatNamesTheRow) {
 }
 
 // What the registry says of a loss's kind: memory columns change what a loss that takes them gives,
-// and what is not given its scores keeps a matrix of them, which grows with the square of the batch.
+// and what is not given its scores keeps a matrix of them, which grows with the square of the
+// batch.
 TEST_P(LossProperties, MemoryIsTakenAndAMatrixKeptAsTheKindSays) {
   if (takes_memory(kind_)) {
     // More of a kind that is there already: positives, negatives, near and far.

@@ -171,6 +171,15 @@ template <class Grid> std::vector<double> pool(const Grid& grid) {
   return all(y, choice, dx);
 }
 
+template <class Grid> std::vector<double> average_pool(const Grid& grid) {
+  const PoolShape shape{1, 12, 5, 5, 5, 5, {3, 3}, {1, 1}, {1, 1}};
+  Array<float> x(300, 1), y(300), dy(300, 2), dx(300), joined(600);
+  grid.run(AveragePool<float>{shape, x.data(), y.data()});
+  grid.run(AveragePoolGradient<float>{shape, dy.data(), dx.data(), false});
+  grid.run(CopyChannels<float>{25, 12, y.data(), 12, joined.data() + 4, 24});
+  return all(y, dx, joined);
+}
+
 template <class Grid> std::vector<double> global_pool(const Grid& grid, PoolKind kind) {
   constexpr int kBatch = 2;
   constexpr int kRows = 25;
@@ -354,6 +363,8 @@ const std::vector<KernelCase>& kernel_cases() {
           kSumOrder),
       kernel_case(
           "max_pool", [](const auto& grid) { return pool(grid); }, 0),
+      kernel_case(
+          "average_pool", [](const auto& grid) { return average_pool(grid); }, 0),
       kernel_case(
           "global_average", [](const auto& grid) { return global_pool(grid, PoolKind::kAverage); },
           kSumOrder),

@@ -1,5 +1,6 @@
-// Names and shapes of torchvision's resnet18 and resnet50 state_dict(), in its order, with `fc` of
-// 1000 classes. Written from torchvision's documented naming, apart from the product's own list.
+// Names and shapes of torchvision's networks' state_dict(), in its order, with `fc` of 1000 classes
+// and without auxiliary classifiers. Written from torchvision's documented naming, apart from the
+// product's own list.
 #pragma once
 
 #include <cstdint>
@@ -14,5 +15,6 @@ struct NamedShape {
 };
 
 std::vector<NamedShape> torchvision_resnet(bool bottleneck);  // false: resnet18, true: resnet50
+std::vector<NamedShape> torchvision_network(const std::string& arch);
 
 }  // namespace rk::golden

@@ -4,7 +4,7 @@
 #include "tests/data/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 #include "weights/foreign/resnet_checkpoint.h"
-#include "weights/resnet_tensors.h"
+#include "weights/network_tensors.h"
 #include "weights/tensor_files/safetensors.h"
 
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 
 using Rename = std::function<std::string(const std::string&)>;
 
-std::vector<float> values_of(const ResNetTensor& tensor) {
+std::vector<float> values_of(const NetworkTensor& tensor) {
   std::int64_t count = 1;
   for (const std::int64_t d : tensor.dims) count *= d;
   std::vector<float> values(static_cast<std::size_t>(count));
@@ -29,15 +29,15 @@ std::vector<float> values_of(const ResNetTensor& tensor) {
 
 TorchContent resnet(const std::string& arch, const Rename& rename, std::int64_t classes = 0) {
   TorchContent content;
-  for (const ResNetTensor& tensor : resnet_tensors(arch)) {
-    if (tensor.kind == ResNetTensor::Kind::kCounter) {
+  for (const NetworkTensor& tensor : network_tensors(arch)) {
+    if (tensor.kind == NetworkTensor::Kind::kCounter) {
       add_counter(content, rename(tensor.name), 3);
     } else {
       add_tensor(content, rename(tensor.name), tensor.dims, values_of(tensor));
     }
   }
   if (classes > 0) {
-    const std::int64_t features = resnet_features(arch);
+    const std::int64_t features = network_features(arch);
     add_tensor(content, rename("fc.weight"), {classes, features},
                std::vector<float>(static_cast<std::size_t>(classes * features), 0.5F));
     add_tensor(content, rename("fc.bias"), {classes},
@@ -60,12 +60,12 @@ class ResNetNames : public testing::Test {
   static void expect_whole(const ResNetWeights& weights, const std::string& arch) {
     EXPECT_EQ(weights.model.arch, arch);
     std::size_t at = 0;
-    for (const ResNetTensor& tensor : resnet_tensors(arch)) {
+    for (const NetworkTensor& tensor : network_tensors(arch)) {
       ASSERT_LT(at, weights.tensors.size());
       const ResNetWeights::Tensor& read = weights.tensors[at++];
       EXPECT_EQ(read.name, tensor.name);
       EXPECT_EQ(read.dims, tensor.dims);
-      if (tensor.kind == ResNetTensor::Kind::kCounter) {
+      if (tensor.kind == NetworkTensor::Kind::kCounter) {
         EXPECT_EQ(read.count, 3);
       } else {
         const std::vector<float> values = values_of(tensor);
@@ -135,8 +135,8 @@ TEST_F(ResNetNames, OneOfSeveralNetworks) {
         {"model_ema.", "model."}}) {
     TorchContent content = resnet(
         "resnet18", [&prefix = taken](const std::string& name) { return prefix + name; }, 128);
-    for (const ResNetTensor& tensor : resnet_tensors("resnet18")) {
-      if (tensor.kind == ResNetTensor::Kind::kCounter) continue;
+    for (const NetworkTensor& tensor : network_tensors("resnet18")) {
+      if (tensor.kind == NetworkTensor::Kind::kCounter) continue;
       add_tensor(content, left + tensor.name, tensor.dims,
                  std::vector<float>(values_of(tensor).size(), -1.0F));
     }
@@ -210,7 +210,7 @@ TEST_F(ResNetNames, Case26OtherNetworksAreNamed) {
   EXPECT_NE(refusal(squeezed).find("squeeze and excitation"), std::string::npos);
   TorchContent none;
   add_tensor(none, "visual.proj", {2}, {1, 2});
-  EXPECT_NE(refusal(none).find("no ResNet whose names are known"), std::string::npos);
+  EXPECT_NE(refusal(none).find("no network whose names are known"), std::string::npos);
 }
 
 TEST_F(ResNetNames, Case29FindingsNameWhatIsNoNumber) {
@@ -239,6 +239,30 @@ TEST_F(ResNetNames, ARoundTripKeepsEveryBit) {
   expect_whole(again, "resnet18");
   EXPECT_EQ(again.find("fc.weight")->dims, (std::vector<std::int64_t>{9, 512}));
   EXPECT_EQ(safetensors_bytes(again).size(), exported.size());
+}
+
+// Auxiliary classifiers are named and left; Inception's images are its own.
+TEST_F(ResNetNames, OfGoogLeNetAndInceptionAuxiliaryClassifiersAreLeft) {
+  TorchContent google = resnet("googlenet", as_it_is, 5);
+  add_tensor(google, "aux1.fc2.weight", {2, 3}, std::vector<float>(6, 1.0F));
+  const ResNetWeights first = read(google);
+  expect_whole(first, "googlenet");
+  ASSERT_EQ(first.ignored, std::vector<std::string>{"aux1.fc2.weight"});
+  EXPECT_TRUE(holds(first.notes.at(0), "1 tensors of auxiliary classifiers were left"));
+  EXPECT_EQ(first.model.crop, 224);
+  TorchContent inception = resnet("inception_v3", as_it_is);
+  add_tensor(inception, "AuxLogits.fc.weight", {2, 3}, std::vector<float>(6, 1.0F));
+  const ResNetWeights second = read(inception);
+  expect_whole(second, "inception_v3");
+  EXPECT_TRUE(holds(second.notes.at(0), "auxiliary"));
+  EXPECT_EQ(second.model.crop, 299);
+  EXPECT_EQ(second.model.resize, 342);
+  EXPECT_EQ(second.model.input_mean[0], 0.485);
+  folder_.write("r.pth", torch_zip(inception));
+  TensorFile file = read_tensor_file((folder_.path() / "r.pth").string());
+  file.sha256.replace(0, 8, "0cc3c7bd");  // torchvision's own, with its transform_input
+  EXPECT_EQ(resnet_weights(file).model.input_mean[0], 0.5);
+  EXPECT_EQ(resnet_weights(file).model.input_std[2], 0.5);
 }
 
 // What a file says of its images is taken over, or refused where images cannot be had so.

@@ -7,7 +7,7 @@
 #include "engine/tape/program.h"
 #include "layers/cuda/input.h"
 #include "layers/graphs/graph.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 #include "tools/cli/timing.h"
 
 namespace rk {

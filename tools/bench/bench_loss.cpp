@@ -282,8 +282,8 @@ class BenchLoss final : public Command {
            static_cast<double>(n_ + memory_);
   }
 
-  // The labels' way to a GPU is not in the times, as it is not in a training step's; on the CPU there
-  // is none, and what is made of them is.
+  // The labels' way to a GPU is not in the times, as it is not in a training step's; on the CPU
+  // there is none, and what is made of them is.
   Measured measure(const Context& context, const LossSpec& spec,
                    const LossData<float>& data) const {
     LossMemory memory(context, data);

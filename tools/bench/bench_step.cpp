@@ -4,7 +4,7 @@
 #include "engine/base/random.h"
 #include "engine/system/signals.h"
 #include "engine/tape/program.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 #include "losses/registry.h"
 #include "tools/bench/bench_step_device.h"
 #include "tools/bench/convolution_layouts.h"

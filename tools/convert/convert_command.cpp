@@ -2,7 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
@@ -17,6 +17,7 @@
 #include "weights/tensor_files/safetensors.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -171,7 +172,8 @@ class Convert final : public Command {
                    "h5 (Rankine's), safetensors, or onnx (a graph that onnxruntime and TensorRT "
                    "run); empty: as OUT's name ends")
         ->check(CLI::IsMember({"h5", "safetensors", "onnx"}));
-    app.add_option("--arch", arch_, "resnet18 or resnet50; empty: as the shapes say")
+    app.add_option("--arch", arch_,
+                   fmt::format("{}; empty: as the shapes say", fmt::join(network_names(), ", ")))
         ->check(CLI::IsMember(network_names()));
     app.add_flag("--list", list_, "print a table of the tensors in IN and write nothing");
     app.add_flag("--dry-run", dry_run_, "say what would be done and write nothing");

@@ -1,8 +1,8 @@
 // A loss of a file's data as one call on either device, optionally with the normalisation of the
 // embeddings inside:
 //   e = x / |x|,  dL/dx = (dL/de - (dL/de . e) e) / |x|
-// for probe and for tests; training normalises in a layer of the network. The data lies on the host,
-// the loss has its copy.
+// for probe and for tests; training normalises in a layer of the network. The data lies on the
+// host, the loss has its copy.
 #pragma once
 
 #include "tools/inspect/loss_file.h"

@@ -101,7 +101,7 @@ class Engine:
         self.write(unit(embeddings), labels)
         self.run("eval", "--embeddings", self.inside, "--json", self.record, "--force")
         with open(self.record, encoding="utf-8") as file:
-            metrics = json.load(file)
+            metrics = json.load(file)["metrics"]
         return [metrics[key] for key in KEYS]
 
 

@@ -5,7 +5,9 @@
 #include "data/spec.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -112,7 +114,7 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
 
 void add_network_options(SettingTable& t, TrainSettings& s) {
   t.group("Network: backbone, pooling, embedding layer");
-  t.add("arch", s.arch, "resnet18 or resnet50");
+  t.add("arch", s.arch, fmt::format("{}", fmt::join(network_names(), ", ")));
   t.add("weights", s.weights,
         "start from this checkpoint's weights, with its arch, stride-in-1x1, pool, gem-p, dim, "
         "input-mean, input-std, image-size and resize where they are not given; empty: from random "

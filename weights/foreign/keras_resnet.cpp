@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "weights/foreign/resnet_names.h"
-#include "weights/resnet_tensors.h"
+#include "weights/network_tensors.h"
 
 #include <fmt/ranges.h>
 
@@ -132,9 +132,9 @@ class KerasMapping {
       out_.model.input_std[c] = 1.0 / 255;
     }
     std::string convolution;  // whose bias the normalisation that follows takes
-    for (const ResNetTensor& wanted : resnet_tensors("resnet50")) {
+    for (const NetworkTensor& wanted : network_tensors("resnet50")) {
       const std::string layer = wanted.name.substr(0, wanted.name.rfind('.'));
-      if (wanted.kind == ResNetTensor::Kind::kConvolution) convolution = layer;
+      if (wanted.kind == NetworkTensor::Kind::kConvolution) convolution = layer;
       add(wanted, layer, convolution);
     }
     add_classifier();
@@ -187,8 +187,8 @@ class KerasMapping {
     return &space_;
   }
 
-  void add(const ResNetTensor& wanted, const std::string& layer, const std::string& convolution) {
-    using Kind = ResNetTensor::Kind;
+  void add(const NetworkTensor& wanted, const std::string& layer, const std::string& convolution) {
+    using Kind = NetworkTensor::Kind;
     switch (wanted.kind) {
       case Kind::kConvolution: add_kernel(wanted); return;
       case Kind::kCounter: out_.tensors.push_back({wanted.name, {}, {}, 0, nullptr}); return;
@@ -218,7 +218,7 @@ class KerasMapping {
   }
 
   template <class F>
-  void add_vector(const ResNetTensor& wanted, const std::string& layer, const std::string& part,
+  void add_vector(const NetworkTensor& wanted, const std::string& layer, const std::string& part,
                   F&& f) {
     const std::vector<float>* read = values(layer, part, wanted.dims);
     if (read == nullptr) return;
@@ -230,7 +230,7 @@ class KerasMapping {
   }
 
   // HWIO -> OIHW; the stem's input channels from BGR to RGB.
-  void add_kernel(const ResNetTensor& wanted) {
+  void add_kernel(const NetworkTensor& wanted) {
     const std::string layer = wanted.name.substr(0, wanted.name.rfind('.'));
     const std::int64_t out = wanted.dims[0], in = wanted.dims[1], h = wanted.dims[2],
                        w = wanted.dims[3];
@@ -255,7 +255,7 @@ class KerasMapping {
     const StoredTensor* kernel = layers_.find("fc", "kernel");
     const StoredTensor* bias = layers_.find("fc", "bias");
     if (kernel == nullptr || bias == nullptr) return;
-    const std::int64_t in = resnet_features("resnet50");
+    const std::int64_t in = network_features("resnet50");
     const std::int64_t out = bias->dims.size() == 1 ? bias->dims[0] : 0;
     const std::vector<float>* read = values("fc", "kernel", {in, out});
     if (read == nullptr) return;

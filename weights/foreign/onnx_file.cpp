@@ -2,7 +2,7 @@
 
 #include "engine/base/error.h"
 #include "weights/foreign/model_text.h"
-#include "weights/resnet_tensors.h"
+#include "weights/network_tensors.h"
 
 // As Debian builds the library.
 #define ONNX_ML 1
@@ -197,6 +197,10 @@ void describe(onnx::ValueInfoProto& value, const char* name,
 
 std::vector<std::byte> onnx_bytes(const ResNetWeights& weights) {
   const ModelDescription& model = weights.model;
+  if (!model.arch.starts_with("resnet")) {
+    fail<UsageError>("--to onnx: graphs of ResNets are written, not of {}; write safetensors",
+                     model.arch);
+  }
   const ResNetWeights::Tensor* embedding = weights.find("embedding.weight");
   onnx::ModelProto file;
   file.set_ir_version(kIrVersion);
@@ -211,7 +215,7 @@ std::vector<std::byte> onnx_bytes(const ResNetWeights& weights) {
   graph.set_name(model.arch);
   describe(*graph.add_input(), "images", {3, model.crop, model.crop});
   describe(*graph.add_output(), "embeddings",
-           {embedding != nullptr ? embedding->dims[0] : resnet_features(model.arch)});
+           {embedding != nullptr ? embedding->dims[0] : network_features(model.arch)});
   ResNetGraph(weights, graph).build();
   const std::size_t size = file.ByteSizeLong();
   if (size > kMostBytes) {

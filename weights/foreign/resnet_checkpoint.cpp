@@ -2,7 +2,7 @@
 
 #include "engine/base/error.h"
 #include "weights/foreign/model_text.h"
-#include "weights/resnet_tensors.h"
+#include "weights/network_tensors.h"
 #include "weights/sealed_file.h"
 #include "weights/tensor_files/safetensors.h"
 
@@ -104,7 +104,7 @@ ResNetWeights resnet_weights(const Checkpoint& checkpoint) {
     checkpoint.weight({name, *dims}, values->data());
     out.tensors.push_back({name, *dims, *values, 0, values});
   };
-  for (const ResNetTensor& tensor : resnet_tensors(out.model.arch)) add(tensor.name);
+  for (const NetworkTensor& tensor : network_tensors(out.model.arch)) add(tensor.name);
   for (const char* name : {"fc.weight", "fc.bias", "embedding.weight", "embedding.bias"}) add(name);
   return out;
 }

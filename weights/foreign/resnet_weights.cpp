@@ -5,7 +5,7 @@
 #include "weights/foreign/keras_resnet.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/resnet_names.h"
-#include "weights/resnet_tensors.h"
+#include "weights/network_tensors.h"
 
 #include <fmt/ranges.h>
 
@@ -23,15 +23,27 @@ struct Published {
   std::string_view digest;  // what the file's SHA-256 begins with
   const char* name;
   std::int64_t resize;
+  // torchvision's transform_input: of values in [-1, 1) instead of ImageNet's mean and deviation.
+  bool halves = false;
 };
-constexpr std::array<Published, 1> kPublished = {
-    {{"11ad3fa6", "torchvision's ResNet-50 IMAGENET1K_V2", 232}}};
+constexpr std::array<Published, 4> kPublished = {
+    {{"11ad3fa6", "torchvision's ResNet-50 IMAGENET1K_V2", 232},
+     {"1378be20", "torchvision's GoogLeNet IMAGENET1K_V1", 256, true},
+     {"0cc3c7bd", "torchvision's Inception-v3 IMAGENET1K_V1", 342, true},
+     {"1a9a5a14", "torchvision's Inception-v3 IMAGENET1K_V1", 342, true}}};
 
-using Kind = ResNetTensor::Kind;
+using Kind = NetworkTensor::Kind;
 using Named = std::map<std::string, const StoredTensor*>;
 
 const std::string kFirst = "conv1.weight";
 const std::string kSecond = "layer1.0.conv1.weight";
+const std::string kOfGoogLeNet = "inception3a.branch1.conv.weight";
+const std::string kOfInception = "Mixed_5b.branch1x1.conv.weight";
+
+// What auxiliary classifiers are called: only training on classes has them.
+bool is_auxiliary(const std::string& name) {
+  return name.starts_with("aux1.") || name.starts_with("aux2.") || name.starts_with("AuxLogits.");
+}
 
 [[noreturn]] void refuse(const TensorFile& file, const std::string& what) {
   fail<InputError>("{}: {}", printable(file.path), what);
@@ -56,9 +68,11 @@ int rank_of(const std::string& prefix) {
 std::vector<std::string> prefixes(const Named& tensors) {
   std::vector<std::string> found;
   for (const auto& [name, tensor] : tensors) {
-    if (!name.ends_with(kSecond)) continue;
-    const std::string prefix = name.substr(0, name.size() - kSecond.size());
-    if (prefix.empty() || prefix.back() == '.' || prefix.back() == '/') found.push_back(prefix);
+    for (const std::string& known : {kSecond, kOfGoogLeNet, kOfInception}) {
+      if (!name.ends_with(known)) continue;
+      const std::string prefix = name.substr(0, name.size() - known.size());
+      if (prefix.empty() || prefix.back() == '.' || prefix.back() == '/') found.push_back(prefix);
+    }
   }
   std::stable_sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
     return rank_of(a) != rank_of(b) ? rank_of(a) < rank_of(b) : a.size() < b.size();
@@ -124,10 +138,12 @@ std::string other_architecture(const Named& tensors) {
 }
 
 std::string guessed_architecture(const TensorFile& file, const Named& tensors) {
+  if (tensors.contains(kOfGoogLeNet)) return "googlenet";
+  if (tensors.contains(kOfInception)) return "inception_v3";
   const std::string what = other_architecture(tensors);
   if (what == "a ResNet-18") return "resnet18";
   if (what == "a ResNet-50") return "resnet50";
-  refuse(file, "holds " + what + "; resnet18 and resnet50 are built");
+  refuse(file, "holds " + what + "; resnet18, resnet50, googlenet and inception_v3 are built");
 }
 
 class Mapping {
@@ -136,13 +152,21 @@ class Mapping {
       : file_(file), tensors_(std::move(tensors)), out_(out) {}
 
   void run() {
-    for (const ResNetTensor& wanted : resnet_tensors(out_.model.arch)) take(wanted);
+    for (const NetworkTensor& wanted : network_tensors(out_.model.arch)) take(wanted);
     take_head("fc", out_.model.arch);
     take_head("embedding", out_.model.arch);
     report();
     if (const auto* embedding = out_.find("embedding.weight")) out_.model.dim = embedding->dims[0];
+    int auxiliary = 0;
     for (const auto& [name, tensor] : tensors_) {
-      if (!used_.contains(tensor)) out_.ignored.push_back(tensor->name);
+      if (used_.contains(tensor)) continue;
+      out_.ignored.push_back(tensor->name);
+      if (is_auxiliary(name)) ++auxiliary;
+    }
+    if (auxiliary > 0) {
+      out_.notes.push_back(fmt::format(
+          "{} tensors of auxiliary classifiers were left: an embedding has no use for them",
+          auxiliary));
     }
     for (const auto& [type, count] : widened_) {
       out_.notes.push_back(fmt::format("{} {} tensors became float32", count, type));
@@ -150,7 +174,7 @@ class Mapping {
   }
 
  private:
-  void take(const ResNetTensor& wanted) {
+  void take(const NetworkTensor& wanted) {
     const auto found = tensors_.find(wanted.name);
     if (found == tensors_.end()) {
       // Files of before PyTorch 0.4.1 count no batches.
@@ -187,10 +211,10 @@ class Mapping {
     if (weight == tensors_.end()) return;
     const StoredTensor& matrix = *weight->second;
     if (!is_real(matrix.type) || matrix.dims.size() != 2 || matrix.dims[0] < 1 ||
-        matrix.dims[1] != resnet_features(arch)) {
+        matrix.dims[1] != network_features(arch)) {
       out_.notes.push_back(fmt::format("{} {} is no layer on {} features and was left",
                                        printable(matrix.name), shape_text(matrix.dims),
-                                       resnet_features(arch)));
+                                       network_features(arch)));
       return;
     }
     const bool with_bias = bias != tensors_.end() && is_real(bias->second->type) &&
@@ -277,7 +301,7 @@ Named torchvision_names(const TensorFile& file, ResNetWeights& out) {
     if (some.size() < 3) some.push_back(printable(tensor.name));
   }
   if (tensors.empty()) refuse(file, "holds no tensors; save model.state_dict()");
-  refuse(file, fmt::format("holds {} tensors ({}{}), but no ResNet whose names are known; --list "
+  refuse(file, fmt::format("holds {} tensors ({}{}), but no network whose names are known; --list "
                            "shows all of them",
                            file.tensors.size(), fmt::join(some, ", "),
                            file.tensors.size() > some.size() ? ", ..." : ""));
@@ -318,14 +342,22 @@ ResNetWeights resnet_weights(const TensorFile& file, const std::string& arch) {
     read_model_text(text->second, out.model);
     check_model(out.model, file.path);
   }
+  Named tensors = torchvision_names(file, out);
+  out.model.arch = arch.empty() ? guessed_architecture(file, tensors) : arch;
+  if (!file.metadata.contains(kModelKey) && out.model.arch == "inception_v3") {
+    out.model.crop = 299;
+    out.model.resize = 342;
+  }
   for (const Published& known : kPublished) {
     if (!file.sha256.starts_with(known.digest)) continue;
     out.model.resize = known.resize;
+    if (known.halves) {
+      out.model.input_mean.fill(0.5);
+      out.model.input_std.fill(0.5);
+    }
     out.notes.push_back(
         fmt::format("is {}, whose images have a short side of {}", known.name, known.resize));
   }
-  Named tensors = torchvision_names(file, out);
-  out.model.arch = arch.empty() ? guessed_architecture(file, tensors) : arch;
   Mapping(file, std::move(tensors), out).run();
   return out;
 }

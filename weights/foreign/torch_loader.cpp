@@ -1,6 +1,6 @@
 #include "weights/foreign/torch_loader.h"
 
-#include "weights/resnet_tensors.h"
+#include "weights/network_tensors.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,7 +23,7 @@ transform = transforms.Compose([  # a PIL image in RGB -> one of `images`
 class Embedder(torch.nn.Module):
     def __init__(self, weights=__file__.removesuffix(".py") + ".safetensors"):
         super().__init__()
-        self.body = models.{5}()
+        self.body = models.{5}({8})
         self.body.fc = {6}
 {7}        state = {{k: v for k, v in load_file(weights).items() if not k.startswith("fc.")}}
         self.body.load_state_dict({{k.replace("embedding.", "fc."): v for k, v in state.items()}})
@@ -53,6 +53,7 @@ std::string plain(const std::string& text) {
 }  // namespace
 
 std::string torch_loader(const ModelDescription& model, const std::string& name) {
+  const bool resnet = model.arch.starts_with("resnet");
   std::string changes;
   if (model.pool == "max") changes += "        self.body.avgpool = torch.nn.AdaptiveMaxPool2d(1)\n";
   if (model.pool == "gem") changes += "        self.body.avgpool = GeM()\n";
@@ -61,12 +62,14 @@ std::string torch_loader(const ModelDescription& model, const std::string& name)
         "        for block in filter(lambda m: hasattr(m, \"conv3\"), self.body.modules()):\n"
         "            block.conv1.stride, block.conv2.stride = block.conv2.stride, (1, 1)\n";
   }
+  if (!resnet) changes += "        self.body.dropout = torch.nn.Identity()\n";
   const std::string head = model.dim == 0 ? "torch.nn.Identity()"
                                           : fmt::format("torch.nn.Linear({}, {})",
-                                                        resnet_features(model.arch), model.dim);
+                                                        network_features(model.arch), model.dim);
   std::string file =
       fmt::format(kFrame, plain(name), model.resize, model.crop, fmt::join(model.input_mean, ", "),
-                  fmt::join(model.input_std, ", "), model.arch, head, changes);
+                  fmt::join(model.input_std, ", "), model.arch, head, changes,
+                  resnet ? "" : "aux_logits=False, init_weights=False");
   if (model.pool == "gem") {
     file.insert(file.find("\n\nclass Embedder"), fmt::format(kGem, model.gem_p));
   }

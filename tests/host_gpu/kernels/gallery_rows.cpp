@@ -1,4 +1,5 @@
-// In place of kernels/cuda/histogram_rows.cu, pair_rows.cu, rank_rows.cu and the proxies' of rows.cu.
+// In place of kernels/cuda/histogram_rows.cu, pair_rows.cu, rank_rows.cu and the proxies' of
+// rows.cu.
 #include "kernels/cuda/gallery_kernels.h"
 #include "tests/host_gpu/kernels/rows.h"
 

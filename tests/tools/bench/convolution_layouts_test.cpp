@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 
 namespace rk {
 namespace {

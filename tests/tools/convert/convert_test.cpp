@@ -6,7 +6,7 @@
 #include "weights/checkpoint.h"
 #include "weights/foreign/torch_loader.h"
 #include "weights/hdf5/file.h"
-#include "weights/resnet_tensors.h"
+#include "weights/network_tensors.h"
 #include "weights/tensor_files/tensor_file.h"
 
 #include <sys/stat.h>
@@ -23,15 +23,15 @@ class Convert : public testing::Test {
   // A resnet18 whose values tell their places apart, with a classifier of three classes.
   static TorchContent resnet18() {
     TorchContent content;
-    for (const ResNetTensor& tensor : resnet_tensors("resnet18")) {
-      if (tensor.kind == ResNetTensor::Kind::kCounter) {
+    for (const NetworkTensor& tensor : network_tensors("resnet18")) {
+      if (tensor.kind == NetworkTensor::Kind::kCounter) {
         add_counter(content, tensor.name, 4);
         continue;
       }
       std::int64_t count = 1;
       for (const std::int64_t d : tensor.dims) count *= d;
       std::vector<float> values(static_cast<std::size_t>(count), 1.0F);
-      if (tensor.kind == ResNetTensor::Kind::kConvolution) {
+      if (tensor.kind == NetworkTensor::Kind::kConvolution) {
         for (std::size_t i = 0; i < values.size(); ++i) {
           values[i] = 0.05F * std::sin(static_cast<float>(i % 7919));
         }

@@ -1,6 +1,6 @@
 // ONNX files as others read them: parsed by the schema's own classes, looked through by ONNX's
 // checker, and computed node by node by loops that know nothing of Rankine's network.
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
 #include "tests/support/golden_generator.h"

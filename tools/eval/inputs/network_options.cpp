@@ -1,7 +1,7 @@
 #include "tools/eval/inputs/network_options.h"
 
 #include "data/sources/dataset.h"
-#include "layers/networks/resnet.h"
+#include "layers/networks/network.h"
 
 namespace rk {
 

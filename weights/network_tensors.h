@@ -1,5 +1,5 @@
-// What torchvision's ResNets are made of: the name and shape of every tensor, in the order of
-// state_dict(), without the classifier.
+// What torchvision's networks are made of: the name and shape of every tensor, in the order of
+// state_dict(), without the classifiers.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace rk {
 
-struct ResNetTensor {
+struct NetworkTensor {
   enum class Kind : std::uint8_t { kConvolution, kScale, kShift, kMean, kVariance, kCounter };
 
   std::string name;
@@ -17,10 +17,10 @@ struct ResNetTensor {
   Kind kind = Kind::kConvolution;
 };
 
-// "resnet18" or "resnet50".
-std::vector<ResNetTensor> resnet_tensors(const std::string& arch);
+// "resnet18", "resnet50", "googlenet" or "inception_v3".
+std::vector<NetworkTensor> network_tensors(const std::string& arch);
 
 // Channels of the pooled features.
-std::int64_t resnet_features(const std::string& arch);
+std::int64_t network_features(const std::string& arch);
 
 }  // namespace rk

@@ -1,0 +1,41 @@
+// The unit of Szegedy et al.'s networks as torchvision names it ("BasicConv2d"): convolution,
+// batch normalisation with epsilon 1e-3, ReLU. <name>.conv and <name>.bn hold the parameters,
+// <name> is the result.
+#pragma once
+
+#include "layers/networks/unit.h"
+
+namespace rk {
+
+struct Kernel {
+  std::array<std::int64_t, 2> size{1, 1};  // height, width
+  std::array<std::int64_t, 2> padding{0, 0};
+  std::int64_t stride = 1;
+};
+
+class BasicUnits {
+ public:
+  BasicUnits(Program& program, const NetworkSpec& spec) : program_(program), spec_(spec) {}
+
+  Program& program() const { return program_; }
+  TensorId operator()(TensorId x, const std::string& name, std::int64_t channels,
+                      const Kernel& kernel = {}) const {
+    return unit(program_, spec_, x, {name + ".conv", name + ".bn", name},
+                {channels, kernel.size, {kernel.stride, kernel.stride}, kernel.padding},
+                {.epsilon = kEpsilon, .relu = true});
+  }
+  // The first of the network, whose input may have channels of zeros beside the colours.
+  TensorId first(TensorId images, const std::string& name, std::int64_t channels,
+                 const Kernel& kernel) const {
+    return unit(program_, spec_, images, {name + ".conv", name + ".bn", name},
+                {channels, kernel.size, {kernel.stride, kernel.stride}, kernel.padding, kColours},
+                {.epsilon = kEpsilon, .relu = true});
+  }
+
+ private:
+  static constexpr double kEpsilon = 1e-3;
+  Program& program_;
+  const NetworkSpec& spec_;
+};
+
+}  // namespace rk

@@ -1,0 +1,13 @@
+// GoogLeNet (Szegedy et al. 2015) with batch normalisation, as torchvision builds it: no input
+// transform, the "5x5" branches are 3x3, all poolings between stages have ceil_mode. The auxiliary
+// classifiers, and the dropout in front of the classifier, are not part of an embedding network.
+#pragma once
+
+#include "layers/networks/network.h"
+
+namespace rk {
+
+// images (N, H, W, 3) -> (N, h, w, 1024).
+TensorId googlenet(Program& program, const NetworkSpec& spec, TensorId images);
+
+}  // namespace rk

@@ -1,0 +1,85 @@
+#include "layers/networks/network.h"
+
+#include "engine/base/error.h"
+#include "engine/base/nearest.h"
+#include "engine/tape/layout.h"
+#include "layers/graphs/graph.h"
+#include "layers/l2norm.h"
+#include "layers/linear.h"
+#include "layers/networks/googlenet.h"
+#include "layers/networks/inception.h"
+#include "layers/networks/resnet.h"
+#include "layers/networks/unit.h"
+
+#include <array>
+
+namespace rk {
+namespace {
+
+struct Architecture {
+  std::string name;
+  TensorId (*backbone)(Program& program, const NetworkSpec& spec, TensorId images);
+  std::int64_t image_size;
+};
+
+const std::array<Architecture, 4> kArchitectures = {{
+    {"resnet18", resnet18, 224},
+    {"resnet50", resnet50, 224},
+    {"googlenet", googlenet, 224},
+    {"inception_v3", inception_v3, 299},
+}};
+
+const Architecture& find_architecture(const std::string& name) {
+  for (const Architecture& a : kArchitectures) {
+    if (a.name == name) return a;
+  }
+  fail<UsageError>("unknown network '{}'; {}", name, suggestion(name, network_names()));
+}
+
+}  // namespace
+
+const std::vector<std::string>& network_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> out;
+    out.reserve(kArchitectures.size());
+    for (const Architecture& a : kArchitectures) out.push_back(a.name);
+    return out;
+  }();
+  return names;
+}
+
+std::int64_t native_image_size(const std::string& arch) {
+  return find_architecture(arch).image_size;
+}
+
+TensorId network_input(Program& program, std::int64_t batch, std::int64_t height,
+                       std::int64_t width) {
+  if (program.on_gpu()) {
+    const Precision precision = program.options().precision;
+    const std::int64_t channels = image_channels(precision);
+    return program.input("input", {batch, height, width, channels}, channels,
+                         image_type(precision));
+  }
+  // Planes of pixels are what the direct convolutions want of a first layer with three channels.
+  const std::int64_t planes = convolution_width() > 0 ? 1 : kColours;
+  return program.input("input", {batch, height, width, kColours}, planes);
+}
+
+Network build_network(Program& program, const NetworkSpec& spec, std::int64_t batch,
+                      std::int64_t height, std::int64_t width) {
+  const Architecture& architecture = find_architecture(spec.arch);
+  Network network{};
+  network.input = network_input(program, batch, height, width);
+  const TensorId x = architecture.backbone(program, spec, network.input);
+  network.features = global_pool(program, x, "features", spec.pool);
+  const TensorId projected = spec.dim == 0 ? network.features
+                                           : linear(program, network.features, "embedding",
+                                                    {.out_features = spec.dim,
+                                                     .orthogonal = spec.orthogonal_embedding,
+                                                     .group = ParameterGroup::kEmbedding});
+  network.embeddings = l2norm(program, projected, "embeddings");
+  program.set_output(network.embeddings);
+  return network;
+}
+
+}  // namespace rk

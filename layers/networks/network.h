@@ -1,0 +1,51 @@
+// The networks by name, exactly as torchvision builds them, with an embedding layer on top instead
+// of the classifier:
+//   images (N, H, W, 3) -> features (N, C) by global pooling -> embedding.weight, .bias -> unit
+//   length (N, dim). Without an embedding layer (dim 0) the features are brought to unit length as
+//   they are.
+// Parameters carry torchvision's names. resnet.h, googlenet.h and inception.h say what each is.
+#pragma once
+
+#include "engine/tape/program.h"
+#include "layers/batchnorm.h"
+#include "layers/pool.h"
+
+#include <string>
+#include <vector>
+
+namespace rk {
+
+struct NetworkSpec {
+  std::string arch = "resnet50";
+  std::int64_t dim = 512;  // 0: no embedding layer
+  GlobalPoolOptions pool;
+  bool stride_in_1x1 = false;  // of resnet50
+  BatchNormMode batchnorm = BatchNormMode::kBatch;
+  bool orthogonal_embedding = false;
+  // Off: every layer a node of its own, nothing fused or folded, which is what the reference files
+  // describe and tests compare with.
+  bool fuse = true;
+};
+
+const std::vector<std::string>& network_names();
+
+// The side of the square images that the network was made for.
+std::int64_t native_image_size(const std::string& arch);
+
+// The images (batch, height, width, 3) as the first convolution wants them: planes or NHWC on the
+// CPU, with channels of zeros behind the third (image_channels()) on a GPU.
+TensorId network_input(Program& program, std::int64_t batch, std::int64_t height,
+                       std::int64_t width);
+
+struct Network {
+  TensorId input;       // network_input()
+  TensorId features;    // what torchvision feeds to its classifier
+  TensorId embeddings;  // unit rows
+};
+
+// Records the network for images (batch, height, width, 3). Named tensors in the program: the
+// network's layers and blocks by torchvision's names, "features", "embeddings".
+Network build_network(Program& program, const NetworkSpec& spec, std::int64_t batch,
+                      std::int64_t height, std::int64_t width);
+
+}  // namespace rk

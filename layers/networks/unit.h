@@ -1,0 +1,15 @@
+// What networks are made of: a convolution, its batch normalisation, and behind them a residual and
+// ReLU where asked for; fused, or each layer a node of its own (NetworkSpec::fuse).
+#pragma once
+
+#include "layers/conv_bn.h"
+#include "layers/networks/network.h"
+
+namespace rk {
+
+inline constexpr std::int64_t kColours = 3;
+
+TensorId unit(Program& program, const NetworkSpec& spec, TensorId x, const ConvBnNames& names,
+              const Conv2dOptions& convolution, BatchNormOptions batchnorm);
+
+}  // namespace rk
