@@ -9,7 +9,6 @@
 #include "layers/graphs/graph_run.h"
 #include "training/cuda/gpu_step.h"
 #include "training/model_io.h"
-#include "training/recorded_network.h"
 
 #include <algorithm>
 #include <cmath>
@@ -55,9 +54,9 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
          entry.name);
   NetworkSpec spec = network_spec(options_.model, options_.batchnorm);
   spec.orthogonal_embedding = options_.orthogonal_embedding;
-  prepare_graphs(spec);
   network_ =
       build_network(program_, spec, options_.chunk, options_.model.crop, options_.model.crop);
+  prepare_graphs();
   if (entry.kind == LossKind::kProxies) {
     // Behind the network's, whose gradients are then one range.
     proxies_ =
@@ -108,12 +107,9 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
   require(kTraining + kSaving, options_.beside, free_host_bytes(), MemoryOf::kMachine);
 }
 
-void Trainer::prepare_graphs(const NetworkSpec& spec) const {
+void Trainer::prepare_graphs() {
   if constexpr (kHasCuda) {
-    if (!context_.on_gpu()) return;
-    const RecordedNetwork recorded(context_, spec, options_.chunk, options_.model.crop);
-    build_graphs(context_, graphs_of(recorded.program(), options_.batchnorm, options_.precision),
-                 options_.preparing);
+    if (context_.on_gpu()) build_graphs(context_, graphs_of(program_), options_.preparing);
   }
 }
 

@@ -138,7 +138,7 @@ class Trainer {
  private:
   BatchParts parts() const { return {options_.batch, options_.chunk, options_.processes}; }
   void require_room(const Program::Footprint& footprint) const;
-  void prepare_graphs(const NetworkSpec& spec) const;
+  void prepare_graphs();
   void plan_gpu();
   void plan_cpu();
   [[noreturn]] void diverged(const std::string& what) const;

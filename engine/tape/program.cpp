@@ -4,7 +4,6 @@
 #include "engine/base/half.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/driver/profile.h"
-#include "engine/tape/arena.h"
 #include "engine/tape/layout.h"
 
 #include <algorithm>
@@ -63,22 +62,18 @@ TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput
 }
 
 // Time of node i: i in forward, 2 * count - i in backward; the loss sits between, at `count`.
-void Program::plan(const std::function<void(const Footprint&)>& room) {
+void Program::lay_out() {
+  if (!storages_.empty()) return;
   expect(output_ >= 0, "[program] expected set_output() before plan()");
-  parameters_.allocate(context_);
   const int count = static_cast<int>(nodes_.size());
-  const int end = 2 * count;
-
-  std::vector<Lifetime> storages;
   const auto add = [&](std::size_t bytes, int first, int last) {
-    storages.push_back({bytes, first, last});
-    return static_cast<int>(storages.size()) - 1;
+    return add_storage({bytes, first, last});
   };
   const auto bytes_of = [](const TensorState& t) {
     return static_cast<std::size_t>(t.shape.elements()) * size_of(t.dtype);
   };
   const auto extend = [&](int storage, int time) {
-    Lifetime& life = storages[static_cast<std::size_t>(storage)];
+    Lifetime& life = storages_[static_cast<std::size_t>(storage)];
     life.first = std::min(life.first, time);
     life.last = std::max(life.last, time);
   };
@@ -136,33 +131,50 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
     }
     plan_masks();
     for (const TensorState& t : tensors_) {
-      if (t.producer < 0 && t.gradient_storage >= 0) extend(t.gradient_storage, end);
+      if (t.producer < 0 && t.gradient_storage >= 0) extend(t.gradient_storage, 2 * count);
     }
   }
+}
+
+int Program::add_storage(const Lifetime& life) {
+  storages_.push_back(life);
+  return static_cast<int>(storages_.size()) - 1;
+}
+
+std::vector<EdgeUse> Program::uses(int node) const {
+  std::vector<EdgeUse> uses;
+  for (const Edge& e : edges_[static_cast<std::size_t>(node)]) uses.push_back(e.use());
+  return uses;
+}
+
+void Program::plan(const std::function<void(const Footprint&)>& room) {
+  expect(context_.on_gpu() == on_gpu(), "[program] recorded for a GPU, it is planned without one");
+  parameters_.allocate(context_);
+  lay_out();
+  const int count = static_cast<int>(nodes_.size());
+  const int end = 2 * count;
 
   // What nodes keep or need for themselves.
   std::vector<int> saved(static_cast<std::size_t>(count), -1);
   for (int n = 0; n < count; ++n) {
-    std::vector<EdgeUse> uses;
-    uses.reserve(edges_[static_cast<std::size_t>(n)].size());
-    for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
-      uses.push_back(e.use());
-    }
-    const NodeClaims claims = nodes_[static_cast<std::size_t>(n)]->plan(uses);
+    const NodeClaims claims = nodes_[static_cast<std::size_t>(n)]->plan(uses(n));
     if (claims.saved_bytes > 0) {
-      saved[static_cast<std::size_t>(n)] = add(claims.saved_bytes, claims.saved_from_start ? 0 : n,
-                                               goes_backward(n) ? backward_time(n) : n);
+      saved[static_cast<std::size_t>(n)] =
+          add_storage({claims.saved_bytes, n, goes_backward(n) ? backward_time(n) : n});
     }
     memory_.workspace_bytes = std::max(memory_.workspace_bytes, claims.workspace_bytes);
   }
 
+  int prologue = -1;
+  if (prologue_ != nullptr) prologue = add_storage({prologue_->plan(), 0, end});
+
   if (options_.keep_all) {
-    for (Lifetime& life : storages) {
+    for (Lifetime& life : storages_) {
       life.first = 0;
       life.last = end;
     }
   }
-  ArenaPlan arena = plan_arena(storages);
+  ArenaPlan arena = plan_arena(storages_);
   memory_.arena_bytes = arena.bytes;
   memory_.arena_lower_bound = arena.lower_bound;
   offsets_ = std::move(arena.offsets);
@@ -170,6 +182,7 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   arena_ = context_.allocate(arena.bytes);
   workspace_ = context_.allocate(memory_.workspace_bytes);
 
+  if (prologue_ != nullptr) prologue_->bind(at(prologue));
   for (int n = 0; n < count; ++n) {
     NodeMemory memory;
     for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
@@ -208,6 +221,10 @@ void Program::plan_masks() {
 }
 
 void Program::forward() {
+  if (prologue_ != nullptr) {
+    const ProfileRange range("prologue");
+    prologue_->forward();
+  }
   for (const auto& node : nodes_) {
     const ProfileRange range(node->name());
     node->forward();

@@ -24,6 +24,7 @@
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/memory.h"
 #include "engine/device/precision.h"
+#include "engine/tape/arena.h"
 #include "engine/tape/parameters.h"
 #include "engine/tape/tensor.h"
 
@@ -35,6 +36,8 @@
 #include <vector>
 
 namespace rk {
+
+class Graph;  // layers/graphs/graph.h
 
 using TensorId = int;
 
@@ -64,7 +67,6 @@ struct NodeMemory {
 struct NodeClaims {
   std::size_t saved_bytes = 0;
   std::size_t workspace_bytes = 0;
-  bool saved_from_start = false;  // what is saved is there before the first node's forward
 };
 
 class Node {
@@ -75,6 +77,8 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   const std::string& name() const { return name_; }
+  // Adds to `list` the graphs of the GPU's library that the node runs with such uses. Needs no GPU.
+  virtual void graphs(const std::vector<EdgeUse>& /*uses*/, std::vector<Graph>& /*list*/) const {}
   // Builds primitives and says what memory is needed. uses: which gradients of its inputs this node
   // will write, and how.
   virtual NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) { return {}; }
@@ -95,6 +99,16 @@ class Node {
 
  private:
   std::string name_;
+};
+
+// Work in front of every pass forward that nodes share, in memory that is its own from the start of
+// a pass to its end.
+class Prologue {
+ public:
+  virtual ~Prologue() = default;
+  virtual std::size_t plan() = 0;       // after the nodes': bytes of memory
+  virtual void bind(void* memory) = 0;  // before the nodes'
+  virtual void forward() = 0;
 };
 
 struct NodeInput {
@@ -129,6 +143,9 @@ class Program {
     bool keep_all = false;  // no sharing of memory: every value and gradient can be read after a
                             // step (tests)
     Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
+    // Recorded as on a GPU though the context may have none: to be looked at (Node::graphs), not
+    // planned.
+    bool for_gpu = false;
     // Beginnings of the names of parameters that do not learn. On the CPU nothing is computed
     // backward that only they would need; their gradients stay 0.
     std::vector<std::string> frozen = {};
@@ -149,17 +166,23 @@ class Program {
   TensorId append(std::unique_ptr<Node> node, const std::vector<NodeInput>& inputs,
                   NodeOutput output);
   void set_output(TensorId tensor) { output_ = tensor; }
+  // There is one at most.
+  void before_forward(std::unique_ptr<Prologue> prologue) { prologue_ = std::move(prologue); }
+  Prologue* prologue() const { return prologue_.get(); }
 
   const Context& context() const { return context_; }
   Parameters& parameters() const { return parameters_; }
   const Options& options() const { return options_; }
-  bool on_gpu() const { return context_.on_gpu(); }
+  bool on_gpu() const { return options_.for_gpu || context_.on_gpu(); }
   const Shape& shape(TensorId id) const { return state(id).shape; }
   std::int64_t width(TensorId id) const { return state(id).width; }
   DType dtype(TensorId id) const { return state(id).dtype; }
   bool wants_gradient(TensorId id) const { return state(id).wants_gradient; }
 
   // Planning --------------------------------------------------------------------------------------
+  // When each tensor lives and how each gradient is written: what plan() begins with.
+  void lay_out();
+  std::vector<EdgeUse> uses(int node) const;  // from lay_out() on
   // room: asked before anything is allocated, with what memory() will be; throws where that is too
   // much.
   void plan(const std::function<void(const Footprint&)>& room = {});
@@ -233,6 +256,7 @@ class Program {
   // Does anything learn in a node that is being appended to `inputs`, or before it?
   bool learns(const std::vector<NodeInput>& inputs);
   bool goes_backward(int node) const { return state(output_of(node)).wants_gradient; }
+  int add_storage(const Lifetime& life);
   void plan_masks();
   int backward_time(int node) const { return 2 * static_cast<int>(nodes_.size()) - node; }
 
@@ -247,6 +271,8 @@ class Program {
   std::int64_t parameters_end_ = 0;             // of the nodes so far
   std::size_t parameters_seen_ = 0;             // entries of them
   TensorId output_ = -1;
+  std::unique_ptr<Prologue> prologue_;
+  std::vector<Lifetime> storages_;    // of tensors and what nodes keep
   std::vector<std::size_t> offsets_;  // by storage
   Footprint memory_;
   mutable PinnedBuffer read_through_;        // where read() takes values of a GPU

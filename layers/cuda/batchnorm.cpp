@@ -1,27 +1,30 @@
 #include "layers/cuda/batchnorm.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/batchnorm_gradient_block.h"
+#include "kernels/blocks/elementwise_block.h"
 #include "kernels/launch.h"
 #include "layers/cuda/element.h"
 #include "layers/cuda/nodes.h"
 
+#include <algorithm>
+
 namespace rk::gpu {
 namespace {
 
-template <class T> class BatchNormNode final : public Node {
+// By our own kernels.
+template <class T> class OwnBatchNorm : public BatchNormNode {
  public:
   // convolution: the one that adds up x, where it does.
-  BatchNormNode(const std::string& name, Program& program, const Shape& shape,
-                const BatchNormOptions& options, const SummingConvolution* convolution)
-      : Node(name),
+  OwnBatchNorm(const std::string& name, Program& program, const Shape& shape,
+               const BatchNormOptions& options, const SummingConvolution* convolution)
+      : BatchNormNode(name, shape, options),
         context_(program.context()),
         parameters_(program.parameters()),
         rows_(shape[0] * shape[1] * shape[2]),
         channels_(static_cast<int>(shape[3])),
-        options_(options),
+        tensors_(declare_batchnorm(program, name, shape[3])),
         convolution_(convolution),
-        gradients_(program.options().gradients),
-        tensors_(declare_batchnorm(program, name, shape[3])) {}
+        gradients_(program.options().gradients) {}
 
   std::string way() const override {
     return convolution_ != nullptr ? "batch norms by our own kernels from the convolutions' sums"
@@ -49,8 +52,8 @@ template <class T> class BatchNormNode final : public Node {
     float* running_variance = parameters_.device_buffer(tensors_.variance);
     if (batch()) {
       const BatchNormStatisticsOut out{.gamma = gamma,
-                                       .epsilon = options_.epsilon,
-                                       .momentum = options_.momentum,
+                                       .epsilon = options().epsilon,
+                                       .momentum = options().momentum,
                                        .running_mean = running_mean,
                                        .running_variance = running_variance,
                                        .mean = mean_,
@@ -60,7 +63,7 @@ template <class T> class BatchNormNode final : public Node {
     } else {
       launch(BatchNormRunning{.channels = channels_,
                               .gamma = gamma,
-                              .epsilon = options_.epsilon,
+                              .epsilon = options().epsilon,
                               .running_mean = running_mean,
                               .running_variance = running_variance,
                               .mean = mean_,
@@ -68,7 +71,7 @@ template <class T> class BatchNormNode final : public Node {
                               .scale = scale_},
              stream());
     }
-    if (options_.residual >= 0) {
+    if (residual()) {
       apply<true>();
     } else {
       apply<false>();
@@ -86,7 +89,7 @@ template <class T> class BatchNormNode final : public Node {
                                   .beta = parameters_.device_value(tensors_.beta)};
     T* d_residual = nullptr;
     auto write = GradientWrite::kNone;
-    if (options_.residual >= 0) {
+    if (residual()) {
       d_residual = memory_.input_gradients[1].template as<T>();
       if (d_residual != nullptr) {
         write = memory_.uses[1].accumulate ? GradientWrite::kAdd : GradientWrite::kOverwrite;
@@ -121,8 +124,17 @@ template <class T> class BatchNormNode final : public Node {
     if (batch()) ++parameters_.counter(tensors_.count);
   }
 
- private:
+ protected:
   CudaStream stream() const { return context_.cuda().stream(); }
+  bool residual() const { return options().residual >= 0; }
+
+  const Context& context_;
+  Parameters& parameters_;
+  std::int64_t rows_;
+  int channels_;
+  BatchNormTensors tensors_;
+
+ private:
   void statistics(const T* y, const BatchNormStatisticsOut& out) {
     if (convolution_ != nullptr) {
       const SummingConvolution::Sums sums = convolution_->sums();
@@ -150,15 +162,15 @@ template <class T> class BatchNormNode final : public Node {
                                         .scale = scale_,
                                         .beta = parameters_.device_value(tensors_.beta),
                                         .residual = residual,
-                                        .relu = options_.relu,
+                                        .relu = options().relu,
                                         .signs = signs_,
                                         .z = memory_.output.as<T>()},
            stream());
   }
-  bool batch() const { return options_.mode == BatchNormMode::kBatch; }
-  bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
+  bool batch() const { return options().mode == BatchNormMode::kBatch; }
+  bool keeps_signs() const { return gradients_ && options().relu && residual(); }
   ReluMask mask() const {
-    if (!options_.relu) return ReluMask::kNone;
+    if (!options().relu) return ReluMask::kNone;
     return keeps_signs() ? ReluMask::kFromSigns : ReluMask::kFromInput;
   }
 
@@ -173,14 +185,8 @@ template <class T> class BatchNormNode final : public Node {
     factors_ = pieces.take<float>(3 * static_cast<std::int64_t>(channels_));
   }
 
-  const Context& context_;
-  Parameters& parameters_;
-  std::int64_t rows_;
-  int channels_;
-  BatchNormOptions options_;
   const SummingConvolution* convolution_;
   bool gradients_;
-  BatchNormTensors tensors_;
   float* mean_ = nullptr;
   float* inv_std_ = nullptr;
   float* scale_ = nullptr;
@@ -189,7 +195,184 @@ template <class T> class BatchNormNode final : public Node {
   float* factors_ = nullptr;
 };
 
+// By the library's graphs, or, where it has not got them on this GPU, by our own kernels after all.
+// Neither gradient may be in place: a graph's results lie where none of its inputs does.
+template <class T> class GraphBatchNorm final : public OwnBatchNorm<T> {
+  using Own = OwnBatchNorm<T>;
+  using Own::channels_, Own::context_, Own::memory_, Own::parameters_, Own::residual, Own::rows_,
+      Own::tensors_;
+
+ public:
+  GraphBatchNorm(const std::string& name, Program& program, const Shape& shape,
+                 const BatchNormOptions& options)
+      : Own(name, program, shape, options, nullptr),
+        graphs_(batchnorm_graphs(shape, program.options().precision, options)) {}
+
+  std::string way() const override { return by_graphs_ ? "batch norms by cuDNN" : Own::way(); }
+
+  void graphs(const std::vector<EdgeUse>& /*uses*/, std::vector<Graph>& list) const override {
+    list.insert(list.end(), {graphs_.forward, graphs_.backward});
+  }
+
+  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
+    constexpr const char* kOtherwise = "our own kernels take its place";
+    by_graphs_ = GpuGraph::exists(context_, graphs_.forward, kOtherwise) &&
+                 GpuGraph::exists(context_, graphs_.backward, kOtherwise);
+    if (!by_graphs_) return Own::plan(uses);
+    forward_ = GpuGraph(context_, graphs_.forward);
+    backward_ = GpuGraph(context_, graphs_.backward);
+    uses_ = uses;
+    Pieces saved, workspace;
+    take_saved(saved);
+    take_workspace(workspace);
+    return {saved.used(),
+            workspace.used() + std::max(forward_.workspace_bytes(), backward_.workspace_bytes())};
+  }
+
+  void bind(const NodeMemory& memory) override {
+    if (!by_graphs_) return Own::bind(memory);
+    Node::bind(memory);
+    Pieces saved(memory.saved), workspace(memory.workspace);
+    take_saved(saved);
+    take_workspace(workspace);
+    using enum GraphRole;
+    const float* gamma = parameters_.device_value(tensors_.gamma);
+    const float* beta = parameters_.device_value(tensors_.beta);
+    float* running_mean = parameters_.device_buffer(tensors_.mean);
+    float* running_variance = parameters_.device_buffer(tensors_.variance);
+    const T* x = memory.inputs[0].as<T>();
+    // The running statistics advance in place: a channel's are read before they are written.
+    forward_.bind({{kX, x},
+                   {kResidual, residual() ? memory.inputs[1].as<T>() : nullptr},
+                   {kY, memory.output.as<T>()},
+                   {kGamma, gamma},
+                   {kBeta, beta},
+                   {kRunningMean, running_mean},
+                   {kRunningVariance, running_variance},
+                   {kNextMean, running_mean},
+                   {kNextVariance, running_variance},
+                   {kMean, mean_},
+                   {kInvStd, inv_std_},
+                   {kSigns, signs_}},
+                  workspace.rest());
+    backward_.bind({{kX, x},
+                    {kDy, memory.output_gradient.as<T>()},
+                    {kDx, aside(0) ? dx_ : memory.input_gradients[0].as<T>()},
+                    {kGamma, gamma},
+                    {kBeta, beta},
+                    {kMean, mean_},
+                    {kInvStd, inv_std_},
+                    {kSigns, signs_},
+                    {kMaskedDy, masked_dy()},
+                    {kDGamma, parameters_.device_gradient(tensors_.gamma)},
+                    {kDBeta, parameters_.device_gradient(tensors_.beta)}},
+                   workspace.rest());
+  }
+
+  void forward() override { by_graphs_ ? forward_.run() : Own::forward(); }
+
+  void backward() override {
+    if (!by_graphs_) return Own::backward();
+    backward_.run();
+    add(0, dx_);
+    if (residual()) add(1, d_residual_);
+  }
+
+ private:
+  // The graph overwrites: where a gradient is to be added, or nobody wants it, it gets a place in
+  // the workspace.
+  bool aside(std::size_t input) const { return !uses_[input].wanted || uses_[input].accumulate; }
+  T* masked_dy() const {
+    if (!residual()) return nullptr;
+    return aside(1) ? d_residual_ : memory_.input_gradients[1].template as<T>();
+  }
+  std::int64_t elements() const { return rows_ * channels_; }
+  void add(std::size_t input, const T* gradient) const {
+    if (!uses_[input].accumulate) return;
+    launch(CopyOrAdd<T>{.count = elements(),
+                        .x = gradient,
+                        .y = memory_.input_gradients[input].template as<T>(),
+                        .accumulate = true},
+           this->stream());
+  }
+
+  void take_saved(Pieces& pieces) {
+    mean_ = pieces.take<float>(channels_);
+    inv_std_ = pieces.take<float>(channels_);
+    signs_ = residual() ? pieces.take<std::uint8_t>((elements() + 7) / 8) : nullptr;
+  }
+  void take_workspace(Pieces& pieces) {
+    dx_ = aside(0) ? pieces.take<T>(elements()) : nullptr;
+    d_residual_ = residual() && aside(1) ? pieces.take<T>(elements()) : nullptr;
+  }
+
+  BatchNormGraphs graphs_;
+  bool by_graphs_ = true;
+  GpuGraph forward_, backward_;
+  std::vector<EdgeUse> uses_;
+  float* mean_ = nullptr;
+  float* inv_std_ = nullptr;
+  std::uint8_t* signs_ = nullptr;
+  T* dx_ = nullptr;
+  T* d_residual_ = nullptr;
+};
+
+// Whether the library's graphs are to be tried.
+bool wants_graphs(const Program& program, const Shape& shape, const BatchNormOptions& options) {
+  const Precision precision = program.options().precision;
+  if (options.mode != BatchNormMode::kBatch || !program.options().gradients ||
+      !normalises_by_graph(precision) || (options.residual >= 0 && !options.relu)) {
+    return false;
+  }
+  const std::string graph = batchnorm_graphs(shape, precision, options).forward.text();
+  return plans_of(program.context()).engine(graph) != GpuPlans::kOwnKernels;
+}
+
 }  // namespace
+
+BatchNormGraphs batchnorm_graphs(const Shape& shape, Precision precision,
+                                 const BatchNormOptions& options) {
+  using enum GraphRole;
+  const bool residual = options.residual >= 0;
+  const Shape channels = {shape[3]};
+
+  Graph forward(precision);
+  {
+    const auto x = forward.read(kX, shape);
+    const auto gamma = forward.read(kGamma, channels), beta = forward.read(kBeta, channels);
+    const auto running_mean = forward.read(kRunningMean, channels);
+    const auto running_variance = forward.read(kRunningVariance, channels);
+    auto [y, mean, inv_std, next_mean, next_variance] = forward.batchnorm(
+        x, gamma, beta, running_mean, running_variance, options.epsilon, options.momentum);
+    if (residual) y = forward.add(y, forward.read(kResidual, shape));
+    if (options.relu) y = forward.relu(y);
+    forward.write(y, kY);
+    forward.write(mean, kMean);
+    forward.write(inv_std, kInvStd);
+    forward.write(next_mean, kNextMean);
+    forward.write(next_variance, kNextVariance);
+    if (residual) forward.write(forward.positive(y), kSigns);
+  }
+
+  // Of a ReLU behind the normalisation alone the mask is computed again from x; behind a residual
+  // it is the bits, and the masked dy, the residual's gradient, comes out.
+  Graph backward(precision);
+  auto dy = backward.read(kDy, shape);
+  const auto x = backward.read(kX, shape), gamma = backward.read(kGamma, channels);
+  const auto mean = backward.read(kMean, channels), inv_std = backward.read(kInvStd, channels);
+  if (residual) {
+    dy = backward.mask(dy, backward.read(kSigns, shape));
+    backward.write(dy, kMaskedDy);
+  } else if (options.relu) {
+    const auto beta = backward.read(kBeta, channels);
+    dy = backward.relu_gradient(dy, backward.normalize(x, gamma, beta, mean, inv_std));
+  }
+  const auto [dx, dgamma, dbeta] = backward.batchnorm_gradient(dy, x, gamma, mean, inv_std);
+  backward.write(dx, kDx);
+  backward.write(dgamma, kDGamma);
+  backward.write(dbeta, kDBeta);
+  return {forward, backward};
+}
 
 std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, TensorId x,
                                      const BatchNormOptions& options,
@@ -197,12 +380,13 @@ std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, 
   const Shape shape = program.shape(x);
   const auto* convolution = dynamic_cast<const SummingConvolution*>(program.producer(x));
   if (convolution != nullptr && !convolution->adds_up()) convolution = nullptr;
-  if (convolution == nullptr && graphs_normalise(program, shape, options)) {
+  const bool by_graphs = convolution == nullptr && wants_graphs(program, shape, options);
+  if (by_graphs) {
     for (NodeInput& input : inputs) input.gradient_in_place = false;
-    return graph_batchnorm_node(name, program, shape, options);
   }
   return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
-    return std::make_unique<BatchNormNode<T>>(name, program, shape, options, convolution);
+    if (by_graphs) return std::make_unique<GraphBatchNorm<T>>(name, program, shape, options);
+    return std::make_unique<OwnBatchNorm<T>>(name, program, shape, options, convolution);
   });
 }
 

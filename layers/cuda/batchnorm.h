@@ -1,8 +1,9 @@
-// How a batch normalisation is computed on a GPU (batchnorm_node() in gpu_nodes.h chooses when the
-// node is appended):
+// How a batch normalisation is computed on a GPU (batchnorm_node() in layers/cuda/nodes.h chooses
+// when the node is appended):
 //
-//   by cuDNN's graphs   the batch's statistics in tf32, fp16 and bf16, wherever the library has the
-//                       graph, unless the plan table (gpu_plans.h) says "own kernels"
+//   by cuDNN's graphs   the batch's statistics in tf32, fp16 and bf16, unless the plan table
+//                       (layers/graphs/plans.h) says "own kernels" or, which plan() finds out, the
+//                       library has not got them on this GPU
 //   by our own kernels  everything else
 //   ... with sums       our own kernels behind a convolution that adds up its output on the side,
 //                       where the plan table names an engine for that
@@ -16,6 +17,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace rk::gpu {
 
@@ -32,10 +34,27 @@ class SummingConvolution : public ConvolutionNode {
   virtual Sums sums() const = 0;
 };
 
-// x (N, H, W, C) of `shape`.
-bool graphs_normalise(const Program& program, const Shape& shape, const BatchNormOptions& options);
-// Neither gradient may be in place: a graph's results lie where none of its inputs does.
-std::unique_ptr<Node> graph_batchnorm_node(const std::string& name, Program& program,
-                                           const Shape& shape, const BatchNormOptions& options);
+// A batch normalisation of x (N, H, W, C), however computed.
+class BatchNormNode : public Node {
+ public:
+  BatchNormNode(std::string name, const Shape& shape, const BatchNormOptions& options)
+      : Node(std::move(name)), shape_(shape), options_(options) {}
+  const Shape& shape() const { return shape_; }
+  const BatchNormOptions& options() const { return options_; }
+
+ private:
+  Shape shape_;
+  BatchNormOptions options_;
+};
+
+// With the batch's statistics; a residual has a ReLU behind it.
+struct BatchNormGraphs {
+  Graph forward, backward;
+};
+BatchNormGraphs batchnorm_graphs(const Shape& shape, Precision precision,
+                                 const BatchNormOptions& options);
+
+// In fp32 the digits of data far from zero are kept, of which the library says nothing.
+constexpr bool normalises_by_graph(Precision precision) { return precision != Precision::kFp32; }
 
 }  // namespace rk::gpu

@@ -2,6 +2,7 @@
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
 #include "layers/conv_bn.h"
+#include "layers/cuda/convolution.h"
 #include "layers/graphs/graph_run.h"
 #include "layers/graphs/trial.h"
 
@@ -14,33 +15,28 @@
 namespace rk::gpu {
 namespace {
 
-// What two ways may differ by in the gradients: a wrong mask or sum is off by its whole size,
+// What two algorithms may differ by in the gradients: a wrong mask or sum is off by its whole size,
 // rounding to 16 bits and what follows from it on ReLU's other side by some hundredths.
 constexpr double kGradientAgreement = 0.1;
 
 // One convolution with its normalisation, as a network would have it.
 class UnitProgram {
  public:
-  UnitProgram(const Context& context, const BatchNormUnit& unit, Precision precision)
+  UnitProgram(const Context& context, const BatchNormUnit& unit)
       : context_(context),
-        program_(
-            context, parameters_,
-            {.gradients = true, .input_gradient = unit.input_gradient, .precision = precision}) {
+        program_(context, parameters_,
+                 {.gradients = true,
+                  .input_gradient = unit.input_gradient,
+                  .precision = unit.sums.precision()}) {
     const ConvolutionGeometry& g = unit.convolution;
-    const DType type = image_type(precision);
-    Shape x = g.x;
-    Conv2dOptions convolution = g.options;
-    if (!unit.input_gradient) {
-      convolution.in_channels = x[3];
-      x = {x[0], x[1], x[2], unit.sums.c};
-    }
-    BatchNormOptions batchnorm{.mode = BatchNormMode::kBatch, .relu = unit.relu};
-    inputs_.push_back(program_.input("x", x, 0, type));
-    if (unit.residual) {
+    const DType type = image_type(unit.sums.precision());
+    BatchNormOptions batchnorm = unit.batchnorm;
+    inputs_.push_back(program_.input("x", g.x, 0, type));
+    if (batchnorm.residual >= 0) {
       batchnorm.residual = program_.input("residual", g.y, 0, type);
       inputs_.push_back(batchnorm.residual);
     }
-    output_ = conv_bn(program_, inputs_[0], {"conv", "bn", "y"}, convolution, batchnorm);
+    output_ = conv_bn(program_, inputs_[0], {"conv", "bn", "y"}, g.options, batchnorm);
     program_.set_output(output_);
     program_.plan();
     parameters_.initialise(context, 1);
@@ -118,34 +114,75 @@ double relative_error(const std::vector<float>& got, const std::vector<float>& e
 
 }  // namespace
 
-GpuPlans plans_for(BatchNormWay way, const BatchNormUnit& unit, const std::string& sums_engine,
-                   GpuPlans plans) {
-  if (way != BatchNormWay::kGraphs) {
+std::vector<BatchNormUnit> batchnorm_units(const Program& program) {
+  const auto& nodes = program.nodes();
+  const auto input = [&](std::size_t node) {
+    return program.inputs_of(static_cast<int>(node))[0].tensor;
+  };
+  std::vector<BatchNormUnit> units;
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    const auto* normalisation = dynamic_cast<const BatchNormNode*>(nodes[n].get());
+    if (normalisation == nullptr || normalisation->options().mode != BatchNormMode::kBatch)
+      continue;
+    const auto before =
+        std::ranges::find(nodes, program.producer(input(n)),
+                          [](const auto& node) -> const Node* { return node.get(); });
+    if (before == nodes.end()) continue;
+    const auto* convolution = dynamic_cast<const ConvolutionNode*>(before->get());
+    if (convolution == nullptr) continue;
+    const ConvolutionGeometry& g = convolution->geometry();
+    const Precision precision = program.options().precision;
+    BatchNormUnit next{
+        .convolution = g,
+        .batchnorm = normalisation->options(),
+        .input_gradient =
+            program.wants_gradient(input(static_cast<std::size_t>(before - nodes.begin()))),
+        .count = 1,
+        .sums = forward_graph(g, precision, {.sums = true}),
+        .graphs = batchnorm_graphs(normalisation->shape(), precision, normalisation->options())};
+    const auto same = std::ranges::find_if(units, [&](const BatchNormUnit& other) {
+      return other.sums == next.sums && other.graphs.forward == next.graphs.forward &&
+             other.input_gradient == next.input_gradient;
+    });
+    if (same == units.end()) {
+      units.push_back(std::move(next));
+    } else {
+      ++same->count;
+    }
+  }
+  return units;
+}
+
+GpuPlans plans_for(BatchNormAlgorithm algorithm, const BatchNormUnit& unit,
+                   const std::string& sums_engine, GpuPlans plans) {
+  if (algorithm != BatchNormAlgorithm::kGraphs) {
     plans.add(unit.graphs.forward.text(), std::string(GpuPlans::kOwnKernels), "");
   }
-  if (way == BatchNormWay::kSums) plans.add(unit.sums.text(), sums_engine, "");
+  if (algorithm == BatchNormAlgorithm::kSums) plans.add(unit.sums.text(), sums_engine, "");
   return plans;
 }
 
-WayTimings time_ways(const Context& context, const BatchNormUnit& unit, const GpuPlans& plans,
-                     const std::string& sums_engine, int repeats) {
-  const Precision precision = unit.sums.precision;
-  std::array<std::unique_ptr<UnitProgram>, kBatchNormWays.size()> programs;
+AlgorithmTimings time_algorithms(const Context& context, const BatchNormUnit& unit,
+                                 const GpuPlans& plans, const std::string& sums_engine,
+                                 int repeats) {
+  const Precision precision = unit.sums.precision();
+  constexpr auto kOwn = static_cast<std::size_t>(BatchNormAlgorithm::kOwn);
+  std::array<std::unique_ptr<UnitProgram>, kBatchNormAlgorithms.size()> programs;
   const auto for_each = [&](auto&& f) {
-    for (std::size_t w = 0; w < programs.size(); ++w) {
-      if (kBatchNormWays[w] != BatchNormWay::kSums || !sums_engine.empty()) f(w);
+    for (std::size_t a = 0; a < programs.size(); ++a) {
+      if (kBatchNormAlgorithms[a] != BatchNormAlgorithm::kSums || !sums_engine.empty()) f(a);
     }
   };
-  for_each([&](std::size_t w) {
-    set_plans(context, plans_for(kBatchNormWays[w], unit, sums_engine, plans));
-    programs[w] = std::make_unique<UnitProgram>(context, unit, precision);
+  for_each([&](std::size_t a) {
+    set_plans(context, plans_for(kBatchNormAlgorithms[a], unit, sums_engine, plans));
+    programs[a] = std::make_unique<UnitProgram>(context, unit);
   });
   set_plans(context, plans);
-  const UnitProgram::Result own = programs[static_cast<std::size_t>(BatchNormWay::kOwn)]->compute();
-  WayTimings timings;
-  for_each([&](std::size_t w) {
-    const UnitProgram::Result result = programs[w]->compute();
-    WayTiming& timing = timings[w];
+  const UnitProgram::Result own = programs[kOwn]->compute();
+  AlgorithmTimings timings;
+  for_each([&](std::size_t a) {
+    const UnitProgram::Result result = programs[a]->compute();
+    AlgorithmTiming& timing = timings[a];
     timing.error = largest_error(context, result.output.data(), own.output.data(),
                                  unit.convolution.y.elements(), image_type(precision));
     timing.gradient_error = relative_error(result.parameter_gradients, own.parameter_gradients);
@@ -153,14 +190,14 @@ WayTimings time_ways(const Context& context, const BatchNormUnit& unit, const Gp
         timing.error <= 2 * agreement(precision) && timing.gradient_error <= kGradientAgreement;
   });
   std::vector<std::unique_ptr<CudaGraph>> passes, copies;
-  for_each([&](std::size_t w) { passes.push_back(programs[w]->captured(true)); });
-  // The same for all ways.
-  copies.push_back(programs[static_cast<std::size_t>(BatchNormWay::kOwn)]->captured(false));
+  for_each([&](std::size_t a) { passes.push_back(programs[a]->captured(true)); });
+  // The same for all algorithms.
+  copies.push_back(programs[kOwn]->captured(false));
   const std::vector<double> times = time_replays(context, passes, repeats);
   const double copying = time_replays(context, copies, repeats)[0];
   std::size_t next = 0;
-  for_each([&](std::size_t w) {
-    timings[w].ms = (times[next++] - copying) / static_cast<double>(kTrialLaunches);
+  for_each([&](std::size_t a) {
+    timings[a].ms = (times[next++] - copying) / static_cast<double>(kTrialLaunches);
   });
   return timings;
 }

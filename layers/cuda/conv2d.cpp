@@ -13,80 +13,75 @@ namespace rk::gpu {
 namespace {
 
 // The output's channels are added up on the side where the plan table names an engine for that.
-GraphKind forward_kind(const Program& program, const ConvolutionGeometry& geometry) {
+Epilogue epilogue(const Program& program, const ConvolutionGeometry& geometry) {
   const Precision precision = program.options().precision;
-  const GraphSpec wanted = graph_spec(geometry, precision, GraphKind::kConvolutionSums);
-  const GraphKind kind = taken(wanted);
-  const std::string text = wanted.text();
-  const bool sums = program.options().gradients && kind == GraphKind::kConvolutionSums &&
-                    !plans_of(program.context()).engine(text).empty();
-  return sums ? kind : GraphKind::kConvolution;
+  if (!program.options().gradients || !fuses_sums(precision)) return {};
+  const Epilogue sums{.sums = true};
+  const std::string graph = forward_graph(geometry, precision, sums).text();
+  return plans_of(program.context()).engine(graph).empty() ? Epilogue{} : sums;
 }
 
 // The weight is kept in float32 and cast to T, with the input channels that the images have, in
-// front of every forward pass (gpu_weights.h); its gradient comes in T and is widened. Where
+// front of every forward pass (layers/cuda/weights.h); its gradient comes in T and is widened. Where
 // nothing changes the graphs read and write the parameters themselves.
-template <class T> class Conv2dNode final : public SummingConvolution, public UsesWeights<T> {
+template <class T> class Conv2dNode final : public SummingConvolution {
  public:
   Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry,
              ParameterId weight)
       : SummingConvolution(name, geometry),
-        UsesWeights<T>(program),
         context_(program.context()),
         parameters_(program.parameters()),
         weight_(weight),
+        casts_(!std::is_same_v<T, float> || shape().inputs != shape().padded_inputs),
+        weights_(casts_ ? &CastWeights<T>::of(program) : nullptr),
         gradients_(program.options().gradients),
-        forward_kind_(forward_kind(program, geometry)),
-        convolution_(program.context(), geometry, program.options().precision, forward_kind_,
+        epilogue_(epilogue(program, geometry)),
+        convolution_(program.context(), geometry, program.options().precision, epilogue_,
                      program.options().gradients) {}
 
   std::string way() const override {
     return adds_up() ? "convolutions that add up their output by cuDNN" : "convolutions by cuDNN";
   }
-  bool adds_up() const override { return forward_kind_ == GraphKind::kConvolutionSums; }
+  bool adds_up() const override { return epilogue_.sums; }
   Sums sums() const override { return {sum_, squares_}; }
 
+  void graphs(const std::vector<EdgeUse>& uses, std::vector<Graph>& list) const override {
+    convolution_.graphs(uses[0], list);
+  }
+
   NodeClaims plan(const std::vector<EdgeUse>& uses) override {
-    NodeClaims claims;
-    Pieces saved;
+    if (casts_) {
+      cast_ = weights_->add({.shape = shape(), .weight = parameters_.device_value(weight_)});
+    }
+    Pieces saved, workspace;
     take_saved(saved);
-    claims.saved_bytes = saved.used();
-    claims.saved_from_start = casts();
-    claims.workspace_bytes = own_workspace() + convolution_.plan(uses[0]);
-    return claims;
+    take_workspace(workspace);
+    return {.saved_bytes = saved.used(),
+            .workspace_bytes = workspace.used() + convolution_.plan(uses[0])};
   }
 
   void bind(const NodeMemory& memory) override {
-    Pieces saved(memory.saved);
+    Pieces saved(memory.saved), workspace(memory.workspace);
     take_saved(saved);
-    if (casts()) {
-      this->weights_->add(
-          *this,
-          {.shape = shape(), .weight = parameters_.device_value(weight_), .prepared = cast_});
-    }
+    take_workspace(workspace);
     const T* w = weight();
-    Pieces pieces(memory.workspace);
-    gradient_ = weight_gradient(pieces);
     convolution_.bind_forward({.x = memory.inputs[0].as<T>(),
                                .w = w,
                                .y = memory.output.as<T>(),
                                .sum = sum_,
                                .squares = squares_},
-                              pieces.rest());
+                              workspace.rest());
     if (!gradients_) return;
     convolution_.bind_backward(memory.inputs[0].as<T>(), memory.output_gradient.as<T>(), w,
                                gradient_, memory.input_gradients[0].as<T>(),
-                               memory.addends[0].as<T>(), pieces.rest());
+                               memory.addends[0].as<T>(), workspace.rest());
   }
 
-  void forward() override {
-    this->weights_->prepare(*this);
-    convolution_.forward();
-  }
+  void forward() override { convolution_.forward(); }
 
   void backward() override {
     convolution_.backward_weights();
-    if (casts()) {
+    if (casts_) {
       launch(WidenGradient<T>{.shape = shape(),
                               .gradient = gradient_,
                               .d_weight = parameters_.device_gradient(weight_)},
@@ -97,42 +92,35 @@ template <class T> class Conv2dNode final : public SummingConvolution, public Us
 
  private:
   FilterShape shape() const { return filter_shape(geometry()); }
-  bool casts() const {
-    return !std::is_same_v<T, float> || shape().inputs != shape().padded_inputs;
-  }
 
-  std::size_t own_workspace() const {
-    Pieces pieces;
-    if (casts() && gradients_) pieces.take<T>(shape().stored());
-    return pieces.used();
-  }
   void take_saved(Pieces& pieces) {
-    if (casts()) cast_ = pieces.take<T>(shape().stored());
     if (!adds_up()) return;
     sum_ = pieces.take<float>(geometry().y[3]);
     squares_ = pieces.take<float>(geometry().y[3]);
   }
+  void take_workspace(Pieces& pieces) {
+    if (!gradients_) return;
+    if constexpr (std::is_same_v<T, float>) {
+      gradient_ = parameters_.device_gradient(weight_);
+    }
+    if (casts_) gradient_ = pieces.take<T>(shape().stored());
+  }
   const T* weight() const {
     if constexpr (std::is_same_v<T, float>) {
-      if (!casts()) return parameters_.device_value(weight_);
+      if (!casts_) return parameters_.device_value(weight_);
     }
-    return cast_;
-  }
-  T* weight_gradient(Pieces& pieces) const {
-    if (!gradients_) return nullptr;
-    if constexpr (std::is_same_v<T, float>) {
-      if (!casts()) return parameters_.device_gradient(weight_);
-    }
-    return pieces.take<T>(shape().stored());
+    return (*weights_)[cast_].prepared;
   }
 
   const Context& context_;
   Parameters& parameters_;
   ParameterId weight_;
+  bool casts_;
+  CastWeights<T>* weights_;
+  int cast_ = -1;
   bool gradients_;
-  GraphKind forward_kind_;
+  Epilogue epilogue_;
   Convolution<T> convolution_;
-  T* cast_ = nullptr;
   float* sum_ = nullptr;
   float* squares_ = nullptr;
   T* gradient_ = nullptr;

@@ -11,18 +11,15 @@ namespace rk::gpu {
 namespace {
 
 // A residual is fused with the ReLU that follows it in every network; alone it is added afterwards.
-GraphKind forward_kind(const BatchNormOptions& options) {
-  if (!options.relu) return GraphKind::kConvolutionBias;
-  return options.residual >= 0 ? GraphKind::kConvolutionBiasAddRelu
-                               : GraphKind::kConvolutionBiasRelu;
+Epilogue epilogue(const BatchNormOptions& options) {
+  return {.bias = true, .residual = options.relu && options.residual >= 0, .relu = options.relu};
 }
 
-template <class T> class FoldedConvNode final : public ConvolutionNode, public UsesWeights<T> {
+template <class T> class FoldedConvNode final : public ConvolutionNode {
  public:
   FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
                  const BatchNormOptions& options)
       : ConvolutionNode(names.convolution + "+" + names.batchnorm, geometry),
-        UsesWeights<T>(program),
         context_(program.context()),
         parameters_(program.parameters()),
         options_(options),
@@ -30,40 +27,37 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
         preserve_(program.options().keep_all),
         weight_(declare_convolution_weight(program, names.convolution, geometry)),
         tensors_(declare_batchnorm(program, names.batchnorm, geometry.y[3])),
-        convolution_(program.context(), geometry, program.options().precision,
-                     forward_kind(options), program.options().gradients) {}
+        weights_(CastWeights<T>::of(program)),
+        convolution_(program.context(), geometry, program.options().precision, epilogue(options),
+                     program.options().gradients) {}
 
   std::string way() const override { return "convolutions with folded batch norm by cuDNN"; }
 
+  void graphs(const std::vector<EdgeUse>& uses, std::vector<Graph>& list) const override {
+    convolution_.graphs(uses[0], list);
+  }
+
   NodeClaims plan(const std::vector<EdgeUse>& uses) override {
-    Pieces saved, workspace;
-    take_saved(saved);
+    fold_ = weights_.add({.shape = shape(),
+                          .weight = parameters_.device_value(weight_),
+                          .gamma = parameters_.device_value(tensors_.gamma),
+                          .beta = parameters_.device_value(tensors_.beta),
+                          .mean = parameters_.device_buffer(tensors_.mean),
+                          .variance = parameters_.device_buffer(tensors_.variance),
+                          .epsilon = options_.epsilon});
+    Pieces workspace;
     take_workspace(workspace);
-    return {.saved_bytes = saved.used(),
-            .workspace_bytes = workspace.used() + convolution_.plan(uses[0]),
-            .saved_from_start = true};
+    return {.workspace_bytes = workspace.used() + convolution_.plan(uses[0])};
   }
 
   void bind(const NodeMemory& memory) override {
     Node::bind(memory);
-    Pieces saved(memory.saved), workspace(memory.workspace);
-    take_saved(saved);
+    Pieces workspace(memory.workspace);
     take_workspace(workspace);
-    this->weights_->add(*this, {.shape = shape(),
-                                .weight = parameters_.device_value(weight_),
-                                .prepared = folded_,
-                                .gamma = parameters_.device_value(tensors_.gamma),
-                                .beta = parameters_.device_value(tensors_.beta),
-                                .mean = parameters_.device_buffer(tensors_.mean),
-                                .variance = parameters_.device_buffer(tensors_.variance),
-                                .epsilon = options_.epsilon,
-                                .bias = bias_,
-                                .scale = scale_,
-                                .inv_std = inv_std_});
     const T* residual = options_.residual >= 0 ? memory.inputs[1].as<T>() : nullptr;
     convolution_.bind_forward({.x = memory.inputs[0].as<T>(),
-                               .w = folded_,
-                               .bias = bias_,
+                               .w = folded().prepared,
+                               .bias = folded().bias,
                                .residual = residual,
                                .y = memory.output.as<T>()},
                               workspace.rest());
@@ -72,13 +66,12 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
     if (gradient_ == nullptr || memory.output_gradient_masked) {
       gradient_ = memory.output_gradient.as<T>();
     }
-    convolution_.bind_backward(memory.inputs[0].as<T>(), gradient_, folded_, d_folded_,
+    convolution_.bind_backward(memory.inputs[0].as<T>(), gradient_, folded().prepared, d_folded_,
                                memory.input_gradients[0].as<T>(), memory.addends[0].as<T>(),
                                workspace.rest());
   }
 
   void forward() override {
-    this->weights_->prepare(*this);
     convolution_.forward();
     if (options_.residual >= 0 && !options_.relu) {
       launch(CopyOrAdd<T>{.count = geometry().y.elements(),
@@ -115,8 +108,8 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
                               .partial = partial_,
                               .d_folded = d_folded_,
                               .weight = parameters_.device_value(weight_),
-                              .scale = scale_,
-                              .inv_std = inv_std_,
+                              .scale = folded().scale,
+                              .inv_std = folded().inv_std,
                               .mean = parameters_.device_buffer(tensors_.mean),
                               .d_weight = parameters_.device_gradient(weight_),
                               .d_gamma = parameters_.device_gradient(tensors_.gamma),
@@ -130,12 +123,8 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
   std::int64_t rows() const { return geometry().y.elements() / geometry().y[3]; }
   FilterShape shape() const { return filter_shape(geometry()); }
 
-  void take_saved(Pieces& pieces) {
-    folded_ = pieces.take<T>(shape().stored());
-    bias_ = pieces.take<T>(channels());
-    scale_ = pieces.take<float>(channels());
-    inv_std_ = pieces.take<float>(channels());
-  }
+  const Filter<T>& folded() const { return weights_[fold_]; }
+
   void take_workspace(Pieces& pieces) {
     if (!gradients_) return;
     d_folded_ = pieces.take<T>(shape().stored());
@@ -151,11 +140,9 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public U
   bool preserve_;
   ParameterId weight_;
   BatchNormTensors tensors_;
+  CastWeights<T>& weights_;
+  int fold_ = -1;
   Convolution<T> convolution_;
-  T* folded_ = nullptr;
-  T* bias_ = nullptr;
-  float* scale_ = nullptr;
-  float* inv_std_ = nullptr;
   T* d_folded_ = nullptr;
   double* partial_ = nullptr;
   T* gradient_ = nullptr;

@@ -1,7 +1,5 @@
 #include "layers/cuda/convolution.h"
 
-#include "engine/base/error.h"
-#include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/half_element.h"
@@ -13,89 +11,139 @@
 namespace rk::gpu {
 namespace {
 
-GraphKind input_gradient_kind(const EdgeUse& use) {
-  if (use.accumulate) {
-    return use.mask ? GraphKind::kInputGradientAddRelu : GraphKind::kInputGradientAdd;
-  }
-  return use.mask ? GraphKind::kInputGradientRelu : GraphKind::kInputGradient;
+using enum GraphRole;
+
+Graph::Window window(const ConvolutionGeometry& geometry) {
+  return {.stride = geometry.options.stride, .padding = geometry.options.padding};
+}
+
+// With the images' input channels, of which the parameter may have fewer.
+Shape weight(const ConvolutionGeometry& geometry) {
+  const auto& kernel = geometry.options.kernel;
+  return {geometry.y[3], kernel[0], kernel[1], geometry.x[3]};
+}
+
+Graph weight_gradient_graph(const ConvolutionGeometry& geometry, Precision precision) {
+  Graph g(precision);
+  const auto dy = g.read(kDy, geometry.y), x = g.read(kX, geometry.x);
+  g.write(g.wgrad(dy, x, window(geometry), weight(geometry)), kDw);
+  return g;
+}
+
+// add: what other readers contributed; mask: of the ReLU that made x, so that what comes out is the
+// gradient before it.
+Graph input_gradient_graph(const ConvolutionGeometry& geometry, Precision precision, bool add,
+                           bool mask) {
+  Graph g(precision);
+  const auto dy = g.read(kDy, geometry.y), w = g.read(kW, weight(geometry));
+  auto dx = g.dgrad(dy, w, window(geometry), geometry.x);
+  if (add) dx = g.add(dx, g.read(kAddend, geometry.x));
+  if (mask) dx = g.relu_gradient(dx, g.read(kX, geometry.x));
+  g.write(dx, kDx);
+  return g;
+}
+
+// In fp32 what hangs on an input's gradient is taken by one engine alone, of the heuristics' list of
+// last resort, which compiles its kernels. In 16 bits that is so where the convolution has a stride:
+// there the part with our own kernel behind it is the faster (on an H100, 3x3/2 of 256x56x56x128:
+// 0.40 ms in one, 0.17 without the mask).
+bool fuses_input_gradient(const ConvolutionGeometry& geometry, Precision precision) {
+  const auto& stride = geometry.options.stride;
+  return precision != Precision::kFp32 && stride[0] == 1 && stride[1] == 1;
+}
+
+// The graph, or the part of it where the library refuses it on this GPU; says whether it is whole.
+bool build(const Context& context, const Graph& wanted, const Graph& part, GpuGraph& graph) {
+  const bool whole = wanted == part || GpuGraph::exists(context, wanted, "it is computed in parts");
+  graph = GpuGraph(context, whole ? wanted : part);
+  return whole;
 }
 
 }  // namespace
 
+Graph forward_graph(const ConvolutionGeometry& geometry, Precision precision,
+                    const Epilogue& epilogue) {
+  Graph g(precision);
+  const auto x = g.read(kX, geometry.x), w = g.read(kW, weight(geometry));
+  auto y = g.conv(x, w, window(geometry));
+  if (epilogue.residual) y = g.add(y, g.read(kResidual, geometry.y));
+  // In the precision's type, and last: so the library has these graphs ready made; with a float32
+  // bias, or the residual behind it, it compiles a kernel for each.
+  if (epilogue.bias) y = g.bias(y, g.read(kBias, {geometry.y[3]}));
+  if (epilogue.relu) y = g.relu(y);
+  g.write(y, kY);
+  if (epilogue.sums) {
+    const auto [sum, squares] = g.channel_sums(y);
+    g.write(sum, kSum);
+    g.write(squares, kSquares);
+  }
+  return g;
+}
+
 void allow_gradient_forms(const Program& program, const ConvolutionGeometry& geometry,
                           NodeInput& input) {
-  const auto fused = [&](GraphKind kind) {
-    return taken(graph_spec(geometry, program.options().precision, kind)) == kind;
-  };
   input.adds_elsewhere = true;
-  input.masks_gradient =
-      fused(GraphKind::kInputGradientAddRelu) && fused(GraphKind::kInputGradientRelu);
+  input.masks_gradient = fuses_input_gradient(geometry, program.options().precision);
+}
+
+template <class T> Graph Convolution<T>::data_graph(const EdgeUse& dx) const {
+  const bool fuses = fuses_input_gradient(geometry_, precision_);
+  return input_gradient_graph(geometry_, precision_, fuses && dx.accumulate, fuses && dx.mask);
+}
+
+template <class T> void Convolution<T>::graphs(const EdgeUse& dx, std::vector<Graph>& list) const {
+  list.push_back(forward_graph(geometry_, precision_, epilogue_));
+  if (has_backward_) list.push_back(weight_gradient_graph(geometry_, precision_));
+  if (has_backward_ && dx.wanted) list.push_back(data_graph(dx));
 }
 
 template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
   use_ = dx;
-  const auto build = [&](GraphKind& kind) {
-    const GraphKind part = part_of(kind);
-    try {
-      return GpuGraph(context_, graph_spec(geometry_, precision_, kind));
-    } catch (const DeviceError& error) {
-      // Sums are asked for by who needs them; the rest our own kernels can do.
-      if (part == kind || kind == GraphKind::kConvolutionSums) throw;
-      note(fmt::format("{}; it is computed in parts", error.what()));
-    }
-    kind = part;
-    return GpuGraph(context_, graph_spec(geometry_, precision_, kind));
-  };
-  taken_kind_ = forward_kind_;
-  forward_ = build(taken_kind_);
+  const Graph wanted = forward_graph(geometry_, precision_, epilogue_);
+  // Sums are asked for by the plan table, which knows an engine for them.
+  const Graph part = epilogue_.sums ? wanted : forward_graph(geometry_, precision_, {});
+  forward_whole_ = build(context_, wanted, part, forward_);
   std::size_t bytes = forward_.workspace_bytes();
   if (!has_backward_) return bytes;
-  weights_ = GpuGraph(context_, graph_spec(geometry_, precision_, GraphKind::kWeightGradient));
+  weights_ = GpuGraph(context_, weight_gradient_graph(geometry_, precision_));
   bytes = std::max(bytes, weights_.workspace_bytes());
   if (!use_.wanted) return bytes;
-  data_kind_ = taken(graph_spec(geometry_, precision_, input_gradient_kind(use_)));
-  data_ = build(data_kind_);
+  data_whole_ = build(context_, data_graph(dx), data_graph({.wanted = true}), data_) &&
+                fuses_input_gradient(geometry_, precision_);
   return std::max(bytes, data_.workspace_bytes());
 }
 
 template <class T> void Convolution<T>::bind_forward(const Forward& tensors, void* workspace) {
   tensors_ = tensors;
-  forward_.bind({{GraphRole::kX, tensors.x},
-                 {GraphRole::kW, tensors.w},
-                 {GraphRole::kBias, tensors.bias},
-                 {GraphRole::kResidual, tensors.residual},
-                 {GraphRole::kY, tensors.y},
-                 {GraphRole::kSum, tensors.sum},
-                 {GraphRole::kSquares, tensors.squares}},
+  forward_.bind({{kX, tensors.x},
+                 {kW, tensors.w},
+                 {kBias, tensors.bias},
+                 {kResidual, tensors.residual},
+                 {kY, tensors.y},
+                 {kSum, tensors.sum},
+                 {kSquares, tensors.squares}},
                 workspace);
 }
 
 template <class T>
 void Convolution<T>::bind_backward(const T* x, const T* dy, const T* w, T* dw, T* dx,
                                    const T* addend, void* workspace) {
-  weights_.bind({{GraphRole::kX, x}, {GraphRole::kDy, dy}, {GraphRole::kDw, dw}}, workspace);
+  weights_.bind({{kX, x}, {kDy, dy}, {kDw, dw}}, workspace);
   dx_ = dx;
   addend_ = addend;
   x_ = x;
   if (!use_.wanted) return;
-  data_.bind({{GraphRole::kX, x},
-              {GraphRole::kDy, dy},
-              {GraphRole::kW, w},
-              {GraphRole::kOthers, addend},
-              {GraphRole::kDx, dx}},
-             workspace);
+  data_.bind({{kX, x}, {kDy, dy}, {kW, w}, {kAddend, addend}, {kDx, dx}}, workspace);
 }
 
 template <class T> void Convolution<T>::forward() const {
   forward_.run();
-  if (taken_kind_ == forward_kind_) return;
+  if (forward_whole_) return;
   launch(AddBiasAndRelu<T>{.rows = geometry_.y.elements() / geometry_.y[3],
                            .channels = static_cast<int>(geometry_.y[3]),
                            .bias = tensors_.bias,
-                           .residual = forward_kind_ == GraphKind::kConvolutionBiasAddRelu
-                                           ? tensors_.residual
-                                           : nullptr,
-                           .relu = forward_kind_ != GraphKind::kConvolutionBias,
+                           .residual = epilogue_.residual ? tensors_.residual : nullptr,
+                           .relu = epilogue_.relu,
                            .y = tensors_.y},
          context_.cuda().stream());
 }
@@ -103,8 +151,7 @@ template <class T> void Convolution<T>::forward() const {
 template <class T> void Convolution<T>::backward_data() const {
   if (!use_.wanted) return;
   data_.run();
-  // What the library does not fuse here.
-  if (data_kind_ != GraphKind::kInputGradient) return;
+  if (data_whole_) return;
   if (use_.accumulate) {
     launch(
         CopyOrAdd<T>{.count = geometry_.x.elements(), .x = addend_, .y = dx_, .accumulate = true},

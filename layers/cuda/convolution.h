@@ -1,24 +1,40 @@
 // A convolution's cuDNN graphs: forward, with what is fused behind it, and the gradients of weight
-// and input. Built by plan(), tied to memory by the bind calls, run on the context's stream. As
-// OneDnnConvolution (conv2d_onednn.h) on the CPU.
+// and input. Written down by graphs(), built by plan(), tied to memory by the bind calls, run on the
+// context's stream. As OneDnnConvolution (layers/onednn/convolution.h) on the CPU.
 #pragma once
 
 #include "engine/device/context.h"
 #include "layers/conv2d.h"
 #include "layers/graphs/graph_run.h"
 
+#include <vector>
+
 namespace rk::gpu {
+
+// What is computed behind a convolution, in this order: y + residual + bias, ReLU; or the output's
+// sums and sums of squares over each channel beside it.
+struct Epilogue {
+  bool bias = false, residual = false, relu = false;
+  bool sums = false;
+};
+Graph forward_graph(const ConvolutionGeometry& geometry, Precision precision,
+                    const Epilogue& epilogue);
+
+// Whether the library has sums beside a convolution in that precision.
+constexpr bool fuses_sums(Precision precision) { return precision != Precision::kFp32; }
 
 template <class T> class Convolution {
  public:
   Convolution(const Context& context, const ConvolutionGeometry& geometry, Precision precision,
-              GraphKind forward, bool backward)
+              const Epilogue& epilogue, bool backward)
       : context_(context),
         geometry_(geometry),
         precision_(precision),
-        forward_kind_(forward),
+        epilogue_(epilogue),
         has_backward_(backward) {}
 
+  // What plan() builds; where this GPU's library refuses what is fused to one, that one's part.
+  void graphs(const EdgeUse& dx, std::vector<Graph>& list) const;
   std::size_t plan(const EdgeUse& dx);  // returns the workspace's bytes
 
   // Weights are OHWI in T, their input channels as the images'. What the forward graph has no use
@@ -42,14 +58,16 @@ template <class T> class Convolution {
   void backward_data() const;  // nothing where dx is not wanted
 
  private:
+  Graph data_graph(const EdgeUse& dx) const;
+
   const Context& context_;
   ConvolutionGeometry geometry_;
   Precision precision_;
-  GraphKind forward_kind_;
-  GraphKind taken_kind_{};  // of the forward graph: a part of what is wanted where it was refused
+  Epilogue epilogue_;
   bool has_backward_;
   EdgeUse use_;
-  GraphKind data_kind_{};
+  // Whether the graphs do all that is asked for; else our own kernels finish.
+  bool forward_whole_ = true, data_whole_ = true;
   Forward tensors_;
   const T* x_ = nullptr;
   GpuGraph forward_, weights_, data_;

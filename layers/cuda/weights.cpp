@@ -3,6 +3,7 @@
 #include "engine/device/cuda/context.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
+#include "layers/cuda/element.h"
 
 namespace rk::gpu {
 namespace {
@@ -13,38 +14,53 @@ template <class V> Memory copy_of(const Context& context, const std::vector<V>& 
   return memory;
 }
 
+template <class T> void place(Filter<T>& filter, Pieces& pieces) {
+  filter.prepared = pieces.take<T>(filter.shape.stored());
+  if (filter.gamma == nullptr) return;
+  filter.bias = pieces.take<T>(filter.shape.outputs);
+  filter.scale = pieces.take<float>(filter.shape.outputs);
+  filter.inv_std = pieces.take<float>(filter.shape.outputs);
+}
+
 }  // namespace
 
-template <class T> void GpuWeights<T>::add(const Node& node, const Filter<T>& filter) {
-  if (first_ == nullptr) first_ = &node;
-  FilterPart::for_each(static_cast<int>(filters_.size()), filter.shape,
+template <class T> CastWeights<T>& CastWeights<T>::of(Program& program) {
+  if (program.prologue() == nullptr) {
+    program.before_forward(std::make_unique<CastWeights>(program.context()));
+  }
+  return dynamic_cast<CastWeights&>(*program.prologue());
+}
+
+template <class T> int CastWeights<T>::add(const Filter<T>& filter) {
+  const auto number = static_cast<int>(filters_.size());
+  FilterPart::for_each(number, filter.shape,
                        [&](const FilterPart& part) { parts_.push_back(part); });
   filters_.push_back(filter);
+  return number;
+}
+
+template <class T> std::size_t CastWeights<T>::plan() {
+  Pieces pieces;
+  for (Filter<T>& filter : filters_) place(filter, pieces);
+  return pieces.used();
+}
+
+template <class T> void CastWeights<T>::bind(void* memory) {
+  Pieces pieces(memory);
+  for (Filter<T>& filter : filters_) place(filter, pieces);
   device_filters_ = copy_of(context_, filters_);
   device_parts_ = copy_of(context_, parts_);
 }
 
-template <class T> void GpuWeights<T>::prepare(const Node& node) const {
-  if (&node != first_) return;
+template <class T> void CastWeights<T>::forward() {
   launch(PrepareWeights<T>{.filters = device_filters_.as<Filter<T>>(),
                            .parts = device_parts_.as<FilterPart>(),
                            .count = static_cast<int>(parts_.size())},
          context_.cuda().stream());
 }
 
-template <class T> UsesWeights<T>::UsesWeights(const Program& program) {
-  for (const std::unique_ptr<Node>& node : program.nodes()) {
-    const auto* before = dynamic_cast<const UsesWeights*>(node.get());
-    if (before != nullptr) weights_ = before->weights_;
-  }
-  if (weights_ == nullptr) weights_ = std::make_shared<GpuWeights<T>>(program.context());
-}
-
-template class GpuWeights<float>;
-template class GpuWeights<Float16>;
-template class GpuWeights<Bfloat16>;
-template class UsesWeights<float>;
-template class UsesWeights<Float16>;
-template class UsesWeights<Bfloat16>;
+template class CastWeights<float>;
+template class CastWeights<Float16>;
+template class CastWeights<Bfloat16>;
 
 }  // namespace rk::gpu

@@ -1,15 +1,12 @@
-// What the convolutions of a program on a GPU compute with, made of the parameters by one kernel
-// (kernels/blocks/weights_block.h) in front of the first of them, once a pass forward.
-//
-// A convolution adds its filter when it is bound and calls prepare() in front of its own work; the
-// first to have added launches for all. What is prepared must therefore lie in memory that is the
-// convolution's from the start of the pass (NodeClaims::saved_from_start).
+// What the convolutions of a program on a GPU compute with: the parameters in T, a frozen batch
+// normalisation folded in where there is one, made by one kernel in front of every pass forward
+// (kernels/blocks/weights_block.h).
 #pragma once
 
+#include "engine/tape/program.h"
 #include "kernels/blocks/weights_block.h"
 #include "layers/conv2d.h"
 
-#include <memory>
 #include <vector>
 
 namespace rk::gpu {
@@ -22,30 +19,28 @@ inline FilterShape filter_shape(const ConvolutionGeometry& geometry) {
           .padded_inputs = static_cast<int>(geometry.x[3])};
 }
 
-template <class T> class GpuWeights {
+template <class T> class CastWeights final : public Prologue {
  public:
-  explicit GpuWeights(const Context& context) : context_(context) {}
+  explicit CastWeights(const Context& context) : context_(context) {}
+  // The program's; the first convolution that asks makes it.
+  static CastWeights& of(Program& program);
 
-  void add(const Node& node, const Filter<T>& filter);
-  void prepare(const Node& node) const;
+  // By Node::plan(): what to make of a weight. Returns its number; where it goes is filled in.
+  int add(const Filter<T>& filter);
+  // With its places, from Node::bind() on.
+  const Filter<T>& operator[](int number) const {
+    return filters_[static_cast<std::size_t>(number)];
+  }
+
+  std::size_t plan() override;
+  void bind(void* memory) override;
+  void forward() override;
 
  private:
   const Context& context_;
-  const Node* first_ = nullptr;
   std::vector<Filter<T>> filters_;
   std::vector<FilterPart> parts_;
   Memory device_filters_, device_parts_;
-};
-
-// What convolutions have beside their geometry: the weights of their program.
-template <class T> class UsesWeights {
- public:
-  // Those of the convolutions that were appended before; the first makes them.
-  explicit UsesWeights(const Program& program);
-  virtual ~UsesWeights() = default;
-
- protected:
-  std::shared_ptr<GpuWeights<T>> weights_;
 };
 
 }  // namespace rk::gpu

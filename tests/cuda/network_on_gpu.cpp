@@ -82,7 +82,7 @@ Result run(const Context& context, const NetworkCase& network) {
                   {.gradients = true,
                    .keep_all = network.keep_all,
                    .precision = context.on_gpu() ? network.precision : Precision::kFp32});
-  if (context.on_gpu()) take_way(context, network);
+  if (context.on_gpu()) take_algorithm(context, network);
   const NetworkSpec spec = network_spec(network);
   const Network built = build_network(program, spec, network.batch, network.side, network.side);
   program.plan();
@@ -163,18 +163,15 @@ NetworkSpec network_spec(const NetworkCase& network) {
   return spec;
 }
 
-Listed::Listed(const NetworkCase& network, bool gradients)
-    : program(context, parameters, {.gradients = gradients}) {
-  NetworkSpec spec = network_spec(network);
-  spec.batchnorm = BatchNormMode::kRunning;
-  build_network(program, spec, network.batch, network.side, network.side);
-}
-
-void take_way(const Context& context, const NetworkCase& network) {
+void take_algorithm(const Context& context, const NetworkCase& network) {
   GpuPlans plans(plan_environment(context));
-  const Listed listed(network);
-  for (const BatchNormUnit& unit : batchnorm_units(listed.program, network.precision)) {
-    plans = gpu::plans_for(network.way, unit, "loops", plans);
+  set_plans(context, plans);
+  Parameters parameters;
+  Program program(context, parameters,
+                  {.gradients = true, .precision = network.precision, .for_gpu = true});
+  build_network(program, network_spec(network), network.batch, network.side, network.side);
+  for (const gpu::BatchNormUnit& unit : gpu::batchnorm_units(program)) {
+    plans = gpu::plans_for(network.algorithm, unit, "loops", plans);
   }
   set_plans(context, plans);
 }

@@ -22,23 +22,16 @@ struct NetworkCase {
   bool keep_all = false;
   pool_cpu::Global pool = pool_cpu::Global::kAverage;
   bool fuse = true;
-  gpu::BatchNormWay way = gpu::BatchNormWay::kGraphs;  // of the batch's statistics, on the GPU
+  // Of the batch's statistics, on the GPU.
+  gpu::BatchNormAlgorithm algorithm = gpu::BatchNormAlgorithm::kGraphs;
   std::int64_t batch = 3;
   std::int64_t side = 40;  // odd sizes further down: 10, 5, 3, 2
 };
 
 NetworkSpec network_spec(const NetworkCase& network);
 
-// A program of the network whose graphs and normalisations can be listed.
-struct Listed {
-  explicit Listed(const NetworkCase& network, bool gradients = true);
-  Context context{1};
-  Parameters parameters;
-  Program program;
-};
-
-// Makes programs that are recorded on the context from now on normalise in the case's way.
-void take_way(const Context& context, const NetworkCase& network);
+// Makes programs that are recorded on the context from now on normalise by the case's algorithm.
+void take_algorithm(const Context& context, const NetworkCase& network);
 
 // Expects the GPU's results to be the CPU's in float32 within the bounds of the case's precision.
 void compare_network_with_cpu(const NetworkCase& network, const Context& gpu);

@@ -51,11 +51,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 class GpuNetworkForms : public OnGpu {};
 
-TEST_F(GpuNetworkForms, EveryWayOfBatchNormalisation) {
-  for (const gpu::BatchNormWay way : {gpu::BatchNormWay::kOwn, gpu::BatchNormWay::kSums}) {
-    compare({.precision = Precision::kTf32, .way = way});
-    compare({.precision = Precision::kFp16, .way = way});
-    compare({.precision = Precision::kBf16, .way = way});
+TEST_F(GpuNetworkForms, EveryAlgorithmOfBatchNormalisation) {
+  for (const gpu::BatchNormAlgorithm algorithm :
+       {gpu::BatchNormAlgorithm::kOwn, gpu::BatchNormAlgorithm::kSums}) {
+    compare({.precision = Precision::kTf32, .algorithm = algorithm});
+    compare({.precision = Precision::kFp16, .algorithm = algorithm});
+    compare({.precision = Precision::kBf16, .algorithm = algorithm});
   }
 }
 

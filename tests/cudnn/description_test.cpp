@@ -2,8 +2,8 @@
 // keeps it.
 #include "engine/base/error.h"
 #include "engine/driver/device.h"
-#include "layers/cudnn/graph.h"
 #include "tests/cuda/gpu.h"
+#include "tests/cudnn/described_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ class GpuDescribed : public OnGpu {};
 
 TEST_F(GpuDescribed, GraphsAreBuiltForItAsForTheGpuItself) {
   const GpuReport report = probe_gpus();
-  const GpuDescription gpu = describe_gpu(0, report.cards.at(0).compute_capability);
+  const testing::GpuDescription gpu =
+      testing::describe_gpu(0, report.cards.at(0).compute_capability);
   if (const char* path = std::getenv("RK_GPU_DESCRIPTION")) {
     std::ofstream file(path);
     file << gpu.json << '\n';
@@ -25,15 +26,11 @@ TEST_F(GpuDescribed, GraphsAreBuiltForItAsForTheGpuItself) {
     ASSERT_TRUE(file) << path << " cannot be written";
   }
   EXPECT_NE(gpu.json.find(report.cards.at(0).name), std::string::npos) << gpu.json;
-  const GraphSpec spec{.precision = Precision::kFp16,
-                       .n = 64,
-                       .c = 64,
-                       .h = 56,
-                       .w = 56,
-                       .out_channels = 64,
-                       .kernel = {3, 3},
-                       .padding = {1, 1}};
-  EXPECT_EQ(CudnnGraph(spec, gpu, {}).state(), PlanState::kFinal);
+  Graph graph(Precision::kFp16);
+  const auto x = graph.read(GraphRole::kX, {64, 56, 56, 64});
+  const auto w = graph.read(GraphRole::kW, {64, 3, 3, 64});
+  graph.write(graph.conv(x, w, {.padding = {1, 1}}), GraphRole::kY);
+  EXPECT_EQ(testing::DescribedGraph(graph, gpu, true).state(), testing::PlanState::kFinal);
 }
 
 }  // namespace

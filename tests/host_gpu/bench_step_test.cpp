@@ -69,34 +69,32 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   EXPECT_GT(times.bytes, std::size_t{100} << 20);  // ResNet-18 has 11 million parameters
 }
 
-// Behind one convolution: what the three ways compute, and that a wrong one would be seen.
-TEST(BenchStepDevice, TheWaysOfBatchNormalisationAgree) {
-  const Context host(1);
-  Parameters parameters;
-  Program program(host, parameters, {.gradients = true});
-  NetworkSpec network;
-  network.arch = "resnet18";
-  network.batchnorm = BatchNormMode::kRunning;
-  build_network(program, network, 8, 32, 32);
+// Behind one convolution: what the three algorithms compute, and that a wrong one would be seen.
+TEST(BenchStepDevice, TheAlgorithmsOfBatchNormalisationAgree) {
   const Context context(2, Device{.cuda = true});
   for (const Precision precision : {Precision::kTf32, Precision::kFp16, Precision::kBf16}) {
-    const auto units = batchnorm_units(program, precision);
+    Parameters parameters;
+    Program program(context, parameters, {.gradients = true, .precision = precision});
+    NetworkSpec network;
+    network.arch = "resnet18";
+    build_network(program, network, 8, 32, 32);
+    const auto units = gpu::batchnorm_units(program);
     ASSERT_EQ(units.size(), 15U);  // the first, two in the first stage, four in each of the others
     int all = 0;
-    for (const BatchNormUnit& unit : units) {
+    for (const gpu::BatchNormUnit& unit : units) {
       all += unit.count;
       // Over a few values normalisation makes much of every rounding.
       const Shape& y = unit.convolution.y;
       if (y[0] * y[1] * y[2] < 128) continue;
-      const auto ways = gpu::time_ways(context, unit, {}, "loops", 1);
-      for (const gpu::WayTiming& way : ways) {
-        EXPECT_TRUE(way.agrees) << unit.sums.text() << ": " << way.error << ' '
-                                << way.gradient_error;
-        EXPECT_GT(way.ms, 0);
+      const auto timings = gpu::time_algorithms(context, unit, {}, "loops", 1);
+      for (const gpu::AlgorithmTiming& timing : timings) {
+        EXPECT_TRUE(timing.agrees)
+            << unit.sums.text() << ": " << timing.error << ' ' << timing.gradient_error;
+        EXPECT_GT(timing.ms, 0);
       }
       if (precision != Precision::kFp16) continue;
-      const auto none = gpu::time_ways(context, unit, {}, "", 1);
-      EXPECT_FALSE(none[static_cast<std::size_t>(gpu::BatchNormWay::kSums)].agrees);
+      const auto none = gpu::time_algorithms(context, unit, {}, "", 1);
+      EXPECT_FALSE(none[static_cast<std::size_t>(gpu::BatchNormAlgorithm::kSums)].agrees);
     }
     EXPECT_EQ(all, 20);
   }

@@ -1,7 +1,8 @@
-// In place of layers/cudnn/graph.cpp: the graphs of convolutions and batch normalisations as
-// plain loops, added up in double and rounded once. Stricter than cuDNN in what it is given: every
-// tensor of the kind whole and in device memory, none where a result goes.
+// In place of layers/cudnn/graph_run.cpp: a graph's operations as plain loops, one after another,
+// added up in double and rounded where a result is written. Stricter than cuDNN in what it is given:
+// every tensor whole and in device memory, none where a result goes.
 #include "engine/base/error.h"
+#include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/half_element.h"
 #include "layers/graphs/graph_run.h"
@@ -11,298 +12,271 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace rk {
 namespace {
 
-float read(Precision precision, const void* data, std::int64_t i) {
-  switch (image_type(precision)) {
-    case DType::kFloat16: return from_float16(static_cast<const Float16*>(data)[i].bits);
-    case DType::kBfloat16: return from_bfloat16(static_cast<const Bfloat16*>(data)[i].bits);
-    default: return static_cast<const float*>(data)[i];
+using Values = std::vector<double>;
+using Tensor = Graph::Tensor;
+
+Values load(const Tensor& tensor, const void* data) {
+  Values values(static_cast<std::size_t>(tensor.elements()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    switch (tensor.type) {
+      case DType::kFloat16:
+        values[i] = static_cast<double>(from_float16(static_cast<const Float16*>(data)[i].bits));
+        break;
+      case DType::kBfloat16:
+        values[i] = static_cast<double>(from_bfloat16(static_cast<const Bfloat16*>(data)[i].bits));
+        break;
+      case DType::kUint8:
+        values[i] = static_cast<const std::uint8_t*>(data)[i / 8] >> (i % 8) & 1;
+        break;
+      default: values[i] = static_cast<double>(static_cast<const float*>(data)[i]);
+    }
+  }
+  return values;
+}
+
+void store(const Tensor& tensor, const Values& values, void* data) {
+  if (tensor.type == DType::kUint8)
+    std::fill_n(static_cast<std::byte*>(data), tensor.bytes(), std::byte{0});
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto rounded = static_cast<float>(values[i]);
+    switch (tensor.type) {
+      case DType::kFloat16: static_cast<Float16*>(data)[i] = {to_float16(rounded)}; break;
+      case DType::kBfloat16: static_cast<Bfloat16*>(data)[i] = {to_bfloat16(rounded)}; break;
+      case DType::kUint8:
+        if (values[i] != 0) {
+          static_cast<std::uint8_t*>(data)[i / 8] |= static_cast<std::uint8_t>(1U << (i % 8));
+        }
+        break;
+      default: static_cast<float*>(data)[i] = rounded;
+    }
   }
 }
 
-void write(Precision precision, void* data, std::int64_t i, double value) {
-  const auto rounded = static_cast<float>(value);
-  switch (image_type(precision)) {
-    case DType::kFloat16: static_cast<Float16*>(data)[i] = {to_float16(rounded)}; return;
-    case DType::kBfloat16: static_cast<Bfloat16*>(data)[i] = {to_bfloat16(rounded)}; return;
-    default: static_cast<float*>(data)[i] = rounded;
-  }
-}
-
-std::vector<GraphSpec>& log() {
-  static std::vector<GraphSpec> built;
+std::vector<Graph>& log() {
+  static std::vector<Graph> built;
   return built;
 }
 
-std::set<GraphKind>& refused() {
-  static std::set<GraphKind> kinds;
-  return kinds;
+std::function<bool(const Graph&)>& refuses() {
+  static std::function<bool(const Graph&)> graphs;
+  return graphs;
 }
+bool is_refused(const Graph& graph) { return refuses() && refuses()(graph); }
 
-// f(output pixel, input pixel, tap) for every pair of pixels that a tap joins.
-template <class F> void for_each_tap(const GraphSpec& s, F&& f) {
-  for (std::int64_t n = 0; n < s.n; ++n) {
-    for (std::int64_t oh = 0; oh < s.out_h(); ++oh) {
-      for (std::int64_t ow = 0; ow < s.out_w(); ++ow) {
-        for (std::int64_t kh = 0; kh < s.kernel[0]; ++kh) {
-          for (std::int64_t kw = 0; kw < s.kernel[1]; ++kw) {
-            const std::int64_t h = oh * s.stride[0] + kh - s.padding[0];
-            const std::int64_t w = ow * s.stride[1] + kw - s.padding[1];
-            if (h < 0 || h >= s.h || w < 0 || w >= s.w) continue;
-            f((n * s.out_h() + oh) * s.out_w() + ow, (n * s.h + h) * s.w + w,
-              kh * s.kernel[1] + kw);
+// One run of a graph.
+class Run {
+ public:
+  Run(const Graph& graph, const std::vector<void*>& places)
+      : graph_(graph), values_(graph.tensors().size()) {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const Tensor& tensor = graph.tensors()[i];
+      if (tensor.role != GraphRole::kNone && !tensor.written) {
+        values_[i] = load(tensor, places[i]);
+      } else {
+        values_[i].resize(static_cast<std::size_t>(tensor.elements()));
+      }
+    }
+    for (const Graph::Operation& operation : graph.operations()) compute(operation);
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (graph.tensors()[i].written) store(graph.tensors()[i], values_[i], places[i]);
+    }
+  }
+
+ private:
+  Values& at(Graph::Value value) { return values_[static_cast<std::size_t>(value)]; }
+  const Shape& shape(Graph::Value value) const { return graph_.tensor(value).shape; }
+
+  void compute(const Graph::Operation& operation) {
+    const auto& in = operation.inputs;
+    const Graph::Value out = operation.outputs[0];
+    const auto channels = static_cast<std::size_t>(std::max<std::int64_t>(1, shape(in[0])[3]));
+    // Elements one by one: f(element, channel).
+    const auto each = [&](auto&& f) {
+      for (std::size_t i = 0; i < at(out).size(); ++i) at(out)[i] = f(i, i % channels);
+    };
+    const Values &a = at(in[0]), &b = at(in.back());
+    switch (operation.op) {
+      case Graph::Op::kConv:
+      case Graph::Op::kDgrad:
+      case Graph::Op::kWgrad: return convolution(operation);
+      case Graph::Op::kBatchNorm: return batchnorm(operation);
+      case Graph::Op::kBatchNormGradient: return batchnorm_gradient(operation);
+      case Graph::Op::kChannelSums: return channel_sums(operation);
+      case Graph::Op::kBias: return each([&](auto i, auto c) { return a[i] + b[c]; });
+      case Graph::Op::kAdd: return each([&](auto i, auto) { return a[i] + b[i]; });
+      case Graph::Op::kRelu: return each([&](auto i, auto) { return a[i] > 0 ? a[i] : 0; });
+      case Graph::Op::kPositive: return each([&](auto i, auto) { return a[i] > 0 ? 1 : 0; });
+      case Graph::Op::kReluGradient: return each([&](auto i, auto) { return b[i] > 0 ? a[i] : 0; });
+      case Graph::Op::kMask: return each([&](auto i, auto) { return b[i] != 0 ? a[i] : 0; });
+      case Graph::Op::kNormalize: {
+        const Values &gamma = at(in[1]), &beta = at(in[2]), &mean = at(in[3]), &inv_std = at(in[4]);
+        return each(
+            [&](auto i, auto c) { return (a[i] - mean[c]) * (inv_std[c] * gamma[c]) + beta[c]; });
+      }
+    }
+  }
+
+  // f(output pixel, input pixel, tap) for every pair of pixels that a tap joins.
+  template <class F> void for_each_tap(const Graph::Operation& operation, F&& f) const {
+    const auto [x, w, y] = Graph::convolution(operation);
+    const Shape &in = shape(x), &weight = shape(w), &out = shape(y);
+    const auto& [stride, padding] = operation.window;
+    for (std::int64_t n = 0; n < in[0]; ++n) {
+      for (std::int64_t oh = 0; oh < out[1]; ++oh) {
+        for (std::int64_t ow = 0; ow < out[2]; ++ow) {
+          for (std::int64_t kh = 0; kh < weight[1]; ++kh) {
+            for (std::int64_t kw = 0; kw < weight[2]; ++kw) {
+              const std::int64_t row = oh * stride[0] + kh - padding[0];
+              const std::int64_t column = ow * stride[1] + kw - padding[1];
+              if (row < 0 || row >= in[1] || column < 0 || column >= in[2]) continue;
+              f((n * out[1] + oh) * out[2] + ow, (n * in[1] + row) * in[2] + column,
+                kh * weight[2] + kw);
+            }
           }
         }
       }
     }
   }
-}
 
-std::vector<float> widened(Precision precision, const void* data, std::int64_t count) {
-  std::vector<float> out(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    out[static_cast<std::size_t>(i)] = read(precision, data, i);
+  void convolution(const Graph::Operation& operation) {
+    const auto [x, w, y] = Graph::convolution(operation);
+    const std::int64_t inputs = shape(w)[3], outputs = shape(w)[0];
+    const std::int64_t taps = shape(w)[1] * shape(w)[2];
+    double *image = at(x).data(), *weight = at(w).data(), *result = at(y).data();
+    for_each_tap(operation, [&](std::int64_t out, std::int64_t in, std::int64_t tap) {
+      double* pixel = image + in * inputs;
+      for (std::int64_t o = 0; o < outputs; ++o) {
+        double* row = weight + (o * taps + tap) * inputs;
+        double& value = result[out * outputs + o];
+        switch (operation.op) {
+          case Graph::Op::kConv: {
+            double sum = 0;
+            for (std::int64_t c = 0; c < inputs; ++c) sum += pixel[c] * row[c];
+            value += sum;
+            break;
+          }
+          case Graph::Op::kDgrad:
+            if (value == 0) break;
+            for (std::int64_t c = 0; c < inputs; ++c) pixel[c] += value * row[c];
+            break;
+          default:
+            if (value == 0) break;
+            for (std::int64_t c = 0; c < inputs; ++c) row[c] += value * pixel[c];
+        }
+      }
+    });
   }
-  return out;
-}
+
+  void channel_sums(const Graph::Operation& operation) {
+    const Values& x = at(operation.inputs[0]);
+    Values &sum = at(operation.outputs[0]), &squares = at(operation.outputs[1]);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      sum[i % sum.size()] += x[i];
+      squares[i % sum.size()] += x[i] * x[i];
+    }
+  }
+
+  void batchnorm(const Graph::Operation& operation) {
+    const auto& [in, out] = std::tie(operation.inputs, operation.outputs);
+    const Values &x = at(in[0]), &gamma = at(in[1]), &beta = at(in[2]);
+    const std::size_t channels = gamma.size();
+    const auto count = static_cast<double>(x.size() / channels);
+    const double momentum = operation.momentum;
+    for (std::size_t c = 0; c < channels; ++c) {
+      double mean = 0, squares = 0;
+      for (std::size_t i = c; i < x.size(); i += channels) mean += x[i] / count;
+      for (std::size_t i = c; i < x.size(); i += channels) {
+        squares += (x[i] - mean) * (x[i] - mean);
+      }
+      const double inv_std = 1 / std::sqrt(squares / count + operation.epsilon);
+      const double variance = squares / std::max(count - 1, 1.0);
+      for (std::size_t i = c; i < x.size(); i += channels) {
+        at(out[0])[i] = (x[i] - mean) * inv_std * gamma[c] + beta[c];
+      }
+      at(out[1])[c] = mean;
+      at(out[2])[c] = inv_std;
+      at(out[3])[c] = (1 - momentum) * at(in[3])[c] + momentum * mean;
+      at(out[4])[c] = (1 - momentum) * at(in[4])[c] + momentum * variance;
+    }
+  }
+
+  void batchnorm_gradient(const Graph::Operation& operation) {
+    const auto& [in, out] = std::tie(operation.inputs, operation.outputs);
+    const Values &dy = at(in[0]), &x = at(in[1]), &gamma = at(in[2]), &mean = at(in[3]);
+    const Values& inv_std = at(in[4]);
+    const std::size_t channels = gamma.size();
+    const auto count = static_cast<double>(x.size() / channels);
+    for (std::size_t c = 0; c < channels; ++c) {
+      const auto normalised = [&](std::size_t i) { return (x[i] - mean[c]) * inv_std[c]; };
+      double sum = 0, product = 0;
+      for (std::size_t i = c; i < x.size(); i += channels) {
+        sum += dy[i];
+        product += dy[i] * normalised(i);
+      }
+      const double scale = inv_std[c] * gamma[c];
+      for (std::size_t i = c; i < x.size(); i += channels) {
+        at(out[0])[i] = scale * (dy[i] - sum / count - normalised(i) * product / count);
+      }
+      at(out[1])[c] = product;
+      at(out[2])[c] = sum;
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<Values> values_;  // by tensor
+};
 
 }  // namespace
 
 namespace host_gpu {
-const std::vector<GraphSpec>& graphs_built() { return log(); }
+const std::vector<Graph>& graphs_built() { return log(); }
 void forget_graphs() { log().clear(); }
-void refuse_graphs(std::set<GraphKind> kinds) { refused() = std::move(kinds); }
+void refuse_graphs(std::function<bool(const Graph&)> graphs) { refuses() = std::move(graphs); }
 }  // namespace host_gpu
 
 struct GpuGraph::Impl {
+  explicit Impl(const Graph& described) : graph(described) {}
+  Graph graph;
   CudaStream stream = nullptr;
-  GraphSpec spec;
-  std::map<GraphRole, void*> places;
+  std::vector<void*> places;  // by tensor
   std::string engine = "loops";
-
-  void* at(GraphRole role) const { return places.at(role); }
-  bool has(GraphRole role) const { return places.contains(role); }
-  float* floats(GraphRole role) const { return static_cast<float*>(at(role)); }
-  std::vector<float> image(GraphRole role, std::int64_t count) const {
-    return widened(spec.precision, at(role), count);
-  }
-
-  void forward() const {
-    const std::int64_t pixels = spec.n * spec.out_h() * spec.out_w(), outputs = spec.out_channels;
-    const auto x = widened(spec.precision, at(GraphRole::kX), spec.n * spec.h * spec.w * spec.c);
-    const auto w = widened(spec.precision, at(GraphRole::kW), outputs * spec.taps() * spec.c);
-    std::vector<double> y(static_cast<std::size_t>(pixels * outputs), 0.0);
-    for_each_tap(spec, [&](std::int64_t out, std::int64_t in, std::int64_t tap) {
-      for (std::int64_t o = 0; o < outputs; ++o) {
-        const float* row = w.data() + (o * spec.taps() + tap) * spec.c;
-        const float* pixel = x.data() + in * spec.c;
-        double sum = 0;
-        for (std::int64_t c = 0; c < spec.c; ++c) {
-          sum += static_cast<double>(pixel[c]) * static_cast<double>(row[c]);
-        }
-        y[static_cast<std::size_t>(out * outputs + o)] += sum;
-      }
-    });
-    for (std::int64_t i = 0; i < pixels * outputs; ++i) {
-      double value = y[static_cast<std::size_t>(i)];
-      if (has(GraphRole::kBias)) {
-        value += static_cast<double>(read(spec.precision, at(GraphRole::kBias), i % outputs));
-      }
-      if (has(GraphRole::kResidual)) {
-        value += static_cast<double>(read(spec.precision, at(GraphRole::kResidual), i));
-      }
-      const bool relu = spec.kind == GraphKind::kConvolutionBiasRelu ||
-                        spec.kind == GraphKind::kConvolutionBiasAddRelu;
-      if (relu && !(value > 0)) value = 0;
-      write(spec.precision, at(GraphRole::kY), i, value);
-    }
-    if (!has(GraphRole::kSum)) return;
-    for (std::int64_t o = 0; o < outputs; ++o) {
-      double sum = 0, squares = 0;
-      for (std::int64_t p = 0; p < pixels; ++p) {
-        const double value = y[static_cast<std::size_t>(p * outputs + o)];
-        sum += value;
-        squares += value * value;
-      }
-      floats(GraphRole::kSum)[o] = static_cast<float>(sum);
-      floats(GraphRole::kSquares)[o] = static_cast<float>(squares);
-    }
-  }
-
-  void batchnorm() const {
-    const std::int64_t channels = spec.out_channels, rows = spec.n * spec.h * spec.w;
-    const auto count = static_cast<double>(rows);
-    const auto x = image(GraphRole::kX, rows * channels);
-    const bool relu = spec.kind != GraphKind::kBatchNorm;
-    if (has(GraphRole::kSigns)) {
-      std::fill_n(static_cast<std::uint8_t*>(at(GraphRole::kSigns)), (rows * channels + 7) / 8, 0);
-    }
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const auto value = [&](std::int64_t row) {
-        return static_cast<double>(x[static_cast<std::size_t>(row * channels + c)]);
-      };
-      double mean = 0, squares = 0;
-      for (std::int64_t r = 0; r < rows; ++r) mean += value(r) / count;
-      for (std::int64_t r = 0; r < rows; ++r) squares += (value(r) - mean) * (value(r) - mean);
-      const double inv_std = 1 / std::sqrt(squares / count + kGraphEpsilon);
-      const auto advanced = [](float before, double now) {
-        return static_cast<float>((1 - kGraphMomentum) * static_cast<double>(before) +
-                                  kGraphMomentum * now);
-      };
-      floats(GraphRole::kMean)[c] = static_cast<float>(mean);
-      floats(GraphRole::kInvStd)[c] = static_cast<float>(inv_std);
-      floats(GraphRole::kNextMean)[c] = advanced(floats(GraphRole::kRunningMean)[c], mean);
-      floats(GraphRole::kNextVariance)[c] =
-          advanced(floats(GraphRole::kRunningVariance)[c], squares / std::max(count - 1, 1.0));
-      for (std::int64_t r = 0; r < rows; ++r) {
-        const std::int64_t i = r * channels + c;
-        double y = (value(r) - mean) * inv_std * static_cast<double>(floats(GraphRole::kGamma)[c]) +
-                   static_cast<double>(floats(GraphRole::kBeta)[c]);
-        if (has(GraphRole::kResidual)) {
-          y += static_cast<double>(read(spec.precision, at(GraphRole::kResidual), i));
-        }
-        if (relu && !(y > 0)) y = 0;
-        write(spec.precision, at(GraphRole::kY), i, y);
-        if (has(GraphRole::kSigns) && y > 0) {
-          static_cast<std::uint8_t*>(at(GraphRole::kSigns))[i / 8] |=
-              static_cast<std::uint8_t>(1U << (i % 8));
-        }
-      }
-    }
-  }
-
-  // The gradient that the ReLU lets through to element i, a channel c.
-  double masked_dy(std::int64_t i, std::int64_t c) const {
-    const auto dy = static_cast<double>(read(spec.precision, at(GraphRole::kDy), i));
-    if (spec.kind == GraphKind::kBatchNormReluGradient) {
-      const double y =
-          (static_cast<double>(read(spec.precision, at(GraphRole::kX), i)) -
-           static_cast<double>(floats(GraphRole::kMean)[c])) *
-              static_cast<double>(floats(GraphRole::kInvStd)[c] * floats(GraphRole::kGamma)[c]) +
-          static_cast<double>(floats(GraphRole::kBeta)[c]);
-      return y > 0 ? dy : 0;
-    }
-    if (!has(GraphRole::kSigns)) return dy;
-    const std::uint8_t signs = static_cast<const std::uint8_t*>(at(GraphRole::kSigns))[i / 8];
-    return (signs >> (i % 8) & 1) != 0 ? dy : 0;
-  }
-
-  void batchnorm_gradient() const {
-    const std::int64_t channels = spec.out_channels, rows = spec.n * spec.h * spec.w;
-    const auto count = static_cast<double>(rows);
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const auto inv_std = static_cast<double>(floats(GraphRole::kInvStd)[c]);
-      const auto normalised = [&](std::int64_t i) {
-        return (static_cast<double>(read(spec.precision, at(GraphRole::kX), i)) -
-                static_cast<double>(floats(GraphRole::kMean)[c])) *
-               inv_std;
-      };
-      double sum = 0, product = 0;
-      for (std::int64_t i = c; i < rows * channels; i += channels) {
-        const double dy = masked_dy(i, c);
-        sum += dy;
-        product += dy * normalised(i);
-        if (has(GraphRole::kMaskedDy)) write(spec.precision, at(GraphRole::kMaskedDy), i, dy);
-      }
-      floats(GraphRole::kDBeta)[c] = static_cast<float>(sum);
-      floats(GraphRole::kDGamma)[c] = static_cast<float>(product);
-      const double scale = inv_std * static_cast<double>(floats(GraphRole::kGamma)[c]);
-      for (std::int64_t i = c; i < rows * channels; i += channels) {
-        const double dx = masked_dy(i, c) - sum / count - normalised(i) * product / count;
-        write(spec.precision, at(GraphRole::kDx), i, scale * dx);
-      }
-    }
-  }
-
-  void weight_gradient() const {
-    const std::int64_t pixels = spec.n * spec.out_h() * spec.out_w(), outputs = spec.out_channels;
-    const auto x = widened(spec.precision, at(GraphRole::kX), spec.n * spec.h * spec.w * spec.c);
-    const auto dy = widened(spec.precision, at(GraphRole::kDy), pixels * outputs);
-    std::vector<double> dw(static_cast<std::size_t>(outputs * spec.taps() * spec.c), 0.0);
-    for_each_tap(spec, [&](std::int64_t out, std::int64_t in, std::int64_t tap) {
-      for (std::int64_t o = 0; o < outputs; ++o) {
-        const auto g = static_cast<double>(dy[static_cast<std::size_t>(out * outputs + o)]);
-        if (g == 0) continue;
-        double* row = dw.data() + (o * spec.taps() + tap) * spec.c;
-        const float* pixel = x.data() + in * spec.c;
-        for (std::int64_t c = 0; c < spec.c; ++c) row[c] += g * static_cast<double>(pixel[c]);
-      }
-    });
-    for (std::size_t i = 0; i < dw.size(); ++i) {
-      write(spec.precision, at(GraphRole::kDw), static_cast<std::int64_t>(i), dw[i]);
-    }
-  }
-
-  void input_gradient() const {
-    const std::int64_t pixels = spec.n * spec.out_h() * spec.out_w(), outputs = spec.out_channels;
-    const std::int64_t elements = spec.n * spec.h * spec.w * spec.c;
-    const auto w = widened(spec.precision, at(GraphRole::kW), outputs * spec.taps() * spec.c);
-    const auto dy = widened(spec.precision, at(GraphRole::kDy), pixels * outputs);
-    // As an engine that works in several passes: the result's place is written first.
-    std::vector<double> dx(static_cast<std::size_t>(elements), 0.0);
-    for (std::int64_t i = 0; i < elements; ++i) write(spec.precision, at(GraphRole::kDx), i, 0.0);
-    for_each_tap(spec, [&](std::int64_t out, std::int64_t in, std::int64_t tap) {
-      for (std::int64_t o = 0; o < outputs; ++o) {
-        const auto g = static_cast<double>(dy[static_cast<std::size_t>(out * outputs + o)]);
-        if (g == 0) continue;
-        const float* row = w.data() + (o * spec.taps() + tap) * spec.c;
-        double* pixel = dx.data() + in * spec.c;
-        for (std::int64_t c = 0; c < spec.c; ++c) pixel[c] += g * static_cast<double>(row[c]);
-      }
-    });
-    for (std::int64_t i = 0; i < elements; ++i) {
-      double value = dx[static_cast<std::size_t>(i)];
-      if (has(GraphRole::kOthers)) {
-        value += static_cast<double>(read(spec.precision, at(GraphRole::kOthers), i));
-      }
-      if (has(GraphRole::kX) && !(read(spec.precision, at(GraphRole::kX), i) > 0)) {
-        value = 0;
-      }
-      write(spec.precision, at(GraphRole::kDx), i, value);
-    }
-  }
-
-  void run() const {
-    switch (spec.kind) {
-      case GraphKind::kWeightGradient: return weight_gradient();
-      case GraphKind::kInputGradient:
-      case GraphKind::kInputGradientAdd:
-      case GraphKind::kInputGradientRelu:
-      case GraphKind::kInputGradientAddRelu: return input_gradient();
-      case GraphKind::kBatchNorm:
-      case GraphKind::kBatchNormRelu:
-      case GraphKind::kBatchNormAddRelu: return batchnorm();
-      case GraphKind::kBatchNormGradient:
-      case GraphKind::kBatchNormReluGradient:
-      case GraphKind::kBatchNormAddReluGradient: return batchnorm_gradient();
-      default: return forward();
-    }
-  }
 };
 
-// Made by who first sets plans.
+// What a context knows: made by who first asks or sets plans.
 struct CudnnHandle {
   GpuPlans plans;
 };
 
+namespace {
+
+CudnnHandle& handle_of(const Context& context) {
+  if (context.cudnn() == nullptr) context.cudnn() = std::make_shared<CudnnHandle>();
+  return *context.cudnn();
+}
+
+}  // namespace
+
 GpuGraph::GpuGraph() = default;
-GpuGraph::GpuGraph(const Context& context, const GraphSpec& spec)
-    : impl_(std::make_unique<Impl>()) {
+GpuGraph::GpuGraph(const Context& context, const Graph& graph)
+    : impl_(std::make_unique<Impl>(graph)) {
   expect(context.on_gpu(), "[gpu graph] expected a GPU");
   host_gpu::refuse_in_capture("a graph's plan");
-  if (refused().contains(spec.kind)) fail<DeviceError>("cuDNN: {}: no engine", spec.text());
+  if (is_refused(graph)) fail<DeviceError>("cuDNN: {}: no engine", graph.text());
   impl_->stream = context.cuda().stream();
-  impl_->spec = spec;
-  log().push_back(spec);
+  log().push_back(graph);
 }
-bool GpuGraph::exists(const Context&, const GraphSpec&) { return true; }
+bool GpuGraph::exists(const Context&, const Graph& graph, const char* otherwise) {
+  if (!is_refused(graph)) return true;
+  note(fmt::format("cuDNN: {}: no engine; {}", graph.text(), otherwise));
+  return false;
+}
 GpuGraph::~GpuGraph() = default;
 GpuGraph::GpuGraph(GpuGraph&&) noexcept = default;
 GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
@@ -311,16 +285,17 @@ std::size_t GpuGraph::workspace_bytes() const { return 64; }
 const std::string& GpuGraph::engine() const { return impl_->engine; }
 
 void GpuGraph::bind(std::initializer_list<Place> places, void* workspace) {
-  impl_->places.clear();
-  const std::vector<GraphTensor> tensors = tensors_of(impl_->spec);
-  for (const GraphTensor& tensor : tensors) {
-    const auto* place = std::ranges::find(places, tensor.role, &Place::role);
-    expect(place != places.end() && place->data != nullptr, "[gpu graph] {} lacks tensor {}",
-           impl_->spec.text(), static_cast<int>(tensor.role));
-    host_gpu::expect_kind(host_gpu::Kind::kDevice, place->data,
-                          static_cast<std::size_t>(tensor.elements) * size_of(tensor.type),
+  const Graph& graph = impl_->graph;
+  const std::vector<Tensor>& tensors = graph.tensors();
+  impl_->places.assign(tensors.size(), nullptr);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].role == GraphRole::kNone) continue;
+    const auto* place = std::ranges::find(places, tensors[i].role, &Place::role);
+    expect(place != places.end() && place->data != nullptr, "[gpu graph] {} lacks {}", graph.text(),
+           name_of(tensors[i].role));
+    host_gpu::expect_kind(host_gpu::Kind::kDevice, place->data, tensors[i].bytes(),
                           "a graph's tensor");
-    impl_->places[tensor.role] = const_cast<void*>(place->data);
+    impl_->places[i] = const_cast<void*>(place->data);
   }
   // No other tensor lies where a result does, but the running statistics where the advanced ones
   // do.
@@ -328,39 +303,46 @@ void GpuGraph::bind(std::initializer_list<Place> places, void* workspace) {
     return (role == GraphRole::kRunningMean && result == GraphRole::kNextMean) ||
            (role == GraphRole::kRunningVariance && result == GraphRole::kNextVariance);
   };
-  for (const GraphTensor& result : tensors) {
-    if (!result.written) continue;
-    for (const auto& [role, data] : impl_->places) {
-      expect(role == result.role || data != impl_->at(result.role) || in_place(role, result.role),
-             "[gpu graph] {}: tensor {} lies where a result does", impl_->spec.text(),
-             static_cast<int>(role));
+  for (std::size_t r = 0; r < tensors.size(); ++r) {
+    if (!tensors[r].written) continue;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      expect(i == r || impl_->places[i] != impl_->places[r] ||
+                 in_place(tensors[i].role, tensors[r].role),
+             "[gpu graph] {}: {} lies where {} goes", graph.text(), name_of(tensors[i].role),
+             name_of(tensors[r].role));
     }
   }
   host_gpu::fill_with_nan(workspace, workspace_bytes());
 }
 
 void GpuGraph::run() const {
-  host_gpu::put(impl_->stream, impl_->spec.text(), [graph = *impl_] { graph.run(); });
+  host_gpu::put(impl_->stream, impl_->graph.text(), [graph = impl_->graph, places = impl_->places] {
+    // As an engine that works in several passes: a result's place is written first, unless it is
+    // one that is read too.
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (graph.tensors()[i].written && std::ranges::count(places, places[i]) == 1) {
+        host_gpu::fill_with_nan(places[i], graph.tensors()[i].bytes());
+      }
+    }
+    Run(graph, places);
+  });
 }
 
-void build_graphs(const Context&, const std::vector<GraphSpec>& graphs,
+void build_graphs(const Context&, const std::vector<Graph>& graphs,
                   const std::function<void(std::int64_t, std::int64_t)>& progress) {
   const auto all = std::ssize(graphs);
   if (progress) progress(all, all);
 }
 
-void set_plans(const Context& context, const GpuPlans& plans) {
-  context.cudnn() = std::make_shared<CudnnHandle>(CudnnHandle{plans});
-}
-const GpuPlans& plans_of(const Context& context) {
-  if (context.cudnn() == nullptr) set_plans(context, {});
-  return context.cudnn()->plans;
+void set_plans(const Context& context, const GpuPlans& plans) { handle_of(context).plans = plans; }
+const GpuPlans& plans_of(const Context& context) { return handle_of(context).plans; }
+
+std::string plan_environment(const Context& context) {
+  return context.on_gpu() ? context.cuda().name() : "";
 }
 
-std::string plan_environment(const Context& context) { return context.cuda().name(); }
-
-GpuPlans::Timing time_engines(const Context&, const GraphSpec& spec, int) {
-  return {.graph = spec.text(), .engines = {{.name = "loops"}}, .taken = 0};
+GpuPlans::Timing time_engines(const Context&, const Graph& graph, int) {
+  return {.graph = graph.text(), .engines = {{.name = "loops"}}, .taken = 0};
 }
 
 }  // namespace rk

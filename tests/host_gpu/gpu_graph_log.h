@@ -3,15 +3,16 @@
 
 #include "layers/graphs/graph.h"
 
-#include <set>
+#include <functional>
 #include <vector>
 
 namespace rk::host_gpu {
 
-const std::vector<GraphSpec>& graphs_built();
+const std::vector<Graph>& graphs_built();
 void forget_graphs();
 
-// From now on graphs of these kinds are refused, as a card may that lacks an engine; {}: none.
-void refuse_graphs(std::set<GraphKind> kinds);
+// From now on graphs for which this holds are refused, as by a card that lacks an engine; null:
+// none.
+void refuse_graphs(std::function<bool(const Graph&)> graphs);
 
 }  // namespace rk::host_gpu

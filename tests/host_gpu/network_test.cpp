@@ -1,5 +1,6 @@
-// What the nodes of the GPU path ask cuDNN for is what graphs_of() lists; and gradients of
-// normalisations that share their input, on a GPU made of the host.
+// What the nodes of the GPU path ask cuDNN for is what they say (Node::graphs), and what they say
+// where there is no GPU; gradients of normalisations that share their input. On a GPU made of the
+// host.
 #include "engine/base/note.h"
 #include "layers/graphs/graph.h"
 #include "tests/cuda/network_on_gpu.h"
@@ -10,48 +11,61 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace rk {
 namespace {
 
-using testing::Listed, testing::NetworkCase, testing::network_spec, testing::off, testing::take_way;
+using testing::NetworkCase, testing::network_spec, testing::off, testing::take_algorithm;
 
-std::set<GraphSpec> graphs_asked_for(const NetworkCase& network, bool gradients) {
-  host_gpu::forget_graphs();
-  const Context context(1, Device{.cuda = true});
-  take_way(context, network);
+using Texts = std::set<std::string>;
+
+// The case's network, recorded with its algorithm of batch normalisation.
+struct Recorded {
+  Recorded(const Context& context, const NetworkCase& network, bool gradients)
+      : program(context, parameters,
+                {.gradients = gradients, .precision = network.precision, .for_gpu = true}) {
+    take_algorithm(context, network);
+    build_network(program, network_spec(network), network.batch, network.side, network.side);
+  }
+  Texts listed() {
+    Texts texts;
+    for (const Graph& graph : graphs_of(program)) texts.insert(graph.text());
+    return texts;
+  }
   Parameters parameters;
-  Program program(context, parameters, {.gradients = gradients, .precision = network.precision});
-  build_network(program, network_spec(network), network.batch, network.side, network.side);
-  program.plan();
-  const auto& built = host_gpu::graphs_built();
-  return {built.begin(), built.end()};
+  Program program;
+};
+
+Texts built() {
+  Texts texts;
+  for (const Graph& graph : host_gpu::graphs_built()) texts.insert(graph.text());
+  return texts;
 }
 
-// All that the deviceless test validates is run by a node in one of the ways, and nothing else is.
+// A graph that a node would run and does not say would not be validated for cards that are not here,
+// nor tuned.
 class HostGpuNetwork
     : public ::testing::TestWithParam<std::tuple<std::string, BatchNormMode, Precision>> {};
 
-TEST_P(HostGpuNetwork, AsksForTheGraphsThatAreListed) {
+TEST_P(HostGpuNetwork, AsksForTheGraphsThatItsNodesSay) {
   const auto& [arch, mode, precision] = GetParam();
-  for (const bool gradients : {true, false}) {
-    NetworkCase network{.arch = arch, .mode = mode, .precision = precision};
-    if (!gradients) network.mode = BatchNormMode::kRunning;
-    std::set<GraphSpec> built;
-    for (const gpu::BatchNormWay way : gpu::kBatchNormWays) {
-      network.way = way;
-      built.merge(graphs_asked_for(network, gradients));
-    }
-    const Listed listed(network, gradients);
-    const auto graphs = graphs_of(listed.program, network.mode, precision);
-    const std::set<GraphSpec> all(graphs.begin(), graphs.end());
-    for (const GraphSpec& graph : built) {
-      EXPECT_TRUE(all.contains(graph)) << graph.text() << " is not listed";
-    }
-    for (const GraphSpec& graph : all) {
-      EXPECT_TRUE(built.contains(graph)) << graph.text() << " is run by no node";
+  const Context gpu(1, Device{.cuda = true}), host(1);
+  for (const gpu::BatchNormAlgorithm algorithm : gpu::kBatchNormAlgorithms) {
+    for (const bool gradients : {true, false}) {
+      const NetworkCase network{
+          .arch = arch, .mode = mode, .precision = precision, .algorithm = algorithm};
+      SCOPED_TRACE(fmt::format("algorithm {}, {}", static_cast<int>(algorithm),
+                               gradients ? "training" : "evaluation"));
+      Recorded recorded(gpu, network, gradients);
+      const Texts said = recorded.listed();
+      host_gpu::forget_graphs();
+      recorded.program.plan();
+      EXPECT_EQ(built(), said);
+      EXPECT_EQ(recorded.listed(), said) << "after plan()";
+      EXPECT_EQ(Recorded(host, network, gradients).listed(), said) << "without a GPU";
     }
   }
 }
@@ -67,23 +81,33 @@ INSTANTIATE_TEST_SUITE_P(
                          name_of(std::get<2>(parameter.param)));
     });
 
-// A card that lacks an engine for what is fused computes the same in parts.
+// A card that lacks an engine for what is fused computes the same in parts, and normalises by our
+// own kernels.
 TEST(HostGpuNetworkForms, RefusedFusionsAreComputedInParts) {
-  using Kind = GraphKind;
+  using Op = Graph::Op;
   std::vector<std::string> notes;
   send_notes([&](const std::string& line) { notes.push_back(line); });
-  host_gpu::refuse_graphs({Kind::kConvolutionBias, Kind::kConvolutionBiasRelu,
-                           Kind::kConvolutionBiasAddRelu, Kind::kInputGradientAdd,
-                           Kind::kInputGradientRelu, Kind::kInputGradientAddRelu});
+  host_gpu::refuse_graphs([](const Graph& graph) {
+    return graph.operations().size() > 1 || graph.has(Op::kBatchNorm);
+  });
+  host_gpu::forget_graphs();
   const Context gpu(2, Device{.cuda = true});
   for (const BatchNormMode mode : {BatchNormMode::kRunning, BatchNormMode::kBatch}) {
     for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kFp16}) {
       testing::compare_network_with_cpu({.mode = mode, .precision = precision}, gpu);
     }
   }
-  host_gpu::refuse_graphs({});
+  host_gpu::refuse_graphs(nullptr);
   send_notes_to_standard_error();
-  EXPECT_GT(notes.size(), 10U);
+  for (const Graph& graph : host_gpu::graphs_built()) {
+    EXPECT_EQ(graph.operations().size(), 1U) << graph.text();
+  }
+  const auto count = [&](const char* what) {
+    return std::ranges::count_if(
+        notes, [&](const std::string& line) { return line.find(what) != std::string::npos; });
+  };
+  EXPECT_GT(count("it is computed in parts"), 10);
+  EXPECT_GT(count("our own kernels take its place"), 10);
 }
 
 // An image that three normalisations read, as input and as residual: the last of them overwrites
@@ -106,6 +130,13 @@ std::vector<float> shared_input_gradient(const Context& context, Precision preci
   std::ranges::copy(testing::noise(shape.elements(), 2), program.gradient(c));
   program.backward();
   return {program.gradient(x), program.gradient(x) + shape.elements()};
+}
+
+// What is recorded without a GPU is looked at, not run.
+TEST(HostGpuNetworkForms, AProgramForAGpuIsNotPlannedWithoutOne) {
+  const Context host(1);
+  Recorded recorded(host, {}, true);
+  EXPECT_THROW(recorded.program.plan(), std::invalid_argument);
 }
 
 TEST(HostGpuNetworkForms, GradientsOfNormalisationsAreAdded) {

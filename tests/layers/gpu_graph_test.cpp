@@ -1,4 +1,5 @@
-// Which graphs a network asks the GPU's library for, and which fusions remain in which precision.
+// Graphs as values: their texts, tensors and shapes; and which ones a network's nodes run, with
+// which fusions in which precision, recorded where there is no GPU.
 #include "layers/graphs/graph.h"
 
 #include "engine/device/context.h"
@@ -12,53 +13,158 @@
 namespace rk {
 namespace {
 
-std::vector<GraphSpec> graphs(const std::string& arch, bool training, BatchNormMode mode,
-                              Precision precision) {
-  const Context context(1);
-  Parameters parameters;
-  Program program(context, parameters, {.gradients = training});
-  NetworkSpec network;
-  network.arch = arch;
-  network.batchnorm = BatchNormMode::kRunning;
-  build_network(program, network, 4, 224, 224);
-  return graphs_of(program, mode, precision);
+using enum GraphRole;
+using Op = Graph::Op;
+
+// A convolution of 2x9x8x3 to 5 channels.
+Graph convolution(std::int64_t kh, std::int64_t kw, const Graph::Window& window) {
+  Graph g(Precision::kFp16);
+  const auto x = g.read(kX, {2, 9, 8, 3}), w = g.read(kW, {5, kh, kw, 3});
+  g.write(g.conv(x, w, window), kY);
+  return g;
 }
 
-std::ptrdiff_t count(const std::vector<GraphSpec>& specs, GraphKind kind) {
-  return std::ranges::count(specs, kind, &GraphSpec::kind);
+// The key of a plan: what tells two graphs apart is in it, and files of earlier versions hold it.
+TEST(GpuGraph, TextsOfConvolutions) {
+  EXPECT_EQ(convolution(1, 1, {}).text(), "fp16 conv 2x9x8x3 -> 5, 1x1/1");
+  EXPECT_EQ(convolution(1, 3, {.stride = {1, 2}}).text(),
+            "fp16 conv 2x9x8x3 -> 5, 1x3/1x2, padding 0x0");
+  const Graph flat = convolution(1, 3, {.stride = {1, 2}, .padding = {0, 1}});
+  EXPECT_EQ(flat.text(), "fp16 conv 2x9x8x3 -> 5, 1x3/1x2");
+  EXPECT_EQ(flat.tensors().back().shape, (Shape{2, 9, 4, 5}));
 }
+
+TEST(GpuGraph, TextsOfFusions) {
+  Graph forward(Precision::kBf16);
+  const auto x = forward.read(kX, {4, 7, 7, 8}), w = forward.read(kW, {16, 3, 3, 8});
+  // In the order the library wants; the text keeps its own.
+  auto y = forward.conv(x, w, {.padding = {1, 1}});
+  y = forward.add(y, forward.read(kResidual, {4, 7, 7, 16}));
+  y = forward.relu(forward.bias(y, forward.read(kBias, {16})));
+  forward.write(y, kY);
+  EXPECT_EQ(forward.text(), "bf16 conv+bias+add+relu 4x7x7x8 -> 16, 3x3/1");
+
+  Graph sums(Precision::kTf32);
+  const auto z = sums.conv(sums.read(kX, {4, 7, 7, 8}), sums.read(kW, {16, 1, 1, 8}), {});
+  sums.write(z, kY);
+  const auto [sum, squares] = sums.channel_sums(z);
+  sums.write(sum, kSum);
+  sums.write(squares, kSquares);
+  EXPECT_EQ(sums.text(), "tf32 conv+sums 4x7x7x8 -> 16, 1x1/1");
+
+  Graph data(Precision::kFp16);
+  const auto dy = data.read(kDy, {4, 4, 4, 16}), v = data.read(kW, {16, 3, 3, 8});
+  auto dx = data.dgrad(dy, v, {.stride = {2, 2}, .padding = {1, 1}}, {4, 7, 7, 8});
+  dx = data.add(dx, data.read(kAddend, {4, 7, 7, 8}));
+  data.write(data.relu_gradient(dx, data.read(kX, {4, 7, 7, 8})), kDx);
+  EXPECT_EQ(data.text(), "fp16 dgrad+add+drelu 4x7x7x8 -> 16, 3x3/2");
+
+  Graph weights(Precision::kFp32);
+  const auto d = weights.read(kDy, {4, 7, 7, 16}), u = weights.read(kX, {4, 7, 7, 8});
+  weights.write(weights.wgrad(d, u, {}, {16, 1, 1, 8}), kDw);
+  EXPECT_EQ(weights.text(), "fp32 wgrad 4x7x7x8 -> 16, 1x1/1");
+}
+
+std::string batchnorm_text(double epsilon, double momentum) {
+  Graph g(Precision::kFp16);
+  const Shape c = {8};
+  const auto x = g.read(kX, {2, 5, 5, 8});
+  const auto gamma = g.read(kGamma, c), beta = g.read(kBeta, c);
+  const auto mean = g.read(kRunningMean, c), variance = g.read(kRunningVariance, c);
+  g.write(g.relu(g.batchnorm(x, gamma, beta, mean, variance, epsilon, momentum).y), kY);
+  return g.text();
+}
+
+// Two networks with other constants must not share a plan.
+TEST(GpuGraph, TextsHoldConstantsThatAreNotPyTorchs) {
+  EXPECT_EQ(batchnorm_text(1e-5, 0.1), "fp16 bn+relu 2x5x5x8");
+  EXPECT_EQ(batchnorm_text(1e-3, 0.1), "fp16 bn+relu 2x5x5x8, epsilon 0.001");
+  EXPECT_EQ(batchnorm_text(1e-3, 0.01), "fp16 bn+relu 2x5x5x8, epsilon 0.001, momentum 0.01");
+}
+
+// Images, weights and a bias in the precision's type, statistics in float32, masks in bits.
+TEST(GpuGraph, TensorsHaveTheTypeOfTheirRole) {
+  Graph g(Precision::kBf16);
+  const auto y = g.conv(g.read(kX, {1, 3, 3, 8}), g.read(kW, {7, 1, 1, 8}), {});
+  const auto z = g.bias(y, g.read(kBias, {7}));
+  g.write(z, kY);
+  g.write(g.positive(z), kSigns);
+  g.write(g.channel_sums(z).sum, kSum);
+  std::size_t written = 0;
+  for (const Graph::Tensor& tensor : g.tensors()) {
+    written += tensor.written ? 1 : 0;
+    switch (tensor.role) {
+      case kNone:
+      case kSum: EXPECT_EQ(tensor.type, DType::kFloat32); break;
+      case kSigns:
+        EXPECT_EQ(tensor.elements(), 63);
+        EXPECT_EQ(tensor.bytes(), 8U);
+        break;
+      default:
+        EXPECT_EQ(tensor.type, DType::kBfloat16) << name_of(tensor.role);
+        EXPECT_EQ(tensor.bytes(), 2 * static_cast<std::size_t>(tensor.elements()));
+    }
+  }
+  EXPECT_EQ(written, 3U);
+  EXPECT_EQ(g, Graph(g));
+  Graph more = g;
+  more.relu(z);
+  EXPECT_NE(g, more);
+}
+
+// What the nodes of a network run that is recorded for a GPU.
+class GpuGraphs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kHasCuda) GTEST_SKIP() << "this build has no GPU code";
+  }
+  static std::vector<Graph> graphs(const std::string& arch, bool training, BatchNormMode mode,
+                                   Precision precision) {
+    const Context context(1);
+    Parameters parameters;
+    Program program(context, parameters,
+                    {.gradients = training, .precision = precision, .for_gpu = true});
+    NetworkSpec network;
+    network.arch = arch;
+    network.batchnorm = mode;
+    build_network(program, network, 4, 224, 224);
+    return graphs_of(program);
+  }
+  static std::ptrdiff_t count(const std::vector<Graph>& graphs, const std::vector<Op>& all_of,
+                              const std::vector<Op>& none_of = {}) {
+    return std::ranges::count_if(graphs, [&](const Graph& graph) {
+      const auto has = [&](Op op) { return graph.has(op); };
+      return std::ranges::all_of(all_of, has) && std::ranges::none_of(none_of, has);
+    });
+  }
+};
 
 // He et al. 2016, table 1, worked out by hand: the shapes of convolutions that differ.
-TEST(GpuGraph, DistinctConvolutionsOfTheNetworks) {
-  const auto training = BatchNormMode::kBatch;
+TEST_F(GpuGraphs, DistinctConvolutionsOfTheNetworks) {
   for (const Precision precision : kPrecisions) {
     SCOPED_TRACE(name_of(precision));
-    const auto small = graphs("resnet18", true, training, precision);
-    EXPECT_EQ(count(small, GraphKind::kConvolution), 11);
-    EXPECT_EQ(count(small, GraphKind::kWeightGradient), 11);
-    const auto large = graphs("resnet50", true, training, precision);
-    EXPECT_EQ(count(large, GraphKind::kConvolution), 23);
-    EXPECT_EQ(count(large, GraphKind::kWeightGradient), 23);
+    const auto small = graphs("resnet18", true, BatchNormMode::kBatch, precision);
+    EXPECT_EQ(count(small, {Op::kConv}), 11);
+    EXPECT_EQ(count(small, {Op::kWgrad}), 11);
+    const auto large = graphs("resnet50", true, BatchNormMode::kBatch, precision);
+    EXPECT_EQ(count(large, {Op::kConv}), 23);
+    EXPECT_EQ(count(large, {Op::kWgrad}), 23);
   }
 }
 
-TEST(GpuGraph, EvaluationIsForwardAloneAndFolded) {
-  for (const GraphSpec& spec :
-       graphs("resnet50", false, BatchNormMode::kRunning, Precision::kFp16)) {
-    EXPECT_TRUE(spec.kind == GraphKind::kConvolutionBias ||
-                spec.kind == GraphKind::kConvolutionBiasRelu ||
-                spec.kind == GraphKind::kConvolutionBiasAddRelu)
-        << spec.text();
+TEST_F(GpuGraphs, EvaluationIsForwardAloneAndFolded) {
+  for (const Graph& graph : graphs("resnet50", false, BatchNormMode::kRunning, Precision::kFp16)) {
+    EXPECT_TRUE(graph.has(Op::kConv) && graph.has(Op::kBias)) << graph.text();
   }
 }
 
 // A basic block's first convolution, with an identity shortcut, adds its input's gradient to the
 // shortcut's and hides it behind the ReLU of the block before; where the shortcut is a convolution,
 // recorded first, that one adds. Images have no gradient.
-TEST(GpuGraph, InputGradientsOfFrozenTraining) {
+TEST_F(GpuGraphs, InputGradientsOfFrozenTraining) {
   std::set<std::string> texts;
-  for (const GraphSpec& s : graphs("resnet18", true, BatchNormMode::kRunning, Precision::kBf16)) {
-    if (s.text().find("dgrad") != std::string::npos) texts.insert(s.text());
+  for (const Graph& g : graphs("resnet18", true, BatchNormMode::kRunning, Precision::kBf16)) {
+    if (g.has(Op::kDgrad)) texts.insert(g.text());
   }
   const std::set<std::string> expected = {
       // With a stride nothing is fused.
@@ -82,73 +188,36 @@ TEST(GpuGraph, InputGradientsOfFrozenTraining) {
   EXPECT_EQ(texts, expected);
 }
 
-TEST(GpuGraph, BatchStatisticsMaskInTheNormalisation) {
-  const auto specs = graphs("resnet50", true, BatchNormMode::kBatch, Precision::kFp16);
-  EXPECT_EQ(count(specs, GraphKind::kInputGradientRelu), 0);
-  EXPECT_EQ(count(specs, GraphKind::kInputGradientAddRelu), 0);
-  EXPECT_EQ(count(specs, GraphKind::kConvolutionSums), 23);
+TEST_F(GpuGraphs, BatchStatisticsMaskInTheNormalisation) {
+  const auto all = graphs("resnet50", true, BatchNormMode::kBatch, Precision::kFp16);
+  EXPECT_EQ(count(all, {Op::kDgrad, Op::kReluGradient}), 0);
   // Outputs of a stage's last convolutions and of its shortcut: one shape a stage each.
-  EXPECT_EQ(count(specs, GraphKind::kBatchNormAddRelu), 4);
-  EXPECT_EQ(count(specs, GraphKind::kBatchNorm), 4);
-}
-
-// The key of a plan: what tells two graphs apart is in it.
-TEST(GpuGraph, TextsOfConvolutions) {
-  GraphSpec spec{.precision = Precision::kFp16, .n = 2, .c = 3, .h = 9, .w = 8, .out_channels = 5};
-  EXPECT_EQ(spec.text(), "fp16 conv 2x9x8x3 -> 5, 1x1/1");
-  spec.kernel = {1, 3};
-  spec.stride = {1, 2};
-  EXPECT_EQ(spec.text(), "fp16 conv 2x9x8x3 -> 5, 1x3/1x2, padding 0x0");
-  spec.padding = {0, 1};
-  EXPECT_EQ(spec.text(), "fp16 conv 2x9x8x3 -> 5, 1x3/1x2");
-  EXPECT_EQ(spec.out_h(), 9);
-  EXPECT_EQ(spec.out_w(), 4);
-}
-
-// Of a convolution with that stride.
-GraphKind taken(GraphKind kind, Precision precision, std::int64_t stride = 1) {
-  return rk::taken(GraphSpec{.kind = kind,
-                             .precision = precision,
-                             .n = 2,
-                             .c = 8,
-                             .h = 8,
-                             .w = 8,
-                             .out_channels = 8,
-                             .stride = {stride, stride}});
-}
-
-TEST(GpuGraph, AStridedInputsGradientIsTakenAlone) {
-  for (const GraphKind kind : {GraphKind::kInputGradientAdd, GraphKind::kInputGradientRelu,
-                               GraphKind::kInputGradientAddRelu}) {
-    EXPECT_EQ(taken(kind, Precision::kFp16), kind);
-    EXPECT_EQ(taken(kind, Precision::kFp16, 2), GraphKind::kInputGradient);
-  }
-  EXPECT_EQ(taken(GraphKind::kConvolutionBiasRelu, Precision::kFp16, 2),
-            GraphKind::kConvolutionBiasRelu);
+  EXPECT_EQ(count(all, {Op::kBatchNorm, Op::kAdd}), 4);
+  EXPECT_EQ(count(all, {Op::kBatchNorm}, {Op::kRelu}), 4);
 }
 
 // What is added to the gradient of a block's input, and its mask, go with the convolution that has
-// no stride.
-TEST(GpuGraph, ShortcutsComeFirstBackward) {
+// no stride: the library fuses nothing to the other's.
+TEST_F(GpuGraphs, ShortcutsComeFirstBackward) {
   bool strided = false;
-  for (const GraphSpec& spec :
-       graphs("resnet50", true, BatchNormMode::kRunning, Precision::kFp16)) {
-    if (spec.kind == GraphKind::kInputGradient && spec.stride[0] == 2) strided = true;
-    if (spec.kind == GraphKind::kInputGradientAddRelu) {
-      EXPECT_EQ(spec.stride[0], 1) << spec.text();
-    }
+  for (const Graph& graph : graphs("resnet50", true, BatchNormMode::kRunning, Precision::kFp16)) {
+    if (!graph.has(Op::kDgrad)) continue;
+    if (graph.operations()[0].window.stride[0] == 1) continue;
+    strided = true;
+    EXPECT_EQ(graph.operations().size(), 1U) << graph.text();
   }
   EXPECT_TRUE(strided);
 }
 
-TEST(GpuGraph, StrictPrecisionTakesTheConvolutionAlone) {
-  EXPECT_EQ(taken(GraphKind::kConvolutionSums, Precision::kFp32), GraphKind::kConvolution);
-  EXPECT_EQ(taken(GraphKind::kInputGradientAddRelu, Precision::kFp32), GraphKind::kInputGradient);
-  EXPECT_EQ(taken(GraphKind::kInputGradientAddRelu, Precision::kFp16),
-            GraphKind::kInputGradientAddRelu);
-  const auto specs = graphs("resnet18", true, BatchNormMode::kBatch, Precision::kFp32);
-  EXPECT_EQ(count(specs, GraphKind::kConvolutionSums), 0);
-  EXPECT_EQ(count(specs, GraphKind::kBatchNormRelu), 0);  // ours
+TEST_F(GpuGraphs, StrictPrecisionTakesTheConvolutionAlone) {
+  for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
+    const auto all = graphs("resnet18", true, mode, Precision::kFp32);
+    EXPECT_EQ(count(all, {Op::kChannelSums}), 0);
+    EXPECT_EQ(count(all, {Op::kBatchNorm}), 0);  // ours
+    EXPECT_EQ(count(all, {Op::kDgrad, Op::kAdd}), 0);
+    EXPECT_EQ(count(all, {Op::kDgrad, Op::kReluGradient}), 0);
+    EXPECT_GT(count(all, {Op::kDgrad}), 0);
+  }
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include "engine/base/error.h"
 #include "engine/device/cuda/timer.h"
 #include "engine/device/dispatch.h"
+#include "engine/device/precision.h"
 #include "engine/system/signals.h"
 #include "engine/tape/program.h"
 #include "layers/cuda/input.h"
-#include "layers/graphs/graph.h"
 #include "layers/networks/network.h"
 #include "tools/cli/timing.h"
 

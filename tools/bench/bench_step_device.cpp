@@ -6,6 +6,7 @@
 #include "engine/device/dispatch.h"
 #include "engine/driver/profile.h"
 #include "engine/system/signals.h"
+#include "layers/conv2d.h"
 #include "layers/graphs/graph_run.h"
 #include "tools/cli/gpu.h"
 

@@ -4,8 +4,9 @@
 #include "engine/device/dispatch.h"
 #include "engine/system/signals.h"
 #include "layers/cuda/batchnorm_timing.h"
+#include "layers/cuda/convolution.h"
 #include "layers/graphs/graph_run.h"
-#include "training/recorded_network.h"
+#include "layers/networks/resnet.h"
 #include "weights/atomic_file.h"
 
 #include <algorithm>
@@ -19,24 +20,25 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// A convolution and its normalisation with the times of the ways they can be computed in.
+// A convolution and its normalisation with the times of the algorithms.
 struct TimedUnit {
-  BatchNormUnit unit;
-  gpu::WayTimings ways;
+  gpu::BatchNormUnit unit;
+  gpu::AlgorithmTimings timings;
 
-  double ms(gpu::BatchNormWay way) const {
-    const gpu::WayTiming& timing = ways[static_cast<std::size_t>(way)];
+  double ms(gpu::BatchNormAlgorithm algorithm) const {
+    const gpu::AlgorithmTiming& timing = timings[static_cast<std::size_t>(algorithm)];
     return timing.agrees ? timing.ms : kNever;
   }
 };
 
 class Tuning {
  public:
-  Tuning(const Context& context, const Program& program, const TrainerOptions& options, int repeats,
-         const std::string& path, const TuningReport& report)
+  // program: recorded with an empty plan table, so that graphs normalise wherever they can.
+  Tuning(const Context& context, Program& program, int repeats, const std::string& path,
+         const TuningReport& report)
       : context_(context),
         program_(program),
-        options_(options),
+        units_(gpu::batchnorm_units(program)),
         repeats_(repeats),
         path_(path),
         report_(report),
@@ -47,42 +49,53 @@ class Tuning {
   }
 
   void time_engines() {
-    for (const GraphSpec& graph : graphs_of(program_, options_.batchnorm, options_.precision)) {
-      stop_if_interrupted();
-      if (!plans_.engine(graph.text()).empty()) continue;
-      // Sums and normalisations are a choice: without them the step has our own kernels.
-      const bool sums = graph.kind == GraphKind::kConvolutionSums;
-      if ((sums || graph.c == 0) && !GpuGraph::exists(context_, graph)) continue;
+    for (const Graph& graph : graphs_of(program_)) {
+      // Without a normalisation's graph the step has our own kernels.
+      const bool choice =
+          graph.has(Graph::Op::kBatchNorm) || graph.has(Graph::Op::kBatchNormGradient);
+      if (!is_to_be_timed(graph, choice)) continue;
       const GpuPlans::Timing timing = rk::time_engines(context_, graph, repeats_);
       const auto& taken = timing.engines[timing.taken];
-      if (sums) {
-        sums_engines_[timing.graph] = taken.name;
-        continue;
-      }
       plans_.add(timing);
       tell({timing.graph, taken.name, taken.ms, timing.engines[0].ms, ""});
     }
+    for (const gpu::BatchNormUnit& unit : units_) {
+      std::string& engine = sums_engines_[unit.sums.text()];
+      if (!engine.empty() || !gpu::fuses_sums(unit.sums.precision()) ||
+          !is_to_be_timed(unit.sums, true)) {
+        continue;
+      }
+      const GpuPlans::Timing timing = rk::time_engines(context_, unit.sums, repeats_);
+      engine = timing.engines[timing.taken].name;
+    }
   }
 
-  void choose_batchnorm_ways() {
+  void choose_batchnorm_algorithms() {
     // One choice for all convolutions with the same normalisation behind them; sums for each.
-    std::map<std::string, std::vector<BatchNormUnit>> groups;
-    for (const BatchNormUnit& unit : batchnorm_units(program_, options_.precision)) {
+    std::map<std::string, std::vector<gpu::BatchNormUnit>> groups;
+    for (const gpu::BatchNormUnit& unit : units_) {
       groups[unit.graphs.forward.text()].push_back(unit);
     }
     for (const auto& [normalisation, units] : groups) {
       std::vector<TimedUnit> timed;
-      for (const BatchNormUnit& unit : units) {
+      for (const gpu::BatchNormUnit& unit : units) {
         stop_if_interrupted();
-        timed.push_back({unit, gpu::time_ways(context_, unit, plans_,
-                                              sums_engines_[unit.sums.text()], repeats_)});
+        timed.push_back({unit, gpu::time_algorithms(context_, unit, plans_,
+                                                    sums_engines_[unit.sums.text()], repeats_)});
       }
       choose(normalisation, timed);
     }
   }
 
  private:
-  using Way = gpu::BatchNormWay;
+  using Algorithm = gpu::BatchNormAlgorithm;
+
+  // Not one whose engine is known, nor one that a step can do without and the library has not got.
+  bool is_to_be_timed(const Graph& graph, bool choice) {
+    stop_if_interrupted();
+    return plans_.engine(graph.text()).empty() &&
+           (!choice || GpuGraph::exists(context_, graph, "our own kernels take its place"));
+  }
 
   // What is known so far is kept, should the rest be cut off.
   void tell(const TunedGraph& graph) {
@@ -92,23 +105,23 @@ class Tuning {
   }
 
   void choose(const std::string& normalisation, const std::vector<TimedUnit>& units) {
-    const auto total = [&](Way way) {
+    const auto total = [&](Algorithm algorithm) {
       double ms = 0;
       for (const TimedUnit& timed : units) {
-        ms += timed.unit.count * std::min(timed.ms(way), timed.ms(Way::kSums));
+        ms += timed.unit.count * std::min(timed.ms(algorithm), timed.ms(Algorithm::kSums));
       }
       return ms;
     };
-    const double graphs = total(Way::kGraphs), own = total(Way::kOwn);
-    const Way way = own < graphs ? Way::kOwn : Way::kGraphs;
-    if (way == Way::kOwn) {
+    const double graphs = total(Algorithm::kGraphs), own = total(Algorithm::kOwn);
+    const Algorithm algorithm = own < graphs ? Algorithm::kOwn : Algorithm::kGraphs;
+    if (algorithm == Algorithm::kOwn) {
       plans_.add(normalisation, std::string(GpuPlans::kOwnKernels),
                  fmt::format("{:.4f} ms of {:.4f} with the convolutions before it", own, graphs));
     }
     tell({normalisation, plans_.engine(normalisation), std::min(own, graphs), graphs,
           "with the convolutions before it"});
     for (const TimedUnit& timed : units) {
-      const double before = timed.ms(way), with_sums = timed.ms(Way::kSums);
+      const double before = timed.ms(algorithm), with_sums = timed.ms(Algorithm::kSums);
       if (with_sums >= before) continue;
       const std::string graph = timed.unit.sums.text();
       plans_.add(graph, sums_engines_[graph],
@@ -118,8 +131,8 @@ class Tuning {
   }
 
   const Context& context_;
-  const Program& program_;
-  const TrainerOptions& options_;
+  Program& program_;
+  std::vector<gpu::BatchNormUnit> units_;
   int repeats_;
   const std::string& path_;
   const TuningReport& report_;
@@ -134,14 +147,18 @@ void tune_plans(const Context& context, const TrainerOptions& options, int repea
   if constexpr (!kHasCuda) {
     fail<DeviceError>("this build has no GPU code; use --device cpu");
   } else {
+    set_plans(context, GpuPlans(plan_environment(context)));
     NetworkSpec spec;
     spec.arch = options.model.arch;
     spec.dim = options.model.dim;
-    const RecordedNetwork network(context, spec, options.batch, options.model.crop);
-    Tuning tuning(context, network.program(), options, repeats, path, report);
+    spec.batchnorm = options.batchnorm;
+    Parameters parameters;
+    Program program(context, parameters, {.gradients = true, .precision = options.precision});
+    build_network(program, spec, options.batch, options.model.crop, options.model.crop);
+    Tuning tuning(context, program, repeats, path, report);
     tuning.time_engines();
-    if (options.batchnorm == BatchNormMode::kBatch && normalises_by_graph(options.precision)) {
-      tuning.choose_batchnorm_ways();
+    if (options.batchnorm == BatchNormMode::kBatch && gpu::normalises_by_graph(options.precision)) {
+      tuning.choose_batchnorm_algorithms();
     }
   }
 }

@@ -1,10 +1,6 @@
-// Builds a graph (gpu_graph.h) with cuDNN for a GPU that is only described: shapes and types are
-// checked, the library's heuristics asked, and a plan finalised. That shows what the library
-// accepts, on machines without a GPU too; it runs nothing. cuDNN is loaded when the first graph is
-// built.
-//
-// Engines are never taken that, by the library's notes, are nondeterministic, reduce in less than
-// float32 or transform tiles (Winograd, FFT); in fp32 none on tensor cores either.
+// A graph (layers/graphs/graph.h) built by cuDNN for a GPU that is only described: shapes and types
+// are checked, the library's heuristics asked, and a plan finalised. That shows what the library
+// accepts, on machines without a GPU too; it runs nothing.
 #pragma once
 
 #include "layers/graphs/graph.h"
@@ -13,7 +9,7 @@
 #include <memory>
 #include <string>
 
-namespace rk {
+namespace rk::testing {
 
 // A GPU as cuDNN describes it: its device properties in JSON, as the library writes them, which
 // hold the compute capability, the multiprocessors and their memories.
@@ -33,17 +29,13 @@ enum class PlanState : std::uint8_t {
   kAccepted,  // an engine supports it; nothing was compiled, as asked for
 };
 
-class CudnnGraph {
+class DescribedGraph {
  public:
-  struct Options {
-    bool compile = true;  // false: stop at kAccepted where a plan would have to be compiled
-  };
-
-  // Throws DeviceError where cuDNN cannot be loaded or no engine supports the graph: the message
-  // names the graph and what was refused.
-  CudnnGraph(const GraphSpec& spec, const GpuDescription& gpu, Options options);
-  ~CudnnGraph();
-  CudnnGraph(CudnnGraph&&) noexcept;
+  // compile: else it stops at kAccepted where a plan would have to be compiled. DeviceError where
+  // cuDNN cannot be loaded or no engine supports the graph: the message names the graph and what was
+  // refused.
+  DescribedGraph(const Graph& graph, const GpuDescription& gpu, bool compile);
+  ~DescribedGraph();
 
   PlanState state() const;
   const std::string& engine() const;  // its name in the library, with settings; empty at kAccepted
@@ -57,4 +49,4 @@ class CudnnGraph {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace rk
+}  // namespace rk::testing

@@ -1,0 +1,147 @@
+// A graph as cuDNN knows it, with the plans of all engines that support it, most of them not yet
+// built: for the handle of a GPU, or for a GPU that is only described. Sees cuDNN's frontend, whose
+// headers compile slowly.
+//
+// Engines are never taken that, by the library's notes, are nondeterministic, reduce in less than
+// float32 or transform tiles (Winograd, FFT); in fp32 none on tensor cores either.
+#pragma once
+
+#include "engine/base/error.h"
+#include "layers/cudnn/recorder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk::cudnn {
+
+// The first call loads the library; DeviceError where it cannot.
+void load();
+
+class Candidates {
+ public:
+  // DeviceError where no engine supports the graph; the message names it and what was refused.
+  Candidates(Graph graph, cudnnHandle_t handle) : graph_(std::move(graph)) { collect(handle); }
+  // gpu: its device properties in JSON, as the library writes them. compute_capability: 80, 90.
+  Candidates(Graph graph, const std::string& gpu, int compute_capability)
+      : graph_(std::move(graph)) {
+    load();
+    auto properties = std::make_shared<fe::DeviceProperties>();
+    check("device", properties->deserialize({gpu.begin(), gpu.end()}));
+    frontend_.set_device_properties(properties).set_sm_version(compute_capability);
+    collect(nullptr);
+  }
+  Candidates(const Candidates&) = delete;
+  Candidates& operator=(const Candidates&) = delete;
+
+  void check(const char* stage, fe::error_t error) const {
+    if (error.is_good()) return;
+    fail<DeviceError>("cuDNN: {}: {}: {}", graph_.text(), stage, error.get_message());
+  }
+
+  std::int64_t count() const { return frontend_.get_execution_plan_count(); }
+  std::string name(std::int64_t plan) const {
+    std::string text;
+    check("name", frontend_.get_plan_name_at_index(plan, text));
+    return text;
+  }
+  std::size_t workspace_bytes(std::int64_t plan) const {
+    std::int64_t bytes = 0;
+    check("workspace", frontend_.get_workspace_size_plan_at_index(plan, bytes));
+    return static_cast<std::size_t>(bytes);
+  }
+  bool compiles(std::int64_t plan) const {
+    std::vector<fe::BehaviorNote_t> notes;
+    check("notes", frontend_.get_behavior_notes_for_plan_at_index(plan, notes));
+    return std::ranges::count(notes, fe::BehaviorNote_t::RUNTIME_COMPILATION) > 0;
+  }
+
+  // The first plan in the heuristics' order for which wanted(plan) and that can be built; -1 where
+  // there is none. Adds those that would have to be compiled to `left`.
+  template <class Wanted>
+  std::int64_t first_built(Wanted&& wanted, std::vector<std::int64_t>* left) {
+    for (std::int64_t i = 0; i < count(); ++i) {
+      if (!wanted(i)) continue;
+      if (compiles(i)) {
+        left->push_back(i);
+      } else if (frontend_.build_plan_at_index(i).is_good()) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  // The heuristics' first engine of those that need not be compiled, else of those that do.
+  // `wanted` names one to be taken instead, where it is there.
+  std::int64_t build(const std::string& wanted) {
+    std::vector<std::int64_t> left;
+    if (!wanted.empty()) {
+      const auto named = [&](std::int64_t i) { return name(i) == wanted; };
+      const std::int64_t plan = first_built(named, &left);
+      if (plan >= 0) return plan;
+      for (const std::int64_t i : left) {
+        if (frontend_.build_plan_at_index(i).is_good()) return i;
+      }
+      left.clear();
+    }
+    const std::int64_t plan = first_built([](std::int64_t) { return true; }, &left);
+    if (plan >= 0) return plan;
+    std::string refusal;
+    for (const std::int64_t i : left) {
+      fe::error_t error = frontend_.build_plan_at_index(i);
+      if (error.is_good()) return i;
+      refusal = error.get_message();
+    }
+    fail<DeviceError>("cuDNN: {}: plan: {}", graph_.text(), refusal);
+  }
+
+  // places: the tensors', by Recorder::uid(), and constants().
+  fe::error_t run(cudnnHandle_t handle, Places& places, void* workspace, std::int64_t plan) {
+    return frontend_.execute_plan_at_index(handle, places, workspace, plan);
+  }
+  // The places of what the graph reads beside its tensors.
+  Places constants() {
+    Places places;
+    for (auto& [uid, number] : constants_) places[uid] = &number;
+    return places;
+  }
+
+  const Graph& graph() const { return graph_; }
+  fe::graph::Graph& frontend() { return frontend_; }
+
+ private:
+  void collect(cudnnHandle_t handle) {
+    frontend_.set_io_data_type(element_type(image_type(graph_.precision())))
+        .set_intermediate_data_type(Type::FLOAT)
+        .set_compute_data_type(Type::FLOAT);
+    Recorder recorder(frontend_, graph_);
+    recorder.record();
+    constants_ = std::move(recorder).constants();
+    check("shapes", frontend_.validate());
+    check("operations", frontend_.build_operation_graph(handle));
+    // The second list holds engines for what the first has none for.
+    check("engines",
+          frontend_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}));
+    frontend_.deselect_numeric_notes(refused_notes(graph_.precision()));
+    check("engines", frontend_.check_support());
+  }
+
+  static std::vector<fe::NumericalNote_t> refused_notes(Precision precision) {
+    using Note = fe::NumericalNote_t;
+    std::vector<Note> notes = {Note::REDUCED_PRECISION_REDUCTION, Note::NONDETERMINISTIC, Note::FFT,
+                               Note::WINOGRAD};
+    if (precision == Precision::kFp32) {
+      notes.push_back(Note::TENSOR_CORE);
+      notes.push_back(Note::DOWN_CONVERT_INPUTS);
+    }
+    return notes;
+  }
+
+  Graph graph_;
+  fe::graph::Graph frontend_;
+  Recorder::Constants constants_;
+};
+
+}  // namespace rk::cudnn

@@ -1,0 +1,355 @@
+// The one file of the product that sees cuDNN's frontend (layers/cudnn/candidates.h).
+#include "layers/graphs/graph_run.h"
+
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/device/cuda/context.h"
+#include "engine/device/cuda/graph.h"
+#include "engine/driver/libraries.h"
+#include "layers/cudnn/candidates.h"
+#include "layers/graphs/trial.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <vector>
+
+// The frontend takes every function of the library from here.
+namespace cudnn_frontend {
+void* cudnn_dlhandle = nullptr;
+}
+
+namespace rk {
+
+using cudnn::Candidates;
+namespace fe = cudnn_frontend;
+
+namespace cudnn {
+
+void load() {
+  static const DynamicLibrary library = load_cudnn_library(CUDNN_MAJOR, CUDART_VERSION / 1000);
+  if (library.handle() == nullptr) {
+    fail<DeviceError>(
+        "cuDNN cannot be loaded: {}; install it, or name its folder in RK_CUDA_LIBRARIES",
+        library.problem());
+  }
+  fe::cudnn_dlhandle = library.handle();
+}
+
+}  // namespace cudnn
+
+namespace {
+
+void check(cudnnStatus_t status, const char* what) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  fail<DeviceError>("cuDNN: {}: {}", what, fe::detail::get_error_string(status));
+}
+
+class Handle {
+ public:
+  Handle() { check(fe::detail::create_handle(&handle_), "handle"); }
+  ~Handle() { fe::detail::destroy_handle(handle_); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  cudnnHandle_t get() const { return handle_; }
+
+ private:
+  cudnnHandle_t handle_ = nullptr;
+};
+
+// A graph with the plan that runs it.
+struct BuiltGraph {
+  BuiltGraph(const Graph& graph, cudnnHandle_t handle, const std::string& wanted)
+      : candidates(graph, handle),
+        plan(candidates.build(wanted)),
+        engine(candidates.name(plan)),
+        workspace_bytes(candidates.workspace_bytes(plan)) {}
+
+  Candidates candidates;
+  std::int64_t plan;
+  std::string engine;
+  std::size_t workspace_bytes;
+};
+
+}  // namespace
+
+// What a context knows of cuDNN: the plan table; and, from the first graph on, the library's handle
+// on its stream and every graph that was built there, by its text.
+struct CudnnHandle {
+  cudnnHandle_t on(const Context& context) {
+    if (!handle) {
+      cudnn::load();
+      handle.emplace();
+      check(fe::detail::set_stream(handle->get(), context.cuda().stream()), "stream");
+    }
+    return handle->get();
+  }
+  // Built the first time it is asked for.
+  const std::shared_ptr<BuiltGraph>& built(const Context& context, const Graph& graph) {
+    const std::string text = graph.text();
+    auto kept = graphs.find(text);
+    if (kept == graphs.end()) {
+      auto made = std::make_shared<BuiltGraph>(graph, on(context), plans.engine(text));
+      kept = graphs.emplace(text, std::move(made)).first;
+    }
+    return kept->second;
+  }
+
+  GpuPlans plans;
+  std::optional<Handle> handle;
+  std::list<Handle> builders;  // of build_graphs()'s threads
+  std::map<std::string, std::shared_ptr<BuiltGraph>> graphs;
+  std::set<std::string> refused;  // of those that exists() was asked for
+};
+
+namespace {
+
+CudnnHandle& handle_of(const Context& context) {
+  if (context.cudnn() == nullptr) context.cudnn() = std::make_shared<CudnnHandle>();
+  return *context.cudnn();
+}
+
+// The tensors of a graph in device memory, for timing: noise, or what another one holds.
+class Tensors {
+ public:
+  Tensors(const Context& context, Candidates& candidates, const Tensors* other = nullptr)
+      : places_(candidates.constants()) {
+    const std::vector<Graph::Tensor>& tensors = candidates.graph().tensors();
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const Graph::Tensor& tensor = tensors[i];
+      if (tensor.role == GraphRole::kNone) continue;
+      memory_.push_back(context.allocate(tensor.bytes()));
+      places_[cudnn::Recorder::uid(static_cast<Graph::Value>(i))] = memory_.back().data();
+      if (!tensor.written && other != nullptr) {
+        const Memory& from = other->memory_[memory_.size() - 1];
+        context.cuda().copy(memory_.back().data(), from.data(), from.bytes());
+      } else if (!tensor.written) {
+        const std::size_t count = tensor.bytes() / size_of(tensor.type);
+        gpu::fill_with_noise(context, memory_.back().data(), static_cast<std::int64_t>(count),
+                             tensor.type, static_cast<std::uint32_t>(tensor.role));
+      }
+      // The largest that is written, and of those the last, says most about the arithmetic.
+      if (tensor.written && (result_ < 0 || memory_.back().bytes() >= result().bytes())) {
+        result_ = static_cast<int>(memory_.size()) - 1;
+        type_ = tensor.type;
+      }
+    }
+  }
+
+  cudnn::Places& places() { return places_; }
+  std::size_t bytes() const {
+    std::size_t all = 0;
+    for (const Memory& memory : memory_) all += memory.bytes();
+    return all;
+  }
+  // The graph's main output.
+  const Memory& result() const { return memory_[static_cast<std::size_t>(result_)]; }
+  DType type() const { return type_; }
+
+ private:
+  std::vector<Memory> memory_;
+  cudnn::Places places_;
+  int result_ = -1;
+  DType type_{};
+};
+
+}  // namespace
+
+struct GpuGraph::Impl {
+  std::shared_ptr<CudnnHandle> cudnn;
+  std::shared_ptr<BuiltGraph> built;
+  // The frontend takes a map; filled once, so that a step makes none.
+  cudnn::Places places;
+  void* workspace = nullptr;
+};
+
+GpuGraph::GpuGraph(const Context& context, const Graph& graph) : impl_(std::make_unique<Impl>()) {
+  impl_->built = handle_of(context).built(context, graph);
+  impl_->cudnn = context.cudnn();
+}
+
+bool GpuGraph::exists(const Context& context, const Graph& graph, const char* otherwise) {
+  CudnnHandle& cudnn = handle_of(context);
+  const std::string text = graph.text();
+  if (cudnn.refused.contains(text)) return false;
+  try {
+    cudnn.built(context, graph);
+    return true;
+  } catch (const DeviceError& error) {
+    note(fmt::format("{}; {}", error.what(), otherwise));
+    cudnn.refused.insert(text);
+    return false;
+  }
+}
+
+GpuGraph::GpuGraph() = default;
+GpuGraph::~GpuGraph() = default;
+GpuGraph::GpuGraph(GpuGraph&&) noexcept = default;
+GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
+
+std::size_t GpuGraph::workspace_bytes() const { return impl_->built->workspace_bytes; }
+const std::string& GpuGraph::engine() const { return impl_->built->engine; }
+
+void GpuGraph::bind(std::initializer_list<Place> places, void* workspace) {
+  const Graph& graph = impl_->built->candidates.graph();
+  impl_->places = impl_->built->candidates.constants();
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    const GraphRole role = graph.tensors()[i].role;
+    if (role == GraphRole::kNone) continue;
+    const auto* place = std::ranges::find(places, role, &Place::role);
+    expect(place != places.end() && place->data != nullptr, "[gpu graph] {} lacks {}", graph.text(),
+           name_of(role));
+    impl_->places[cudnn::Recorder::uid(static_cast<Graph::Value>(i))] =
+        const_cast<void*>(place->data);
+  }
+  impl_->workspace = workspace;
+}
+
+void GpuGraph::run() const {
+  BuiltGraph& built = *impl_->built;
+  built.candidates.check("run", built.candidates.run(impl_->cudnn->handle->get(), impl_->places,
+                                                     impl_->workspace, built.plan));
+}
+
+void build_graphs(const Context& context, const std::vector<Graph>& graphs,
+                  const std::function<void(std::int64_t, std::int64_t)>& progress) {
+  CudnnHandle& cudnn = handle_of(context);
+  cudnn.on(context);
+  std::vector<const Graph*> wanted;
+  for (const Graph& graph : graphs) {
+    if (!cudnn.graphs.contains(graph.text())) wanted.push_back(&graph);
+  }
+  const auto all = std::ssize(wanted);
+  std::mutex mutex;
+  std::condition_variable built;
+  std::size_t next = 0;
+  std::int64_t done = 0;
+  std::exception_ptr broken;
+  const auto work = [&] {
+    std::unique_lock lock(mutex);
+    try {
+      context.cuda().use_in_this_thread();
+      // A plan may look at the handle it was built with: it stays as long as the plans do.
+      const Handle& builder = cudnn.builders.emplace_back();
+      while (next < wanted.size() && broken == nullptr) {
+        const Graph& wants = *wanted[next++];
+        const std::string text = wants.text(), engine = cudnn.plans.engine(text);
+        std::shared_ptr<BuiltGraph> graph;
+        lock.unlock();
+        try {
+          graph = std::make_shared<BuiltGraph>(wants, builder.get(), engine);
+        } catch (const DeviceError&) {
+          // Said when a node asks for it.
+        }
+        lock.lock();
+        if (graph != nullptr) cudnn.graphs[text] = std::move(graph);
+        ++done;
+        built.notify_one();
+      }
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      broken = std::current_exception();
+      built.notify_one();
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (std::int64_t t = 0; t < std::min<std::int64_t>(context.threads(), all); ++t) {
+    threads.emplace_back(work);
+  }
+  std::unique_lock lock(mutex);
+  while (done < all && broken == nullptr) {
+    built.wait(lock);
+    if (progress) progress(done, all);
+  }
+  lock.unlock();
+  threads.clear();
+  if (broken != nullptr) std::rethrow_exception(broken);
+}
+
+void set_plans(const Context& context, const GpuPlans& plans) {
+  if (plans.environment() != plan_environment(context)) return;
+  CudnnHandle& cudnn = handle_of(context);
+  cudnn.plans = plans;
+  // What was built on another engine than is now asked for is built again for who asks next; nodes
+  // keep theirs.
+  std::erase_if(cudnn.graphs,
+                [&](const auto& entry) { return !cudnn.plans.engine(entry.first).empty(); });
+}
+
+const GpuPlans& plans_of(const Context& context) { return handle_of(context).plans; }
+
+std::string plan_environment(const Context& context) {
+  if (!context.on_gpu()) return "";
+  cudnn::load();
+  return fmt::format("{}, cuDNN {}", context.cuda().name(), fe::detail::get_backend_version());
+}
+
+GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int repeats) {
+  // In the order of the library's own estimate; each loads kernels of its own, which takes longer
+  // than running them.
+  constexpr std::size_t kMostReady = 16;
+  constexpr std::size_t kMostCompiled = 3;
+  const cudnnHandle_t handle = handle_of(context).on(context);
+  Candidates candidates(graph, handle);
+  GpuPlans::Timing timing{.graph = graph.text(), .engines = {}, .taken = 0};
+  std::vector<std::int64_t> plans;
+  std::size_t largest = 0;
+  // Engines that are compiled take up to a second each: the first few, where there are no others.
+  for (const bool compiled : {false, true}) {
+    for (std::int64_t i = 0; i < candidates.count(); ++i) {
+      if (plans.size() >= (compiled ? kMostCompiled : kMostReady)) break;
+      if (candidates.compiles(i) != compiled) continue;
+      if (candidates.frontend().build_plan_at_index(i).is_bad()) continue;
+      plans.push_back(i);
+      timing.engines.push_back({.name = candidates.name(i)});
+      largest = std::max(largest, candidates.workspace_bytes(i));
+    }
+    if (!plans.empty()) break;
+  }
+  if (plans.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", timing.graph);
+  const Memory workspace = context.allocate(largest);
+  std::vector<Tensors> sets;
+  sets.reserve(gpu::kTrialLaunches);
+  sets.emplace_back(context, candidates);
+  while (sets.size() < gpu::kTrialLaunches && sets.size() * sets[0].bytes() < gpu::kBeyondCaches) {
+    sets.emplace_back(context, candidates, &sets[0]);
+  }
+  const auto run = [&](std::size_t engine, std::size_t set) {
+    candidates.check("run",
+                     candidates.run(handle, sets[set].places(), workspace.data(), plans[engine]));
+  };
+  const Tensors& first = sets[0];
+  const Memory expected = context.allocate(first.result().bytes());
+  const auto count = static_cast<std::int64_t>(expected.bytes() / size_of(first.type()));
+  std::vector<std::unique_ptr<CudaGraph>> replays;
+  for (std::size_t e = 0; e < plans.size(); ++e) {
+    run(e, 0);
+    if (e == 0) {
+      context.cuda().copy(expected.data(), first.result().data(), expected.bytes());
+    } else {
+      timing.engines[e].error =
+          gpu::largest_error(context, first.result().data(), expected.data(), count, first.type());
+      timing.engines[e].agrees = timing.engines[e].error <= agreement(graph.precision());
+    }
+    replays.push_back(std::make_unique<CudaGraph>(context.cuda(), [&] {
+      for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) run(e, i % sets.size());
+    }));
+  }
+  const std::vector<double> times = gpu::time_replays(context, replays, repeats);
+  for (std::size_t e = 0; e < plans.size(); ++e) {
+    timing.engines[e].ms = times[e] / static_cast<double>(gpu::kTrialLaunches);
+    if (timing.engines[e].agrees && timing.engines[e].ms < timing.engines[timing.taken].ms) {
+      timing.taken = e;
+    }
+  }
+  return timing;
+}
+
+}  // namespace rk
