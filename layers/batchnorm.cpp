@@ -1,10 +1,9 @@
 #include "layers/batchnorm.h"
 
 #include "engine/base/error.h"
-#include "engine/device/dispatch.h"
 #include "engine/tape/layout.h"
 #include "kernels/cpu/batchnorm_cpu.h"
-#include "layers/cuda/nodes.h"
+#include "layers/gpu/nodes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -174,11 +173,9 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
                           .shape = shape,
                           .width = program.width(x),
                           .dtype = program.dtype(x)};
-  if constexpr (kHasCuda) {
-    if (program.on_gpu()) {
-      auto node = gpu::batchnorm_node(name, program, x, options, inputs);
-      return program.append(std::move(node), inputs, output);
-    }
+  if (program.on_gpu()) {
+    auto node = gpu::batchnorm_node(name, program, x, options, inputs);
+    return program.append(std::move(node), inputs, output);
   }
   auto node = std::make_unique<BatchNormNode>(name, program, image_layout(shape, program.width(x)),
                                               options);

@@ -2,10 +2,9 @@
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
-#include "engine/device/dispatch.h"
 #include "engine/tape/layout.h"
 #include "kernels/cpu/elementwise_cpu.h"
-#include "layers/cuda/nodes.h"
+#include "layers/gpu/nodes.h"
 
 #include <algorithm>
 
@@ -131,10 +130,8 @@ TensorId concat(Program& program, const std::vector<TensorId>& inputs, const std
     const std::string reordered = fmt::format("{}.{}", name, edges.size());
     edges.push_back({.tensor = reorder(program, input, width, reordered)});
   }
-  if constexpr (kHasCuda) {
-    if (program.on_gpu()) {
-      return program.append(gpu::concat_node(name, program), edges, output);
-    }
+  if (program.on_gpu()) {
+    return program.append(gpu::concat_node(name, program), edges, output);
   }
   return program.append(std::make_unique<ConcatNode>(name, program), edges, output);
 }

@@ -1,9 +1,8 @@
 #include "layers/conv2d.h"
 
 #include "engine/base/error.h"
-#include "engine/device/dispatch.h"
 #include "engine/tape/layout.h"
-#include "layers/cuda/nodes.h"
+#include "layers/gpu/nodes.h"
 #include "layers/onednn/convolution.h"
 
 #include <cmath>
@@ -107,11 +106,9 @@ TensorId conv2d(Program& program, TensorId x, const std::string& name,
   NodeInput input{.tensor = x, .read_in_backward = true};
   const NodeOutput output{
       .name = name, .shape = geometry.y, .width = geometry.y_width, .dtype = program.dtype(x)};
-  if constexpr (kHasCuda) {
-    if (program.on_gpu()) {
-      gpu::allow_gradient_forms(program, geometry, input);
-      return program.append(gpu::conv2d_node(name, program, geometry, weight), {input}, output);
-    }
+  if (program.on_gpu()) {
+    gpu::allow_gradient_forms(program, geometry, input);
+    return program.append(gpu::conv2d_node(name, program, geometry, weight), {input}, output);
   }
   auto node = std::make_unique<Conv2dNode>(name, program, geometry, weight);
   return program.append(std::move(node), {input}, output);

@@ -2,11 +2,10 @@
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
-#include "engine/device/dispatch.h"
 #include "engine/tape/layout.h"
 #include "kernels/cpu/batchnorm_cpu.h"
 #include "kernels/cpu/elementwise_cpu.h"
-#include "layers/cuda/nodes.h"
+#include "layers/gpu/nodes.h"
 #include "layers/onednn/convolution.h"
 
 #include <algorithm>
@@ -226,12 +225,9 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
                           .read_in_backward = options.relu,
                           .dtype = program.dtype(x),
                           .takes_masked_gradient = options.relu && program.on_gpu()};
-  if constexpr (kHasCuda) {
-    if (program.on_gpu()) {
-      gpu::allow_gradient_forms(program, geometry, inputs[0]);
-      return program.append(gpu::folded_conv_node(names, program, geometry, options), inputs,
-                            output);
-    }
+  if (program.on_gpu()) {
+    gpu::allow_gradient_forms(program, geometry, inputs[0]);
+    return program.append(gpu::folded_conv_node(names, program, geometry, options), inputs, output);
   }
   auto node = std::make_unique<FoldedConvNode>(names, program, geometry, options);
   return program.append(std::move(node), inputs, output);

@@ -2,9 +2,8 @@
 
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
-#include "engine/device/dispatch.h"
 #include "engine/tape/layout.h"
-#include "layers/cuda/nodes.h"
+#include "layers/gpu/nodes.h"
 
 namespace rk {
 namespace {
@@ -134,11 +133,9 @@ TensorId max_pool(Program& program, TensorId x, const std::string& name,
   const Shape shape = pooled_shape(in, name, options);
   const std::int64_t width = program.width(x);
   const NodeOutput output{.name = name, .shape = shape, .width = width, .dtype = program.dtype(x)};
-  if constexpr (kHasCuda) {
-    if (program.on_gpu()) {
-      return program.append(gpu::max_pool_node(name, program, in, shape, options),
-                            {{.tensor = x, .masks_gradient = true}}, output);
-    }
+  if (program.on_gpu()) {
+    return program.append(gpu::max_pool_node(name, program, in, shape, options),
+                          {{.tensor = x, .masks_gradient = true}}, output);
   }
   auto node = std::make_unique<MaxPoolNode>(name, program, image_layout(in, width),
                                             image_layout(shape, width), window_of(options));
@@ -151,11 +148,9 @@ TensorId average_pool(Program& program, TensorId x, const std::string& name,
   const Shape shape = pooled_shape(in, name, options);
   const std::int64_t width = program.width(x);
   const NodeOutput output{.name = name, .shape = shape, .width = width, .dtype = program.dtype(x)};
-  if constexpr (kHasCuda) {
-    if (program.on_gpu()) {
-      return program.append(gpu::average_pool_node(name, program, in, shape, options),
-                            {{.tensor = x}}, output);
-    }
+  if (program.on_gpu()) {
+    return program.append(gpu::average_pool_node(name, program, in, shape, options),
+                          {{.tensor = x}}, output);
   }
   auto node = std::make_unique<AveragePoolNode>(name, program, image_layout(in, width),
                                                 image_layout(shape, width), window_of(options));
@@ -176,10 +171,8 @@ TensorId global_pool(Program& program, TensorId x, const std::string& name,
   const bool gem = options.kind == pool_cpu::Global::kGem;
   const NodeInput input{.tensor = x, .read_in_backward = gem};
   const NodeOutput output{.name = name, .shape = Shape{in[0], in[3]}, .read_in_backward = gem};
-  if constexpr (kHasCuda) {
-    if (program.on_gpu()) {
-      return program.append(gpu::global_pool_node(name, program, in, options), {input}, output);
-    }
+  if (program.on_gpu()) {
+    return program.append(gpu::global_pool_node(name, program, in, options), {input}, output);
   }
   auto node =
       std::make_unique<GlobalPoolNode>(name, program, image_layout(in, program.width(x)), options);

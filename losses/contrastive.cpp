@@ -1,7 +1,7 @@
 #include "losses/contrastive.h"
 
 #include "kernels/rows/contrastive_row.h"
-#include "losses/frame/row_loss.h"
+#include "losses/rows/row_loss.h"
 
 namespace rk {
 namespace {

@@ -1,7 +1,7 @@
 #include "losses/multi_similarity.h"
 
 #include "kernels/rows/multi_similarity_row.h"
-#include "losses/frame/row_loss.h"
+#include "losses/rows/row_loss.h"
 
 namespace rk {
 namespace {

@@ -1,7 +1,7 @@
 #include "losses/pnp.h"
 
 #include "kernels/rows/pnp_row.h"
-#include "losses/frame/row_loss.h"
+#include "losses/rows/row_loss.h"
 
 namespace rk {
 namespace {

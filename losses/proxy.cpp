@@ -1,7 +1,7 @@
 #include "losses/proxy.h"
 
 #include "kernels/rows/proxy_rows.h"
-#include "losses/frame/proxy_loss.h"
+#include "losses/rows/proxy_loss.h"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 #include "losses/rambo.h"
 
 #include "kernels/rows/rambo_row.h"
-#include "losses/frame/row_loss.h"
+#include "losses/rows/row_loss.h"
 
 namespace rk {
 namespace {

@@ -1,7 +1,7 @@
 #include "losses/recall_at_k.h"
 
 #include "kernels/rows/recall_at_k_row.h"
-#include "losses/frame/row_loss.h"
+#include "losses/rows/row_loss.h"
 
 namespace rk {
 namespace {

@@ -1,7 +1,7 @@
 #include "losses/smooth_ap.h"
 
 #include "kernels/rows/smooth_ap_row.h"
-#include "losses/frame/row_loss.h"
+#include "losses/rows/row_loss.h"
 
 namespace rk {
 namespace {

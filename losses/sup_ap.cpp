@@ -1,7 +1,7 @@
 #include "losses/sup_ap.h"
 
 #include "kernels/rows/sup_ap_row.h"
-#include "losses/frame/row_loss.h"
+#include "losses/rows/row_loss.h"
 
 #include <cmath>
 

@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/device/dispatch.h"
 #include "engine/system/signals.h"
-#include "layers/cuda/input.h"
+#include "layers/gpu/input.h"
 #include "training/model_io.h"
 #include "training/training_exif.h"
 

@@ -18,7 +18,7 @@
 namespace rk {
 
 class CudaContext;   // engine/device/cuda/context.h
-struct CudnnHandle;  // layers/cudnn
+struct CudnnHandle;  // layers/graphs/cudnn
 struct OneDnn;       // engine/device/onednn.h
 
 class Context {

@@ -60,8 +60,8 @@ template <class F> auto with_image_type(Precision precision, F&& f) {
   return f.template operator()<float>();
 }
 
-// Channels of the images that a first layer reads on a GPU: 3, or as many as the fastest kernels ask
-// for, the rest zero.
+// Channels of the images that a first layer reads on a GPU: 3, or as many as the fastest kernels
+// ask for, the rest zero.
 constexpr std::int64_t image_channels(Precision precision) {
   switch (precision) {
     case Precision::kFp32: return 3;

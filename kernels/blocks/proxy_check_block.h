@@ -1,5 +1,5 @@
 // Which proxy a loss cannot take, in one block: the first that holds NaN, infinity or a number
-// beyond `most`, else the first of length 0 (losses/frame/proxy_matrix.h has the CPU's form).
+// beyond `most`, else the first of length 0 (losses/products/proxy_matrix.h has the CPU's form).
 #pragma once
 
 #include "kernels/block_team.h"

@@ -53,7 +53,7 @@ template <class S> struct PairGradient {
 // which also writes the row's loss, and reads neither in.scores nor in.classes. On a GPU the whole
 // row of the gradient is written; all members have read their scores (arg_max ends with a barrier),
 // so `grad` may be the memory of in.scores. The CPU makes no such row
-// (losses/frame/sparse_gradient.h).
+// (losses/products/sparse_gradient.h).
 template <class Row, class Team, class S>
 RK_FN void hardest_pair_row(const Team& team, const typename Row::Params& params,
                             const GalleryRow<S>& in, S* grad, S* loss, void* memory) {

@@ -4,12 +4,12 @@
 //   const auto y = g.conv(g.read(kX, {n, h, w, c}), g.read(kW, {o, 3, 3, c}), {.padding = {1, 1}});
 //   g.write(g.relu(g.bias(y, g.read(kBias, {o}))), kY);
 //
-// All else walks over its operations: text(), the key of plan files (layers/graphs/plans.h); cuDNN's
-// own form (layers/cudnn/recorder.h); the reference of the tests (tests/host_gpu/gpu_graph.cpp).
-// layers/graphs/graph_run.h runs one.
+// All else walks over its operations: text(), the key of plan files (layers/graphs/plans.h);
+// cuDNN's own form (layers/graphs/cudnn/recorder.h); the reference of the tests
+// (tests/host_gpu/gpu_graph.cpp). layers/graphs/graph_run.h runs one.
 //
-// Images are (N, H, W, C), weights (O, H, W, I), vectors are over channels. What is read and written
-// has the type of its role; between operations everything is float32.
+// Images are (N, H, W, C), weights (O, H, W, I), vectors are over channels. What is read and
+// written has the type of its role; between operations everything is float32.
 #pragma once
 
 #include "engine/base/dtype.h"

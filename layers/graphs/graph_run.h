@@ -1,7 +1,7 @@
 // Runs a graph (layers/graphs/graph.h) on a context's GPU. The plan of a graph is built once for a
 // context, however many nodes run it: the engine that the context's plan table
-// (layers/graphs/plans.h) names, else the first that cuDNN's heuristics offer, so that a run that is
-// resumed computes the same bits.
+// (layers/graphs/plans.h) names, else the first that cuDNN's heuristics offer, so that a run that
+// is resumed computes the same bits.
 #pragma once
 
 #include "engine/device/context.h"
@@ -49,8 +49,8 @@ class GpuGraph {
 
 // Builds graphs side by side in the context's threads of the host, so that whoever asks for one
 // later finds it ready: what takes long there is the library's compiler. Those that cannot be built
-// are left out and say so when they are asked for. progress(done, all) is called by this thread, now
-// and then.
+// are left out and say so when they are asked for. progress(done, all) is called by this thread,
+// now and then.
 void build_graphs(const Context& context, const std::vector<Graph>& graphs,
                   const std::function<void(std::int64_t, std::int64_t)>& progress);
 

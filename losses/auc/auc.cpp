@@ -4,7 +4,7 @@
 #include "kernels/rows/auc_row.h"
 #include "kernels/rows/wilcoxon_pairs.h"
 #include "losses/auc/auc_gradient.h"
-#include "losses/frame/row_loss.h"
+#include "losses/rows/row_loss.h"
 
 #include <cmath>
 

@@ -7,7 +7,7 @@
 #include "engine/device/precision.h"
 #include "kernels/blocks/pool_kind.h"
 #include "layers/batchnorm.h"
-#include "layers/cuda/batchnorm_timing.h"
+#include "layers/gpu/batchnorm_timing.h"
 #include "layers/networks/network.h"
 
 #include <cstdint>

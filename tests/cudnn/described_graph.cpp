@@ -1,6 +1,6 @@
 #include "tests/cudnn/described_graph.h"
 
-#include "layers/cudnn/candidates.h"
+#include "layers/graphs/cudnn/candidates.h"
 
 #include <array>
 

@@ -32,8 +32,8 @@ enum class PlanState : std::uint8_t {
 class DescribedGraph {
  public:
   // compile: else it stops at kAccepted where a plan would have to be compiled. DeviceError where
-  // cuDNN cannot be loaded or no engine supports the graph: the message names the graph and what was
-  // refused.
+  // cuDNN cannot be loaded or no engine supports the graph: the message names the graph and what
+  // was refused.
   DescribedGraph(const Graph& graph, const GpuDescription& gpu, bool compile);
   ~DescribedGraph();
 

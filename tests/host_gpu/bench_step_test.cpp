@@ -2,7 +2,7 @@
 // engines that --tune writes.
 #include "engine/device/cuda/context.h"
 #include "layers/conv2d.h"
-#include "layers/cuda/batchnorm_timing.h"
+#include "layers/gpu/batchnorm_timing.h"
 #include "layers/graphs/graph_run.h"
 #include "layers/graphs/plans.h"
 #include "layers/networks/network.h"

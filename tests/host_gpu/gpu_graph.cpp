@@ -1,6 +1,6 @@
-// In place of layers/cudnn/graph_run.cpp: a graph's operations as plain loops, one after another,
-// added up in double and rounded where a result is written. Stricter than cuDNN in what it is given:
-// every tensor whole and in device memory, none where a result goes.
+// In place of layers/graphs/cudnn/graph_run.cpp: a graph's operations as plain loops, one after
+// another, added up in double and rounded where a result is written. Stricter than cuDNN in what it
+// is given: every tensor whole and in device memory, none where a result goes.
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/device/cuda/context.h"

@@ -45,8 +45,8 @@ Texts built() {
   return texts;
 }
 
-// A graph that a node would run and does not say would not be validated for cards that are not here,
-// nor tuned.
+// A graph that a node would run and does not say would not be validated for cards that are not
+// here, nor tuned.
 class HostGpuNetwork
     : public ::testing::TestWithParam<std::tuple<std::string, BatchNormMode, Precision>> {};
 

@@ -115,9 +115,6 @@ TEST(GpuGraph, TensorsHaveTheTypeOfTheirRole) {
 // What the nodes of a network run that is recorded for a GPU.
 class GpuGraphs : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (!kHasCuda) GTEST_SKIP() << "this build has no GPU code";
-  }
   static std::vector<Graph> graphs(const std::string& arch, bool training, BatchNormMode mode,
                                    Precision precision) {
     const Context context(1);

@@ -1,4 +1,4 @@
-#include "losses/frame/sparse_gradient.h"
+#include "losses/products/sparse_gradient.h"
 
 #include "engine/base/random.h"
 #include "tests/support/random_seed.h"

@@ -1,4 +1,4 @@
-#include "losses/frame/symmetric_product.h"
+#include "losses/products/symmetric_product.h"
 
 #include "engine/base/random.h"
 #include "tests/support/random_seed.h"

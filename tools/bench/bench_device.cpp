@@ -3,7 +3,6 @@
 #include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/timer.h"
-#include "engine/device/dispatch.h"
 #include "engine/system/signals.h"
 #include "kernels/cuda/sort.h"
 #include "retrieval/passes/device_score_pass.h"
@@ -16,7 +15,6 @@ namespace rk {
 namespace {
 
 constexpr int kWarmUp = 5;  // clocks rise, kernels are loaded
-constexpr const char* kNoCode = "this build has no GPU code; use --device cpu";
 
 }  // namespace
 
@@ -66,28 +64,24 @@ DeviceRankTimes time_device_ranking(const Context& context, const LossSpec& spec
 
 double device_products_ms(const CudaContext& cuda, std::int64_t queries, std::int64_t gallery,
                           std::int64_t dim) {
-  if constexpr (!kHasCuda) {
-    fail<DeviceError>(kNoCode);
-  } else {
-    const ScoreTileShape shape = device_tile_shape(queries, gallery);
-    // Of different numbers, as embeddings are: products of zeros would run faster.
-    std::vector<float> values(static_cast<std::size_t>(std::max(shape.rows, shape.columns) * dim));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<float>(i * 2654435761U % 1000) / 1000.0F - 0.5F;
-    }
-    const auto rows = DeviceBuffer::copy_of(values);
-    const auto tile = DeviceBuffer::of<float>(shape.rows * shape.columns);
-    const auto* from = rows.as<float>();
-    DeviceTimer timer(cuda);
-    timer.start();
-    for (std::int64_t q = 0; q < queries; q += shape.rows) {
-      for (std::int64_t g = 0; g < gallery; g += shape.columns) {
-        cuda.gemm(Op::kNone, Op::kTranspose, shape.rows, shape.columns, dim, 1.0F, from, dim, from,
-                  dim, 0.0F, tile.as<float>(), shape.columns);
-      }
-    }
-    return timer.stop();
+  const ScoreTileShape shape = device_tile_shape(queries, gallery);
+  // Of different numbers, as embeddings are: products of zeros would run faster.
+  std::vector<float> values(static_cast<std::size_t>(std::max(shape.rows, shape.columns) * dim));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(i * 2654435761U % 1000) / 1000.0F - 0.5F;
   }
+  const auto rows = DeviceBuffer::copy_of(values);
+  const auto tile = DeviceBuffer::of<float>(shape.rows * shape.columns);
+  const auto* from = rows.as<float>();
+  DeviceTimer timer(cuda);
+  timer.start();
+  for (std::int64_t q = 0; q < queries; q += shape.rows) {
+    for (std::int64_t g = 0; g < gallery; g += shape.columns) {
+      cuda.gemm(Op::kNone, Op::kTranspose, shape.rows, shape.columns, dim, 1.0F, from, dim, from,
+                dim, 0.0F, tile.as<float>(), shape.columns);
+    }
+  }
+  return timer.stop();
 }
 
 }  // namespace rk

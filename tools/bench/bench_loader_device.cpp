@@ -2,11 +2,10 @@
 
 #include "engine/base/error.h"
 #include "engine/device/cuda/timer.h"
-#include "engine/device/dispatch.h"
 #include "engine/device/precision.h"
 #include "engine/system/signals.h"
 #include "engine/tape/program.h"
-#include "layers/cuda/input.h"
+#include "layers/gpu/input.h"
 #include "layers/networks/network.h"
 #include "tools/cli/timing.h"
 
@@ -21,52 +20,48 @@ namespace {
 DeviceLoaderTimes time_device_loader(const Context& context, const DeviceLoaderShape& shape,
                                      const FloatTable& table, Loader& loader,
                                      std::span<const std::uint8_t> crops) {
-  if constexpr (!kHasCuda) {
-    fail<DeviceError>("this build has no GPU code; use --device cpu");
-  } else {
-    Parameters parameters;
-    Program program(context, parameters, {.precision = shape.precision});
-    const TensorId tensor = network_input(program, shape.batch, shape.side, shape.side);
-    program.set_output(tensor);
-    program.plan();
-    GpuInput input(program, tensor, table.levels(), shape.batch);
-    DeviceTimer timer(context.cuda());
-    std::vector<double> uploads, kernels;
-    for (int repeat = -kWarmUp; repeat < kAlone; ++repeat) {
-      timer.start();
-      input.stage(crops);
-      input.take();
-      const double upload = timer.stop();
-      timer.start();
-      input.fill(0);
-      const double kernel = timer.stop();
-      if (repeat < 0) continue;
-      uploads.push_back(upload);
-      kernels.push_back(kernel);
-    }
-    DeviceLoaderTimes times;
-    times.upload = summarize(uploads).median / static_cast<double>(shape.batch);
-    times.input = summarize(kernels).median / static_cast<double>(shape.batch);
-    std::int64_t done = 0;
-    times.loader = milliseconds([&] {
-      const auto stage_next = [&] {
-        const Batch& next = *loader.next();
-        input.stage(next.pixels);
-        return next.count;
-      };
-      for (std::int64_t staged = stage_next(); staged > 0;) {
-        stop_if_interrupted();
-        input.take();
-        input.fill(0);
-        done += staged;
-        staged = done < shape.images ? stage_next() : 0;  // beside the kernel
-      }
-      context.cuda().synchronize();
-    });
-    times.loader /= static_cast<double>(done);
-    times.last = program.read(tensor);
-    return times;
+  Parameters parameters;
+  Program program(context, parameters, {.precision = shape.precision});
+  const TensorId tensor = network_input(program, shape.batch, shape.side, shape.side);
+  program.set_output(tensor);
+  program.plan();
+  GpuInput input(program, tensor, table.levels(), shape.batch);
+  DeviceTimer timer(context.cuda());
+  std::vector<double> uploads, kernels;
+  for (int repeat = -kWarmUp; repeat < kAlone; ++repeat) {
+    timer.start();
+    input.stage(crops);
+    input.take();
+    const double upload = timer.stop();
+    timer.start();
+    input.fill(0);
+    const double kernel = timer.stop();
+    if (repeat < 0) continue;
+    uploads.push_back(upload);
+    kernels.push_back(kernel);
   }
+  DeviceLoaderTimes times;
+  times.upload = summarize(uploads).median / static_cast<double>(shape.batch);
+  times.input = summarize(kernels).median / static_cast<double>(shape.batch);
+  std::int64_t done = 0;
+  times.loader = milliseconds([&] {
+    const auto stage_next = [&] {
+      const Batch& next = *loader.next();
+      input.stage(next.pixels);
+      return next.count;
+    };
+    for (std::int64_t staged = stage_next(); staged > 0;) {
+      stop_if_interrupted();
+      input.take();
+      input.fill(0);
+      done += staged;
+      staged = done < shape.images ? stage_next() : 0;  // beside the kernel
+    }
+    context.cuda().synchronize();
+  });
+  times.loader /= static_cast<double>(done);
+  times.last = program.read(tensor);
+  return times;
 }
 
 DeviceLoaderFloor device_loader_floor(Precision precision, std::int64_t side, double upload_rate,

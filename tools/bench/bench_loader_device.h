@@ -1,5 +1,5 @@
 // `bench loader` on a GPU: the loader's batches into a network's input, as training takes them
-// (layers/cuda/input.h): each goes up while the kernel makes numbers of the one before.
+// (layers/gpu/input.h): each goes up while the kernel makes numbers of the one before.
 #pragma once
 
 #include "data/images/transform.h"

@@ -1,10 +1,9 @@
 #include "tools/bench/tune_plans.h"
 
 #include "engine/base/error.h"
-#include "engine/device/dispatch.h"
 #include "engine/system/signals.h"
-#include "layers/cuda/batchnorm_timing.h"
-#include "layers/cuda/convolution.h"
+#include "layers/gpu/batchnorm_timing.h"
+#include "layers/gpu/convolution.h"
 #include "layers/graphs/graph_run.h"
 #include "layers/networks/resnet.h"
 #include "weights/atomic_file.h"
@@ -144,22 +143,18 @@ class Tuning {
 
 void tune_plans(const Context& context, const TrainerOptions& options, int repeats,
                 const std::string& path, const TuningReport& report) {
-  if constexpr (!kHasCuda) {
-    fail<DeviceError>("this build has no GPU code; use --device cpu");
-  } else {
-    set_plans(context, GpuPlans(plan_environment(context)));
-    NetworkSpec spec;
-    spec.arch = options.model.arch;
-    spec.dim = options.model.dim;
-    spec.batchnorm = options.batchnorm;
-    Parameters parameters;
-    Program program(context, parameters, {.gradients = true, .precision = options.precision});
-    build_network(program, spec, options.batch, options.model.crop, options.model.crop);
-    Tuning tuning(context, program, repeats, path, report);
-    tuning.time_engines();
-    if (options.batchnorm == BatchNormMode::kBatch && gpu::normalises_by_graph(options.precision)) {
-      tuning.choose_batchnorm_algorithms();
-    }
+  set_plans(context, GpuPlans(plan_environment(context)));
+  NetworkSpec spec;
+  spec.arch = options.model.arch;
+  spec.dim = options.model.dim;
+  spec.batchnorm = options.batchnorm;
+  Parameters parameters;
+  Program program(context, parameters, {.gradients = true, .precision = options.precision});
+  build_network(program, spec, options.batch, options.model.crop, options.model.crop);
+  Tuning tuning(context, program, repeats, path, report);
+  tuning.time_engines();
+  if (options.batchnorm == BatchNormMode::kBatch && gpu::normalises_by_graph(options.precision)) {
+    tuning.choose_batchnorm_algorithms();
   }
 }
 

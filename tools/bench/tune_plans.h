@@ -1,7 +1,7 @@
 // `bench step --tune FILE`: measures what a network's training step can be made of on this GPU and
 // writes the fastest to a file for --plans (layers/graphs/plans.h). First every engine of every
 // graph by itself; then, with the batch's statistics, the algorithms of batch normalisation
-// (layers/cuda/batchnorm.h) behind each convolution. What disagrees with the first engine, or with
+// (layers/gpu/batchnorm.h) behind each convolution. What disagrees with the first engine, or with
 // our own kernels, is not taken. The file is written anew after every result: one that was cut off
 // holds what was known by then, and the next tuning goes on from there: graphs in the file are not
 // timed again.

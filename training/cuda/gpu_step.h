@@ -17,7 +17,7 @@
 #include "engine/device/cuda/graph.h"
 #include "engine/group/device_group.h"
 #include "kernels/blocks/optimizer_block.h"
-#include "layers/cuda/input.h"
+#include "layers/gpu/input.h"
 #include "losses/frame/loss.h"
 #include "training/batch_parts.h"
 #include "training/chunked_network.h"

@@ -9,7 +9,7 @@ sys.path.insert(0, str(ROOT / "tools/scripts"))
 import plot_architecture as architecture  # noqa: E402
 
 FOLDERS = ["engine", "kernels", "layers", "losses", "data", "weights", "retrieval", "training", "tools"]
-BACK_ENDS = ["cuda", "cudnn", "onednn", "mpi", "nccl", "absent"]
+BACK_ENDS = ["cuda", "cudnn", "onednn", "mpi", "nccl", "absent", "gpu"]
 SIDE_BY_SIDE = 28  # "some 25"
 
 

@@ -1,4 +1,4 @@
-// The one file of the product that sees cuDNN's frontend (layers/cudnn/candidates.h).
+// The one file of the product that sees cuDNN's frontend (layers/graphs/cudnn/candidates.h).
 #include "layers/graphs/graph_run.h"
 
 #include "engine/base/error.h"
@@ -6,7 +6,7 @@
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
 #include "engine/driver/libraries.h"
-#include "layers/cudnn/candidates.h"
+#include "layers/graphs/cudnn/candidates.h"
 #include "layers/graphs/trial.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
-#include "layers/cuda/weights.h"
+#include "layers/gpu/weights.h"
 
 #include "engine/device/cuda/context.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
-#include "layers/cuda/element.h"
+#include "layers/gpu/element.h"
 
 namespace rk::gpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "losses/frame/sparse_gradient.h"
+#include "losses/products/sparse_gradient.h"
 
 #include "engine/base/error.h"
 #include "engine/base/parallel_by_work.h"

@@ -1,9 +1,9 @@
-#include "layers/cuda/input.h"
+#include "layers/gpu/input.h"
 
 #include "engine/base/error.h"
 #include "kernels/blocks/input_block.h"
 #include "kernels/launch.h"
-#include "layers/cuda/element.h"
+#include "layers/gpu/element.h"
 
 namespace rk {
 namespace {

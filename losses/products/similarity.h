@@ -8,7 +8,7 @@
 #pragma once
 
 #include "losses/frame/loss.h"
-#include "losses/frame/symmetric_product.h"
+#include "losses/products/symmetric_product.h"
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // A graph in the words of cuDNN's frontend: one walk over its operations. Only
-// layers/cudnn/candidates.h includes this.
+// layers/graphs/cudnn/candidates.h includes this.
 #pragma once
 
 #include "layers/graphs/graph.h"

@@ -1,4 +1,4 @@
-// How a batch normalisation is computed on a GPU (batchnorm_node() in layers/cuda/nodes.h chooses
+// How a batch normalisation is computed on a GPU (batchnorm_node() in layers/gpu/nodes.h chooses
 // when the node is appended):
 //
 //   by cuDNN's graphs   the batch's statistics in tf32, fp16 and bf16, unless the plan table

@@ -2,10 +2,10 @@
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/blocks/folded_block.h"
 #include "kernels/launch.h"
-#include "layers/cuda/convolution.h"
-#include "layers/cuda/element.h"
-#include "layers/cuda/nodes.h"
-#include "layers/cuda/weights.h"
+#include "layers/gpu/convolution.h"
+#include "layers/gpu/element.h"
+#include "layers/gpu/nodes.h"
+#include "layers/gpu/weights.h"
 
 namespace rk::gpu {
 namespace {

@@ -1,9 +1,9 @@
-#include "losses/frame/symmetric_product.h"
+#include "losses/products/symmetric_product.h"
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "kernels/transpose.h"
-#include "losses/frame/upper_tiles.h"
+#include "losses/products/upper_tiles.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "layers/cuda/batchnorm_timing.h"
+#include "layers/gpu/batchnorm_timing.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
 #include "layers/conv_bn.h"
-#include "layers/cuda/convolution.h"
+#include "layers/gpu/convolution.h"
 #include "layers/graphs/graph_run.h"
 #include "layers/graphs/trial.h"
 

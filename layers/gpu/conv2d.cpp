@@ -1,11 +1,11 @@
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/weights_block.h"
 #include "kernels/launch.h"
-#include "layers/cuda/batchnorm.h"
-#include "layers/cuda/convolution.h"
-#include "layers/cuda/element.h"
-#include "layers/cuda/nodes.h"
-#include "layers/cuda/weights.h"
+#include "layers/gpu/batchnorm.h"
+#include "layers/gpu/convolution.h"
+#include "layers/gpu/element.h"
+#include "layers/gpu/nodes.h"
+#include "layers/gpu/weights.h"
 
 #include <type_traits>
 
@@ -22,7 +22,7 @@ Epilogue epilogue(const Program& program, const ConvolutionGeometry& geometry) {
 }
 
 // The weight is kept in float32 and cast to T, with the input channels that the images have, in
-// front of every forward pass (layers/cuda/weights.h); its gradient comes in T and is widened. Where
+// front of every forward pass (layers/gpu/weights.h); its gradient comes in T and is widened. Where
 // nothing changes the graphs read and write the parameters themselves.
 template <class T> class Conv2dNode final : public SummingConvolution {
  public:

@@ -1,10 +1,10 @@
-// Which algorithm of batch normalisation (layers/cuda/batchnorm.h) is the fastest behind a
+// Which algorithm of batch normalisation (layers/gpu/batchnorm.h) is the fastest behind a
 // convolution: both are run forward and backward, the algorithms in turn, on random numbers.
 // (Kernels cannot be timed each by itself: the algorithms share the work between convolution and
 // normalisation differently.)
 #pragma once
 
-#include "layers/cuda/batchnorm.h"
+#include "layers/gpu/batchnorm.h"
 #include "layers/graphs/plans.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-#include "losses/frame/proxy_matrix.h"
+#include "losses/products/proxy_matrix.h"
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
@@ -6,7 +6,7 @@
 #include "kernels/launch.h"
 #include "kernels/team.h"
 #include "losses/frame/finite.h"
-#include "losses/frame/matrix_product.h"
+#include "losses/products/matrix_product.h"
 
 #include <cmath>
 

@@ -1,11 +1,11 @@
-#include "losses/frame/similarity.h"
+#include "losses/products/similarity.h"
 
 #include "engine/base/error.h"
 #include "kernels/cuda/symmetric.h"
 #include "kernels/team.h"
 #include "kernels/transpose.h"
-#include "losses/frame/matrix_product.h"
-#include "losses/frame/upper_tiles.h"
+#include "losses/products/matrix_product.h"
+#include "losses/products/upper_tiles.h"
 
 #include <algorithm>
 

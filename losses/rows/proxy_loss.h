@@ -11,9 +11,9 @@
 #include "kernels/rows/proxy_rows.h"
 #include "losses/frame/entry.h"
 #include "losses/frame/packed_memory.h"
-#include "losses/frame/proxy_matrix.h"
 #include "losses/frame/readback.h"
-#include "losses/frame/rows.h"
+#include "losses/products/proxy_matrix.h"
+#include "losses/rows/rows.h"
 
 #include <algorithm>
 #include <memory>

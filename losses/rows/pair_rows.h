@@ -1,11 +1,11 @@
 // Rows on the CPU that depend on their hardest pair alone (Row::pair_gradient,
 // kernels/rows/hardest_pair.h): each pair is looked for once, the matrix of similarities stays as
-// it is, and the way back adds two numbers a row up (losses/frame/sparse_gradient.h).
+// it is, and the way back adds two numbers a row up (losses/products/sparse_gradient.h).
 #pragma once
 
 #include "kernels/rows/hardest_pair.h"
-#include "losses/frame/rows.h"
-#include "losses/frame/sparse_gradient.h"
+#include "losses/products/sparse_gradient.h"
+#include "losses/rows/rows.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "losses/frame/matrix_product.h"
+#include "losses/products/matrix_product.h"
 
 #include "engine/base/parallel.h"
 #include "engine/device/gemm.h"

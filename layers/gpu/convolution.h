@@ -1,6 +1,6 @@
 // A convolution's cuDNN graphs: forward, with what is fused behind it, and the gradients of weight
-// and input. Written down by graphs(), built by plan(), tied to memory by the bind calls, run on the
-// context's stream. As OneDnnConvolution (layers/onednn/convolution.h) on the CPU.
+// and input. Written down by graphs(), built by plan(), tied to memory by the bind calls, run on
+// the context's stream. As OneDnnConvolution (layers/onednn/convolution.h) on the CPU.
 #pragma once
 
 #include "engine/device/context.h"

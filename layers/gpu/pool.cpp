@@ -1,8 +1,8 @@
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/pool_block.h"
 #include "kernels/launch.h"
-#include "layers/cuda/element.h"
-#include "layers/cuda/nodes.h"
+#include "layers/gpu/element.h"
+#include "layers/gpu/nodes.h"
 
 namespace rk::gpu {
 namespace {

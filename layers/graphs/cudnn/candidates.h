@@ -7,7 +7,7 @@
 #pragma once
 
 #include "engine/base/error.h"
-#include "layers/cudnn/recorder.h"
+#include "layers/graphs/cudnn/recorder.h"
 
 #include <algorithm>
 #include <cstddef>

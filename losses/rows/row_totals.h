@@ -5,7 +5,7 @@
 
 #include "kernels/launch.h"
 #include "kernels/rows/finish_rows.h"
-#include "losses/frame/rows.h"
+#include "losses/rows/rows.h"
 
 #include <algorithm>
 

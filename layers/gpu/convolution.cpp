@@ -1,10 +1,10 @@
-#include "layers/cuda/convolution.h"
+#include "layers/gpu/convolution.h"
 
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
-#include "layers/cuda/nodes.h"
+#include "layers/gpu/nodes.h"
 
 #include <algorithm>
 
@@ -43,9 +43,10 @@ Graph input_gradient_graph(const ConvolutionGeometry& geometry, Precision precis
   return g;
 }
 
-// In fp32 what hangs on an input's gradient is taken by one engine alone, of the heuristics' list of
-// last resort, which compiles its kernels. In 16 bits that is so where the convolution has a stride:
-// there the part with our own kernel behind it is the faster (on an H100, 3x3/2 of 256x56x56x128:
+// In fp32 what hangs on an input's gradient is taken by one engine alone, of the heuristics' list
+// of last resort, which compiles its kernels. In 16 bits that is so where the convolution has a
+// stride: there the part with our own kernel behind it is the faster (on an H100, 3x3/2 of
+// 256x56x56x128:
 // 0.40 ms in one, 0.17 without the mask).
 bool fuses_input_gradient(const ConvolutionGeometry& geometry, Precision precision) {
   const auto& stride = geometry.options.stride;

@@ -13,12 +13,12 @@
 // Where rows are coupled by sums over all of them (counts, histograms), Row::measure writes a row's
 // stats, they are added up in the order of the rows, Row::finish (kernels/rows/batch_numbers.h)
 // makes of the totals what the rows need, and only then does Row::row run
-// (losses/frame/row_totals.h). Then the formula may have
+// (losses/rows/row_totals.h). Then the formula may have
 //   void fill(const Context&, const S* slopes)  more that follows from the slopes, for params
 //   void finish(const Context&, const RowBatch<S>&, const S* stats, S* slopes, double* part)
 //                                               in place of Row::finish, from each row's stats
 // Rows that depend on their hardest pair alone take a shorter way on the CPU
-// (losses/frame/pair_rows.h). Rows that cost unlike say Row::work(columns, positives), the scores
+// (losses/rows/pair_rows.h). Rows that cost unlike say Row::work(columns, positives), the scores
 // they compare or the sigmoids they take; the CPU's threads then get rows of about the same work
 // instead of the same number.
 #pragma once
@@ -26,11 +26,11 @@
 #include "losses/frame/batch_index.h"
 #include "losses/frame/batch_memory.h"
 #include "losses/frame/entry.h"
-#include "losses/frame/pair_rows.h"
 #include "losses/frame/readback.h"
-#include "losses/frame/row_totals.h"
-#include "losses/frame/rows.h"
-#include "losses/frame/similarity.h"
+#include "losses/products/similarity.h"
+#include "losses/rows/pair_rows.h"
+#include "losses/rows/row_totals.h"
+#include "losses/rows/rows.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,10 +1,10 @@
-#include "layers/cuda/batchnorm.h"
+#include "layers/gpu/batchnorm.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/batchnorm_gradient_block.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/launch.h"
-#include "layers/cuda/element.h"
-#include "layers/cuda/nodes.h"
+#include "layers/gpu/element.h"
+#include "layers/gpu/nodes.h"
 
 #include <algorithm>
 
