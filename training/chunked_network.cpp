@@ -1,9 +1,6 @@
 #include "training/chunked_network.h"
 
-#include "engine/device/cuda/context.h"
-#include "engine/device/dispatch.h"
 #include "kernels/blocks/elementwise_block.h"
-#include "kernels/cpu/elementwise_cpu.h"
 #include "kernels/launch.h"
 
 #include <algorithm>
@@ -11,32 +8,31 @@
 namespace rk {
 namespace {
 
+// Gradients go to the other processes in pieces of about this size, while backward goes on.
+constexpr std::int64_t kBucket = (std::int64_t{25} << 20) / sizeof(float);
+
 std::size_t bytes_of(std::int64_t floats) {
   return static_cast<std::size_t>(floats) * sizeof(float);
 }
 
-// y += x, on the device.
+// y += x
 void add(const Context& context, std::int64_t count, const float* x, float* y) {
-  if constexpr (kHasCuda) {
-    if (context.on_gpu()) {
-      return launch(CopyOrAdd<float>{.count = count, .x = x, .y = y, .accumulate = true},
-                    context.cuda().stream());
-    }
-  }
-  elementwise_cpu::copy(context.threads(), count, x, y, /*accumulate=*/true);
+  launch(context, CopyOrAdd<float>{.count = count, .x = x, .y = y, .accumulate = true});
 }
 
 }  // namespace
 
 ChunkedNetwork::ChunkedNetwork(Program& program, TensorId embeddings, const BatchParts& parts,
-                               std::int64_t network_elements,
-                               std::function<void(std::int64_t)> fill)
+                               ProcessGroup& processes, std::int64_t network_elements,
+                               NetworkInput& input, bool shares_statistics)
     : program_(program),
       tensor_(embeddings),
       parts_(parts),
       dim_(program.shape(embeddings)[1]),
       network_elements_(network_elements),
-      fill_(std::move(fill)),
+      input_(input),
+      shares_statistics_(shares_statistics),
+      group_(make_device_group(program.context(), processes)),
       embeddings_(program.value(embeddings)),
       gradients_(program.gradient(embeddings)) {
   const Context& context = program.context();
@@ -52,43 +48,66 @@ ChunkedNetwork::ChunkedNetwork(Program& program, TensorId embeddings, const Batc
     statistics_ = context.allocate(parameters.statistics().size_bytes());
     counters_.resize(parameters.counters().size());
   }
+  if (group_->size() > 1) {
+    const float share = 1.0F / static_cast<float>(group_->size());
+    per_process_ = context.allocate(sizeof(share));
+    per_process_.upload(&share, sizeof(share));
+  }
 }
 
 void ChunkedNetwork::embed() {
   const std::int64_t elements = parts_.chunk * dim_;
   for (std::int64_t c = 0; c < parts_.chunks(); ++c) {
-    fill_(c);
+    input_.fill(c * parts_.chunk);
     program_.forward();
     if (parts_.in_one_piece()) continue;
     program_.context().copy(share().data() + c * elements, program_.value(tensor_),
                             bytes_of(elements));
   }
+  if (group_->size() > 1) gather();
 }
 
-void ChunkedNetwork::backward(const std::function<void()>& back) {
-  if (parts_.chunks() == 1) return back_with(0, back);
+void ChunkedNetwork::gather() {
+  const std::span<float> own = share();
+  group_->gather(own.data(), embeddings_, std::ssize(own));
+  if (!shares_statistics_) return;
+  // Their mean over the processes.
+  const Context& context = program_.context();
+  float* statistics = program_.parameters().device_statistics();
+  const auto count = static_cast<std::int64_t>(program_.parameters().statistics().size());
+  group_->begin_sum(statistics, count);
+  group_->finish_sums();
+  launch(context, Scale{.count = count, .factor = per_process_.as<float>(), .values = statistics});
+}
+
+void ChunkedNetwork::backward() {
+  if (parts_.chunks() == 1) {
+    take_gradients(0);
+    return sum_while_going_back();
+  }
   const Context& context = program_.context();
   Parameters& parameters = program_.parameters();
   context.copy(statistics_.data(), parameters.device_statistics(), statistics_.bytes());
   std::ranges::copy(parameters.counters(), counters_.begin());
   for (std::int64_t c = 0; c < parts_.chunks(); ++c) {
-    fill_(c);
+    input_.fill(c * parts_.chunk);
     program_.forward();
-    back_with(c, back);
+    take_gradients(c);
+    program_.backward();
     add_up(c);
   }
   context.copy(parameters.device_statistics(), statistics_.data(), statistics_.bytes());
   std::ranges::copy(counters_, parameters.counters().begin());
+  group_->begin_sum(parameters.device_gradients(), network_elements_);
+  group_->finish_sums();
 }
 
-void ChunkedNetwork::back_with(std::int64_t chunk, const std::function<void()>& back) {
-  if (!parts_.in_one_piece()) {
-    const std::int64_t elements = parts_.chunk * dim_;
-    program_.context().copy(program_.gradient(tensor_),
-                            gradients_ + parts_.share_begin(dim_) + chunk * elements,
-                            bytes_of(elements));
-  }
-  back();
+void ChunkedNetwork::take_gradients(std::int64_t chunk) {
+  if (parts_.in_one_piece()) return;
+  const std::int64_t elements = parts_.chunk * dim_;
+  program_.context().copy(program_.gradient(tensor_),
+                          gradients_ + parts_.share_begin(dim_) + chunk * elements,
+                          bytes_of(elements));
 }
 
 // The last sum is where the gradients are.
@@ -102,6 +121,20 @@ void ChunkedNetwork::add_up(std::int64_t chunk) {
   } else {
     add(program_.context(), network_elements_, sums, gradients);
   }
+}
+
+// The last layers' gradients, which lie at the end, are complete first.
+void ChunkedNetwork::sum_while_going_back() {
+  float* gradients = program_.parameters().device_gradients();
+  std::int64_t end = network_elements_;
+  for (int node = static_cast<int>(program_.nodes().size()) - 1; node >= 0; --node) {
+    program_.backward(node);
+    const std::int64_t begin = program_.parameters_begin(node);
+    if (node > 0 && end - begin < kBucket) continue;
+    if (end > begin) group_->begin_sum(gradients + begin, end - begin);
+    end = begin;
+  }
+  group_->finish_sums();
 }
 
 std::size_t ChunkedNetwork::bytes() const {

@@ -1,7 +1,6 @@
 #include "training/embed.h"
 
 #include "engine/base/error.h"
-#include "engine/device/dispatch.h"
 #include "engine/system/signals.h"
 #include "layers/gpu/input.h"
 #include "training/model_io.h"
@@ -29,10 +28,8 @@ Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDe
 std::size_t Embedder::plan() {
   if (!planned_) {
     program_.plan();
-    if constexpr (kHasCuda) {
-      if (program_.on_gpu()) {
-        gpu_input_ = std::make_shared<GpuInput>(program_, input_, table_.levels(), batch_);
-      }
+    if (program_.on_gpu()) {
+      gpu_input_ = std::make_shared<GpuInput>(program_, input_, table_.levels(), batch_);
     }
   }
   planned_ = true;
@@ -72,15 +69,10 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
 }
 
 void Embedder::fill(std::span<const std::uint8_t> pixels) {
-  if constexpr (kHasCuda) {
-    if (gpu_input_ != nullptr) {
-      gpu_input_->stage(pixels);
-      gpu_input_->take();
-      gpu_input_->fill(0);
-      return;
-    }
-  }
-  fill_input(program_, input_, table_, pixels);
+  if (gpu_input_ == nullptr) return fill_input(program_, input_, table_, pixels);
+  gpu_input_->stage(pixels);
+  gpu_input_->take();
+  gpu_input_->fill(0);
 }
 
 CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint& checkpoint,

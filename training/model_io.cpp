@@ -32,10 +32,6 @@ template <class F> void for_each_parameter(const Parameters& parameters, F&& f) 
   }
 }
 
-std::span<float> state_values(const Optimizer::State& state) {
-  return {state.values, static_cast<std::size_t>(state.count)};
-}
-
 void check(const Checkpoint& checkpoint, const Parameters& parameters,
            const std::vector<std::string>& optional) {
   std::vector<TensorName> weights;
@@ -132,9 +128,11 @@ bool load_starting_point(const Checkpoint& checkpoint, Parameters& parameters) {
 void save_optimizer(const Optimizer& optimizer, const Parameters& parameters,
                     CheckpointWriter& writer) {
   std::vector<float> canonical(static_cast<std::size_t>(largest(parameters)));
+  std::vector<float> room;
   for (const Optimizer::State& state : optimizer.states()) {
+    const std::span<const float> values = optimizer.on_host(state, room);
     for_each_parameter(parameters, [&](ParameterId id, const Parameters::Entry& entry) {
-      parameters.get(state_values(state), id, canonical.data());
+      parameters.get(values, id, canonical.data());
       writer.optimizer_state(std::string(state.name), entry.name, tensor_name(entry).dims,
                              canonical.data());
     });
@@ -144,11 +142,14 @@ void save_optimizer(const Optimizer& optimizer, const Parameters& parameters,
 void load_optimizer(const Checkpoint& checkpoint, const Parameters& parameters,
                     Optimizer& optimizer) {
   std::vector<float> canonical(static_cast<std::size_t>(largest(parameters)));
+  std::vector<float> room;
   for (const Optimizer::State& state : optimizer.states()) {
+    const std::span<float> values = optimizer.on_host(state, room);
     for_each_parameter(parameters, [&](ParameterId id, const Parameters::Entry& entry) {
       checkpoint.optimizer_state(std::string(state.name), tensor_name(entry), canonical.data());
-      parameters.set(state_values(state), id, canonical.data());
+      parameters.set(values, id, canonical.data());
     });
+    optimizer.put_back(state, values);
   }
 }
 

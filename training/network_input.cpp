@@ -1,6 +1,10 @@
 #include "training/network_input.h"
 
 #include "engine/base/parallel.h"
+#include "layers/gpu/input.h"
+
+#include <algorithm>
+#include <utility>
 
 namespace rk {
 
@@ -33,5 +37,35 @@ void fill_input(Program& program, TensorId input, const FloatTable& table,
     }
   });
 }
+
+NetworkInput::NetworkInput(Program& program, TensorId input, const FloatTable& table,
+                           std::int64_t images)
+    : program_(program), input_(input), table_(table) {
+  if (!program.on_gpu()) return;
+  gpu_ = std::make_unique<GpuInput>(program, input, table_.levels(), images);
+}
+
+NetworkInput::~NetworkInput() = default;
+
+void NetworkInput::stage(std::span<const std::uint8_t> pixels) {
+  if (gpu_ != nullptr) return gpu_->stage(pixels);
+  staged_ = pixels;
+}
+
+void NetworkInput::take() {
+  if (gpu_ != nullptr) return gpu_->take();
+  pixels_ = staged_;
+}
+
+void NetworkInput::fill(std::int64_t first) {
+  if (gpu_ != nullptr) return gpu_->fill(first);
+  const Shape& shape = program_.shape(input_);
+  const auto image = static_cast<std::size_t>(3 * shape[1] * shape[2]);
+  const auto behind = pixels_.subspan(static_cast<std::size_t>(first) * image);
+  fill_input(program_, input_, table_,
+             behind.first(std::min(behind.size(), static_cast<std::size_t>(shape[0]) * image)));
+}
+
+std::size_t NetworkInput::bytes() const { return gpu_ != nullptr ? gpu_->bytes() : 0; }
 
 }  // namespace rk

@@ -2,21 +2,22 @@
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
+#include "kernels/launch.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 namespace rk {
 namespace {
 
 // One step's numbers for one group, worked out in double and rounded once.
 struct AdamScalars {
-  float decay, keep, one_minus_beta1, beta2, one_minus_beta2, step_size, root_correction, eps;
+  float factor, decay, keep, one_minus_beta1, beta2, one_minus_beta2, step_size, root_correction,
+      eps;
 };
 struct SgdScalars {
-  float decay, momentum, rate;
+  float factor, decay, momentum, rate;
 };
 
 // p, m, v and g are distinct buffers (checked nowhere: the engine lays them out).
@@ -25,7 +26,7 @@ void adam(const AdamScalars& s, std::int64_t begin, std::int64_t end, float* __r
 #pragma omp simd
   for (std::int64_t i = begin; i < end; ++i) {
     const float parameter = p[i] * s.keep;
-    const float gradient = g[i] + s.decay * p[i];
+    const float gradient = g[i] * s.factor + s.decay * p[i];
     m[i] += s.one_minus_beta1 * (gradient - m[i]);
     v[i] = s.beta2 * v[i] + s.one_minus_beta2 * (gradient * gradient);
     p[i] = parameter - s.step_size * (m[i] / (std::sqrt(v[i]) / s.root_correction + s.eps));
@@ -39,7 +40,7 @@ void sgd(const SgdScalars& s, std::int64_t begin, std::int64_t end, float* __res
          const float* __restrict g, float* __restrict b) {
 #pragma omp simd
   for (std::int64_t i = begin; i < end; ++i) {
-    float direction = g[i] + s.decay * p[i];
+    float direction = g[i] * s.factor + s.decay * p[i];
     if constexpr (kMomentum != Momentum::kPlain) {
       b[i] = s.momentum * b[i] + direction;
       direction = kMomentum == Momentum::kNesterov ? direction + s.momentum * b[i] : b[i];
@@ -52,15 +53,15 @@ AdamScalars adam_scalars(const OptimizerParams& params, const OptimizerGroup& gr
                          const StepState& state) {
   const double rate = state.rate * group.rate_factor;
   const bool decoupled = params.kind == OptimizerKind::kAdamW;
-  const auto t = static_cast<double>(state.number);
   return {
+      .factor = state.gradient_factor,
       .decay = decoupled ? 0.0F : static_cast<float>(group.weight_decay),
       .keep = decoupled ? static_cast<float>(1.0 - rate * group.weight_decay) : 1.0F,
       .one_minus_beta1 = static_cast<float>(1.0 - params.beta1),
       .beta2 = static_cast<float>(params.beta2),
       .one_minus_beta2 = static_cast<float>(1.0 - params.beta2),
-      .step_size = static_cast<float>(rate / (1.0 - std::pow(params.beta1, t))),
-      .root_correction = static_cast<float>(std::sqrt(1.0 - std::pow(params.beta2, t))),
+      .step_size = static_cast<float>(rate / state.first_correction),
+      .root_correction = static_cast<float>(state.second_correction),
       .eps = static_cast<float>(params.eps),
   };
 }
@@ -79,6 +80,9 @@ void check(const OptimizerParams& params) {
   }
   if (params.nesterov && params.momentum == 0) {
     fail<UsageError>("optimizer: nesterov needs a momentum above 0");
+  }
+  if (!(params.clip_norm >= 0 && std::isfinite(params.clip_norm))) {
+    fail<UsageError>("optimizer: the norm to clip at must be >= 0, got {}", params.clip_norm);
   }
 }
 
@@ -113,21 +117,19 @@ std::vector<OptimizerGroup> tidy(std::vector<OptimizerGroup> groups, std::int64_
 
 }  // namespace
 
-std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, double embedding_rate,
-                                             double weight_decay, double proxy_rate,
-                                             const std::vector<std::string>& frozen) {
-  const auto is_frozen = [&](const std::string& name) {
-    return std::any_of(frozen.begin(), frozen.end(),
-                       [&](const std::string& beginning) { return name.starts_with(beginning); });
-  };
-  const auto factor = [&](ParameterGroup group) {
-    switch (group) {
-      case ParameterGroup::kBackbone: return 1.0;
-      case ParameterGroup::kEmbedding: return embedding_rate;
-      case ParameterGroup::kProxies: return proxy_rate;
-    }
-    return 1.0;
-  };
+ParameterPolicy LearningPolicy::of(const Parameters::Entry& entry) const {
+  ParameterPolicy policy;
+  policy.learns = std::none_of(frozen.begin(), frozen.end(), [&](const std::string& beginning) {
+    return entry.name.starts_with(beginning);
+  });
+  policy.decays = decays_norms || entry.shape.rank() != 1;
+  if (entry.group == ParameterGroup::kEmbedding) policy.rate_factor = embedding_rate;
+  if (entry.group == ParameterGroup::kProxies) policy.rate_factor = proxy_rate;
+  return policy;
+}
+
+std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters,
+                                             const LearningPolicy& learning) {
   std::vector<OptimizerGroup> groups;
   const auto& entries = parameters.entries();
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -135,28 +137,31 @@ std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters, doubl
     const std::int64_t end = i + 1 < entries.size()
                                  ? entries[i + 1].offset
                                  : static_cast<std::int64_t>(parameters.flat_elements());
-    const bool learns = !is_frozen(entries[i].name);
-    groups.push_back({entries[i].offset, end, learns ? factor(entries[i].group) : 0.0,
-                      learns ? weight_decay : 0.0});
+    const ParameterPolicy policy = learning.of(entries[i]);
+    groups.push_back({entries[i].offset, end, policy.learns ? policy.rate_factor : 0.0,
+                      policy.learns && policy.decays ? learning.weight_decay : 0.0});
   }
   return groups;
 }
 
-Optimizer::Optimizer(const OptimizerParams& params, std::vector<OptimizerGroup> groups,
-                     std::int64_t count)
-    : params_(params), count_(count) {
+Optimizer::Optimizer(const Context& context, const OptimizerParams& params,
+                     std::vector<OptimizerGroup> groups, std::int64_t count)
+    : params_(params), count_(count), on_gpu_(context.on_gpu()) {
   check(params_);
   groups_ = tidy(std::move(groups), count_);
   const bool is_sgd = params_.kind == OptimizerKind::kSgd;
-  if (!is_sgd || params_.momentum > 0) first_ = Buffer::of<float>(count_);
-  if (!is_sgd) second_ = Buffer::of<float>(count_);
-  reset();
-}
-
-void Optimizer::reset() {
-  for (const State& state : states()) {
-    std::memset(state.values, 0, static_cast<std::size_t>(state.count) * sizeof(float));
-  }
+  const auto zeros = [&] {
+    Memory memory = context.allocate(static_cast<std::size_t>(count_) * sizeof(float));
+    context.clear(memory.data(), memory.bytes());
+    return memory;
+  };
+  if (!is_sgd || params_.momentum > 0) first_ = zeros();
+  if (!is_sgd) second_ = zeros();
+  if (!on_gpu_) return;
+  device_groups_ = context.allocate(groups_.size() * sizeof(OptimizerGroup));
+  device_groups_.upload(groups_.data(), device_groups_.bytes());
+  squares_ = context.allocate(static_cast<std::size_t>(SquareSums{.count = count_}.blocks()) *
+                              sizeof(double));
 }
 
 std::vector<Optimizer::State> Optimizer::states() const {
@@ -167,17 +172,63 @@ std::vector<Optimizer::State> Optimizer::states() const {
   return {};
 }
 
-void Optimizer::step(const Context& context, const StepState& state, float* parameters,
-                     const float* gradients) {
-  expect(state.number >= 1, "[optimizer] expected a step number >= 1, got {}", state.number);
-  float* first = first_.as<float>();
-  float* second = second_.as<float>();
+std::span<float> Optimizer::on_host(const State& state, std::vector<float>& room) const {
+  const auto count = static_cast<std::size_t>(state.count);
+  if (!on_gpu_) return {state.values, count};
+  room.resize(count);
+  const Memory& memory = state.values == first_.as<float>() ? first_ : second_;
+  memory.download(room.data(), count * sizeof(float));
+  return room;
+}
+
+void Optimizer::put_back(const State& state, std::span<const float> values) {
+  if (values.data() == state.values) return;
+  Memory& memory = state.values == first_.as<float>() ? first_ : second_;
+  memory.upload(values.data(), values.size_bytes());
+}
+
+void Optimizer::step(const Context& context, StepState* state, float* parameters,
+                     const float* gradients) const {
+  if (context.on_gpu()) {
+    step_on_gpu(context, state, parameters, gradients);
+  } else {
+    step_on_cpu(context, *state, parameters, gradients);
+  }
+}
+
+void Optimizer::step_on_gpu(const Context& context, StepState* state, float* parameters,
+                            const float* gradients) const {
+  auto* partial = squares_.as<double>();
+  const SquareSums squares{.count = count_, .gradients = gradients, .partial = partial};
+  launch(context, squares);
+  launch(context,
+         FinishNorm{
+             .params = params_, .partials = squares.blocks(), .partial = partial, .step = state});
+  launch(context, OptimizerStep{.params = params_,
+                                .step = state,
+                                .groups = device_groups_.as<OptimizerGroup>(),
+                                .group_count = static_cast<int>(groups_.size()),
+                                .count = count_,
+                                .gradients = gradients,
+                                .parameters = parameters,
+                                .first = first_.as<float>(),
+                                .second = second_.as<float>()});
+}
+
+// The formulas of OptimizerStep in loops that the compiler vectorises, a group's numbers worked out
+// once: one pass over memory.
+void Optimizer::step_on_cpu(const Context& context, StepState& state, float* parameters,
+                            const float* gradients) const {
+  finish_norm(params_, square_sum(context, gradients, count_), state);
+  if (!state.finite) return;
+  auto* first = first_.as<float>();
+  auto* second = second_.as<float>();
   const auto update = [&](const OptimizerGroup& group, std::int64_t begin, std::int64_t end) {
     if (params_.kind != OptimizerKind::kSgd) {
       adam(adam_scalars(params_, group, state), begin, end, parameters, gradients, first, second);
       return;
     }
-    const SgdScalars scalars{static_cast<float>(group.weight_decay),
+    const SgdScalars scalars{state.gradient_factor, static_cast<float>(group.weight_decay),
                              static_cast<float>(params_.momentum),
                              static_cast<float>(state.rate * group.rate_factor)};
     if (params_.momentum == 0) {
@@ -199,6 +250,10 @@ void Optimizer::step(const Context& context, const StepState& state, float* para
 }
 
 double global_norm(const Context& context, const float* gradients, std::int64_t count) {
+  return std::sqrt(square_sum(context, gradients, count));
+}
+
+double square_sum(const Context& context, const float* gradients, std::int64_t count) {
   // A fixed number of pieces, whatever the number of cores, keeps the order of the additions.
   constexpr std::int64_t kPieces = 512;
   std::array<double, kPieces> sums{};
@@ -213,7 +268,7 @@ double global_norm(const Context& context, const float* gradients, std::int64_t 
   });
   double total = 0;
   for (double sum : sums) total += sum;
-  return std::sqrt(total);
+  return total;
 }
 
 }  // namespace rk

@@ -1,13 +1,9 @@
 #include "training/trainer.h"
 
 #include "engine/base/error.h"
-#include "engine/base/note.h"
-#include "engine/device/cuda/context.h"
-#include "engine/device/dispatch.h"
 #include "engine/device/memory_fit.h"
 #include "engine/system/host_memory.h"
 #include "layers/graphs/graph_run.h"
-#include "training/cuda/gpu_step.h"
 #include "training/model_io.h"
 
 #include <algorithm>
@@ -33,11 +29,11 @@ bool all_finite(const float* values, std::int64_t count) {
 Trainer::Trainer(const Context& context, const TrainerOptions& options)
     : context_(context),
       options_(options),
-      table_(float_table(options.model)),
       schedule_(options.schedule),
       program_(context, parameters_,
-               Program::Options{
-                   .gradients = true, .precision = options.precision, .frozen = options.frozen}) {
+               Program::Options{.gradients = true,
+                                .precision = options.precision,
+                                .frozen = options.learning.frozen}) {
   if (options_.processes == nullptr) {
     alone_ = group_of_one();
     options_.processes = alone_.get();
@@ -69,16 +65,7 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   identities_.resize(labels_.size());
   last_labels_.resize(static_cast<std::size_t>(parts().share()));
   last_indices_.resize(last_labels_.size());
-  memory_ = EmbeddingMemory(context, options_.memory, options_.batch, dim);
-  chunked_ =
-      std::make_unique<ChunkedNetwork>(program_, network_.embeddings, parts(), network_elements(),
-                                       [this](std::int64_t chunk) { fill(chunk); });
-  optimizer_ = std::make_unique<Optimizer>(
-      options_.optimizer,
-      optimizer_groups(parameters_, options_.embedding_rate, options_.weight_decay,
-                       options_.proxy_rate, options_.frozen),
-      static_cast<std::int64_t>(parameters_.flat_elements()));
-  context.on_gpu() ? plan_gpu() : plan_cpu();
+  step_ = std::make_unique<TrainStep>(context, options_, program_, network_, proxies_);
 }
 
 Trainer::~Trainer() = default;
@@ -97,10 +84,8 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
     if (advice.empty()) return;
     throw TooLittleMemory(advice, chunk_that_fits(need, free, parts().share()));
   };
-  if constexpr (kHasCuda) {
-    if (context_.on_gpu()) {
-      return require(2, 0, static_cast<std::int64_t>(context_.cuda().free_bytes()), MemoryOf::kGpu);
-    }
+  if (context_.on_gpu()) {
+    return require(2, 0, static_cast<std::int64_t>(context_.free_bytes()), MemoryOf::kGpu);
   }
   // Values and gradients have their addresses, but no memory before they are written.
   constexpr std::size_t kTraining = 4, kSaving = 2 * 3;  // gradients are not saved
@@ -108,69 +93,7 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
 }
 
 void Trainer::prepare_graphs() {
-  if constexpr (kHasCuda) {
-    if (context_.on_gpu()) build_graphs(context_, graphs_of(program_), options_.preparing);
-  }
-}
-
-void Trainer::plan_gpu() {
-  if constexpr (kHasCuda) {
-    gpu_ = std::make_shared<GpuStep>(StepParts{.context = context_,
-                                               .options = options_,
-                                               .program = program_,
-                                               .input = network_.input,
-                                               .network = *chunked_,
-                                               .parameters = parameters_,
-                                               .proxies = proxies_,
-                                               .optimizer = *optimizer_,
-                                               .memory = memory_,
-                                               .table = table_,
-                                               .batch = parts(),
-                                               .processes = *options_.processes,
-                                               .network_elements = network_elements()});
-  }
-}
-
-void Trainer::plan_cpu() {
-  loss_ = make_loss<float>(options_.loss);
-  loss_->plan(context_, {.rows = options_.batch,
-                         .memory = memory_.capacity(),
-                         .dim = options_.model.dim,
-                         .classes = proxies_ >= 0 ? options_.classes : 0});
-}
-
-std::int64_t Trainer::network_elements() const {
-  return proxies_ >= 0 ? parameters_.entry(proxies_).offset
-                       : static_cast<std::int64_t>(parameters_.flat_elements());
-}
-
-void Trainer::fill(std::int64_t chunk) {
-  if constexpr (kHasCuda) {
-    if (gpu_ != nullptr) return gpu_->fill(chunk);
-  }
-  const std::span<const std::uint8_t> pixels = last_batch_.pixels;
-  const std::size_t bytes = pixels.size() / static_cast<std::size_t>(parts().chunks());
-  fill_input(program_, network_.input, table_,
-             pixels.subspan(static_cast<std::size_t>(chunk) * bytes, bytes));
-}
-
-void Trainer::gather_labels(const Batch& batch) {
-  options_.processes->gather<std::int64_t>(batch.labels, labels_);
-  options_.processes->gather<std::int64_t>(batch.indices, identities_);
-}
-
-// Embeddings of the whole batch, from all who have a share of it.
-void Trainer::gather() {
-  if (options_.processes->alone()) return;
-  ProcessGroup& group = *options_.processes;
-  const std::span<float> all(chunked_->embeddings(),
-                             static_cast<std::size_t>(options_.batch * options_.model.dim));
-  group.gather<float>(chunked_->share(), all);
-  if (options_.batchnorm == BatchNormMode::kBatch) {
-    const std::span<float> statistics = parameters_.statistics();
-    group.sum(statistics);
-    for (float& value : statistics) value /= static_cast<float>(group.size());
-  }
+  if (context_.on_gpu()) build_graphs(context_, graphs_of(program_), options_.preparing);
 }
 
 StepResult Trainer::step(const Batch& batch, const std::function<void()>& meanwhile) {
@@ -178,11 +101,25 @@ StepResult Trainer::step(const Batch& batch, const std::function<void()>& meanwh
          batch.count);
   last_ = StepResult{.rate = schedule_.rate(steps_)};
   remember(batch);
-  gather_labels(batch);
-  if (gpu_ != nullptr) {
-    step_on_gpu(batch, meanwhile);
-  } else {
-    step_on_cpu();
+  options_.processes->gather<std::int64_t>(batch.labels, labels_);
+  options_.processes->gather<std::int64_t>(batch.indices, identities_);
+  if (!std::exchange(staged_, false)) step_->stage(batch.pixels);
+  TrainStep::Outcome outcome;
+  try {
+    step_->launch(labels_, identities_, last_.rate);
+    if (meanwhile && context_.on_gpu()) meanwhile();
+    outcome = step_->finish();
+  } catch (const InputError& error) {
+    diverged(error.what());
+  }
+  last_.loss = outcome.loss;
+  last_.valid_queries = outcome.valid_queries;
+  last_.gradient_norm = outcome.gradient_norm;
+  last_.updated = outcome.updated;
+  if (!std::isfinite(outcome.loss)) diverged(fmt::format("the loss is {}", outcome.loss));
+  if (outcome.hopeless) {
+    diverged(
+        fmt::format("the gradient's norm is {} (loss {:g})", outcome.gradient_norm, outcome.loss));
   }
   ++steps_;
   return last_;
@@ -194,7 +131,7 @@ void Trainer::remember(const Batch& batch) {
   std::ranges::copy(batch.indices, last_indices_.begin());
   last_batch_.labels = last_labels_;
   last_batch_.indices = last_indices_;
-  if (gpu_ != nullptr) last_batch_.pixels = {};
+  if (context_.on_gpu()) last_batch_.pixels = {};
 }
 
 void Trainer::diverged(const std::string& what) const {
@@ -205,98 +142,17 @@ void Trainer::diverged(const std::string& what) const {
 }
 
 void Trainer::stage(const Batch& next) {
-  if constexpr (kHasCuda) {
-    if (gpu_ == nullptr) return;
-    gpu_->stage(next);
-    staged_ = true;
-  }
-}
-
-void Trainer::step_on_gpu(const Batch& batch, const std::function<void()>& meanwhile) {
-  if constexpr (kHasCuda) {
-    if (!std::exchange(staged_, false)) gpu_->stage(batch);
-    gpu_->launch(labels_, identities_, last_.rate);
-    if (meanwhile) meanwhile();
-    const GpuStep::Outcome outcome = [&] {
-      try {
-        return gpu_->finish();
-      } catch (const InputError& error) {
-        diverged(error.what());
-      }
-    }();
-    last_.loss = outcome.loss;
-    last_.valid_queries = outcome.valid_queries;
-    last_.gradient_norm = outcome.gradient_norm;
-    last_.updated = outcome.updated;
-    if (outcome.updated && std::isfinite(outcome.loss)) return;
-    if (!outcome.updated && !outcome.hopeless) return;
-    if (!std::isfinite(outcome.loss)) diverged(fmt::format("the loss is {}", outcome.loss));
-    diverged(
-        fmt::format("the gradient's norm is {} (loss {:g})", outcome.gradient_norm, outcome.loss));
-  }
-}
-
-void Trainer::step_on_cpu() {
-  StepResult& result = last_;
-  chunked_->embed();
-  gather();
-  LossInput<float> input;
-  input.rows = options_.batch;
-  input.dim = options_.model.dim;
-  input.embeddings = chunked_->embeddings();
-  input.labels = labels_.data();
-  input.identities = identities_.data();
-  memory_.show(input);
-  LossOutput<float> output;
-  output.grad = chunked_->gradients();
-  if (proxies_ >= 0) {
-    input.classes = options_.classes;
-    input.proxies = parameters_.value(proxies_);
-    output.grad_proxies = parameters_.gradient(proxies_);
-  }
-  try {
-    loss_->run(context_, input, output);
-  } catch (const InputError& error) {
-    diverged(error.what());
-  }
-  result.loss = output.loss;
-  result.valid_queries = output.valid_queries;
-  if (!std::isfinite(result.loss)) diverged(fmt::format("the loss is {}", result.loss));
-  // backward() may overwrite them.
-  memory_.push(chunked_->embeddings(), labels_, identities_);
-
-  chunked_->backward([this] { program_.backward(); });
-  // Those of the proxies, behind the network's, are everybody's own already.
-  options_.processes->sum(
-      parameters_.gradients().first(static_cast<std::size_t>(network_elements())));
-  const auto count = static_cast<std::int64_t>(parameters_.flat_elements());
-  result.gradient_norm = global_norm(context_, parameters_.gradients().data(), count);
-  if (!std::isfinite(result.gradient_norm)) {
-    diverged(
-        fmt::format("the gradient's norm is {} (loss {:g})", result.gradient_norm, result.loss));
-  }
-  optimizer_->step(context_, {.rate = result.rate, .number = steps_ + 1},
-                   parameters_.values().data(), parameters_.gradients().data());
+  if (!context_.on_gpu()) return;
+  step_->stage(next.pixels);
+  staged_ = true;
 }
 
 void Trainer::pull() {
-  if constexpr (kHasCuda) {
-    if (gpu_ != nullptr) gpu_->pull();
-  }
+  parameters_.download();
+  if (options_.precision == Precision::kFp16) scale_ = step_->scale();
 }
 
-void Trainer::push() {
-  if constexpr (kHasCuda) {
-    if (gpu_ != nullptr) gpu_->push();
-  }
-}
-
-LossScaleState Trainer::loss_scale() const {
-  if constexpr (kHasCuda) {
-    if (gpu_ != nullptr && options_.precision == Precision::kFp16) return gpu_->scale();
-  }
-  return {};
-}
+void Trainer::push() { parameters_.upload(); }
 
 bool Trainer::sound() const {
   const auto count = static_cast<std::int64_t>(parameters_.flat_elements());
@@ -316,20 +172,18 @@ bool Trainer::sound() const {
 
 void Trainer::save(CheckpointWriter& writer) const {
   save_parameters(parameters_, writer);
-  save_optimizer(*optimizer_, parameters_, writer);
-  memory_.save(writer);
+  save_optimizer(step_->optimizer(), parameters_, writer);
+  step_->memory().save(writer);
 }
 
 bool Trainer::load(const Checkpoint& checkpoint, bool same_data) {
   load_parameters(checkpoint, parameters_);
   load_loss_parameters(checkpoint, parameters_);
-  load_optimizer(checkpoint, parameters_, *optimizer_);
+  load_optimizer(checkpoint, parameters_, step_->optimizer());
   steps_ = checkpoint.run().step;
   push();
-  if constexpr (kHasCuda) {
-    if (gpu_ != nullptr) gpu_->set_scale(checkpoint.run().loss_scale, steps_);
-  }
-  return same_data ? memory_.load(checkpoint) : options_.memory == 0;
+  step_->set_scale(checkpoint.run().loss_scale, steps_);
+  return same_data ? step_->memory().load(checkpoint) : options_.memory == 0;
 }
 
 std::int64_t Trainer::network_parameters() const {
@@ -349,7 +203,7 @@ std::vector<LayerActivations> Trainer::activations() {
   const auto& nodes = program_.nodes();
   std::vector<LayerActivations> layers(nodes.size());
   for (std::int64_t c = 0; c < parts().chunks(); ++c) {
-    fill(c);
+    step_->fill(c);
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       nodes[n]->forward();
       // Now: a later layer may take the place.
@@ -370,26 +224,13 @@ std::vector<LayerActivations> Trainer::activations() {
 
 std::vector<std::pair<std::string, std::size_t>> Trainer::memory() const {
   const std::size_t flat = parameters_.flat_elements() * sizeof(float);
-  if constexpr (kHasCuda) {
-    if (gpu_ != nullptr) {
-      std::vector<std::pair<std::string, std::size_t>> groups = {
-          {"parameters", flat},
-          {"gradients", flat},
-          {"activations and their gradients", program_.memory().arena_bytes},
-          {"workspace", program_.memory().workspace_bytes},
-          {"memory columns", memory_.bytes()}};
-      for (auto& group : gpu_->memory()) groups.push_back(std::move(group));
-      return groups;
-    }
-  }
-  return {{"parameters", flat},
-          {"gradients", flat},
-          {"optimizer", optimizer_->state_bytes()},
-          {"activations and their gradients", program_.memory().arena_bytes},
-          {"workspace", program_.memory().workspace_bytes},
-          {"the batch from its parts", chunked_->bytes()},
-          {"memory columns", memory_.bytes()},
-          {"loss", static_cast<std::size_t>(loss_->bytes())}};
+  std::vector<std::pair<std::string, std::size_t>> groups = {
+      {"parameters", flat},
+      {"gradients", flat},
+      {"activations and their gradients", program_.memory().arena_bytes},
+      {"workspace", program_.memory().workspace_bytes}};
+  for (auto& group : step_->reserved()) groups.push_back(std::move(group));
+  return groups;
 }
 
 }  // namespace rk

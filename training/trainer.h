@@ -1,6 +1,5 @@
-// One training step, and all the state it changes.
-//
-//   pixels -> network -> embeddings -> loss, dL/dE -> network backwards -> optimizer
+// A network in training: its parameters, the steps it makes (training/train_step.h) and what a
+// checkpoint holds of both.
 //
 // With chunks the network's memory is that of a chunk, and one loss call sees all embeddings
 // (training/chunked_network.h). With frozen batch norm that is the whole batch's gradient but for
@@ -25,17 +24,8 @@
 #pragma once
 
 #include "data/loader/loader.h"
-#include "engine/group/process_group.h"
-#include "engine/tape/program.h"
-#include "layers/networks/network.h"
-#include "losses/registry.h"
-#include "training/batch_parts.h"
-#include "training/chunked_network.h"
-#include "training/embedding_memory.h"
-#include "training/network_input.h"
-#include "training/optimizer.h"
-#include "training/schedule.h"
-#include "weights/checkpoint.h"
+#include "training/train_step.h"
+#include "training/trainer_options.h"
 
 #include <cstdint>
 #include <functional>
@@ -47,30 +37,6 @@
 #include <vector>
 
 namespace rk {
-
-struct TrainerOptions {
-  ModelDescription model;
-  BatchNormMode batchnorm = BatchNormMode::kBatch;
-  bool orthogonal_embedding = false;
-  LossSpec loss;
-  OptimizerParams optimizer;
-  double weight_decay = 0.0;
-  double embedding_rate = 1.0;
-  std::vector<std::string> frozen;  // beginnings of the names of parameters that do not learn
-  double proxy_rate = 1.0;
-  ScheduleParams schedule;
-  std::int64_t batch = 128;
-  ProcessGroup* processes = nullptr;  // that share a batch, a divisor of `batch`; null: this one
-  std::int64_t chunk = 0;    // images at a time, divides this process's share; 0: all of that
-  std::int64_t memory = 0;   // batches whose embeddings stay, for losses that take them
-  std::int64_t classes = 0;  // of the data set: proxies, for losses that have them
-  std::uint64_t seed = 0;
-  Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
-  bool graph = true;                       // on a GPU: capture the step and replay it
-  std::int64_t beside = 0;  // bytes of the machine that the run takes beside the trainer's own
-  // Called while the GPU's graphs are built, which may take a minute: (done, all).
-  std::function<void(std::int64_t, std::int64_t)> preparing;
-};
 
 // NaN: the step did not come so far.
 struct StepResult {
@@ -88,8 +54,6 @@ struct LayerActivations {
   std::int64_t not_finite = 0;
   std::int64_t values = 0;
 };
-
-class GpuStep;
 
 class Trainer {
  public:
@@ -119,17 +83,18 @@ class Trainer {
   // another size begins empty, and so does one of other data, whose labels mean other classes.
   bool load(const Checkpoint& checkpoint, bool same_data = true);
 
-  // Between a GPU and the parameters and optimizer here: before they are read, after they were
-  // changed. Nothing on the CPU.
+  // Between a GPU and the parameters here: before they are read, after they were changed. Nothing on
+  // the CPU.
   void pull();
   void push();
-  LossScaleState loss_scale() const;  // as of the last pull()
+  LossScaleState loss_scale() const { return scale_; }  // as of the last pull(); fp16 alone has one
+  TrainStep& train_step() { return *step_; }
 
   // What is reserved, by name, in bytes.
   std::vector<std::pair<std::string, std::size_t>> memory() const;
   std::int64_t network_parameters() const;  // without those of the loss
 
-  // For who looks for the cause of a divergence. Names of the parameters that are not finite in a
+  // For whoever looks for the cause of a divergence. Names of the parameters that are not finite in a
   // flat buffer: values or gradients.
   std::vector<std::string> not_finite(std::span<const float> flat) const;
   // Sends the last batch's share forward once more; batch norm's statistics move on.
@@ -139,37 +104,25 @@ class Trainer {
   BatchParts parts() const { return {options_.batch, options_.chunk, options_.processes}; }
   void require_room(const Program::Footprint& footprint) const;
   void prepare_graphs();
-  void plan_gpu();
-  void plan_cpu();
   [[noreturn]] void diverged(const std::string& what) const;
   void remember(const Batch& batch);
-  void step_on_gpu(const Batch& batch, const std::function<void()>& meanwhile);
-  void step_on_cpu();
-  void gather_labels(const Batch& batch);
-  std::int64_t network_elements() const;  // of the flat buffers; the proxies lie behind
-  void fill(std::int64_t chunk);
-  void gather();
 
   const Context& context_;
   TrainerOptions options_;
   std::unique_ptr<ProcessGroup> alone_;  // where the options name no group
-  FloatTable table_;
   Schedule schedule_;
   Parameters parameters_;
   Program program_;
   Network network_;
   ParameterId proxies_ = -1;
-  std::unique_ptr<Loss<float>> loss_;
-  EmbeddingMemory memory_;
-  std::unique_ptr<ChunkedNetwork> chunked_;
-  std::vector<std::int64_t> labels_, identities_;
-  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<TrainStep> step_;
+  std::vector<std::int64_t> labels_, identities_;  // of the whole batch
   std::int64_t steps_ = 0;
   StepResult last_;
   Batch last_batch_;
   std::vector<std::int64_t> last_labels_, last_indices_;
-  std::shared_ptr<GpuStep> gpu_;  // shared: it knows how to delete itself
-  bool staged_ = false;           // the next step's batch
+  LossScaleState scale_;
+  bool staged_ = false;  // the next step's batch
 };
 
 }  // namespace rk

@@ -1,5 +1,6 @@
-// What the processes of a group (engine/group/process_group.h) exchange between their GPUs, through
-// NCCL, without a copy to the host: the embeddings before the loss, the gradients behind it.
+// What the processes of a group (engine/group/process_group.h) exchange between the memories of
+// their devices: the embeddings before the loss, the gradients behind it. GPUs do so through NCCL,
+// without a copy to the host; processes on CPUs as their group does.
 //
 // Every call is collective and in the order of the context's stream, and none waits: what the GPU
 // did before is what it reads, what the GPU does after sees the result. Sums alone run beside the
@@ -13,7 +14,7 @@
 // group too, in which nothing is exchanged.
 #pragma once
 
-#include "engine/device/cuda/context.h"
+#include "engine/device/context.h"
 #include "engine/group/process_group.h"
 
 #include <cstdint>
@@ -38,6 +39,6 @@ class DeviceGroup {
 
 // Collective. DeviceError where there are several processes and NCCL is missing or does not start,
 // or two of them have the same GPU. Both arguments outlive the group.
-std::unique_ptr<DeviceGroup> make_device_group(const CudaContext& cuda, ProcessGroup& processes);
+std::unique_ptr<DeviceGroup> make_device_group(const Context& context, ProcessGroup& processes);
 
 }  // namespace rk

@@ -167,21 +167,25 @@ void Parameters::allocate(const Context& context) {
   device_values_ = context.allocate(values_.bytes());
   device_gradients_ = context.allocate(gradients_.bytes());
   device_buffers_ = context.allocate(buffers_.bytes());
+  context.clear(device_gradients_.data(), device_gradients_.bytes());
   upload();
 }
 
 void Parameters::upload() {
   if (device_values_.bytes() == 0) return;
   device_values_.upload(values_.data(), values_.bytes());
-  device_gradients_.upload(gradients_.data(), gradients_.bytes());
   device_buffers_.upload(buffers_.data(), buffers_.bytes());
 }
 
 void Parameters::download() {
   if (device_values_.bytes() == 0) return;
   device_values_.download(values_.data(), values_.bytes());
-  device_gradients_.download(gradients_.data(), gradients_.bytes());
   device_buffers_.download(buffers_.data(), buffers_.bytes());
+}
+
+void Parameters::download_gradients() {
+  if (device_gradients_.bytes() == 0) return;
+  device_gradients_.download(gradients_.data(), gradients_.bytes());
 }
 
 float* Parameters::device_buffer(BufferId id) const {

@@ -1,12 +1,13 @@
 // The optimizer of training/optimizer.h on a GPU: the same formulas, the same roundings, over the
-// same flat float buffers, with what changes from step to step in device memory (DeviceStep), so
+// same flat float buffers, with what changes from step to step in device memory (StepState), so
 // that a captured step can be replayed.
 //
 //   SquareSums     sums of squares of the gradient, multiplied by the loss scale as it is
 //   FinishNorm     the norm of the gradient without the scale; whether it is finite; the number of
-//                  this update and its bias corrections; the loss scale of the next step
-//   OptimizerStep  gradient / scale, then Adam, AdamW or SGD; writes nothing where the gradient was
-//                  not finite
+//                  this update, its bias corrections and what its gradient is multiplied by; the
+//                  loss scale of the next step
+//   OptimizerStep  the gradient times that, then Adam, AdamW or SGD; writes nothing where the
+//                  gradient was not finite
 //
 // A dynamic loss scale halves where the gradient was not finite, down to 1, and doubles after
 // kGrowthSteps steps in a row where it was, up to 2^24. Scales are powers of two, so dividing by
@@ -26,9 +27,9 @@
 
 namespace rk {
 
-// One step's numbers, in device memory. The host writes `rate` before a step; the rest it sets once
-// and may read after a step.
-struct DeviceStep {
+// One step's numbers, in the memory of the device that makes it. The host writes `rate` before a
+// step; the rest it sets once and may read after a step.
+struct StepState {
   static constexpr float kLargestScale = 16777216.0F;  // 2^24
   static constexpr std::int64_t kGrowthSteps = 2000;
 
@@ -37,16 +38,14 @@ struct DeviceStep {
   float loss_scale = 1;     // of the step to come: what its gradient of the loss is multiplied by
   bool dynamic_scale = false;
 
-  // Written by FinishNorm.
+  // Written by finish_norm().
   bool finite = true;            // of the gradient of this step
   std::int64_t good_steps = 0;   // in a row since the scale was last changed
   std::int64_t skipped = 0;      // updates left out in a row
   double norm = 0;               // of the gradient without the scale
-  float inverse_scale = 1;       // 1 / the scale this step's gradient has
+  float gradient_factor = 1;     // 1 / the scale this step's gradient has, and shorter if clipped
   double first_correction = 1;   // 1 - beta1^t
   double second_correction = 1;  // sqrt(1 - beta2^t)
-
-  double loss = 0;  // written by the loss
 };
 
 // partial: double [blocks()].
@@ -86,46 +85,54 @@ struct SquareSums {
   }
 };
 
+RK_FN RK_INLINE void adapt_scale(StepState& now) {
+  if (!now.finite) {
+    now.loss_scale = now.loss_scale > 2.0F ? now.loss_scale / 2.0F : 1.0F;
+  } else if (now.good_steps == StepState::kGrowthSteps) {
+    const float doubled = now.loss_scale * 2.0F;
+    now.loss_scale = doubled < StepState::kLargestScale ? doubled : StepState::kLargestScale;
+    now.good_steps = 0;
+  }
+}
+
+// From the sum of squares of the gradient under the loss scale to everything that the update needs;
+// on either device.
+RK_FN RK_INLINE void finish_norm(const OptimizerParams& params, double squares, StepState& now) {
+  now.gradient_factor = 1.0F / now.loss_scale;
+  now.norm = std::sqrt(squares) * static_cast<double>(now.gradient_factor);
+  if (params.clip_norm > 0 && now.norm > params.clip_norm) {
+    now.gradient_factor *= static_cast<float>(params.clip_norm / now.norm);
+  }
+  // Squares of finite floats cannot overflow a double, so this asks for every gradient.
+  now.finite = squares - squares == 0;
+  if (now.finite) {
+    ++now.number;
+    ++now.good_steps;
+    now.skipped = 0;
+    const auto t = static_cast<double>(now.number);
+    now.first_correction = 1.0 - std::pow(params.beta1, t);
+    now.second_correction = std::sqrt(1.0 - std::pow(params.beta2, t));
+  } else {
+    now.good_steps = 0;
+    ++now.skipped;
+  }
+  if (now.dynamic_scale) adapt_scale(now);
+}
+
 struct FinishNorm {
   OptimizerParams params;
   int partials = 0;  // SquareSums::blocks()
   const double* partial = nullptr;
-  DeviceStep* step = nullptr;
+  StepState* step = nullptr;
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
     const double squares =
         BlockTeamOver<Block>(block).sum(partials, [&](int i) { return partial[i]; });
     if (block.thread() != 0) return;
-    DeviceStep now = *step;
-    now.inverse_scale = 1.0F / now.loss_scale;
-    now.norm = std::sqrt(squares) * static_cast<double>(now.inverse_scale);
-    // Squares of finite floats cannot overflow a double, so this asks for every gradient.
-    now.finite = squares - squares == 0;
-    if (now.finite) {
-      ++now.number;
-      ++now.good_steps;
-      now.skipped = 0;
-      const auto t = static_cast<double>(now.number);
-      now.first_correction = 1.0 - std::pow(params.beta1, t);
-      now.second_correction = std::sqrt(1.0 - std::pow(params.beta2, t));
-    } else {
-      now.good_steps = 0;
-      ++now.skipped;
-    }
-    if (now.dynamic_scale) scale(now);
+    StepState now = *step;
+    finish_norm(params, squares, now);
     *step = now;
-  }
-
- private:
-  RK_FN RK_INLINE static void scale(DeviceStep& now) {
-    if (!now.finite) {
-      now.loss_scale = now.loss_scale > 2.0F ? now.loss_scale / 2.0F : 1.0F;
-    } else if (now.good_steps == DeviceStep::kGrowthSteps) {
-      const float doubled = now.loss_scale * 2.0F;
-      now.loss_scale = doubled < DeviceStep::kLargestScale ? doubled : DeviceStep::kLargestScale;
-      now.good_steps = 0;
-    }
   }
 };
 
@@ -135,7 +142,7 @@ struct OptimizerStep {
   static constexpr int kBlockParameters = 4096;
 
   OptimizerParams params;
-  const DeviceStep* step = nullptr;
+  const StepState* step = nullptr;
   const OptimizerGroup* groups = nullptr;
   int group_count = 0;
   std::int64_t count = 0;
@@ -210,7 +217,7 @@ struct OptimizerStep {
                             std::int64_t to) const {
     const double rate = step->rate * group.rate_factor;
     const bool decoupled = params.kind == OptimizerKind::kAdamW;
-    const float unscale = step->inverse_scale;
+    const float factor = step->gradient_factor;
     const float decay = decoupled ? 0.0F : static_cast<float>(group.weight_decay);
     const float keep = decoupled ? static_cast<float>(1.0 - rate * group.weight_decay) : 1.0F;
     const auto one_minus_beta1 = static_cast<float>(1.0 - params.beta1);
@@ -226,7 +233,7 @@ struct OptimizerStep {
       const auto gradient = load_pack<kWidth>(gradients + i);
       RK_UNROLL
       for (int k = 0; k < kWidth; ++k) {
-        const float g = gradient[k] * unscale + decay * p[k];
+        const float g = gradient[k] * factor + decay * p[k];
         const float moment = m[k] + one_minus_beta1 * (g - m[k]);
         const float square = beta2 * v[k] + one_minus_beta2 * (g * g);
         m.set(k, moment);
@@ -243,7 +250,7 @@ struct OptimizerStep {
   template <class Block>
   RK_FN RK_INLINE void sgd(const Block& block, const OptimizerGroup& group, std::int64_t from,
                            std::int64_t to) const {
-    const float unscale = step->inverse_scale;
+    const float factor = step->gradient_factor;
     const auto decay = static_cast<float>(group.weight_decay);
     const auto momentum = static_cast<float>(params.momentum);
     const auto rate = static_cast<float>(step->rate * group.rate_factor);
@@ -255,7 +262,7 @@ struct OptimizerStep {
       if (heavy) b = load_pack<kWidth>(first + i);
       RK_UNROLL
       for (int k = 0; k < kWidth; ++k) {
-        float direction = gradient[k] * unscale + decay * p[k];
+        float direction = gradient[k] * factor + decay * p[k];
         if (heavy) {
           b.set(k, momentum * b[k] + direction);
           direction = params.nesterov ? direction + momentum * b[k] : b[k];

@@ -67,7 +67,7 @@ class UnitProgram {
     context_.cuda().copy(result.output.data(), program_.value_of(output_).data, dy_.bytes());
     put_gradient();
     program_.backward();
-    parameters_.download();
+    parameters_.download_gradients();
     result.parameter_gradients.assign(parameters_.gradients().begin(),
                                       parameters_.gradients().end());
     return result;

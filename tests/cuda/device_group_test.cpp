@@ -17,12 +17,11 @@ namespace {
 class DeviceGroupTest : public OnGpu {
  protected:
   // `work` for each GPU; a DeviceError in one of them ends the program, as the others would wait.
-  static void with_groups(int size,
-                          const std::function<void(const CudaContext&, DeviceGroup&)>& work) {
+  static void with_groups(int size, const std::function<void(const Context&, DeviceGroup&)>& work) {
     ThreadGroup::run(size, [&](ProcessGroup& processes) {
-      const CudaContext cuda(processes.rank());
-      const auto group = make_device_group(cuda, processes);
-      work(cuda, *group);
+      const Context gpu(1, Device{.cuda = true, .index = processes.rank()});
+      const auto group = make_device_group(gpu, processes);
+      work(gpu, *group);
     });
   }
   static int gpus() { return static_cast<int>(probe_gpus().cards.size()); }
@@ -35,7 +34,7 @@ TEST_F(DeviceGroupTest, GathersAndSumsOnAllGpus) {
   constexpr std::int64_t kCount = 1'000'003;
   std::mutex mutex;
   std::vector<std::vector<float>> sums;
-  with_groups(size, [&](const CudaContext& cuda, DeviceGroup& group) {
+  with_groups(size, [&](const Context& gpu, DeviceGroup& group) {
     std::vector<float> own(kCount);
     for (std::size_t i = 0; i < own.size(); ++i) {
       own[i] = std::sin(static_cast<float>(i) + static_cast<float>(group.rank()));
@@ -45,12 +44,12 @@ TEST_F(DeviceGroupTest, GathersAndSumsOnAllGpus) {
     const auto all = DeviceBuffer::of<float>(kCount * size);
     group.gather(values.as<float>(), all.as<float>(), kCount);
     constexpr std::int64_t kFirst = 700'001;
-    cuda.copy(work.as<float>(), values.as<float>(), kCount * sizeof(float));
+    gpu.copy(work.as<float>(), values.as<float>(), kCount * sizeof(float));
     group.begin_sum(work.as<float>() + kFirst, kCount - kFirst);
     group.begin_sum(work.as<float>(), kFirst);
     group.finish_sums();
-    cuda.copy(values.as<float>(), work.as<float>(), kCount * sizeof(float));
-    cuda.synchronize();
+    gpu.copy(values.as<float>(), work.as<float>(), kCount * sizeof(float));
+    gpu.synchronize();
     const auto gathered = all.values<float>();
     const auto summed = values.values<float>();
     for (std::size_t i = 0; i < summed.size(); ++i) {
@@ -75,9 +74,9 @@ TEST_F(DeviceGroupTest, GathersAndSumsOnAllGpus) {
 // NCCL itself would wait, or fail without a reason.
 TEST_F(DeviceGroupTest, TwoProcessesOnOneGpuAreRefused) {
   ThreadGroup::run(2, [](ProcessGroup& processes) {
-    const CudaContext cuda(0);
+    const Context gpu(1, Device{.cuda = true});
     try {
-      make_device_group(cuda, processes);
+      make_device_group(gpu, processes);
       ADD_FAILURE() << "both were taken";
     } catch (const DeviceError& error) {
       const std::string said = error.what();
@@ -87,13 +86,13 @@ TEST_F(DeviceGroupTest, TwoProcessesOnOneGpuAreRefused) {
 }
 
 TEST_F(DeviceGroupTest, AProcessAloneNeedsNoNccl) {
-  with_groups(1, [](const CudaContext& cuda, DeviceGroup& group) {
+  with_groups(1, [](const Context& gpu, DeviceGroup& group) {
     const auto own = DeviceBuffer::copy_of(std::vector<float>{1, 2});
     const auto all = DeviceBuffer::of<float>(2);
     group.gather(own.as<float>(), all.as<float>(), 2);
     group.begin_sum(all.as<float>(), 2);
     group.finish_sums();
-    cuda.synchronize();
+    gpu.synchronize();
     EXPECT_EQ(all.values<float>(), (std::vector<float>{1, 2}));
   });
 }

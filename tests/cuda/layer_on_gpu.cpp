@@ -82,6 +82,7 @@ Computed compute(const LayerCase& layer, const Context& context, Precision preci
   const int node = static_cast<int>(program.nodes().size()) - 1;
   program.backward(node);
   parameters.download();
+  parameters.download_gradients();
 
   Computed out;
   const auto keep = [&](TensorId id, const float* place) {

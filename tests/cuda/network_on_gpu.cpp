@@ -122,6 +122,7 @@ Result run(const Context& context, const NetworkCase& network) {
     program.backward();
   }
   parameters.download();
+  parameters.download_gradients();
   for (std::size_t p = 0; p < parameters.entries().size(); ++p) {
     const auto& entry = parameters.entries()[p];
     result.names.push_back(entry.name);

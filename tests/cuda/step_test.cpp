@@ -32,8 +32,8 @@ TrainerOptions options_of(const std::string& loss, BatchNormMode mode) {
   options.optimizer.kind = OptimizerKind::kSgd;
   options.optimizer.momentum = 0.9;
   options.schedule.rate = 1e-3;
-  options.weight_decay = 1e-4;
-  options.embedding_rate = 3.0;
+  options.learning.weight_decay = 1e-4;
+  options.learning.embedding_rate = 3.0;
   options.batch = kBatch;
   options.classes = 4;
   return options;
@@ -118,7 +118,7 @@ TEST_F(GpuStepTest, EveryOptimizer) {
 
 TEST_F(GpuStepTest, ProxiesLearnToo) {
   TrainerOptions options = options_of("nsl", BatchNormMode::kRunning);
-  options.proxy_rate = 10.0;
+  options.learning.proxy_rate = 10.0;
   compare(options, kFrozen);
 }
 

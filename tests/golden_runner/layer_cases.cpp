@@ -253,13 +253,13 @@ void run_optimizer(const Case& c, const std::string& name, const std::string& op
   std::vector<float> parameters = c.file.read<float>(c.group + "/param");
   const std::vector<float> gradients = c.file.read<float>(c.group + "/grad");
   const auto count = static_cast<std::int64_t>(parameters.size());
-  Optimizer optimizer(params, {{0, count, 1.0, number_of(c.file, c.group, "weight_decay", 0)}},
+  const Context cpu(c.context.threads());
+  Optimizer optimizer(cpu, params, {{0, count, 1.0, number_of(c.file, c.group, "weight_decay", 0)}},
                       count);
+  StepState state{.rate = number_of(c.file, c.group, "lr", 0)};
   std::vector<double> after;
   for (std::size_t at = 0; at < gradients.size(); at += parameters.size()) {
-    const auto number = static_cast<std::int64_t>(at / parameters.size()) + 1;
-    optimizer.step(c.context, {.rate = number_of(c.file, c.group, "lr", 0), .number = number},
-                   parameters.data(), gradients.data() + at);
+    optimizer.step(cpu, &state, parameters.data(), gradients.data() + at);
     after.insert(after.end(), parameters.begin(), parameters.end());
   }
   Comparison comparison(c.file);

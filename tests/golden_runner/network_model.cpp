@@ -53,7 +53,7 @@ void NetworkModel::forward() {
 void NetworkModel::backward(const std::vector<float>& output_gradient) {
   put(output_gradient, program_.gradient(network_.embeddings));
   program_.backward();
-  parameters_.download();
+  parameters_.download_gradients();
 }
 
 void NetworkModel::put(const std::vector<float>& values, float* to) const {

@@ -102,13 +102,15 @@ void run_steps_case(const Context& context, const Hdf5Reader& file, const std::s
   model.load(weights.of(settings.spec.arch, settings.spec.dim, generator, report));
   Parameters& parameters = model.parameters();
   const auto count = static_cast<std::int64_t>(parameters.flat_elements());
-  Optimizer optimizer(optimizer_params(file, group),
-                      optimizer_groups(parameters, number_of(file, group, "embedding_rate", 1),
-                                       number_of(file, group, "weight_decay", 0)),
-                      count);
+  Optimizer optimizer(
+      context, optimizer_params(file, group),
+      optimizer_groups(parameters, {.weight_decay = number_of(file, group, "weight_decay", 0),
+                                    .embedding_rate = number_of(file, group, "embedding_rate", 1),
+                                    .frozen = {}}),
+      count);
+  StepState state{.rate = number_of(file, group, "lr", 0)};
   Comparison comparison(file);
   const std::int64_t steps = integer_of(file, group, "steps");
-  const double rate = number_of(file, group, "lr", 0);
   std::vector<double> losses;
   for (std::int64_t step = 0; step < steps; ++step) {
     const std::string key = fmt::format("steps.{}:{}", group.substr(1), step);
@@ -121,8 +123,7 @@ void run_steps_case(const Context& context, const Hdf5Reader& file, const std::s
     for (std::size_t i = 0; i < embeddings.size(); ++i) loss += embeddings[i] * cotangent[i];
     losses.push_back(loss);
     model.backward(cotangent);
-    optimizer.step(context, {.rate = rate, .number = step + 1}, parameters.values().data(),
-                   parameters.gradients().data());
+    optimizer.step(context, &state, parameters.values().data(), parameters.gradients().data());
     if (step == 0)
       compare_state(group + "/after_1", "after 1", settings.spec.batchnorm, generator, model,
                     comparison);

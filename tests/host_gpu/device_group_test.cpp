@@ -17,8 +17,8 @@ using Floats = std::vector<float>;
 // `work` for each of `size` processes.
 void with_groups(int size, const std::function<void(DeviceGroup&)>& work) {
   ThreadGroup::run(size, [&](ProcessGroup& processes) {
-    const CudaContext cuda(0);
-    work(*make_device_group(cuda, processes));
+    const Context gpu(1, Device{.cuda = true});
+    work(*make_device_group(gpu, processes));
   });
 }
 

@@ -23,30 +23,30 @@ const std::vector<OptimizerGroup>& groups() {
 class DeviceOptimizer {
  public:
   DeviceOptimizer(const OptimizerParams& params, const std::vector<float>& start,
-                  const DeviceStep& step)
+                  const StepState& step)
       : params_(params),
         groups_(DeviceBuffer::copy_of(groups())),
         parameters_(DeviceBuffer::copy_of(start)),
         first_(DeviceBuffer::copy_of(std::vector<float>(start.size(), 0.0F))),
         second_(DeviceBuffer::copy_of(std::vector<float>(start.size(), 0.0F))),
         partial_(unwritten<double>(SquareSums{.count = kCount}.blocks())),
-        step_(DeviceBuffer::copy_of(std::vector<DeviceStep>{step})) {}
+        step_(DeviceBuffer::copy_of(std::vector<StepState>{step})) {}
 
   void step(double rate, const std::vector<float>& gradients) {
-    DeviceStep now = state();
+    StepState now = state();
     now.rate = rate;
     step_.upload(&now, sizeof(now));
     const DeviceBuffer device_gradients = DeviceBuffer::copy_of(gradients);
     const SquareSums squares{kCount, device_gradients.as<float>(), partial_.as<double>()};
     launch(squares, nullptr);
-    launch(FinishNorm{params_, squares.blocks(), partial_.as<double>(), step_.as<DeviceStep>()},
+    launch(FinishNorm{params_, squares.blocks(), partial_.as<double>(), step_.as<StepState>()},
            nullptr);
-    launch(OptimizerStep{params_, step_.as<DeviceStep>(), groups_.as<OptimizerGroup>(),
+    launch(OptimizerStep{params_, step_.as<StepState>(), groups_.as<OptimizerGroup>(),
                          static_cast<int>(groups().size()), kCount, device_gradients.as<float>(),
                          parameters_.as<float>(), first_.as<float>(), second_.as<float>()},
            nullptr);
   }
-  DeviceStep state() const { return step_.values<DeviceStep>()[0]; }
+  StepState state() const { return step_.values<StepState>()[0]; }
   std::vector<double> parameters() const { return read<float>(parameters_); }
   std::vector<double> first() const { return read<float>(first_); }
   std::vector<double> second() const { return read<float>(second_); }
@@ -61,14 +61,16 @@ std::vector<Checked> same_as_cpu(const OptimizerParams& params, float loss_scale
   const auto start = made_up.normals<float>(kCount);
   DeviceOptimizer device(params, start, {.loss_scale = loss_scale});
   const Context context(1);
-  Optimizer cpu(params, groups(), kCount);
+  Optimizer cpu(context, params, groups(), kCount);
+  StepState state;
   std::vector<float> parameters = start;
   std::vector<double> norms, cpu_norms;
   for (int t = 1; t <= 4; ++t) {
     const auto gradients = made_up.normals<float>(kCount);
     const double rate = 0.01 / t;
-    cpu.step(context, {.rate = rate, .number = t}, parameters.data(), gradients.data());
-    cpu_norms.push_back(global_norm(context, gradients.data(), kCount));
+    state.rate = rate;
+    cpu.step(context, &state, parameters.data(), gradients.data());
+    cpu_norms.push_back(state.norm);
     std::vector<float> scaled = gradients;
     for (float& g : scaled) g *= loss_scale;
     device.step(rate, scaled);
@@ -94,7 +96,7 @@ std::vector<Checked> overflow(float bad, bool dynamic) {
   gradients[8999] = bad;
   device.step(0.1, gradients);
   device.step(0.1, gradients);
-  const DeviceStep step = device.state();
+  const StepState step = device.state();
   std::vector<double> numbers = {static_cast<double>(step.number),
                                  static_cast<double>(step.skipped), step.finite ? 1.0 : 0.0,
                                  static_cast<double>(step.loss_scale)};
@@ -103,9 +105,9 @@ std::vector<Checked> overflow(float bad, bool dynamic) {
                               {"step", numbers, {0, 2, 0, dynamic ? 256.0 : 1024.0}, 0, 0}};
   gradients[8999] = 0.5F;
   device.step(0.1, gradients);
-  const DeviceStep after = device.state();
+  const StepState after = device.state();
   numbers = {static_cast<double>(after.number), static_cast<double>(after.skipped),
-             after.finite ? 1.0 : 0.0, static_cast<double>(after.inverse_scale)};
+             after.finite ? 1.0 : 0.0, static_cast<double>(after.gradient_factor)};
   out.push_back({"step after", numbers, {1, 0, 1, 1.0 / (dynamic ? 256.0 : 1024.0)}, 0, 0});
   return out;
 }
@@ -117,13 +119,13 @@ std::vector<Checked> dynamic_scale() {
   const DeviceBuffer bad =
       DeviceBuffer::copy_of(std::vector<double>{1.0, std::numeric_limits<double>::infinity()});
   const DeviceBuffer step = DeviceBuffer::copy_of(
-      std::vector<DeviceStep>{{.loss_scale = 4194304.0F, .dynamic_scale = true}});  // 2^22
+      std::vector<StepState>{{.loss_scale = 4194304.0F, .dynamic_scale = true}});  // 2^22
   const auto finish = [&](const DeviceBuffer& from) {
-    launch(FinishNorm{OptimizerParams(), 2, from.as<double>(), step.as<DeviceStep>()}, nullptr);
+    launch(FinishNorm{OptimizerParams(), 2, from.as<double>(), step.as<StepState>()}, nullptr);
   };
   std::vector<double> scales;
   const auto note = [&] {
-    scales.push_back(static_cast<double>(step.values<DeviceStep>()[0].loss_scale));
+    scales.push_back(static_cast<double>(step.values<StepState>()[0].loss_scale));
   };
   for (int i = 0; i < 1999; ++i) finish(partial);
   note();
@@ -139,7 +141,7 @@ std::vector<Checked> dynamic_scale() {
   for (int i = 0; i < 30; ++i) finish(bad);
   note();
   return {{"scales", scales, {0x1p22, 0x1p23, 0x1p24, 0x1p23, 0x1p23, 1}, 0, 0},
-          {"norm", {step.values<DeviceStep>()[0].norm}, {INFINITY}, 0, 0}};
+          {"norm", {step.values<StepState>()[0].norm}, {INFINITY}, 0, 0}};
 }
 
 }  // namespace
@@ -150,6 +152,8 @@ void add_optimizer_cases(std::vector<KernelCase>& cases) {
       {"adamw", {.kind = OptimizerKind::kAdamW, .beta1 = 0.8, .beta2 = 0.99, .eps = 1e-5}},
       {"sgd", {.kind = OptimizerKind::kSgd}},
       {"momentum", {.kind = OptimizerKind::kSgd, .momentum = 0.9}},
+      {"clipped", {.clip_norm = 30}},  // below the norm of 9001 normals, and above
+      {"unclipped", {.clip_norm = 1e9}},
       {"nesterov", {.kind = OptimizerKind::kSgd, .momentum = 0.9, .nesterov = true}},
   };
   for (const auto& [name, params] : kinds) {

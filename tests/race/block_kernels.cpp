@@ -226,7 +226,7 @@ template <class Grid> std::vector<double> optimizer(const Grid& grid) {
   const OptimizerGroup groups[] = {{1, 6, 1.0, 0.01}, {6, 4099, 2.0, 0.0}, {4101, 4102, 0.5, 0.1}};
   Array<float> p(kCount, 1), g(kCount, 2), m(kCount, 3), v(kCount, 4);
   for (std::int64_t i = 0; i < kCount; ++i) v.data()[i] += 1;  // squares
-  DeviceStep step{.rate = 0.01, .loss_scale = 2, .dynamic_scale = true};
+  StepState step{.rate = 0.01, .loss_scale = 2, .dynamic_scale = true};
   const SquareSums squares{kCount, g.data(), nullptr};
   Array<double> partial(squares.blocks());
   grid.run(SquareSums{kCount, g.data(), partial.data()});

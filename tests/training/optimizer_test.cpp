@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -64,7 +65,8 @@ TEST(Optimizer, FollowsTheFormulasPerGroup) {
       {.begin = 0, .end = 61, .weight_decay = 0.1}};
   for (const OptimizerParams& params : all_kinds()) {
     const Context context(2);
-    Optimizer optimizer(params, groups, kCount);
+    Optimizer optimizer(context, params, groups, kCount);
+    StepState state{.rate = 0.01};
     std::vector<float> p = ramp(kCount, 1.0);
     const std::vector<float> before = p;
     std::vector<Reference> reference;
@@ -74,7 +76,7 @@ TEST(Optimizer, FollowsTheFormulasPerGroup) {
     }
     for (int t = 1; t <= 4; ++t) {
       const std::vector<float> g = ramp(kCount, 0.1 * t);
-      optimizer.step(context, {.rate = 0.01, .number = t}, p.data(), g.data());
+      optimizer.step(context, &state, p.data(), g.data());
       for (std::size_t i = 0; i < kCount; ++i) reference[i].step(g[i], t);
     }
     for (std::size_t i = 0; i < kCount; ++i) {
@@ -95,7 +97,8 @@ TEST(OptimizerGroups, CoverEveryParameterWithEmbeddingAndProxiesApart) {
   parameters.declare("embedding.weight", Shape{4, 3}, {}, ParameterGroup::kEmbedding);
   parameters.declare("proxies", Shape{9, 3}, {}, ParameterGroup::kProxies);
   parameters.allocate(Context(1));
-  const auto groups = optimizer_groups(parameters, 10, 0.5, 100);
+  const auto groups = optimizer_groups(
+      parameters, {.weight_decay = 0.5, .embedding_rate = 10, .proxy_rate = 100, .frozen = {}});
   std::vector<double> factor(parameters.flat_elements(), 0.0);
   for (const OptimizerGroup& group : groups) {
     EXPECT_EQ(group.weight_decay, 0.5);
@@ -114,17 +117,76 @@ TEST(OptimizerGroups, CoverEveryParameterWithEmbeddingAndProxiesApart) {
   }
 }
 
+// Of one dimension are biases and what batch norm multiplies by; nothing else.
+TEST(OptimizerGroups, NormsAndBiasesNeedNotDecayAndWhatIsFrozenDoesNothing) {
+  Parameters parameters;
+  parameters.declare("stem.weight", Shape{3, 5}, {});
+  parameters.declare("bn1.weight", Shape{7}, {});
+  parameters.declare("layer1.weight", Shape{2, 4, 3, 3}, {});
+  parameters.declare("embedding.bias", Shape{4}, {}, ParameterGroup::kEmbedding);
+  parameters.declare("proxies", Shape{9, 3}, {}, ParameterGroup::kProxies);
+  const LearningPolicy learning{.weight_decay = 0.5,
+                                .embedding_rate = 10,
+                                .proxy_rate = 100,
+                                .decays_norms = false,
+                                .frozen = {"stem"}};
+  const auto expect_group = [&](const std::string& name, double factor, double decay) {
+    const auto& entries = parameters.entries();
+    const auto entry = std::ranges::find(entries, name, &Parameters::Entry::name);
+    const auto groups = optimizer_groups(parameters, learning);
+    const auto group = std::ranges::find(groups, entry->offset, &OptimizerGroup::begin);
+    ASSERT_NE(group, groups.end()) << name;
+    EXPECT_EQ(group->rate_factor, factor) << name;
+    EXPECT_EQ(group->weight_decay, decay) << name;
+  };
+  expect_group("stem.weight", 0, 0);
+  expect_group("bn1.weight", 1, 0);
+  expect_group("layer1.weight", 1, 0.5);
+  expect_group("embedding.bias", 10, 0);
+  expect_group("proxies", 100, 0.5);
+}
+
+// The gradient's direction, and at most that length: against a step on what is clipped by hand.
+TEST(Optimizer, ClipsAtTheGlobalNorm) {
+  constexpr std::int64_t kCount = 301;
+  const Context context(2);
+  for (OptimizerParams params : all_kinds()) {
+    for (const double most : {0.0, 0.7, 1e6}) {
+      params.clip_norm = 0;
+      Optimizer plain(context, params, {{0, kCount, 1.0, 0.05}}, kCount);
+      params.clip_norm = most;
+      Optimizer clipped(context, params, {{0, kCount, 1.0, 0.05}}, kCount);
+      StepState one{.rate = 0.1}, other{.rate = 0.1};
+      std::vector<float> p = ramp(kCount, 1.0), q = p;
+      for (int t = 1; t <= 3; ++t) {
+        const std::vector<float> g = ramp(kCount, 0.4 * t);
+        double square = 0;
+        for (const float x : g) square += static_cast<double>(x) * static_cast<double>(x);
+        const double norm = std::sqrt(square);
+        const double factor = most > 0 && norm > most ? most / norm : 1.0;
+        std::vector<float> by_hand = g;
+        for (float& x : by_hand) x *= static_cast<float>(factor);
+        plain.step(context, &one, p.data(), by_hand.data());
+        clipped.step(context, &other, q.data(), g.data());
+        EXPECT_NEAR(other.norm, norm, 1e-12 * norm);  // of the gradient as it came
+      }
+      EXPECT_EQ(p, q) << most;
+    }
+  }
+}
+
 TEST(Optimizer, RoundsAlikeForAnyNumberOfThreads) {
   constexpr std::int64_t kCount = 1021;
   for (const OptimizerParams& params : all_kinds()) {
     std::vector<std::vector<float>> results;
     for (int threads : {1, 2, 3}) {
       const Context context(threads);
-      Optimizer optimizer(params, {{0, 400, 1.0, 0.01}, {400, kCount, 10.0, 0.0}}, kCount);
+      Optimizer optimizer(context, params, {{0, 400, 1.0, 0.01}, {400, kCount, 10.0, 0.0}}, kCount);
+      StepState state{.rate = 0.01};
       std::vector<float> p = ramp(kCount, 1.0);
       for (int t = 1; t <= 3; ++t) {
         const std::vector<float> g = ramp(kCount, 0.3 * t);
-        optimizer.step(context, {.rate = 0.01, .number = t}, p.data(), g.data());
+        optimizer.step(context, &state, p.data(), g.data());
       }
       results.push_back(p);
     }
@@ -138,12 +200,13 @@ TEST(Optimizer, ContinuesFromItsStates) {
   constexpr std::int64_t kCount = 57;
   const Context context(1);
   for (const OptimizerParams& params : all_kinds()) {
-    Optimizer straight(params, {{0, kCount, 1.0, 0.05}}, kCount);
+    Optimizer straight(context, params, {{0, kCount, 1.0, 0.05}}, kCount);
     std::vector<float> p = ramp(kCount, 1.0);
     const std::vector<float> g = ramp(kCount, 0.2);
-    straight.step(context, {.rate = 0.1, .number = 1}, p.data(), g.data());
+    StepState state{.rate = 0.1};
+    straight.step(context, &state, p.data(), g.data());
 
-    Optimizer resumed(params, {{0, kCount, 1.0, 0.05}}, kCount);
+    Optimizer resumed(context, params, {{0, kCount, 1.0, 0.05}}, kCount);
     std::vector<float> q = p;
     const auto from = straight.states();
     const auto to = resumed.states();
@@ -152,21 +215,24 @@ TEST(Optimizer, ContinuesFromItsStates) {
       EXPECT_EQ(from[s].name, to[s].name);
       std::copy_n(from[s].values, from[s].count, to[s].values);
     }
-    straight.step(context, {.rate = 0.1, .number = 2}, p.data(), g.data());
-    resumed.step(context, {.rate = 0.1, .number = 2}, q.data(), g.data());
+    StepState loaded{.rate = 0.1, .number = 1};
+    straight.step(context, &state, p.data(), g.data());
+    resumed.step(context, &loaded, q.data(), g.data());
     EXPECT_EQ(p, q);
   }
 }
 
 TEST(Optimizer, RefusesWhatCannotBeMeant) {
   const auto make = [](OptimizerParams params, std::vector<OptimizerGroup> groups) {
-    Optimizer optimizer(params, std::move(groups), 10);
+    const Context context(1);
+    Optimizer optimizer(context, params, std::move(groups), 10);
   };
   EXPECT_THROW(make({.beta1 = 1.0}, {}), UsageError);
   EXPECT_THROW(make({.beta2 = -0.1}, {}), UsageError);
   EXPECT_THROW(make({.eps = 0.0}, {}), UsageError);
   EXPECT_THROW(make({.eps = std::numeric_limits<double>::quiet_NaN()}, {}), UsageError);
   EXPECT_THROW(make({.kind = OptimizerKind::kSgd, .nesterov = true}, {}), UsageError);
+  EXPECT_THROW(make({.clip_norm = -1.0}, {}), UsageError);
   EXPECT_THROW(make({}, {{.begin = 0, .end = 5, .weight_decay = -1}}), UsageError);
   EXPECT_THROW(make({}, {{.begin = 0, .end = 11}}), std::invalid_argument);
   EXPECT_THROW(make({}, {{.begin = 0, .end = 6}, {.begin = 5, .end = 7}}), std::invalid_argument);
@@ -201,13 +267,12 @@ TEST(Optimizer, MatchesPyTorch) {
     const auto tolerance = file.number_attribute(group + "/param_after", "tolerance").value();
     const std::size_t count = p.size();
     Optimizer optimizer(
-        params,
+        context, params,
         {{0, static_cast<std::int64_t>(count), 1.0, attribute(file, group, "weight_decay", 0)}},
         static_cast<std::int64_t>(count));
+    StepState state{.rate = attribute(file, group, "lr", 0)};
     for (std::size_t step = 0; step * count < gradients.size(); ++step) {
-      optimizer.step(context,
-                     {attribute(file, group, "lr", 0), static_cast<std::int64_t>(step) + 1},
-                     p.data(), gradients.data() + step * count);
+      optimizer.step(context, &state, p.data(), gradients.data() + step * count);
       for (std::size_t i = 0; i < count; ++i) {
         EXPECT_LE(std::abs(p[i] - expected[step * count + i]), tolerance.at(step))
             << name << " step " << step << " parameter " << i;

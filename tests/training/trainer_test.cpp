@@ -245,7 +245,7 @@ TEST_F(TrainerTest, ProxiesHaveARateOfTheirOwn) {
   options.optimizer.kind = OptimizerKind::kSgd;
   options.optimizer.momentum = 0;
   options.schedule.rate = 1e-3;
-  options.proxy_rate = 50;
+  options.learning.proxy_rate = 50;
   Trainer trainer(context_, options);
   Parameters& parameters = trainer.parameters();
   const std::vector<float> before = copy(parameters.values());
@@ -270,9 +270,9 @@ TEST_F(TrainerTest, EveryGroupLearnsAtItsRateAndDecays) {
   TrainerOptions options = small_options("proxy_anchor", BatchNormMode::kRunning);
   options.optimizer.kind = OptimizerKind::kSgd;
   options.optimizer.momentum = 0;
-  options.embedding_rate = 4;
-  options.proxy_rate = 20;
-  options.weight_decay = 0.25;
+  options.learning.embedding_rate = 4;
+  options.learning.proxy_rate = 20;
+  options.learning.weight_decay = 0.25;
   Trainer trainer(context_, options);
   Parameters& parameters = trainer.parameters();
   const std::vector<float> before = copy(parameters.values());

@@ -1,18 +1,17 @@
 #include "tools/bench/bench_step.h"
 
 #include "engine/base/error.h"
-#include "engine/base/random.h"
 #include "engine/system/signals.h"
 #include "engine/tape/program.h"
 #include "layers/networks/network.h"
 #include "losses/registry.h"
 #include "tools/bench/bench_step_device.h"
 #include "tools/bench/convolution_layouts.h"
+#include "tools/bench/timed_step.h"
 #include "tools/bench/tune_plans.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/timing.h"
-#include "training/optimizer.h"
 
 #include <fmt/format.h>
 
@@ -86,8 +85,7 @@ class BenchStep final : public Command {
   }
 
  private:
-  void run_on_gpu(const CommonOptions& common) {
-    const Context context(common.threads, device_of(common));
+  TrainerOptions trainer_options(const CommonOptions& common) const {
     TrainerOptions options;
     options.model.arch = spec_.arch;
     options.model.dim = spec_.dim;
@@ -101,6 +99,12 @@ class BenchStep final : public Command {
     options.graph = graph_ == "on";
     // As good as none: the same work, and weights that stay what they are for the whole run.
     options.schedule.rate = 1e-30;
+    return options;
+  }
+
+  void run_on_gpu(const CommonOptions& common) {
+    const Context context(common.threads, device_of(common));
+    TrainerOptions options = trainer_options(common);
     if (!tune_.empty()) {
       tune_plans(context, options, repeats_, tune_, [](const TunedGraph& graph) {
         print("{:60} {:8.4f} ms, without a file {:8.4f}{}{}  {}\n", graph.graph, graph.ms,
@@ -147,44 +151,10 @@ class BenchStep final : public Command {
 
   void run_on_cpu(const CommonOptions& common) {
     const Context context(common.threads);
-    Parameters parameters;
-    Program program(context, parameters, {.gradients = true});
-    spec_.batchnorm = bn_ == "train" ? BatchNormMode::kBatch : BatchNormMode::kRunning;
-    const Network network = build_network(program, spec_, batch_, size_, size_);
-    program.plan();
-    parameters.initialise(context, common.seed);
-    const auto elements = static_cast<std::int64_t>(parameters.flat_elements());
-    Optimizer optimizer({}, optimizer_groups(parameters, 1.0, 0.0), elements);
-    const auto loss = make_loss<float>(loss_);
-    loss->plan(context, {.rows = batch_, .dim = spec_.dim});
-
-    CounterRandom random(common.seed, 0, 0);
-    float* pixels = program.value(network.input);
-    std::generate_n(pixels, program.shape(network.input).elements(),
-                    [&] { return static_cast<float>(random.normal()); });
-    std::vector<std::int64_t> labels(static_cast<std::size_t>(batch_));
-    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(i / 2);
-    const LossInput<float> input{.rows = batch_,
-                                 .dim = spec_.dim,
-                                 .embeddings = program.value(network.embeddings),
-                                 .labels = labels.data()};
-    LossOutput<float> output;
-    output.grad = program.gradient(network.embeddings);
-
-    std::int64_t number = 0;
+    TimedStep timed(context, trainer_options(common), common.seed);
+    TrainStep& parts = timed.trainer().train_step();
+    const Program& program = timed.trainer().program();
     std::vector<double> losses, updates;
-    const auto update = [&] {
-      global_norm(context, parameters.gradients().data(), elements);
-      // A rate of zero: the same work, and weights that stay what they are for the whole run.
-      optimizer.step(context, {.rate = 0.0, .number = ++number}, parameters.values().data(),
-                     parameters.gradients().data());
-    };
-    const auto step = [&] {
-      program.forward();
-      loss->run(context, input, output);
-      program.backward();
-      update();
-    };
     // The floor repeats each node's primitives right behind the node itself, on the values they
     // were made for (numbers out of place would run through denormals, many times slower) and with
     // inputs that are in cache if they ever are.
@@ -192,35 +162,34 @@ class BenchStep final : public Command {
     std::vector<NodeTimes> times(nodes.size());
     const auto floor = [&] {
       double total = 0;
+      parts.fill(0);
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         times[i].forward.push_back(milliseconds([&] { nodes[i]->forward(); }));
         times[i].forward_floor.push_back(milliseconds([&] { nodes[i]->forward_floor(); }));
         total += times[i].forward_floor.back();
       }
-      losses.push_back(milliseconds([&] { loss->run(context, input, output); }));
+      losses.push_back(milliseconds([&] { parts.value_and_gradient(); }));
       for (std::size_t i = nodes.size(); i-- > 0;) {
         times[i].backward.push_back(milliseconds([&] { nodes[i]->backward(); }));
         times[i].backward_floor.push_back(milliseconds([&] { nodes[i]->backward_floor(); }));
         total += times[i].backward_floor.back();
       }
-      updates.push_back(milliseconds(update));
+      updates.push_back(milliseconds([&] { parts.update(); }));
       return total;
     };
 
     std::vector<double> steps, floors, shares;
-    step();
+    timed.run();
     for (int r = 0; r < repeats_; ++r) {
       stop_if_interrupted();
-      steps.push_back(milliseconds(step));
+      steps.push_back(timed.run());
       floors.push_back(floor());
       shares.push_back(floors.back() / steps.back());
     }
     const Timing step_time = summarize(steps), floor_time = summarize(floors);
     const Timing share = summarize(shares);
 
-    const std::size_t peak = program.memory().arena_bytes + program.memory().workspace_bytes +
-                             2 * parameters.flat_elements() * sizeof(float) +
-                             optimizer.state_bytes() + static_cast<std::size_t>(loss->bytes());
+    const std::size_t peak = timed.reserved();
     print(
         "{} batch {} at {}x{}, batch norm {}, {}, {} threads\n"
         "step {:.1f} ms ({:.1f} to {:.1f}), {:.1f} images/s; the same convolutions and matrix "

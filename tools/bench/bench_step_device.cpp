@@ -1,48 +1,21 @@
 #include "tools/bench/bench_step_device.h"
 
-#include "engine/base/error.h"
-#include "engine/base/random.h"
 #include "engine/device/cuda/context.h"
-#include "engine/device/dispatch.h"
 #include "engine/driver/profile.h"
 #include "engine/system/signals.h"
 #include "layers/conv2d.h"
 #include "layers/graphs/graph_run.h"
+#include "tools/bench/timed_step.h"
 #include "tools/cli/gpu.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <deque>
 
 namespace rk {
 namespace {
 
 constexpr std::size_t kWarmUp = 20;  // clocks rise, kernels are loaded, the step is captured
-
-// Pictures of noise: on zeros GPUs run faster.
-struct RandomBatch {
-  RandomBatch(const RandomBatch&) = delete;
-  RandomBatch& operator=(const RandomBatch&) = delete;
-  RandomBatch(std::int64_t count, std::int64_t side, std::uint64_t seed) {
-    CounterRandom random(seed, 0, 0);
-    pixels.resize(static_cast<std::size_t>(count * side * side * 3));
-    std::ranges::generate(pixels,
-                          [&] { return static_cast<std::uint8_t>(random.uniform(0.0, 256.0)); });
-    for (std::int64_t i = 0; i < count; ++i) {
-      labels.push_back(i / 2);
-      indices.push_back(i);
-    }
-    batch.count = count;
-    batch.size = static_cast<int>(side);
-    batch.pixels = pixels;
-    batch.labels = labels;
-    batch.indices = indices;
-  }
-  std::vector<std::uint8_t> pixels;
-  std::vector<std::int64_t> labels, indices;
-  Batch batch;
-};
 
 }  // namespace
 
@@ -85,41 +58,29 @@ double convolution_floor(const Program& program, Precision precision, double cop
 
 DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& options, int repeats,
                                  std::uint64_t seed, const std::string& plans) {
-  if constexpr (!kHasCuda) {
-    fail<DeviceError>("this build has no GPU code; use --device cpu");
-  } else {
-    if (!plans.empty()) set_plans(context, GpuPlans::read(plans));
-    const auto started = std::chrono::steady_clock::now();
-    Trainer trainer(context, options);
-    const std::chrono::duration<double> starting = std::chrono::steady_clock::now() - started;
-    // Several, so that none stays in a cache.
-    std::deque<RandomBatch> batches;
-    for (std::uint64_t b = 0; b < 4; ++b) {
-      batches.emplace_back(options.batch, options.model.crop, seed + b);
-    }
-    DeviceStepTimes times;
-    times.start_seconds = starting.count();
-    std::vector<double> steps;
-    const std::size_t count = kWarmUp + static_cast<std::size_t>(repeats);
-    for (std::size_t number = 0; number < count; ++number) {
-      stop_if_interrupted();
-      const ProfileRange range(kMeasuredRange, number + 1 == count);
-      const double ms = milliseconds([&] {
-        trainer.step(batches[number % batches.size()].batch,
-                     [&] { trainer.stage(batches[(number + 1) % batches.size()].batch); });
-      });
-      if (number >= kWarmUp) steps.push_back(ms);
-    }
-    times.step = summarize(steps);
-    times.copy_rate = gpu_copy_rate(context.cuda());
-    times.math_rate = dense_rate(context.cuda().name(), options.precision);
-    times.floor_ms =
-        convolution_floor(trainer.program(), options.precision, times.copy_rate, times.math_rate);
-    for (const auto& [name, bytes] : trainer.memory()) times.bytes += bytes;
-    times.device_name = context.cuda().name();
-    times.ways = trainer.program().ways();
-    return times;
+  if (!plans.empty()) set_plans(context, GpuPlans::read(plans));
+  const auto started = std::chrono::steady_clock::now();
+  TimedStep step(context, options, seed);
+  const std::chrono::duration<double> starting = std::chrono::steady_clock::now() - started;
+  DeviceStepTimes times;
+  times.start_seconds = starting.count();
+  std::vector<double> steps;
+  const std::size_t count = kWarmUp + static_cast<std::size_t>(repeats);
+  for (std::size_t number = 0; number < count; ++number) {
+    stop_if_interrupted();
+    const ProfileRange range(kMeasuredRange, number + 1 == count);
+    const double ms = step.run();
+    if (number >= kWarmUp) steps.push_back(ms);
   }
+  const Program& program = step.trainer().program();
+  times.step = summarize(steps);
+  times.copy_rate = gpu_copy_rate(context.cuda());
+  times.math_rate = dense_rate(context.cuda().name(), options.precision);
+  times.floor_ms = convolution_floor(program, options.precision, times.copy_rate, times.math_rate);
+  times.bytes = step.reserved();
+  times.device_name = context.cuda().name();
+  times.ways = program.ways();
+  return times;
 }
 
 }  // namespace rk

@@ -18,6 +18,7 @@ std::string dump_divergence(const std::string& folder, const std::string& what, 
   const StepResult& step = trainer.last();
   const Batch& batch = trainer.last_batch();
   trainer.pull();
+  trainer.parameters().download_gradients();
   // NaN and infinity become null.
   ordered_json out = {{"what", what},
                       {"step", number},

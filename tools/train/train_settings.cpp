@@ -169,6 +169,11 @@ void add_optimizer_options(SettingTable& t, TrainSettings& s) {
       ->check(at_least_zero());
   t.add("weight-decay", s.weight_decay, "pull of all parameters towards zero, proxies too")
       ->check(at_least_zero());
+  t.add_flag("no-decay-norms", s.no_decay_norms,
+             "weight decay leaves out biases and what batch norm multiplies by");
+  t.add("clip-norm", s.clip_norm,
+        "a gradient whose norm over all parameters is above this is made that long; 0: none is")
+      ->check(at_least_zero());
   t.add("beta1", s.beta1, "adam, adamw: memory of the mean gradient")->check(CLI::Range(0.0, 1.0));
   t.add("beta2", s.beta2, "adam, adamw: memory of its square")->check(CLI::Range(0.0, 1.0));
   t.add("momentum", s.momentum, "sgd")->check(CLI::Range(0.0, 1.0));
@@ -278,6 +283,7 @@ std::vector<std::string> without_effect(const std::set<std::string>& given,
       {"monitor", evaluated, held_out},
       {"patience", evaluated, held_out},
       {"gem-p", s.pool == "gem", "--pool gem"},
+      {"no-decay-norms", s.weight_decay > 0, "--weight-decay"},
       {"proxy-rate", parse_loss(s.loss).entry->kind == LossKind::kProxies, "a loss with proxies"}};
   std::vector<std::string> lines;
   for (const Rule& rule : rules) {
@@ -451,10 +457,12 @@ TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::
   options.optimizer.beta2 = s.beta2;
   options.optimizer.momentum = s.momentum;
   options.optimizer.nesterov = s.nesterov;
-  options.weight_decay = s.weight_decay;
-  options.embedding_rate = s.embedding_rate;
-  options.frozen = frozen_beginnings(s.freeze);
-  options.proxy_rate = s.proxy_rate;
+  options.optimizer.clip_norm = s.clip_norm;
+  options.learning.weight_decay = s.weight_decay;
+  options.learning.decays_norms = !s.no_decay_norms;
+  options.learning.embedding_rate = s.embedding_rate;
+  options.learning.frozen = frozen_beginnings(s.freeze);
+  options.learning.proxy_rate = s.proxy_rate;
   options.schedule.kind = schedule_kind(s.schedule);
   options.schedule.rate = s.lr;
   options.schedule.warmup = in_steps(s.warmup);

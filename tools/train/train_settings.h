@@ -54,6 +54,8 @@ struct TrainSettings {
   double embedding_rate = 1.0;
   double proxy_rate = 100.0;
   double weight_decay = 0.0;
+  bool no_decay_norms = false;
+  double clip_norm = 0.0;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double momentum = 0.9;

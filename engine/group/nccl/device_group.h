@@ -1,7 +1,7 @@
-// NCCL behind DeviceGroup: device_group_with_nccl_cuda.cpp in builds that have its header,
-// device_group_without_nccl_cuda.cpp in the others.
+// NCCL behind DeviceGroup: nccl/ in builds that have its header, absent/nccl.cpp in the others.
 #pragma once
 
+#include "engine/device/cuda/context.h"
 #include "engine/group/device_group.h"
 
 namespace rk {

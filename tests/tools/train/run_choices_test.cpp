@@ -164,6 +164,7 @@ TEST_F(RunChoices, FlagsReachTheParameters) {
       {"lr", {"--lr", "0.1"}, true, true},
       {"embedding-rate", {"--embedding-rate", "7"}, false, true},
       {"weight-decay", {"--weight-decay", "0.1"}, true, true},
+      {"clip-norm", {"--clip-norm", "1e-3"}, true, true},
       {"warmup", {"--warmup", "1"}, true, true},
       {"optimizer", {"--optimizer", "adam"}, true, true},
       {"augment", {"--augment", "none"}, true, true},

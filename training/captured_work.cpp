@@ -1,0 +1,37 @@
+#include "training/captured_work.h"
+
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+
+namespace rk {
+
+CapturedWork::CapturedWork(const Context& context, bool captures, std::function<void()> work)
+    : context_(context), captures_(captures && context.on_gpu()), work_(std::move(work)) {}
+
+void CapturedWork::run(std::int64_t sizes) {
+  if (ran_with_ != sizes) {
+    graph_.reset();
+  } else if (graph_ == nullptr && captures_) {
+    capture();
+  }
+  if (graph_ != nullptr) {
+    graph_->launch();
+  } else {
+    work_();
+    ran_with_ = sizes;
+  }
+}
+
+void CapturedWork::capture() {
+  try {
+    graph_ = std::make_unique<CudaGraph>(context_.cuda(), work_);
+  } catch (const DeviceError& error) {
+    captures_ = false;
+    note(
+        fmt::format("the step cannot be captured: {}; its kernels are started one by one, as with "
+                    "--graph off",
+                    error.what()));
+  }
+}
+
+}  // namespace rk

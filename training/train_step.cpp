@@ -1,0 +1,176 @@
+#include "training/train_step.h"
+
+#include "kernels/blocks/elementwise_block.h"
+#include "kernels/launch.h"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace rk {
+namespace {
+
+// What fp16 starts with: small enough for any loss here, found again within a few steps if not.
+constexpr float kFirstScale = 65536.0F;
+// Updates left out in a row, with the scale at its smallest, until the run is given up.
+constexpr std::int64_t kMostSkipped = 20;
+
+// Of the flat buffers: the proxies lie behind the network's parameters.
+std::int64_t network_elements(const Parameters& parameters, ParameterId proxies) {
+  return proxies >= 0 ? parameters.entry(proxies).offset
+                      : static_cast<std::int64_t>(parameters.flat_elements());
+}
+
+}  // namespace
+
+TrainStep::TrainStep(const Context& context, const TrainerOptions& options, Program& program,
+                     const Network& network, ParameterId proxies)
+    : context_(context),
+      options_(options),
+      parameters_(program.parameters()),
+      program_(program),
+      proxies_(proxies),
+      parts_{options.batch, options.chunk, options.processes},
+      input_(program, network.input, float_table(options.model), parts_.share()),
+      memory_(context, options.memory, options.batch, options.model.dim),
+      network_(program, network.embeddings, parts_, *options.processes,
+               network_elements(parameters_, proxies), input_,
+               options.batchnorm == BatchNormMode::kBatch),
+      loss_(make_loss<float>(options.loss)),
+      optimizer_(context, options.optimizer, optimizer_groups(parameters_, options.learning),
+                 static_cast<std::int64_t>(parameters_.flat_elements())),
+      work_(context, options.graph, [this] { compute(); }),
+      state_(context.allocate(sizeof(StepState))) {
+  loss_->plan(context, {.rows = options.batch,
+                        .memory = memory_.capacity(),
+                        .dim = options.model.dim,
+                        .classes = proxies >= 0 ? options.classes : 0});
+  if (memory_.capacity() > 0) {
+    kept_ = context.allocate(static_cast<std::size_t>(options.batch * options.model.dim) *
+                             sizeof(float));
+  }
+  if (context.on_gpu()) {
+    host_state_ = PinnedBuffer(sizeof(StepState));
+    host_rate_ = PinnedBuffer(sizeof(double));
+  }
+  set_scale({}, 0);
+}
+
+void TrainStep::launch(std::span<const std::int64_t> labels,
+                       std::span<const std::int64_t> identities, double rate) {
+  labels_ = labels;
+  identities_ = identities;
+  loss_->prepare(context_, loss_input());
+  static_assert(offsetof(StepState, rate) == 0);
+  if (context_.on_gpu()) {
+    *host_rate_.as<double>() = rate;
+    context_.upload(state_.data(), host_rate_.as<double>(), sizeof(double));
+  } else {
+    state()->rate = rate;
+  }
+  input_.take();
+  // While the memory fills, the loss's products grow with it.
+  work_.run(memory_.rows());
+  if (context_.on_gpu()) {
+    for (std::int64_t c = 0; c < parts_.chunks(); ++c) program_.count_forward();
+  } else if (!state()->finite) {
+    return;  // the embeddings of a step that failed are kept out of the memory
+  }
+  if (kept_.bytes() > 0) memory_.push(kept_.as<float>(), labels, identities);
+}
+
+LossInput<float> TrainStep::loss_input() const {
+  LossInput<float> input;
+  input.rows = options_.batch;
+  input.dim = options_.model.dim;
+  input.embeddings = network_.embeddings();
+  input.labels = labels_.data();
+  input.identities = identities_.data();
+  memory_.show(input);
+  if (proxies_ >= 0) {
+    input.classes = options_.classes;
+    input.proxies = parameters_.device_value(proxies_);
+  }
+  return input;
+}
+
+// Replayed or not, a step computes the same.
+void TrainStep::compute() {
+  embed();
+  if (kept_.bytes() > 0) context_.copy(kept_.data(), network_.embeddings(), kept_.bytes());
+  value_and_gradient();
+  if (!context_.on_gpu()) {
+    // Known at once: what follows from a loss that is not finite is spared.
+    state()->finite = std::isfinite(loss_->result(context_).loss);
+    if (!state()->finite) {
+      state()->norm = std::numeric_limits<double>::quiet_NaN();
+      return;
+    }
+  }
+  backward();
+  update();
+}
+
+void TrainStep::value_and_gradient() {
+  LossGradients<float> output{.grad = network_.gradients()};
+  if (proxies_ >= 0) output.grad_proxies = parameters_.device_gradient(proxies_);
+  loss_->launch(context_, loss_input(), output);
+  if (options_.precision != Precision::kFp16) return;
+  const float* scale = &state()->loss_scale;
+  rk::launch(
+      context_,
+      Scale{.count = options_.batch * options_.model.dim, .factor = scale, .values = output.grad});
+  if (proxies_ < 0) return;
+  rk::launch(context_, Scale{.count = parameters_.entry(proxies_).elements(),
+                             .factor = scale,
+                             .values = output.grad_proxies});
+}
+
+void TrainStep::update() {
+  optimizer_.step(context_, state(), parameters_.device_values(), parameters_.device_gradients());
+}
+
+TrainStep::Outcome TrainStep::finish() {
+  // Not part of what is captured: see PinnedBuffer.
+  if (context_.on_gpu()) {
+    context_.download(host_state_.as<StepState>(), state_.data(), sizeof(StepState));
+  }
+  const LossValue value = loss_->result(context_);  // waits for all of the step
+  const StepState& step = context_.on_gpu() ? *host_state_.as<StepState>() : *state();
+  return {.loss = value.loss,
+          .valid_queries = value.valid_queries,
+          .gradient_norm = step.norm,
+          .updated = step.finite,
+          .hopeless = !step.finite && (!step.dynamic_scale || step.skipped >= kMostSkipped ||
+                                       !std::isfinite(value.loss))};
+}
+
+LossScaleState TrainStep::scale() const {
+  StepState step;
+  state_.download(&step, sizeof(step));
+  return {.updates = step.number, .scale = step.loss_scale, .good_steps = step.good_steps};
+}
+
+// A file without a scale is one of a run that had none: every step of it was an update.
+void TrainStep::set_scale(const LossScaleState& scale, std::int64_t steps) {
+  StepState step;
+  step.dynamic_scale = options_.precision == Precision::kFp16;
+  step.loss_scale = step.dynamic_scale ? kFirstScale : 1.0F;
+  step.number = steps;
+  if (scale.scale > 0) {
+    step.number = scale.updates;
+    if (step.dynamic_scale) step.loss_scale = static_cast<float>(scale.scale);
+    step.good_steps = scale.good_steps;
+  }
+  state_.upload(&step, sizeof(step));
+}
+
+std::vector<std::pair<std::string, std::size_t>> TrainStep::reserved() const {
+  return {{"optimizer", optimizer_.state_bytes()},
+          {"the batch's pictures", input_.bytes()},
+          {"the batch from its parts", network_.bytes() + kept_.bytes()},
+          {"memory columns", memory_.bytes()},
+          {"loss", static_cast<std::size_t>(loss_->bytes())}};
+}
+
+}  // namespace rk

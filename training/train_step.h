@@ -1,0 +1,100 @@
+// One training step on the device of a context, and all the state that it changes beside the
+// network's own:
+//
+//   pixels -> network -> everybody's embeddings -> loss, dL/dE -> network backwards
+//     -> everybody's gradients -> optimizer
+//
+// What changes from step to step (learning rate, number of the update, loss scale, labels) is read
+// from the device's memory. So on a GPU everything between the upload of the pictures and the
+// changed parameters is one CUDA graph, captured in the second step of the same sizes and replayed
+// from then on (training/captured_work.h).
+//
+// In fp16 the gradient of the loss is multiplied by a scale that the optimizer divides by again
+// (kernels/blocks/optimizer_block.h): where a gradient overflows, the update is left out and the
+// scale halved; it doubles after 2,000 updates without one. No scale helps where the loss itself is
+// not finite: the run ends with that step, before anybody reads the embeddings that it put into the
+// memory.
+//
+// tests/cuda/step_test.cpp compares a GPU's step with the CPU's.
+#pragma once
+
+#include "engine/device/cuda/buffer.h"
+#include "training/captured_work.h"
+#include "training/chunked_network.h"
+#include "training/embedding_memory.h"
+#include "training/network_input.h"
+#include "training/trainer_options.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk {
+
+class TrainStep {
+ public:
+  // proxies: among the program's parameters; -1: the loss has none. The options name a group of
+  // processes, and a chunk.
+  TrainStep(const Context& context, const TrainerOptions& options, Program& program,
+            const Network& network, ParameterId proxies);
+
+  // The pictures of the batch that comes next (NetworkInput::stage); while a step runs, too.
+  void stage(std::span<const std::uint8_t> pixels) { input_.stage(pixels); }
+  // The step on what was staged; a GPU is not waited for. labels and identities are those of the
+  // whole batch, of all processes. InputError where the loss cannot take the batch.
+  void launch(std::span<const std::int64_t> labels, std::span<const std::int64_t> identities,
+              double rate);
+  // NaN: the step did not come so far.
+  struct Outcome {
+    double loss = 0;
+    std::int64_t valid_queries = 0;
+    double gradient_norm = 0;
+    bool updated = false;   // false: loss or gradient were not finite, and nothing was changed
+    bool hopeless = false;  // and a smaller loss scale will not help
+  };
+  Outcome finish();  // waits
+
+  // What launch() does, for whoever times its parts: on the batch of the last step.
+  void embed() { network_.embed(); }
+  void value_and_gradient();  // of the loss, from the embeddings
+  void backward() { network_.backward(); }
+  void update();
+  // A chunk of the batch's pictures into the program.
+  void fill(std::int64_t chunk) { input_.fill(chunk * parts_.chunk); }
+
+  EmbeddingMemory& memory() { return memory_; }
+  const EmbeddingMemory& memory() const { return memory_; }
+  Optimizer& optimizer() { return optimizer_; }
+  const Optimizer& optimizer() const { return optimizer_; }
+  // Of the loss, and how many updates there were; waits.
+  LossScaleState scale() const;
+  void set_scale(const LossScaleState& scale, std::int64_t steps);
+
+  std::vector<std::pair<std::string, std::size_t>> reserved() const;  // bytes by name
+
+ private:
+  StepState* state() const { return state_.as<StepState>(); }
+  LossInput<float> loss_input() const;
+  void compute();
+
+  const Context& context_;
+  const TrainerOptions& options_;
+  Parameters& parameters_;
+  Program& program_;
+  ParameterId proxies_;
+  BatchParts parts_;
+  NetworkInput input_;
+  EmbeddingMemory memory_;
+  ChunkedNetwork network_;
+  std::unique_ptr<Loss<float>> loss_;
+  Optimizer optimizer_;
+  CapturedWork work_;
+  Memory kept_;   // the embeddings for the memory columns: backward may overwrite them
+  Memory state_;  // StepState
+  PinnedBuffer host_state_, host_rate_;                // on a GPU
+  std::span<const std::int64_t> labels_, identities_;  // of the step that was launched
+};
+
+}  // namespace rk

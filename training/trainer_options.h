@@ -1,0 +1,38 @@
+// What a trainer is told (training/trainer.h).
+#pragma once
+
+#include "engine/device/precision.h"
+#include "engine/group/process_group.h"
+#include "layers/networks/resnet.h"
+#include "losses/registry.h"
+#include "training/optimizer.h"
+#include "training/schedule.h"
+#include "weights/checkpoint.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace rk {
+
+struct TrainerOptions {
+  ModelDescription model;
+  BatchNormMode batchnorm = BatchNormMode::kBatch;
+  bool orthogonal_embedding = false;
+  LossSpec loss;
+  OptimizerParams optimizer;
+  LearningPolicy learning;
+  ScheduleParams schedule;
+  std::int64_t batch = 128;
+  ProcessGroup* processes = nullptr;  // that share a batch, a divisor of `batch`; null: this one
+  std::int64_t chunk = 0;    // images at a time, divides this process's share; 0: all of that
+  std::int64_t memory = 0;   // batches whose embeddings stay, for losses that take them
+  std::int64_t classes = 0;  // of the data set: proxies, for losses that have them
+  std::uint64_t seed = 0;
+  Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
+  bool graph = true;                       // on a GPU: capture the step and replay it
+  std::int64_t beside = 0;  // bytes of the machine that the run takes beside the trainer's own
+  // Called while the GPU's graphs are built, which may take a minute: (done, all).
+  std::function<void(std::int64_t, std::int64_t)> preparing;
+};
+
+}  // namespace rk
