@@ -3,7 +3,7 @@
 #   rk_cuda_folder(NAME SOURCES...)  all .cu in folder NAME as library rk_NAME_cuda, which rk_NAME
 #                           links; CUDA's headers for those of its SOURCES in a room cuda, nccl or cudnn
 #   RK_CUDA_TARGETS         global property: those libraries
-# Device code has targets of its own. On the host RK_CUDA=1 (engine/device/dispatch.h) is all that differs.
+# Device code has targets of its own; on the host only rooms called cuda know of it.
 
 set(RK_HAS_CUDA OFF)
 set(cuda_absent "")

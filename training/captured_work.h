@@ -1,6 +1,6 @@
-// Work on a context's device that is done again and again. On a GPU it is captured when it comes for
-// the second time with the same sizes, and replayed from then on: a replay computes the bits that
-// the same kernels compute started one by one. On the CPU it is simply done.
+// Work on a context's device that is done again and again. On a GPU it is captured when it comes
+// for the second time with the same sizes, and replayed from then on: a replay computes the bits
+// that the same kernels compute started one by one. On the CPU it is simply done.
 #pragma once
 
 #include "engine/device/context.h"

@@ -6,8 +6,8 @@
 //   AdamW   p *= 1 - rate decay, then Adam with decay = 0
 //   SGD     g += decay p;   b = momentum b + g;   p -= rate * (b, or with Nesterov g + momentum b)
 //
-// With OptimizerParams::clip_norm the gradient g above is the given one, times clip_norm / |g| where
-// its norm over all parameters is more (Pascanu et al. 2013).
+// With OptimizerParams::clip_norm the gradient g above is the given one, times clip_norm / |g|
+// where its norm over all parameters is more (Pascanu et al. 2013).
 //
 // A group is a range of indices with its own rate factor and decay; an index in no group is frozen.
 // step() allocates nothing and rounds alike for any number of threads, and with a loss scale of 1

@@ -83,8 +83,8 @@ class Trainer {
   // another size begins empty, and so does one of other data, whose labels mean other classes.
   bool load(const Checkpoint& checkpoint, bool same_data = true);
 
-  // Between a GPU and the parameters here: before they are read, after they were changed. Nothing on
-  // the CPU.
+  // Between a GPU and the parameters here: before they are read, after they were changed. Nothing
+  // on the CPU.
   void pull();
   void push();
   LossScaleState loss_scale() const { return scale_; }  // as of the last pull(); fp16 alone has one
@@ -94,8 +94,8 @@ class Trainer {
   std::vector<std::pair<std::string, std::size_t>> memory() const;
   std::int64_t network_parameters() const;  // without those of the loss
 
-  // For whoever looks for the cause of a divergence. Names of the parameters that are not finite in a
-  // flat buffer: values or gradients.
+  // For whoever looks for the cause of a divergence. Names of the parameters that are not finite in
+  // a flat buffer: values or gradients.
   std::vector<std::string> not_finite(std::span<const float> flat) const;
   // Sends the last batch's share forward once more; batch norm's statistics move on.
   std::vector<LayerActivations> activations();

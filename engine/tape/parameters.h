@@ -65,8 +65,8 @@ class Parameters {
   // of threads and on a GPU too; buffers and counters as well. Gradients become zero.
   void initialise(const Context& context, std::uint64_t seed);
 
-  // Between the host's buffers and the GPU's, what is learnt and what is remembered; nothing without
-  // a GPU. Both wait.
+  // Between the host's buffers and the GPU's, what is learnt and what is remembered; nothing
+  // without a GPU. Both wait.
   void upload();
   void download();
   // The gradients of the last step, for whoever looks at them on the host.

@@ -25,7 +25,8 @@ class TimedStep {
  public:
   TimedStep(const Context& context, const TrainerOptions& options, std::uint64_t seed);
 
-  // Milliseconds from the call to the result on the host. On a GPU the next batch goes up beside it.
+  // Milliseconds from the call to the result on the host. On a GPU the next batch goes up beside
+  // it.
   double run();
   Trainer& trainer() { return trainer_; }
   std::size_t reserved() const;  // bytes
