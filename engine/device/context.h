@@ -18,7 +18,7 @@
 namespace rk {
 
 class CudaContext;   // engine/device/cuda/context.h
-struct CudnnHandle;  // layers/graphs/cudnn
+struct CudnnHandle;  // layers/graphs/cudnn/graph_run.cpp
 struct OneDnn;       // engine/device/onednn.h
 
 class Context {
