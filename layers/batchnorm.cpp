@@ -70,13 +70,17 @@ class BatchNormNode : public Node {
       scale_[c] = static_cast<float>(static_cast<double>(gamma[c]) * inv_std);
     }
     bn::normalise(threads_, layout_, x, channel_factors(), residual(), options_.relu, signs_,
-                  memory_.output.as<float>());
+                  memory_.output.as<float>(), gap(memory_.output));
   }
 
   void backward() override {
     const std::int64_t channels = layout_.channels();
-    bn::Backward in{memory_.inputs[0].as<float>(), memory_.output_gradient.as<float>(),
-                    bn::Mask::kNone, signs_, channel_factors()};
+    bn::Backward in{memory_.inputs[0].as<float>(),
+                    memory_.output_gradient.as<float>(),
+                    bn::Mask::kNone,
+                    signs_,
+                    channel_factors(),
+                    gap(memory_.output_gradient)};
     if (options_.relu) in.mask = keeps_signs() ? bn::Mask::kFromSigns : bn::Mask::kFromInput;
     const bool has_residual = options_.residual >= 0;
     auto* d_residual = has_residual ? memory_.input_gradients[1].as<float>() : nullptr;
@@ -106,6 +110,9 @@ class BatchNormNode : public Node {
   }
 
  private:
+  std::int64_t gap(const Tensor& t) const {
+    return t.image_stride - layout_.groups * layout_.plane();
+  }
   bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
   const float* residual() const {
     return options_.residual >= 0 ? memory_.inputs[1].as<float>() : nullptr;
@@ -172,7 +179,8 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
   const NodeOutput output{.name = output_name.empty() ? name : output_name,
                           .shape = shape,
                           .width = program.width(x),
-                          .dtype = program.dtype(x)};
+                          .dtype = program.dtype(x),
+                          .spaced_images = !program.on_gpu()};
   if (program.on_gpu()) {
     auto node = gpu::batchnorm_node(name, program, x, options, inputs);
     return program.append(std::move(node), inputs, output);

@@ -21,8 +21,10 @@ class ConcatNode : public Node {
     auto* y = memory_.output.as<float>();
     for (const Tensor& x : memory_.inputs) {
       const Run run = run_of(x);
-      elementwise_cpu::copy_runs(threads_, {run.count, run.length, run.length, run.whole},
-                                 x.as<float>(), y, false);
+      if (x.data != y) {  // else it was written there
+        elementwise_cpu::copy_runs(threads_, {run.count, run.length, run.length, run.whole},
+                                   x.as<float>(), y, false);
+      }
       y += run.length;
     }
   }
@@ -32,7 +34,7 @@ class ConcatNode : public Node {
     for (std::size_t i = 0; i < memory_.inputs.size(); ++i) {
       const Run run = run_of(memory_.inputs[i]);
       auto* dx = memory_.input_gradients[i].as<float>();
-      if (dx != nullptr) {
+      if (dx != nullptr && dx != dy) {
         elementwise_cpu::copy_runs(threads_, {run.count, run.length, run.whole, run.length}, dy, dx,
                                    memory_.uses[i].accumulate);
       }
@@ -123,12 +125,16 @@ TensorId concat(Program& program, const std::vector<TensorId>& inputs, const std
                           .shape = shape,
                           .width = blocked ? block : channels,
                           .dtype = program.dtype(inputs[0])};
+  std::int64_t first = 0;
   std::vector<NodeInput> edges;
   edges.reserve(inputs.size());
   for (const TensorId input : inputs) {
     const std::int64_t width = blocked ? block : program.shape(input)[3];
     const std::string reordered = fmt::format("{}.{}", name, edges.size());
     edges.push_back({.tensor = reorder(program, input, width, reordered)});
+    // In blocks an image's channels follow each other, so that a producer can write them in place.
+    if (blocked) edges.back().joined_at = first;
+    first += program.shape(input).elements() / shape[0];
   }
   if (program.on_gpu()) {
     return program.append(gpu::concat_node(name, program), edges, output);

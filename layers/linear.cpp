@@ -82,8 +82,7 @@ TensorId linear(Program& program, TensorId x, const std::string& name,
   const ParameterId bias =
       options.bias ? p.declare(name + ".bias", {options.out_features}, bias_initial, options.group)
                    : -1;
-  auto node =
-      std::make_unique<LinearNode>(name, program, in, options.out_features, weight, bias);
+  auto node = std::make_unique<LinearNode>(name, program, in, options.out_features, weight, bias);
   return program.append(std::move(node), {{.tensor = x, .read_in_backward = true}},
                         {.name = name, .shape = Shape{in[0], options.out_features}});
 }

@@ -120,6 +120,10 @@ struct NodeInput {
   // Where others contributed to this input's gradient before, the sum goes to a place of its own: a
   // library may write a result in several passes.
   bool adds_elsewhere = false;
+  // The input may lie in the output, `joined_at` elements behind the start of each image: its
+  // producer then writes it there, and reads its gradient there, and this node has nothing to do
+  // for it (Tensor::data says so). -1: it may not.
+  std::int64_t joined_at = -1;
   // Backward can make the gradient 0 where the input is not above 0, so that a ReLU which made the
   // input need not.
   bool masks_gradient = false;
@@ -131,6 +135,8 @@ struct NodeOutput {
   std::int64_t width = 0;  // channels side by side for images (engine/tape/layout.h), 0 elsewhere
   bool read_in_backward = false;
   DType dtype = DType::kFloat32;
+  // The images of the output, and of its gradient, may lie apart (Tensor::image_stride).
+  bool spaced_images = false;
   // The output is a ReLU's, and backward can take a gradient that is 0 already where it is 0.
   bool takes_masked_gradient = false;
 };
@@ -237,6 +243,9 @@ class Program {
     bool read_in_backward_by_producer = false;
     bool takes_masked_gradient = false;
     bool masked_gradient = false;
+    bool spaced_images = false;
+    TensorId joined_to = -1;      // lies in that one,
+    std::int64_t joined_at = -1;  // so many elements behind the start of each image
     int value_storage = -1;
     int gradient_storage = -1;
   };
@@ -257,6 +266,7 @@ class Program {
   bool learns(const std::vector<NodeInput>& inputs);
   bool goes_backward(int node) const { return state(output_of(node)).wants_gradient; }
   int add_storage(const Lifetime& life);
+  void plan_joins();
   void plan_masks();
   int backward_time(int node) const { return 2 * static_cast<int>(nodes_.size()) - node; }
 

@@ -37,6 +37,7 @@ struct Strip {
   std::int64_t channel;   // its first channel
   std::int64_t partial;   // image * channels + channel
   std::int64_t sign_row;  // index of its first Bits
+  std::int64_t image;
 };
 
 // Calls f(strip) for every strip, spread over threads.
@@ -50,7 +51,7 @@ void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, 
       for (std::int64_t s = 0; s < strips; ++s) {
         const std::int64_t channel = group * layout.width + s * lanes;
         f(Strip{plane * layout.plane() + s * lanes, channel, image * layout.channels() + channel,
-                (plane * strips + s) * layout.rows()});
+                (plane * strips + s) * layout.rows(), image});
       }
     }
     stream_fence();
@@ -165,7 +166,7 @@ void finish_statistics(const ImageLayout& layout, const double* workspace, float
 }
 
 void normalise(int threads, const ImageLayout& layout, const float* x, const Channels& channels,
-               const float* residual, bool relu, void* signs, float* y) {
+               const float* residual, bool relu, void* signs, float* y, std::int64_t y_gap) {
   const std::int64_t rows = layout.rows(), stride = layout.width;
   const auto pass = [&]<int N, bool Stream>() {
     using L = Lanes<N>;
@@ -174,7 +175,7 @@ void normalise(int threads, const ImageLayout& layout, const float* x, const Cha
       const auto scale = L::load(channels.scale + strip.channel);
       const auto shift = L::load(channels.shift + strip.channel);
       const float* in = x + strip.offset;
-      float* out = y + strip.offset;
+      float* out = y + strip.offset + strip.image * y_gap;
       const auto zero = L::all(0);
       if (residual == nullptr) {
         for (std::int64_t r = 0; r < rows; ++r) {
@@ -219,7 +220,7 @@ void gradient_sums(int threads, const ImageLayout& layout, const Backward& in, f
         const auto scale = L::load(in.channels.scale + strip.channel);
         const auto shift = L::load(in.channels.shift + strip.channel);
         const float* x = in.x + strip.offset;
-        const float* dy = in.dy + strip.offset;
+        const float* dy = in.dy + strip.offset + strip.image * in.dy_gap;
         float* out = d_residual == nullptr ? nullptr : d_residual + strip.offset;
         const auto* bits = static_cast<const typename L::Bits*>(in.signs);
         if constexpr (M == Mask::kFromSigns) bits += strip.sign_row;
@@ -279,7 +280,7 @@ void gradient_apply(int threads, const ImageLayout& layout, const Backward& in, 
       const auto b = L::load(apply.b + strip.channel);
       const auto c = L::load(apply.c + strip.channel);
       const float* x = in.x + strip.offset;
-      const float* dy = in.dy + strip.offset;
+      const float* dy = in.dy + strip.offset + strip.image * in.dy_gap;
       float* out = dx + strip.offset;
       const auto* bits = static_cast<const typename L::Bits*>(in.signs);
       if constexpr (M == Mask::kFromSigns) bits += strip.sign_row;

@@ -36,9 +36,10 @@ struct Channels {
 // Bytes for the signs of a ReLU behind a residual addition.
 std::size_t sign_bytes(const ImageLayout& layout);
 
-// residual and signs may be null; signs are written for relu with residual only.
+// residual and signs may be null; signs are written for relu with residual only. y_gap: elements
+// between an image of y and the next, where y is a range of more channels.
 void normalise(int threads, const ImageLayout& layout, const float* x, const Channels& channels,
-               const float* residual, bool relu, void* signs, float* y);
+               const float* residual, bool relu, void* signs, float* y, std::int64_t y_gap = 0);
 
 // How backward finds where ReLU let the value through.
 enum class Mask : std::uint8_t { kNone, kFromInput, kFromSigns };
@@ -49,6 +50,7 @@ struct Backward {
   Mask mask;
   const void* signs;
   Channels channels;
+  std::int64_t dy_gap = 0;  // as y_gap
 };
 
 // First pass: workspace gets the sums of g and of g (x - mean) per image and channel. d_residual,

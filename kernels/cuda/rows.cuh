@@ -12,8 +12,8 @@ namespace rk {
 #define RK_ROW_KERNEL __global__ void __launch_bounds__(CudaBlock::kThreads, 3)
 
 template <class Row>
-RK_ROW_KERNEL measure_kernel(const RowBatch<float> batch, const typename Row::Params* params, float* stats,
-                             int width, const RowScratch scratch) {
+RK_ROW_KERNEL measure_kernel(const RowBatch<float> batch, const typename Row::Params* params,
+                             float* stats, int width, const RowScratch scratch) {
   extern __shared__ __align__(64) unsigned char shared[];
   __shared__ BlockMemory memory;
   measure_block_rows<Row>(CudaBlock(&memory), batch, params, stats, width, scratch, shared);
@@ -71,8 +71,8 @@ void GalleryRows<Row>::plan(const Params& params, int rows, int columns, RowScra
 }
 
 template <class Row>
-void GalleryRows<Row>::measure(const RowBatch<float>& batch, const Params* params, float* stats, int width,
-                               const RowScratch& scratch, CudaStream stream) {
+void GalleryRows<Row>::measure(const RowBatch<float>& batch, const Params* params, float* stats,
+                               int width, const RowScratch& scratch, CudaStream stream) {
   if constexpr (Measured<Row, BlockTeam>) {
     const auto shared = static_cast<std::size_t>(scratch.shared_bytes);
     measure_kernel<Row>
@@ -85,8 +85,8 @@ void GalleryRows<Row>::measure(const RowBatch<float>& batch, const Params* param
 }
 
 template <class Row>
-void GalleryRows<Row>::run(const RowBatch<float>& batch, const Params* params, const RowScratch& scratch,
-                           CudaStream stream) {
+void GalleryRows<Row>::run(const RowBatch<float>& batch, const Params* params,
+                           const RowScratch& scratch, CudaStream stream) {
   const auto shared = static_cast<std::size_t>(scratch.shared_bytes);
   rows_kernel<Row><<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads, shared, stream>>>(
       batch, params, scratch);

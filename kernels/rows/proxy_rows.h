@@ -8,8 +8,8 @@
 // Both write the loss and dloss/ds, scaled by `weight`, to grad[0..count), which may be the memory
 // of scores. Largest exponents are subtracted. A row of this kind says
 //   Params                                the loss's parameters
-//   kRowIsClass                           whether a row is a class and its columns items, or a row an
-//                                         item and its columns classes
+//   kRowIsClass                           whether a row is a class and its columns items, or a row
+//                                         an item and its columns classes
 //   scratch(columns)                      bytes
 //   row(team, params, batch, row, memory) scores become their gradient, the loss is written
 #pragma once

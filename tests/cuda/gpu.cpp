@@ -1,5 +1,7 @@
 #include "tests/cuda/gpu.h"
 
+#include "engine/driver/device.h"
+
 #include <cstdlib>
 
 namespace rk {

@@ -22,7 +22,8 @@ NetworkModel::NetworkModel(const Context& context, const Settings& settings)
                 .input_gradient = settings.input_gradient,
                 .keep_all = true}),
       network_(
-          build_network(program_, settings.spec, settings.batch, settings.height, settings.width)) {
+          build_network(program_, settings.spec, settings.batch, settings.height, settings.width)),
+      fused_(settings.spec.fuse) {
   program_.plan();
 }
 
@@ -117,8 +118,20 @@ std::optional<std::vector<double>> NetworkModel::activation(const std::string& n
 std::optional<std::vector<double>> NetworkModel::activation_gradient(
     const std::string& name) const {
   const TensorId id = program_.find(name);
-  if (id < 0) return std::nullopt;
+  if (id < 0 || is_masked(id)) return std::nullopt;
   return gradient(id);
+}
+
+// Fused, on a GPU, the first reader of a tensor may write the gradient in front of the ReLU that
+// made it.
+bool NetworkModel::is_masked(TensorId id) const {
+  if (!fused_ || !context_.on_gpu()) return false;
+  for (std::size_t n = 0; n < program_.nodes().size(); ++n) {
+    for (const NodeInput& input : program_.inputs_of(static_cast<int>(n))) {
+      if (input.tensor == id) return input.masks_gradient;
+    }
+  }
+  return false;
 }
 
 std::vector<double> NetworkModel::read(TensorId id, const float* stored) const {

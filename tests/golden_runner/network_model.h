@@ -46,12 +46,14 @@ class NetworkModel {
   void put(const std::vector<float>& values, float* to) const;
   std::vector<float> fetch(const float* from, std::int64_t count) const;
   std::vector<double> read(TensorId id, const float* stored) const;
+  bool is_masked(TensorId id) const;
   std::vector<double> read_flat(std::span<const float> flat, const std::string& name) const;
 
   const Context& context_;
   Parameters parameters_;
   Program program_;
   Network network_;
+  bool fused_;
 };
 
 }  // namespace rk::golden

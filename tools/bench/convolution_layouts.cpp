@@ -3,9 +3,9 @@
 #include "engine/base/random.h"
 #include "engine/device/buffer.h"
 #include "engine/device/onednn.h"
-#include "layers/onednn/image_desc.h"
 #include "engine/system/signals.h"
 #include "layers/conv2d.h"
+#include "layers/onednn/image_desc.h"
 #include "tools/cli/timing.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ Widths blocks(const ConvolutionGeometry& g, std::int64_t width) {
 constexpr std::array<Layout, 6> kLayouts = {{
     {"chosen",
      [](const ConvolutionGeometry& g) {
-       return Widths{g.x_width, g.y_width};
+       return g.block > 0 ? Widths{g.block, g.block} : Widths{g.x_width, g.y_width};
      }},
     {"nhwc",
      [](const ConvolutionGeometry& g) {
