@@ -11,8 +11,6 @@
 #include "layers/networks/resnet.h"
 #include "layers/networks/unit.h"
 
-#include <array>
-
 namespace rk {
 namespace {
 
@@ -20,17 +18,36 @@ struct Architecture {
   std::string name;
   TensorId (*backbone)(Program& program, const NetworkSpec& spec, TensorId images);
   std::int64_t image_size;
+  std::vector<Stage> stages;
 };
 
-const std::array<Architecture, 4> kArchitectures = {{
-    {"resnet18", resnet18, 224},
-    {"resnet50", resnet50, 224},
-    {"googlenet", googlenet, 224},
-    {"inception_v3", inception_v3, 299},
-}};
+const std::vector<Architecture>& architectures() {
+  static const std::vector<Stage> residual = {{"stem", {"conv1.", "bn1."}},
+                                              {"layer1", {"layer1."}},
+                                              {"layer2", {"layer2."}},
+                                              {"layer3", {"layer3."}},
+                                              {"layer4", {"layer4."}}};
+  static const std::vector<Architecture> all = {{"resnet18", resnet18, 224, residual},
+                                                {"resnet50", resnet50, 224, residual},
+                                                {"googlenet",
+                                                 googlenet,
+                                                 224,
+                                                 {{"stem", {"conv1.", "conv2.", "conv3."}},
+                                                  {"inception3", {"inception3"}},
+                                                  {"inception4", {"inception4"}},
+                                                  {"inception5", {"inception5"}}}},
+                                                {"inception_v3",
+                                                 inception_v3,
+                                                 299,
+                                                 {{"stem", {"Conv2d_"}},
+                                                  {"Mixed_5", {"Mixed_5"}},
+                                                  {"Mixed_6", {"Mixed_6"}},
+                                                  {"Mixed_7", {"Mixed_7"}}}}};
+  return all;
+}
 
 const Architecture& find_architecture(const std::string& name) {
-  for (const Architecture& a : kArchitectures) {
+  for (const Architecture& a : architectures()) {
     if (a.name == name) return a;
   }
   fail<UsageError>("unknown network '{}'; {}", name, suggestion(name, network_names()));
@@ -41,11 +58,15 @@ const Architecture& find_architecture(const std::string& name) {
 const std::vector<std::string>& network_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> out;
-    out.reserve(kArchitectures.size());
-    for (const Architecture& a : kArchitectures) out.push_back(a.name);
+    out.reserve(architectures().size());
+    for (const Architecture& a : architectures()) out.push_back(a.name);
     return out;
   }();
   return names;
+}
+
+const std::vector<Stage>& network_stages(const std::string& arch) {
+  return find_architecture(arch).stages;
 }
 
 std::int64_t native_image_size(const std::string& arch) {

@@ -29,6 +29,13 @@ struct NetworkSpec {
 
 const std::vector<std::string>& network_names();
 
+// A network's stages from the images on, with what their parameters' names begin with.
+struct Stage {
+  std::string name;
+  std::vector<std::string> beginnings;
+};
+const std::vector<Stage>& network_stages(const std::string& arch);
+
 // The side of the square images that the network was made for.
 std::int64_t native_image_size(const std::string& arch);
 

@@ -75,6 +75,9 @@ NetworkSpec small_spec(const std::string& arch, BatchNormMode mode = BatchNormMo
   return spec;
 }
 
+// The side of the smallest images that show a network's odd sizes.
+std::int64_t small_side(const std::string& arch) { return arch == "inception_v3" ? 83 : 40; }
+
 double relative_difference(const std::vector<float>& a, const std::vector<float>& b) {
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -86,14 +89,20 @@ double relative_difference(const std::vector<float>& a, const std::vector<float>
 
 // torchvision's state_dict without `fc`, with the embedding layer behind it: names, shapes and
 // order within parameters and within running statistics.
-TEST(ResNet, CarriesTorchvisionsNamesAndShapes) {
-  for (const bool bottleneck : {false, true}) {
+TEST(Networks, CarryTorchvisionsNamesAndShapes) {
+  // torchvision's numbers of parameters, without auxiliary classifiers.
+  const std::map<std::string, std::int64_t> counts = {{"resnet18", 11689512},
+                                                      {"resnet50", 25557032},
+                                                      {"googlenet", 6624904},
+                                                      {"inception_v3", 23834568}};
+  for (const std::string& arch : network_names()) {
+    SCOPED_TRACE(arch);
     const Context context(1);
     Parameters parameters;
     Program program(context, parameters, {});
-    NetworkSpec spec = small_spec(bottleneck ? "resnet50" : "resnet18");
+    NetworkSpec spec = small_spec(arch);
     spec.dim = 512;
-    build_network(program, spec, 1, 64, 64);
+    build_network(program, spec, 1, 96, 96);
 
     std::map<std::string, std::vector<std::int64_t>> ours, theirs;
     for (const Parameters::Entry& entry : parameters.entries()) {
@@ -106,8 +115,9 @@ TEST(ResNet, CarriesTorchvisionsNamesAndShapes) {
       ours[entry.name] =
           entry.counter ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{entry.elements};
     }
-    std::int64_t backbone = 0;
-    for (const golden::NamedShape& entry : golden::torchvision_resnet(bottleneck)) {
+    std::int64_t backbone = 0, features = 0;
+    for (const golden::NamedShape& entry : golden::torchvision_network(arch)) {
+      if (entry.name == "fc.weight") features = entry.dims[1];
       if (entry.name.starts_with("fc.")) continue;
       theirs[entry.name] = entry.dims;
       std::int64_t elements = 1;
@@ -115,27 +125,45 @@ TEST(ResNet, CarriesTorchvisionsNamesAndShapes) {
       const bool learned = entry.name.ends_with("weight") || entry.name.ends_with("bias");
       if (learned) backbone += elements;
     }
-    const std::int64_t features = bottleneck ? 2048 : 512;
     theirs["embedding.weight"] = {512, features};
     theirs["embedding.bias"] = {512};
     EXPECT_EQ(ours, theirs);
-    // torchvision's 11,689,512 and 25,557,032, less the classifier's 1000 * (features + 1).
-    EXPECT_EQ(backbone, (bottleneck ? 25557032 : 11689512) - 1000 * (features + 1));
+    EXPECT_EQ(backbone, counts.at(arch) - 1000 * (features + 1));  // the classifier
     EXPECT_EQ(parameters.trainable_elements(), backbone + 512 * (features + 1));
   }
 }
 
-TEST(ResNet, SharedMemoryChangesNoBit) {
-  for (const std::string arch : {"resnet18", "resnet50"}) {
+TEST(Networks, SharedMemoryChangesNoBit) {
+  for (const std::string& arch : network_names()) {
+    const std::int64_t side = small_side(arch);
     for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
-      Model shared(small_spec(arch, mode), {.gradients = true}, 1);
-      Model kept(small_spec(arch, mode), {.gradients = true, .keep_all = true}, 1);
+      Model shared(small_spec(arch, mode), {.gradients = true}, 1, 2, side);
+      Model kept(small_spec(arch, mode), {.gradients = true, .keep_all = true}, 1, 2, side);
       shared.step();
       kept.step();
       EXPECT_EQ(shared.embeddings, kept.embeddings) << arch;
       EXPECT_EQ(shared.gradients, kept.gradients) << arch;
       EXPECT_EQ(shared.running(), kept.running()) << arch;
       EXPECT_LT(shared.program().memory().arena_bytes, kept.program().memory().arena_bytes);
+    }
+  }
+}
+
+// A parameter's stage is the one whose beginnings its name has: one, or none for the embedding.
+TEST(Networks, EveryParameterOfTheBackboneIsInOneStage) {
+  for (const std::string& arch : network_names()) {
+    const Context context(1);
+    Parameters parameters;
+    Program program(context, parameters, {});
+    build_network(program, small_spec(arch), 1, 96, 96);
+    for (const Parameters::Entry& entry : parameters.entries()) {
+      int stages = 0;
+      for (const Stage& stage : network_stages(arch)) {
+        stages += std::ranges::any_of(stage.beginnings, [&](const std::string& beginning) {
+          return entry.name.starts_with(beginning);
+        });
+      }
+      EXPECT_EQ(stages, entry.group == ParameterGroup::kBackbone ? 1 : 0) << entry.name;
     }
   }
 }
@@ -153,9 +181,10 @@ TEST(ResNet, AStepRepeatsItself) {
   EXPECT_EQ(model.running(), running);
 }
 
-TEST(ResNet, FrozenRunningStatisticsStayBitEqual) {
-  for (const std::string arch : {"resnet18", "resnet50"}) {
-    Model model(small_spec(arch, BatchNormMode::kRunning), {.gradients = true}, 2);
+TEST(Networks, FrozenRunningStatisticsStayBitEqual) {
+  for (const std::string& arch : network_names()) {
+    Model model(small_spec(arch, BatchNormMode::kRunning), {.gradients = true}, 2, 2,
+                small_side(arch));
     const std::vector<float> before = model.running();
     model.step();
     EXPECT_EQ(model.running(), before);

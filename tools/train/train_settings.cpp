@@ -18,15 +18,20 @@
 namespace rk {
 namespace {
 
-// From the images on; each but the first is the beginning of its parameters' names.
-const std::vector<std::string> kStages = {"none", "stem", "layer1", "layer2", "layer3", "layer4"};
+// What --freeze takes: the network's stages from the images on.
+std::vector<std::string> stage_names(const std::string& arch) {
+  std::vector<std::string> names = {"none"};
+  for (const Stage& stage : network_stages(arch)) names.push_back(stage.name);
+  return names;
+}
 
-std::vector<std::string> frozen_beginnings(const std::string& last) {
+// Of the parameters of all stages up to `last`.
+std::vector<std::string> frozen_beginnings(const std::string& arch, const std::string& last) {
   std::vector<std::string> beginnings;
   if (last == "none") return beginnings;
-  beginnings = {"conv1.", "bn1."};
-  for (std::size_t i = 2; i < kStages.size() && kStages[i] <= last && last != "stem"; ++i) {
-    beginnings.push_back(kStages[i] + ".");
+  for (const Stage& stage : network_stages(arch)) {
+    beginnings.insert(beginnings.end(), stage.beginnings.begin(), stage.beginnings.end());
+    if (stage.name == last) break;
   }
   return beginnings;
 }
@@ -86,8 +91,9 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
   t.add("batches", s.batches,
         "batches an epoch; 0: the sampler's own number, images / batch for most")
       ->check(CLI::Range(0, 1 << 30));
-  t.add("image-size", s.image_size, "side of the square that the network sees")
-      ->check(CLI::Range(32, 4096));
+  t.add("image-size", s.image_size,
+        "side of the square that the network sees; 0: what it was made for, 224, inception_v3 299")
+      ->check((CLI::Range(0, 0) | CLI::Range(32, 4096)).description("0 or 32 to 4096"));
   t.add("resize", s.resize,
         "short side before the centre (or random) crop of that square; 0: image-size * 256 / 224")
       ->check(CLI::Range(0, 8192));
@@ -141,8 +147,8 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
         "batch's statistics (bn train) has those of a chunk")
       ->check(at_least_zero());
   t.add("freeze", s.freeze,
-        "none, or up to where the network keeps the weights it began with: stem, layer1, layer2, "
-        "layer3 or layer4");
+        "none, or up to where the network keeps the weights it began with: stem, then layer1 to "
+        "layer4 of a ResNet, inception3 to inception5, or Mixed_5 to Mixed_7 of inception_v3");
   t.add("bn", s.bn,
         "batch norm by the batch's statistics (train), or by the stored ones, which then stay "
         "(frozen); "
@@ -344,7 +350,7 @@ void resolve(TrainSettings& s) {
   expect_known("--pool", s.pool, {"avg", "max", "gem"});
   expect_known("--embedding-start", s.embedding_start, {"uniform", "orthogonal"});
   expect_known("--bn", s.bn, {"auto", "frozen", "train"});
-  expect_known("--freeze", s.freeze, kStages);
+  expect_known("--freeze", s.freeze, stage_names(s.arch));
   expect_known("--optimizer", s.optimizer, {"adam", "adamw", "sgd"});
   expect_known("--schedule", s.schedule, {"constant", "step", "milestones", "cosine"});
   expect_known("--precision", s.precision, {"fp32", "tf32", "fp16", "bf16"});
@@ -358,6 +364,7 @@ void resolve(TrainSettings& s) {
     fail<UsageError>("--chunk {}: does not divide --batch {}; use {}", s.chunk, s.batch, divisor);
   }
   if (s.bn == "auto") s.bn = s.weights.empty() ? "train" : "frozen";
+  if (s.image_size == 0) s.image_size = static_cast<int>(native_image_size(s.arch));
   if (s.resize == 0) s.resize = default_resize(s.image_size);
   if (s.resize < s.image_size) {
     fail<UsageError>("--resize {} leaves less than --image-size {}; give {} or more", s.resize,
@@ -461,7 +468,7 @@ TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::
   options.learning.weight_decay = s.weight_decay;
   options.learning.decays_norms = !s.no_decay_norms;
   options.learning.embedding_rate = s.embedding_rate;
-  options.learning.frozen = frozen_beginnings(s.freeze);
+  options.learning.frozen = frozen_beginnings(s.arch, s.freeze);
   options.learning.proxy_rate = s.proxy_rate;
   options.schedule.kind = schedule_kind(s.schedule);
   options.schedule.rate = s.lr;

@@ -23,7 +23,7 @@ struct TrainSettings {
   std::int64_t per_class = 4;
   std::string sampler = "pk";
   std::int64_t batches = 0;
-  int image_size = 224;
+  int image_size = 0;
   int resize = 0;
   std::vector<double> input_mean = {0.485, 0.456,
                                     0.406};  // ImageNet's, as torchvision's weights want
