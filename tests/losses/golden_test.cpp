@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 namespace rk {
 namespace {
 
 TEST(LossGolden, DoubleAgreesFarBelowTheTolerancesOfFloat) {
   int compared = 0;
-  for (const auto& file : golden::loss_cases(std::string(RK_TEST_GOLDEN) + "/losses")) {
+  for (const auto& file : golden::loss_cases(std::filesystem::path(RK_TEST_GOLDEN) / "losses")) {
     // 1e-4 of tolerances of 1e-5 and more: about 1e-9. The steepness that goes with ds = 0.04 comes
     // from a minimisation, and the file's own is good to 1e-6 only.
     const bool solved = file.stem() == "auc_bh__ds004";

@@ -6,6 +6,7 @@
 #include "tests/support/child_process.h"
 #include "tests/tools/train/tiny_run.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -51,9 +52,9 @@ class TrainProgram : public testing::Test {
   }
   // With system calls that fail or bring signals (tests/fake/system_calls.cpp).
   static Words with_faults(Words words, const std::string& faults, const std::string& trace = "") {
-    words.insert(words.begin(), {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_SYSTEM_CALLS,
-                                 "RK_FAULTS=" + faults});
-    if (!trace.empty()) words.insert(words.begin() + 1, "RK_TRACE=" + trace);
+    words.insert(words.begin(), {"/usr/bin/env", fmt::format("LD_PRELOAD={}", RK_FAKE_SYSTEM_CALLS),
+                                 fmt::format("RK_FAULTS={}", faults)});
+    if (!trace.empty()) words.insert(words.begin() + 1, fmt::format("RK_TRACE={}", trace));
     return words;
   }
   // With standard streams as a shell's words say: "2>/dev/full".
