@@ -173,7 +173,7 @@ template <class Grid> std::vector<double> pool(const Grid& grid) {
 
 template <class Grid> std::vector<double> average_pool(const Grid& grid) {
   const PoolShape shape{1, 12, 5, 5, 5, 5, {3, 3}, {1, 1}, {1, 1}};
-  Array<float> x(300, 1), y(300), dy(300, 2), dx(300), joined(600);
+  Array<float> x(300, 1), y(300), dy(300, 2), dx(300), joined(600, 3);
   grid.run(AveragePool<float>{shape, x.data(), y.data()});
   grid.run(AveragePoolGradient<float>{shape, dy.data(), dx.data(), false});
   grid.run(CopyChannels<float>{25, 12, y.data(), 12, joined.data() + 4, 24});
