@@ -14,15 +14,15 @@ template <class T> class ReluNode final : public Node {
 
   void forward() override {
     launch(context_, Relu<T>{.count = memory_.output.elements(),
-                             .x = memory_.inputs[0].as<T>(),
-                             .y = memory_.output.as<T>()});
+                             .x = memory_.inputs[0].template as<T>(),
+                             .y = memory_.output.template as<T>()});
   }
   void backward() override {
     const Tensor& dx = memory_.input_gradients[0];
     if (dx.data == nullptr) return;
     launch(context_, ReluGradient<T>{.count = memory_.output.elements(),
-                                     .z = memory_.inputs[0].as<T>(),
-                                     .dy = memory_.output_gradient.as<T>(),
+                                     .z = memory_.inputs[0].template as<T>(),
+                                     .dy = memory_.output_gradient.template as<T>(),
                                      .dx = dx.as<T>(),
                                      .accumulate = memory_.uses[0].accumulate});
   }
@@ -37,14 +37,14 @@ template <class T> class AddNode final : public Node {
 
   void forward() override {
     launch(context_, AddTensors<T>{.count = memory_.output.elements(),
-                                   .a = memory_.inputs[0].as<T>(),
-                                   .b = memory_.inputs[1].as<T>(),
-                                   .y = memory_.output.as<T>()});
+                                   .a = memory_.inputs[0].template as<T>(),
+                                   .b = memory_.inputs[1].template as<T>(),
+                                   .y = memory_.output.template as<T>()});
   }
   void backward() override {
-    const T* dy = memory_.output_gradient.as<T>();
+    const T* dy = memory_.output_gradient.template as<T>();
     for (std::size_t i = 0; i < memory_.input_gradients.size(); ++i) {
-      T* dx = memory_.input_gradients[i].as<T>();
+      T* dx = memory_.input_gradients[i].template as<T>();
       if (dx == nullptr || dx == dy) continue;
       launch(context_, CopyOrAdd<T>{.count = memory_.output.elements(),
                                     .x = dy,

@@ -47,7 +47,7 @@ template <class T> class MaxPoolNode final : public Node {
            context_.cuda().stream());
   }
   void backward() override {
-    auto* dx = memory_.input_gradients[0].as<T>();
+    auto* dx = memory_.input_gradients[0].template as<T>();
     if (dx == nullptr) return;
     launch(MaxPoolGradient<T>{.shape = shape_,
                               .choice = static_cast<const std::uint8_t*>(memory_.saved),
@@ -76,7 +76,7 @@ template <class T> class AveragePoolNode final : public Node {
         context_.cuda().stream());
   }
   void backward() override {
-    auto* dx = memory_.input_gradients[0].as<T>();
+    auto* dx = memory_.input_gradients[0].template as<T>();
     if (dx == nullptr) return;
     launch(AveragePoolGradient<T>{.shape = shape_,
                                   .dy = memory_.output_gradient.as<T>(),
@@ -120,7 +120,7 @@ template <class T> class GlobalPoolNode final : public Node {
            context_.cuda().stream());
   }
   void backward() override {
-    auto* dx = memory_.input_gradients[0].as<T>();
+    auto* dx = memory_.input_gradients[0].template as<T>();
     if (dx == nullptr) return;
     launch(GlobalPoolGradient<T>{.batch = batch_,
                                  .rows = rows_,

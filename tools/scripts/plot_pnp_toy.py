@@ -124,6 +124,9 @@ def draw(sets, embedded, path, ink, colours):
                     axis.plot(mine[:, 0], mine[:, 1], marker, markersize=3, linestyle="none",
                               color=colours[label], label=f"{part} {label % CLASSES + 1}")
             axis.set_title(title)
+            if title != "points":
+                axis.set_xlim(-1.4, 1.4)
+                axis.set_ylim(-1.4, 1.4)
             axis.set_aspect("equal")
             axis.tick_params(labelsize=7)
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=8, frameon=False,
