@@ -78,7 +78,8 @@ Graphs all_graphs(Precision precision, const Images& images = kUsers,
       NetworkSpec network;
       network.arch = arch;
       network.batchnorm = use.mode;
-      // The GPU's tests take Inception-v3 at 83 pixels: of fewer than 75 nothing is left at its end.
+      // The GPU's tests take Inception-v3 at 83 pixels: of fewer than 75 nothing is left at its
+      // end.
       const std::int64_t side =
           arch == "inception_v3" ? std::max(images.side, std::int64_t{83}) : images.side;
       build_network(program, network, images.batch, side, side);
