@@ -1,9 +1,9 @@
 #include "layers/gpu/batchnorm.h"
+#include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/batchnorm_gradient_block.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/launch.h"
-#include "layers/gpu/element.h"
 #include "layers/gpu/nodes.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
   }
 
   NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
-    Pieces saved, workspace;
+    Carver saved, workspace;
     take_saved(saved);
     take_workspace(workspace);
     return {saved.used(), workspace.used()};
@@ -40,7 +40,7 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
 
   void bind(const NodeMemory& memory) override {
     Node::bind(memory);
-    Pieces saved(memory.saved), workspace(memory.workspace);
+    Carver saved(memory.saved), workspace(memory.workspace);
     take_saved(saved);
     take_workspace(workspace);
   }
@@ -174,13 +174,13 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
     return keeps_signs() ? ReluMask::kFromSigns : ReluMask::kFromInput;
   }
 
-  void take_saved(Pieces& pieces) {
+  void take_saved(Carver& pieces) {
     mean_ = pieces.take<float>(channels_);
     inv_std_ = pieces.take<float>(channels_);
     scale_ = pieces.take<float>(channels_);
     signs_ = keeps_signs() ? pieces.take<std::uint8_t>(sign_bytes<T>(rows_, channels_)) : nullptr;
   }
-  void take_workspace(Pieces& pieces) {
+  void take_workspace(Carver& pieces) {
     partial_ = pieces.take<double>(ChannelTiles{rows_, channels_}.partials(2));
     factors_ = pieces.take<float>(3 * static_cast<std::int64_t>(channels_));
   }
@@ -222,7 +222,7 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T> {
     forward_ = GpuGraph(context_, graphs_.forward);
     backward_ = GpuGraph(context_, graphs_.backward);
     uses_ = uses;
-    Pieces saved, workspace;
+    Carver saved, workspace;
     take_saved(saved);
     take_workspace(workspace);
     return {saved.used(),
@@ -232,7 +232,7 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T> {
   void bind(const NodeMemory& memory) override {
     if (!by_graphs_) return Own::bind(memory);
     Node::bind(memory);
-    Pieces saved(memory.saved), workspace(memory.workspace);
+    Carver saved(memory.saved), workspace(memory.workspace);
     take_saved(saved);
     take_workspace(workspace);
     using enum GraphRole;
@@ -296,12 +296,12 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T> {
            this->stream());
   }
 
-  void take_saved(Pieces& pieces) {
+  void take_saved(Carver& pieces) {
     mean_ = pieces.take<float>(channels_);
     inv_std_ = pieces.take<float>(channels_);
     signs_ = residual() ? pieces.take<std::uint8_t>((elements() + 7) / 8) : nullptr;
   }
-  void take_workspace(Pieces& pieces) {
+  void take_workspace(Carver& pieces) {
     dx_ = aside(0) ? pieces.take<T>(elements()) : nullptr;
     d_residual_ = residual() && aside(1) ? pieces.take<T>(elements()) : nullptr;
   }

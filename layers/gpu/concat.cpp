@@ -1,7 +1,6 @@
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/launch.h"
-#include "layers/gpu/element.h"
 #include "layers/gpu/nodes.h"
 
 namespace rk::gpu {

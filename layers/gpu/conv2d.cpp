@@ -1,9 +1,9 @@
+#include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/weights_block.h"
 #include "kernels/launch.h"
 #include "layers/gpu/batchnorm.h"
 #include "layers/gpu/convolution.h"
-#include "layers/gpu/element.h"
 #include "layers/gpu/nodes.h"
 #include "layers/gpu/weights.h"
 
@@ -53,7 +53,7 @@ template <class T> class Conv2dNode final : public SummingConvolution {
     if (casts_) {
       cast_ = weights_->add({.shape = shape(), .weight = parameters_.device_value(weight_)});
     }
-    Pieces saved, workspace;
+    Carver saved, workspace;
     take_saved(saved);
     take_workspace(workspace);
     return {.saved_bytes = saved.used(),
@@ -61,7 +61,7 @@ template <class T> class Conv2dNode final : public SummingConvolution {
   }
 
   void bind(const NodeMemory& memory) override {
-    Pieces saved(memory.saved), workspace(memory.workspace);
+    Carver saved(memory.saved), workspace(memory.workspace);
     take_saved(saved);
     take_workspace(workspace);
     const T* w = weight();
@@ -93,12 +93,12 @@ template <class T> class Conv2dNode final : public SummingConvolution {
  private:
   FilterShape shape() const { return filter_shape(geometry()); }
 
-  void take_saved(Pieces& pieces) {
+  void take_saved(Carver& pieces) {
     if (!adds_up()) return;
     sum_ = pieces.take<float>(geometry().y[3]);
     squares_ = pieces.take<float>(geometry().y[3]);
   }
-  void take_workspace(Pieces& pieces) {
+  void take_workspace(Carver& pieces) {
     if (!gradients_) return;
     if constexpr (std::is_same_v<T, float>) {
       gradient_ = parameters_.device_gradient(weight_);

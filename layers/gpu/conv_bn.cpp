@@ -1,9 +1,9 @@
+#include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/blocks/folded_block.h"
 #include "kernels/launch.h"
 #include "layers/gpu/convolution.h"
-#include "layers/gpu/element.h"
 #include "layers/gpu/nodes.h"
 #include "layers/gpu/weights.h"
 
@@ -45,14 +45,14 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
                           .mean = parameters_.device_buffer(tensors_.mean),
                           .variance = parameters_.device_buffer(tensors_.variance),
                           .epsilon = options_.epsilon});
-    Pieces workspace;
+    Carver workspace;
     take_workspace(workspace);
     return {.workspace_bytes = workspace.used() + convolution_.plan(uses[0])};
   }
 
   void bind(const NodeMemory& memory) override {
     Node::bind(memory);
-    Pieces workspace(memory.workspace);
+    Carver workspace(memory.workspace);
     take_workspace(workspace);
     const T* residual = options_.residual >= 0 ? memory.inputs[1].as<T>() : nullptr;
     convolution_.bind_forward({.x = memory.inputs[0].as<T>(),
@@ -125,7 +125,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
 
   const Filter<T>& folded() const { return weights_[fold_]; }
 
-  void take_workspace(Pieces& pieces) {
+  void take_workspace(Carver& pieces) {
     if (!gradients_) return;
     d_folded_ = pieces.take<T>(shape().stored());
     partial_ = pieces.take<double>(ChannelTiles{rows(), channels()}.partials(1));

@@ -3,7 +3,6 @@
 #include "engine/base/error.h"
 #include "kernels/blocks/input_block.h"
 #include "kernels/launch.h"
-#include "layers/gpu/element.h"
 
 namespace rk {
 namespace {

@@ -1,9 +1,9 @@
 #include "layers/gpu/weights.h"
 
+#include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
-#include "layers/gpu/element.h"
 
 namespace rk::gpu {
 namespace {
@@ -14,7 +14,7 @@ template <class V> Memory copy_of(const Context& context, const std::vector<V>& 
   return memory;
 }
 
-template <class T> void place(Filter<T>& filter, Pieces& pieces) {
+template <class T> void place(Filter<T>& filter, Carver& pieces) {
   filter.prepared = pieces.take<T>(filter.shape.stored());
   if (filter.gamma == nullptr) return;
   filter.bias = pieces.take<T>(filter.shape.outputs);
@@ -40,13 +40,13 @@ template <class T> int CastWeights<T>::add(const Filter<T>& filter) {
 }
 
 template <class T> std::size_t CastWeights<T>::plan() {
-  Pieces pieces;
+  Carver pieces;
   for (Filter<T>& filter : filters_) place(filter, pieces);
   return pieces.used();
 }
 
 template <class T> void CastWeights<T>::bind(void* memory) {
-  Pieces pieces(memory);
+  Carver pieces(memory);
   for (Filter<T>& filter : filters_) place(filter, pieces);
   device_filters_ = copy_of(context_, filters_);
   device_parts_ = copy_of(context_, parts_);
