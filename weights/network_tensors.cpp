@@ -38,17 +38,23 @@ class Listing {
   std::vector<NetworkTensor> tensors;
 };
 
-std::vector<NetworkTensor> resnet(bool bottleneck) {
-  const std::array<int, 4> blocks = bottleneck ? std::array{3, 4, 6, 3} : std::array{2, 2, 2, 2};
+struct ResNet {
+  std::vector<int> blocks;  // of each stage
+  bool bottleneck = false;
+  std::int64_t channels = 64;  // of the first stage
+  std::int64_t first = 7;      // side of the first kernel
+};
+
+std::vector<NetworkTensor> resnet(const ResNet& arch) {
+  const bool bottleneck = arch.bottleneck;
   const std::int64_t expansion = bottleneck ? 4 : 1;
   Listing list;
-  list.convolution("conv1", 64, 3, 7);
-  list.normalisation("bn1", 64);
-  std::int64_t in = 64;
-  for (int stage = 0; stage < 4; ++stage) {
-    const std::int64_t width = std::int64_t{64} << stage;
+  list.convolution("conv1", arch.channels, 3, arch.first);
+  list.normalisation("bn1", arch.channels);
+  std::int64_t in = arch.channels, width = arch.channels;
+  for (std::size_t stage = 0; stage < arch.blocks.size(); ++stage, width *= 2) {
     const std::int64_t out = width * expansion;
-    for (int b = 0; b < blocks[static_cast<std::size_t>(stage)]; ++b) {
+    for (int b = 0; b < arch.blocks[stage]; ++b) {
       const std::string block = fmt::format("layer{}.{}.", stage + 1, b);
       const auto layer = [&](int number, std::int64_t to, std::int64_t from, std::int64_t side) {
         list.convolution(fmt::format("{}conv{}", block, number), to, from, side);
@@ -171,20 +177,30 @@ struct Known {
   std::int64_t features;
   std::vector<NetworkTensor> (*tensors)();
 };
-constexpr std::array<Known, 4> kKnown = {{{"resnet18", 512, [] { return resnet(false); }},
-                                          {"resnet50", 2048, [] { return resnet(true); }},
-                                          {"googlenet", 1024, googlenet},
-                                          {"inception_v3", 2048, inception_v3}}};
+constexpr std::array<Known, 5> kKnown = {
+    {{"resnet20", 64, [] { return resnet({{3, 3, 3}, false, 16, 3}); }},
+     {"resnet18", 512, [] { return resnet({{2, 2, 2, 2}}); }},
+     {"resnet50", 2048, [] { return resnet({{3, 4, 6, 3}, true}); }},
+     {"googlenet", 1024, googlenet},
+     {"inception_v3", 2048, inception_v3}}};
 
 const Known& known(const std::string& arch) {
   for (const Known& k : kKnown) {
     if (arch == k.arch) return k;
   }
-  fail<UsageError>("unknown network '{}'; resnet18, resnet50, googlenet and inception_v3 are built",
-                   arch);
+  fail<UsageError>("unknown network '{}'; {} are built", arch, known_networks());
 }
 
 }  // namespace
+
+std::string known_networks() {
+  std::string names;
+  for (std::size_t i = 0; i < kKnown.size(); ++i) {
+    names += i == 0 ? "" : i + 1 < kKnown.size() ? ", " : " and ";
+    names += kKnown[i].arch;
+  }
+  return names;
+}
 
 std::int64_t network_features(const std::string& arch) { return known(arch).features; }
 

@@ -1,4 +1,4 @@
-// What torchvision's networks are made of: the name and shape of every tensor, in the order of
+// What the networks are made of: the name and shape of every tensor, in the order of torchvision's
 // state_dict(), without the classifiers.
 #pragma once
 
@@ -17,7 +17,10 @@ struct NetworkTensor {
   Kind kind = Kind::kConvolution;
 };
 
-// "resnet18", "resnet50", "googlenet" or "inception_v3".
+// The networks' names, in words: "resnet20, resnet18, ... and inception_v3".
+std::string known_networks();
+
+// Of one of these.
 std::vector<NetworkTensor> network_tensors(const std::string& arch);
 
 // Channels of the pooled features.

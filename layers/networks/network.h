@@ -1,4 +1,4 @@
-// The networks by name, exactly as torchvision builds them, with an embedding layer on top instead
+// The networks by name, as torchvision builds those it has, with an embedding layer on top instead
 // of the classifier:
 //   images (N, H, W, 3) -> features (N, C) by global pooling -> embedding.weight, .bias -> unit
 //   length (N, dim). Without an embedding layer (dim 0) the features are brought to unit length as

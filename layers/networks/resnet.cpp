@@ -2,14 +2,15 @@
 
 #include "layers/networks/unit.h"
 
-#include <array>
+#include <vector>
 
 namespace rk {
 namespace {
 
 struct Architecture {
-  std::array<int, 4> blocks;
+  std::vector<int> blocks;  // of each stage
   bool bottleneck;
+  bool small_images;  // no stride and no pooling in front of the stages, a quarter of the channels
 };
 
 class ResNetBuilder {
@@ -17,15 +18,17 @@ class ResNetBuilder {
   ResNetBuilder(Program& program, const NetworkSpec& spec) : program_(program), spec_(spec) {}
 
   TensorId backbone(TensorId x, const Architecture& arch) {
-    Conv2dOptions first = square(64, 7, 2, 3);
+    std::int64_t channels = arch.small_images ? 16 : 64;
+    Conv2dOptions first = arch.small_images ? square(channels, 3, 1, 1) : square(channels, 7, 2, 3);
     first.in_channels = kColours;
     x = make(x, {"conv1", "bn1", "relu"}, first, true, -1);
-    x = max_pool(program_, x, "maxpool", {});
-    std::int64_t channels = 64;
-    for (int stage = 0; stage < 4; ++stage) {
-      for (int b = 0; b < arch.blocks[static_cast<std::size_t>(stage)]; ++b) {
-        const std::int64_t stride = stage > 0 && b == 0 ? 2 : 1;
-        const std::string name = fmt::format("layer{}.{}", stage + 1, b);
+    if (!arch.small_images) x = max_pool(program_, x, "maxpool", {});
+    int stage = 0;
+    for (const int blocks : arch.blocks) {
+      ++stage;
+      for (int b = 0; b < blocks; ++b) {
+        const std::int64_t stride = stage > 1 && b == 0 ? 2 : 1;
+        const std::string name = fmt::format("layer{}.{}", stage, b);
         x = arch.bottleneck ? bottleneck(x, name, channels, stride)
                             : basic(x, name, channels, stride);
       }
@@ -81,12 +84,16 @@ class ResNetBuilder {
 
 }  // namespace
 
+TensorId resnet20(Program& program, const NetworkSpec& spec, TensorId images) {
+  return ResNetBuilder(program, spec).backbone(images, {{3, 3, 3}, false, true});
+}
+
 TensorId resnet18(Program& program, const NetworkSpec& spec, TensorId images) {
-  return ResNetBuilder(program, spec).backbone(images, {{2, 2, 2, 2}, false});
+  return ResNetBuilder(program, spec).backbone(images, {{2, 2, 2, 2}, false, false});
 }
 
 TensorId resnet50(Program& program, const NetworkSpec& spec, TensorId images) {
-  return ResNetBuilder(program, spec).backbone(images, {{3, 4, 6, 3}, true});
+  return ResNetBuilder(program, spec).backbone(images, {{3, 4, 6, 3}, true, false});
 }
 
 }  // namespace rk

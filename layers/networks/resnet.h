@@ -1,11 +1,17 @@
-// ResNet-18 and ResNet-50 (He et al. 2016) exactly as torchvision builds them. Bottlenecks stride
-// in their 3x3 (v1.5), or, as the original paper and Keras do, in their first 1x1 (stride_in_1x1).
-// Named tensors: "conv1", "bn1", "relu", "maxpool", "layer1.0" ...
+// ResNets (He et al. 2016). ResNet-18 and ResNet-50 exactly as torchvision builds them. Bottlenecks
+// stride in their 3x3 (v1.5), or, as the original paper and Keras do, in their first 1x1
+// (stride_in_1x1). ResNet-20 is the paper's network for pictures of 32 pixels (section 4.2): a 3x3
+// in front without a stride or pooling, three stages of 16, 32 and 64 channels; of torchvision's
+// basic blocks, with a 1x1 on the shortcut where channels change (the paper's option B).
+// Named tensors: "conv1", "bn1", "relu", "maxpool" (not in ResNet-20), "layer1.0" ...
 #pragma once
 
 #include "layers/networks/network.h"
 
 namespace rk {
+
+// images (N, H, W, 3) -> (N, h, w, 64), h = H / 4 rounded up.
+TensorId resnet20(Program& program, const NetworkSpec& spec, TensorId images);
 
 // images (N, H, W, 3) -> (N, h, w, 512 or 2048), h = H / 32 rounded up.
 TensorId resnet18(Program& program, const NetworkSpec& spec, TensorId images);

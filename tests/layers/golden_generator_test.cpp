@@ -27,7 +27,7 @@ std::string sha256(const std::vector<float>& values) {
 std::vector<float> whole_network(bool bottleneck) {
   const Generator generator{.bottleneck = bottleneck};
   std::vector<float> all;
-  for (const NamedShape& entry : torchvision_resnet(bottleneck)) {
+  for (const NamedShape& entry : torchvision_network(bottleneck ? "resnet50" : "resnet18")) {
     if (entry.dims.empty()) continue;
     const std::vector<float> tensor = generator.tensor(entry.name, entry.dims);
     all.insert(all.end(), tensor.begin(), tensor.end());
@@ -78,7 +78,7 @@ TEST(GoldenGenerator, ImagesAndCotangents) {
 TEST(Torchvision, NamesAndShapesOfResNet50) {
   std::ifstream file(RK_TEST_GOLDEN "/networks/resnet50_keys.txt");
   ASSERT_TRUE(file.is_open());
-  const std::vector<NamedShape> ours = torchvision_resnet(true);
+  const std::vector<NamedShape> ours = torchvision_network("resnet50");
   std::size_t row = 0;
   for (std::string line; std::getline(file, line); ++row) {
     ASSERT_LT(row, ours.size());

@@ -44,16 +44,17 @@ class List {
 
 }  // namespace
 
-std::vector<NamedShape> torchvision_resnet(bool bottleneck) {
-  const std::array<int, 4> blocks =
-      bottleneck ? std::array<int, 4>{3, 4, 6, 3} : std::array<int, 4>{2, 2, 2, 2};
+namespace {
+
+std::vector<NamedShape> resnet(const std::vector<int>& blocks, bool bottleneck,
+                               std::int64_t channels, std::int64_t first) {
   const std::int64_t expansion = bottleneck ? 4 : 1;
   List list;
-  list.convolution("conv1", 64, 3, 7);
-  list.norm("bn1", 64);
-  std::int64_t in = 64;
-  for (std::size_t layer = 0; layer < 4; ++layer) {
-    const std::int64_t width = std::int64_t{64} << layer;
+  list.convolution("conv1", channels, 3, first);
+  list.norm("bn1", channels);
+  std::int64_t in = channels;
+  for (std::size_t layer = 0; layer < blocks.size(); ++layer) {
+    const std::int64_t width = channels << layer;
     const std::int64_t out = width * expansion;
     for (int block = 0; block < blocks[layer]; ++block) {
       const std::string prefix =
@@ -76,8 +77,6 @@ std::vector<NamedShape> torchvision_resnet(bool bottleneck) {
   list.linear("fc", 1000, in);
   return list.take();
 }
-
-namespace {
 
 std::vector<NamedShape> googlenet() {
   List list;
@@ -171,7 +170,9 @@ std::vector<NamedShape> inception_v3() {
 }  // namespace
 
 std::vector<NamedShape> torchvision_network(const std::string& arch) {
-  if (arch == "resnet18" || arch == "resnet50") return torchvision_resnet(arch == "resnet50");
+  if (arch == "resnet20") return resnet({3, 3, 3}, false, 16, 3);
+  if (arch == "resnet18") return resnet({2, 2, 2, 2}, false, 64, 7);
+  if (arch == "resnet50") return resnet({3, 4, 6, 3}, true, 64, 7);
   if (arch == "googlenet") return googlenet();
   if (arch == "inception_v3") return inception_v3();
   throw std::invalid_argument("no list of " + arch);

@@ -1,5 +1,5 @@
-// Names and shapes of torchvision's networks' state_dict(), in its order, with `fc` of 1000 classes
-// and without auxiliary classifiers. Written from torchvision's documented naming, apart from the
+// Names and shapes of the networks' state_dict() in torchvision, in its order, with `fc` of 1000
+// classes and without auxiliary classifiers; of ResNet-20 as if torchvision had it. Written from torchvision's documented naming, apart from the
 // product's own list.
 #pragma once
 
@@ -14,7 +14,6 @@ struct NamedShape {
   std::vector<std::int64_t> dims;  // empty: num_batches_tracked
 };
 
-std::vector<NamedShape> torchvision_resnet(bool bottleneck);  // false: resnet18, true: resnet50
 std::vector<NamedShape> torchvision_network(const std::string& arch);
 
 }  // namespace rk::golden

@@ -103,6 +103,7 @@ std::string as_transformers(const std::string& name) {
 TEST_F(ResNetNames, OfEveryDialect) {
   expect_whole(read(resnet("resnet50", as_it_is, 7)), "resnet50");
   expect_whole(read(resnet("resnet18", as_it_is)), "resnet18");
+  expect_whole(read(resnet("resnet20", as_it_is)), "resnet20");
   const ResNetWeights transformers = read(resnet("resnet18", as_transformers, 7));
   expect_whole(transformers, "resnet18");
   EXPECT_NE(transformers.find("fc.weight"), nullptr);

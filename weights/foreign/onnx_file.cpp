@@ -77,13 +77,10 @@ class ResNetGraph {
       : weights_(weights), graph_(graph) {}
 
   void build() {
-    std::string x = convolution("images", "conv1", 2);
+    const bool small_images = weights_.model.arch == "resnet20";
+    std::string x = convolution("images", "conv1", small_images ? 1 : 2);
     x = relu(normalisation(x, "bn1"), "relu");
-    onnx::NodeProto& pool = graph_.node("MaxPool", "maxpool", {x});
-    Graph::integers(pool, "kernel_shape", {3, 3});
-    Graph::integers(pool, "pads", {1, 1, 1, 1});
-    Graph::integers(pool, "strides", {2, 2});
-    x = "maxpool";
+    if (!small_images) x = max_pool(x);
     for (int stage = 1; stage <= 4; ++stage) {
       for (int block = 0;; ++block) {
         const std::string name = fmt::format("layer{}.{}", stage, block);
@@ -131,6 +128,14 @@ class ResNetGraph {
   std::string relu(const std::string& x, const std::string& name) {
     graph_.node("Relu", name, {x});
     return name;
+  }
+
+  std::string max_pool(const std::string& x) {
+    onnx::NodeProto& pool = graph_.node("MaxPool", "maxpool", {x});
+    Graph::integers(pool, "kernel_shape", {3, 3});
+    Graph::integers(pool, "pads", {1, 1, 1, 1});
+    Graph::integers(pool, "strides", {2, 2});
+    return "maxpool";
   }
 
   std::string residual_block(const std::string& x, const std::string& name, std::int64_t stride) {

@@ -110,6 +110,7 @@ std::string other_architecture(const Named& tensors) {
   };
   const std::int64_t width = side("layer1.0.conv2.weight", 0);
   const std::int64_t inner = side("layer1.0.conv2.weight", 1);
+  if (blocks == std::array{3, 3, 3, 0} && !bottleneck && width == 16) return "a ResNet-20";
   std::string depth = fmt::format("a ResNet of {} blocks", fmt::join(blocks, "+"));
   struct Known {
     std::array<int, 4> blocks;
@@ -141,9 +142,10 @@ std::string guessed_architecture(const TensorFile& file, const Named& tensors) {
   if (tensors.contains(kOfGoogLeNet)) return "googlenet";
   if (tensors.contains(kOfInception)) return "inception_v3";
   const std::string what = other_architecture(tensors);
+  if (what == "a ResNet-20") return "resnet20";
   if (what == "a ResNet-18") return "resnet18";
   if (what == "a ResNet-50") return "resnet50";
-  refuse(file, "holds " + what + "; resnet18, resnet50, googlenet and inception_v3 are built");
+  refuse(file, "holds " + what + "; " + known_networks() + " are built");
 }
 
 class Mapping {

@@ -23,7 +23,7 @@ transform = transforms.Compose([  # a PIL image in RGB -> one of `images`
 class Embedder(torch.nn.Module):
     def __init__(self, weights=__file__.removesuffix(".py") + ".safetensors"):
         super().__init__()
-        self.body = models.{5}({8})
+        self.body = models.{5}
         self.body.fc = {6}
 {7}        state = {{k: v for k, v in load_file(weights).items() if not k.startswith("fc.")}}
         self.body.load_state_dict({{k.replace("embedding.", "fc."): v for k, v in state.items()}})
@@ -40,6 +40,16 @@ class GeM(torch.nn.Module):
         return x.clamp(min=1e-6).pow({0}).mean((2, 3), keepdim=True).pow(1 / {0})
 )";
 
+// torchvision has its blocks, not the network.
+constexpr const char* kSmallResNet =
+    R"(        block, make, self.body.inplanes = models.resnet.BasicBlock, self.body._make_layer, 16
+        self.body.conv1 = torch.nn.Conv2d(3, 16, 3, padding=1, bias=False)
+        self.body.bn1 = torch.nn.BatchNorm2d(16)
+        self.body.layer1, self.body.layer2 = make(block, 16, 3), make(block, 32, 3, 2)
+        self.body.layer3 = make(block, 64, 3, 2)
+        self.body.maxpool = self.body.layer4 = torch.nn.Identity()
+)";
+
 // In the text of a comment: a name may hold anything.
 std::string plain(const std::string& text) {
   std::string out;
@@ -54,7 +64,8 @@ std::string plain(const std::string& text) {
 
 std::string torch_loader(const ModelDescription& model, const std::string& name) {
   const bool resnet = model.arch.starts_with("resnet");
-  std::string changes;
+  const bool small = model.arch == "resnet20";
+  std::string changes = small ? kSmallResNet : "";
   if (model.pool == "max") changes += "        self.body.avgpool = torch.nn.AdaptiveMaxPool2d(1)\n";
   if (model.pool == "gem") changes += "        self.body.avgpool = GeM()\n";
   if (model.stride_in_1x1) {
@@ -66,10 +77,12 @@ std::string torch_loader(const ModelDescription& model, const std::string& name)
   const std::string head = model.dim == 0 ? "torch.nn.Identity()"
                                           : fmt::format("torch.nn.Linear({}, {})",
                                                         network_features(model.arch), model.dim);
+  const std::string body = small    ? "resnet18()"
+                           : resnet ? model.arch + "()"
+                                    : model.arch + "(aux_logits=False, init_weights=False)";
   std::string file =
       fmt::format(kFrame, plain(name), model.resize, model.crop, fmt::join(model.input_mean, ", "),
-                  fmt::join(model.input_std, ", "), model.arch, head, changes,
-                  resnet ? "" : "aux_logits=False, init_weights=False");
+                  fmt::join(model.input_std, ", "), body, head, changes);
   if (model.pool == "gem") {
     file.insert(file.find("\n\nclass Embedder"), fmt::format(kGem, model.gem_p));
   }

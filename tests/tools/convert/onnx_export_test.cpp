@@ -218,7 +218,9 @@ ResNetWeights generated(const std::string& arch, std::int64_t dim, const Generat
     const auto values = std::make_shared<std::vector<float>>(generator.tensor(name, dims));
     weights.tensors.push_back({name, dims, *values, 0, values});
   };
-  for (const golden::NamedShape& tensor : golden::torchvision_resnet(arch == "resnet50")) {
+  std::int64_t features = 0;
+  for (const golden::NamedShape& tensor : golden::torchvision_network(arch)) {
+    if (tensor.name == "fc.weight") features = tensor.dims[1];
     if (tensor.dims.empty()) {
       weights.tensors.push_back({tensor.name, {}, {}, 3, nullptr});
     } else {
@@ -226,7 +228,7 @@ ResNetWeights generated(const std::string& arch, std::int64_t dim, const Generat
     }
   }
   if (dim > 0) {
-    add("embedding.weight", {dim, arch == "resnet50" ? 2048 : 512});
+    add("embedding.weight", {dim, features});
     add("embedding.bias", {dim});
   }
   return weights;
@@ -284,6 +286,7 @@ void expect_same_embeddings(const Case& of, const Generator& generator) {
 
 TEST(OnnxExport, ComputesOurEmbeddings) {
   const Generator generator{.salt = fmt::format("{} ", random_seed())};
+  expect_same_embeddings({"resnet20", "avg", 24, false}, generator);
   expect_same_embeddings({"resnet18", "avg", 24, false}, generator);
   expect_same_embeddings({"resnet18", "max", 0, false}, generator);
   expect_same_embeddings({"resnet18", "gem", 7, false}, generator);
