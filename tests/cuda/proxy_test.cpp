@@ -134,9 +134,9 @@ TEST_F(ProxyTest, AnyOtherLengthIsTaken) {
 
 TEST_F(ProxyTest, TrainingEndsAsOnTheCpuAndChangesNothing) {
   constexpr std::int64_t kRows = 8;
-  constexpr int kSide = 32;
+  constexpr int kSide = 16;
   TrainerOptions options;
-  options.model.arch = "resnet18";
+  options.model.arch = "resnet20";
   options.model.dim = 8;
   options.model.crop = options.model.resize = kSide;
   options.batchnorm = BatchNormMode::kRunning;

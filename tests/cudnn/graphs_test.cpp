@@ -23,12 +23,14 @@
 namespace rk {
 namespace {
 
-// What users train on, and what the tests of tests/cuda ask of a card in its first minute.
 struct Images {
   std::int64_t batch, side;
 };
+// What users train on, and what the tests of tests/cuda ask of a card in its first minute: whole
+// networks, and steps of a small one in one piece and in chunks.
 constexpr Images kUsers = {128, 224};
-constexpr std::array<Images, 4> kTests = {{{16, 32}, {8, 32}, {4, 32}, {16, 72}}};
+constexpr Images kNetworks = {16, 72};
+constexpr std::array<Images, 3> kSteps = {{{16, 16}, {8, 16}, {4, 16}}};
 
 // The files hold what cuDNN calls a GPU's device properties: of the H100 as cuDNN says them there
 // (GpuDescribed), of the others from their published figures.
@@ -101,7 +103,7 @@ class CudnnGraphs : public ::testing::TestWithParam<std::tuple<Gpu, Precision>> 
  protected:
   static void SetUpTestSuite() { load_driver(); }
 };
-class CudnnKernels : public ::testing::TestWithParam<std::tuple<Gpu, Precision>> {
+class CudnnChips : public ::testing::TestWithParam<std::tuple<Gpu, Precision>> {
  protected:
   static void SetUpTestSuite() { load_driver(); }
 };
@@ -168,14 +170,11 @@ TEST_P(CudnnGraphs, AreSupported) {
   expect_supported(gpu, precision, all_graphs(precision));
 }
 
-TEST_P(CudnnGraphs, OfTheGpusTestsAreSupported) {
+TEST_P(CudnnChips, SupportWhatTheGpusTestsAsk) {
   const auto& [gpu, precision] = GetParam();
-  Graphs graphs;
-  graphs.merge(all_graphs(precision, kTests[0]));
-  // The networks with branches are taken at one size.
-  for (const Images& images : std::span(kTests).subspan(1)) {
-    graphs.merge(all_graphs(precision, images, {"resnet18", "resnet50"}));
-  }
+  Graphs graphs =
+      all_graphs(precision, kNetworks, {"resnet18", "resnet50", "googlenet", "inception_v3"});
+  for (const Images& images : kSteps) graphs.merge(all_graphs(precision, images, {"resnet20"}));
   if (precision == Precision::kFp32 || precision == Precision::kTf32) {
     graphs.merge(layer_graphs(precision));
   }
@@ -183,7 +182,7 @@ TEST_P(CudnnGraphs, OfTheGpusTestsAreSupported) {
 }
 
 // Of each kind the graph of the smallest images: of what is alike but for the sizes.
-TEST_P(CudnnKernels, Compile) {
+TEST_P(CudnnChips, CompileEveryKindOfKernel) {
   const auto& [gpu, precision] = GetParam();
   const auto kind_of = [](const Graph& graph) {
     std::vector<Graph::Op> kind;
@@ -224,8 +223,9 @@ INSTANTIATE_TEST_SUITE_P(All, CudnnGraphs,
                          ::testing::Combine(::testing::ValuesIn(kGpus),
                                             ::testing::ValuesIn(kPrecisions)),
                          name_of_case);
-INSTANTIATE_TEST_SUITE_P(All, CudnnKernels,
-                         ::testing::Combine(::testing::ValuesIn(kGpus),
+// An H200 has the H100's chip.
+INSTANTIATE_TEST_SUITE_P(All, CudnnChips,
+                         ::testing::Combine(::testing::ValuesIn(std::span(kGpus).first(2)),
                                             ::testing::ValuesIn(kPrecisions)),
                          name_of_case);
 

@@ -14,16 +14,16 @@ namespace {
 
 std::vector<float> trained(bool graph) {
   TrainerOptions options;
-  options.model.arch = "resnet18";
+  options.model.arch = "resnet20";
   options.model.dim = 8;
-  options.model.crop = options.model.resize = 32;
+  options.model.crop = options.model.resize = 16;
   options.loss = parse_loss("fastap");
   options.batch = 8;
   options.classes = 4;
   options.graph = graph;
   const Context gpu(1, Device{.cuda = true});
   Trainer trainer(gpu, options);
-  for (std::uint32_t s = 0; s < 3; ++s) trainer.step(NoiseBatch(8, 32, s).get());
+  for (std::uint32_t s = 0; s < 3; ++s) trainer.step(NoiseBatch(8, 16, s).get());
   trainer.pull();
   return {trainer.parameters().values().begin(), trainer.parameters().values().end()};
 }

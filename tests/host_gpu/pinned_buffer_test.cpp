@@ -55,9 +55,9 @@ TEST_F(NoPageLocking, CopiesGoThroughOrdinaryMemoryWithOneNote) {
 // What a captured step had to copy from or to the host would not stand it.
 TEST_F(NoPageLocking, TrainingGivesTheSameBits) {
   constexpr std::int64_t kRows = 8;
-  constexpr int kSide = 32;
+  constexpr int kSide = 16;
   TrainerOptions options;
-  options.model.arch = "resnet18";
+  options.model.arch = "resnet20";
   options.model.dim = 8;
   options.model.crop = options.model.resize = kSide;
   options.batch = kRows;

@@ -52,7 +52,7 @@ TEST(Frozen, WhatLearnsLearnsTheSame) {
   const Context context(1);
   const Generator generator{.salt = std::to_string(random_seed())};
   std::vector<std::string> frozen;
-  for (const char* arch : {"resnet18", "resnet50"}) {
+  for (const char* arch : {"resnet20", "resnet50"}) {
     for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
       for (const bool fuse : {true, false}) {
         SCOPED_TRACE(testing::Message()

@@ -92,12 +92,12 @@ TEST(Allocation, ATrainingStepAllocatesNothing) {
 #endif
   const Context context(2);
   TrainerOptions options;
-  options.model.arch = "resnet18";
+  options.model.arch = "resnet20";
   options.model.dim = 16;
-  options.model.crop = options.model.resize = 32;
+  options.model.crop = options.model.resize = 16;
   options.schedule.rate = 1e-3;
   options.batch = 16;
-  std::vector<std::uint8_t> pixels(16 * 32 * 32 * 3);
+  std::vector<std::uint8_t> pixels(16 * 16 * 16 * 3);
   for (std::size_t i = 0; i < pixels.size(); ++i)
     pixels[i] = static_cast<std::uint8_t>(i * 31 >> 3);
   std::vector<std::int64_t> labels, indices;
@@ -107,7 +107,7 @@ TEST(Allocation, ATrainingStepAllocatesNothing) {
   }
   Batch batch;
   batch.count = 16;
-  batch.size = 32;
+  batch.size = 16;
   batch.pixels = pixels;
   batch.labels = labels;
   batch.indices = indices;

@@ -14,9 +14,9 @@ namespace {
 
 TrainerOptions small_options() {
   TrainerOptions options;
-  options.model.arch = "resnet18";
+  options.model.arch = "resnet20";
   options.model.dim = 8;
-  options.model.crop = options.model.resize = 32;
+  options.model.crop = options.model.resize = 16;
   options.loss = parse_loss("smooth_ap");
   options.schedule.rate = 1e-3;
   options.batch = 8;
@@ -43,7 +43,7 @@ class ModelIo : public testing::Test {
 };
 
 TEST_F(ModelIo, ATrainerThatIsLoadedIsTheOneThatWasSaved) {
-  const NoiseBatch batch(8, 32);
+  const NoiseBatch batch(8, 16);
   TrainerOptions options = small_options();
   Trainer first(context_, options);
   first.step(batch.get());
@@ -62,7 +62,7 @@ TEST_F(ModelIo, ATrainerThatIsLoadedIsTheOneThatWasSaved) {
 
 // Proxies, the columns of the memory and all their state are part of a checkpoint.
 TEST_F(ModelIo, WhatALossKeepsIsSavedToo) {
-  const NoiseBatch a(8, 32, 0), b(8, 32, 1), c(8, 32, 2);
+  const NoiseBatch a(8, 16, 0), b(8, 16, 1), c(8, 16, 2);
   for (const bool proxies : {true, false}) {
     TrainerOptions options = small_options();
     options.loss = parse_loss(proxies ? "nsl" : "fastap");
@@ -115,7 +115,8 @@ TEST_F(ModelIo, ProxiesOfOtherClassesAreRefused) {
 }
 
 TEST_F(ModelIo, FilesHoldTorchvisionsNamesAndOrder) {
-  const TrainerOptions options = small_options();
+  TrainerOptions options = small_options();
+  options.model.arch = "resnet18";
   Trainer trainer(context_, options);
   const Hdf5Reader file(save(trainer, options.model));
   EXPECT_EQ(file.info("/weights/layer2.0.downsample.0.weight").dims,
@@ -146,7 +147,7 @@ TEST_F(ModelIo, AStartingPointMayHaveAnotherEmbeddingLayer) {
   Trainer second(context_, options);
   EXPECT_FALSE(load_starting_point(checkpoint, second.parameters()));
   EXPECT_TRUE(std::equal(first.parameters().values().begin(),
-                         first.parameters().values().begin() + 64 * 3 * 49,
+                         first.parameters().values().begin() + 16 * 3 * 9,
                          second.parameters().values().begin()));
   EXPECT_THROW(load_parameters(checkpoint, second.parameters()), InputError);
 }
@@ -164,14 +165,14 @@ TEST_F(ModelIo, AnotherArchitectureIsRefusedWithItsTensors) {
   parameters.allocate(Context(1));
   const std::string message =
       message_of<InputError>([&] { load_starting_point(Checkpoint(path), parameters); });
-  EXPECT_TRUE(holds(message, "state.h5: its tensors (resnet18) are not those of this network"));
+  EXPECT_TRUE(holds(message, "state.h5: its tensors (resnet20) are not those of this network"));
   EXPECT_TRUE(holds(message, "layer1.0.conv3.weight"));
   EXPECT_TRUE(
-      holds(message, "layer1.0.conv1.weight [64, 64, 3, 3] where [64, 64, 1, 1] is expected"));
+      holds(message, "layer1.0.conv1.weight [16, 16, 3, 3] where [64, 64, 1, 1] is expected"));
 }
 
 TEST_F(ModelIo, TrainingThatDivergesChangesNothing) {
-  const NoiseBatch batch(8, 32);
+  const NoiseBatch batch(8, 16);
   TrainerOptions options = small_options();
   Trainer trainer(context_, options);
   trainer.step(batch.get());

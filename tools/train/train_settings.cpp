@@ -93,7 +93,7 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
       ->check(CLI::Range(0, 1 << 30));
   t.add("image-size", s.image_size,
         "side of the square that the network sees; 0: what it was made for, 224, inception_v3 299")
-      ->check((CLI::Range(0, 0) | CLI::Range(32, 4096)).description("0 or 32 to 4096"));
+      ->check((CLI::Range(0, 0) | CLI::Range(8, 4096)).description("0 or 8 to 4096"));
   t.add("resize", s.resize,
         "short side before the centre (or random) crop of that square; 0: image-size * 256 / 224")
       ->check(CLI::Range(0, 8192));

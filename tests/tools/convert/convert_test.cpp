@@ -189,15 +189,14 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
             2);
   const std::string loader = file_text(in("e.py"));
   for (const char* part :
-       {"models.resnet18()", "torch.nn.Linear(512, 16)", "GeM()",
-        "transforms.Resize(32), transforms.CenterCrop(32)", "by e.safetensors:"}) {
+       {"BasicBlock", "make(block, 64, 3, 2)", "torch.nn.Linear(64, 16)", "GeM()",
+        "transforms.Resize(16), transforms.CenterCrop(16)", "by e.safetensors:"}) {
     EXPECT_TRUE(holds(loader, part)) << loader;
   }
-  EXPECT_LE(std::count(loader.begin(), loader.end(), '\n'), 30);
   // The graph of the same run, which is a file alone.
   const Finished graph = run("convert", {"--from-run", in("run"), in("g.onnx")});
   ASSERT_EQ(graph.code, 0) << graph.err;
-  EXPECT_GT(std::filesystem::file_size(in("g.onnx")), std::size_t{40} << 20);
+  EXPECT_GT(std::filesystem::file_size(in("g.onnx")), std::size_t{1} << 20);
   EXPECT_FALSE(std::filesystem::exists(in("g.py")));
   // Again over its own files, never over somebody's.
   EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 0);
@@ -207,9 +206,10 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   EXPECT_EQ(run("convert", {"--from-run", in("nothing"), in("e.safetensors")}).code, 3);
 }
 
-// However a run pools and strides, its loader is short enough to be read.
+// However a run pools and strides, its loader is short enough to be read: of a network that
+// torchvision has.
 TEST_F(Convert, ALoaderHasThirtyLines) {
-  for (const char* arch : {"resnet18", "resnet50"}) {
+  for (const char* arch : {"resnet18", "resnet50", "googlenet", "inception_v3"}) {
     for (const char* pool : {"avg", "max", "gem"}) {
       for (const bool stride : {false, true}) {
         for (const std::int64_t dim : {0, 512}) {

@@ -67,7 +67,7 @@ TEST_F(EvalReport, OfARunShowsWhatItsEvaluationSaysAndWhatTheRunRecorded) {
   EXPECT_TRUE(holds(root.text, "<script>0")) << "a class's name";
   EXPECT_EQ(find_all(root, "script").size(), 1U);
   for (const char* words_of_it :
-       {"SHA-256 of the checkpoint", "smooth_ap", "resnet18", RK_VERSION}) {
+       {"SHA-256 of the checkpoint", "smooth_ap", "resnet20", RK_VERSION}) {
     EXPECT_TRUE(holds(root.text, words_of_it)) << words_of_it;
   }
   // A report may be replaced, other pages may not.

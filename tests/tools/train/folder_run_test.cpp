@@ -37,33 +37,14 @@ class FolderRun : public testing::Test {
   static std::string flat() { return "folder:" + in("flat"); }
   static Finished train(const std::string& data, const std::string& out,
                         const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words = {kTrain,
-                                      "--data",
-                                      "folder:" + in(data),
-                                      "--out",
-                                      in(out),
-                                      "--arch",
-                                      "resnet18",
-                                      "--dim",
-                                      "16",
-                                      "--image-size",
-                                      "32",
-                                      "--resize",
-                                      "32",
-                                      "--batch",
-                                      "4",
-                                      "--per-class",
-                                      "2",
-                                      "--batches",
-                                      "1",
-                                      "--epochs",
-                                      "1",
-                                      "--optimizer",
-                                      "sgd",
-                                      "--momentum",
-                                      "0",
-                                      "--threads",
+    std::vector<std::string> words = {kTrain,       "--data",      "folder:" + in(data),
+                                      "--out",      in(out),       "--batch",
+                                      "4",          "--per-class", "2",
+                                      "--batches",  "1",           "--epochs",
+                                      "1",          "--optimizer", "sgd",
+                                      "--momentum", "0",           "--threads",
                                       "2"};
+    words.insert(words.end(), kTinyNetwork.begin(), kTinyNetwork.end());
     return run_to_end(with_flags(words, more), folder_->path().string());
   }
   static Finished eval(std::vector<std::string> words) {
@@ -292,8 +273,8 @@ TEST_F(FolderRun, ARunFindsItsPicturesFromAnyFolder) {
   };
   const Finished begun = shell(
       "cd " + in("") + " && " + kTrain +
-      " --data folder:moving,val_classes=0.5 --out moving_run --arch resnet18 --dim 16 "
-      "--image-size 32 --resize 32 --batch 4 --per-class 2 --batches 1 --epochs 1 --threads 2");
+      " --data folder:moving,val_classes=0.5 --out moving_run --arch resnet20 --dim 16 "
+      "--image-size 16 --resize 16 --batch 4 --per-class 2 --batches 1 --epochs 1 --threads 2");
   ASSERT_EQ(begun.code, 0) << begun.err;
   EXPECT_TRUE(holds(file_text(in("moving_run/settings.toml")),
                     "data = \"folder:" + in("moving") + ",val_classes=0.5\""));
@@ -437,31 +418,10 @@ TEST_F(FolderRun, SamplersAndSplitsThatSayLittleAreNamed) {
   folder_->classes("wide/test/t", 2, 2);
   const auto random = [&](const std::string& out, const std::string& loss) {
     // --per-class belongs to another sampler.
-    return run_to_end({kTrain,
-                       "--data",
-                       "folder:" + in("wide"),
-                       "--out",
-                       in(out),
-                       "--arch",
-                       "resnet18",
-                       "--dim",
-                       "16",
-                       "--image-size",
-                       "32",
-                       "--resize",
-                       "32",
-                       "--batch",
-                       "4",
-                       "--batches",
-                       "3",
-                       "--epochs",
-                       "1",
-                       "--threads",
-                       "2",
-                       "--sampler",
-                       "random",
-                       "--loss",
-                       loss},
+    return run_to_end(with_flags({kTrain, "--data", "folder:" + in("wide"), "--out", in(out),
+                                  "--batch", "4", "--batches", "3", "--epochs", "1", "--threads",
+                                  "2", "--sampler", "random", "--loss", loss},
+                                 kTinyNetwork),
                       folder_->path().string());
   };
   const Finished pairs = random("pairs", "smooth_ap");

@@ -245,8 +245,8 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
          EXPECT_EQ(read_embeddings(in("saved.h5")).count(), 6);
        }},
       {{"--precision", "fp16"}, ends_with(2, "--precision fp16: needs a GPU")},
-      // Nothing but what it takes tells the size of a batch: pictures of 32 pixels need some
-      // 0.3 MiB each in the network.
+      // Nothing but what it takes tells the size of a batch: pictures of 16 pixels need some
+      // 0.1 MiB each in the network.
       {{"--batch", "16"},
        [&](const Said&, const Said&) {
          const auto limited = [&](const char* batch) {
@@ -267,7 +267,7 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
          EXPECT_TRUE(holds(few.err, "of 5 threads could be started"));
        }},
       {{"--skip-bad", "--data", "folder:" + in("bad")}, holds_value("/skipped_images", 1)},
-      {{"--arch", "resnet50"}, ends_with(2, "holds a resnet18; leave --arch out")},
+      {{"--arch", "resnet50"}, ends_with(2, "holds a resnet20; leave --arch out")},
       {{"--data", "folder:" + in("bad")}, ends_with(3, "broken.png")}};
   std::set<std::string> other = everywhere();
   other.insert({"--report", "--compare", "--embeddings", "--labels", "--gallery",

@@ -228,7 +228,7 @@ TEST_F(RunFaults, ThreadsThatCannotBeHadAreSaid) {
 // A save takes memory beside the run's own. What is missing then is missing at the start.
 TEST_F(RunFaults, MemoryForSavingIsAskedForBeforeTheFirstStep) {
   const auto limited = [&](const std::string& out, int mebibytes) {
-    Words words = command(out, {"--epochs", "1", "--optimizer", "adam"}, 1);
+    Words words = command(out, {"--arch", "resnet18", "--epochs", "1", "--optimizer", "adam"}, 1);
     std::string line = fmt::format("ulimit -v {}; ", mebibytes * 1024);
     return run({"/bin/sh", "-c", line + in_shell(words, "")[2]});
   };
@@ -253,7 +253,7 @@ TEST_F(RunFaults, MemoryForSavingIsAskedForBeforeTheFirstStep) {
 }
 
 TEST_F(RunFaults, WantOfMemoryIsNoDamage) {
-  ASSERT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
+  ASSERT_EQ(run(command("run", {"--arch", "resnet18", "--epochs", "1"}, 1)).code, 0);
   bool short_of_memory = false, opened = false;
   for (int mebibytes = 100; mebibytes < 1800 && !opened; mebibytes += 64) {
     const Words words = {RK_BIN "/eval",

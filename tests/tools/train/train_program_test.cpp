@@ -30,7 +30,7 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   EXPECT_TRUE(holds(done.out, "epoch 0/2"));
   EXPECT_TRUE(holds(done.out, "epoch 2/2  loss "));
   EXPECT_TRUE(holds(done.out, " at the start, "));
-  EXPECT_TRUE(holds(done.err, "(parameters 42."));  // 11.2 million of 4 bytes
+  EXPECT_TRUE(holds(done.err, "(parameters 1.0"));  // 272,864 of 4 bytes
   for (const char* file : {"best.h5", "last.h5", "previous.h5", "metrics.jsonl", "settings.toml"}) {
     EXPECT_TRUE(fs::exists(in("run/") + file)) << file;
   }
@@ -280,11 +280,11 @@ TEST_F(TrainProgram, WeightsBringTheirInputAlong) {
   ASSERT_EQ(taken.code, 0) << taken.err;
   EXPECT_TRUE(holds(taken.err, "as " + in("run/best.h5") +
                                    " has it: pool avg, input-mean 0.9,0.9,0.9, input-std "
-                                   "0.25,0.5,0.75, image-size 32, resize 36"));
+                                   "0.25,0.5,0.75, image-size 16, resize 36"));
   const ModelDescription model = Checkpoint(in("next/last.h5")).model();
   EXPECT_EQ(model.input_mean, (std::array{0.9, 0.9, 0.9}));
   EXPECT_EQ(model.input_std, (std::array{0.25, 0.5, 0.75}));
-  EXPECT_EQ(model.crop, 32);
+  EXPECT_EQ(model.crop, 16);
   EXPECT_EQ(model.resize, 36);
   EXPECT_TRUE(holds(taken.err, "batch norm frozen"));
 
@@ -311,7 +311,7 @@ TEST_F(TrainProgram, WeightsBringTheirNetworkAlong) {
   };
   const Finished taken = next("next", {});
   ASSERT_EQ(taken.code, 0) << taken.err;
-  EXPECT_TRUE(holds(taken.err, " has it: arch resnet18, pool gem, gem-p 2, dim 16, input-mean"));
+  EXPECT_TRUE(holds(taken.err, " has it: arch resnet20, pool gem, gem-p 2, dim 16, input-mean"));
   EXPECT_FALSE(holds(taken.err, "but not its embedding layer")) << taken.err;
   EXPECT_EQ(metrics("next").at(0).at("map_at_r"), metrics("run").at(1).at("map_at_r"));
   // A flag wins: another layer for the embedding, but never another network.
@@ -321,7 +321,7 @@ TEST_F(TrainProgram, WeightsBringTheirNetworkAlong) {
   EXPECT_EQ(Checkpoint(in("wider/last.h5")).model().dim, 32);
   const Finished other = next("other", {"--arch", "resnet50"});
   EXPECT_EQ(other.code, 2);
-  EXPECT_TRUE(holds(other.err, "--arch resnet50: " + in("run/last.h5") + " holds a resnet18"));
+  EXPECT_TRUE(holds(other.err, "--arch resnet50: " + in("run/last.h5") + " holds a resnet20"));
 }
 
 TEST_F(TrainProgram, KilledAtAnyMomentItResumes) {
@@ -386,7 +386,7 @@ TEST_F(TrainProgram, ADamagedCheckpointGivesWayToThePreviousOne) {
 }
 
 TEST_F(TrainProgram, OneRunAFolder) {
-  ChildProcess first(command("run", {}, 1000), folder_.path().string());
+  ChildProcess first(command("run", {}, 1000000), folder_.path().string());
   while (first.running() && !fs::exists(in("run/.lock"))) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -466,11 +466,13 @@ TEST_F(TrainProgram, CtrlCIsAnsweredAtOnce) {
 
 // Four checkpoints lie in a folder while the fourth is written, three in a run of two epochs.
 TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
-  ASSERT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
+  // Of 45 MB each: what a run writes beside them does not count.
+  ASSERT_EQ(run(command("run", {"--arch", "resnet18", "--epochs", "1"}, 1)).code, 0);
   const auto one = fs::file_size(in("run/last.h5"));
   const auto with_free = [&](const std::string& out, const char* epochs, double files,
                              const char* minutes) {
-    std::vector<std::string> words = command(out, {"--epochs", epochs, "--save-every", minutes}, 1);
+    std::vector<std::string> words =
+        command(out, {"--arch", "resnet18", "--epochs", epochs, "--save-every", minutes}, 1);
     words.insert(words.begin(),
                  {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_STATVFS,
                   fmt::format("RK_FAKE_FREE_BYTES={:.0f}", files * static_cast<double>(one))});
@@ -500,7 +502,7 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
   EXPECT_EQ(run(more).code, 0);
 }
 
-// The tiny run's parameters ten times, as training and saving want them, what evaluation takes
+// ResNet-18's parameters ten times, as training and saving want them, what evaluation takes
 // beside them, and a part of its pictures: a batch that was asked for is refused with what would
 // do; without one it is cut.
 TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
@@ -512,9 +514,9 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
     return run(train);
   };
   const std::string said = "this machine's memory is too small: ";
-  const std::vector<std::string> large = {"--epochs",    "1",   "--image-size", "64",
-                                          "--resize",    "64",  "--eval-batch", "1",
-                                          "--optimizer", "adam"};
+  const std::vector<std::string> large = {"--epochs",     "1",  "--arch",      "resnet18",
+                                          "--image-size", "64", "--resize",    "64",
+                                          "--eval-batch", "1",  "--optimizer", "adam"};
   const Finished little = with_free(451, command("little", large, 1));
   EXPECT_EQ(little.code, 5) << little.err;
   ASSERT_TRUE(holds(little.err, "error: " + said + "16 images at a time need 0."));
@@ -535,7 +537,8 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   const auto unasked = [&](const std::string& out, int mebibytes) {
     std::vector<std::string> words =
         command(out,
-                {"--epochs", "1", "--eval-batch", "1", "--optimizer", "adam", "--data",
+                {"--epochs", "1", "--arch", "resnet18", "--image-size", "32", "--resize", "32",
+                 "--eval-batch", "1", "--optimizer", "adam", "--data",
                  "glyphs:classes=32,test_classes=2,alphabets=2,test_alphabets=2,images=4,size=32"},
                 1);
     const auto at = std::find(words.begin(), words.end(), "--batch");
@@ -633,7 +636,7 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
       {{"--batch", "0"}, 2, "batch"},
       {{"--epochs", "0"}, 2, "epochs"},
       {{"--nesterov"}, 2, "sgd"},
-      {{"--image-size", "64"}, 2, "--resize 32"},
+      {{"--image-size", "64"}, 2, "--resize 16"},
       {{"--input-mean", "0.5,0.5"}, 2, "--input-mean: give one number, or red,green,blue"},
       {{"--input-mean", "grey"}, 2, "input-mean"},
       {{"--input-std", "1,1,1,1"}, 2, "--input-std: give one number, or red,green,blue"},
@@ -660,7 +663,7 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
       {{"--recipe", in("broken.toml")}, 3, "line 1"},
       {{"--weights", in("none.h5")}, 3, "none.h5"},
       {{"--weights", in("text.h5")}, 3, "text.h5"},
-      {{"--weights", in("run/last.h5"), "--arch", "resnet50"}, 2, "holds a resnet18"},
+      {{"--weights", in("run/last.h5"), "--arch", "resnet50"}, 2, "holds a resnet20"},
       {{"--resume", "atuo"}, 2, "auto"},
       {{"--out", in("run"), "--resume", "auto", "--arch", "resnet50"}, 3, "arch"},
       {{"--out", in("run"), "--resume", "auto", "--dim", "8"}, 3, "dim"},
