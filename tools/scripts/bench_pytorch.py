@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A ResNet training step in PyTorch beside `bench step`, in turn on this machine.
+"""A training step in PyTorch beside `bench step`, in turn on this machine.
 
 Needs torch and torchvision in the Python that runs it (a throw-away virtual environment will do); nothing
 else in the tree does. Both sides: the same batch, image size and batch-norm mode, forward, backward, Adam.
@@ -36,7 +36,11 @@ WARM_UP = 20
 
 
 def make_network(options, bn):
-    network = getattr(torchvision.models, options.arch)(weights=None)
+    # The networks with branches as we build them: without auxiliary classifiers and dropout.
+    branches = {} if options.arch.startswith("resnet") else {"aux_logits": False, "init_weights": False}
+    network = getattr(torchvision.models, options.arch)(weights=None, **branches)
+    if branches:
+        network.dropout = torch.nn.Identity()
     network.fc = torch.nn.Linear(network.fc.in_features, 512)
     network = network.to(options.device, memory_format=torch.channels_last).train()
     if bn == "frozen":
@@ -188,7 +192,7 @@ def main():
     parser.add_argument("--precision", help="cuda: fp32, tf32, fp16 (the default) or bf16",
                         choices=["fp32", "tf32", "fp16", "bf16"])
     parser.add_argument("--modes", default="eager", help="of PyTorch, comma separated: " + ", ".join(MODES))
-    parser.add_argument("--arch", default="resnet50", choices=["resnet18", "resnet50"])
+    parser.add_argument("--arch", default="resnet50", choices=["resnet18", "resnet50", "googlenet", "inception_v3"])
     parser.add_argument("--batch", default="16", help="sizes, comma separated")
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--bn", default="train", help="train, frozen or both, comma separated")
