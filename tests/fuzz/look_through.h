@@ -2,7 +2,7 @@
 // ResNet.
 #pragma once
 
-#include "weights/foreign/resnet_weights.h"
+#include "weights/foreign/network_weights.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@ inline void look_through(const TensorFile& file) {
                                                          : static_cast<std::size_t>(elements);
     if (values != static_cast<std::size_t>(elements)) std::abort();
   }
-  findings(resnet_weights(file));
+  findings(network_weights(file));
 }
 
 }  // namespace rk

@@ -6,7 +6,7 @@
 #include "tests/support/torch_writer.h"
 #include "tests/support/torchvision.h"
 #include "weights/atomic_file.h"
-#include "weights/foreign/resnet_checkpoint.h"
+#include "weights/foreign/weight_files.h"
 
 #include <algorithm>
 #include <cstring>
@@ -165,7 +165,7 @@ const Checkpoint& ConvertedWeights::of(const std::string& arch, std::int64_t dim
   std::vector<std::byte> exported;
   {
     const auto zip = take("torch zip", "w.zip.pth", bytes_of(torch_zip(content)));
-    exported = safetensors_bytes(resnet_weights(*zip));
+    exported = safetensors_bytes(network_weights(*zip));
   }
   weights_ = take("safetensors", "w.safetensors", exported);
   made_ = wanted;

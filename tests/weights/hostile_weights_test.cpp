@@ -1,6 +1,6 @@
 // Files of weights that are damaged, made to mislead, or none: one line each, nothing of them is
 // ever run, and none makes a program take more than max(2 x its size, 1 GB) of memory.
-#include "weights/foreign/resnet_weights.h"
+#include "weights/foreign/network_weights.h"
 
 #include "tests/data/temporary_folder.h"
 #include "tests/support/peak_memory.h"
@@ -33,7 +33,7 @@ class HostileWeights : public testing::Test {
     if (kSanitized) return;
     constexpr std::int64_t kFree = 1'000'000'000;
     const auto size = static_cast<std::int64_t>(std::filesystem::file_size(file));
-    EXPECT_LE(peak_bytes([&] { findings(resnet_weights(read_tensor_file(file))); }),
+    EXPECT_LE(peak_bytes([&] { findings(network_weights(read_tensor_file(file))); }),
               std::max(2 * size, kFree))
         << size;
   }
@@ -498,7 +498,7 @@ TEST_F(HostileSafetensors, Case37Names) {
   const TensorFile read =
       accepted(file(R"({")" + name + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4));
   EXPECT_EQ(read.tensors[0].name, std::string("../\0\n/etc/passwd", 16));
-  const std::string message = message_of<InputError>([&] { resnet_weights(read); });
+  const std::string message = message_of<InputError>([&] { network_weights(read); });
   EXPECT_NE(message.find("../\\x00\\x0a/etc/passwd"), std::string::npos) << message;
 }
 
@@ -627,7 +627,7 @@ TEST_F(HostileKeras, Case44Mapping) {
     for (const std::int64_t d : dims) count *= d;
     writer.write(name, dims, std::vector<float>(static_cast<std::size_t>(count), 1.0F).data());
     const TensorFile file = accepted(text(writer.finish()));
-    return message_of<InputError>([&] { resnet_weights(file); });
+    return message_of<InputError>([&] { network_weights(file); });
   };
   for (const char* name :
        {"/conv1_conv/conv1_conv/kernel:0", "/layers/conv2d/vars/0",
@@ -661,7 +661,7 @@ TEST_F(HostileKeras, Case15NothingIsRunInAnyContainer) {
         little(static_cast<std::uint64_t>(header.size())) + header + std::string(4, '\0')}) {
     EXPECT_EQ(accepted(bytes).tensors.size(), 1U);
     const TensorFile file = accepted(bytes);
-    EXPECT_FALSE(message_of<InputError>([&] { resnet_weights(file); }).empty());
+    EXPECT_FALSE(message_of<InputError>([&] { network_weights(file); }).empty());
   }
   EXPECT_FALSE(std::filesystem::exists(planted));
 }

@@ -1,6 +1,6 @@
 // Keras's ResNet-50 of every generation of names, made here by layer and place, against the exact
 // algebra written out.
-#include "weights/foreign/resnet_weights.h"
+#include "weights/foreign/network_weights.h"
 
 #include "engine/base/random.h"
 #include "tests/data/temporary_folder.h"
@@ -16,7 +16,7 @@ namespace {
 // By "<torchvision's layer>/<part>".
 using Values = std::map<std::string, std::vector<float>>;
 
-void expect_algebra(const ResNetWeights& weights, const Values& values, double epsilon) {
+void expect_algebra(const NetworkWeights& weights, const Values& values, double epsilon) {
   EXPECT_EQ(weights.model.arch, "resnet50");
   EXPECT_TRUE(weights.model.stride_in_1x1);
   EXPECT_NEAR(weights.model.input_mean[0] * 255, 123.68, 1e-9);
@@ -86,8 +86,8 @@ TEST(KerasResNet, Case44EveryGenerationOfNames) {
           return out;
         });
     folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    const ResNetWeights weights =
-        resnet_weights(read_tensor_file((folder.path() / "k.h5").string()));
+    const NetworkWeights weights =
+        network_weights(read_tensor_file((folder.path() / "k.h5").string()));
     EXPECT_TRUE(weights.ignored.empty());
     expect_algebra(weights, drawn, generation == KerasGeneration::kFirst ? 1e-3 : 1.001e-5);
   }
@@ -99,7 +99,7 @@ TEST(KerasResNet, Case44OtherNetworksAreNamed) {
   const auto refusal = [&](Hdf5Writer& writer) {
     const std::vector<std::byte> bytes = writer.finish();
     folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    return message_of<InputError>([&] { resnet_weights(read_tensor_file(path)); });
+    return message_of<InputError>([&] { network_weights(read_tensor_file(path)); });
   };
   const std::vector<float> values(64 * 3 * 49, 1.0F);
   Hdf5Writer second;

@@ -10,8 +10,8 @@
 #include "weights/atomic_file.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/onnx_file.h"
-#include "weights/foreign/resnet_checkpoint.h"
 #include "weights/foreign/torch_loader.h"
+#include "weights/foreign/weight_files.h"
 #include "weights/run_folder.h"
 #include "weights/sealed_file.h"
 #include "weights/tensor_files/safetensors.h"
@@ -88,9 +88,9 @@ std::string table(const std::vector<StoredTensor>& tensors) {
 }
 
 // For the table of one of our own files.
-std::vector<StoredTensor> stored(const ResNetWeights& weights) {
+std::vector<StoredTensor> stored(const NetworkWeights& weights) {
   std::vector<StoredTensor> all;
-  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
+  for (const NetworkWeights::Tensor& tensor : weights.tensors) {
     StoredTensor stored;
     stored.name = tensor.name;
     stored.dims = tensor.dims;
@@ -113,8 +113,8 @@ struct Format {
   const char* name;    // --to
   const char* ending;  // of OUT, which chooses it where --to does not; empty: any other
   const char* words;
-  std::vector<std::byte> (*bytes)(const ResNetWeights&);
-  void (*check)(std::span<const std::byte>, const ResNetWeights&, const std::string&);
+  std::vector<std::byte> (*bytes)(const NetworkWeights&);
+  void (*check)(std::span<const std::byte>, const NetworkWeights&, const std::string&);
 };
 constexpr std::array<Format, 3> kFormats = {{
     {"safetensors", ".safetensors", "safetensors", safetensors_bytes, check_safetensors},
@@ -218,7 +218,7 @@ class Convert final : public Command {
     TensorFile file;
     if (is_sealed(in_)) {
       const Checkpoint ours(in_);
-      weights_ = resnet_weights(ours);
+      weights_ = network_weights(ours);
       file.format = ours.has_run() ? "checkpoint of a Rankine run" : "Rankine weights";
       file.sha256 = ours.sha256();
       file.bytes = fs::file_size(in_);
@@ -274,8 +274,8 @@ class Convert final : public Command {
   }
 
   void convert(const TensorFile& file, const CommonOptions& common, nlohmann::json& json) {
-    if (!weights_) weights_ = resnet_weights(file, arch_);
-    const ResNetWeights& weights = *weights_;
+    if (!weights_) weights_ = network_weights(file, arch_);
+    const NetworkWeights& weights = *weights_;
     print("{}\n", weights.summary());
     for (const std::string& line : weights.notes) print("  {}\n", line);
     print_ignored(weights.ignored, common.verbose);
@@ -321,7 +321,7 @@ class Convert final : public Command {
 
   // What was written says what was meant, before it takes its place. While the disk is at work the
   // bytes are looked through.
-  void write(const ResNetWeights& weights, const CommonOptions& common, nlohmann::json& json) {
+  void write(const NetworkWeights& weights, const CommonOptions& common, nlohmann::json& json) {
     const Format& to = format();
     const std::vector<std::byte> bytes = to.bytes(weights);
     Progress progress("writing", static_cast<std::int64_t>(bytes.size() >> 20), "MiB",
@@ -342,7 +342,7 @@ class Convert final : public Command {
 
   std::string in_, out_, from_run_, from_ = "auto", to_, arch_;
   bool list_ = false, dry_run_ = false, no_crc_ = false;
-  std::optional<ResNetWeights> weights_;
+  std::optional<NetworkWeights> weights_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "tools/cli/parse_json.h"
 #include "tools/train/recipe_path.h"
 #include "tools/train/train_run.h"
-#include "weights/foreign/resnet_checkpoint.h"
+#include "weights/foreign/weight_files.h"
 
 #include <fmt/format.h>
 

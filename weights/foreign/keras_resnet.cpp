@@ -118,7 +118,7 @@ Layers layers_of(const TensorFile& file) {
 
 class KerasMapping {
  public:
-  KerasMapping(const TensorFile& file, ResNetWeights& out)
+  KerasMapping(const TensorFile& file, NetworkWeights& out)
       : file_(file), layers_(layers_of(file)), out_(out) {}
 
   void run() {
@@ -279,7 +279,7 @@ class KerasMapping {
 
   const TensorFile& file_;
   Layers layers_;
-  ResNetWeights& out_;
+  NetworkWeights& out_;
   std::vector<float> space_;
   std::vector<std::string> problems_;
 };
@@ -288,6 +288,8 @@ class KerasMapping {
 
 bool is_keras(const TensorFile& file) { return file.format.starts_with("Keras"); }
 
-void map_keras_resnet(const TensorFile& file, ResNetWeights& out) { KerasMapping(file, out).run(); }
+void map_keras_resnet(const TensorFile& file, NetworkWeights& out) {
+  KerasMapping(file, out).run();
+}
 
 }  // namespace rk

@@ -1,7 +1,7 @@
-// Keras's ResNet-50 as torchvision's (weights/foreign/resnet_weights.h has the algebra).
+// Keras's ResNet-50 as torchvision's (weights/foreign/network_weights.h has the algebra).
 #pragma once
 
-#include "weights/foreign/resnet_weights.h"
+#include "weights/foreign/network_weights.h"
 
 namespace rk {
 
@@ -10,6 +10,6 @@ bool is_keras(const TensorFile& file);
 
 // Fills the model, tensors, ignored and notes. InputError where the file holds another network
 // (ResNet V2), kernels of Theano's order, or not all of it.
-void map_keras_resnet(const TensorFile& file, ResNetWeights& out);
+void map_keras_resnet(const TensorFile& file, NetworkWeights& out);
 
 }  // namespace rk

@@ -73,7 +73,7 @@ class Graph {
 // As layers/networks/resnet.h builds it.
 class ResNetGraph {
  public:
-  ResNetGraph(const ResNetWeights& weights, onnx::GraphProto& graph)
+  ResNetGraph(const NetworkWeights& weights, onnx::GraphProto& graph)
       : weights_(weights), graph_(graph) {}
 
   void build() {
@@ -99,8 +99,8 @@ class ResNetGraph {
   }
 
  private:
-  const ResNetWeights::Tensor& take(const std::string& name) {
-    const ResNetWeights::Tensor* tensor = weights_.find(name);
+  const NetworkWeights::Tensor& take(const std::string& name) {
+    const NetworkWeights::Tensor* tensor = weights_.find(name);
     expect(tensor != nullptr, "[onnx] expected {} among the weights", name);
     graph_.tensor(name, tensor->dims, tensor->values);
     return *tensor;
@@ -184,7 +184,7 @@ class ResNetGraph {
     return "embedding";
   }
 
-  const ResNetWeights& weights_;
+  const NetworkWeights& weights_;
   Graph graph_;
 };
 
@@ -200,13 +200,13 @@ void describe(onnx::ValueInfoProto& value, const char* name,
 
 }  // namespace
 
-std::vector<std::byte> onnx_bytes(const ResNetWeights& weights) {
+std::vector<std::byte> onnx_bytes(const NetworkWeights& weights) {
   const ModelDescription& model = weights.model;
   if (!model.arch.starts_with("resnet")) {
     fail<UsageError>("--to onnx: graphs of ResNets are written, not of {}; write safetensors",
                      model.arch);
   }
-  const ResNetWeights::Tensor* embedding = weights.find("embedding.weight");
+  const NetworkWeights::Tensor* embedding = weights.find("embedding.weight");
   onnx::ModelProto file;
   file.set_ir_version(kIrVersion);
   file.add_opset_import()->set_version(kOperatorSet);
@@ -232,7 +232,7 @@ std::vector<std::byte> onnx_bytes(const ResNetWeights& weights) {
   return bytes;
 }
 
-void check_onnx(std::span<const std::byte> file, const ResNetWeights& weights,
+void check_onnx(std::span<const std::byte> file, const NetworkWeights& weights,
                 const std::string& name) {
   onnx::ModelProto model;
   const auto refuse = [&](const std::string& what) {
@@ -245,7 +245,7 @@ void check_onnx(std::span<const std::byte> file, const ResNetWeights& weights,
   }
   std::size_t found = 0;
   for (const onnx::TensorProto& tensor : model.graph().initializer()) {
-    const ResNetWeights::Tensor* wanted = weights.find(tensor.name());
+    const NetworkWeights::Tensor* wanted = weights.find(tensor.name());
     if (wanted == nullptr) continue;
     ++found;
     const std::vector<std::int64_t> dims(tensor.dims().begin(), tensor.dims().end());
@@ -256,7 +256,7 @@ void check_onnx(std::span<const std::byte> file, const ResNetWeights& weights,
     }
   }
   std::size_t expected = 0;
-  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
+  for (const NetworkWeights::Tensor& tensor : weights.tensors) {
     if (!tensor.dims.empty() && !tensor.name.starts_with("fc.")) ++expected;
   }
   if (found != expected) refuse(fmt::format("one of {} tensors", expected));

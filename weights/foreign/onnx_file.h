@@ -10,16 +10,16 @@
 // metadata under "rankine" as in safetensors.
 #pragma once
 
-#include "weights/foreign/resnet_weights.h"
+#include "weights/foreign/network_weights.h"
 
 namespace rk {
 
 // UsageError where the file would be larger than the 2 GiB that the format holds.
-std::vector<std::byte> onnx_bytes(const ResNetWeights& weights);
+std::vector<std::byte> onnx_bytes(const NetworkWeights& weights);
 
 // InputError unless `file`, read anew, is such a graph whose tensors are `weights`'. `name` is for
 // messages.
-void check_onnx(std::span<const std::byte> file, const ResNetWeights& weights,
+void check_onnx(std::span<const std::byte> file, const NetworkWeights& weights,
                 const std::string& name);
 
 }  // namespace rk

@@ -9,7 +9,7 @@
 #include "tests/support/torchvision.h"
 #include "training/model_io.h"
 #include "weights/foreign/onnx_file.h"
-#include "weights/foreign/resnet_checkpoint.h"
+#include "weights/foreign/weight_files.h"
 
 #define ONNX_ML 1
 #define ONNX_NAMESPACE onnx
@@ -209,8 +209,8 @@ class PlainGraph {
 };
 
 // A generated network with an embedding layer of `dim` (0: none), for images of 64.
-ResNetWeights generated(const std::string& arch, std::int64_t dim, const Generator& generator) {
-  ResNetWeights weights;
+NetworkWeights generated(const std::string& arch, std::int64_t dim, const Generator& generator) {
+  NetworkWeights weights;
   weights.model.arch = arch;
   weights.model.dim = dim;
   weights.model.resize = weights.model.crop = 64;
@@ -241,7 +241,7 @@ onnx::ModelProto parsed(std::span<const std::byte> bytes) {
 }
 
 // What Rankine makes of the same images [n, 3, 64, 64].
-std::vector<float> ours(const ResNetWeights& weights, const std::vector<float>& images,
+std::vector<float> ours(const NetworkWeights& weights, const std::vector<float>& images,
                         std::int64_t n) {
   const Context context(1);
   Parameters parameters;
@@ -266,7 +266,7 @@ struct Case {
 
 void expect_same_embeddings(const Case& of, const Generator& generator) {
   SCOPED_TRACE(fmt::format("{} {} {} {}", of.arch, of.pool, of.dim, of.stride_in_1x1));
-  ResNetWeights weights = generated(of.arch, of.dim, generator);
+  NetworkWeights weights = generated(of.arch, of.dim, generator);
   weights.model.pool = of.pool;
   weights.model.stride_in_1x1 = of.stride_in_1x1;
   const std::vector<std::byte> bytes = onnx_bytes(weights);
@@ -296,7 +296,7 @@ TEST(OnnxExport, ComputesOurEmbeddings) {
 }
 
 TEST(OnnxExport, SaysWhatItIs) {
-  const ResNetWeights weights = generated("resnet50", 16, {.bottleneck = true});
+  const NetworkWeights weights = generated("resnet50", 16, {.bottleneck = true});
   const std::vector<std::byte> bytes = onnx_bytes(weights);
   const onnx::ModelProto model = parsed(bytes);
   EXPECT_EQ(model.ir_version(), 8);
@@ -328,7 +328,7 @@ TEST(OnnxExport, SaysWhatItIs) {
   // The weights themselves: every one but counters and the classifier, bit for bit.
   std::size_t equal = 0;
   for (const onnx::TensorProto& tensor : graph.initializer()) {
-    const ResNetWeights::Tensor* wanted = weights.find(tensor.name());
+    const NetworkWeights::Tensor* wanted = weights.find(tensor.name());
     if (wanted == nullptr) continue;
     EXPECT_EQ((std::vector<std::int64_t>{tensor.dims().begin(), tensor.dims().end()}),
               wanted->dims);
@@ -350,7 +350,7 @@ TEST(OnnxExport, TheProgramWritesIt) {
   const TemporaryFolder folder;
   const std::string in = (folder.path() / "r.h5").string(),
                     out = (folder.path() / "r.onnx").string();
-  const ResNetWeights weights = generated("resnet18", 0, {});
+  const NetworkWeights weights = generated("resnet18", 0, {});
   const std::vector<std::byte> bytes = checkpoint_bytes(weights);
   folder.write("r.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   const auto convert = [&](const std::string& to) {

@@ -9,7 +9,7 @@
 #include "tools/cli/progress.h"
 #include "tools/inspect/image_check.h"
 #include "training/embed.h"
-#include "weights/foreign/resnet_checkpoint.h"
+#include "weights/foreign/weight_files.h"
 
 #include <fmt/format.h>
 

@@ -25,7 +25,7 @@
 
 namespace rk {
 
-struct ResNetWeights {
+struct NetworkWeights {
   struct Tensor {
     std::string name;                   // torchvision's; fc.*, embedding.* at the end
     std::vector<std::int64_t> dims;     // empty: a counter
@@ -46,10 +46,10 @@ struct ResNetWeights {
 };
 
 // `arch`: what it is, where the shapes shall not say.
-ResNetWeights resnet_weights(const TensorFile& file, const std::string& arch = "");
+NetworkWeights network_weights(const TensorFile& file, const std::string& arch = "");
 
 // What is wrong with values that no training can begin with: a line for each tensor that holds NaN,
 // infinity or a negative variance.
-std::vector<std::string> findings(const ResNetWeights& weights);
+std::vector<std::string> findings(const NetworkWeights& weights);
 
 }  // namespace rk

@@ -1,9 +1,9 @@
-// A ResNet's tensors under the names that others give them.
-#include "weights/foreign/resnet_weights.h"
+// A network's tensors under the names that others give them.
+#include "weights/foreign/network_weights.h"
 
 #include "tests/data/temporary_folder.h"
 #include "tests/support/torch_writer.h"
-#include "weights/foreign/resnet_checkpoint.h"
+#include "weights/foreign/weight_files.h"
 #include "weights/network_tensors.h"
 #include "weights/tensor_files/safetensors.h"
 
@@ -27,7 +27,7 @@ std::vector<float> values_of(const NetworkTensor& tensor) {
   return values;
 }
 
-TorchContent resnet(const std::string& arch, const Rename& rename, std::int64_t classes = 0) {
+TorchContent content_of(const std::string& arch, const Rename& rename, std::int64_t classes = 0) {
   TorchContent content;
   for (const NetworkTensor& tensor : network_tensors(arch)) {
     if (tensor.kind == NetworkTensor::Kind::kCounter) {
@@ -46,23 +46,23 @@ TorchContent resnet(const std::string& arch, const Rename& rename, std::int64_t 
   return content;
 }
 
-class ResNetNames : public testing::Test {
+class ForeignWeights : public testing::Test {
  protected:
-  ResNetWeights read(const TorchContent& content) {
+  NetworkWeights read(const TorchContent& content) {
     folder_.write("r.pth", torch_zip(content));
-    return resnet_weights(read_tensor_file((folder_.path() / "r.pth").string()));
+    return network_weights(read_tensor_file((folder_.path() / "r.pth").string()));
   }
   std::string refusal(const TorchContent& content) {
     folder_.write("r.pth", torch_zip(content));
     const TensorFile file = read_tensor_file((folder_.path() / "r.pth").string());
-    return message_of<InputError>([&] { resnet_weights(file); });
+    return message_of<InputError>([&] { network_weights(file); });
   }
-  static void expect_whole(const ResNetWeights& weights, const std::string& arch) {
+  static void expect_whole(const NetworkWeights& weights, const std::string& arch) {
     EXPECT_EQ(weights.model.arch, arch);
     std::size_t at = 0;
     for (const NetworkTensor& tensor : network_tensors(arch)) {
       ASSERT_LT(at, weights.tensors.size());
-      const ResNetWeights::Tensor& read = weights.tensors[at++];
+      const NetworkWeights::Tensor& read = weights.tensors[at++];
       EXPECT_EQ(read.name, tensor.name);
       EXPECT_EQ(read.dims, tensor.dims);
       if (tensor.kind == NetworkTensor::Kind::kCounter) {
@@ -100,87 +100,87 @@ std::string as_transformers(const std::string& name) {
   return "classifier.1" + name.substr(2);
 }
 
-TEST_F(ResNetNames, OfEveryDialect) {
-  expect_whole(read(resnet("resnet50", as_it_is, 7)), "resnet50");
-  expect_whole(read(resnet("resnet18", as_it_is)), "resnet18");
-  expect_whole(read(resnet("resnet20", as_it_is)), "resnet20");
-  const ResNetWeights transformers = read(resnet("resnet18", as_transformers, 7));
+TEST_F(ForeignWeights, OfEveryDialect) {
+  expect_whole(read(content_of("resnet50", as_it_is, 7)), "resnet50");
+  expect_whole(read(content_of("resnet18", as_it_is)), "resnet18");
+  expect_whole(read(content_of("resnet20", as_it_is)), "resnet20");
+  const NetworkWeights transformers = read(content_of("resnet18", as_transformers, 7));
   expect_whole(transformers, "resnet18");
   EXPECT_NE(transformers.find("fc.weight"), nullptr);
-  const ResNetWeights nvidia = read(resnet("resnet18", [](const std::string& name) {
+  const NetworkWeights nvidia = read(content_of("resnet18", [](const std::string& name) {
     if (!name.starts_with("layer")) return name;
     return fmt::format("layers.{}{}", name[5] - '1', name.substr(6));
   }));
   expect_whole(nvidia, "resnet18");
 }
 
-TEST_F(ResNetNames, Case28BehindWhatWrappersPutInFront) {
+TEST_F(ForeignWeights, Case28BehindWhatWrappersPutInFront) {
   for (const char* prefix :
        {"module.", "_orig_mod.", "model.", "backbone.", "module.backbone.0."}) {
-    const ResNetWeights weights = read(resnet(
+    const NetworkWeights weights = read(content_of(
         "resnet18", [&](const std::string& name) { return prefix + name; }, 5));
     expect_whole(weights, "resnet18");
     EXPECT_NE(weights.names.find(prefix), std::string::npos);
     EXPECT_EQ(weights.find("fc.bias")->dims, std::vector<std::int64_t>{5});
   }
-  TorchContent nested = resnet("resnet18", as_it_is);
+  TorchContent nested = content_of("resnet18", as_it_is);
   nested.wrapper = "state_dict";
   expect_whole(read(nested), "resnet18");
 }
 
 // The query encoder and the averaged network come first; a projection is no classifier.
-TEST_F(ResNetNames, OneOfSeveralNetworks) {
+TEST_F(ForeignWeights, OneOfSeveralNetworks) {
   for (const auto& [taken, left] :
        {std::pair<std::string, std::string>{"module.encoder_q.", "module.encoder_k."},
         {"teacher.backbone.", "student.backbone."},
         {"model_ema.", "model."}}) {
-    TorchContent content = resnet(
+    TorchContent content = content_of(
         "resnet18", [&prefix = taken](const std::string& name) { return prefix + name; }, 128);
     for (const NetworkTensor& tensor : network_tensors("resnet18")) {
       if (tensor.kind == NetworkTensor::Kind::kCounter) continue;
       add_tensor(content, left + tensor.name, tensor.dims,
                  std::vector<float>(values_of(tensor).size(), -1.0F));
     }
-    const ResNetWeights weights = read(content);
+    const NetworkWeights weights = read(content);
     expect_whole(weights, "resnet18");
     EXPECT_EQ(weights.find("fc.weight") == nullptr, taken == "module.encoder_q.") << taken;
     EXPECT_GE(weights.ignored.size(), 100U);
   }
 }
 
-TEST_F(ResNetNames, Case30OldFilesCountNoBatches) {
-  TorchContent content = resnet("resnet18", as_it_is);
+TEST_F(ForeignWeights, Case30OldFilesCountNoBatches) {
+  TorchContent content = content_of("resnet18", as_it_is);
   std::erase_if(content.tensors,
                 [](const auto& tensor) { return tensor.name.ends_with("num_batches_tracked"); });
-  const ResNetWeights weights = read(content);
+  const NetworkWeights weights = read(content);
   EXPECT_EQ(weights.find("bn1.num_batches_tracked")->count, 0);
 }
 
-TEST_F(ResNetNames, Case25WhatIsNotExpectedIsLeftAndNamed) {
-  TorchContent content = resnet("resnet18", as_it_is);
+TEST_F(ForeignWeights, Case25WhatIsNotExpectedIsLeftAndNamed) {
+  TorchContent content = content_of("resnet18", as_it_is);
   add_tensor(content, "projector.0.weight", {2, 2}, {1, 2, 3, 4});
-  const ResNetWeights weights = read(content);
+  const NetworkWeights weights = read(content);
   expect_whole(weights, "resnet18");
   EXPECT_EQ(weights.ignored, std::vector<std::string>{"projector.0.weight"});
 }
 
 // Without a classifier, with one of any size, and with something else in its place.
-TEST_F(ResNetNames, Case27AnyClassifier) {
-  EXPECT_EQ(read(resnet("resnet18", as_it_is)).find("fc.weight"), nullptr);
+TEST_F(ForeignWeights, Case27AnyClassifier) {
+  EXPECT_EQ(read(content_of("resnet18", as_it_is)).find("fc.weight"), nullptr);
   for (const std::int64_t classes : {1, 21843}) {
-    EXPECT_EQ(read(resnet("resnet18", as_it_is, classes)).find("fc.bias")->dims,
+    EXPECT_EQ(read(content_of("resnet18", as_it_is, classes)).find("fc.bias")->dims,
               std::vector{classes});
   }
-  TorchContent content = resnet("resnet18", as_it_is);
+  TorchContent content = content_of("resnet18", as_it_is);
   add_tensor(content, "fc.weight", {2, 3}, {1, 2, 3, 4, 5, 6});
-  const ResNetWeights weights = read(content);
+  const NetworkWeights weights = read(content);
   expect_whole(weights, "resnet18");
   EXPECT_EQ(weights.find("fc.weight"), nullptr);
   EXPECT_EQ(weights.ignored, std::vector<std::string>{"fc.weight"});
 }
 
-TEST_F(ResNetNames, Case24WhatIsMissingOrOfAnotherShapeIsListed) {
-  TorchContent content = resnet("resnet18", as_it_is);
+TEST_F(ForeignWeights, Case24WhatIsMissingOrOfAnotherShapeIsListed) {
+  TorchContent content = content_of("resnet18", as_it_is);
   content.tensors[0].dims = {64, 3, 49};
   content.tensors[0].strides = {147, 49, 1};
   std::erase_if(content.tensors, [](const auto& tensor) {
@@ -193,20 +193,20 @@ TEST_F(ResNetNames, Case24WhatIsMissingOrOfAnotherShapeIsListed) {
   }
 }
 
-TEST_F(ResNetNames, Case26OtherNetworksAreNamed) {
+TEST_F(ForeignWeights, Case26OtherNetworksAreNamed) {
   const auto without = [&](const std::string& arch, const std::string& beginning) {
-    TorchContent content = resnet(arch, as_it_is);
+    TorchContent content = content_of(arch, as_it_is);
     std::erase_if(content.tensors,
                   [&](const auto& tensor) { return tensor.name.starts_with(beginning); });
     return content;
   };
   EXPECT_NE(refusal(without("resnet50", "layer4.2")).find("a ResNet of 3+4+6+2 blocks"),
             std::string::npos);
-  TorchContent deep = resnet("resnet50", [](const std::string& name) {
+  TorchContent deep = content_of("resnet50", [](const std::string& name) {
     return name == "conv1.weight" ? std::string("conv1.0.weight") : name;
   });
   EXPECT_NE(refusal(deep).find("deep stem"), std::string::npos);
-  TorchContent squeezed = resnet("resnet50", as_it_is);
+  TorchContent squeezed = content_of("resnet50", as_it_is);
   add_tensor(squeezed, "layer1.0.se.fc1.weight", {1}, {1});
   EXPECT_NE(refusal(squeezed).find("squeeze and excitation"), std::string::npos);
   TorchContent none;
@@ -214,8 +214,8 @@ TEST_F(ResNetNames, Case26OtherNetworksAreNamed) {
   EXPECT_NE(refusal(none).find("no network whose names are known"), std::string::npos);
 }
 
-TEST_F(ResNetNames, Case29FindingsNameWhatIsNoNumber) {
-  TorchContent content = resnet("resnet18", as_it_is);
+TEST_F(ForeignWeights, Case29FindingsNameWhatIsNoNumber) {
+  TorchContent content = content_of("resnet18", as_it_is);
   const float not_a_number = std::nanf(""), negative = -1;
   for (const auto& tensor : content.tensors) {
     std::string& bytes = content.storages[tensor.storage].bytes;
@@ -229,31 +229,31 @@ TEST_F(ResNetNames, Case29FindingsNameWhatIsNoNumber) {
 }
 
 // .pth -> ours -> safetensors -> ours: the same bits, and the same file.
-TEST_F(ResNetNames, ARoundTripKeepsEveryBit) {
-  const ResNetWeights first = read(resnet("resnet18", as_it_is, 9));
+TEST_F(ForeignWeights, ARoundTripKeepsEveryBit) {
+  const NetworkWeights first = read(content_of("resnet18", as_it_is, 9));
   const Checkpoint ours("ours", checkpoint_bytes(first));
   EXPECT_FALSE(ours.has_run());
-  const std::vector<std::byte> exported = safetensors_bytes(resnet_weights(ours));
+  const std::vector<std::byte> exported = safetensors_bytes(network_weights(ours));
   folder_.write("r.safetensors", {reinterpret_cast<const char*>(exported.data()), exported.size()});
-  const ResNetWeights again =
-      resnet_weights(read_tensor_file((folder_.path() / "r.safetensors").string()));
+  const NetworkWeights again =
+      network_weights(read_tensor_file((folder_.path() / "r.safetensors").string()));
   expect_whole(again, "resnet18");
   EXPECT_EQ(again.find("fc.weight")->dims, (std::vector<std::int64_t>{9, 512}));
   EXPECT_EQ(safetensors_bytes(again).size(), exported.size());
 }
 
 // Auxiliary classifiers are named and left; Inception's images are its own.
-TEST_F(ResNetNames, OfGoogLeNetAndInceptionAuxiliaryClassifiersAreLeft) {
-  TorchContent google = resnet("googlenet", as_it_is, 5);
+TEST_F(ForeignWeights, OfGoogLeNetAndInceptionAuxiliaryClassifiersAreLeft) {
+  TorchContent google = content_of("googlenet", as_it_is, 5);
   add_tensor(google, "aux1.fc2.weight", {2, 3}, std::vector<float>(6, 1.0F));
-  const ResNetWeights first = read(google);
+  const NetworkWeights first = read(google);
   expect_whole(first, "googlenet");
   ASSERT_EQ(first.ignored, std::vector<std::string>{"aux1.fc2.weight"});
   EXPECT_TRUE(holds(first.notes.at(0), "1 tensors of auxiliary classifiers were left"));
   EXPECT_EQ(first.model.crop, 224);
-  TorchContent inception = resnet("inception_v3", as_it_is);
+  TorchContent inception = content_of("inception_v3", as_it_is);
   add_tensor(inception, "AuxLogits.fc.weight", {2, 3}, std::vector<float>(6, 1.0F));
-  const ResNetWeights second = read(inception);
+  const NetworkWeights second = read(inception);
   expect_whole(second, "inception_v3");
   EXPECT_TRUE(holds(second.notes.at(0), "auxiliary"));
   EXPECT_EQ(second.model.crop, 299);
@@ -262,21 +262,21 @@ TEST_F(ResNetNames, OfGoogLeNetAndInceptionAuxiliaryClassifiersAreLeft) {
   folder_.write("r.pth", torch_zip(inception));
   TensorFile file = read_tensor_file((folder_.path() / "r.pth").string());
   file.sha256.replace(0, 8, "0cc3c7bd");  // torchvision's own, with its transform_input
-  EXPECT_EQ(resnet_weights(file).model.input_mean[0], 0.5);
-  EXPECT_EQ(resnet_weights(file).model.input_std[2], 0.5);
+  EXPECT_EQ(network_weights(file).model.input_mean[0], 0.5);
+  EXPECT_EQ(network_weights(file).model.input_std[2], 0.5);
 }
 
 // What a file says of its images is taken over, or refused where images cannot be had so.
-TEST_F(ResNetNames, ImagesAreAsTheFileWantsThem) {
-  const ResNetWeights first = read(resnet("resnet18", as_it_is));
+TEST_F(ForeignWeights, ImagesAreAsTheFileWantsThem) {
+  const NetworkWeights first = read(content_of("resnet18", as_it_is));
   const auto again = [&](const std::function<void(ModelDescription&)>& change) {
-    ResNetWeights changed = first;
+    NetworkWeights changed = first;
     change(changed.model);
     const std::vector<std::byte> bytes = safetensors_bytes(changed);
     folder_.write("c", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     return read_tensor_file((folder_.path() / "c").string());
   };
-  const ResNetWeights kept = resnet_weights(again([](ModelDescription& model) {
+  const NetworkWeights kept = network_weights(again([](ModelDescription& model) {
     model.input_mean = {0.1, 0.2, 0.3};
     model.input_std = {0.4, 0.5, 0.6};
     model.resize = 232;
@@ -290,7 +290,7 @@ TEST_F(ResNetNames, ImagesAreAsTheFileWantsThem) {
   EXPECT_TRUE(kept.model.stride_in_1x1);
   const auto refused = [&](const std::function<void(ModelDescription&)>& change) {
     const TensorFile file = again(change);
-    return message_of<InputError>([&] { resnet_weights(file); });
+    return message_of<InputError>([&] { network_weights(file); });
   };
   EXPECT_TRUE(holds(refused([](auto& model) { model.channel_order = "BGR"; }), "channel_order"));
   EXPECT_TRUE(holds(refused([](auto& model) { model.input_scale = 1; }), "input_scale"));
@@ -300,12 +300,12 @@ TEST_F(ResNetNames, ImagesAreAsTheFileWantsThem) {
 }
 
 // torchvision's second file says nothing of its images; its sum says which it is.
-TEST_F(ResNetNames, PublishedFilesAreKnownByTheirSum) {
-  folder_.write("r.pth", torch_zip(resnet("resnet18", as_it_is)));
+TEST_F(ForeignWeights, PublishedFilesAreKnownByTheirSum) {
+  folder_.write("r.pth", torch_zip(content_of("resnet18", as_it_is)));
   TensorFile file = read_tensor_file((folder_.path() / "r.pth").string());
-  EXPECT_EQ(resnet_weights(file).model.resize, 256);
+  EXPECT_EQ(network_weights(file).model.resize, 256);
   file.sha256.replace(0, 8, "11ad3fa6");
-  EXPECT_EQ(resnet_weights(file).model.resize, 232);
+  EXPECT_EQ(network_weights(file).model.resize, 232);
 }
 
 // Written out from the format's rules: what the official writer makes of these two tensors.

@@ -1,4 +1,4 @@
-#include "weights/foreign/resnet_checkpoint.h"
+#include "weights/foreign/weight_files.h"
 
 #include "engine/base/error.h"
 #include "weights/foreign/model_text.h"
@@ -17,7 +17,7 @@ namespace {
                    what);
 }
 
-void check_values(std::span<const float> read, const ResNetWeights::Tensor& wanted,
+void check_values(std::span<const float> read, const NetworkWeights::Tensor& wanted,
                   const std::string& name) {
   const bool equal = read.size() == wanted.values.size() &&
                      std::memcmp(read.data(), wanted.values.data(), read.size_bytes()) == 0;
@@ -26,11 +26,11 @@ void check_values(std::span<const float> read, const ResNetWeights::Tensor& want
 
 }  // namespace
 
-std::vector<std::byte> checkpoint_bytes(const ResNetWeights& weights) {
+std::vector<std::byte> checkpoint_bytes(const NetworkWeights& weights) {
   std::size_t bytes = std::size_t{16} << 20;  // the rest, and what the library takes in advance
-  for (const ResNetWeights::Tensor& tensor : weights.tensors) bytes += tensor.values.size_bytes();
+  for (const NetworkWeights::Tensor& tensor : weights.tensors) bytes += tensor.values.size_bytes();
   CheckpointWriter writer(weights.model, bytes);
-  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
+  for (const NetworkWeights::Tensor& tensor : weights.tensors) {
     if (tensor.dims.empty()) {
       writer.counter(tensor.name, tensor.count);
     } else {
@@ -40,9 +40,9 @@ std::vector<std::byte> checkpoint_bytes(const ResNetWeights& weights) {
   return writer.finish();
 }
 
-std::vector<std::byte> safetensors_bytes(const ResNetWeights& weights) {
+std::vector<std::byte> safetensors_bytes(const NetworkWeights& weights) {
   std::vector<NamedValues> tensors;
-  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
+  for (const NetworkWeights::Tensor& tensor : weights.tensors) {
     if (tensor.dims.empty()) {
       tensors.push_back(
           {tensor.name, ElementType::kI64, {}, std::as_bytes(std::span(&tensor.count, 1))});
@@ -55,12 +55,12 @@ std::vector<std::byte> safetensors_bytes(const ResNetWeights& weights) {
                            {{"format", "pt"}, {kModelKey, model_text(weights.model)}});
 }
 
-void check_checkpoint(std::span<const std::byte> file, const ResNetWeights& weights,
+void check_checkpoint(std::span<const std::byte> file, const NetworkWeights& weights,
                       const std::string& name) {
   const Checkpoint read(name, file);
   if (model_text(read.model()) != model_text(weights.model)) differs(name, "the description");
   std::vector<float> values;
-  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
+  for (const NetworkWeights::Tensor& tensor : weights.tensors) {
     if (!read.has_weight({tensor.name, tensor.dims})) differs(name, tensor.name);
     if (tensor.dims.empty()) {
       if (read.counter(tensor.name) != tensor.count) differs(name, tensor.name);
@@ -72,12 +72,12 @@ void check_checkpoint(std::span<const std::byte> file, const ResNetWeights& weig
   }
 }
 
-void check_safetensors(std::span<const std::byte> file, const ResNetWeights& weights,
+void check_safetensors(std::span<const std::byte> file, const NetworkWeights& weights,
                        const std::string& name) {
   const TensorFile tensors = read_safetensors(file, nullptr, name);
-  const ResNetWeights read = resnet_weights(tensors, weights.model.arch);
-  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
-    const ResNetWeights::Tensor* other = read.find(tensor.name);
+  const NetworkWeights read = network_weights(tensors, weights.model.arch);
+  for (const NetworkWeights::Tensor& tensor : weights.tensors) {
+    const NetworkWeights::Tensor* other = read.find(tensor.name);
     if (other == nullptr || other->dims != tensor.dims || other->count != tensor.count) {
       differs(name, tensor.name);
     }
@@ -86,8 +86,8 @@ void check_safetensors(std::span<const std::byte> file, const ResNetWeights& wei
   if (tensors.metadata.at(kModelKey) != model_text(weights.model)) differs(name, "the description");
 }
 
-ResNetWeights resnet_weights(const Checkpoint& checkpoint) {
-  ResNetWeights out;
+NetworkWeights network_weights(const Checkpoint& checkpoint) {
+  NetworkWeights out;
   out.model = checkpoint.model();
   out.names = "a checkpoint of Rankine";
   const auto add = [&](const std::string& name) {
@@ -119,7 +119,7 @@ Checkpoint open_weights(const std::string& path, const std::string& arch,
     }
     fail<UsageError>("--arch {}: {} holds a {}; leave --arch out", arch, path, ours.model().arch);
   }
-  const ResNetWeights weights = resnet_weights(read_tensor_file(path), arch);
+  const NetworkWeights weights = network_weights(read_tensor_file(path), arch);
   said.push_back(weights.summary());
   for (const std::string& line : weights.notes) said.push_back(line);
   said.push_back("wants " + input_text(weights.model));

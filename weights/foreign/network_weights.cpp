@@ -1,4 +1,4 @@
-#include "weights/foreign/resnet_weights.h"
+#include "weights/foreign/network_weights.h"
 
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
@@ -150,7 +150,7 @@ std::string guessed_architecture(const TensorFile& file, const Named& tensors) {
 
 class Mapping {
  public:
-  Mapping(const TensorFile& file, Named tensors, ResNetWeights& out)
+  Mapping(const TensorFile& file, Named tensors, NetworkWeights& out)
       : file_(file), tensors_(std::move(tensors)), out_(out) {}
 
   void run() {
@@ -233,7 +233,7 @@ class Mapping {
 
   void add(const std::string& name, const StoredTensor& tensor) {
     auto space = std::make_shared<std::vector<float>>();
-    ResNetWeights::Tensor out{name, tensor.dims, float_values(tensor, *space), 0, tensor.owner};
+    NetworkWeights::Tensor out{name, tensor.dims, float_values(tensor, *space), 0, tensor.owner};
     if (out.values.data() == space->data()) out.owner = space;
     if (tensor.type != ElementType::kF32) ++widened_[std::string(name_of(tensor.type))];
     out_.tensors.push_back(std::move(out));
@@ -255,14 +255,14 @@ class Mapping {
 
   const TensorFile& file_;
   Named tensors_;
-  ResNetWeights& out_;
+  NetworkWeights& out_;
   std::set<const StoredTensor*> used_;
   std::vector<std::string> missing_, mismatched_;
   std::map<std::string, int> widened_;
 };
 
 // The names of the file's tensors in torchvision's; sets `names`.
-Named torchvision_names(const TensorFile& file, ResNetWeights& out) {
+Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
   Named tensors;
   for (const StoredTensor& tensor : file.tensors) tensors.emplace(tensor.name, &tensor);
   const std::vector<std::string> found = prefixes(tensors);
@@ -311,13 +311,13 @@ Named torchvision_names(const TensorFile& file, ResNetWeights& out) {
 
 }  // namespace
 
-const ResNetWeights::Tensor* ResNetWeights::find(const std::string& name) const {
+const NetworkWeights::Tensor* NetworkWeights::find(const std::string& name) const {
   const auto found = std::find_if(tensors.begin(), tensors.end(),
                                   [&](const Tensor& tensor) { return tensor.name == name; });
   return found == tensors.end() ? nullptr : &*found;
 }
 
-std::string ResNetWeights::summary() const {
+std::string NetworkWeights::summary() const {
   std::string text = fmt::format("{}: {} tensors of a {}", names, tensors.size(), model.arch);
   if (const Tensor* classifier = find("fc.weight")) {
     text += fmt::format(", with a classifier of {} classes", classifier->dims[0]);
@@ -329,8 +329,8 @@ std::string ResNetWeights::summary() const {
   return text;
 }
 
-ResNetWeights resnet_weights(const TensorFile& file, const std::string& arch) {
-  ResNetWeights out;
+NetworkWeights network_weights(const TensorFile& file, const std::string& arch) {
+  NetworkWeights out;
   out.model.dim = 0;
   out.model.source_sha256 = file.sha256;
   if (is_keras(file)) {
@@ -364,9 +364,9 @@ ResNetWeights resnet_weights(const TensorFile& file, const std::string& arch) {
   return out;
 }
 
-std::vector<std::string> findings(const ResNetWeights& weights) {
+std::vector<std::string> findings(const NetworkWeights& weights) {
   std::vector<std::string> lines;
-  for (const ResNetWeights::Tensor& tensor : weights.tensors) {
+  for (const NetworkWeights::Tensor& tensor : weights.tensors) {
     const auto bad = std::count_if(tensor.values.begin(), tensor.values.end(),
                                    [](float v) { return !std::isfinite(v); });
     if (bad > 0)
