@@ -8,14 +8,13 @@
 #include "tests/support/random_seed.h"
 #include "tests/support/torchvision.h"
 #include "training/model_io.h"
-#include "weights/foreign/onnx_file.h"
 #include "weights/foreign/weight_files.h"
+#include "weights/onnx/file.h"
+#include "weights/onnx/schema.h"
 
-#define ONNX_ML 1
-#define ONNX_NAMESPACE onnx
 #include <onnx/checker.h>
-#include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -57,6 +56,13 @@ class PlainGraph {
     ADD_FAILURE() << node.name() << " has no " << name;
     return {};
   }
+  // Of an attribute that need not be there: then 0.
+  static std::int64_t integer(const onnx::NodeProto& node, const std::string& name) {
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.name() == name) return attribute.i();
+    }
+    return 0;
+  }
   static double real(const onnx::NodeProto& node, const std::string& name) {
     for (const onnx::AttributeProto& attribute : node.attribute()) {
       if (attribute.name() == name) return static_cast<double>(attribute.f());
@@ -66,13 +72,17 @@ class PlainGraph {
   }
   const Value& in(const onnx::NodeProto& node, int i) const { return values_.at(node.input(i)); }
 
-  // f(out, y, x, plane of the input) for every place of a window's upper left corner.
+  // f(image, channel of the result, y, x) for every place of a window's upper left corner.
   template <class F>
   static Value windows(const Value& x, std::int64_t channels, const onnx::NodeProto& node, F&& f) {
     const auto kernel = integers(node, "kernel_shape"), pads = integers(node, "pads"),
                strides = integers(node, "strides");
-    const std::int64_t h = (x.dims[2] + pads[0] + pads[2] - kernel[0]) / strides[0] + 1;
-    const std::int64_t w = (x.dims[3] + pads[1] + pads[3] - kernel[1]) / strides[1] + 1;
+    const auto places = [&](std::size_t axis) {
+      const std::int64_t room = x.dims[axis + 2] + pads[axis] + pads[axis + 2] - kernel[axis];
+      const std::int64_t up = integer(node, "ceil_mode") == 1 ? strides[axis] - 1 : 0;
+      return (room + up) / strides[axis] + 1;
+    };
+    const std::int64_t h = places(0), w = places(1);
     Value y{{x.dims[0], channels, h, w}, {}};
     for (std::int64_t n = 0; n < x.dims[0]; ++n) {
       for (std::int64_t c = 0; c < channels; ++c) {
@@ -95,13 +105,13 @@ class PlainGraph {
 
   Value convolution(const onnx::NodeProto& node) const {
     const Value &x = in(node, 0), &weight = in(node, 1);
-    const std::int64_t side = weight.dims[2];
+    const std::int64_t height = weight.dims[2], width = weight.dims[3];
     return windows(x, weight.dims[0], node,
                    [&](std::int64_t n, std::int64_t o, std::int64_t top, std::int64_t left) {
                      double sum = 0;
                      for (std::int64_t c = 0; c < x.dims[1]; ++c) {
-                       for (std::int64_t i = 0; i < side; ++i) {
-                         for (std::int64_t k = 0; k < side; ++k) {
+                       for (std::int64_t i = 0; i < height; ++i) {
+                         for (std::int64_t k = 0; k < width; ++k) {
                            if (!inside(x, top + i, left + k)) continue;
                            sum += x.data[place(x, n, c, top + i, left + k)] *
                                   weight.data[place(weight, o, c, i, k)];
@@ -112,25 +122,51 @@ class PlainGraph {
                    });
   }
 
-  Value max_pool(const onnx::NodeProto& node) const {
+  // The largest of a window's values, or their mean with zeros for padding.
+  Value pool(const onnx::NodeProto& node) const {
     const Value& x = in(node, 0);
+    const auto kernel = integers(node, "kernel_shape");
+    const bool maximum = node.op_type() == "MaxPool";
+    if (!maximum) {
+      EXPECT_EQ(integer(node, "count_include_pad"), 1) << node.name();
+      EXPECT_EQ(integer(node, "ceil_mode"), 0) << node.name();
+    }
     return windows(x, x.dims[1], node,
                    [&](std::int64_t n, std::int64_t c, std::int64_t top, std::int64_t left) {
-                     double most = -INFINITY;
-                     for (std::int64_t i = 0; i < 3; ++i) {
-                       for (std::int64_t k = 0; k < 3; ++k) {
+                     double most = -INFINITY, sum = 0;
+                     for (std::int64_t i = 0; i < kernel[0]; ++i) {
+                       for (std::int64_t k = 0; k < kernel[1]; ++k) {
                          if (!inside(x, top + i, left + k)) continue;
-                         most = std::max(most, x.data[place(x, n, c, top + i, left + k)]);
+                         const double v = x.data[place(x, n, c, top + i, left + k)];
+                         most = std::max(most, v);
+                         sum += v;
                        }
                      }
-                     return most;
+                     return maximum ? most : sum / static_cast<double>(kernel[0] * kernel[1]);
                    });
+  }
+
+  Value concatenated(const onnx::NodeProto& node) const {
+    EXPECT_EQ(integer(node, "axis"), 1) << node.name();
+    Value y{in(node, 0).dims, {}};
+    y.dims[1] = 0;
+    for (int i = 0; i < node.input_size(); ++i) y.dims[1] += in(node, i).dims[1];
+    for (std::int64_t n = 0; n < y.dims[0]; ++n) {
+      for (int i = 0; i < node.input_size(); ++i) {
+        const Value& x = in(node, i);
+        const auto image = static_cast<std::ptrdiff_t>(x.data.size()) / x.dims[0];
+        const auto begin = x.data.begin() + n * image;
+        y.data.insert(y.data.end(), begin, begin + image);
+      }
+    }
+    return y;
   }
 
   Value compute(const onnx::NodeProto& node) const {
     const std::string& op = node.op_type();
     if (op == "Conv") return convolution(node);
-    if (op == "MaxPool") return max_pool(node);
+    if (op == "MaxPool" || op == "AveragePool") return pool(node);
+    if (op == "Concat") return concatenated(node);
     const Value& x = in(node, 0);
     Value y = x;
     const auto each = [&](auto&& f) {
@@ -208,12 +244,16 @@ class PlainGraph {
   std::map<std::string, Value> values_;
 };
 
-// A generated network with an embedding layer of `dim` (0: none), for images of 64.
+// Of images as small as they may be for everything in the network to matter: Inception-v3's last
+// blocks are then 2 x 2, where a 1x3 is told from a 3x1, and GoogLeNet's poolings round up.
+std::int64_t image_side(const std::string& arch) { return arch == "inception_v3" ? 107 : 64; }
+
+// A generated network with an embedding layer of `dim` (0: none).
 NetworkWeights generated(const std::string& arch, std::int64_t dim, const Generator& generator) {
   NetworkWeights weights;
   weights.model.arch = arch;
   weights.model.dim = dim;
-  weights.model.resize = weights.model.crop = 64;
+  weights.model.resize = weights.model.crop = image_side(arch);
   const auto add = [&](const std::string& name, const std::vector<std::int64_t>& dims) {
     const auto values = std::make_shared<std::vector<float>>(generator.tensor(name, dims));
     weights.tensors.push_back({name, dims, *values, 0, values});
@@ -240,18 +280,19 @@ onnx::ModelProto parsed(std::span<const std::byte> bytes) {
   return model;
 }
 
-// What Rankine makes of the same images [n, 3, 64, 64].
+// What Rankine makes of the same images [n, 3, crop, crop].
 std::vector<float> ours(const NetworkWeights& weights, const std::vector<float>& images,
                         std::int64_t n) {
+  const std::int64_t side = weights.model.crop;
   const Context context(1);
   Parameters parameters;
   Program program(context, parameters, {});
   const Network network =
-      build_network(program, network_spec(weights.model, BatchNormMode::kRunning), n, 64, 64);
+      build_network(program, network_spec(weights.model, BatchNormMode::kRunning), n, side, side);
   program.plan();
   load_parameters(Checkpoint("made here", checkpoint_bytes(weights)), parameters);
   const Shape& shape = program.shape(network.input);
-  const std::vector<float> nhwc = testing::nchw_to_nhwc(images, 3, 64 * 64);
+  const std::vector<float> nhwc = testing::nchw_to_nhwc(images, 3, side * side);
   from_nhwc(image_layout(shape, program.width(network.input)), nhwc.data(),
             program.value(network.input));
   program.forward();
@@ -272,8 +313,9 @@ void expect_same_embeddings(const Case& of, const Generator& generator) {
   const std::vector<std::byte> bytes = onnx_bytes(weights);
   const onnx::ModelProto model = parsed(bytes);
   EXPECT_NO_THROW(onnx::checker::check_model(model));
-  const std::vector<float> images = generator.images("onnx", 2, 64, 64);
-  Value in{{2, 3, 64, 64}, {images.begin(), images.end()}};
+  const std::int64_t side = weights.model.crop;
+  const std::vector<float> images = generator.images("onnx", 2, side, side);
+  Value in{{2, 3, side, side}, {images.begin(), images.end()}};
   const Value out = PlainGraph(model.graph()).run(in);
   const std::vector<float> wanted = ours(weights, images, 2);
   ASSERT_EQ(out.data.size(), wanted.size());
@@ -284,7 +326,7 @@ void expect_same_embeddings(const Case& of, const Generator& generator) {
   }
 }
 
-TEST(OnnxExport, ComputesOurEmbeddings) {
+TEST(OnnxExport, ComputesTheEmbeddingsOfResNets) {
   const Generator generator{.salt = fmt::format("{} ", random_seed())};
   expect_same_embeddings({"resnet20", "avg", 24, false}, generator);
   expect_same_embeddings({"resnet18", "avg", 24, false}, generator);
@@ -293,6 +335,34 @@ TEST(OnnxExport, ComputesOurEmbeddings) {
   const Generator bottlenecks{.bottleneck = true, .salt = generator.salt};
   expect_same_embeddings({"resnet50", "avg", 16, false}, bottlenecks);
   expect_same_embeddings({"resnet50", "avg", 0, true}, bottlenecks);
+}
+
+TEST(OnnxExport, ComputesTheEmbeddingsOfGoogLeNet) {
+  const Generator generator{.salt = fmt::format("{} ", random_seed())};
+  expect_same_embeddings({"googlenet", "avg", 24, false}, generator);
+  expect_same_embeddings({"googlenet", "gem", 0, false}, generator);
+}
+
+TEST(OnnxExport, ComputesTheEmbeddingsOfInception) {
+  const Generator generator{.salt = fmt::format("{} ", random_seed())};
+  expect_same_embeddings({"inception_v3", "avg", 24, false}, generator);
+}
+
+// Every network of the registry has a graph, which holds all of its weights.
+TEST(OnnxExport, OfEveryNetwork) {
+  for (const std::string& arch : network_names()) {
+    SCOPED_TRACE(arch);
+    const NetworkWeights weights = generated(arch, 8, {});
+    const std::vector<std::byte> bytes = onnx_bytes(weights);
+    check_onnx(bytes, weights, "it");
+    const onnx::ModelProto model = parsed(bytes);
+    std::map<std::string, int> ops;
+    for (const onnx::NodeProto& node : model.graph().node()) ++ops[node.op_type()];
+    const auto convolutions = std::ranges::count_if(
+        weights.tensors, [](const auto& tensor) { return tensor.dims.size() == 4; });
+    EXPECT_EQ(ops["Conv"], convolutions);
+    EXPECT_EQ(ops["BatchNormalization"], convolutions);
+  }
 }
 
 TEST(OnnxExport, SaysWhatItIs) {
@@ -350,7 +420,7 @@ TEST(OnnxExport, TheProgramWritesIt) {
   const TemporaryFolder folder;
   const std::string in = (folder.path() / "r.h5").string(),
                     out = (folder.path() / "r.onnx").string();
-  const NetworkWeights weights = generated("resnet18", 0, {});
+  const NetworkWeights weights = generated("googlenet", 0, {});
   const std::vector<std::byte> bytes = checkpoint_bytes(weights);
   folder.write("r.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   const auto convert = [&](const std::string& to) {

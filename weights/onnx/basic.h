@@ -1,0 +1,16 @@
+// The unit of GoogLeNet and Inception-v3, torchvision's BasicConv2d: convolution, normalisation,
+// ReLU, of <name>.conv and <name>.bn.
+#pragma once
+
+#include "weights/onnx/graph.h"
+
+namespace rk {
+
+inline std::string onnx_basic(OnnxGraph& graph, const std::string& x, const std::string& name,
+                              const OnnxSteps& steps = {}) {
+  constexpr double kEpsilon = 1e-3;  // as layers/networks/basic.h
+  const std::string y = graph.convolution(x, name + ".conv", steps);
+  return graph.relu(graph.normalisation(y, name + ".bn", kEpsilon), name);
+}
+
+}  // namespace rk
