@@ -68,7 +68,7 @@ std::string torch_loader(const ModelDescription& model, const std::string& name)
   std::string changes = small ? kSmallResNet : "";
   if (model.pool == "max") changes += "        self.body.avgpool = torch.nn.AdaptiveMaxPool2d(1)\n";
   if (model.pool == "gem") changes += "        self.body.avgpool = GeM()\n";
-  if (model.stride_in_1x1) {
+  if (model.stride_in_1x1 && model.arch == "resnet50") {
     changes +=
         "        for block in filter(lambda m: hasattr(m, \"conv3\"), self.body.modules()):\n"
         "            block.conv1.stride, block.conv2.stride = block.conv2.stride, (1, 1)\n";
