@@ -259,11 +259,6 @@ TEST_F(ForeignWeights, OfGoogLeNetAndInceptionAuxiliaryClassifiersAreLeft) {
   EXPECT_EQ(second.model.crop, 299);
   EXPECT_EQ(second.model.resize, 342);
   EXPECT_EQ(second.model.input_mean[0], 0.485);
-  folder_.write("r.pth", torch_zip(inception));
-  TensorFile file = read_tensor_file((folder_.path() / "r.pth").string());
-  file.sha256.replace(0, 8, "0cc3c7bd");  // torchvision's own, with its transform_input
-  EXPECT_EQ(network_weights(file).model.input_mean[0], 0.5);
-  EXPECT_EQ(network_weights(file).model.input_std[2], 0.5);
 }
 
 // What a file says of its images is taken over, or refused where images cannot be had so.
@@ -299,13 +294,30 @@ TEST_F(ForeignWeights, ImagesAreAsTheFileWantsThem) {
   EXPECT_TRUE(holds(refused([](auto& model) { model.resize = 100; }), "resize"));
 }
 
-// torchvision's second file says nothing of its images; its sum says which it is.
+// torchvision's files say nothing of their images; their sums say which they are. Those of GoogLeNet
+// and Inception-v3 belong to its transform_input.
 TEST_F(ForeignWeights, PublishedFilesAreKnownByTheirSum) {
-  folder_.write("r.pth", torch_zip(content_of("resnet18", as_it_is)));
-  TensorFile file = read_tensor_file((folder_.path() / "r.pth").string());
-  EXPECT_EQ(network_weights(file).model.resize, 256);
-  file.sha256.replace(0, 8, "11ad3fa6");
-  EXPECT_EQ(network_weights(file).model.resize, 232);
+  struct Published {
+    const char* arch;
+    const char* digest;
+    std::int64_t resize, crop;
+    double mean, std;
+  };
+  for (const Published& of : {Published{"resnet18", "", 256, 224, 0.485, 0.225},
+                              {"resnet18", "11ad3fa6", 232, 224, 0.485, 0.225},
+                              {"googlenet", "1378be20", 256, 224, 0.5, 0.5},
+                              {"inception_v3", "0cc3c7bd", 342, 299, 0.5, 0.5},
+                              {"inception_v3", "1a9a5a14", 342, 299, 0.5, 0.5}}) {
+    SCOPED_TRACE(fmt::format("{} {}", of.arch, of.digest));
+    folder_.write("r.pth", torch_zip(content_of(of.arch, as_it_is)));
+    TensorFile file = read_tensor_file((folder_.path() / "r.pth").string());
+    file.sha256.replace(0, std::strlen(of.digest), of.digest);
+    const ModelDescription model = network_weights(file).model;
+    EXPECT_EQ(model.resize, of.resize);
+    EXPECT_EQ(model.crop, of.crop);
+    EXPECT_EQ(model.input_mean[0], of.mean);
+    EXPECT_EQ(model.input_std[2], of.std);
+  }
 }
 
 // Written out from the format's rules: what the official writer makes of these two tensors.
