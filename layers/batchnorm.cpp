@@ -180,7 +180,7 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
                           .shape = shape,
                           .width = program.width(x),
                           .dtype = program.dtype(x),
-                          .spaced_images = !program.on_gpu()};
+                          .spaced = !program.on_gpu()};
   if (program.on_gpu()) {
     auto node = gpu::batchnorm_node(name, program, x, options, inputs);
     return program.append(std::move(node), inputs, output);

@@ -18,40 +18,39 @@ class ConcatNode : public Node {
       : Node(name), threads_(program.context().threads()) {}
 
   void forward() override {
-    auto* y = memory_.output.as<float>();
+    const Tensor& y = memory_.output;
+    auto* to = y.as<float>();
     for (const Tensor& x : memory_.inputs) {
-      const Run run = run_of(x);
-      if (x.data != y) {  // else it was written there
-        elementwise_cpu::copy_runs(threads_, {run.count, run.length, run.length, run.whole},
-                                   x.as<float>(), y, false);
+      const std::int64_t length = run_length(x);
+      if (x.data != to) {  // else it was written there
+        elementwise_cpu::copy_runs(threads_, {x.elements() / length, length, stride(x), stride(y)},
+                                   x.as<float>(), to, false);
       }
-      y += run.length;
+      to += length;
     }
   }
 
   void backward() override {
-    const auto* dy = memory_.output_gradient.as<float>();
+    const Tensor& dy = memory_.output_gradient;
+    const auto* from = dy.as<float>();
     for (std::size_t i = 0; i < memory_.inputs.size(); ++i) {
-      const Run run = run_of(memory_.inputs[i]);
-      auto* dx = memory_.input_gradients[i].as<float>();
-      if (dx != nullptr && dx != dy) {
-        elementwise_cpu::copy_runs(threads_, {run.count, run.length, run.whole, run.length}, dy, dx,
-                                   memory_.uses[i].accumulate);
+      const Tensor& dx = memory_.input_gradients[i];
+      const std::int64_t length = run_length(dx);
+      if (dx.data != nullptr && dx.data != from) {
+        elementwise_cpu::copy_runs(threads_,
+                                   {dx.elements() / length, length, stride(dy), stride(dx)}, from,
+                                   dx.as<float>(), memory_.uses[i].accumulate);
       }
-      dy += run.length;
+      from += length;
     }
   }
 
  private:
-  struct Run {
-    std::int64_t count, length, whole;
-  };
-  Run run_of(const Tensor& x) const {
-    const Shape &in = x.shape, &out = memory_.output.shape;
-    if (memory_.output.row_stride == out[3]) return {in[0] * in[1] * in[2], in[3], out[3]};
-    const std::int64_t pixels = in[1] * in[2];
-    return {in[0], pixels * in[3], pixels * out[3]};
+  bool in_blocks() const { return memory_.output.row_stride != memory_.output.shape[3]; }
+  std::int64_t run_length(const Tensor& x) const {
+    return in_blocks() ? x.elements() / x.shape[0] : x.shape[3];
   }
+  std::int64_t stride(const Tensor& t) const { return in_blocks() ? t.image_stride : t.row_stride; }
 
   int threads_;
 };
@@ -132,8 +131,11 @@ TensorId concat(Program& program, const std::vector<TensorId>& inputs, const std
     const std::int64_t width = blocked ? block : program.shape(input)[3];
     const std::string reordered = fmt::format("{}.{}", name, edges.size());
     edges.push_back({.tensor = reorder(program, input, width, reordered)});
+    NodeInput& edge = edges.back();
+    // One block alone has rows apart where it is a range of channels: those are not images.
+    edge.spaced = !blocked || block < program.shape(input)[3];
     // In blocks an image's channels follow each other, so that a producer can write them in place.
-    if (blocked) edges.back().joined_at = first;
+    if (blocked) edge.joined_at = first;
     first += program.shape(input).elements() / shape[0];
   }
   if (program.on_gpu()) {

@@ -33,14 +33,16 @@ class LinearNode final : public Node {
                                 .row = parameters_.device_value(bias_),
                                 .values = y});
     }
-    gemm(context_, Op::kNone, Op::kTranspose, n_, m_, k_, 1.0F, memory_.inputs[0].as<float>(), k_,
-         parameters_.device_value(weight_), k_, bias_ >= 0 ? 1.0F : 0.0F, y, m_);
+    gemm(context_, Op::kNone, Op::kTranspose, n_, m_, k_, 1.0F, memory_.inputs[0].as<float>(),
+         memory_.inputs[0].row_stride, parameters_.device_value(weight_), k_,
+         bias_ >= 0 ? 1.0F : 0.0F, y, m_);
   }
 
   void backward() override {
     const auto* dy = memory_.output_gradient.as<float>();
     gemm(context_, Op::kTranspose, Op::kNone, m_, k_, n_, 1.0F, dy, m_,
-         memory_.inputs[0].as<float>(), k_, 0.0F, parameters_.device_gradient(weight_), k_);
+         memory_.inputs[0].as<float>(), memory_.inputs[0].row_stride, 0.0F,
+         parameters_.device_gradient(weight_), k_);
     if (bias_ >= 0) {
       launch(context_, ColumnSums{.rows = static_cast<int>(n_),
                                   .columns = static_cast<int>(m_),
@@ -51,7 +53,7 @@ class LinearNode final : public Node {
     if (dx.data == nullptr) return;
     gemm(context_, Op::kNone, Op::kNone, n_, k_, m_, 1.0F, dy, m_,
          parameters_.device_value(weight_), k_, memory_.uses[0].accumulate ? 1.0F : 0.0F,
-         dx.as<float>(), k_);
+         dx.as<float>(), dx.row_stride);
   }
 
   // The matrix products are this layer's floor.
@@ -83,7 +85,7 @@ TensorId linear(Program& program, TensorId x, const std::string& name,
       options.bias ? p.declare(name + ".bias", {options.out_features}, bias_initial, options.group)
                    : -1;
   auto node = std::make_unique<LinearNode>(name, program, in, options.out_features, weight, bias);
-  return program.append(std::move(node), {{.tensor = x, .read_in_backward = true}},
+  return program.append(std::move(node), {{.tensor = x, .read_in_backward = true, .spaced = true}},
                         {.name = name, .shape = Shape{in[0], options.out_features}});
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace rk {
 
@@ -49,15 +50,16 @@ constexpr DType image_type(Precision precision) {
   return DType::kFloat32;
 }
 
-// f.operator()<T>() for the type of images in `precision`.
-template <class F> auto with_image_type(Precision precision, F&& f) {
-  switch (precision) {
-    case Precision::kFp16: return f.template operator()<Float16>();
-    case Precision::kBf16: return f.template operator()<Bfloat16>();
-    case Precision::kFp32:
-    case Precision::kTf32: break;
+// f.operator()<T>() for a type that images have.
+template <class F> auto with_type(DType type, F&& f) {
+  switch (type) {
+    case DType::kFloat16: return f.template operator()<Float16>();
+    case DType::kBfloat16: return f.template operator()<Bfloat16>();
+    default: return f.template operator()<float>();
   }
-  return f.template operator()<float>();
+}
+template <class F> auto with_image_type(Precision precision, F&& f) {
+  return with_type(image_type(precision), std::forward<F>(f));
 }
 
 // Channels of the images that a first layer reads on a GPU: 3, or as many as the fastest kernels

@@ -46,7 +46,8 @@ TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput
   t.width = output.width;
   t.dtype = output.dtype;
   t.takes_masked_gradient = output.takes_masked_gradient;
-  t.spaced_images = output.spaced_images;
+  t.spaced = output.spaced;
+  t.part_at = output.part_at;
   t.producer = static_cast<int>(nodes_.size());
   parameters_begin_.push_back(parameters_end_);
   parameters_end_ = static_cast<std::int64_t>(parameters_.flat_elements());
@@ -79,13 +80,15 @@ void Program::lay_out() {
     life.last = std::max(life.last, time);
   };
 
-  plan_joins();
+  plan_views();
   // Values: from the producer to the last reader, in backward where one needs them.
   for (TensorState& t : tensors_) {
-    if (t.joined_to < 0) t.value_storage = add(bytes_of(t), 2 * count, 0);
+    if (t.value_in.whole < 0) t.value_storage = add(bytes_of(t), 2 * count, 0);
   }
   for (TensorState& t : tensors_) {
-    if (t.joined_to >= 0) t.value_storage = state(t.joined_to).value_storage;
+    const TensorState* holder = &t;
+    while (holder->value_storage < 0) holder = &state(holder->value_in.whole);
+    t.value_storage = holder->value_storage;
     extend(t.value_storage, std::max(t.producer, 0));
     if (t.wants_gradient && t.read_in_backward_by_producer) {
       extend(t.value_storage, backward_time(t.producer));
@@ -114,19 +117,21 @@ void Program::lay_out() {
       expect(out.gradient_storage >= 0, "[program] {} has no reader that gives it a gradient",
              out.name);
       extend(out.gradient_storage, backward_time(n));
-      bool place_taken = options_.keep_all || out.joined_to >= 0;
+      bool place_taken = options_.keep_all || out.gradient_in.whole >= 0;
       for (Edge& e : edges_[static_cast<std::size_t>(n)]) {
         TensorState& in = state(e.input.tensor);
         if (!in.wants_gradient) continue;
-        if (in.gradient_storage >= 0) {
+        if (out.gradient_in.whole == e.input.tensor) {
+          extend(in.gradient_storage, backward_time(n));
+        } else if (in.gradient_storage >= 0) {
           e.accumulate = true;
           e.others = in.gradient_storage;
           extend(in.gradient_storage, backward_time(n));
           if (e.input.adds_elsewhere) {
             in.gradient_storage = add(bytes_of(in), backward_time(n), backward_time(n));
           }
-        } else if (in.joined_to >= 0) {
-          in.gradient_storage = out.gradient_storage;
+        } else if (in.gradient_in.whole >= 0) {
+          in.gradient_storage = place_in_whole(in, backward_time(n));
         } else if (e.input.gradient_in_place && !place_taken && bytes_of(in) == bytes_of(out)) {
           in.gradient_storage = out.gradient_storage;
           place_taken = true;
@@ -194,41 +199,20 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
     NodeMemory memory;
     for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
       const TensorState& in = state(e.input.tensor);
-      memory.inputs.push_back(view(in, in.value_storage));
-      memory.input_gradients.push_back(view(in, e.storage));
+      memory.inputs.push_back(view(in, in.value_storage, &TensorState::value_in));
+      memory.input_gradients.push_back(view(in, e.storage, &TensorState::gradient_in));
       memory.uses.push_back(e.use());
-      memory.addends.push_back(view(in, e.others));
+      memory.addends.push_back(view(in, e.others, &TensorState::gradient_in));
     }
-    const TensorState& out = state(outputs_[static_cast<std::size_t>(n)]);
-    memory.output = view(out, out.value_storage);
-    memory.output_gradient = view(out, out.gradient_storage);
+    const TensorId output = outputs_[static_cast<std::size_t>(n)];
+    const TensorState& out = state(output);
+    memory.output = value_of(output);
+    memory.output_gradient = gradient_of(output);
     memory.output_gradient_masked = out.masked_gradient;
     memory.saved = at(saved[static_cast<std::size_t>(n)]);
     memory.workspace = workspace_.data();
     nodes_[static_cast<std::size_t>(n)]->bind(memory);
     backward_names_.push_back(nodes_[static_cast<std::size_t>(n)]->name() + " backward");
-  }
-}
-
-// A tensor lies in the one that joins it with others where its producer can write it there and
-// nobody else reads it.
-void Program::plan_joins() {
-  if (options_.keep_all) return;
-  std::vector<int> readers(tensors_.size(), 0);
-  for (const std::vector<Edge>& edges : edges_) {
-    for (const Edge& e : edges) ++readers[static_cast<std::size_t>(e.input.tensor)];
-  }
-  for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    for (const Edge& e : edges_[n]) {
-      TensorState& t = state(e.input.tensor);
-      const bool alone = readers[static_cast<std::size_t>(e.input.tensor)] == 1;
-      if (e.input.joined_at < 0 || !alone || !t.spaced_images || e.input.tensor == output_)
-        continue;
-      // Both have a gradient, or neither: each lies where the value's would.
-      if (t.wants_gradient != state(outputs_[n]).wants_gradient) continue;
-      t.joined_to = outputs_[n];
-      t.joined_at = e.input.joined_at;
-    }
   }
 }
 
@@ -279,21 +263,12 @@ void* Program::at(int storage) const {
   return static_cast<std::byte*>(arena_.data()) + offsets_[static_cast<std::size_t>(storage)];
 }
 
-Tensor Program::view(const TensorState& t, int storage) const {
-  Tensor view = dense_tensor(at(storage), t.dtype, t.shape, t.width);
-  if (t.joined_to < 0) return view;
-  view.image_stride = state(t.joined_to).shape.elements() / t.shape[0];
-  if (view.data != nullptr) {
-    view.data = static_cast<std::byte*>(view.data) +
-                static_cast<std::size_t>(t.joined_at) * size_of(t.dtype);
-  }
-  return view;
+Tensor Program::value_of(TensorId id) const {
+  return view(state(id), state(id).value_storage, &TensorState::value_in);
 }
 
-Tensor Program::value_of(TensorId id) const { return view(state(id), state(id).value_storage); }
-
 Tensor Program::gradient_of(TensorId id) const {
-  return view(state(id), state(id).gradient_storage);
+  return view(state(id), state(id).gradient_storage, &TensorState::gradient_in);
 }
 
 std::vector<NodeInput> Program::inputs_of(int node) const {
@@ -327,9 +302,9 @@ TensorId Program::find(const std::string& name) const {
 }
 
 std::vector<float> Program::read(TensorId id) const {
-  expect(state(id).joined_to < 0, "[program] {} lies in another tensor; keep_all keeps it apart",
-         state(id).name);
   const Tensor t = value_of(id);
+  expect(is_dense(state(id), t), "[program] {} lies in another tensor; keep_all keeps it apart",
+         state(id).name);
   const std::size_t bytes = t.bytes();
   const auto* from = static_cast<const std::byte*>(t.data);
   if (on_gpu()) {

@@ -120,9 +120,12 @@ struct NodeInput {
   // Where others contributed to this input's gradient before, the sum goes to a place of its own: a
   // library may write a result in several passes.
   bool adds_elsewhere = false;
-  // The input may lie in the output, `joined_at` elements behind the start of each image: its
-  // producer then writes it there, and reads its gradient there, and this node has nothing to do
-  // for it (Tensor::data says so). -1: it may not.
+  // The input, and its gradient, may lie in a larger tensor: images apart where there are blocks of
+  // channels, rows elsewhere, all by the same stride (Tensor::image_stride, row_stride).
+  bool spaced = false;
+  // The input may lie in the output, `joined_at` elements behind the start of each row, or image
+  // where there are blocks of channels: its producer then writes it there, and reads its gradient
+  // there, and this node has nothing to do for it (Tensor::data says so). -1: it may not.
   std::int64_t joined_at = -1;
   // Backward can make the gradient 0 where the input is not above 0, so that a ReLU which made the
   // input need not.
@@ -135,8 +138,12 @@ struct NodeOutput {
   std::int64_t width = 0;  // channels side by side for images (engine/tape/layout.h), 0 elsewhere
   bool read_in_backward = false;
   DType dtype = DType::kFloat32;
-  // The images of the output, and of its gradient, may lie apart (Tensor::image_stride).
-  bool spaced_images = false;
+  // The output, and its gradient, may lie in a larger tensor, as an input may.
+  bool spaced = false;
+  // The output may lie in the one input, `part_at` elements behind the start of each row, or image
+  // where there are blocks of channels, and its gradient in that one's: the node then has nothing
+  // to do (Tensor::data says so). -1: it may not.
+  std::int64_t part_at = -1;
   // The output is a ReLU's, and backward can take a gradient that is 0 already where it is 0.
   bool takes_masked_gradient = false;
 };
@@ -233,6 +240,11 @@ class Program {
   void copy_out(TensorId id, const float* stored, float* out) const;
 
  private:
+  // A tensor lies in another one, so many elements behind the start of each row or image.
+  struct Within {
+    TensorId whole = -1;  // -1: in none
+    std::int64_t at = 0;
+  };
   struct TensorState {
     std::string name;
     Shape shape;
@@ -243,9 +255,9 @@ class Program {
     bool read_in_backward_by_producer = false;
     bool takes_masked_gradient = false;
     bool masked_gradient = false;
-    bool spaced_images = false;
-    TensorId joined_to = -1;      // lies in that one,
-    std::int64_t joined_at = -1;  // so many elements behind the start of each image
+    bool spaced = false;
+    std::int64_t part_at = -1;
+    Within value_in, gradient_in;
     int value_storage = -1;
     int gradient_storage = -1;
   };
@@ -261,12 +273,27 @@ class Program {
   const TensorState& state(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
   TensorState& state(TensorId id) { return tensors_[static_cast<std::size_t>(id)]; }
   void* at(int storage) const;  // null for -1
-  Tensor view(const TensorState& t, int storage) const;
+  // in: &TensorState::value_in or &TensorState::gradient_in.
+  Tensor view(const TensorState& t, int storage, Within TensorState::*in) const;
+  static bool is_dense(const TensorState& t, const Tensor& view);
   // Does anything learn in a node that is being appended to `inputs`, or before it?
   bool learns(const std::vector<NodeInput>& inputs);
   bool goes_backward(int node) const { return state(output_of(node)).wants_gradient; }
   int add_storage(const Lifetime& life);
-  void plan_joins();
+  // Which tensors lie in others (engine/tape/views.cpp).
+  struct Reader {
+    int node;
+    const NodeInput* input;
+  };
+  using Readers = std::vector<std::vector<Reader>>;  // by tensor
+  Readers readers() const;
+  void plan_views();
+  void plan_joins(const Readers& readers);
+  void plan_parts(const Readers& readers);
+  bool can_lie(TensorId id, const Within& within, Within TensorState::*in,
+               const std::vector<Reader>& readers) const;
+  void share_gradient(TensorId whole, const Readers& readers);
+  int place_in_whole(const TensorState& t, int time);
   void plan_masks();
   int backward_time(int node) const { return 2 * static_cast<int>(nodes_.size()) - node; }
 

@@ -52,6 +52,12 @@ template <class T> struct CopyOrAdd {
   }
 };
 
+// Elements from a multiple of packs to p: with_pack() of it and of lengths takes packs where all of
+// them are whole.
+template <class T> RK_FN RK_INLINE std::int64_t place_in_pack(const T* p) {
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) / sizeof(T) % kPack<T>);
+}
+
 // Rows of `channels` elements, x_stride apart in x and y_stride in y: y = x, or y += x with
 // accumulate. Channels of one tensor among more of another.
 template <class T> struct CopyChannels {
@@ -65,27 +71,58 @@ template <class T> struct CopyChannels {
 
   int blocks() const { return element_blocks(rows * channels); }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    // What all of these are a multiple of, the places are.
-    const auto place = [](const T* p) {
-      return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) / sizeof(T) % kPack<T>);
-    };
-    with_pack<T>(channels | x_stride | y_stride | place(x) | place(y), [&]<int kWidth>() {
-      const std::int64_t begin = static_cast<std::int64_t>(block.index()) * kBlockElements;
-      const std::int64_t end = std::min(rows * channels, begin + kBlockElements);
-      for (std::int64_t i = begin + block.thread() * kWidth; i < end;
-           i += Block::kThreads * kWidth) {
-        const std::int64_t row = i / channels;
-        const std::int64_t channel = i - row * channels;
-        auto out = load_pack<kWidth>(x + row * x_stride + channel);
-        T* const to = y + row * y_stride + channel;
-        if (accumulate) {
-          const auto held = load_pack<kWidth>(to);
-          RK_UNROLL
-          for (int k = 0; k < kWidth; ++k) out.set(k, held[k] + out[k]);
-        }
-        store_pack(to, out);
-      }
-    });
+    with_pack<T>(
+        channels | x_stride | y_stride | place_in_pack(x) | place_in_pack(y), [&]<int kWidth>() {
+          const std::int64_t begin = static_cast<std::int64_t>(block.index()) * kBlockElements;
+          const std::int64_t end = std::min(rows * channels, begin + kBlockElements);
+          for (std::int64_t i = begin + block.thread() * kWidth; i < end;
+               i += Block::kThreads * kWidth) {
+            const std::int64_t row = i / channels;
+            const std::int64_t channel = i - row * channels;
+            auto out = load_pack<kWidth>(x + row * x_stride + channel);
+            T* const to = y + row * y_stride + channel;
+            if (accumulate) {
+              const auto held = load_pack<kWidth>(to);
+              RK_UNROLL
+              for (int k = 0; k < kWidth; ++k) out.set(k, held[k] + out[k]);
+            }
+            store_pack(to, out);
+          }
+        });
+  }
+};
+
+// Rows of `channels` elements, y_stride apart in y, of which `taken` from `first` on are a row of x,
+// x_stride apart there, and the others 0: the gradient of what a range of channels was taken from.
+template <class T> struct PadChannels {
+  std::int64_t rows = 0;
+  int channels = 0;
+  int first = 0;
+  int taken = 0;
+  const T* x = nullptr;
+  std::int64_t x_stride = 0;
+  T* y = nullptr;
+  std::int64_t y_stride = 0;
+
+  int blocks() const { return element_blocks(rows * channels); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    with_pack<T>(
+        channels | first | taken | x_stride | y_stride | place_in_pack(x) | place_in_pack(y),
+        [&]<int kWidth>() {
+          const std::int64_t begin = static_cast<std::int64_t>(block.index()) * kBlockElements;
+          const std::int64_t end = std::min(rows * channels, begin + kBlockElements);
+          for (std::int64_t i = begin + block.thread() * kWidth; i < end;
+               i += Block::kThreads * kWidth) {
+            const std::int64_t row = i / channels;
+            const std::int64_t channel = i - row * channels;
+            const std::int64_t from = channel - first;
+            Pack<T, kWidth> out{};
+            if (from >= 0 && from < taken) {
+              out = load_pack<kWidth>(x + row * x_stride + from);
+            }
+            store_pack(y + row * y_stride + channel, out);
+          }
+        });
   }
 };
 

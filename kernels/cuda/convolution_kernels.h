@@ -19,6 +19,7 @@
   X(AveragePool<T>);                    \
   X(AveragePoolGradient<T>);            \
   X(CopyChannels<T>);                   \
+  X(PadChannels<T>);                    \
   X(GlobalPool<T>);                     \
   X(GlobalPoolGradient<T>)
 

@@ -1,7 +1,8 @@
-// The layers' conformance list on a GPU.
+// The layers' conformance list on a GPU, and views of random programs.
 #include "tests/cuda/layer_on_gpu.h"
 
 #include "tests/cuda/gpu.h"
+#include "tests/layers/view_cases.h"
 
 namespace rk {
 namespace {
@@ -14,6 +15,17 @@ TEST_F(CudaLayers, ComputeWhatTheCpuDoes) {
     SCOPED_TRACE(layer.name);
     testing::compare_with_cpu(layer, gpu);
   }
+}
+
+TEST_F(CudaLayers, ViewsAreTheirDefinition) {
+  const Context gpu(1, Device{.cuda = true});
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    testing::check_slices_of_features(gpu, seed);
+    for (const Precision precision : kPrecisions) {
+      testing::check_shuffled_channels(gpu, precision, 0, seed);
+    }
+  }
+  testing::check_query_key_value(gpu);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The layers' conformance list on a GPU made of the host.
+// The layers' conformance list on a GPU made of the host, and views of random programs.
 #include "tests/cuda/layer_on_gpu.h"
+#include "tests/layers/view_cases.h"
 
 #include <gtest/gtest.h>
 
@@ -15,6 +16,15 @@ TEST_P(HostGpuLayers, ComputeWhatTheCpuDoes) {
 
 INSTANTIATE_TEST_SUITE_P(All, HostGpuLayers, ::testing::ValuesIn(layer_cases()),
                          [](const auto& parameter) { return parameter.param.name; });
+
+TEST(HostGpuViews, AreTheirDefinition) {
+  const Context gpu(1, Device{.cuda = true});
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    check_slices_of_features(gpu, seed);
+    for (const Precision precision : kPrecisions) check_shuffled_channels(gpu, precision, 0, seed);
+  }
+  check_query_key_value(gpu);
+}
 
 }  // namespace
 }  // namespace rk::testing

@@ -1,0 +1,171 @@
+// Which tensors of a program lie in others, so that a node has nothing to copy: what is joined, in
+// the result (NodeInput::joined_at); a part, in what it is a part of (NodeOutput::part_at).
+#include "engine/tape/program.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace rk {
+namespace {
+
+std::int64_t row_of(const Shape& shape) { return shape[shape.rank() - 1]; }
+std::int64_t rows_of_image(const Shape& shape) {
+  std::int64_t rows = 1;
+  for (int axis = 1; axis < shape.rank() - 1; ++axis) rows *= shape[axis];
+  return rows;
+}
+
+// A tensor of that shape in `whole`: of its rows and images a part, or all of its elements with
+// other dimensions. Nothing where no strides say that.
+std::optional<Tensor> laid_in(const Tensor& whole, bool whole_is_dense, Tensor dense) {
+  const auto strided = [&](std::int64_t row, std::int64_t image) {
+    dense.row_stride = row;
+    dense.image_stride = image;
+    return dense;
+  };
+  bool same_rows = whole.shape.rank() == dense.shape.rank();
+  for (int axis = 0; same_rows && axis < dense.shape.rank() - 1; ++axis) {
+    same_rows = whole.shape[axis] == dense.shape[axis];
+  }
+  if (same_rows) return strided(whole.row_stride, whole.image_stride);
+  if (whole_is_dense) return dense;
+  const bool even = whole.image_stride == rows_of_image(whole.shape) * whole.row_stride;
+  if (!even || row_of(whole.shape) != row_of(dense.shape)) return {};
+  return strided(whole.row_stride, rows_of_image(dense.shape) * whole.row_stride);
+}
+
+// Elements side by side: of a row, or of an image where there are blocks of channels.
+std::int64_t run_of(const Shape& shape, std::int64_t width) {
+  const bool in_blocks = width > 0 && width < row_of(shape);
+  return in_blocks ? shape.elements() / shape[0] : row_of(shape);
+}
+
+}  // namespace
+
+bool Program::is_dense(const TensorState& t, const Tensor& view) {
+  const Tensor dense = dense_tensor(nullptr, t.dtype, t.shape, t.width);
+  return view.row_stride == dense.row_stride && view.image_stride == dense.image_stride;
+}
+
+Tensor Program::view(const TensorState& t, int storage, Within TensorState::*in) const {
+  const Tensor dense = dense_tensor(at(storage), t.dtype, t.shape, t.width);
+  const Within& within = t.*in;
+  if (within.whole < 0) return dense;
+  const TensorState& holder = state(within.whole);
+  const Tensor whole = view(holder, storage, in);
+  Tensor part = *laid_in(whole, is_dense(holder, whole), dense);
+  if (whole.data != nullptr) {
+    part.data = static_cast<std::byte*>(whole.data) +
+                static_cast<std::size_t>(within.at) * size_of(t.dtype);
+  }
+  return part;
+}
+
+Program::Readers Program::readers() const {
+  Readers readers(tensors_.size());
+  for (std::size_t n = 0; n < edges_.size(); ++n) {
+    for (const Edge& e : edges_[n]) {
+      readers[static_cast<std::size_t>(e.input.tensor)].push_back({static_cast<int>(n), &e.input});
+    }
+  }
+  return readers;
+}
+
+void Program::plan_views() {
+  if (options_.keep_all) return;
+  const Readers all = readers();
+  plan_joins(all);
+  plan_parts(all);
+}
+
+// A tensor lies in the one that joins it with others where its producer can write it there and
+// nobody else reads it.
+void Program::plan_joins(const Readers& readers) {
+  for (std::size_t id = 0; id < tensors_.size(); ++id) {
+    TensorState& t = tensors_[id];
+    if (!t.spaced || readers[id].size() != 1 || static_cast<TensorId>(id) == output_) continue;
+    const auto [node, input] = readers[id].front();
+    const TensorId joined = output_of(node);
+    // Both have a gradient, or neither: each lies where the value's would.
+    if (input->joined_at < 0 || t.wants_gradient != state(joined).wants_gradient) continue;
+    t.value_in = t.gradient_in = {joined, input->joined_at};
+  }
+}
+
+// A part's value always lies in the whole, which nobody changes, where its readers take it so; in
+// the order of recording, so that where the whole lies is settled.
+void Program::plan_parts(const Readers& readers) {
+  for (std::size_t id = 0; id < tensors_.size(); ++id) {
+    TensorState& t = tensors_[id];
+    if (t.part_at >= 0) {
+      const Within within{edges_[static_cast<std::size_t>(t.producer)][0].input.tensor, t.part_at};
+      const auto part = static_cast<TensorId>(id);
+      if (can_lie(part, within, &TensorState::value_in, readers[id])) t.value_in = within;
+    }
+    share_gradient(static_cast<TensorId>(id), readers);
+  }
+}
+
+// Can a tensor lie there, and do all its readers take it so?
+bool Program::can_lie(TensorId id, const Within& within, Within TensorState::*in,
+                      const std::vector<Reader>& readers) const {
+  if (id == output_) return false;
+  const TensorState &t = state(id), &holder = state(within.whole);
+  const Tensor whole = view(holder, -1, in);
+  const auto part =
+      laid_in(whole, is_dense(holder, whole), dense_tensor(nullptr, t.dtype, t.shape, t.width));
+  if (!part) return false;
+  if (is_dense(t, *part)) return true;
+  // One block of several has rows of all its channels, as many apart as they are long.
+  const bool in_blocks = t.width > 0 && t.width < row_of(t.shape);
+  const bool even = part->image_stride == rows_of_image(t.shape) * part->row_stride;
+  return (in_blocks || even) &&
+         std::ranges::all_of(readers, [](const Reader& r) { return r.input->spaced; });
+}
+
+// The gradients of a tensor's parts lie in its own where the parts are all that reads it and each
+// element is of one of them: then whoever writes a part's gradient first writes these elements
+// first.
+void Program::share_gradient(TensorId whole, const Readers& readers) {
+  const TensorState& t = state(whole);
+  if (!t.wants_gradient || whole == output_) return;
+  std::vector<TensorId> parts;
+  for (const Reader& reader : readers[static_cast<std::size_t>(whole)]) {
+    const TensorId part = output_of(reader.node);
+    const TensorState& p = state(part);
+    const std::vector<Reader>& of_part = readers[static_cast<std::size_t>(part)];
+    const bool elsewhere =
+        std::ranges::any_of(of_part, [](const Reader& r) { return r.input->adds_elsewhere; });
+    if (p.part_at < 0 || elsewhere ||
+        !can_lie(part, {whole, p.part_at}, &TensorState::gradient_in, of_part)) {
+      return;
+    }
+    parts.push_back(part);
+  }
+  if (parts.empty()) return;
+  std::ranges::sort(parts, {}, [&](TensorId part) { return state(part).part_at; });
+  const std::int64_t run = run_of(t.shape, t.width);
+  std::int64_t end = 0;
+  for (const TensorId part : parts) {
+    const TensorState& p = state(part);
+    if (p.part_at != end) return;
+    end += p.shape.elements() * run / t.shape.elements();
+  }
+  if (end != run) return;
+  for (const TensorId part : parts) state(part).gradient_in = {whole, state(part).part_at};
+}
+
+// The storage of a gradient that lies in another one.
+int Program::place_in_whole(const TensorState& t, int time) {
+  TensorState& whole = state(t.gradient_in.whole);
+  if (whole.gradient_storage < 0) {
+    whole.gradient_storage =
+        whole.gradient_in.whole >= 0
+            ? place_in_whole(whole, time)
+            : add_storage({static_cast<std::size_t>(whole.shape.elements()) * size_of(whole.dtype),
+                           time, time});
+  }
+  return whole.gradient_storage;
+}
+
+}  // namespace rk

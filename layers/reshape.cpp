@@ -1,0 +1,69 @@
+#include "layers/reshape.h"
+
+#include "engine/base/error.h"
+#include "kernels/blocks/elementwise_block.h"
+#include "kernels/half_element.h"
+#include "kernels/launch.h"
+#include "layers/concat.h"
+
+namespace rk {
+namespace {
+
+// What does not lie in x, or in its gradient, is dense; these may have their rows apart.
+template <class T> class ReshapeNode final : public Node {
+ public:
+  ReshapeNode(const std::string& name, const Context& context, const Shape& x)
+      : Node(name),
+        context_(context),
+        row_(x[x.rank() - 1]),
+        rows_(row_ > 0 ? x.elements() / row_ : 0) {}
+
+  void forward() override {
+    const Tensor &x = memory_.inputs[0], &y = memory_.output;
+    if (x.data == y.data) return;
+    launch(context_, CopyChannels<T>{.rows = rows_,
+                                     .channels = static_cast<int>(row_),
+                                     .x = x.as<T>(),
+                                     .x_stride = x.row_stride,
+                                     .y = y.as<T>(),
+                                     .y_stride = row_});
+  }
+
+  void backward() override {
+    const Tensor &dx = memory_.input_gradients[0], &dy = memory_.output_gradient;
+    if (dx.data == nullptr || dx.data == dy.data) return;
+    launch(context_, CopyChannels<T>{.rows = rows_,
+                                     .channels = static_cast<int>(row_),
+                                     .x = dy.as<T>(),
+                                     .x_stride = row_,
+                                     .y = dx.as<T>(),
+                                     .y_stride = dx.row_stride,
+                                     .accumulate = memory_.uses[0].accumulate});
+  }
+
+ private:
+  const Context& context_;
+  std::int64_t row_, rows_;
+};
+
+}  // namespace
+
+TensorId reshape(Program& program, TensorId x, const Shape& shape, const std::string& name) {
+  const Shape in = program.shape(x);
+  expect(in.rank() > 0 && shape.rank() > 0 && shape.elements() == in.elements(),
+         "[{}] expected a shape of the elements of {}, got {}", name, in.text(), shape.text());
+  if (shape == in) return x;
+  if (in.rank() == 4) x = reorder(program, x, in[3], name + ".x");
+  const NodeOutput output{.name = name,
+                          .shape = shape,
+                          .width = shape.rank() == 4 ? shape[3] : 0,
+                          .dtype = program.dtype(x),
+                          .part_at = 0};
+  auto node = with_type(program.dtype(x), [&]<class T>() -> std::unique_ptr<Node> {
+    return std::make_unique<ReshapeNode<T>>(name, program.context(), in);
+  });
+  return program.append(std::move(node), {{.tensor = x, .gradient_in_place = true, .spaced = true}},
+                        output);
+}
+
+}  // namespace rk
