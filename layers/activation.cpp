@@ -57,10 +57,10 @@ template <class T> class AddNode final : public Node {
   const Context& context_;
 };
 
-// A node of the type that the program's images have.
+// A node of the type of x.
 template <template <class> class NodeOf>
-std::unique_ptr<Node> image_node(const std::string& name, const Program& program) {
-  return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
+std::unique_ptr<Node> node_like(const std::string& name, const Program& program, TensorId x) {
+  return with_type(program.dtype(x), [&]<class T>() -> std::unique_ptr<Node> {
     return std::make_unique<NodeOf<T>>(name, program.context());
   });
 }
@@ -76,7 +76,7 @@ NodeOutput like(const Program& program, TensorId x, const std::string& name) {
 
 TensorId relu(Program& program, TensorId x, const std::string& name) {
   const NodeInput input{.tensor = x, .read_in_backward = true, .gradient_in_place = true};
-  return program.append(image_node<ReluNode>(name, program), {input}, like(program, x, name));
+  return program.append(node_like<ReluNode>(name, program, x), {input}, like(program, x, name));
 }
 
 TensorId add(Program& program, TensorId a, TensorId b, const std::string& name) {
@@ -86,7 +86,7 @@ TensorId add(Program& program, TensorId a, TensorId b, const std::string& name) 
          program.shape(b).text());
   const std::vector<NodeInput> inputs = {{.tensor = a, .gradient_in_place = true},
                                          {.tensor = b, .gradient_in_place = true}};
-  return program.append(image_node<AddNode>(name, program), inputs, like(program, a, name));
+  return program.append(node_like<AddNode>(name, program, a), inputs, like(program, a, name));
 }
 
 }  // namespace rk

@@ -3,15 +3,19 @@
 #include "engine/base/error.h"
 #include "engine/device/gemm.h"
 #include "kernels/blocks/head_block.h"
+#include "kernels/half_element.h"
 #include "kernels/launch.h"
+#include "layers/gpu/weights.h"
 
 #include <cmath>
+#include <type_traits>
 
 namespace rk {
 namespace {
 
-// In float32 throughout: the embedding layer is a thousandth of a network's work.
-class LinearNode final : public Node {
+// Of T are rows and, in front of every forward pass (layers/gpu/weights.h), copies of weight and
+// bias; gradients of the parameters come out in float32.
+template <class T> class LinearNode final : public Node {
  public:
   LinearNode(const std::string& name, Program& program, const Shape& x, std::int64_t out_features,
              ParameterId weight, ParameterId bias)
@@ -22,38 +26,73 @@ class LinearNode final : public Node {
         k_(x[1]),
         m_(out_features),
         weight_(weight),
-        bias_(bias) {}
+        bias_(bias),
+        casts_(std::is_same_v<T, float> ? nullptr : &gpu::CastWeights<T>::of(program)) {}
 
-  // y begins as the bias and the product is added to it.
-  void forward() override {
-    auto* y = memory_.output.as<float>();
+  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
+    if (casts_ == nullptr) return {};
+    cast_weight_ =
+        casts_->add({.shape = dense(m_, k_), .weight = parameters_.device_value(weight_)});
     if (bias_ >= 0) {
-      launch(context_, FillRows{.rows = n_,
-                                .columns = static_cast<int>(m_),
-                                .row = parameters_.device_value(bias_),
-                                .values = y});
+      cast_bias_ = casts_->add({.shape = dense(1, m_), .weight = parameters_.device_value(bias_)});
     }
-    gemm(context_, Op::kNone, Op::kTranspose, n_, m_, k_, 1.0F, memory_.inputs[0].as<float>(),
-         memory_.inputs[0].row_stride, parameters_.device_value(weight_), k_,
-         bias_ >= 0 ? 1.0F : 0.0F, y, m_);
+    return {};
   }
 
-  void backward() override {
-    const auto* dy = memory_.output_gradient.as<float>();
-    gemm(context_, Op::kTranspose, Op::kNone, m_, k_, n_, 1.0F, dy, m_,
-         memory_.inputs[0].as<float>(), memory_.inputs[0].row_stride, 0.0F,
-         parameters_.device_gradient(weight_), k_);
-    if (bias_ >= 0) {
-      launch(context_, ColumnSums{.rows = static_cast<int>(n_),
-                                  .columns = static_cast<int>(m_),
-                                  .values = dy,
-                                  .sums = parameters_.device_gradient(bias_)});
-    }
-    const Tensor& dx = memory_.input_gradients[0];
+  void bind(const NodeMemory& memory) override {
+    Node::bind(memory);
+    const Tensor &x = memory.inputs[0], &dx = memory.input_gradients[0];
+    const Tensor &y = memory.output, &dy = memory.output_gradient;
+    const T* w = computed(weight_, cast_weight_);
+    const T* b = bias_ >= 0 ? computed(bias_, cast_bias_) : nullptr;
+    forward_ = PreparedGemm(context_,
+                            {.op_b = Op::kTranspose,
+                             .m = n_,
+                             .n = m_,
+                             .k = k_,
+                             .lda = x.row_stride,
+                             .ldb = k_,
+                             .ldc = y.row_stride,
+                             .in = kDTypeOf<T>,
+                             .out = kDTypeOf<T>},
+                            {.a = x.data, .b = w, .bias = b, .c = y.data});
+    if (dy.data == nullptr) return;
+    weight_gradient_ =
+        PreparedGemm(context_,
+                     {.op_a = Op::kTranspose,
+                      .m = m_,
+                      .n = k_,
+                      .k = n_,
+                      .lda = dy.row_stride,
+                      .ldb = x.row_stride,
+                      .ldc = k_,
+                      .in = kDTypeOf<T>},
+                     {.a = dy.data, .b = x.data, .c = parameters_.device_gradient(weight_)});
     if (dx.data == nullptr) return;
-    gemm(context_, Op::kNone, Op::kNone, n_, k_, m_, 1.0F, dy, m_,
-         parameters_.device_value(weight_), k_, memory_.uses[0].accumulate ? 1.0F : 0.0F,
-         dx.as<float>(), dx.row_stride);
+    input_gradient_ = PreparedGemm(context_,
+                                   {.m = n_,
+                                    .n = k_,
+                                    .k = m_,
+                                    .lda = dy.row_stride,
+                                    .ldb = k_,
+                                    .ldc = dx.row_stride,
+                                    .in = kDTypeOf<T>,
+                                    .out = kDTypeOf<T>,
+                                    .accumulate = memory.uses[0].accumulate},
+                                   {.a = dy.data, .b = w, .c = dx.data});
+  }
+
+  void forward() override { forward_.run(); }
+
+  void backward() override {
+    weight_gradient_.run();
+    if (bias_ >= 0) {
+      launch(context_, ColumnSums<T>{.rows = static_cast<int>(n_),
+                                     .columns = static_cast<int>(m_),
+                                     .values = memory_.output_gradient.as<T>(),
+                                     .sums = parameters_.device_gradient(bias_)});
+    }
+    if (memory_.input_gradients[0].data != nullptr) input_gradient_.run();
   }
 
   // The matrix products are this layer's floor.
@@ -61,17 +100,36 @@ class LinearNode final : public Node {
   void backward_floor() override { backward(); }
 
  private:
+  static FilterShape dense(std::int64_t outputs, std::int64_t inputs) {
+    const auto columns = static_cast<int>(inputs);
+    return {.outputs = static_cast<int>(outputs),
+            .taps = 1,
+            .inputs = columns,
+            .padded_inputs = columns};
+  }
+  // A parameter as the products read it.
+  const T* computed(ParameterId id, int cast) const {
+    if constexpr (std::is_same_v<T, float>) {
+      return parameters_.device_value(id);
+    } else {
+      return (*casts_)[cast].prepared;
+    }
+  }
+
   const Context& context_;
   Parameters& parameters_;
   std::int64_t n_, k_, m_;
-  ParameterId weight_, bias_;  // bias -1: none
+  ParameterId weight_, bias_;   // bias -1: none
+  gpu::CastWeights<T>* casts_;  // null: computed with as they are
+  int cast_weight_ = -1, cast_bias_ = -1;
+  PreparedGemm forward_, weight_gradient_, input_gradient_;
 };
 
 }  // namespace
 
 TensorId linear(Program& program, TensorId x, const std::string& name,
                 const LinearOptions& options) {
-  const Shape& in = program.shape(x);
+  const Shape in = program.shape(x);
   expect(in.rank() == 2, "[{}] expected rows of features (N, K), got {}", name, in.text());
   const double bound = 1.0 / std::sqrt(static_cast<double>(in[1]));
   const Initial weight_initial = options.orthogonal ? Initial{Initial::Kind::kOrthogonal, 1.0}
@@ -84,9 +142,12 @@ TensorId linear(Program& program, TensorId x, const std::string& name,
   const ParameterId bias =
       options.bias ? p.declare(name + ".bias", {options.out_features}, bias_initial, options.group)
                    : -1;
-  auto node = std::make_unique<LinearNode>(name, program, in, options.out_features, weight, bias);
+  const DType type = program.dtype(x);
+  auto node = with_type(type, [&]<class T>() -> std::unique_ptr<Node> {
+    return std::make_unique<LinearNode<T>>(name, program, in, options.out_features, weight, bias);
+  });
   return program.append(std::move(node), {{.tensor = x, .read_in_backward = true, .spaced = true}},
-                        {.name = name, .shape = Shape{in[0], options.out_features}});
+                        {.name = name, .shape = Shape{in[0], options.out_features}, .dtype = type});
 }
 
 }  // namespace rk

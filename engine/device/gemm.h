@@ -5,14 +5,34 @@
 #pragma once
 
 #include "engine/device/context.h"
+#include "engine/device/gemm_shape.h"
 #include "engine/device/matrix_op.h"
 
 #include <cstdint>
+#include <memory>
 
 namespace rk {
 
 void gemm(const Context& context, Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k,
           float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
           float beta, float* c, std::int64_t ldc);
+
+// A product at fixed places, chosen once and run every step, with the bias in the same pass. In
+// float32 as gemm(); on a GPU A and B may have 16 bits: it accumulates in float32 and rounds once.
+class PreparedGemm {
+ public:
+  PreparedGemm();  // runs nothing
+  // DeviceError where the device's library has not got it.
+  PreparedGemm(const Context& context, const GemmShape& shape, const GemmPlaces& places);
+  ~PreparedGemm();
+  PreparedGemm(PreparedGemm&&) noexcept;
+  PreparedGemm& operator=(PreparedGemm&&) noexcept;
+
+  void run() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace rk

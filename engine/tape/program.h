@@ -7,7 +7,7 @@
 // backward(): two loops that allocate nothing.
 //
 // On a GPU (context.on_gpu()) every tensor lies in its memory, images NHWC in the precision's type
-// and rows of features in float32; nodes put their work on the context's stream, in order.
+// and what a network ends with in float32; nodes put their work on the context's stream, in order.
 //
 //   Program program(context, parameters, {.gradients = true});
 //   TensorId x = program.input("input", {16, 224, 224, 3});

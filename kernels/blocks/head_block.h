@@ -1,8 +1,8 @@
 // The end of the network, rows of float: L2 normalisation (layers/l2norm.cpp's definition:
-// y = x / max(|x|, epsilon), norms in double), and the bias of a linear layer and its gradient.
+// y = x / max(|x|, epsilon), norms in double); and the gradient of a linear layer's bias.
 //
 // Bytes moved, e = 4 rows dim: L2Norm 2e (3e where a row does not stay in cache), L2NormGradient
-// 3e, e more for a sum, FillRows e, ColumnSums e.
+// 3e, e more for a sum, ColumnSums rows columns sizeof(T).
 #pragma once
 
 #include "kernels/block_team.h"
@@ -72,24 +72,11 @@ struct L2NormGradient {
   }
 };
 
-// values[r][c] = row[c].
-struct FillRows {
-  std::int64_t rows = 0;
-  int columns = 0;
-  const float* row = nullptr;
-  float* values = nullptr;
-
-  int blocks() const { return element_blocks(rows * columns); }
-  template <class Block> RK_FN void operator()(const Block& block) const {
-    for_packs<1>(block, rows * columns, [&]<int>(std::int64_t i) { values[i] = row[i % columns]; });
-  }
-};
-
 // sums[c] = the sum of values[r][c] over rows, in double, rounded once.
-struct ColumnSums {
+template <class T> struct ColumnSums {
   int rows = 0;
   int columns = 0;
-  const float* values = nullptr;
+  const T* values = nullptr;
   float* sums = nullptr;
 
   template <int kThreads> using Shared = FinishMemory<1, kThreads>;
@@ -99,7 +86,8 @@ struct ColumnSums {
     finish_tiles<1>(
         block, rows, columns, shared,
         [&](int row, int column, double(&sum)[1]) {
-          sum[0] += static_cast<double>(values[static_cast<std::int64_t>(row) * columns + column]);
+          sum[0] += static_cast<double>(
+              Element<T>::widen(values[static_cast<std::int64_t>(row) * columns + column]));
         },
         [&](int column, const double(&total)[1]) { sums[column] = static_cast<float>(total[0]); });
   }

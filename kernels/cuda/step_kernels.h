@@ -15,6 +15,7 @@
   X(Relu<T>);                    \
   X(ReluGradient<T>);            \
   X(FillInput<T>);               \
+  X(ColumnSums<T>);              \
   X(LargestDifference<T>)
 
 #define RK_STEP_KERNELS(X)         \
@@ -24,8 +25,6 @@
   X(Scale);                        \
   X(L2Norm);                       \
   X(L2NormGradient);               \
-  X(FillRows);                     \
-  X(ColumnSums);                   \
   X(SquareSums);                   \
   X(FinishNorm);                   \
   X(OptimizerStep)

@@ -2,6 +2,7 @@
 #include "tests/cuda/layer_on_gpu.h"
 
 #include "tests/cuda/gpu.h"
+#include "tests/engine/gemm_cases.h"
 #include "tests/layers/view_cases.h"
 
 namespace rk {
@@ -17,11 +18,21 @@ TEST_F(CudaLayers, ComputeWhatTheCpuDoes) {
   }
 }
 
+TEST_F(CudaLayers, PreparedProductsMatchThreeLoopsInDouble) {
+  const Context gpu(1, Device{.cuda = true});
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    for (const DType in : {DType::kFloat32, DType::kFloat16, DType::kBfloat16}) {
+      testing::check_prepared_gemm(gpu, in, in, seed);
+      testing::check_prepared_gemm(gpu, in, DType::kFloat32, seed);
+    }
+  }
+}
+
 TEST_F(CudaLayers, ViewsAreTheirDefinition) {
   const Context gpu(1, Device{.cuda = true});
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    testing::check_slices_of_features(gpu, seed);
     for (const Precision precision : kPrecisions) {
+      testing::check_slices_of_features(gpu, precision, seed);
       testing::check_shuffled_channels(gpu, precision, 0, seed);
     }
   }

@@ -1,4 +1,5 @@
 #include "engine/device/gemm.h"
+#include "tests/engine/gemm_cases.h"
 
 #include <gtest/gtest.h>
 
@@ -77,6 +78,15 @@ TEST(Gemm, MatchesThreeLoopsInDouble) {
         check(context, {64, 48, 257, op_a, op_b, 2, 1, 0});
         check(context, {17, 31, 20, op_a, op_b, 1, -0.25F, 2});
       }
+    }
+  }
+}
+
+TEST(Gemm, PreparedMatchesThreeLoopsInDouble) {
+  for (const int threads : {1, 2}) {
+    const Context context(threads);
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+      testing::check_prepared_gemm(context, DType::kFloat32, DType::kFloat32, seed);
     }
   }
 }

@@ -1,5 +1,7 @@
-// The layers' conformance list on a GPU made of the host, and views of random programs.
+// The layers' conformance list on a GPU made of the host, products and views of random
+// programs.
 #include "tests/cuda/layer_on_gpu.h"
+#include "tests/engine/gemm_cases.h"
 #include "tests/layers/view_cases.h"
 
 #include <gtest/gtest.h>
@@ -17,11 +19,23 @@ TEST_P(HostGpuLayers, ComputeWhatTheCpuDoes) {
 INSTANTIATE_TEST_SUITE_P(All, HostGpuLayers, ::testing::ValuesIn(layer_cases()),
                          [](const auto& parameter) { return parameter.param.name; });
 
+TEST(HostGpuGemm, PreparedMatchesThreeLoopsInDouble) {
+  const Context gpu(1, Device{.cuda = true});
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    for (const DType in : {DType::kFloat32, DType::kFloat16, DType::kBfloat16}) {
+      check_prepared_gemm(gpu, in, in, seed);
+      check_prepared_gemm(gpu, in, DType::kFloat32, seed);
+    }
+  }
+}
+
 TEST(HostGpuViews, AreTheirDefinition) {
   const Context gpu(1, Device{.cuda = true});
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    check_slices_of_features(gpu, seed);
-    for (const Precision precision : kPrecisions) check_shuffled_channels(gpu, precision, 0, seed);
+    for (const Precision precision : kPrecisions) {
+      check_slices_of_features(gpu, precision, seed);
+      check_shuffled_channels(gpu, precision, 0, seed);
+    }
   }
   check_query_key_value(gpu);
 }

@@ -103,9 +103,7 @@ std::vector<Checked> head(int rows, int dim) {
   for (int d = 0; d < dim; ++d) x[at(d)] *= 1e-6F;  // shorter than epsilon
   const auto dy = made_up.normals<float>(count);
   const auto held = made_up.normals<float>(count);
-  const auto bias = made_up.normals<float>(dim);
-  std::vector<double> norms, y, dx, dx_added, filled;
-  std::vector<double> sums(at(dim), 0.0);
+  std::vector<double> norms, y, dx, dx_added;
   for (int r = 0; r < rows; ++r) {
     double squares = 0;
     double dot = 0;
@@ -124,19 +122,14 @@ std::vector<Checked> head(int rows, int dim) {
       y.push_back(value / length);
       dx.push_back((g - (constant ? 0 : value * dot / (length * length))) / length);
       dx_added.push_back(static_cast<double>(held[i]) + dx.back());
-      filled.push_back(static_cast<double>(bias[at(d)]));
-      sums[at(d)] += g;
     }
   }
   const DeviceBuffer device_x = DeviceBuffer::copy_of(x);
   const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
-  const DeviceBuffer device_bias = DeviceBuffer::copy_of(bias);
   const DeviceBuffer got_norms = unwritten<double>(rows);
   const DeviceBuffer got_y = unwritten<float>(count);
   const DeviceBuffer got_dx = unwritten<float>(count);
   const DeviceBuffer got_added = DeviceBuffer::copy_of(held);
-  const DeviceBuffer got_filled = unwritten<float>(count);
-  const DeviceBuffer got_sums = unwritten<float>(dim);
   launch(
       L2Norm{rows, dim, kEpsilon, device_x.as<float>(), got_y.as<float>(), got_norms.as<double>()},
       nullptr);
@@ -153,16 +146,25 @@ std::vector<Checked> head(int rows, int dim) {
   added.dx = got_added.as<float>();
   added.accumulate = true;
   launch(added, nullptr);
-  launch(FillRows{rows, dim, device_bias.as<float>(), got_filled.as<float>()}, nullptr);
-  launch(ColumnSums{rows, dim, device_dy.as<float>(), got_sums.as<float>()}, nullptr);
   // Sums are in double: what is left is one rounding to float32 (two where it is added).
   constexpr double kOnce = 0x1p-24 * 1.001;
   return {{"norms", read<double>(got_norms), norms, 1e-14, 0},
           {"y", read<float>(got_y), y, kOnce, 0},
           {"dx", read<float>(got_dx), dx, kOnce, 1e-13},
-          {"dx, added", read<float>(got_added), dx_added, 2 * kOnce, 1e-4},
-          {"filled", read<float>(got_filled), filled, 0, 0},
-          {"column sums", read<float>(got_sums), sums, kOnce, 1e-13}};
+          {"dx, added", read<float>(got_added), dx_added, 2 * kOnce, 1e-4}};
+}
+
+template <class T> std::vector<Checked> column_sums(int rows, int columns) {
+  MadeUp made_up(43);
+  const auto values = made_up.normals<T>(static_cast<std::int64_t>(rows) * columns);
+  std::vector<double> sums(at(columns), 0.0);
+  const auto wide = widened(values);
+  for (std::size_t i = 0; i < wide.size(); ++i) sums[i % sums.size()] += wide[i];
+  const DeviceBuffer device_values = DeviceBuffer::copy_of(values);
+  const DeviceBuffer got = unwritten<float>(columns);
+  launch(ColumnSums<T>{rows, columns, device_values.as<T>(), got.as<float>()}, nullptr);
+  // In double, rounded once to float32.
+  return {{"sums", read<float>(got), sums, 0x1p-24 * 1.001, 1e-13}};
 }
 
 template <class T>
@@ -219,6 +221,10 @@ void add_step_cases(std::vector<KernelCase>& cases) {
     for (const int channels : {3, 4, 5, 8}) {
       cases.push_back({fmt::format("input_{}_{}_channels", type, channels),
                        [=] { return input<T>(13, 17, 9, channels, true); }});
+    }
+    for (const auto& [rows, columns] : {std::pair{1, 1}, std::pair{33, 130}, std::pair{700, 9}}) {
+      cases.push_back({fmt::format("column_sums_{}_{}x{}", type, rows, columns),
+                       [rows = rows, columns = columns] { return column_sums<T>(rows, columns); }});
     }
     cases.push_back({"input_whole_" + type, [] { return input<T>(6, 6, 6, 4, false); }});
   });

@@ -83,13 +83,22 @@ Matrix matrix(std::int64_t rows, std::int64_t columns, const std::vector<float>&
   return m;
 }
 
-// What is compared: sums of up to a few hundred float32 products in another order.
-void expect_near(const std::vector<float>& got, const Matrix& expected, const std::string& what) {
+// What a number of that type is off by, at most, as a share of it, when it was rounded.
+double rounding(DType type) {
+  if (type == DType::kFloat16) return 0x1p-11;
+  return type == DType::kBfloat16 ? 0x1p-8 : 0x1p-24;
+}
+
+// Sums of up to a few hundred float32 products in another order; of 16 bits up to eight tensors on
+// the way are rounded, a part's after what it is a part of, and what reads it.
+void expect_near(const std::vector<float>& got, const Matrix& expected, DType type,
+                 const std::string& what) {
   ASSERT_EQ(got.size(), expected.values.size()) << what;
   double largest = 0;
   for (const double value : expected.values) largest = std::max(largest, std::abs(value));
+  const double tolerance = (1e-5 + 8 * rounding(type)) * (1 + largest);
   for (std::size_t i = 0; i < got.size(); ++i) {
-    ASSERT_NEAR(got[i], expected.values[i], 1e-5 * (1 + largest)) << what << " at " << i;
+    ASSERT_NEAR(got[i], expected.values[i], tolerance) << what << " at " << i;
   }
 }
 
@@ -98,6 +107,7 @@ class Linear {
  public:
   Linear(Program& program, TensorId x, const std::string& name, std::int64_t outputs)
       : parameters_(program.parameters()),
+        type_(program.dtype(x)),
         y(linear(program, x, name, {.out_features = outputs})),
         weight_(entry(name + ".weight")),
         bias_(entry(name + ".bias")) {}
@@ -107,7 +117,7 @@ class Linear {
     Matrix result{x.rows, w.rows};
     for (std::int64_t r = 0; r < x.rows; ++r) {
       for (std::int64_t o = 0; o < w.rows; ++o) {
-        double sum = static_cast<double>(parameters_.value(bias_)[o]);
+        double sum = static_cast<double>(rounded(parameters_.value(bias_)[o]));
         for (std::int64_t i = 0; i < w.columns; ++i) sum += x(r, i) * w(o, i);
         result(r, o) = sum;
       }
@@ -132,8 +142,8 @@ class Linear {
       parameters_.get(parameters_.gradients(), id, values.data());
       return values;
     };
-    expect_near(gradient(weight_), dw, parameters_.entry(weight_).name);
-    expect_near(gradient(bias_), db, parameters_.entry(bias_).name);
+    expect_near(gradient(weight_), dw, type_, parameters_.entry(weight_).name);
+    expect_near(gradient(bias_), db, type_, parameters_.entry(bias_).name);
     return dx;
   }
 
@@ -147,10 +157,15 @@ class Linear {
     const Shape& shape = parameters_.entry(weight_).shape;
     std::vector<float> values(at(shape.elements()));
     parameters_.get(flat, weight_, values.data());
+    for (float& value : values) value = rounded(value);
     return matrix(shape[0], shape[1], values);
   }
 
+  // As the layer computes with it.
+  float rounded(float value) const { return widened(narrowed({value}, type_), type_)[0]; }
+
   Parameters& parameters_;
+  DType type_;
 
  public:
   TensorId y;
@@ -189,16 +204,18 @@ std::vector<Range> ranges(CounterRandom& random, std::int64_t all) {
 
 }  // namespace
 
-void check_slices_of_features(const Context& context, std::uint64_t seed) {
-  SCOPED_TRACE(fmt::format("seed {}", seed));
+void check_slices_of_features(const Context& context, Precision precision, std::uint64_t seed) {
+  SCOPED_TRACE(fmt::format("seed {} in {}", seed, name_of(precision)));
   CounterRandom random(seed, 3, 0);
   const std::int64_t images = 1 + random.below(4), tokens = 1 + random.below(5);
   const std::int64_t rows = images * tokens, inputs = 1 + random.below(20);
   const std::int64_t all = 1 + random.below(40), outputs = 1 + random.below(12);
 
   Parameters parameters;
-  Program program(context, parameters, {.gradients = true, .input_gradient = true});
-  const TensorId x = program.input("x", {rows, inputs});
+  Program program(context, parameters,
+                  {.gradients = true, .input_gradient = true, .precision = precision});
+  const DType type = image_type(precision);
+  const TensorId x = program.input("x", {rows, inputs}, 0, type);
   const Linear whole(program, x, "whole", all);
 
   // A branch: a range of the whole, or all of it, through a ReLU at times, and a linear layer.
@@ -241,12 +258,16 @@ void check_slices_of_features(const Context& context, std::uint64_t seed) {
   parameters.initialise(context, seed);
   parameters.upload();
 
-  const Matrix in = matrix(rows, inputs, noise(rows * inputs, 3 * seed));
-  const Matrix dy = matrix(rows, outputs, noise(rows * outputs, 3 * seed + 1));
-  write(program, program.value_of(x), noise(rows * inputs, 3 * seed));
+  const auto numbers = [&](std::int64_t count, std::uint64_t stream) {
+    return widened(narrowed(noise(count, 2 * seed + stream), type), type);
+  };
+  const std::vector<float> values = numbers(rows * inputs, 0);
+  const std::vector<float> gradients = numbers(rows * outputs, 1);
+  const Matrix in = matrix(rows, inputs, values), dy = matrix(rows, outputs, gradients);
+  write(program, program.value_of(x), values);
   program.forward();
   const std::vector<float> got = read(program, program.value_of(sum));
-  write(program, program.gradient_of(sum), noise(rows * outputs, 3 * seed + 1));
+  write(program, program.gradient_of(sum), gradients);
   program.backward();
   const std::vector<float> got_dx = read(program, program.gradient_of(x));
   parameters.download_gradients();
@@ -271,8 +292,8 @@ void check_slices_of_features(const Context& context, std::uint64_t seed) {
       }
     }
   }
-  expect_near(got, expected, "output");
-  expect_near(got_dx, whole.backward(in, dh), "gradient of the input");
+  expect_near(got, expected, type, "output");
+  expect_near(got_dx, whole.backward(in, dh), type, "gradient of the input");
 }
 
 void check_shuffled_channels(const Context& context, Precision precision, std::int64_t width,

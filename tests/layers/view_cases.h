@@ -11,9 +11,9 @@
 namespace rk::testing {
 
 // A linear layer's result taken apart at random: ranges that meet, lie apart or overlap, through
-// reshapes, read by layers that take rows apart and by some that do not, and also read whole.
-// Against loops in double. Expects inside.
-void check_slices_of_features(const Context& context, std::uint64_t seed);
+// reshapes, read by layers that take rows apart and by some that do not, and also read whole; all
+// of it in the type of images. Against loops in double. Expects inside.
+void check_slices_of_features(const Context& context, Precision precision, std::uint64_t seed);
 
 // The channels of images cut into ranges and joined in another order, in blocks of `width` (0: all
 // channels side by side), exactly. Expects inside.

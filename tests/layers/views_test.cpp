@@ -12,7 +12,7 @@ namespace {
 TEST(Views, SlicesOfFeaturesAreTheirDefinition) {
   const Context context(2);
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    testing::check_slices_of_features(context, seed);
+    testing::check_slices_of_features(context, Precision::kFp32, seed);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/cublas.h"
+#include "engine/device/cuda/cublas_lt.h"
 #include "engine/device/cuda/error.h"
 
 #include <limits>
@@ -26,6 +27,7 @@ struct CudaContext::State {
   cudaStream_t stream = nullptr;
   cublasHandle_t handle = nullptr;
   DeviceBuffer workspace;
+  std::shared_ptr<const CublasLt> lt;  // from the first prepared product on
   std::string name;
   int device = 0;
 
@@ -100,6 +102,21 @@ void CudaContext::gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::in
   cublas.check(cublas.gemm(state_->handle, of(op_b), of(op_a), as_int(n), as_int(m), as_int(k),
                            &alpha, b, as_int(ldb), a, as_int(lda), &beta, c, as_int(ldc)),
                "gemm");
+}
+
+struct CudaContext::Product {
+  LtProduct product;
+};
+
+std::shared_ptr<const CudaContext::Product> CudaContext::prepare(const GemmShape& shape,
+                                                                 const GemmPlaces& places) const {
+  if (state_->lt == nullptr) state_->lt = std::make_shared<const CublasLt>();
+  return std::make_shared<const Product>(
+      Product{LtProduct(state_->lt, shape, places, kWorkspaceBytes)});
+}
+
+void CudaContext::run(const Product& product) const {
+  product.product.run(state_->workspace.as<std::byte>(), state_->stream);
 }
 
 }  // namespace rk

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/device/cuda_stream.h"
+#include "engine/device/gemm_shape.h"
 #include "engine/device/matrix_op.h"
 
 #include <cstddef>
@@ -39,6 +40,10 @@ class CudaContext {
   void gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
             const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,
             float* c, std::int64_t ldc) const;
+  // As rk::PreparedGemm.
+  struct Product;
+  std::shared_ptr<const Product> prepare(const GemmShape& shape, const GemmPlaces& places) const;
+  void run(const Product& product) const;
 
  private:
   struct State;

@@ -3,6 +3,8 @@
 #include "engine/device/cuda/context.h"
 
 #include "engine/base/error.h"
+#include "engine/device/precision.h"
+#include "kernels/half_element.h"
 #include "tests/host_gpu/device/memory.h"
 #include "tests/host_gpu/device/stream.h"
 
@@ -27,8 +29,9 @@ struct CudaContext::State {
 namespace {
 
 // cuBLAS has kernels of its own for each form and size.
-std::string product(const char* form, std::int64_t m, std::int64_t n, std::int64_t k) {
-  return fmt::format("{} of {}, {}, {}", form, m, n, k);
+std::string kernel_of(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const auto form = [](Op op) { return op == Op::kTranspose ? "^T" : ""; };
+  return fmt::format("A{} B{} of {}, {}, {}", form(op_a), form(op_b), m, n, k);
 }
 
 }  // namespace
@@ -91,9 +94,7 @@ void CudaContext::gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::in
                        float alpha, const float* a, std::int64_t lda, const float* b,
                        std::int64_t ldb, float beta, float* c, std::int64_t ldc) const {
   const bool a_transposed = op_a == Op::kTranspose, b_transposed = op_b == Op::kTranspose;
-  const std::string form =
-      fmt::format("A{} B{}", a_transposed ? "^T" : "", b_transposed ? "^T" : "");
-  put(stream(), product(form.c_str(), m, n, k), [=] {
+  put(stream(), kernel_of(op_a, op_b, m, n, k), [=] {
     for (std::int64_t i = 0; i < m; ++i) {
       float* row = c + i * ldc;
       // As in BLAS: what a beta of 0 meets is not read.
@@ -116,6 +117,83 @@ void CudaContext::gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::in
       }
     }
   });
+}
+
+struct CudaContext::Product {
+  GemmShape shape;
+  GemmPlaces places;
+};
+
+namespace {
+
+// The elements that a matrix of that shape takes where it lies.
+std::size_t bytes_of(std::int64_t rows, std::int64_t columns, std::int64_t stride, DType type) {
+  return static_cast<std::size_t>((rows - 1) * stride + columns) * size_of(type);
+}
+
+// op(matrix), rows by columns, densely.
+std::vector<double> values(const void* matrix, DType type, Op op, std::int64_t rows,
+                           std::int64_t columns, std::int64_t stride) {
+  std::vector<double> all(static_cast<std::size_t>(rows * columns));
+  with_type(type, [&]<class T>() {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const T x =
+            static_cast<const T*>(matrix)[op == Op::kNone ? r * stride + c : c * stride + r];
+        all[static_cast<std::size_t>(r * columns + c)] = static_cast<double>(Element<T>::widen(x));
+      }
+    }
+  });
+  return all;
+}
+
+Op other(Op op) { return op == Op::kNone ? Op::kTranspose : Op::kNone; }
+
+// Rounded once, from a sum in double.
+void compute(const GemmShape& s, const GemmPlaces& places) {
+  const std::vector<double> a = values(places.a, s.in, s.op_a, s.m, s.k, s.lda);
+  const std::vector<double> b = values(places.b, s.in, other(s.op_b), s.n, s.k, s.ldb);
+  std::vector<double> bias(static_cast<std::size_t>(s.n), 0.0);
+  if (places.bias != nullptr) bias = values(places.bias, s.out, Op::kNone, 1, s.n, s.n);
+  with_type(s.out, [&]<class T>() {
+    for (std::int64_t i = 0; i < s.m; ++i) {
+      for (std::int64_t j = 0; j < s.n; ++j) {
+        const double* row = a.data() + i * s.k;
+        const double* column = b.data() + j * s.k;
+        double sum = bias[static_cast<std::size_t>(j)];
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t p = 0; p < s.k; ++p) sum += row[p] * column[p];
+        T& place = static_cast<T*>(places.c)[i * s.ldc + j];
+        if (s.accumulate) sum += static_cast<double>(Element<T>::widen(place));
+        place = Element<T>::narrow(static_cast<float>(sum));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<const CudaContext::Product> CudaContext::prepare(const GemmShape& shape,
+                                                                 const GemmPlaces& places) const {
+  host_gpu::refuse_in_capture("the choice of a product");
+  const auto& [op_a, op_b, m, n, k, lda, ldb, ldc, in, out, accumulate] = shape;
+  const bool a_stands = op_a == Op::kNone, b_stands = op_b == Op::kNone;
+  expect(out == in || out == DType::kFloat32, "[gemm] expected a result of the type of A and B");
+  expect_kind(Kind::kDevice, places.a, bytes_of(a_stands ? m : k, a_stands ? k : m, lda, in),
+              "a product's A");
+  expect_kind(Kind::kDevice, places.b, bytes_of(b_stands ? k : n, b_stands ? n : k, ldb, in),
+              "a product's B");
+  expect_kind(Kind::kDevice, places.c, bytes_of(m, n, ldc, out), "a product's C");
+  if (places.bias != nullptr) {
+    expect_kind(Kind::kDevice, places.bias, bytes_of(1, n, n, out), "a product's bias");
+  }
+  return std::make_shared<const Product>(Product{shape, places});
+}
+
+void CudaContext::run(const Product& product) const {
+  const GemmShape& s = product.shape;
+  put(stream(), kernel_of(s.op_a, s.op_b, s.m, s.n, s.k),
+      [s, places = product.places] { compute(s, places); });
 }
 
 }  // namespace rk

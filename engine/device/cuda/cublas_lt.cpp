@@ -1,0 +1,156 @@
+#include "engine/device/cuda/cublas_lt.h"
+
+#include "engine/base/error.h"
+#include "engine/driver/libraries.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace rk {
+namespace {
+
+template <class Function> Function* required(const DynamicLibrary& library, const char* name) {
+  if (auto* function = library.find<Function>(name)) return function;
+  fail<DeviceError>("cuBLASLt has no {}; install the one of CUDA {}", name, CUBLAS_VER_MAJOR);
+}
+
+DynamicLibrary load() {
+  DynamicLibrary library = load_cuda_library(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR));
+  if (library.handle() == nullptr) {
+    fail<DeviceError>("cuBLASLt cannot be loaded: {}; install the one of CUDA {}",
+                      library.problem(), CUBLAS_VER_MAJOR);
+  }
+  return library;
+}
+
+cudaDataType_t data_type(DType type) {
+  switch (type) {
+    case DType::kFloat16: return CUDA_R_16F;
+    case DType::kBfloat16: return CUDA_R_16BF;
+    default: return CUDA_R_32F;
+  }
+}
+
+cublasOperation_t operation(Op op) { return op == Op::kTranspose ? CUBLAS_OP_T : CUBLAS_OP_N; }
+
+// The largest power of two that a place is a multiple of, as far as the library asks.
+std::uint32_t alignment(const void* place) {
+  std::uint32_t bytes = 256;
+  while (reinterpret_cast<std::uintptr_t>(place) % bytes != 0) bytes /= 2;
+  return bytes;
+}
+
+}  // namespace
+
+CublasLt::CublasLt()
+    : library(load()),
+      create(required<decltype(cublasLtCreate)>(library, "cublasLtCreate")),
+      destroy(required<decltype(cublasLtDestroy)>(library, "cublasLtDestroy")),
+      matmul(required<decltype(cublasLtMatmul)>(library, "cublasLtMatmul")),
+      create_product(
+          required<decltype(cublasLtMatmulDescCreate)>(library, "cublasLtMatmulDescCreate")),
+      destroy_product(
+          required<decltype(cublasLtMatmulDescDestroy)>(library, "cublasLtMatmulDescDestroy")),
+      set_product(required<decltype(cublasLtMatmulDescSetAttribute)>(
+          library, "cublasLtMatmulDescSetAttribute")),
+      create_layout(
+          required<decltype(cublasLtMatrixLayoutCreate)>(library, "cublasLtMatrixLayoutCreate")),
+      destroy_layout(
+          required<decltype(cublasLtMatrixLayoutDestroy)>(library, "cublasLtMatrixLayoutDestroy")),
+      create_preference(required<decltype(cublasLtMatmulPreferenceCreate)>(
+          library, "cublasLtMatmulPreferenceCreate")),
+      destroy_preference(required<decltype(cublasLtMatmulPreferenceDestroy)>(
+          library, "cublasLtMatmulPreferenceDestroy")),
+      set_preference(required<decltype(cublasLtMatmulPreferenceSetAttribute)>(
+          library, "cublasLtMatmulPreferenceSetAttribute")),
+      heuristic(required<decltype(cublasLtMatmulAlgoGetHeuristic)>(
+          library, "cublasLtMatmulAlgoGetHeuristic")),
+      status_string(
+          required<decltype(cublasLtGetStatusString)>(library, "cublasLtGetStatusString")) {
+  check(create(&handle));
+}
+
+CublasLt::~CublasLt() {
+  if (handle != nullptr) destroy(handle);
+}
+
+void CublasLt::check(cublasStatus_t status) const {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  fail<DeviceError>("[gemm] {}", status_string(status));
+}
+
+LtProduct::LtProduct(std::shared_ptr<const CublasLt> library, const GemmShape& shape,
+                     const GemmPlaces& places, std::size_t workspace_bytes)
+    : library_(std::move(library)),
+      shape_(shape),
+      places_(places),
+      workspace_bytes_(workspace_bytes),
+      product_(nullptr, library_->destroy_product),
+      first_(shape.op_b == Op::kNone ? layout(shape.in, shape.n, shape.k, shape.ldb)
+                                     : layout(shape.in, shape.k, shape.n, shape.ldb)),
+      second_(shape.op_a == Op::kNone ? layout(shape.in, shape.k, shape.m, shape.lda)
+                                      : layout(shape.in, shape.m, shape.k, shape.lda)),
+      result_(layout(shape.out, shape.n, shape.m, shape.ldc)) {
+  const CublasLt& lt = *library_;
+  cublasLtMatmulDesc_t product = nullptr;
+  // Of float32 this is float32 throughout: TF32 has a type of its own.
+  lt.check(lt.create_product(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  product_.reset(product);
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    lt.check(lt.set_product(product, attribute, &value, sizeof(value)));
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, operation(shape.op_b));
+  set(CUBLASLT_MATMUL_DESC_TRANSB, operation(shape.op_a));
+  if (places.bias != nullptr) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, places.bias);
+  }
+  choose(workspace_bytes);
+}
+
+LtProduct::Held<cublasLtMatrixLayoutOpaque_t> LtProduct::layout(DType type, std::int64_t rows,
+                                                                std::int64_t columns,
+                                                                std::int64_t stride) const {
+  cublasLtMatrixLayout_t made = nullptr;
+  library_->check(library_->create_layout(&made, data_type(type), static_cast<std::uint64_t>(rows),
+                                          static_cast<std::uint64_t>(columns), stride));
+  return {made, library_->destroy_layout};
+}
+
+// What the heuristics name first, of the kernels that add up partial sums in float32.
+void LtProduct::choose(std::size_t workspace_bytes) {
+  const CublasLt& lt = *library_;
+  cublasLtMatmulPreference_t made = nullptr;
+  lt.check(lt.create_preference(&made));
+  const Held<cublasLtMatmulPreferenceOpaque_t> preference(made, lt.destroy_preference);
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    lt.check(lt.set_preference(made, attribute, &value, sizeof(value)));
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace_bytes});
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(places_.b));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(places_.a));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(places_.c));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(places_.c));
+  cublasLtMatmulHeuristicResult_t found{};
+  int count = 0;
+  lt.check(lt.heuristic(lt.handle, product_.get(), first_.get(), second_.get(), result_.get(),
+                        result_.get(), made, 1, &found, &count));
+  if (count == 0) {
+    fail<DeviceError>("[gemm] cuBLASLt has no kernel for m={} n={} k={}", shape_.m, shape_.n,
+                      shape_.k);
+  }
+  algorithm_ = found.algo;
+}
+
+void LtProduct::run(void* workspace, cudaStream_t stream) const {
+  const float one = 1, held = shape_.accumulate ? 1.0F : 0.0F;
+  library_->check(library_->matmul(library_->handle, product_.get(), &one, places_.b, first_.get(),
+                                   places_.a, second_.get(), &held, places_.c, result_.get(),
+                                   places_.c, result_.get(), &algorithm_, workspace,
+                                   workspace_bytes_, stream));
+}
+
+}  // namespace rk

@@ -1,0 +1,29 @@
+// What a matrix product that runs every step is prepared for (PreparedGemm, engine/device/gemm.h).
+#pragma once
+
+#include "engine/base/dtype.h"
+#include "engine/device/matrix_op.h"
+
+#include <cstdint>
+
+namespace rk {
+
+// C = op(A) op(B) + bias, row major: op(A) is (m, k), op(B) is (k, n), C is (m, n); lda, ldb, ldc are
+// row strides in elements of the matrices as stored.
+struct GemmShape {
+  Op op_a = Op::kNone, op_b = Op::kNone;
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t lda = 0, ldb = 0, ldc = 0;
+  DType in = DType::kFloat32;   // of A and B
+  DType out = DType::kFloat32;  // of C and bias: that of A and B, or float32
+  bool accumulate = false;      // C += instead
+};
+
+struct GemmPlaces {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  const void* bias = nullptr;  // (n), added to every row of C; null: none
+  void* c = nullptr;
+};
+
+}  // namespace rk
