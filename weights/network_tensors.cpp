@@ -78,6 +78,10 @@ std::vector<NetworkTensor> resnet(const ResNet& arch) {
   return list.tensors;
 }
 
+std::vector<NetworkTensor> resnet20() { return resnet({{3, 3, 3}, false, 16, 3}); }
+std::vector<NetworkTensor> resnet18() { return resnet({{2, 2, 2, 2}}); }
+std::vector<NetworkTensor> resnet50() { return resnet({{3, 4, 6, 3}, true}); }
+
 std::vector<NetworkTensor> googlenet() {
   Listing list;
   list.basic("conv1", 64, 3, 7);
@@ -177,12 +181,11 @@ struct Known {
   std::int64_t features;
   std::vector<NetworkTensor> (*tensors)();
 };
-constexpr std::array<Known, 5> kKnown = {
-    {{"resnet20", 64, [] { return resnet({{3, 3, 3}, false, 16, 3}); }},
-     {"resnet18", 512, [] { return resnet({{2, 2, 2, 2}}); }},
-     {"resnet50", 2048, [] { return resnet({{3, 4, 6, 3}, true}); }},
-     {"googlenet", 1024, googlenet},
-     {"inception_v3", 2048, inception_v3}}};
+constexpr std::array<Known, 5> kKnown = {{{"resnet20", 64, resnet20},
+                                          {"resnet18", 512, resnet18},
+                                          {"resnet50", 2048, resnet50},
+                                          {"googlenet", 1024, googlenet},
+                                          {"inception_v3", 2048, inception_v3}}};
 
 const Known& known(const std::string& arch) {
   for (const Known& k : kKnown) {

@@ -294,8 +294,8 @@ TEST_F(ForeignWeights, ImagesAreAsTheFileWantsThem) {
   EXPECT_TRUE(holds(refused([](auto& model) { model.resize = 100; }), "resize"));
 }
 
-// torchvision's files say nothing of their images; their sums say which they are. Those of GoogLeNet
-// and Inception-v3 belong to its transform_input.
+// torchvision's files say nothing of their images; their sums say which they are. Those of
+// GoogLeNet and Inception-v3 belong to its transform_input.
 TEST_F(ForeignWeights, PublishedFilesAreKnownByTheirSum) {
   struct Published {
     const char* arch;
