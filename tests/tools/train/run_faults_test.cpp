@@ -356,7 +356,7 @@ TEST_F(CheckpointValues, AreCheckedWhereTheyEnter) {
       {"dim", [](ModelDescription& m, RunState&) { m.dim = std::int64_t{1} << 40; }},
       {"crop", [](ModelDescription& m, RunState&) { m.crop = 0; }},
       {"crop", [](ModelDescription& m, RunState&) { m.crop = (std::int64_t{1} << 31) + 32; }},
-      {"resize", [](ModelDescription& m, RunState&) { m.resize = 16; }},
+      {"resize", [](ModelDescription& m, RunState&) { m.resize = 8; }},
       {"pool", [](ModelDescription& m, RunState&) { m.pool = "zz"; }},
       {"gem_p", [](ModelDescription& m, RunState&) { m.gem_p = std::nan(""); }},
       {"input_std", [](ModelDescription& m, RunState&) { m.input_std[1] = 0; }},
