@@ -93,6 +93,13 @@ class ReorderNode : public Node {
   ImageLayout x_, y_;
 };
 
+// Are the inputs, one behind the other along the channels, ranges that begin and end on 16 bytes?
+bool starts_packs(const Program& program, const std::vector<TensorId>& inputs) {
+  return std::ranges::all_of(inputs, [&](TensorId x) {
+    return program.shape(x)[3] * static_cast<std::int64_t>(size_of(program.dtype(x))) % 16 == 0;
+  });
+}
+
 }  // namespace
 
 TensorId reorder(Program& program, TensorId x, std::int64_t width, const std::string& name) {
@@ -128,15 +135,18 @@ TensorId concat(Program& program, const std::vector<TensorId>& inputs, const std
   std::vector<NodeInput> edges;
   edges.reserve(inputs.size());
   for (const TensorId input : inputs) {
-    const std::int64_t width = blocked ? block : program.shape(input)[3];
+    const Shape& s = program.shape(input);
+    const std::int64_t width = blocked ? block : s[3];
     const std::string reordered = fmt::format("{}.{}", name, edges.size());
     edges.push_back({.tensor = reorder(program, input, width, reordered)});
     NodeInput& edge = edges.back();
     // One block alone has rows apart where it is a range of channels: those are not images.
-    edge.spaced = !blocked || block < program.shape(input)[3];
+    edge.spaced = !blocked || block < s[3];
     // In blocks an image's channels follow each other, so that a producer can write them in place.
-    if (blocked) edge.joined_at = first;
-    first += program.shape(input).elements() / shape[0];
+    // On a GPU one can write a pixel's where all rows start as its loads and stores want them.
+    if (blocked) edge.joined_at = first * s[1] * s[2];
+    if (program.on_gpu() && starts_packs(program, inputs)) edge.joined_at = first;
+    first += s[3];
   }
   if (program.on_gpu()) {
     return program.append(gpu::concat_node(name, program), edges, output);

@@ -32,6 +32,9 @@ struct ConvolutionGeometry {
   // Where it is not 0: computed in blocks of so many channels, the last of x or y filled up with
   // zeros; what lies otherwise is reordered around it.
   std::int64_t block = 0;
+  // On a GPU, where y lies in a larger tensor: elements from a pixel of it to the next. 0: it does
+  // not.
+  std::int64_t y_row_stride = 0;
   Conv2dOptions options;
   WeightOrder order;
   Shape weight_shape() const {

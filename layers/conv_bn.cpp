@@ -219,11 +219,15 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
            program.shape(options.residual).text());
     inputs.push_back({.tensor = options.residual, .gradient_in_place = true});
   }
+  const Program::Options& recorded = program.options();
   const NodeOutput output{.name = names.output.empty() ? names.batchnorm : names.output,
                           .shape = geometry.y,
                           .width = geometry.y_width,
                           .read_in_backward = options.relu,
                           .dtype = program.dtype(x),
+                          // A residual, and its gradient, would lie otherwise than y.
+                          .spaced = program.on_gpu() && options.residual < 0 &&
+                                    gpu::writes_rows_apart(recorded.precision, recorded.gradients),
                           .takes_masked_gradient = options.relu && program.on_gpu()};
   if (program.on_gpu()) {
     gpu::allow_gradient_forms(program, geometry, inputs[0]);

@@ -8,6 +8,11 @@
 namespace rk {
 namespace {
 
+// Elements between an image and the next, where the tensor is a range of more channels.
+std::int64_t gap(const ImageLayout& layout, const Tensor& tensor) {
+  return tensor.image_stride - layout.groups * layout.plane();
+}
+
 class MaxPoolNode : public Node {
  public:
   MaxPoolNode(const std::string& name, const Program& program, const ImageLayout& x,
@@ -23,14 +28,16 @@ class MaxPoolNode : public Node {
   }
   void forward() override {
     pool_cpu::max_pool(threads_, x_, y_, window_, memory_.inputs[0].as<float>(),
-                       static_cast<std::uint8_t*>(memory_.saved), memory_.output.as<float>());
+                       static_cast<std::uint8_t*>(memory_.saved), memory_.output.as<float>(),
+                       gap(y_, memory_.output));
   }
   void backward() override {
     auto* dx = memory_.input_gradients[0].as<float>();
     if (dx == nullptr) return;
-    pool_cpu::max_pool_backward(
-        threads_, x_, y_, window_, static_cast<const std::uint8_t*>(memory_.saved),
-        memory_.output_gradient.as<float>(), dx, memory_.uses[0].accumulate);
+    pool_cpu::max_pool_backward(threads_, x_, y_, window_,
+                                static_cast<const std::uint8_t*>(memory_.saved),
+                                memory_.output_gradient.as<float>(), dx, memory_.uses[0].accumulate,
+                                gap(y_, memory_.output_gradient));
   }
 
  private:
@@ -47,13 +54,14 @@ class AveragePoolNode : public Node {
       : Node(name), threads_(program.context().threads()), x_(x), y_(y), window_(window) {}
   void forward() override {
     pool_cpu::average_pool(threads_, x_, y_, window_, memory_.inputs[0].as<float>(),
-                           memory_.output.as<float>());
+                           memory_.output.as<float>(), gap(y_, memory_.output));
   }
   void backward() override {
     auto* dx = memory_.input_gradients[0].as<float>();
     if (dx == nullptr) return;
     pool_cpu::average_pool_backward(threads_, x_, y_, window_, memory_.output_gradient.as<float>(),
-                                    dx, memory_.uses[0].accumulate);
+                                    dx, memory_.uses[0].accumulate,
+                                    gap(y_, memory_.output_gradient));
   }
 
  private:
@@ -132,7 +140,11 @@ TensorId max_pool(Program& program, TensorId x, const std::string& name,
   const Shape& in = program.shape(x);
   const Shape shape = pooled_shape(in, name, options);
   const std::int64_t width = program.width(x);
-  const NodeOutput output{.name = name, .shape = shape, .width = width, .dtype = program.dtype(x)};
+  const NodeOutput output{.name = name,
+                          .shape = shape,
+                          .width = width,
+                          .dtype = program.dtype(x),
+                          .spaced = !program.on_gpu()};
   if (program.on_gpu()) {
     return program.append(gpu::max_pool_node(name, program, in, shape, options),
                           {{.tensor = x, .masks_gradient = true}}, output);
@@ -147,7 +159,11 @@ TensorId average_pool(Program& program, TensorId x, const std::string& name,
   const Shape& in = program.shape(x);
   const Shape shape = pooled_shape(in, name, options);
   const std::int64_t width = program.width(x);
-  const NodeOutput output{.name = name, .shape = shape, .width = width, .dtype = program.dtype(x)};
+  const NodeOutput output{.name = name,
+                          .shape = shape,
+                          .width = width,
+                          .dtype = program.dtype(x),
+                          .spaced = !program.on_gpu()};
   if (program.on_gpu()) {
     return program.append(gpu::average_pool_node(name, program, in, shape, options),
                           {{.tensor = x}}, output);

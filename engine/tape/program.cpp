@@ -81,6 +81,10 @@ void Program::lay_out() {
   };
 
   plan_views();
+  for (int n = 0; n < count; ++n) {
+    const TensorState& out = state(outputs_[static_cast<std::size_t>(n)]);
+    nodes_[static_cast<std::size_t>(n)]->lay_out(view(out, -1, &TensorState::value_in).row_stride);
+  }
   // Values: from the producer to the last reader, in backward where one needs them.
   for (TensorState& t : tensors_) {
     if (t.value_in.whole < 0) t.value_storage = add(bytes_of(t), 2 * count, 0);

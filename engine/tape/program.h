@@ -77,6 +77,9 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   const std::string& name() const { return name_; }
+  // Where the output may lie in a larger tensor (NodeOutput::spaced): how far its rows, and those
+  // of its gradient, are apart, in elements. Before graphs() and plan().
+  virtual void lay_out(std::int64_t /*row_stride*/) {}
   // Adds to `list` the graphs of the GPU's library that the node runs with such uses. Needs no GPU.
   virtual void graphs(const std::vector<EdgeUse>& /*uses*/, std::vector<Graph>& /*list*/) const {}
   // Builds primitives and says what memory is needed. uses: which gradients of its inputs this node

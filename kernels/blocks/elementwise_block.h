@@ -126,8 +126,9 @@ template <class T> struct PadChannels {
   }
 };
 
-// What the library could not fuse behind a convolution: y (rows, C) becomes y + bias[c] + residual,
-// the residual where there is one, and with relu 0 where that is not above 0.
+// What the library could not fuse behind a convolution: y (rows, C), rows y_stride apart, becomes
+// y + bias[c] + residual, the residual (dense) where there is one, and with relu 0 where that is
+// not above 0.
 template <class T> struct AddBiasAndRelu {
   std::int64_t rows = 0;
   int channels = 0;
@@ -135,13 +136,17 @@ template <class T> struct AddBiasAndRelu {
   const T* residual = nullptr;
   bool relu = false;
   T* y = nullptr;
+  std::int64_t y_stride = 0;
 
   int blocks() const { return element_blocks(rows * channels); }
   template <class Block> RK_FN void operator()(const Block& block) const {
     for_packs<1>(block, rows * channels, [&]<int>(std::int64_t i) {
-      float value = Element<T>::widen(y[i]) + Element<T>::widen(bias[i % channels]);
+      const std::int64_t row = i / channels;
+      const std::int64_t channel = i - row * channels;
+      T& place = y[row * y_stride + channel];
+      float value = Element<T>::widen(place) + Element<T>::widen(bias[channel]);
       if (residual != nullptr) value += Element<T>::widen(residual[i]);
-      y[i] = Element<T>::narrow(relu && !(value > 0) ? 0.0F : value);
+      place = Element<T>::narrow(relu && !(value > 0) ? 0.0F : value);
     });
   }
 };

@@ -20,12 +20,14 @@
 
 namespace rk {
 
+// Rows are row_stride apart, as many elements as there are channels or more; partial has none.
 // z may be null: dy is the masked gradient already. gradient, if not null, gets g and may be dy;
 // d_residual, if not null, gets (or adds, if accumulate) g. partial: double [row_tiles, 1,
 // channels].
 template <class T> struct MaskedSums {
   std::int64_t rows = 0;
   int channels = 0;
+  int row_stride = 0;
   const T* dy = nullptr;
   const T* z = nullptr;
   T* gradient = nullptr;
@@ -38,7 +40,7 @@ template <class T> struct MaskedSums {
   int blocks() const { return tiles().blocks(); }
   template <class Block>
   RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
-    with_pack<T>(channels, [&]<int kWidth>() { run<kWidth>(block, shared); });
+    with_pack<T>(channels | row_stride, [&]<int kWidth>() { run<kWidth>(block, shared); });
   }
 
  private:
@@ -56,11 +58,11 @@ template <class T> struct MaskedSums {
     tile_sums<kWidth, 1>(
         block, all, shared,
         [&](int channel, int first, int end, int step, auto& sums) {
-          const std::int64_t origin = all.origin(tile, channel);
+          const std::int64_t origin = all.first_row(tile) * row_stride + channel;
           for_rows<2>(
               first, end, step,
               [&](int row) {
-                const std::int64_t at = origin + row * channels;
+                const std::int64_t at = origin + row * row_stride;
                 Row<kWidth> held{};
                 held.dy = load_pack<kWidth>(dy + at);
                 if (z != nullptr) held.z = load_pack<kWidth>(z + at);
@@ -68,7 +70,7 @@ template <class T> struct MaskedSums {
                 return held;
               },
               [&](int row, const Row<kWidth>& held) {
-                const std::int64_t at = origin + row * channels;
+                const std::int64_t at = origin + row * row_stride;
                 Pack<T, kWidth> masked;
                 Pack<T, kWidth> residual;
                 RK_UNROLL

@@ -57,20 +57,21 @@ float window_size(const ImageLayout& x, const ImageLayout& y, const Window& w, s
       along(row % y.columns, x.columns, w.kernel[1], w.stride[1], w.padding[1]));
 }
 
-// The gradient of a pooling, N lanes at a time: part(offset in dy, row of y, dy there) gives a
+// The gradient of a pooling, N lanes at a time: part(element of y, row of y, dy there) gives a
 // function of the window's element, which is what that element's pixel gets.
 template <int N, class F>
 void scatter(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
-             const float* dy, float* dx, bool accumulate, F&& part) {
+             const float* dy, std::int64_t dy_gap, float* dx, bool accumulate, F&& part) {
   using L = Lanes<N>;
   for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
+    const float* gradient = dy + plane / y.groups * dy_gap;
     float* target = dx + plane * x.plane() + lane;
     if (!accumulate) {
       for (std::int64_t r = 0; r < x.rows(); ++r) L::store(target + r * x.width, L::all(0));
     }
     for (std::int64_t r = 0; r < y.rows(); ++r) {
       const std::int64_t from = plane * y.plane() + r * y.width + lane;
-      const auto share = part(from, r, L::load(dy + from));
+      const auto share = part(from, r, L::load(gradient + from));
       for_each_pixel(x, window, r / y.columns, r % y.columns,
                      [&](std::int64_t element, std::int64_t offset) {
                        L::store(target + offset, L::load(target + offset) + share(element));
@@ -84,7 +85,7 @@ double power(double x, double p) { return p == 3 ? x * x * x : std::pow(x, p); }
 }  // namespace
 
 void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
-              const float* in, std::uint8_t* choice, float* out) {
+              const float* in, std::uint8_t* choice, float* out, std::int64_t y_gap) {
   with_lanes(y.width, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
     for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
@@ -104,7 +105,7 @@ void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Win
                          first = false;
                        });
         const std::int64_t to = plane * y.plane() + r * y.width + lane;
-        L::store(out + to, best);
+        L::store(out + plane / y.groups * y_gap + to, best);
         if (choice != nullptr) L::store_bytes(choice + to, winner);
       }
     });
@@ -113,10 +114,10 @@ void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Win
 
 void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
                        const Window& window, const std::uint8_t* choice, const float* dy, float* dx,
-                       bool accumulate) {
+                       bool accumulate, std::int64_t dy_gap) {
   with_lanes(y.width, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
-    scatter<N>(threads, x, y, window, dy, dx, accumulate,
+    scatter<N>(threads, x, y, window, dy, dy_gap, dx, accumulate,
                [&](std::int64_t from, std::int64_t /*row*/, typename L::V g) {
                  return [=](std::int64_t element) {
                    return L::keep(L::equal(choice + from, static_cast<std::uint8_t>(element)), g);
@@ -126,7 +127,7 @@ void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
 }
 
 void average_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
-                  const float* in, float* out) {
+                  const float* in, float* out, std::int64_t y_gap) {
   with_lanes(y.width, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
     for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
@@ -137,7 +138,7 @@ void average_pool(int threads, const ImageLayout& x, const ImageLayout& y, const
                        [&](std::int64_t /*element*/, std::int64_t offset) {
                          sum = sum + L::load(source + offset);
                        });
-        L::store(out + plane * y.plane() + r * y.width + lane,
+        L::store(out + plane / y.groups * y_gap + plane * y.plane() + r * y.width + lane,
                  sum / L::all(window_size(x, y, window, r)));
       }
     });
@@ -145,10 +146,11 @@ void average_pool(int threads, const ImageLayout& x, const ImageLayout& y, const
 }
 
 void average_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
-                           const Window& window, const float* dy, float* dx, bool accumulate) {
+                           const Window& window, const float* dy, float* dx, bool accumulate,
+                           std::int64_t dy_gap) {
   with_lanes(y.width, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
-    scatter<N>(threads, x, y, window, dy, dx, accumulate,
+    scatter<N>(threads, x, y, window, dy, dy_gap, dx, accumulate,
                [&](std::int64_t /*from*/, std::int64_t row, typename L::V g) {
                  const typename L::V share = g / L::all(window_size(x, y, window, row));
                  return [=](std::int64_t /*element*/) { return share; };

@@ -11,35 +11,40 @@ template <class T> class ConcatNode final : public Node {
   ConcatNode(const std::string& name, const Program& program)
       : Node(name), context_(program.context()) {}
 
+  // What lies in the result, or its gradient in the result's, was written and is read there.
   void forward() override {
-    std::int64_t first = 0;
+    T* y = memory_.output.as<T>();
     for (const Tensor& x : memory_.inputs) {
-      launch(CopyChannels<T>{.rows = x.elements() / x.shape[3],
-                             .channels = static_cast<int>(x.shape[3]),
-                             .x = x.as<T>(),
-                             .x_stride = x.row_stride,
-                             .y = memory_.output.as<T>() + first,
-                             .y_stride = memory_.output.row_stride},
-             context_.cuda().stream());
-      first += x.shape[3];
+      const std::int64_t channels = x.shape[3];
+      if (x.data != y) {
+        launch(CopyChannels<T>{.rows = x.elements() / channels,
+                               .channels = static_cast<int>(channels),
+                               .x = x.as<T>(),
+                               .x_stride = x.row_stride,
+                               .y = y,
+                               .y_stride = memory_.output.row_stride},
+               context_.cuda().stream());
+      }
+      y += channels;
     }
   }
 
   void backward() override {
-    std::int64_t first = 0;
+    const T* dy = memory_.output_gradient.as<T>();
     for (std::size_t i = 0; i < memory_.inputs.size(); ++i) {
       const Tensor& dx = memory_.input_gradients[i];
-      if (dx.data != nullptr) {
-        launch(CopyChannels<T>{.rows = dx.elements() / dx.shape[3],
-                               .channels = static_cast<int>(dx.shape[3]),
-                               .x = memory_.output_gradient.as<T>() + first,
+      const std::int64_t channels = dx.shape[3];
+      if (dx.data != nullptr && dx.data != dy) {
+        launch(CopyChannels<T>{.rows = dx.elements() / channels,
+                               .channels = static_cast<int>(channels),
+                               .x = dy,
                                .x_stride = memory_.output_gradient.row_stride,
                                .y = dx.as<T>(),
                                .y_stride = dx.row_stride,
                                .accumulate = memory_.uses[i].accumulate},
                context_.cuda().stream());
       }
-      first += dx.shape[3];
+      dy += channels;
     }
   }
 

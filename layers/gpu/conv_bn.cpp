@@ -33,6 +33,8 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
 
   std::string way() const override { return "convolutions with folded batch norm by cuDNN"; }
 
+  void lay_out(std::int64_t row_stride) override { convolution_.lay_out(row_stride); }
+
   void graphs(const std::vector<EdgeUse>& uses, std::vector<Graph>& list) const override {
     convolution_.graphs(uses[0], list);
   }
@@ -89,6 +91,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
     const bool masks = options_.relu && !memory_.output_gradient_masked;
     MaskedSums<T> sums{.rows = rows(),
                        .channels = channels(),
+                       .row_stride = static_cast<int>(convolution_.y_row_stride()),
                        .dy = dy,
                        .z = masks ? memory_.output.as<T>() : nullptr,
                        .gradient = masks ? gradient_ : nullptr,

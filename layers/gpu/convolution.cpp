@@ -25,7 +25,7 @@ Shape weight(const ConvolutionGeometry& geometry) {
 
 Graph weight_gradient_graph(const ConvolutionGeometry& geometry, Precision precision) {
   Graph g(precision);
-  const auto dy = g.read(kDy, geometry.y), x = g.read(kX, geometry.x);
+  const auto dy = g.read(kDy, geometry.y, geometry.y_row_stride), x = g.read(kX, geometry.x);
   g.write(g.wgrad(dy, x, window(geometry), weight(geometry)), kDw);
   return g;
 }
@@ -35,7 +35,7 @@ Graph weight_gradient_graph(const ConvolutionGeometry& geometry, Precision preci
 Graph input_gradient_graph(const ConvolutionGeometry& geometry, Precision precision, bool add,
                            bool mask) {
   Graph g(precision);
-  const auto dy = g.read(kDy, geometry.y), w = g.read(kW, weight(geometry));
+  const auto dy = g.read(kDy, geometry.y, geometry.y_row_stride), w = g.read(kW, weight(geometry));
   auto dx = g.dgrad(dy, w, window(geometry), geometry.x);
   if (add) dx = g.add(dx, g.read(kAddend, geometry.x));
   if (mask) dx = g.relu_gradient(dx, g.read(kX, geometry.x));
@@ -72,7 +72,7 @@ Graph forward_graph(const ConvolutionGeometry& geometry, Precision precision,
   // bias, or the residual behind it, it compiles a kernel for each.
   if (epilogue.bias) y = g.bias(y, g.read(kBias, {geometry.y[3]}));
   if (epilogue.relu) y = g.relu(y);
-  g.write(y, kY);
+  g.write(y, kY, geometry.y_row_stride);
   if (epilogue.sums) {
     const auto [sum, squares] = g.channel_sums(y);
     g.write(sum, kSum);
@@ -145,7 +145,8 @@ template <class T> void Convolution<T>::forward() const {
                            .bias = tensors_.bias,
                            .residual = epilogue_.residual ? tensors_.residual : nullptr,
                            .relu = epilogue_.relu,
-                           .y = tensors_.y},
+                           .y = tensors_.y,
+                           .y_stride = y_row_stride()},
          context_.cuda().stream());
 }
 

@@ -33,6 +33,14 @@ template <class T> class Convolution {
         epilogue_(epilogue),
         has_backward_(backward) {}
 
+  // How far the rows of y and dy are apart; before graphs() and plan().
+  void lay_out(std::int64_t row_stride) {
+    geometry_.y_row_stride = row_stride == geometry_.y[3] ? 0 : row_stride;
+  }
+  std::int64_t y_row_stride() const {
+    return geometry_.y_row_stride > 0 ? geometry_.y_row_stride : geometry_.y[3];
+  }
+
   // What plan() builds; where this GPU's library refuses what is fused to one, that one's part.
   void graphs(const EdgeUse& dx, std::vector<Graph>& list) const;
   std::size_t plan(const EdgeUse& dx);  // returns the workspace's bytes

@@ -40,6 +40,13 @@ std::unique_ptr<Node> global_pool_node(const std::string& name, const Program& p
 // inputs: one behind the other along the channels.
 std::unique_ptr<Node> concat_node(const std::string& name, const Program& program);
 
+// Whether a convolution may write rows apart, and read its gradient so (NodeOutput::spaced). In
+// bf16 the library has nothing that fuses what is added to an input's gradient, or its mask, where dy
+// lies so.
+constexpr bool writes_rows_apart(Precision precision, bool gradients) {
+  return precision != Precision::kBf16 || !gradients;
+}
+
 // What a convolution's edge to its input can do in the program's precision: set on NodeInput.
 void allow_gradient_forms(const Program& program, const ConvolutionGeometry& geometry,
                           NodeInput& input);

@@ -51,7 +51,9 @@ std::string_view name_of(GraphRole role) {
 }
 
 std::size_t Graph::Tensor::bytes() const {
-  const auto count = static_cast<std::size_t>(elements());
+  const std::int64_t gap = row_stride > 0 ? row_stride - shape[3] : 0;
+  const auto count =
+      static_cast<std::size_t>(elements() + (gap > 0 ? (elements() / shape[3] - 1) * gap : 0));
   return type == DType::kUint8 ? (count + 7) / 8 : count * size_of(type);
 }
 
@@ -71,13 +73,18 @@ Graph::Value Graph::like(Value x, Op op, std::vector<Value> inputs) {
   return result;
 }
 
-Graph::Value Graph::read(GraphRole role, const Shape& shape) { return add_tensor(shape, role); }
+Graph::Value Graph::read(GraphRole role, const Shape& shape, std::int64_t row_stride) {
+  const Value value = add_tensor(shape, role);
+  tensors_.back().row_stride = row_stride;
+  return value;
+}
 
-void Graph::write(Value value, GraphRole role) {
+void Graph::write(Value value, GraphRole role, std::int64_t row_stride) {
   Tensor& tensor = tensors_[static_cast<std::size_t>(value)];
   tensor.role = role;
   tensor.type = type_of(role);
   tensor.written = true;
+  tensor.row_stride = row_stride;
 }
 
 Graph::Value Graph::conv(Value x, Value w, const Window& window) {
@@ -155,13 +162,18 @@ Graph::Convolution Graph::convolution(const Operation& operation) {
 
 std::string Graph::text() const {
   std::vector<Op> ops;
-  std::string geometry = text_of(tensors_[0].shape), constants;
+  std::string geometry = text_of(tensors_[0].shape), rest;
   for (const Operation& operation : operations_) {
     ops.push_back(operation.op);
     if (is_convolution(operation)) geometry = text_of(*this, operation);
     if (operation.op != Op::kBatchNorm) continue;
-    if (operation.epsilon != 1e-5) constants += fmt::format(", epsilon {}", operation.epsilon);
-    if (operation.momentum != 0.1) constants += fmt::format(", momentum {}", operation.momentum);
+    if (operation.epsilon != 1e-5) rest += fmt::format(", epsilon {}", operation.epsilon);
+    if (operation.momentum != 0.1) rest += fmt::format(", momentum {}", operation.momentum);
+  }
+  for (const Tensor& tensor : tensors_) {
+    if (tensor.row_stride > 0) {
+      rest += fmt::format(", {} in {}", name_of(tensor.role), tensor.row_stride);
+    }
   }
   std::ranges::sort(ops);
   std::string names;
@@ -169,7 +181,7 @@ std::string Graph::text() const {
     const std::string_view name = kOpNames[static_cast<std::size_t>(op)];
     if (!name.empty()) names += fmt::format("{}{}", names.empty() ? "" : "+", name);
   }
-  return fmt::format("{} {} {}{}", name_of(precision_), names, geometry, constants);
+  return fmt::format("{} {} {}{}", name_of(precision_), names, geometry, rest);
 }
 
 std::vector<Graph> graphs_of(Program& program) {

@@ -87,8 +87,11 @@ class Graph {
     GraphRole role = GraphRole::kNone;
     bool written = false;
     DType type = DType::kFloat32;  // kUint8: bits
+    // Of an image that is a range of a larger one's channels, elements from a pixel to the next; 0:
+    // as many as it has channels.
+    std::int64_t row_stride = 0;
     std::int64_t elements() const { return shape.elements(); }
-    std::size_t bytes() const;
+    std::size_t bytes() const;  // from its first element to its last
     bool operator==(const Tensor&) const = default;
   };
   struct Operation {
@@ -102,8 +105,8 @@ class Graph {
   explicit Graph(Precision precision) : precision_(precision) {}
 
   // Writing ---------------------------------------------------------------------------------------
-  Value read(GraphRole role, const Shape& shape);
-  void write(Value value, GraphRole role);
+  Value read(GraphRole role, const Shape& shape, std::int64_t row_stride = 0);
+  void write(Value value, GraphRole role, std::int64_t row_stride = 0);
 
   Value conv(Value x, Value w, const Window& window);
   Value dgrad(Value dy, Value w, const Window& window, const Shape& x);
@@ -144,7 +147,8 @@ class Graph {
   static Convolution convolution(const Operation& operation);
 
   // All that tells two graphs apart: "fp16 conv+sums 128x56x56x64 -> 64, 3x3/1"; the padding where
-  // it is not half the kernel, epsilon and momentum where they are not PyTorch's.
+  // it is not half the kernel, epsilon and momentum where they are not PyTorch's, "y in 256" where
+  // its rows are so far apart.
   std::string text() const;
   bool operator==(const Graph&) const = default;
 

@@ -62,9 +62,9 @@ void add_graphs(Program& program, Graphs& graphs) {
 }
 
 // The distinct graphs of all networks: training with the batch's statistics, with frozen ones,
-// evaluation.
+// evaluation. apart: with every tensor in memory of its own.
 Graphs all_graphs(Precision precision, const Images& images = kUsers,
-                  const std::vector<std::string>& networks = network_names()) {
+                  const std::vector<std::string>& networks = network_names(), bool apart = false) {
   struct Use {
     BatchNormMode mode;
     bool training;
@@ -75,8 +75,9 @@ Graphs all_graphs(Precision precision, const Images& images = kUsers,
     for (const Use use : {Use{BatchNormMode::kBatch, true}, Use{BatchNormMode::kRunning, true},
                           Use{BatchNormMode::kRunning, false}}) {
       Parameters parameters;
-      Program program(context, parameters,
-                      {.gradients = use.training, .precision = precision, .for_gpu = true});
+      Program program(
+          context, parameters,
+          {.gradients = use.training, .keep_all = apart, .precision = precision, .for_gpu = true});
       NetworkSpec network;
       network.arch = arch;
       network.batchnorm = use.mode;
@@ -181,12 +182,46 @@ TEST_P(CudnnChips, SupportWhatTheGpusTestsAsk) {
   expect_supported(gpu, precision, graphs);
 }
 
+bool has_rows_apart(const Graph& graph) {
+  return std::ranges::any_of(graph.tensors(), [](const auto& t) { return t.row_stride > 0; });
+}
+
+// To write where its output is joined, or to read its gradient there, costs a convolution no
+// engine: where one is ready made for images on their own, one is for rows apart.
+TEST_P(CudnnGraphs, RowsApartNeedNoCompiler) {
+  const auto& [gpu, precision] = GetParam();
+  const testing::GpuDescription description = described(gpu);
+  const std::vector<std::string> networks = {"googlenet", "inception_v3"};
+  const Graphs joined = all_graphs(precision, kUsers, networks);
+  const Graphs apart = all_graphs(precision, kUsers, networks, /*apart=*/true);
+  int count = 0, ready = 0, same = 0;
+  for (const auto& [text, graph] : joined) {
+    if (!has_rows_apart(graph)) continue;
+    const std::string alone = text.substr(0, text.rfind(", "));
+    ASSERT_TRUE(apart.contains(alone)) << alone;
+    ++count;
+    try {
+      const testing::DescribedGraph spaced(graph, description, false);
+      const testing::DescribedGraph dense(apart.at(alone), description, false);
+      same += !dense.engine().empty() && spaced.engine() == dense.engine() ? 1 : 0;
+      ready += dense.engine().empty() ? 0 : 1;
+      EXPECT_EQ(spaced.state(), dense.state()) << text;
+    } catch (const DeviceError& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+  fmt::print("{} {}: {} graphs with rows apart, {} ready made, {} on the engine of the dense one\n",
+             gpu.name, name_of(precision), count, ready, same);
+  EXPECT_GT(count, 0);
+}
+
 // Of each kind the graph of the smallest images: of what is alike but for the sizes.
 TEST_P(CudnnChips, CompileEveryKindOfKernel) {
   const auto& [gpu, precision] = GetParam();
+  using Kind = std::pair<std::vector<Graph::Op>, bool>;
   const auto kind_of = [](const Graph& graph) {
-    std::vector<Graph::Op> kind;
-    for (const Graph::Operation& operation : graph.operations()) kind.push_back(operation.op);
+    Kind kind{{}, has_rows_apart(graph)};
+    for (const Graph::Operation& operation : graph.operations()) kind.first.push_back(operation.op);
     return kind;
   };
   const auto pixels_of = [](const Graph& graph) {
@@ -196,7 +231,7 @@ TEST_P(CudnnChips, CompileEveryKindOfKernel) {
     }
     return pixels;
   };
-  std::map<std::vector<Graph::Op>, const Graph*> smallest;
+  std::map<Kind, const Graph*> smallest;
   const Graphs graphs = all_graphs(precision);
   for (const auto& [text, graph] : graphs) {
     const auto [at, is_new] = smallest.emplace(kind_of(graph), &graph);

@@ -22,20 +22,28 @@ namespace {
 using Values = std::vector<double>;
 using Tensor = Graph::Tensor;
 
+// Where element i of a tensor lies, counted from its first.
+std::size_t place(const Tensor& tensor, std::size_t i) {
+  if (tensor.row_stride == 0) return i;
+  const auto row = static_cast<std::size_t>(tensor.shape[3]);
+  return i / row * static_cast<std::size_t>(tensor.row_stride) + i % row;
+}
+
 Values load(const Tensor& tensor, const void* data) {
   Values values(static_cast<std::size_t>(tensor.elements()));
   for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t at = place(tensor, i);
     switch (tensor.type) {
       case DType::kFloat16:
-        values[i] = static_cast<double>(from_float16(static_cast<const Float16*>(data)[i].bits));
+        values[i] = static_cast<double>(from_float16(static_cast<const Float16*>(data)[at].bits));
         break;
       case DType::kBfloat16:
-        values[i] = static_cast<double>(from_bfloat16(static_cast<const Bfloat16*>(data)[i].bits));
+        values[i] = static_cast<double>(from_bfloat16(static_cast<const Bfloat16*>(data)[at].bits));
         break;
       case DType::kUint8:
-        values[i] = static_cast<const std::uint8_t*>(data)[i / 8] >> (i % 8) & 1;
+        values[i] = static_cast<const std::uint8_t*>(data)[at / 8] >> (at % 8) & 1;
         break;
-      default: values[i] = static_cast<double>(static_cast<const float*>(data)[i]);
+      default: values[i] = static_cast<double>(static_cast<const float*>(data)[at]);
     }
   }
   return values;
@@ -46,16 +54,27 @@ void store(const Tensor& tensor, const Values& values, void* data) {
     std::fill_n(static_cast<std::byte*>(data), tensor.bytes(), std::byte{0});
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto rounded = static_cast<float>(values[i]);
+    const std::size_t at = place(tensor, i);
     switch (tensor.type) {
-      case DType::kFloat16: static_cast<Float16*>(data)[i] = {to_float16(rounded)}; break;
-      case DType::kBfloat16: static_cast<Bfloat16*>(data)[i] = {to_bfloat16(rounded)}; break;
+      case DType::kFloat16: static_cast<Float16*>(data)[at] = {to_float16(rounded)}; break;
+      case DType::kBfloat16: static_cast<Bfloat16*>(data)[at] = {to_bfloat16(rounded)}; break;
       case DType::kUint8:
         if (values[i] != 0) {
-          static_cast<std::uint8_t*>(data)[i / 8] |= static_cast<std::uint8_t>(1U << (i % 8));
+          static_cast<std::uint8_t*>(data)[at / 8] |= static_cast<std::uint8_t>(1U << (at % 8));
         }
         break;
-      default: static_cast<float*>(data)[i] = rounded;
+      default: static_cast<float*>(data)[at] = rounded;
     }
+  }
+}
+
+// NaN where a result goes, and nowhere else.
+void spoil(const Tensor& tensor, void* data) {
+  if (tensor.row_stride == 0) return host_gpu::fill_with_nan(data, tensor.bytes());
+  const auto row = static_cast<std::size_t>(tensor.shape[3]);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.elements()); i += row) {
+    host_gpu::fill_with_nan(static_cast<std::byte*>(data) + place(tensor, i) * size_of(tensor.type),
+                            row * size_of(tensor.type));
   }
 }
 
@@ -321,7 +340,7 @@ void GpuGraph::run() const {
     // one that is read too.
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (graph.tensors()[i].written && std::ranges::count(places, places[i]) == 1) {
-        host_gpu::fill_with_nan(places[i], graph.tensors()[i].bytes());
+        spoil(graph.tensors()[i], places[i]);
       }
     }
     Run(graph, places);

@@ -116,6 +116,7 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
                kEpsilon, got_bias.as<T>(), got_scale.as<float>(), got_inv_std.as<float>()}});
   launch(MaskedSums<T>{.rows = rows,
                        .channels = outputs,
+                       .row_stride = outputs,
                        .dy = device_dy.as<T>(),
                        .partial = partial.as<double>()},
          nullptr);
@@ -140,9 +141,21 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
       {"d_beta", read<float>(got_d_beta), d_beta, 1e-6, 1e-6 * static_cast<double>(rows) + 1e-6}};
 }
 
-// Every way MaskedSums is called: dy in place or beside it, the residual's gradient or none.
+// Rows of dense values, `gap` further elements behind each.
 template <class T>
-std::vector<Checked> masked(std::int64_t rows, int channels, bool in_place, bool residual,
+std::vector<T> spaced(const std::vector<T>& values, int channels, int gap, const T& filling) {
+  std::vector<T> out;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    out.push_back(values[i]);
+    if ((i + 1) % at(channels) == 0) out.insert(out.end(), at(gap), filling);
+  }
+  return out;
+}
+
+// Every way MaskedSums is called: dy in place or beside it, the residual's gradient or none; rows
+// apart, with no residual.
+template <class T>
+std::vector<Checked> masked(std::int64_t rows, int channels, int gap, bool in_place, bool residual,
                             bool accumulate) {
   MadeUp made_up(13);
   const std::int64_t count = rows * channels;
@@ -162,22 +175,24 @@ std::vector<Checked> masked(std::int64_t rows, int channels, bool in_place, bool
     d_residual.push_back(accumulate ? wide_held[at(i)] + g.back() : g.back());
     sums[at(i % channels)] += g.back();
   }
-  const DeviceBuffer device_z = DeviceBuffer::copy_of(z);
-  const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
-  const DeviceBuffer beside = unwritten<T>(count);
+  const auto seven = Element<T>::narrow(7);  // what lies beside, and stays
+  const std::vector<T> spaced_dy = spaced(dy, channels, gap, seven);
+  const DeviceBuffer device_z = DeviceBuffer::copy_of(spaced(z, channels, gap, seven));
+  const DeviceBuffer device_dy = DeviceBuffer::copy_of(spaced_dy);
+  const DeviceBuffer beside = DeviceBuffer::copy_of(std::vector<T>(spaced_dy.size(), seven));
   const DeviceBuffer device_residual =
       accumulate ? DeviceBuffer::copy_of(held) : unwritten<T>(count);
   const ChannelTiles tiles{rows, channels};
   const DeviceBuffer partial = unwritten<double>(tiles.partials(1));
   const DeviceBuffer& gradient = in_place ? device_dy : beside;
-  launch(
-      MaskedSums<T>{rows, channels, device_dy.as<T>(), device_z.as<T>(), gradient.as<T>(),
-                    residual ? device_residual.as<T>() : nullptr, accumulate, partial.as<double>()},
-      nullptr);
+  launch(MaskedSums<T>{rows, channels, channels + gap, device_dy.as<T>(), device_z.as<T>(),
+                       gradient.as<T>(), residual ? device_residual.as<T>() : nullptr, accumulate,
+                       partial.as<double>()},
+         nullptr);
   std::vector<double> got_sums(at(channels), 0.0);
   const auto parts = partial.values<double>();
   for (std::size_t i = 0; i < parts.size(); ++i) got_sums[i % at(channels)] += parts[i];
-  std::vector<Checked> out = {{"g", read<T>(gradient), g, 0, 0},
+  std::vector<Checked> out = {{"g", read<T>(gradient), spaced(g, channels, gap, 7.0), 0, 0},
                               {"sums", got_sums, sums, 1e-6, 1e-7 * static_cast<double>(rows)}};
   if (residual) {
     out.push_back({"d_residual", read<T>(device_residual), d_residual, TypeFacts<T>::kRounding,
@@ -188,7 +203,8 @@ std::vector<Checked> masked(std::int64_t rows, int channels, bool in_place, bool
 
 // What is done behind a convolution in place of what the library did not fuse.
 template <class T>
-std::vector<Checked> bias_and_relu(std::int64_t rows, int channels, bool residual, bool relu) {
+std::vector<Checked> bias_and_relu(std::int64_t rows, int channels, int gap, bool residual,
+                                   bool relu) {
   MadeUp made_up(13);
   const std::int64_t count = rows * channels;
   const auto y = made_up.normals<T>(count);
@@ -201,17 +217,21 @@ std::vector<Checked> bias_and_relu(std::int64_t rows, int channels, bool residua
         wide_y[at(i)] + wide_bias[at(i % channels)] + (residual ? wide_held[at(i)] : 0.0);
     expected.push_back(relu && !(value > 0) ? 0.0 : value);
   }
-  const DeviceBuffer device_y = DeviceBuffer::copy_of(y), device_bias = DeviceBuffer::copy_of(bias);
+  const DeviceBuffer device_y =
+      DeviceBuffer::copy_of(spaced(y, channels, gap, Element<T>::narrow(7)));
+  const DeviceBuffer device_bias = DeviceBuffer::copy_of(bias);
   const DeviceBuffer device_held = DeviceBuffer::copy_of(held);
   launch(AddBiasAndRelu<T>{.rows = rows,
                            .channels = channels,
                            .bias = device_bias.as<T>(),
                            .residual = residual ? device_held.as<T>() : nullptr,
                            .relu = relu,
-                           .y = device_y.as<T>()},
+                           .y = device_y.as<T>(),
+                           .y_stride = channels + gap},
          nullptr);
   // The sum of three in float32, rounded to T once.
-  return {{"y", read<T>(device_y), expected, TypeFacts<T>::kRounding + 2e-7, 1e-6}};
+  return {{"y", read<T>(device_y), spaced(expected, channels, gap, 7.0),
+           TypeFacts<T>::kRounding + 2e-7, 1e-6}};
 }
 
 }  // namespace
@@ -231,16 +251,22 @@ void add_convolution_cases(std::vector<KernelCase>& cases) {
     for (const bool residual : {false, true}) {
       for (const bool relu : {false, true}) {
         cases.push_back({fmt::format("bias_and_relu_{}_{}_{}", type, residual, relu),
-                         [=] { return bias_and_relu<T>(913, 7, residual, relu); }});
+                         [=] { return bias_and_relu<T>(913, 7, 0, residual, relu); }});
+        cases.push_back({fmt::format("bias_and_relu_spaced_{}_{}_{}", type, residual, relu),
+                         [=] { return bias_and_relu<T>(213, 8, 16, residual, relu); }});
       }
     }
     for (const bool in_place : {false, true}) {
       cases.push_back({fmt::format("masked_sums_{}_{}", type, in_place ? "in_place" : "beside"),
-                       [=] { return masked<T>(200, 72, in_place, false, false); }});
+                       [=] { return masked<T>(200, 72, 0, in_place, false, false); }});
       cases.push_back({fmt::format("masked_sums_residual_{}_{}", type, in_place),
-                       [=] { return masked<T>(65, 3, in_place, true, false); }});
+                       [=] { return masked<T>(65, 3, 0, in_place, true, false); }});
       cases.push_back({fmt::format("masked_sums_accumulate_{}_{}", type, in_place),
-                       [=] { return masked<T>(300, 16, in_place, true, true); }});
+                       [=] { return masked<T>(300, 16, 0, in_place, true, true); }});
+      cases.push_back({fmt::format("masked_sums_spaced_{}_{}", type, in_place),
+                       [=] { return masked<T>(200, 72, 24, in_place, false, false); }});
+      cases.push_back({fmt::format("masked_sums_spaced_oddly_{}_{}", type, in_place),
+                       [=] { return masked<T>(150, 16, 3, in_place, false, false); }});
     }
   });
 }

@@ -17,7 +17,8 @@ namespace {
 
 using testing::noise;
 
-// Two normalisations of one image, joined; the second is also read by a third where `shared`.
+// Two normalisations of one image and two poolings, joined; the second normalisation is also read
+// by a pooling where `shared`.
 class Branches {
  public:
   Branches(bool keep_all, bool shared)
@@ -27,9 +28,10 @@ class Branches {
     x_ = program_.input("x", shape, block_);
     first_ = batchnorm(program_, x_, "first", {.relu = true});
     second_ = batchnorm(program_, x_, "second", {.relu = true});
-    const TensorId pooled =
-        average_pool(program_, shared ? second_ : x_, "pooled", {{3, 3}, {1, 1}, {1, 1}, false});
-    joined_ = concat(program_, {first_, second_, pooled}, "joined");
+    average_ =
+        average_pool(program_, shared ? second_ : x_, "average", {{3, 3}, {1, 1}, {1, 1}, false});
+    max_ = max_pool(program_, x_, "max", {{3, 3}, {1, 1}, {1, 1}, false});
+    joined_ = concat(program_, {first_, second_, average_, max_}, "joined");
     program_.set_output(joined_);
     program_.plan();
     parameters_.initialise(context_, 3);
@@ -51,6 +53,7 @@ class Branches {
   }
   bool first_lies_in() const { return lies_in(first_, 0); }
   bool second_lies_in() const { return lies_in(second_, 2 * block_); }
+  bool pooled_lie_in() const { return lies_in(average_, 4 * block_) && lies_in(max_, 6 * block_); }
 
   std::vector<float> output, input_gradient, gradients;
 
@@ -59,7 +62,7 @@ class Branches {
   Context context_{2};
   Parameters parameters_;
   Program program_;
-  TensorId x_ = -1, first_ = -1, second_ = -1, joined_ = -1;
+  TensorId x_ = -1, first_ = -1, second_ = -1, average_ = -1, max_ = -1, joined_ = -1;
 };
 
 TEST(Concat, InputsAreWrittenInPlaceAndChangeNoBit) {
@@ -68,6 +71,7 @@ TEST(Concat, InputsAreWrittenInPlaceAndChangeNoBit) {
     const Branches joined(/*keep_all=*/false, shared), apart(/*keep_all=*/true, shared);
     EXPECT_TRUE(joined.first_lies_in());
     EXPECT_EQ(joined.second_lies_in(), !shared);
+    EXPECT_TRUE(joined.pooled_lie_in());
     EXPECT_FALSE(apart.first_lies_in());
     EXPECT_EQ(joined.output, apart.output);
     EXPECT_EQ(joined.input_gradient, apart.input_gradient);

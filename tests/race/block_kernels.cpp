@@ -153,8 +153,8 @@ template <class Grid> std::vector<double> folded(const Grid& grid, const FilterS
     FilterPart::for_each(n, shape, [&](const FilterPart& part) { parts.push_back(part); });
   }
   grid.run(PrepareWeights<float>{filters, parts.data(), static_cast<int>(parts.size())});
-  grid.run(MaskedSums<float>{kRows, shape.outputs, dy.data(), z.data(), dy.data(), nullptr, false,
-                             partial.data()});
+  grid.run(MaskedSums<float>{kRows, shape.outputs, shape.outputs, dy.data(), z.data(), dy.data(),
+                             nullptr, false, partial.data()});
   grid.run(FoldedGradients<float>{shape, kRows, partial.data(), d_folded.data(), w.data(),
                                   scale.data(), inv_std.data(), mean.data(), dw.data(),
                                   d_gamma.data(), d_beta.data()});

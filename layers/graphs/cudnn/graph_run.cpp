@@ -134,6 +134,9 @@ class Tensors {
         const std::size_t count = tensor.bytes() / size_of(tensor.type);
         gpu::fill_with_noise(context, memory_.back().data(), static_cast<std::int64_t>(count),
                              tensor.type, static_cast<std::uint32_t>(tensor.role));
+      } else if (tensor.row_stride > 0) {
+        // What is between its rows is compared with another run's, too.
+        context.clear(memory_.back().data(), memory_.back().bytes());
       }
       // The largest that is written, and of those the last, says most about the arithmetic.
       if (tensor.written && (result_ < 0 || memory_.back().bytes() >= result().bytes())) {

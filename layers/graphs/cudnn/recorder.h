@@ -44,6 +44,10 @@ class Recorder {
     for_each([&](Graph::Value value, const Graph::Tensor& tensor) {
       if (!tensor.written) return;
       at(value)->set_output(true).set_data_type(element_type(tensor.type)).set_uid(uid(value));
+      // The frontend makes the others dense itself.
+      if (tensor.row_stride > 0) {
+        at(value)->set_dim(dims(tensor.shape)).set_stride(strides(tensor));
+      }
     });
   }
 
@@ -70,13 +74,17 @@ class Recorder {
     if (shape.rank() == 1) return {1, shape[0], 1, 1};
     return {shape[0], shape[3], shape[1], shape[2]};
   }
+  static std::vector<std::int64_t> strides(const Graph::Tensor& tensor) {
+    const std::vector<std::int64_t> d = dims(tensor.shape);
+    const std::int64_t row = tensor.row_stride > 0 ? tensor.row_stride : d[1];
+    return {row * d[2] * d[3], 1, row * d[3], row};
+  }
   Tensor input(Graph::Value value) {
     const Graph::Tensor& tensor = graph_.tensor(value);
-    const std::vector<std::int64_t> d = dims(tensor.shape);
     return frontend_.tensor(fe::graph::Tensor_attributes()
                                 .set_name(std::string(name_of(tensor.role)))
-                                .set_dim(d)
-                                .set_stride({d[1] * d[2] * d[3], 1, d[1] * d[3], d[1]})
+                                .set_dim(dims(tensor.shape))
+                                .set_stride(strides(tensor))
                                 .set_data_type(element_type(tensor.type))
                                 .set_uid(uid(value)));
   }

@@ -1,0 +1,115 @@
+// Convolutions that write where their outputs are joined, and read their gradients there, against
+// the same ones apart: to the bit, for the GPU made of the host computes either alike.
+#include "layers/concat.h"
+
+#include "layers/conv_bn.h"
+#include "layers/pool.h"
+#include "tests/host_gpu/gpu_graph_log.h"
+#include "tests/support/node_harness.h"
+
+#include "engine/base/half.h"
+#include "kernels/half_element.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// Two convolutions and a pooling of one image, joined; the second is read by the pooling, too,
+// where `shared`.
+class Branches {
+ public:
+  Branches(const Context& gpu, Precision precision, std::int64_t channels, bool keep_all,
+           bool shared)
+      : program_(gpu, parameters_,
+                 {.gradients = true, .keep_all = keep_all, .precision = precision}) {
+    const TensorId images = program_.input("images", {2, 5, 4, 8}, 8, image_type(precision));
+    const TensorId x = unit(images, "x", 16);
+    first_ = unit(x, "first", channels);
+    second_ = unit(x, "second", 16);
+    const TensorId pooled =
+        average_pool(program_, shared ? second_ : x, "pooled", {{3, 3}, {1, 1}, {1, 1}, false});
+    joined_ = concat(program_, {first_, second_, pooled}, "joined");
+    program_.set_output(global_pool(program_, joined_, "features", {}));
+    program_.plan();
+    parameters_.initialise(gpu, 3);
+    fill(program_.value_of(images), 1);
+    program_.forward();
+    const TensorId features = program_.find("features");
+    output = program_.read(features);
+    fill(program_.gradient_of(features), 2);
+    program_.backward();
+    parameters_.download_gradients();
+    gradients.assign(parameters_.gradients().begin(), parameters_.gradients().end());
+  }
+
+  // Does that tensor, and its gradient, lie in the joined one's?
+  bool lies_in(TensorId id) const {
+    const auto within = [](const Tensor& part, const Tensor& whole) {
+      const auto* begin = static_cast<const std::byte*>(whole.data);
+      const auto* data = static_cast<const std::byte*>(part.data);
+      return data >= begin && data < begin + whole.bytes() && part.row_stride == whole.row_stride;
+    };
+    return within(program_.value_of(id), program_.value_of(joined_)) &&
+           within(program_.gradient_of(id), program_.gradient_of(joined_));
+  }
+  bool first_lies_in() const { return lies_in(first_); }
+  bool second_lies_in() const { return lies_in(second_); }
+
+  std::vector<float> output, gradients;
+
+ private:
+  TensorId unit(TensorId x, const std::string& name, std::int64_t channels) {
+    return conv_bn(program_, x, {name + ".conv", name + ".bn", name},
+                   {channels, {3, 3}, {1, 1}, {1, 1}},
+                   {.mode = BatchNormMode::kRunning, .relu = true});
+  }
+  void fill(const Tensor& tensor, std::uint64_t seed) const {
+    const std::vector<float> values = testing::noise(tensor.elements(), seed);
+    const PinnedBuffer host(tensor.bytes());
+    with_type(tensor.dtype,
+              [&]<class T>() { std::ranges::transform(values, host.as<T>(), Element<T>::narrow); });
+    program_.context().upload(tensor.data, host.as<std::byte>(), tensor.bytes());
+    program_.context().synchronize();
+  }
+
+  Parameters parameters_;
+  Program program_;
+  TensorId first_ = -1, second_ = -1, joined_ = -1;
+};
+
+TEST(HostGpuConcat, ConvolutionsWriteWhereTheyAreJoinedAndChangeNoBit) {
+  const Context gpu(1, Device{.cuda = true});
+  for (const bool fused : {true, false}) {
+    // Unfused, our own kernel adds bias and ReLU.
+    if (!fused) host_gpu::refuse_graphs([](const Graph& g) { return g.has(Graph::Op::kBias); });
+    for (const Precision precision : kPrecisions) {
+      for (const bool shared : {false, true}) {
+        SCOPED_TRACE(fmt::format("{}, fused {}, shared {}", name_of(precision), fused, shared));
+        const Branches joined(gpu, precision, 24, /*keep_all=*/false, shared);
+        const Branches apart(gpu, precision, 24, /*keep_all=*/true, shared);
+        const bool writes_apart = precision != Precision::kBf16;
+        EXPECT_EQ(joined.first_lies_in(), writes_apart);
+        EXPECT_EQ(joined.second_lies_in(), writes_apart && !shared);
+        EXPECT_FALSE(apart.first_lies_in());
+        EXPECT_EQ(joined.output, apart.output);
+        EXPECT_EQ(joined.gradients, apart.gradients);
+      }
+    }
+  }
+  host_gpu::refuse_graphs(nullptr);
+}
+
+// A range that starts within what a thread moves at once is copied.
+TEST(HostGpuConcat, WhatWouldStartBetweenPacksStaysApart) {
+  const Context gpu(1, Device{.cuda = true});
+  EXPECT_FALSE(Branches(gpu, Precision::kFp16, 12, false, false).second_lies_in());
+  EXPECT_TRUE(Branches(gpu, Precision::kFp32, 12, false, false).second_lies_in());
+}
+
+}  // namespace
+}  // namespace rk
