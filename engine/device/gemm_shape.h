@@ -8,8 +8,8 @@
 
 namespace rk {
 
-// C = op(A) op(B) + bias, row major: op(A) is (m, k), op(B) is (k, n), C is (m, n); lda, ldb, ldc are
-// row strides in elements of the matrices as stored.
+// C = op(A) op(B) + bias, row major: op(A) is (m, k), op(B) is (k, n), C is (m, n); lda, ldb, ldc
+// are row strides in elements of the matrices as stored.
 struct GemmShape {
   Op op_a = Op::kNone, op_b = Op::kNone;
   std::int64_t m = 0, n = 0, k = 0;

@@ -92,8 +92,9 @@ template <class T> struct CopyChannels {
   }
 };
 
-// Rows of `channels` elements, y_stride apart in y, of which `taken` from `first` on are a row of x,
-// x_stride apart there, and the others 0: the gradient of what a range of channels was taken from.
+// Rows of `channels` elements, y_stride apart in y, of which `taken` from `first` on are a row of
+// x, x_stride apart there, and the others 0: the gradient of what a range of channels was taken
+// from.
 template <class T> struct PadChannels {
   std::int64_t rows = 0;
   int channels = 0;

@@ -41,8 +41,8 @@ std::unique_ptr<Node> global_pool_node(const std::string& name, const Program& p
 std::unique_ptr<Node> concat_node(const std::string& name, const Program& program);
 
 // Whether a convolution may write rows apart, and read its gradient so (NodeOutput::spaced). In
-// bf16 the library has nothing that fuses what is added to an input's gradient, or its mask, where dy
-// lies so.
+// bf16 the library has nothing that fuses what is added to an input's gradient, or its mask, where
+// dy lies so.
 constexpr bool writes_rows_apart(Precision precision, bool gradients) {
   return precision != Precision::kBf16 || !gradients;
 }

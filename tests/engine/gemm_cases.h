@@ -1,6 +1,6 @@
-// Prepared products (engine/device/gemm.h) of random forms, sizes and strides against three loops in
-// double. Run on the CPU by engine_test, on a GPU made of the host by host_gpu_test and on a real
-// one by cuda_test.
+// Prepared products (engine/device/gemm.h) of random forms, sizes and strides against three loops
+// in double. Run on the CPU by engine_test, on a GPU made of the host by host_gpu_test and on a
+// real one by cuda_test.
 #pragma once
 
 #include "engine/base/dtype.h"

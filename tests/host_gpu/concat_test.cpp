@@ -2,13 +2,12 @@
 // the same ones apart: to the bit, for the GPU made of the host computes either alike.
 #include "layers/concat.h"
 
+#include "engine/base/half.h"
+#include "kernels/half_element.h"
 #include "layers/conv_bn.h"
 #include "layers/pool.h"
 #include "tests/host_gpu/gpu_graph_log.h"
 #include "tests/support/node_harness.h"
-
-#include "engine/base/half.h"
-#include "kernels/half_element.h"
 
 #include <gtest/gtest.h>
 
