@@ -66,7 +66,8 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   EXPECT_EQ(plans_of(context).environment(), context.cuda().name());
   EXPECT_EQ(plans_of(context).engine(tuned[0].graph), tuned[0].engine);
   EXPECT_GT(times.step.median, 0);
-  EXPECT_GT(times.bytes, std::size_t{4} << 20);  // ResNet-20 has 272,864 parameters, of four values each
+  EXPECT_GT(times.bytes,
+            std::size_t{4} << 20);  // ResNet-20 has 272,864 parameters, of four values each
 }
 
 // Behind one convolution: what the three algorithms compute, and that a wrong one would be seen.
@@ -79,8 +80,8 @@ TEST(BenchStepDevice, TheAlgorithmsOfBatchNormalisationAgree) {
     network.arch = "resnet20";
     build_network(program, network, 8, 32, 32);
     const auto units = gpu::batchnorm_units(program);
-    // The first; one in the first stage, with and without a sum behind it; in each of the others the
-    // one that halves, those behind it, with and without a sum, and the shortcut.
+    // The first; one in the first stage, with and without a sum behind it; in each of the others
+    // the one that halves, those behind it, with and without a sum, and the shortcut.
     ASSERT_EQ(units.size(), 11U);
     int all = 0;
     for (const gpu::BatchNormUnit& unit : units) {

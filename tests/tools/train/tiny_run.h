@@ -1,5 +1,5 @@
-// A training run of a fraction of a second: drawn characters, half of the classes held out, through a
-// network whose checkpoints take a megabyte, at 16 pixels.
+// A training run of a fraction of a second: drawn characters, half of the classes held out, at 16
+// pixels through a network whose checkpoints take a megabyte.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace rk {
 
-inline const std::vector<std::string> kTinyNetwork = {
-    "--arch", "resnet20", "--dim", "16", "--image-size", "16", "--resize", "16"};
+inline const std::vector<std::string> kTinyNetwork = {"--arch",       "resnet20", "--dim",    "16",
+                                                      "--image-size", "16",       "--resize", "16"};
 
 // The program's words but for what a test chooses: steps, optimizer, threads, --out. Training
 // classes are not evaluated: tests count which files are opened when.
