@@ -601,6 +601,10 @@ void TrainRun::rehearse_saving() const {
   if (!processes_.first()) return;
   trainer_->pull();
   try {
+    // Address space alone, of which a limit may leave little: heaps that the threads of libraries
+    // reserve between now and the first save, 64 MiB each.
+    const auto heaps = std::make_unique_for_overwrite<std::byte[]>(std::size_t{256} << 20);
+    *const_cast<volatile std::byte*>(heaps.get()) = std::byte{};
     const std::vector<std::byte> bytes = checkpoint();
   } catch (const std::bad_alloc&) {
     fail<DeviceError>(
