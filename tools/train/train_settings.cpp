@@ -18,6 +18,14 @@
 namespace rk {
 namespace {
 
+// In words; empty: none.
+std::string image_size_problem(const std::string& text) {
+  int size = 0;
+  if (CLI::detail::lexical_cast(text, size) && (size == 0 || (size >= 8 && size <= 4096)))
+    return "";
+  return fmt::format("{} is neither 0 nor 8 to 4096", text);
+}
+
 // What --freeze takes: the network's stages from the images on.
 std::vector<std::string> stage_names(const std::string& arch) {
   std::vector<std::string> names = {"none"};
@@ -92,8 +100,9 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
         "batches an epoch; 0: the sampler's own number, images / batch for most")
       ->check(CLI::Range(0, 1 << 30));
   t.add("image-size", s.image_size,
-        "side of the square that the network sees; 0: what it was made for, 224, inception_v3 299")
-      ->check((CLI::Range(0, 0) | CLI::Range(8, 4096)).description("0 or 8 to 4096"));
+        "side of the square that the network sees; 0: what it was made for, 224, inception_v3 299, "
+        "resnet20 32")
+      ->check(CLI::Validator(image_size_problem, "0 or 8 to 4096"));
   t.add("resize", s.resize,
         "short side before the centre (or random) crop of that square; 0: image-size * 256 / 224")
       ->check(CLI::Range(0, 8192));
