@@ -16,6 +16,8 @@ namespace {
 int code_of(const std::function<int()>& work) {
   const pid_t child = fork();
   if (child == 0) {
+    // A shell starts what runs behind it with these ignored, which is kept.
+    for (const int each : {SIGINT, SIGHUP, SIGTERM, SIGUSR1}) signal(each, SIG_DFL);
     install_signal_handlers();
     _exit(work());
   }
