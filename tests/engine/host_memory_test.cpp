@@ -68,14 +68,15 @@ TEST_F(HostMemory, ContainersAndTheFirstKindOfGroups) {
   EXPECT_EQ(free(), 900 * kMiB);
 }
 
-// A child, whose limit is its own.
+// A child, whose limit is its own, and above the 20 TiB of addresses that a sanitizer reserves.
 TEST_F(HostMemory, IsNoMoreThanTheLimitOfAddressesLeaves) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 50;
+  folder_.write("proc/self/statm", fmt::format("{} 1 1 1 0 1 0\n", 100 * kMiB / 4096));
   const pid_t child = ::fork();
   if (child == 0) {
-    const rlimit limit{rlim_t{1} << 40, RLIM_INFINITY};
-    ::setrlimit(RLIMIT_AS, &limit);
-    folder_.write("proc/self/statm", fmt::format("{} 1 1 1 0 1 0\n", 100 * kMiB / 4096));
-    ::_exit(free() == (std::int64_t{1} << 40) - 100 * kMiB ? 7 : 1);
+    const rlimit limit{rlim_t{kLimit}, RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(2);
+    ::_exit(free() == kLimit - 100 * kMiB ? 7 : 1);
   }
   int status = 0;
   ::waitpid(child, &status, 0);
