@@ -24,6 +24,8 @@
 // are no line of ours; in a sanitizer's build it stays open for the sanitizer's.
 #pragma once
 
+#include "engine/system/parser.h"
+
 #include <sys/types.h>
 
 #include <array>
@@ -35,37 +37,28 @@
 
 namespace rk {
 
-struct ParserLimits {
-  std::uint64_t memory_bytes = 0;  // what it may map beyond what it inherits
-  std::uint64_t cpu_seconds = 0;   // of its life so far
-};
-
-class ParserProcess {
+class ParserProcess : public Parser {
  public:
   // In the child, once for each question: `slot` begins with the question's `bytes` and takes the
   // answer, whose length is returned. An InputError is thrown again where answer() waits for it.
   using Serve = std::function<std::size_t(std::span<std::byte> slot, std::size_t bytes)>;
 
-  static constexpr std::size_t kSlots = 2;
-
   // `file` and `parser` ("the HDF5 library") are for messages. No question may raise `most`, and
   // no answer is waited for longer than `wait_seconds`. InputError where no process is to be had.
   ParserProcess(std::string file, std::string parser, const ParserLimits& most,
                 std::uint64_t wait_seconds, std::size_t slot_bytes, const Serve& serve);
-  ~ParserProcess();  // ends the child, whatever it does
+  ~ParserProcess() override;  // ends the child, whatever it does
   ParserProcess(const ParserProcess&) = delete;
   ParserProcess& operator=(const ParserProcess&) = delete;
 
   std::size_t slot_bytes() const { return slot_bytes_; }
 
-  // The child keeps to `limits` from then on. At most kSlots questions may be without an answer.
-  void ask(std::span<const std::byte> question, const ParserLimits& limits);
+  void ask(std::span<const std::byte> question, const ParserLimits& limits) override;
 
-  // Waits for the answer to the oldest question. It lies in memory that the child can still write
-  // to, and stays until the question after the next is asked. Where the child is gone, this and
-  // every later question is answered by the same InputError. What the interruption throws
+  // Waits for it. It lies in memory that the child can still write to. Where the child is gone,
+  // this and every later question is answered by the same InputError. What the interruption throws
   // (below) passes through; the object can then only be destroyed.
-  std::span<const std::byte> answer();
+  std::span<const std::byte> answer() override;
 
  private:
   [[noreturn]] void serve(int channel, const Serve& serve) const;

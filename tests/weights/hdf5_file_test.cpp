@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/packed_values.h"
 #include "tests/data/temporary_folder.h"
+#include "tests/support/said_answers.h"
 #include "weights/hdf5/questions.h"
 
 #include <gtest/gtest.h>
@@ -195,10 +196,11 @@ TEST(Hdf5File, ClaimsFarBeyondWhatIsStoredAreRefused) {
 // likes.
 std::string refusal_of_liar(const std::function<void(PackedWriter&)>& shape,
                             const std::function<std::size_t(std::span<std::byte>)>& values) {
-  const auto serve = [&](std::span<std::byte> slot, std::size_t bytes) -> std::size_t {
-    const std::span<const std::byte> question = slot.first(bytes);
+  const auto say = [&](std::span<const std::byte> question) {
     const auto asked = static_cast<Hdf5Question>(PackedReader(question).number());
+    std::vector<std::byte> slot(kHdf5SlotBytes);
     PackedWriter out(slot);
+    std::size_t said = 0;
     if (asked == Hdf5Question::kOpen) {
       for (int i = 0; i < 5; ++i) out.number(0);
     } else if (asked == Hdf5Question::kObjects) {
@@ -208,12 +210,13 @@ std::string refusal_of_liar(const std::function<void(PackedWriter&)>& shape,
     } else if (asked == Hdf5Question::kInfo) {
       shape(out);
     } else {
-      return values(slot);
+      said = values(slot);
     }
-    return out.bytes();
+    slot.resize(std::max(said, out.bytes()));
+    return slot;
   };
   return refusal([&] {
-    const Hdf5Reader reader("liar", serve);
+    const Hdf5Reader reader("liar", std::make_unique<SaidAnswers>(say));
     if (reader.info("/x").kind == Hdf5Reader::Kind::kText) {
       reader.read_text("/x");
     } else {
@@ -254,6 +257,38 @@ TEST(Hdf5File, NothingThatTheParserSaysIsBelieved) {
                                       return out.bytes();
                                     }),
                     no_sense));
+}
+
+// A parser that is no longer what it was could answer the second time what nobody looked at.
+TEST(Hdf5File, AShapeIsAskedForOnce) {
+  int asked = 0;
+  const auto say = [&](std::span<const std::byte> question) {
+    std::vector<std::byte> slot(256);
+    PackedWriter out(slot);
+    switch (static_cast<Hdf5Question>(PackedReader(question).number())) {
+      case Hdf5Question::kOpen:
+        for (int i = 0; i < 5; ++i) out.number(0);
+        break;
+      case Hdf5Question::kObjects:
+        out.number(1);
+        out.text("/x");
+        out.number(1);
+        break;
+      case Hdf5Question::kInfo:
+        ++asked;
+        // Kind, rank, side, side of the pieces.
+        for (const int each : {0, 1, asked, asked}) out.number(static_cast<std::uint64_t>(each));
+        break;
+      default:
+        for (int i = 0; i < asked; ++i) out.number(0);  // as many doubles
+    }
+    slot.resize(out.bytes());
+    return slot;
+  };
+  const Hdf5Reader reader("changing", std::make_unique<SaidAnswers>(say));
+  EXPECT_EQ(reader.info("/x").dims, std::vector<std::int64_t>{1});
+  EXPECT_EQ(reader.info("x").dims, std::vector<std::int64_t>{1});
+  EXPECT_EQ(reader.read<double>("/x").size(), 1U);
 }
 
 }  // namespace

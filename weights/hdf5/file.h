@@ -18,10 +18,10 @@
 #pragma once
 
 #include "engine/system/file_identity.h"
+#include "engine/system/parser.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,9 +44,8 @@ class Hdf5Reader {
   Hdf5Reader(std::span<const std::byte> image, const std::string& name);
   // `room`: how many bytes may be read of it in all, where it lies in memory beside other things.
   Hdf5Reader(std::span<const std::byte> image, const std::string& name, std::uint64_t room);
-  // Over a parser that says anything at all (ParserProcess::Serve), for tests of what comes of it.
-  Hdf5Reader(const std::string& name,
-             std::function<std::size_t(std::span<std::byte>, std::size_t)> serve);
+  // Over any parser that answers weights/hdf5/questions.h, for tests of what comes of an answer.
+  Hdf5Reader(const std::string& name, std::unique_ptr<Parser> parser);
   ~Hdf5Reader();
   Hdf5Reader(Hdf5Reader&&) noexcept;
   Hdf5Reader& operator=(Hdf5Reader&&) noexcept;

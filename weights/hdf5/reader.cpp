@@ -45,9 +45,16 @@ std::vector<std::byte> packed(const std::function<void(PackedWriter&)>& put) {
   return bytes;
 }
 
-template <class... Args> ParserProcess::Serve server(Args&&... args) {
+// The library in a process of its own, over a file of `bytes` of which `room` may be read.
+template <class... Args>
+std::unique_ptr<Parser> library(const std::string& name, std::uint64_t bytes, std::uint64_t room,
+                                Args&&... args) {
   const auto server = std::make_shared<Hdf5Server>(std::forward<Args>(args)...);
-  return [server](std::span<std::byte> slot, std::size_t bytes) { return (*server)(slot, bytes); };
+  return std::make_unique<ParserProcess>(
+      printable(name), "the HDF5 library",
+      ParserLimits{memory_for_file(bytes), cpu_seconds(bytes + room)}, 60 + (bytes >> 22),
+      kHdf5SlotBytes,
+      [server](std::span<std::byte> slot, std::size_t asked) { return (*server)(slot, asked); });
 }
 
 }  // namespace
@@ -59,13 +66,9 @@ std::int64_t Hdf5Reader::Info::elements() const {
 }
 
 struct Hdf5Reader::State {
-  State(std::string file_name, std::uint64_t bytes, std::uint64_t room, ParserProcess::Serve serve)
-      : name(std::move(file_name)),
-        file_bytes(bytes),
-        budget(room),
-        parser(printable(name), "the HDF5 library",
-               {memory_for_file(bytes), cpu_seconds(bytes + budget)}, 60 + (bytes >> 22),
-               kHdf5SlotBytes, std::move(serve)) {
+  State(std::string file_name, std::uint64_t bytes, std::uint64_t room,
+        std::unique_ptr<Parser> answering)
+      : name(std::move(file_name)), file_bytes(bytes), budget(room), parser(std::move(answering)) {
     read_objects();
   }
 
@@ -85,15 +88,15 @@ struct Hdf5Reader::State {
 
   void ask(const std::function<void(PackedWriter&)>& put) {
     const std::vector<std::byte> question = packed(put);
-    parser.ask(question,
-               {std::max(kLeastForParser,
-                         memory_for_file(file_bytes) - std::min(memory_for_file(file_bytes), held)),
-                cpu_seconds(file_bytes + held)});
+    parser->ask(question,
+                {std::max(kLeastForParser, memory_for_file(file_bytes) -
+                                               std::min(memory_for_file(file_bytes), held)),
+                 cpu_seconds(file_bytes + held)});
   }
 
   // The answer is copied first: the child could still change what has been looked at.
   template <class Use> auto answer(Use&& use) {
-    const std::span<const std::byte> shared = parser.answer();
+    const std::span<const std::byte> shared = parser->answer();
     const std::vector<std::byte> bytes(shared.begin(), shared.end());
     PackedReader in(bytes);
     try {
@@ -136,7 +139,15 @@ struct Hdf5Reader::State {
     });
   }
 
-  Shape shape(const std::string& path) {
+  // Asked once: whoever has looked at it gets just that when it is read, whatever is answered by
+  // then.
+  const Shape& shape(const std::string& path) {
+    const auto known = shapes.find(path);
+    return known != shapes.end() ? known->second
+                                 : shapes.emplace(path, ask_shape(path)).first->second;
+  }
+
+  Shape ask_shape(const std::string& path) {
     ask_about(Hdf5Question::kInfo, path);
     return answer([&](PackedReader& in) {
       Shape out;
@@ -191,7 +202,7 @@ struct Hdf5Reader::State {
     constexpr std::size_t kMost = kHdf5SlotBytes / sizeof(T);
     Hdf5Boxes boxes(info.dims, shape.piece, static_cast<std::int64_t>(kMost));
     // While one slot is emptied here, the other is filled there.
-    std::array<std::vector<Hdf5Box>, ParserProcess::kSlots> asked;
+    std::array<std::vector<Hdf5Box>, Parser::kSlots> asked;
     std::optional<Hdf5Box> left_over;
     std::size_t first = 0, count = 0;
     const auto ask_next = [&] {
@@ -227,7 +238,7 @@ struct Hdf5Reader::State {
     try {
       while (count > 0) {
         --count;
-        const std::span<const std::byte> values = parser.answer();
+        const std::span<const std::byte> values = parser->answer();
         std::size_t at = 0;
         for (const Hdf5Box& box : asked[first]) {
           const std::size_t bytes = elements_of(box) * sizeof(T);
@@ -247,7 +258,7 @@ struct Hdf5Reader::State {
 
   void forget_answer() {
     try {
-      parser.answer();
+      parser->answer();
     } catch (const InputError&) {
       // As for the one before: the first refusal is the one to report.
     }
@@ -282,7 +293,8 @@ struct Hdf5Reader::State {
   std::map<std::string, std::uint64_t> held_of;  // by data set
   FileIdentity identity;
   std::map<std::string, bool> objects;  // full path -> is it a data set
-  ParserProcess parser;
+  std::map<std::string, Shape> shapes;  // by data set
+  std::unique_ptr<Parser> parser;
 };
 
 Hdf5Reader::Hdf5Reader(const std::string& path) {
@@ -298,7 +310,8 @@ Hdf5Reader::Hdf5Reader(const std::string& path) {
   if (!S_ISREG(status.st_mode)) refuse("is not a regular file; give an HDF5 file");
   if (status.st_size == 0) refuse("is empty; copy or make it again");
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  state_ = std::make_unique<State>(path, bytes, memory_for_file(bytes), server(path));
+  const std::uint64_t room = memory_for_file(bytes);
+  state_ = std::make_unique<State>(path, bytes, room, library(path, bytes, room, path));
 }
 
 Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name)
@@ -307,11 +320,12 @@ Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name
 Hdf5Reader::Hdf5Reader(std::span<const std::byte> image, const std::string& name,
                        std::uint64_t room) {
   if (image.empty()) fail<InputError>("{}: is empty; copy or make it again", printable(name));
-  state_ = std::make_unique<State>(name, image.size(), room, server(image, name));
+  state_ = std::make_unique<State>(name, image.size(), room,
+                                   library(name, image.size(), room, image, name));
 }
 
-Hdf5Reader::Hdf5Reader(const std::string& name, ParserProcess::Serve serve)
-    : state_(std::make_unique<State>(name, 1, memory_for_file(1), std::move(serve))) {}
+Hdf5Reader::Hdf5Reader(const std::string& name, std::unique_ptr<Parser> parser)
+    : state_(std::make_unique<State>(name, 1, memory_for_file(1), std::move(parser))) {}
 
 Hdf5Reader::~Hdf5Reader() = default;
 Hdf5Reader::Hdf5Reader(Hdf5Reader&&) noexcept = default;
@@ -353,7 +367,7 @@ Hdf5Reader::Info Hdf5Reader::info(const std::string& dataset) const {
 
 template <class T> std::vector<T> Hdf5Reader::read(const std::string& dataset) const {
   const std::string path = normalised(dataset);
-  const State::Shape shape = state_->shape(path);
+  const State::Shape& shape = state_->shape(path);
   const auto count = static_cast<std::size_t>(shape.info.elements());
   state_->hold(path, count * sizeof(T));
   std::vector<T> values(count);
@@ -365,7 +379,7 @@ template <class T>
 void Hdf5Reader::read_into(const std::string& dataset, const std::vector<std::int64_t>& dims,
                            T* out) const {
   const std::string path = normalised(dataset);
-  const State::Shape shape = state_->shape(path);
+  const State::Shape& shape = state_->shape(path);
   if (shape.info.dims != dims) {
     state_->refuse("{} has shape [{}] where [{}] is expected", printable(path),
                    fmt::join(shape.info.dims, ", "), fmt::join(dims, ", "));
@@ -376,7 +390,7 @@ void Hdf5Reader::read_into(const std::string& dataset, const std::vector<std::in
 
 std::vector<std::string> Hdf5Reader::read_text(const std::string& dataset) const {
   const std::string path = normalised(dataset);
-  const Info info = state_->shape(path).info;
+  const Info& info = state_->shape(path).info;
   if (info.kind != Kind::kText) {
     state_->refuse("{} holds numbers where text is expected", printable(path));
   }

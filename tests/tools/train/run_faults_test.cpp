@@ -423,6 +423,8 @@ TEST_F(RunFaults, ProbeStopsWhenAsked) {
   while (child.running() && child.said_so_far().find("gradient norm") == std::string::npos) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+  // The file is read once more, which stops too; the differences behind it take 10 s and more.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
   child.send(SIGTERM);
   const Finished end = child.wait();
   EXPECT_EQ(end.code, 143) << end.out;
