@@ -3,7 +3,6 @@
 #include "tests/retrieval/brute_force.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/retrieval/mixed_cases.h"
-#include "tests/support/metric_goldens.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
@@ -167,16 +166,6 @@ TEST(DeviceEvaluate, InterruptionEnds) {
   int polls = 0;
   options.interrupted = [&] { return ++polls == 3; };
   EXPECT_FALSE(evaluate(gpu, set.view(), nullptr, options));
-}
-
-TEST(DeviceEvaluate, GoldenMetrics) {
-  const Context gpu(2, Device{.cuda = true});
-  const auto cases = golden::metric_cases(std::filesystem::path(RK_TEST_GOLDEN) / "metrics");
-  EXPECT_FALSE(cases.empty());
-  for (const auto& file : cases) {
-    const auto verdict = golden::check_metric_case(file, gpu);
-    EXPECT_TRUE(verdict.passed) << file << ": " << verdict.detail;
-  }
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
-#include "tests/support/metric_goldens.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
 
@@ -79,26 +78,6 @@ TEST(EmbeddingsFile, CamerasOnOneSideOnlyAreRefused) {
     FAIL() << "accepted";
   } catch (const InputError& error) {
     EXPECT_EQ(std::string(error.what()).find("g.h5: no cameras"), 0U) << error.what();
-  }
-}
-
-TEST(EmbeddingsFile, EveryBadGoldenFileIsRefusedByName) {
-  const auto cases = golden::bad_metric_cases(RK_TEST_GOLDEN "/metrics");
-  ASSERT_FALSE(cases.empty());
-  for (const auto& file : cases) {
-    const golden::MetricVerdict verdict = golden::check_bad_metric_case(file);
-    EXPECT_TRUE(verdict.passed) << file << ": " << verdict.detail;
-  }
-}
-
-TEST(Metrics, GoldenFiles) {
-  const auto cases = golden::metric_cases(RK_TEST_GOLDEN "/metrics");
-  ASSERT_FALSE(cases.empty());
-  for (const auto& file : cases) {
-    for (const int threads : {1, 3}) {
-      const golden::MetricVerdict verdict = golden::check_metric_case(file, Context(threads));
-      EXPECT_TRUE(verdict.passed) << file << ": " << verdict.detail;
-    }
   }
 }
 
