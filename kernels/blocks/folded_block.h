@@ -62,7 +62,7 @@ template <class T> struct MaskedSums {
           for_rows<2>(
               first, end, step,
               [&](int row) {
-                const std::int64_t at = origin + row * row_stride;
+                const std::int64_t at = origin + static_cast<std::int64_t>(row * row_stride);
                 Row<kWidth> held{};
                 held.dy = load_pack<kWidth>(dy + at);
                 if (z != nullptr) held.z = load_pack<kWidth>(z + at);
@@ -70,7 +70,7 @@ template <class T> struct MaskedSums {
                 return held;
               },
               [&](int row, const Row<kWidth>& held) {
-                const std::int64_t at = origin + row * row_stride;
+                const std::int64_t at = origin + static_cast<std::int64_t>(row * row_stride);
                 Pack<T, kWidth> masked;
                 Pack<T, kWidth> residual;
                 RK_UNROLL

@@ -231,7 +231,7 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T> {
 
   void bind(const NodeMemory& memory) override {
     if (!by_graphs_) return Own::bind(memory);
-    Node::bind(memory);
+    memory_ = memory;  // not Own's carving: by graphs the same memory is laid out otherwise
     Carver saved(memory.saved), workspace(memory.workspace);
     take_saved(saved);
     take_workspace(workspace);

@@ -242,9 +242,10 @@ void ChartScale::add_ticks(double step) {
 
 void ChartScale::logarithmic() {
   const bool few = std::log10(high_ / low_) < 2;
-  for (double power = std::pow(10.0, std::floor(std::log10(low_))); power <= high_; power *= 10) {
+  const auto decade = [](double value) { return static_cast<int>(std::floor(std::log10(value))); };
+  for (int exponent = decade(low_); exponent <= decade(high_); ++exponent) {
     for (const double factor : {1.0, 2.0, 5.0}) {
-      const double tick = factor * power;
+      const double tick = factor * std::pow(10.0, exponent);
       if ((factor > 1 && !few) || tick < low_ * (1 - 1e-9) || tick > high_ * (1 + 1e-9)) continue;
       ticks_.push_back(tick);
       labels_.push_back(fmt::format("{:g}", tick));

@@ -38,7 +38,6 @@ struct Gpu {
   const char* name;
   int compute_capability;
 };
-// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for that name.
 void PrintTo(const Gpu& gpu, std::ostream* out) { *out << gpu.name; }
 constexpr std::array<Gpu, 3> kGpus = {{{"a100", 80}, {"h100", 90}, {"h200", 90}}};
 

@@ -2,7 +2,10 @@
 // processes.engine).
 #include "engine/group/process_group.h"
 
+#include <gtest/gtest.h>
+
 #include <numeric>
+#include <vector>
 
 namespace rk {
 namespace {

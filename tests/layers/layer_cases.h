@@ -24,7 +24,6 @@ struct LayerCase {
   NodeHarness::Record smooth = {};
 };
 
-// NOLINTNEXTLINE(readability-identifier-naming): the name GoogleTest looks for
 inline void PrintTo(const LayerCase& c, std::ostream* out) { *out << c.name; }
 
 const std::vector<LayerCase>& layer_cases();

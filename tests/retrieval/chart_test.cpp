@@ -3,6 +3,7 @@
 
 #include "tests/support/page.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -11,6 +11,7 @@
 #include "weights/tensor_files/tensor_file.h"
 
 #include <sys/stat.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstring>

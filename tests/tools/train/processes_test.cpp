@@ -6,6 +6,7 @@
 #include "weights/checkpoint.h"
 
 #include <signal.h>
+#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <sstream>
