@@ -2,6 +2,7 @@
 // scores. The comparison on the CPU needs no GPU: it shows that the cases, their reference and the
 // tolerances hold for arithmetic in float.
 #include "kernels/cuda/rows.h"
+#include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/error.h"
 #include "kernels/launch.h"
@@ -22,6 +23,7 @@
 #include "tests/cuda/gpu.h"
 #include "tests/cuda/rows_problem.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <set>
@@ -81,7 +83,10 @@ template <class Row, class S> Written<S> on_cpu(const typename Row::Params& para
   out.stats.assign(std::size_t{kRows} * static_cast<std::size_t>(width), S(0));
   out.grads.assign(problem().scores.begin(), problem().scores.end());
   out.losses.assign(kRows, S(0));
-  Buffer scratch(static_cast<std::size_t>(scratch_of<Row>(params, kColumns, kColumns)));
+  const std::int64_t bytes = scratch_of<Row>(params, kColumns, kColumns);
+  Buffer scratch(static_cast<std::size_t>(std::max<std::int64_t>(1, bytes)));
+  void* memory = scratch.data();
+  expect(memory != nullptr, "[rows] expected memory, got none");
   const SerialTeam team;
   for (int i = 0; i < kRows; ++i) {
     S* place = out.grads.data() + i * kStride;
@@ -91,9 +96,9 @@ template <class Row, class S> Written<S> on_cpu(const typename Row::Params& para
     }
     const GalleryRow<S> in = problem().row<S>(i, place);
     if constexpr (requires { &Row::template measure<SerialTeam>; }) {
-      Row::measure(team, params, in, out.stats.data() + std::int64_t{i} * width, scratch.data());
+      Row::measure(team, params, in, out.stats.data() + std::int64_t{i} * width, memory);
     }
-    Row::row(team, params, in, place, &out.losses[static_cast<std::size_t>(i)], scratch.data());
+    Row::row(team, params, in, place, &out.losses[static_cast<std::size_t>(i)], memory);
   }
   return out;
 }

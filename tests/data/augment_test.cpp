@@ -90,8 +90,7 @@ TEST(Augment, RandomCropIsAWindowOfTheResizedPicture) {
       for (int x = 0; x + 16 <= resized.width() && !found; ++x) {
         found = true;
         for (int row = 0; row < 16 && found; ++row) {
-          found = std::memcmp(&out[static_cast<std::size_t>(row * 48)], resized.pixel(x, y + row),
-                              48) == 0;
+          found = std::memcmp(out.data() + 48 * row, resized.pixel(x, y + row), 48) == 0;
         }
         if (found) seen.emplace_back(x, y);
       }

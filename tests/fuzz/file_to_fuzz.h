@@ -22,7 +22,7 @@ inline std::string file_to_fuzz(std::span<const std::byte> bytes) {
     std::filesystem::path path;
   };
   static const Folder folder;
-  const std::string path = folder.path / "input";
+  std::string path = folder.path / "input";
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));

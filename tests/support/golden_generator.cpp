@@ -53,7 +53,8 @@ std::vector<float> Generator::tensor(const std::string& key,
     }
     return out;
   }
-  const auto fan_in = static_cast<double>(count / dims[0]);
+  const std::int64_t inputs = count / dims[0];
+  const auto fan_in = static_cast<double>(inputs);
   const double bound = std::sqrt((dims.size() == 4 ? 6.0 : 3.0) / fan_in);
   for (std::int64_t i = 0; i < count; ++i) {
     out[static_cast<std::size_t>(i)] = static_cast<float>(symmetric(seed, i) * bound);

@@ -43,12 +43,12 @@ void count(const void* caller) {
 #if !RK_SANITIZED
 // The program's own definitions take the place of the C library's, in shared libraries too.
 extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier): the C library's names
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the C library's names
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);
 void* __libc_realloc(void* old, std::size_t bytes);
 void* __libc_memalign(std::size_t alignment, std::size_t bytes);
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 void* malloc(std::size_t bytes) {
   count(__builtin_return_address(0));

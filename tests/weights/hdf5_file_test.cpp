@@ -41,7 +41,7 @@ template <class F> std::string refusal(F&& f) {
   try {
     f();
   } catch (const InputError& error) {
-    const std::string message = error.what();
+    std::string message = error.what();
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     return message;
   }

@@ -22,7 +22,7 @@ build="build-lint"
 configure() {
   mkdir -p "$build"
   tools/scripts/setup_cudnn.sh "$build"/third_party
-  cmake --preset clang -B "$build" -DRK_CUDA=AUTO -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
+  cmake --preset clang -B "$build" -DRK_CUDA=AUTO -DRK_FUZZ=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
     >"$build"/configure.log 2>&1 || { cat "$build"/configure.log; exit 1; }
   headers='^$'  # what no file is called
   if grep '^-- No GPU code' "$build"/configure.log; then

@@ -80,9 +80,7 @@ void ProxyRows<Row>::run(const ProxyBatch<float>& batch, const Params& params,
   });
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): Row names a template
 #define RK_PROXY_KERNEL(Row) template struct ProxyRows<Row<float>>
 #define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
-// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace rk
