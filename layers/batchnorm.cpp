@@ -1,6 +1,7 @@
 #include "layers/batchnorm.h"
 
 #include "engine/base/error.h"
+#include "engine/device/carver.h"
 #include "engine/tape/layout.h"
 #include "kernels/cpu/batchnorm_cpu.h"
 #include "layers/gpu/nodes.h"
@@ -25,28 +26,18 @@ class BatchNormNode : public Node {
         parameters_(program.parameters()),
         tensors_(declare_batchnorm(program, name, layout.channels())) {}
 
-  // Saved per channel: mean, inv_std, scale, then the signs. The workspace holds the partial sums
-  // and, per channel, their totals and the three factors of the second backward pass.
   NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
-    const auto channels = static_cast<std::size_t>(layout_.channels());
-    NodeClaims claims;
-    claims.saved_bytes =
-        3 * channels * sizeof(float) + (keeps_signs() ? bn::sign_bytes(layout_) : 0);
-    claims.workspace_bytes =
-        bn::workspace_bytes(layout_) + 2 * channels * sizeof(double) + 3 * channels * sizeof(float);
-    return claims;
+    Carver saved, workspace;
+    take_saved(saved);
+    take_workspace(workspace);
+    return {saved.used(), workspace.used()};
   }
 
   void bind(const NodeMemory& memory) override {
     Node::bind(memory);
-    const std::int64_t channels = layout_.channels();
-    mean_ = static_cast<float*>(memory.saved);
-    inv_std_ = mean_ + channels;
-    scale_ = inv_std_ + channels;
-    signs_ = keeps_signs() ? scale_ + channels : nullptr;
-    partial_ = static_cast<double*>(memory.workspace);
-    totals_ = partial_ + 2 * layout_.batch * channels;
-    factors_ = reinterpret_cast<float*>(totals_ + 2 * channels);
+    Carver saved(memory.saved), workspace(memory.workspace);
+    take_saved(saved);
+    take_workspace(workspace);
   }
 
   void forward() override {
@@ -112,6 +103,21 @@ class BatchNormNode : public Node {
  private:
   std::int64_t gap(const Tensor& t) const {
     return t.image_stride - layout_.groups * layout_.plane();
+  }
+  void take_saved(Carver& from) {
+    const std::int64_t channels = layout_.channels();
+    mean_ = from.take<float>(channels);
+    inv_std_ = from.take<float>(channels);
+    scale_ = from.take<float>(channels);
+    if (keeps_signs()) {
+      signs_ = from.take<std::byte>(static_cast<std::int64_t>(bn::sign_bytes(layout_)));
+    }
+  }
+  void take_workspace(Carver& from) {
+    const std::int64_t channels = layout_.channels();
+    partial_ = from.take<double>(bn::partial_sums(layout_));
+    totals_ = from.take<double>(2 * channels);
+    factors_ = from.take<float>(3 * channels);
   }
   bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
   const float* residual() const {

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
+#include "engine/device/carver.h"
 #include "engine/tape/layout.h"
 #include "kernels/cpu/batchnorm_cpu.h"
 #include "kernels/cpu/elementwise_cpu.h"
@@ -35,50 +36,24 @@ class FoldedConvNode : public ConvolutionNode {
                       .relu = options.relu,
                       .backward = program.options().gradients}) {}
 
-  // Saved: W', then per channel b', scale, inv_std. Workspace: g where dy must not be touched, the
-  // sums, a row of zeros and one of ones, then the convolution's own.
   NodeClaims plan(const std::vector<EdgeUse>& uses) override {
-    const std::int64_t channels = geometry().y[3];
-    NodeClaims claims;
-    claims.saved_bytes = static_cast<std::size_t>(weight_elements() + 3 * channels) * sizeof(float);
-    if (gradients_) {
-      own_gradient_ = options_.relu && preserve_;
-      own_workspace_ =
-          (own_gradient_ ? aligned(static_cast<std::size_t>(layout_.elements()) * sizeof(float))
-                         : 0) +
-          aligned(bn::workspace_bytes(layout_)) +
-          aligned(static_cast<std::size_t>(2 * channels) * sizeof(double)) +
-          aligned(static_cast<std::size_t>(2 * channels) * sizeof(float));
-    }
-    claims.workspace_bytes = own_workspace_ + convolution_.plan(uses[0]);
-    return claims;
+    Carver saved, workspace;
+    take_saved(saved);
+    take_workspace(workspace);
+    return {saved.used(), workspace.used() + convolution_.plan(uses[0])};
   }
 
   void bind(const NodeMemory& memory) override {
     Node::bind(memory);
-    const std::int64_t channels = geometry().y[3];
-    folded_ = static_cast<float*>(memory.saved);
-    bias_ = folded_ + weight_elements();
-    scale_ = bias_ + channels;
-    inv_std_ = scale_ + channels;
-    auto* own = static_cast<std::byte*>(memory.workspace);
-    void* rest = own + own_workspace_;
+    Carver saved(memory.saved), workspace(memory.workspace);
+    take_saved(saved);
+    take_workspace(workspace);
+    void* rest = workspace.rest();  // the convolution's own
     const auto* x = memory.inputs[0].as<float>();
     const float* residual = options_.residual >= 0 ? memory.inputs[1].as<float>() : nullptr;
     convolution_.bind_forward(x, folded_, bias_, residual, memory.output.as<float>(), rest);
-    gradient_ = memory.output_gradient.as<float>();
-    if (gradient_ == nullptr) return;
-
-    if (own_gradient_) {
-      gradient_ = reinterpret_cast<float*>(own);
-      own += aligned(static_cast<std::size_t>(layout_.elements()) * sizeof(float));
-    }
-    partial_ = reinterpret_cast<double*>(own);
-    own += aligned(bn::workspace_bytes(layout_));
-    totals_ = reinterpret_cast<double*>(own);
-    own += aligned(static_cast<std::size_t>(2 * channels) * sizeof(double));
-    zeros_ = reinterpret_cast<float*>(own);
-    ones_ = zeros_ + channels;
+    if (memory.output_gradient.as<float>() == nullptr) return;
+    if (gradient_ == nullptr) gradient_ = memory.output_gradient.as<float>();
     convolution_.bind_backward(x, gradient_, folded_, parameters_.gradient(weight_),
                                memory.input_gradients[0].as<float>(), rest);
   }
@@ -135,8 +110,22 @@ class FoldedConvNode : public ConvolutionNode {
   void backward_floor() override { convolution_.backward_floor(); }
 
  private:
-  static std::size_t aligned(std::size_t bytes) {
-    return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+  void take_saved(Carver& from) {
+    const std::int64_t channels = geometry().y[3];
+    folded_ = from.take<float>(weight_elements());
+    bias_ = from.take<float>(channels);
+    scale_ = from.take<float>(channels);
+    inv_std_ = from.take<float>(channels);
+  }
+  void take_workspace(Carver& from) {
+    if (!gradients_) return;
+    const std::int64_t channels = geometry().y[3];
+    // Where dy must not be touched.
+    gradient_ = options_.relu && preserve_ ? from.take<float>(layout_.elements()) : nullptr;
+    partial_ = from.take<double>(bn::partial_sums(layout_));
+    totals_ = from.take<double>(2 * channels);
+    zeros_ = from.take<float>(channels);
+    ones_ = from.take<float>(channels);
   }
 
   std::int64_t weight_elements() const { return geometry().weight_shape().elements(); }
@@ -188,8 +177,6 @@ class FoldedConvNode : public ConvolutionNode {
   BatchNormTensors tensors_;
   OneDnnConvolution convolution_;
 
-  bool own_gradient_ = false;
-  std::size_t own_workspace_ = 0;
   float* folded_ = nullptr;
   float* bias_ = nullptr;
   float* scale_ = nullptr;

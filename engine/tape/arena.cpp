@@ -1,5 +1,6 @@
 #include "engine/tape/arena.h"
 
+#include "engine/base/round_up.h"
 #include "engine/device/buffer.h"
 
 #include <algorithm>
@@ -8,9 +9,7 @@
 namespace rk {
 namespace {
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
-}
+std::size_t aligned(std::size_t bytes) { return round_up(bytes, Buffer::kAlignment); }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
+#include "engine/base/round_up.h"
 
 #include <algorithm>
 #include <cmath>
@@ -128,7 +129,7 @@ ParameterId Parameters::declare(const std::string& name, const Shape& shape, Ini
   }
   expect(!allocated_, "[parameters] {} is declared after allocation", name);
   entries_.push_back({name, shape, initial, group, order, elements_});
-  elements_ += (shape.elements() + kFloatsPerLine - 1) / kFloatsPerLine * kFloatsPerLine;
+  elements_ += round_up(shape.elements(), kFloatsPerLine);
   return static_cast<ParameterId>(entries_.size()) - 1;
 }
 
@@ -138,7 +139,7 @@ BufferId Parameters::declare_buffer(const std::string& name, std::int64_t elemen
   }
   expect(!allocated_, "[parameters] {} is declared after allocation", name);
   buffer_entries_.push_back({name, false, elements, initial, buffer_elements_});
-  buffer_elements_ += (elements + kFloatsPerLine - 1) / kFloatsPerLine * kFloatsPerLine;
+  buffer_elements_ += round_up(elements, kFloatsPerLine);
   return static_cast<BufferId>(buffer_entries_.size()) - 1;
 }
 

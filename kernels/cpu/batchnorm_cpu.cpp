@@ -104,8 +104,8 @@ typename L::V masked(typename L::V dy, typename L::V centred, typename L::V scal
 
 }  // namespace
 
-std::size_t workspace_bytes(const ImageLayout& layout) {
-  return static_cast<std::size_t>(2 * layout.batch * layout.channels()) * sizeof(double);
+std::int64_t partial_sums(const ImageLayout& layout) {
+  return 2 * layout.batch * layout.channels();
 }
 
 std::size_t sign_bytes(const ImageLayout& layout) {

@@ -19,8 +19,8 @@
 
 namespace rk::batchnorm_cpu {
 
-// Two doubles per image and channel; for statistics() and gradients().
-std::size_t workspace_bytes(const ImageLayout& layout);
+// Doubles of the workspace below: two per image and channel.
+std::int64_t partial_sums(const ImageLayout& layout);
 
 // Per-channel mean and biased variance of x: of every plane, then joined.
 void plane_statistics(int threads, const ImageLayout& layout, const float* x, double* workspace);

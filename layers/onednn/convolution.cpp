@@ -1,5 +1,6 @@
 #include "layers/onednn/convolution.h"
 
+#include "engine/base/round_up.h"
 #include "engine/device/onednn.h"
 #include "kernels/cpu/elementwise_cpu.h"
 #include "layers/onednn/image_desc.h"
@@ -17,9 +18,7 @@ constexpr auto kFloat = memory::data_type::f32;
 // cache, so that the addition behind it reads the slice from there.
 constexpr std::size_t kSliceBytes = std::size_t{2} << 20;
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
-}
+std::size_t aligned(std::size_t bytes) { return round_up(bytes, Buffer::kAlignment); }
 
 memory::desc weight_desc(const ConvolutionGeometry& g) {
   const Shape s = g.weight_shape();

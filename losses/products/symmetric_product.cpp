@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
+#include "engine/base/round_up.h"
 #include "kernels/transpose.h"
 #include "losses/products/upper_tiles.h"
 
@@ -37,7 +38,7 @@ void SymmetricProduct::plan(const Context& context, std::int64_t rows, std::int6
   if (rows < kFewestRows) return;
   threads_ = context.threads();
   tiles_ = tiles_of(rows);
-  depth_ = (dim + kDepthStep - 1) / kDepthStep * kDepthStep;
+  depth_ = round_up(dim, kDepthStep);
   product_.emplace(context, kTile, kTile, depth_, threads_);
   packed_ = Buffer(product_->packed_bytes() * static_cast<std::size_t>(tiles_));
   padded_ = Buffer::of<float>(threads_ * kTile * depth_);

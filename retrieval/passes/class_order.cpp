@@ -13,6 +13,7 @@ std::vector<std::int64_t> sorted_rows(const EmbeddingView& view, const ClassSize
                                       bool by_camera) {
   struct Key {
     std::int64_t size, label, camera, row;
+    // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that the compiler compares with
     auto operator<=>(const Key&) const = default;
   };
   std::vector<Key> keys(static_cast<std::size_t>(view.count));

@@ -206,7 +206,8 @@ class Run {
     const auto& [in, out] = std::tie(operation.inputs, operation.outputs);
     const Values &x = at(in[0]), &gamma = at(in[1]), &beta = at(in[2]);
     const std::size_t channels = gamma.size();
-    const auto count = static_cast<double>(x.size() / channels);
+    const std::size_t rows = x.size() / channels;
+    const auto count = static_cast<double>(rows);
     const double momentum = operation.momentum;
     for (std::size_t c = 0; c < channels; ++c) {
       double mean = 0, squares = 0;
@@ -231,7 +232,8 @@ class Run {
     const Values &dy = at(in[0]), &x = at(in[1]), &gamma = at(in[2]), &mean = at(in[3]);
     const Values& inv_std = at(in[4]);
     const std::size_t channels = gamma.size();
-    const auto count = static_cast<double>(x.size() / channels);
+    const std::size_t rows = x.size() / channels;
+    const auto count = static_cast<double>(rows);
     for (std::size_t c = 0; c < channels; ++c) {
       const auto normalised = [&](std::size_t i) { return (x[i] - mean[c]) * inv_std[c]; };
       double sum = 0, product = 0;

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "engine/base/round_up.h"
 #include "engine/system/signals.h"
 #include "losses/frame/finite.h"
 
@@ -13,7 +14,7 @@ namespace rk {
 namespace {
 
 // What lies behind `elements` begins on a line of memory.
-constexpr std::int64_t on_a_line(std::int64_t elements) { return (elements + 15) / 16 * 16; }
+constexpr std::int64_t on_a_line(std::int64_t elements) { return round_up(elements, 16); }
 
 // Makes every row of unit length; returns the lengths.
 template <class S> std::vector<S> normalize_rows(std::vector<S>& rows, std::int64_t dim) {

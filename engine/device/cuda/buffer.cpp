@@ -1,6 +1,7 @@
 #include "engine/device/cuda/buffer.h"
 
 #include "engine/base/error.h"
+#include "engine/base/round_up.h"
 #include "engine/device/cuda/error.h"
 #include "engine/device/memory_fit.h"
 #include "engine/driver/device.h"
@@ -50,7 +51,7 @@ std::byte* PinnedBuffer::page_locked_memory(std::size_t bytes) {
 
 std::byte* PinnedBuffer::ordinary_memory(std::size_t bytes) {
   constexpr std::size_t kAlignment = 256;
-  void* data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  void* data = std::aligned_alloc(kAlignment, round_up(bytes, kAlignment));
   if (data == nullptr) throw std::bad_alloc();
   return static_cast<std::byte*>(data);
 }
