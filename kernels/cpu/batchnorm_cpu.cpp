@@ -59,7 +59,7 @@ void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, 
 }
 
 template <class L> void add_to(double* sums, typename L::V v, std::int64_t lanes) {
-  float values[16];
+  float values[16] = {};
   L::store(values, v);
   for (std::int64_t l = 0; l < lanes; ++l) sums[l] += static_cast<double>(values[l]);
 }

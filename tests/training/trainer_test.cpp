@@ -220,7 +220,7 @@ TEST_F(TrainerTest, ProxiesStartAsThePapersCodeDoes) {
     Trainer trainer(context_, options);
     const Parameters& parameters = trainer.parameters();
     const float* values = parameters.value(id_of(parameters, "proxies"));
-    return std::vector<float>(values, values + 500 * 64);
+    return std::vector<float>(values, values + std::ptrdiff_t{500} * 64);
   };
   const auto variance = [](const std::vector<float>& values) {
     double sum = 0;
