@@ -2,7 +2,9 @@
 
 #include "data/spec.h"
 #include "engine/base/error.h"
+#include "engine/base/note.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace rk {
@@ -10,7 +12,7 @@ namespace rk {
 std::string training_exif(const Checkpoint& checkpoint) {
   const nlohmann::json settings = nlohmann::json::parse(checkpoint.run().settings, nullptr, false);
   if (!settings.is_object() || !settings.contains("data") || !settings["data"].is_string()) {
-    return "";
+    return checkpoint.model().upright ? "turn" : "";
   }
   try {
     const DataSpec spec = parse_data_spec(settings["data"].get<std::string>());
@@ -18,6 +20,14 @@ std::string training_exif(const Checkpoint& checkpoint) {
   } catch (const UsageError&) {
     return "";
   }
+}
+
+void note_other_exif(const std::string& before, const std::string& data) {
+  const DataSpec spec = parse_data_spec(data);
+  const std::string now = spec.get("exif", "ignore");
+  if (before.empty() || spec.path.empty() || before == now) return;
+  note(fmt::format("the network was trained on pictures with exif={}, {} has exif={}", before, data,
+                   now));
 }
 
 }  // namespace rk

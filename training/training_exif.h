@@ -7,8 +7,12 @@
 
 namespace rk {
 
-// "turn" or "ignore"; "" where the run's settings do not say (its data are drawn, or the file is
-// from elsewhere).
+// "turn" or "ignore"; "" where neither the run's settings nor the weights say (the data are drawn,
+// or the file is from elsewhere).
 std::string training_exif(const Checkpoint& checkpoint);
+
+// A note where `data`, a data specification, is seen otherwise than what the network learnt from
+// (`before`, of training_exif()). UsageError where it is none.
+void note_other_exif(const std::string& before, const std::string& data);
 
 }  // namespace rk

@@ -127,6 +127,7 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, std::size_t ex
   file_.set_attribute("/", "resize", model.resize);
   file_.set_attribute("/", "interpolation", model.interpolation);
   file_.set_attribute("/", "crop", model.crop);
+  if (model.upright) file_.set_attribute("/", "exif", "turn");
   file_.set_attribute("/", "source_sha256", model.source_sha256);
 }
 
@@ -244,6 +245,7 @@ void Checkpoint::read_model() {
   model_.source_sha256 = text(file_, "source_sha256");
   // Files of version 0.1.0 before it was recorded have none.
   if (const auto way = file_.text_attribute("/", "interpolation")) model_.interpolation = *way;
+  model_.upright = file_.text_attribute("/", "exif") == "turn";
   check_model(model_, path_);
 }
 

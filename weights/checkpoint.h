@@ -50,6 +50,7 @@ struct ModelDescription {
   std::int64_t resize = 256;               // short side before the centre crop
   std::string interpolation = "bilinear";  // of the resize, with antialiasing
   std::int64_t crop = 224;
+  bool upright = false;       // pictures are turned as their EXIF orientation says
   std::string source_sha256;  // of the weights the run began with; empty: from scratch
 };
 

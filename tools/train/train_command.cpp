@@ -9,6 +9,7 @@
 #include "tools/cli/parse_json.h"
 #include "tools/train/recipe_path.h"
 #include "tools/train/train_run.h"
+#include "training/training_exif.h"
 #include "weights/foreign/weight_files.h"
 
 #include <fmt/format.h>
@@ -155,6 +156,7 @@ class Train final : public Command {
     for (const std::string& line : said) note(fmt::format("{}: {}", settings_.weights, line));
     const std::string taken = adopt_model(table_, settings_, *plan.weights);
     if (!taken.empty() && !common.quiet) tell("as {} has it: {}", settings_.weights, taken);
+    note_other_exif(training_exif(*plan.weights), settings_.data);
   }
 
   // What a resumed run does otherwise than the one it goes on with: said, or refused where the

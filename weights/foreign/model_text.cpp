@@ -23,26 +23,28 @@ template <class T> void take(const ordered_json& json, const char* name, T& to) 
 
 std::string input_text(const ModelDescription& model) {
   return fmt::format(
-      "{} pixels / {:g}, less the mean {:.4g}, / {:.4g}; short side {} by {} interpolation, "
+      "{} pixels / {:g}, less the mean {:.4g}, / {:.4g}; {}short side {} by {} interpolation, "
       "centre crop {}",
       model.channel_order, model.input_scale, fmt::join(model.input_mean, " "),
-      fmt::join(model.input_std, " "), model.resize, model.interpolation, model.crop);
+      fmt::join(model.input_std, " "), model.upright ? "turned upright by EXIF; " : "",
+      model.resize, model.interpolation, model.crop);
 }
 
 std::string model_text(const ModelDescription& model) {
-  const ordered_json json = {{"arch", model.arch},
-                             {"pool", model.pool},
-                             {"gem_p", model.gem_p},
-                             {"dim", model.dim},
-                             {"stride_in_1x1", model.stride_in_1x1},
-                             {"input_mean", model.input_mean},
-                             {"input_std", model.input_std},
-                             {"input_scale", model.input_scale},
-                             {"channel_order", model.channel_order},
-                             {"resize", model.resize},
-                             {"interpolation", model.interpolation},
-                             {"crop", model.crop},
-                             {"source_sha256", model.source_sha256}};
+  ordered_json json = {{"arch", model.arch},
+                       {"pool", model.pool},
+                       {"gem_p", model.gem_p},
+                       {"dim", model.dim},
+                       {"stride_in_1x1", model.stride_in_1x1},
+                       {"input_mean", model.input_mean},
+                       {"input_std", model.input_std},
+                       {"input_scale", model.input_scale},
+                       {"channel_order", model.channel_order},
+                       {"resize", model.resize},
+                       {"interpolation", model.interpolation},
+                       {"crop", model.crop},
+                       {"source_sha256", model.source_sha256}};
+  if (model.upright) json["exif"] = "turn";
   return json.dump();
 }
 
@@ -61,6 +63,9 @@ void read_model_text(const std::string& text, ModelDescription& model) {
   take(json, "resize", model.resize);
   take(json, "interpolation", model.interpolation);
   take(json, "crop", model.crop);
+  std::string exif;
+  take(json, "exif", exif);
+  model.upright = exif == "turn";
 }
 
 }  // namespace rk

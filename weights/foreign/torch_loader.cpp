@@ -14,9 +14,8 @@ constexpr const char* kFrame = R"("""Embeds pictures by {0}.safetensors: rows of
 import torch
 from safetensors.torch import load_file
 from torchvision import models, transforms
-
-transform = transforms.Compose([  # a PIL image in RGB -> one of `images`
-    transforms.Resize({1}), transforms.CenterCrop({2}), transforms.ToTensor(),
+{9}transform = transforms.Compose([  # a PIL image in RGB -> one of `images`
+    {8}transforms.Resize({1}), transforms.CenterCrop({2}), transforms.ToTensor(),
     transforms.Normalize([{3}], [{4}])])
 
 
@@ -82,7 +81,9 @@ std::string torch_loader(const ModelDescription& model, const std::string& name)
                                     : model.arch + "(aux_logits=False, init_weights=False)";
   std::string file =
       fmt::format(kFrame, plain(name), model.resize, model.crop, fmt::join(model.input_mean, ", "),
-                  fmt::join(model.input_std, ", "), body, head, changes);
+                  fmt::join(model.input_std, ", "), body, head, changes,
+                  model.upright ? "ImageOps.exif_transpose, " : "",
+                  model.upright ? "from PIL import ImageOps\n" : "\n");
   if (model.pool == "gem") {
     file.insert(file.find("\n\nclass Embedder"), fmt::format(kGem, model.gem_p));
   }

@@ -219,6 +219,7 @@ TEST_F(Convert, ALoaderHasThirtyLines) {
           model.pool = pool;
           model.stride_in_1x1 = stride;
           model.dim = dim;
+          model.upright = dim > 0;
           const std::string loader = torch_loader(model, "e");
           // Of resnet20 torchvision has the blocks alone.
           EXPECT_LE(std::count(loader.begin(), loader.end(), '\n'), arch == "resnet20" ? 33 : 30)

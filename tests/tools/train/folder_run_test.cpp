@@ -54,6 +54,10 @@ class FolderRun : public testing::Test {
     }
     return run_to_end(words, folder_->path().string());
   }
+  static Finished convert(std::vector<std::string> words) {
+    words.insert(words.begin(), RK_BIN "/convert");
+    return run_to_end(words, folder_->path().string());
+  }
   // Embeds a folder with the trained network.
   static Finished embed(const std::string& data, const std::string& to,
                         const std::string& run = "run") {
@@ -366,6 +370,36 @@ TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
   const Finished trained = train("phone", "phone_run", {"--test-data", flat()});
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_TRUE(holds(trained.err, "note: " + in("phone") + words));
+}
+
+// Whoever embeds by what is exported has to turn pictures too, and whoever goes on from it.
+TEST_F(FolderRun, ThatPicturesWereTurnedGoesWithTheWeights) {
+  folder_->classes("turned/c", 6, 4);
+  const std::string data = "folder:" + in("turned");
+  const Finished trained =
+      train("turned", "turned_run", {"--data", data + ",exif=turn", "--test-data", flat()});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  for (const auto& [run_name, turns] : {std::pair{"turned_run", true}, std::pair{"run", false}}) {
+    for (const char* name : {"e.safetensors", "e.onnx"}) {
+      const Finished done = convert({"--force", "--from-run", in(run_name), in(name)});
+      ASSERT_EQ(done.code, 0) << done.err;
+      EXPECT_EQ(holds(done.out, "turned upright by EXIF"), turns) << done.out;
+      EXPECT_EQ(holds(file_text(in(name)), "exif"), turns);
+    }
+    EXPECT_EQ(holds(file_text(in("e.py")),
+                    "[  # a PIL image in RGB -> one of `images`\n    "
+                    "ImageOps.exif_transpose, transforms.Resize("),
+              turns);
+  }
+  ASSERT_EQ(convert({"--from-run", in("turned_run"), in("t.safetensors")}).code, 0);
+  const std::string note =
+      "note: the network was trained on pictures with exif=turn, " + data + " has exif=ignore";
+  for (const char* weights : {"turned_run/best.h5", "t.safetensors"}) {
+    const Finished again = train("turned", std::string("again_") + weights[1],
+                                 {"--weights", in(weights), "--data", data, "--test-data", flat()});
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_TRUE(holds(again.err, note)) << again.err;
+  }
 }
 
 TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {

@@ -9,6 +9,7 @@
 #include "tools/cli/progress.h"
 #include "tools/inspect/image_check.h"
 #include "training/embed.h"
+#include "training/training_exif.h"
 #include "weights/foreign/weight_files.h"
 
 #include <fmt/format.h>
@@ -47,16 +48,6 @@ std::optional<std::int64_t> count_trained_on(const CheckpointEmbedder& embedder,
                     count, rows.set.classes.size(), rows.name));
   }
   return count;
-}
-
-// The pictures of a test are to be seen as those of training were.
-void note_other_exif(const CheckpointEmbedder& embedder, const DataSpec& spec,
-                     const std::string& data) {
-  const std::string& before = embedder.training_exif();
-  const std::string now = spec.get("exif", "ignore");
-  if (before.empty() || spec.path.empty() || before == now) return;
-  note(fmt::format("the network was trained on pictures with exif={}, {} has exif={}", before, data,
-                   now));
 }
 
 // With what to do about a picture that cannot be read.
@@ -127,7 +118,7 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   rows.set = embed_pictures(embedder, data, options, common);
   rows.name = options.data;
   rows.text = data_text(spec, data);
-  note_other_exif(embedder, spec, options.data);
+  note_other_exif(embedder.training_exif(), options.data);
   rows.facts["skipped_images"] = embedder.bad_images().size();
   rows.picture = [data, item = items_of(rows.set, data)](std::int64_t row) {
     return data.load(item.at(static_cast<std::size_t>(row)));
