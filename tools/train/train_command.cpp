@@ -83,6 +83,13 @@ class Train final : public Command {
     plan.settings = table_.values();
     plan.settings_toml = table_.toml();
     if (plan.checkpoint) compare(stored, plan.settings, *plan.checkpoint, common);
+    if (!table_.given("batch") && !plan.checkpoint) {
+      plan.choose_batch = [this](TrainPlan& to, std::int64_t batch) {
+        settings_.batch = batch;
+        to.settings = table_.values();
+        to.settings_toml = table_.toml();
+      };
+    }
     if (!table_.given("batch") && !table_.given("chunk")) {
       plan.choose_chunk = [this](TrainPlan& to, std::int64_t chunk) {
         settings_.chunk = chunk;

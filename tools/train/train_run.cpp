@@ -116,6 +116,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
     train_sample_ = training_sample(train_data_, std::min(settings.eval_train, test_data_->size()),
                                     common.seed);
   }
+  fit_batch();
   sampler_ = make_sampler(sampler_spec(settings), train_data_, settings.batch, common.seed,
                           settings.batches);
   refuse_unequal_shares(settings, processes_.size());
@@ -150,6 +151,23 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   } else if (plan_.weights) {
     start_from_weights();
   }
+}
+
+// A batch that nobody chose takes no more classes than there are.
+void TrainRun::fit_batch() {
+  if (!plan_.choose_batch || settings_.sampler != "pk") return;
+  const auto classes = static_cast<std::int64_t>(train_data_.classes().size());
+  const std::int64_t step = std::lcm(settings_.per_class, processes_.size());
+  const std::int64_t most = classes * settings_.per_class / step * step;
+  if (classes < 2 || most < step || settings_.batch <= most) return;
+  if (processes_.first()) {
+    rk::note(
+        fmt::format("--batch {}: {} images of each of {} classes of {}, as {} would take {}; "
+                    "--batch chooses otherwise",
+                    most, settings_.per_class, most / settings_.per_class, train_data_.name(),
+                    settings_.batch, settings_.batch / settings_.per_class));
+  }
+  plan_.choose_batch(plan_, most);
 }
 
 std::unique_ptr<Trainer> TrainRun::fitting_trainer(TrainerOptions options) {

@@ -41,6 +41,8 @@ struct TrainPlan {
   std::unique_ptr<Checkpoint> weights;     // to start from, where there is nothing to go on from
   std::unique_ptr<FolderLock> lock;        // of the first process alone
   bool last_damaged = false;               // last.h5 is not to be rotated over the valid one
+  // Makes --batch what the classes fill, in the settings and here; null: it is somebody's choice.
+  std::function<void(TrainPlan&, std::int64_t batch)> choose_batch;
   // Makes --chunk what fits in memory, in the settings and here; null: batch or chunk are
   // somebody's choice and stay.
   std::function<void(TrainPlan&, std::int64_t chunk)> choose_chunk;
@@ -55,6 +57,7 @@ class TrainRun {
   void execute();
 
  private:
+  void fit_batch();
   // The trainer, with a smaller chunk where that may be chosen and the whole does not fit.
   std::unique_ptr<Trainer> fitting_trainer(TrainerOptions options);
   std::int64_t bytes_beside() const;

@@ -342,6 +342,32 @@ TEST_F(FolderRun, NothingToGoOnFromIsSaid) {
   EXPECT_FALSE(holds(more.err, "nothing to go on from")) << more.err;
 }
 
+// As the first example of --help is typed by somebody with few classes.
+TEST_F(FolderRun, ABatchThatNobodyChoseFitsTheClasses) {
+  const auto begin = [](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {kTrain,     "--data",    flat() + ",val_classes=0.25",
+                                      "--out",    in(out),     "--per-class",
+                                      "2",        "--batches", "1",
+                                      "--epochs", "1",         "--threads",
+                                      "2"};
+    words.insert(words.end(), kTinyNetwork.begin(), kTinyNetwork.end());
+    return run_to_end(with_flags(words, more), folder_->path().string());
+  };
+  const Finished fitted = begin("fitted", {});
+  ASSERT_EQ(fitted.code, 0) << fitted.err;
+  EXPECT_TRUE(holds(fitted.err, "note: --batch 12: 2 images of each of 6 classes of " + in("flat")))
+      << fitted.err;
+  EXPECT_TRUE(holds(file_text(in("fitted/settings.toml")), "\nbatch = 12\n"));
+  // It is gone on from as any run is.
+  const Finished more = begin("fitted", {"--resume", "auto", "--epochs", "2"});
+  EXPECT_EQ(more.code, 0) << more.err;
+  EXPECT_FALSE(holds(more.err, "--batch 12")) << more.err;
+  const Finished chosen = begin("chosen", {"--batch", "128"});
+  EXPECT_EQ(chosen.code, 3);
+  EXPECT_TRUE(holds(chosen.err, "needs 64 classes, there are 6; lower --batch to 12"))
+      << chosen.err;
+}
+
 TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
   folder_->classes("phone/c", 6, 4);
   for (const char* name : {"phone/c0/0.png", "phone/c5/2.png"}) {
