@@ -138,8 +138,8 @@ std::vector<std::string> TrainRecord::comparison(double best) const {
   std::vector<std::string> lines = {line};
   if (!better) {
     lines.emplace_back(
-        "no epoch was better than the start: train for more epochs, on more images, or with a "
-        "smaller --lr");
+        "no epoch was better than the start, so that best.h5 retrieves no better than what the run "
+        "began with: train for more epochs, on more images, or with a smaller --lr");
   }
   return lines;
 }
