@@ -219,8 +219,13 @@ void TrainRun::start_from_weights() {
   trainer_->push();
   source_sha256_ = plan_.weights->sha256();
   add_classes(plan_.weights->run().classes, run_.classes);
-  note(fmt::format("weights: {}{}", settings_.weights,
-                   whole ? "" : " (but not its embedding layer, which has another size)"));
+  std::string left;
+  if (!whole && plan_.weights->weight_dims("embedding.weight")) {
+    left = " (but not its embedding layer, which has another size)";
+  } else if (plan_.weights->weight_dims("fc.weight")) {
+    left = " (its classifier is left out)";
+  }
+  note(fmt::format("weights: {}{}", settings_.weights, left));
   plan_.weights.reset();
 }
 

@@ -3,6 +3,7 @@
 #include "tests/tools/train/train_program.h"
 #include "engine/base/random.h"
 #include "weights/checkpoint.h"
+#include "weights/foreign/weight_files.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -317,8 +318,27 @@ TEST_F(TrainProgram, WeightsBringTheirNetworkAlong) {
   // A flag wins: another layer for the embedding, but never another network.
   const Finished wider = next("wider", {"--dim", "32"});
   EXPECT_EQ(wider.code, 0) << wider.err;
-  EXPECT_TRUE(holds(wider.err, "but not its embedding layer"));
+  EXPECT_TRUE(holds(wider.err, "but not its embedding layer, which has another size"));
   EXPECT_EQ(Checkpoint(in("wider/last.h5")).model().dim, 32);
+  // Weights of others have a classifier in the layer's place, which is no layer of another size.
+  NetworkWeights others = network_weights(Checkpoint(in("run/last.h5")));
+  std::erase_if(others.tensors, [](const auto& t) { return t.name.starts_with("embedding."); });
+  others.model.dim = 0;
+  const auto write = [&] {
+    const std::vector<std::byte> bytes = checkpoint_bytes(others);
+    folder_.write("others.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  };
+  write();
+  const Finished bare = next("bare", {"--weights", in("others.h5"), "--dim", "16"});
+  EXPECT_TRUE(holds(bare.err, "weights: " + in("others.h5") + "\n")) << bare.err;
+  const std::vector<float> values(std::size_t{5} * 64, 0.5F);
+  others.tensors.push_back({"fc.weight", {5, 64}, values, 0, nullptr});
+  others.tensors.push_back({"fc.bias", {5}, std::span(values).first(5), 0, nullptr});
+  write();
+  const Finished classes = next("classes", {"--weights", in("others.h5"), "--dim", "16"});
+  EXPECT_EQ(classes.code, 0) << classes.err;
+  EXPECT_TRUE(holds(classes.err, "weights: " + in("others.h5") + " (its classifier is left out)\n"))
+      << classes.err;
   const Finished other = next("other", {"--arch", "resnet50"});
   EXPECT_EQ(other.code, 2);
   EXPECT_TRUE(holds(other.err, "--arch resnet50: " + in("run/last.h5") + " holds a resnet20"));
