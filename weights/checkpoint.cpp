@@ -1,6 +1,7 @@
 #include "weights/checkpoint.h"
 
 #include "engine/base/error.h"
+#include "engine/base/printable.h"
 
 #include <algorithm>
 #include <bit>
@@ -20,15 +21,6 @@ const std::string kClassifier = "fc.";  // of weights that come from elsewhere; 
 const std::string kLoss = "/loss/";
 const std::string kMemory = "/memory/";
 const std::string kOptimizer = "/optimizer/";
-
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 5;
-  const std::vector<std::string> first(
-      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost)));
-  std::string out = fmt::format("{}", fmt::join(first, ", "));
-  if (names.size() > kMost) out += fmt::format(" and {} more", names.size() - kMost);
-  return out;
-}
 
 std::string shape_text(const std::vector<std::int64_t>& dims) {
   return fmt::format("[{}]", fmt::join(dims, ", "));

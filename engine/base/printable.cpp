@@ -1,6 +1,8 @@
 #include "engine/base/printable.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 namespace rk {
 
@@ -18,5 +20,13 @@ std::string printable(const std::string& text) {
 }
 
 std::string in_quotes(const std::string& text) { return fmt::format("'{}'", printable(text)); }
+
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 5;
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost));
+  std::string out = fmt::format("{}", fmt::join(names.begin(), end, ", "));
+  if (names.size() > kMost) out += fmt::format(" and {} more", names.size() - kMost);
+  return out;
+}
 
 }  // namespace rk

@@ -193,6 +193,28 @@ TEST_F(ForeignWeights, Case24WhatIsMissingOrOfAnotherShapeIsListed) {
   }
 }
 
+// Whoever says --arch and is wrong reads what the file holds; of many names the first few.
+TEST_F(ForeignWeights, AnotherArchIsNamedAndListsAreCut) {
+  const auto refused = [&](const TorchContent& content, const std::string& arch) {
+    folder_.write("r.pth", torch_zip(content));
+    const TensorFile file = read_tensor_file((folder_.path() / "r.pth").string());
+    return message_of<InputError>([&] { network_weights(file, arch); });
+  };
+  const std::string path = (folder_.path() / "r.pth").string();
+  EXPECT_EQ(refused(content_of("resnet18", as_it_is), "resnet50"),
+            path + ": holds a resnet18, not resnet50; leave --arch out");
+  EXPECT_EQ(refused(content_of("resnet20", as_it_is), "googlenet"),
+            path + ": holds a resnet20, not googlenet; leave --arch out");
+  TorchContent part = content_of("resnet50", as_it_is);
+  std::erase_if(part.tensors,
+                [](const auto& tensor) { return tensor.name.starts_with("layer4.2"); });
+  EXPECT_EQ(refused(part, "resnet50"),
+            path +
+                ": its tensors are not those of a resnet50: 15 missing: layer4.2.conv1.weight, "
+                "layer4.2.bn1.weight, layer4.2.bn1.bias, layer4.2.bn1.running_mean, "
+                "layer4.2.bn1.running_var and 10 more; --list shows all of them");
+}
+
 TEST_F(ForeignWeights, Case26OtherNetworksAreNamed) {
   const auto without = [&](const std::string& arch, const std::string& beginning) {
     TorchContent content = content_of(arch, as_it_is);

@@ -5,8 +5,6 @@
 #include "weights/foreign/resnet_names.h"
 #include "weights/network_tensors.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -141,7 +139,7 @@ class KerasMapping {
     if (!problems_.empty()) {
       refuse(file_, fmt::format("is not the whole of Keras's ResNet-50: {}; --list shows what is "
                                 "there",
-                                fmt::join(problems_, ", ")));
+                                listed(problems_)));
     }
     out_.ignored = layers_.ignored;
     out_.notes.emplace_back(

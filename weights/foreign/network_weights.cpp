@@ -138,14 +138,27 @@ std::string other_architecture(const Named& tensors) {
   return depth;
 }
 
-std::string guessed_architecture(const TensorFile& file, const Named& tensors) {
+// Which of the networks that are built; empty: none of them.
+std::string built_architecture(const Named& tensors) {
   if (tensors.contains(kOfGoogLeNet)) return "googlenet";
   if (tensors.contains(kOfInception)) return "inception_v3";
   const std::string what = other_architecture(tensors);
   if (what == "a ResNet-20") return "resnet20";
   if (what == "a ResNet-18") return "resnet18";
   if (what == "a ResNet-50") return "resnet50";
-  refuse(file, "holds " + what + "; " + known_networks() + " are built");
+  return "";
+}
+
+// `wanted`: what the user says that it is, or nothing. A file of which that cannot be told may be
+// a damaged one of these, whose tensors are then named.
+std::string architecture(const TensorFile& file, const Named& tensors, const std::string& wanted) {
+  const std::string built = built_architecture(tensors);
+  if (!wanted.empty()) {
+    if (built.empty() || built == wanted) return wanted;
+    refuse(file, fmt::format("holds a {}, not {}; leave --arch out", built, wanted));
+  }
+  if (!built.empty()) return built;
+  refuse(file, "holds " + other_architecture(tensors) + "; " + known_networks() + " are built");
 }
 
 class Mapping {
@@ -243,11 +256,11 @@ class Mapping {
     if (missing_.empty() && mismatched_.empty()) return;
     std::string what;
     if (!missing_.empty()) {
-      what = fmt::format("{} missing: {}", missing_.size(), fmt::join(missing_, ", "));
+      what = fmt::format("{} missing: {}", missing_.size(), listed(missing_));
     }
     if (!mismatched_.empty()) {
       what += fmt::format("{}{} of another shape or type: {}", what.empty() ? "" : "; ",
-                          mismatched_.size(), fmt::join(mismatched_, ", "));
+                          mismatched_.size(), listed(mismatched_));
     }
     refuse(file_, fmt::format("its tensors are not those of a {}: {}; --list shows all of them",
                               out_.model.arch, what));
@@ -345,7 +358,7 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
     check_model(out.model, file.path);
   }
   Named tensors = torchvision_names(file, out);
-  out.model.arch = arch.empty() ? guessed_architecture(file, tensors) : arch;
+  out.model.arch = architecture(file, tensors, arch);
   if (!file.metadata.contains(kModelKey) && out.model.arch == "inception_v3") {
     out.model.crop = 299;
     out.model.resize = 342;

@@ -14,8 +14,9 @@
 // (variance + e - 1e-5), the stem's input channels BGR -> RGB. What is left is where the stride is
 // (model.stride_in_1x1) and the preprocessing.
 //
-// Errors: InputError where tensors are missing or of another shape, naming all of them, and for
-// networks that Rankine does not build, by their name.
+// Errors: InputError where tensors are missing or of another shape, naming the first of them, for
+// another network than the one that was asked for, for networks that Rankine does not build, by
+// their name.
 #pragma once
 
 #include "weights/checkpoint.h"
