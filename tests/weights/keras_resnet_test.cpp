@@ -116,5 +116,24 @@ TEST(KerasResNet, Case44OtherNetworksAreNamed) {
   EXPECT_NE(message.find(" more; --list shows"), std::string::npos) << message;
 }
 
+TEST(KerasResNet, EmbeddingsAreNoWeights) {
+  const TemporaryFolder folder;
+  Hdf5Writer embeddings;
+  const std::vector<float> values(6, 1.0F);
+  const std::vector<std::int64_t> labels(3, 1);
+  embeddings.write("/embeddings", {3, 2}, values.data());
+  embeddings.write("/labels", {3}, labels.data());
+  const std::vector<std::byte> bytes = embeddings.finish();
+  folder.write("e.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::string path = (folder.path() / "e.h5").string();
+  const TensorFile file = read_tensor_file(path);
+  for (const char* arch : {"", "resnet20"}) {
+    EXPECT_EQ(message_of<InputError>([&] { network_weights(file, arch); }),
+              path +
+                  ": is embeddings, not weights; give the checkpoint (best.h5) that they were "
+                  "made with");
+  }
+}
+
 }  // namespace
 }  // namespace rk

@@ -346,6 +346,10 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
   NetworkWeights out;
   out.model.dim = 0;
   out.model.source_sha256 = file.sha256;
+  if (file.format == kEmbeddingsFormat) {
+    refuse(file,
+           "is embeddings, not weights; give the checkpoint (best.h5) that they were made with");
+  }
   if (is_keras(file)) {
     if (!arch.empty() && arch != "resnet50") {
       refuse(file, "holds Keras's ResNet-50, not " + arch + "; leave --arch out");

@@ -16,7 +16,7 @@
 //
 // Errors: InputError where tensors are missing or of another shape, naming the first of them, for
 // another network than the one that was asked for, for networks that Rankine does not build, by
-// their name.
+// their name, and for embeddings.
 #pragma once
 
 #include "weights/checkpoint.h"

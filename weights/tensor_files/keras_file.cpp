@@ -41,7 +41,11 @@ TensorFile read_hdf5(std::span<const std::byte> bytes, const std::string& name,
   const Hdf5Reader hdf5(bytes, name, room);
   TensorFile file;
   file.path = name;
-  file.format = "Keras HDF5";
+  const std::vector<std::string> all = hdf5.datasets("/");
+  const auto holds = [&](const char* path) {
+    return std::find(all.begin(), all.end(), path) != all.end();
+  };
+  file.format = holds("/embeddings") && holds("/labels") ? kEmbeddingsFormat : "Keras HDF5";
   const bool whole_model = hdf5.has("/model_weights");
   const std::string root = whole_model ? kModelWeights : "/";
   for (const char* attribute : {"keras_version", "backend"}) {

@@ -16,6 +16,9 @@
 
 namespace rk {
 
+// What `eval --save-embeddings` writes is HDF5 as well, but no weights.
+inline constexpr const char* kEmbeddingsFormat = "HDF5 embeddings";
+
 struct TensorFile {
   std::string path;
   std::string format;  // in words: "PyTorch zip archive"

@@ -94,6 +94,11 @@ TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
   expect_refused({"--index", in("others.h5"), "--query", photo},
                  "embedded by another network (aaaaaaaaaaaa) than ");
   expect_refused({"--index", in("run/last.h5"), "--query", photo}, "no data set /embeddings");
+  const Finished rows =
+      run({RK_BIN "/eval", "--checkpoint", in("index.h5"), "--data", "folder:" + in("set")});
+  EXPECT_EQ(rows.code, 3);
+  EXPECT_TRUE(holds(rows.err, "index.h5: is embeddings, not weights; give the checkpoint "))
+      << rows.err;
   // A picture that is there is never taken for the sheet.
   const Finished end = search({"--index", in("index.h5"), "--query", photo, "--sheet", photo});
   EXPECT_EQ(end.code, 2);
