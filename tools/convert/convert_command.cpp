@@ -262,10 +262,30 @@ class Convert final : public Command {
       fail<UsageError>("--from-run {}: OUT must end in .safetensors or .onnx, got '{}'", from_run_,
                        out_);
     }
-    if (!is_sealed(in_)) {
-      fail<InputError>("{}: is no checkpoint; give the folder that train --out wrote", in_);
-    }
+    check_run();
     return graph ? "" : fs::path(out_).replace_extension(".py").string();
+  }
+
+  void check_run() const {
+    const fs::path run(from_run_);
+    std::error_code ignored;
+    std::string problem;
+    if (!fs::exists(run, ignored)) {
+      problem = "no such folder";
+    } else if (!fs::is_directory(run, ignored)) {
+      problem = "is no folder";
+    } else if (!fs::exists(in_, ignored)) {
+      if (fs::exists(run / kLastFile, ignored)) {
+        fail<InputError>(
+            "{0}: holds no {1} yet; let the run go on (train --out {0} --resume auto), or convert "
+            "its {2}",
+            from_run_, kBestFile, kLastFile);
+      }
+      problem = fmt::format("holds no {}", kBestFile);
+    }
+    const std::string what = "give the folder that train --out wrote";
+    if (!problem.empty()) fail<InputError>("{}: {}; {}", from_run_, problem, what);
+    if (!is_sealed(in_)) fail<InputError>("{}: is no checkpoint; {}", in_, what);
   }
 
   void write_loader(const std::string& path, nlohmann::json& json) const {
