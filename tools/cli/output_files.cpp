@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -38,6 +39,43 @@ const char* name_of(FileKind kind) {
     case FileKind::kReport: return "a report";
   }
   return "";
+}
+
+// How what is written is written, and the ending that says so.
+struct Written {
+  const char* what;
+  const char* format;
+  const char* ending;
+};
+
+// Of what has one format; empty: of what has several, or is text.
+std::optional<Written> written_as(FileKind kind) {
+  switch (kind) {
+    case FileKind::kEmbeddings: return Written{"embeddings", "HDF5", ".h5"};
+    case FileKind::kNeighbours: return Written{"neighbours", "HDF5", ".h5"};
+    case FileKind::kLoss: return Written{"a loss and its gradient", "HDF5", ".h5"};
+    case FileKind::kPixels: return Written{"an image's pixels", "HDF5", ".h5"};
+    case FileKind::kPng: return Written{"pictures", "PNG", ".png"};
+    default: return std::nullopt;
+  }
+}
+
+// Programs open these by their ending, and none would open what is written here under it.
+constexpr std::array<std::string_view, 24> kKnownEndings = {
+    ".npy", ".npz",  ".csv",  ".tsv",         ".txt",  ".json",    ".pkl", ".pickle",
+    ".pt",  ".pth",  ".ckpt", ".safetensors", ".onnx", ".parquet", ".h5",  ".html",
+    ".jpg", ".jpeg", ".png",  ".gif",         ".bmp",  ".webp",    ".tif", ".tiff"};
+
+void check_ending(const OutputFile& output) {
+  const std::optional<Written> written = written_as(output.kind);
+  if (!written) return;
+  const std::string ending = ending_of(output.path);
+  const bool known =
+      std::find(kKnownEndings.begin(), kKnownEndings.end(), ending) != kKnownEndings.end();
+  if (!known || ending == written->ending) return;
+  fail<UsageError>("{} {}: {} are written as {}; call the file {}", output.flag, output.path,
+                   written->what, written->format,
+                   fs::path(output.path).filename().replace_extension(written->ending).string());
 }
 
 struct Found {
@@ -120,6 +158,13 @@ bool holds_run(const fs::path& folder) {
 
 }  // namespace
 
+std::string ending_of(const std::string& path) {
+  std::string ending = fs::path(path).extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return ending;
+}
+
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,
                    bool force) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -139,6 +184,7 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std
       fail<UsageError>("{} {}: is the file of {} too; give another name", output.flag, output.path,
                        outputs[k].flag);
     }
+    check_ending(output);
     check_folder(output);
     if (!force) check_kind(output);
   }

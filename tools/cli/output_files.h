@@ -26,7 +26,11 @@ struct OutputFile {
   FileKind kind;
 };
 
-// UsageError where two outputs, or an output and one of `inputs`, are the same file; InputError
+// How a path's file name ends, in small letters: ".h5"; empty: it has no ending.
+std::string ending_of(const std::string& path);
+
+// UsageError where two outputs, or an output and one of `inputs`, are the same file, and where a
+// name ends as files of another format do ("e.npy" for embeddings, which are HDF5); InputError
 // where the folder is not there or a file of another kind is, unless `force`. Empty files may be
 // replaced by anything, and so may what is no regular file (/dev/stdout, a pipe): it is written to.
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,

@@ -112,16 +112,20 @@ std::vector<StoredTensor> stored(const NetworkWeights& weights) {
 // What OUT may be: how it is made, and how it is looked through again.
 struct Format {
   const char* name;    // --to
-  const char* ending;  // of OUT, which chooses it where --to does not; empty: any other
+  const char* ending;  // of OUT, which chooses it where --to does not
   const char* words;
   std::vector<std::byte> (*bytes)(const NetworkWeights&);
   void (*check)(std::span<const std::byte>, const NetworkWeights&, const std::string&);
 };
 constexpr std::array<Format, 3> kFormats = {{
     {"safetensors", ".safetensors", "safetensors", safetensors_bytes, check_safetensors},
-    {"onnx", ".onnx", "ONNX graph", onnx_bytes, check_onnx},
-    {"h5", "", "Rankine weights", checkpoint_bytes, check_checkpoint},
+    {"onnx", ".onnx", "an ONNX graph", onnx_bytes, check_onnx},
+    {"h5", ".h5", "Rankine weights", checkpoint_bytes, check_checkpoint},
 }};
+
+// What others write under these, convert does not.
+constexpr std::array<std::string_view, 5> kOthersEndings = {".pth", ".pt", ".ckpt", ".tar",
+                                                            ".keras"};
 
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
@@ -193,6 +197,7 @@ class Convert final : public Command {
                    {"OUT", writes ? loader : "", FileKind::kPython},
                    {"--json", common.json, FileKind::kJson}},
                   {in_}, common.force);
+    if (writes) check_ending();
     const TensorFile file = read(common);
     const std::size_t tensors = weights_ ? weights_->tensors.size() : file.tensors.size();
     print("{}: {}, {} tensors, {:.1f} MiB\n  SHA-256 {}\n", one_line(in_), file.format, tensors,
@@ -335,10 +340,31 @@ class Convert final : public Command {
     if (!all && names.size() > kMost) print("  ... (-v names all)\n");
   }
 
+  // Rankine's own, where neither --to nor OUT says another.
   const Format& format() const {
-    return *std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& f) {
-      return to_.empty() ? out_.ends_with(f.ending) : to_ == f.name;
+    const std::string ending = ending_of(out_);
+    const auto found = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& f) {
+      return to_.empty() ? ending == f.ending : to_ == f.name;
     });
+    return found == kFormats.end() ? kFormats.back() : *found;
+  }
+
+  // Whoever opens OUT goes by its name.
+  void check_ending() const {
+    const std::string ending = ending_of(out_);
+    const auto call = [&](const char* other) {
+      return fs::path(out_).filename().replace_extension(other).string();
+    };
+    if (std::find(kOthersEndings.begin(), kOthersEndings.end(), ending) != kOthersEndings.end()) {
+      fail<UsageError>("OUT {}: {} is not written; call it {}, which torchvision loads, or {}",
+                       out_, ending, call(".safetensors"), call(".h5"));
+    }
+    const Format& to = format();
+    for (const Format& other : kFormats) {
+      if (ending != other.ending || &other == &to) continue;
+      fail<UsageError>("OUT {}: --to {} writes {}; call it {}, or leave --to out", out_, to_,
+                       to.words, call(to.ending));
+    }
   }
 
   // What was written says what was meant, before it takes its place. While the disk is at work the

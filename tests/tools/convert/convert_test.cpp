@@ -159,20 +159,45 @@ TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
   EXPECT_TRUE(holds(piped.err, "error: /dev/stdout: is not a regular file")) << piped.err;
   EXPECT_TRUE(holds(piped.err, "code 3")) << piped.err;
   // A disk, or a quota, that is full in the middle of the file, and what stood there before.
-  ASSERT_EQ(run("convert", {in("r18.pth"), in("o.h5")}).code, 0);
-  const std::string before = file_text(in("o.h5"));
+  ASSERT_EQ(run("convert", {in("r18.pth"), in("o.bin")}).code, 0);
+  const std::string before = file_text(in("o.bin"));
   for (const char* to : {"h5", "safetensors", "onnx"}) {
     const Finished full =
         run_to_end({"/bin/sh", "-c", R"(ulimit -f 2000; exec "$0" "$@")", RK_BIN "/convert",
-                    in("r18.pth"), in("o.h5"), "--to", to, "--force", "--device", "cpu"},
+                    in("r18.pth"), in("o.bin"), "--to", to, "--force", "--device", "cpu"},
                    folder_.path().string());
     EXPECT_EQ(full.code, 3) << full.err;
-    EXPECT_TRUE(holds(full.err, "o.h5: cannot be written")) << full.err;
-    EXPECT_EQ(file_text(in("o.h5")), before) << to;
+    EXPECT_TRUE(holds(full.err, "o.bin: cannot be written")) << full.err;
+    EXPECT_EQ(file_text(in("o.bin")), before) << to;
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
     EXPECT_EQ(entry.path().filename().string().find(".tmp."), std::string::npos) << entry.path();
   }
+}
+
+// What is written is what the name says.
+TEST_F(Convert, AnEndingIsOfItsFormat) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  const auto refused = [&](const std::string& out, const std::string& to, const std::string& why) {
+    std::vector<std::string> words = {in("r18.pth"), in(out), "--force"};
+    if (!to.empty()) words.insert(words.end(), {"--to", to});
+    const Finished done = run("convert", words);
+    EXPECT_EQ(done.code, 2) << out << done.err;
+    EXPECT_TRUE(holds(done.err, in(out) + ": " + why)) << done.err;
+    EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
+    EXPECT_FALSE(std::filesystem::exists(in(out)));
+  };
+  refused("back.pth", "",
+          ".pth is not written; call it back.safetensors, which torchvision loads, "
+          "or back.h5");
+  refused("back.PT", "safetensors", ".pt is not written");
+  refused("z.h5", "onnx", "--to onnx writes an ONNX graph; call it z.onnx, or leave --to out");
+  refused("z.onnx", "h5", "--to h5 writes Rankine weights; call it z.h5, or leave --to out");
+  refused("z.onnx", "safetensors", "--to safetensors writes safetensors; call it z.safetensors");
+  // An ending in capitals chooses as any other; one that says nothing may hold anything.
+  EXPECT_TRUE(holds(run("convert", {in("r18.pth"), in("z.ONNX")}).out, "ONNX graph"));
+  EXPECT_EQ(run("convert", {in("r18.pth"), in("z.xyz")}).code, 0);
+  EXPECT_EQ(run("convert", {in("r18.pth"), in("z"), "--to", "safetensors"}).code, 0);
 }
 
 // A run goes to PyTorch users as weights and the few lines that load them.

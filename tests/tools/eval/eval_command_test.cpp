@@ -139,6 +139,27 @@ TEST_F(EvalOfFiles, WhatIsWrongIsOneLine) {
                     "c_order.npy: its labels are numbers, but"));
 }
 
+// HDF5 under the ending of another format would be opened by nothing.
+TEST_F(EvalOfFiles, EmbeddingsAreWrittenAsHdf5Alone) {
+  const auto end = [&](const std::string& flag, const std::string& name) {
+    return run_to_end({RK_BIN "/eval", "-q", "--embeddings", kGoldens + "ties.h5", flag, in(name)},
+                      folder_.path().string());
+  };
+  for (const char* name : {"new.npy", "new.NPZ", "new.csv", "new.safetensors"}) {
+    const Finished refused = end("--save-embeddings", name);
+    EXPECT_EQ(refused.code, 2) << name;
+    EXPECT_TRUE(holds(refused.err, "--save-embeddings " + in(name) +
+                                       ": embeddings are written as HDF5; call the file new.h5"))
+        << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(in(name)));
+  }
+  EXPECT_TRUE(holds(end("--save-neighbours", "n.npy").err, "neighbours are written as HDF5"));
+  for (const char* name : {"new", "new.xyz", "new.bin"}) {
+    EXPECT_EQ(end("--save-embeddings", name).code, 0) << name;
+    EXPECT_TRUE(std::filesystem::exists(in(name))) << name;
+  }
+}
+
 TEST_F(EvalOfFiles, NeighboursOfAGalleryAreItsRows) {
   folder_.write("q.npy", npy_rows({1, 0, 0, 1}, 2, 2));
   folder_.write("g.npy", npy_rows({0, 1, 0.5F, 0.5F, 1, 0}, 3, 2));

@@ -105,6 +105,17 @@ TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
   EXPECT_TRUE(holds(end.err, "is the file that is read"));
 }
 
+// A sheet is a PNG, and what reads a JPEG would not know it.
+TEST_F(SearchRun, ASheetIsNoJpeg) {
+  const Finished end = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index",
+                            in("index.h5"), "--query", in("set/c0"), "--sheet", in("sheet.jpg")});
+  EXPECT_EQ(end.code, 2);
+  EXPECT_TRUE(holds(end.err, "--sheet " + in("sheet.jpg") +
+                                 ": pictures are written as PNG; call the file sheet.png"))
+      << end.err;
+  EXPECT_FALSE(fs::exists(in("sheet.jpg")));
+}
+
 TEST_F(SearchRun, WhatIsGoneIsGreyAndSaid) {
   fs::rename(in("set/c2"), in("elsewhere"));
   const Finished end =
