@@ -7,7 +7,6 @@
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/progress.h"
-#include "training/training_exif.h"
 #include "weights/atomic_file.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/torch_loader.h"
@@ -225,7 +224,6 @@ class Convert final : public Command {
     if (is_sealed(in_)) {
       const Checkpoint ours(in_);
       weights_ = network_weights(ours);
-      weights_->model.upright = training_exif(ours) == "turn";
       file.format = ours.has_run() ? "checkpoint of a Rankine run" : "Rankine weights";
       file.sha256 = ours.sha256();
       file.bytes = fs::file_size(in_);

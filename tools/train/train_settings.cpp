@@ -434,6 +434,7 @@ ModelDescription model_description(const TrainSettings& s) {
   std::copy_n(s.input_std.begin(), 3, model.input_std.begin());
   model.resize = s.resize;
   model.crop = s.image_size;
+  model.upright = parse_data_spec(s.data).get("exif", "ignore") == "turn";
   return model;
 }
 
