@@ -49,7 +49,8 @@ void add_common(CLI::App& app, CommonOptions& common) {
          "also write the result to this file; -: to standard output, and the text elsewhere")
       ->type_name("FILE")
       ->group(group);
-  app.add_flag("--force", common.force, "let results replace files of another kind")->group(group);
+  app.add_flag("--force", common.force, "let results replace files that are no earlier results")
+      ->group(group);
   auto* quiet = app.add_flag("-q,--quiet", common.quiet,
                              "no progress, no notes (train: nothing at all; see metrics.jsonl)");
   app.add_flag("-v,--verbose", common.verbose, "say more")->excludes(quiet)->group(group);

@@ -25,7 +25,7 @@ struct CommonOptions {
   int threads = 0;  // 0: as many as this process may use
   std::uint64_t seed = 0;
   std::string json;    // a file for the result, empty: none
-  bool force = false;  // outputs may replace files of another kind
+  bool force = false;  // outputs may replace what is no earlier result of their kind
   bool quiet = false;
   bool verbose = false;
   ProcessGroup* processes = nullptr;  // set for commands that share their work among several

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -76,6 +77,14 @@ void write_through(const std::string& path, int descriptor, const std::string& t
                    std::strerror(reason));
 }
 
+constexpr const char* kProgramKey = "program";
+constexpr const char* kProgram = "Rankine";
+
+nlohmann::json with_program(nlohmann::json value) {
+  if (value.is_object() && value.contains("version")) value[kProgramKey] = kProgram;
+  return value;
+}
+
 nlohmann::json with_gpu(nlohmann::json value) {
   const auto device = value.find("device");
   if (device == value.end() || !device->is_string()) return value;
@@ -93,6 +102,39 @@ nlohmann::json with_gpu(nlohmann::json value) {
   return value;
 }
 
+// Looks for the program at the top, and reads no further than that.
+class ProgramFinder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool found() const { return found_; }
+
+  bool key(string_t& name) override {
+    here_ = depth_ == 1 && name == kProgramKey;
+    return true;
+  }
+  bool string(string_t& text) override {
+    found_ = here_ && depth_ == 1 && text == kProgram;
+    return !found_;
+  }
+  bool start_object(std::size_t) override { return ++depth_, true; }
+  bool end_object() override { return --depth_, true; }
+  // What begins with a list is no result.
+  bool start_array(std::size_t) override { return depth_++ > 0; }
+  bool end_array() override { return --depth_, true; }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+
+ private:
+  std::size_t depth_ = 0;
+  bool here_ = false, found_ = false;
+};
+
 }  // namespace
 
 void give_standard_output_to_json() {
@@ -106,7 +148,8 @@ void give_standard_output_to_json() {
 
 void write_json(const std::string& path, const nlohmann::json& value) {
   const std::string text =
-      with_gpu(value).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+      with_gpu(with_program(value)).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+      "\n";
   if (path == kStandardOutput) {
     expect(standard_output >= 0, "[json] expected give_standard_output_to_json() before");
     return write_through("standard output", ::fcntl(standard_output, F_DUPFD_CLOEXEC, 0), text);
@@ -119,6 +162,13 @@ void write_json(const std::string& path, const nlohmann::json& value) {
   } else {
     write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
   }
+}
+
+bool is_result_of_rankine(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  ProgramFinder finder;
+  nlohmann::json::sax_parse(file, &finder);
+  return finder.found();
 }
 
 }  // namespace rk

@@ -1,5 +1,6 @@
 #include "tools/cli/output_files.h"
 
+#include "data/images/encode_png.h"
 #include "engine/base/error.h"
 #include "retrieval/report/report.h"
 #include "tools/cli/json_file.h"
@@ -98,13 +99,20 @@ Found find_in_hdf5(const std::string& path) {
   return {std::nullopt, "another HDF5 file"};
 }
 
+// Anybody's photo may be a PNG.
+Found find_in_png(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (is_encoded_by_rankine(file)) return {FileKind::kPng, ""};
+  return {std::nullopt, "a PNG that Rankine did not write"};
+}
+
 Found find_kind(const std::string& path) {
   constexpr std::string_view kPngBegins = "\x89PNG\r\n\x1a\n", kHdf5Begins = "\x89HDF\r\n\x1a\n";
   std::array<char, 64> bytes{};
   std::ifstream file(path, std::ios::binary);
   file.read(bytes.data(), bytes.size());
   const std::string_view begins(bytes.data(), static_cast<std::size_t>(file.gcount()));
-  if (begins.starts_with(kPngBegins)) return {FileKind::kPng, ""};
+  if (begins.starts_with(kPngBegins)) return find_in_png(path);
   if (begins.starts_with(kHdf5Begins)) return find_in_hdf5(path);
   if (begins.starts_with("\"\"\"Embeds pictures by ")) return {FileKind::kPython, ""};
   if (begins.starts_with(kReportBegins)) return {FileKind::kReport, ""};
@@ -114,7 +122,8 @@ Found find_kind(const std::string& path) {
   if (begins.size() > 9 && begins[8] == '{' && begins[9] == '"') return {FileKind::kWeights, ""};
   const std::size_t text = begins.find_first_not_of(" \t\r\n");
   if (text != std::string_view::npos && (begins[text] == '{' || begins[text] == '[')) {
-    return {FileKind::kJson, ""};
+    if (is_result_of_rankine(path)) return {FileKind::kJson, ""};
+    return {std::nullopt, "JSON that Rankine did not write"};
   }
   return {std::nullopt, "a file of another kind"};
 }

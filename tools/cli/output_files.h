@@ -1,5 +1,6 @@
-// Where results go: a file that the program reads is never written over, and a file of another kind
-// only where somebody says so (--force). Asked before any work.
+// Where results go: a file that the program reads is never written over, and a file of another
+// kind, or a PNG or JSON of another program's, only where somebody says so (--force). Asked before
+// any work.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,9 @@ std::string ending_of(const std::string& path);
 
 // UsageError where two outputs, or an output and one of `inputs`, are the same file, and where a
 // name ends as files of another format do ("e.npy" for embeddings, which are HDF5); InputError
-// where the folder is not there or a file of another kind is, unless `force`. Empty files may be
-// replaced by anything, and so may what is no regular file (/dev/stdout, a pipe): it is written to.
+// where the folder is not there or, unless `force`, what is there is no earlier result of that
+// kind. Empty files may be replaced by anything, and so may what is no regular file (/dev/stdout, a
+// pipe): it is written to.
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,
                    bool force);
 

@@ -66,6 +66,24 @@ TEST_F(JsonFile, WhatJsonCannotHoldIsReplaced) {
   EXPECT_EQ(value["name"], "\xEF\xBF\xBD");
 }
 
+TEST_F(JsonFile, AResultSaysWhoseItIs) {
+  const std::string path = folder_ / "r.json";
+  write_json(path, {{"metrics", {{"program", 1}, {"deep", {1, {2}}}}}, {"version", "1.0"}});
+  EXPECT_TRUE(is_result_of_rankine(path));
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(path))["program"], "Rankine");
+  write_json(path, {{"starts", {{{"version", "1.0"}}}}});  // a run's record
+  EXPECT_FALSE(is_result_of_rankine(path));
+  for (const std::string& others :
+       {std::string(R"({"name": "app", "version": "1.0"})"),
+        std::string(R"({"inside": {"program": "Rankine"}})"), std::string(R"(["Rankine"])"),
+        std::string(R"([{"program": "Rankine"}])"), std::string(R"({"program": ["Rankine"]})"),
+        std::string(R"({"program": "Other", "name": "Rankine"})"), std::string("{\"program\": "),
+        std::string(1 << 20, '['), "{\"a\": " + std::string(1 << 20, '[')}) {
+    std::ofstream(path) << others;
+    EXPECT_FALSE(is_result_of_rankine(path)) << others.substr(0, 80);
+  }
+}
+
 TEST_F(JsonFile, FailureNamesTheFileAndLeavesNothing) {
   EXPECT_THROW(write_json(folder_ / "no" / "r.json", 1), InputError);
   std::filesystem::create_directory(folder_ / "is_folder");

@@ -584,5 +584,67 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   EXPECT_EQ(nowhere.out, "");
 }
 
+// A PNG or JSON of somebody's own has the name ending of a result, and is none.
+TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
+  ASSERT_EQ(embed("flat", "own.h5").code, 0);
+  folder_->picture("seen.png", 5);
+  std::string photo = file_text(in("seen.png"));
+  photo.replace(photo.find("Rankine"), 7, "Krita 5");
+  folder_->write("photo.png", photo);
+  const std::string package = R"({"name": "app", "version": "1.0.0"})";
+  folder_->write("package.json", package);
+  const std::string probe = RK_BIN "/probe";
+  const std::vector<std::string> search = {
+      kEval,        "--checkpoint", in("run/best.h5"),   "--index",
+      in("own.h5"), "--query",      in("flat/c0/0.png"), "--sheet"};
+  const auto to = [](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  struct Case {
+    std::vector<std::string> words;  // the output is the next
+    std::string others, own;
+  };
+  const std::vector<Case> cases = {
+      {search, "photo.png", "sheet.png"},
+      {{probe, "--image", in("seen.png"), "--out"}, "photo.png", "out.png"},
+      {{probe, "--image", in("seen.png"), "--show"}, "photo.png", "show.png"},
+      {{probe, "--image", in("seen.png"), "--json"}, "package.json", "image.json"},
+      {{probe, "--data", flat(), "--json"}, "package.json", "data.json"},
+      {{probe, "--loss", "smooth_ap", "--in", in("own.h5"), "--json"}, "package.json", "loss.json"},
+      {to(search, {in("sheet.png"), "--json"}), "package.json", "search.json"},
+      {{kEval, "--embeddings", in("own.h5"), "--json"}, "package.json", "eval.json"},
+      {{kEval, "--compare", in("run"), in("run"), "--data", flat(), "--json"},
+       "package.json",
+       "compare.json"},
+      {{RK_BIN "/convert", in("run/best.h5"), "--list", "--json"}, "package.json", "convert.json"},
+      {{RK_BIN "/bench", "eval", "--n", "64", "--dim", "8", "--classes", "8", "--repeats", "1",
+        "--json"},
+       "package.json",
+       "bench.json"},
+  };
+  for (const Case& each : cases) {
+    const Finished refused = run_to_end(to(each.words, {in(each.others)}), folder_->path());
+    EXPECT_EQ(refused.code, 3) << each.own << ": " << refused.err;
+    EXPECT_TRUE(holds(refused.err, "that Rankine did not write, and --")) << refused.err;
+    for (int time = 0; time < 2; ++time) {  // again over what it wrote
+      const Finished own = run_to_end(to(each.words, {in(each.own)}), folder_->path());
+      EXPECT_EQ(own.code, 0) << each.own << ": " << own.err;
+    }
+  }
+  EXPECT_TRUE(file_text(in("photo.png")) == photo);
+  EXPECT_EQ(file_text(in("package.json")), package);
+  const Finished forced =
+      run_to_end(to(search, {in("photo.png"), "--json", in("package.json"), "--force"}),
+                 folder_->path().string());
+  EXPECT_EQ(forced.code, 0) << forced.err;
+  EXPECT_FALSE(file_text(in("photo.png")) == photo);
+  EXPECT_EQ(result("package.json")["program"], "Rankine");
+  // Nor is what a run keeps beside its weights the result of a command.
+  const std::string record = file_text(in("run/run.json"));
+  EXPECT_EQ(eval({"--embeddings", in("own.h5"), "--json", in("run/run.json")}).code, 3);
+  EXPECT_EQ(file_text(in("run/run.json")), record);
+}
+
 }  // namespace
 }  // namespace rk

@@ -1,0 +1,67 @@
+#include "data/images/encode_png.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+
+#include "data/images/decode.h"
+#include "engine/base/random.h"
+
+namespace rk {
+namespace {
+
+Image noise(int width, int height) {
+  Image image(width, height);
+  CounterRandom random(7, 0, 0);
+  for (std::size_t i = 0; i < image.bytes(); ++i) {
+    image.data()[i] = static_cast<std::uint8_t>(random.below(256));
+  }
+  return image;
+}
+
+std::string png_of(const Image& image) {
+  const std::vector<std::byte> bytes = encode_png(image);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool is_ours(const std::string& bytes) {
+  std::istringstream file(bytes);
+  return is_encoded_by_rankine(file);
+}
+
+// Noise is the worst that compression can meet: it becomes larger.
+TEST(EncodePng, PixelsComeBack) {
+  for (const auto& [width, height] : {std::pair{1, 1}, std::pair{3, 500}, std::pair{700, 300}}) {
+    const Image image = noise(width, height);
+    const Image back = decode_image(encode_png(image), "noise");
+    ASSERT_EQ(back.width(), width);
+    ASSERT_EQ(back.height(), height);
+    EXPECT_TRUE(std::equal(image.data(), image.data() + image.bytes(), back.data()));
+  }
+}
+
+TEST(EncodePng, SaysWhoWroteIt) {
+  const std::string ours = png_of(noise(8, 8));
+  EXPECT_TRUE(is_ours(ours));
+  const std::size_t writer = ours.find("Rankine");
+  ASSERT_NE(writer, std::string::npos);
+  std::string others = ours;
+  others.replace(writer, 7, "Krita 5");
+  EXPECT_FALSE(is_ours(others));
+  for (const std::size_t cut : {std::size_t{0}, std::size_t{8}, std::size_t{12}, writer + 6}) {
+    EXPECT_FALSE(is_ours(ours.substr(0, cut))) << cut;
+  }
+  EXPECT_FALSE(is_ours("\xff\xd8" + ours.substr(2)));
+  // After the pixels, where no chunk of ours stands; and a chunk as long as the number allows.
+  const std::size_t chunk = writer - 17, length = 28;
+  std::string after = ours;
+  after.erase(chunk, length);
+  after.insert(after.size() - 12, ours.substr(chunk, length));
+  EXPECT_FALSE(is_ours(after));
+  EXPECT_FALSE(is_ours(ours.substr(0, 8) + "\xff\xff\xff\xffteXt" + ours.substr(8)));
+}
+
+}  // namespace
+}  // namespace rk
