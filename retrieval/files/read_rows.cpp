@@ -41,12 +41,13 @@ const StoredArray& embeddings_in(const ArrayFile& file, const std::string& name)
                    printable(file.path()), file.contents());
 }
 
-void check_embeddings(const StoredArray& array, const std::string& from) {
+void check_embeddings(const StoredArray& array, const std::string& from,
+                      const std::string& labels_flag) {
   if (!array.real()) {
     fail<InputError>(
         "{}: is {}, not floating-point numbers; give embeddings [N, D] (numpy: "
-        ".astype('float32')), and labels by --labels",
-        from, text_of(array));
+        ".astype('float32')), and labels by {}",
+        from, text_of(array), labels_flag);
   }
   if (array.dims().size() != 2) {
     fail<InputError>("{}: is {}; give two dimensions, [N, D]", from, text_of(array));
@@ -105,7 +106,7 @@ RowsRead read_arrays(const RowsToRead& what) {
   const std::string shown = printable(place.file);
   const std::string from =
       array.name.empty() ? shown : fmt::format("{}: {}", shown, in_quotes(array.name));
-  check_embeddings(array, from);
+  check_embeddings(array, from, what.labels_flag);
   const std::int64_t rows = array.dims()[0], dim = array.dims()[1];
 
   RowsRead out;
@@ -120,9 +121,9 @@ RowsRead read_arrays(const RowsToRead& what) {
     const StoredArray* found = file.find(usual_label_names());
     if (found == nullptr || found == &array) {
       fail<InputError>(
-          "{}: no labels in it; give them by --labels FILE (.npy, .npz, CSV, ...), one "
+          "{}: no labels in it; give them by {} FILE (.npy, .npz, CSV, ...), one "
           "a row{}",
-          shown, file.format() == "npy" ? "" : "; " + file.contents());
+          shown, what.labels_flag, file.format() == "npy" ? "" : "; " + file.contents());
     }
     labels =
         labels_of(*found, rows, dim, fmt::format("{}: {}", shown, in_quotes(found->name)), from);

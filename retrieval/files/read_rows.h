@@ -23,6 +23,7 @@ struct RowsToRead {
   std::string embeddings;  // FILE, or FILE:NAME for an array of it
   std::string labels;      // the same of the labels; empty: in the file of the embeddings
   bool normalize = false;  // divide each row by its length
+  std::string labels_flag = "--labels";  // what messages advise where there are no labels
 };
 
 struct RowsRead {

@@ -134,6 +134,12 @@ TEST_F(EvalOfFiles, WhatIsWrongIsOneLine) {
   EXPECT_TRUE(holds(refused({"--embeddings", in("other.npz"), "--labels", labels}),
                     "holds no array of numpy's (but 'word/document.xml')"));
   EXPECT_TRUE(holds(refused({"--embeddings", good}), "no labels in it; give them by --labels"));
+  EXPECT_TRUE(holds(refused({"--embeddings", good, "--labels", labels, "--gallery", good}),
+                    "no labels in it; give them by --gallery-labels FILE"));
+  EXPECT_TRUE(holds(refused({"--embeddings", good, "--labels", labels, "--gallery", labels,
+                             "--gallery-labels", labels}),
+                    "not floating-point numbers; give embeddings [N, D] (numpy: "
+                    ".astype('float32')), and labels by --gallery-labels"));
   EXPECT_TRUE(holds(refused({"--embeddings", good, "--labels", labels, "--gallery", good,
                              "--gallery-labels", in("names.csv")}),
                     "c_order.npy: its labels are numbers, but"));
