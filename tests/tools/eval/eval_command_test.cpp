@@ -107,6 +107,20 @@ TEST_F(EvalOfFiles, MeasuresArraysAndSaysWhatTheyAre) {
   EXPECT_EQ(result.at("metrics").at("num_queries"), 6);
 }
 
+TEST_F(EvalOfFiles, NormalizingIsNotAdvisedTwice) {
+  folder_.write("zeros.npy", npy_rows({1, 0, 0, 0, 0, 3, 0, 1, 2, 0, 1, 1}, 6, 2));
+  std::vector<std::string> words = {RK_BIN "/eval", "--embeddings", in("zeros.npy"), "--labels",
+                                    of("labels_int64.npy")};
+  const Finished as_they_are = run_to_end(words, folder_.path().string());
+  EXPECT_EQ(as_they_are.code, 0) << as_they_are.err;
+  EXPECT_TRUE(holds(as_they_are.err, "cosine similarity wants 1 (--normalize)"));
+  words.emplace_back("--normalize");
+  const Finished normalized = run_to_end(words, folder_.path().string());
+  EXPECT_EQ(normalized.code, 0) << normalized.err;
+  EXPECT_TRUE(holds(normalized.err, "1 row of zeros alone, which have no direction"));
+  EXPECT_FALSE(holds(normalized.err, "cosine similarity wants 1")) << normalized.err;
+}
+
 TEST_F(EvalOfFiles, WhatIsWrongIsOneLine) {
   const std::string good = of("c_order.npy"), labels = of("labels_int64.npy");
   const float nan = std::numeric_limits<float>::quiet_NaN();
