@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "weights/run_folder.h"
 
 #include <algorithm>
 #include <bit>
@@ -178,7 +179,8 @@ std::vector<std::byte> CheckpointWriter::finish() {
   return bytes;
 }
 
-Checkpoint::Checkpoint(const std::string& path) : Checkpoint(path, check_seal(path)) {}
+Checkpoint::Checkpoint(const std::string& path)
+    : Checkpoint(path, (refuse_folder(path), check_seal(path))) {}
 
 Checkpoint::Checkpoint(const std::string& path, const Seal& seal)
     : path_(path), sha256_(hexadecimal(seal.digest)), file_(path) {

@@ -69,6 +69,14 @@ std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::s
 
 }  // namespace
 
+void refuse_folder(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return;
+  const fs::path best = fs::path(path) / kBestFile;
+  fail<InputError>("{}: is a folder; give {}", path,
+                   fs::exists(best, ignored) ? best.string() : "the path of a file");
+}
+
 void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& calls) {
   std::error_code ignored;
   fs::path there = fs::absolute(folder, ignored);
@@ -125,6 +133,10 @@ FolderLock::FolderLock(const std::string& folder, FileCalls& calls) : FolderLock
 void FolderLock::open() {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   make_folders(folder_, made_);
+  std::error_code ignored;
+  if (fs::exists(folder_, ignored) && !fs::is_directory(folder_, ignored)) {
+    fail<InputError>("{}: is a file; give a folder", folder_);
+  }
   // A link is not followed, and a pipe not waited for.
   constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   descriptor_ = ::open(path_.c_str(), kFlags | O_CREAT | O_EXCL, 0666);

@@ -21,6 +21,9 @@ inline constexpr const char* kPreviousFile = "previous.h5";
 inline constexpr const char* kBestFile = "best.h5";
 inline constexpr const char* kLockFile = ".lock";
 
+// InputError where `path`, which should be a checkpoint, is a folder; it names the best.h5 there.
+void refuse_folder(const std::string& path);
+
 // InputError unless a folder of that name can be made (or is there) and the disk has room for
 // `bytes`. Makes nothing, so that a run can ask before hours of work.
 void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& calls);

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "weights/foreign/model_text.h"
 #include "weights/network_tensors.h"
+#include "weights/run_folder.h"
 #include "weights/sealed_file.h"
 #include "weights/tensor_files/safetensors.h"
 
@@ -111,6 +112,7 @@ NetworkWeights network_weights(const Checkpoint& checkpoint) {
 
 Checkpoint open_weights(const std::string& path, const std::string& arch,
                         std::vector<std::string>& said) {
+  refuse_folder(path);
   if (is_sealed(path)) {
     Checkpoint ours(path);
     if (arch.empty() || arch == ours.model().arch) {

@@ -512,6 +512,33 @@ TEST_F(FolderRun, OneClassAloneIsNoted) {
   EXPECT_FALSE(holds(eval({"--embeddings", in("two.h5")}).err, "one class"));
 }
 
+// The folder of a run for its checkpoint, and a file for the folder.
+TEST_F(FolderRun, AFolderForAFileIsSaid) {
+  folder_->picture("look.png", 3);
+  folder_->write("bare/notes.txt", "mine");
+  folder_->write("mk.py", "mine");
+  const auto why = [&](const std::vector<std::string>& words) {
+    const Finished end = run_to_end(words, folder_->path().string());
+    EXPECT_EQ(end.code, 3) << end.err;
+    EXPECT_EQ(std::count(end.err.begin(), end.err.end(), '\n'), 1) << end.err;
+    return end.err;
+  };
+  for (const auto& [name, advice] :
+       {std::pair{"run", "run/best.h5"}, std::pair{"run/", "run/best.h5"}, std::pair{"bare", ""}}) {
+    const std::string said = in(name) + ": is a folder; give " +
+                             (*advice == '\0' ? "the path of a file" : in(advice)) + "\n";
+    EXPECT_TRUE(holds(why({kEval, "--checkpoint", in(name), "--data", flat(), "-q"}), said));
+    EXPECT_TRUE(holds(
+        why({RK_BIN "/probe", "--image", in("look.png"), "--checkpoint", in(name), "-q"}), said));
+    EXPECT_TRUE(holds(
+        why({kTrain, "--data", flat(), "--weights", in(name), "--out", in("new"), "-q"}), said));
+  }
+  EXPECT_FALSE(fs::exists(in("new")));
+  EXPECT_TRUE(holds(why({kTrain, "--data", flat(), "--out", in("mk.py"), "-q"}),
+                    in("mk.py") + ": is a file; give a folder\n"));
+  EXPECT_EQ(file_text(in("mk.py")), "mine");
+}
+
 // `eval --json - | jq`: nothing but JSON there, and what people read on the other stream.
 TEST_F(FolderRun, JsonGoesToStandardOutputAlone) {
   EmbeddingSet set;
