@@ -417,7 +417,8 @@ Dataset read_pictures(const std::vector<std::string>& files_and_folders, bool tu
     }
     const Listing listing = list_folder(path);
     if (listing.images.empty()) {
-      fail<InputError>("{}: holds no pictures; give a picture or a folder with some", path);
+      fail<InputError>("{}: holds no pictures{}; give a picture or a folder with some", path,
+                       listing.folders.empty() ? "" : ", and folders inside it are not searched");
     }
     for (const std::string& image : listing.images) {
       items.push_back({(fs::path(path) / image).string(), 0, 0});

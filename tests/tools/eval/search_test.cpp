@@ -83,7 +83,10 @@ TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
   expect_refused({"--index", in("index.h5"), "--query", in("nothing.png")},
                  "nothing.png: is not there");
   fs::create_directory(in("hollow"));
-  expect_refused({"--index", in("index.h5"), "--query", in("hollow")}, "holds no pictures");
+  folder_.picture("shelves/inner/0.png", 1);
+  expect_refused({"--index", in("index.h5"), "--query", in("hollow")}, "holds no pictures; give");
+  expect_refused({"--index", in("index.h5"), "--query", in("shelves")},
+                 "shelves: holds no pictures, and folders inside it are not searched; give");
   EmbeddingSet index = read_embeddings(in("index.h5"));
   index.network.clear();
   write_embeddings(in("nobodys.h5"), index);
