@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace rk {
@@ -20,6 +21,12 @@ std::string counts(const Dataset& data, const char* other) {
   if (!data.categories().empty())
     text += fmt::format(" in {} categories", data.categories().size());
   return text;
+}
+
+// Of classes that have images.
+bool is_one_class(const Dataset& data) {
+  return std::count_if(data.members().begin(), data.members().end(),
+                       [](const auto& images) { return !images.empty(); }) == 1;
 }
 
 std::string batches_line(const TrainParts& parts) {
@@ -150,8 +157,21 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
       "network: {}, {} pooling, {} numbers, {:.2f} million parameters, batch norm {}", model.arch,
       model.pool, model.dim, static_cast<double>(parts.trainer.network_parameters()) * 1e-6, s.bn));
   lines.push_back(batches_line(parts));
+  if (is_one_class(parts.data)) {
+    lines.push_back(fmt::format(
+        "{}: all of it is one class, so that there is nothing to tell apart and the loss teaches "
+        "nothing; give images of other classes too",
+        s.data));
+  }
   if (const std::string line = sampler_line(parts); !line.empty()) lines.push_back(line);
-  if (parts.held_out != nullptr) lines.push_back(held_out_line(parts));
+  if (parts.held_out != nullptr) {
+    lines.push_back(held_out_line(parts));
+    if (is_one_class(*parts.held_out)) {
+      lines.push_back(
+          "held out: all of it is one class, so that whatever is found is right: its metrics mean "
+          "nothing, nor does the best epoch; hold out more classes");
+    }
+  }
   if (parts.train_sample != nullptr) lines.push_back(training_sample_line(parts));
   for (const Dataset* data : {&parts.data, parts.held_out}) {
     if (data == nullptr || data->left_out().empty()) continue;

@@ -512,6 +512,21 @@ TEST_F(FolderRun, OneClassAloneIsNoted) {
   EXPECT_FALSE(holds(eval({"--embeddings", in("two.h5")}).err, "one class"));
 }
 
+TEST_F(FolderRun, OneClassAloneIsSaidBeforeTraining) {
+  folder_->classes("onecl/c", 1, 8);
+  const Finished alone = train("onecl", "alone", {"--per-class", "4", "--test-data", "none"});
+  EXPECT_EQ(alone.code, 0) << alone.err;
+  EXPECT_TRUE(holds(alone.err, "onecl: all of it is one class, so that there is nothing to tell"));
+  EXPECT_FALSE(holds(alone.err, "held out:"));
+  const Finished held = train("flat", "beside", {"--test-data", "folder:" + in("onecl")});
+  EXPECT_EQ(held.code, 0) << held.err;
+  EXPECT_TRUE(holds(held.err, "held out: all of it is one class, so that whatever is found"));
+  EXPECT_FALSE(holds(held.err, "flat: all of it is one class"));
+  const Finished several = train("flat", "several", {"--test-data", flat()});
+  EXPECT_EQ(several.code, 0) << several.err;
+  EXPECT_FALSE(holds(several.err, "one class")) << several.err;
+}
+
 // The folder of a run for its checkpoint, and a file for the folder.
 TEST_F(FolderRun, AFolderForAFileIsSaid) {
   folder_->picture("look.png", 3);
