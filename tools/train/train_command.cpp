@@ -80,21 +80,18 @@ class Train final : public Command {
       note(fmt::format("{}: nothing to go on from; a new run begins there", settings_.out));
     }
     for (const std::string& line : without_effect(given, settings_)) note(line);
-    plan.settings = table_.values();
-    plan.settings_toml = table_.toml();
+    take_settings(plan);
     if (plan.checkpoint) compare(stored, plan.settings, *plan.checkpoint, common);
     if (!table_.given("batch") && !plan.checkpoint) {
       plan.choose_batch = [this](TrainPlan& to, std::int64_t batch) {
         settings_.batch = batch;
-        to.settings = table_.values();
-        to.settings_toml = table_.toml();
+        take_settings(to);
       };
     }
     if (!table_.given("batch") && !table_.given("chunk")) {
       plan.choose_chunk = [this](TrainPlan& to, std::int64_t chunk) {
         settings_.chunk = chunk;
-        to.settings = table_.values();
-        to.settings_toml = table_.toml();
+        take_settings(to);
       };
     }
     const Device device = device_of(common);
@@ -111,6 +108,12 @@ class Train final : public Command {
   }
 
  private:
+  // As they are by then.
+  void take_settings(TrainPlan& plan) const {
+    plan.settings = table_.values();
+    plan.settings_toml = table_.toml();
+  }
+
   // Refuses outputs that would destroy something, and locks the run's folder.
   void take_folder(const CommonOptions& common, TrainPlan& plan) const {
     check_outputs({{"--json", common.json, FileKind::kJson}},
