@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "engine/base/small_letters.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/files/npy.h"
 #include "weights/tensor_files/archive_entries.h"
@@ -23,12 +24,6 @@ constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30;
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::string in_small_letters(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 // safetensors calls float16 F16; what is said of a file is in numpy's words.

@@ -2,11 +2,11 @@
 
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "engine/base/small_letters.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <string_view>
 #include <unordered_map>
@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::size_t kMaxField = std::size_t{1} << 20;
 constexpr std::size_t kMaxFields = 10'000;
-
-std::string in_small_letters(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 std::string trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");

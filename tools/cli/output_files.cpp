@@ -2,6 +2,7 @@
 
 #include "data/images/encode_png.h"
 #include "engine/base/error.h"
+#include "engine/base/small_letters.h"
 #include "retrieval/report/report.h"
 #include "tools/cli/json_file.h"
 #include "weights/hdf5/file.h"
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -168,10 +168,7 @@ bool holds_run(const fs::path& folder) {
 }  // namespace
 
 std::string ending_of(const std::string& path) {
-  std::string ending = fs::path(path).extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending;
+  return in_small_letters(fs::path(path).extension().string());
 }
 
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,

@@ -1,9 +1,7 @@
 #include "tools/inspect/probe_image.h"
 
 #include <array>
-#include <cctype>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -57,7 +55,7 @@ class ProbeImage : public Command {
 
   void run(const CommonOptions& common) override {
     if (image_.empty()) fail<UsageError>("--image: which picture? For example --image photo.jpg");
-    const bool picture_out = is_png(out_);
+    const bool picture_out = ending_of(out_) == ".png";
     check_outputs({{"--out", out_, picture_out ? FileKind::kPng : FileKind::kPixels},
                    {"--show", show_, FileKind::kPng},
                    {"--json", common.json, FileKind::kJson}},
@@ -108,12 +106,6 @@ class ProbeImage : public Command {
   }
 
  private:
-  static bool is_png(const std::string& path) {
-    std::string ending = std::filesystem::path(path).extension().string();
-    for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return ending == ".png";
-  }
-
   std::vector<std::byte> tensor_file(const Image& pixels) const {
     std::vector<float> tensor(pixels.bytes());
     FloatTable(mean_, std_).to_chw(pixels, tensor.data());

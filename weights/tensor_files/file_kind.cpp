@@ -1,7 +1,6 @@
 #include "weights/tensor_files/file_kind.h"
 
-#include <algorithm>
-#include <cctype>
+#include "engine/base/small_letters.h"
 
 namespace rk {
 namespace {
@@ -36,9 +35,7 @@ bool is_pickle(std::string_view text) {
 }
 
 std::string other_kind(std::string_view text) {
-  std::string start(text.substr(0, 512));
-  std::transform(start.begin(), start.end(), start.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string start = in_small_letters(std::string(text.substr(0, 512)));
   const std::size_t first = start.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   const std::string_view front =
       first == std::string::npos ? std::string_view() : std::string_view(start).substr(first);
