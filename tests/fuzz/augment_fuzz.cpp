@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (rk::augment_text(rk::parse_augment(complete, base)) != complete) std::abort();
     rk::Image image(23, 17);
     std::fill_n(image.data(), image.bytes(), std::uint8_t{9});
-    std::vector<std::uint8_t> out(16 * 16 * 3), scratch;
+    std::vector<std::uint8_t> out(std::size_t{16} * 16 * 3), scratch;
     rk::augment(image, options, rk::augment_random(1, 2, 3, 4), out.data(), scratch);
   } catch (const rk::UsageError&) {
   }

@@ -51,7 +51,7 @@ double mean_distance(const std::vector<Vector>& v) {
   return mean(all);
 }
 
-double area_under_curve(Vector positive, Vector negative) {
+double area_under_curve(const Vector& positive, Vector negative) {
   if (positive.empty() || negative.empty()) return kNaN;
   std::sort(negative.begin(), negative.end());
   double wins = 0;
@@ -140,8 +140,9 @@ Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
     double all = 0, within = 0, hits = 0;
     const auto r = static_cast<double>(relevant.size());
     for (std::size_t j = 0; j < relevant.size(); ++j) {
-      const auto before = std::count_if(irrelevant.begin(), irrelevant.end(),
-                                        [&](double s) { return s >= relevant[j]; });
+      const double score = relevant[j];
+      const auto before =
+          std::count_if(irrelevant.begin(), irrelevant.end(), [&](double s) { return s >= score; });
       const double rank = static_cast<double>(j + 1) + static_cast<double>(before);
       const double precision = static_cast<double>(j + 1) / rank;
       all += precision;

@@ -381,7 +381,7 @@ TEST_F(HostileWeights, Case23Types) {
 
 TEST_F(HostileWeights, Circles) {
   // A dictionary that holds itself, and one that holds the next twice, thirty times over.
-  expect_refused(around(std::string("\x80\x02}q\0X\x01\0\0\0xh\0s.", 16)), "refer to each other");
+  expect_refused(around(std::string("\x80\x02}q\0X\x01\0\0\0xh\0s.", 15)), "refer to each other");
   PickleWriter doubled;
   doubled.proto();
   for (char i = 0; i < 31; ++i) {

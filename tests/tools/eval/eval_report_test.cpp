@@ -28,11 +28,12 @@ class EvalReport : public TrainProgram {
     EmbeddingSet set;
     set.dim = 2;
     for (int row = 0; row < 12; ++row) {
-      const double angle = 0.3 * (row / 4) + 0.17 * (row % 4);
+      const int label = row / 4;
+      const double angle = 0.3 * label + 0.17 * (row % 4);
       set.embeddings.push_back(static_cast<float>(std::cos(angle)));
       set.embeddings.push_back(static_cast<float>(std::sin(angle)));
-      set.labels.push_back(row / 4);
-      if (paths) set.paths.push_back(fmt::format("{}/c{}/{}.png", in("pics/test"), row / 4, row));
+      set.labels.push_back(label);
+      if (paths) set.paths.push_back(fmt::format("{}/c{}/{}.png", in("pics/test"), label, row));
     }
     write_embeddings(in(name), set);
   }
