@@ -71,6 +71,15 @@ template <class T> T scalar(const Hdf5Reader& file, const std::string& dataset) 
   return value;
 }
 
+// The file whose seal was checked.
+Hdf5Reader opened(const std::string& path, const Seal& seal) {
+  Hdf5Reader file(path);
+  if (file.identity() != seal.file) {
+    fail<InputError>("{}: was replaced while it was read; try it again", path);
+  }
+  return file;
+}
+
 // A comparison, which a NaN fails too.
 bool finite(float value) { return std::abs(value) <= std::numeric_limits<float>::max(); }
 
@@ -183,21 +192,14 @@ Checkpoint::Checkpoint(const std::string& path)
     : Checkpoint(path, (refuse_folder(path), check_seal(path))) {}
 
 Checkpoint::Checkpoint(const std::string& path, const Seal& seal)
-    : path_(path), sha256_(hexadecimal(seal.digest)), file_(path) {
-  if (file_.identity() != seal.file) {
-    fail<InputError>("{}: was replaced while it was read; try it again", path);
-  }
-  read();
-}
+    : Checkpoint(opened(path, seal), hexadecimal(seal.digest)) {}
 
 Checkpoint::Checkpoint(const std::string& path, std::span<const std::byte> file)
-    : path_(path),
-      sha256_(hexadecimal(rk::sha256(file.first(file.size() - kSealBytes)))),
-      file_(file, path) {
-  read();
-}
+    : Checkpoint(Hdf5Reader(file, path),
+                 hexadecimal(rk::sha256(file.first(file.size() - kSealBytes)))) {}
 
-void Checkpoint::read() {
+Checkpoint::Checkpoint(Hdf5Reader file, std::string sha256)
+    : path_(file.name()), sha256_(std::move(sha256)), file_(std::move(file)) {
   if (file_.text_attribute("/", "format") != kFormat) {
     fail<InputError>("{}: is not a checkpoint; give last.h5 or best.h5 of a run", path_);
   }

@@ -126,6 +126,8 @@ class Checkpoint {
   explicit Checkpoint(const std::string& path);
   // The same of what CheckpointWriter::finish() gave; `path` is for messages.
   Checkpoint(const std::string& path, std::span<const std::byte> file);
+  // The same but for the seal, whose SHA-256 is given, of what a reader reads.
+  Checkpoint(Hdf5Reader file, std::string sha256);
 
   const std::string& path() const { return path_; }
   const ModelDescription& model() const { return model_; }
@@ -157,7 +159,6 @@ class Checkpoint {
 
  private:
   Checkpoint(const std::string& path, const Seal& seal);
-  void read();
   void read_model();
   void read_run();
   void check_values() const;

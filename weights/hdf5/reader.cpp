@@ -25,6 +25,7 @@ constexpr std::uint64_t kLeastForParser = std::uint64_t{96} << 20;
 // Boxes of one question: what it takes to say them is little beside what they hold, or they are
 // tiny, and then this many at once are worth waking a process for.
 constexpr std::size_t kMaxBoxes = 1024;
+constexpr std::size_t kMaxQuestionBytes = std::size_t{256} << 10;
 
 // A valid file of the slowest kind (16-bit floats, which the library converts one by one) takes an
 // eighth of this on a present-day machine. `bytes` are the file's, for its structure, and those of
@@ -35,14 +36,6 @@ std::string normalised(const std::string& path) {
   std::string out = path.empty() || path.front() != '/' ? "/" + path : path;
   while (out.size() > 1 && out.back() == '/') out.pop_back();
   return out;
-}
-
-std::vector<std::byte> packed(const std::function<void(PackedWriter&)>& put) {
-  std::vector<std::byte> bytes(std::size_t{256} << 10);
-  PackedWriter out(bytes);
-  put(out);
-  bytes.resize(out.bytes());
-  return bytes;
 }
 
 // The library in a process of its own, over a file of `bytes` of which `room` may be read.
@@ -87,8 +80,9 @@ struct Hdf5Reader::State {
   }
 
   void ask(const std::function<void(PackedWriter&)>& put) {
-    const std::vector<std::byte> question = packed(put);
-    parser->ask(question,
+    PackedWriter out(question_bytes);
+    put(out);
+    parser->ask(std::span(question_bytes).first(out.bytes()),
                 {std::max(kLeastForParser, memory_for_file(file_bytes) -
                                                std::min(memory_for_file(file_bytes), held)),
                  cpu_seconds(file_bytes + held)});
@@ -294,6 +288,7 @@ struct Hdf5Reader::State {
   FileIdentity identity;
   std::map<std::string, bool> objects;  // full path -> is it a data set
   std::map<std::string, Shape> shapes;  // by data set
+  std::vector<std::byte> question_bytes = std::vector<std::byte>(kMaxQuestionBytes);
   std::unique_ptr<Parser> parser;
 };
 

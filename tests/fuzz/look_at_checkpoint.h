@@ -1,0 +1,88 @@
+// What a file said to be a checkpoint must be, where it is no InputError, and asking it for all that
+// a program does.
+#pragma once
+
+#include "engine/base/error.h"
+#include "weights/checkpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+inline void demand(bool held) {
+  if (!held) std::abort();
+}
+
+inline void look_at_model(const ModelDescription& model) {
+  demand(model.gem_p > 0);
+  demand(model.pool == "avg" || model.pool == "max" || model.pool == "gem");
+  demand(model.dim >= 0 && model.dim <= 1 << 16);
+  demand(model.crop >= 1 && model.resize >= model.crop && model.resize <= 1 << 13);
+  for (std::size_t c = 0; c < 3; ++c) {
+    demand(std::isfinite(model.input_mean[c]));
+    demand(std::isfinite(model.input_std[c]) && model.input_std[c] > 0);
+  }
+  demand(model.input_scale == 255 && model.channel_order == "RGB");
+}
+
+inline void look_at_run(const RunState& run) {
+  for (const std::int64_t count : {run.step, run.epoch, run.batch, run.since_best}) {
+    demand(count >= 0 && count <= std::int64_t{1} << 60);
+  }
+  demand(std::isfinite(run.best) && std::isfinite(run.loss_sum));
+  demand(std::isfinite(run.loss_scale.scale) && run.loss_scale.scale >= 0);
+}
+
+// A tensor that is there must be finite, a variance not negative.
+inline void look_at_weight(const Checkpoint& checkpoint, const std::string& name) {
+  const auto dims = checkpoint.weight_dims(name);
+  if (!dims) return;
+  std::int64_t count = 1;
+  for (const std::int64_t side : *dims) count *= side;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  checkpoint.weight({name, *dims}, values.data());
+  for (const float value : values) {
+    demand(std::isfinite(value) && (value >= 0 || !name.ends_with("running_var")));
+  }
+}
+
+inline void look_at_memory(const Checkpoint& checkpoint) {
+  const auto rows = static_cast<std::size_t>(checkpoint.memory_rows());
+  constexpr std::int64_t kDim = 2;
+  std::vector<float> embeddings(rows * kDim);
+  std::vector<std::int64_t> labels(rows), identities(rows);
+  checkpoint.memory(kDim, embeddings.data(), labels.data(), identities.data());
+  for (const float value : embeddings) demand(std::isfinite(value));
+}
+
+// `names`: of tensors that a checkpoint may hold. A refusal of one question leaves the next.
+inline void look_at_checkpoint(const Checkpoint& checkpoint,
+                               const std::vector<std::string>& names) {
+  const auto unless_refused = [](const auto& question) {
+    try {
+      question();
+    } catch (const InputError&) {
+    }
+  };
+  look_at_model(checkpoint.model());
+  look_at_run(checkpoint.run());
+  for (const std::string& name : names) {
+    unless_refused([&] { look_at_weight(checkpoint, name); });
+    unless_refused([&] { checkpoint.counter(name); });
+    const TensorName tensor{name, {2, 2}};
+    float values[4] = {};
+    unless_refused([&] { checkpoint.loss_parameter(tensor, values); });
+    for (const float value : values) demand(std::isfinite(value));
+    unless_refused([&] { checkpoint.optimizer_state("exp_avg", tensor, values); });
+  }
+  unless_refused([&] { look_at_memory(checkpoint); });
+  unless_refused([&] { checkpoint.require({{names.at(0), {2, 2}}}, {names.at(1)}, {"fc."}); });
+  unless_refused([&] { demand(checkpoint.network().size() == 64); });
+}
+
+}  // namespace rk
