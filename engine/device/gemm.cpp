@@ -4,6 +4,8 @@
 #include "engine/device/cuda/context.h"
 #include "engine/device/onednn.h"
 
+#include <new>
+
 namespace rk {
 namespace {
 
@@ -26,6 +28,7 @@ void gemm(const Context& context, Op op_a, Op op_b, std::int64_t m, std::int64_t
   }
   const dnnl_status_t status = dnnl_sgemm(static_cast<char>(op_a), static_cast<char>(op_b), m, n, k,
                                           alpha, a, lda, b, ldb, beta, c, ldc);
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
   if (status != dnnl_success) {
     fail<DeviceError>("[gemm] oneDNN refused m={} n={} k={} (status {})", m, n, k,
                       static_cast<int>(status));

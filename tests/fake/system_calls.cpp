@@ -5,7 +5,8 @@
 //              (0: all) fail with the errno `what`, or get the signal `what` (a number after 's')
 //              and go on. Calls: open (fopen too), read (pread), write (pwrite, ftruncate), fsync,
 //              rename, flock, mmap (but for oneDNN's), memory (what is asked of the heap in
-//              64 KiB or more), pthread_create (but for OpenMP's), fork.
+//              64 KiB or more; its `part` is of the path of the library that asks), pthread_create
+//              (but for OpenMP's), fork.
 //   RK_COUNTS  a file: at the end how many calls each fault looked at, a line each
 //   RK_TRACE   a file: every fsync and rename that is done, a line each, with paths
 //   RK_CLOCK   seconds by which the wall clock jumps, forth and back in turn, whenever it is read
@@ -163,12 +164,6 @@ mode_t mode_in(int flags, std::va_list arguments) {
   return (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
 }
 
-void* heap(const char* function, std::size_t alignment, std::size_t bytes) {
-  if (bytes >= kLarge && fails("memory")) return nullptr;
-  if (alignment == 0) return next<void* (*)(std::size_t)>(function)(bytes);
-  return next<void* (*)(std::size_t, std::size_t)>(function)(alignment, bytes);
-}
-
 // By how much the wall clock is off this time.
 time_t jump() {
   static const char* seconds = std::getenv("RK_CLOCK");
@@ -177,11 +172,18 @@ time_t jump() {
   return times++ % 2 == 0 ? std::atol(seconds) : -std::atol(seconds);
 }
 
+std::string library_of(const void* address) {
+  Dl_info caller{};
+  return dladdr(address, &caller) != 0 ? caller.dli_fname : "";
+}
+
 // Whether code of that library calls from there.
 bool is_of(std::string_view library, const void* address) {
-  Dl_info caller{};
-  return dladdr(address, &caller) != 0 &&
-         std::string_view(caller.dli_fname).find(library) != std::string_view::npos;
+  return library_of(address).find(library) != std::string::npos;
+}
+
+bool memory_fails(std::size_t bytes, const void* who) {
+  return bytes >= kLarge && fails("memory", [&] { return library_of(who); });
 }
 
 }  // namespace
@@ -266,14 +268,15 @@ extern "C" void* mmap(void* at, std::size_t bytes, int protection, int flags, in
 
 // Of the heap only what is asked for directly: dlsym() itself needs malloc() and calloc().
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  return heap("aligned_alloc", alignment, bytes);
+  if (memory_fails(bytes, __builtin_return_address(0))) return nullptr;
+  return next<void* (*)(std::size_t, std::size_t)>("aligned_alloc")(alignment, bytes);
 }
 extern "C" int posix_memalign(void** to, std::size_t alignment, std::size_t bytes) noexcept {
-  if (bytes >= kLarge && fails("memory")) return ENOMEM;
+  if (memory_fails(bytes, __builtin_return_address(0))) return ENOMEM;
   return next<int (*)(void**, std::size_t, std::size_t)>("posix_memalign")(to, alignment, bytes);
 }
 void* operator new(std::size_t bytes) {
-  if (bytes >= kLarge && fails("memory")) throw std::bad_alloc();
+  if (memory_fails(bytes, __builtin_return_address(0))) throw std::bad_alloc();
   void* memory = std::malloc(bytes > 0 ? bytes : 1);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;

@@ -1,0 +1,70 @@
+// A training step that fails half done: oneDNN gets no memory for one of its products. What the
+// step has changed by then is not saved, and the run goes on from the last save to the bits of one
+// that nothing befell.
+#include "tests/tools/train/train_program.h"
+#include "weights/checkpoint.h"
+
+#include <cerrno>
+
+namespace rk {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FailingSteps : public TrainProgram {
+ protected:
+  static constexpr int kBatches = 4, kSteps = 2 * kBatches;
+
+  static std::string no_memory(int request) {
+    return fmt::format("memory,{},1,{},libdnnl", request, ENOMEM);
+  }
+  // Of a run that nothing befalls. Every step asks as often, and nothing between the steps does.
+  int requests_of_a_step(const Words& more) const {
+    Words words = with_faults(command("straight", more, kBatches), no_memory(1'000'000'000));
+    words.insert(words.begin() + 1, "RK_COUNTS=" + in("counts"));
+    EXPECT_EQ(run(words).code, 0);
+    const int all = std::stoi(file_text(in("counts")));
+    EXPECT_GT(all, 0);
+    EXPECT_EQ(all % kSteps, 0);
+    return all / kSteps;
+  }
+  // The run's step number `step` (from 1) fails with its last request; `saved`: the step after
+  // which the last save is, 0 where there is none.
+  void fail(int step, int requests, std::int64_t saved, const Words& more) const {
+    SCOPED_TRACE(fmt::format("step {}, saved {}", step, saved));
+    fs::remove_all(in("run"));
+    const Words words = command("run", more, kBatches);
+    const Finished failed = run(with_faults(words, no_memory(step * requests - 1)));
+    EXPECT_EQ(failed.code, 5) << failed.err;
+    EXPECT_TRUE(holds(failed.err, "\nerror: out of memory; end what else runs here"));
+    EXPECT_EQ(failed.err.find("error: "), failed.err.rfind("error: ")) << failed.err;
+    if (saved == 0) {
+      EXPECT_FALSE(fs::exists(in("run/last.h5")));
+    } else {
+      EXPECT_TRUE(
+          holds(failed.err, fmt::format("step {} failed half done and is not saved; the last save "
+                                        "is that of step {}, from which --resume auto goes on",
+                                        step, saved)));
+      EXPECT_EQ(Checkpoint(in("run/last.h5")).run().step, saved);
+    }
+    const Finished done = run(with_flags(words, {"--resume", "auto"}));
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_TRUE(same_file("straight/last.h5", "run/last.h5"));
+    EXPECT_TRUE(same_file("straight/best.h5", "run/best.h5"));
+  }
+};
+
+TEST_F(FailingSteps, LeaveTheLastSaveToGoOnFrom) {
+  const int requests = requests_of_a_step({});
+  fail(1, requests, 0, {});
+  fail(kBatches + 2, requests, kBatches, {});
+}
+
+TEST_F(FailingSteps, LoseNoOtherStepWhereEachIsSaved) {
+  const Words often = {"--save-every", "0.000001"};
+  const int requests = requests_of_a_step(often);
+  for (const int step : {2, kSteps}) fail(step, requests, step - 1, often);
+}
+
+}  // namespace
+}  // namespace rk
