@@ -288,7 +288,8 @@ void Checkpoint::check_values() const {
     for (std::string& path : file_.datasets(group)) paths.push_back(std::move(path));
   }
   for (const std::string& path : paths) {
-    if (file_.info(path).kind != Hdf5Reader::Kind::kFloat) continue;
+    // Integers too, for they would be taken as a weight.
+    if (file_.info(path).kind == Hdf5Reader::Kind::kText) continue;
     const std::vector<float> values = file_.read<float>(path);
     if (!std::all_of(values.begin(), values.end(), finite)) {
       fail<InputError>("{}: {} holds NaN or infinity; use an earlier checkpoint", path_,

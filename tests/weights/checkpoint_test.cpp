@@ -252,6 +252,11 @@ TEST_F(CheckpointTest, WeightsThatAreNoNumbersAreRefused) {
   state.variance[1] = -1e-9F;
   EXPECT_NE(refusal([&] { Checkpoint c(save(state.bytes())); }).find("negative variance"),
             std::string::npos);
+  // Stored as an integer, it would be read as a weight all the same.
+  CheckpointWriter writer(state.model);
+  writer.counter("bn1.running_var", -1);
+  EXPECT_NE(refusal([&] { Checkpoint c(save(writer.finish())); }).find("negative variance"),
+            std::string::npos);
 }
 
 TEST_F(CheckpointTest, OtherSealedFilesAreRefused) {

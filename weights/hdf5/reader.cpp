@@ -16,6 +16,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <memory>
 
 namespace rk {
 namespace {
@@ -80,9 +81,10 @@ struct Hdf5Reader::State {
   }
 
   void ask(const std::function<void(PackedWriter&)>& put) {
-    PackedWriter out(question_bytes);
+    const std::span<std::byte> question(question_bytes.get(), kMaxQuestionBytes);
+    PackedWriter out(question);
     put(out);
-    parser->ask(std::span(question_bytes).first(out.bytes()),
+    parser->ask(question.first(out.bytes()),
                 {std::max(kLeastForParser, memory_for_file(file_bytes) -
                                                std::min(memory_for_file(file_bytes), held)),
                  cpu_seconds(file_bytes + held)});
@@ -288,7 +290,8 @@ struct Hdf5Reader::State {
   FileIdentity identity;
   std::map<std::string, bool> objects;  // full path -> is it a data set
   std::map<std::string, Shape> shapes;  // by data set
-  std::vector<std::byte> question_bytes = std::vector<std::byte>(kMaxQuestionBytes);
+  const std::unique_ptr<std::byte[]> question_bytes =
+      std::make_unique_for_overwrite<std::byte[]>(kMaxQuestionBytes);
   std::unique_ptr<Parser> parser;
 };
 
