@@ -1,0 +1,107 @@
+// The seeds of fuzz targets that are answers of a parser, in the order in which they are asked for:
+// where a reader asks in another order, a seed goes astray at that point, and its target with it.
+// With RK_RECORD_SEEDS=1 they are recorded anew.
+#include "tests/data/temporary_folder.h"
+#include "tests/fuzz/answers_to_fuzz.h"
+#include "tests/fuzz/look_at_checkpoint.h"
+#include "tests/fuzz/look_at_embeddings.h"
+#include "tests/support/child_process.h"
+#include "weights/hdf5/questions.h"
+#include "weights/hdf5/server.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace rk {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// What a target is given whose parser answers as the library does of `file`: each answer behind its
+// length, behind the byte that says who reads; of questions asked again only the first where
+// `once`.
+template <class Look> Bytes recorded(const Bytes& file, bool once, const Look& look) {
+  Hdf5Server server(file, "made up");
+  Bytes slot(kHdf5SlotBytes), all = {std::byte{1}};
+  std::set<Bytes> asked;
+  look(reader_of([&](std::span<const std::byte> question) {
+    std::ranges::copy(question, slot.begin());
+    std::size_t size = 0;
+    try {
+      size = server(slot, question.size());
+    } catch (const std::exception&) {
+      // What it refuses is an answer that makes no sense.
+    }
+    const Bytes answer(slot.begin(), slot.begin() + static_cast<std::ptrdiff_t>(size));
+    if (asked.emplace(question.begin(), question.end()).second || !once) {
+      all.push_back(static_cast<std::byte>(size % 256));
+      all.push_back(static_cast<std::byte>(size / 256));
+      all.insert(all.end(), answer.begin(), answer.end());
+    }
+    return answer;
+  }));
+  return all;
+}
+
+void expect_seed(const std::string& name, const Bytes& bytes) {
+  const auto path = std::filesystem::path(RK_TEST_GOLDEN).parent_path() / "fuzz/corpus" / name;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (std::getenv("RK_RECORD_SEEDS") != nullptr) std::ofstream(path, std::ios::binary) << text;
+  EXPECT_TRUE(file_text(path.string()) == text) << name << ": see the top of this file";
+}
+
+TEST(FuzzSeeds, OfCheckpointsAreAnswersToWhatIsAsked) {
+  const std::vector<float> values = {1, 2, 3, 4};
+  const std::vector<std::int64_t> labels = {0, 1};
+  ModelDescription model;
+  model.arch = "resnet20";
+  model.dim = 2;
+  model.resize = model.crop = 32;
+  RunState run;
+  run.step = 7;
+  run.settings = "{}";
+  run.history = {"{}", "{}"};
+  run.classes = {"a"};
+  run.loss_scale = {.updates = 6, .scale = 1024, .good_steps = 3};
+  CheckpointWriter weights(model), whole(model, run);
+  for (CheckpointWriter* writer : {&weights, &whole}) {
+    writer->weight(kTensorsToFuzz[0], {2, 2}, values.data());
+    writer->counter(kTensorsToFuzz[1], 7);
+    writer->weight(kTensorsToFuzz[2], {2}, values.data());
+  }
+  weights.weight("fc.weight", {2, 2}, values.data());
+  whole.loss_parameter(kTensorsToFuzz[3], {2, 2}, values.data());
+  whole.optimizer_state("exp_avg", kTensorsToFuzz[0], {2, 2}, values.data());
+  whole.memory({2, 1, values, labels, labels});
+  const auto look = [](Hdf5Reader file) {
+    look_at_checkpoint(Checkpoint(std::move(file), "the seal's"));
+  };
+  expect_seed("checkpoint_fuzz/answers_weights", recorded(weights.finish(), true, look));
+  expect_seed("checkpoint_fuzz/answers_run", recorded(whole.finish(), true, look));
+}
+
+TEST(FuzzSeeds, OfEmbeddingsAreAnswersToWhatIsAsked) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "e.h5").string();
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 0, 0, 1, 1, 0};
+  set.labels = {0, 1, 0};
+  for (const char* seed : {"embeddings", "embeddings_all_sets"}) {
+    write_embeddings(path, set);
+    const std::string text = file_text(path);
+    const auto bytes = std::as_bytes(std::span(text));
+    expect_seed(std::string("hdf5_answers_fuzz/") + seed,
+                recorded({bytes.begin(), bytes.end()}, false, look_at_embeddings));
+    set.cameras = set.categories = {4, 5, 6};
+    set.paths = {"a", "b", "c"};
+    set.classes = {"one", "two"};
+    set.network = "n";
+  }
+}
+
+}  // namespace
+}  // namespace rk
