@@ -55,8 +55,10 @@ inline void look_at_weight(const Checkpoint& checkpoint, const std::string& name
   }
 }
 
+// Who reads it looks first whether it has room for so many rows.
 inline void look_at_memory(const Checkpoint& checkpoint) {
   const auto rows = static_cast<std::size_t>(checkpoint.memory_rows());
+  if (rows > 1 << 12) return;
   constexpr std::int64_t kDim = 2;
   std::vector<float> embeddings(rows * kDim);
   std::vector<std::int64_t> labels(rows), identities(rows);
