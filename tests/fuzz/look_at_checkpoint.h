@@ -1,5 +1,5 @@
-// What a file said to be a checkpoint must be, where it is no InputError, and asking it for all that
-// a program does.
+// What a file said to be a checkpoint must be, where it is no InputError, and asking it for all
+// that a program does.
 #pragma once
 
 #include "engine/base/error.h"
