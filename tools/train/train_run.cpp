@@ -488,7 +488,27 @@ void TrainRun::after_step(const StepResult& result) {
         fmt::format("step {}: no image of the batch had another of its class to find, so that "
                     "nothing was learnt; said once",
                     run_.step));
+  } else if (std::isfinite(result.loss)) {
+    note_still_loss(result.loss);
   }
+}
+
+// Where all embeddings lie in one place, every batch has the same loss (a triplet's is its margin),
+// and nothing leads away from there. A run that learns does not: its batches alone differ by more.
+void TrainRun::note_still_loss(double loss) {
+  constexpr std::int64_t kSteps = 100;
+  constexpr double kHardly = 2e-3;
+  if (!(std::abs(loss - still_loss_) <= kHardly * std::abs(still_loss_)) || loss == 0) {
+    still_loss_ = loss;
+    still_steps_ = 1;
+    return;
+  }
+  if (++still_steps_ != kSteps) return;
+  note_first("still loss",
+             fmt::format("step {}: the loss has been {:.4f} for {} batches on end, as it is where "
+                         "all images are embedded in one place; if it stays there, begin anew with "
+                         "a lower --lr or a longer --warmup; said once",
+                         run_.step, loss, kSteps));
 }
 
 void TrainRun::finish_epoch(double seconds, std::int64_t steps) {

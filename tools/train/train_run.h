@@ -93,6 +93,7 @@ class TrainRun {
   // Whether a signal asked any of the processes to stop.
   bool asked_to_stop();
   void require_equal_processes();
+  void note_still_loss(double loss);
   void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
   void require_sound() const;
   std::vector<std::byte> checkpoint() const;
@@ -134,8 +135,10 @@ class TrainRun {
   UnreadableImages unreadable_;
   double waited_before_ = 0;           // for images, in the epochs before
   std::int64_t skipped_held_out_ = 0;  // images that cannot be read
-  double eval_seconds_ = 0;            // of the last evaluation
-  std::int64_t saved_step_ = -1;       // of the newest checkpoint in the folder; -1: none yet
+  double still_loss_ = 0;              // from which the last still_steps_ losses hardly differ
+  std::int64_t still_steps_ = 0;
+  double eval_seconds_ = 0;       // of the last evaluation
+  std::int64_t saved_step_ = -1;  // of the newest checkpoint in the folder; -1: none yet
   double step_seconds_ = 0, save_seconds_ = 0;      // of the last ones; 0: none yet
   std::chrono::steady_clock::time_point saved_at_;  // or tried to; before that, the first step
   bool resumed_from_last_ = false;                  // from last.h5, not from another of the folder
