@@ -277,7 +277,8 @@ void Checkpoint::read_run() {
   run_.loss_scale = {.updates = scalar<std::int64_t>(file_, "/run/updates"),
                      .scale = scalar<double>(file_, "/run/loss_scale"),
                      .good_steps = scalar<std::int64_t>(file_, "/run/good_steps")};
-  if (!(run_.loss_scale.scale > 0 && std::isfinite(run_.loss_scale.scale))) {
+  if (!(run_.loss_scale.scale > 0 && std::isfinite(run_.loss_scale.scale)) ||
+      !counts(run_.loss_scale.updates) || !counts(run_.loss_scale.good_steps)) {
     fail<InputError>("{}: /run/loss_scale makes no sense; use another checkpoint", path_);
   }
 }

@@ -35,7 +35,8 @@ inline void look_at_model(const ModelDescription& model) {
 }
 
 inline void look_at_run(const RunState& run) {
-  for (const std::int64_t count : {run.step, run.epoch, run.batch, run.since_best}) {
+  for (const std::int64_t count : {run.step, run.epoch, run.batch, run.since_best,
+                                   run.loss_scale.updates, run.loss_scale.good_steps}) {
     demand(count >= 0 && count <= std::int64_t{1} << 60);
   }
   demand(std::isfinite(run.best) && std::isfinite(run.loss_sum));

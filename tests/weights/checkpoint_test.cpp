@@ -259,6 +259,24 @@ TEST_F(CheckpointTest, WeightsThatAreNoNumbersAreRefused) {
             std::string::npos);
 }
 
+TEST_F(CheckpointTest, CountsBelowZeroAreRefused) {
+  using Count = std::int64_t& (*)(RunState&);
+  const Count counts[] = {
+      [](RunState& r) -> std::int64_t& { return r.step; },
+      [](RunState& r) -> std::int64_t& { return r.epoch; },
+      [](RunState& r) -> std::int64_t& { return r.batch; },
+      [](RunState& r) -> std::int64_t& { return r.since_best; },
+      [](RunState& r) -> std::int64_t& { return r.loss_scale.updates; },
+      [](RunState& r) -> std::int64_t& { return r.loss_scale.good_steps; },
+  };
+  for (const Count count : counts) {
+    State state;
+    count(state.run) = -1;
+    EXPECT_NE(refusal([&] { Checkpoint c(save(state.bytes())); }).find("makes no sense"),
+              std::string::npos);
+  }
+}
+
 TEST_F(CheckpointTest, OtherSealedFilesAreRefused) {
   Hdf5Writer writer;
   const float x = 1;
