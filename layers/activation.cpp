@@ -35,6 +35,8 @@ template <class T> class AddNode final : public Node {
  public:
   AddNode(const std::string& name, const Context& context) : Node(name), context_(context) {}
 
+  void choose_layouts(ImageWidths& widths) override { widths.inputs[1] = widths.inputs[0]; }
+
   void forward() override {
     launch(context_, AddTensors<T>{.count = memory_.output.elements(),
                                    .a = memory_.inputs[0].template as<T>(),
@@ -66,10 +68,7 @@ std::unique_ptr<Node> node_like(const std::string& name, const Program& program,
 }
 
 NodeOutput like(const Program& program, TensorId x, const std::string& name) {
-  return {.name = name,
-          .shape = program.shape(x),
-          .width = program.width(x),
-          .dtype = program.dtype(x)};
+  return {.name = name, .shape = program.shape(x), .dtype = program.dtype(x)};
 }
 
 }  // namespace
@@ -81,9 +80,8 @@ TensorId relu(Program& program, TensorId x, const std::string& name) {
 
 TensorId add(Program& program, TensorId a, TensorId b, const std::string& name) {
   const Shape& shape = program.shape(a);
-  expect(shape == program.shape(b) && program.width(a) == program.width(b),
-         "[{}] expected two tensors of one shape and layout, got {} and {}", name, shape.text(),
-         program.shape(b).text());
+  expect(shape == program.shape(b), "[{}] expected two tensors of one shape, got {} and {}", name,
+         shape.text(), program.shape(b).text());
   const std::vector<NodeInput> inputs = {{.tensor = a, .gradient_in_place = true},
                                          {.tensor = b, .gradient_in_place = true}};
   return program.append(node_like<AddNode>(name, program, a), inputs, like(program, a, name));

@@ -16,15 +16,20 @@ namespace bn = batchnorm_cpu;
 
 class BatchNormNode : public Node {
  public:
-  BatchNormNode(const std::string& name, Program& program, const ImageLayout& layout,
+  BatchNormNode(const std::string& name, Program& program, const Shape& shape,
                 const BatchNormOptions& options)
       : Node(name),
         threads_(program.context().threads()),
-        layout_(layout),
+        shape_(shape),
         options_(options),
         gradients_(program.options().gradients),
         parameters_(program.parameters()),
-        tensors_(declare_batchnorm(program, name, layout.channels())) {}
+        tensors_(declare_batchnorm(program, name, shape[3])) {}
+
+  void choose_layouts(ImageWidths& widths) override {
+    layout_ = image_layout(shape_, widths.inputs[0]);
+    std::ranges::fill(widths.inputs, layout_.width);
+  }
 
   NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
     Carver saved, workspace;
@@ -139,6 +144,7 @@ class BatchNormNode : public Node {
   }
 
   int threads_;
+  Shape shape_;
   ImageLayout layout_;
   BatchNormOptions options_;
   bool gradients_;
@@ -171,9 +177,8 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
   expect(shape.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name,
          shape.text());
   if (options.residual >= 0) {
-    expect(program.shape(options.residual) == shape &&
-               program.width(options.residual) == program.width(x),
-           "[{}] expected a residual of the same shape and layout {}, got {}", name, shape.text(),
+    expect(program.shape(options.residual) == shape,
+           "[{}] expected a residual of the same shape {}, got {}", name, shape.text(),
            program.shape(options.residual).text());
   }
   // The gradient of the residual is ReLU's mask times dy: where nobody else has written it yet it
@@ -184,15 +189,13 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
   if (with_residual) inputs.push_back({.tensor = options.residual, .gradient_in_place = true});
   const NodeOutput output{.name = output_name.empty() ? name : output_name,
                           .shape = shape,
-                          .width = program.width(x),
                           .dtype = program.dtype(x),
                           .spaced = !program.on_gpu()};
   if (program.on_gpu()) {
     auto node = gpu::batchnorm_node(name, program, x, options, inputs);
     return program.append(std::move(node), inputs, output);
   }
-  auto node = std::make_unique<BatchNormNode>(name, program, image_layout(shape, program.width(x)),
-                                              options);
+  auto node = std::make_unique<BatchNormNode>(name, program, shape, options);
   return program.append(std::move(node), inputs, output);
 }
 

@@ -15,15 +15,12 @@ constexpr std::int64_t kStemChannels = 4;
 
 class Conv2dNode : public ConvolutionNode {
  public:
-  Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry,
-             ParameterId weight)
-      : ConvolutionNode(name, geometry),
-        parameters_(program.parameters()),
-        weight_(weight),
-        convolution_(program.context(), geometry, {.backward = program.options().gradients}) {}
+  Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry)
+      : ConvolutionNode(name, program, name, geometry),
+        convolution_(program.context(), {.backward = program.options().gradients}) {}
 
   NodeClaims plan(const std::vector<EdgeUse>& uses) override {
-    return {0, convolution_.plan(uses[0])};
+    return {0, convolution_.plan(geometry(), uses[0])};
   }
 
   void bind(const NodeMemory& memory) override {
@@ -45,8 +42,6 @@ class Conv2dNode : public ConvolutionNode {
   void backward_floor() override { convolution_.backward_floor(); }
 
  private:
-  Parameters& parameters_;
-  ParameterId weight_;
   OneDnnConvolution convolution_;
 };
 
@@ -68,49 +63,54 @@ ConvolutionGeometry convolution_geometry(const Program& program, TensorId x,
   g.options = options;
   g.x = in;
   g.y = Shape{in[0], out[0], out[1], options.out_channels};
-  g.x_width = program.width(x);
-  if (program.on_gpu()) {
-    g.y_width = options.out_channels;
+  return g;
+}
+
+ConvolutionNode::ConvolutionNode(std::string name, Program& program, const std::string& convolution,
+                                 const ConvolutionGeometry& geometry)
+    : Node(std::move(name)),
+      parameters_(program.parameters()),
+      on_gpu_(program.on_gpu()),
+      geometry_(geometry) {
+  const Conv2dOptions& o = geometry.options;
+  const auto fan_out = static_cast<double>(o.out_channels * o.kernel[0] * o.kernel[1]);
+  weight_ = parameters_.declare(convolution + ".weight", geometry.weight_shape(),
+                                {Initial::Kind::kNormal, std::sqrt(2.0 / fan_out)});
+}
+
+// On the CPU in blocks of channels where the direct convolutions of this processor can run on them;
+// with whole blocks on one side alone they compute in blocks, too, and the other side is NHWC.
+void ConvolutionNode::choose_layouts(ImageWidths& widths) {
+  ConvolutionGeometry& g = geometry_;
+  const std::int64_t block = on_gpu_ ? 0 : convolution_width();
+  const bool divides = block > 0 && g.y[3] % block == 0;
+  const bool in_blocks = block > 0 && widths.inputs[0] == block;
+  g.x_width = widths.inputs[0];
+  g.y_width = divides ? block : g.y[3];
+  if (on_gpu_) {
     g.order = {WeightOrder::Kind::kChannelsLast, 0};
-    return g;
-  }
-  // Blocks of channels where the direct convolutions of this processor can run on them; with whole
-  // blocks on one side alone they compute in blocks, too, and the other side is NHWC.
-  const std::int64_t block = convolution_width();
-  const bool divides = block > 0 && options.out_channels % block == 0;
-  const bool in_blocks = block > 0 && g.x_width == block;
-  g.y_width = divides ? block : options.out_channels;
-  if (divides && in_blocks) {
+  } else if (divides && in_blocks) {
     g.order = {WeightOrder::Kind::kBlocked, block};
-  } else if (divides && g.x_width == 1 && in[3] <= kStemChannels) {
+  } else if (divides && g.x_width == 1 && g.x[3] <= kStemChannels) {
     g.order = {WeightOrder::Kind::kStem, block};
   } else if (divides || in_blocks) {
     g.block = block;
   }
-  return g;
-}
-
-ParameterId declare_convolution_weight(Program& program, const std::string& name,
-                                       const ConvolutionGeometry& geometry) {
-  const auto& o = geometry.options;
-  const auto fan_out = static_cast<double>(o.out_channels * o.kernel[0] * o.kernel[1]);
-  return program.parameters().declare(name + ".weight", geometry.weight_shape(),
-                                      {Initial::Kind::kNormal, std::sqrt(2.0 / fan_out)},
-                                      ParameterGroup::kBackbone, geometry.order);
+  parameters_.store_as(weight_, g.order);
+  widths.output = g.y_width;
+  if (widths.inputs.size() > 1) widths.inputs[1] = g.y_width;  // the residual
 }
 
 TensorId conv2d(Program& program, TensorId x, const std::string& name,
                 const Conv2dOptions& options) {
   const ConvolutionGeometry geometry = convolution_geometry(program, x, name, options);
-  const ParameterId weight = declare_convolution_weight(program, name, geometry);
   NodeInput input{.tensor = x, .read_in_backward = true};
-  const NodeOutput output{
-      .name = name, .shape = geometry.y, .width = geometry.y_width, .dtype = program.dtype(x)};
+  const NodeOutput output{.name = name, .shape = geometry.y, .dtype = program.dtype(x)};
   if (program.on_gpu()) {
     gpu::allow_gradient_forms(program, geometry, input);
-    return program.append(gpu::conv2d_node(name, program, geometry, weight), {input}, output);
+    return program.append(gpu::conv2d_node(name, program, geometry), {input}, output);
   }
-  auto node = std::make_unique<Conv2dNode>(name, program, geometry, weight);
+  auto node = std::make_unique<Conv2dNode>(name, program, geometry);
   return program.append(std::move(node), {input}, output);
 }
 

@@ -46,17 +46,25 @@ struct ConvolutionGeometry {
 // A node that runs a convolution, alone (conv2d) or with what is folded into it (conv_bn.h).
 class ConvolutionNode : public Node {
  public:
-  ConvolutionNode(std::string name, const ConvolutionGeometry& geometry)
-      : Node(std::move(name)), geometry_(geometry) {}
+  // Declares the weight `<convolution>.weight`.
+  ConvolutionNode(std::string name, Program& program, const std::string& convolution,
+                  const ConvolutionGeometry& geometry);
+  // Settles in which order the weight is stored, too.
+  void choose_layouts(ImageWidths& widths) override;
+  // Its layouts from then on.
   const ConvolutionGeometry& geometry() const { return geometry_; }
 
+ protected:
+  Parameters& parameters_;
+  ParameterId weight_ = -1;
+
  private:
+  bool on_gpu_;
   ConvolutionGeometry geometry_;
 };
 
+// The shapes.
 ConvolutionGeometry convolution_geometry(const Program& program, TensorId x,
                                          const std::string& name, const Conv2dOptions& options);
-ParameterId declare_convolution_weight(Program& program, const std::string& name,
-                                       const ConvolutionGeometry& geometry);
 
 }  // namespace rk

@@ -21,26 +21,24 @@ class FoldedConvNode : public ConvolutionNode {
  public:
   FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
                  const BatchNormOptions& options)
-      : ConvolutionNode(names.convolution + "+" + names.batchnorm, geometry),
+      : ConvolutionNode(names.convolution + "+" + names.batchnorm, program, names.convolution,
+                        geometry),
         threads_(program.context().threads()),
-        layout_(image_layout(geometry.y, geometry.y_width)),
         options_(options),
         preserve_(program.options().keep_all),
         gradients_(program.options().gradients),
-        parameters_(program.parameters()),
-        weight_(declare_convolution_weight(program, names.convolution, geometry)),
         tensors_(declare_batchnorm(program, names.batchnorm, geometry.y[3])),
-        convolution_(program.context(), geometry,
-                     {.bias = true,
-                      .residual = options.residual >= 0,
-                      .relu = options.relu,
-                      .backward = program.options().gradients}) {}
+        convolution_(program.context(), {.bias = true,
+                                         .residual = options.residual >= 0,
+                                         .relu = options.relu,
+                                         .backward = program.options().gradients}) {}
 
   NodeClaims plan(const std::vector<EdgeUse>& uses) override {
+    layout_ = image_layout(geometry().y, geometry().y_width);
     Carver saved, workspace;
     take_saved(saved);
     take_workspace(workspace);
-    return {saved.used(), workspace.used() + convolution_.plan(uses[0])};
+    return {saved.used(), workspace.used() + convolution_.plan(geometry(), uses[0])};
   }
 
   void bind(const NodeMemory& memory) override {
@@ -172,8 +170,6 @@ class FoldedConvNode : public ConvolutionNode {
   BatchNormOptions options_;
   bool preserve_;
   bool gradients_;
-  Parameters& parameters_;
-  ParameterId weight_;
   BatchNormTensors tensors_;
   OneDnnConvolution convolution_;
 
@@ -200,8 +196,7 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
       convolution_geometry(program, x, names.convolution, convolution);
   std::vector<NodeInput> inputs = {{.tensor = x, .read_in_backward = true}};
   if (options.residual >= 0) {
-    expect(program.shape(options.residual) == geometry.y &&
-               program.width(options.residual) == geometry.y_width,
+    expect(program.shape(options.residual) == geometry.y,
            "[{}] expected a residual of shape {}, got {}", names.convolution, geometry.y.text(),
            program.shape(options.residual).text());
     inputs.push_back({.tensor = options.residual, .gradient_in_place = true});
@@ -209,7 +204,6 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
   const Program::Options& recorded = program.options();
   const NodeOutput output{.name = names.output.empty() ? names.batchnorm : names.output,
                           .shape = geometry.y,
-                          .width = geometry.y_width,
                           .read_in_backward = options.relu,
                           .dtype = program.dtype(x),
                           // A residual, and its gradient, would lie otherwise than y.

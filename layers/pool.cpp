@@ -15,14 +15,18 @@ std::int64_t gap(const ImageLayout& layout, const Tensor& tensor) {
 
 class MaxPoolNode : public Node {
  public:
-  MaxPoolNode(const std::string& name, const Program& program, const ImageLayout& x,
-              const ImageLayout& y, const pool_cpu::Window& window)
+  MaxPoolNode(const std::string& name, const Program& program, const Shape& x, const Shape& y,
+              const pool_cpu::Window& window)
       : Node(name),
         threads_(program.context().threads()),
         gradients_(program.options().gradients),
-        x_(x),
-        y_(y),
+        x_shape_(x),
+        y_shape_(y),
         window_(window) {}
+  void choose_layouts(ImageWidths& widths) override {
+    x_ = image_layout(x_shape_, widths.inputs[0]);
+    y_ = image_layout(y_shape_, widths.output);
+  }
   NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
     return {gradients_ ? static_cast<std::size_t>(y_.elements()) : 0, 0};
   }
@@ -43,15 +47,24 @@ class MaxPoolNode : public Node {
  private:
   int threads_;
   bool gradients_;
+  Shape x_shape_, y_shape_;
   ImageLayout x_, y_;
   pool_cpu::Window window_;
 };
 
 class AveragePoolNode : public Node {
  public:
-  AveragePoolNode(const std::string& name, const Program& program, const ImageLayout& x,
-                  const ImageLayout& y, const pool_cpu::Window& window)
-      : Node(name), threads_(program.context().threads()), x_(x), y_(y), window_(window) {}
+  AveragePoolNode(const std::string& name, const Program& program, const Shape& x, const Shape& y,
+                  const pool_cpu::Window& window)
+      : Node(name),
+        threads_(program.context().threads()),
+        x_shape_(x),
+        y_shape_(y),
+        window_(window) {}
+  void choose_layouts(ImageWidths& widths) override {
+    x_ = image_layout(x_shape_, widths.inputs[0]);
+    y_ = image_layout(y_shape_, widths.output);
+  }
   void forward() override {
     pool_cpu::average_pool(threads_, x_, y_, window_, memory_.inputs[0].as<float>(),
                            memory_.output.as<float>(), gap(y_, memory_.output));
@@ -66,19 +79,23 @@ class AveragePoolNode : public Node {
 
  private:
   int threads_;
+  Shape x_shape_, y_shape_;
   ImageLayout x_, y_;
   pool_cpu::Window window_;
 };
 
 class GlobalPoolNode : public Node {
  public:
-  GlobalPoolNode(const std::string& name, const Program& program, const ImageLayout& x,
+  GlobalPoolNode(const std::string& name, const Program& program, const Shape& x,
                  const GlobalPoolOptions& options)
       : Node(name),
         threads_(program.context().threads()),
         gradients_(program.options().gradients),
-        x_(x),
+        x_shape_(x),
         options_(options) {}
+  void choose_layouts(ImageWidths& widths) override {
+    x_ = image_layout(x_shape_, widths.inputs[0]);
+  }
   NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
     const bool keep = gradients_ && options_.kind == pool_cpu::Global::kMax;
     const auto outputs = static_cast<std::size_t>(x_.batch * x_.channels());
@@ -100,6 +117,7 @@ class GlobalPoolNode : public Node {
  private:
   int threads_;
   bool gradients_;
+  Shape x_shape_;
   ImageLayout x_;
   GlobalPoolOptions options_;
 };
@@ -139,18 +157,13 @@ TensorId max_pool(Program& program, TensorId x, const std::string& name,
          "[{}] expected a window of at most 254 pixels", name);
   const Shape& in = program.shape(x);
   const Shape shape = pooled_shape(in, name, options);
-  const std::int64_t width = program.width(x);
-  const NodeOutput output{.name = name,
-                          .shape = shape,
-                          .width = width,
-                          .dtype = program.dtype(x),
-                          .spaced = !program.on_gpu()};
+  const NodeOutput output{
+      .name = name, .shape = shape, .dtype = program.dtype(x), .spaced = !program.on_gpu()};
   if (program.on_gpu()) {
     return program.append(gpu::max_pool_node(name, program, in, shape, options),
                           {{.tensor = x, .masks_gradient = true}}, output);
   }
-  auto node = std::make_unique<MaxPoolNode>(name, program, image_layout(in, width),
-                                            image_layout(shape, width), window_of(options));
+  auto node = std::make_unique<MaxPoolNode>(name, program, in, shape, window_of(options));
   return program.append(std::move(node), {{.tensor = x}}, output);
 }
 
@@ -158,18 +171,13 @@ TensorId average_pool(Program& program, TensorId x, const std::string& name,
                       const PoolOptions& options) {
   const Shape& in = program.shape(x);
   const Shape shape = pooled_shape(in, name, options);
-  const std::int64_t width = program.width(x);
-  const NodeOutput output{.name = name,
-                          .shape = shape,
-                          .width = width,
-                          .dtype = program.dtype(x),
-                          .spaced = !program.on_gpu()};
+  const NodeOutput output{
+      .name = name, .shape = shape, .dtype = program.dtype(x), .spaced = !program.on_gpu()};
   if (program.on_gpu()) {
     return program.append(gpu::average_pool_node(name, program, in, shape, options),
                           {{.tensor = x}}, output);
   }
-  auto node = std::make_unique<AveragePoolNode>(name, program, image_layout(in, width),
-                                                image_layout(shape, width), window_of(options));
+  auto node = std::make_unique<AveragePoolNode>(name, program, in, shape, window_of(options));
   return program.append(std::move(node), {{.tensor = x}}, output);
 }
 
@@ -190,8 +198,7 @@ TensorId global_pool(Program& program, TensorId x, const std::string& name,
   if (program.on_gpu()) {
     return program.append(gpu::global_pool_node(name, program, in, options), {input}, output);
   }
-  auto node =
-      std::make_unique<GlobalPoolNode>(name, program, image_layout(in, program.width(x)), options);
+  auto node = std::make_unique<GlobalPoolNode>(name, program, in, options);
   return program.append(std::move(node), {input}, output);
 }
 

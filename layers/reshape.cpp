@@ -4,7 +4,6 @@
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
-#include "layers/concat.h"
 
 namespace rk {
 namespace {
@@ -12,11 +11,15 @@ namespace {
 // What does not lie in x, or in its gradient, is dense; these may have their rows apart.
 template <class T> class ReshapeNode final : public Node {
  public:
-  ReshapeNode(const std::string& name, const Context& context, const Shape& x)
+  ReshapeNode(const std::string& name, const Context& context, const Shape& x, const Shape& y)
       : Node(name),
         context_(context),
+        x_width_(nhwc(x)),
+        y_width_(nhwc(y)),
         row_(x[x.rank() - 1]),
         rows_(row_ > 0 ? x.elements() / row_ : 0) {}
+
+  void choose_layouts(ImageWidths& widths) override { widths = {{x_width_}, y_width_}; }
 
   void forward() override {
     const Tensor &x = memory_.inputs[0], &y = memory_.output;
@@ -42,7 +45,10 @@ template <class T> class ReshapeNode final : public Node {
   }
 
  private:
+  static std::int64_t nhwc(const Shape& shape) { return shape.rank() == 4 ? shape[3] : 0; }
+
   const Context& context_;
+  std::int64_t x_width_, y_width_;
   std::int64_t row_, rows_;
 };
 
@@ -53,14 +59,9 @@ TensorId reshape(Program& program, TensorId x, const Shape& shape, const std::st
   expect(in.rank() > 0 && shape.rank() > 0 && shape.elements() == in.elements(),
          "[{}] expected a shape of the elements of {}, got {}", name, in.text(), shape.text());
   if (shape == in) return x;
-  if (in.rank() == 4) x = reorder(program, x, in[3], name + ".x");
-  const NodeOutput output{.name = name,
-                          .shape = shape,
-                          .width = shape.rank() == 4 ? shape[3] : 0,
-                          .dtype = program.dtype(x),
-                          .part_at = 0};
+  const NodeOutput output{.name = name, .shape = shape, .dtype = program.dtype(x), .part_at = 0};
   auto node = with_type(program.dtype(x), [&]<class T>() -> std::unique_ptr<Node> {
-    return std::make_unique<ReshapeNode<T>>(name, program.context(), in);
+    return std::make_unique<ReshapeNode<T>>(name, program.context(), in, shape);
   });
   return program.append(std::move(node), {{.tensor = x, .gradient_in_place = true, .spaced = true}},
                         output);

@@ -4,7 +4,6 @@
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
-#include "layers/concat.h"
 
 namespace rk {
 namespace {
@@ -20,8 +19,26 @@ struct SlicedRuns {
 
 template <class T> class SliceNode final : public Node {
  public:
-  SliceNode(const std::string& name, const Context& context, const SlicedRuns& runs)
-      : Node(name), context_(context), runs_(runs) {}
+  SliceNode(const std::string& name, const Context& context, const Shape& x, std::int64_t first,
+            std::int64_t count)
+      : Node(name), context_(context), x_(x), first_(first), count_(count) {}
+
+  // In the blocks that x lies in where whole ones are taken.
+  void choose_layouts(ImageWidths& widths) override {
+    const std::int64_t all = x_[x_.rank() - 1];
+    const std::int64_t block = x_.rank() == 4 ? widths.inputs[0] : all;
+    const bool in_blocks = block < all && first_ % block == 0 && count_ % block == 0;
+    if (x_.rank() == 4) {
+      widths.inputs[0] = in_blocks ? block : all;
+      widths.output = in_blocks ? block : count_;
+    }
+    const std::int64_t pixels = in_blocks ? x_[1] * x_[2] : 1;
+    runs_ = {.images = in_blocks,
+             .runs = in_blocks ? x_[0] : x_.elements() / all,
+             .whole = pixels * all,
+             .first = pixels * first_,
+             .taken = pixels * count_};
+  }
 
   void forward() override {
     const Tensor& y = memory_.output;
@@ -61,6 +78,8 @@ template <class T> class SliceNode final : public Node {
 
  private:
   const Context& context_;
+  Shape x_;
+  std::int64_t first_, count_;
   SlicedRuns runs_;
 };
 
@@ -78,24 +97,10 @@ TensorId slice(Program& program, TensorId x, std::int64_t first, std::int64_t co
   for (int axis = 0; axis < in.rank() - 1; ++axis) shape.append(in[axis]);
   shape.append(count);
 
-  const std::int64_t block = in.rank() == 4 ? program.width(x) : all;
-  const bool in_blocks = block < all && first % block == 0 && count % block == 0;
-  if (block < all && !in_blocks) x = reorder(program, x, all, name + ".x");
-  const std::int64_t pixels = in_blocks ? in[1] * in[2] : 1;
-  const SlicedRuns runs{.images = in_blocks,
-                        .runs = in_blocks ? in[0] : in.elements() / all,
-                        .whole = pixels * all,
-                        .first = pixels * first,
-                        .taken = pixels * count};
-  const NodeOutput output{.name = name,
-                          .shape = shape,
-                          .width = in_blocks        ? block
-                                   : in.rank() == 4 ? count
-                                                    : 0,
-                          .dtype = program.dtype(x),
-                          .part_at = runs.first};
+  const NodeOutput output{
+      .name = name, .shape = shape, .dtype = program.dtype(x), .part_at = first};
   auto node = with_type(program.dtype(x), [&]<class T>() -> std::unique_ptr<Node> {
-    return std::make_unique<SliceNode<T>>(name, program.context(), runs);
+    return std::make_unique<SliceNode<T>>(name, program.context(), in, first, count);
   });
   return program.append(std::move(node), {{.tensor = x, .spaced = true}}, output);
 }

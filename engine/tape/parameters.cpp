@@ -119,18 +119,24 @@ std::vector<float> draw(const Parameters::Entry& entry, std::uint64_t seed, int 
 }  // namespace
 
 ParameterId Parameters::declare(const std::string& name, const Shape& shape, Initial initial,
-                                ParameterGroup group, WeightOrder order) {
+                                ParameterGroup group) {
   for (std::size_t id = 0; id < entries_.size(); ++id) {
     const Entry& e = entries_[id];
     if (e.name != name) continue;
-    expect(e.shape == shape && e.order == order, "[parameters] {} was declared as {}, now as {}",
-           name, e.shape.text(), shape.text());
+    expect(e.shape == shape, "[parameters] {} was declared as {}, now as {}", name, e.shape.text(),
+           shape.text());
     return static_cast<ParameterId>(id);
   }
   expect(!allocated_, "[parameters] {} is declared after allocation", name);
-  entries_.push_back({name, shape, initial, group, order, elements_});
+  entries_.push_back({name, shape, initial, group, {}, elements_});
   elements_ += round_up(shape.elements(), kFloatsPerLine);
   return static_cast<ParameterId>(entries_.size()) - 1;
+}
+
+void Parameters::store_as(ParameterId id, WeightOrder order) {
+  Entry& e = entries_[static_cast<std::size_t>(id)];
+  expect(!allocated_ || e.order == order, "[parameters] {} is stored in another order", e.name);
+  e.order = order;
 }
 
 BufferId Parameters::declare_buffer(const std::string& name, std::int64_t elements, float initial) {

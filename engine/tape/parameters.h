@@ -48,11 +48,12 @@ using BufferId = int;
 
 class Parameters {
  public:
-  // Declaring a name again with the same shape and order gives the same id, so several programs
-  // (training, evaluation) record the same network over one set. After allocate(), a new name is an
-  // error.
+  // Declaring a name again with the same shape gives the same id, so several programs (training,
+  // evaluation) record the same network over one set. After allocate(), a new name is an error.
   ParameterId declare(const std::string& name, const Shape& shape, Initial initial,
-                      ParameterGroup group = ParameterGroup::kBackbone, WeightOrder order = {});
+                      ParameterGroup group = ParameterGroup::kBackbone);
+  // How a convolution's weight is stored, else plain; after allocate() the same as before.
+  void store_as(ParameterId id, WeightOrder order);
   // A running statistic of `elements` float32 values starting at `initial`.
   BufferId declare_buffer(const std::string& name, std::int64_t elements, float initial);
   // An integer the network counts (num_batches_tracked), starting at 0.

@@ -43,7 +43,6 @@ TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput
   TensorState t;
   t.name = std::move(output.name);
   t.shape = output.shape;
-  t.width = output.width;
   t.dtype = output.dtype;
   t.takes_masked_gradient = output.takes_masked_gradient;
   t.spaced = output.spaced;
@@ -67,6 +66,7 @@ TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput
 void Program::lay_out() {
   if (!storages_.empty()) return;
   expect(output_ >= 0, "[program] expected set_output() before plan()");
+  choose_layouts();  // which may add nodes
   const int count = static_cast<int>(nodes_.size());
   const auto add = [&](std::size_t bytes, int first, int last) {
     return add_storage({bytes, first, last});
@@ -165,8 +165,8 @@ std::vector<EdgeUse> Program::uses(int node) const {
 
 void Program::plan(const std::function<void(const Footprint&)>& room) {
   expect(context_.on_gpu() == on_gpu(), "[program] recorded for a GPU, it is planned without one");
-  parameters_.allocate(context_);
   lay_out();
+  parameters_.allocate(context_);
   const int count = static_cast<int>(nodes_.size());
   const int end = 2 * count;
 

@@ -63,6 +63,13 @@ struct NodeMemory {
   void* workspace = nullptr;            // free between nodes
 };
 
+// Channels side by side of the images that a node reads and writes (engine/tape/layout.h); 0 for
+// what is no image.
+struct ImageWidths {
+  std::vector<std::int64_t> inputs;
+  std::int64_t output = 0;
+};
+
 // What a node claims while it plans.
 struct NodeClaims {
   std::size_t saved_bytes = 0;
@@ -77,6 +84,10 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   const std::string& name() const { return name_; }
+  // In which layouts the node works: `widths` comes with the inputs as they lie and the output as
+  // the first of them does; a node says what it wants otherwise, and the program reorders inputs
+  // that lie in another way. Once, before lay_out().
+  virtual void choose_layouts(ImageWidths& /*widths*/) {}
   // Where the output may lie in a larger tensor (NodeOutput::spaced): how far its rows, and those
   // of its gradient, are apart, in elements. Before graphs() and plan().
   virtual void lay_out(std::int64_t /*row_stride*/) {}
@@ -126,9 +137,9 @@ struct NodeInput {
   // The input, and its gradient, may lie in a larger tensor: images apart where there are blocks of
   // channels, rows elsewhere, all by the same stride (Tensor::image_stride, row_stride).
   bool spaced = false;
-  // The input may lie in the output, `joined_at` elements behind the start of each row, or image
-  // where there are blocks of channels: its producer then writes it there, and reads its gradient
-  // there, and this node has nothing to do for it (Tensor::data says so). -1: it may not.
+  // The input may lie in the output, as its channels from `joined_at` on: its producer then writes
+  // it there, and reads its gradient there, and this node has nothing to do for it (Tensor::data
+  // says so). -1: it may not.
   std::int64_t joined_at = -1;
   // Backward can make the gradient 0 where the input is not above 0, so that a ReLU which made the
   // input need not.
@@ -138,14 +149,12 @@ struct NodeInput {
 struct NodeOutput {
   std::string name;
   Shape shape;
-  std::int64_t width = 0;  // channels side by side for images (engine/tape/layout.h), 0 elsewhere
   bool read_in_backward = false;
   DType dtype = DType::kFloat32;
   // The output, and its gradient, may lie in a larger tensor, as an input may.
   bool spaced = false;
-  // The output may lie in the one input, `part_at` elements behind the start of each row, or image
-  // where there are blocks of channels, and its gradient in that one's: the node then has nothing
-  // to do (Tensor::data says so). -1: it may not.
+  // The output may lie in the one input, as its channels or features from `part_at` on, and its
+  // gradient in that one's: the node then has nothing to do (Tensor::data says so). -1: it may not.
   std::int64_t part_at = -1;
   // The output is a ReLU's, and backward can take a gradient that is 0 already where it is 0.
   bool takes_masked_gradient = false;
@@ -191,12 +200,15 @@ class Program {
   const Options& options() const { return options_; }
   bool on_gpu() const { return options_.for_gpu || context_.on_gpu(); }
   const Shape& shape(TensorId id) const { return state(id).shape; }
+  // Of images, from lay_out() on; of inputs always.
   std::int64_t width(TensorId id) const { return state(id).width; }
   DType dtype(TensorId id) const { return state(id).dtype; }
   bool wants_gradient(TensorId id) const { return state(id).wants_gradient; }
 
   // Planning --------------------------------------------------------------------------------------
-  // When each tensor lives and how each gradient is written: what plan() begins with.
+  // In which layout each image lies, which tensors lie in others, when each lives and how each
+  // gradient is written: what plan() begins with. Where two layouts meet it adds a node that
+  // reorders.
   void lay_out();
   std::vector<EdgeUse> uses(int node) const;  // from lay_out() on
   // room: asked before anything is allocated, with what memory() will be; throws where that is too
@@ -278,11 +290,17 @@ class Program {
   void* at(int storage) const;  // null for -1
   // in: &TensorState::value_in or &TensorState::gradient_in.
   Tensor view(const TensorState& t, int storage, Within TensorState::*in) const;
+  // Elements in front of a channel in a row of t, or in an image where there are blocks of channels.
+  static std::int64_t elements_before(const TensorState& t, std::int64_t channel);
   static bool is_dense(const TensorState& t, const Tensor& view);
   // Does anything learn in a node that is being appended to `inputs`, or before it?
   bool learns(const std::vector<NodeInput>& inputs);
   bool goes_backward(int node) const { return state(output_of(node)).wants_gradient; }
   int add_storage(const Lifetime& life);
+  // Layouts (engine/tape/choose_layouts.cpp).
+  void choose_layouts();
+  ImageWidths usual_widths(const std::vector<Edge>& edges, const TensorState& output) const;
+  TensorId append_reordered(TensorId id, std::int64_t width);
   // Which tensors lie in others (engine/tape/views.cpp).
   struct Reader {
     int node;

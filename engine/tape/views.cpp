@@ -34,10 +34,13 @@ std::optional<Tensor> laid_in(const Tensor& whole, bool whole_is_dense, Tensor d
   return strided(whole.row_stride, rows_of_image(dense.shape) * whole.row_stride);
 }
 
+bool in_blocks(const Shape& shape, std::int64_t width) {
+  return width > 0 && width < row_of(shape);
+}
+
 // Elements side by side: of a row, or of an image where there are blocks of channels.
 std::int64_t run_of(const Shape& shape, std::int64_t width) {
-  const bool in_blocks = width > 0 && width < row_of(shape);
-  return in_blocks ? shape.elements() / shape[0] : row_of(shape);
+  return in_blocks(shape, width) ? shape.elements() / shape[0] : row_of(shape);
 }
 
 }  // namespace
@@ -45,6 +48,10 @@ std::int64_t run_of(const Shape& shape, std::int64_t width) {
 bool Program::is_dense(const TensorState& t, const Tensor& view) {
   const Tensor dense = dense_tensor(nullptr, t.dtype, t.shape, t.width);
   return view.row_stride == dense.row_stride && view.image_stride == dense.image_stride;
+}
+
+std::int64_t Program::elements_before(const TensorState& t, std::int64_t channel) {
+  return in_blocks(t.shape, t.width) ? channel * rows_of_image(t.shape) : channel;
 }
 
 Tensor Program::view(const TensorState& t, int storage, Within TensorState::*in) const {
@@ -88,7 +95,8 @@ void Program::plan_joins(const Readers& readers) {
     const TensorId joined = output_of(node);
     // Both have a gradient, or neither: each lies where the value's would.
     if (input->joined_at < 0 || t.wants_gradient != state(joined).wants_gradient) continue;
-    t.value_in = t.gradient_in = {joined, input->joined_at};
+    const std::int64_t at = elements_before(state(joined), input->joined_at);
+    t.value_in = t.gradient_in = {joined, at};
   }
 }
 
@@ -98,7 +106,8 @@ void Program::plan_parts(const Readers& readers) {
   for (std::size_t id = 0; id < tensors_.size(); ++id) {
     TensorState& t = tensors_[id];
     if (t.part_at >= 0) {
-      const Within within{edges_[static_cast<std::size_t>(t.producer)][0].input.tensor, t.part_at};
+      const TensorId whole = edges_[static_cast<std::size_t>(t.producer)][0].input.tensor;
+      const Within within{whole, elements_before(state(whole), t.part_at)};
       const auto part = static_cast<TensorId>(id);
       if (can_lie(part, within, &TensorState::value_in, readers[id])) t.value_in = within;
     }
@@ -117,9 +126,8 @@ bool Program::can_lie(TensorId id, const Within& within, Within TensorState::*in
   if (!part) return false;
   if (is_dense(t, *part)) return true;
   // One block of several has rows of all its channels, as many apart as they are long.
-  const bool in_blocks = t.width > 0 && t.width < row_of(t.shape);
   const bool even = part->image_stride == rows_of_image(t.shape) * part->row_stride;
-  return (in_blocks || even) &&
+  return (in_blocks(t.shape, t.width) || even) &&
          std::ranges::all_of(readers, [](const Reader& r) { return r.input->spaced; });
 }
 
@@ -137,7 +145,7 @@ void Program::share_gradient(TensorId whole, const Readers& readers) {
     const bool elsewhere =
         std::ranges::any_of(of_part, [](const Reader& r) { return r.input->adds_elsewhere; });
     if (p.part_at < 0 || elsewhere ||
-        !can_lie(part, {whole, p.part_at}, &TensorState::gradient_in, of_part)) {
+        !can_lie(part, {whole, 0}, &TensorState::gradient_in, of_part)) {
       return;
     }
     parts.push_back(part);
@@ -148,11 +156,13 @@ void Program::share_gradient(TensorId whole, const Readers& readers) {
   std::int64_t end = 0;
   for (const TensorId part : parts) {
     const TensorState& p = state(part);
-    if (p.part_at != end) return;
+    if (elements_before(t, p.part_at) != end) return;
     end += p.shape.elements() * run / t.shape.elements();
   }
   if (end != run) return;
-  for (const TensorId part : parts) state(part).gradient_in = {whole, state(part).part_at};
+  for (const TensorId part : parts) {
+    state(part).gradient_in = {whole, elements_before(t, state(part).part_at)};
+  }
 }
 
 // The storage of a gradient that lies in another one.

@@ -26,12 +26,9 @@ Epilogue epilogue(const Program& program, const ConvolutionGeometry& geometry) {
 // nothing changes the graphs read and write the parameters themselves.
 template <class T> class Conv2dNode final : public SummingConvolution {
  public:
-  Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry,
-             ParameterId weight)
-      : SummingConvolution(name, geometry),
+  Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry)
+      : SummingConvolution(name, program, name, geometry),
         context_(program.context()),
-        parameters_(program.parameters()),
-        weight_(weight),
         casts_(!std::is_same_v<T, float> || shape().inputs != shape().padded_inputs),
         weights_(casts_ ? &CastWeights<T>::of(program) : nullptr),
         gradients_(program.options().gradients),
@@ -113,8 +110,6 @@ template <class T> class Conv2dNode final : public SummingConvolution {
   }
 
   const Context& context_;
-  Parameters& parameters_;
-  ParameterId weight_;
   bool casts_;
   CastWeights<T>* weights_;
   int cast_ = -1;
@@ -129,9 +124,9 @@ template <class T> class Conv2dNode final : public SummingConvolution {
 }  // namespace
 
 std::unique_ptr<Node> conv2d_node(const std::string& name, Program& program,
-                                  const ConvolutionGeometry& geometry, ParameterId weight) {
+                                  const ConvolutionGeometry& geometry) {
   return with_image_type(program.options().precision, [&]<class T>() -> std::unique_ptr<Node> {
-    return std::make_unique<Conv2dNode<T>>(name, program, geometry, weight);
+    return std::make_unique<Conv2dNode<T>>(name, program, geometry);
   });
 }
 

@@ -19,13 +19,12 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
  public:
   FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
                  const BatchNormOptions& options)
-      : ConvolutionNode(names.convolution + "+" + names.batchnorm, geometry),
+      : ConvolutionNode(names.convolution + "+" + names.batchnorm, program, names.convolution,
+                        geometry),
         context_(program.context()),
-        parameters_(program.parameters()),
         options_(options),
         gradients_(program.options().gradients),
         preserve_(program.options().keep_all),
-        weight_(declare_convolution_weight(program, names.convolution, geometry)),
         tensors_(declare_batchnorm(program, names.batchnorm, geometry.y[3])),
         weights_(CastWeights<T>::of(program)),
         convolution_(program.context(), geometry, program.options().precision, epilogue(options),
@@ -137,11 +136,9 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
   }
 
   const Context& context_;
-  Parameters& parameters_;
   BatchNormOptions options_;
   bool gradients_;
   bool preserve_;
-  ParameterId weight_;
   BatchNormTensors tensors_;
   CastWeights<T>& weights_;
   int fold_ = -1;

@@ -18,7 +18,7 @@
 namespace rk::gpu {
 
 std::unique_ptr<Node> conv2d_node(const std::string& name, Program& program,
-                                  const ConvolutionGeometry& geometry, ParameterId weight);
+                                  const ConvolutionGeometry& geometry);
 
 std::unique_ptr<Node> folded_conv_node(const ConvBnNames& names, Program& program,
                                        const ConvolutionGeometry& geometry,

@@ -38,15 +38,14 @@ void* advance(void* base, std::size_t bytes) { return static_cast<std::byte*>(ba
 }  // namespace
 
 struct OneDnnConvolution::Impl {
-  Impl(const Context& c, const ConvolutionGeometry& geometry, const Wants& what)
-      : context(c), g(geometry), wants(what) {}
+  Impl(const Context& c, const Wants& what) : context(c), wants(what) {}
 
   const Context& context;
   ConvolutionGeometry g;
   Wants wants;
   OneDnn& onednn = context.onednn();
 
-  memory::desc stored_weight = weight_desc(g);
+  memory::desc stored_weight;
   dnnl::convolution_forward::primitive_desc forward_pd;
   dnnl::convolution_backward_data::primitive_desc data_pd;
   dnnl::convolution_backward_weights::primitive_desc weights_pd;
@@ -151,14 +150,15 @@ struct OneDnnConvolution::Impl {
   }
 };
 
-OneDnnConvolution::OneDnnConvolution(const Context& context, const ConvolutionGeometry& geometry,
-                                     const Wants& wants)
-    : impl_(std::make_unique<Impl>(context, geometry, wants)) {}
+OneDnnConvolution::OneDnnConvolution(const Context& context, const Wants& wants)
+    : impl_(std::make_unique<Impl>(context, wants)) {}
 
 OneDnnConvolution::~OneDnnConvolution() = default;
 
-std::size_t OneDnnConvolution::plan(const EdgeUse& dx) {
+std::size_t OneDnnConvolution::plan(const ConvolutionGeometry& geometry, const EdgeUse& dx) {
   Impl& m = *impl_;
+  m.g = geometry;
+  m.stored_weight = weight_desc(geometry);
   m.use = dx;
   const memory::desc x = m.x_desc(), y = m.y_desc();
   const bool plain = m.g.order.kind == WeightOrder::Kind::kPlain;

@@ -21,11 +21,11 @@ class OneDnnConvolution {
     bool backward = false;
   };
 
-  OneDnnConvolution(const Context& context, const ConvolutionGeometry& geometry,
-                    const Wants& wants);
+  OneDnnConvolution(const Context& context, const Wants& wants);
   ~OneDnnConvolution();
 
-  std::size_t plan(const EdgeUse& dx);  // returns the workspace's bytes
+  // Returns the workspace's bytes.
+  std::size_t plan(const ConvolutionGeometry& geometry, const EdgeUse& dx);
 
   // Weights are in the geometry's order. bias and residual may be null.
   void bind_forward(const float* x, const float* w, const float* bias, const float* residual,

@@ -3,6 +3,7 @@
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
 #include "engine/tape/layout.h"
+#include "tests/support/source_node.h"
 
 #include <gtest/gtest.h>
 
@@ -12,13 +13,6 @@
 
 namespace rk::testing {
 namespace {
-
-class SourceNode final : public Node {
- public:
-  SourceNode() : Node("source") {}
-  void forward() override {}
-  void backward() override {}
-};
 
 void write(const Program& program, float* place, const std::vector<float>& values) {
   const std::size_t bytes = values.size() * sizeof(float);
@@ -52,11 +46,9 @@ Computed compute(const LayerCase& layer, const Context& context, Precision preci
                   {.gradients = true, .keep_all = true, .precision = precision});
   std::vector<TensorId> sources;
   for (const NodeHarness::Source& source : layer.sources) {
-    const bool image = source.shape.rank() == 4;
-    std::int64_t width = source.width > 0 || !image ? source.width : source.shape[3];
-    if (program.on_gpu() && image) width = source.shape[3];
-    sources.push_back(program.append(std::make_unique<SourceNode>(), {},
-                                     {.name = "source", .shape = source.shape, .width = width}));
+    const std::int64_t width = program.on_gpu() ? 0 : source.width;
+    sources.push_back(program.append(std::make_unique<SourceNode>(width), {},
+                                     {.name = "source", .shape = source.shape}));
   }
   const TensorId output = layer.record(program, sources);
   program.set_output(output);

@@ -19,12 +19,13 @@ std::vector<float> counted(std::int64_t elements) {
 TEST(Parameters, CanonicalOrderComesBackFromEveryStoredOrder) {
   Parameters parameters;
   const ParameterId plain = parameters.declare("plain", Shape{5, 3, 1, 7}, {});
-  const ParameterId blocked =
-      parameters.declare("blocked", Shape{16, 32, 3, 3}, {}, ParameterGroup::kBackbone,
-                         {WeightOrder::Kind::kBlocked, 16});
-  const ParameterId stem = parameters.declare(
-      "stem", Shape{32, 3, 7, 7}, {}, ParameterGroup::kBackbone, {WeightOrder::Kind::kStem, 16});
+  const ParameterId blocked = parameters.declare("blocked", Shape{16, 32, 3, 3}, {});
+  const ParameterId stem = parameters.declare("stem", Shape{32, 3, 7, 7}, {});
+  parameters.store_as(blocked, {WeightOrder::Kind::kBlocked, 16});
+  parameters.store_as(stem, {WeightOrder::Kind::kStem, 16});
   parameters.allocate(Context(1));
+  EXPECT_NO_THROW(parameters.store_as(stem, {WeightOrder::Kind::kStem, 16}));
+  EXPECT_THROW(parameters.store_as(stem, {WeightOrder::Kind::kStem, 8}), std::invalid_argument);
   for (ParameterId id : {plain, blocked, stem}) {
     const std::vector<float> values = counted(parameters.entry(id).elements());
     std::vector<float> back(values.size());

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/random.h"
 #include "engine/tape/layout.h"
+#include "tests/support/source_node.h"
 
 #include <gtest/gtest.h>
 
@@ -17,14 +18,6 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kSentinel = -7.7e7F;
 enum Own : std::size_t { kOutput, kOutputGradient, kSaved, kWorkspace };
-
-// Stands for whatever computed the node's input.
-class SourceNode : public Node {
- public:
-  SourceNode() : Node("source") {}
-  void forward() override {}
-  void backward() override {}
-};
 
 void store(const Program& program, TensorId id, const std::vector<float>& values,
            const GuardedMemory& memory) {
@@ -80,13 +73,13 @@ NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const 
       ids.push_back(program_.input("input", source.shape));
       continue;
     }
-    const bool image = source.shape.rank() == 4;
-    const std::int64_t width = source.width > 0 || !image ? source.width : source.shape[3];
-    ids.push_back(program_.append(std::make_unique<SourceNode>(), {},
-                                  {.name = "source", .shape = source.shape, .width = width}));
+    ids.push_back(program_.append(std::make_unique<SourceNode>(source.width), {},
+                                  {.name = "source", .shape = source.shape}));
   }
   const std::size_t before = program_.nodes().size();
   output_ = record(program_, ids);
+  program_.set_output(output_);
+  program_.lay_out();
   expect(program_.nodes().size() == before + 1, "[harness] expected one node, got {}",
          program_.nodes().size() - before);
   node_index_ = static_cast<int>(before);
