@@ -24,6 +24,13 @@ void product_ab(const Context& context, std::int64_t m, std::int64_t n, std::int
                 const double* a, std::int64_t lda, const double* b, std::int64_t ldb, double beta,
                 double* c, std::int64_t ldc);
 
+// The same on the CPU where few numbers of A are not 0: rows of B are added up, each row of C by
+// one thread.
+template <class S>
+void product_of_few(const Context& context, std::int64_t m, std::int64_t n, std::int64_t k,
+                    const S* a, std::int64_t lda, const S* b, std::int64_t ldb, S beta, S* c,
+                    std::int64_t ldc);
+
 // C = beta C + A^T B: A is (k, m), B is (k, n), C is (m, n).
 void product_atb(const Context& context, std::int64_t m, std::int64_t n, std::int64_t k,
                  const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,

@@ -13,6 +13,11 @@ namespace rk {
 namespace {
 
 constexpr std::int64_t kTile = 64;
+
+// Of one number in so many of dLoss/dS that is not 0, adding rows up takes half to two thirds of
+// the time of a product from 384 to 1,024 rows; at one in 32 they meet at 4,096 rows.
+constexpr std::int64_t kFew = 64;
+
 std::int64_t row_stride(std::int64_t columns) {
   std::int64_t stride = pad(static_cast<int>(columns));
   // A stride of a whole number of pages puts a column into one set of the cache: the transpose
@@ -88,14 +93,21 @@ void SimilarityMatrix<S>::add_transpose(const Context& context, std::int64_t row
 }
 
 template <class S>
-void SimilarityMatrix<S>::backward(const Context& context, const LossInput<S>& input, S* grad) {
+void SimilarityMatrix<S>::backward(const Context& context, const LossInput<S>& input,
+                                   std::int64_t numbers, S* grad) {
+  const bool few = !context.on_gpu() && numbers <= input.rows * (input.rows + input.memory) / kFew;
+  const auto product = [&](std::int64_t columns, const S* matrix, const S* embeddings, S beta) {
+    if (few) {
+      product_of_few(context, input.rows, input.dim, columns, matrix, stride_, embeddings,
+                     input.dim, beta, grad, input.dim);
+    } else {
+      product_ab(context, input.rows, input.dim, columns, matrix, stride_, embeddings, input.dim,
+                 beta, grad, input.dim);
+    }
+  };
   add_transpose(context, input.rows);
-  product_ab(context, input.rows, input.dim, input.rows, row(0), stride_, input.embeddings,
-             input.dim, S(0), grad, input.dim);
-  if (input.memory > 0) {
-    product_ab(context, input.rows, input.dim, input.memory, row(0) + input.rows, stride_,
-               input.memory_embeddings, input.dim, S(1), grad, input.dim);
-  }
+  product(input.rows, row(0), input.embeddings, S(0));
+  if (input.memory > 0) product(input.memory, row(0) + input.rows, input.memory_embeddings, S(1));
 }
 
 template class SimilarityMatrix<float>;

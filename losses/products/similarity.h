@@ -18,8 +18,9 @@ template <class S> class SimilarityMatrix {
  public:
   void plan(const Context& context, const LossShape& shape);
   void forward(const Context& context, const LossInput<S>& input);
-  // The square part of the matrix holds G + G^T afterwards.
-  void backward(const Context& context, const LossInput<S>& input, S* grad);
+  // `numbers` of G are not 0: where they are few, the CPU adds rows up in place of a product. The
+  // square part of the matrix holds G + G^T afterwards.
+  void backward(const Context& context, const LossInput<S>& input, std::int64_t numbers, S* grad);
 
   S* row(std::int64_t query) { return matrix_.as<S>() + query * stride_; }
   std::int64_t stride() const { return stride_; }

@@ -150,8 +150,8 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     if (by_pairs) {
       if constexpr (kPair) pairs_.run(context, rows_, batch, *params, input, grad);
     } else {
-      rows_.run(context, batch, params, work);
-      similarity_.backward(context, input, grad);
+      const std::int64_t numbers = rows_.run(context, batch, params, work);
+      similarity_.backward(context, input, numbers, grad);
     }
     sum_losses(context, batch, grad, static_cast<int>(input.dim));
   }

@@ -83,5 +83,36 @@ INSTANTIATE_TEST_SUITE_P(Losses, Solved,
                                          "auc_bh", "wilcoxon_bh"),
                          test_name);
 
+// Of two classes of two equal items each, `score` between them: pnp_iu's n is 2 exp(100 (score - 1)),
+// and dL/ds of a negative pair 12.5 n^2.
+std::vector<float> gradient_of_two_classes(float score) {
+  const float other = std::sqrt(1 - score * score);
+  const std::vector<float> embeddings = {1, 0, 1, 0, score, other, score, other};
+  const std::vector<std::int64_t> labels = {0, 0, 1, 1};
+  LossInput<float> input;
+  input.rows = 4;
+  input.dim = 2;
+  input.embeddings = embeddings.data();
+  input.labels = labels.data();
+  std::vector<float> grad(embeddings.size(), std::nanf(""));
+  LossOutput<float> output;
+  output.grad = grad.data();
+  const Context context(1);
+  const auto loss = make_loss<float>("pnp_iu");
+  loss->plan(context, {.rows = 4, .memory = 0, .dim = 2});
+  loss->run(context, input, output);
+  return grad;
+}
+
+// dL/dS of 7e-33, on whose products a processor would spend a hundred cycles each, is 0; 4e-25 is
+// not.
+TEST(SolvedGradient, NumbersWhoseProductsAreDenormalAreZero) {
+  for (const float number : gradient_of_two_classes(0.61F)) EXPECT_EQ(number, 0);
+  for (const float number : gradient_of_two_classes(0.7F)) {
+    EXPECT_GT(std::abs(number), 1e-27F);
+    EXPECT_LT(std::abs(number), 1e-22F);
+  }
+}
+
 }  // namespace
 }  // namespace rk
