@@ -3,6 +3,8 @@
 #include "kernels/rows/recall_at_k_row.h"
 #include "losses/rows/row_loss.h"
 
+#include <algorithm>
+
 namespace rk {
 namespace {
 
@@ -36,7 +38,9 @@ LossEntry recall_at_k_entry() {
                          compat_parameter("the query takes a place in every rank")},
           .make_float = make_row_loss<float, make<float>>,
           .make_double = make_row_loss<double, make<double>>,
-          .sigmoids = [](double columns, double positives) { return 2 * columns * positives; }};
+          .sigmoids = [](double columns, double positives) {
+            return std::max(1.0, 2 * positives - 2) * columns;
+          }};
 }
 
 }  // namespace rk

@@ -7,13 +7,14 @@
 // k - Q_k does as far as Q_k was rounded.
 // Where `with_self` the query itself takes a place in every R_j, and k is at most `largest_k`.
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be the memory of
-// in.scores. P must not be empty. Cost: 2 |P| * columns sigmoids: Q_k needs all R_j before any
-// slope.
+// in.scores. P must not be empty. Cost: 2 (|P| - 1) * columns sigmoids, columns at the least: Q_k
+// needs all R_j before any slope is weighed, and only those of the first j and the last are kept.
 #pragma once
 
 #include "kernels/math.h"
 #include "kernels/rows/gallery_row.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -30,6 +31,7 @@ template <class S> struct RecallAtKRow {
   struct Pieces {
     RK_BOTH Pieces(Scratch scratch, int columns, int members)
         : score(scratch.take<S>(columns)),
+          last(scratch.take<S>(columns)),
           positive(scratch.take<S>(members)),
           rank(scratch.take<S>(members)),
           to_rank(scratch.take<S>(members)),
@@ -37,6 +39,7 @@ template <class S> struct RecallAtKRow {
           index(scratch.take<int>(members)),
           bytes(scratch.bytes()) {}
     S* score;  // of the gallery, -infinity elsewhere
+    S* last;   // slopes of the last j's sigmoids
     S* positive;
     S* rank;     // R_j
     S* to_rank;  // weight * dloss/dR_j
@@ -46,7 +49,7 @@ template <class S> struct RecallAtKRow {
   };
 
   static std::int64_t work(std::int64_t columns, std::int64_t positives) {
-    return 2 * positives * columns;
+    return std::max<std::int64_t>(1, 2 * positives - 2) * columns;
   }
 
   template <class Team>
@@ -65,13 +68,14 @@ template <class S> struct RecallAtKRow {
     team.for_each(p, [&](int j) { at.positive[j] = in.scores[at.index[j]]; });
     team.sync();
     team.for_each(p, [&](int j) { at.score[at.index[j]] = at.positive[j]; });
-    team.for_each(columns, [&](int k) { grad[k] = 0; });
 
     for (int j = 0; j < p; ++j) {
       const int own = at.index[j];
+      S* const slopes = j == 0 ? grad : at.last;  // the first's where they will be weighed
       const S above = team.sum(columns, [&](int k) {
         const S x = (at.score[k] - at.positive[j]) * per_tau;
         const S u = half_sigmoid(x);
+        slopes[k] = k == own ? S(0) : u - u * u;
         return k == own ? S(0) : x < 0 ? u : 1 - u;
       });
       team.for_each(1, [&](int) { at.rank[j] = 1 + above; });
@@ -82,12 +86,26 @@ template <class S> struct RecallAtKRow {
     for (int j = 0; j < p; ++j) {
       const int own = at.index[j];
       const S factor = at.to_rank[j] * per_tau;
-      const S slopes = team.sum(columns, [&](int k) {
-        const S u = half_sigmoid((at.score[k] - at.positive[j]) * per_tau);
-        const S slope = k == own ? S(0) : u - u * u;
-        grad[k] += factor * slope;
-        return slope;
-      });
+      S slopes = 0;
+      if (j == 0) {
+        slopes = team.sum(columns, [&](int k) {
+          const S slope = grad[k];
+          grad[k] = factor * slope;
+          return slope;
+        });
+      } else if (j == p - 1) {
+        slopes = team.sum(columns, [&](int k) {
+          grad[k] += factor * at.last[k];
+          return at.last[k];
+        });
+      } else {
+        slopes = team.sum(columns, [&](int k) {
+          const S u = half_sigmoid((at.score[k] - at.positive[j]) * per_tau);
+          const S slope = k == own ? S(0) : u - u * u;
+          grad[k] += factor * slope;
+          return slope;
+        });
+      }
       team.for_each(1, [&](int) { grad[own] -= factor * slopes; });
     }
   }
