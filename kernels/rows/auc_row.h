@@ -150,7 +150,8 @@ template <class S> struct AucGradient {
     const S least = static_cast<S>(-before) * width;
     const S most = static_cast<S>(after) * width;
     S x = score - origin;
-    x = x < least ? least : x > most ? most : x;
+    x = x > least ? x : least;  // NaN too, which lies beyond the columns
+    x = x < most ? x : most;
     const S n = std::floor(x * per_width + S(0.5));
     x = std::fma(n, -width, x);
     x = std::fma(n, -width_rest, x);
@@ -260,9 +261,8 @@ template <class S> struct AucAllRow {
         p, [&](int j) { at.positive[j] = gradient(gradient.positive, in.scores[at.index[j]]); });
     team.sync();  // grad may lie where the scores were
     team.for_each(pad(in.columns), [&](int k) {
-      const bool counts = in.is_negative(k);  // beyond the columns lies anything
-      const S to_negative = gradient(gradient.negative, counts ? in.scores[k] : S(0));
-      grad[k] = counts ? to_negative : S(0);
+      const S to_negative = gradient(gradient.negative, in.scores[k]);
+      grad[k] = in.is_negative(k) ? to_negative : S(0);
     });
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive[j]; });

@@ -66,9 +66,8 @@ template <class S> struct HistogramRow {
     });
     count(team, params, at, pad(p), stats);
     team.for_each(pad(in.columns), [&](int k) {
-      const bool counts = in.is_negative(k);
-      const Whole place = fixed(counts ? in.scores[k] : S(0));
-      at.place[k] = static_cast<Fixed>(counts ? place : 0);
+      const Whole place = fixed(in.scores[k]);  // beyond the columns lies anything
+      at.place[k] = static_cast<Fixed>(in.is_negative(k) ? place : 0);
     });
     count(team, params, at, pad(in.columns), stats + params.bins + 1);
   }
@@ -115,16 +114,15 @@ template <class S> struct HistogramRow {
     const int p = gather_positives(team, in, false, at.index);
     // A factor, since a load under a condition keeps the loop from being vectorised.
     const auto slope = [=](const S* rise, S score, bool counts) {
-      const bool rises = counts && std::abs(score) <= 1;
+      const bool rises = std::abs(score) <= 1;  // beyond the columns lies anything
       const S node = std::ceil(params.place(rises ? score : S(0)));  // of NaN it is no number
-      return (rises ? S(1) : S(0)) * rise[static_cast<int>(node)];
+      return (rises && counts ? S(1) : S(0)) * rise[static_cast<int>(node)];
     };
     team.for_each(
         p, [&](int j) { at.positive[j] = slope(params.rise, in.scores[at.index[j]], true); });
     team.sync();  // grad may lie where the scores were
     team.for_each(pad(in.columns), [&](int k) {
-      const bool counts = in.is_negative(k);  // beyond the columns lies anything
-      grad[k] = slope(params.negative_rise, counts ? in.scores[k] : S(0), counts);
+      grad[k] = slope(params.negative_rise, in.scores[k], in.is_negative(k));
     });
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive[j]; });
