@@ -1,6 +1,7 @@
 #include "data/loader/loader.h"
 
 #include "data/loader/picture_cache.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
 
@@ -296,9 +297,9 @@ void Loader::State::report(const Slot& slot) {
     bad_images.push_back(image);
     if (max_bad >= 0 && static_cast<std::int64_t>(bad_images.size()) > max_bad) {
       fail<InputError>(
-          "{}: {} of {} images cannot be read, more than the {} allowed, the last being {}; repair "
+          "{}: {} of {} cannot be read, more than the {} allowed, the last being {}; repair "
           "them or raise --max-bad",
-          data.name(), bad_images.size(), data.size(), max_bad, image.reason);
+          data.name(), bad_images.size(), counted(data.size(), "image"), max_bad, image.reason);
     }
   }
 }

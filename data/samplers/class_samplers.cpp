@@ -2,6 +2,7 @@
 #include "data/random_stream.h"
 #include "data/samplers/samplers.h"
 #include "data/spec.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 
 #include <algorithm>
@@ -75,14 +76,14 @@ class RandomClassesSampler : public Sampler {
       const auto images = static_cast<std::int64_t>(data.members()[c].size());
       if (images >= batch_size_) {
         fail<InputError>(
-            "{}: class '{}' with its {} images fills a batch of {}, which would hold nothing else; "
+            "{}: class '{}' with its {} fills a batch of {}, which would hold nothing else; "
             "raise --batch or use --sampler pk",
-            data.name(), data.classes()[c].name, images, batch_size_);
+            data.name(), data.classes()[c].name, counted(images, "image"), batch_size_);
       }
     }
     if (data.size() < batch_size_) {
-      fail<InputError>("{}: a batch of {}, there are {} images; lower the batch", data.name(),
-                       batch_size_, data.size());
+      fail<InputError>("{}: a batch of {} out of {}; lower the batch", data.name(), batch_size_,
+                       counted(data.size(), "image"));
     }
     classes_.resize(data.classes().size());
     std::iota(classes_.begin(), classes_.end(), std::int64_t{0});

@@ -1,6 +1,7 @@
 #include "data/random_stream.h"
 #include "data/samplers/samplers.h"
 #include "data/spec.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ class PkSampler : public Sampler {
  private:
   void check(std::int64_t batch_size) const {
     if (k_ < 2) {
-      fail<UsageError>("pk: k={} images a class give no pairs; use 2 or more", k_);
+      fail<UsageError>("pk: images of a class give no pairs by k={}; use 2 or more", k_);
     }
     if (batch_size < k_ || batch_size % k_ != 0) {
       fail<UsageError>(
@@ -65,9 +66,10 @@ class PkSampler : public Sampler {
     const auto classes = static_cast<std::int64_t>(data_.classes().size());
     if (classes < classes_per_batch_) {
       fail<InputError>(
-          "{}: a batch of {} with {} images a class needs {} classes, there are {}; lower "
+          "{}: a batch of {} with {} images a class needs {}, there are {}; lower "
           "--batch to {} or raise k (--per-class)",
-          data_.name(), batch_size, k_, classes_per_batch_, classes, classes * k_);
+          data_.name(), batch_size, k_, counted(classes_per_batch_, "class"), classes,
+          classes * k_);
     }
   }
 

@@ -1,6 +1,7 @@
 #include "data/samplers/sampler.h"
 
 #include "data/samplers/samplers.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 
@@ -60,9 +61,9 @@ void require_pairs(const Dataset& data) {
     const std::size_t images = data.members()[c].size();
     if (images >= 2) continue;
     fail<InputError>(
-        "{}: class '{}' has {} image{}, training needs two; add some, or leave such classes out "
+        "{}: class '{}' has {}, training needs two; add some, or leave such classes out "
         "with --data SPEC,min_images=2",
-        data.name(), data.classes()[c].name, images, images == 1 ? "" : "s");
+        data.name(), data.classes()[c].name, counted(images, "image"));
   }
 }
 

@@ -3,6 +3,7 @@
 #include "data/random_stream.h"
 #include "data/sources/folder.h"
 #include "data/sources/glyphs.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "engine/base/random.h"
@@ -134,7 +135,7 @@ Dataset drop_small_classes(const DataSpec& spec, Dataset data) {
   }
   if (kept.size() == data.classes().size()) return data;
   if (kept.empty()) {
-    fail<InputError>("{}: no class has {} images; lower min_images", data.name(), least);
+    fail<InputError>("{}: no class has {}; lower min_images", data.name(), counted(least, "image"));
   }
   return data.select(kept);
 }
@@ -204,10 +205,9 @@ std::string text_of(const LeftOut& left_out) {
   if (folders.empty()) return text;
   constexpr std::size_t kMost = 3;
   const auto end = folders.begin() + static_cast<std::ptrdiff_t>(std::min(folders.size(), kMost));
-  return fmt::format("{}{}{} empty folder{} ('{}'{})", text, text.empty() ? "" : "; ",
-                     folders.size(), folders.size() == 1 ? "" : "s",
-                     fmt::join(folders.begin(), end, "', '"),
-                     folders.size() > kMost ? ", ..." : "");
+  return fmt::format(
+      "{}{}{} ('{}'{})", text, text.empty() ? "" : "; ", counted(folders.size(), "empty folder"),
+      fmt::join(folders.begin(), end, "', '"), folders.size() > kMost ? ", ..." : "");
 }
 
 Split parse_split(std::string_view name) {

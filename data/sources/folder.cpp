@@ -2,6 +2,7 @@
 
 #include "data/images/decode.h"
 #include "data/images/exif.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "engine/system/read_file.h"
@@ -236,9 +237,9 @@ FoundClasses find_classes(const fs::path& base) {
   const Listing top = list_folder(base);
   add(top.others, found.left_out);
   if (top.folders.empty()) {
-    fail<InputError>("{}: no class folders in it{}; expected [split/][category/]class/image",
-                     base.string(),
-                     top.images.empty() ? "" : fmt::format(" but {} images", top.images.size()));
+    fail<InputError>(
+        "{}: no class folders in it{}; expected [split/][category/]class/image", base.string(),
+        top.images.empty() ? "" : fmt::format(" but {}", counted(top.images.size(), "image")));
   }
   const auto add_class = [&](const std::string& path, std::string category,
                              const Listing& listing) {

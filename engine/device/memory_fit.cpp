@@ -1,5 +1,7 @@
 #include "engine/device/memory_fit.h"
 
+#include "engine/base/english.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -40,10 +42,10 @@ std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64
         gpu ? "on the GPU (nvidia-smi)" : "here");
   }
   return fmt::format(
-      "{} memory is too small: {} images at a time need {}, {} are free; use --chunk {} "
+      "{} memory is too small: {} at a time need {}, {} are free; use --chunk {} "
       "(the batch in pieces) or --batch {}",
-      whose, images, gibibytes(needed), gibibytes(free), chunk_that_fits(need, free, batch),
-      most < kRound ? most : most / kRound * kRound);
+      whose, counted(images, "image"), gibibytes(needed), gibibytes(free),
+      chunk_that_fits(need, free, batch), most < kRound ? most : most / kRound * kRound);
 }
 
 std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total) {

@@ -1,5 +1,6 @@
 #include "engine/group/process_device.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 
 #include <algorithm>
@@ -17,9 +18,9 @@ DeviceChoice own_gpu(const GpuReport& report, const Place& place) {
   const int cards = static_cast<int>(report.cards.size());
   if (cards > 1 && place.rank >= cards) {
     fail<DeviceError>(
-        "--device cuda: {} processes were started on a machine with {} GPUs; start as many as it "
+        "--device cuda: {} processes were started on a machine with {}; start as many as it "
         "has GPUs",
-        place.size, cards);
+        place.size, counted(cards, "GPU"));
   }
   return choose_device({Kind::kCuda, cards == 1 ? 0 : place.rank}, report);
 }

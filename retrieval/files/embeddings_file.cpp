@@ -1,5 +1,6 @@
 #include "retrieval/files/embeddings_file.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "retrieval/files/mapped_file.h"
 #include "weights/atomic_file.h"
@@ -25,9 +26,9 @@ std::string shape_problem(const std::vector<std::int64_t>& dims, std::int64_t ro
                        rows);
   }
   return fmt::format(
-      "has the shape [{}], not one value for each of the {} rows of the embeddings; "
+      "has the shape [{}], not one value for each of the {} of the embeddings; "
       "store one value a row",
-      fmt::join(dims, ", "), rows);
+      fmt::join(dims, ", "), counted(rows, "row"));
 }
 
 void require(const Hdf5Reader& file, const std::string& name, Kind kind, const char* kind_text,
@@ -184,8 +185,8 @@ void write_embeddings(const std::string& path, const EmbeddingSet& set) {
 void check_same_space(const EmbeddingSet& queries, const std::string& queries_path,
                       const EmbeddingSet& gallery, const std::string& gallery_path) {
   if (gallery.dim != queries.dim) {
-    fail<InputError>("{}: rows of {} numbers, but {} has rows of {}; embed both with one network",
-                     gallery_path, gallery.dim, queries_path, queries.dim);
+    fail<InputError>("{}: rows of {}, but {} has rows of {}; embed both with one network",
+                     gallery_path, counted(gallery.dim, "number"), queries_path, queries.dim);
   }
   if (gallery.cameras.empty() != queries.cameras.empty()) {
     const bool missing_here = gallery.cameras.empty();

@@ -1,5 +1,6 @@
 #include "retrieval/files/labels.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "retrieval/files/mapped_file.h"
@@ -30,8 +31,8 @@ void check_count(std::int64_t count, std::int64_t rows, std::int64_t dim, const 
         "transposed (numpy: .T)",
         rows_of, rows, dim, from, count);
   }
-  fail<InputError>("{}: {} labels for the {} rows of {}; give one label a row", from, count, rows,
-                   rows_of);
+  fail<InputError>("{}: {} for the {} of {}; give one label a row", from, counted(count, "label"),
+                   counted(rows, "row"), rows_of);
 }
 
 // name(i) for each row, one at a time: together they may be far longer than the file.

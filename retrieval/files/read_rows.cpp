@@ -1,5 +1,6 @@
 #include "retrieval/files/read_rows.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "retrieval/files/array_file.h"
@@ -77,8 +78,8 @@ std::vector<std::int64_t> integers_in(const ArrayFile& file, std::int64_t rows,
   if (array == nullptr) return {};
   const std::string where = fmt::format("{}: {}", printable(file.path()), in_quotes(array->name));
   if (!array->integer() || array->dims() != std::vector<std::int64_t>{rows}) {
-    fail<InputError>("{} is {}, not one integer for each of the {} rows; mend or remove it", where,
-                     text_of(*array), rows);
+    fail<InputError>("{} is {}, not one integer for each of the {}; mend or remove it", where,
+                     text_of(*array), counted(rows, "row"));
   }
   return integer_values(array->tensor);
 }
@@ -93,8 +94,9 @@ void take_what_is_beside(const ArrayFile& file, EmbeddingSet& set) {
   const StoredArray* names = file.find(paths);
   if (names == nullptr || !names->text) return;
   if (names->dims() != std::vector<std::int64_t>{set.count()}) {
-    fail<InputError>("{}: {} is {}, not one for each of the {} rows; mend or remove it",
-                     printable(file.path()), in_quotes(names->name), text_of(*names), set.count());
+    fail<InputError>("{}: {} is {}, not one for each of the {}; mend or remove it",
+                     printable(file.path()), in_quotes(names->name), text_of(*names),
+                     counted(set.count(), "row"));
   }
   for (std::int64_t i = 0; i < set.count(); ++i) set.paths.push_back(text_at(*names, i));
 }

@@ -1,5 +1,6 @@
 #include "retrieval/statistics/bootstrap.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
@@ -141,9 +142,8 @@ RankIntervals bootstrap_difference(const Context& context, const PerQuery& a, co
                                    std::span<const std::int64_t> recall_at,
                                    const BootstrapOptions& options) {
   if (a.ap.size() != b.ap.size()) {
-    fail<InputError>(
-        "{} queries on one side and {} on the other: compare runs on the same test set",
-        a.ap.size(), b.ap.size());
+    fail<InputError>("{} on one side and {} on the other: compare runs on the same test set",
+                     counted(a.ap.size(), "query"), b.ap.size());
   }
   for (std::size_t q = 0; q < a.ap.size(); ++q) {
     if (a.num_relevant[q] == b.num_relevant[q]) continue;

@@ -169,7 +169,7 @@ TEST(Folder, BadFoldersAreNamed) {
   EXPECT_TRUE(holds(input_error(folder.spec()), "no class folders"));
 
   folder.picture("one.png", 1);
-  EXPECT_TRUE(holds(input_error(folder.spec()), "no class folders in it but 1 images"));
+  EXPECT_TRUE(holds(input_error(folder.spec()), "no class folders in it but 1 image;"));
   EXPECT_TRUE(holds(input_error("folder:" + root + "/one.png"), "not a folder"));
 
   folder.picture("a/1.png", 1);

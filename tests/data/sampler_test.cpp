@@ -383,8 +383,8 @@ TEST(Samplers, WhatDoesNotFitIsRefused) {
                     "class 'class1' has 1 image"));
   EXPECT_TRUE(holds(input_error("random_classes", 8, made_of({4, 9, 4})),
                     "class 'class1' with its 9 images fills a batch of 8"));
-  EXPECT_TRUE(holds(input_error("random_classes", 20, plain), "there are 16 images"));
-  EXPECT_TRUE(holds(input_error("random", 20, plain), "there are 16 images"));
+  EXPECT_TRUE(holds(input_error("random_classes", 20, plain), "a batch of 20 out of 16 images"));
+  EXPECT_TRUE(holds(input_error("random", 20, plain), "a batch of 20 out of 16 images"));
 }
 
 // Random sets -------------------------------------------------------------------------------------

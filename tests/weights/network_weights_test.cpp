@@ -246,8 +246,8 @@ TEST_F(ForeignWeights, Case29FindingsNameWhatIsNoNumber) {
   }
   const std::vector<std::string> found = findings(read(content));
   ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0], "bn1.weight: 1 values are NaN or infinite");
-  EXPECT_EQ(found[1], "bn1.running_var: 1 are negative");
+  EXPECT_EQ(found[0], "bn1.weight: 1 value not finite");
+  EXPECT_EQ(found[1], "bn1.running_var: 1 value negative");
 }
 
 // .pth -> ours -> safetensors -> ours: the same bits, and the same file.
@@ -271,7 +271,7 @@ TEST_F(ForeignWeights, OfGoogLeNetAndInceptionAuxiliaryClassifiersAreLeft) {
   const NetworkWeights first = read(google);
   expect_whole(first, "googlenet");
   ASSERT_EQ(first.ignored, std::vector<std::string>{"aux1.fc2.weight"});
-  EXPECT_TRUE(holds(first.notes.at(0), "1 tensors of auxiliary classifiers were left"));
+  EXPECT_TRUE(holds(first.notes.at(0), "left out: 1 tensor of auxiliary classifiers"));
   EXPECT_EQ(first.model.crop, 224);
   TorchContent inception = content_of("inception_v3", as_it_is);
   add_tensor(inception, "AuxLogits.fc.weight", {2, 3}, std::vector<float>(6, 1.0F));

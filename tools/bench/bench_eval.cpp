@@ -1,5 +1,6 @@
 #include "tools/bench/bench_eval.h"
 
+#include "engine/base/english.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
 #include "engine/device/gemm.h"
@@ -191,11 +192,11 @@ class BenchEval final : public Command {
     put(json, "gemm_ms", gemm);
     put(json, "share", share);
     print(
-        "{} rows of {}, {} classes, {}\n"
+        "{} of {}, {}, {}\n"
         "total {:.1f} ms ({:.1f} to {:.1f})  GEMM {:.1f} ms ({:.1f} to {:.1f}, {:.0f} GFLOP/s)  "
         "share {:.0f} %  {:.1f} MiB beside the embeddings\n",
-        n_, dim_, classes_,
-        context.on_gpu() ? gpu_name(context.cuda()) : fmt::format("{} threads", context.threads()),
+        counted(n_, "row"), dim_, counted(classes_, "class"),
+        context.on_gpu() ? gpu_name(context.cuda()) : counted(context.threads(), "thread"),
         total.median, total.least, total.most, gemm.median, gemm.least, gemm.most,
         flops / gemm.median * 1e-6, 100 * share.median,
         static_cast<double>(metrics.bytes_reserved) / (1 << 20));

@@ -1,6 +1,7 @@
 #include "tools/bench/bench_loader.h"
 
 #include "data/loader/loader.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
 #include "tools/bench/bench_loader_device.h"
@@ -110,12 +111,13 @@ class BenchLoader final : public Command {
             summarize(input).median, device_floor_.input_ms);
     }
     print(
-        "{}  {} images to {} x {}, {} worker{}\n"
+        "{}  {} to {} x {}, {}\n"
         "{:.0f} images/s ({:.0f} to {:.0f})  alone, an image: decode {:.3f} ms  resize {:.3f} ms  "
         "float {:.3f} ms  share {:.0f} %\n",
-        data_, images, size_, size_, workers_, workers_ == 1 ? "" : "s", summarize(rate).median,
-        summarize(rate).least, summarize(rate).most, summarize(decode).median,
-        summarize(reduce).median, summarize(to_float).median, 100 * summarize(share).median);
+        data_, counted(images, "image"), size_, size_, counted(workers_, "worker"),
+        summarize(rate).median, summarize(rate).least, summarize(rate).most,
+        summarize(decode).median, summarize(reduce).median, summarize(to_float).median,
+        100 * summarize(share).median);
     if (!common.json.empty()) write_json(common.json, json);
   }
 

@@ -1,5 +1,6 @@
 #include "tools/bench/bench_loss.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
@@ -401,7 +402,7 @@ class BenchLoss final : public Command {
     json["peak_bytes"] = measured.bytes;
     json.update(measured.more);
     const std::string where =
-        common.device == "cpu" ? fmt::format("{} threads", context.threads()) : common.device;
+        common.device == "cpu" ? counted(context.threads(), "thread") : common.device;
     print(
         "{}  n {} + {}, dim {}, {} a class, {}\n"
         "total {:.3f} ms ({:.3f} to {:.3f})  products {:.3f} ms  floor {:.3f} ms ({})  share "

@@ -1,5 +1,6 @@
 #include "tools/bench/bench_rank.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
@@ -96,8 +97,9 @@ class BenchRank final : public Command {
                            {"peak_bytes", loss->bytes() + 9 * n_}};
     put(json, "total_ms", total);
     put(json, "sort_ms", sort);
-    print("{}  {} scores, {} threads\ntotal {:.2f} ms ({:.2f} to {:.2f})  sort alone {:.2f} ms\n",
-          spec.text(), n_, threads, total.median, total.least, total.most, sort.median);
+    print("{}  {}, {}\ntotal {:.2f} ms ({:.2f} to {:.2f})  sort alone {:.2f} ms\n", spec.text(),
+          counted(n_, "score"), counted(threads, "thread"), total.median, total.least, total.most,
+          sort.median);
     if (!common.json.empty()) write_json(common.json, json);
   }
 

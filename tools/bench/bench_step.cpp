@@ -1,5 +1,6 @@
 #include "tools/bench/bench_step.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
 #include "engine/tape/program.h"
@@ -191,14 +192,15 @@ class BenchStep final : public Command {
 
     const std::size_t peak = timed.reserved();
     print(
-        "{} batch {} at {}x{}, batch norm {}, {}, {} threads\n"
+        "{} batch {} at {}x{}, batch norm {}, {}, {}\n"
         "step {:.1f} ms ({:.1f} to {:.1f}), {:.1f} images/s; the same convolutions and matrix "
         "products "
         "alone {:.1f} ms ({:.1f} to {:.1f}); share {:.1f} % ({:.1f} to {:.1f}); {:.0f} MiB\n",
-        spec_.arch, batch_, size_, size_, bn_, loss_, context.threads(), step_time.median,
-        step_time.least, step_time.most, 1e3 * static_cast<double>(batch_) / step_time.median,
-        floor_time.median, floor_time.least, floor_time.most, 100 * share.median, 100 * share.least,
-        100 * share.most, static_cast<double>(peak) / (1 << 20));
+        spec_.arch, batch_, size_, size_, bn_, loss_, counted(context.threads(), "thread"),
+        step_time.median, step_time.least, step_time.most,
+        1e3 * static_cast<double>(batch_) / step_time.median, floor_time.median, floor_time.least,
+        floor_time.most, 100 * share.median, 100 * share.least, 100 * share.most,
+        static_cast<double>(peak) / (1 << 20));
     print_kinds(program, times);
     print("{:40}{:12.1f}\n{:40}{:36.1f}\n", "loss", summarize(losses).median,
           "gradient norm, optimizer", summarize(updates).median);
@@ -267,7 +269,7 @@ class BenchStep final : public Command {
     for (const LayoutTime& time : comparison.layouts) print("{:>18}", time.layout);
     print("\n");
     for (const ConvolutionTimes& times : comparison.convolutions) {
-      print("{:40}", fmt::format("{}, {} times", times.shape, times.count));
+      print("{:40}", fmt::format("{}, {}", times.shape, counted(times.count, "time")));
       for (const double ms : times.ms) print("{:18.1f}", ms);
       print("\n");
     }

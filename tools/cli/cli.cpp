@@ -1,5 +1,6 @@
 #include "tools/cli/cli.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "engine/base/note.h"
@@ -92,9 +93,9 @@ void begin(CommonOptions& common, const Command& command) {
     const int cores = usable_cores();
     if (common.threads > cores) {
       note(
-          fmt::format("--threads {}: this process may use {} processor{} at a time, and more "
-                      "threads than that wait for one another",
-                      common.threads, cores, cores == 1 ? "" : "s"));
+          fmt::format("--threads {}: this process may use {} at a time, and more threads than "
+                      "that wait for one another: slower than --threads {}",
+                      common.threads, counted(cores, "processor"), cores));
     }
   }
   resolve_device(common, command);

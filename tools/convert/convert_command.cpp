@@ -1,5 +1,6 @@
 #include "tools/convert/convert_command.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
 #include "layers/networks/network.h"
@@ -235,7 +236,7 @@ class Convert final : public Command {
                          : from_ == "keras"       ? "Keras"
                                                   : "Rankine";
     if (from_ != "auto" && file.format.find(wanted) == std::string::npos) {
-      fail<InputError>("{}: is a {}, not what --from {} says; leave --from out", in_, file.format,
+      fail<InputError>("{}: is {}, not what --from {} says; leave --from out", in_, file.format,
                        from_);
     }
     return file;
@@ -318,9 +319,10 @@ class Convert final : public Command {
       for (const std::string& line : problems) print("  {}\n", line);
       if (!common.force) {
         fail<InputError>(
-            "{}: {} tensors hold values that no training can begin with ({}{}); take "
+            "{}: {} with values that no training can begin with ({}{}); take "
             "another file, or --force",
-            in_, problems.size(), problems[0], problems.size() > 1 ? ", ..." : "");
+            in_, counted(problems.size(), "tensor"), problems[0],
+            problems.size() > 1 ? ", ..." : "");
       }
     }
     if (dry_run_) {

@@ -1,6 +1,7 @@
 #include "tools/eval/write_report.h"
 
 #include "data/images/decode.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "tools/cli/build_commit.h"
 #include "tools/cli/messages.h"
@@ -33,7 +34,8 @@ void add_run_facts(const Checkpoint& checkpoint, ReportFacts& facts) {
   facts.emplace_back("SHA-256 of the network", checkpoint.network());
   if (!checkpoint.has_run()) return;
   const RunState& run = checkpoint.run();
-  facts.emplace_back("Trained", fmt::format("{} epochs, {} steps", run.epoch, run.step));
+  facts.emplace_back("Trained",
+                     fmt::format("{}, {}", counted(run.epoch, "epoch"), counted(run.step, "step")));
   facts.emplace_back("Training data", run.data);
   if (!run.held_out.empty()) facts.emplace_back("Held out", run.held_out);
   if (!run.environment.empty()) facts.emplace_back("Trained by", run.environment);

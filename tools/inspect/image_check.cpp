@@ -1,5 +1,6 @@
 #include "tools/inspect/image_check.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/base/parallel.h"

@@ -2,6 +2,7 @@
 
 #include "data/images/exif.h"
 #include "data/sources/dataset.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/output_files.h"
@@ -39,11 +40,6 @@ void print_some(const std::vector<std::string>& lines) {
   if (lines.size() > kShown) {
     fmt::print("    and {} more, all in --json FILE\n", lines.size() - kShown);
   }
-}
-
-// "1 class", "2 classes": the caller's text follows.
-std::string of_classes(std::size_t count) {
-  return fmt::format("{} class{}", count, count == 1 ? "" : "es");
 }
 
 // A file where it was found.
@@ -87,8 +83,8 @@ class ProbeData final : public Command {
     report["unreadable"] = unreadable;
     if (!common.json.empty()) write_json(common.json, report);
     if (!unreadable.empty()) {
-      fail<InputError>("{}: {} of {} images cannot be read; mend or remove them", spec.text(),
-                       unreadable.size(), images);
+      fail<InputError>("{}: {} of {} cannot be read; mend or remove them", spec.text(),
+                       unreadable.size(), counted(images, "image"));
     }
   }
 
@@ -114,9 +110,9 @@ class ProbeData final : public Command {
       }
     }
     fmt::print(
-        "{}, {}: {} images of {}{}, {} to {} in each\n", spec.text(), data.part(), data.size(),
-        of_classes(data.classes().size()),
-        data.categories().empty() ? "" : fmt::format(" in {} categories", data.categories().size()),
+        "{}, {}: {} of {}{}, {} to {} in each\n", spec.text(), data.part(),
+        counted(data.size(), "image"), counted(data.classes().size(), "class"),
+        data.categories().empty() ? "" : " in " + counted(data.categories().size(), "category"),
         fewest, most);
     json out = {{"part", data.part()},
                 {"images", data.size()},
@@ -145,7 +141,7 @@ class ProbeData final : public Command {
       fmt::print(
           "  {} of a single image, which has no other to find (min_images=2 leaves such "
           "out):\n",
-          of_classes(lonely.size()));
+          counted(lonely.size(), "class"));
       print_some(lonely);
     }
     if (!bad.empty()) {

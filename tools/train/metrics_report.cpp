@@ -1,5 +1,7 @@
 #include "tools/train/metrics_report.h"
 
+#include "engine/base/english.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -27,6 +29,11 @@ std::string beside(const Interval* interval, const std::string& protocol) {
   if (interval == nullptr) return protocol;
   return fmt::format("{} to {}; {}", text_of_metric(interval->low), text_of_metric(interval->high),
                      protocol);
+}
+
+// "60,502 queries"
+std::string grouped_count(std::int64_t count, const char* one) {
+  return fmt::format("{} {}", grouped(count), noun_of(count, one));
 }
 
 nlohmann::json pair_of(const Interval& interval) {
@@ -147,11 +154,10 @@ std::string metrics_table(const std::string& what, const Metrics& m, const std::
                           const Intervals* intervals) {
   const std::string name = protocol.empty() ? protocol_name(m) : protocol;
   std::string out = fmt::format(
-      "{}\n{} queries, {} candidates: {}{}\n{} queries have a relevant candidate, {} have none and "
-      "are left out\n",
-      what, grouped(m.num_queries), grouped(m.num_gallery),
+      "{}\n{}, {}: {}{}\n{} with a relevant candidate; left out: {} without\n", what,
+      grouped_count(m.num_queries, "query"), grouped_count(m.num_gallery, "candidate"),
       protocol.empty() ? "" : fmt::format("{}, ", protocol), protocol_text(m),
-      grouped(m.num_queries_valid), grouped(m.num_queries - m.num_queries_valid));
+      grouped_count(m.num_queries_valid, "query"), grouped(m.num_queries - m.num_queries_valid));
   if (intervals != nullptr) {
     out += fmt::format("intervals hold {:g} % of {} resamples of {}\n", 100 * intervals->confidence,
                        grouped(intervals->resamples), intervals->over);
@@ -175,11 +181,11 @@ std::string metrics_table(const std::string& what, const Metrics& m, const std::
                  : "");
   out += row("JSD", text_of_metric(m.jsd), fmt::format("{} bins over [-1, 1]", m.jsd_bins));
   out += row("positives", text_of_metric(m.pos_mean),
-             fmt::format("mean score; variance {}; {} pairs", text_of_metric(m.pos_var),
-                         grouped(m.num_pairs_positive)));
+             fmt::format("mean score; variance {}; {}", text_of_metric(m.pos_var),
+                         grouped_count(m.num_pairs_positive, "pair")));
   out += row("negatives", text_of_metric(m.neg_mean),
-             fmt::format("mean score; variance {}; {} pairs", text_of_metric(m.neg_var),
-                         grouped(m.num_pairs_negative)));
+             fmt::format("mean score; variance {}; {}", text_of_metric(m.neg_var),
+                         grouped_count(m.num_pairs_negative, "pair")));
   out += row("dists@intra", text_of_metric(m.dists_intra), "cosine distance inside classes");
   out += row("dists@inter", text_of_metric(m.dists_inter), "cosine distance between class centres");
   return out;
@@ -188,9 +194,10 @@ std::string metrics_table(const std::string& what, const Metrics& m, const std::
 std::string draws_table(const std::string& what, const DrawnMetrics& m, const DrawOptions& options,
                         const std::string& protocol) {
   std::string out = fmt::format(
-      "{}\n{} queries, {} candidates: {}, one drawn image of each class is the gallery; mean of {} "
+      "{}\n{}, {}: {}, one drawn image of each class is the gallery; mean of {} "
       "draws; inner product as given; ties count against the query\n\n",
-      what, grouped(m.num_queries), grouped(m.num_gallery), protocol, options.draws);
+      what, grouped_count(m.num_queries, "query"), grouped_count(m.num_gallery, "candidate"),
+      protocol, options.draws);
   const auto drawn = [&](const std::string& metric, const DrawnMetric& values) {
     out += row(metric, text_of_metric(values.mean),
                fmt::format("+- {} (deviation of the draws); {}", text_of_metric(values.deviation),

@@ -1,6 +1,7 @@
 #include "tools/train/train_description.h"
 
 #include "data/loader/loader.h"
+#include "engine/base/english.h"
 
 #include <fmt/format.h>
 
@@ -15,11 +16,12 @@ constexpr double kMebibyte = 1 << 20;
 std::int64_t share(const TrainParts& parts) { return parts.settings.batch / parts.processes; }
 
 // "352 images of 44 classes in 3 categories"
-std::string counts(const Dataset& data, const char* other) {
+std::string counts(const Dataset& data, const char* of = "class") {
   std::string text =
-      fmt::format("{} images of {} {}classes", data.size(), data.classes().size(), other);
-  if (!data.categories().empty())
-    text += fmt::format(" in {} categories", data.categories().size());
+      fmt::format("{} of {}", counted(data.size(), "image"), counted(data.classes().size(), of));
+  if (!data.categories().empty()) {
+    text += " in " + counted(data.categories().size(), "category");
+  }
   return text;
 }
 
@@ -31,12 +33,13 @@ bool is_one_class(const Dataset& data) {
 
 std::string batches_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
-  const std::string of = s.sampler == "pk"
-                             ? fmt::format("{} classes x {}", s.batch / s.per_class, s.per_class)
-                             : fmt::format("{} images, sampler {}", s.batch, s.sampler);
+  const std::string of =
+      s.sampler == "pk"
+          ? fmt::format("{} x {}", counted(s.batch / s.per_class, "class"), s.per_class)
+          : fmt::format("{}, sampler {}", counted(s.batch, "image"), s.sampler);
   const std::int64_t batches = parts.sampler.batches_per_epoch();
-  return fmt::format("data: {}, {}: {}; {} batch{} an epoch of {}", s.data, parts.data.part(),
-                     counts(parts.data, ""), batches, batches == 1 ? "" : "es", of);
+  return fmt::format("data: {}, {}: {}; {} an epoch of {}", s.data, parts.data.part(),
+                     counts(parts.data), counted(batches, "batch"), of);
 }
 
 // Of the images of a batch drawn without regard to classes, those that have another of their class
@@ -74,7 +77,7 @@ std::string held_out_line(const TrainParts& parts) {
   const std::string& part = parts.held_out->part();
   const bool own = s.test_data.empty();
   return fmt::format("held out: {}{}: {}; the best epoch is chosen on these{}",
-                     own ? "" : s.test_data + ", ", part, counts(*parts.held_out, "other "),
+                     own ? "" : s.test_data + ", ", part, counts(*parts.held_out, "other class"),
                      part == "split test" ? ", which flatters its figures there: a split val (or "
                                             ",val_classes=0.2) leaves test alone"
                                           : "");
@@ -83,26 +86,26 @@ std::string held_out_line(const TrainParts& parts) {
 // What an epoch's evaluation costs beyond the held-out images.
 std::string training_sample_line(const TrainParts& parts) {
   return fmt::format("evaluated beside them each epoch: {} of training (--eval-train {})",
-                     counts(*parts.train_sample, ""), parts.settings.eval_train);
+                     counts(*parts.train_sample), parts.settings.eval_train);
 }
 
 std::string loss_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   std::string line = fmt::format("loss: {}", s.loss);
   if (s.memory > 0) {
-    line += fmt::format("; up to {} embeddings of the last {} batches beside the batch",
-                        s.memory * s.batch, s.memory);
+    line += fmt::format("; up to {} of the last {} beside the batch",
+                        counted(s.memory * s.batch, "embedding"), counted(s.memory, "batch"));
   }
   if (parse_loss(s.loss).entry->kind == LossKind::kProxies) {
-    line += fmt::format("; {} proxies at {:g} times the rate", parts.data.classes().size(),
-                        s.proxy_rate);
+    line += fmt::format("; {} at {:g} times the rate",
+                        counted(parts.data.classes().size(), "proxy"), s.proxy_rate);
   }
   return line;
 }
 
 std::string processes_line(const TrainParts& parts) {
-  return fmt::format("processes: {}, {} images of a batch each; the loss sees all {}{}",
-                     parts.processes, share(parts), parts.settings.batch,
+  return fmt::format("processes: {}, {} of a batch each; the loss sees all {}{}", parts.processes,
+                     counted(share(parts), "image"), parts.settings.batch,
                      parts.settings.bn == "train"
                          ? "; batch norm sees each part by itself (--bn frozen: as the whole batch)"
                          : "");
@@ -111,8 +114,8 @@ std::string processes_line(const TrainParts& parts) {
 std::string chunk_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   return fmt::format(
-      "chunks: {} of {} images, so that activations are those of {} images, not of {}{}",
-      share(parts) / s.chunk, s.chunk, s.chunk, share(parts),
+      "chunks: {} of {}, so that activations are those of {}, not of {}{}", share(parts) / s.chunk,
+      counted(s.chunk, "image"), counted(s.chunk, "image"), share(parts),
       s.bn == "train" ? "; batch norm sees a chunk at a time (--bn frozen: as the whole batch)"
                       : "");
 }

@@ -1,5 +1,6 @@
 #include "tools/train/train_run.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/device/memory_fit.h"
@@ -62,7 +63,7 @@ std::string class_changes(const std::vector<std::string>& before,
   constexpr std::size_t kMost = 3;
   const std::size_t shown = std::min(more.size(), kMost);
   return fmt::format(
-      " with {} new class{} ('{}'{})", more.size(), more.size() == 1 ? "" : "es",
+      " with {} ('{}'{})", counted(more.size(), "new class"),
       fmt::join(more.begin(), more.begin() + static_cast<std::ptrdiff_t>(shown), "', '"),
       more.size() > kMost ? ", ..." : "");
 }
@@ -90,9 +91,10 @@ void refuse_unequal_shares(const TrainSettings& settings, int processes) {
   const std::int64_t share = settings.batch / processes;
   if (settings.chunk > 0 && share % settings.chunk != 0) {
     fail<UsageError>(
-        "--chunk {}: does not divide the {} images of --batch {} that each of {} "
+        "--chunk {}: does not divide the {} of --batch {} that each of {} "
         "processes has; use {}",
-        settings.chunk, share, settings.batch, processes, std::gcd(share, settings.chunk));
+        settings.chunk, counted(share, "image"), settings.batch, processes,
+        std::gcd(share, settings.chunk));
   }
 }
 
@@ -162,10 +164,10 @@ void TrainRun::fit_batch() {
   if (classes < 2 || most < step || settings_.batch <= most) return;
   if (processes_.first()) {
     rk::note(
-        fmt::format("--batch {}: {} images of each of {} classes of {}, as {} would take {}; "
+        fmt::format("--batch {}: {} images of each of {} of {}, as {} would take {}; "
                     "--batch chooses otherwise",
-                    most, settings_.per_class, most / settings_.per_class, train_data_.name(),
-                    settings_.batch, settings_.batch / settings_.per_class));
+                    most, settings_.per_class, counted(most / settings_.per_class, "class"),
+                    train_data_.name(), settings_.batch, settings_.batch / settings_.per_class));
   }
   plan_.choose_batch(plan_, most);
 }
@@ -421,8 +423,8 @@ void TrainRun::train_epoch() {
   const auto start = Clock::now();
   const std::int64_t first = run_.batch;
   if (step_seconds_ == 0 && first < batches) {
-    note(fmt::format("epoch {}/{}: the first of {} steps is under way", run_.epoch + 1,
-                     settings_.epochs, batches - first));
+    note(fmt::format("epoch {}/{}: the first of {} is under way", run_.epoch + 1, settings_.epochs,
+                     counted(batches - first, "step")));
   }
   {
     Progress progress(fmt::format("epoch {}/{}", run_.epoch + 1, settings_.epochs),
@@ -559,11 +561,12 @@ bool TrainRun::out_of_patience() const {
 
 std::string TrainRun::why_over() const {
   if (run_.epoch >= settings_.epochs) {
-    return fmt::format("all {} epochs are done; more with --epochs", run_.epoch);
+    return run_.epoch == 1 ? std::string("the one epoch is done; more with --epochs")
+                           : fmt::format("all {} epochs are done; more with --epochs", run_.epoch);
   }
-  return fmt::format(
-      "stopped after epoch {}: {} has not risen for {} epoch{}, as --patience {} asks", run_.epoch,
-      settings_.monitor, run_.since_best, run_.since_best == 1 ? "" : "s", settings_.patience);
+  return fmt::format("stopped after epoch {}: {} has not risen for {}, as --patience {} asks",
+                     run_.epoch, settings_.monitor, counted(run_.since_best, "epoch"),
+                     settings_.patience);
 }
 
 ordered_json TrainRun::evaluate_epoch() {
@@ -573,8 +576,8 @@ ordered_json TrainRun::evaluate_epoch() {
   const auto skipped = static_cast<std::int64_t>(embedder_->bad_images().size());
   if (skipped != skipped_held_out_) {
     skipped_held_out_ = skipped;
-    note(fmt::format("held out: {} images that cannot be read are left out of the metrics, {}",
-                     skipped, embedder_->bad_images().front().reason));
+    note(fmt::format("held out: the metrics leave out {} that cannot be read, {}",
+                     counted(skipped, "image"), embedder_->bad_images().front().reason));
   }
   if (run_.step == 0) note_lying(*test_data_);
   if (train_sample_) entry["train"] = evaluate_images(*train_sample_, "training");
@@ -766,7 +769,7 @@ void TrainRun::announce(const std::string& what, double seconds) const {
   if (common_.quiet) return;
   const std::int64_t lost =
       run_.step - std::max<std::int64_t>(saved_step_, 0) + (stepping_ ? 1 : 0);
-  const std::string batches = fmt::format("{} batch{}", lost, lost == 1 ? "" : "es");
+  const std::string batches = counted(lost, "batch");
   const std::string how_long =
       seconds + save_seconds_ > 0.5 ? fmt::format(" (about {:.0f} s)", seconds + save_seconds_)
       : stepping_ && seconds == 0   ? " (the first step: how long is not known)"
@@ -775,7 +778,7 @@ void TrainRun::announce(const std::string& what, double seconds) const {
       {fmt::format(
            "{}, then saving to {}{}; Ctrl-C again within 5 seconds: at once, which loses {}", what,
            settings_.out, how_long, batches),
-       fmt::format("stopped at once: {} since the last save are lost; {}", batches,
+       fmt::format("stopped at once, which loses {} since the last save; {}", batches,
                    saved_step_ < 0
                        ? std::string("nothing was saved before")
                        : fmt::format("go on from step {} with --resume auto", saved_step_))});

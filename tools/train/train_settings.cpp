@@ -3,6 +3,7 @@
 #include "data/samplers/sampler.h"
 #include "data/sources/dataset.h"
 #include "data/spec.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "layers/networks/network.h"
@@ -328,8 +329,8 @@ std::string adopt_model(const SettingTable& table, TrainSettings& s, const Check
   };
   take("arch", s.arch, model.arch);
   if (s.arch != model.arch) {
-    fail<UsageError>("--arch {}: {} holds a {}; leave --arch out, or begin without --weights",
-                     s.arch, checkpoint.path(), model.arch);
+    fail<UsageError>("--arch {}: {} holds {}; leave --arch out, or begin without --weights", s.arch,
+                     checkpoint.path(), with_article(model.arch));
   }
   if (model.stride_in_1x1) take("stride-in-1x1", s.stride_in_1x1, true);
   take("pool", s.pool, model.pool);

@@ -1,5 +1,6 @@
 #include "weights/foreign/network_weights.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "weights/foreign/keras_resnet.h"
@@ -155,7 +156,7 @@ std::string architecture(const TensorFile& file, const Named& tensors, const std
   const std::string built = built_architecture(tensors);
   if (!wanted.empty()) {
     if (built.empty() || built == wanted) return wanted;
-    refuse(file, fmt::format("holds a {}, not {}; leave --arch out", built, wanted));
+    refuse(file, fmt::format("holds {}, not {}; leave --arch out", with_article(built), wanted));
   }
   if (!built.empty()) return built;
   refuse(file, "holds " + other_architecture(tensors) + "; " + known_networks() + " are built");
@@ -179,12 +180,12 @@ class Mapping {
       if (is_auxiliary(name)) ++auxiliary;
     }
     if (auxiliary > 0) {
-      out_.notes.push_back(fmt::format(
-          "{} tensors of auxiliary classifiers were left: an embedding has no use for them",
-          auxiliary));
+      out_.notes.push_back(
+          fmt::format("left out: {} of auxiliary classifiers, for which an embedding has no use",
+                      counted(auxiliary, "tensor")));
     }
     for (const auto& [type, count] : widened_) {
-      out_.notes.push_back(fmt::format("{} {} tensors became float32", count, type));
+      out_.notes.push_back(fmt::format("{} became float32", counted(count, type + " tensor")));
     }
   }
 
@@ -262,8 +263,8 @@ class Mapping {
       what += fmt::format("{}{} of another shape or type: {}", what.empty() ? "" : "; ",
                           mismatched_.size(), listed(mismatched_));
     }
-    refuse(file_, fmt::format("its tensors are not those of a {}: {}; --list shows all of them",
-                              out_.model.arch, what));
+    refuse(file_, fmt::format("its tensors are not those of {}: {}; --list shows all of them",
+                              with_article(out_.model.arch), what));
   }
 
   const TensorFile& file_;
@@ -316,9 +317,9 @@ Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
     if (some.size() < 3) some.push_back(printable(tensor.name));
   }
   if (tensors.empty()) refuse(file, "holds no tensors; save model.state_dict()");
-  refuse(file, fmt::format("holds {} tensors ({}{}), but no network whose names are known; --list "
+  refuse(file, fmt::format("holds {} ({}{}), but no network whose names are known; --list "
                            "shows all of them",
-                           file.tensors.size(), fmt::join(some, ", "),
+                           counted(file.tensors.size(), "tensor"), fmt::join(some, ", "),
                            file.tensors.size() > some.size() ? ", ..." : ""));
 }
 
@@ -331,9 +332,10 @@ const NetworkWeights::Tensor* NetworkWeights::find(const std::string& name) cons
 }
 
 std::string NetworkWeights::summary() const {
-  std::string text = fmt::format("{}: {} tensors of a {}", names, tensors.size(), model.arch);
+  std::string text = fmt::format("{}: {} of {}", names, counted(tensors.size(), "tensor"),
+                                 with_article(model.arch));
   if (const Tensor* classifier = find("fc.weight")) {
-    text += fmt::format(", with a classifier of {} classes", classifier->dims[0]);
+    text += fmt::format(", with a classifier of {}", counted(classifier->dims[0], "class"));
   }
   if (const Tensor* embedding = find("embedding.weight")) {
     text += fmt::format(", with an embedding layer of {}", embedding->dims[0]);
@@ -387,11 +389,12 @@ std::vector<std::string> findings(const NetworkWeights& weights) {
     const auto bad = std::count_if(tensor.values.begin(), tensor.values.end(),
                                    [](float v) { return !std::isfinite(v); });
     if (bad > 0)
-      lines.push_back(fmt::format("{}: {} values are NaN or infinite", tensor.name, bad));
+      lines.push_back(fmt::format("{}: {} not finite", tensor.name, counted(bad, "value")));
     if (!tensor.name.ends_with("running_var")) continue;
     const auto negative =
         std::count_if(tensor.values.begin(), tensor.values.end(), [](float v) { return v < 0; });
-    if (negative > 0) lines.push_back(fmt::format("{}: {} are negative", tensor.name, negative));
+    if (negative > 0)
+      lines.push_back(fmt::format("{}: {} negative", tensor.name, counted(negative, "value")));
   }
   return lines;
 }

@@ -1,5 +1,6 @@
 #include "weights/foreign/weight_files.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "weights/foreign/model_text.h"
 #include "weights/network_tensors.h"
@@ -119,7 +120,8 @@ Checkpoint open_weights(const std::string& path, const std::string& arch,
       said.push_back("wants " + input_text(ours.model()));
       return ours;
     }
-    fail<UsageError>("--arch {}: {} holds a {}; leave --arch out", arch, path, ours.model().arch);
+    fail<UsageError>("--arch {}: {} holds {}; leave --arch out", arch, path,
+                     with_article(ours.model().arch));
   }
   const NetworkWeights weights = network_weights(read_tensor_file(path), arch);
   said.push_back(weights.summary());

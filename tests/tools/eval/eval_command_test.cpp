@@ -134,7 +134,7 @@ TEST_F(EvalOfFiles, WhatIsWrongIsOneLine) {
   EXPECT_TRUE(holds(refused({"--embeddings", in("nan.npy"), "--labels", labels}),
                     "nan.npy: holds not-a-number in rows 3, 5; embed those images again"));
   EXPECT_TRUE(holds(refused({"--embeddings", good, "--labels", in("one.csv")}),
-                    "one.csv: 1 labels for the 6 rows of"));
+                    "one.csv: 1 label for the 6 rows of"));
   EXPECT_TRUE(holds(refused({"--embeddings", good, "--labels", labels, "--gallery", in("wide.npy"),
                              "--gallery-labels", in("one.csv")}),
                     "wide.npy: rows of 4 numbers, but"));

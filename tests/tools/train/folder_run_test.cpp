@@ -626,7 +626,7 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   EXPECT_EQ(nowhere.out, "");
 }
 
-// A PNG or JSON of somebody's own has the name ending of a result, and is none.
+// A file of somebody's own has the name ending of a result, and is none.
 TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   ASSERT_EQ(embed("flat", "own.h5").code, 0);
   folder_->picture("seen.png", 5);
@@ -668,7 +668,7 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   for (const Case& each : cases) {
     const Finished refused = run_to_end(to(each.words, {in(each.others)}), folder_->path());
     EXPECT_EQ(refused.code, 3) << each.own << ": " << refused.err;
-    EXPECT_TRUE(holds(refused.err, "that Rankine did not write, and --")) << refused.err;
+    EXPECT_TRUE(holds(refused.err, "that Rankine did not write, and ")) << refused.err;
     for (int time = 0; time < 2; ++time) {  // again over what it wrote
       const Finished own = run_to_end(to(each.words, {in(each.own)}), folder_->path());
       EXPECT_EQ(own.code, 0) << each.own << ": " << own.err;

@@ -481,7 +481,8 @@ TEST_F(TrainProgram, CtrlCIsAnsweredAtOnce) {
   child.send(SIGINT);
   const Finished end = child.wait();
   EXPECT_EQ(end.code, 130);
-  EXPECT_TRUE(holds(end.err, "stopped at once: 1 batch since the last save are lost; nothing was"));
+  EXPECT_TRUE(
+      holds(end.err, "stopped at once, which loses 1 batch since the last save; nothing was"));
 }
 
 // Four checkpoints lie in a folder while the fourth is written, three in a run of two epochs.

@@ -1,6 +1,7 @@
 #include "tools/eval/inputs/embed_data.h"
 
 #include "data/sources/dataset.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/signals.h"
@@ -24,12 +25,11 @@ namespace {
 
 // "folder:photos, split test: 352 images of 44 classes in 3 categories"
 std::string data_text(const DataSpec& spec, const Dataset& data) {
-  std::string text = fmt::format(
-      "{}, {}: {} of {}", spec.text(), data.part(), plural(data.size(), "image", "images"),
-      plural(static_cast<std::int64_t>(data.classes().size()), "class", "classes"));
+  std::string text =
+      fmt::format("{}, {}: {} of {}", spec.text(), data.part(), counted(data.size(), "image"),
+                  counted(data.classes().size(), "class"));
   if (!data.categories().empty()) {
-    text += " in " +
-            plural(static_cast<std::int64_t>(data.categories().size()), "category", "categories");
+    text += " in " + counted(data.categories().size(), "category");
   }
   return text;
 }
@@ -42,10 +42,10 @@ std::optional<std::int64_t> count_trained_on(const CheckpointEmbedder& embedder,
       std::count_if(rows.set.classes.begin(), rows.set.classes.end(),
                     [&](const std::string& name) { return known.contains(name); });
   if (count > 0) {
-    note(
-        fmt::format("{} of the {} classes of {} have the names of classes that the network was "
-                    "trained on: on those it retrieves better than on new ones",
-                    count, rows.set.classes.size(), rows.name));
+    note(fmt::format(
+        "{} of the {} of {} {} what the network was trained on, by name: on that it "
+        "retrieves better than on what is new",
+        count, counted(rows.set.classes.size(), "class"), rows.name, count == 1 ? "is" : "are"));
   }
   return count;
 }
@@ -98,7 +98,7 @@ EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
   progress.finish();
   const std::size_t skipped = embedder.bad_images().size();
   // A smaller gallery changes every metric, so it is said even when little else is.
-  if (skipped > 0) tell("left out: {} images that cannot be read", skipped);
+  if (skipped > 0) tell("left out: {} that cannot be read", counted(skipped, "image"));
   note_lying(data);
   return std::move(*set);
 }

@@ -1,5 +1,6 @@
 #include "tools/eval/inputs/file_options.h"
 
+#include "engine/base/english.h"
 #include "engine/base/note.h"
 #include "retrieval/files/array_file.h"
 #include "retrieval/files/embeddings_file.h"
@@ -26,9 +27,9 @@ Rows read_file(const RowsToRead& what) {
   RowsRead read = read_rows(what);
   Rows rows;
   rows.name = what.embeddings;
-  rows.text = fmt::format(
-      "{}: {} of {} ({})", what.embeddings, plural(read.set.count(), "row", "rows"),
-      plural(count_classes(read.set), "class", "classes"), reading_text(read, what.normalize));
+  rows.text =
+      fmt::format("{}: {} of {} ({})", what.embeddings, counted(read.set.count(), "row"),
+                  counted(count_classes(read.set), "class"), reading_text(read, what.normalize));
   rows.facts = {{"format", read.format},
                 {"dim", read.set.dim},
                 {"labels", read.labels},
@@ -36,7 +37,7 @@ Rows read_file(const RowsToRead& what) {
   if (!read.dtype.empty()) rows.facts["dtype"] = read.dtype;
   if (read.zero_rows > 0) {
     note(fmt::format("{}: {} of zeros alone, which have no direction: they score 0 with all",
-                     what.embeddings, plural(read.zero_rows, "row", "rows")));
+                     what.embeddings, counted(read.zero_rows, "row")));
   }
   rows.set = std::move(read.set);
   return rows;

@@ -26,10 +26,6 @@ std::int64_t count_classes(const EmbeddingSet& set) {
       std::set<std::int64_t>(set.labels.begin(), set.labels.end()).size());
 }
 
-std::string plural(std::int64_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 std::string describe(const Rows& queries, const Rows* gallery, nlohmann::json& json) {
   const std::int64_t classes = count_classes(queries.set);
   json["classes"] = classes;

@@ -26,9 +26,6 @@ struct Rows {
 // How many classes occur.
 std::int64_t count_classes(const EmbeddingSet& set);
 
-// "1 row", "24 rows"
-std::string plural(std::int64_t count, const char* one, const char* many);
-
 // What is searched for in what, a line each; `json` takes what is counted for it. `gallery`: null
 // where rows are searched for among themselves.
 std::string describe(const Rows& queries, const Rows* gallery, nlohmann::json& json);

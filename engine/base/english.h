@@ -1,0 +1,35 @@
+// Words of messages that depend on others: a noun on its number, an article on the name behind it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <concepts>
+#include <string>
+#include <string_view>
+
+namespace rk {
+
+// "image" for one, else "images"; "class" and "batch" take "es", "query" becomes "queries".
+template <std::integral T> std::string noun_of(T count, std::string_view one) {
+  std::string noun(one);
+  if (count == 1) return noun;
+  if (noun.ends_with("s") || noun.ends_with("ch")) return noun + "es";
+  if (noun.ends_with("ry") || noun.ends_with("xy")) {
+    noun.pop_back();
+    return noun + "ies";
+  }
+  return noun + "s";
+}
+
+// "1 image", "2 images", "1 new class"
+template <std::integral T> std::string counted(T count, std::string_view one) {
+  return fmt::format("{} {}", count, noun_of(count, one));
+}
+
+// "a resnet50", "an inception_v3": by the first letter.
+inline std::string with_article(std::string_view name) {
+  const bool vowel = !name.empty() && std::string_view("aeiou").find(name[0]) != name.npos;
+  return fmt::format("{} {}", vowel ? "an" : "a", name);
+}
+
+}  // namespace rk

@@ -1,0 +1,27 @@
+#include "engine/base/english.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+namespace rk {
+namespace {
+
+TEST(English, NounsGoByTheirNumber) {
+  EXPECT_EQ(counted(1, "image"), "1 image");
+  EXPECT_EQ(counted(0, "image"), "0 images");
+  EXPECT_EQ(counted(std::size_t{2}, "new class"), "2 new classes");
+  EXPECT_EQ(counted(3, "batch"), "3 batches");
+  EXPECT_EQ(counted(2, "query"), "2 queries");
+  EXPECT_EQ(counted(1, "category"), "1 category");
+  EXPECT_EQ(counted(7, "proxy"), "7 proxies");
+  EXPECT_EQ(counted(2, "GPU"), "2 GPUs");
+}
+
+TEST(English, ArticlesGoByTheFirstLetter) {
+  EXPECT_EQ(with_article("inception_v3"), "an inception_v3");
+  EXPECT_EQ(with_article("resnet50"), "a resnet50");
+}
+
+}  // namespace
+}  // namespace rk
