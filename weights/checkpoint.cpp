@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "weights/run_folder.h"
+#include "weights/written_by.h"
 
 #include <algorithm>
 #include <bit>
@@ -116,7 +117,7 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, std::size_t ex
     : file_(expected_bytes) {
   file_.set_attribute("/", "format", kFormat);
   file_.set_attribute("/", "version", kVersion);
-  file_.set_attribute("/", "written_by", std::string("Rankine ") + RK_VERSION);
+  sign(file_);
   file_.set_attribute("/", "arch", model.arch);
   file_.set_attribute("/", "pool", model.pool);
   file_.set_attribute("/", "gem_p", model.gem_p);

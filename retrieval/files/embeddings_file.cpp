@@ -6,6 +6,7 @@
 #include "weights/atomic_file.h"
 #include "weights/hdf5/contents.h"
 #include "weights/hdf5/file.h"
+#include "weights/written_by.h"
 
 #include <fmt/ranges.h>
 
@@ -170,6 +171,7 @@ EmbeddingSet read_embeddings(const std::string& path) { return read_embeddings(H
 
 void write_embeddings(const std::string& path, const EmbeddingSet& set) {
   Hdf5Writer file;
+  sign(file);
   file.write("/embeddings", {set.count(), set.dim}, set.values().data());
   file.write("/labels", {set.count()}, set.labels.data());
   if (!set.cameras.empty()) file.write("/cameras", {set.count()}, set.cameras.data());

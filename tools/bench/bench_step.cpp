@@ -12,6 +12,7 @@
 #include "tools/bench/tune_plans.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
+#include "tools/cli/output_files.h"
 #include "tools/cli/timing.h"
 
 #include <fmt/format.h>
@@ -75,6 +76,8 @@ class BenchStep final : public Command {
   bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
+    check_outputs({{"--tune", tune_, FileKind::kPlans}, {"--json", common.json, FileKind::kJson}},
+                  {}, common.force);
     if (device_of(common).cuda) {
       run_on_gpu(common);
       return;

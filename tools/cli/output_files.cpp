@@ -7,8 +7,10 @@
 #include "tools/cli/json_file.h"
 #include "weights/hdf5/file.h"
 #include "weights/run_folder.h"
+#include "weights/written_by.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <unistd.h>
 
@@ -38,45 +40,59 @@ const char* name_of(FileKind kind) {
     case FileKind::kPython: return "a Python program";
     case FileKind::kNeighbours: return "neighbours";
     case FileKind::kReport: return "a report";
+    case FileKind::kPlans: return "GPU plans";
   }
   return "";
 }
 
-// How what is written is written, and the ending that says so.
-struct Written {
-  const char* what;
-  const char* format;
+// A way to write something, and the ending that says so.
+struct Format {
+  const char* name;
   const char* ending;
 };
 
-// Of what has one format; empty: of what has several, or is text.
-std::optional<Written> written_as(FileKind kind) {
+// What may be written so; no formats: text, which any file may hold.
+struct Written {
+  const char* what;
+  std::vector<Format> formats;
+};
+
+Written written_as(FileKind kind) {
+  const Format hdf5{"HDF5", ".h5"};
   switch (kind) {
-    case FileKind::kEmbeddings: return Written{"embeddings", "HDF5", ".h5"};
-    case FileKind::kNeighbours: return Written{"neighbours", "HDF5", ".h5"};
-    case FileKind::kLoss: return Written{"a loss and its gradient", "HDF5", ".h5"};
-    case FileKind::kPixels: return Written{"an image's pixels", "HDF5", ".h5"};
-    case FileKind::kPng: return Written{"pictures", "PNG", ".png"};
-    default: return std::nullopt;
+    case FileKind::kEmbeddings: return {"embeddings", {hdf5}};
+    case FileKind::kNeighbours: return {"neighbours", {hdf5}};
+    case FileKind::kLoss: return {"a loss and its gradient", {hdf5}};
+    case FileKind::kPixels: return {"an image's pixels", {hdf5}};
+    case FileKind::kPng: return {"pictures", {{"PNG", ".png"}}};
+    case FileKind::kWeights:
+      return {"weights", {hdf5, {"safetensors", ".safetensors"}, {"ONNX", ".onnx"}}};
+    default: return {"", {}};
   }
 }
 
 // Programs open these by their ending, and none would open what is written here under it.
-constexpr std::array<std::string_view, 24> kKnownEndings = {
-    ".npy", ".npz",  ".csv",  ".tsv",         ".txt",  ".json",    ".pkl", ".pickle",
-    ".pt",  ".pth",  ".ckpt", ".safetensors", ".onnx", ".parquet", ".h5",  ".html",
-    ".jpg", ".jpeg", ".png",  ".gif",         ".bmp",  ".webp",    ".tif", ".tiff"};
+constexpr std::array<std::string_view, 26> kKnownEndings = {
+    ".npy", ".npz",  ".csv",         ".tsv",  ".txt",     ".json", ".pkl",  ".pickle", ".pt",
+    ".pth", ".ckpt", ".safetensors", ".onnx", ".parquet", ".h5",   ".html", ".tar",    ".keras",
+    ".jpg", ".jpeg", ".png",         ".gif",  ".bmp",     ".webp", ".tif",  ".tiff"};
 
 void check_ending(const OutputFile& output) {
-  const std::optional<Written> written = written_as(output.kind);
-  if (!written) return;
+  const Written written = written_as(output.kind);
   const std::string ending = ending_of(output.path);
-  const bool known =
-      std::find(kKnownEndings.begin(), kKnownEndings.end(), ending) != kKnownEndings.end();
-  if (!known || ending == written->ending) return;
+  if (written.formats.empty() ||
+      std::find(kKnownEndings.begin(), kKnownEndings.end(), ending) == kKnownEndings.end()) {
+    return;
+  }
+  std::vector<std::string> names, calls;
+  for (const Format& format : written.formats) {
+    if (!output.ending.empty() && output.ending != format.ending) continue;
+    if (ending == format.ending) return;
+    names.emplace_back(format.name);
+    calls.push_back(fs::path(output.path).filename().replace_extension(format.ending).string());
+  }
   fail<UsageError>("{} {}: {} are written as {}; call the file {}", output.flag, output.path,
-                   written->what, written->format,
-                   fs::path(output.path).filename().replace_extension(written->ending).string());
+                   written.what, fmt::join(names, " or "), fmt::join(calls, " or "));
 }
 
 struct Found {
@@ -85,8 +101,12 @@ struct Found {
 };
 
 Found find_in_hdf5(const std::string& path) {
+  const Found others{std::nullopt, "HDF5 that Rankine did not write"};
   try {
     const Hdf5Reader file(path);
+    // Unsigned, as earlier versions wrote: embeddings that say by which network, and pixels.
+    const bool pixels = file.has("/tensor") && file.integer_attribute("/", "crop");
+    if (!is_signed(file) && !file.has("/network") && !pixels) return others;
     if (file.has("/run")) return {std::nullopt, "a run's checkpoint"};
     if (file.has("/weights")) return {FileKind::kWeights, ""};
     if (file.has("/grad")) return {FileKind::kLoss, ""};
@@ -96,7 +116,7 @@ Found find_in_hdf5(const std::string& path) {
   } catch (const InputError&) {
     // Not one of ours, then.
   }
-  return {std::nullopt, "another HDF5 file"};
+  return others;
 }
 
 // Anybody's photo may be a PNG.
@@ -108,7 +128,7 @@ Found find_in_png(const std::string& path) {
 
 Found find_kind(const std::string& path) {
   constexpr std::string_view kPngBegins = "\x89PNG\r\n\x1a\n", kHdf5Begins = "\x89HDF\r\n\x1a\n";
-  std::array<char, 64> bytes{};
+  std::array<char, 256> bytes{};
   std::ifstream file(path, std::ios::binary);
   file.read(bytes.data(), bytes.size());
   const std::string_view begins(bytes.data(), static_cast<std::size_t>(file.gcount()));
@@ -116,10 +136,18 @@ Found find_kind(const std::string& path) {
   if (begins.starts_with(kHdf5Begins)) return find_in_hdf5(path);
   if (begins.starts_with("\"\"\"Embeds pictures by ")) return {FileKind::kPython, ""};
   if (begins.starts_with(kReportBegins)) return {FileKind::kReport, ""};
+  if (begins.starts_with("# ") &&
+      begins.substr(0, begins.find('\n')).find(", cuDNN ") != begins.npos) {
+    return {FileKind::kPlans, ""};
+  }
   // ONNX of ours: the version of the format, then who wrote it.
   if (begins.starts_with("\x08\x08\x12\x07Rankine")) return {FileKind::kWeights, ""};
-  // safetensors: a length, then JSON.
-  if (begins.size() > 9 && begins[8] == '{' && begins[9] == '"') return {FileKind::kWeights, ""};
+  // safetensors: a length, then JSON, whose metadata the writer puts first.
+  if (begins.size() > 9 && begins[8] == '{' && begins[9] == '"') {
+    if (begins.substr(8).starts_with(R"({"__metadata__":{"format":"pt","rankine":)"))
+      return {FileKind::kWeights, ""};
+    return {std::nullopt, "safetensors that Rankine did not write"};
+  }
   const std::size_t text = begins.find_first_not_of(" \t\r\n");
   if (text != std::string_view::npos && (begins[text] == '{' || begins[text] == '[')) {
     if (is_result_of_rankine(path)) return {FileKind::kJson, ""};
@@ -168,7 +196,8 @@ bool holds_run(const fs::path& folder) {
 }  // namespace
 
 std::string ending_of(const std::string& path) {
-  return in_small_letters(fs::path(path).extension().string());
+  const std::string ending = in_small_letters(fs::path(path).extension().string());
+  return ending == ".hdf5" ? ".h5" : ending;
 }
 
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,

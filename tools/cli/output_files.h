@@ -1,6 +1,6 @@
 // Where results go: a file that the program reads is never written over, and a file of another
-// kind, or a PNG or JSON of another program's, only where somebody says so (--force). Asked before
-// any work.
+// kind, or of another program's, only where somebody says so (--force): results say in themselves
+// whose they are. Asked before any work.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,18 @@ enum class FileKind : std::uint8_t {
   kWeights,
   kPython,
   kNeighbours,
-  kReport
+  kReport,
+  kPlans
 };
 
 struct OutputFile {
   std::string flag;  // "--json"
   std::string path;  // empty: not asked for
   FileKind kind;
+  std::string ending = {};  // of weights, which have three: of the one that is written; empty: any
 };
 
-// How a path's file name ends, in small letters: ".h5"; empty: it has no ending.
+// How a path's file name ends, in small letters: ".h5", for ".hdf5" too; empty: it has no ending.
 std::string ending_of(const std::string& path);
 
 // UsageError where two outputs, or an output and one of `inputs`, are the same file, and where a

@@ -123,10 +123,6 @@ constexpr std::array<Format, 3> kFormats = {{
     {"h5", ".h5", "Rankine weights", checkpoint_bytes, check_checkpoint},
 }};
 
-// What others write under these, convert does not.
-constexpr std::array<std::string_view, 5> kOthersEndings = {".pth", ".pt", ".ckpt", ".tar",
-                                                            ".keras"};
-
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
 // Writes in pieces and says how far it is.
@@ -193,11 +189,11 @@ class Convert final : public Command {
       fail<UsageError>("OUT is missing: convert IN OUT, or --list, or --dry-run");
     }
     const bool writes = !dry_run_ && !list_;
-    check_outputs({{"OUT", writes ? out_ : "", FileKind::kWeights},
-                   {"OUT", writes ? loader : "", FileKind::kPython},
-                   {"--json", common.json, FileKind::kJson}},
-                  {in_}, common.force);
-    if (writes) check_ending();
+    check_outputs(
+        {{"OUT", writes ? out_ : "", FileKind::kWeights, to_.empty() ? "" : format().ending},
+         {"OUT", writes ? loader : "", FileKind::kPython},
+         {"--json", common.json, FileKind::kJson}},
+        {in_}, common.force);
     const TensorFile file = read(common);
     const std::size_t tensors = weights_ ? weights_->tensors.size() : file.tensors.size();
     print("{}: {}, {} tensors, {:.1f} MiB\n  SHA-256 {}\n", one_line(in_), file.format, tensors,
@@ -347,24 +343,6 @@ class Convert final : public Command {
       return to_.empty() ? ending == f.ending : to_ == f.name;
     });
     return found == kFormats.end() ? kFormats.back() : *found;
-  }
-
-  // Whoever opens OUT goes by its name.
-  void check_ending() const {
-    const std::string ending = ending_of(out_);
-    const auto call = [&](const char* other) {
-      return fs::path(out_).filename().replace_extension(other).string();
-    };
-    if (std::find(kOthersEndings.begin(), kOthersEndings.end(), ending) != kOthersEndings.end()) {
-      fail<UsageError>("OUT {}: {} is not written; call it {}, which torchvision loads, or {}",
-                       out_, ending, call(".safetensors"), call(".h5"));
-    }
-    const Format& to = format();
-    for (const Format& other : kFormats) {
-      if (ending != other.ending || &other == &to) continue;
-      fail<UsageError>("OUT {}: --to {} writes {}; call it {}, or leave --to out", out_, to_,
-                       to.words, call(to.ending));
-    }
   }
 
   // What was written says what was meant, before it takes its place. While the disk is at work the

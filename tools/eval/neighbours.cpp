@@ -5,6 +5,7 @@
 #include "tools/cli/progress.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
+#include "weights/written_by.h"
 
 #include <limits>
 #include <optional>
@@ -60,6 +61,7 @@ void write_neighbours(const std::string& path, const Neighbours& neighbours) {
   }
   const std::vector<std::int64_t> dims = {neighbours.queries(), neighbours.k()};
   Hdf5Writer file;
+  sign(file);
   file.write("/neighbours", dims, rows.data());
   file.write("/scores", dims, scores.data());
   write_atomic(path, file.finish());

@@ -42,8 +42,9 @@ void write_list(const std::string& folder, const std::vector<std::string>& reaso
     write_list(folder, bad);
     where = fmt::format(", all listed in {}", list_path(folder));
   }
-  fail<InputError>("{} ({} of {}{} images cannot be read{}; --max-bad {} trains on the others)",
-                   bad[0], bad.size(), all ? "" : "the first ", looked_at, where, bad.size());
+  fail<InputError>("{} ({} of {}{} cannot be read{}; --max-bad {} trains on the others)", bad[0],
+                   bad.size(), all ? "" : "the first ", counted(looked_at, "image"), where,
+                   bad.size());
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
 #include "weights/hdf5/file.h"
+#include "weights/written_by.h"
 
 namespace rk {
 namespace {
@@ -111,6 +112,7 @@ class ProbeImage : public Command {
     FloatTable(mean_, std_).to_chw(pixels, tensor.data());
     const std::int64_t height = pixels.height(), width = pixels.width();
     Hdf5Writer writer;
+    sign(writer);
     writer.write("/pixels", {height, width, 3}, pixels.data());
     writer.write("/tensor", {3, height, width}, tensor.data());
     writer.set_attribute("/", "resize", std::int64_t{transform_.short_side});

@@ -9,6 +9,7 @@
 #include "tools/inspect/row_lengths.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
+#include "weights/written_by.h"
 
 #include <fmt/format.h>
 
@@ -123,6 +124,7 @@ class ProbeLoss final : public Command {
 
   void write(const LossData<float>& data, LossKind kind, const LossResult<float>& result) {
     Hdf5Writer file;
+    sign(file);
     file.write<double>("/loss", {}, &result.loss);
     file.write<std::int64_t>("/valid_queries", {}, &result.valid_queries);
     const std::int64_t width = kind == LossKind::kScores ? data.classes : data.dim;

@@ -340,7 +340,7 @@ std::string NetworkWeights::summary() const {
   if (const Tensor* embedding = find("embedding.weight")) {
     text += fmt::format(", with an embedding layer of {}", embedding->dims[0]);
   }
-  if (!ignored.empty()) text += fmt::format("; {} others left out", ignored.size());
+  if (!ignored.empty()) text += fmt::format("; {} left out", counted(ignored.size(), "other"));
   return text;
 }
 

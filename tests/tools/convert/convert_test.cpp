@@ -120,8 +120,10 @@ TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
   refused({in("r18.pth"), in("nowhere/o.h5")}, 3, "there is no folder");
   refused({in("r18.pth"), in("o.h5"), "--from", "keras"}, 3, "not what --from keras says");
   folder_.write("notes.txt", "mine");
-  refused({in("r18.pth"), in("notes.txt")}, 3, "is a file of another kind");
-  EXPECT_EQ(file_text(in("notes.txt")), "mine");
+  refused({in("r18.pth"), in("notes.txt")}, 2, "weights are written as HDF5 or safetensors or");
+  folder_.write("notes", "mine");
+  refused({in("r18.pth"), in("notes")}, 3, "is a file of another kind");
+  EXPECT_EQ(file_text(in("notes")), "mine");
 
   TorchContent content = resnet18();
   const float not_a_number = std::nanf("");
@@ -188,15 +190,19 @@ TEST_F(Convert, AnEndingIsOfItsFormat) {
     EXPECT_FALSE(std::filesystem::exists(in(out)));
   };
   refused("back.pth", "",
-          ".pth is not written; call it back.safetensors, which torchvision loads, "
-          "or back.h5");
-  refused("back.PT", "safetensors", ".pt is not written");
-  refused("z.h5", "onnx", "--to onnx writes an ONNX graph; call it z.onnx, or leave --to out");
-  refused("z.onnx", "h5", "--to h5 writes Rankine weights; call it z.h5, or leave --to out");
-  refused("z.onnx", "safetensors", "--to safetensors writes safetensors; call it z.safetensors");
+          "weights are written as HDF5 or safetensors or ONNX; call the file back.h5 or "
+          "back.safetensors or back.onnx");
+  refused("back.PT", "safetensors", "weights are written as safetensors; call the file back.safet");
+  refused("back.npy", "", "weights are written as HDF5 or");
+  refused("z.h5", "onnx", "weights are written as ONNX; call the file z.onnx");
+  refused("z.hdf5", "onnx", "weights are written as ONNX; call the file z.onnx");
+  refused("z.onnx", "h5", "weights are written as HDF5; call the file z.h5");
+  refused("z.onnx", "safetensors", "weights are written as safetensors; call the file z.safet");
   // An ending in capitals chooses as any other; one that says nothing may hold anything.
   EXPECT_TRUE(holds(run("convert", {in("r18.pth"), in("z.ONNX")}).out, "ONNX graph"));
   EXPECT_EQ(run("convert", {in("r18.pth"), in("z.xyz")}).code, 0);
+  EXPECT_EQ(run("convert", {in("r18.pth"), in("z.HDF5"), "--to", "h5"}).code, 0);
+  EXPECT_EQ(run("convert", {in("z.HDF5"), "--list"}).code, 0);
   EXPECT_EQ(run("convert", {in("r18.pth"), in("z"), "--to", "safetensors"}).code, 0);
 }
 

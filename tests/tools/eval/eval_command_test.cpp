@@ -174,7 +174,7 @@ TEST_F(EvalOfFiles, EmbeddingsAreWrittenAsHdf5Alone) {
     EXPECT_FALSE(std::filesystem::exists(in(name)));
   }
   EXPECT_TRUE(holds(end("--save-neighbours", "n.npy").err, "neighbours are written as HDF5"));
-  for (const char* name : {"new", "new.xyz", "new.bin"}) {
+  for (const char* name : {"new", "new.xyz", "new.bin", "new.HDF5"}) {
     EXPECT_EQ(end("--save-embeddings", name).code, 0) << name;
     EXPECT_TRUE(std::filesystem::exists(in(name))) << name;
   }

@@ -1,11 +1,14 @@
 // Folders of pictures as people have them, through the real programs: which split is which, which
 // classes of two files are the same, and what a network has seen before.
+#include "engine/base/usable_cores.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/data/lying_png.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
 #include "tests/tools/train/tiny_run.h"
+#include "weights/hdf5/file.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -63,6 +66,16 @@ class FolderRun : public testing::Test {
                         const std::string& run = "run") {
     return eval({"--checkpoint", in(run + "/best.h5"), "--data", "folder:" + in(data),
                  "--save-embeddings", in(to), "--json", in("embed.json")});
+  }
+  // What another program may call so, or an earlier version wrote.
+  static void write_others_hdf5(const std::string& name, const std::string& dataset,
+                                const std::string& text = "") {
+    Hdf5Writer file;
+    const std::vector<float> values(4, 1);
+    file.write(dataset, {2, 2}, values.data());
+    if (!text.empty()) file.write_text(text, {std::string(64, 'a')});
+    const std::vector<std::byte> bytes = file.finish();
+    folder_->write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   static json result(const std::string& name) { return json::parse(file_text(in(name))); }
 
@@ -566,8 +579,9 @@ TEST_F(FolderRun, JsonGoesToStandardOutputAlone) {
   EXPECT_EQ(json::parse(done.out)["metrics"]["num_queries"], 3);
   EXPECT_TRUE(holds(done.err, "R@1"));
   EXPECT_FALSE(fs::exists("-"));
-  EXPECT_TRUE(holds(eval({"--embeddings", in("three.h5"), "--threads", "4000"}).err,
-                    "note: --threads 4000: this process may use "));
+  EXPECT_TRUE(holds(
+      eval({"--embeddings", in("three.h5"), "--threads", std::to_string(usable_cores() + 1)}).err,
+      fmt::format("wait for one another: slower than --threads {}\n", usable_cores())));
 }
 
 // Whatever is asked for, what is read stays, and so does a file of another kind.
@@ -608,6 +622,8 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
        2},
       {{probe, "--image", in("pic.png"), "--out", in("a.h5")}, "a.h5", 3},
       {{kTrain, "--data", flat(), "--out", in("x"), "--json", in("a.h5")}, "a.h5", 3},
+      {{RK_BIN "/bench", "step", "--tune", in("notes.txt")}, "notes.txt", 3},
+      {{RK_BIN "/bench", "step", "--tune", in("t.json"), "--json", in("t.json")}, "notes.txt", 2},
   };
   for (const Case& each : cases) {
     const std::string before = file_text(in(each.kept));
@@ -633,6 +649,12 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   std::string photo = file_text(in("seen.png"));
   photo.replace(photo.find("Rankine"), 7, "Krita 5");
   folder_->write("photo.png", photo);
+  for (const std::string name : {"embeddings", "neighbours", "grad", "pixels", "weights"}) {
+    write_others_hdf5("others_" + name + ".h5", "/" + name);
+  }
+  const std::string text = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  folder_->write("others.safetensors", std::string(1, static_cast<char>(text.size())) +
+                                           std::string(7, 0) + text + "1234");
   const std::string package = R"({"name": "app", "version": "1.0.0"})";
   folder_->write("package.json", package);
   const std::string probe = RK_BIN "/probe";
@@ -660,6 +682,18 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
        "package.json",
        "compare.json"},
       {{RK_BIN "/convert", in("run/best.h5"), "--list", "--json"}, "package.json", "convert.json"},
+      {{kEval, "--embeddings", in("own.h5"), "--save-embeddings"},
+       "others_embeddings.h5",
+       "saved.h5"},
+      {{kEval, "--embeddings", in("own.h5"), "--save-neighbours"},
+       "others_neighbours.h5",
+       "neighbours.h5"},
+      {{probe, "--loss", "smooth_ap", "--in", in("own.h5"), "--out"},
+       "others_grad.h5",
+       "gradient.h5"},
+      {{probe, "--image", in("seen.png"), "--out"}, "others_pixels.h5", "pixels.h5"},
+      {{RK_BIN "/convert", in("run/best.h5")}, "others_weights.h5", "weights.h5"},
+      {{RK_BIN "/convert", in("run/best.h5")}, "others.safetensors", "weights.safetensors"},
       {{RK_BIN "/bench", "eval", "--n", "64", "--dim", "8", "--classes", "8", "--repeats", "1",
         "--json"},
        "package.json",
@@ -676,6 +710,9 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   }
   EXPECT_TRUE(file_text(in("photo.png")) == photo);
   EXPECT_EQ(file_text(in("package.json")), package);
+  // Of an earlier version, which signed nothing: embeddings name their network.
+  write_others_hdf5("unsigned.h5", "/embeddings", "/network");
+  EXPECT_EQ(eval({"--embeddings", in("own.h5"), "--save-embeddings", in("unsigned.h5")}).code, 0);
   const Finished forced =
       run_to_end(to(search, {in("photo.png"), "--json", in("package.json"), "--force"}),
                  folder_->path().string());
