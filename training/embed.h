@@ -71,7 +71,7 @@ class CheckpointEmbedder {
   ModelDescription model_;
   std::string network_;
   std::vector<std::string> trained_on_;
-  std::string training_exif_;
+  std::string chosen_on_, training_exif_;
   Parameters parameters_;
   std::unique_ptr<Embedder> embedder_;
 };

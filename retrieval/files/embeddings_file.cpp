@@ -20,6 +20,8 @@ namespace {
 
 using Kind = Hdf5Reader::Kind;
 
+constexpr const char* kExif = "exif";
+
 // One value a row, or what it is instead.
 std::string shape_problem(const std::vector<std::int64_t>& dims, std::int64_t rows) {
   if (dims == std::vector<std::int64_t>{rows, 1} || dims == std::vector<std::int64_t>{1, rows}) {
@@ -154,6 +156,7 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) 
     require(file, network, Kind::kText, "one string", {1});
     set.network = file.read_text(network).front();
   }
+  set.exif = file.text_attribute("/", kExif).value_or("");
   set.embeddings = file.read<float>(name);
   check_finite(set, file.name(), name);
   return set;
@@ -179,6 +182,7 @@ void write_embeddings(const std::string& path, const EmbeddingSet& set) {
   if (!set.paths.empty()) file.write_text("/paths", set.paths);
   if (!set.classes.empty()) file.write_text("/classes", set.classes);
   if (!set.network.empty()) file.write_text("/network", {set.network});
+  if (!set.exif.empty()) file.set_attribute("/", kExif, set.exif);
   const std::vector<std::byte> bytes = file.finish();
   check_mapped_files();  // rows that were gone are not written
   write_atomic(path, bytes);

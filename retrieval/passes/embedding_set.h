@@ -3,7 +3,8 @@
 // it; its cameras are nullptr where there are none. Nothing here is normalised.
 //
 // Where `classes` names classes, a label is a position in it, and means nothing beside another set:
-// there the names are compared. `network` says which network embedded (weights/checkpoint.h).
+// there the names are compared. `network`: which embedded (weights/checkpoint.h); `exif`: whether
+// pictures were turned as their EXIF orientation says, "turn", "ignore" or, where not known, "".
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,7 @@ struct EmbeddingSet {
   std::vector<std::int64_t> categories;
   std::vector<std::string> paths;
   std::vector<std::string> classes;
-  std::string network;
+  std::string network, exif;
 
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
   // All rows, wherever they lie.

@@ -42,6 +42,16 @@ Rows read_index(const std::string& path, const CheckpointEmbedder& embedder,
   return index;
 }
 
+// Pictures are seen as the network learnt from them, those of the index as its data said.
+void note_other_exif(const EmbeddingSet& index, const std::string& name, bool turned) {
+  const std::string now = turned ? "turn" : "ignore";
+  if (index.exif.empty() || index.exif == now) return;
+  note(
+      fmt::format("{}: its pictures were embedded with exif={}, those of --query are with exif={}; "
+                  "write it anew from data with exif={}",
+                  name, index.exif, now, now));
+}
+
 // Of a row of the index: its file, or its number where the index has no paths.
 std::string name_of(const EmbeddingSet& index, std::int64_t row) {
   return index.paths.empty() ? fmt::format("row {}", row)
@@ -92,7 +102,9 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   CheckpointEmbedder embedder =
       open_network(context, network, std::min(network.batch, listed.size()));
   const Rows index = read_index(options.index, embedder, network.checkpoint);
-  const Dataset pictures = read_pictures(options.queries, embedder.training_exif() == "turn");
+  const bool turned = embedder.training_exif() == "turn";
+  note_other_exif(index.set, index.name, turned);
+  const Dataset pictures = read_pictures(options.queries, turned);
   Rows queries;
   queries.name = "--query";
   queries.set = embed_pictures(embedder, pictures, network, common);

@@ -94,10 +94,10 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
 void note_lying(const Dataset& data, std::int64_t before) {
   const std::int64_t count = data.lying() - before;
   if (count == 0) return;
-  note(
-      fmt::format("{}: {} of the pictures looked at are stored lying or mirrored (EXIF "
-                  "orientation) and are seen so; ,exif=turn behind the folder turns them upright",
-                  data.name(), count));
+  note(fmt::format(
+      "{}: {} of the pictures looked at {} stored lying or mirrored (EXIF orientation) and "
+      "seen so; ,exif=turn behind the folder turns pictures upright",
+      data.name(), count, count == 1 ? "is" : "are"));
 }
 
 std::vector<std::string> UnreadableImages::update(const std::vector<BadImage>& all) {

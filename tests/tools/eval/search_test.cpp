@@ -110,13 +110,38 @@ TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
 
 // A sheet is a PNG, and what reads a JPEG would not know it.
 TEST_F(SearchRun, ASheetIsNoJpeg) {
-  const Finished end = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index",
-                            in("index.h5"), "--query", in("set/c0"), "--sheet", in("sheet.jpg")});
-  EXPECT_EQ(end.code, 2);
-  EXPECT_TRUE(holds(end.err, "--sheet " + in("sheet.jpg") +
-                                 ": pictures are written as PNG; call the file sheet.png"))
-      << end.err;
-  EXPECT_FALSE(fs::exists(in("sheet.jpg")));
+  for (const char* name : {"sheet.jpg", "sheet.hdf5"}) {
+    const Finished end = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index",
+                              in("index.h5"), "--query", in("set/c0"), "--sheet", in(name)});
+    EXPECT_EQ(end.code, 2);
+    EXPECT_TRUE(holds(
+        end.err, "--sheet " + in(name) + ": pictures are written as PNG; call the file sheet.png"))
+        << end.err;
+    EXPECT_FALSE(fs::exists(in(name)));
+  }
+}
+
+TEST_F(SearchRun, AnIndexOfPicturesTurnedOtherwiseIsNoted) {
+  ASSERT_EQ(run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--data",
+                 "folder:" + in("set") + ",exif=turn", "--save-embeddings", in("turned.h5"), "-q"})
+                .code,
+            0);
+  EmbeddingSet old = read_embeddings(in("turned.h5"));
+  EXPECT_EQ(old.exif, "turn");
+  old.exif.clear();  // as before this was recorded
+  write_embeddings(in("old.h5"), old);
+  const auto said = [&](const std::string& index) {
+    const Finished end = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index",
+                              in(index), "--query", in("set/c1/2.png"), "--sheet", in("s.png")});
+    EXPECT_EQ(end.code, 0) << end.err;
+    return end.err;
+  };
+  EXPECT_TRUE(holds(said("turned.h5"),
+                    "note: " + in("turned.h5") +
+                        ": its pictures were embedded with exif=turn, those of --query are with "
+                        "exif=ignore; write it anew from data with exif=ignore\n"));
+  EXPECT_FALSE(holds(said("index.h5"), "exif="));
+  EXPECT_FALSE(holds(said("old.h5"), "exif="));
 }
 
 TEST_F(SearchRun, WhatIsGoneIsGreyAndSaid) {

@@ -116,6 +116,7 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   }
   Rows rows;
   rows.set = embed_pictures(embedder, data, options, common);
+  if (!spec.path.empty()) rows.set.exif = spec.get("exif", "ignore");  // else drawn
   rows.name = options.data;
   rows.text = data_text(spec, data);
   note_other_exif(embedder.training_exif(), options.data);
