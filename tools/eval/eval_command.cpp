@@ -47,6 +47,7 @@ class Eval final : public Command {
 
   void run(const CommonOptions& common) override {
     check(common);
+    measures_.sort_recalls();
     // Embedding runs on the context's device; ranking on a GPU has a stream of its own.
     const Context context(common.threads, device_of(common));
     if (!search_.index.empty()) {
@@ -187,6 +188,7 @@ class Eval final : public Command {
   void measure_all(const Context& context, const Rows& queries, const Rows* gallery,
                    const std::string& what, const MeasureOptions& measures,
                    const CommonOptions& common, nlohmann::json& json) const {
+    note_recalls_of_all(measures, queries, gallery);
     Measured measured = measure(context, queries, gallery, measures, common);
     const Statistics statistics =
         take_statistics(context, queries, gallery, measured.metrics, statistics_, common);

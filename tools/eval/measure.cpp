@@ -1,5 +1,6 @@
 #include "tools/eval/measure.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/signals.h"
@@ -8,11 +9,14 @@
 #include "tools/inspect/row_lengths.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -37,6 +41,22 @@ void note_what_is_odd(const Rows& queries, const Rows* gallery) {
 void MeasureOptions::add_to(CLI::App& app) {
   app.add_option("--recall-at", recall_at, "the k of R@k")->check(above_zero())->delimiter(',');
   app.add_flag("--per-query", per_query, "add every query's values to the JSON");
+}
+
+void MeasureOptions::sort_recalls() {
+  std::sort(recall_at.begin(), recall_at.end());
+  recall_at.erase(std::unique(recall_at.begin(), recall_at.end()), recall_at.end());
+}
+
+void note_recalls_of_all(const MeasureOptions& options, const Rows& queries, const Rows* gallery) {
+  const std::int64_t candidates = gallery != nullptr ? gallery->count() : queries.count() - 1;
+  std::vector<std::string> names;
+  for (const std::int64_t k : options.recall_at) {
+    if (k >= candidates) names.push_back(fmt::format("R@{}", k));
+  }
+  if (names.empty()) return;
+  note(fmt::format("{}: a query has {}, so that whatever there is to find is found",
+                   fmt::join(names, ", "), counted(candidates, "candidate")));
 }
 
 Measured measure(const Context& context, const Rows& queries, const Rows* gallery,

@@ -16,12 +16,18 @@ struct MeasureOptions {
   bool per_query = false;
 
   void add_to(CLI::App& app);
+  // Each k once, ascending, however they were given.
+  void sort_recalls();
 };
 
 struct Measured {
   Metrics metrics;
   double seconds;
 };
+
+// Where all candidates of a query are among the first k, R@k says nothing, and a note says so.
+// `gallery` as in measure().
+void note_recalls_of_all(const MeasureOptions& options, const Rows& queries, const Rows* gallery);
 
 // Says what is odd about the rows, shows progress, stops where a signal asks to. `gallery`: null
 // where rows are searched for among themselves. InputError names the file.

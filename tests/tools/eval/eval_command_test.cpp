@@ -180,6 +180,30 @@ TEST_F(EvalOfFiles, EmbeddingsAreWrittenAsHdf5Alone) {
   }
 }
 
+// However they were given; what says nothing is named, once.
+TEST_F(EvalOfFiles, RecallsAreInOrderAndOneOfAllCandidatesIsNoted) {
+  const auto end = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {RK_BIN "/eval", "--embeddings", of("c_order.npy"), "--labels",
+                                      of("labels_int64.npy")};
+    words.insert(words.end(), more.begin(), more.end());
+    const Finished done = run_to_end(words, folder_.path().string());
+    EXPECT_EQ(done.code, 0) << done.err;
+    return done;
+  };
+  const Finished twice = end({"--recall-at", "3,1,3"});
+  const std::size_t one = twice.out.find("R@1 "), three = twice.out.find("R@3 ");
+  EXPECT_LT(one, three) << twice.out;
+  EXPECT_LT(three, twice.out.size()) << twice.out;
+  EXPECT_EQ(twice.out.find("R@3 ", three + 1), std::string::npos) << twice.out;
+  EXPECT_FALSE(holds(twice.err, "note: R@")) << twice.err;
+  const std::string all = "a query has 5 candidates, so that whatever there is to find is found\n";
+  EXPECT_TRUE(holds(end({"--recall-at", "1,4,5,6"}).err, "note: R@5, R@6: " + all));
+  EXPECT_TRUE(holds(end({"--recall-at", "6", "--gallery", of("c_order.npy"), "--gallery-labels",
+                         of("labels_int64.npy")})
+                        .err,
+                    "note: R@6: a query has 6 candidates"));
+}
+
 TEST_F(EvalOfFiles, NeighboursOfAGalleryAreItsRows) {
   folder_.write("q.npy", npy_rows({1, 0, 0, 1}, 2, 2));
   folder_.write("g.npy", npy_rows({0, 1, 0.5F, 0.5F, 1, 0}, 3, 2));
