@@ -52,8 +52,9 @@ void add_common(CLI::App& app, CommonOptions& common) {
       ->group(group);
   app.add_flag("--force", common.force, "let results replace files that are no earlier results")
       ->group(group);
-  auto* quiet = app.add_flag("-q,--quiet", common.quiet,
-                             "no progress, no notes (train: nothing at all; see metrics.jsonl)");
+  auto* quiet = app.add_flag(
+      "-q,--quiet", common.quiet,
+      "no progress, no notes (train, which writes metrics.jsonl, and convert: nothing at all)");
   app.add_flag("-v,--verbose", common.verbose, "say more")->excludes(quiet)->group(group);
   quiet->group(group);
 }

@@ -182,6 +182,7 @@ class Convert final : public Command {
   }
 
   void run(const CommonOptions& common) override {
+    silent_ = common.quiet && !dry_run_;
     std::string loader;
     if (!from_run_.empty()) loader = take_run();
     if (in_.empty()) fail<UsageError>("IN is missing: convert IN OUT, or --from-run RUN OUT");
@@ -196,12 +197,12 @@ class Convert final : public Command {
         {in_}, common.force);
     const TensorFile file = read(common);
     const std::size_t tensors = weights_ ? weights_->tensors.size() : file.tensors.size();
-    print("{}: {}, {} tensors, {:.1f} MiB\n  SHA-256 {}\n", one_line(in_), file.format, tensors,
-          static_cast<double>(file.bytes) / (1 << 20), file.sha256);
+    say("{}: {}, {}, {:.1f} MiB\n  SHA-256 {}\n", one_line(in_), file.format,
+        counted(tensors, "tensor"), static_cast<double>(file.bytes) / (1 << 20), file.sha256);
     if (const std::string line = digest_note(in_, file.sha256); !line.empty()) {
-      print("  {}\n", line);
+      say("  {}\n", line);
     }
-    for (const std::string& line : file.notes) print("  {}\n", line);
+    for (const std::string& line : file.notes) say("  {}\n", line);
     nlohmann::json json = {
         {"in", in_},          {"format", file.format},   {"sha256", file.sha256},
         {"tensors", tensors}, {"device", common.device}, {"version", RK_VERSION}};
@@ -215,6 +216,10 @@ class Convert final : public Command {
   }
 
  private:
+  template <class... Args> void say(fmt::format_string<Args...> format, Args&&... args) const {
+    if (!silent_) rk::print(format, std::forward<Args>(args)...);
+  }
+
   // Of one of our own files `weights_`, of any other its tensors.
   TensorFile read(const CommonOptions& common) {
     TensorFile file;
@@ -292,17 +297,17 @@ class Convert final : public Command {
     const std::string text = torch_loader(weights_->model, fs::path(out_).stem().string());
     write_atomic(path, std::as_bytes(std::span(text)));
     json["loader"] = path;
-    print("{}: loads it with torchvision\n", one_line(path));
+    say("{}: loads it with torchvision\n", one_line(path));
   }
 
   void convert(const TensorFile& file, const CommonOptions& common, nlohmann::json& json) {
     if (!weights_) weights_ = network_weights(file, arch_);
     const NetworkWeights& weights = *weights_;
-    print("{}\n", weights.summary());
-    for (const std::string& line : weights.notes) print("  {}\n", line);
+    say("{}\n", weights.summary());
+    for (const std::string& line : weights.notes) say("  {}\n", line);
     print_ignored(weights.ignored, common.verbose);
-    print("wants {}{}\n", input_text(weights.model),
-          weights.model.stride_in_1x1 ? "; strides in the first 1x1 of a block" : "");
+    say("wants {}{}\n", input_text(weights.model),
+        weights.model.stride_in_1x1 ? "; strides in the first 1x1 of a block" : "");
     json.update({{"arch", weights.model.arch},
                  {"names", weights.names},
                  {"mapped", weights.tensors.size()},
@@ -312,7 +317,7 @@ class Convert final : public Command {
     const std::vector<std::string> problems = findings(weights);
     json["findings"] = problems;
     if (!problems.empty()) {
-      for (const std::string& line : problems) print("  {}\n", line);
+      for (const std::string& line : problems) say("  {}\n", line);
       if (!common.force) {
         fail<InputError>(
             "{}: {} with values that no training can begin with ({}{}); take "
@@ -322,18 +327,18 @@ class Convert final : public Command {
       }
     }
     if (dry_run_) {
-      print("nothing was written (--dry-run)\n");
+      say("nothing was written (--dry-run)\n");
       return;
     }
     write(weights, common, json);
   }
 
-  static void print_ignored(const std::vector<std::string>& names, bool all) {
+  void print_ignored(const std::vector<std::string>& names, bool all) const {
     constexpr std::size_t kMost = 10;
     for (std::size_t i = 0; i < names.size() && (all || i < kMost); ++i) {
-      print("  left out: {}\n", one_line(names[i]));
+      say("  left out: {}\n", one_line(names[i]));
     }
-    if (!all && names.size() > kMost) print("  ... (-v names all)\n");
+    if (!all && names.size() > kMost) say("  ... (-v names all)\n");
   }
 
   // Rankine's own, where neither --to nor OUT says another.
@@ -362,12 +367,12 @@ class Convert final : public Command {
         out_, bytes, [&] { checked.get(); }, calls);
     progress.finish();
     json.update({{"out", out_}, {"out_sha256", digest}, {"out_bytes", bytes.size()}});
-    print("{}: {}, {:.1f} MiB, read again and equal\n  SHA-256 {}\n", one_line(out_), to.words,
-          static_cast<double>(bytes.size()) / (1 << 20), digest);
+    say("{}: {}, {:.1f} MiB, read again and equal\n  SHA-256 {}\n", one_line(out_), to.words,
+        static_cast<double>(bytes.size()) / (1 << 20), digest);
   }
 
   std::string in_, out_, from_run_, from_ = "auto", to_, arch_;
-  bool list_ = false, dry_run_ = false, no_crc_ = false;
+  bool list_ = false, dry_run_ = false, no_crc_ = false, silent_ = false;
   std::optional<NetworkWeights> weights_;
 };
 

@@ -106,6 +106,17 @@ TEST_F(Convert, ListAndDryRunWriteNothing) {
   EXPECT_FALSE(std::filesystem::exists(in("r18.h5")));
 }
 
+TEST_F(Convert, QuietIsSilentButForWhatIsAskedToBeShown) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  const Finished quiet = run("convert", {in("r18.pth"), in("r18.h5"), "-q"});
+  EXPECT_EQ(quiet.code, 0);
+  EXPECT_EQ(quiet.out + quiet.err, "");
+  EXPECT_TRUE(std::filesystem::exists(in("r18.h5")));
+  const Finished list = run("convert", {in("r18.pth"), "--list", "-q"});
+  EXPECT_TRUE(list.out.starts_with("name ")) << list.out;
+  EXPECT_TRUE(holds(run("convert", {in("r18.pth"), "--dry-run", "-q"}).out, "nothing was written"));
+}
+
 TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
   folder_.write("r18.pth", torch_zip(resnet18()));
   const auto refused = [&](std::vector<std::string> arguments, int code, const std::string& why) {
