@@ -7,10 +7,23 @@
 #include "training/training_exif.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
 namespace rk {
+
+namespace {
+
+// Of several epochs, that is.
+bool is_one_of_several(const RunState& run) {
+  const nlohmann::json settings = nlohmann::json::parse(run.settings, nullptr, false);
+  if (!settings.is_object()) return run.epoch > 1;
+  const auto epochs = settings.find("epochs");
+  return run.epoch > 1 || (epochs != settings.end() && epochs->is_number() && *epochs > 1);
+}
+
+}  // namespace
 
 Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDescription& model,
                    std::int64_t batch, Precision precision)
@@ -79,7 +92,9 @@ CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint&
                                        std::int64_t batch, Precision precision) {
   model_ = checkpoint.model();
   network_ = checkpoint.network();
-  trained_on_ = checkpoint.run().classes;
+  const RunState& run = checkpoint.run();
+  trained_on_ = run.classes;
+  if (is_one_of_several(run) && run.since_best == 0) chosen_on_ = run.held_out;
   const std::vector<std::string>& known = network_names();
   if (std::find(known.begin(), known.end(), model_.arch) == known.end()) {
     fail<InputError>("{}: its network is '{}', known are {}; use another checkpoint",

@@ -62,6 +62,9 @@ class CheckpointEmbedder {
   const std::string& network() const { return network_; }  // Checkpoint::network()
   // The classes that it was trained on, by name; empty: not recorded.
   const std::vector<std::string>& trained_on() const { return trained_on_; }
+  // Of the images whose metrics chose these weights among those of several epochs
+  // (Dataset::identity()); empty: none did, or it is not recorded.
+  const std::string& chosen_on() const { return chosen_on_; }
   const std::string& training_exif() const { return training_exif_; }  // training/training_exif.h
   // The set says which network made it.
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);

@@ -256,6 +256,10 @@ std::uint64_t Dataset::fingerprint() const {
   return hash;
 }
 
+std::string Dataset::identity() const {
+  return fmt::format("{} images {:016x}", size(), fingerprint());
+}
+
 Dataset Dataset::select(const std::vector<std::int64_t>& classes) const {
   std::vector<DataClass> kept;
   std::vector<std::int64_t> new_label(classes_.size(), -1);

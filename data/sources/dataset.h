@@ -97,6 +97,8 @@ class Dataset {
 
   // Changes with any name, label or order: a resumed run must see the same data.
   std::uint64_t fingerprint() const;
+  // "352 images 0123456789abcdef": their number and that, as checkpoints record it.
+  std::string identity() const;
 
   // The same images with only these classes (ascending positions), renumbered.
   Dataset select(const std::vector<std::int64_t>& classes) const;

@@ -48,10 +48,6 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-std::string fingerprint(const Dataset& data) {
-  return fmt::format("{} images {:016x}", data.size(), data.fingerprint());
-}
-
 // " with 2 new classes ('a', 'b')"; empty without any.
 std::string class_changes(const std::vector<std::string>& before,
                           const std::vector<std::string>& now) {
@@ -139,8 +135,8 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
                                  settings.eval_batch, options.precision);
   embedder_->plan();
   run_.seed = common.seed;
-  run_.data = fingerprint(train_data_);
-  run_.held_out = test_data_ ? fingerprint(*test_data_) : "nothing";
+  run_.data = train_data_.identity();
+  run_.held_out = test_data_ ? test_data_->identity() : "nothing";
   run_.environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
   if (context.on_gpu()) run_.environment += fmt::format(", {}", plan_environment(context));
   if (!processes_.alone()) {

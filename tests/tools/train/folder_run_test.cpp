@@ -164,6 +164,29 @@ TEST_F(FolderRun, EvalSaysWhatTheNetworkWasTrainedOn) {
   EXPECT_EQ(result("embed.json")["classes_trained_on"], 6);
 }
 
+// The best of several epochs on some images is none the better for others.
+TEST_F(FolderRun, EvalSaysThatItsImagesChoseTheEpoch) {
+  const std::string data = flat() + ",val_classes=0.25";
+  ASSERT_EQ(train("flat", "two_epochs", {"--data", data, "--epochs", "2"}).code, 0);
+  const auto evaluated = [&](const std::string& run, const std::string& split) {
+    const Finished end = eval({"--checkpoint", in(run + "/best.h5"), "--data", data, "--split",
+                               split, "--json", in("chose.json")});
+    EXPECT_EQ(end.code, 0) << end.err;
+    return end;
+  };
+  const Finished chose = evaluated("two_epochs", "val");
+  EXPECT_TRUE(holds(chose.err, "note: " + data + ": on exactly these images the epoch of " +
+                                   in("two_epochs/best.h5") + " was chosen as the best"))
+      << chose.err;
+  EXPECT_TRUE(holds(chose.out, "none of these classes (by name); its epoch was chosen on these"));
+  EXPECT_EQ(result("chose.json")["chose_the_epoch"], true);
+  // Not of other images, nor where there was nothing to choose.
+  for (const auto& [run, split] : {std::pair{"two_epochs", "train"}, std::pair{"run", "val"}}) {
+    EXPECT_FALSE(holds(evaluated(run, split).err, "was chosen")) << run;
+    EXPECT_FALSE(result("chose.json").contains("chose_the_epoch"));
+  }
+}
+
 TEST_F(FolderRun, SplitsInTheSpellingsOfPeople) {
   folder_->classes("capitals/Train/c", 4, 4);
   folder_->classes("capitals/Test/t", 2, 4);

@@ -129,6 +129,14 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
     rows.text += fmt::format("; the network was trained on {} of these classes (by name)",
                              *known == 0 ? "none" : std::to_string(*known));
   }
+  if (data.identity() == embedder.chosen_on()) {
+    note(
+        fmt::format("{}: on exactly these images the epoch of {} was chosen as the best, which "
+                    "flatters its figures; images that chose nothing tell more",
+                    rows.name, options.checkpoint));
+    rows.facts["chose_the_epoch"] = true;
+    rows.text += "; its epoch was chosen on these images";
+  }
   return rows;
 }
 

@@ -17,7 +17,7 @@ CheckpointEmbedder open_network(const Context& context, const NetworkOptions& op
 EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
                             const NetworkOptions& options, const CommonOptions& common);
 
-// Facts: skipped_images, classes_trained_on.
+// Facts: skipped_images, classes_trained_on, chose_the_epoch.
 Rows embed_data(const Context& context, const NetworkOptions& options, const CommonOptions& common);
 
 }  // namespace rk
