@@ -67,6 +67,7 @@ class Train final : public Command {
       settings_.recipe = find_recipe(settings_.recipe);
       apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
     }
+    check_values(settings_);  // before what the folder holds
     TrainPlan plan;
     take_folder(common, plan);
     ordered_json stored;

@@ -343,6 +343,31 @@ std::string adopt_model(const SettingTable& table, TrainSettings& s, const Check
   return fmt::format("{}", fmt::join(taken, ", "));
 }
 
+void check_values(const TrainSettings& s) {
+  expect_known("--resume", s.resume, {"never", "auto"});
+  expect_known("--arch", s.arch, network_names());
+  expect_known("--pool", s.pool, {"avg", "max", "gem"});
+  expect_known("--embedding-start", s.embedding_start, {"uniform", "orthogonal"});
+  expect_known("--bn", s.bn, {"auto", "frozen", "train"});
+  expect_known("--optimizer", s.optimizer, {"adam", "adamw", "sgd"});
+  expect_known("--schedule", s.schedule, {"constant", "step", "milestones", "cosine"});
+  expect_known("--precision", s.precision, {"fp32", "tf32", "fp16", "bf16"});
+  expect_known("--graph", s.graph, {"on", "off"});
+  expect_known("--monitor", s.monitor,
+               {"map_at_r", "recall_at_1", "r_precision", "map", "roc_auc", "jsd"});
+  expect_known("--log", s.log, {"none", "csv"});
+  for (const double std : s.input_std) {
+    if (!(std > 0)) fail<UsageError>("--input-std {}: a divisor must be above 0", std);
+  }
+  parse_sampler(s.sampler);
+  const LossSpec loss = parse_loss(s.loss);
+  if (loss.entry->kind == LossKind::kScores) {
+    fail<UsageError>(
+        "--loss {}: takes scores and targets, train has embeddings and labels; see probe",
+        loss.entry->name);
+  }
+}
+
 void resolve(TrainSettings& s) {
   if (s.data.empty()) {
     if (s.resume == "auto" && !s.out.empty()) {
@@ -355,19 +380,8 @@ void resolve(TrainSettings& s) {
         "glyphs");
   }
   if (s.out.empty()) fail<UsageError>("--out is missing; for example --out runs/first");
-  expect_known("--resume", s.resume, {"never", "auto"});
-  expect_known("--arch", s.arch, network_names());
-  expect_known("--pool", s.pool, {"avg", "max", "gem"});
-  expect_known("--embedding-start", s.embedding_start, {"uniform", "orthogonal"});
-  expect_known("--bn", s.bn, {"auto", "frozen", "train"});
+  check_values(s);
   expect_known("--freeze", s.freeze, stage_names(s.arch));
-  expect_known("--optimizer", s.optimizer, {"adam", "adamw", "sgd"});
-  expect_known("--schedule", s.schedule, {"constant", "step", "milestones", "cosine"});
-  expect_known("--precision", s.precision, {"fp32", "tf32", "fp16", "bf16"});
-  expect_known("--graph", s.graph, {"on", "off"});
-  expect_known("--monitor", s.monitor,
-               {"map_at_r", "recall_at_1", "r_precision", "map", "roc_auc", "jsd"});
-  expect_known("--log", s.log, {"none", "csv"});
   if (s.chunk > 0 && s.batch % s.chunk != 0) {
     std::int64_t divisor = s.chunk;
     while (divisor > 1 && s.batch % divisor != 0) --divisor;
@@ -384,9 +398,6 @@ void resolve(TrainSettings& s) {
        {std::pair{"--input-mean", &s.input_mean}, std::pair{"--input-std", &s.input_std}}) {
     if (values->size() == 1) values->assign(3, values->front());
     if (values->size() != 3) fail<UsageError>("{}: give one number, or red,green,blue", flag);
-  }
-  for (const double std : s.input_std) {
-    if (!(std > 0)) fail<UsageError>("--input-std {}: a divisor must be above 0", std);
   }
   if (s.schedule == "step" && s.drop_every <= 0) {
     fail<UsageError>("--schedule step: --drop-every is missing; for example --drop-every 10");
@@ -407,11 +418,6 @@ void resolve(TrainSettings& s) {
     s.sampler = "pk";
   }
   const LossSpec loss = parse_loss(s.loss);
-  if (loss.entry->kind == LossKind::kScores) {
-    fail<UsageError>(
-        "--loss {}: takes scores and targets, train has embeddings and labels; see probe",
-        loss.entry->name);
-  }
   if (s.memory > 0 && !takes_memory(loss.entry->kind)) {
     fail<UsageError>("--memory {}: {} compares with its proxies and takes no memory; leave it out",
                      s.memory, loss.entry->name);

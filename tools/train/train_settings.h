@@ -103,8 +103,11 @@ void apply_settings(SettingTable& table, nlohmann::ordered_json values, const st
 std::string adopt_model(const SettingTable& table, TrainSettings& settings,
                         const Checkpoint& checkpoint);
 
+// UsageError where a flag's value is none of its values, whatever the others and a checkpoint say.
+void check_values(const TrainSettings& settings);
+
 // Spells out what was left to choose (bn = auto, resize = 0, parameters of the loss, paths from the
-// root), and refuses what cannot be meant: UsageError.
+// root), and refuses what cannot be meant, values too: UsageError.
 void resolve(TrainSettings& settings);
 
 std::string sampler_spec(const TrainSettings& settings);  // as make_sampler() takes it

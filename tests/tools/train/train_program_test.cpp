@@ -73,6 +73,10 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   const Finished unasked = run(command("run"));
   EXPECT_EQ(unasked.code, 3);
   EXPECT_TRUE(holds(unasked.err, "holds a run already; --resume auto"));
+  // A value that no folder would take comes first.
+  const Finished mistyped = run(command("run", {"--loss", "smooth_app"}));
+  EXPECT_EQ(mistyped.code, 2);
+  EXPECT_TRUE(holds(mistyped.err, "smooth_app")) << mistyped.err;
 }
 
 TEST_F(TrainProgram, ARunsFolderSaysWhatProducedIt) {
