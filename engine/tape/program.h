@@ -290,7 +290,7 @@ class Program {
   void* at(int storage) const;  // null for -1
   // in: &TensorState::value_in or &TensorState::gradient_in.
   Tensor view(const TensorState& t, int storage, Within TensorState::*in) const;
-  // Elements in front of a channel in a row of t, or in an image where there are blocks of channels.
+  // Elements in front of a channel in a row of t, or in an image where there are blocks.
   static std::int64_t elements_before(const TensorState& t, std::int64_t channel);
   static bool is_dense(const TensorState& t, const Tensor& view);
   // Does anything learn in a node that is being appended to `inputs`, or before it?

@@ -3,7 +3,6 @@
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
 #include "engine/tape/layout.h"
-#include "tests/support/source_node.h"
 
 #include <gtest/gtest.h>
 

@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Losses, Solved,
                                          "auc_bh", "wilcoxon_bh"),
                          test_name);
 
-// Of two classes of two equal items each, `score` between them: pnp_iu's n is 2 exp(100 (score - 1)),
+// Two classes of two equal items each, `score` between them: pnp_iu's n is 2 exp(100 (score - 1)),
 // and dL/ds of a negative pair 12.5 n^2.
 std::vector<float> gradient_of_two_classes(float score) {
   const float other = std::sqrt(1 - score * score);

@@ -3,7 +3,6 @@
 #include "engine/base/error.h"
 #include "engine/base/random.h"
 #include "engine/tape/layout.h"
-#include "tests/support/source_node.h"
 
 #include <gtest/gtest.h>
 
