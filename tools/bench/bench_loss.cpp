@@ -359,6 +359,8 @@ class BenchLoss final : public Command {
                      {"device_name", context.cuda().name()}});
   }
 
+  // Of both products, also where the loss adds rows up in place of the second, its gradient being
+  // mostly zeros: the share then exceeds 100 %.
   void set_floor_on_cpu(const Context& context, const LossEntry& entry, const Products& products,
                         double plain_ms, Measured& out) const {
     const bool sparse = entry.scores_with_gradient > 0;
