@@ -159,7 +159,7 @@ class Plain {
   }
   Bytes in_png() const {
     for (std::size_t at = 8;;) {
-      file_.at(at + 11);
+      (void)file_.at(at + 11);
       const std::size_t length = number(file_, at, 4, false);
       const Bytes name = part(file_, at + 4, 4);
       if (name == Bytes{'e', 'X', 'I', 'f'}) return part(file_, at + 8, length);
@@ -174,7 +174,7 @@ class Plain {
     const std::size_t count = number(tiff, directory, 2, little);
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t field = directory + 2 + 12 * i;
-      tiff.at(field + 11);
+      (void)tiff.at(field + 11);
       if (number(tiff, field, 2, little) != 0x0112) continue;
       const std::size_t value = number(tiff, field + 8, 2, little);
       return number(tiff, field + 2, 2, little) == 3 && number(tiff, field + 4, 4, little) == 1 &&

@@ -155,7 +155,8 @@ const Checkpoint& ConvertedWeights::of(const std::string& arch, std::int64_t dim
                                            {KerasGeneration::kSecond, "Keras, second names"},
                                            {KerasGeneration::kThirdCounted, "Keras 3"}}) {
       take(kind, "w.h5",
-           keras_resnet50(generation, [&](const std::string& layer, const std::string& part,
+           keras_resnet50(generation, [&, generation = generation](
+                                          const std::string& layer, const std::string& part,
                                           const std::vector<std::int64_t>& dims) {
              return keras_values(generator, generation, layer, part, dims);
            }));

@@ -111,7 +111,7 @@ EvaluateOptions detailed() {
 }
 
 void check(const EmbeddingSet& queries, const EmbeddingSet* gallery = nullptr, int threads = 2,
-           EvaluateOptions options = detailed()) {
+           const EvaluateOptions& options = detailed()) {
   const Context context(threads);
   const EmbeddingView view = gallery != nullptr ? gallery->view() : EmbeddingView{};
   const EmbeddingView* other = gallery != nullptr ? &view : nullptr;

@@ -34,7 +34,7 @@ std::vector<std::byte> bytes_of(const Trainer& trainer, const ModelDescription& 
 class ModelIo : public testing::Test {
  protected:
   std::string save(const Trainer& trainer, const ModelDescription& model) {
-    const std::string path = (folder_.path() / "state.h5").string();
+    std::string path = (folder_.path() / "state.h5").string();
     write_atomic(path, bytes_of(trainer, model));
     return path;
   }

@@ -19,7 +19,7 @@
 namespace rk {
 namespace {
 
-int run_eval(std::vector<std::string> arguments) {
+int run_eval(const std::vector<std::string>& arguments) {
   std::vector<const char*> argv{"eval"};
   for (const std::string& a : arguments) argv.push_back(a.c_str());
   testing::internal::CaptureStdout();

@@ -365,7 +365,7 @@ TEST_F(ProgramFlags, OfProbeOnAnImage) {
   ASSERT_EQ(run(base).code, 0);
   const std::vector<float> plain = tensor();
   const auto maps = [&](const std::function<float(float)>& f) {
-    return [=, this](const Said& with, const Said&) {
+    return [plain, tensor, f](const Said& with, const Said&) {
       ASSERT_EQ(with.end.code, 0) << with.end.err;
       const std::vector<float> now = tensor();
       ASSERT_EQ(now.size(), plain.size());
