@@ -12,6 +12,7 @@ TEST(English, NounsGoByTheirNumber) {
   EXPECT_EQ(counted(0, "image"), "0 images");
   EXPECT_EQ(counted(std::size_t{2}, "new class"), "2 new classes");
   EXPECT_EQ(counted(3, "batch"), "3 batches");
+  EXPECT_EQ(counted(4, "epoch"), "4 epochs");
   EXPECT_EQ(counted(2, "query"), "2 queries");
   EXPECT_EQ(counted(1, "category"), "1 category");
   EXPECT_EQ(counted(7, "proxy"), "7 proxies");
