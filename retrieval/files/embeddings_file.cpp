@@ -155,8 +155,9 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) 
   if (file.has(network)) {
     require(file, network, Kind::kText, "one string", {1});
     set.network = file.read_text(network).front();
+    const std::string exif = file.text_attribute("/", kExif).value_or("");
+    if (exif == "turn" || exif == "ignore") set.exif = exif;
   }
-  set.exif = file.text_attribute("/", kExif).value_or("");
   set.embeddings = file.read<float>(name);
   check_finite(set, file.name(), name);
   return set;

@@ -1,7 +1,7 @@
 // Embeddings in HDF5: /embeddings float32 [N, D], /labels int64 [N]; optional /cameras int64 [N],
 // /categories int64 [N], /paths strings [N], /classes strings [C] (then a label is a position in
 // it), /network one string. Further objects in the file are ignored. Attributes of the root are
-// written_by (weights/written_by.h) and, of pictures, exif: "turn" or "ignore".
+// written_by (weights/written_by.h) and, beside /network, exif: "turn" or "ignore".
 //
 // Errors are InputError naming the file: not HDF5, a data set missing, of another type or length,
 // no rows, no columns, a value that is not finite (its row is named).

@@ -4,6 +4,7 @@
 #include "tests/data/temporary_folder.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
+#include "weights/written_by.h"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +22,8 @@ TEST(EmbeddingsFile, ComesBackAsItWent) {
   set.labels = {-1, std::int64_t{1} << 60};
   set.cameras = {4, 5};
   set.paths = {"a/b.jpg", "c d.png"};
+  set.network = "0123";
+  set.exif = "turn";
   write_embeddings(path, set);
   const EmbeddingSet back = read_embeddings(path);
   EXPECT_EQ(back.dim, 3);
@@ -28,7 +31,26 @@ TEST(EmbeddingsFile, ComesBackAsItWent) {
   EXPECT_EQ(back.labels, set.labels);
   EXPECT_EQ(back.cameras, set.cameras);
   EXPECT_EQ(back.paths, set.paths);
+  EXPECT_EQ(back.exif, "turn");
   EXPECT_TRUE(back.categories.empty());
+  EXPECT_TRUE(is_signed(Hdf5Reader(path)));
+}
+
+TEST(EmbeddingsFile, OthersSayNothingOfWhoWroteThemAndHowPicturesWereSeen) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "e.h5").string();
+  const std::vector<float> rows(2, 0.5F);
+  const std::vector<std::int64_t> labels(2, 1);
+  for (const char* attribute : {"", "Pillow", "RankineX 1"}) {
+    Hdf5Writer file;
+    file.write("/embeddings", {2, 1}, rows.data());
+    file.write("/labels", {2}, labels.data());
+    file.write_text("/network", {"mine"});
+    for (const char* name : {"written_by", "exif"}) file.set_attribute("/", name, attribute);
+    write_atomic(path, file.finish());
+    EXPECT_EQ(read_embeddings(path).exif, "");
+    EXPECT_FALSE(is_signed(Hdf5Reader(path)));
+  }
 }
 
 // What numpy makes easy to get wrong is said as what it is.

@@ -615,6 +615,7 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   fs::copy(in("run/best.h5"), in("best.h5"), fs::copy_options::overwrite_existing);
   fs::create_symlink("a.h5", in("link.h5"));
   folder_->write("notes.txt", "mine");
+  folder_->write("plans.txt", "# NVIDIA H100 80GB HBM3, cuDNN 91900\n");
   const std::string probe = RK_BIN "/probe", loss = "smooth_ap";
   struct Case {
     std::vector<std::string> words;
@@ -647,6 +648,8 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
       {{kTrain, "--data", flat(), "--out", in("x"), "--json", in("a.h5")}, "a.h5", 3},
       {{RK_BIN "/bench", "step", "--tune", in("notes.txt")}, "notes.txt", 3},
       {{RK_BIN "/bench", "step", "--tune", in("t.json"), "--json", in("t.json")}, "notes.txt", 2},
+      // Plans go on from plans, on a GPU.
+      {{RK_BIN "/bench", "step", "--tune", in("plans.txt")}, "plans.txt", 2},
   };
   for (const Case& each : cases) {
     const std::string before = file_text(in(each.kept));
