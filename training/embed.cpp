@@ -36,6 +36,7 @@ Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDe
   input_ = network.input;
   output_ = network.embeddings;
   dim_ = program_.shape(output_)[1];
+  program_.lay_out();  // parameters may be allocated from here on: how weights lie is settled
 }
 
 std::size_t Embedder::plan() {

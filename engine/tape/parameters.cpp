@@ -135,7 +135,9 @@ ParameterId Parameters::declare(const std::string& name, const Shape& shape, Ini
 
 void Parameters::store_as(ParameterId id, WeightOrder order) {
   Entry& e = entries_[static_cast<std::size_t>(id)];
-  expect(!allocated_ || e.order == order, "[parameters] {} is stored in another order", e.name);
+  expect(!allocated_ || e.order == order,
+         "[parameters] {} is stored in another order; expected lay_out() before allocate()",
+         e.name);
   e.order = order;
 }
 

@@ -59,7 +59,8 @@ class Parameters {
   // An integer the network counts (num_batches_tracked), starting at 0.
   BufferId declare_counter(const std::string& name);
 
-  // On the host, and on the context's GPU where it has one.
+  // On the host, and on the context's GPU where it has one. After Program::lay_out() of a program
+  // that has convolutions.
   void allocate(const Context& context);
   bool allocated() const { return allocated_; }
   // Fills every parameter from its Initial, a function of (seed, name) alone, whatever the number
