@@ -4,21 +4,25 @@
 
 #include "engine/base/parallel.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace rk {
 
-// f(i, j, member) for 0 <= i <= j < tiles; a member's are in the order of i, then j.
+// f(i, j, member) for 0 <= i <= j < tiles. Column by column of a band of rows of tiles, so that
+// what belongs to a column is fetched once for all of them.
 template <class F> void for_upper_tiles(int threads, std::int64_t tiles, F&& f) {
+  constexpr std::int64_t kBand = 4;
   parallel_ranges(threads, tiles * (tiles + 1) / 2,
                   [&](std::int64_t begin, std::int64_t end, int member) {
-                    std::int64_t i = 0;
-                    std::int64_t first = 0;  // the number of tile (i, i)
-                    while (first + tiles - i <= begin) first += tiles - i++;
-                    std::int64_t j = i + begin - first;
-                    for (std::int64_t at = begin; at < end; ++at) {
-                      f(i, j, member);
-                      if (++j == tiles) j = ++i;
+                    std::int64_t at = 0;
+                    for (std::int64_t band = 0; band < tiles; band += kBand) {
+                      for (std::int64_t j = band; j < tiles; ++j) {
+                        const std::int64_t last = std::min(j, band + kBand - 1);
+                        for (std::int64_t i = band; i <= last; ++i, ++at) {
+                          if (at >= begin && at < end) f(i, j, member);
+                        }
+                      }
                     }
                   });
 }
