@@ -13,20 +13,35 @@ std::int64_t gap(const ImageLayout& layout, const Tensor& tensor) {
   return tensor.image_stride - layout.groups * layout.plane();
 }
 
-class MaxPoolNode : public Node {
+// A pool over windows, in whatever layouts its images lie.
+class WindowPoolNode : public Node {
  public:
-  MaxPoolNode(const std::string& name, const Program& program, const Shape& x, const Shape& y,
-              const pool_cpu::Window& window)
+  WindowPoolNode(const std::string& name, const Program& program, const Shape& x, const Shape& y,
+                 const pool_cpu::Window& window)
       : Node(name),
         threads_(program.context().threads()),
-        gradients_(program.options().gradients),
+        window_(window),
         x_shape_(x),
-        y_shape_(y),
-        window_(window) {}
-  void choose_layouts(ImageWidths& widths) override {
+        y_shape_(y) {}
+  void choose_layouts(ImageWidths& widths) final {
     x_ = image_layout(x_shape_, widths.inputs[0]);
     y_ = image_layout(y_shape_, widths.output);
   }
+
+ protected:
+  int threads_;
+  pool_cpu::Window window_;
+  ImageLayout x_, y_;
+
+ private:
+  Shape x_shape_, y_shape_;
+};
+
+class MaxPoolNode final : public WindowPoolNode {
+ public:
+  MaxPoolNode(const std::string& name, const Program& program, const Shape& x, const Shape& y,
+              const pool_cpu::Window& window)
+      : WindowPoolNode(name, program, x, y, window), gradients_(program.options().gradients) {}
   NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
     return {gradients_ ? static_cast<std::size_t>(y_.elements()) : 0, 0};
   }
@@ -45,26 +60,12 @@ class MaxPoolNode : public Node {
   }
 
  private:
-  int threads_;
   bool gradients_;
-  Shape x_shape_, y_shape_;
-  ImageLayout x_, y_;
-  pool_cpu::Window window_;
 };
 
-class AveragePoolNode : public Node {
+class AveragePoolNode final : public WindowPoolNode {
  public:
-  AveragePoolNode(const std::string& name, const Program& program, const Shape& x, const Shape& y,
-                  const pool_cpu::Window& window)
-      : Node(name),
-        threads_(program.context().threads()),
-        x_shape_(x),
-        y_shape_(y),
-        window_(window) {}
-  void choose_layouts(ImageWidths& widths) override {
-    x_ = image_layout(x_shape_, widths.inputs[0]);
-    y_ = image_layout(y_shape_, widths.output);
-  }
+  using WindowPoolNode::WindowPoolNode;
   void forward() override {
     pool_cpu::average_pool(threads_, x_, y_, window_, memory_.inputs[0].as<float>(),
                            memory_.output.as<float>(), gap(y_, memory_.output));
@@ -76,12 +77,6 @@ class AveragePoolNode : public Node {
                                     dx, memory_.uses[0].accumulate,
                                     gap(y_, memory_.output_gradient));
   }
-
- private:
-  int threads_;
-  Shape x_shape_, y_shape_;
-  ImageLayout x_, y_;
-  pool_cpu::Window window_;
 };
 
 class GlobalPoolNode : public Node {

@@ -56,6 +56,7 @@ ImageWidths Program::usual_widths(const std::vector<Edge>& edges, const TensorSt
 
 TensorId Program::append_reordered(TensorId id, std::int64_t width) {
   const TensorState& from = state(id);
+  expect(!on_gpu(), "[{}] expected NHWC on a GPU, which reorders nothing", from.name);
   TensorState t;
   t.name = fmt::format("{} in {} channels", from.name, width);
   t.shape = from.shape;
