@@ -27,11 +27,8 @@ inline std::int32_t sum(const Ints& lanes) {
 template <std::size_t kCount>
 void count_group(std::span<const float> scores, const float* thresholds, std::int32_t* counts) {
   Floats t[kCount];
-  Ints c[kCount];
-  for (std::size_t k = 0; k < kCount; ++k) {
-    t[k] = Floats{} + thresholds[k];
-    c[k] = Ints{};
-  }
+  Ints c[kCount] = {};
+  for (std::size_t k = 0; k < kCount; ++k) t[k] = Floats{} + thresholds[k];
   const std::size_t whole = scores.size() / kWidth * kWidth;
   for (std::size_t j = 0; j < whole; j += kWidth) {
     Floats s;
@@ -50,11 +47,8 @@ template <std::size_t kCount>
 bool count_column_group(const float* scores, std::int64_t rows, std::int64_t stride,
                         const float* thresholds, std::int32_t* counts) {
   Floats t[kCount];
-  Ints c[kCount];
-  for (std::size_t k = 0; k < kCount; ++k) {
-    load(thresholds + k * kWidth, t[k]);
-    c[k] = Ints{};
-  }
+  Ints c[kCount] = {};
+  for (std::size_t k = 0; k < kCount; ++k) load(thresholds + k * kWidth, t[k]);
   for (std::int64_t i = 0; i < rows; ++i) {
     Floats s;
     load(scores + i * stride, s);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <new>
 #include <vector>
 
 namespace rk::race {
@@ -23,8 +24,11 @@ class NanMemory {
         data_(std::aligned_alloc(64, static_cast<std::size_t>(bytes_)), &std::free) {
     fill();
   }
-  void fill() { std::memset(data_.get(), 0xFF, static_cast<std::size_t>(bytes_)); }
-  void* data() const { return data_.get(); }
+  void fill() { std::memset(data(), 0xFF, static_cast<std::size_t>(bytes_)); }
+  void* data() const {
+    if (data_ == nullptr) throw std::bad_alloc();
+    return data_.get();
+  }
 
  private:
   std::int64_t bytes_;
