@@ -1,15 +1,37 @@
 #include "losses/products/symmetric_product.h"
 
 #include "engine/base/random.h"
+#include "losses/products/upper_tiles.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <vector>
 
 namespace rk {
 namespace {
+
+TEST(UpperTiles, EachIsVisitedOnceByAMemberThatThereIs) {
+  CounterRandom random(random_seed(), 2, 0);
+  for (std::int64_t tiles = 0; tiles < 60; ++tiles) {
+    const int threads = static_cast<int>(1 + random.below(5));
+    std::vector<std::atomic<int>> visits(static_cast<std::size_t>(tiles * tiles));
+    std::atomic<int> strangers = 0;
+    for_upper_tiles(threads, tiles, [&](std::int64_t i, std::int64_t j, int member) {
+      ++visits[static_cast<std::size_t>(i * tiles + j)];
+      if (member < 0 || member >= threads) ++strangers;
+    });
+    EXPECT_EQ(strangers, 0) << tiles << " tiles, " << threads << " threads";
+    for (std::int64_t i = 0; i < tiles; ++i) {
+      for (std::int64_t j = 0; j < tiles; ++j) {
+        ASSERT_EQ(visits[static_cast<std::size_t>(i * tiles + j)], i <= j ? 1 : 0)
+            << i << ", " << j << " of " << tiles << " tiles, " << threads << " threads";
+      }
+    }
+  }
+}
 
 // Of any size that pays or not, planned as large or larger, by 1 to 3 threads: every product as a
 // plain loop in double has it, the same bits on both sides of the diagonal and for any number of
