@@ -35,7 +35,7 @@ template <class Look> Bytes recorded(const Bytes& file, bool once, const Look& l
     } catch (const std::exception&) {
       // What it refuses is an answer that makes no sense.
     }
-    const Bytes answer(slot.begin(), slot.begin() + static_cast<std::ptrdiff_t>(size));
+    Bytes answer(slot.begin(), slot.begin() + static_cast<std::ptrdiff_t>(size));
     if (asked.emplace(question.begin(), question.end()).second || !once) {
       all.push_back(static_cast<std::byte>(size % 256));
       all.push_back(static_cast<std::byte>(size / 256));

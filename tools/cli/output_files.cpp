@@ -101,7 +101,7 @@ struct Found {
 };
 
 Found find_in_hdf5(const std::string& path) {
-  const Found others{std::nullopt, "HDF5 that Rankine did not write"};
+  Found others{std::nullopt, "HDF5 that Rankine did not write"};
   try {
     const Hdf5Reader file(path);
     // Unsigned, as earlier versions wrote: embeddings that say by which network, and pixels.

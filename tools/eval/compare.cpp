@@ -66,7 +66,7 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
 std::string checkpoint_of_run(const std::string& run) {
   std::error_code ignored;
   if (!fs::is_directory(run, ignored)) return run;
-  const std::string best = (fs::path(run) / kBestFile).string();
+  std::string best = (fs::path(run) / kBestFile).string();
   if (fs::exists(best, ignored)) return best;
   fail<InputError>("{}: holds no {}; give a run's folder or a checkpoint", run, kBestFile);
 }

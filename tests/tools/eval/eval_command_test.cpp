@@ -186,7 +186,7 @@ TEST_F(EvalOfFiles, RecallsAreInOrderAndOneOfAllCandidatesIsNoted) {
     std::vector<std::string> words = {RK_BIN "/eval", "--embeddings", of("c_order.npy"), "--labels",
                                       of("labels_int64.npy")};
     words.insert(words.end(), more.begin(), more.end());
-    const Finished done = run_to_end(words, folder_.path().string());
+    Finished done = run_to_end(words, folder_.path().string());
     EXPECT_EQ(done.code, 0) << done.err;
     return done;
   };

@@ -169,8 +169,8 @@ TEST_F(FolderRun, EvalSaysThatItsImagesChoseTheEpoch) {
   const std::string data = flat() + ",val_classes=0.25";
   ASSERT_EQ(train("flat", "two_epochs", {"--data", data, "--epochs", "2"}).code, 0);
   const auto evaluated = [&](const std::string& run, const std::string& split) {
-    const Finished end = eval({"--checkpoint", in(run + "/best.h5"), "--data", data, "--split",
-                               split, "--json", in("chose.json")});
+    Finished end = eval({"--checkpoint", in(run + "/best.h5"), "--data", data, "--split", split,
+                         "--json", in("chose.json")});
     EXPECT_EQ(end.code, 0) << end.err;
     return end;
   };
