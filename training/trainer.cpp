@@ -88,7 +88,7 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
     return require(2, 0, static_cast<std::int64_t>(context_.free_bytes()), MemoryOf::kGpu);
   }
   // Values and gradients have their addresses, but no memory before they are written.
-  constexpr std::size_t kTraining = 4, kSaving = 2 * 3;  // gradients are not saved
+  constexpr std::size_t kTraining = 4, kSaving = std::size_t{2} * 3;  // gradients are not saved
   require(kTraining + kSaving, options_.beside, free_host_bytes(), MemoryOf::kMachine);
 }
 

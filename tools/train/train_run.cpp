@@ -155,7 +155,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
 void TrainRun::fit_batch() {
   if (!plan_.choose_batch || settings_.sampler != "pk") return;
   const auto classes = static_cast<std::int64_t>(train_data_.classes().size());
-  const std::int64_t step = std::lcm(settings_.per_class, processes_.size());
+  const auto step = std::max<std::int64_t>(std::lcm(settings_.per_class, processes_.size()), 1);
   const std::int64_t most = classes * settings_.per_class / step * step;
   if (classes < 2 || most < step || settings_.batch <= most) return;
   if (processes_.first()) {

@@ -153,7 +153,7 @@ std::string built_architecture(const Named& tensors) {
 // `wanted`: what the user says that it is, or nothing. A file of which that cannot be told may be
 // a damaged one of these, whose tensors are then named.
 std::string architecture(const TensorFile& file, const Named& tensors, const std::string& wanted) {
-  const std::string built = built_architecture(tensors);
+  std::string built = built_architecture(tensors);
   if (!wanted.empty()) {
     if (built.empty() || built == wanted) return wanted;
     refuse(file, fmt::format("holds {}, not {}; leave --arch out", with_article(built), wanted));

@@ -16,7 +16,7 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kMaxTextBytes = std::size_t{64} << 10;
-constexpr hssize_t kMaxAttributeElements = 64 * 1024;
+constexpr hssize_t kMaxAttributeElements = hssize_t{64} * 1024;
 constexpr std::uint64_t kTextsAtOnce = 4096;
 constexpr std::size_t kLeastChunkCache = std::size_t{1} << 20;
 

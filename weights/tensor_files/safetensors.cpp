@@ -208,8 +208,8 @@ StoredTensor tensor_of(const Entry& entry, std::span<const std::byte> data,
 
 }  // namespace
 
-TensorFile read_safetensors(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                            const std::string& name) {
+TensorFile read_safetensors(std::span<const std::byte> bytes,
+                            const std::shared_ptr<const void>& owner, const std::string& name) {
   std::uint64_t header = 0;
   if (bytes.size() < sizeof(header)) refuse(name, "shorter than its first number");
   std::memcpy(&header, bytes.data(), sizeof(header));

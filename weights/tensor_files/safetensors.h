@@ -12,8 +12,8 @@ namespace rk {
 
 // `bytes` must outlive what is returned, or be kept by `owner`. `name` is for messages. InputError
 // where any rule is broken.
-TensorFile read_safetensors(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                            const std::string& name);
+TensorFile read_safetensors(std::span<const std::byte> bytes,
+                            const std::shared_ptr<const void>& owner, const std::string& name);
 
 struct NamedValues {
   std::string name;

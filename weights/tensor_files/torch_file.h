@@ -13,8 +13,8 @@ TensorFile read_torch_zip(std::span<const std::byte> bytes, std::shared_ptr<cons
 
 // PyTorch 0.2 to 1.5: five pickles (magic number, protocol, system, the object, storages' keys),
 // then for each key the number of elements (int64) and the elements.
-TensorFile read_torch_stream(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                             const std::string& name);
+TensorFile read_torch_stream(std::span<const std::byte> bytes,
+                             const std::shared_ptr<const void>& owner, const std::string& name);
 bool is_torch_stream(std::span<const std::byte> bytes);
 
 // PyTorch 0.1: a tar archive of `pickle`, `tensors` and `storages`.

@@ -76,8 +76,8 @@ bool is_torch_stream(std::span<const std::byte> bytes) {
          std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
 }
 
-TensorFile read_torch_stream(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                             const std::string& name) {
+TensorFile read_torch_stream(std::span<const std::byte> bytes,
+                             const std::shared_ptr<const void>& owner, const std::string& name) {
   ByteCursor cursor(bytes, name);
   cursor.pickle();  // the magic number
   if (const Pickle protocol = cursor.pickle(); protocol.root().integer != kProtocol) {
