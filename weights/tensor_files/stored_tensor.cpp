@@ -24,6 +24,8 @@ template <class T> T loaded(const std::byte* from) {
 template <class T> std::vector<std::int64_t> as_integers(std::span<const std::byte> bytes) {
   std::vector<std::int64_t> values(bytes.size() / sizeof(T));
   for (std::size_t i = 0; i < values.size(); ++i) {
+    // An int8 is a number, no character, and keeps its sign.
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse)
     values[i] = static_cast<std::int64_t>(loaded<T>(bytes.data() + i * sizeof(T)));
   }
   return values;
@@ -94,7 +96,7 @@ std::span<const float> float_values(const StoredTensor& tensor, std::vector<floa
   const auto count = static_cast<std::size_t>(tensor.elements());
   const std::byte* begin = tensor.bytes.data();
   if (tensor.type == ElementType::kF32 && as_it_lies &&
-      std::bit_cast<std::uintptr_t>(begin) % alignof(float) == 0) {
+      reinterpret_cast<std::uintptr_t>(begin) % alignof(float) == 0) {
     return {reinterpret_cast<const float*>(begin), count};
   }
   std::vector<std::byte> gathered;
