@@ -8,10 +8,16 @@
 namespace rk {
 namespace {
 
-// Vector types of the compilers' own (GCC and Clang): one register with AVX-512, two with AVX2.
-constexpr std::size_t kWidth = kLanes;
-using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
-using Ints = std::int32_t __attribute__((vector_size(kLanes * sizeof(std::int32_t))));
+// Vector types of the compilers' own (GCC and Clang), each one register: where it took two, a group
+// of thresholds and its counts would not fit into the sixteen that AVX2 has.
+#if defined(__AVX512F__)
+constexpr std::size_t kWidth = 16;
+#else
+constexpr std::size_t kWidth = 8;
+#endif
+static_assert(kLanes % kWidth == 0);
+using Floats = float __attribute__((vector_size(kWidth * sizeof(float))));
+using Ints = std::int32_t __attribute__((vector_size(kWidth * sizeof(std::int32_t))));
 
 constexpr int kGroup = 4;  // thresholds compared with one load of scores
 
@@ -19,7 +25,7 @@ inline void load(const float* from, Floats& to) { std::memcpy(&to, from, sizeof(
 
 inline std::int32_t sum(const Ints& lanes) {
   std::int32_t total = 0;
-  for (int i = 0; i < kLanes; ++i) total += lanes[i];
+  for (std::size_t i = 0; i < kWidth; ++i) total += lanes[i];
   return total;
 }
 
@@ -43,12 +49,13 @@ void count_group(std::span<const float> scores, const float* thresholds, std::in
   for (std::size_t k = 0; k < kCount; ++k) counts[k] += sum(c[k]);
 }
 
+// Of kWidth columns; whether anything reached the highest of the thresholds.
 template <std::size_t kCount>
-bool count_column_group(const float* scores, std::int64_t rows, std::int64_t stride,
-                        const float* thresholds, std::int32_t* counts) {
+bool count_columns(const float* scores, std::int64_t rows, std::int64_t stride,
+                   const float* thresholds, std::int32_t* counts) {
   Floats t[kCount];
   Ints c[kCount] = {};
-  for (std::size_t k = 0; k < kCount; ++k) load(thresholds + k * kWidth, t[k]);
+  for (std::size_t k = 0; k < kCount; ++k) load(thresholds + k * kLanes, t[k]);
   for (std::int64_t i = 0; i < rows; ++i) {
     Floats s;
     load(scores + i * stride, s);
@@ -56,13 +63,23 @@ bool count_column_group(const float* scores, std::int64_t rows, std::int64_t str
   }
   for (std::size_t k = 0; k < kCount; ++k) {
     Ints total;
-    std::memcpy(&total, counts + k * kWidth, sizeof(total));
+    std::memcpy(&total, counts + k * kLanes, sizeof(total));
     total += c[k];
-    std::memcpy(counts + k * kWidth, &total, sizeof(total));
+    std::memcpy(counts + k * kLanes, &total, sizeof(total));
   }
   std::int32_t any = 0;
-  for (int i = 0; i < kLanes; ++i) any |= c[0][i];
+  for (std::size_t i = 0; i < kWidth; ++i) any |= c[0][i];
   return any != 0;
+}
+
+template <std::size_t kCount>
+bool count_column_group(const float* scores, std::int64_t rows, std::int64_t stride,
+                        const float* thresholds, std::int32_t* counts) {
+  bool any = false;
+  for (std::size_t lane = 0; lane < kLanes; lane += kWidth) {
+    any |= count_columns<kCount>(scores + lane, rows, stride, thresholds + lane, counts + lane);
+  }
+  return any;
 }
 
 // f(first, count) for groups from the lowest thresholds up, until f says that nothing reached the
