@@ -13,7 +13,8 @@
 // as many of its blocks run on a multiprocessor side by side: 4 take 64 each.
 //
 // On a GPU a launch is asynchronous on the context's stream, and defined for the kernels that
-// kernels/cuda/*_kernels.h list; one that fails is a DeviceError. On the CPU the blocks are shared
+// kernels/cuda/*_kernels.h list; one that fails is a DeviceError. A kernel over a scalar of which
+// only float is compiled for a GPU says so (static constexpr bool kOnGpu). On the CPU the blocks are shared
 // among the cores, a block of one thread each (kernels/host_block.h). A kernel of no blocks is
 // none.
 //
@@ -28,8 +29,15 @@
 
 namespace rk {
 
+template <class Kernel> consteval bool is_on_gpu() {
+  if constexpr (requires { Kernel::kOnGpu; }) return Kernel::kOnGpu;
+  return true;
+}
+
 template <class Kernel> void launch(const Context& context, const Kernel& kernel) {
-  if (context.on_gpu()) return launch(kernel, context.stream());
+  if constexpr (is_on_gpu<Kernel>()) {
+    if (context.on_gpu()) return launch(kernel, context.stream());
+  }
   const int blocks = kernel.blocks();
   parallel_for(context.threads(), blocks, [&](std::int64_t index, int) {
     BlockMemory memory;

@@ -4,7 +4,12 @@
 
 #include "engine/device/cuda_stream.h"
 
+#include <type_traits>
+
 namespace rk {
+
+// Whether there is code for a GPU. Losses are checked in double, which only the CPU computes in.
+template <class S> inline constexpr bool kRunsOnGpu = std::is_same_v<S, float>;
 
 template <class Kernel> void launch(const Kernel& kernel, CudaStream stream);
 

@@ -3,99 +3,139 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/device/buffer.h"
+#include "engine/device/packed_memory.h"
+#include "engine/device/device_value.h"
+#include "kernels/launch_on_gpu.h"
 #include "losses/frame/device_ranking.h"
-#include "losses/frame/packed_memory.h"
 #include "losses/frame/ranking.h"
-#include "losses/frame/readback.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <vector>
 
 namespace rk {
 namespace {
 
-// (1 - beta) of the loss by class, beta of the one over all scores.
-template <class S> class RamboScores final : public Loss<S> {
- public:
-  RamboScores(const LossValues& values, double beta)
-      : params_{static_cast<S>(values.number("lambda")), static_cast<S>(values.number("margin"))},
-        beta_(beta) {}
+// What is ranked: the scores of each class by themselves, all of them together, or both.
+template <class S> struct Rankings {
+  typename Ranking<S>::Params params;
+  double beta = 0;  // share of the loss over all scores; 1 - beta has the one by class
+  bool by_class() const { return beta < 1; }
+  bool overall() const { return beta > 0; }
+};
 
-  void plan(const Context& context, const LossShape& shape) override {
-    capacity_ = shape.rows * shape.classes;
-    positives_.resize(static_cast<std::size_t>(shape.classes));
-    loss_.plan(context);
-    if (context.on_gpu()) {
-      device_ranking_.plan(context, capacity_, by_class() && shape.classes > 1);
-      const auto all = static_cast<std::size_t>(capacity_);
-      packed_ = PackedMemory();
-      by_class_ = packed_.add(by_class() ? all * sizeof(std::uint32_t) : 0);
-      overall_ = packed_.add(overall() ? all * sizeof(std::uint32_t) : 0);
-      targets_ = packed_.add(all);
-      packed_.plan(context);
-    } else {
-      ranking_.plan(context, overall() ? capacity_ : shape.rows);
-      grad_by_class_ = Buffer::of<S>(by_class() && overall() ? capacity_ : 0);
+// Which scores of a batch are positive, counted.
+struct Positives {
+  std::vector<std::int64_t> of_class;
+  std::int64_t classes = 0;  // with a positive
+  std::int64_t all = 0;
+
+  template <class S> void count(const LossInput<S>& input) {
+    std::fill(of_class.begin(), of_class.end(), std::int64_t{0});
+    for (std::int64_t i = 0; i < input.rows; ++i) {
+      for (std::int64_t c = 0; c < input.classes; ++c) {
+        of_class[static_cast<std::size_t>(c)] += input.targets[i * input.classes + c] != 0;
+      }
     }
+    const auto end = of_class.begin() + input.classes;
+    classes = std::count_if(of_class.begin(), end, [](std::int64_t count) { return count > 0; });
+    all = std::accumulate(of_class.begin(), end, std::int64_t{0});
   }
+};
 
-  void prepare(const Context& context, const LossInput<S>& input) override {
+// The loss and its gradient on one device.
+template <class S> class Ranker {
+ public:
+  Ranker() = default;
+  Ranker(const Ranker&) = delete;
+  Ranker& operator=(const Ranker&) = delete;
+  virtual ~Ranker() = default;
+
+  // The targets of a batch, on the host.
+  virtual void prepare(const Context& context, const LossInput<S>& input) = 0;
+  virtual void run(const Context& context, const LossInput<S>& input, const Positives& positives,
+                   S* grad, double* loss) = 0;
+  virtual std::int64_t bytes() const = 0;
+};
+
+template <class S> class CpuRanker final : public Ranker<S> {
+ public:
+  CpuRanker(const Context& context, const Rankings<S>& what, const LossShape& shape) : what_(what) {
+    const std::int64_t all = shape.rows * shape.classes;
+    ranking_.plan(context, what.overall() ? all : shape.rows);
+    grad_by_class_ = Buffer::of<S>(what.by_class() && what.overall() ? all : 0);
+  }
+  void prepare(const Context& /*context*/, const LossInput<S>& /*input*/) override {}
+
+  void run(const Context& context, const LossInput<S>& input, const Positives& positives, S* grad,
+           double* loss) override {
     const std::int64_t all = input.rows * input.classes;
-    expect(all <= capacity_, "[loss] expected at most {} scores as planned, got {}", capacity_,
-           all);
-    count_positives(input);
-    if (context.on_gpu()) pack(context, input);
-  }
-
-  LossValue result(const Context& context) override {
-    LossValue value;
-    value.loss = loss_.read(context);
-    value.valid_queries = by_class() ? ranked_ : std::min<std::int64_t>(ranked_, 1);
-    return value;
+    const double beta = what_.beta;
+    *loss = 0;
+    if (positives.all == 0) {
+      std::fill_n(grad, all, S(0));
+      return;
+    }
+    if (!what_.overall()) {
+      *loss = (1 - beta) * by_class(context, input, positives, grad);
+      return;
+    }
+    *loss = beta * ranking_.run(context, what_.params, all, 1, input.scores, input.targets,
+                                static_cast<S>(beta), grad);
+    if (!what_.by_class()) return;
+    S* added = grad_by_class_.template as<S>();
+    *loss += (1 - beta) * by_class(context, input, positives, added);
+    parallel_for(context.threads(), all, [&](std::int64_t i, int) { grad[i] += added[i]; });
   }
 
   std::int64_t bytes() const override {
-    return ranking_.bytes() + device_ranking_.bytes() + packed_.bytes() + loss_.bytes() +
-           static_cast<std::int64_t>(grad_by_class_.bytes() +
-                                     positives_.size() * sizeof(std::int64_t));
-  }
-
- protected:
-  void compute(const Context& context, const LossInput<S>& input,
-               const LossGradients<S>& gradients) override {
-    if constexpr (kRunsOnGpu<S>) {
-      if (context.on_gpu()) return rank_on_gpu(context, input, gradients.grad);
-    }
-    *loss_.place() = rank_on_cpu(context, input, gradients.grad);
+    return ranking_.bytes() + static_cast<std::int64_t>(grad_by_class_.bytes());
   }
 
  private:
-  bool by_class() const { return beta_ < 1; }
-  bool overall() const { return beta_ > 0; }
-
-  void count_positives(const LossInput<S>& input) {
+  // The mean over the classes with a positive; writes all of grad.
+  double by_class(const Context& context, const LossInput<S>& input, const Positives& positives,
+                  S* grad) {
     const std::int64_t classes = input.classes;
-    std::fill(positives_.begin(), positives_.end(), std::int64_t{0});
-    for (std::int64_t i = 0; i < input.rows; ++i) {
-      for (std::int64_t c = 0; c < classes; ++c) {
-        positives_[static_cast<std::size_t>(c)] += input.targets[i * classes + c] != 0;
-      }
+    if (positives.classes < classes) std::fill_n(grad, input.rows * classes, S(0));
+    const S share = static_cast<S>((1 - what_.beta) / static_cast<double>(positives.classes));
+    double loss = 0;
+    for (std::int64_t c = 0; c < classes; ++c) {
+      if (positives.of_class[static_cast<std::size_t>(c)] == 0) continue;
+      loss += ranking_.run(context, what_.params, input.rows, classes, input.scores + c,
+                           input.targets + c, share, grad + c);
     }
-    const auto end = positives_.begin() + classes;
-    ranked_ = std::count_if(positives_.begin(), end, [](std::int64_t count) { return count > 0; });
-    all_positives_ = std::accumulate(positives_.begin(), end, std::int64_t{0});
+    return loss / static_cast<double>(positives.classes);
   }
 
-  // A GPU ranks all classes in one sort, from lists of the positives: by class, then by item, as
-  // numbers of [C, N]; and by item, as numbers of [N, C].
-  void pack(const Context& context, const LossInput<S>& input) {
+  Rankings<S> what_;
+  Ranking<S> ranking_;
+  Buffer grad_by_class_;  // where both losses have a share
+};
+
+// Ranks all classes in one sort, from lists of the positives: by class, then by item, as numbers of
+// [C, N]; and by item, as numbers of [N, C].
+class GpuRanker final : public Ranker<float> {
+ public:
+  GpuRanker(const Context& context, const Rankings<float>& what, const LossShape& shape)
+      : what_(what) {
+    const std::int64_t all = shape.rows * shape.classes;
+    ranking_.plan(context, all, what.by_class() && shape.classes > 1);
+    const auto list = static_cast<std::size_t>(all) * sizeof(std::uint32_t);
+    by_class_ = packed_.add(what.by_class() ? list : 0);
+    overall_ = packed_.add(what.overall() ? list : 0);
+    targets_ = packed_.add(static_cast<std::size_t>(all));
+    packed_.plan(context);
+  }
+
+  void prepare(const Context& context, const LossInput<float>& input) override {
     const std::int64_t classes = input.classes;
     const std::int64_t all = input.rows * classes;
     packed_.begin(context);
-    std::copy_n(input.targets, all, packed_.template host<std::uint8_t>(targets_));
-    if (by_class()) {
-      auto* own = packed_.template host<std::uint32_t>(by_class_);
+    std::copy_n(input.targets, all, packed_.host<std::uint8_t>(targets_));
+    if (what_.by_class()) {
+      auto* own = packed_.host<std::uint32_t>(by_class_);
       for (std::int64_t c = 0; c < classes; ++c) {
         for (std::int64_t i = 0; i < input.rows; ++i) {
           if (input.targets[i * classes + c] == 0) continue;
@@ -103,8 +143,8 @@ template <class S> class RamboScores final : public Loss<S> {
         }
       }
     }
-    if (overall()) {
-      auto* own = packed_.template host<std::uint32_t>(overall_);
+    if (what_.overall()) {
+      auto* own = packed_.host<std::uint32_t>(overall_);
       for (std::int64_t i = 0; i < all; ++i) {
         if (input.targets[i] != 0) *own++ = static_cast<std::uint32_t>(i);
       }
@@ -112,87 +152,105 @@ template <class S> class RamboScores final : public Loss<S> {
     packed_.send(context);
   }
 
-  void rank_on_gpu(const Context& context, const LossInput<S>& input, S* grad) const {
+  void run(const Context& context, const LossInput<float>& input, const Positives& positives,
+           float* grad, double* loss) override {
     const std::int64_t all = input.rows * input.classes;
-    double* loss = loss_.place();
-    if (all_positives_ == 0) {
-      context.clear(grad, static_cast<std::size_t>(all) * sizeof(S));
+    if (positives.all == 0) {
+      context.clear(grad, static_cast<std::size_t>(all) * sizeof(float));
       context.clear(loss, sizeof(double));
       return;
     }
-    DeviceRanking::Batch batch{.positives = all_positives_,
-                               .lambda = params_.lambda,
-                               .margin = params_.margin,
+    DeviceRanking::Batch batch{.positives = positives.all,
+                               .lambda = what_.params.lambda,
+                               .margin = what_.params.margin,
                                .scores = input.scores,
-                               .targets = packed_.template device<std::uint8_t>(targets_),
+                               .targets = packed_.device<std::uint8_t>(targets_),
                                .grad = grad,
                                .loss = loss};
-    if (overall()) {
+    if (what_.overall()) {
       batch.items = all;
       batch.segments = 1;
-      batch.own = packed_.template device<std::uint32_t>(overall_);
-      batch.weight = static_cast<S>(beta_);
-      batch.share = beta_;
-      device_ranking_.launch(context, batch);
+      batch.own = packed_.device<std::uint32_t>(overall_);
+      batch.weight = static_cast<float>(what_.beta);
+      batch.share = what_.beta;
+      ranking_.launch(context, batch);
     }
-    if (by_class()) {
+    if (what_.by_class()) {
       batch.items = input.rows;
       batch.segments = input.classes;
-      batch.own = packed_.template device<std::uint32_t>(by_class_);
-      batch.share = (1 - beta_) / static_cast<double>(ranked_);
-      batch.weight = static_cast<S>(batch.share);
-      batch.accumulate = overall();
-      device_ranking_.launch(context, batch);
+      batch.own = packed_.device<std::uint32_t>(by_class_);
+      batch.share = (1 - what_.beta) / static_cast<double>(positives.classes);
+      batch.weight = static_cast<float>(batch.share);
+      batch.accumulate = what_.overall();
+      ranking_.launch(context, batch);
     }
   }
 
-  double rank_on_cpu(const Context& context, const LossInput<S>& input, S* grad) {
-    const std::int64_t all = input.rows * input.classes;
-    if (ranked_ == 0) {
-      std::fill_n(grad, all, S(0));
-      return 0;
-    }
-    double loss = 0;
-    if (overall()) {
-      loss += beta_ * ranking_.run(context, params_, all, 1, input.scores, input.targets,
-                                   static_cast<S>(beta_), grad);
-    }
-    if (!by_class()) return loss;
-    if (!overall()) return (1 - beta_) * loss_by_class(context, input, grad);
-    S* added = grad_by_class_.template as<S>();
-    loss += (1 - beta_) * loss_by_class(context, input, added);
-    parallel_for(context.threads(), all, [&](std::int64_t i, int) { grad[i] += added[i]; });
-    return loss;
-  }
+  std::int64_t bytes() const override { return ranking_.bytes() + packed_.bytes(); }
 
-  // The mean over the classes with a positive; writes all of grad.
-  double loss_by_class(const Context& context, const LossInput<S>& input, S* grad) {
-    const std::int64_t classes = input.classes;
-    if (ranked_ < classes) std::fill_n(grad, input.rows * classes, S(0));
-    const S share = static_cast<S>((1 - beta_) / static_cast<double>(ranked_));
-    double loss = 0;
-    for (std::int64_t c = 0; c < classes; ++c) {
-      if (positives_[static_cast<std::size_t>(c)] == 0) continue;
-      loss += ranking_.run(context, params_, input.rows, classes, input.scores + c,
-                           input.targets + c, share, grad + c);
-    }
-    return loss / static_cast<double>(ranked_);
-  }
-
-  typename Ranking<S>::Params params_;
-  double beta_;
-  std::int64_t capacity_ = 0;            // scores
-  std::vector<std::int64_t> positives_;  // of every class
-  std::int64_t ranked_ = 0;              // classes with a positive
-  std::int64_t all_positives_ = 0;
-  Readback<double> loss_;
-  // On the CPU.
-  Ranking<S> ranking_;
-  Buffer grad_by_class_;  // where both losses have a share
-  // On a GPU.
-  DeviceRanking device_ranking_;
+ private:
+  Rankings<float> what_;
+  DeviceRanking ranking_;
   std::size_t by_class_ = 0, overall_ = 0, targets_ = 0;  // pieces of
   PackedMemory packed_;
+};
+
+template <class S>
+std::unique_ptr<Ranker<S>> make_ranker(const Context& context, const Rankings<S>& what,
+                                       const LossShape& shape) {
+  if constexpr (kRunsOnGpu<S>) {
+    if (context.on_gpu()) return std::make_unique<GpuRanker>(context, what, shape);
+  }
+  return std::make_unique<CpuRanker<S>>(context, what, shape);
+}
+
+template <class S> class RamboScores final : public Loss<S> {
+ public:
+  RamboScores(const LossValues& values, double beta)
+      : what_{.params = {static_cast<S>(values.number("lambda")),
+                         static_cast<S>(values.number("margin"))},
+              .beta = beta} {}
+
+  void plan(const Context& context, const LossShape& shape) override {
+    capacity_ = shape.rows * shape.classes;
+    positives_.of_class.resize(static_cast<std::size_t>(shape.classes));
+    loss_.plan(context);
+    ranker_ = make_ranker<S>(context, what_, shape);
+  }
+
+  void prepare(const Context& context, const LossInput<S>& input) override {
+    const std::int64_t all = input.rows * input.classes;
+    expect(all <= capacity_, "[loss] expected at most {} scores as planned, got {}", capacity_,
+           all);
+    positives_.count(input);
+    ranker_->prepare(context, input);
+  }
+
+  LossValue result(const Context& context) override {
+    LossValue value;
+    value.loss = loss_.read(context);
+    value.valid_queries =
+        what_.by_class() ? positives_.classes : std::min<std::int64_t>(positives_.classes, 1);
+    return value;
+  }
+
+  std::int64_t bytes() const override {
+    return ranker_->bytes() + loss_.bytes() +
+           static_cast<std::int64_t>(positives_.of_class.size() * sizeof(std::int64_t));
+  }
+
+ protected:
+  void compute(const Context& context, const LossInput<S>& input,
+               const LossGradients<S>& gradients) override {
+    ranker_->run(context, input, positives_, gradients.grad, loss_.place());
+  }
+
+ private:
+  Rankings<S> what_;
+  std::int64_t capacity_ = 0;  // scores
+  Positives positives_;
+  std::unique_ptr<Ranker<S>> ranker_;
+  DeviceValue<double> loss_;
 };
 
 template <class S, int kBeta> std::unique_ptr<Loss<S>> make(const LossValues& values) {

@@ -2,7 +2,6 @@
 
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
-#include "layers/gpu/input.h"
 #include "training/model_io.h"
 #include "training/training_exif.h"
 
@@ -42,9 +41,7 @@ Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDe
 std::size_t Embedder::plan() {
   if (!planned_) {
     program_.plan();
-    if (program_.on_gpu()) {
-      gpu_input_ = std::make_shared<GpuInput>(program_, input_, table_.levels(), batch_);
-    }
+    pixels_ = std::make_unique<NetworkInput>(program_, input_, table_, batch_);
   }
   planned_ = true;
   return program_.memory().arena_bytes + program_.memory().workspace_bytes;
@@ -67,7 +64,9 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
   const bool categories = !data.categories().empty();
   while (const Batch* batch = loader.next()) {
     if (interrupted()) return std::nullopt;
-    fill(batch->pixels);
+    pixels_->stage(batch->pixels);
+    pixels_->take();
+    pixels_->fill(0);
     program_.forward();
     const std::vector<float> rows = program_.read(output_);
     set.embeddings.insert(set.embeddings.end(), rows.begin(), rows.begin() + batch->count * dim_);
@@ -80,13 +79,6 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
   }
   bad_ = loader.bad_images();
   return set;
-}
-
-void Embedder::fill(std::span<const std::uint8_t> pixels) {
-  if (gpu_input_ == nullptr) return fill_input(program_, input_, table_, pixels);
-  gpu_input_->stage(pixels);
-  gpu_input_->take();
-  gpu_input_->fill(0);
 }
 
 CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint& checkpoint,

@@ -16,8 +16,6 @@
 
 namespace rk {
 
-class GpuInput;
-
 struct EmbedOptions {
   int workers = 2;
   std::int64_t cache_bytes = 0;
@@ -40,15 +38,13 @@ class Embedder {
   std::size_t plan();
 
  private:
-  void fill(std::span<const std::uint8_t> pixels);
-
   ModelDescription model_;
   std::int64_t batch_;
   FloatTable table_;
   Program program_;
   TensorId input_ = -1, output_ = -1;
-  std::int64_t dim_ = 0;                 // of an embedding
-  std::shared_ptr<GpuInput> gpu_input_;  // on a GPU
+  std::int64_t dim_ = 0;  // of an embedding
+  std::unique_ptr<NetworkInput> pixels_;
   bool planned_ = false;
   std::vector<BadImage> bad_;
 };

@@ -30,10 +30,11 @@ class NetworkInput {
   NetworkInput(Program& program, TensorId input, const FloatTable& table, std::int64_t images);
   ~NetworkInput();
 
-  // The pixels of the batch that comes next. On a GPU their upload begins, beside the step before,
-  // and they may be used again when this returns; the CPU reads them where they are, until the
+  // The pixels of the batch that comes next. Where they are copied (to a GPU, beside the step
+  // before) they may be used again when this returns; else they are read where they are, until the
   // next take().
   void stage(std::span<const std::uint8_t> pixels);
+  bool copies_pixels() const { return gpu_ != nullptr; }
   // What was staged is the batch from now on.
   void take();
   // The program's images from the batch, from number `first` on.

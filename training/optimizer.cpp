@@ -189,7 +189,7 @@ void Optimizer::put_back(const State& state, std::span<const float> values) {
 
 void Optimizer::step(const Context& context, StepState* state, float* parameters,
                      const float* gradients) const {
-  if (context.on_gpu()) {
+  if (on_gpu_) {
     step_on_gpu(context, state, parameters, gradients);
   } else {
     step_on_cpu(context, *state, parameters, gradients);

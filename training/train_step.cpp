@@ -4,8 +4,6 @@
 #include "kernels/launch.h"
 
 #include <cmath>
-#include <cstddef>
-#include <limits>
 
 namespace rk {
 namespace {
@@ -39,8 +37,7 @@ TrainStep::TrainStep(const Context& context, const TrainerOptions& options, Prog
       loss_(make_loss<float>(options.loss)),
       optimizer_(context, options.optimizer, optimizer_groups(parameters_, options.learning),
                  static_cast<std::int64_t>(parameters_.flat_elements())),
-      work_(context, options.graph, [this] { compute(); }),
-      state_(context.allocate(sizeof(StepState))) {
+      work_(context, options.graph, [this] { compute(); }) {
   loss_->plan(context, {.rows = options.batch,
                         .memory = memory_.capacity(),
                         .dim = options.model.dim,
@@ -49,10 +46,7 @@ TrainStep::TrainStep(const Context& context, const TrainerOptions& options, Prog
     kept_ = context.allocate(static_cast<std::size_t>(options.batch * options.model.dim) *
                              sizeof(float));
   }
-  if (context.on_gpu()) {
-    host_state_ = PinnedBuffer(sizeof(StepState));
-    host_rate_ = PinnedBuffer(sizeof(double));
-  }
+  state_.plan(context);
   set_scale({}, 0);
 }
 
@@ -61,21 +55,11 @@ void TrainStep::launch(std::span<const std::int64_t> labels,
   labels_ = labels;
   identities_ = identities;
   loss_->prepare(context_, loss_input());
-  static_assert(offsetof(StepState, rate) == 0);
-  if (context_.on_gpu()) {
-    *host_rate_.as<double>() = rate;
-    context_.upload(state_.data(), host_rate_.as<double>(), sizeof(double));
-  } else {
-    state()->rate = rate;
-  }
+  state_.send(context_, &StepState::rate, rate);
   input_.take();
   // While the memory fills, the loss's products grow with it.
   work_.run(memory_.rows());
-  if (context_.on_gpu()) {
-    for (std::int64_t c = 0; c < parts_.chunks(); ++c) program_.count_forward();
-  } else if (!state()->finite) {
-    return;  // the embeddings of a step that failed are kept out of the memory
-  }
+  for (std::int64_t c = 0; c < parts_.chunks(); ++c) program_.count_forward();
   if (kept_.bytes() > 0) memory_.push(kept_.as<float>(), labels, identities);
 }
 
@@ -99,14 +83,6 @@ void TrainStep::compute() {
   embed();
   if (kept_.bytes() > 0) context_.copy(kept_.data(), network_.embeddings(), kept_.bytes());
   value_and_gradient();
-  if (!context_.on_gpu()) {
-    // Known at once: what follows from a loss that is not finite is spared.
-    state()->finite = std::isfinite(loss_->result(context_).loss);
-    if (!state()->finite) {
-      state()->norm = std::numeric_limits<double>::quiet_NaN();
-      return;
-    }
-  }
   backward();
   update();
 }
@@ -116,7 +92,7 @@ void TrainStep::value_and_gradient() {
   if (proxies_ >= 0) output.grad_proxies = parameters_.device_gradient(proxies_);
   loss_->launch(context_, loss_input(), output);
   if (options_.precision != Precision::kFp16) return;
-  const float* scale = &state()->loss_scale;
+  const float* scale = &state_.place()->loss_scale;
   rk::launch(
       context_,
       Scale{.count = options_.batch * options_.model.dim, .factor = scale, .values = output.grad});
@@ -127,16 +103,14 @@ void TrainStep::value_and_gradient() {
 }
 
 void TrainStep::update() {
-  optimizer_.step(context_, state(), parameters_.device_values(), parameters_.device_gradients());
+  optimizer_.step(context_, state_.place(), parameters_.device_values(),
+                  parameters_.device_gradients());
 }
 
 TrainStep::Outcome TrainStep::finish() {
-  // Not part of what is captured: see PinnedBuffer.
-  if (context_.on_gpu()) {
-    context_.download(host_state_.as<StepState>(), state_.data(), sizeof(StepState));
-  }
+  state_.fetch(context_);
   const LossValue value = loss_->result(context_);  // waits for all of the step
-  const StepState& step = context_.on_gpu() ? *host_state_.as<StepState>() : *state();
+  const StepState& step = state_.fetched();
   return {.loss = value.loss,
           .valid_queries = value.valid_queries,
           .gradient_norm = step.norm,
@@ -146,8 +120,7 @@ TrainStep::Outcome TrainStep::finish() {
 }
 
 LossScaleState TrainStep::scale() const {
-  StepState step;
-  state_.download(&step, sizeof(step));
+  const StepState step = state_.get();
   return {.updates = step.number, .scale = step.loss_scale, .good_steps = step.good_steps};
 }
 
@@ -162,7 +135,7 @@ void TrainStep::set_scale(const LossScaleState& scale, std::int64_t steps) {
     if (step.dynamic_scale) step.loss_scale = static_cast<float>(scale.scale);
     step.good_steps = scale.good_steps;
   }
-  state_.upload(&step, sizeof(step));
+  state_.set(step);
 }
 
 std::vector<std::pair<std::string, std::size_t>> TrainStep::reserved() const {

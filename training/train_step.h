@@ -7,7 +7,7 @@
 // What changes from step to step (learning rate, number of the update, loss scale, labels) is read
 // from the device's memory. So on a GPU everything between the upload of the pictures and the
 // changed parameters is one CUDA graph, captured in the second step of the same sizes and replayed
-// from then on (training/captured_work.h).
+// from then on (engine/device/captured_work.h).
 //
 // In fp16 the gradient of the loss is multiplied by a scale that the optimizer divides by again
 // (kernels/blocks/optimizer_block.h): where a gradient overflows, the update is left out and the
@@ -18,8 +18,8 @@
 // tests/cuda/step_test.cpp compares a GPU's step with the CPU's.
 #pragma once
 
-#include "engine/device/cuda/buffer.h"
-#include "training/captured_work.h"
+#include "engine/device/captured_work.h"
+#include "engine/device/device_value.h"
 #include "training/chunked_network.h"
 #include "training/embedding_memory.h"
 #include "training/network_input.h"
@@ -42,6 +42,7 @@ class TrainStep {
 
   // The pictures of the batch that comes next (NetworkInput::stage); while a step runs, too.
   void stage(std::span<const std::uint8_t> pixels) { input_.stage(pixels); }
+  bool copies_pixels() const { return input_.copies_pixels(); }
   // The step on what was staged; a GPU is not waited for. labels and identities are those of the
   // whole batch, of all processes. InputError where the loss cannot take the batch.
   void launch(std::span<const std::int64_t> labels, std::span<const std::int64_t> identities,
@@ -75,7 +76,6 @@ class TrainStep {
   std::vector<std::pair<std::string, std::size_t>> reserved() const;  // bytes by name
 
  private:
-  StepState* state() const { return state_.as<StepState>(); }
   LossInput<float> loss_input() const;
   void compute();
 
@@ -91,9 +91,8 @@ class TrainStep {
   std::unique_ptr<Loss<float>> loss_;
   Optimizer optimizer_;
   CapturedWork work_;
-  Memory kept_;   // the embeddings for the memory columns: backward may overwrite them
-  Memory state_;  // StepState
-  PinnedBuffer host_state_, host_rate_;                // on a GPU
+  Memory kept_;  // the embeddings for the memory columns: backward may overwrite them
+  DeviceValue<StepState> state_;
   std::span<const std::int64_t> labels_, identities_;  // of the step that was launched
 };
 

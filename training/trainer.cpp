@@ -82,7 +82,7 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
         .per_image = static_cast<std::int64_t>(footprint.arena_bytes) / options_.chunk};
     const std::string advice = fitting_advice(need, free, parts().share(), options_.chunk, where);
     if (advice.empty()) return;
-    throw TooLittleMemory(advice, chunk_that_fits(need, free, parts().share()));
+    throw TooLittleMemory(advice, chunk_that_fits(need, free, parts().share()), where);
   };
   if (context_.on_gpu()) {
     return require(2, 0, static_cast<std::int64_t>(context_.free_bytes()), MemoryOf::kGpu);
@@ -93,7 +93,8 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
 }
 
 void Trainer::prepare_graphs() {
-  if (context_.on_gpu()) build_graphs(context_, graphs_of(program_), options_.preparing);
+  const std::vector<Graph> graphs = graphs_of(program_);
+  if (!graphs.empty()) build_graphs(context_, graphs, options_.preparing);
 }
 
 StepResult Trainer::step(const Batch& batch, const std::function<void()>& meanwhile) {
@@ -107,7 +108,7 @@ StepResult Trainer::step(const Batch& batch, const std::function<void()>& meanwh
   TrainStep::Outcome outcome;
   try {
     step_->launch(labels_, identities_, last_.rate);
-    if (meanwhile && context_.on_gpu()) meanwhile();
+    if (meanwhile && step_->copies_pixels()) meanwhile();
     outcome = step_->finish();
   } catch (const InputError& error) {
     diverged(error.what());
@@ -131,7 +132,7 @@ void Trainer::remember(const Batch& batch) {
   std::ranges::copy(batch.indices, last_indices_.begin());
   last_batch_.labels = last_labels_;
   last_batch_.indices = last_indices_;
-  if (context_.on_gpu()) last_batch_.pixels = {};
+  if (step_->copies_pixels()) last_batch_.pixels = {};
 }
 
 void Trainer::diverged(const std::string& what) const {
@@ -142,7 +143,7 @@ void Trainer::diverged(const std::string& what) const {
 }
 
 void Trainer::stage(const Batch& next) {
-  if (!context_.on_gpu()) return;
+  if (!step_->copies_pixels()) return;
   step_->stage(next.pixels);
   staged_ = true;
 }

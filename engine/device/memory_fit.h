@@ -33,12 +33,14 @@ std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64
 // What fitting_advice() says, as an error, for whoever may take the chunk instead.
 class TooLittleMemory : public DeviceError {
  public:
-  TooLittleMemory(const std::string& advice, std::int64_t chunk)
-      : DeviceError(advice), chunk_(chunk) {}
+  TooLittleMemory(const std::string& advice, std::int64_t chunk, MemoryOf where)
+      : DeviceError(advice), chunk_(chunk), where_(where) {}
   std::int64_t chunk() const { return chunk_; }  // that fits; 0: not a single image does
+  MemoryOf where() const { return where_; }
 
  private:
   std::int64_t chunk_;
+  MemoryOf where_;
 };
 
 // One allocation that failed.

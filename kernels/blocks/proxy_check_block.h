@@ -1,8 +1,9 @@
 // Which proxy a loss cannot take, in one block: the first that holds NaN, infinity or a number
-// beyond `most`, else the first of length 0 (losses/products/proxy_matrix.h has the CPU's form).
+// beyond `most`, else the first of length 0.
 #pragma once
 
 #include "kernels/block_team.h"
+#include "kernels/launch_on_gpu.h"
 
 #include <cmath>
 #include <cstdint>
@@ -15,17 +16,19 @@ struct BadProxy {
   std::int32_t what = kNone;
 };
 
-struct FindBadProxy {
+template <class S> struct FindBadProxy {
+  static constexpr bool kOnGpu = kRunsOnGpu<S>;
+
   int rows = 0;
   int dim = 0;
-  float most = 0;
-  const float* proxies = nullptr;   // [rows, dim]
+  S most = 0;
+  const S* proxies = nullptr;       // [rows, dim]
   const double* lengths = nullptr;  // [rows]
   BadProxy* found = nullptr;        // [1]
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const auto worst =
         team.arg_max(rows, [&](int row) { return static_cast<float>(what_of(row)); });
     team.for_each(1, [&](int) {

@@ -18,8 +18,8 @@
   X(FinishRows<HistogramRow<float>>);   \
   X(FinishRows<SupApRow<float>>);       \
   X(FinishRows<TripletAllRow<float>>);  \
-  X(SumLosses);                         \
-  X(FindBadProxy);                      \
+  X(SumLosses<float>);                  \
+  X(FindBadProxy<float>);               \
   X(FillAucTable);                      \
   X(GatherHardestPairs);                \
   X(MeetHardestPairs);                  \

@@ -1,23 +1,27 @@
-// The kernels between and behind the rows of a loss on a GPU, one block each: what follows from the
-// totals over all rows (kernels/rows/batch_numbers.h), and the value of the loss.
+// The kernels between and behind the rows of a loss, one block each: what follows from the totals
+// over all rows (kernels/rows/batch_numbers.h), and the value of the loss.
 #pragma once
 
 #include "kernels/block_team.h"
+#include "kernels/launch_on_gpu.h"
 #include "kernels/rows/batch_numbers.h"
 
 namespace rk {
 
-template <class Row> struct FinishRows {
+template <class Row> struct FinishRows;
+template <template <class> class Row, class S> struct FinishRows<Row<S>> {
+  static constexpr bool kOnGpu = kRunsOnGpu<S>;
+
   const BatchNumbers* batch = nullptr;  // [1]
   const double* totals = nullptr;       // [stats]
-  typename Row::Params* params = nullptr;
-  float* slopes = nullptr;
+  typename Row<S>::Params* params = nullptr;
+  S* slopes = nullptr;
   double* part = nullptr;  // [1]
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
     if (batch->valid > 0) {
-      Row::finish(BlockTeamOver<Block>(block), *batch, totals, params, slopes, part);
+      Row<S>::finish(team_of(block), *batch, totals, params, slopes, part);
     }
   }
 };
@@ -26,18 +30,20 @@ template <class Row> struct FinishRows {
 // Comparisons drop NaN, so many losses of NaN embeddings are finite; their gradient is not, even
 // where it is zero times an embedding. The loss is NaN where `gradient`, that of one item or proxy,
 // holds a number that is not finite.
-struct SumLosses {
+template <class S> struct SumLosses {
+  static constexpr bool kOnGpu = kRunsOnGpu<S>;
+
   const BatchNumbers* batch = nullptr;  // [1]
-  const float* losses = nullptr;        // [rows]
+  const S* losses = nullptr;            // [rows]
   int rows = 0;
-  const double* part = nullptr;     // [1], or null
-  const float* gradient = nullptr;  // [dim]
+  const double* part = nullptr;  // [1], or null
+  const S* gradient = nullptr;   // [dim]
   int dim = 0;
   double* loss = nullptr;  // [1]
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const double total = team.sum(rows, [&](int i) { return static_cast<double>(losses[i]); });
     // x - x is NaN where x is not finite, else 0.
     const double finite =

@@ -4,7 +4,7 @@
 #include "kernels/rows/batch_numbers.h"
 #include "kernels/rows/row_batch.h"
 #include "losses/frame/batch_index.h"
-#include "losses/frame/packed_memory.h"
+#include "engine/device/packed_memory.h"
 
 #include <cstdint>
 #include <span>

@@ -16,7 +16,7 @@
 // What is not finite: on the CPU launch() looks first and throws an InputError that names the first
 // row that holds NaN, infinity or a number beyond 1e10 (the outputs are then undefined). A GPU is
 // not waited for: an embedding that is not finite makes the loss and the gradient so. Proxies that
-// a loss cannot take are an InputError on both, on a GPU one of result().
+// a loss cannot take are an InputError of result() at the latest.
 //
 // Double is for checks and tests: it has no code for a GPU.
 #pragma once
@@ -24,7 +24,6 @@
 #include "engine/device/context.h"
 
 #include <cstdint>
-#include <type_traits>
 
 namespace rk {
 
@@ -66,9 +65,6 @@ struct LossValue {
 };
 
 template <class S> struct LossOutput : LossValue, LossGradients<S> {};
-
-// Whether there is code for a GPU: `if constexpr` in front of what only float can ask of it.
-template <class S> inline constexpr bool kRunsOnGpu = std::is_same_v<S, float>;
 
 template <class S> class Loss {
  public:

@@ -5,8 +5,8 @@
 // then dw = (dW - (dW . w/|w|) w/|w|) / |w|. One matrix is kept: rows are overwritten by their
 // gradient.
 //
-// A proxy of zeros has no direction. The CPU looks in forward(); on a GPU it makes the matrix NaN,
-// and so does one that is not finite: bad() has which, and check() throws what the CPU does.
+// A proxy of zeros has no direction: it makes the matrix NaN, and so does one that is not finite.
+// `bad` says which, and check() throws.
 #pragma once
 
 #include "kernels/blocks/proxy_check_block.h"
@@ -24,7 +24,7 @@ template <class S> class ProxyMatrix {
   explicit ProxyMatrix(bool classes_by_items) : classes_by_items_(classes_by_items) {}
 
   void plan(const Context& context, const LossShape& shape);
-  // bad: on a GPU, what is wrong with the proxies, written there. On the CPU it is an InputError.
+  // bad: in the context's memory, what is wrong with the proxies.
   void forward(const Context& context, const LossInput<S>& input, BadProxy* bad);
   void backward(const Context& context, const LossInput<S>& input,
                 const LossGradients<S>& gradients);

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "kernels/cuda/symmetric.h"
+#include "kernels/launch_on_gpu.h"
 #include "kernels/team.h"
 #include "kernels/transpose.h"
 #include "losses/products/matrix_product.h"
@@ -47,11 +48,10 @@ void add_tiles(S* matrix, std::int64_t stride, std::int64_t rows, std::int64_t i
 template <class S> void SimilarityMatrix<S>::plan(const Context& context, const LossShape& shape) {
   capacity_ = shape.rows * row_stride(shape.rows + shape.memory);
   matrix_ = context.allocate(static_cast<std::size_t>(capacity_) * sizeof(S));
-  if (context.on_gpu()) {
-    context.clear(matrix_.data(),
-                  matrix_.bytes());  // rows load what lies behind their columns
-  } else if constexpr (std::is_same_v<S, float>) {
-    symmetric_.plan(context, shape.rows, shape.dim);
+  context.clear(matrix_.data(), matrix_.bytes());  // rows load what lies behind their columns
+  symmetric_.reset();
+  if (std::is_same_v<S, float> && !context.on_gpu()) {
+    symmetric_.emplace().plan(context, shape.rows, shape.dim);
   }
 }
 
@@ -64,9 +64,9 @@ void SimilarityMatrix<S>::forward(const Context& context, const LossInput<S>& in
          input.rows, input.memory);
   bool halved = false;
   if constexpr (std::is_same_v<S, float>) {
-    halved = !context.on_gpu() && SymmetricProduct::pays(input.rows);
+    halved = symmetric_.has_value() && SymmetricProduct::pays(input.rows);
     if (halved) {
-      symmetric_.run(context, input.rows, input.dim, input.embeddings, row(0), stride_);
+      symmetric_->run(context, input.rows, input.dim, input.embeddings, row(0), stride_);
     }
   }
   if (!halved) {
@@ -95,7 +95,7 @@ void SimilarityMatrix<S>::add_transpose(const Context& context, std::int64_t row
 template <class S>
 void SimilarityMatrix<S>::backward(const Context& context, const LossInput<S>& input,
                                    std::int64_t numbers, S* grad) {
-  const bool few = !context.on_gpu() && numbers <= input.rows * (input.rows + input.memory) / kFew;
+  const bool few = numbers <= input.rows * (input.rows + input.memory) / kFew;
   const auto product = [&](std::int64_t columns, const S* matrix, const S* embeddings, S beta) {
     if (few) {
       product_of_few(context, input.rows, input.dim, columns, matrix, stride_, embeddings,

@@ -11,6 +11,7 @@
 #include "losses/products/symmetric_product.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace rk {
 
@@ -18,20 +19,20 @@ template <class S> class SimilarityMatrix {
  public:
   void plan(const Context& context, const LossShape& shape);
   void forward(const Context& context, const LossInput<S>& input);
-  // `numbers` of G are not 0: where they are few, the CPU adds rows up in place of a product. The
-  // square part of the matrix holds G + G^T afterwards.
+  // `numbers` of G are not 0: where they are few, which only the CPU knows, rows are added up in
+  // place of a product. The square part of the matrix holds G + G^T afterwards.
   void backward(const Context& context, const LossInput<S>& input, std::int64_t numbers, S* grad);
 
   S* row(std::int64_t query) { return matrix_.as<S>() + query * stride_; }
   std::int64_t stride() const { return stride_; }
   std::int64_t bytes() const {
-    return static_cast<std::int64_t>(matrix_.bytes()) + symmetric_.bytes();
+    return static_cast<std::int64_t>(matrix_.bytes()) + (symmetric_ ? symmetric_->bytes() : 0);
   }
 
  private:
   void add_transpose(const Context& context, std::int64_t rows);
 
-  SymmetricProduct symmetric_;
+  std::optional<SymmetricProduct> symmetric_;  // on the CPU
   Memory matrix_;
   std::int64_t capacity_ = 0;  // elements
   std::int64_t stride_ = 0;

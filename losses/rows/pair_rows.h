@@ -5,7 +5,7 @@
 
 #include "kernels/rows/hardest_pair.h"
 #include "losses/products/sparse_gradient.h"
-#include "losses/rows/rows.h"
+#include "losses/rows/cpu_rows.h"
 
 #include <algorithm>
 #include <vector>
@@ -21,57 +21,59 @@ inline constexpr bool kPairRow = requires(const SerialTeam& team,
   Row::pair_gradient(team, params, pair, in, loss);
 };
 
-template <class S, class Row> class PairRows {
+template <class S, class Row> class PairRows final : public CpuRows<S, Row> {
  public:
-  using Params = typename Row::Params;
+  using typename Rows<S, Row>::Batch;
+  using typename Rows<S, Row>::Params;
 
-  void plan(const LossShape& shape) {
-    pairs_.resize(static_cast<std::size_t>(shape.rows));
+  PairRows(const Context& context, const Params& params, const LossShape& shape)
+      : CpuRows<S, Row>(context, params, shape), pairs_(static_cast<std::size_t>(shape.rows)) {
     gradient_.plan(shape, 2);
   }
 
-  void find(const Context& context, const Rows<S, Row>& rows, const RowBatch<S>& batch) {
-    rows.for_each(context, batch, nullptr,
-                  [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte* scratch) {
-                    if (batch.counted[in.self] == 0) return;
-                    const typename Row::Pieces at(Scratch(scratch), in.columns, in.member_count);
-                    pair(in.self) = hardest_pair(team, in, at.index);
-                  });
+  void measure(const Context& context, const Batch& batch, S* stats, int width) override {
+    if constexpr (kMeasuredRow<Row>) {
+      find(context, batch);
+      this->for_each(context, batch,
+                     [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte*) {
+                       S* own = stats + static_cast<std::ptrdiff_t>(in.self) * width;
+                       if (batch.counted[in.self] == 0) {
+                         std::fill_n(own, width, S(0));
+                       } else {
+                         Row::measure_pair(team, *batch.params, pair(in.self), own);
+                       }
+                     });
+    }
   }
 
-  // In place of Row::measure.
-  void measure(const Context& context, const Rows<S, Row>& rows, const RowBatch<S>& batch,
-               const Params& params, S* stats, int width) const {
-    rows.for_each(
-        context, batch, nullptr, [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte*) {
-          S* own = stats + static_cast<std::ptrdiff_t>(in.self) * width;
-          if (batch.counted[in.self] == 0) {
-            std::fill_n(own, width, S(0));
-          } else {
-            Row::measure_pair(team, params, pairs_[static_cast<std::size_t>(in.self)], own);
-          }
-        });
-  }
-
-  // In place of Row::row and of the products behind it: losses, then the gradient [rows, dim].
-  void run(const Context& context, const Rows<S, Row>& rows, const RowBatch<S>& batch,
-           const Params& params, const LossInput<S>& input, S* grad) {
-    rows.for_each(context, batch, nullptr,
-                  [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte*) {
-                    write(team, batch, params, in);
-                  });
+  void run(const Context& context, const Batch& batch, const LossInput<S>& input,
+           SimilarityMatrix<S>& /*similarity*/, S* grad) override {
+    if constexpr (!kMeasuredRow<Row>) find(context, batch);
+    this->for_each(context, batch,
+                   [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte*) {
+                     write(team, batch, in);
+                   });
     gradient_.backward(context, input, grad);
   }
 
-  std::int64_t bytes() const {
-    return gradient_.bytes() + static_cast<std::int64_t>(pairs_.size() * sizeof(HardestPair<S>));
+  std::int64_t bytes() const override {
+    return CpuRows<S, Row>::bytes() + gradient_.bytes() +
+           static_cast<std::int64_t>(pairs_.size() * sizeof(HardestPair<S>));
   }
 
  private:
   HardestPair<S>& pair(int row) { return pairs_[static_cast<std::size_t>(row)]; }
 
-  void write(const SerialTeam& team, const RowBatch<S>& batch, const Params& params,
-             const GalleryRow<S>& in) {
+  void find(const Context& context, const Batch& batch) {
+    this->for_each(context, batch,
+                   [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte* scratch) {
+                     if (batch.counted[in.self] == 0) return;
+                     const typename Row::Pieces at(Scratch(scratch), in.columns, in.member_count);
+                     pair(in.self) = hardest_pair(team, in, at.index);
+                   });
+  }
+
+  void write(const SerialTeam& team, const Batch& batch, const GalleryRow<S>& in) {
     auto* numbers = gradient_.row(in.self);
     S* loss = batch.losses + in.self;
     if (batch.counted[in.self] == 0) {
@@ -79,7 +81,7 @@ template <class S, class Row> class PairRows {
       *loss = 0;
       return;
     }
-    const PairGradient<S> of = Row::pair_gradient(team, params, pair(in.self), in, loss);
+    const PairGradient<S> of = Row::pair_gradient(team, *batch.params, pair(in.self), in, loss);
     numbers[0] = {pair(in.self).positive_column, of.to_positive};
     numbers[1] = {pair(in.self).negative_column, of.to_negative};
   }

@@ -5,15 +5,13 @@
 #pragma once
 
 #include "engine/base/error.h"
-#include "kernels/cuda/rows.h"
+#include "engine/device/packed_memory.h"
+#include "engine/device/device_value.h"
 #include "kernels/launch.h"
 #include "kernels/rows/finish_rows.h"
-#include "kernels/rows/proxy_rows.h"
 #include "losses/frame/entry.h"
-#include "losses/frame/packed_memory.h"
-#include "losses/frame/readback.h"
 #include "losses/products/proxy_matrix.h"
-#include "losses/rows/rows.h"
+#include "losses/rows/make_proxy_rows.h"
 
 #include <algorithm>
 #include <memory>
@@ -31,13 +29,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
     const std::int64_t columns = Row::kRowIsClass ? shape.rows : shape.classes;
     matrix_.plan(context, shape);
     losses_ = context.allocate(static_cast<std::size_t>(rows) * sizeof(S));
-    scratch_.plan(context, Row::scratch(static_cast<int>(columns)),
-                  [&]([[maybe_unused]] RowScratch* scratch) {
-                    if constexpr (kRunsOnGpu<S>) {
-                      ProxyRows<Row>::plan(static_cast<int>(rows), static_cast<int>(columns),
-                                           scratch);
-                    }
-                  });
+    rows_ = make_proxy_rows<S, Row>(context, static_cast<int>(rows), static_cast<int>(columns));
     packed_ = PackedMemory();
     numbers_ = packed_.add(sizeof(BatchNumbers));
     labels_ = packed_.add(static_cast<std::size_t>(shape.rows) * sizeof(std::int64_t));
@@ -78,7 +70,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
   }
 
   std::int64_t bytes() const override {
-    return matrix_.bytes() + scratch_.bytes() + packed_.bytes() + result_.bytes() +
+    return matrix_.bytes() + rows_->bytes() + packed_.bytes() + result_.bytes() +
            static_cast<std::int64_t>(losses_.bytes());
   }
 
@@ -86,11 +78,6 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
   void compute(const Context& context, const LossInput<S>& input,
                const LossGradients<S>& gradients) override {
     Result* result = result_.place();
-    if (!context.on_gpu()) *result = {};
-    if (input.rows == 0 && !context.on_gpu()) {
-      std::fill_n(gradients.grad_proxies, input.classes * input.dim, S(0));
-      return;
-    }
     matrix_.forward(context, input, &result->bad);
     ProxyBatch<S> batch;
     batch.scores = matrix_.row(0);
@@ -102,9 +89,16 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
     batch.weight = Row::kRowIsClass ? 1 / static_cast<S>(input.classes)
                                     : static_cast<S>(1 / static_cast<double>(input.rows));
     batch.losses = losses_.as<S>();
-    run_rows_of(context, batch);
+    rows_->run(context, batch, params_);
     matrix_.backward(context, input, gradients);
-    sum_losses(context, batch, gradients.grad_proxies, static_cast<int>(input.dim));
+    launch(context, SumLosses<S>{.batch = packed_.device<BatchNumbers>(numbers_),
+                                 .losses = batch.losses,
+                                 .rows = batch.rows,
+                                 // Of the first proxy: an embedding that is not finite is in the
+                                 // gradient of all of them.
+                                 .gradient = gradients.grad_proxies,
+                                 .dim = static_cast<int>(input.dim),
+                                 .loss = &result->loss});
   }
 
  private:
@@ -118,46 +112,15 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
     return Row::kRowIsClass ? shape.classes : shape.rows;
   }
 
-  void run_rows_of(const Context& context, const ProxyBatch<S>& batch) {
-    if constexpr (kRunsOnGpu<S>) {
-      if (context.on_gpu()) {
-        return ProxyRows<Row>::run(batch, params_, scratch_.scratch(), context.stream());
-      }
-    }
-    scratch_.run(context, batch.rows, nullptr,
-                 [&](const SerialTeam& team, std::int64_t row, std::byte* memory) {
-                   Row::row(team, params_, batch, static_cast<int>(row), memory);
-                 });
-  }
-
-  void sum_losses(const Context& context, const ProxyBatch<S>& batch, const S* grad_proxies,
-                  int dim) {
-    const auto* numbers = packed_.device<BatchNumbers>(numbers_);
-    double* loss = &result_.place()->loss;
-    if constexpr (kRunsOnGpu<S>) {
-      if (context.on_gpu()) {
-        // Of the first proxy: an embedding that is not finite is in the gradient of all of them.
-        return launch(context, SumLosses{.batch = numbers,
-                                         .losses = batch.losses,
-                                         .rows = batch.rows,
-                                         .gradient = grad_proxies,
-                                         .dim = dim,
-                                         .loss = loss});
-      }
-    }
-    for (int r = 0; r < batch.rows; ++r) *loss += static_cast<double>(batch.losses[r]);
-    *loss *= numbers->value_weight;
-  }
-
   Params params_;
   LossShape planned_;
   std::int64_t items_ = 0;
   ProxyMatrix<S> matrix_{Row::kRowIsClass};
-  RowMemory scratch_;
+  std::unique_ptr<ProxyRowsBody<S, Row>> rows_;
   std::size_t numbers_ = 0, labels_ = 0, shares_ = 0;  // pieces of
   PackedMemory packed_;
   Memory losses_;  // [rows]
-  Readback<Result> result_;
+  DeviceValue<Result> result_;
 };
 
 // For a registry entry: kParams makes the row's parameters from the loss's values.

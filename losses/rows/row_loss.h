@@ -18,19 +18,20 @@
 //   void finish(const Context&, const RowBatch<S>&, const S* stats, S* slopes, double* part)
 //                                               in place of Row::finish, from each row's stats
 // Rows that depend on their hardest pair alone take a shorter way on the CPU
-// (losses/rows/pair_rows.h). Rows that cost unlike say Row::work(columns, positives), the scores
+// (losses/rows/make_rows.h). Rows that cost unlike say Row::work(columns, positives), the scores
 // they compare or the sigmoids they take; the CPU's threads then get rows of about the same work
 // instead of the same number.
 #pragma once
 
+#include "engine/device/device_value.h"
+#include "kernels/launch.h"
+#include "kernels/rows/finish_rows.h"
 #include "losses/frame/batch_index.h"
 #include "losses/frame/batch_memory.h"
 #include "losses/frame/entry.h"
-#include "losses/frame/readback.h"
 #include "losses/products/similarity.h"
-#include "losses/rows/pair_rows.h"
+#include "losses/rows/make_rows.h"
 #include "losses/rows/row_totals.h"
-#include "losses/rows/rows.h"
 
 #include <algorithm>
 #include <memory>
@@ -79,17 +80,13 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     loss_.plan(context);
     if constexpr (requires { formula_.plan(context, shape); }) formula_.plan(context, shape);
     if constexpr (kMeasured) totals_.plan(context, shape, formula_.params);
-    rows_.plan(context, formula_.params, shape);
-    if constexpr (kPair) {
-      if (!context.on_gpu()) pairs_.plan(shape);
-    }
+    rows_ = make_rows<S, Row>(context, formula_.params, shape);
     if constexpr (kUnlike) work_.resize(static_cast<std::size_t>(shape.rows + 1));
   }
 
   void prepare(const Context& context, const LossInput<S>& input) override {
     index_.build(input);
     valid_ = formula_.valid(index_);
-    if (valid_ == 0 && !context.on_gpu()) return;
     if constexpr (requires { formula_.begin(index_); }) formula_.begin(index_);
     const BatchNumbers numbers = {.valid = static_cast<double>(valid_),
                                   .positive_pairs = static_cast<double>(index_.positive_pairs()),
@@ -111,57 +108,43 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   std::int64_t bytes() const override {
     std::int64_t formula = 0;
     if constexpr (requires { formula_.bytes(); }) formula = formula_.bytes();
-    return index_.bytes() + batch_.bytes() + similarity_.bytes() + rows_.bytes() + totals_.bytes() +
-           pairs_.bytes() + loss_.bytes() + formula +
+    return index_.bytes() + batch_.bytes() + similarity_.bytes() + rows_->bytes() +
+           totals_.bytes() + loss_.bytes() + formula +
            static_cast<std::int64_t>(losses_.bytes() + work_.size() * sizeof(std::int64_t));
   }
 
  protected:
   void compute(const Context& context, const LossInput<S>& input,
                const LossGradients<S>& gradients) override {
-    S* grad = gradients.grad;
-    if (valid_ == 0 && !context.on_gpu()) {
-      std::fill_n(grad, input.rows * input.dim, S(0));
-      *loss_.place() = 0;
-      return;
-    }
     similarity_.forward(context, input);
-    RowBatch<S> batch = batch_.rows();
+    typename Rows<S, Row>::Batch batch{batch_.rows()};
     batch.scores = similarity_.row(0);
     batch.stride = similarity_.stride();
     batch.losses = losses_.as<S>();
     auto* params = static_cast<Params*>(batch_.params());
-    const std::int64_t* work = kUnlike ? work_.data() : nullptr;
-    bool by_pairs = false;
-    if constexpr (kPair) {
-      by_pairs = !context.on_gpu();
-      if (by_pairs) pairs_.find(context, rows_, batch);
-    }
+    batch.params = params;
+    batch.work = kUnlike ? work_.data() : nullptr;
     if constexpr (kMeasured) {
-      if (by_pairs) {
-        if constexpr (kPair) {
-          pairs_.measure(context, rows_, batch, *params, totals_.stats(), totals_.width());
-        }
-      } else {
-        rows_.measure(context, batch, params, totals_.stats(), totals_.width(), work);
-      }
+      rows_->measure(context, batch, totals_.stats(), totals_.width());
       finish(context, batch, params);
     }
-    if (by_pairs) {
-      if constexpr (kPair) pairs_.run(context, rows_, batch, *params, input, grad);
-    } else {
-      const std::int64_t numbers = rows_.run(context, batch, params, work);
-      similarity_.backward(context, input, numbers, grad);
-    }
-    sum_losses(context, batch, grad, static_cast<int>(input.dim));
+    rows_->run(context, batch, input, similarity_, gradients.grad);
+    launch(context, SumLosses<S>{.batch = batch_.numbers(),
+                                 .losses = batch.losses,
+                                 .rows = batch.rows,
+                                 .part = kMeasured ? totals_.part() : nullptr,
+                                 // Of the first item: an embedding that is not finite is in the
+                                 // gradient of all.
+                                 .gradient = gradients.grad,
+                                 .dim = input.rows > 0 ? static_cast<int>(input.dim) : 0,
+                                 .loss = loss_.place()});
   }
 
  private:
   using Row = typename Formula::Row;
   using Params = typename Row::Params;
   static_assert(std::is_trivially_copyable_v<Params>);
-  static constexpr bool kMeasured = requires(const Params& params) { Row::stats(params); };
-  static constexpr bool kPair = kPairRow<Row, S>;
+  static constexpr bool kMeasured = kMeasuredRow<Row>;
   static constexpr bool kUnlike = requires { Row::work(std::int64_t{}, std::int64_t{}); };
 
   // A row that does not count is filled with zeros, which takes a pass like that to its scores.
@@ -190,35 +173,15 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     }
   }
 
-  void sum_losses(const Context& context, const RowBatch<S>& batch, const S* grad, int dim) {
-    const double* part = kMeasured ? totals_.part() : nullptr;
-    if constexpr (kRunsOnGpu<S>) {
-      if (context.on_gpu()) {
-        // `grad` of the first item: an embedding that is not finite is in the gradient of all.
-        return launch(context, SumLosses{.batch = batch_.numbers(),
-                                         .losses = batch.losses,
-                                         .rows = batch.rows,
-                                         .part = part,
-                                         .gradient = grad,
-                                         .dim = dim,
-                                         .loss = loss_.place()});
-      }
-    }
-    double total = 0;
-    for (int i = 0; i < batch.rows; ++i) total += static_cast<double>(batch.losses[i]);
-    *loss_.place() = (part != nullptr ? *part : 0) + total * batch_.numbers()->value_weight;
-  }
-
   Formula formula_;
   BatchIndex index_;
   BatchMemory<S> batch_;
   SimilarityMatrix<S> similarity_;
-  Rows<S, Row> rows_;
+  std::unique_ptr<Rows<S, Row>> rows_;
   RowTotals<S, Row> totals_;        // where kMeasured
-  PairRows<S, Row> pairs_;          // where kPair, on the CPU
   std::vector<std::int64_t> work_;  // [rows + 1], where kUnlike: of the rows before
   Memory losses_;                   // [rows]
-  Readback<double> loss_;
+  DeviceValue<double> loss_;
   std::int64_t valid_ = 0;
 };
 

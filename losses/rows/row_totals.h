@@ -5,9 +5,8 @@
 
 #include "kernels/launch.h"
 #include "kernels/rows/finish_rows.h"
-#include "losses/rows/rows.h"
-
-#include <algorithm>
+#include "losses/frame/loss.h"
+#include "losses/rows/row_sums.h"
 
 namespace rk {
 
@@ -36,18 +35,8 @@ template <class S, class Row> class RowTotals {
   // From the stats: the totals, then the slopes, what `params` still lack, and the part.
   void finish(const Context& context, int rows, const BatchNumbers* numbers, Params* params) const {
     auto* totals = totals_.as<double>();
-    if constexpr (kRunsOnGpu<S>) {
-      if (context.on_gpu()) {
-        column_sums(stats(), rows, width_, totals, context.stream());
-        return launch(context, FinishRows<Row>{numbers, totals, params, slopes(), part()});
-      }
-    }
-    std::fill_n(totals, width_, 0.0);
-    const S* from = stats();
-    for (int i = 0; i < rows; ++i, from += width_) {
-      for (int k = 0; k < width_; ++k) totals[k] += static_cast<double>(from[k]);
-    }
-    Row::finish(SerialTeam(), *numbers, totals, params, slopes(), part());
+    sum_rows(context, stats(), rows, width_, totals);
+    launch(context, FinishRows<Row>{numbers, totals, params, slopes(), part()});
   }
 
   std::int64_t bytes() const {

@@ -127,7 +127,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
     if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
     progress->update(done);
   };
-  options.beside = context.on_gpu() ? 0 : bytes_beside();
+  options.beside = bytes_beside();
   trainer_ = fitting_trainer(options);
   progress.reset();
   embedder_ =
@@ -185,7 +185,7 @@ std::unique_ptr<Trainer> TrainRun::fitting_trainer(TrainerOptions options) {
           "choose otherwise",
           settings_.batch, options.chunk,
           settings_.bn == "train" ? ", with batch norm's statistics of a chunk" : "",
-          context_.on_gpu() ? "the GPU" : "this machine"));
+          little.where() == MemoryOf::kGpu ? "the GPU" : "this machine"));
     }
     plan_.choose_chunk(plan_, options.chunk);
   }

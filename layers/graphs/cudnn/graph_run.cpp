@@ -289,7 +289,6 @@ void set_plans(const Context& context, const GpuPlans& plans) {
 const GpuPlans& plans_of(const Context& context) { return handle_of(context).plans; }
 
 std::string plan_environment(const Context& context) {
-  if (!context.on_gpu()) return "";
   cudnn::load();
   return fmt::format("{}, cuDNN {}", context.cuda().name(), fe::detail::get_backend_version());
 }

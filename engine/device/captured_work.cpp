@@ -1,4 +1,4 @@
-#include "training/captured_work.h"
+#include "engine/device/captured_work.h"
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"

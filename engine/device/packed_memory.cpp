@@ -1,4 +1,4 @@
-#include "losses/frame/packed_memory.h"
+#include "engine/device/packed_memory.h"
 
 #include <algorithm>
 

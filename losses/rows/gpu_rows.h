@@ -1,0 +1,56 @@
+// Rows on a GPU, a block each (kernels/cuda/rows.h).
+#pragma once
+
+#include "kernels/cuda/rows.h"
+#include "losses/rows/rows.h"
+
+namespace rk {
+
+// The scratch of all rows that run at once, where they do not fit into shared memory.
+class BlockScratch {
+ public:
+  BlockScratch(const Context& context, const RowScratch& planned) : scratch_(planned) {
+    memory_ = context.allocate(static_cast<std::size_t>(scratch_.blocks * scratch_.global_bytes));
+    scratch_.global = memory_.data();
+  }
+  const RowScratch& rows() const { return scratch_; }
+  std::int64_t bytes() const { return static_cast<std::int64_t>(memory_.bytes()); }
+
+ private:
+  RowScratch scratch_;
+  Memory memory_;
+};
+
+template <class Row> class GpuRows final : public Rows<float, Row> {
+ public:
+  using typename Rows<float, Row>::Batch;
+  using typename Rows<float, Row>::Params;
+
+  GpuRows(const Context& context, const Params& params, const LossShape& shape)
+      : scratch_(context, planned(params, shape)) {}
+
+  void measure(const Context& context, const Batch& batch, float* stats, int width) override {
+    GalleryRows<Row>::measure(batch, batch.params, stats, width, scratch_.rows(), context.stream());
+  }
+
+  void run(const Context& context, const Batch& batch, const LossInput<float>& input,
+           SimilarityMatrix<float>& similarity, float* grad) override {
+    GalleryRows<Row>::run(batch, batch.params, scratch_.rows(), context.stream());
+    // A GPU keeps to itself how many numbers of the gradient are 0.
+    similarity.backward(context, input, std::int64_t{batch.rows} * batch.columns, grad);
+  }
+
+  std::int64_t bytes() const override { return scratch_.bytes(); }
+
+ private:
+  static RowScratch planned(const Params& params, const LossShape& shape) {
+    RowScratch scratch;
+    GalleryRows<Row>::plan(params, static_cast<int>(shape.rows),
+                           static_cast<int>(shape.rows + shape.memory), &scratch);
+    return scratch;
+  }
+
+  BlockScratch scratch_;
+};
+
+}  // namespace rk
