@@ -100,10 +100,7 @@ template <class S> bool finite(const std::vector<S>& values) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzedDataProvider bytes(data, size);
-  std::vector<std::string> specs;
-  for (const auto& [name, reference] : rk::reference::references()) {
-    specs.insert(specs.end(), reference.specs.begin(), reference.specs.end());
-  }
+  const std::vector<std::string> specs = rk::reference::all_specs();
   const rk::LossSpec spec =
       rk::parse_loss(specs[bytes.ConsumeIntegralInRange<std::size_t>(0, specs.size() - 1)]);
   const LossKind kind = spec.entry->kind;
@@ -115,7 +112,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rk::LossFunction<double> in_double(context, spec, sane.shape(), false);
     const rk::LossResult<double> got = in_double(sane);
     const rk::reference::Value expected =
-        rk::reference::references().at(spec.entry->name).value(sane, spec.values);
+        rk::reference::reference_of(spec).value(sane, spec.values);
     require(got.valid_queries == expected.valid, spec, "valid queries");
     require(std::abs(got.loss - expected.loss) <= 1e-9 * std::abs(expected.loss) + 1e-9, spec,
             "the loss");

@@ -1,6 +1,8 @@
 // Every registered loss, in every setting its reference lists, against that reference.
 #include "tests/losses/loss_test.h"
 
+#include <set>
+
 namespace rk {
 namespace {
 
@@ -25,9 +27,22 @@ class Conformance : public LossTest {
   }
 };
 
-TEST(LossReference, EveryRegisteredLossHasOne) {
-  for (const LossEntry& entry : loss_registry()) {
-    EXPECT_TRUE(reference::references().contains(entry.name)) << entry.name;
+TEST(LossReference, LossesAndReferencesHaveTheSameNames) {
+  std::set<std::string> losses;
+  for (const LossEntry& entry : loss_registry()) losses.insert(entry.name);
+  for (const std::string& name : losses) {
+    EXPECT_TRUE(reference::references().contains(name)) << name << " has no reference";
+  }
+  for (const auto& [name, reference] : reference::references()) {
+    EXPECT_TRUE(losses.contains(name)) << name << " is no loss";
+  }
+}
+
+TEST(LossReference, IsCompleteAndItsSettingsAreOfItsLoss) {
+  for (const auto& [name, reference] : reference::references()) {
+    EXPECT_NE(reference.value, nullptr) << name;
+    EXPECT_NE(reference.term, nullptr) << name;
+    for (const std::string& spec : reference.specs) EXPECT_EQ(parse_loss(spec).entry->name, name);
   }
 }
 

@@ -18,15 +18,11 @@
 // by as much as on the CPU: DeviceLossCase adds what is seen there.
 #pragma once
 
-#include "losses/auc/auc.h"
 #include "losses/registry.h"
+#include "tests/losses/reference.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <string>
 
 namespace rk {
 
@@ -50,73 +46,6 @@ inline constexpr FloatFunctions kHostFunctions{2.5e-7, 0, 3e-7, 2 * kUnitRoundof
 inline constexpr FloatFunctions kCardFunctions{0x1p-22, 2 * kUnitRoundoff, 0x1p-22,
                                                4 * kUnitRoundoff};
 
-struct LossTerm {
-  double steepness = 0;  // k
-  int exponentials = 0, reciprocals = 0, library = 0;
-  // The longest argument of an exponential that counts: behind e^-20 a whole row adds up to less
-  // than a rounding of the sums, which are at least 1.
-  double argument = 20;
-};
-
-inline LossTerm loss_term(const LossSpec& spec) {
-  const auto value = [&](const char* name) { return spec.values.number(name); };
-  const auto sigmoid = [](double k, int library = 0) { return LossTerm{k, 1, 1, library}; };
-  // A pair's distance sqrt(2 - 2s) and its slope change by 1/d^2 of themselves; nearer than 0.2 no
-  // pair of the made-up batches lies unless it is one point, where the slope is 0.
-  const auto triplet = [&] {
-    const int soft =
-        spec.values.integer("soft");  // an exponential, and a reciprocal in its logarithm
-    return LossTerm{spec.values.integer("squared") == 1 ? 2.0 : 25.0, soft, soft, 3};
-  };
-  // A rank is a step for each score that it counts. On the whole as many scores lie within d as a
-  // sigmoid of this steepness sees: a row's few hundred spread over its range.
-  const LossTerm ranks{50, 0, 0, 3};
-  const std::map<std::string, std::function<LossTerm()>> terms = {
-      {"smooth_ap", [&] { return sigmoid(1 / value("tau")); }},
-      // Behind delta, where the sigmoid has come to 1, a line of slope rho.
-      {"sup_ap", [&] { return sigmoid(std::max(1 / value("tau"), value("rho"))); }},
-      // A second sigmoid over ranks: those up to 16 count, each off by their own share.
-      {"recall_at_k", [&] { return sigmoid((1 + 16 / value("tau_k")) / value("tau"), 2); }},
-      // The penalties f of n: n f'(n) / f(n) is at most 2, for pnp_dq at most alpha.
-      {"pnp_o", [&] { return sigmoid(1 / value("tau")); }},
-      {"pnp_iu", [&] { return sigmoid(2 / value("tau"), 2); }},
-      {"pnp_ib", [&] { return sigmoid(2 / value("tau"), 2); }},
-      {"pnp_ds", [&] { return sigmoid(1 / value("tau"), 1); }},
-      {"pnp_dq", [&] { return sigmoid((1 + value("alpha")) / value("tau"), 2); }},
-      {"wilcoxon_bh", [&] { return sigmoid(value("r")); }},
-      {"auc_bh", [&] { return sigmoid(auc_steepness(value("ds"))); }},
-      // Its sigmoids are made of products of two exponentials, exp(42.5) at most each.
-      {"auc_ba",
-       [&] {
-         return LossTerm{auc_steepness(value("ds")), 2, 1, 0, 42.5};
-       }},
-      {"fastap", [&] { return LossTerm{value("bins") / 2}; }},
-      {"histogram", [&] { return LossTerm{value("bins") / 2}; }},
-      {"contrastive", [] { return LossTerm{1}; }},
-      {"triplet_bh", triplet},
-      {"triplet_ba", triplet},
-      {"multi_similarity",
-       [&] {
-         return LossTerm{std::max(value("alpha"), value("beta")), 1, 0, 2};
-       }},
-      {"nsl",
-       [&] {
-         return LossTerm{value("scale"), 1, 0, 2};
-       }},
-      {"proxy_anchor",
-       [&] {
-         return LossTerm{value("alpha"), 1, 0, 2};
-       }},
-      {"rambo_recall", [&] { return ranks; }},
-      {"rambo_ap", [&] { return ranks; }},
-      // Of scores as they are given, their ranks are exact.
-      {"rambo_map", [] { return LossTerm{}; }},
-      {"rambo_apc", [] { return LossTerm{}; }},
-      {"rambo_map_apc", [] { return LossTerm{}; }},
-  };
-  return terms.at(spec.entry->name)();
-}
-
 struct DeviceRounding {
   double loss = 0;      // of max(1, |loss|)
   double gradient = 0;  // of its length
@@ -126,7 +55,7 @@ inline DeviceRounding device_rounding(const LossSpec& spec, const FloatFunctions
                                       std::int64_t dim) {
   // One after the other in a thread or a lane, then over those: a row's few hundred columns.
   constexpr double kOfSums = 40 * kUnitRoundoff;
-  const LossTerm term = loss_term(spec);
+  const reference::LossTerm term = reference::reference_of(spec).term(spec.values);
   const double similarity = std::sqrt(static_cast<double>(dim)) * kUnitRoundoff;
   const double relative =
       2 * term.steepness * similarity +

@@ -48,13 +48,7 @@ std::vector<double> tangent(const LossData<double>& data, const std::vector<A>& 
   return out;
 }
 
-inline std::vector<std::string> all_specs() {
-  std::vector<std::string> specs;
-  for (const auto& [name, reference] : reference::references()) {
-    specs.insert(specs.end(), reference.specs.begin(), reference.specs.end());
-  }
-  return specs;
-}
+using reference::all_specs;
 
 class LossTest : public testing::TestWithParam<std::string> {
  protected:
@@ -63,7 +57,7 @@ class LossTest : public testing::TestWithParam<std::string> {
   Context context_{1};  // most batches here are too small to share
 
   reference::Value expected(const LossData<double>& data) const {
-    return reference::references().at(spec_.entry->name).value(data, spec_.values);
+    return reference::reference_of(spec_).value(data, spec_.values);
   }
   template <class S> LossResult<S> run(const LossData<S>& data) const {
     LossFunction<S> function(context_, spec_, data.shape(), false);

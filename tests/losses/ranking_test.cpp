@@ -33,7 +33,7 @@ TEST(Ranking, AThousandScoresAreExact) {
       const LossSpec spec = parse_loss(std::string(name) + ":lambda=0.5,margin=0.125");
       const LossData<double> data = scores_and_targets(500, 2, levels);
       const Context context(2);
-      const reference::Value expected = reference::references().at(name).value(data, spec.values);
+      const reference::Value expected = reference::reference_of(spec).value(data, spec.values);
       LossFunction<double> exact(context, spec, data.shape(), false);
       const LossResult<double> result = exact(data);
       EXPECT_NEAR(result.loss, expected.loss, 1e-12);

@@ -1,5 +1,11 @@
 #include "tests/losses/reference.h"
 
+#include "losses/registry.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
 namespace rk::reference {
 namespace {
 
@@ -14,6 +20,12 @@ const double* column(const LossData<double>& data, std::int64_t j) {
                        : data.memory_embeddings.data() + (j - data.rows) * data.dim;
 }
 
+// Made by the first that registers: objects of other files may come before those of this one.
+std::map<std::string, Reference>& all() {
+  static std::map<std::string, Reference> list;
+  return list;
+}
+
 std::vector<double> scores_of(const std::vector<Item>& gallery, bool positive) {
   std::vector<double> out;
   for (const Item& item : gallery) {
@@ -23,6 +35,13 @@ std::vector<double> scores_of(const std::vector<Item>& gallery, bool positive) {
 }
 
 }  // namespace
+
+Registered::Registered(Reference reference) {
+  const std::string name = reference.specs.at(0);
+  if (all().emplace(name, std::move(reference)).second) return;
+  std::fprintf(stderr, "%s has two references\n", name.c_str());
+  std::abort();
+}
 
 std::vector<double> Query::positives() const { return scores_of(gallery, true); }
 std::vector<double> Query::negatives() const { return scores_of(gallery, false); }
@@ -68,45 +87,26 @@ std::vector<double> embeddings_gradient(const LossData<double>& data,
   return grad;
 }
 
-const std::map<std::string, Reference>& references() {
-  static const std::map<std::string, Reference> list = {
-      {"fastap", {fastap, {"fastap", "fastap:bins=1", "fastap:bins=23"}}},
-      {"smooth_ap", {smooth_ap, {"smooth_ap", "smooth_ap:tau=0.3", "smooth_ap:compat=official"}}},
-      {"rambo_recall",
-       {rambo_recall, {"rambo_recall", "rambo_recall:weight=loglog,lambda=0.2,margin=0.05"}}},
-      {"rambo_ap", {rambo_ap, {"rambo_ap", "rambo_ap:lambda=0.2,margin=0.3"}}},
-      {"pnp_o", {pnp_o, {"pnp_o", "pnp_o:compat=official"}}},
-      {"pnp_iu", {pnp_iu, {"pnp_iu", "pnp_iu:compat=official"}}},
-      {"pnp_ib", {pnp_ib, {"pnp_ib", "pnp_ib:b=5,compat=official"}}},
-      {"pnp_ds", {pnp_ds, {"pnp_ds", "pnp_ds:tau=0.1,compat=official"}}},
-      {"pnp_dq", {pnp_dq, {"pnp_dq", "pnp_dq:alpha=4,compat=official"}}},
-      {"auc_bh", {auc_bh, {"auc_bh", "auc_bh:ds=0.2"}}},
-      {"auc_ba", {auc_ba, {"auc_ba", "auc_ba:ds=0.1"}}},
-      {"wilcoxon_bh", {wilcoxon_bh, {"wilcoxon_bh", "wilcoxon_bh:r=7"}}},
-      {"triplet_bh",
-       {triplet_bh, {"triplet_bh", "triplet_bh:squared=1,margin=0.05", "triplet_bh:soft=1"}}},
-      {"triplet_ba", {triplet_ba, {"triplet_ba", "triplet_ba:squared=1", "triplet_ba:soft=1"}}},
-      {"nsl", {nsl, {"nsl", "nsl:scale=40"}}},
-      {"proxy_anchor", {proxy_anchor, {"proxy_anchor", "proxy_anchor:margin=0.3,alpha=8"}}},
-      {"contrastive", {contrastive, {"contrastive", "contrastive:pos=0.7,neg=0.1"}}},
-      {"histogram", {histogram, {"histogram", "histogram:bins=13"}}},
-      {"multi_similarity",
-       {multi_similarity, {"multi_similarity", "multi_similarity:mining=0,beta=20"}}},
-      {"recall_at_k",
-       {recall_at_k,
-        {"recall_at_k", "recall_at_k:tau=0.1,tau_k=3", "recall_at_k:compat=official"}}},
-      {"sup_ap",
-       {sup_ap,
-        {"sup_ap", "sup_ap:lambda=0,compat=official", "sup_ap:offset=1.44,rho=20,lambda=0.2"}}},
-      {"rambo_map", {rambo_map, {"rambo_map", "rambo_map:lambda=4,margin=0"}}},
-      {"rambo_apc", {rambo_apc, {"rambo_apc", "rambo_apc:lambda=4,margin=0"}}},
-      // lambda is no round number: with beta=0.25,lambda=4 a positive among ties moves to a
-      // negative's very score in exact fractions, and rounding says who comes first.
-      {"rambo_map_apc",
-       {rambo_map_apc,
-        {"rambo_map_apc", "rambo_map_apc:beta=1", "rambo_map_apc:beta=0.3,lambda=3.7"}}},
-  };
-  return list;
+const std::map<std::string, Reference>& references() { return all(); }
+
+const Reference& reference_of(const LossSpec& spec) {
+  const auto found = all().find(spec.entry->name);
+  if (found == all().end()) {
+    throw std::out_of_range(spec.entry->name + " is registered in no tests/losses/reference_*.cpp");
+  }
+  return found->second;
+}
+
+std::vector<std::string> all_specs() {
+  std::map<std::string, std::vector<std::string>> by_name;
+  for (const LossEntry& entry : loss_registry()) {
+    const auto found = all().find(entry.name);
+    by_name[entry.name] =
+        found == all().end() ? std::vector<std::string>{entry.name} : found->second.specs;
+  }
+  std::vector<std::string> out;
+  for (const auto& [name, specs] : by_name) out.insert(out.end(), specs.begin(), specs.end());
+  return out;
 }
 
 }  // namespace rk::reference

@@ -1,7 +1,7 @@
 // The losses once more, written from the papers as plain loops in double over every pair, triple or
-// threshold, sharing nothing with the product but the structs of its inputs. One
-// reference_<loss>.cpp each; the list is in reference.cpp, and a registered loss without a
-// reference fails a test.
+// threshold, sharing nothing with the product but the structs of its inputs. A reference_*.cpp
+// states all that the tests must know of its losses; a loss without a reference fails a test, and a
+// reference without a loss.
 #pragma once
 
 #include "tools/inspect/loss_file.h"
@@ -42,37 +42,40 @@ struct Value {
 std::vector<double> embeddings_gradient(const LossData<double>& data,
                                         const std::vector<std::vector<double>>& g);
 
-struct Reference {
-  Value (*value)(const LossData<double>& data, const LossValues& values) = nullptr;
-  std::vector<std::string> specs;  // what the tests run, the defaults first
+// What a loss adds up in float, of which device_rounding.h derives how far it is off on a GPU:
+// functions of similarities times a steepness k.
+struct LossTerm {
+  double steepness = 0;  // k
+  int exponentials = 0, reciprocals = 0, library = 0;
+  // The longest argument of an exponential that counts: behind e^-20 a whole row adds up to less
+  // than a rounding of the sums, which are at least 1.
+  double argument = 20;
+
+  // sigmoid(k (s_j - s_p)) within so many functions of the library.
+  static LossTerm sigmoid(double k, int library = 0) { return {k, 1, 1, library}; }
 };
 
+struct Reference {
+  std::vector<std::string> specs;  // what the tests run; the first is the name, the defaults
+  Value (*value)(const LossData<double>& data, const LossValues& values) = nullptr;
+  LossTerm (*term)(const LossValues& values) = nullptr;
+};
+
+// An object of this in a reference_*.cpp makes a loss's reference known. Those files are sources of
+// every executable that asks for references: of a library a linker leaves out what nobody names.
+struct Registered {
+  explicit Registered(Reference reference);  // ends the program if the name is taken
+};
+
+// By the losses' names.
 const std::map<std::string, Reference>& references();
 
-Value fastap(const LossData<double>& data, const LossValues& values);
-Value smooth_ap(const LossData<double>& data, const LossValues& values);
-Value rambo_recall(const LossData<double>& data, const LossValues& values);
-Value rambo_ap(const LossData<double>& data, const LossValues& values);
-Value pnp_o(const LossData<double>& data, const LossValues& values);
-Value pnp_iu(const LossData<double>& data, const LossValues& values);
-Value pnp_ib(const LossData<double>& data, const LossValues& values);
-Value pnp_ds(const LossData<double>& data, const LossValues& values);
-Value pnp_dq(const LossData<double>& data, const LossValues& values);
-Value auc_bh(const LossData<double>& data, const LossValues& values);
-Value auc_ba(const LossData<double>& data, const LossValues& values);
-Value wilcoxon_bh(const LossData<double>& data, const LossValues& values);
-Value triplet_bh(const LossData<double>& data, const LossValues& values);
-Value triplet_ba(const LossData<double>& data, const LossValues& values);
-Value nsl(const LossData<double>& data, const LossValues& values);
-Value proxy_anchor(const LossData<double>& data, const LossValues& values);
-Value contrastive(const LossData<double>& data, const LossValues& values);
-Value histogram(const LossData<double>& data, const LossValues& values);
-Value multi_similarity(const LossData<double>& data, const LossValues& values);
-Value recall_at_k(const LossData<double>& data, const LossValues& values);
-Value sup_ap(const LossData<double>& data, const LossValues& values);
-Value rambo_map(const LossData<double>& data, const LossValues& values);
-Value rambo_apc(const LossData<double>& data, const LossValues& values);
-Value rambo_map_apc(const LossData<double>& data, const LossValues& values);
+// Throws std::out_of_range, naming the loss, where it has none.
+const Reference& reference_of(const LossSpec& spec);
+
+// The specs of every registered loss, by name. Of one without a reference it is the bare name, so
+// that its tests fail in reference_of instead of being left out.
+std::vector<std::string> all_specs();
 
 // The contrastive loss alone, also a part of sup_ap.
 double contrastive_value(const LossData<double>& data, double pos, double neg);

@@ -65,8 +65,6 @@ Value auc(const LossData<double>& data, const LossValues& values, bool hardest) 
   return out;
 }
 
-}  // namespace
-
 Value auc_bh(const LossData<double>& data, const LossValues& values) {
   return auc(data, values, true);
 }
@@ -111,4 +109,31 @@ Value histogram(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
+const Registered auc_bh_reference({
+    .specs = {"auc_bh", "auc_bh:ds=0.2"},
+    .value = auc_bh,
+    .term =
+        [](const LossValues& values) { return LossTerm::sigmoid(steepness(values.number("ds"))); },
+});
+// Its sigmoids are made of products of two exponentials, exp(42.5) at most each.
+const Registered auc_ba_reference({
+    .specs = {"auc_ba", "auc_ba:ds=0.1"},
+    .value = auc_ba,
+    .term =
+        [](const LossValues& values) {
+          return LossTerm{steepness(values.number("ds")), 2, 1, 0, 42.5};
+        },
+});
+const Registered wilcoxon_bh_reference({
+    .specs = {"wilcoxon_bh", "wilcoxon_bh:r=7"},
+    .value = wilcoxon_bh,
+    .term = [](const LossValues& values) { return LossTerm::sigmoid(values.number("r")); },
+});
+const Registered histogram_reference({
+    .specs = {"histogram", "histogram:bins=13"},
+    .value = histogram,
+    .term = [](const LossValues& values) { return LossTerm{values.number("bins") / 2}; },
+});
+
+}  // namespace
 }  // namespace rk::reference

@@ -4,6 +4,7 @@
 #include <cmath>
 
 namespace rk::reference {
+namespace {
 
 // Cakir et al. 2019: soft histograms as matrices of (item, centre), then eq. 14 read off. A
 // positive's shares add up to 1, so 1 - AP is the sum of h+_l (H_l - H+_l) / H_l: nothing cancels.
@@ -36,4 +37,11 @@ Value fastap(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
+const Registered fastap_reference({
+    .specs = {"fastap", "fastap:bins=1", "fastap:bins=23"},
+    .value = fastap,
+    .term = [](const LossValues& values) { return LossTerm{values.number("bins") / 2}; },
+});
+
+}  // namespace
 }  // namespace rk::reference

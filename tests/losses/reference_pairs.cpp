@@ -5,6 +5,26 @@
 #include <cmath>
 
 namespace rk::reference {
+
+double contrastive_value(const LossData<double>& data, double pos, double neg) {
+  std::vector<double> positives;
+  std::vector<double> negatives;
+  for (const Query& query : queries(data)) {
+    for (const double s : query.positives()) {
+      if (s < pos) positives.push_back(pos - s);
+    }
+    for (const double s : query.negatives()) {
+      if (s > neg) negatives.push_back(s - neg);
+    }
+  }
+  const auto mean = [](const std::vector<double>& values) {
+    double total = 0;
+    for (const double v : values) total += v;
+    return values.empty() ? 0 : total / static_cast<double>(values.size());
+  };
+  return mean(positives) + mean(negatives);
+}
+
 namespace {
 
 double euclidean(double s, bool squared) {
@@ -18,8 +38,6 @@ double triplet(const LossValues& values, double positive, double negative) {
   if (values.integer("soft") == 1) return std::log(1 + std::exp(gap));
   return std::max(0.0, values.number("margin") + gap);
 }
-
-}  // namespace
 
 Value triplet_bh(const LossData<double>& data, const LossValues& values) {
   Value out;
@@ -51,25 +69,6 @@ Value triplet_ba(const LossData<double>& data, const LossValues& values) {
   }
   if (count > 0) out.loss /= count;
   return out;
-}
-
-double contrastive_value(const LossData<double>& data, double pos, double neg) {
-  std::vector<double> positives;
-  std::vector<double> negatives;
-  for (const Query& query : queries(data)) {
-    for (const double s : query.positives()) {
-      if (s < pos) positives.push_back(pos - s);
-    }
-    for (const double s : query.negatives()) {
-      if (s > neg) negatives.push_back(s - neg);
-    }
-  }
-  const auto mean = [](const std::vector<double>& values) {
-    double total = 0;
-    for (const double v : values) total += v;
-    return values.empty() ? 0 : total / static_cast<double>(values.size());
-  };
-  return mean(positives) + mean(negatives);
 }
 
 Value contrastive(const LossData<double>& data, const LossValues& values) {
@@ -110,4 +109,36 @@ Value multi_similarity(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
+// A pair's distance sqrt(2 - 2s) and its slope change by 1/d^2 of themselves; nearer than 0.2 no
+// pair of the made-up batches lies unless it is one point, where the slope is 0.
+LossTerm triplet_term(const LossValues& values) {
+  const int soft = values.integer("soft");  // an exponential, and a reciprocal in its logarithm
+  return {values.integer("squared") == 1 ? 2.0 : 25.0, soft, soft, 3};
+}
+
+const Registered triplet_bh_reference({
+    .specs = {"triplet_bh", "triplet_bh:squared=1,margin=0.05", "triplet_bh:soft=1"},
+    .value = triplet_bh,
+    .term = triplet_term,
+});
+const Registered triplet_ba_reference({
+    .specs = {"triplet_ba", "triplet_ba:squared=1", "triplet_ba:soft=1"},
+    .value = triplet_ba,
+    .term = triplet_term,
+});
+const Registered contrastive_reference({
+    .specs = {"contrastive", "contrastive:pos=0.7,neg=0.1"},
+    .value = contrastive,
+    .term = [](const LossValues&) { return LossTerm{1}; },
+});
+const Registered multi_similarity_reference({
+    .specs = {"multi_similarity", "multi_similarity:mining=0,beta=20"},
+    .value = multi_similarity,
+    .term =
+        [](const LossValues& values) {
+          return LossTerm{std::max(values.number("alpha"), values.number("beta")), 1, 0, 2};
+        },
+});
+
+}  // namespace
 }  // namespace rk::reference

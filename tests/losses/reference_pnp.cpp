@@ -29,8 +29,6 @@ Value pnp(const LossData<double>& data, const LossValues& values,
   return out;
 }
 
-}  // namespace
-
 Value pnp_o(const LossData<double>& data, const LossValues& values) {
   return pnp(data, values, [](double n) { return n; });
 }
@@ -54,4 +52,35 @@ Value pnp_dq(const LossData<double>& data, const LossValues& values) {
   return pnp(data, values, [&](double n) { return 1 - std::pow(1 + n, -alpha); });
 }
 
+// The penalties f of n: n f'(n) / f(n) is at most 2, for pnp_dq at most alpha.
+const Registered pnp_o_reference({
+    .specs = {"pnp_o", "pnp_o:compat=official"},
+    .value = pnp_o,
+    .term = [](const LossValues& values) { return LossTerm::sigmoid(1 / values.number("tau")); },
+});
+const Registered pnp_iu_reference({
+    .specs = {"pnp_iu", "pnp_iu:compat=official"},
+    .value = pnp_iu,
+    .term = [](const LossValues& values) { return LossTerm::sigmoid(2 / values.number("tau"), 2); },
+});
+const Registered pnp_ib_reference({
+    .specs = {"pnp_ib", "pnp_ib:b=5,compat=official"},
+    .value = pnp_ib,
+    .term = [](const LossValues& values) { return LossTerm::sigmoid(2 / values.number("tau"), 2); },
+});
+const Registered pnp_ds_reference({
+    .specs = {"pnp_ds", "pnp_ds:tau=0.1,compat=official"},
+    .value = pnp_ds,
+    .term = [](const LossValues& values) { return LossTerm::sigmoid(1 / values.number("tau"), 1); },
+});
+const Registered pnp_dq_reference({
+    .specs = {"pnp_dq", "pnp_dq:alpha=4,compat=official"},
+    .value = pnp_dq,
+    .term =
+        [](const LossValues& values) {
+          return LossTerm::sigmoid((1 + values.number("alpha")) / values.number("tau"), 2);
+        },
+});
+
+}  // namespace
 }  // namespace rk::reference

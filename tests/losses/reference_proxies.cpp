@@ -18,8 +18,6 @@ double score(const LossData<double>& data, std::int64_t i, std::int64_t c) {
   return along / std::sqrt(square);
 }
 
-}  // namespace
-
 Value nsl(const LossData<double>& data, const LossValues& values) {
   const double scale = values.number("scale");
   Value out;
@@ -61,4 +59,22 @@ Value proxy_anchor(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
+const Registered nsl_reference({
+    .specs = {"nsl", "nsl:scale=40"},
+    .value = nsl,
+    .term =
+        [](const LossValues& values) {
+          return LossTerm{values.number("scale"), 1, 0, 2};
+        },
+});
+const Registered proxy_anchor_reference({
+    .specs = {"proxy_anchor", "proxy_anchor:margin=0.3,alpha=8"},
+    .value = proxy_anchor,
+    .term =
+        [](const LossValues& values) {
+          return LossTerm{values.number("alpha"), 1, 0, 2};
+        },
+});
+
+}  // namespace
 }  // namespace rk::reference

@@ -61,8 +61,6 @@ std::vector<std::vector<double>> zeros(const LossData<double>& data) {
       std::vector<double>(static_cast<std::size_t>(data.rows + data.memory), 0.0));
 }
 
-}  // namespace
-
 Value rambo_recall(const LossData<double>& data, const LossValues& values) {
   const double lambda = values.number("lambda");
   const bool twice = values.is("weight", "loglog");
@@ -110,4 +108,20 @@ Value rambo_ap(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
+// A rank is a step for each score that it counts. On the whole as many scores lie within d as a
+// sigmoid of this steepness sees: a row's few hundred spread over its range.
+LossTerm rank_term(const LossValues&) { return {50, 0, 0, 3}; }
+
+const Registered rambo_recall_reference({
+    .specs = {"rambo_recall", "rambo_recall:weight=loglog,lambda=0.2,margin=0.05"},
+    .value = rambo_recall,
+    .term = rank_term,
+});
+const Registered rambo_ap_reference({
+    .specs = {"rambo_ap", "rambo_ap:lambda=0.2,margin=0.3"},
+    .value = rambo_ap,
+    .term = rank_term,
+});
+
+}  // namespace
 }  // namespace rk::reference

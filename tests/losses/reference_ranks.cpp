@@ -9,8 +9,6 @@ namespace {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-}  // namespace
-
 Value sup_ap(const LossData<double>& data, const LossValues& values) {
   const double tau = values.number("tau");
   const double rho = values.number("rho");
@@ -83,4 +81,24 @@ Value recall_at_k(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
+// Behind delta, where the sigmoid has come to 1, a line of slope rho.
+const Registered sup_ap_reference({
+    .specs = {"sup_ap", "sup_ap:lambda=0,compat=official", "sup_ap:offset=1.44,rho=20,lambda=0.2"},
+    .value = sup_ap,
+    .term =
+        [](const LossValues& values) {
+          return LossTerm::sigmoid(std::max(1 / values.number("tau"), values.number("rho")));
+        },
+});
+// A second sigmoid over ranks: those up to 16 count, each off by their own share.
+const Registered recall_at_k_reference({
+    .specs = {"recall_at_k", "recall_at_k:tau=0.1,tau_k=3", "recall_at_k:compat=official"},
+    .value = recall_at_k,
+    .term =
+        [](const LossValues& values) {
+          return LossTerm::sigmoid((1 + 16 / values.number("tau_k")) / values.number("tau"), 2);
+        },
+});
+
+}  // namespace
 }  // namespace rk::reference

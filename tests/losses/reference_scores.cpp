@@ -91,8 +91,6 @@ Value over_all(const LossData<double>& data, const LossValues& values, double pa
   return out;
 }
 
-}  // namespace
-
 Value rambo_map(const LossData<double>& data, const LossValues& values) {
   return by_class(data, values, 1);
 }
@@ -111,4 +109,26 @@ Value rambo_map_apc(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
+// Of scores as they are given, their ranks are exact.
+LossTerm no_term(const LossValues&) { return {}; }
+
+const Registered rambo_map_reference({
+    .specs = {"rambo_map", "rambo_map:lambda=4,margin=0"},
+    .value = rambo_map,
+    .term = no_term,
+});
+const Registered rambo_apc_reference({
+    .specs = {"rambo_apc", "rambo_apc:lambda=4,margin=0"},
+    .value = rambo_apc,
+    .term = no_term,
+});
+// lambda is no round number: with beta=0.25,lambda=4 a positive among ties moves to a
+// negative's very score in exact fractions, and rounding says who comes first.
+const Registered rambo_map_apc_reference({
+    .specs = {"rambo_map_apc", "rambo_map_apc:beta=1", "rambo_map_apc:beta=0.3,lambda=3.7"},
+    .value = rambo_map_apc,
+    .term = no_term,
+});
+
+}  // namespace
 }  // namespace rk::reference

@@ -3,6 +3,7 @@
 #include <cmath>
 
 namespace rk::reference {
+namespace {
 
 // Brown et al. 2020: every rank as its own sum of sigmoids. 1 - R+/R is taken as (R - R+)/R, the
 // negatives' part of R alone: where a batch is solved nothing of 1 - R+/R would be left.
@@ -33,4 +34,11 @@ Value smooth_ap(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
+const Registered smooth_ap_reference({
+    .specs = {"smooth_ap", "smooth_ap:tau=0.3", "smooth_ap:compat=official"},
+    .value = smooth_ap,
+    .term = [](const LossValues& values) { return LossTerm::sigmoid(1 / values.number("tau")); },
+});
+
+}  // namespace
 }  // namespace rk::reference
