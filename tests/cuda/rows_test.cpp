@@ -6,27 +6,15 @@
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/error.h"
 #include "kernels/launch.h"
-#include "kernels/rows/auc_row.h"
-#include "kernels/rows/contrastive_row.h"
-#include "kernels/rows/fastap_row.h"
-#include "kernels/rows/histogram_row.h"
-#include "kernels/rows/multi_similarity_row.h"
-#include "kernels/rows/pnp_row.h"
-#include "kernels/rows/rambo_row.h"
-#include "kernels/rows/recall_at_k_row.h"
-#include "kernels/rows/smooth_ap_row.h"
-#include "kernels/rows/sup_ap_row.h"
-#include "kernels/rows/triplet_row.h"
 #include "kernels/rows/wilcoxon_pairs.h"
 #include "losses/auc/auc_gradient.h"
-#include "losses/registry.h"
 #include "tests/cuda/gpu.h"
 #include "tests/cuda/rows_problem.h"
+#include "tests/kernel_cases/row_cases.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <set>
 
 namespace rk {
 namespace {
@@ -69,12 +57,13 @@ template <class S> std::vector<S> slopes() {
   return out;
 }
 
-template <class S> AucGradient<S> auc_gradient(const S* slopes) {
+// From the place of slopes().
+template <class S> BetweenPasses<S> between_passes(const S* slopes) {
   const std::vector<S> zeros(18);  // where the table lies and how long it is does not depend on it
   const auto table = auc_table(zeros.data());
-  AucGradient<S> out = table.gradient();
-  out.positive = slopes + 2 * kRows;
-  out.negative = out.positive + table.size() / 2;
+  BetweenPasses<S> out{slopes, table.gradient()};
+  out.auc.positive = slopes + 2 * kRows;
+  out.auc.negative = out.auc.positive + table.size() / 2;
   return out;
 }
 
@@ -184,100 +173,32 @@ void expect_close(const Written<float>& got, const Written<double>& expected, in
 
 struct RowCase {
   std::string name;
-  std::set<std::string> losses;  // registered losses whose kernel this is
   std::function<Written<double>()> exact;
   std::function<Written<float>()> cpu;
   std::function<Written<float>()> gpu;
   int width = 0;
 };
 
-// `make`: parameters of either precision, from the place of slopes().
-template <template <class> class Row, class Make>
-RowCase row_case(std::string name, std::set<std::string> losses, int width, Make make) {
-  RowCase out;
-  out.name = std::move(name);
-  out.losses = std::move(losses);
-  out.width = width;
-  out.exact = [=] {
-    const auto values = slopes<double>();
-    return on_cpu<Row<double>, double>(make(values.data()), width);
-  };
-  out.cpu = [=] {
-    const auto values = slopes<float>();
-    return on_cpu<Row<float>, float>(make(values.data()), width);
-  };
-  out.gpu = [=] {
-    const auto values = DeviceBuffer::copy_of(slopes<float>());
-    return on_gpu<Row<float>>(make(static_cast<const float*>(values.template as<float>())), width);
-  };
-  return out;
-}
-
-#define RK_PARAMS(Row, ...)                       \
-  []<class S>([[maybe_unused]] const S* slopes) { \
-    using Params = typename Row<S>::Params;       \
-    return Params __VA_ARGS__;                    \
-  }
-
 const std::vector<RowCase>& row_cases() {
-  static const std::vector<RowCase> list = {
-      row_case<FastApRow>("fastap", {"fastap"}, 0, RK_PARAMS(FastApRow, {.bins = 10})),
-      row_case<SmoothApRow>("smooth_ap", {"smooth_ap"}, 0,
-                            RK_PARAMS(SmoothApRow, {.tau = S(0.05)})),
-      row_case<SmoothApRow>("smooth_ap_with_self", {}, 0,
-                            RK_PARAMS(SmoothApRow, {.tau = S(0.05), .with_self = true})),
-      row_case<PnpRow>("pnp_o", {"pnp_o"}, 0,
-                       RK_PARAMS(PnpRow, {.variant = Pnp::kO, .tau = S(0.05)})),
-      row_case<PnpRow>("pnp_iu", {"pnp_iu"}, 0,
-                       RK_PARAMS(PnpRow, {.variant = Pnp::kIu, .tau = S(0.05)})),
-      row_case<PnpRow>("pnp_ib", {"pnp_ib"}, 0,
-                       RK_PARAMS(PnpRow, {.variant = Pnp::kIb, .tau = S(0.05)})),
-      row_case<PnpRow>("pnp_ds", {"pnp_ds"}, 0,
-                       RK_PARAMS(PnpRow, {.variant = Pnp::kDs, .tau = S(0.05)})),
-      row_case<PnpRow>("pnp_dq", {"pnp_dq"}, 0,
-                       RK_PARAMS(PnpRow, {.variant = Pnp::kDq, .tau = S(0.05)})),
-      row_case<RamboRow>("rambo_ap", {"rambo_ap"}, 0,
-                         RK_PARAMS(RamboRow, {.variant = Rambo::kAp, .lambda = S(0.2)})),
-      row_case<RamboRow>("rambo_recall", {"rambo_recall"}, 0,
-                         RK_PARAMS(RamboRow, {.variant = Rambo::kRecallLog, .lambda = S(0.2)})),
-      row_case<RecallAtKRow>("recall_at_k", {"recall_at_k"}, 0,
-                             RK_PARAMS(RecallAtKRow, {.tau = S(0.05)})),
-      row_case<SupApRow>("sup_ap", {"sup_ap"}, ContrastiveRow<float>::kStats,
-                         RK_PARAMS(SupApRow, {.tau = S(0.05),
-                                              .offset = S(1.4),
-                                              .with_self = true,
-                                              .contrastive = {.per_positive = S(0.1)}})),
-      row_case<ContrastiveRow>(
-          "contrastive", {"contrastive"}, ContrastiveRow<float>::kStats,
-          RK_PARAMS(ContrastiveRow, {.per_positive = S(0.1), .per_negative = S(0.02)})),
-      row_case<MultiSimilarityRow>("multi_similarity", {"multi_similarity"}, 0,
-                                   RK_PARAMS(MultiSimilarityRow, {})),
-      row_case<TripletHardRow>("triplet_bh", {"triplet_bh"}, 0, RK_PARAMS(TripletHardRow, {})),
-      row_case<TripletAllRow>("triplet_ba", {"triplet_ba"}, 1,
-                              RK_PARAMS(TripletAllRow, {{}, S(0.01)})),
-      row_case<AucHardRow>(
-          "auc_bh", {"auc_bh"}, 18,
-          RK_PARAMS(AucHardRow, {.r = 7, .step = S(0.25), .count = 9, .slope = slopes})),
-      row_case<AucAllRow>(
-          "auc_ba", {"auc_ba"}, 18,
-          RK_PARAMS(AucAllRow, {{.r = 7, .step = S(0.25), .count = 9}, auc_gradient(slopes)})),
-      row_case<WilcoxonRow>("wilcoxon_bh", {"wilcoxon_bh"}, 2,
-                            RK_PARAMS(WilcoxonRow, {.slopes = slopes})),
-      row_case<HistogramRow>(
-          "histogram", {"histogram"}, 24,
-          RK_PARAMS(HistogramRow, {.bins = 11, .rise = slopes, .negative_rise = slopes + 12})),
-  };
+  static const std::vector<RowCase> list = [] {
+    std::vector<RowCase> out;
+    for_each_row_case([&]<template <class> class Row>(const char* name, const auto& make) {
+      const int width = row_stats<Row<float>>(make(BetweenPasses<float>()));
+      const auto on_cpu_in = [=]<class S>(S) {
+        const auto values = slopes<S>();
+        return on_cpu<Row<S>, S>(make(between_passes(values.data())), width);
+      };
+      out.push_back({name, [=] { return on_cpu_in(double()); }, [=] { return on_cpu_in(float()); },
+                     [=] {
+                       const auto values = DeviceBuffer::copy_of(slopes<float>());
+                       return on_gpu<Row<float>>(make(between_passes(values.as<const float>())),
+                                                 width);
+                     },
+                     width});
+    });
+    return out;
+  }();
   return list;
-}
-
-TEST(RowCases, EveryRegisteredLossOnRowsHasOne) {
-  std::set<std::string> covered = {"nsl", "proxy_anchor"};  // rows without a gallery, below
-  for (const RowCase& test : row_cases()) covered.insert(test.losses.begin(), test.losses.end());
-  for (const LossEntry& entry : loss_registry()) {
-    if (entry.kind == LossKind::kScores) continue;  // sorts whole rows: no row kernel
-    EXPECT_TRUE(covered.contains(entry.name))
-        << entry.name << ": list its row in kernels/cuda/gallery_kernels.h and add a case";
-  }
 }
 
 TEST(RowCases, HaveSmallAndLargeClassesAndRowsThatDoNotCount) {

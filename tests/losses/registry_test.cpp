@@ -1,10 +1,12 @@
 #include "losses/registry.h"
 
 #include "engine/base/error.h"
+#include "tests/kernel_cases/row_cases.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
+#include <typeindex>
 
 namespace rk {
 namespace {
@@ -56,6 +58,40 @@ TEST(LossRegistry, EveryEntryIsCompleteAndItsDefaultsAreValid) {
       EXPECT_FALSE(parameter.meaning.empty()) << entry.name << " " << parameter.name;
       EXPECT_NE(text.find("    " + parameter.name + " "), std::string::npos) << text;
     }
+  }
+}
+
+// tests/kernel_cases/row_cases.h, against what is compiled for GPUs and what is registered.
+struct RowsOfCases {
+  std::set<std::type_index> rows;
+  std::set<std::string> names;
+};
+
+RowsOfCases rows_of_cases() {
+  RowsOfCases out;
+  for_each_row_case([&]<template <class> class Row>(const char* name, const auto&) {
+    out.rows.insert(typeid(Row<float>));
+    EXPECT_TRUE(out.names.insert(name).second) << name << " is there twice";
+  });
+  return out;
+}
+
+TEST(RowCases, EveryRowHasOne) {
+  const RowsOfCases cases = rows_of_cases();
+#define RK_HAS_CASE(Row) EXPECT_TRUE(cases.rows.contains(typeid(Row<float>))) << #Row
+  RK_HISTOGRAM_ROWS(RK_HAS_CASE);
+  RK_PAIR_ROWS(RK_HAS_CASE);
+  RK_RANK_ROWS(RK_HAS_CASE);
+#undef RK_HAS_CASE
+}
+
+TEST(RowCases, EveryRegisteredLossOnRowsHasOne) {
+  std::set<std::string> covered = rows_of_cases().names;
+  // Rows without a gallery: tests/race/cases.cpp and tests/cuda/rows_test.cpp have them.
+  covered.insert({"nsl", "proxy_anchor"});
+  for (const LossEntry& entry : loss_registry()) {
+    if (entry.kind == LossKind::kScores) continue;  // sorts whole rows: no row kernel
+    EXPECT_TRUE(covered.contains(entry.name)) << entry.name;
   }
 }
 

@@ -1,19 +1,7 @@
 #include "tests/race/cases.h"
 
-#include "kernels/rows/auc_row.h"
 #include "kernels/rows/auc_table.h"
-#include "kernels/rows/contrastive_row.h"
-#include "kernels/rows/fastap_row.h"
-#include "kernels/rows/histogram_row.h"
-#include "kernels/rows/multi_similarity_row.h"
-#include "kernels/rows/pnp_row.h"
-#include "kernels/rows/proxy_rows.h"
-#include "kernels/rows/rambo_row.h"
-#include "kernels/rows/recall_at_k_row.h"
-#include "kernels/rows/smooth_ap_row.h"
-#include "kernels/rows/sup_ap_row.h"
-#include "kernels/rows/triplet_row.h"
-#include "kernels/rows/wilcoxon_row.h"
+#include "tests/kernel_cases/row_cases.h"
 #include "tests/race/problem.h"
 #include "tests/race/thread_team.h"
 
@@ -28,13 +16,13 @@ constexpr double kSumOrder = 1e-11;
 // where its scores were.
 template <class Row> class GalleryRun final : public Case::Run {
  public:
-  GalleryRun(const typename Row::Params& params, std::int64_t scratch, int stats)
+  GalleryRun(const typename Row::Params& params, std::int64_t scratch)
       : params_(params),
         grad_(problem_.scores()),
         losses_(Problem<double>::kRows),
-        stats_(static_cast<std::size_t>(stats * Problem<double>::kRows)),
-        totals_(static_cast<std::size_t>(stats)),
-        slopes_(static_cast<std::size_t>(stats)),
+        stats_(static_cast<std::size_t>(row_stats<Row>(params) * Problem<double>::kRows)),
+        totals_(static_cast<std::size_t>(row_stats<Row>(params))),
+        slopes_(totals_.size()),
         finished_(params),
         scratch_(scratch) {}
 
@@ -110,14 +98,6 @@ template <class Row> class GalleryRun final : public Case::Run {
 
 constexpr int kColumns = Problem<double>::kColumns;
 
-// `stats`: the numbers of a row that Row::measure writes, where there is one.
-template <class Row>
-Case gallery_case(const std::string& name, const typename Row::Params& params, int stats = 0) {
-  const std::int64_t scratch = scratch_of<Row>(params, kColumns, kColumns);
-  return {name, [=] { return std::make_unique<GalleryRun<Row>>(params, scratch, stats); },
-          kSumOrder};
-}
-
 // A kernel of another form: rows(team, scores, out, scratch), with `scores` a matrix of kRows rows
 // of pad(kColumns).
 template <class Rows> class OtherRun final : public Case::Run {
@@ -165,6 +145,24 @@ const double* made_up_slopes() {
   return values.data();
 }
 
+std::vector<Case> gallery_cases() {
+  const BetweenPasses<double> between{made_up_slopes(),
+                                      {.positive = made_up_slopes(),
+                                       .negative = made_up_slopes() + 104,
+                                       .width = 0.25,
+                                       .per_width = 4,
+                                       .before = 6,
+                                       .after = 6}};
+  std::vector<Case> out;
+  for_each_row_case([&]<template <class> class Row>(const char* name, const auto& make) {
+    const auto params = make(between);
+    const std::int64_t scratch = scratch_of<Row<double>>(params, kColumns, kColumns);
+    out.push_back({name, [=] { return std::make_unique<GalleryRun<Row<double>>>(params, scratch); },
+                   kSumOrder});
+  });
+  return out;
+}
+
 // Every collective at once after writes that it reads, and before writes over what it read: the
 // barriers at both ends that the contract promises.
 template <class Team> void use_collectives(const Team& team, double* scores, double* out) {
@@ -199,43 +197,10 @@ template <class Team> void use_collectives(const Team& team, double* scores, dou
   });
 }
 
-}  // namespace
-
-const std::vector<Case>& cases() {
+// Kernels that are no row of a gallery.
+std::vector<Case> other_cases() {
   constexpr int kStride = pad(kColumns);
-  static const std::vector<Case> list = {
-      gallery_case<FastApRow<double>>("fastap", {.bins = 7}),
-      gallery_case<SmoothApRow<double>>("smooth_ap", {.tau = 0.05}),
-      gallery_case<SmoothApRow<double>>("smooth_ap_official", {.tau = 0.05, .with_self = true}),
-      gallery_case<PnpRow<double>>("pnp", {.variant = Pnp::kIb, .tau = 0.05}),
-      gallery_case<RamboRow<double>>("rambo_ap", {.variant = Rambo::kAp, .lambda = 0.2}),
-      gallery_case<RamboRow<double>>("rambo_recall", {.variant = Rambo::kRecallLog, .lambda = 0.2}),
-      gallery_case<TripletHardRow<double>>("triplet_bh", {}),
-      gallery_case<TripletAllRow<double>>("triplet_ba", {{}, 0.01}, 1),
-      gallery_case<ContrastiveRow<double>>("contrastive",
-                                           {.per_positive = 0.1, .per_negative = 0.02},
-                                           ContrastiveRow<double>::kStats),
-      gallery_case<SupApRow<double>>(
-          "sup_ap",
-          {.tau = 0.05, .offset = 1.4, .with_self = true, .contrastive = {.per_positive = 0.1}},
-          ContrastiveRow<double>::kStats),
-      gallery_case<RecallAtKRow<double>>("recall_at_k", {.tau = 0.05}),
-      gallery_case<MultiSimilarityRow<double>>("multi_similarity", {}),
-      gallery_case<AucHardRow<double>>(
-          "auc_bh", {.r = 7, .step = 0.25, .count = 9, .slope = made_up_slopes()}, 18),
-      gallery_case<AucAllRow<double>>("auc_ba",
-                                      {{.r = 7, .step = 0.25, .count = 9},
-                                       {.positive = made_up_slopes(),
-                                        .negative = made_up_slopes() + 104,
-                                        .width = 0.25,
-                                        .per_width = 4,
-                                        .before = 6,
-                                        .after = 6}},
-                                      18),
-      gallery_case<WilcoxonRow<double>>("wilcoxon", {.slopes = made_up_slopes()}, 2),
-      gallery_case<HistogramRow<double>>(
-          "histogram",
-          {.bins = 11, .rise = made_up_slopes(), .negative_rise = made_up_slopes() + 12}, 24),
+  return {
       other_case(kCollectives, 64,
                  [](const auto& team, double* scores, double* out, void*) {
                    use_collectives(team, scores, out);
@@ -283,6 +248,16 @@ const std::vector<Case>& cases() {
                    }
                  }),
   };
+}
+
+}  // namespace
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> list = [] {
+    std::vector<Case> out = gallery_cases();
+    for (Case& test : other_cases()) out.push_back(std::move(test));
+    return out;
+  }();
   return list;
 }
 

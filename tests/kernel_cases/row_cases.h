@@ -1,0 +1,61 @@
+// The rows of kernels/cuda/gallery_kernels.h, each with the parameters that tests run it with. One
+// list for all that walk it: teams of threads under ThreadSanitizer (tests/race), float on the CPU
+// and on a GPU (tests/cuda). A case has the name of the loss whose kernel it is, or of that and a
+// setting; a test holds the list against the kernels and the losses.
+#pragma once
+
+#include "kernels/cuda/gallery_kernels.h"
+
+namespace rk {
+
+// What the pass over all rows leaves between the two kernels of a row: slopes, 24 and [2 rows] of
+// them at least, and a table for auc_ba.
+template <class S> struct BetweenPasses {
+  const S* slopes = nullptr;
+  AucGradient<S> auc;
+};
+
+// How many numbers of a row Row::measure writes, where there is one.
+template <class Row> int row_stats(const typename Row::Params& params) {
+  if constexpr (requires { Row::stats(params); }) return Row::stats(params);
+  return 0;
+}
+
+// visit.operator()<Row>(name, make) for every case; make(BetweenPasses<S>) gives Row<S>::Params, S
+// float or double, with the same numbers.
+template <class Visit> void for_each_row_case(const Visit& visit) {
+#define RK_ROW_CASE(Row, name, ...)                                                              \
+  visit.template operator()<Row>(name,                                                           \
+                                 []<class S>([[maybe_unused]] const BetweenPasses<S>& between) { \
+                                   using Params = typename Row<S>::Params;                       \
+                                   return Params __VA_ARGS__;                                    \
+                                 })
+  RK_ROW_CASE(FastApRow, "fastap", {.bins = 10});
+  RK_ROW_CASE(SmoothApRow, "smooth_ap", {.tau = S(0.05)});
+  RK_ROW_CASE(SmoothApRow, "smooth_ap_with_self", {.tau = S(0.05), .with_self = true});
+  RK_ROW_CASE(PnpRow, "pnp_o", {.variant = Pnp::kO, .tau = S(0.05)});
+  RK_ROW_CASE(PnpRow, "pnp_iu", {.variant = Pnp::kIu, .tau = S(0.05)});
+  RK_ROW_CASE(PnpRow, "pnp_ib", {.variant = Pnp::kIb, .tau = S(0.05)});
+  RK_ROW_CASE(PnpRow, "pnp_ds", {.variant = Pnp::kDs, .tau = S(0.05)});
+  RK_ROW_CASE(PnpRow, "pnp_dq", {.variant = Pnp::kDq, .tau = S(0.05)});
+  RK_ROW_CASE(RamboRow, "rambo_ap", {.variant = Rambo::kAp, .lambda = S(0.2)});
+  RK_ROW_CASE(RamboRow, "rambo_recall", {.variant = Rambo::kRecallLog, .lambda = S(0.2)});
+  RK_ROW_CASE(RecallAtKRow, "recall_at_k", {.tau = S(0.05)});
+  RK_ROW_CASE(SupApRow, "sup_ap",
+              {.tau = S(0.05),
+               .offset = S(1.4),
+               .with_self = true,
+               .contrastive = {.per_positive = S(0.1)}});
+  RK_ROW_CASE(ContrastiveRow, "contrastive", {.per_positive = S(0.1), .per_negative = S(0.02)});
+  RK_ROW_CASE(MultiSimilarityRow, "multi_similarity", {});
+  RK_ROW_CASE(TripletHardRow, "triplet_bh", {});
+  RK_ROW_CASE(TripletAllRow, "triplet_ba", {{}, S(0.01)});
+  RK_ROW_CASE(AucHardRow, "auc_bh", {.r = 7, .step = S(0.25), .count = 9, .slope = between.slopes});
+  RK_ROW_CASE(AucAllRow, "auc_ba", {{.r = 7, .step = S(0.25), .count = 9}, between.auc});
+  RK_ROW_CASE(WilcoxonRow, "wilcoxon_bh", {.slopes = between.slopes});
+  RK_ROW_CASE(HistogramRow, "histogram",
+              {.bins = 11, .rise = between.slopes, .negative_rise = between.slopes + 12});
+#undef RK_ROW_CASE
+}
+
+}  // namespace rk
