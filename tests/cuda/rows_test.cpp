@@ -92,15 +92,20 @@ template <class Row, class S> Written<S> on_cpu(const typename Row::Params& para
   return out;
 }
 
-template <class Row>
-Written<float> on_gpu(const typename Row::Params& params, int width,
-                      const RowsProblem& p = problem()) {
+// The scores, and behind each row what no kernel may touch.
+DeviceBuffer scores_on_gpu(const RowsProblem& p = problem()) {
   std::vector<float> filled = p.scores;
   for (int i = 0; i < kRows; ++i) {
     std::fill(filled.begin() + i * kStride + pad(kColumns), filled.begin() + (i + 1) * kStride,
               kUntouched);
   }
-  const auto scores = DeviceBuffer::copy_of(filled);
+  return DeviceBuffer::copy_of(filled);
+}
+
+template <class Row>
+Written<float> on_gpu(const typename Row::Params& params, int width,
+                      const RowsProblem& p = problem()) {
+  const auto scores = scores_on_gpu(p);
   const auto classes = DeviceBuffer::copy_of(p.classes);
   const auto members = DeviceBuffer::copy_of(p.members);
   const auto first_members = DeviceBuffer::copy_of(p.first_members);
@@ -144,6 +149,46 @@ Written<float> on_gpu(const typename Row::Params& params, int width,
   return {stats.values<float>(), scores.values<float>(), losses.values<float>()};
 }
 
+template <class S> ProxyBatch<S> proxy_batch(S* scores, S* losses) {
+  return {.scores = scores,
+          .stride = kStride,
+          .rows = kRows,
+          .columns = kColumns,
+          .weight = static_cast<S>(RowsProblem::kWeight),
+          .losses = losses};
+}
+
+template <class Row, class S> Written<S> proxies_on_cpu(const typename Row::Params& params) {
+  Written<S> out;
+  out.grads.assign(problem().scores.begin(), problem().scores.end());
+  out.losses.assign(kRows, S(0));
+  const ProxyItems<S, Row> items(kRows, kColumns);
+  ProxyBatch<S> batch = proxy_batch(out.grads.data(), out.losses.data());
+  batch.labels = items.labels.data();
+  batch.shares = items.shares.data();
+  const Buffer memory(static_cast<std::size_t>(Row::scratch(kColumns)));
+  for (int i = 0; i < kRows; ++i) Row::row(SerialTeam(), params, batch, i, memory.data());
+  return out;
+}
+
+template <class Row> Written<float> proxies_on_gpu(const typename Row::Params& params) {
+  RowScratch scratch;
+  ProxyRows<Row>::plan(kRows, kColumns, &scratch);
+  const auto global = DeviceBuffer::of<std::byte>(scratch.blocks * scratch.global_bytes);
+  scratch.global = global.as<std::byte>();
+  const auto scores = scores_on_gpu();
+  const auto losses = DeviceBuffer::copy_of(std::vector<float>(kRows, std::nanf("")));
+  const ProxyItems<float, Row> items(kRows, kColumns);
+  const DeviceBuffer labels = DeviceBuffer::copy_of(items.labels);
+  const DeviceBuffer shares = DeviceBuffer::copy_of(items.shares);
+  ProxyBatch<float> batch = proxy_batch(scores.as<float>(), losses.as<float>());
+  batch.labels = labels.as<std::int64_t>();
+  batch.shares = shares.as<float>();
+  ProxyRows<Row>::run(batch, params, scratch, nullptr);
+  check_cuda(cudaDeviceSynchronize(), "rows");
+  return {{}, scores.values<float>(), losses.values<float>()};
+}
+
 // Arithmetic in float on scores of up to 1: a score over a temperature of 0.05 is off by 1e-6, so a
 // sigmoid by as much; sums have up to 400 terms of it. Of the largest value of the row.
 void expect_close(const Written<float>& got, const Written<double>& expected, int width) {
@@ -179,22 +224,38 @@ struct RowCase {
   int width = 0;
 };
 
+template <template <class> class Row, class Make>
+RowCase gallery_case(const char* name, const Make& make) {
+  const int width = row_stats<Row<float>>(make(BetweenPasses<float>()));
+  const auto on_cpu_in = [=]<class S>(S) {
+    const auto values = slopes<S>();
+    return on_cpu<Row<S>, S>(make(between_passes(values.data())), width);
+  };
+  const auto gpu = [=] {
+    const auto values = DeviceBuffer::copy_of(slopes<float>());
+    return on_gpu<Row<float>>(make(between_passes(values.template as<const float>())), width);
+  };
+  return {name, [=] { return on_cpu_in(0.0); }, [=] { return on_cpu_in(0.0F); }, gpu, width};
+}
+
+template <template <class> class Row, class Make>
+RowCase proxy_case(const char* name, const Make& make) {
+  const auto exact = make(BetweenPasses<double>());
+  const auto params = make(BetweenPasses<float>());
+  return {name, [=] { return proxies_on_cpu<Row<double>, double>(exact); },
+          [=] { return proxies_on_cpu<Row<float>, float>(params); },
+          [=] { return proxies_on_gpu<Row<float>>(params); }};
+}
+
 const std::vector<RowCase>& row_cases() {
   static const std::vector<RowCase> list = [] {
     std::vector<RowCase> out;
     for_each_row_case([&]<template <class> class Row>(const char* name, const auto& make) {
-      const int width = row_stats<Row<float>>(make(BetweenPasses<float>()));
-      const auto on_cpu_in = [=]<class S>(S) {
-        const auto values = slopes<S>();
-        return on_cpu<Row<S>, S>(make(between_passes(values.data())), width);
-      };
-      out.push_back({name, [=] { return on_cpu_in(double()); }, [=] { return on_cpu_in(float()); },
-                     [=] {
-                       const auto values = DeviceBuffer::copy_of(slopes<float>());
-                       return on_gpu<Row<float>>(make(between_passes(values.as<const float>())),
-                                                 width);
-                     },
-                     width});
+      if constexpr (kRowOfProxies<Row<float>>) {
+        out.push_back(proxy_case<Row>(name, make));
+      } else {
+        out.push_back(gallery_case<Row>(name, make));
+      }
     });
     return out;
   }();
@@ -274,64 +335,6 @@ TEST_F(CudaRows, GiveTheSameBitsTwice) {
     EXPECT_EQ(first.stats, second.stats);
     EXPECT_EQ(first.grads, second.grads);
   }
-}
-
-// Rows that have no gallery: labels of the items, shares of the classes.
-template <template <class> class Row>
-void expect_proxy_rows(const typename Row<double>::Params& exact,
-                       const typename Row<float>::Params& params, double weight,
-                       const std::vector<std::int64_t>& labels, const std::vector<float>& shares) {
-  Written<double> expected;
-  expected.grads.assign(problem().scores.begin(), problem().scores.end());
-  expected.losses.resize(kRows);
-  const std::vector<double> exact_shares(shares.begin(), shares.end());
-  const ProxyBatch<double> host{.scores = expected.grads.data(),
-                                .stride = kStride,
-                                .rows = kRows,
-                                .columns = kColumns,
-                                .labels = labels.data(),
-                                .shares = exact_shares.data(),
-                                .weight = weight,
-                                .losses = expected.losses.data()};
-  const Buffer memory(static_cast<std::size_t>(Row<double>::scratch(kColumns)));
-  for (int i = 0; i < kRows; ++i) {
-    Row<double>::row(SerialTeam(), exact, host, i, memory.data());
-  }
-  RowScratch scratch;
-  ProxyRows<Row<float>>::plan(kRows, kColumns, &scratch);
-  const auto global = DeviceBuffer::of<std::byte>(scratch.blocks * scratch.global_bytes);
-  scratch.global = global.as<std::byte>();
-  const auto scores = DeviceBuffer::copy_of(problem().scores);
-  const auto losses = DeviceBuffer::of<float>(kRows);
-  const auto device_labels = DeviceBuffer::copy_of(labels);
-  const auto device_shares = DeviceBuffer::copy_of(shares);
-  const ProxyBatch<float> batch{.scores = scores.as<float>(),
-                                .stride = kStride,
-                                .rows = kRows,
-                                .columns = kColumns,
-                                .labels = device_labels.as<std::int64_t>(),
-                                .shares = device_shares.as<float>(),
-                                .weight = static_cast<float>(weight),
-                                .losses = losses.as<float>()};
-  ProxyRows<Row<float>>::run(batch, params, scratch, nullptr);
-  check_cuda(cudaDeviceSynchronize(), "rows");
-  expect_close({{}, scores.values<float>(), losses.values<float>()}, expected, 0);
-}
-
-TEST_F(CudaRows, SoftmaxAgreesWithDouble) {
-  std::vector<std::int64_t> labels(kRows);
-  for (std::size_t i = 0; i < kRows; ++i) labels[i] = static_cast<int>(i) * 7 % kColumns;
-  expect_proxy_rows<SoftmaxRow>({.scale = 9}, {.scale = 9}, 0.125, labels,
-                                std::vector<float>(kColumns, 0.0F));
-}
-
-TEST_F(CudaRows, ProxyAnchorAgreesWithDouble) {
-  std::vector<std::int64_t> labels(kColumns);
-  for (std::size_t j = 0; j < kColumns; ++j) labels[j] = static_cast<int>(j % 50);
-  std::vector<float> shares(kRows);  // later classes have no item
-  std::fill_n(shares.begin(), 50, 0.02F);
-  expect_proxy_rows<ProxyAnchorRow>({.margin = 0.125, .alpha = 8}, {.margin = 0.125F, .alpha = 8},
-                                    0.0625, labels, shares);
 }
 
 TEST_F(CudaRows, WilcoxonPairsAgreeWithDouble) {

@@ -6,6 +6,9 @@
 
 #include "kernels/cuda/gallery_kernels.h"
 
+#include <cstdint>
+#include <vector>
+
 namespace rk {
 
 // What the pass over all rows leaves between the two kernels of a row: slopes, 24 and [2 rows] of
@@ -13,6 +16,24 @@ namespace rk {
 template <class S> struct BetweenPasses {
   const S* slopes = nullptr;
   AucGradient<S> auc;
+};
+
+// Whether it is a row of proxies (kernels/rows/proxy_rows.h) instead of a gallery.
+template <class Row> inline constexpr bool kRowOfProxies = requires { Row::kRowIsClass; };
+
+// Labels and shares for `rows` rows of proxies: every fourth class has items, the others none.
+template <class S, class Row> struct ProxyItems {
+  ProxyItems(int rows, int columns) {
+    const int items = Row::kRowIsClass ? columns : rows;
+    const int classes = Row::kRowIsClass ? rows : columns;
+    const int present = (classes + 3) / 4;
+    for (int i = 0; i < items; ++i) labels.push_back(i % present * 4);
+    for (int c = 0; c < classes; ++c) {
+      shares.push_back(c % 4 == 0 ? 1 / static_cast<S>(present) : S(0));
+    }
+  }
+  std::vector<std::int64_t> labels;  // [items]
+  std::vector<S> shares;             // [classes]
 };
 
 // How many numbers of a row Row::measure writes, where there is one.
@@ -55,6 +76,8 @@ template <class Visit> void for_each_row_case(const Visit& visit) {
   RK_ROW_CASE(WilcoxonRow, "wilcoxon_bh", {.slopes = between.slopes});
   RK_ROW_CASE(HistogramRow, "histogram",
               {.bins = 11, .rise = between.slopes, .negative_rise = between.slopes + 12});
+  RK_ROW_CASE(SoftmaxRow, "nsl", {.scale = 9});
+  RK_ROW_CASE(ProxyAnchorRow, "proxy_anchor", {.margin = S(0.125), .alpha = 8});
 #undef RK_ROW_CASE
 }
 

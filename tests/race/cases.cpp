@@ -145,7 +145,26 @@ const double* made_up_slopes() {
   return values.data();
 }
 
-std::vector<Case> gallery_cases() {
+template <class Row> Case proxy_case(const std::string& name, const typename Row::Params& params) {
+  const ProxyItems<double, Row> items(Problem<double>::kRows, kColumns);
+  return other_case(name, Row::scratch(kColumns),
+                    [=](const auto& team, double* scores, double* out, void* scratch) {
+                      const ProxyBatch<double> batch{.scores = scores,
+                                                     .stride = pad(kColumns),
+                                                     .rows = Problem<double>::kRows,
+                                                     .columns = kColumns,
+                                                     .labels = items.labels.data(),
+                                                     .shares = items.shares.data(),
+                                                     .weight = 0.1,
+                                                     .losses = out};
+                      for (int i = 0; i < batch.rows; ++i) {
+                        Row::row(team, params, batch, i, scratch);
+                        team.sum(1, [](int) { return 0.0; });  // the next launch
+                      }
+                    });
+}
+
+std::vector<Case> row_cases() {
   const BetweenPasses<double> between{made_up_slopes(),
                                       {.positive = made_up_slopes(),
                                        .negative = made_up_slopes() + 104,
@@ -156,9 +175,14 @@ std::vector<Case> gallery_cases() {
   std::vector<Case> out;
   for_each_row_case([&]<template <class> class Row>(const char* name, const auto& make) {
     const auto params = make(between);
-    const std::int64_t scratch = scratch_of<Row<double>>(params, kColumns, kColumns);
-    out.push_back({name, [=] { return std::make_unique<GalleryRun<Row<double>>>(params, scratch); },
-                   kSumOrder});
+    if constexpr (kRowOfProxies<Row<double>>) {
+      out.push_back(proxy_case<Row<double>>(name, params));
+    } else {
+      const std::int64_t scratch = scratch_of<Row<double>>(params, kColumns, kColumns);
+      out.push_back({name,
+                     [=] { return std::make_unique<GalleryRun<Row<double>>>(params, scratch); },
+                     kSumOrder});
+    }
   });
   return out;
 }
@@ -197,7 +221,7 @@ template <class Team> void use_collectives(const Team& team, double* scores, dou
   });
 }
 
-// Kernels that are no row of a gallery.
+// Kernels that are no row.
 std::vector<Case> other_cases() {
   constexpr int kStride = pad(kColumns);
   return {
@@ -224,29 +248,6 @@ std::vector<Case> other_cases() {
                      table.fill(team, made_up_slopes() + 100, s % 2, s / 2);
                    }
                  }),
-      other_case("nsl", SoftmaxRow<double>::scratch(kColumns),
-                 [](const auto& team, double* scores, double* out, void* scratch) {
-                   for (int i = 0; i < Problem<double>::kRows; ++i) {
-                     double* row = scores + i * kStride;
-                     SoftmaxRow<double>::row(team, 9.0, row, kColumns, i % 5, 0.1, row, out + i,
-                                             scratch);
-                     team.sum(1, [](int) { return 0.0; });  // the next launch
-                   }
-                 }),
-      other_case("proxy_anchor", ProxyAnchorRow<double>::scratch(kColumns),
-                 [](const auto& team, double* scores, double* out, void* scratch) {
-                   static const std::vector<std::int64_t> labels = [] {
-                     std::vector<std::int64_t> values;
-                     for (int j = 0; j < kColumns; ++j) values.push_back(j % 4);
-                     return values;
-                   }();
-                   for (int c = 0; c < Problem<double>::kRows; ++c) {
-                     double* row = scores + c * kStride;
-                     ProxyAnchorRow<double>::row(team, {.margin = 0.1, .alpha = 8}, row, kColumns,
-                                                 labels.data(), c, 0.5, 0.1, row, out + c, scratch);
-                     team.sum(1, [](int) { return 0.0; });  // the next launch
-                   }
-                 }),
   };
 }
 
@@ -254,7 +255,7 @@ std::vector<Case> other_cases() {
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> list = [] {
-    std::vector<Case> out = gallery_cases();
+    std::vector<Case> out = row_cases();
     for (Case& test : other_cases()) out.push_back(std::move(test));
     return out;
   }();
