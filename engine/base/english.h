@@ -13,7 +13,7 @@ namespace rk {
 template <std::integral T> std::string noun_of(T count, std::string_view one) {
   std::string noun(one);
   if (count == 1) return noun;
-  if (noun.ends_with("s") || noun.ends_with("tch")) return noun + "es";
+  if (noun.ends_with('s') || noun.ends_with("tch")) return noun + "es";
   if (noun.ends_with("ry") || noun.ends_with("xy")) {
     noun.pop_back();
     return noun + "ies";

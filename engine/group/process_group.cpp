@@ -30,7 +30,8 @@ class GroupOfOne final : public ProcessGroup {
 // MPI and Slurm's PMI-2; Slurm's srun.
 int started_processes() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-    if (const char* value = std::getenv(name)) return std::max(1, std::atoi(value));
+    if (const char* value = std::getenv(name))
+      return static_cast<int>(std::max(1L, std::strtol(value, nullptr, 10)));
   }
   return 1;
 }

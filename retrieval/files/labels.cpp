@@ -98,7 +98,7 @@ Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
                const std::string& rows_of) {
   const Hdf5Reader file(from.file);
   const std::string name =
-      from.name.empty() ? "/labels" : (from.name.starts_with("/") ? "" : "/") + from.name;
+      from.name.empty() ? "/labels" : (from.name.starts_with('/') ? "" : "/") + from.name;
   if (!file.has(name)) {
     fail<InputError>("{}: no data set {}; {}", file.name(), name, what_it_holds(file));
   }

@@ -159,7 +159,7 @@ std::uint64_t read_type(const std::string& descr, StoredArray& array, const std:
     array.tensor.big_endian = type.front() == '>';
     type.remove_prefix(1);
   }
-  if (type.starts_with("O")) {
+  if (type.starts_with('O')) {
     refuse(name,
            "holds pickled Python objects, and a pickle can run programs: it is never loaded; save "
            "numbers (numpy: .astype('float32')) or texts (.astype(str))");
@@ -170,7 +170,7 @@ std::uint64_t read_type(const std::string& descr, StoredArray& array, const std:
     array.dtype = number.words;
     return static_cast<std::uint64_t>(bits_of(number.type)) / 8;
   }
-  if (type.starts_with("U") || type.starts_with("S")) {
+  if (type.starts_with('U') || type.starts_with('S')) {
     TextLayout text;
     text.wide = type.front() == 'U';
     const char* end = type.data() + type.size();

@@ -152,7 +152,7 @@ RowsRead read_hdf5(const RowsToRead& what) {
     return out;
   }
   const std::string name = place.name.empty()            ? "/embeddings"
-                           : place.name.starts_with("/") ? place.name
+                           : place.name.starts_with('/') ? place.name
                                                          : "/" + place.name;
   out.set = read_matrix(file, name);
   const auto rows = static_cast<std::int64_t>(out.set.embeddings.size()) / out.set.dim;

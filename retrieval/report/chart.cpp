@@ -234,9 +234,10 @@ void ChartScale::linear(const Axis& axis) {
 
 void ChartScale::add_ticks(double step) {
   const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + kSlack)));
-  for (double k = std::ceil(low_ / step - kSlack); k * step <= high_ + kSlack * step; ++k) {
-    ticks_.push_back(k * step);
-    labels_.push_back(label_of(k * step, decimals));
+  const double first = std::ceil(low_ / step - kSlack);
+  for (int k = 0; (first + k) * step <= high_ + kSlack * step; ++k) {
+    ticks_.push_back((first + k) * step);
+    labels_.push_back(label_of(ticks_.back(), decimals));
   }
 }
 

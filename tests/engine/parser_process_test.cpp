@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <thread>
 
 namespace rk {
@@ -223,7 +224,7 @@ TEST(ParserProcess, TheChildCanDoLittle) {
   ::close(ends[1]);
 }
 
-struct Stop {};
+struct Stop : std::exception {};
 
 TEST(ParserProcess, WaitingCanBeInterrupted) {
   const auto start = Clock::now();

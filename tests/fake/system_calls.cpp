@@ -170,7 +170,7 @@ time_t jump() {
   static const char* seconds = std::getenv("RK_CLOCK");
   static std::atomic<long> times = 0;
   if (seconds == nullptr) return 0;
-  return std::atol(seconds) * (times++ * 37 % 101 - 50) / 50;
+  return std::strtol(seconds, nullptr, 10) * (times++ * 37 % 101 - 50) / 50;
 }
 
 std::string library_of(const void* address) {

@@ -9,7 +9,7 @@ namespace rk {
 // The number in that environment variable, or `otherwise`.
 inline int amount(const char* variable, int otherwise) {
   const char* text = std::getenv(variable);
-  return text != nullptr ? std::atoi(text) : otherwise;
+  return text != nullptr ? static_cast<int>(std::strtol(text, nullptr, 10)) : otherwise;
 }
 
 }  // namespace rk

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   file.path = "fuzz";
   file.format = (data[0] & 1) != 0 ? "Keras HDF5" : "PyTorch zip archive";
   for (std::string line; std::getline(text, line);) {
-    if (line.starts_with("{")) {
+    if (line.starts_with('{')) {
       file.metadata[rk::kModelKey] = line;
       continue;
     }

@@ -61,7 +61,8 @@ template <class T> class Array {
   explicit Array(std::int64_t count) : values_(static_cast<std::size_t>(count) + 16) {
     std::memset(values_.data(), 0xFF, values_.size() * sizeof(T));
     const auto at = reinterpret_cast<std::uintptr_t>(values_.data()) % 16;
-    begin_ = values_.data() + (16 - at) / sizeof(T);
+    const std::size_t skipped = (16 - at) / sizeof(T);
+    begin_ = values_.data() + skipped;
     count_ = count;
   }
   Array(std::int64_t count, unsigned seed) : Array(count) {

@@ -221,7 +221,7 @@ TEST(LabelsOfTables, AnyFieldsComeBack) {
         std::string field = "x";
         for (std::int64_t n = random.below(6); n > 0; --n)
           field += "ab\",;\t\n\r "[random.below(9)];
-        field += "x";
+        field += 'x';
         if (c > 0) text += separator;
         text += '"';
         for (const char each : field) text += each == '"' ? "\"\"" : std::string(1, each);

@@ -147,7 +147,7 @@ void expect_harmless(const std::string& page) {
         EXPECT_TRUE(value.starts_with("data:image/jpeg;base64,"));
       }
       if (key == "href") {
-        EXPECT_TRUE(value.starts_with("#"));
+        EXPECT_TRUE(value.starts_with('#'));
       }
       if (key == "id") {
         EXPECT_TRUE(ids.insert(value).second) << value;

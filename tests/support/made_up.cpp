@@ -77,7 +77,7 @@ LossData<double> data(LossKind kind, const Wanted& wanted, std::uint64_t seed) {
       (in_batch ? out.identities : out.memory_identities).push_back(image);
     }
   }
-  if (kind == LossKind::kProxies) out.proxies = centres;
+  if (kind == LossKind::kProxies) out.proxies = std::move(centres);
   round_to_float(out.embeddings);
   round_to_float(out.memory_embeddings);
   round_to_float(out.proxies);

@@ -128,7 +128,7 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining(true);
   if (!unknown.empty()) {
     const std::string word = unknown.front().substr(0, unknown.front().find('='));
-    if (word.starts_with("-")) {
+    if (word.starts_with('-')) {
       const std::vector<std::string> flags = flags_of(inner);
       const std::string advice = name_advice(word, flags);
       return fmt::format("{}: no such flag; {}", word,

@@ -2,7 +2,7 @@
 # Looks at what the build needs, says what is missing and installs it (Debian and Ubuntu, as root or
 # with sudo). Where nothing is missing it does nothing and needs no network.
 # Usage: tools/scripts/setup.sh [check|ci]   check: install nothing; ci: the tools of `make lint` and of the
-# sanitizer builds too, and MPI.
+# sanitizer builds too, and MPI. (clang-tidy itself comes with pip, tools/scripts/lint.sh.)
 set -euo pipefail
 
 mode=${1:-build}
@@ -42,7 +42,7 @@ clang|command clang++
 libclang-rt-dev|clang -fsanitize=address
 libomp-dev|clang -fopenmp
 clang-format|command clang-format
-clang-tidy|command clang-tidy
+python3-pip|command pip3
 libopenmpi-dev|command mpicxx
 openmpi-bin|command mpiexec
 '

@@ -45,33 +45,26 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# fetch REQUIREMENT FLAGS...: the one wheel, unpacked into FOLDER.
+# fetch REQUIREMENT FLAGS...: the one wheel, unpacked into $work/content.
 fetch() {
-  local requirement=$1
-  shift
-  echo "fetching ${requirement%% *} into $folder"
-  echo "$requirement" >"$work/requirement"
-  mkdir -p "$work/wheels" "$folder"
-  if ! python3 -m pip download -q --no-deps --only-binary=:all: --disable-pip-version-check \
-    --retries 0 --timeout 20 "$@" -r "$work/requirement" -d "$work/wheels" >"$work/log" 2>&1; then
-    tail -n 3 "$work/log" >&2
-    echo "not fetched: ${requirement%% *}; the programs are built without cuDNN" >&2
-    return 1
-  fi
-  python3 -m zipfile -e "$work"/wheels/*.whl "$work/content"
+  tools/scripts/fetch_wheel.sh "$work/content" "$@" && return
+  echo "not fetched: ${1%% *}; the programs are built without cuDNN" >&2
+  return 1
 }
 
 for what in "${missing[@]}"; do
   if [ "$what" != cuDNN ]; then
     fetch "$frontend --hash=sha256:$frontend_sha256" --implementation cp --python-version 3.11 \
       --platform manylinux_2_28_x86_64 || exit 0
+    mkdir -p "$folder"
     cp -r "$work/content/include" "$folder/"
   elif [ "$mode" = library ]; then
     version=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
     fetch "nvidia-cudnn-cu$version==$cudnn" || exit 0
+    mkdir -p "$folder"
     cp -r "$work/content/nvidia" "$folder/"
   else
     echo "cuDNN 9 was not found; tools/scripts/setup_cudnn.sh $folder library fetches it"
   fi
-  rm -rf "$work/wheels" "$work/content"
+  rm -rf "$work/content"
 done

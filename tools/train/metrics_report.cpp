@@ -162,7 +162,7 @@ std::string metrics_table(const std::string& what, const Metrics& m, const std::
     out += fmt::format("intervals hold {:g} % of {} resamples of {}\n", 100 * intervals->confidence,
                        grouped(intervals->resamples), intervals->over);
   }
-  out += "\n";
+  out += '\n';
   const auto ranked = [&](const std::string& metric, double value, const Interval* interval) {
     out += row(metric, text_of_metric(value), beside(interval, name));
   };
@@ -174,7 +174,7 @@ std::string metrics_table(const std::string& what, const Metrics& m, const std::
   ranked("R-Precision", m.r_precision, values != nullptr ? &values->r_precision : nullptr);
   ranked("MAP@R", m.map_at_r, values != nullptr ? &values->map_at_r : nullptr);
   ranked("mAP", m.map, values != nullptr ? &values->map : nullptr);
-  out += "\n";
+  out += '\n';
   out += row("ROC-AUC", text_of_metric(m.roc_auc),
              m.roc_auc_error_bound > 0
                  ? fmt::format("within {:.1e}, from a histogram", m.roc_auc_error_bound)

@@ -113,10 +113,10 @@ std::string TrainRecord::csv() const {
   }
   std::string text;
   for (std::size_t c = 0; c < columns.size(); ++c) text += (c > 0 ? "," : "") + field(columns[c]);
-  text += "\n";
+  text += '\n';
   for (auto& row : rows) {
     for (std::size_t c = 0; c < columns.size(); ++c) text += (c > 0 ? "," : "") + row[columns[c]];
-    text += "\n";
+    text += '\n';
   }
   return text;
 }

@@ -263,7 +263,8 @@ bool Pickle::step_objects(unsigned char opcode) {
 
 template <class T> T Pickle::number() {
   T value;
-  std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
+  const std::string_view bytes = take(sizeof(T));
+  std::memcpy(&value, bytes.data(), bytes.size());
   return value;
 }
 

@@ -76,7 +76,7 @@ TEST_F(Convert, ThereAndBack) {
   EXPECT_EQ(json.at("mapped"), 122);
   const Checkpoint ours(in("r18.h5"));
   EXPECT_FALSE(ours.has_run());
-  EXPECT_EQ(ours.model().source_sha256, json.at("sha256"));
+  EXPECT_EQ(ours.model().source_sha256, json.at("sha256").get<std::string>());
   EXPECT_EQ(ours.counter("bn1.num_batches_tracked"), 4);
 
   const Finished back = run("convert", {in("r18.h5"), in("r18.safetensors")});

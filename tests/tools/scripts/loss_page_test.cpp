@@ -42,14 +42,14 @@ Page read_page() {
   Page page;
   bool parameters = false;
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("#")) {
+    if (line.starts_with('#')) {
       parameters = false;
       if (line.starts_with("### `")) page.sections.push_back({in_backquotes(line), {}});
     } else if (line.starts_with("| [`")) {
       page.table.insert(in_backquotes(line).front());
     } else if (line.starts_with("| parameter | default |")) {
       parameters = true;
-    } else if (!line.starts_with("|")) {
+    } else if (!line.starts_with('|')) {
       parameters = false;
     } else if (parameters && line.starts_with("| `")) {
       const std::vector<std::string> words = in_backquotes(line);

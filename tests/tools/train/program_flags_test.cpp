@@ -79,7 +79,7 @@ class ProgramFlags : public TrainProgram {
     fs::remove(in("said.json"));
     for (std::size_t i = 0; i < flag.size(); ++i) {  // one given replaces the base's
       const auto same = std::find(words.begin(), words.end(), flag[i]);
-      if (flag[i].starts_with("-") && same != words.end()) words.erase(same, same + 2);
+      if (flag[i].starts_with('-') && same != words.end()) words.erase(same, same + 2);
       words.push_back(flag[i]);
     }
     words.insert(words.end(), {"--json", in("said.json")});
