@@ -127,7 +127,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
     if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
     progress->update(done);
   };
-  options.beside = bytes_beside();
+  options.beside = context.on_gpu() ? 0 : bytes_beside();
   trainer_ = fitting_trainer(options);
   progress.reset();
   embedder_ =
