@@ -62,32 +62,24 @@ TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput
   return outputs_.back();
 }
 
-// Time of node i: i in forward, 2 * count - i in backward; the loss sits between, at `count`.
 void Program::lay_out() {
   if (!storages_.empty()) return;
   expect(output_ >= 0, "[program] expected set_output() before plan()");
   choose_layouts();  // which may add nodes
-  const int count = static_cast<int>(nodes_.size());
-  const auto add = [&](std::size_t bytes, int first, int last) {
-    return add_storage({bytes, first, last});
-  };
-  const auto bytes_of = [](const TensorState& t) {
-    return static_cast<std::size_t>(t.shape.elements()) * size_of(t.dtype);
-  };
-  const auto extend = [&](int storage, int time) {
-    Lifetime& life = storages_[static_cast<std::size_t>(storage)];
-    life.first = std::min(life.first, time);
-    life.last = std::max(life.last, time);
-  };
-
   plan_views();
-  for (int n = 0; n < count; ++n) {
-    const TensorState& out = state(outputs_[static_cast<std::size_t>(n)]);
-    nodes_[static_cast<std::size_t>(n)]->lay_out(view(out, -1, &TensorState::value_in).row_stride);
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    const TensorState& out = state(outputs_[n]);
+    nodes_[n]->lay_out(view(out, -1, &TensorState::value_in).row_stride);
   }
-  // Values: from the producer to the last reader, in backward where one needs them.
+  plan_values();
+  if (options_.gradients) plan_gradients();
+}
+
+// From the producer to the last reader, in backward where one needs them.
+void Program::plan_values() {
+  const int count = static_cast<int>(nodes_.size());
   for (TensorState& t : tensors_) {
-    if (t.value_in.whole < 0) t.value_storage = add(bytes_of(t), 2 * count, 0);
+    if (t.value_in.whole < 0) t.value_storage = add_storage({t.bytes(), 2 * count, 0});
   }
   for (TensorState& t : tensors_) {
     const TensorState* holder = &t;
@@ -111,45 +103,51 @@ void Program::lay_out() {
     if (t.producer < 0) extend(t.value_storage, 0);
   }
   extend(state(output_).value_storage, count);
+}
 
-  // Gradients, in backward order: the first writer of each overwrites.
-  if (options_.gradients) {
-    state(output_).gradient_storage = add(bytes_of(state(output_)), count, count);
-    for (int n = count - 1; n >= 0; --n) {
-      const TensorState& out = state(outputs_[static_cast<std::size_t>(n)]);
-      if (!out.wants_gradient) continue;
-      expect(out.gradient_storage >= 0, "[program] {} has no reader that gives it a gradient",
-             out.name);
-      extend(out.gradient_storage, backward_time(n));
-      bool place_taken = options_.keep_all || out.gradient_in.whole >= 0;
-      for (Edge& e : edges_[static_cast<std::size_t>(n)]) {
-        TensorState& in = state(e.input.tensor);
-        if (!in.wants_gradient) continue;
-        if (out.gradient_in.whole == e.input.tensor) {
-          extend(in.gradient_storage, backward_time(n));
-        } else if (in.gradient_storage >= 0) {
-          e.accumulate = true;
-          e.others = in.gradient_storage;
-          extend(in.gradient_storage, backward_time(n));
-          if (e.input.adds_elsewhere) {
-            in.gradient_storage = add(bytes_of(in), backward_time(n), backward_time(n));
-          }
-        } else if (in.gradient_in.whole >= 0) {
-          in.gradient_storage = place_in_whole(in, backward_time(n));
-        } else if (e.input.gradient_in_place && !place_taken && bytes_of(in) == bytes_of(out)) {
-          in.gradient_storage = out.gradient_storage;
-          place_taken = true;
-        } else {
-          in.gradient_storage = add(bytes_of(in), backward_time(n), backward_time(n));
-        }
-        e.storage = in.gradient_storage;
+// In backward order: the first writer of each overwrites.
+void Program::plan_gradients() {
+  const int count = static_cast<int>(nodes_.size());
+  state(output_).gradient_storage = add_storage({state(output_).bytes(), count, count});
+  for (int n = count - 1; n >= 0; --n) {
+    const TensorState& out = state(outputs_[static_cast<std::size_t>(n)]);
+    if (!out.wants_gradient) continue;
+    expect(out.gradient_storage >= 0, "[program] {} has no reader that gives it a gradient",
+           out.name);
+    const int now = backward_time(n);
+    extend(out.gradient_storage, now);
+    bool place_taken = options_.keep_all || out.gradient_in.whole >= 0;
+    for (Edge& e : edges_[static_cast<std::size_t>(n)]) {
+      TensorState& in = state(e.input.tensor);
+      if (!in.wants_gradient) continue;
+      if (out.gradient_in.whole == e.input.tensor) {
+        extend(in.gradient_storage, now);
+      } else if (in.gradient_storage >= 0) {
+        e.accumulate = true;
+        e.others = in.gradient_storage;
+        extend(in.gradient_storage, now);
+        if (e.input.adds_elsewhere) in.gradient_storage = add_storage({in.bytes(), now, now});
+      } else if (in.gradient_in.whole >= 0) {
+        in.gradient_storage = place_in_whole(in, now);
+      } else if (e.input.gradient_in_place && !place_taken && in.bytes() == out.bytes()) {
+        in.gradient_storage = out.gradient_storage;
+        place_taken = true;
+      } else {
+        in.gradient_storage = add_storage({in.bytes(), now, now});
       }
-    }
-    plan_masks();
-    for (const TensorState& t : tensors_) {
-      if (t.producer < 0 && t.gradient_storage >= 0) extend(t.gradient_storage, 2 * count);
+      e.storage = in.gradient_storage;
     }
   }
+  plan_masks();
+  for (const TensorState& t : tensors_) {
+    if (t.producer < 0 && t.gradient_storage >= 0) extend(t.gradient_storage, 2 * count);
+  }
+}
+
+void Program::extend(int storage, int time) {
+  Lifetime& life = storages_[static_cast<std::size_t>(storage)];
+  life.first = std::min(life.first, time);
+  life.last = std::max(life.last, time);
 }
 
 int Program::add_storage(const Lifetime& life) {

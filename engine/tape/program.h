@@ -275,6 +275,9 @@ class Program {
     Within value_in, gradient_in;
     int value_storage = -1;
     int gradient_storage = -1;
+    std::size_t bytes() const {
+      return static_cast<std::size_t>(shape.elements()) * size_of(dtype);
+    }
   };
   struct Edge {
     NodeInput input;
@@ -296,7 +299,12 @@ class Program {
   // Does anything learn in a node that is being appended to `inputs`, or before it?
   bool learns(const std::vector<NodeInput>& inputs);
   bool goes_backward(int node) const { return state(output_of(node)).wants_gradient; }
+  // Lifetimes. Time of node i: i in forward, 2 * count - i in backward; the loss sits between, at
+  // `count`.
+  void plan_values();
+  void plan_gradients();
   int add_storage(const Lifetime& life);
+  void extend(int storage, int time);
   // Layouts (engine/tape/choose_layouts.cpp).
   void choose_layouts();
   ImageWidths usual_widths(const std::vector<Edge>& edges, const TensorState& output) const;

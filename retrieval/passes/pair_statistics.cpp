@@ -199,6 +199,36 @@ void PairStatistics::add_counted(std::span<const std::uint64_t> fine,
   }
 }
 
+PairStatistics::Wins PairStatistics::wins_exactly(double sides) const {
+  Wins out;
+  double below = 0;
+  for (std::size_t k = 0; k < distinct_.size(); ++k) {
+    std::int64_t under = 0, on = 0;
+    for (const auto& cells : cells_) {
+      under += cells[2 * k];
+      on += cells[2 * k + 1];
+    }
+    const double times = sides * static_cast<double>(distinct_counts_[k]);
+    below += static_cast<double>(under);
+    out.wins += times * below;
+    out.ties += times * static_cast<double>(on);
+    below += static_cast<double>(on);
+  }
+  return out;
+}
+
+PairStatistics::Wins PairStatistics::wins_by_bins(const std::vector<double>& positive,
+                                                  const std::vector<double>& negative) {
+  Wins out;
+  double below = 0;
+  for (std::size_t b = 0; b < kFineBins; ++b) {
+    out.wins += positive[b] * below;
+    out.ties += positive[b] * negative[b];
+    below += negative[b];
+  }
+  return out;
+}
+
 PairMetrics PairStatistics::result(bool symmetric) const {
   std::vector<double> positive(kFineBins), negative(kFineBins);
   std::vector<double> positive_jsd(kJsdBins), negative_jsd(kJsdBins);
@@ -247,30 +277,9 @@ PairMetrics PairStatistics::result(bool symmetric) const {
 
   out.roc_auc = out.roc_auc_error_bound = kNaN;
   if (p == 0 || n == 0) return out;
-  double wins = 0, ties = 0, below = 0;
-  if (!cells_.empty()) {
-    for (std::size_t k = 0; k < distinct_.size(); ++k) {
-      std::int64_t under = 0, on = 0;
-      for (const auto& cells : cells_) {
-        under += cells[2 * k];
-        on += cells[2 * k + 1];
-      }
-      const double times = sides * static_cast<double>(distinct_counts_[k]);
-      below += static_cast<double>(under);
-      wins += times * below;
-      ties += times * static_cast<double>(on);
-      below += static_cast<double>(on);
-    }
-    out.roc_auc_error_bound = 0;
-  } else {
-    for (std::size_t b = 0; b < kFineBins; ++b) {
-      wins += positive[b] * below;
-      ties += positive[b] * negative[b];
-      below += negative[b];
-    }
-    out.roc_auc_error_bound = ties / 2 / p / n;
-  }
-  out.roc_auc = (wins + ties / 2) / p / n;
+  const Wins wins = cells_.empty() ? wins_by_bins(positive, negative) : wins_exactly(sides);
+  out.roc_auc_error_bound = cells_.empty() ? wins.ties / 2 / p / n : 0;
+  out.roc_auc = (wins.wins + wins.ties / 2) / p / n;
   return out;
 }
 

@@ -57,6 +57,14 @@ class PairStatistics {
   std::size_t bytes() const;
 
  private:
+  // Pairs of a positive and a negative score in which the former is larger, and as large.
+  struct Wins {
+    double wins = 0, ties = 0;
+  };
+  Wins wins_exactly(double sides) const;  // from look_up_exactly()
+  static Wins wins_by_bins(const std::vector<double>& positive,
+                           const std::vector<double>& negative);
+
   struct Histogram;
   struct Moments {
     double sum = 0, squares = 0;
