@@ -164,19 +164,17 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
   constexpr std::size_t kBytesEach = sizeof(float) + sizeof(std::int32_t);
   const std::size_t symmetric_bytes =
       at(out.num_pairs_positive) * (kBytesEach + RankCounter::symmetric_bytes(context.threads()));
-  const bool on_host = !context.on_gpu();
-  out.symmetric = on_host && out.self_retrieval && symmetric_bytes <= options.positives_bytes;
+  const std::unique_ptr<ScorePass> pass =
+      make_pass(context, order, queries, gallery,
+                out.self_retrieval && symmetric_bytes <= options.positives_bytes);
+  out.symmetric = pass->symmetric();
+  out.ties_exact = pass->position_independent();
   const std::vector<Range> groups =
       out.symmetric
           ? std::vector<Range>{{0, queries.count}}
           : query_groups(order, static_cast<std::int64_t>(options.positives_bytes / kBytesEach));
-
-  const std::unique_ptr<ScorePass> pass =
-      make_pass(context, order, queries, gallery, out.symmetric);
-  out.ties_exact = pass->position_independent();
   std::optional<PairStatistics> statistics;
-  if (options.pair_metrics)
-    statistics.emplace(on_host ? context.threads() : 1, queries.count, largest);
+  if (options.pair_metrics) statistics.emplace(pass->counters(), queries.count, largest);
 
   PerQuery per_query = make_per_query(queries.count);
   std::size_t group_bytes = 0;

@@ -121,6 +121,8 @@ class DeviceScorePass final : public ScorePass {
     return true;
   }
 
+  bool symmetric() const override { return false; }
+  int counters() const override { return 1; }
   bool position_independent() const override { return independent_; }
   std::int64_t flops() const override {
     return tiles_computed_ * 2 * tile_rows_ * tile_columns_ * dim_;

@@ -29,6 +29,8 @@ class HostScorePass final : public ScorePass {
     return true;
   }
 
+  bool symmetric() const override { return symmetric_; }
+  int counters() const override { return context_.threads(); }
   bool position_independent() const override { return tiles_.position_independent(); }
   std::int64_t flops() const override { return tiles_.tiles_computed() * tiles_.flops_per_tile(); }
   std::size_t bytes() const override { return tiles_.bytes() + counter_bytes_; }

@@ -27,13 +27,17 @@ class ScorePass {
   virtual bool gather(Positives& positives, const Poll& poll) = 0;
   virtual bool count(Positives& positives, PairStatistics* statistics, const Poll& poll) = 0;
 
+  // Whether each pair of rows is looked at once, for both.
+  virtual bool symmetric() const = 0;
+  // How many count into `statistics` at the same time.
+  virtual int counters() const = 0;
   // Equal rows give equal bits wherever they lie in a tile.
   virtual bool position_independent() const = 0;
   virtual std::int64_t flops() const = 0;  // so far
   virtual std::size_t bytes() const = 0;   // at most, so far
 };
 
-// gallery == nullptr: the queries among themselves, `symmetric` by half of all tiles.
+// gallery == nullptr: the queries among themselves, where `symmetric` by half of all tiles.
 std::unique_ptr<ScorePass> make_host_score_pass(const Context& context, const ClassOrder& order,
                                                 const EmbeddingView& queries,
                                                 const EmbeddingView* gallery, bool symmetric);

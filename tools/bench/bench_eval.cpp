@@ -116,7 +116,6 @@ class BenchEval final : public Command {
     Metrics metrics{};
     std::vector<double> totals, floors, shares;
     std::vector<double> matrices, of_matrices;  // on the CPU
-    bool symmetric = false;                     // half of all products were needed
   };
 
   Measured measure(const Context& context, const EmbeddingSet& set, const EmbeddingView& view,
@@ -127,8 +126,6 @@ class BenchEval final : public Command {
     options.interrupted = interrupted;
     options.per_query = true;
     Measured out;
-    // A GPU computes all of S, the CPU half of it where it can.
-    out.symmetric = !context.on_gpu() && gallery == nullptr;
     const auto all_ms = [&] {
       return milliseconds([&] {
         auto result = evaluate(context, view, gallery, options);
@@ -147,7 +144,7 @@ class BenchEval final : public Command {
       return milliseconds([&] {
         ScoreTiles tiles(context, {view.embeddings, order.query_row.data(), n_},
                          {candidates.embeddings, order.gallery_row.data(), candidates.count}, dim_);
-        ProductsOnly products(order, out.symmetric);
+        ProductsOnly products(order, out.metrics.symmetric);
         tiles.run({0, n_}, products, [](double) { return !interrupted(); });
         stop_if_interrupted();
       });
@@ -174,7 +171,7 @@ class BenchEval final : public Command {
     const double matrix_flops = 2.0 * static_cast<double>(n_) *
                                 static_cast<double>(gallery_ > 0 ? gallery_ : n_) *
                                 static_cast<double>(dim_);
-    const double flops = measured.symmetric ? matrix_flops / 2 : matrix_flops;
+    const double flops = metrics.symmetric ? matrix_flops / 2 : matrix_flops;
     nlohmann::json json = {{"n", n_},
                            {"dim", dim_},
                            {"classes", classes_},

@@ -40,6 +40,10 @@ def wrong_arrows(includes, table):
     return wrong
 
 
+def asks_for_the_device(text):
+    return re.search(r"^(?!\s*//).*\bon_gpu\(\)", text, re.MULTILINE) is not None
+
+
 class Architecture(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -57,6 +61,18 @@ class Architecture(unittest.TestCase):
                                ("kernels/team.h", "kernels/rows/auc_row.h"), ("layers/onednn/x.cpp", "training/trainer.h"),
                                ("engine/device/cuda/graph.cpp", "engine/tape/program.h"), ("engine/new/x.h", "kernels/team.h")]:
             self.assertEqual(wrong_arrows([(file, included)], self.table), [f"{file} includes {included}"])
+
+    def test_who_asks_for_the_device_is_on_the_page(self):
+        table = re.search(r"^## Who asks for the device\n(.*?)^## ", self.page, re.MULTILINE | re.DOTALL)[1]
+        told = {name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(.*?)`", row)}
+        asks = {file for file in sources() if not file.startswith("engine/") and room_of(file, self.table)
+                and file.endswith((".h", ".cpp")) and asks_for_the_device((ROOT / file).read_text(encoding="utf-8"))}
+        self.assertEqual(asks, told)
+
+    def test_an_ask_is_seen(self):
+        self.assertTrue(asks_for_the_device("  if (context.on_gpu()) return;\n"))
+        self.assertTrue(asks_for_the_device("  x(program.on_gpu()),\n"))
+        self.assertFalse(asks_for_the_device("// what Program::on_gpu() says\n  if (is_on_gpu<Kernel>()) {\n"))
 
     def test_no_circles(self):
         for room in self.table:
