@@ -152,8 +152,7 @@ TensorId max_pool(Program& program, TensorId x, const std::string& name,
          "[{}] expected a window of at most 254 pixels", name);
   const Shape& in = program.shape(x);
   const Shape shape = pooled_shape(in, name, options);
-  const NodeOutput output{
-      .name = name, .shape = shape, .dtype = program.dtype(x), .spaced = !program.on_gpu()};
+  const NodeOutput output{.name = name, .shape = shape, .dtype = program.dtype(x), .spaced = true};
   if (program.on_gpu()) {
     return program.append(gpu::max_pool_node(name, program, in, shape, options),
                           {{.tensor = x, .masks_gradient = true}}, output);
@@ -166,8 +165,7 @@ TensorId average_pool(Program& program, TensorId x, const std::string& name,
                       const PoolOptions& options) {
   const Shape& in = program.shape(x);
   const Shape shape = pooled_shape(in, name, options);
-  const NodeOutput output{
-      .name = name, .shape = shape, .dtype = program.dtype(x), .spaced = !program.on_gpu()};
+  const NodeOutput output{.name = name, .shape = shape, .dtype = program.dtype(x), .spaced = true};
   if (program.on_gpu()) {
     return program.append(gpu::average_pool_node(name, program, in, shape, options),
                           {{.tensor = x}}, output);

@@ -9,6 +9,8 @@
 //   GlobalPool, its gradient   x (N, rows, C) in T -> y (N, C) in float: average, maximum, or
 //                              mean(max(x, epsilon)^p)^(1/p)
 //
+// y, and dy, of the windows' poolings may be a range of more channels (PoolShape::y_stride).
+//
 // Bytes moved, x = sizeof(T) elements of x, y of y, c = elements of y: MaxPool x + y + c,
 // MaxPoolGradient x (twice for a sum) + y + c. GlobalPool x; its gradient x for what is written, x
 // more for a sum and for kGem.
@@ -31,12 +33,16 @@ struct PoolShape {
   int kernel[2] = {3, 3};             // height, width; at most 255 pixels
   int stride[2] = {2, 2};
   int padding[2] = {1, 1};  // at most half of the kernel, so every window has a pixel
+  int y_stride = 0;         // elements from a pixel of y, or of dy, to the next: channels or more
 
   RK_FN RK_INLINE std::int64_t x_at(int image, int row, int column) const {
     return ((static_cast<std::int64_t>(image) * height + row) * width + column) * channels;
   }
+  RK_FN RK_INLINE std::int64_t y_pixel(int image, int row, int column) const {
+    return (static_cast<std::int64_t>(image) * out_height + row) * out_width + column;
+  }
   RK_FN RK_INLINE std::int64_t y_at(int image, int row, int column) const {
-    return ((static_cast<std::int64_t>(image) * out_height + row) * out_width + column) * channels;
+    return y_pixel(image, row, column) * y_stride;
   }
 
   // The windows along an axis that hold a pixel: [first, end) of `count`.
@@ -70,7 +76,7 @@ template <class T> struct MaxPool {
 
   int blocks() const { return shape.batch * shape.out_height; }  // a block a row of y
   template <class Block> RK_FN void operator()(const Block& block) const {
-    with_pack<T>(shape.channels, [&]<int kWidth>() { run<kWidth>(block); });
+    with_pack<T>(shape.channels | shape.y_stride, [&]<int kWidth>() { run<kWidth>(block); });
   }
 
  private:
@@ -104,8 +110,8 @@ template <class T> struct MaxPool {
           first = false;
         }
       }
-      const std::int64_t to = shape.y_at(image, out_row, out_column) + channel;
-      store_pack(y + to, best);
+      const std::int64_t pixel = shape.y_pixel(image, out_row, out_column);
+      store_pack(y + pixel * shape.y_stride + channel, best);
       if (choice == nullptr) continue;
       if (of_relu) {
         RK_UNROLL
@@ -113,7 +119,7 @@ template <class T> struct MaxPool {
           if (!(best[k] > 0)) winner.values[k] = kNoPixel;
         }
       }
-      store_pack(choice + to, winner);
+      store_pack(choice + pixel * shape.channels + channel, winner);
     }
   }
 };
@@ -128,7 +134,7 @@ template <class T> struct MaxPoolGradient {
 
   int blocks() const { return shape.batch * shape.height; }  // a block a row of dx
   template <class Block> RK_FN void operator()(const Block& block) const {
-    with_pack<T>(shape.channels, [&]<int kWidth>() { run<kWidth>(block); });
+    with_pack<T>(shape.channels | shape.y_stride, [&]<int kWidth>() { run<kWidth>(block); });
   }
 
  private:
@@ -155,13 +161,14 @@ template <class T> struct MaxPoolGradient {
       for (int out_row = down.first; out_row < down.end; ++out_row) {
         const int kh = row + shape.padding[0] - out_row * shape.stride[0];
         for (int out_column = across.first; out_column < across.end; out_column += 2) {
-          const std::int64_t from = shape.y_at(image, out_row, out_column) + channel;
+          const std::int64_t pixel = shape.y_pixel(image, out_row, out_column);
           const bool both = out_column + 1 < across.end;
-          const std::int64_t next = both ? from + shape.channels : from;
-          const auto chosen = load_pack<kWidth>(choice + from);
-          const auto gradient = load_pack<kWidth>(dy + from);
-          const auto next_chosen = load_pack<kWidth>(choice + next);
-          const auto next_gradient = load_pack<kWidth>(dy + next);
+          const std::uint8_t* const choices = choice + pixel * shape.channels + channel;
+          const T* const gradients = dy + pixel * shape.y_stride + channel;
+          const auto chosen = load_pack<kWidth>(choices);
+          const auto gradient = load_pack<kWidth>(gradients);
+          const auto next_chosen = load_pack<kWidth>(choices + (both ? shape.channels : 0));
+          const auto next_gradient = load_pack<kWidth>(gradients + (both ? shape.y_stride : 0));
           const int kw = column + shape.padding[1] - out_column * shape.stride[1];
           const int number = kh * shape.kernel[1] + kw;
           const int next_number = both ? number - shape.stride[1] : kNone;
@@ -187,7 +194,7 @@ template <class T> struct AveragePool {
 
   int blocks() const { return shape.batch * shape.out_height; }  // a block a row of y
   template <class Block> RK_FN void operator()(const Block& block) const {
-    with_pack<T>(shape.channels, [&]<int kWidth>() { run<kWidth>(block); });
+    with_pack<T>(shape.channels | shape.y_stride, [&]<int kWidth>() { run<kWidth>(block); });
   }
 
  private:
@@ -229,7 +236,7 @@ template <class T> struct AveragePoolGradient {
 
   int blocks() const { return shape.batch * shape.height; }  // a block a row of dx
   template <class Block> RK_FN void operator()(const Block& block) const {
-    with_pack<T>(shape.channels, [&]<int kWidth>() { run<kWidth>(block); });
+    with_pack<T>(shape.channels | shape.y_stride, [&]<int kWidth>() { run<kWidth>(block); });
   }
 
  private:

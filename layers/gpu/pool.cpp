@@ -21,13 +21,22 @@ PoolShape pool_shape(const Shape& x, const Shape& y, const PoolOptions& options)
   return shape;
 }
 
-template <class T> class MaxPoolNode final : public Node {
+// A pool over windows, which may write y, and read dy, among the channels of others.
+class WindowPoolNode : public Node {
+ public:
+  WindowPoolNode(const std::string& name, const Program& program, const PoolShape& shape)
+      : Node(name), context_(program.context()), shape_(shape) {}
+  void lay_out(std::int64_t row_stride) final { shape_.y_stride = static_cast<int>(row_stride); }
+
+ protected:
+  const Context& context_;
+  PoolShape shape_;
+};
+
+template <class T> class MaxPoolNode final : public WindowPoolNode {
  public:
   MaxPoolNode(const std::string& name, const Program& program, const PoolShape& shape)
-      : Node(name),
-        context_(program.context()),
-        shape_(shape),
-        gradients_(program.options().gradients) {}
+      : WindowPoolNode(name, program, shape), gradients_(program.options().gradients) {}
 
   // Saved: which pixel of its window each output is.
   NodeClaims plan(const std::vector<EdgeUse>& uses) override {
@@ -57,16 +66,13 @@ template <class T> class MaxPoolNode final : public Node {
   }
 
  private:
-  const Context& context_;
-  PoolShape shape_;
   bool gradients_;
   bool masks_ = false;
 };
 
-template <class T> class AveragePoolNode final : public Node {
+template <class T> class AveragePoolNode final : public WindowPoolNode {
  public:
-  AveragePoolNode(const std::string& name, const Program& program, const PoolShape& shape)
-      : Node(name), context_(program.context()), shape_(shape) {}
+  using WindowPoolNode::WindowPoolNode;
 
   void forward() override {
     launch(
@@ -83,10 +89,6 @@ template <class T> class AveragePoolNode final : public Node {
                                   .accumulate = memory_.uses[0].accumulate},
            context_.cuda().stream());
   }
-
- private:
-  const Context& context_;
-  PoolShape shape_;
 };
 
 template <class T> class GlobalPoolNode final : public Node {

@@ -1,5 +1,5 @@
-// Convolutions that write where their outputs are joined, and read their gradients there, against
-// the same ones apart: to the bit, for the GPU made of the host computes either alike.
+// Convolutions and poolings that write where their outputs are joined, and read their gradients
+// there, against the same ones apart: to the bit, for the GPU made of the host computes either alike.
 #include "layers/concat.h"
 
 #include "engine/base/half.h"
@@ -18,8 +18,8 @@
 namespace rk {
 namespace {
 
-// Two convolutions and a pooling of one image, joined; the second is read by the pooling, too,
-// where `shared`.
+// Two convolutions and two poolings of one image, joined; the second convolution is read by the
+// poolings, too, where `shared`.
 class Branches {
  public:
   Branches(const Context& gpu, Precision precision, std::int64_t channels, bool keep_all,
@@ -30,9 +30,10 @@ class Branches {
     const TensorId x = unit(images, "x", 16);
     first_ = unit(x, "first", channels);
     second_ = unit(x, "second", 16);
-    const TensorId pooled =
-        average_pool(program_, shared ? second_ : x, "pooled", {{3, 3}, {1, 1}, {1, 1}, false});
-    joined_ = concat(program_, {first_, second_, pooled}, "joined");
+    const PoolOptions windows{{3, 3}, {1, 1}, {1, 1}, false};
+    average_ = average_pool(program_, shared ? second_ : x, "average", windows);
+    largest_ = max_pool(program_, shared ? second_ : x, "largest", windows);
+    joined_ = concat(program_, {first_, average_, second_, largest_}, "joined");
     program_.set_output(global_pool(program_, joined_, "features", {}));
     program_.plan();
     parameters_.initialise(gpu, 3);
@@ -58,6 +59,7 @@ class Branches {
   }
   bool first_lies_in() const { return lies_in(first_); }
   bool second_lies_in() const { return lies_in(second_); }
+  bool poolings_lie_in() const { return lies_in(average_) && lies_in(largest_); }
 
   std::vector<float> output, gradients;
 
@@ -78,10 +80,10 @@ class Branches {
 
   Parameters parameters_;
   Program program_;
-  TensorId first_ = -1, second_ = -1, joined_ = -1;
+  TensorId first_ = -1, second_ = -1, average_ = -1, largest_ = -1, joined_ = -1;
 };
 
-TEST(HostGpuConcat, ConvolutionsWriteWhereTheyAreJoinedAndChangeNoBit) {
+TEST(HostGpuConcat, ProducersWriteWhereTheyAreJoinedAndChangeNoBit) {
   const Context gpu(1, Device{.cuda = true});
   for (const bool fused : {true, false}) {
     // Unfused, our own kernel adds bias and ReLU.
@@ -94,7 +96,9 @@ TEST(HostGpuConcat, ConvolutionsWriteWhereTheyAreJoinedAndChangeNoBit) {
         const bool writes_apart = precision != Precision::kBf16;
         EXPECT_EQ(joined.first_lies_in(), writes_apart);
         EXPECT_EQ(joined.second_lies_in(), writes_apart && !shared);
+        EXPECT_TRUE(joined.poolings_lie_in());
         EXPECT_FALSE(apart.first_lies_in());
+        EXPECT_FALSE(apart.poolings_lie_in());
         EXPECT_EQ(joined.output, apart.output);
         EXPECT_EQ(joined.gradients, apart.gradients);
       }

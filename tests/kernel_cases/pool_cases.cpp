@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <string>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -20,6 +23,19 @@ template <class T> std::vector<T> tied(MadeUp& made_up, std::int64_t count, bool
   }
   return out;
 }
+
+// y or dy as a range of more channels, with `gap` in what is not theirs.
+template <class T>
+std::vector<T> spread(const std::vector<T>& dense, const PoolShape& shape, T gap) {
+  const std::int64_t rows = std::ssize(dense) / shape.channels;
+  std::vector<T> out(at(rows * shape.y_stride), gap);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::copy_n(dense.begin() + r * shape.channels, shape.channels,
+                out.begin() + r * shape.y_stride);
+  }
+  return out;
+}
+template <class T> T not_a_number() { return Element<T>::narrow(static_cast<float>(kNan)); }
 
 template <class T>
 std::vector<Checked> max_pool(const PoolShape& shape, bool with_nan, bool accumulate,
@@ -65,9 +81,10 @@ std::vector<Checked> max_pool(const PoolShape& shape, bool with_nan, bool accumu
   }
 
   const DeviceBuffer device_x = DeviceBuffer::copy_of(x);
-  const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
-  const DeviceBuffer got_y = unwritten<T>(out_count);
-  const DeviceBuffer got_alone = unwritten<T>(out_count);
+  const DeviceBuffer device_dy = DeviceBuffer::copy_of(spread(dy, shape, not_a_number<T>()));
+  y = spread(y, shape, kNan);
+  const DeviceBuffer got_y = unwritten<T>(std::ssize(y));
+  const DeviceBuffer got_alone = unwritten<T>(std::ssize(y));
   const DeviceBuffer got_choice = unwritten<std::uint8_t>(out_count);
   const DeviceBuffer got_dx = accumulate ? DeviceBuffer::copy_of(held) : unwritten<T>(in_count);
   launch(MaxPool<T>{shape, device_x.as<T>(), got_y.as<T>(), got_choice.as<std::uint8_t>(), of_relu},
@@ -119,8 +136,9 @@ template <class T> std::vector<Checked> average_pool(const PoolShape& shape, boo
     for (const std::size_t place : inside) dx[place] += gradients[at(i)] / size;
   }
   const DeviceBuffer device_x = DeviceBuffer::copy_of(x);
-  const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
-  const DeviceBuffer got_y = unwritten<T>(out_count);
+  const DeviceBuffer device_dy = DeviceBuffer::copy_of(spread(dy, shape, not_a_number<T>()));
+  y = spread(y, shape, kNan);
+  const DeviceBuffer got_y = unwritten<T>(std::ssize(y));
   const DeviceBuffer got_dx = accumulate ? DeviceBuffer::copy_of(held) : unwritten<T>(in_count);
   launch(AveragePool<T>{shape, device_x.as<T>(), got_y.as<T>()}, nullptr);
   launch(AveragePoolGradient<T>{shape, device_dy.as<T>(), got_dx.as<T>(), accumulate}, nullptr);
@@ -253,16 +271,21 @@ void add_pool_cases(std::vector<KernelCase>& cases) {
   };
   for_types([&]<class T>() {
     for (const Window& window : windows) {
-      for (const bool accumulate : {false, true}) {
-        cases.push_back({fmt::format("max_pool_{}_{}_{}", window.name, TypeFacts<T>::kName,
-                                     accumulate ? "accumulate" : "overwrite"),
-                         [=] { return max_pool<T>(window.shape, accumulate, accumulate); }});
-        cases.push_back({fmt::format("max_pool_of_relu_{}_{}_{}", window.name, TypeFacts<T>::kName,
-                                     accumulate ? "accumulate" : "overwrite"),
-                         [=] { return max_pool<T>(window.shape, accumulate, accumulate, true); }});
-        cases.push_back({fmt::format("average_pool_{}_{}_{}", window.name, TypeFacts<T>::kName,
-                                     accumulate ? "accumulate" : "overwrite"),
-                         [=] { return average_pool<T>(window.shape, accumulate); }});
+      // Alone, and among the channels of others: in whole packs, and not.
+      for (const int others : {0, 16, 5}) {
+        for (const bool accumulate : {false, true}) {
+          PoolShape shape = window.shape;
+          shape.y_stride = shape.channels + others;
+          const std::string name =
+              fmt::format("{}_in_{}_{}_{}", window.name, shape.y_stride, TypeFacts<T>::kName,
+                          accumulate ? "accumulate" : "overwrite");
+          cases.push_back(
+              {"max_pool_" + name, [=] { return max_pool<T>(shape, accumulate, accumulate); }});
+          cases.push_back({"max_pool_of_relu_" + name,
+                           [=] { return max_pool<T>(shape, accumulate, accumulate, true); }});
+          cases.push_back(
+              {"average_pool_" + name, [=] { return average_pool<T>(shape, accumulate); }});
+        }
       }
     }
     struct Range {

@@ -164,7 +164,7 @@ template <class Grid> std::vector<double> folded(const Grid& grid, const FilterS
 }
 
 template <class Grid> std::vector<double> pool(const Grid& grid) {
-  const PoolShape shape{1, 12, 5, 5, 3, 3, {3, 3}, {2, 2}, {1, 1}};
+  const PoolShape shape{1, 12, 5, 5, 3, 3, {3, 3}, {2, 2}, {1, 1}, 12};
   Array<float> x(300, 1), y(108), dy(108, 2), dx(300);
   Array<std::uint8_t> choice(108);
   grid.run(MaxPool<float>{shape, x.data(), y.data(), choice.data()});
@@ -173,7 +173,7 @@ template <class Grid> std::vector<double> pool(const Grid& grid) {
 }
 
 template <class Grid> std::vector<double> average_pool(const Grid& grid) {
-  const PoolShape shape{1, 12, 5, 5, 5, 5, {3, 3}, {1, 1}, {1, 1}};
+  const PoolShape shape{1, 12, 5, 5, 5, 5, {3, 3}, {1, 1}, {1, 1}, 12};
   Array<float> x(300, 1), y(300), dy(300, 2), dx(300), joined(600, 3), padded(600);
   grid.run(AveragePool<float>{shape, x.data(), y.data()});
   grid.run(AveragePoolGradient<float>{shape, dy.data(), dx.data(), false});
