@@ -22,25 +22,25 @@ class L2NormNode final : public Node {
   }
 
   void forward() override {
-    launch(context_, L2Norm<float>{.rows = rows_,
-                                   .dim = dim_,
-                                   .epsilon = epsilon_,
-                                   .x = memory_.inputs[0].as<float>(),
-                                   .y = memory_.output.as<float>(),
-                                   .norms = static_cast<double*>(memory_.saved)});
+    launch(context_, L2Norm{.rows = rows_,
+                            .dim = dim_,
+                            .epsilon = epsilon_,
+                            .x = memory_.inputs[0].as<float>(),
+                            .y = memory_.output.as<float>(),
+                            .norms = static_cast<double*>(memory_.saved)});
   }
 
   void backward() override {
     const Tensor& dx = memory_.input_gradients[0];
     if (dx.data == nullptr) return;
-    launch(context_, L2NormGradient<float>{.rows = rows_,
-                                           .dim = dim_,
-                                           .epsilon = epsilon_,
-                                           .x = memory_.inputs[0].as<float>(),
-                                           .norms = static_cast<const double*>(memory_.saved),
-                                           .dy = memory_.output_gradient.as<float>(),
-                                           .dx = dx.as<float>(),
-                                           .accumulate = memory_.uses[0].accumulate});
+    launch(context_, L2NormGradient{.rows = rows_,
+                                    .dim = dim_,
+                                    .epsilon = epsilon_,
+                                    .x = memory_.inputs[0].as<float>(),
+                                    .norms = static_cast<const double*>(memory_.saved),
+                                    .dy = memory_.output_gradient.as<float>(),
+                                    .dx = dx.as<float>(),
+                                    .accumulate = memory_.uses[0].accumulate});
   }
 
  private:

@@ -1,4 +1,4 @@
-// The end of the network: L2 normalisation of rows (layers/l2norm.cpp's definition:
+// The end of the network, rows of float: L2 normalisation (layers/l2norm.cpp's definition:
 // y = x / max(|x|, epsilon), norms in double); and the gradient of a linear layer's bias.
 //
 // Bytes moved, e = 4 rows dim: L2Norm 2e (3e where a row does not stay in cache), L2NormGradient
@@ -8,7 +8,6 @@
 #include "kernels/block_team.h"
 #include "kernels/blocks/channel_tiles.h"
 #include "kernels/blocks/elementwise_block.h"
-#include "kernels/launch_on_gpu.h"
 
 #include <cmath>
 #include <cstdint>
@@ -16,14 +15,12 @@
 namespace rk {
 
 // norms: double [rows], |x| before it is bounded.
-template <class S> struct L2Norm {
-  static constexpr bool kOnGpu = kRunsOnGpu<S>;
-
+struct L2Norm {
   int rows = 0;
   int dim = 0;
   double epsilon = 1e-12;
-  const S* x = nullptr;
-  S* y = nullptr;
+  const float* x = nullptr;
+  float* y = nullptr;
   double* norms = nullptr;
 
   int blocks() const { return rows; }  // a block a row
@@ -37,7 +34,7 @@ template <class S> struct L2Norm {
     const double norm = std::sqrt(squares);
     const double length = norm < epsilon ? epsilon : norm;
     team.for_each(dim, [&](int d) {
-      y[first + d] = static_cast<S>(static_cast<double>(x[first + d]) / length);
+      y[first + d] = static_cast<float>(static_cast<double>(x[first + d]) / length);
     });
     if (block.thread() == 0) norms[block.index()] = norm;
   }
@@ -45,16 +42,14 @@ template <class S> struct L2Norm {
 
 // dx = (dy - x <x, dy> / length^2) / length, length = max(|x|, epsilon); below epsilon the length
 // is a constant. dx is overwritten, or added to with accumulate; it may be dy.
-template <class S> struct L2NormGradient {
-  static constexpr bool kOnGpu = kRunsOnGpu<S>;
-
+struct L2NormGradient {
   int rows = 0;
   int dim = 0;
   double epsilon = 1e-12;
-  const S* x = nullptr;
+  const float* x = nullptr;
   const double* norms = nullptr;
-  const S* dy = nullptr;
-  S* dx = nullptr;
+  const float* dy = nullptr;
+  float* dx = nullptr;
   bool accumulate = false;
 
   int blocks() const { return rows; }  // a block a row
@@ -69,7 +64,7 @@ template <class S> struct L2NormGradient {
     const double length = constant ? epsilon : norm;
     const double along = constant ? 0.0 : dot / (length * length);
     team.for_each(dim, [&](int d) {
-      const auto g = static_cast<S>(
+      const auto g = static_cast<float>(
           (static_cast<double>(dy[first + d]) - along * static_cast<double>(x[first + d])) /
           length);
       dx[first + d] = accumulate ? dx[first + d] + g : g;

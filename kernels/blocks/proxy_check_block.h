@@ -1,9 +1,8 @@
 // Which proxy a loss cannot take, in one block: the first that holds NaN, infinity or a number
-// beyond `most`, else the first of length 0.
+// beyond `most`, else the first of length 0 (losses/products/proxy_matrix.h has the CPU's form).
 #pragma once
 
 #include "kernels/block_team.h"
-#include "kernels/launch_on_gpu.h"
 
 #include <cmath>
 #include <cstdint>
@@ -16,19 +15,17 @@ struct BadProxy {
   std::int32_t what = kNone;
 };
 
-template <class S> struct FindBadProxy {
-  static constexpr bool kOnGpu = kRunsOnGpu<S>;
-
+struct FindBadProxy {
   int rows = 0;
   int dim = 0;
-  S most = 0;
-  const S* proxies = nullptr;       // [rows, dim]
+  float most = 0;
+  const float* proxies = nullptr;   // [rows, dim]
   const double* lengths = nullptr;  // [rows]
   BadProxy* found = nullptr;        // [1]
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const auto team = team_of(block);
+    const BlockTeamOver<Block> team(block);
     const auto worst =
         team.arg_max(rows, [&](int row) { return static_cast<float>(what_of(row)); });
     team.for_each(1, [&](int) {

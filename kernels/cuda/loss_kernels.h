@@ -19,7 +19,7 @@
   X(FinishRows<SupApRow<float>>);       \
   X(FinishRows<TripletAllRow<float>>);  \
   X(SumLosses<float>);                  \
-  X(FindBadProxy<float>);               \
+  X(FindBadProxy);                      \
   X(FillAucTable);                      \
   X(GatherHardestPairs);                \
   X(MeetHardestPairs);                  \

@@ -23,8 +23,8 @@
   RK_STEP_KERNELS_OF(X, Float16);  \
   RK_STEP_KERNELS_OF(X, Bfloat16); \
   X(Scale);                        \
-  X(L2Norm<float>);                \
-  X(L2NormGradient<float>);        \
+  X(L2Norm);                       \
+  X(L2NormGradient);               \
   X(SquareSums);                   \
   X(FinishNorm);                   \
   X(OptimizerStep)

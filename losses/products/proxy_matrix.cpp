@@ -1,11 +1,16 @@
 #include "losses/products/proxy_matrix.h"
 
 #include "engine/base/error.h"
+#include "engine/base/parallel.h"
 #include "kernels/blocks/head_block.h"
 #include "kernels/launch.h"
+#include "kernels/launch_on_gpu.h"
 #include "kernels/team.h"
 #include "losses/frame/finite.h"
 #include "losses/products/matrix_product.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace rk {
 
@@ -66,10 +71,36 @@ void ProxyMatrix<S>::normalise(const Context& context, const LossInput<S>& input
   const std::int64_t dim = input.dim;
   S* unit = proxies_.as<S>();
   auto* lengths = lengths_.as<double>();
-  const auto classes = static_cast<int>(input.classes), width = static_cast<int>(dim);
-  // Without a least length: a proxy of length 0 gives NaN, here and in all that follows.
-  launch(context, L2Norm<S>{classes, width, 0, input.proxies, unit, lengths});
-  launch(context, FindBadProxy<S>{classes, width, kLargestInput<S>, input.proxies, lengths, bad});
+  if constexpr (kRunsOnGpu<S>) {
+    if (context.on_gpu()) {
+      const auto classes = static_cast<int>(input.classes), width = static_cast<int>(dim);
+      // Without a least length: a proxy of length 0 gives NaN, here and in all that follows.
+      launch(context, L2Norm{classes, width, 0, input.proxies, unit, lengths});
+      return launch(
+          context, FindBadProxy{classes, width, kLargestInput<float>, input.proxies, lengths, bad});
+    }
+  }
+  parallel_for(context.threads(), input.classes, [&](std::int64_t c, int) {
+    const S* from = input.proxies + c * dim;
+    // In double, as on a GPU: no proxy but one of zeros is then so short that it has no direction.
+    double square = 0;
+#pragma omp simd reduction(+ : square)
+    for (std::int64_t d = 0; d < dim; ++d) {
+      square += static_cast<double>(from[d]) * static_cast<double>(from[d]);
+    }
+    const double length = std::sqrt(square);
+    lengths[c] = length;
+    const double per_length = length > 0 ? 1 / length : 0.0;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      unit[c * dim + d] = static_cast<S>(static_cast<double>(from[d]) * per_length);
+    }
+  });
+  // That they are finite was looked at before (losses/frame/loss.cpp).
+  const double* zero = std::find(lengths, lengths + input.classes, 0.0);
+  *bad = {};
+  if (zero < lengths + input.classes) {
+    *bad = {.row = static_cast<std::int32_t>(zero - lengths), .what = BadProxy::kZero};
+  }
 }
 
 template <class S>
@@ -96,9 +127,25 @@ template <class S>
 void ProxyMatrix<S>::through_lengths(const Context& context, const LossInput<S>& input,
                                      S* grad_proxies) {
   const std::int64_t dim = input.dim;
+  const S* unit = proxies_.as<S>();
   const auto* lengths = lengths_.as<double>();
-  launch(context, L2NormGradient<S>{static_cast<int>(input.classes), static_cast<int>(dim), 0,
-                                    input.proxies, lengths, grad_proxies, grad_proxies});
+  if constexpr (kRunsOnGpu<S>) {
+    if (context.on_gpu()) {
+      return launch(context, L2NormGradient{static_cast<int>(input.classes), static_cast<int>(dim),
+                                            0, input.proxies, lengths, grad_proxies, grad_proxies});
+    }
+  }
+  parallel_for(context.threads(), input.classes, [&](std::int64_t c, int) {
+    const S* w = unit + c * dim;
+    S* to = grad_proxies + c * dim;
+    S along = 0;
+#pragma omp simd reduction(+ : along)
+    for (std::int64_t d = 0; d < dim; ++d) along += to[d] * w[d];
+    const double per_length = 1 / lengths[c];
+    for (std::int64_t d = 0; d < dim; ++d) {
+      to[d] = static_cast<S>(static_cast<double>(to[d] - along * w[d]) * per_length);
+    }
+  });
 }
 
 template class ProxyMatrix<float>;

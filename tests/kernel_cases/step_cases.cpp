@@ -130,19 +130,19 @@ std::vector<Checked> head(int rows, int dim) {
   const DeviceBuffer got_y = unwritten<float>(count);
   const DeviceBuffer got_dx = unwritten<float>(count);
   const DeviceBuffer got_added = DeviceBuffer::copy_of(held);
-  launch(L2Norm<float>{rows, dim, kEpsilon, device_x.as<float>(), got_y.as<float>(),
-                       got_norms.as<double>()},
-         nullptr);
-  const L2NormGradient<float> gradient{rows,
-                                       dim,
-                                       kEpsilon,
-                                       device_x.as<float>(),
-                                       got_norms.as<double>(),
-                                       device_dy.as<float>(),
-                                       got_dx.as<float>(),
-                                       false};
+  launch(
+      L2Norm{rows, dim, kEpsilon, device_x.as<float>(), got_y.as<float>(), got_norms.as<double>()},
+      nullptr);
+  const L2NormGradient gradient{rows,
+                                dim,
+                                kEpsilon,
+                                device_x.as<float>(),
+                                got_norms.as<double>(),
+                                device_dy.as<float>(),
+                                got_dx.as<float>(),
+                                false};
   launch(gradient, nullptr);
-  L2NormGradient<float> added = gradient;
+  L2NormGradient added = gradient;
   added.dx = got_added.as<float>();
   added.accumulate = true;
   launch(added, nullptr);

@@ -91,9 +91,9 @@ TEST_F(Launch, RowsAsDefined) {
     const bool accumulate = below(2) == 0;
     std::vector<float> y(x.size()), dx = held, sums(static_cast<std::size_t>(dim));
     std::vector<double> norms(static_cast<std::size_t>(rows));
-    launch(context, L2Norm<float>{rows, dim, kEpsilon, x.data(), y.data(), norms.data()});
-    launch(context, L2NormGradient<float>{rows, dim, kEpsilon, x.data(), norms.data(), dy.data(),
-                                          dx.data(), accumulate});
+    launch(context, L2Norm{rows, dim, kEpsilon, x.data(), y.data(), norms.data()});
+    launch(context, L2NormGradient{rows, dim, kEpsilon, x.data(), norms.data(), dy.data(),
+                                   dx.data(), accumulate});
     launch(context, ColumnSums<float>{rows, dim, dy.data(), sums.data()});
     SCOPED_TRACE(fmt::format("{} x {}, {} threads", rows, dim, context.threads()));
     std::vector<double> totals(sums.size(), 0.0);

@@ -202,9 +202,8 @@ template <class Grid> std::vector<double> head(const Grid& grid) {
   Array<float> x(kRows * kDim, 1), y(kRows * kDim), dy(kRows * kDim, 2), dx(kRows * kDim);
   Array<float> sums(kDim);
   Array<double> norms(kRows);
-  grid.run(L2Norm<float>{kRows, kDim, 1e-12, x.data(), y.data(), norms.data()});
-  grid.run(L2NormGradient<float>{kRows, kDim, 1e-12, x.data(), norms.data(), dy.data(), dx.data(),
-                                 false});
+  grid.run(L2Norm{kRows, kDim, 1e-12, x.data(), y.data(), norms.data()});
+  grid.run(L2NormGradient{kRows, kDim, 1e-12, x.data(), norms.data(), dy.data(), dx.data(), false});
   grid.run(ColumnSums<float>{kRows, kDim, dx.data(), sums.data()});
   return all(y, norms, dx, sums);
 }
