@@ -1,10 +1,10 @@
 // What the rows of a batch are told of it, in the memory of the device they run on.
 #pragma once
 
+#include "engine/device/packed_memory.h"
 #include "kernels/rows/batch_numbers.h"
 #include "kernels/rows/row_batch.h"
 #include "losses/frame/batch_index.h"
-#include "engine/device/packed_memory.h"
 
 #include <cstdint>
 #include <span>

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "engine/base/error.h"
-#include "engine/device/packed_memory.h"
 #include "engine/device/device_value.h"
+#include "engine/device/packed_memory.h"
 #include "kernels/launch.h"
 #include "kernels/rows/finish_rows.h"
 #include "losses/frame/entry.h"

@@ -1,5 +1,6 @@
 // Convolutions and poolings that write where their outputs are joined, and read their gradients
-// there, against the same ones apart: to the bit, for the GPU made of the host computes either alike.
+// there, against the same ones apart: to the bit, for the GPU made of the host computes either
+// alike.
 #include "layers/concat.h"
 
 #include "engine/base/half.h"
