@@ -102,7 +102,7 @@ constexpr int kColumns = Problem<double>::kColumns;
 // of pad(kColumns).
 template <class Rows> class OtherRun final : public Case::Run {
  public:
-  OtherRun(Rows rows, std::int64_t scratch)
+  OtherRun(const Rows& rows, std::int64_t scratch)
       : rows_(rows),
         scores_(Problem<double>().scores()),
         out_(4 * Problem<double>::kRows),
@@ -131,7 +131,8 @@ template <class Rows> class OtherRun final : public Case::Run {
   NanMemory scratch_;
 };
 
-template <class Rows> Case other_case(const std::string& name, std::int64_t scratch, Rows rows) {
+template <class Rows>
+Case other_case(const std::string& name, std::int64_t scratch, const Rows& rows) {
   return {name, [=] { return std::make_unique<OtherRun<Rows>>(rows, scratch); }, kSumOrder};
 }
 
