@@ -9,7 +9,7 @@ shift 2
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-echo "fetching ${requirement%% *} into $folder"
+echo "fetching ${requirement%% *}"
 echo "$requirement" >"$work/requirement"
 mkdir "$work/wheels"
 if ! python3 -m pip download -q --no-deps --only-binary=:all: --disable-pip-version-check \
