@@ -34,7 +34,7 @@ bool Program::learns(const std::vector<NodeInput>& inputs) {
     });
   };
   // Without such, every output has something to learn behind it: parameters sit before every node.
-  return options_.frozen.empty() || on_gpu() || !std::ranges::all_of(own, stays) ||
+  return options_.frozen.empty() || !std::ranges::all_of(own, stays) ||
          std::ranges::any_of(inputs, [&](const NodeInput& i) { return wants_gradient(i.tensor); });
 }
 
@@ -305,9 +305,13 @@ TensorId Program::find(const std::string& name) const {
 
 std::vector<float> Program::read(TensorId id) const {
   const Tensor t = value_of(id);
-  expect(is_dense(state(id), t), "[program] {} lies in another tensor; keep_all keeps it apart",
-         state(id).name);
-  const std::size_t bytes = t.bytes();
+  const std::int64_t run = run_of(state(id));
+  const std::int64_t images = t.shape.rank() > 1 ? t.shape[0] : 1;
+  const std::int64_t runs = t.shape.elements() / run / images;  // of an image
+  // From the first element to the last: what lies in another tensor has that one's in between.
+  const std::int64_t spanned = (images - 1) * t.image_stride + (runs - 1) * t.row_stride + run;
+  const std::size_t element = size_of(t.dtype);
+  const std::size_t bytes = static_cast<std::size_t>(spanned) * element;
   const auto* from = static_cast<const std::byte*>(t.data);
   if (on_gpu()) {
     if (read_through_.bytes() < bytes) read_through_ = PinnedBuffer(bytes);
@@ -316,7 +320,17 @@ std::vector<float> Program::read(TensorId id) const {
     context_.synchronize();
     from = host;
   }
-  return widened({from, bytes}, t.dtype);
+  if (spanned == t.elements()) return widened({from, bytes}, t.dtype);
+  std::vector<std::byte> dense;
+  dense.reserve(t.bytes());
+  for (std::int64_t image = 0; image < images; ++image) {
+    for (std::int64_t r = 0; r < runs; ++r) {
+      const auto* begin =
+          from + static_cast<std::size_t>(image * t.image_stride + r * t.row_stride) * element;
+      dense.insert(dense.end(), begin, begin + static_cast<std::size_t>(run) * element);
+    }
+  }
+  return widened(dense, t.dtype);
 }
 
 void Program::copy_out(TensorId id, const float* stored, float* out) const {

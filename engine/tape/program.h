@@ -171,8 +171,8 @@ class Program {
     // Recorded as on a GPU though the context may have none: to be looked at (Node::graphs), not
     // planned.
     bool for_gpu = false;
-    // Beginnings of the names of parameters that do not learn. On the CPU nothing is computed
-    // backward that only they would need; their gradients stay 0.
+    // Beginnings of the names of parameters that do not learn. Nothing is computed backward
+    // that only they would need; their gradients stay 0.
     std::vector<std::string> frozen = {};
   };
   struct Footprint {
@@ -249,7 +249,8 @@ class Program {
   const Node* producer(TensorId id) const;  // null: an input of the program
   // The tensor a node of that name writes; -1 where there is none.
   TensorId find(const std::string& name) const;
-  // A tensor's value, from a GPU too, as float32 in the order it lies in. Waits.
+  // A tensor's value, from a GPU too, as float32 in the order of a tensor of that layout by itself,
+  // wherever it lies. Waits.
   std::vector<float> read(TensorId id) const;
   // Any tensor or gradient as NHWC (images) or as it is.
   void copy_out(TensorId id, const float* stored, float* out) const;
@@ -295,6 +296,8 @@ class Program {
   Tensor view(const TensorState& t, int storage, Within TensorState::*in) const;
   // Elements in front of a channel in a row of t, or in an image where there are blocks.
   static std::int64_t elements_before(const TensorState& t, std::int64_t channel);
+  // Elements side by side: of a row, or of an image where there are blocks of channels.
+  static std::int64_t run_of(const TensorState& t);
   static bool is_dense(const TensorState& t, const Tensor& view);
   // Does anything learn in a node that is being appended to `inputs`, or before it?
   bool learns(const std::vector<NodeInput>& inputs);

@@ -38,16 +38,15 @@ bool in_blocks(const Shape& shape, std::int64_t width) {
   return width > 0 && width < row_of(shape);
 }
 
-// Elements side by side: of a row, or of an image where there are blocks of channels.
-std::int64_t run_of(const Shape& shape, std::int64_t width) {
-  return in_blocks(shape, width) ? shape.elements() / shape[0] : row_of(shape);
-}
-
 }  // namespace
 
 bool Program::is_dense(const TensorState& t, const Tensor& view) {
   const Tensor dense = dense_tensor(nullptr, t.dtype, t.shape, t.width);
   return view.row_stride == dense.row_stride && view.image_stride == dense.image_stride;
+}
+
+std::int64_t Program::run_of(const TensorState& t) {
+  return in_blocks(t.shape, t.width) ? t.shape.elements() / t.shape[0] : row_of(t.shape);
 }
 
 std::int64_t Program::elements_before(const TensorState& t, std::int64_t channel) {
@@ -152,7 +151,7 @@ void Program::share_gradient(TensorId whole, const Readers& readers) {
   }
   if (parts.empty()) return;
   std::ranges::sort(parts, {}, [&](TensorId part) { return state(part).part_at; });
-  const std::int64_t run = run_of(t.shape, t.width);
+  const std::int64_t run = run_of(t);
   std::int64_t end = 0;
   for (const TensorId part : parts) {
     const TensorState& p = state(part);

@@ -42,6 +42,8 @@ class Branches {
     program_.forward();
     const TensorId features = program_.find("features");
     output = program_.read(features);
+    for (const TensorId id : {first_, second_, average_, largest_})
+      read.push_back(program_.read(id));
     fill(program_.gradient_of(features), 2);
     program_.backward();
     parameters_.download_gradients();
@@ -63,6 +65,7 @@ class Branches {
   bool poolings_lie_in() const { return lies_in(average_) && lies_in(largest_); }
 
   std::vector<float> output, gradients;
+  std::vector<std::vector<float>> read;  // the four that are joined
 
  private:
   TensorId unit(TensorId x, const std::string& name, std::int64_t channels) {
@@ -101,6 +104,7 @@ TEST(HostGpuConcat, ProducersWriteWhereTheyAreJoinedAndChangeNoBit) {
         EXPECT_FALSE(apart.first_lies_in());
         EXPECT_FALSE(apart.poolings_lie_in());
         EXPECT_EQ(joined.output, apart.output);
+        EXPECT_EQ(joined.read, apart.read);
         EXPECT_EQ(joined.gradients, apart.gradients);
       }
     }

@@ -39,6 +39,7 @@ class Branches {
     program_.forward();
     const std::int64_t count = program_.shape(joined_).elements();
     output.assign(program_.value(joined_), program_.value(joined_) + count);
+    for (const TensorId id : {first_, second_, average_, max_}) read.push_back(program_.read(id));
     std::ranges::copy(noise(count, 2), program_.gradient(joined_));
     program_.backward();
     input_gradient.assign(program_.gradient(x_), program_.gradient(x_) + shape.elements());
@@ -56,6 +57,7 @@ class Branches {
   bool pooled_lie_in() const { return lies_in(average_, 4 * block_) && lies_in(max_, 6 * block_); }
 
   std::vector<float> output, input_gradient, gradients;
+  std::vector<std::vector<float>> read;  // the four that are joined
 
  private:
   std::int64_t block_ = convolution_width();
@@ -74,6 +76,7 @@ TEST(Concat, InputsAreWrittenInPlaceAndChangeNoBit) {
     EXPECT_TRUE(joined.pooled_lie_in());
     EXPECT_FALSE(apart.first_lies_in());
     EXPECT_EQ(joined.output, apart.output);
+    EXPECT_EQ(joined.read, apart.read);
     EXPECT_EQ(joined.input_gradient, apart.input_gradient);
     EXPECT_EQ(joined.gradients, apart.gradients);
   }

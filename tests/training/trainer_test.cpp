@@ -501,5 +501,26 @@ TEST_F(TrainerTest, SaysWhereValuesStopBeingFinite) {
   EXPECT_EQ(first->not_finite, first->values / 64);
 }
 
+// There tensors lie in those that join them.
+TEST_F(TrainerTest, SaysSoOfNetworksWithBranches) {
+  constexpr int kSide = 75;
+  const NoiseBatch batch(4, kSide);
+  for (const char* arch : {"googlenet", "inception_v3"}) {
+    SCOPED_TRACE(arch);
+    TrainerOptions options = small_options("smooth_ap", BatchNormMode::kBatch);
+    options.model.arch = arch;
+    options.model.crop = options.model.resize = kSide;
+    options.batch = 4;
+    options.classes = 2;
+    Trainer trainer(context_, options);
+    trainer.step(batch.get());
+    for (const LayerActivations& layer : trainer.activations()) {
+      EXPECT_EQ(layer.not_finite, 0) << layer.name;
+      EXPECT_GT(layer.max_abs, 0) << layer.name;
+      EXPECT_EQ(layer.values % 4, 0) << layer.name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rk

@@ -1,11 +1,11 @@
 #include "tools/train/divergence.h"
 
-#include "engine/base/error.h"
 #include "weights/atomic_file.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <span>
 
@@ -13,8 +13,11 @@ namespace rk {
 
 using nlohmann::ordered_json;
 
-std::string dump_divergence(const std::string& folder, const std::string& what, Trainer& trainer,
-                            const Dataset& data, std::int64_t number) {
+namespace {
+
+// Returns the file's path.
+std::string write_report(const std::string& folder, const std::string& what, Trainer& trainer,
+                         const Dataset& data, std::int64_t number) {
   const StepResult& step = trainer.last();
   const Batch& batch = trainer.last_batch();
   trainer.pull();
@@ -50,12 +53,21 @@ std::string dump_divergence(const std::string& folder, const std::string& what, 
   out["layers"] = std::move(list);
   const std::string text = out.dump(1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
   const std::string path = (std::filesystem::path(folder) / kDivergenceFile).string();
+  write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
+  return path;
+}
+
+}  // namespace
+
+std::string dump_divergence(const std::string& folder, const std::string& what, Trainer& trainer,
+                            const Dataset& data, std::int64_t number) {
   try {
-    write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
-  } catch (const InputError& error) {
-    return fmt::format("; {}", error.what());
+    return fmt::format("; batch and layers are in {}",
+                       write_report(folder, what, trainer, data, number));
+  } catch (const std::exception& error) {
+    // What ended the run is said, whatever becomes of the report.
+    return fmt::format("; no report: {}", error.what());
   }
-  return fmt::format("; batch and layers are in {}", path);
 }
 
 }  // namespace rk
