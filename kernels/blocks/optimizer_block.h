@@ -136,7 +136,7 @@ struct FinishNorm {
   }
 };
 
-// groups: device memory, sorted, without overlap; an index in none is frozen. first: Adam's m, or
+// groups: device memory, sorted, without overlap; what is in none stays as it is. first: Adam's m, or
 // the momentum buffer (null for SGD without momentum); second: Adam's v.
 struct OptimizerStep {
   static constexpr int kBlockParameters = 4096;

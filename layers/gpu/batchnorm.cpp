@@ -255,6 +255,7 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T> {
                    {kInvStd, inv_std_},
                    {kSigns, signs_}},
                   workspace.rest());
+    if (memory.output_gradient.data == nullptr) return;
     backward_.bind({{kX, x},
                     {kDy, memory.output_gradient.as<T>()},
                     {kDx, aside(0) ? dx_ : memory.input_gradients[0].as<T>()},

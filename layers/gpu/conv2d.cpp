@@ -68,7 +68,7 @@ template <class T> class Conv2dNode final : public SummingConvolution {
                                .sum = sum_,
                                .squares = squares_},
                               workspace.rest());
-    if (!gradients_) return;
+    if (memory.output_gradient.data == nullptr) return;
     convolution_.bind_backward(memory.inputs[0].as<T>(), memory.output_gradient.as<T>(), w,
                                gradient_, memory.input_gradients[0].as<T>(),
                                memory.addends[0].as<T>(), workspace.rest());

@@ -62,7 +62,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
                                .residual = residual,
                                .y = memory.output.as<T>()},
                               workspace.rest());
-    if (!gradients_) return;
+    if (memory.output_gradient.data == nullptr) return;
     // Masked by who wrote it, it is read where it lies.
     if (gradient_ == nullptr || memory.output_gradient_masked) {
       gradient_ = memory.output_gradient.as<T>();
