@@ -4,12 +4,15 @@
 #include "kernels/cuda/rows.h"
 #include "losses/rows/rows.h"
 
+#include <algorithm>
+
 namespace rk {
 
 // The scratch of all rows that run at once, where they do not fit into shared memory.
 class BlockScratch {
  public:
   BlockScratch(const Context& context, const RowScratch& planned) : scratch_(planned) {
+    scratch_.blocks = std::max(scratch_.blocks, 1);  // for no rows, too: CUDA starts no empty grid
     memory_ = context.allocate(static_cast<std::size_t>(scratch_.blocks * scratch_.global_bytes));
     scratch_.global = memory_.data();
   }

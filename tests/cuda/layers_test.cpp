@@ -22,8 +22,9 @@ TEST_F(CudaLayers, PreparedProductsMatchThreeLoopsInDouble) {
   const Context gpu(1, Device{.cuda = true});
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     for (const DType in : {DType::kFloat32, DType::kFloat16, DType::kBfloat16}) {
-      testing::check_prepared_gemm(gpu, in, in, seed);
-      testing::check_prepared_gemm(gpu, in, DType::kFloat32, seed);
+      // A shape that the library refuses does not hide the others.
+      EXPECT_NO_THROW(testing::check_prepared_gemm(gpu, in, in, seed)) << seed;
+      EXPECT_NO_THROW(testing::check_prepared_gemm(gpu, in, DType::kFloat32, seed)) << seed;
     }
   }
 }

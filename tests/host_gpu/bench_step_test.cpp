@@ -78,7 +78,7 @@ TEST(BenchStepDevice, TheAlgorithmsOfBatchNormalisationAgree) {
     Program program(context, parameters, {.gradients = true, .precision = precision});
     NetworkSpec network;
     network.arch = "resnet20";
-    build_network(program, network, 8, 32, 32);
+    build_network(program, network, 8, 16, 16);
     const auto units = gpu::batchnorm_units(program);
     // The first; one in the first stage, with and without a sum behind it; in each of the others
     // the one that halves, those behind it, with and without a sum, and the shortcut.

@@ -62,6 +62,24 @@ TEST(DeviceLosses, AreNotFiniteWhereAnEmbeddingIsNot) {
   }
 }
 
+// An empty batch is none that a grid of no blocks could be started for.
+TEST(DeviceLosses, AreZeroOfNoRows) {
+  constexpr std::int64_t kDim = 8, kClasses = 3;
+  for (const std::string& text : all_specs()) {
+    SCOPED_TRACE(text);
+    const LossSpec spec = parse_loss(text);
+    if (spec.entry->kind == LossKind::kScores) continue;
+    LossData<float> data;
+    data.dim = kDim;
+    data.rows = 0;
+    if (spec.entry->kind == LossKind::kProxies) {
+      data.classes = kClasses;
+      data.proxies.assign(kClasses * kDim, 0.5F);
+    }
+    EXPECT_EQ(loss_of(spec, data), 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, OnHostGpu, testing::ValuesIn(all_specs()), test_name);
 
 }  // namespace

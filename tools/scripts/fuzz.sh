@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every fuzz target for an equal share of SECONDS, from the seeds in tests/fuzz/corpus and what earlier
+# Every fuzz target for an equal share of SECONDS, JOBS of them at a time, from the seeds in tests/fuzz/corpus and what earlier
 # runs found (build-fuzz/corpus). Usage: tools/scripts/fuzz.sh SECONDS [JOBS] [TARGET...]
 #
 # Prints a table: runs, edges of our code that were reached, of all there are, and the seed (-seed=N
@@ -24,27 +24,29 @@ export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PWD/tests/leaks.supp:print_sup
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 share=$((seconds / ${#targets[@]}))
 [ "$share" -gt 0 ] || share=1
-failed=0
-printf '%-20s %10s %8s %8s %12s  %s\n' target runs edges of seed outcome
-for target in "${targets[@]}"; do
+
+# fuzz TARGET: a line of the table, and what broke it.
+fuzz() {
+  local target=$1 log=$build/$1.log outcome=ok seeds=() folder
   mkdir -p "$build/corpus/$target"
-  log=$build/$target.log
-  seeds=()
   for folder in "tests/fuzz/corpus/$target"; do
     if [ -d "$folder" ]; then seeds+=("$folder"); fi
   done
   if [ "$target" = decode_fuzz ]; then seeds+=(tests/golden/images/files tests/golden/images/bad); fi
   if [ "$target" = npy_fuzz ]; then seeds+=(tests/golden/arrays); fi
-  outcome=ok
   "$build/bin/$target" -max_total_time="$share" -timeout=25 -rss_limit_mb=4096 -print_final_stats=1 \
     -artifact_prefix="$build/crashes/$target-" "$build/corpus/$target" "${seeds[@]}" >"$log" 2>&1 ||
     outcome=BROKEN
   value() { sed -n "s/.*$1//p" "$log" | grep -oE '^[0-9]+' | tail -n 1 || true; }
   printf '%-20s %10s %8s %8s %12s  %s\n' "$target" "$(value 'number_of_executed_units: ')" \
     "$(value 'cov: ')" "$(value 'Loaded 1 modules   (')" "$(value 'INFO: Seed: ')" "$outcome"
-  if [ "$outcome" = BROKEN ]; then
-    failed=1
-    grep -E -m 5 'ERROR|SUMMARY|Test unit written|runtime error|deadly signal' "$log" || tail -n 5 "$log"
-  fi
-done
-exit $failed
+  [ "$outcome" = ok ] && return
+  grep -E -m 5 'ERROR|SUMMARY|Test unit written|runtime error|deadly signal' "$log" || tail -n 5 "$log"
+  return 1
+}
+export -f fuzz
+export build share
+printf '%-20s %10s %8s %8s %12s  %s\n' target runs edges of seed outcome
+# Each line is printed whole, when its target has ended.
+printf '%s\0' "${targets[@]}" | xargs -0 -n 1 -P "$jobs" bash -c 'text=$(fuzz "$1"); code=$?; echo "$text"; exit $code' -- ||
+  exit 1

@@ -42,10 +42,10 @@ tuned-frozen      the same with batch norm frozen
 third:
 profile-train     the table of a step, kernel by kernel, batch norm on the batch
 profile-frozen    the same with batch norm frozen
-memcheck          compute-sanitizer: accesses out of bounds, in our kernels and in runs of two steps
-racecheck         compute-sanitizer: races in shared memory, in the same
 losses            every loss at N = 128 to 8192, D = 512, beside its floor
 eval              evaluation at the size of SOP beside torch and faiss
+memcheck          compute-sanitizer: accesses out of bounds, in our kernels and in runs of two steps
+racecheck         compute-sanitizer: races in shared memory, in the same
 rest:
 initcheck         compute-sanitizer: reads of memory nobody wrote, in the same
 synccheck         compute-sanitizer: barriers that not all threads reach, in the same
@@ -202,7 +202,8 @@ piece_resume() {
 }
 
 # sanitize TOOL [FLAGS]: our kernels by themselves, then two steps of training each in the ways that batch norm is
-# computed. fp16 has cuDNN's, fp32 our own.
+# computed. fp16 has cuDNN's, fp32 our own. Each ends before the piece does: it is a process group of its own,
+# which would outlive that.
 sanitize() {
   local tool=$1 check=() failed=() run
   shift
@@ -214,10 +215,10 @@ sanitize() {
   for run in "fp32 train" "fp16 train" "fp16 frozen" kernels; do
     echo "--- $run"
     if [ "$run" = kernels ]; then
-      RK_REQUIRE_GPU=1 sanitized $((limit / 2)) "$bin/cuda_test" --gtest_brief=1 \
+      RK_REQUIRE_GPU=1 sanitized $((limit * 9 / 20)) "$bin/cuda_test" --gtest_brief=1 \
         '--gtest_filter=CudaKernels.*:*Row*:*Loss*'
     else
-      sanitized $((limit / 6)) "$bin/train" "${tiny[@]}" --precision "${run% *}" --bn "${run#* }" --batches 2 --epochs 1 \
+      sanitized $((limit * 3 / 20)) "$bin/train" "${tiny[@]}" --precision "${run% *}" --bn "${run#* }" --batches 2 --epochs 1 \
         --out "$work/$run"
     fi || failed+=("$run")
   done

@@ -43,7 +43,7 @@ if [ "$kind" = address ]; then
     -LE fault -E '^golden|^race|^TrainProgram|^TrainProcesses|^processes'
   exit
 fi
-for test in "${targets[@]}"; do
-  echo "$test"
-  "$build/bin/$test" --gtest_brief=1 --gtest_filter="$filter"
-done
+export build filter
+printf '%s\0' "${targets[@]}" | xargs -0 -n 1 -P "$jobs" bash -c '
+  text=$("$build/bin/$1" --gtest_brief=1 --gtest_filter="$filter" 2>&1); code=$?
+  printf "%s\n%s\n" "$1" "$text"; exit $code' --

@@ -21,6 +21,7 @@ template <class F> void run_grid(CudaStream stream, const RowScratch& scratch, c
   struct alignas(64) Line {
     std::byte bytes[64];
   };
+  if (scratch.blocks < 1) fail<DeviceError>("[row kernel] a grid of {} blocks", scratch.blocks);
   put(stream, typeid(F).name(), [f, blocks = scratch.blocks, bytes = scratch.shared_bytes] {
     std::vector<Line> shared((static_cast<std::size_t>(bytes) + 63) / 64);
     for (int index = 0; index < blocks; ++index) {
