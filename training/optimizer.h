@@ -9,8 +9,8 @@
 // With OptimizerParams::clip_norm the gradient g above is the given one, times clip_norm / |g|
 // where its norm over all parameters is more (Pascanu et al. 2013).
 //
-// A group is a range of indices with its own rate factor and decay; a parameter that does not learn has
-// a rate of 0, and an index in no group stays as it is.
+// A group is a range of indices with its own rate factor and decay; a parameter that does not learn
+// has a rate of 0, and an index in no group stays as it is.
 // step() allocates nothing and rounds alike for any number of threads, and with a loss scale of 1
 // the CPU and a GPU (kernels/blocks/optimizer_block.h) round alike but for the norm's last digits.
 #pragma once

@@ -136,8 +136,8 @@ struct FinishNorm {
   }
 };
 
-// groups: device memory, sorted, without overlap; what is in none stays as it is. first: Adam's m, or
-// the momentum buffer (null for SGD without momentum); second: Adam's v.
+// groups: device memory, sorted, without overlap; what is in none stays as it is. first: Adam's m,
+// or the momentum buffer (null for SGD without momentum); second: Adam's v.
 struct OptimizerStep {
   static constexpr int kBlockParameters = 4096;
 
