@@ -69,6 +69,7 @@ ConvolutionGeometry convolution_geometry(const Program& program, TensorId x,
 ConvolutionNode::ConvolutionNode(std::string name, Program& program, const std::string& convolution,
                                  const ConvolutionGeometry& geometry)
     : Node(std::move(name)),
+      context_(program.context()),
       parameters_(program.parameters()),
       on_gpu_(program.on_gpu()),
       geometry_(geometry) {
@@ -78,25 +79,42 @@ ConvolutionNode::ConvolutionNode(std::string name, Program& program, const std::
                                 {Initial::Kind::kNormal, std::sqrt(2.0 / fan_out)});
 }
 
-// On the CPU in blocks of channels where the direct convolutions of this processor can run on them;
-// with whole blocks on one side alone they compute in blocks, too, and the other side is NHWC.
-void ConvolutionNode::choose_layouts(ImageWidths& widths) {
-  ConvolutionGeometry& g = geometry_;
-  const std::int64_t block = on_gpu_ ? 0 : convolution_width();
+// With whole blocks on one side alone it computes in blocks, too, and the other side is NHWC.
+ConvolutionGeometry ConvolutionNode::in_blocks(std::int64_t block, std::int64_t x_width) const {
+  ConvolutionGeometry g = geometry_;
   const bool divides = block > 0 && g.y[3] % block == 0;
-  const bool in_blocks = block > 0 && widths.inputs[0] == block;
-  g.x_width = widths.inputs[0];
+  const bool x_in_blocks = block > 0 && x_width == block;
+  g.x_width = x_width;
   g.y_width = divides ? block : g.y[3];
-  if (on_gpu_) {
-    g.order = {WeightOrder::Kind::kChannelsLast, 0};
-  } else if (divides && in_blocks) {
+  g.block = 0;
+  g.order = {};
+  if (divides && x_in_blocks) {
     g.order = {WeightOrder::Kind::kBlocked, block};
   } else if (divides && g.x_width == 1 && g.x[3] <= kStemChannels) {
     g.order = {WeightOrder::Kind::kStem, block};
-  } else if (divides || in_blocks) {
+  } else if (divides || x_in_blocks) {
     g.block = block;
   }
+  return g;
+}
+
+// On the CPU in blocks of channels where the direct convolutions of this processor can run on them,
+// else NHWC.
+void ConvolutionNode::choose_layouts(ImageWidths& widths) {
+  ConvolutionGeometry& g = geometry_;
+  if (on_gpu_) {
+    g = in_blocks(0, widths.inputs[0]);
+    g.order = {WeightOrder::Kind::kChannelsLast, 0};
+  } else {
+    g = in_blocks(convolution_width(), widths.inputs[0]);
+    const ConvolutionGeometry plain = in_blocks(0, g.x[3]);
+    if (!OneDnnConvolution::has_own_code(context_, g) &&
+        OneDnnConvolution::has_own_code(context_, plain)) {
+      g = plain;
+    }
+  }
   parameters_.store_as(weight_, g.order);
+  widths.inputs[0] = g.x_width;
   widths.output = g.y_width;
   if (widths.inputs.size() > 1) widths.inputs[1] = g.y_width;  // the residual
 }

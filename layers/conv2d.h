@@ -55,10 +55,14 @@ class ConvolutionNode : public Node {
   const ConvolutionGeometry& geometry() const { return geometry_; }
 
  protected:
+  const Context& context_;
   Parameters& parameters_;
   ParameterId weight_ = -1;
 
  private:
+  // Its layouts in blocks of so many channels (0: none), for an input of x_width.
+  ConvolutionGeometry in_blocks(std::int64_t block, std::int64_t x_width) const;
+
   bool on_gpu_;
   ConvolutionGeometry geometry_;
 };

@@ -28,7 +28,6 @@ template <class T> class Conv2dNode final : public SummingConvolution {
  public:
   Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry)
       : SummingConvolution(name, program, name, geometry),
-        context_(program.context()),
         casts_(!std::is_same_v<T, float> || shape().inputs != shape().padded_inputs),
         weights_(casts_ ? &CastWeights<T>::of(program) : nullptr),
         gradients_(program.options().gradients),
@@ -109,7 +108,6 @@ template <class T> class Conv2dNode final : public SummingConvolution {
     return (*weights_)[cast_].prepared;
   }
 
-  const Context& context_;
   bool casts_;
   CastWeights<T>* weights_;
   int cast_ = -1;

@@ -21,7 +21,6 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
                  const BatchNormOptions& options)
       : ConvolutionNode(names.convolution + "+" + names.batchnorm, program, names.convolution,
                         geometry),
-        context_(program.context()),
         options_(options),
         gradients_(program.options().gradients),
         preserve_(program.options().keep_all),
@@ -135,7 +134,6 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
     gradient_ = options_.relu && preserve_ ? pieces.take<T>(geometry().y.elements()) : nullptr;
   }
 
-  const Context& context_;
   BatchNormOptions options_;
   bool gradients_;
   bool preserve_;

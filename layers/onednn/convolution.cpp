@@ -6,6 +6,7 @@
 #include "layers/onednn/image_desc.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace rk {
 namespace {
@@ -58,6 +59,9 @@ struct OneDnnConvolution::Impl {
   float* dx = nullptr;
   float* slice = nullptr;  // where a gradient that accumulates or lies otherwise is made
   const float* dy = nullptr;
+
+  // The primitives of a geometry.
+  void build(const ConvolutionGeometry& geometry, const EdgeUse& of_dx);
 
   memory::dims stride() const { return {g.options.stride[0], g.options.stride[1]}; }
   memory::dims padding() const { return {g.options.padding[0], g.options.padding[1]}; }
@@ -155,49 +159,63 @@ OneDnnConvolution::OneDnnConvolution(const Context& context, const Wants& wants)
 
 OneDnnConvolution::~OneDnnConvolution() = default;
 
-std::size_t OneDnnConvolution::plan(const ConvolutionGeometry& geometry, const EdgeUse& dx) {
-  Impl& m = *impl_;
-  m.g = geometry;
-  m.stored_weight = weight_desc(geometry);
-  m.use = dx;
-  const memory::desc x = m.x_desc(), y = m.y_desc();
-  const bool plain = m.g.order.kind == WeightOrder::Kind::kPlain;
-  const memory::desc w = plain ? any(m.stored_weight) : m.stored_weight;
+void OneDnnConvolution::Impl::build(const ConvolutionGeometry& geometry, const EdgeUse& of_dx) {
+  g = geometry;
+  stored_weight = weight_desc(geometry);
+  use = of_dx;
+  const memory::desc x = x_desc(), y = y_desc();
+  const bool plain = g.order.kind == WeightOrder::Kind::kPlain;
+  const memory::desc w = plain ? any(stored_weight) : stored_weight;
   const auto kind =
-      m.wants.backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+      wants.backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
   const auto direct = dnnl::algorithm::convolution_direct;
 
-  dnnl::primitive_attr attributes = Impl::user_scratchpad();
+  dnnl::primitive_attr attributes = user_scratchpad();
   dnnl::post_ops post;
-  if (m.wants.residual) post.append_binary(dnnl::algorithm::binary_add, y);
-  if (m.wants.relu) post.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+  if (wants.residual) post.append_binary(dnnl::algorithm::binary_add, y);
+  if (wants.relu) post.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
   attributes.set_post_ops(post);
-  if (m.wants.bias) {
-    const memory::desc bias({m.g.y[3]}, kFloat, Tag::x);
-    m.forward_pd = {{kind, direct, x, w, bias, y, m.stride(), m.padding(), m.padding()},
-                    attributes,
-                    m.onednn.engine};
+  if (wants.bias) {
+    const memory::desc bias({g.y[3]}, kFloat, Tag::x);
+    forward_pd = {
+        {kind, direct, x, w, bias, y, stride(), padding(), padding()}, attributes, onednn.engine};
   } else {
-    m.forward_pd = {
-        {kind, direct, x, w, y, m.stride(), m.padding(), m.padding()}, attributes, m.onednn.engine};
+    forward_pd = {
+        {kind, direct, x, w, y, stride(), padding(), padding()}, attributes, onednn.engine};
   }
+  if (!wants.backward) return;
+  const dnnl::convolution_forward::primitive_desc hint(
+      {dnnl::prop_kind::forward_training, direct, x, w, y, stride(), padding(), padding()},
+      onednn.engine);
+  weights_pd = {
+      {direct, x, w, y, stride(), padding(), padding()}, user_scratchpad(), onednn.engine, hint};
+  if (use.wanted) data_pd = make_data();
+}
+
+bool OneDnnConvolution::has_own_code(const Context& context, const ConvolutionGeometry& geometry) {
+  Impl trial(context, {.backward = true});
+  ConvolutionGeometry one = geometry;
+  one.x = {1, geometry.x[1], geometry.x[2], geometry.x[3]};
+  one.y = {1, geometry.y[1], geometry.y[2], geometry.y[3]};
+  // A first layer's input is pictures, whose gradient nobody wants.
+  const bool wanted = geometry.order.kind != WeightOrder::Kind::kStem;
+  trial.build(one, {.wanted = wanted});
+  const auto own = [](const auto& pd) {
+    return !std::string_view(pd.impl_info_str()).starts_with("ref");
+  };
+  return own(trial.forward_pd) && own(trial.weights_pd) && (!wanted || own(trial.data_pd));
+}
+
+std::size_t OneDnnConvolution::plan(const ConvolutionGeometry& geometry, const EdgeUse& dx) {
+  Impl& m = *impl_;
+  m.build(geometry, dx);
   const std::size_t moved = m.moved_x_bytes() + m.moved_y_bytes();
   std::size_t workspace = m.reordered_bytes(m.forward_pd.weights_desc()) + moved +
                           aligned(m.forward_pd.scratchpad_desc().get_size());
   if (!m.wants.backward) return workspace;
-
-  const dnnl::convolution_forward::primitive_desc hint(
-      {dnnl::prop_kind::forward_training, direct, x, w, y, m.stride(), m.padding(), m.padding()},
-      m.onednn.engine);
-  m.weights_pd = {{direct, x, w, y, m.stride(), m.padding(), m.padding()},
-                  Impl::user_scratchpad(),
-                  m.onednn.engine,
-                  hint};
   workspace = std::max(workspace, m.reordered_bytes(m.weights_pd.diff_weights_desc()) + moved +
                                       aligned(m.weights_pd.scratchpad_desc().get_size()));
   if (!m.use.wanted) return workspace;
-
-  m.data_pd = m.make_data();
   return std::max(workspace, m.reordered_bytes(m.data_pd.weights_desc()) + m.reordered_dy_bytes() +
                                  aligned(m.data_pd.scratchpad_desc().get_size()) + m.slice_bytes());
 }

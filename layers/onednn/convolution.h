@@ -24,6 +24,10 @@ class OneDnnConvolution {
   OneDnnConvolution(const Context& context, const Wants& wants);
   ~OneDnnConvolution();
 
+  // Whether the library has more than its reference code, a hundred times slower, for every pass.
+  // With AVX2 it has not for images of a few pixels in blocks of channels. Says the same for any
+  // number of images and whatever is fused, for programs of one network share its weights.
+  static bool has_own_code(const Context& context, const ConvolutionGeometry& geometry);
   // Returns the workspace's bytes.
   std::size_t plan(const ConvolutionGeometry& geometry, const EdgeUse& dx);
 

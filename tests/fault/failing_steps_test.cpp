@@ -15,16 +15,19 @@ class FailingSteps : public TrainProgram {
  protected:
   static constexpr int kBatches = 4, kSteps = 2 * kBatches;
 
+  static constexpr const char* kNothingAsked =
+      "oneDNN asks for no memory within a step on this processor";
+
   static std::string no_memory(int request) {
     return fmt::format("memory,{},1,{},libdnnl", request, ENOMEM);
   }
-  // Of a run that nothing befalls. Every step asks as often, and nothing between the steps does.
+  // Of a run that nothing befalls. Every step asks as often, and nothing between the steps does. 0:
+  // on a processor for which oneDNN's products take all their memory beforehand.
   int requests_of_a_step(const Words& more) const {
     Words words = with_faults(command("straight", more, kBatches), no_memory(1'000'000'000));
     words.insert(words.begin() + 1, "RK_COUNTS=" + in("counts"));
     EXPECT_EQ(run(words).code, 0);
     const int all = std::stoi(file_text(in("counts")));
-    EXPECT_GT(all, 0);
     EXPECT_EQ(all % kSteps, 0);
     return all / kSteps;
   }
@@ -56,6 +59,7 @@ class FailingSteps : public TrainProgram {
 
 TEST_F(FailingSteps, LeaveTheLastSaveToGoOnFrom) {
   const int requests = requests_of_a_step({});
+  if (requests == 0) GTEST_SKIP() << kNothingAsked;
   fail(1, requests, 0, {});
   fail(kBatches + 2, requests, kBatches, {});
 }
@@ -63,6 +67,7 @@ TEST_F(FailingSteps, LeaveTheLastSaveToGoOnFrom) {
 TEST_F(FailingSteps, LoseNoOtherStepWhereEachIsSaved) {
   const Words often = {"--save-every", "0.000001"};
   const int requests = requests_of_a_step(often);
+  if (requests == 0) GTEST_SKIP() << kNothingAsked;
   for (const int step : {2, kSteps}) fail(step, requests, step - 1, often);
 }
 
