@@ -26,6 +26,12 @@ void gemm(const Context& context, Op op_a, Op op_b, std::int64_t m, std::int64_t
   if (context.on_gpu()) {
     return context.cuda().gemm(op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   }
+  if (k == 0) {  // a sum of nothing, which oneDNN refuses
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (float* x = c + i * ldc; x < c + i * ldc + n; ++x) *x = beta == 0 ? 0.0F : beta * *x;
+    }
+    return;
+  }
   const dnnl_status_t status = dnnl_sgemm(static_cast<char>(op_a), static_cast<char>(op_b), m, n, k,
                                           alpha, a, lda, b, ldb, beta, c, ldc);
   if (status == dnnl_out_of_memory) throw std::bad_alloc();

@@ -1,12 +1,13 @@
 // Average precision of long rankings and its black-box gradient on a GPU: the definition of
-// losses/frame/ranking.h, on `segments` rankings of `items` scores each, all at once. Two stable
-// sorts (kernels/cuda/sort.h) with these kernels around them:
+// losses/frame/ranking.h, on `segments` rankings of `items` scores each, all at once. Stable sorts (kernels/cuda/sort.h) with these kernels around them:
 //   KeyScores          the key of every score, its segment in the bits above
 //   -- sort --
 //   CountFlags, SumFlags, WriteRanks   how many positives lie above each place, where each positive
 //                      lies
-//   MovePositives      what every positive's precision lacks of 1, and its moved key
-//   -- sort of the positives --
+//   MovePositives      what every positive's precision lacks of 1, and where it moves to
+//   -- sort of the positives by what is rounded off there --
+//   KeyMoved           their moved keys
+//   -- stable sort of the positives by these --
 //   NegativeGradients, PositiveGradients   how far each rank moves, by binary search in the order
 //                      of the others
 //   SumPrecision       the value
@@ -41,6 +42,8 @@ template <class Key> struct RankingArrays {
   std::uint32_t* order = nullptr;  // [all], indices within the segment, and kPositive
   std::int32_t* above = nullptr;   // [all + 1], positives before a place
   std::int32_t* place = nullptr;   // [all], of positives, by number
+  float* moved_value = nullptr;    // [all], v' of positives, rounded, by number
+  float* moved_rest = nullptr;     // [all], what was rounded off
   Key* moved_keys = nullptr;       // [positives]
   std::uint32_t* moved = nullptr;  // [positives], indices within the segment
 
@@ -205,12 +208,16 @@ template <class Key> struct MovePositives {
       const std::int64_t here = at.place[number];
       const double share = 1 / static_cast<double>(at.positives_of(segment));
       const double rank = static_cast<double>(here - first + 1);
-      const double ratio = static_cast<double>(at.above[here] - at.above[first] + 1) / rank;
-      const float g =
-          at.weight * static_cast<float>(share * ratio * (static_cast<double>(at.items) / rank));
-      const std::int64_t element = at.element(segment, number - first);
-      const float value = (at.scores[element] - at.margin / 2) + at.lambda * g;
-      at.moved_keys[own.begin + k] = at.key(segment, value);
+      // A quotient of whole numbers: equal ones stay equal, and their items tied.
+      const auto among = static_cast<double>(at.above[here] - at.above[first] + 1);
+      const double quotient = among * static_cast<double>(at.items) / (rank * rank);
+      const double factor = static_cast<double>(at.lambda) * static_cast<double>(at.weight) * share;
+      const float v = at.scores[at.element(segment, number - first)] - at.margin / 2;
+      const double moved = static_cast<double>(v) + factor * quotient;
+      at.moved_value[number] = static_cast<float>(moved);
+      at.moved_rest[number] =
+          static_cast<float>(moved - static_cast<double>(at.moved_value[number]));
+      at.moved_keys[own.begin + k] = at.key(segment, at.moved_rest[number]);
       at.moved[own.begin + k] = static_cast<std::uint32_t>(number - first);
       return static_cast<double>((here - first) - (at.above[here] - at.above[first])) / rank *
              share;
@@ -219,17 +226,27 @@ template <class Key> struct MovePositives {
   }
 };
 
-// How many of [begin, end) come before the item of `key` and `index`; keys and indices of a segment
-// are in order, indices may carry kPositive.
-template <class Key>
-RK_FN RK_INLINE std::int64_t first_not_above(const Key* keys, const std::uint32_t* indices,
-                                             std::int64_t begin, std::int64_t end, Key key,
-                                             std::uint32_t index) {
-  constexpr std::uint32_t kPositive = RankingArrays<Key>::kPositive;
+template <class Key> struct KeyMoved {
+  RankingArrays<Key> at;
+
+  int blocks() const { return ranking_blocks(at.positives); }
+  template <class Block> RK_FN void operator()(const Block& block) const {
+    for_share(block, at.positives, [&](std::int64_t m) {
+      const std::int64_t segment = at.segment_of(at.moved_keys[m]);
+      at.moved_keys[m] = at.key(segment, at.moved_value[segment * at.items + at.moved[m]]);
+    });
+  }
+};
+
+// The first of [begin, end), whose keys are in order, that is_above(place) does not hold for: of
+// places with `key` it is asked, and holds for the first of them.
+template <class Key, class F>
+RK_FN RK_INLINE std::int64_t first_not_above(const Key* keys, std::int64_t begin, std::int64_t end,
+                                             Key key, F&& is_above) {
   while (begin < end) {
     const std::int64_t middle = begin + (end - begin) / 2;
     const Key there = keys[middle];
-    if (there < key || (there == key && (indices[middle] & ~kPositive) < index)) {
+    if (there < key || (there == key && is_above(middle))) {
       begin = middle + 1;
     } else {
       end = middle;
@@ -251,7 +268,10 @@ template <class Key> struct NegativeGradients {
       const std::int64_t first = at.above[segment * at.items];
       const std::int64_t end = at.above[(segment + 1) * at.items];
       const std::int64_t passed =
-          first_not_above(at.moved_keys, at.moved, first, end, at.keys[here], index);
+          first_not_above(at.moved_keys, first, end, at.keys[here], [&](std::int64_t m) {
+            const float rest = at.moved_rest[segment * at.items + at.moved[m]];
+            return rest > 0 || (rest == 0 && at.moved[m] < index);
+          });
       at.put(at.element(segment, index), passed - at.above[here]);
     });
   }
@@ -267,8 +287,11 @@ template <class Key> struct PositiveGradients {
       const std::uint32_t index = at.moved[m];
       const std::int64_t segment = at.segment_of(key);
       const std::int64_t first = segment * at.items;
+      const float rest = at.moved_rest[first + index];
       const std::int64_t here =
-          first_not_above(at.keys, at.order, first, first + at.items, key, index);
+          first_not_above(at.keys, first, first + at.items, key, [&](std::int64_t place) {
+            return rest < 0 || (rest == 0 && (at.order[place] & ~at.kPositive) < index);
+          });
       const std::int64_t negatives = (here - first) - (at.above[here] - at.above[first]);
       const std::int64_t moved_to = first + (m - at.above[first]) + negatives;
       at.put(at.element(segment, index), moved_to - at.place[first + index]);

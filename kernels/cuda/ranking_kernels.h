@@ -8,6 +8,7 @@
   X(CountFlags<Key>);                 \
   X(WriteRanks<Key>);                 \
   X(MovePositives<Key>);              \
+  X(KeyMoved<Key>);                   \
   X(NegativeGradients<Key>);          \
   X(PositiveGradients<Key>)
 

@@ -44,11 +44,11 @@ template <class S> struct MultiSimilarityRow {
     const S m = hardest.positive;
     const S most = hardest.negative;
     const bool any = !params.mining || m - params.epsilon < most;
-    // The hardest ones are among those kept, so theirs are the largest exponents.
+    // The hardest ones are among those kept, where any are, so theirs are the largest exponents.
     const S exponent = -params.alpha * (m - params.base);
-    const S shift = exponent > 0 ? exponent : S(0);
+    const S shift = any && exponent > 0 ? exponent : S(0);
     const S negative_exponent = params.beta * (most - params.base);
-    const S negative_shift = negative_exponent > 0 ? negative_exponent : S(0);
+    const S negative_shift = any && negative_exponent > 0 ? negative_exponent : S(0);
 
     const int p = gather_positives(team, in, false, at.index);
     // Which ones are kept, without a branch in the loops: positives below, negatives above.

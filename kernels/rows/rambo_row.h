@@ -7,8 +7,10 @@
 // Backward, with g = dLoss/d(rank/n); the rank among positives is a constant, so g is 0 on
 // negatives:
 //   v' = v + lambda g;   dLoss/ds = (rank(v') - rank(v)) / (n lambda), subtracted as integers
-// Only positives move, so a negative's rank changes by the positives that pass it, and nothing is
-// sorted: |P| * (|P| + columns) comparisons. in.weight is dLoss/d(loss of the row) and is part of
+// v' is never rounded: lambda g is kept beside v, and what is compared is the difference of the v
+// and that of the steps, so that those of equal v come apart by any step. Only positives move, so a
+// negative's rank changes by the positives that pass it, and nothing is sorted: |P| * (|P| +
+// columns) comparisons. in.weight is dLoss/d(loss of the row) and is part of
 // g. Writes the loss and, to grad[0..pad(columns)), dLoss/ds; `grad` may be the memory of
 // in.scores.
 #pragma once
@@ -33,13 +35,13 @@ template <class S> struct RamboRow {
     RK_BOTH Pieces(Scratch scratch, int columns, int members)
         : negative(scratch.take<S>(columns)),
           before(scratch.take<S>(members)),
-          after(scratch.take<S>(members)),
+          step(scratch.take<S>(members)),
           change(scratch.take<S>(members)),
           index(scratch.take<int>(members)),
           bytes(scratch.bytes()) {}
     S* negative;  // v of negatives, -infinity elsewhere: above nothing
     S* before;    // v of positives
-    S* after;     // v' of positives
+    S* step;      // v' - v of positives
     S* change;    // rank(v') - rank(v) of positives
     int* index;
     std::int64_t bytes;
@@ -49,9 +51,9 @@ template <class S> struct RamboRow {
     return 2 * positives * (positives + columns);
   }
 
-  // 1 where item a at index i ranks before item b at index j.
-  RK_FN RK_INLINE static S above(S a, int i, S b, int j) {
-    return a > b || (a == b && i < j) ? S(1) : S(0);
+  // 1 where item i ranks before item j, whose value lies `less` below its own.
+  RK_FN RK_INLINE static S above(S less, int i, int j) {
+    return less > 0 || (less == 0 && i < j) ? S(1) : S(0);
   }
 
   template <class Team>
@@ -75,13 +77,17 @@ template <class S> struct RamboRow {
     for (int j = 0; j < p; ++j) {
       const S v = at.before[j];
       const int own = at.index[j];
-      const S negatives = team.sum(width, [&](int k) { return above(at.negative[k], k, v, own); });
-      const S others = team.sum(p, [&](int i) { return above(at.before[i], at.index[i], v, own); });
+      const S negatives = team.sum(width, [&](int k) { return above(at.negative[k] - v, k, own); });
+      const S others =
+          team.sum(p, [&](int i) { return above(at.before[i] - v, at.index[i], own); });
       S g = 0;
       if (params.variant == Rambo::kAp) {
         const S rank = 1 + others + negatives;
         total += negatives / rank;
-        g = in.weight / static_cast<S>(p) * (1 + others) * length / (rank * rank);
+        // The quotient first, in whole numbers: equal ones stay equal, and their items tied.
+        const double places = static_cast<double>(1 + others) * static_cast<double>(length);
+        const double square = static_cast<double>(rank) * static_cast<double>(rank);
+        g = static_cast<S>(places / square) * (in.weight / static_cast<S>(p));
       } else {
         const S inner = std::log1p(negatives);
         const bool twice = params.variant == Rambo::kRecallLogLog;
@@ -89,7 +95,7 @@ template <class S> struct RamboRow {
         g = in.weight * length / ((1 + negatives) * (twice ? 1 + inner : S(1)));
       }
       team.for_each(1, [&](int) {
-        at.after[j] = v + params.lambda * g;
+        at.step[j] = params.lambda * g;
         at.change[j] = -negatives - others;
       });
     }
@@ -97,16 +103,17 @@ template <class S> struct RamboRow {
     const S scale = 1 / (length * params.lambda);
     for (int j = 0; j < p; ++j) {
       const S v = at.before[j];
-      const S moved = at.after[j];
+      const S step = at.step[j];
       const int own = at.index[j];
       const S negatives = team.sum(width, [&](int k) {
-        const S negative = at.negative[k];
-        const S passed = above(moved, own, negative, k) - above(v, own, negative, k);
-        grad[k] += negative == kNever ? S(0) : passed * scale;
-        return above(negative, k, moved, own);
+        const S less = v - at.negative[k];
+        const S passed = above(less + step, own, k) - above(less, own, k);
+        grad[k] += at.negative[k] == kNever ? S(0) : passed * scale;
+        return above(-less - step, k, own);
       });
-      const S others =
-          team.sum(p, [&](int i) { return above(at.after[i], at.index[i], moved, own); });
+      const S others = team.sum(p, [&](int i) {
+        return above((at.before[i] - v) + (at.step[i] - step), at.index[i], own);
+      });
       team.for_each(1, [&](int) { at.change[j] += negatives + others; });
     }
     team.sync();

@@ -94,7 +94,7 @@ template <class S, template <class> class Formula> Formula<S> make_auc(const Los
   const double ds = values.number("ds");
   Formula<S> formula;
   formula.params.step = static_cast<S>(ds);
-  formula.params.count = static_cast<int>(std::floor(2 / ds + 1e-9)) + 1;
+  formula.params.count = auc_thresholds(ds);
   formula.params.r = static_cast<S>(auc_steepness(ds));
   if constexpr (requires { formula.step; }) formula.step = ds;
   return formula;

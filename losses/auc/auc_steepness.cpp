@@ -1,5 +1,7 @@
 #include "losses/auc/auc.h"
 
+#include "engine/base/error.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +10,7 @@ namespace {
 
 // Eq. 10 at r, by Simpson's rule: the integrand is a sum of bells of width 1/r.
 double roughness(double ds, double r) {
-  const int thresholds = static_cast<int>(std::floor(2 / ds + 1e-9)) + 1;
+  const int thresholds = auc_thresholds(ds);
   // r ds is about 2 where the minimum lies, so each piece spans 0.13 of a bell's width.
   const int pieces = 2 * static_cast<int>(std::ceil(2 / ds * 8));
   const double width = 2.0 / pieces;
@@ -30,6 +32,19 @@ double roughness(double ds, double r) {
 }
 
 }  // namespace
+
+int auc_thresholds(double ds) {
+  const double steps = std::round(2 / ds);
+  if (std::abs(2 / ds - steps) > 1e-3) {
+    const double more = std::ceil(2 / ds);
+    fail<UsageError>(
+        "--loss: ds={:g} makes no whole number of steps from -1 to 1, where a threshold has to "
+        "lie; give {:g} "
+        "or {:g}",
+        ds, 2 / more, 2 / std::max(more - 1, 1.0));
+  }
+  return static_cast<int>(steps) + 1;
+}
 
 double auc_steepness_solved(double ds) {
   // Eq. 10 grows without bound with r, has a local minimum near r ds = 2, and falls to 0 with r:

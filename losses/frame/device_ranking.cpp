@@ -20,6 +20,8 @@ void DeviceRanking::plan(const Context& context, std::int64_t count, bool segmen
   for (Memory& items : items_) items = room(count, sizeof(std::uint32_t));
   above_ = room(count + 1, sizeof(std::int32_t));
   place_ = room(count, sizeof(std::int32_t));
+  values_ = room(count, sizeof(float));
+  rests_ = room(count, sizeof(float));
   counts_ = room(ranking_blocks(count), sizeof(std::int32_t));
   partial_ = room(ranking_blocks(count), sizeof(double));
   const std::size_t single = sort_bytes<std::uint32_t>(count);
@@ -52,21 +54,24 @@ void DeviceRanking::launch_with(const Context& context, const Batch& batch) cons
   at.accumulate = batch.accumulate;
   at.above = above_.as<std::int32_t>();
   at.place = place_.as<std::int32_t>();
+  at.moved_value = values_.as<float>();
+  at.moved_rest = rests_.as<float>();
   const auto pairs = [&](int k) {
     return DevicePairs<Key>{keys_[k].as<Key>(), items_[k].as<std::uint32_t>()};
   };
   const auto segment_bits =
       static_cast<int>(std::bit_width(static_cast<std::uint64_t>(batch.segments - 1)));
-  const auto sort = [&](std::int64_t count, const DevicePairs<Key>& a, const DevicePairs<Key>& b) {
-    return sort_pairs(count, 32 + segment_bits, a, b, workspace_.as<std::byte>(),
-                      workspace_.bytes(), stream);
+  const auto sort = [&](std::int64_t count, int bits, const DevicePairs<Key>& a,
+                        const DevicePairs<Key>& b) {
+    return sort_pairs(count, bits, a, b, workspace_.as<std::byte>(), workspace_.bytes(), stream);
   };
+  const int bits = 32 + segment_bits;
   auto* counts = counts_.as<std::int32_t>();
 
   at.keys = pairs(0).keys;
   at.order = pairs(0).items;
   rk::launch(context, KeyScores<Key>{at});
-  const DevicePairs<Key> sorted = sort(at.all(), pairs(0), pairs(1));
+  const DevicePairs<Key> sorted = sort(at.all(), bits, pairs(0), pairs(1));
   at.keys = sorted.keys;
   at.order = sorted.items;
   rk::launch(context, CountFlags<Key>{at, counts});
@@ -77,7 +82,12 @@ void DeviceRanking::launch_with(const Context& context, const Batch& batch) cons
   at.moved_keys = free.keys;
   at.moved = free.items;
   rk::launch(context, MovePositives<Key>{at, partial_.as<double>()});
-  const DevicePairs<Key> moved = sort(at.positives, free, pairs(2));
+  const DevicePairs<Key> by_rest = sort(at.positives, 32, free, pairs(2));
+  at.moved_keys = by_rest.keys;
+  at.moved = by_rest.items;
+  rk::launch(context, KeyMoved<Key>{at});
+  const DevicePairs<Key> moved =
+      sort(at.positives, bits, by_rest, by_rest.keys == free.keys ? pairs(2) : free);
   at.moved_keys = moved.keys;
   at.moved = moved.items;
   rk::launch(context, NegativeGradients<Key>{at});
@@ -87,8 +97,8 @@ void DeviceRanking::launch_with(const Context& context, const Batch& batch) cons
 }
 
 std::int64_t DeviceRanking::bytes() const {
-  std::size_t total =
-      above_.bytes() + place_.bytes() + counts_.bytes() + partial_.bytes() + workspace_.bytes();
+  std::size_t total = above_.bytes() + place_.bytes() + values_.bytes() + rests_.bytes() +
+                      counts_.bytes() + partial_.bytes() + workspace_.bytes();
   for (int k = 0; k < 3; ++k) total += keys_[k].bytes() + items_[k].bytes();
   return static_cast<std::int64_t>(total);
 }

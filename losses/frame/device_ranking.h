@@ -37,7 +37,7 @@ class DeviceRanking {
  private:
   template <class Key> void launch_with(const Context& context, const Batch& batch) const;
 
-  Memory keys_[3], items_[3], above_, place_, counts_, partial_, workspace_;
+  Memory keys_[3], items_[3], above_, place_, values_, rests_, counts_, partial_, workspace_;
 };
 
 }  // namespace rk

@@ -21,11 +21,12 @@ template <class S> void Ranking<S>::plan(const Context& context, std::int64_t n)
   for (Buffer& buffer : keys_) buffer = Buffer::of<Key>(n);
   for (Buffer& buffer : items_) buffer = Buffer::of<std::uint32_t>(n);
   places_ = Buffer::of<std::uint32_t>(n);
+  rests_ = Buffer::of<S>(n);
   counts_ = Buffer::of<std::int64_t>(radix_counts(threads_));
 }
 
 template <class S> std::int64_t Ranking<S>::bytes() const {
-  std::size_t total = places_.bytes() + counts_.bytes();
+  std::size_t total = places_.bytes() + rests_.bytes() + counts_.bytes();
   for (int i = 0; i < 3; ++i) total += keys_[i].bytes() + items_[i].bytes();
   return static_cast<std::int64_t>(total);
 }
@@ -48,25 +49,30 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
 
   // Positives from the top: AP, and where each moves to. grad holds v' until ranks replace it.
   auto* places = places_.as<std::uint32_t>();  // in the first order, by index, of positives
+  auto* rests = rests_.as<S>();                // by index, too
   std::int64_t positives = 0;
   for (std::int64_t i = 0; i < n; ++i) positives += (order.items[i] & kPositive) != 0;
   const double share = 1 / static_cast<double>(positives);
+  const double factor = static_cast<double>(params.lambda) * static_cast<double>(weight) * share;
   double lost = 0;  // of every positive's precision
   std::int64_t among = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     if ((order.items[i] & kPositive) == 0) continue;
     ++among;
     const double rank = static_cast<double>(i + 1);
-    const double ratio = static_cast<double>(among) / rank;
     lost += static_cast<double>(i + 1 - among) / rank;
     const std::int64_t item = order.items[i] & ~kPositive;
     const std::int64_t index = item * stride;
     places[item] = static_cast<std::uint32_t>(i);
-    const S g = weight * static_cast<S>(share * ratio * (static_cast<double>(n) / rank));
-    grad[index] = (scores[index] - half) + params.lambda * g;
+    // A quotient of whole numbers: equal ones stay equal, and their items tied.
+    const double quotient = static_cast<double>(among) * static_cast<double>(n) / (rank * rank);
+    const double moved = static_cast<double>(scores[index] - half) + factor * quotient;
+    grad[index] = static_cast<S>(moved);
+    rests[item] = static_cast<S>(moved - static_cast<double>(grad[index]));
   }
 
-  // Positives by v', equal ones by index: collected by index, sorted stably.
+  // Positives by v' (rounded values by what was rounded off), equal ones by index: collected by
+  // index, sorted stably.
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     if (targets[i * stride] == 0) continue;
@@ -74,6 +80,11 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
     a.items[count++] = static_cast<std::uint32_t>(i);
   }
   const Items moved = radix_sort(threads, count, a, items(2), counts_.as<std::int64_t>());
+  for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {
+    for (end = begin + 1; end < count && moved.keys[end] == moved.keys[begin];) ++end;
+    std::stable_sort(moved.items + begin, moved.items + end,
+                     [&](std::uint32_t x, std::uint32_t y) { return rests[x] > rests[y]; });
+  }
   const Items room = moved.keys == a.keys ? items(2) : a;
   std::uint32_t* negatives_above = room.items;  // of every positive in its new place
 
@@ -81,7 +92,9 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
   // above a negative at place i of the first order.
   const auto is_above = [&](std::int64_t m, std::int64_t i) {
     const Key key = moved.keys[m];
-    return key < order.keys[i] || (key == order.keys[i] && moved.items[m] < order.items[i]);
+    if (key != order.keys[i]) return key < order.keys[i];
+    const S rest = rests[moved.items[m]];
+    return rest > 0 || (rest == 0 && moved.items[m] < order.items[i]);
   };
   const auto passed_before = [&](std::int64_t place) {
     while (place > 0 && (order.items[place - 1] & kPositive) != 0) --place;

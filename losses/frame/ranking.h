@@ -3,7 +3,8 @@
 //
 // One stable radix sort ranks everything. In the backward pass only the positives move, so they
 // alone are sorted again, and one merge with the negatives, whose order stays, gives every new
-// rank. Ranks are subtracted as integers: as fractions of 1e8 float32 would lose their digits.
+// rank. What rounds off v' = v + lambda g is kept beside it and orders those that are rounded to
+// one value: positives of equal v come apart by any step. Ranks are subtracted as integers: as fractions of 1e8 float32 would lose their digits.
 #pragma once
 
 #include "engine/device/buffer.h"
@@ -44,6 +45,7 @@ template <class S> class Ranking {
   Buffer keys_[3];
   Buffer items_[3];  // index, and in the highest bit whether it is a positive
   Buffer places_;
+  Buffer rests_;  // v' less what it is rounded to, of positives
   Buffer counts_;
   int threads_ = 1;
 };

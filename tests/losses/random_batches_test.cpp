@@ -1,6 +1,7 @@
 // Every loss on embeddings with a memory or without, on batches drawn anew each run, large enough
 // for what the small cases of conformance_test.cpp do not reach: similarities by symmetry, rows
 // handed out by work, gradients of few numbers; classes of one to most of the batch.
+#include "engine/base/error.h"
 #include "tests/losses/loss_test.h"
 #include "tests/support/random_seed.h"
 
@@ -48,22 +49,87 @@ TEST_P(RandomBatches, AgreeWithThePlainDefinition) {
   }
 }
 
-// Embeddings of one number apart: oneDNN adds up a matrix times a vector in as many parts as there
-// are threads.
-TEST_P(RandomBatches, AnyNumberOfThreadsGivesTheSameBits) {
+// The same number of threads gives the same bits. Another may give others: oneDNN's products add up
+// the edges of their tiles in another order than the insides, on processors without AVX-512 nearly
+// always, and a matrix times a vector in as many parts as there are threads.
+TEST_P(RandomBatches, ThreadsChangeRoundingAlone) {
   const std::uint64_t first = random_seed();
   for (std::uint64_t seed = first; seed < first + 4; ++seed) {
-    const LossData<float> data = made_up::as_float(batch(seed, 330, 2));
-    std::vector<LossResult<float>> results;
+    const LossData<double> drawn = batch(seed, 330, 2);
+    const LossData<float> data = made_up::as_float(drawn);
+    const LossResult<double> exact = run(drawn);
+    const Spread spread = rounding_spread(drawn, exact);
+    const LossResult<float> alone = run(data);
+    const std::vector<double> expected_grad = tangent(drawn, alone.grad);
+    const std::vector<double> expected_proxies(alone.grad_proxies.begin(),
+                                               alone.grad_proxies.end());
     for (int threads = 1; threads <= 3; ++threads) {
       const Context context(threads);
       LossFunction<float> function(context, spec_, data.shape(), false);
-      results.push_back(function(data));
-      ASSERT_EQ(results.back().loss, results.front().loss) << "seed " << seed;
-      ASSERT_EQ(results.back().grad, results.front().grad) << "seed " << seed;
-      ASSERT_EQ(results.back().grad_proxies, results.front().grad_proxies) << "seed " << seed;
+      const LossResult<float> result = function(data), again = function(data);
+      ASSERT_EQ(again.loss, result.loss) << "seed " << seed;
+      ASSERT_EQ(again.grad, result.grad) << "seed " << seed;
+      ASSERT_EQ(again.grad_proxies, result.grad_proxies) << "seed " << seed;
+      // As float against double (conformance_test.cpp), once for each of the two.
+      ASSERT_NEAR(result.loss, alone.loss,
+                  2 * (1e-5 * std::abs(exact.loss) + 1e-7 + 5 * spread.loss))
+          << "seed " << seed;
+      if (!spec_.entry->differentiable) continue;  // a rank may flip
+      const double allowed = 2 * (1e-5 * norm(expected_grad) + 1e-7 + 5 * spread.grad);
+      ASSERT_LT(distance(tangent(drawn, result.grad), expected_grad), allowed) << "seed " << seed;
+      ASSERT_LT(relative(result.grad_proxies, expected_proxies), 2e-5) << "seed " << seed;
     }
   }
+}
+
+// Scores of few values, exact in float: positives of one score move by steps that differ far less
+// than a rounding of where they get to, and that alone says how their ranks change.
+TEST(RamboTies, MoveInFloatAsInDouble) {
+  const std::uint64_t first = random_seed();
+  const Context context(1);
+  // By no round lambda, so that no positive lands on the value of another score.
+  for (const char* text :
+       {"rambo_ap:lambda=0.2137,margin=0.0517", "rambo_ap:lambda=3.917,margin=0.0313",
+        "rambo_recall:lambda=0.2137,margin=0.0517", "rambo_map:lambda=0.5171,margin=0.0913",
+        "rambo_apc:lambda=0.5171,margin=0.1213"}) {
+    const LossSpec spec = parse_loss(text);
+    const LossKind kind = spec.entry->kind;
+    for (std::uint64_t seed = first; seed < first + 40; ++seed) {
+      CounterRandom random(seed, 7, 0);
+      const made_up::Wanted wanted{.rows = 2 + random.below(140),
+                                   .memory = takes_memory(kind) ? random.below(40) : 0,
+                                   .classes = 1 + random.below(5)};
+      const LossData<double> data = made_up::tied(kind, wanted, seed);
+      const reference::Value expected = reference::reference_of(spec).value(data, spec.values);
+      LossFunction<float> function(context, spec, data.shape(), false);
+      const LossResult<float> result = function(made_up::as_float(data));
+      ASSERT_LT(relative(result.grad, expected.grad), 1e-5) << text << ", seed " << seed;
+    }
+  }
+}
+
+// Nothing is left of a query whose hardest negative is far below its hardest positive.
+TEST(MultiSimilarity, QueriesThatNothingIsLeftOfAreZero) {
+  const Context context(1);
+  const LossSpec spec = parse_loss("multi_similarity:beta=250,base=0");
+  LossData<double> data;
+  data.rows = 4;
+  data.dim = 2;
+  data.embeddings = {1, 0, 1, 0, 0.8, 0.6, 0.8, 0.6};
+  data.labels = {0, 0, 1, 1};
+  LossFunction<float> function(context, spec, data.shape(), false);
+  const LossResult<float> result = function(made_up::as_float(data));
+  EXPECT_EQ(result.loss, 0);
+  for (const float g : result.grad) EXPECT_EQ(g, 0);
+}
+
+// Thresholds lie from -1 to 1, both included.
+TEST(AucThresholds, AreThoseOfStepsThatDivideTheRange) {
+  EXPECT_NO_THROW(parse_loss("auc_ba:ds=0.04"));
+  const auto makes = [](const char* text) { make_loss<float>(parse_loss(text)); };
+  EXPECT_NO_THROW(makes("auc_ba:ds=0.0666667"));
+  EXPECT_THROW(makes("auc_ba:ds=0.3"), UsageError);
+  EXPECT_THROW(makes("auc_bh:ds=0.03"), UsageError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Losses, RandomBatches, testing::ValuesIn(all_specs()), test_name);

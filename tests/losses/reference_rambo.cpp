@@ -100,7 +100,8 @@ Value rambo_ap(const LossData<double>& data, const LossValues& values) {
     for (std::size_t j = 0; j < g.size(); ++j) {
       if (!query.gallery[j].positive) continue;
       out.loss += share * (row.rank[j] - row.among[j]) / row.rank[j];
-      g[j] = share * row.among[j] / (row.rank[j] * row.rank[j]) * static_cast<double>(g.size());
+      // The quotient of whole numbers first, so that equal ones stay equal.
+      g[j] = row.among[j] * static_cast<double>(g.size()) / (row.rank[j] * row.rank[j]) * share;
     }
     add_row_gradient(query, row, g, lambda, gradient[static_cast<std::size_t>(query.row)]);
   }

@@ -41,7 +41,9 @@ double precision_lost(const Sequence& sequence, const LossValues& values, double
     double among = 0;
     for (std::size_t j = 0; j < n; ++j) among += sequence.positive[j] && rank[j] <= rank[i] ? 1 : 0;
     lost += (rank[i] - among) / rank[i] / positives;
-    moved[i] += lambda * weight * among * static_cast<double>(n) / (rank[i] * rank[i]) / positives;
+    // The quotient of whole numbers first, so that equal ones stay equal.
+    moved[i] +=
+        among * static_cast<double>(n) / (rank[i] * rank[i]) * (lambda * weight / positives);
   }
   const std::vector<double> after = ranks(moved);
   grad.assign(n, 0.0);

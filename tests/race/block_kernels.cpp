@@ -267,7 +267,7 @@ template <class Grid> std::vector<double> ranking(const Grid& grid) {
     }
   }
   const auto positives = static_cast<std::int64_t>(own.size());
-  Array<float> grad(kAll);
+  Array<float> grad(kAll), value(kAll), rest(kAll);
   Array<Key> keys(kAll), moved_keys(positives);
   Array<std::uint32_t> order(kAll), moved(positives);
   Array<std::int32_t> above(kAll + 1), place(kAll), counts(1);
@@ -288,6 +288,8 @@ template <class Grid> std::vector<double> ranking(const Grid& grid) {
   at.order = order.data();
   at.above = above.data();
   at.place = place.data();
+  at.moved_value = value.data();
+  at.moved_rest = rest.data();
   at.moved_keys = moved_keys.data();
   at.moved = moved.data();
   const auto sort = [](Key* by, std::uint32_t* items, std::int64_t count) {
@@ -305,6 +307,8 @@ template <class Grid> std::vector<double> ranking(const Grid& grid) {
   grid.run(SumFlags{1, counts.data()});
   grid.run(WriteRanks<Key>{at, counts.data()});
   grid.run(MovePositives<Key>{at, partial.data()});
+  sort(at.moved_keys, at.moved, positives);
+  grid.run(KeyMoved<Key>{at});
   sort(at.moved_keys, at.moved, positives);
   grid.run(NegativeGradients<Key>{at});
   grid.run(PositiveGradients<Key>{at});
