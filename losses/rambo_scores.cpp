@@ -3,10 +3,10 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/device/buffer.h"
-#include "engine/device/device_value.h"
 #include "engine/device/packed_memory.h"
 #include "kernels/launch_on_gpu.h"
 #include "losses/frame/device_ranking.h"
+#include "losses/frame/loss_result.h"
 #include "losses/frame/ranking.h"
 
 #include <algorithm>
@@ -132,7 +132,7 @@ class GpuRanker final : public Ranker<float> {
   void prepare(const Context& context, const LossInput<float>& input) override {
     const std::int64_t classes = input.classes;
     const std::int64_t all = input.rows * classes;
-    packed_.begin(context);
+    packed_.begin();
     std::copy_n(input.targets, all, packed_.host<std::uint8_t>(targets_));
     if (what_.by_class()) {
       auto* own = packed_.host<std::uint32_t>(by_class_);
@@ -226,13 +226,15 @@ template <class S> class RamboScores final : public Loss<S> {
     ranker_->prepare(context, input);
   }
 
-  LossValue result(const Context& context) override {
-    LossValue value;
-    value.loss = loss_.read(context);
-    value.valid_queries =
-        what_.by_class() ? positives_.classes : std::min<std::int64_t>(positives_.classes, 1);
-    return value;
+  void fetch(const Context& context) override {
+    loss_.fetch(context, what_.by_class() ? positives_.classes
+                                          : std::min<std::int64_t>(positives_.classes, 1));
   }
+  LossValue take() override {
+    const auto [loss, valid] = loss_.take();
+    return {.loss = loss, .valid_queries = valid};
+  }
+  const double* place() const override { return loss_.place(); }
 
   std::int64_t bytes() const override {
     return ranker_->bytes() + loss_.bytes() +
@@ -250,7 +252,7 @@ template <class S> class RamboScores final : public Loss<S> {
   std::int64_t capacity_ = 0;  // scores
   Positives positives_;
   std::unique_ptr<Ranker<S>> ranker_;
-  DeviceValue<double> loss_;
+  LossResult<double> loss_;
 };
 
 template <class S, int kBeta> std::unique_ptr<Loss<S>> make(const LossValues& values) {

@@ -1,5 +1,6 @@
 #include "training/network_input.h"
 
+#include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "layers/gpu/input.h"
 
@@ -55,6 +56,11 @@ void NetworkInput::stage(std::span<const std::uint8_t> pixels) {
 void NetworkInput::take() {
   if (gpu_ != nullptr) return gpu_->take();
   pixels_ = staged_;
+}
+
+void NetworkInput::take_back() {
+  expect(gpu_ != nullptr, "[input] expected copied pixels");
+  gpu_->take_back();
 }
 
 void NetworkInput::fill(std::int64_t first) {

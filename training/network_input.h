@@ -37,6 +37,8 @@ class NetworkInput {
   bool copies_pixels() const { return gpu_ != nullptr; }
   // What was staged is the batch from now on.
   void take();
+  // Where pixels are copied: the batch before it again; nothing may have been staged since.
+  void take_back();
   // The program's images from the batch, from number `first` on.
   void fill(std::int64_t first);
 

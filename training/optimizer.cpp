@@ -188,22 +188,24 @@ void Optimizer::put_back(const State& state, std::span<const float> values) {
 }
 
 void Optimizer::step(const Context& context, StepState* state, float* parameters,
-                     const float* gradients) const {
+                     const float* gradients, const double* loss) const {
   if (on_gpu_) {
-    step_on_gpu(context, state, parameters, gradients);
+    step_on_gpu(context, state, parameters, gradients, loss);
   } else {
-    step_on_cpu(context, *state, parameters, gradients);
+    step_on_cpu(context, *state, parameters, gradients, loss);
   }
 }
 
 void Optimizer::step_on_gpu(const Context& context, StepState* state, float* parameters,
-                            const float* gradients) const {
+                            const float* gradients, const double* loss) const {
   auto* partial = squares_.as<double>();
   const SquareSums squares{.count = count_, .gradients = gradients, .partial = partial};
   launch(context, squares);
-  launch(context,
-         FinishNorm{
-             .params = params_, .partials = squares.blocks(), .partial = partial, .step = state});
+  launch(context, FinishNorm{.params = params_,
+                             .partials = squares.blocks(),
+                             .partial = partial,
+                             .step = state,
+                             .loss = loss});
   launch(context, OptimizerStep{.params = params_,
                                 .step = state,
                                 .groups = device_groups_.as<OptimizerGroup>(),
@@ -218,8 +220,8 @@ void Optimizer::step_on_gpu(const Context& context, StepState* state, float* par
 // The formulas of OptimizerStep in loops that the compiler vectorises, a group's numbers worked out
 // once: one pass over memory.
 void Optimizer::step_on_cpu(const Context& context, StepState& state, float* parameters,
-                            const float* gradients) const {
-  finish_norm(params_, square_sum(context, gradients, count_), state);
+                            const float* gradients, const double* loss) const {
+  finish_norm(params_, square_sum(context, gradients, count_), loss, state);
   if (!state.finite) return;
   auto* first = first_.as<float>();
   auto* second = second_.as<float>();

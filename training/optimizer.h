@@ -64,10 +64,10 @@ class Optimizer {
   Optimizer(const Context& context, const OptimizerParams& params,
             std::vector<OptimizerGroup> groups, std::int64_t count);
 
-  // The norm of `gradients` and, where it is finite, the update, by state->rate. All of it lies in
-  // the context's memory, and nobody waits for a GPU.
-  void step(const Context& context, StepState* state, float* parameters,
-            const float* gradients) const;
+  // The norm of `gradients` and, where it and the loss (unless null) are finite, the update, by
+  // state->rate. All of it lies in the context's memory, and nobody waits for a GPU.
+  void step(const Context& context, StepState* state, float* parameters, const float* gradients,
+            const double* loss = nullptr) const;
 
   // All that a checkpoint needs beside the step's number. Zero before the first step.
   std::vector<State> states() const;
@@ -79,9 +79,9 @@ class Optimizer {
 
  private:
   void step_on_cpu(const Context& context, StepState& state, float* parameters,
-                   const float* gradients) const;
+                   const float* gradients, const double* loss) const;
   void step_on_gpu(const Context& context, StepState* state, float* parameters,
-                   const float* gradients) const;
+                   const float* gradients, const double* loss) const;
 
   OptimizerParams params_;
   std::vector<OptimizerGroup> groups_;  // sorted; neighbours of one setting merged

@@ -3,15 +3,11 @@
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/launch.h"
 
-#include <cmath>
-
 namespace rk {
 namespace {
 
 // What fp16 starts with: small enough for any loss here, found again within a few steps if not.
 constexpr float kFirstScale = 65536.0F;
-// Updates left out in a row, with the scale at its smallest, until the run is given up.
-constexpr std::int64_t kMostSkipped = 20;
 
 // Of the flat buffers: the proxies lie behind the network's parameters.
 std::int64_t network_elements(const Parameters& parameters, ParameterId proxies) {
@@ -37,7 +33,8 @@ TrainStep::TrainStep(const Context& context, const TrainerOptions& options, Prog
       loss_(make_loss<float>(options.loss)),
       optimizer_(context, options.optimizer, optimizer_groups(parameters_, options.learning),
                  static_cast<std::int64_t>(parameters_.flat_elements())),
-      work_(context, options.graph, [this] { compute(); }) {
+      work_(context, options.graph, [this] { compute(); }),
+      ends_{Mark(context), Mark(context)} {
   loss_->plan(context, {.rows = options.batch,
                         .memory = memory_.capacity(),
                         .dim = options.model.dim,
@@ -61,6 +58,9 @@ void TrainStep::launch(std::span<const std::int64_t> labels,
   work_.run(memory_.rows());
   for (std::int64_t c = 0; c < parts_.chunks(); ++c) program_.count_forward();
   if (kept_.bytes() > 0) memory_.push(kept_.as<float>(), labels, identities);
+  state_.fetch(context_);
+  loss_->fetch(context_);
+  ends_[launched_++ % ends_.size()].set();
 }
 
 LossInput<float> TrainStep::loss_input() const {
@@ -104,19 +104,29 @@ void TrainStep::value_and_gradient() {
 
 void TrainStep::update() {
   optimizer_.step(context_, state_.place(), parameters_.device_values(),
-                  parameters_.device_gradients());
+                  parameters_.device_gradients(), loss_->place());
 }
 
 TrainStep::Outcome TrainStep::finish() {
-  state_.fetch(context_);
-  const LossValue value = loss_->result(context_);  // waits for all of the step
-  const StepState& step = state_.fetched();
+  ends_[finished_++ % ends_.size()].wait();
+  const StepState& step = state_.take();
+  const LossValue value = loss_->take();
   return {.loss = value.loss,
           .valid_queries = value.valid_queries,
           .gradient_norm = step.norm,
           .updated = step.finite,
-          .hopeless = !step.finite && (!step.dynamic_scale || step.skipped >= kMostSkipped ||
-                                       !std::isfinite(value.loss))};
+          .hopeless = step.halted};
+}
+
+void TrainStep::go_back(std::span<const std::int64_t> labels,
+                        std::span<const std::int64_t> identities) {
+  labels_ = labels;
+  identities_ = identities;
+  loss_->prepare(context_, loss_input());
+  input_.take_back();
+  embed();
+  value_and_gradient();
+  backward();
 }
 
 LossScaleState TrainStep::scale() const {

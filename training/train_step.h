@@ -9,22 +9,26 @@
 // changed parameters is one CUDA graph, captured in the second step of the same sizes and replayed
 // from then on (engine/device/captured_work.h).
 //
+// Two steps may be on their way to a GPU, so that it has the next one when it is through with the
+// first. Where a step turns out to be hopeless, the one behind it changes nothing either.
+//
 // In fp16 the gradient of the loss is multiplied by a scale that the optimizer divides by again
 // (kernels/blocks/optimizer_block.h): where a gradient overflows, the update is left out and the
 // scale halved; it doubles after 2,000 updates without one. No scale helps where the loss itself is
-// not finite: the run ends with that step, before anybody reads the embeddings that it put into the
-// memory.
+// not finite: the run ends with that step.
 //
 // tests/cuda/step_test.cpp compares a GPU's step with the CPU's.
 #pragma once
 
 #include "engine/device/captured_work.h"
 #include "engine/device/device_value.h"
+#include "engine/device/mark.h"
 #include "training/chunked_network.h"
 #include "training/embedding_memory.h"
 #include "training/network_input.h"
 #include "training/trainer_options.h"
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -43,8 +47,9 @@ class TrainStep {
   // The pictures of the batch that comes next (NetworkInput::stage); while a step runs, too.
   void stage(std::span<const std::uint8_t> pixels) { input_.stage(pixels); }
   bool copies_pixels() const { return input_.copies_pixels(); }
-  // The step on what was staged; a GPU is not waited for. labels and identities are those of the
-  // whole batch, of all processes. InputError where the loss cannot take the batch.
+  // The step on what was staged; a GPU is not waited for, but two steps at most are launched and not
+  // finished. labels and identities are those of the whole batch, of all processes. InputError where
+  // the loss cannot take the batch.
   void launch(std::span<const std::int64_t> labels, std::span<const std::int64_t> identities,
               double rate);
   // NaN: the step did not come so far.
@@ -55,7 +60,10 @@ class TrainStep {
     bool updated = false;   // false: loss or gradient were not finite, and nothing was changed
     bool hopeless = false;  // and a smaller loss scale will not help
   };
-  Outcome finish();  // waits
+  Outcome finish();  // of the first that is not finished; waits for it
+  // All of a step but the update, once more: on the batch of the last but one, nothing having been
+  // staged since the last was launched. Memory columns are those of now.
+  void go_back(std::span<const std::int64_t> labels, std::span<const std::int64_t> identities);
 
   // What launch() does, for whoever times its parts: on the batch of the last step.
   void embed() { network_.embed(); }
@@ -93,6 +101,8 @@ class TrainStep {
   CapturedWork work_;
   Memory kept_;  // the embeddings for the memory columns: backward may overwrite them
   DeviceValue<StepState> state_;
+  std::array<Mark, 2> ends_;  // of steps, in turn
+  std::size_t launched_ = 0, finished_ = 0;
   std::span<const std::int64_t> labels_, identities_;  // of the step that was launched
 };
 

@@ -61,14 +61,23 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   }
   program_.plan([this](const Program::Footprint& footprint) { require_room(footprint); });
   parameters_.initialise(context, options_.seed);
-  labels_.resize(static_cast<std::size_t>(options_.batch));
-  identities_.resize(labels_.size());
-  last_labels_.resize(static_cast<std::size_t>(parts().share()));
-  last_indices_.resize(last_labels_.size());
+  for (Begun& step : begun_) {
+    step.labels.resize(static_cast<std::size_t>(options_.batch));
+    step.identities.resize(step.labels.size());
+    step.own_labels.resize(static_cast<std::size_t>(parts().share()));
+    step.own_indices.resize(step.own_labels.size());
+  }
   step_ = std::make_unique<TrainStep>(context, options_, program_, network_, proxies_);
 }
 
-Trainer::~Trainer() = default;
+// What is under way writes to memory that goes.
+Trainer::~Trainer() {
+  try {
+    if (under_way_ > 0) context_.synchronize();
+  } catch (const DeviceError&) {
+    // Whatever broke the GPU's work is said by who met it first.
+  }
+}
 
 // What does not fit is said before it is asked for, with the batch that would: on the CPU the
 // system would end the program without a word. The optimizer has up to twice the parameters, and a
@@ -97,58 +106,103 @@ void Trainer::prepare_graphs() {
   if (!graphs.empty()) build_graphs(context_, graphs, options_.preparing);
 }
 
-StepResult Trainer::step(const Batch& batch, const std::function<void()>& meanwhile) {
+std::optional<StepResult> Trainer::advance(const Batch& batch) {
+  begin(batch);
+  if (context_.on_gpu() && under_way_ == 1) return std::nullopt;
+  return finish_first();
+}
+
+std::optional<StepResult> Trainer::finish() {
+  if (under_way_ == 0) return std::nullopt;
+  return finish_first();
+}
+
+StepResult Trainer::step(const Batch& batch) {
+  expect(under_way_ == 0, "[trainer] expected no step under way, got {}", under_way_);
+  begin(batch);
+  return finish_first();
+}
+
+void Trainer::begin(const Batch& batch) {
   expect(batch.count == parts().share(), "[trainer] expected {} images, got {}", parts().share(),
          batch.count);
-  last_ = StepResult{.rate = schedule_.rate(steps_)};
-  remember(batch);
-  options_.processes->gather<std::int64_t>(batch.labels, labels_);
-  options_.processes->gather<std::int64_t>(batch.indices, identities_);
+  const std::int64_t number = steps_ + under_way_;
+  Begun& step = begun_[place_of(number)];
+  step.result = StepResult{.rate = schedule_.rate(number)};
+  std::ranges::copy(batch.labels, step.own_labels.begin());
+  std::ranges::copy(batch.indices, step.own_indices.begin());
+  step.batch = batch;
+  step.batch.labels = step.own_labels;
+  step.batch.indices = step.own_indices;
+  if (stages()) step.batch.pixels = {};
+  options_.processes->gather<std::int64_t>(batch.labels, step.labels);
+  options_.processes->gather<std::int64_t>(batch.indices, step.identities);
   if (!std::exchange(staged_, false)) step_->stage(batch.pixels);
-  TrainStep::Outcome outcome;
   try {
-    step_->launch(labels_, identities_, last_.rate);
-    if (meanwhile && step_->copies_pixels()) meanwhile();
-    outcome = step_->finish();
+    step_->launch(step.labels, step.identities, step.result.rate);
   } catch (const InputError& error) {
-    diverged(error.what());
+    last_ = place_of(number);
+    diverged(number, error.what());
   }
-  last_.loss = outcome.loss;
-  last_.valid_queries = outcome.valid_queries;
-  last_.gradient_norm = outcome.gradient_norm;
-  last_.updated = outcome.updated;
-  if (!std::isfinite(outcome.loss)) diverged(fmt::format("the loss is {}", outcome.loss));
-  if (outcome.hopeless) {
-    diverged(
-        fmt::format("the gradient's norm is {} (loss {:g})", outcome.gradient_norm, outcome.loss));
+  ++under_way_;
+}
+
+StepResult Trainer::finish_first() {
+  last_ = place_of(steps_);
+  StepResult& result = begun_[last_].result;
+  --under_way_;
+  std::string trouble;
+  try {
+    const TrainStep::Outcome outcome = step_->finish();
+    result.loss = outcome.loss;
+    result.valid_queries = outcome.valid_queries;
+    result.gradient_norm = outcome.gradient_norm;
+    result.updated = outcome.updated;
+    if (!std::isfinite(outcome.loss)) {
+      trouble = fmt::format("the loss is {}", outcome.loss);
+    } else if (outcome.hopeless) {
+      trouble =
+          fmt::format("the gradient's norm is {} (loss {:g})", outcome.gradient_norm, outcome.loss);
+    }
+  } catch (const InputError& error) {
+    trouble = error.what();
+  }
+  if (!trouble.empty()) {
+    if (under_way_ > 0) go_back();
+    diverged(steps_, trouble);
   }
   ++steps_;
-  return last_;
+  return result;
 }
 
-void Trainer::remember(const Batch& batch) {
-  last_batch_ = batch;
-  std::ranges::copy(batch.labels, last_labels_.begin());
-  std::ranges::copy(batch.indices, last_indices_.begin());
-  last_batch_.labels = last_labels_;
-  last_batch_.indices = last_indices_;
-  if (step_->copies_pixels()) last_batch_.pixels = {};
+// From the step behind the one that diverged, so that pictures, activations and gradients are those
+// of the batch that is named.
+void Trainer::go_back() {
+  under_way_ = 0;
+  try {
+    step_->finish();
+  } catch (const InputError&) {
+    // Of a batch that is not asked for any more.
+  }
+  step_->go_back(begun_[last_].labels, begun_[last_].identities);
 }
 
-void Trainer::diverged(const std::string& what) const {
+void Trainer::diverged(std::int64_t number, const std::string& what) const {
+  const Begun& step = begun_[place_of(number)];
   fail<DivergedError>(
       "training diverged in step {} (batch {} of epoch {}): {}, learning rate {:g}; "
       "lower --lr or lengthen --warmup",
-      steps_ + 1, last_batch_.index + 1, last_batch_.epoch + 1, what, last_.rate);
+      number + 1, step.batch.index + 1, step.batch.epoch + 1, what, step.result.rate);
 }
 
 void Trainer::stage(const Batch& next) {
-  if (!step_->copies_pixels()) return;
+  if (!stages()) return;
   step_->stage(next.pixels);
   staged_ = true;
 }
 
 void Trainer::pull() {
+  expect(under_way_ == 0, "[trainer] expected no step under way, got {}", under_way_);
   parameters_.download();
   if (options_.precision == Precision::kFp16) scale_ = step_->scale();
 }
@@ -205,6 +259,7 @@ std::vector<LayerActivations> Trainer::activations() {
   std::vector<LayerActivations> layers(nodes.size());
   for (std::int64_t c = 0; c < parts().chunks(); ++c) {
     step_->fill(c);
+    if (program_.prologue() != nullptr) program_.prologue()->forward();
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       nodes[n]->forward();
       // Now: a later layer may take the place.

@@ -14,9 +14,9 @@
 // A loss with proxies finds them among the parameters (/loss/proxies of a checkpoint), a row for
 // each class of the data set.
 //
-// step() allocates nothing. The loss and the gradient's norm are looked at before the optimizer
-// changes anything: if one is not finite, step() throws DivergedError and the parameters are those
-// of before. ReLU makes 0 of NaN. With batch statistics that hides none: the channel's mean is not
+// A step allocates nothing. The loss and the gradient's norm are looked at before the optimizer
+// changes anything: if one is not finite, the step ends in a DivergedError and the parameters are
+// those of before, also where a GPU has begun with the next step by then. ReLU makes 0 of NaN. With batch statistics that hides none: the channel's mean is not
 // finite, and so is no gradient. With frozen ones a NaN shows wherever a layer's input holds an
 // infinity (0 * inf in the gradient of its weight), as it does when values grow from layer to
 // layer. Filters all of whose sums overflow to both sides at once go unseen, for they put out 0 and
@@ -27,10 +27,11 @@
 #include "training/train_step.h"
 #include "training/trainer_options.h"
 
+#include <array>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -62,15 +63,26 @@ class Trainer {
   Trainer(const Context& context, const TrainerOptions& options);
   ~Trainer();
 
-  // On this process's share of a batch. meanwhile: called on a GPU between the step's start and its
-  // end, to get the next batch ready; `batch` need not last longer than until then.
-  StepResult step(const Batch& batch, const std::function<void()>& meanwhile = {});
-  // On a GPU: begins to upload the batch that the next step() is given.
+  // Makes a step on this process's share of a batch, which on the CPU is read until the next one. A
+  // GPU shall never wait for the host, so there a step is put behind the one before: the result is
+  // that of the step before, and there is none where there was no step under way.
+  std::optional<StepResult> advance(const Batch& batch);
+  // The result of the step that is still under way; none where there is none. Before anything else
+  // is asked of the trainer but stage().
+  std::optional<StepResult> finish();
+  int under_way() const { return under_way_; }
+  // Both.
+  StepResult step(const Batch& batch);
+  // On a GPU: begins to upload the batch that advance() is given next.
   void stage(const Batch& next);
-  std::int64_t steps() const { return steps_; }
-  const StepResult& last() const { return last_; }  // of the last step(), one that threw too
-  // That step's batch: labels and identities of this process's share, pictures on the CPU alone.
-  const Batch& last_batch() const { return last_batch_; }
+  // Batches are staged; on the CPU they are read where they are.
+  bool stages() const { return step_->copies_pixels(); }
+
+  std::int64_t steps() const { return steps_; }  // that have results
+  // The step of the last result, or of the DivergedError that was thrown in its place.
+  const StepResult& last() const { return begun_[last_].result; }
+  // Its batch: labels and identities of this process's share, pictures on the CPU alone.
+  const Batch& last_batch() const { return begun_[last_].batch; }
 
   Parameters& parameters() { return parameters_; }
   const Program& program() const { return program_; }
@@ -104,8 +116,20 @@ class Trainer {
   BatchParts parts() const { return {options_.batch, options_.chunk, options_.processes}; }
   void require_room(const Program::Footprint& footprint) const;
   void prepare_graphs();
-  [[noreturn]] void diverged(const std::string& what) const;
-  void remember(const Batch& batch);
+  // A step from its start to its result.
+  struct Begun {
+    StepResult result;
+    Batch batch;                                        // of this process's share
+    std::vector<std::int64_t> own_labels, own_indices;  // its
+    std::vector<std::int64_t> labels, identities;       // of the whole batch
+  };
+  std::size_t place_of(std::int64_t step) const {
+    return static_cast<std::size_t>(step) % begun_.size();
+  }
+  void begin(const Batch& batch);
+  StepResult finish_first();
+  void go_back();
+  [[noreturn]] void diverged(std::int64_t number, const std::string& what) const;
 
   const Context& context_;
   TrainerOptions options_;
@@ -116,11 +140,10 @@ class Trainer {
   Network network_;
   ParameterId proxies_ = -1;
   std::unique_ptr<TrainStep> step_;
-  std::vector<std::int64_t> labels_, identities_;  // of the whole batch
+  std::array<Begun, 2> begun_;  // in turn
+  std::size_t last_ = 0;        // of them, the one that last() shows
   std::int64_t steps_ = 0;
-  StepResult last_;
-  Batch last_batch_;
-  std::vector<std::int64_t> last_labels_, last_indices_;
+  int under_way_ = 0;  // begun and without a result
   LossScaleState scale_;
   bool staged_ = false;  // the next step's batch
 };

@@ -6,18 +6,25 @@ namespace rk {
 
 void PackedMemory::plan(const Context& context) {
   device_ = context.allocate(bytes_);
-  if (context.on_gpu()) host_ = PinnedBuffer(bytes_);
-  std::fill_n(host_data(), bytes_, std::byte{0});
-  sent_ = false;
+  context.clear(device_.data(), bytes_);
+  if (!context.on_gpu()) return;
+  for (Sending& sending : sendings_) {
+    sending.host = PinnedBuffer(bytes_);
+    std::fill_n(sending.host.as<std::byte>(), bytes_, std::byte{0});
+    sending.sent.emplace(context);
+  }
 }
 
-void PackedMemory::begin(const Context& context) {
-  if (sent_) context.synchronize();
+void PackedMemory::begin() {
+  turn_ = 1 - turn_;
+  if (sendings_[turn_].sent) sendings_[turn_].sent->wait();
 }
 
 void PackedMemory::send(const Context& context) {
-  if (context.on_gpu()) context.upload(device_.data(), host_data(), bytes_);
-  sent_ = true;
+  Sending& sending = sendings_[turn_];
+  if (!sending.sent) return;
+  context.upload(device_.data(), host_data(), bytes_);
+  sending.sent->set();
 }
 
 }  // namespace rk

@@ -1,11 +1,15 @@
 // What the host tells a device of a batch: pieces packed on the host and, for a GPU, copied in one
-// go. On the CPU they are written where they are read.
+// go. There the host may pack a batch while the GPU still works on the one before. On the CPU they
+// are written where they are read.
 #pragma once
 
 #include "engine/device/context.h"
 #include "engine/device/cuda/buffer.h"
+#include "engine/device/mark.h"
 
+#include <array>
 #include <cstddef>
+#include <optional>
 
 namespace rk {
 
@@ -20,8 +24,8 @@ class PackedMemory {
   // Filled with zeros.
   void plan(const Context& context);
 
-  // Before the pieces are written. Waits until the GPU has the last batch's.
-  void begin(const Context& context);
+  // Before the pieces are written. Waits until the GPU has the batch before the last.
+  void begin();
   template <class T> T* host(std::size_t offset) const {
     return reinterpret_cast<T*>(host_data() + offset);
   }
@@ -34,13 +38,19 @@ class PackedMemory {
   std::int64_t bytes() const { return static_cast<std::int64_t>(device_.bytes()); }
 
  private:
+  struct Sending {
+    PinnedBuffer host;
+    std::optional<Mark> sent;
+  };
+
   std::byte* host_data() const {
-    return host_.bytes() > 0 ? host_.as<std::byte>() : device_.data();
+    const PinnedBuffer& host = sendings_[turn_].host;
+    return host.bytes() > 0 ? host.as<std::byte>() : device_.data();
   }
 
   std::size_t bytes_ = 0;
-  bool sent_ = false;
-  PinnedBuffer host_;  // on a GPU
+  std::array<Sending, 2> sendings_;  // on a GPU, in turn
+  std::size_t turn_ = 0;
   Memory device_;
 };
 

@@ -3,11 +3,14 @@
 // that a captured step can be replayed.
 //
 //   SquareSums     sums of squares of the gradient, multiplied by the loss scale as it is
-//   FinishNorm     the norm of the gradient without the scale; whether it is finite; the number of
-//                  this update, its bias corrections and what its gradient is multiplied by; the
-//                  loss scale of the next step
-//   OptimizerStep  the gradient times that, then Adam, AdamW or SGD; writes nothing where the
-//                  gradient was not finite
+//   FinishNorm     the norm of the gradient without the scale; whether it and the loss are finite;
+//                  the number of this update, its bias corrections and what its gradient is
+//                  multiplied by; the loss scale of the next step
+//   OptimizerStep  the gradient times that, then Adam, AdamW or SGD; writes nothing where gradient
+//                  or loss were not finite
+//
+// A step that no smaller scale will help halts the run: from then on no step changes anything, so
+// that the host may learn of it when the next one is on its way.
 //
 // A dynamic loss scale halves where the gradient was not finite, down to 1, and doubles after
 // kGrowthSteps steps in a row where it was, up to 2^24. Scales are powers of two, so dividing by
@@ -32,6 +35,7 @@ namespace rk {
 struct StepState {
   static constexpr float kLargestScale = 16777216.0F;  // 2^24
   static constexpr std::int64_t kGrowthSteps = 2000;
+  static constexpr std::int64_t kMostSkipped = 20;  // updates left out in a row, then it is halted
 
   double rate = 0;
   std::int64_t number = 0;  // updates made: t of the last one
@@ -39,9 +43,10 @@ struct StepState {
   bool dynamic_scale = false;
 
   // Written by finish_norm().
-  bool finite = true;            // of the gradient of this step
+  bool finite = true;            // gradient and loss of this step, which is an update then
   std::int64_t good_steps = 0;   // in a row since the scale was last changed
   std::int64_t skipped = 0;      // updates left out in a row
+  bool halted = false;           // for good
   double norm = 0;               // of the gradient without the scale
   float gradient_factor = 1;     // 1 / the scale this step's gradient has, and shorter if clipped
   double first_correction = 1;   // 1 - beta1^t
@@ -95,16 +100,18 @@ RK_FN RK_INLINE void adapt_scale(StepState& now) {
   }
 }
 
-// From the sum of squares of the gradient under the loss scale to everything that the update needs;
-// on either device.
-RK_FN RK_INLINE void finish_norm(const OptimizerParams& params, double squares, StepState& now) {
+// From the sum of squares of the gradient under the loss scale, and the loss, unless that is null,
+// to everything that the update needs; on either device.
+RK_FN RK_INLINE void finish_norm(const OptimizerParams& params, double squares, const double* loss,
+                                 StepState& now) {
   now.gradient_factor = 1.0F / now.loss_scale;
   now.norm = std::sqrt(squares) * static_cast<double>(now.gradient_factor);
   if (params.clip_norm > 0 && now.norm > params.clip_norm) {
     now.gradient_factor *= static_cast<float>(params.clip_norm / now.norm);
   }
   // Squares of finite floats cannot overflow a double, so this asks for every gradient.
-  now.finite = squares - squares == 0;
+  const bool loss_is_finite = loss == nullptr || *loss - *loss == 0;
+  now.finite = squares - squares == 0 && loss_is_finite && !now.halted;
   if (now.finite) {
     ++now.number;
     ++now.good_steps;
@@ -115,6 +122,8 @@ RK_FN RK_INLINE void finish_norm(const OptimizerParams& params, double squares, 
   } else {
     now.good_steps = 0;
     ++now.skipped;
+    now.halted = now.halted || !loss_is_finite || !now.dynamic_scale ||
+                 now.skipped >= StepState::kMostSkipped;
   }
   if (now.dynamic_scale) adapt_scale(now);
 }
@@ -124,6 +133,7 @@ struct FinishNorm {
   int partials = 0;  // SquareSums::blocks()
   const double* partial = nullptr;
   StepState* step = nullptr;
+  const double* loss = nullptr;  // of the step; may be null
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
@@ -131,7 +141,7 @@ struct FinishNorm {
         BlockTeamOver<Block>(block).sum(partials, [&](int i) { return partial[i]; });
     if (block.thread() != 0) return;
     StepState now = *step;
-    finish_norm(params, squares, now);
+    finish_norm(params, squares, loss, now);
     *step = now;
   }
 };

@@ -26,6 +26,8 @@ void GpuInput::stage(std::span<const std::uint8_t> pixels) { upload_.stage(std::
 
 void GpuInput::take() { upload_.take(); }
 
+void GpuInput::take_back() { upload_.take_back(); }
+
 void GpuInput::fill(std::int64_t first) const {
   const Shape& shape = program_.shape(input_);
   expect(shape[1] == shape[2], "[input] expected square images, got {}", shape.text());

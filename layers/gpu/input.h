@@ -22,6 +22,8 @@ class GpuInput {
   // GPU's work until take().
   void stage(std::span<const std::uint8_t> pixels);
   void take();
+  // The images of the batch before the one that was taken last (DeviceUpload::take_back).
+  void take_back();
   // The program's batch from the images taken, from number `first` on; kernels of images beyond
   // those taken read what was there before.
   void fill(std::int64_t first) const;

@@ -23,9 +23,9 @@ void BatchMemory<S>::plan(const Context& context, const LossShape& shape, std::s
 }
 
 template <class S>
-void BatchMemory<S>::begin(const Context& context, const BatchIndex& index, S weight,
-                           const BatchNumbers& numbers, std::span<const std::byte> params) {
-  packed_.begin(context);
+void BatchMemory<S>::begin(const BatchIndex& index, S weight, const BatchNumbers& numbers,
+                           std::span<const std::byte> params) {
+  packed_.begin();
   rows_ = index.rows();
   columns_ = index.columns();
   has_images_ = index.images() != nullptr;

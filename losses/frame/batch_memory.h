@@ -20,7 +20,7 @@ template <class S> class BatchMemory {
   template <class Counts>
   void pack(const Context& context, const BatchIndex& index, S weight, const BatchNumbers& numbers,
             std::span<const std::byte> params, Counts&& counts) {
-    begin(context, index, weight, numbers, params);
+    begin(index, weight, numbers, params);
     auto* counted = packed_.host<std::uint8_t>(counted_);
     for (int row = 0; row < index.rows(); ++row) counted[row] = counts(row) ? 1 : 0;
     packed_.send(context);
@@ -33,7 +33,7 @@ template <class S> class BatchMemory {
   std::int64_t bytes() const { return packed_.bytes(); }
 
  private:
-  void begin(const Context& context, const BatchIndex& index, S weight, const BatchNumbers& numbers,
+  void begin(const BatchIndex& index, S weight, const BatchNumbers& numbers,
              std::span<const std::byte> params);
 
   // Where the pieces begin, for the sizes planned.

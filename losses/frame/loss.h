@@ -6,6 +6,9 @@
 //   loss->launch(context, input, gradients);   // the device's work; on a GPU nobody waits for it
 //   LossValue value = loss->result(context);   // waits
 //
+// Whoever would rather go on fetches instead, and takes what was fetched once that is waited for;
+// the next batch may be prepared and launched before.
+//
 // Embeddings [N, D] are taken as they are (already of unit length); the gradient is that of the
 // formula as a function of S = E E^T. The gallery of query i is the batch without i, then the
 // memory's columns, minus every column with the query's identity. P_i and N_i are its items with
@@ -16,7 +19,7 @@
 // What is not finite: on the CPU launch() looks first and throws an InputError that names the first
 // row that holds NaN, infinity or a number beyond 1e10 (the outputs are then undefined). A GPU is
 // not waited for: an embedding that is not finite makes the loss and the gradient so. Proxies that
-// a loss cannot take are an InputError of result() at the latest.
+// a loss cannot take are an InputError of take() or result() at the latest.
 //
 // Double is for checks and tests: it has no code for a GPU.
 #pragma once
@@ -80,8 +83,17 @@ template <class S> class Loss {
   // of its own.
   void launch(const Context& context, const LossInput<S>& input, const LossGradients<S>& gradients);
 
-  // Of the last launch.
-  virtual LossValue result(const Context& context) = 0;
+  // Behind a launch, of its batch; two at most are fetched and not taken.
+  virtual void fetch(const Context& context) = 0;
+  // The first that was not taken.
+  virtual LossValue take() = 0;
+  LossValue result(const Context& context) {
+    fetch(context);
+    context.synchronize();
+    return take();
+  }
+  // Where in the context's memory a launch puts the loss.
+  virtual const double* place() const = 0;
 
   // All three, with everything in the context's memory.
   void run(const Context& context, const LossInput<S>& input, LossOutput<S>& output) {

@@ -5,11 +5,11 @@
 #pragma once
 
 #include "engine/base/error.h"
-#include "engine/device/device_value.h"
 #include "engine/device/packed_memory.h"
 #include "kernels/launch.h"
 #include "kernels/rows/finish_rows.h"
 #include "losses/frame/entry.h"
+#include "losses/frame/loss_result.h"
 #include "losses/products/proxy_matrix.h"
 #include "losses/rows/make_proxy_rows.h"
 
@@ -43,7 +43,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
            "[loss] expected at most {} rows and {} classes as planned, got {} and {}",
            planned_.rows, planned_.classes, input.rows, input.classes);
     check_proxy_labels(input.rows, input.labels, input.classes);
-    packed_.begin(context);
+    packed_.begin();
     items_ = input.rows;
     // Classes have shares of the loss, items are a mean.
     const double weight = Row::kRowIsClass ? 1 : 1 / static_cast<double>(items_);
@@ -60,14 +60,13 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
     packed_.send(context);
   }
 
-  LossValue result(const Context& context) override {
-    const Result& result = result_.read(context);
+  void fetch(const Context& context) override { result_.fetch(context, items_); }
+  LossValue take() override {
+    const auto [result, items] = result_.take();
     ProxyMatrix<S>::check(result.bad);
-    LossValue value;
-    value.loss = result.loss;
-    value.valid_queries = items_;
-    return value;
+    return {.loss = result.loss, .valid_queries = items};
   }
+  const double* place() const override { return &result_.place()->loss; }
 
   std::int64_t bytes() const override {
     return matrix_.bytes() + rows_->bytes() + packed_.bytes() + result_.bytes() +
@@ -102,7 +101,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
   }
 
  private:
-  // What result() reads.
+  // What take() gives.
   struct Result {
     double loss = 0;
     BadProxy bad;
@@ -120,7 +119,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
   std::size_t numbers_ = 0, labels_ = 0, shares_ = 0;  // pieces of
   PackedMemory packed_;
   Memory losses_;  // [rows]
-  DeviceValue<Result> result_;
+  LossResult<Result> result_;
 };
 
 // For a registry entry: kParams makes the row's parameters from the loss's values.

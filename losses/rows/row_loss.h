@@ -23,12 +23,12 @@
 // instead of the same number.
 #pragma once
 
-#include "engine/device/device_value.h"
 #include "kernels/launch.h"
 #include "kernels/rows/finish_rows.h"
 #include "losses/frame/batch_index.h"
 #include "losses/frame/batch_memory.h"
 #include "losses/frame/entry.h"
+#include "losses/frame/loss_result.h"
 #include "losses/products/similarity.h"
 #include "losses/rows/make_rows.h"
 #include "losses/rows/row_totals.h"
@@ -98,12 +98,12 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     if constexpr (kUnlike) add_up_work();
   }
 
-  LossValue result(const Context& context) override {
-    LossValue value;
-    value.loss = loss_.read(context);
-    value.valid_queries = valid_;
-    return value;
+  void fetch(const Context& context) override { loss_.fetch(context, valid_); }
+  LossValue take() override {
+    const auto [loss, valid] = loss_.take();
+    return {.loss = loss, .valid_queries = valid};
   }
+  const double* place() const override { return loss_.place(); }
 
   std::int64_t bytes() const override {
     std::int64_t formula = 0;
@@ -181,7 +181,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   RowTotals<S, Row> totals_;        // where kMeasured
   std::vector<std::int64_t> work_;  // [rows + 1], where kUnlike: of the rows before
   Memory losses_;                   // [rows]
-  DeviceValue<double> loss_;
+  LossResult<double> loss_;
   std::int64_t valid_ = 0;
 };
 

@@ -198,12 +198,51 @@ TEST_F(GpuStepTest, WhatIsStagedAheadIsTheNextBatch) {
   for (const bool ahead : {false, true}) {
     const Context gpu = gpu_context();
     Trainer trainer(gpu, options);
-    trainer.step(first.get(), [&] {
-      if (ahead) trainer.stage(second.get());
-    });
+    EXPECT_FALSE(trainer.advance(first.get()));
+    if (ahead) trainer.stage(second.get());
+    trainer.finish();
     losses.push_back(trainer.step(second.get()).loss);
   }
   EXPECT_EQ(losses[0], losses[1]);
+}
+
+// A step behind the one that is under way is the same step: losses, statistics, memory columns, the
+// number of the update and the loss scale are those of before.
+TEST_F(GpuStepTest, StepsBehindOneAnotherAreTheSameSteps) {
+  for (const Precision precision : {Precision::kFp32, Precision::kFp16}) {
+    TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
+    options.precision = precision;
+    options.memory = 2;
+    options.optimizer = {.kind = OptimizerKind::kAdam};
+    options.schedule.total = 6;
+    options.schedule.kind = ScheduleKind::kCosine;
+    const Context gpu = gpu_context();
+    Trainer apart(gpu, options), together(gpu, options);
+    std::vector<StepResult> expected, got;
+    constexpr std::uint32_t kSteps = 6;
+    for (std::uint32_t s = 0; s < kSteps; ++s) {
+      expected.push_back(apart.step(NoiseBatch(kBatch, kSize, s).get()));
+      const auto before = together.advance(NoiseBatch(kBatch, kSize, s).get());
+      ASSERT_EQ(before.has_value(), s > 0);
+      if (before) got.push_back(*before);
+      if (s % 2 == 0) together.stage(NoiseBatch(kBatch, kSize, s + 1).get());
+    }
+    EXPECT_EQ(together.under_way(), 1);
+    got.push_back(together.finish().value());
+    EXPECT_FALSE(together.finish());
+    for (std::uint32_t s = 0; s < kSteps; ++s) {
+      EXPECT_EQ(got[s].loss, expected[s].loss) << s;
+      EXPECT_EQ(got[s].valid_queries, expected[s].valid_queries) << s;
+      EXPECT_EQ(got[s].gradient_norm, expected[s].gradient_norm) << s;
+      EXPECT_EQ(got[s].rate, expected[s].rate) << s;
+    }
+    apart.pull();
+    together.pull();
+    EXPECT_TRUE(std::ranges::equal(apart.parameters().values(), together.parameters().values()));
+    EXPECT_TRUE(
+        std::ranges::equal(apart.parameters().statistics(), together.parameters().statistics()));
+    EXPECT_EQ(apart.loss_scale().good_steps, together.loss_scale().good_steps);
+  }
 }
 
 // Gradients that overflow fp16 change nothing but the scale, which then comes down.
@@ -239,6 +278,52 @@ TEST_F(GpuStepTest, DivergenceWithoutAScaleIsSaidAndChangesNothing) {
   trainer.pull();
   EXPECT_TRUE(std::ranges::equal(start, trainer.parameters().values().subspan(1)));
   EXPECT_FALSE(trainer.activations().empty());
+}
+
+// When the host learns of it, the step behind is under way.
+TEST_F(GpuStepTest, DivergenceIsThatOfItsOwnBatchWhenTheNextStepHasBegun) {
+  const TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
+  const NoiseBatch first(kBatch, kSize, 0), second(kBatch, kSize, 1), third(kBatch, kSize, 2);
+  Batch bad = second.get();
+  bad.index = 6;
+  std::vector<std::vector<LayerActivations>> layers;
+  std::vector<std::vector<std::string>> gradients;
+  for (const bool behind : {false, true}) {
+    const Context gpu = gpu_context();
+    Trainer trainer(gpu, options);
+    trainer.step(first.get());
+    trainer.pull();
+    trainer.parameters().value(0)[0] = std::numeric_limits<float>::infinity();
+    trainer.push();
+    const std::vector<float> start(trainer.parameters().values().begin() + 1,
+                                   trainer.parameters().values().end());
+    EXPECT_FALSE(trainer.advance(bad));
+    std::string said;
+    try {
+      if (behind) {
+        trainer.advance(third.get());
+      } else {
+        trainer.finish();
+      }
+    } catch (const DivergedError& error) {
+      said = error.what();
+    }
+    EXPECT_NE(said.find("in step 2 (batch 7 of epoch 1)"), std::string::npos) << said;
+    EXPECT_TRUE(std::ranges::equal(trainer.last_batch().indices, bad.indices));
+    EXPECT_EQ(trainer.steps(), 1);
+    trainer.pull();
+    EXPECT_TRUE(std::ranges::equal(start, trainer.parameters().values().subspan(1)));
+    trainer.parameters().download_gradients();
+    gradients.push_back(trainer.not_finite(trainer.parameters().gradients()));
+    layers.push_back(trainer.activations());
+  }
+  EXPECT_FALSE(gradients[0].empty());
+  EXPECT_EQ(gradients[0], gradients[1]);
+  ASSERT_EQ(layers[0].size(), layers[1].size());
+  for (std::size_t l = 0; l < layers[0].size(); ++l) {
+    EXPECT_EQ(layers[0][l].max_abs, layers[1][l].max_abs) << layers[0][l].name;
+    EXPECT_EQ(layers[0][l].not_finite, layers[1][l].not_finite) << layers[0][l].name;
+  }
 }
 
 // Saved after some steps and loaded by another trainer, the run goes on to the same bits:

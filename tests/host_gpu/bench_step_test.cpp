@@ -66,6 +66,7 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   EXPECT_EQ(plans_of(context).environment(), context.cuda().name());
   EXPECT_EQ(plans_of(context).engine(tuned[0].graph), tuned[0].engine);
   EXPECT_GT(times.step.median, 0);
+  EXPECT_GT(times.card_ms, 0);
   EXPECT_GT(times.bytes,
             std::size_t{4} << 20);  // ResNet-20 has 272,864 parameters, of four values each
 }

@@ -175,6 +175,43 @@ TEST(Optimizer, ClipsAtTheGlobalNorm) {
   }
 }
 
+// A loss that is not finite, whatever its gradient, and without a scale such a gradient: nothing is
+// changed from then on. Under a scale it takes several on end.
+TEST(Optimizer, HaltsWhereNoSmallerScaleHelps) {
+  constexpr std::int64_t kCount = 33;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr double kFine = 0.5;
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const Context context(1);
+  const std::vector<float> fine = ramp(kCount, 1.0);
+  std::vector<float> bad = fine;
+  bad.back() = kInfinity;
+  const Optimizer optimizer(context, {}, {{0, kCount, 1.0, 0.0}}, kCount);
+  std::vector<float> p = ramp(kCount, 1.0);
+  const std::vector<float> before = p;
+  const auto halted = [&](StepState& state, const std::vector<float>& gradient, double loss) {
+    optimizer.step(context, &state, p.data(), gradient.data(), &loss);
+    EXPECT_EQ(p, before);
+    EXPECT_FALSE(state.finite);
+    return state.halted;
+  };
+  StepState plain{.rate = 0.1}, by_loss{.rate = 0.1, .dynamic_scale = true};
+  EXPECT_TRUE(halted(plain, bad, kFine));
+  EXPECT_TRUE(halted(plain, fine, kFine));
+  EXPECT_TRUE(halted(by_loss, fine, kNaN));
+  EXPECT_TRUE(halted(by_loss, fine, kFine));
+  StepState scaled{.rate = 0.1, .loss_scale = 1024, .dynamic_scale = true};
+  for (std::int64_t i = 1; i < StepState::kMostSkipped; ++i) {
+    EXPECT_FALSE(halted(scaled, bad, kFine)) << i;
+  }
+  EXPECT_TRUE(halted(scaled, bad, kFine));
+  StepState goes_on{.rate = 0.1, .loss_scale = 2, .dynamic_scale = true};
+  EXPECT_FALSE(halted(goes_on, bad, kFine));
+  optimizer.step(context, &goes_on, p.data(), fine.data(), &kFine);
+  EXPECT_TRUE(goes_on.finite);
+  EXPECT_NE(p, before);
+}
+
 TEST(Optimizer, RoundsAlikeForAnyNumberOfThreads) {
   constexpr std::int64_t kCount = 1021;
   for (const OptimizerParams& params : all_kinds()) {

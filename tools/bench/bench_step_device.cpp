@@ -6,6 +6,7 @@
 #include "layers/conv2d.h"
 #include "layers/graphs/graph_run.h"
 #include "tools/bench/timed_step.h"
+#include "tools/bench/work_timer.h"
 #include "tools/cli/gpu.h"
 
 #include <algorithm>
@@ -16,6 +17,18 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kWarmUp = 20;  // clocks rise, kernels are loaded, the step is captured
+
+double milliseconds_together(const Context& context, TimedStep& step) {
+  WorkTimer timer(context);
+  const double ms = timer.milliseconds([&] {
+    for (int s = 0; s < DeviceStepTimes::kTogether; ++s) {
+      stop_if_interrupted();
+      step.run();
+    }
+  });
+  step.finish();
+  return ms / DeviceStepTimes::kTogether;
+}
 
 }  // namespace
 
@@ -68,9 +81,15 @@ DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& o
   const std::size_t count = kWarmUp + static_cast<std::size_t>(repeats);
   for (std::size_t number = 0; number < count; ++number) {
     stop_if_interrupted();
-    const ProfileRange range(kMeasuredRange, number + 1 == count);
     const double ms = step.run();
     if (number >= kWarmUp) steps.push_back(ms);
+  }
+  step.finish();
+  times.card_ms = milliseconds_together(context, step);
+  {
+    const ProfileRange range(kMeasuredRange);
+    step.run();
+    step.finish();
   }
   const Program& program = step.trainer().program();
   times.step = summarize(steps);

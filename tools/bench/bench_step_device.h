@@ -12,7 +12,10 @@
 namespace rk {
 
 struct DeviceStepTimes {
-  Timing step;            // ms, from the call to the result on the host
+  static constexpr int kTogether = 50;
+
+  Timing step;            // ms, from a result on the host to the next
+  double card_ms = 0;     // a step by the GPU's own clock, of kTogether on end
   double floor_ms = 0;    // see convolution_floor()
   double copy_rate = 0;   // bytes a second, measured
   double math_rate = 0;   // multiply-adds a second of the datasheet; 0: the GPU is not known

@@ -34,7 +34,10 @@ TimedStep::TimedStep(const Context& context, const TrainerOptions& options, std:
 double TimedStep::run() {
   const Batch& batch = batches_[number_ % batches_.size()].batch;
   const Batch& next = batches_[++number_ % batches_.size()].batch;
-  return milliseconds([&] { trainer_.step(batch, [&] { trainer_.stage(next); }); });
+  return milliseconds([&] {
+    trainer_.advance(batch);
+    trainer_.stage(next);
+  });
 }
 
 std::size_t TimedStep::reserved() const {

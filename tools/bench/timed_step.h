@@ -25,9 +25,11 @@ class TimedStep {
  public:
   TimedStep(const Context& context, const TrainerOptions& options, std::uint64_t seed);
 
-  // Milliseconds from the call to the result on the host. On a GPU the next batch goes up beside
-  // it.
+  // Milliseconds from one step's result to the next one's, which on a GPU is the time that a step
+  // takes there: as in training, the host is a step ahead, and the next batch goes up beside it.
   double run();
+  // Waits for the step that is still under way.
+  void finish() { trainer_.finish(); }
   Trainer& trainer() { return trainer_; }
   std::size_t reserved() const;  // bytes
 

@@ -426,24 +426,18 @@ void TrainRun::train_epoch() {
     Progress progress(fmt::format("epoch {}/{}", run_.epoch + 1, settings_.epochs),
                       (batches - first) * settings_.batch, "images", common_.quiet);
     while (run_.batch < batches) {
-      const Batch* batch = std::exchange(next_batch_, nullptr);
-      if (batch == nullptr && !failure_) batch = fetch();
-      leave_if_failed();
-      expect(batch != nullptr && batch->epoch == run_.epoch && batch->index == run_.batch,
-             "[train] the loader is not where the run is");
-      stepping_ = true;
-      announce("finishing the step under way", step_seconds_);
-      const auto step_start = Clock::now();
-      after_step(trainer_->step(*batch, [&] {
-        if (run_.batch + 1 == batches) return;
-        next_batch_ = fetch();
-        if (next_batch_ != nullptr) trainer_->stage(*next_batch_);
-      }));
-      stepping_ = false;
-      step_seconds_ = seconds_since(step_start);
-      progress.update((run_.batch - first) * settings_.batch,
-                      progress_note(seconds_since(start), run_.batch - first));
+      const std::int64_t next = run_.batch + trainer_->under_way();
+      if (next < batches) {
+        advance(next, batches);
+      } else {
+        finish_steps();
+      }
+      if (run_.batch > first) {
+        progress.update((run_.batch - first) * settings_.batch,
+                        progress_note(seconds_since(start), run_.batch - first));
+      }
       if (asked_to_stop()) {
+        finish_steps();
         progress.finish();
         stop();
       }
@@ -454,6 +448,32 @@ void TrainRun::train_epoch() {
     for (const std::string& line : unreadable_.update(loader_->bad_images())) note(line);
   }
   finish_epoch(seconds_since(start), batches - first);
+}
+
+// Of an epoch of `batches`, number `next`.
+void TrainRun::advance(std::int64_t next, std::int64_t batches) {
+  const Batch* batch = std::exchange(next_batch_, nullptr);
+  if (batch == nullptr && !failure_) batch = fetch();
+  leave_if_failed();
+  expect(batch != nullptr && batch->epoch == run_.epoch && batch->index == next,
+         "[train] the loader is not where the run is");
+  stepping_ = true;
+  announce("finishing the step under way", step_seconds_);
+  const auto start = Clock::now();
+  if (const std::optional<StepResult> result = trainer_->advance(*batch)) {
+    step_seconds_ = seconds_since(start);
+    after_step(*result);
+  }
+  stepping_ = trainer_->under_way() > 0;
+  // While the GPU computes.
+  if (!trainer_->stages() || next + 1 == batches) return;
+  next_batch_ = fetch();
+  if (next_batch_ != nullptr) trainer_->stage(*next_batch_);
+}
+
+void TrainRun::finish_steps() {
+  while (const std::optional<StepResult> result = trainer_->finish()) after_step(*result);
+  stepping_ = false;
 }
 
 const Batch* TrainRun::fetch() {
@@ -719,8 +739,11 @@ void TrainRun::save_as_last(std::span<const std::byte> bytes) {
 }
 
 void TrainRun::save_if_due() {
-  if (!processes_.first() || settings_.save_every == 0) return;
-  if (seconds_since(saved_at_) < 60 * settings_.save_every) return;
+  if (settings_.save_every == 0) return;
+  const bool due = processes_.first() && seconds_since(saved_at_) >= 60 * settings_.save_every;
+  if (processes_.largest(due ? 1 : 0) == 0) return;
+  finish_steps();
+  if (!processes_.first()) return;
   try {
     save_as_last(state());
   } catch (const InputError& error) {
@@ -755,6 +778,7 @@ void TrainRun::save_before_leaving() {
 
 void TrainRun::leave_if_failed() {
   if (processes_.largest(failure_ ? 1 : 0) == 0) return;
+  finish_steps();
   save_before_leaving();
   processes_.end_together();
   if (failure_) std::rethrow_exception(failure_);
@@ -763,8 +787,8 @@ void TrainRun::leave_if_failed() {
 
 void TrainRun::announce(const std::string& what, double seconds) const {
   if (common_.quiet) return;
-  const std::int64_t lost =
-      run_.step - std::max<std::int64_t>(saved_step_, 0) + (stepping_ ? 1 : 0);
+  const std::int64_t lost = run_.step - std::max<std::int64_t>(saved_step_, 0) +
+                            (stepping_ ? 1 : 0) + trainer_->under_way();
   const std::string batches = counted(lost, "batch");
   const std::string how_long =
       seconds + save_seconds_ > 0.5 ? fmt::format(" (about {:.0f} s)", seconds + save_seconds_)

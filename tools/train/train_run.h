@@ -69,6 +69,9 @@ class TrainRun {
   void prepare_folder();
   void record_origin() const;
   void train_epoch();
+  void advance(std::int64_t next, std::int64_t batches);
+  // The results of all steps that have begun, before the trainer's state is looked at.
+  void finish_steps();
   const Batch* fetch();  // the loader's next; null: failure_
   void after_step(const StepResult& result);
   // What a signal is answered with while `what` is done, which is `seconds` long (0: not known).
@@ -124,7 +127,7 @@ class TrainRun {
   std::unique_ptr<Embedder> embedder_;
   std::unique_ptr<Loader> loader_;
   const Batch* next_batch_ = nullptr;  // the loader's present one, of the step to come
-  bool stepping_ = false;              // a step has begun and not ended
+  bool stepping_ = false;              // a step has begun and has no result
   bool saving_ = false;                // best.h5 and last.h5 are not of the same state
   std::exception_ptr failure_;         // of the loader: to be thrown between two steps
   FileCalls files_;

@@ -4,6 +4,7 @@
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
+#include "engine/device/cuda/mark.h"
 #include "engine/device/cuda/timer.h"
 #include "engine/device/cuda/upload.h"
 
@@ -55,6 +56,12 @@ CudaGraph::~CudaGraph() = default;
 void CudaGraph::launch() const { refuse(); }
 std::size_t CudaGraph::nodes() const { refuse(); }
 
+struct DeviceMark::State {};
+DeviceMark::DeviceMark(const CudaContext&) { refuse(); }
+DeviceMark::~DeviceMark() = default;
+void DeviceMark::set() { refuse(); }
+void DeviceMark::wait() const { refuse(); }
+
 struct DeviceTimer::State {};
 DeviceTimer::DeviceTimer(const CudaContext&) { refuse(); }
 DeviceTimer::~DeviceTimer() = default;
@@ -69,6 +76,7 @@ DeviceUpload::DeviceUpload(DeviceUpload&&) noexcept = default;
 DeviceUpload& DeviceUpload::operator=(DeviceUpload&&) noexcept = default;
 void DeviceUpload::stage(std::span<const std::byte>) { refuse(); }
 void DeviceUpload::take() { refuse(); }
+void DeviceUpload::take_back() { refuse(); }
 std::byte* DeviceUpload::data() const { refuse(); }
 std::size_t DeviceUpload::reserved_bytes() const { return 0; }
 

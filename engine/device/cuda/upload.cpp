@@ -6,21 +6,29 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
 #include <cstring>
 
 namespace rk {
 
 struct DeviceUpload::State {
+  struct Host {
+    PinnedBuffer bytes;
+    std::size_t used = 0;
+    cudaEvent_t staged = nullptr;  // they have left this memory
+  };
+
   cudaStream_t stream = nullptr;  // the context's
   cudaStream_t copies = nullptr;  // our own
-  cudaEvent_t staged = nullptr;   // the bytes have left the page-locked memory
   cudaEvent_t taken = nullptr;    // the staging place may be written again
-  std::size_t bytes = 0, staged_bytes = 0;
-  PinnedBuffer host;
+  std::array<Host, 2> hosts;      // in turn
+  std::size_t turn = 0;           // of what was staged last
   DeviceBuffer staging, data;
 
   ~State() {
-    if (staged != nullptr) cudaEventDestroy(staged);
+    for (const Host& host : hosts) {
+      if (host.staged != nullptr) cudaEventDestroy(host.staged);
+    }
     if (taken != nullptr) cudaEventDestroy(taken);
     if (copies != nullptr) cudaStreamDestroy(copies);
   }
@@ -31,10 +39,11 @@ DeviceUpload::DeviceUpload(const CudaContext& cuda, std::size_t bytes)
   State& s = *state_;
   s.stream = cuda.stream();
   check_cuda(cudaStreamCreateWithFlags(&s.copies, cudaStreamNonBlocking), "upload");
-  check_cuda(cudaEventCreateWithFlags(&s.staged, cudaEventDisableTiming), "upload");
   check_cuda(cudaEventCreateWithFlags(&s.taken, cudaEventDisableTiming), "upload");
-  s.bytes = bytes;
-  s.host = PinnedBuffer(bytes);
+  for (State::Host& host : s.hosts) {
+    check_cuda(cudaEventCreateWithFlags(&host.staged, cudaEventDisableTiming), "upload");
+    host.bytes = PinnedBuffer(bytes);
+  }
   s.staging = DeviceBuffer(bytes);
   s.data = DeviceBuffer(bytes);
 }
@@ -46,25 +55,36 @@ DeviceUpload& DeviceUpload::operator=(DeviceUpload&&) noexcept = default;
 // An event that was never recorded counts as done.
 void DeviceUpload::stage(std::span<const std::byte> bytes) {
   State& s = *state_;
-  expect(bytes.size() <= s.bytes, "[upload] expected at most {} bytes, got {}", s.bytes,
-         bytes.size());
-  check_cuda(cudaEventSynchronize(s.staged), "upload");
-  std::memcpy(s.host.as<std::byte>(), bytes.data(), bytes.size());
-  s.staged_bytes = bytes.size();
+  expect(bytes.size() <= s.data.bytes(), "[upload] expected at most {} bytes, got {}",
+         s.data.bytes(), bytes.size());
+  s.turn = 1 - s.turn;
+  State::Host& host = s.hosts[s.turn];
+  check_cuda(cudaEventSynchronize(host.staged), "upload");
+  std::memcpy(host.bytes.as<std::byte>(), bytes.data(), bytes.size());
+  host.used = bytes.size();
   check_cuda(cudaStreamWaitEvent(s.copies, s.taken), "upload");
-  check_cuda(cudaMemcpyAsync(s.staging.as<std::byte>(), s.host.as<std::byte>(), bytes.size(),
+  check_cuda(cudaMemcpyAsync(s.staging.as<std::byte>(), host.bytes.as<std::byte>(), bytes.size(),
                              cudaMemcpyHostToDevice, s.copies),
              "upload");
-  check_cuda(cudaEventRecord(s.staged, s.copies), "upload");
+  check_cuda(cudaEventRecord(host.staged, s.copies), "upload");
 }
 
 void DeviceUpload::take() {
   State& s = *state_;
-  check_cuda(cudaStreamWaitEvent(s.stream, s.staged), "upload");
-  check_cuda(cudaMemcpyAsync(s.data.as<std::byte>(), s.staging.as<std::byte>(), s.staged_bytes,
+  const State::Host& host = s.hosts[s.turn];
+  check_cuda(cudaStreamWaitEvent(s.stream, host.staged), "upload");
+  check_cuda(cudaMemcpyAsync(s.data.as<std::byte>(), s.staging.as<std::byte>(), host.used,
                              cudaMemcpyDeviceToDevice, s.stream),
              "upload");
   check_cuda(cudaEventRecord(s.taken, s.stream), "upload");
+}
+
+void DeviceUpload::take_back() {
+  State& s = *state_;
+  const State::Host& before = s.hosts[1 - s.turn];
+  check_cuda(cudaMemcpyAsync(s.data.as<std::byte>(), before.bytes.as<std::byte>(), before.used,
+                             cudaMemcpyHostToDevice, s.stream),
+             "upload");
 }
 
 std::byte* DeviceUpload::data() const { return state_->data.as<std::byte>(); }

@@ -9,7 +9,8 @@
 //   }
 //
 // The bytes go through page-locked memory to a second place on the GPU, by a stream of their own;
-// take() copies them from there.
+// take() copies them from there. The host's memory is there twice, so that stage() waits for no
+// upload but the one before the last, and the batch before is still at hand.
 #pragma once
 
 #include "engine/device/cuda/context.h"
@@ -28,9 +29,12 @@ class DeviceUpload {
   DeviceUpload(DeviceUpload&&) noexcept;
   DeviceUpload& operator=(DeviceUpload&&) noexcept;
 
-  // `bytes` may be used again when this returns. Waits until the page-locked memory is free.
+  // `bytes` may be used again when this returns.
   void stage(std::span<const std::byte> bytes);
   void take();
+  // In data() is again, for what follows on the stream, what was staged before what was taken last.
+  // Nothing may have been staged since.
+  void take_back();
   std::byte* data() const;
   std::size_t reserved_bytes() const;  // on the GPU
 

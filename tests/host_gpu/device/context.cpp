@@ -1,5 +1,5 @@
 // In place of engine/device/cuda/context.cpp. Work is done at once, but what goes back to the host
-// arrives there with synchronize(), and is NaN until then: a host that does not wait is found out.
+// arrives there with synchronize(), or when a mark behind it is waited for.
 #include "engine/device/cuda/context.h"
 
 #include "engine/base/error.h"
@@ -18,11 +18,7 @@ using host_gpu::Kind;
 using host_gpu::put;
 
 struct CudaContext::State {
-  struct Copy {
-    void* to;
-    std::vector<std::byte> bytes;
-  };
-  std::vector<Copy> downloads;  // not yet waited for
+  host_gpu::Downloads downloads;
   std::string name = "the host as a GPU";
 };
 
@@ -44,7 +40,7 @@ CudaContext::~CudaContext() = default;
 
 void CudaContext::use_in_this_thread() const {}
 
-CudaStream CudaContext::stream() const { return reinterpret_cast<CudaStream>(state_.get()); }
+CudaStream CudaContext::stream() const { return reinterpret_cast<CudaStream>(&state_->downloads); }
 
 const std::string& CudaContext::name() const { return state_->name; }
 
@@ -52,10 +48,7 @@ std::size_t CudaContext::free_bytes() const { return host_gpu::free_bytes(); }
 
 void CudaContext::synchronize() const {
   host_gpu::refuse_in_capture("the GPU's work");
-  for (const State::Copy& copy : state_->downloads) {
-    std::memcpy(copy.to, copy.bytes.data(), copy.bytes.size());
-  }
-  state_->downloads.clear();
+  state_->downloads.deliver(state_->downloads.count());
 }
 
 void CudaContext::upload(void* device, const void* host, std::size_t bytes) const {
@@ -72,9 +65,7 @@ void CudaContext::download(void* host, const void* device, std::size_t bytes) co
   host_gpu::refuse_in_capture("copy from the GPU");
   expect_kind(Kind::kDevice, device, bytes, "copy from the GPU, its source");
   expect_kind(Kind::kHost, host, bytes, "copy from the GPU, its target");
-  const auto* from = static_cast<const std::byte*>(device);
-  state_->downloads.push_back({host, {from, from + bytes}});
-  host_gpu::fill_with_nan(host, bytes);
+  state_->downloads.add(host, device, bytes);
 }
 
 void CudaContext::copy(void* to, const void* from, std::size_t bytes) const {

@@ -1,8 +1,10 @@
 #include "tests/host_gpu/device/stream.h"
 
 #include "engine/base/error.h"
+#include "tests/host_gpu/device/memory.h"
 
 #include <atomic>
+#include <cstring>
 #include <mutex>
 #include <set>
 
@@ -41,6 +43,22 @@ Work capture(CudaStream stream, const std::function<void()>& work) {
   current = nullptr;
   return std::move(held.work);
 }
+
+void Downloads::add(void* to, const void* from, std::size_t bytes) {
+  const auto* first = static_cast<const std::byte*>(from);
+  waiting_.push_back({to, {first, first + bytes}});
+  fill_with_nan(to, bytes);
+}
+
+void Downloads::deliver(std::size_t count) {
+  for (; delivered_ < count; ++delivered_, waiting_.pop_front()) {
+    const Copy& copy = waiting_.front();
+    std::memcpy(copy.to, copy.bytes.data(), copy.bytes.size());
+  }
+}
+
+// A context's stream is its downloads' address.
+Downloads& downloads_of(CudaStream stream) { return *reinterpret_cast<Downloads*>(stream); }
 
 void refuse_in_capture(const char* what) {
   if (current != nullptr) fail<DeviceError>("[{}] not permitted while a stream is captured", what);

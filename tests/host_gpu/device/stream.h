@@ -7,6 +7,8 @@
 
 #include "engine/device/cuda_stream.h"
 
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <string>
 #include <utility>
@@ -31,6 +33,25 @@ void refuse_in_capture(const char* what);
 
 // Notes that `kernel` is loaded; DeviceError where it is not and this thread captures.
 void load(const std::string& kernel);
+
+// What goes from a stream's device to the host arrives there when it is waited for, and is NaN until
+// then: a host that does not wait is found out.
+class Downloads {
+ public:
+  void add(void* to, const void* from, std::size_t bytes);
+  // How many there were; those before a mark are delivered by who waits for it.
+  std::size_t count() const { return delivered_ + waiting_.size(); }
+  void deliver(std::size_t count);
+
+ private:
+  struct Copy {
+    void* to;
+    std::vector<std::byte> bytes;
+  };
+  std::deque<Copy> waiting_;
+  std::size_t delivered_ = 0;
+};
+Downloads& downloads_of(CudaStream stream);
 
 // `work` holds all that it needs by value. It is called through a std::function both times: inlined
 // here the compiler may add up a sum in another order than in the copy that a graph keeps.

@@ -6,13 +6,14 @@
 #include "tests/host_gpu/device/stream.h"
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace rk {
 
 struct DeviceUpload::State {
   CudaStream stream = nullptr;
-  std::vector<std::byte> staged;
+  std::vector<std::byte> staged, before;
   DeviceBuffer data;
 };
 
@@ -30,12 +31,19 @@ void DeviceUpload::stage(std::span<const std::byte> bytes) {
   host_gpu::refuse_in_capture("upload");
   expect(bytes.size() <= state_->data.bytes(), "[upload] expected at most {} bytes, got {}",
          state_->data.bytes(), bytes.size());
+  std::swap(state_->before, state_->staged);
   state_->staged.assign(bytes.begin(), bytes.end());
 }
 
 void DeviceUpload::take() {
   host_gpu::put(state_->stream, [to = data(), staged = state_->staged] {
     std::memcpy(to, staged.data(), staged.size());
+  });
+}
+
+void DeviceUpload::take_back() {
+  host_gpu::put(state_->stream, [to = data(), before = state_->before] {
+    std::memcpy(to, before.data(), before.size());
   });
 }
 

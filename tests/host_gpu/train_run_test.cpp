@@ -1,0 +1,139 @@
+// `train` on a GPU made of the host, where a step is under way while the run goes on: that nothing is
+// lost wherever it is stopped, and nothing counted twice.
+#include "engine/system/read_file.h"
+#include "engine/system/signals.h"
+#include "tests/data/temporary_folder.h"
+#include "tools/train/train_command.h"
+#include "weights/checkpoint.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <vector>
+
+namespace rk {
+namespace {
+
+constexpr int kSteps = 8;  // in two epochs
+
+// A group of one in which a signal comes during its n-th call of largest(): in front of a step,
+// behind one, before a save.
+class InterruptedGroup final : public ProcessGroup {
+ public:
+  explicit InterruptedGroup(int calls) : calls_(calls) {}
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void sum(std::span<float>) override {}
+  int largest(int value) override {
+    if (--calls_ == 0) take_signal(SIGTERM);
+    return value;
+  }
+  void end_together() override {}
+  void leave(int) override {}
+
+ protected:
+  void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    std::ranges::copy(mine, all.begin());
+  }
+
+ private:
+  int calls_;
+};
+
+class GpuTrainRun : public ::testing::Test {
+ protected:
+  // In a process of its own, for a signal that came stays. Whether it ended by itself, not by the
+  // signal that comes in call number `calls` (0: none does).
+  bool train(const std::string& run, int calls, const std::vector<std::string>& more = {}) const {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(train_here(in(run), calls, more));
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << status;
+    EXPECT_TRUE(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 128 + SIGTERM) << status;
+    return WEXITSTATUS(status) == 0;
+  }
+  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
+  std::vector<std::byte> last(const std::string& run) const {
+    return read_file(in(run) + "/last.h5", std::size_t{1} << 30);
+  }
+
+ private:
+  static int train_here(const std::string& out, int calls, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {
+        "--data",       "glyphs:classes=8,alphabets=2,images=8,size=16",
+        "--test-data",  "none",
+        "--arch",       "resnet20",
+        "--dim",        "16",
+        "--image-size", "16",
+        "--resize",     "16",
+        "--batch",      "16",
+        "--epochs",     "2",
+        "--loss",       "smooth_ap:tau=0.1",
+        "--memory",     "1",
+        "--out",        out,
+        "--resume",     "auto"};
+    words.insert(words.end(), more.begin(), more.end());
+    std::ranges::reverse(words);  // as CLI11 takes them
+    try {
+      const auto command = make_train();
+      CLI::App app;
+      CommonOptions common;
+      app.add_option("--seed", common.seed);
+      app.add_option("--threads", common.threads);
+      command->add_options(app);
+      app.parse(words);
+      InterruptedGroup group(calls);
+      common.program = "train";
+      common.device = "cuda:0";
+      common.threads = 1;
+      common.quiet = true;
+      common.processes = &group;
+      command->run(common);
+      return 0;
+    } catch (const Interrupted& stopped) {
+      return stopped.exit_code();
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "{}\n", error.what());
+      return 1;
+    }
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(GpuTrainRun, StoppedAnywhereItEndsInTheSameBits) {
+  ASSERT_TRUE(train("straight", 0));
+  const RunState straight = Checkpoint(in("straight") + "/last.h5").run();
+  EXPECT_EQ(straight.step, kSteps);
+  EXPECT_EQ(straight.epoch, 2);
+  int stops = 0;
+  for (int calls = 1; calls <= 24; ++calls) {
+    SCOPED_TRACE(calls);
+    const std::string run = std::to_string(calls);
+    if (train(run, calls)) continue;  // behind the last step
+    ++stops;
+    ASSERT_TRUE(train(run, 0));
+    EXPECT_TRUE(last(run) == last("straight"));
+  }
+  // In front of and behind each step, but for what is not looked at any more.
+  EXPECT_GE(stops, kSteps);
+}
+
+// Each save waits for the step under way, and changes nothing.
+TEST_F(GpuTrainRun, SavesInBetweenChangeNoBit) {
+  ASSERT_TRUE(train("straight", 0));
+  ASSERT_TRUE(train("saved", 0, {"--save-every", "0.000001"}));
+  const Checkpoint a(in("straight") + "/last.h5"), b(in("saved") + "/last.h5");
+  EXPECT_EQ(a.run().history, b.run().history);
+  EXPECT_EQ(a.run().step, b.run().step);
+  EXPECT_EQ(a.network(), b.network());
+}
+
+}  // namespace
+}  // namespace rk
