@@ -256,6 +256,10 @@ class BenchLoss final : public Command {
     if (spec.entry->kind == LossKind::kScores) {
       fail<UsageError>("bench loss: {} ranks scores; use bench rank", spec.entry->name);
     }
+    if (memory_ > 0 && !takes_memory(spec.entry->kind)) {
+      fail<UsageError>("--memory: {} has no gallery that it could add to; leave it out",
+                       spec.entry->name);
+    }
     const LossData<float> data = make_data(*spec.entry, n_, memory_, dim_, per_class_, common.seed);
     const Context context(common.threads, device_of(common));
     report(common, context, spec, measure(context, spec, data));

@@ -79,11 +79,17 @@ class BenchStep final : public Command {
     check_outputs({{"--tune", tune_, FileKind::kPlans}, {"--json", common.json, FileKind::kJson}},
                   {}, common.force);
     if (device_of(common).cuda) {
+      if (nodes_ || layouts_) {
+        fail<UsageError>("--nodes and --layouts are for the CPU; see make profile-step for a GPU");
+      }
+      if (!plans_.empty() && !tune_.empty()) {
+        fail<UsageError>("--plans, --tune: both say which file; leave --plans out");
+      }
       run_on_gpu(common);
       return;
     }
-    if (precision_ != "fp32" || !plans_.empty() || !tune_.empty()) {
-      fail<UsageError>("--precision, --plans and --tune are for a GPU; add --device cuda");
+    if (precision_ != "fp32" || !plans_.empty() || !tune_.empty() || graph_ != "on") {
+      fail<UsageError>("--precision, --plans, --tune and --graph are for a GPU; add --device cuda");
     }
     run_on_cpu(common);
   }
@@ -96,6 +102,9 @@ class BenchStep final : public Command {
     options.model.crop = options.model.resize = size_;
     options.batchnorm = bn_ == "train" ? BatchNormMode::kBatch : BatchNormMode::kRunning;
     options.loss = parse_loss(loss_);
+    if (options.loss.entry->kind == LossKind::kScores) {
+      fail<UsageError>("--loss {}: takes scores instead of embeddings; see bench rank", loss_);
+    }
     options.batch = batch_;
     options.classes = (batch_ + 1) / 2;
     options.seed = common.seed;
@@ -122,11 +131,12 @@ class BenchStep final : public Command {
     const double rate = 1e3 * static_cast<double>(batch_) / times.step.median;
     print(
         "{}: {} batch {} at {}x{}, {}, batch norm {}, {}, graph {}\n"
-        "step {:.3f} ms ({:.3f} to {:.3f}), {:.1f} images/s; the convolutions' roofline {:.3f} ms "
-        "(copies {:.0f} GB/s{}); share {:.1f} %; {:.0f} MiB\n",
+        "step {:.3f} ms ({:.3f} to {:.3f}), {:.1f} images/s; {:.3f} ms by the GPU's clock, over {} "
+        "steps; the convolutions' roofline {:.3f} ms (copies {:.0f} GB/s{}); share {:.1f} %; "
+        "{:.0f} MiB\n",
         times.device_name, spec_.arch, batch_, size_, size_, precision_, bn_, loss_, graph_,
-        times.step.median, times.step.least, times.step.most, rate, times.floor_ms,
-        times.copy_rate / 1e9,
+        times.step.median, times.step.least, times.step.most, rate, times.card_ms,
+        DeviceStepTimes::kTogether, times.floor_ms, times.copy_rate / 1e9,
         times.math_rate > 0 ? fmt::format(", {:.0f} TFLOP/s", 2 * times.math_rate / 1e12) : "",
         100 * share, static_cast<double>(times.bytes) / (1 << 20));
     print("{}; ready after {:.1f} s\n", times.ways, times.start_seconds);
@@ -140,6 +150,7 @@ class BenchStep final : public Command {
                            {"graph", graph_},
                            {"repeats", repeats_},
                            {"images_per_second", rate},
+                           {"card_ms", times.card_ms},
                            {"floor_ms", times.floor_ms},
                            {"share", share},
                            {"peak_bytes", times.bytes},

@@ -1,6 +1,7 @@
 #include "tools/bench/tune_plans.h"
 
 #include "engine/base/error.h"
+#include "engine/base/note.h"
 #include "engine/system/signals.h"
 #include "layers/gpu/batchnorm_timing.h"
 #include "layers/gpu/convolution.h"
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 
 namespace rk {
@@ -44,7 +46,11 @@ class Tuning {
         plans_(plan_environment(context)) {
     if (!std::filesystem::exists(path)) return;
     GpuPlans before = GpuPlans::read(path);
-    if (before.environment() == plans_.environment()) plans_ = std::move(before);
+    if (before.environment() != plans_.environment()) {
+      fail<UsageError>("--tune {}: holds the plans of {}, this is {}; give another file", path,
+                       before.environment(), plans_.environment());
+    }
+    plans_ = std::move(before);
   }
 
   void time_engines() {
@@ -53,10 +59,11 @@ class Tuning {
       const bool choice =
           graph.has(Graph::Op::kBatchNorm) || graph.has(Graph::Op::kBatchNormGradient);
       if (!is_to_be_timed(graph, choice)) continue;
-      const GpuPlans::Timing timing = rk::time_engines(context_, graph, repeats_);
-      const auto& taken = timing.engines[timing.taken];
-      plans_.add(timing);
-      tell({timing.graph, taken.name, taken.ms, timing.engines[0].ms, ""});
+      const auto timing = timed(graph);
+      if (!timing) continue;
+      const auto& taken = timing->engines[timing->taken];
+      plans_.add(*timing);
+      tell({timing->graph, taken.name, taken.ms, timing->engines[0].ms, ""});
     }
     for (const gpu::BatchNormUnit& unit : units_) {
       std::string& engine = sums_engines_[unit.sums.text()];
@@ -64,8 +71,8 @@ class Tuning {
           !is_to_be_timed(unit.sums, true)) {
         continue;
       }
-      const GpuPlans::Timing timing = rk::time_engines(context_, unit.sums, repeats_);
-      engine = timing.engines[timing.taken].name;
+      const auto timing = timed(unit.sums);
+      if (timing) engine = timing->engines[timing->taken].name;
     }
   }
 
@@ -94,6 +101,16 @@ class Tuning {
     stop_if_interrupted();
     return plans_.engine(graph.text()).empty() &&
            (!choice || GpuGraph::exists(context_, graph, "our own kernels take its place"));
+  }
+
+  // Empty, with a note, where no engine runs the graph: the others are tuned all the same.
+  std::optional<GpuPlans::Timing> timed(const Graph& graph) const {
+    try {
+      return rk::time_engines(context_, graph, repeats_);
+    } catch (const DeviceError& error) {
+      note(fmt::format("{}; it is not tuned", error.what()));
+      return std::nullopt;
+    }
   }
 
   // What is known so far is kept, should the rest be cut off.

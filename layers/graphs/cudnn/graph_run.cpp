@@ -277,7 +277,14 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
 }
 
 void set_plans(const Context& context, const GpuPlans& plans) {
-  if (plans.environment() != plan_environment(context)) return;
+  const std::string environment = plan_environment(context);
+  if (plans.environment() != environment) {
+    if (!plans.empty()) {
+      note(fmt::format("the plans are of {}, this is {}: none of them is used",
+                       plans.environment(), environment));
+    }
+    return;
+  }
   CudnnHandle& cudnn = handle_of(context);
   cudnn.plans = plans;
   // What was built on another engine than is now asked for is built again for who asks next; nodes
@@ -327,12 +334,26 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
     candidates.check("run",
                      candidates.run(handle, sets[set].places(), workspace.data(), plans[engine]));
   };
+  const auto runs = [&](std::size_t engine) {
+    try {
+      run(engine, 0);
+      context.synchronize();
+      return true;
+    } catch (const DeviceError& error) {
+      note(fmt::format("{}; {} is left out", error.what(), timing.engines[engine].name));
+      return false;
+    }
+  };
   const Tensors& first = sets[0];
   const Memory expected = context.allocate(first.result().bytes());
   const auto count = static_cast<std::int64_t>(expected.bytes() / size_of(first.type()));
   std::vector<std::unique_ptr<CudaGraph>> replays;
   for (std::size_t e = 0; e < plans.size(); ++e) {
-    run(e, 0);
+    while (e < plans.size() && !runs(e)) {
+      plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(e));
+      timing.engines.erase(timing.engines.begin() + static_cast<std::ptrdiff_t>(e));
+    }
+    if (e == plans.size()) break;
     if (e == 0) {
       context.cuda().copy(expected.data(), first.result().data(), expected.bytes());
     } else {
@@ -344,6 +365,7 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
       for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) run(e, i % sets.size());
     }));
   }
+  if (plans.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", timing.graph);
   const std::vector<double> times = gpu::time_replays(context, replays, repeats);
   for (std::size_t e = 0; e < plans.size(); ++e) {
     timing.engines[e].ms = times[e] / static_cast<double>(gpu::kTrialLaunches);
