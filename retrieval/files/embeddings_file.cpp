@@ -121,6 +121,20 @@ void check_finite(const EmbeddingSet& set, const std::string& file, const std::s
                    one ? "that image" : "those images", one ? "the row" : "the rows");
 }
 
+void read_columns(const Hdf5Reader& file, const std::string& prefix, std::int64_t rows,
+                  EmbeddingSet& set) {
+  for (auto [optional, values] :
+       {std::pair{"cameras", &set.cameras}, std::pair{"categories", &set.categories}}) {
+    const std::string dataset = "/" + prefix + optional;
+    if (file.has(dataset)) *values = read_integers(file, dataset, rows);
+  }
+  const std::string paths = "/" + prefix + "paths";
+  if (file.has(paths)) {
+    require(file, paths, Kind::kText, "strings", {rows});
+    set.paths = file.read_text(paths);
+  }
+}
+
 EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) {
   const std::string name = "/" + prefix + "embeddings";
   const Hdf5Reader::Info info = matrix_info(file, name);
@@ -135,16 +149,7 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) 
   EmbeddingSet set;
   set.dim = info.dims[1];
   set.labels = read_integers(file, "/" + prefix + "labels", info.dims[0]);
-  for (auto [optional, values] :
-       {std::pair{"cameras", &set.cameras}, std::pair{"categories", &set.categories}}) {
-    const std::string dataset = "/" + prefix + optional;
-    if (file.has(dataset)) *values = read_integers(file, dataset, info.dims[0]);
-  }
-  const std::string paths = "/" + prefix + "paths";
-  if (file.has(paths)) {
-    require(file, paths, Kind::kText, "strings", {info.dims[0]});
-    set.paths = file.read_text(paths);
-  }
+  read_columns(file, prefix, info.dims[0], set);
   const std::string classes = "/" + prefix + "classes";
   if (file.has(classes)) {
     require(file, classes, Kind::kText, "strings", file.info(classes).dims);

@@ -24,6 +24,9 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix =
 
 // Another data set of the file as embeddings, without anything beside them.
 EmbeddingSet read_matrix(const Hdf5Reader& file, const std::string& name);
+// What may lie beside it under these names: /cameras, /categories, /paths.
+void read_columns(const Hdf5Reader& file, const std::string& prefix, std::int64_t rows,
+                  EmbeddingSet& set);
 
 // InputError "<file>: <name> holds ..." that names the rows which are not finite. The set may be
 // without labels yet where its rows are not mapped.

@@ -17,18 +17,23 @@ namespace {
 constexpr std::int64_t on_a_line(std::int64_t elements) { return round_up(elements, 16); }
 
 // Makes every row of unit length; returns the lengths.
-template <class S> std::vector<S> normalize_rows(std::vector<S>& rows, std::int64_t dim) {
-  std::vector<S> lengths;
+template <class S>
+std::vector<double> normalize_rows(std::vector<S>& rows, std::int64_t dim, const char* what) {
+  std::vector<double> lengths;
   for (std::size_t at = 0; at < rows.size(); at += static_cast<std::size_t>(dim)) {
     S* row = rows.data() + at;
-    S square = 0;
-    for (std::int64_t d = 0; d < dim; ++d) square += row[d] * row[d];
-    const S length = std::sqrt(square);
+    double square = 0;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      square += static_cast<double>(row[d]) * static_cast<double>(row[d]);
+    }
+    const double length = std::sqrt(square);
     if (length == 0) {
-      fail<InputError>("embeddings: row {} is zero and has no direction; leave out --normalize",
+      fail<InputError>("{}: row {} is zero and has no direction; leave out --normalize", what,
                        lengths.size());
     }
-    for (std::int64_t d = 0; d < dim; ++d) row[d] /= length;
+    for (std::int64_t d = 0; d < dim; ++d) {
+      row[d] = static_cast<S>(static_cast<double>(row[d]) / length);
+    }
     lengths.push_back(length);
   }
   return lengths;
@@ -63,12 +68,15 @@ LossFunction<S>::LossFunction(const Context& context, const LossSpec& spec, cons
 
 template <class S> LossResult<S> LossFunction<S>::operator()(const LossData<S>& data) {
   LossInput<S> input = data.input();
-  std::vector<S> unit;
-  std::vector<S> lengths;
+  std::vector<S> unit, unit_memory;
+  std::vector<double> lengths;
   if (normalize_) {
     unit = data.embeddings;
-    lengths = normalize_rows(unit, data.dim);
+    lengths = normalize_rows(unit, data.dim, "embeddings");
     input.embeddings = unit.data();
+    unit_memory = data.memory_embeddings;  // without gradient
+    normalize_rows(unit_memory, data.dim, "memory_embeddings");
+    if (data.memory > 0) input.memory_embeddings = unit_memory.data();
   }
   check_finite(context_, input);
   std::vector<S> packed;  // one after the other: the rows, the memory, the proxies
@@ -107,7 +115,9 @@ template <class S> LossResult<S> LossFunction<S>::operator()(const LossData<S>& 
     S* grad = result.grad.data() + row * dim;
     S along = 0;
     for (std::size_t d = 0; d < dim; ++d) along += grad[d] * e[d];
-    for (std::size_t d = 0; d < dim; ++d) grad[d] = (grad[d] - along * e[d]) / lengths[row];
+    for (std::size_t d = 0; d < dim; ++d) {
+      grad[d] = static_cast<S>(static_cast<double>(grad[d] - along * e[d]) / lengths[row]);
+    }
   }
   return result;
 }

@@ -101,6 +101,11 @@ class Train final : public Command {
           "--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
           settings_.precision);
     }
+    for (const char* name : {"plans", "graph"}) {
+      if (!device.cuda && given.contains(name)) {
+        note(fmt::format("--{}: has no effect without a GPU", name));
+      }
+    }
     const Context context(common.threads, device);
     if (context.on_gpu() && !settings_.plans.empty()) {
       set_plans(context, GpuPlans::read(settings_.plans));
