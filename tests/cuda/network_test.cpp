@@ -59,6 +59,19 @@ TEST_F(GpuNetworkForms, NetworksWithBranches) {
   compare({.arch = "inception_v3", .mode = BatchNormMode::kRunning, .side = 83});
 }
 
+// There convolutions write, and read gradients, among the channels of others.
+TEST_F(GpuNetworkForms, NetworksWithBranchesInOtherPrecisions) {
+  if (is_made_of_the_host())
+    GTEST_SKIP() << "minutes of loops on the host, whose layers are tested";
+  for (const Precision precision : {Precision::kTf32, Precision::kFp16, Precision::kBf16}) {
+    compare({.arch = "googlenet", .mode = BatchNormMode::kRunning, .precision = precision});
+    compare({.arch = "inception_v3",
+             .mode = BatchNormMode::kRunning,
+             .precision = precision,
+             .side = 83});
+  }
+}
+
 TEST_F(GpuNetworkForms, EveryAlgorithmOfBatchNormalisation) {
   for (const gpu::BatchNormAlgorithm algorithm :
        {gpu::BatchNormAlgorithm::kOwn, gpu::BatchNormAlgorithm::kSums}) {
