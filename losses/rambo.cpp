@@ -9,9 +9,15 @@ namespace {
 template <class S> struct RamboAp : MeanOverQueries<S> {
   using Row = RamboRow<S>;
   typename Row::Params params;
+  void begin(const BatchIndex& index) {
+    params.share = index.with_positive() > 0 ? this->value_weight(index) : 0;
+  }
 };
 
 template <class S> struct RamboRecall : RamboAp<S> {
+  void begin(const BatchIndex& index) {
+    this->params.share = index.positive_pairs() > 0 ? value_weight(index) : 0;
+  }
   double value_weight(const BatchIndex& index) const {
     return 1 / static_cast<double>(index.positive_pairs());
   }
@@ -21,8 +27,8 @@ template <class S> struct RamboRecall : RamboAp<S> {
 template <class S, class Formula> Formula make_with(Rambo variant, const LossValues& values) {
   Formula formula;
   formula.params.variant = variant;
-  formula.params.lambda = static_cast<S>(values.number("lambda"));
-  formula.params.margin = static_cast<S>(values.number("margin"));
+  formula.params.lambda = values.number("lambda");
+  formula.params.margin = values.number("margin");
   return formula;
 }
 

@@ -81,8 +81,8 @@ template <class S> class CpuRanker final : public Ranker<S> {
       *loss = (1 - beta) * by_class(context, input, positives, grad);
       return;
     }
-    *loss = beta * ranking_.run(context, what_.params, all, 1, input.scores, input.targets,
-                                static_cast<S>(beta), grad);
+    *loss =
+        beta * ranking_.run(context, what_.params, all, 1, input.scores, input.targets, beta, grad);
     if (!what_.by_class()) return;
     S* added = grad_by_class_.template as<S>();
     *loss += (1 - beta) * by_class(context, input, positives, added);
@@ -99,7 +99,7 @@ template <class S> class CpuRanker final : public Ranker<S> {
                   S* grad) {
     const std::int64_t classes = input.classes;
     if (positives.classes < classes) std::fill_n(grad, input.rows * classes, S(0));
-    const S share = static_cast<S>((1 - what_.beta) / static_cast<double>(positives.classes));
+    const double share = (1 - what_.beta) / static_cast<double>(positives.classes);
     double loss = 0;
     for (std::int64_t c = 0; c < classes; ++c) {
       if (positives.of_class[static_cast<std::size_t>(c)] == 0) continue;
@@ -171,7 +171,7 @@ class GpuRanker final : public Ranker<float> {
       batch.items = all;
       batch.segments = 1;
       batch.own = packed_.device<std::uint32_t>(overall_);
-      batch.weight = static_cast<float>(what_.beta);
+      batch.weight = what_.beta;
       batch.share = what_.beta;
       ranking_.launch(context, batch);
     }
@@ -180,7 +180,7 @@ class GpuRanker final : public Ranker<float> {
       batch.segments = input.classes;
       batch.own = packed_.device<std::uint32_t>(by_class_);
       batch.share = (1 - what_.beta) / static_cast<double>(positives.classes);
-      batch.weight = static_cast<float>(batch.share);
+      batch.weight = batch.share;
       batch.accumulate = what_.overall();
       ranking_.launch(context, batch);
     }
@@ -207,9 +207,7 @@ std::unique_ptr<Ranker<S>> make_ranker(const Context& context, const Rankings<S>
 template <class S> class RamboScores final : public Loss<S> {
  public:
   RamboScores(const LossValues& values, double beta)
-      : what_{.params = {static_cast<S>(values.number("lambda")),
-                         static_cast<S>(values.number("margin"))},
-              .beta = beta} {}
+      : what_{.params = {values.number("lambda"), values.number("margin")}, .beta = beta} {}
 
   void plan(const Context& context, const LossShape& shape) override {
     capacity_ = shape.rows * shape.classes;

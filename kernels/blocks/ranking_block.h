@@ -28,9 +28,9 @@ template <class Key> struct RankingArrays {
   std::int64_t items = 0;  // of a segment
   std::int64_t segments = 0;
   std::int64_t positives = 0;  // of all segments
-  float lambda = 0;
-  float margin = 0;
-  float weight = 0;  // of the gradient of a segment's 1 - AP
+  double lambda = 0;
+  double margin = 0;
+  double weight = 0;  // of the gradient of a segment's 1 - AP
 
   const float* scores = nullptr;          // [items, segments]
   const std::uint8_t* targets = nullptr;  // [items, segments]
@@ -75,7 +75,7 @@ template <class Key> struct RankingArrays {
     }
   }
   RK_FN RK_INLINE void put(std::int64_t element, std::int64_t moved_by) const {
-    const float scale = 1 / (static_cast<float>(items) * lambda);
+    const auto scale = static_cast<float>(1 / (static_cast<double>(items) * lambda));
     const float value = static_cast<float>(moved_by) * scale;
     grad[element] = accumulate ? grad[element] + value : value;
   }
@@ -109,8 +109,9 @@ template <class Key> struct KeyScores {
       const std::int64_t index = i - segment * at.items;
       const std::int64_t element = at.element(segment, index);
       const bool positive = at.targets[element] != 0;
-      const float half = at.margin / 2;
-      at.keys[i] = at.key(segment, at.scores[element] + (positive ? -half : half));
+      const double half = at.margin / 2;
+      const double v = static_cast<double>(at.scores[element]) + (positive ? -half : half);
+      at.keys[i] = at.key(segment, static_cast<float>(v));
       at.order[i] = static_cast<std::uint32_t>(index) | (positive ? at.kPositive : 0);
     });
   }
@@ -211,9 +212,9 @@ template <class Key> struct MovePositives {
       // A quotient of whole numbers: equal ones stay equal, and their items tied.
       const auto among = static_cast<double>(at.above[here] - at.above[first] + 1);
       const double quotient = among * static_cast<double>(at.items) / (rank * rank);
-      const double factor = static_cast<double>(at.lambda) * static_cast<double>(at.weight) * share;
-      const float v = at.scores[at.element(segment, number - first)] - at.margin / 2;
-      const double moved = static_cast<double>(v) + factor * quotient;
+      const double factor = at.lambda * at.weight * share;
+      const auto score = static_cast<double>(at.scores[at.element(segment, number - first)]);
+      const double moved = (score - at.margin / 2) + factor * quotient;
       at.moved_value[number] = static_cast<float>(moved);
       at.moved_rest[number] =
           static_cast<float>(moved - static_cast<double>(at.moved_value[number]));

@@ -16,9 +16,9 @@ class DeviceRanking {
     std::int64_t items = 0;
     std::int64_t segments = 0;
     std::int64_t positives = 0;
-    float lambda = 0;
-    float margin = 0;
-    float weight = 0;
+    double lambda = 0;
+    double margin = 0;
+    double weight = 0;
     const float* scores = nullptr;
     const std::uint8_t* targets = nullptr;
     const std::uint32_t* own = nullptr;

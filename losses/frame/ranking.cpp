@@ -33,15 +33,15 @@ template <class S> std::int64_t Ranking<S>::bytes() const {
 
 template <class S>
 double Ranking<S>::run(const Context& context, const Params& params, std::int64_t n,
-                       std::int64_t stride, const S* scores, const std::uint8_t* targets, S weight,
-                       S* grad) {
+                       std::int64_t stride, const S* scores, const std::uint8_t* targets,
+                       double weight, S* grad) {
   const int threads = n < kWorthThreads ? 1 : std::min(threads_, context.threads());
-  const S half = params.margin / 2;
+  const double half = params.margin / 2;
   Items a = items(0);
   parallel_for(threads, n, [&](std::int64_t i, int) {
     const bool positive = targets[i * stride] != 0;
-    const S v = scores[i * stride] + (positive ? -half : half);
-    a.keys[i] = descending_key(v);
+    const double v = static_cast<double>(scores[i * stride]) + (positive ? -half : half);
+    a.keys[i] = descending_key(static_cast<S>(v));
     a.items[i] = static_cast<std::uint32_t>(i) | (positive ? kPositive : 0);
   });
   const Items order = radix_sort(threads, n, a, items(1), counts_.as<std::int64_t>());
@@ -53,7 +53,7 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
   std::int64_t positives = 0;
   for (std::int64_t i = 0; i < n; ++i) positives += (order.items[i] & kPositive) != 0;
   const double share = 1 / static_cast<double>(positives);
-  const double factor = static_cast<double>(params.lambda) * static_cast<double>(weight) * share;
+  const double factor = params.lambda * weight * share;
   double lost = 0;  // of every positive's precision
   std::int64_t among = 0;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -66,7 +66,7 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
     places[item] = static_cast<std::uint32_t>(i);
     // A quotient of whole numbers: equal ones stay equal, and their items tied.
     const double quotient = static_cast<double>(among) * static_cast<double>(n) / (rank * rank);
-    const double moved = static_cast<double>(scores[index] - half) + factor * quotient;
+    const double moved = (static_cast<double>(scores[index]) - half) + factor * quotient;
     grad[index] = static_cast<S>(moved);
     rests[item] = static_cast<S>(moved - static_cast<double>(grad[index]));
   }
@@ -82,8 +82,9 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
   const Items moved = radix_sort(threads, count, a, items(2), counts_.as<std::int64_t>());
   for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {
     for (end = begin + 1; end < count && moved.keys[end] == moved.keys[begin];) ++end;
-    std::stable_sort(moved.items + begin, moved.items + end,
-                     [&](std::uint32_t x, std::uint32_t y) { return rests[x] > rests[y]; });
+    std::sort(moved.items + begin, moved.items + end, [&](std::uint32_t x, std::uint32_t y) {
+      return rests[x] > rests[y] || (rests[x] == rests[y] && x < y);
+    });
   }
   const Items room = moved.keys == a.keys ? items(2) : a;
   std::uint32_t* negatives_above = room.items;  // of every positive in its new place
@@ -111,7 +112,7 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
     }
     return low;
   };
-  const S scale = 1 / (static_cast<S>(n) * params.lambda);
+  const S scale = static_cast<S>(1 / (static_cast<double>(n) * params.lambda));
   parallel_ranges(threads, n, [&](std::int64_t begin, std::int64_t end, int) {
     std::int64_t before = 0;  // positives above in the first order
     for (std::int64_t i = 0; i < begin; ++i) before += (order.items[i] & kPositive) != 0;

@@ -19,8 +19,8 @@ namespace rk {
 template <class S> class Ranking {
  public:
   struct Params {
-    S lambda = S(0.5);
-    S margin = S(0.1);
+    double lambda = 0.5;
+    double margin = 0.1;
   };
 
   // For rankings of up to n scores. DeviceError when that is more than memory has.
@@ -30,7 +30,7 @@ template <class S> class Ranking {
   // the mean of (negatives above)/(rank): nothing cancels, however small it is. Writes to grad,
   // with the same stride, the gradient of weight * (1 - AP).
   double run(const Context& context, const Params& params, std::int64_t n, std::int64_t stride,
-             const S* scores, const std::uint8_t* targets, S weight, S* grad);
+             const S* scores, const std::uint8_t* targets, double weight, S* grad);
 
   std::int64_t bytes() const;
 

@@ -278,8 +278,8 @@ template <class Grid> std::vector<double> ranking(const Grid& grid) {
   at.segments = 2;
   at.positives = positives;
   at.lambda = 3;
-  at.margin = 0.1F;
-  at.weight = 0.5F;
+  at.margin = 0.1;
+  at.weight = 0.5;
   at.scores = scores.data();
   at.targets = targets.data();
   at.own = own.data();
