@@ -31,11 +31,21 @@ constexpr mode_t kPermissions = 07777;
                    what, std::strerror(error));
 }
 
-// The file behind symbolic links, so that a link is not replaced by a file.
+// The file behind symbolic links, so that a link is not replaced by a file. It need not be there.
 std::string resolved(const std::string& path) {
-  std::error_code error;
-  const auto target = std::filesystem::canonical(path, error);
-  return error ? path : target.string();
+  constexpr int kMaxLinks = 40;  // as Linux has it
+  std::filesystem::path at = path;
+  for (int links = 0;; ++links) {
+    std::error_code error, ignored;
+    const auto target = std::filesystem::canonical(at, error);
+    if (!error) return target.string();
+    // A pipe that /proc names has no other name.
+    if (std::filesystem::exists(at, ignored)) return at.string();
+    const auto next = std::filesystem::read_symlink(at, error);
+    if (error) return at.string();
+    if (links == kMaxLinks) refuse(path, "cannot be written", ELOOP);
+    at = at.parent_path() / next;
+  }
 }
 
 // The mode to keep where `path` is replaced; nothing where it is new.

@@ -5,7 +5,7 @@
 // is as it was. A failed write, sync, close or rename removes the temporary file and is an
 // InputError that names the path and the system's reason; a failed sync is never tried again on the
 // same file, since the system may have dropped the pages. A file that is replaced keeps its mode; a
-// symbolic link is followed.
+// symbolic link is followed, also to a file that is not there yet.
 #pragma once
 
 #include <cstddef>

@@ -81,6 +81,10 @@ Hdf5Reader opened(const std::string& path, const Seal& seal) {
   return file;
 }
 
+bool is_sha256(const std::string& text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+}
+
 // A comparison, which a NaN fails too.
 bool finite(float value) { return std::abs(value) <= std::numeric_limits<float>::max(); }
 
@@ -240,6 +244,12 @@ void Checkpoint::read_model() {
   model_.resize = integer(file_, "resize");
   model_.crop = integer(file_, "crop");
   model_.source_sha256 = text(file_, "source_sha256");
+  if (!model_.source_sha256.empty() && !is_sha256(model_.source_sha256)) {
+    fail<InputError>(
+        "{}: attribute source_sha256 is neither empty nor 64 hexadecimal digits; use another "
+        "checkpoint",
+        path_);
+  }
   // Files of version 0.1.0 before it was recorded have none.
   if (const auto way = file_.text_attribute("/", "interpolation")) model_.interpolation = *way;
   model_.upright = file_.text_attribute("/", "exif") == "turn";
@@ -290,8 +300,7 @@ void Checkpoint::check_values() const {
     for (std::string& path : file_.datasets(group)) paths.push_back(std::move(path));
   }
   for (const std::string& path : paths) {
-    // Integers too, for they would be taken as a weight.
-    if (file_.info(path).kind == Hdf5Reader::Kind::kText) continue;
+    // Integers too, for they would be taken as a weight. Text is refused before it takes memory.
     const std::vector<float> values = file_.read<float>(path);
     if (!std::all_of(values.begin(), values.end(), finite)) {
       fail<InputError>("{}: {} holds NaN or infinity; use an earlier checkpoint", path_,
@@ -361,6 +370,10 @@ std::optional<std::vector<std::int64_t>> Checkpoint::weight_dims(const std::stri
 
 void Checkpoint::weight(const TensorName& tensor, float* out) const {
   file_.read_into(kWeights + tensor.name, tensor.dims, out);
+}
+
+std::vector<float> Checkpoint::weight(const std::string& name) const {
+  return file_.read<float>(kWeights + name);
 }
 
 std::int64_t Checkpoint::counter(const std::string& name) const {

@@ -19,7 +19,7 @@
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
 //                                input_mean, input_std, input_scale, channel_order, resize,
 //                                interpolation (bilinear where there is none), crop,
-//                                source_sha256
+//                                source_sha256 (64 hexadecimal digits or nothing)
 //
 // Errors are InputErrors that name the file and, where tensors do not fit, all of them.
 #pragma once
@@ -122,7 +122,8 @@ struct TensorName {
 
 class Checkpoint {
  public:
-  // Reads and checks the whole file: seal, schema, and every weight finite, no variance negative.
+  // Reads and checks the whole file: seal, schema, and every weight a finite number, no variance
+  // negative.
   explicit Checkpoint(const std::string& path);
   // The same of what CheckpointWriter::finish() gave; `path` is for messages.
   Checkpoint(const std::string& path, std::span<const std::byte> file);
@@ -148,6 +149,7 @@ class Checkpoint {
   bool has_weight(const TensorName& tensor) const;
   std::optional<std::vector<std::int64_t>> weight_dims(const std::string& name) const;
   void weight(const TensorName& tensor, float* out) const;
+  std::vector<float> weight(const std::string& name) const;  // whatever its shape
   std::int64_t counter(const std::string& name) const;
   // InputError where there is none of that shape.
   void loss_parameter(const TensorName& tensor, float* out) const;

@@ -187,10 +187,15 @@ constexpr std::array<Known, 5> kKnown = {{{"resnet20", 64, resnet20},
                                           {"googlenet", 1024, googlenet},
                                           {"inception_v3", 2048, inception_v3}}};
 
-const Known& known(const std::string& arch) {
+const Known* find_known(const std::string& arch) {
   for (const Known& k : kKnown) {
-    if (arch == k.arch) return k;
+    if (arch == k.arch) return &k;
   }
+  return nullptr;
+}
+
+const Known& known(const std::string& arch) {
+  if (const Known* found = find_known(arch)) return *found;
   fail<UsageError>("unknown network '{}'; {} are built", arch, known_networks());
 }
 
@@ -204,6 +209,8 @@ std::string known_networks() {
   }
   return names;
 }
+
+bool is_known_network(const std::string& arch) { return find_known(arch) != nullptr; }
 
 std::int64_t network_features(const std::string& arch) { return known(arch).features; }
 

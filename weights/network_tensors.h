@@ -19,6 +19,7 @@ struct NetworkTensor {
 
 // The networks' names, in words: "resnet20, resnet18, ... and inception_v3".
 std::string known_networks();
+bool is_known_network(const std::string& arch);
 
 // Of one of these.
 std::vector<NetworkTensor> network_tensors(const std::string& arch);

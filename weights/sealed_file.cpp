@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
@@ -72,10 +72,15 @@ std::string hexadecimal(std::span<const std::uint8_t> bytes) {
 }
 
 bool is_sealed(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
   std::array<char, kMagic.size()> magic{};
-  file.seekg(-static_cast<std::streamoff>(kSealBytes), std::ios::end);
-  return file.read(magic.data(), magic.size()) && magic == kMagic;
+  try {
+    const RegularFile file(path, std::numeric_limits<std::uint64_t>::max());
+    if (file.bytes() < kSealBytes) return false;
+    file.read(file.bytes() - kSealBytes, std::as_writable_bytes(std::span(magic)));
+  } catch (const InputError&) {
+    return false;  // whoever reads it next says what is wrong with it
+  }
+  return magic == kMagic;
 }
 
 void seal(std::vector<std::byte>& bytes) {

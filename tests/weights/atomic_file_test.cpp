@@ -232,6 +232,26 @@ TEST_F(AtomicFile, FollowsALink) {
   EXPECT_EQ(contents(folder_ / "target"), "y");
 }
 
+TEST_F(AtomicFile, FollowsALinkToAFileThatIsNotThereYet) {
+  fs::create_directory(folder_ / "disk");
+  fs::create_symlink("disk/second", path_);
+  fs::create_symlink("target", folder_ / "disk" / "second");
+  FileCalls calls;
+  write_rotating(path_, folder_ / "previous.h5", bytes_of("x"), calls);
+  EXPECT_TRUE(fs::is_symlink(path_));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "disk" / "second"));
+  EXPECT_EQ(contents(folder_ / "disk" / "target"), "x");
+  EXPECT_EQ(files(), 2);
+  // Where there is no folder for it, or no end of links, the link stays as it is.
+  fs::create_symlink("none/target", folder_ / "nowhere");
+  fs::create_symlink("round", folder_ / "round");
+  for (const char* name : {"nowhere", "round"}) {
+    EXPECT_TRUE(holds(message_of<InputError>([&] { write_atomic(folder_ / name, bytes_of("x")); }),
+                      (folder_ / name).string()));
+    EXPECT_TRUE(fs::is_symlink(folder_ / name));
+  }
+}
+
 TEST_F(AtomicFile, RefusesWhatIsNoFile) {
   fs::create_directory(path_);
   EXPECT_THROW(write_atomic(path_, bytes_of("x")), InputError);

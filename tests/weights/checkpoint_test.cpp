@@ -2,12 +2,16 @@
 
 #include "engine/base/error.h"
 #include "engine/base/sanitizers.h"
+#include "engine/system/read_file.h"
 #include "weights/atomic_file.h"
+#include "weights/foreign/weight_files.h"
 #include "weights/run_folder.h"
 #include "weights/sealed_file.h"
 
 #include <gtest/gtest.h>
+#include <hdf5.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +39,7 @@ struct State {
     model.dim = 128;
     model.stride_in_1x1 = true;
     model.input_mean = {0.1, 0.2, 0.3};
-    model.source_sha256 = "abc";
+    model.source_sha256 = std::string(64, 'a');
     run = {.step = 7,
            .epoch = 2,
            .batch = 3,
@@ -97,7 +101,7 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.model().dim, 128);
   EXPECT_TRUE(read.model().stride_in_1x1);
   EXPECT_EQ(read.model().input_mean, state.model.input_mean);
-  EXPECT_EQ(read.model().source_sha256, "abc");
+  EXPECT_EQ(read.model().source_sha256, state.model.source_sha256);
   EXPECT_EQ(read.run().step, 7);
   EXPECT_EQ(read.run().epoch, 2);
   EXPECT_EQ(read.run().batch, 3);
@@ -259,6 +263,40 @@ TEST_F(CheckpointTest, WeightsThatAreNoNumbersAreRefused) {
             std::string::npos);
 }
 
+// Texts take many times what they are stored in, and nobody reads a weight out of them.
+TEST_F(CheckpointTest, WeightsThatAreTextAreRefused) {
+  std::vector<std::byte> bytes = State().bytes();
+  bytes.resize(bytes.size() - kSealBytes);
+  save(bytes);
+  const hid_t file = H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hid_t space = H5Screate(H5S_SCALAR);
+  const hid_t set = H5Dcreate2(file, "/weights/bn1.weight", H5T_C_S1, space, H5P_DEFAULT,
+                               H5P_DEFAULT, H5P_DEFAULT);
+  ASSERT_GE(H5Dwrite(set, H5T_C_S1, H5S_ALL, H5S_ALL, H5P_DEFAULT, "x"), 0);
+  H5Dclose(set);
+  H5Sclose(space);
+  H5Fclose(file);
+  bytes = read_file(path_, std::size_t{1} << 20);
+  seal(bytes);
+  EXPECT_NE(refusal([&] { Checkpoint c(save(bytes)); }).find("bn1.weight holds text"),
+            std::string::npos);
+}
+
+// It is passed on as part of texts that must be text.
+TEST_F(CheckpointTest, ASourceIsASumOrNothing) {
+  State state;
+  for (const std::string& sum : {std::string(), std::string(64, '7')}) {
+    state.model.source_sha256 = sum;
+    EXPECT_EQ(Checkpoint(save(state.bytes())).model().source_sha256, sum);
+  }
+  for (const std::string& sum :
+       {std::string("abc"), std::string(64, 'g'), std::string(65, 'a'), std::string(64, '\xff')}) {
+    state.model.source_sha256 = sum;
+    EXPECT_NE(refusal([&] { Checkpoint c(save(state.bytes())); }).find("source_sha256 is neither"),
+              std::string::npos);
+  }
+}
+
 TEST_F(CheckpointTest, CountsBelowZeroAreRefused) {
   using Count = std::int64_t& (*)(RunState&);
   const Count counts[] = {
@@ -344,6 +382,20 @@ TEST_F(CheckpointTest, OneRunAFolder) {
   }
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   const FolderLock lock(folder_, calls);
+}
+
+// A pipe that nobody writes to is not waited for.
+TEST_F(CheckpointTest, WhatIsNoFileIsNotSealed) {
+  EXPECT_TRUE(is_sealed(save(State().bytes())));
+  EXPECT_FALSE(is_sealed(folder_));
+  EXPECT_FALSE(is_sealed(folder_ + "/none"));
+  EXPECT_FALSE(is_sealed(save(std::vector<std::byte>(kSealBytes - 1))));
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_FALSE(is_sealed(pipe));
+  std::vector<std::string> said;
+  EXPECT_NE(refusal([&] { open_weights(pipe, "", said); }).find("not a regular file"),
+            std::string::npos);
 }
 
 TEST(SealedFile, KnownDigest) {

@@ -192,6 +192,76 @@ TEST(Hdf5File, ClaimsFarBeyondWhatIsStoredAreRefused) {
       std::string::npos);
 }
 
+// Deflate makes 1017 bytes of each of these one, the best that it can do.
+TEST(Hdf5File, EqualLabelsAreReadHoweverSmallTheyAreStored) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "labels.h5").string();
+  const std::vector<std::int64_t> labels(200'000, -1);
+  const hsize_t rows = labels.size();
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(1, &rows, nullptr);
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(creation, 1, &rows);
+  H5Pset_deflate(creation, 9);
+  const hid_t set =
+      H5Dcreate2(file, "labels", H5T_STD_I64LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  EXPECT_GE(H5Dwrite(set, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, labels.data()), 0);
+  H5Dclose(set);
+  H5Pclose(creation);
+  H5Sclose(space);
+  H5Fclose(file);
+  EXPECT_EQ(Hdf5Reader(path).read<std::int64_t>("/labels"), labels);
+}
+
+// Nothing is stored of it: its values are those that it is filled with.
+TEST(Hdf5File, ASmallDataSetThatWasNeverWrittenIsItsFillValue) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "fill.h5").string();
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t rows = 1000, chunk = 300;
+  const hid_t space = H5Screate_simple(1, &rows, nullptr);
+  const float seven = 7;
+  for (const std::string name : {"contiguous", "chunked", "packed"}) {
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_fill_value(creation, H5T_NATIVE_FLOAT, &seven);
+    if (name != "contiguous") H5Pset_chunk(creation, 1, &chunk);
+    if (name == "packed") H5Pset_deflate(creation, 9);
+    const hid_t set =
+        H5Dcreate2(file, name.c_str(), H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    EXPECT_EQ(H5Dget_storage_size(set), 0U) << name;
+    H5Dclose(set);
+    H5Pclose(creation);
+  }
+  H5Sclose(space);
+  H5Fclose(file);
+  const Hdf5Reader reader(path);
+  for (const std::string name : {"contiguous", "chunked", "packed"}) {
+    EXPECT_EQ(reader.read<float>(name), std::vector<float>(rows, seven)) << name;
+  }
+}
+
+// One data set under 3000 names in a group whose own name is long: 300 KB that say 90 MB.
+TEST(Hdf5File, PathsFarBeyondTheFileAreRefused) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "names.h5").string();
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t group =
+      H5Gcreate2(file, std::string(30'000, 'g').c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate(H5S_SCALAR);
+  const hid_t set =
+      H5Dcreate2(group, "x", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_GE(
+        H5Lcreate_hard(group, "x", group, std::to_string(i).c_str(), H5P_DEFAULT, H5P_DEFAULT), 0);
+  }
+  H5Dclose(set);
+  H5Sclose(space);
+  H5Gclose(group);
+  H5Fclose(file);
+  EXPECT_LT(std::filesystem::file_size(path), 1'000'000U);
+  EXPECT_TRUE(holds(refusal([&] { Hdf5Reader r(path); }), "take more than 64 MiB"));
+}
+
 // A parser whose word is not to be trusted: it holds one data set, /x, and says of it what it
 // likes.
 std::string refusal_of_liar(const std::function<void(PackedWriter&)>& shape,

@@ -297,6 +297,19 @@ TEST_F(HostileWeights, Case18Lengths) {
   expect_refused(around("\x80\x02\x8a\xff" + std::string(255, '\1') + "."), "integer of 255 bytes");
   expect_refused(around("\x80\x02X\xff\xff\xff\xff."), "text of 4294967295 bytes");
   expect_refused(around("\x80\x02X\x10\0\0."), "ends in the middle");
+  // Two remembered texts of 64 KiB, and a global of both for every six bytes.
+  const auto names = [](std::size_t length, int globals) {
+    PickleWriter out;
+    out.proto().text(std::string(length, 'm')).raw({"q\0", 2}).text(std::string(length, 'n'));
+    out.raw({"q\1", 2});
+    for (int i = 0; i < globals; ++i) out.raw({"h\0h\1\x93", 5});
+    return around(out.stop().bytes());
+  };
+  expect_refused(names(65'000, 20'000), "names a global by a text of 65000 bytes");
+  expect_refused(names(1000, 40'000), "names globals of more than 64 MiB in all");
+  PickleWriter named;
+  named.proto().global(std::string(1025, 'm'), "n").stop();
+  expect_refused(around(named.bytes()), "names a global by a text of 1025 bytes");
   std::string many = "\x80\x02";
   for (int i = 0; i < 1'000'100; ++i) many += 'N';
   expect_refused(around(many + "."), "more than 1000000 opcodes");
@@ -392,6 +405,20 @@ TEST_F(HostileWeights, Circles) {
     }
   }
   expect_refused(around(doubled.stop().bytes()), "refer to each other");
+}
+
+// What has no name is looked at, too: 50,000 pairs of None, and who holds them forty times, as a
+// dictionary and as the state of a module.
+TEST_F(HostileWeights, PairsWithoutNames) {
+  for (const bool module : {false, true}) {
+    PickleWriter pickle;
+    pickle.proto().raw("}(").raw(std::string(100'000, 'N')).raw("u").raw({"q\0", 2}).raw("0");
+    if (module) pickle.global("m", "Module").raw(")\x81").raw({"h\0", 2}).raw("b");
+    if (module) pickle.raw({"q\0", 2}).raw("0");
+    pickle.raw("}");
+    for (int i = 0; i < 40; ++i) pickle.text(std::to_string(i)).raw({"h\0", 2}).raw("s");
+    expect_refused(around(pickle.stop().bytes()), "refer to each other");
+  }
 }
 
 class HostileSafetensors : public HostileWeights {

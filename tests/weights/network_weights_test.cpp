@@ -3,6 +3,8 @@
 
 #include "tests/data/temporary_folder.h"
 #include "tests/support/torch_writer.h"
+#include "weights/foreign/model_text.h"
+#include "weights/foreign/torch_loader.h"
 #include "weights/foreign/weight_files.h"
 #include "weights/network_tensors.h"
 #include "weights/tensor_files/safetensors.h"
@@ -264,6 +266,58 @@ TEST_F(ForeignWeights, ARoundTripKeepsEveryBit) {
   EXPECT_EQ(safetensors_bytes(again).size(), exported.size());
 }
 
+// A seal says that a file is whole, not who wrote it.
+TEST_F(ForeignWeights, ASealedFileHoldsTheTensorsOfItsNetwork) {
+  TorchContent content = content_of("resnet20", as_it_is, 5);
+  add_tensor(content, "embedding.weight", {4, 64}, std::vector<float>(256, 0.5F));
+  add_tensor(content, "embedding.bias", {4}, {1, 2, 3, 4});
+  const NetworkWeights first = read(content);
+  const NetworkWeights again = network_weights(Checkpoint("ours.h5", checkpoint_bytes(first)));
+  ASSERT_EQ(again.tensors.size(), first.tensors.size());
+  for (std::size_t i = 0; i < first.tensors.size(); ++i) {
+    EXPECT_EQ(again.tensors[i].name, first.tensors[i].name);
+    EXPECT_EQ(again.tensors[i].dims, first.tensors[i].dims);
+  }
+  const auto refused = [&](const std::function<void(NetworkWeights&)>& change) {
+    NetworkWeights changed = first;
+    change(changed);
+    const Checkpoint ours("ours.h5", checkpoint_bytes(changed));
+    const std::string message = message_of<InputError>([&] { network_weights(ours); });
+    EXPECT_TRUE(message.starts_with("ours.h5: ")) << message;
+    return message;
+  };
+  const std::vector<float> zeros(16, 0.0F);
+  const auto with_dims = [&](const std::string& name, const std::vector<std::int64_t>& dims) {
+    return refused([&](NetworkWeights& weights) {
+      for (NetworkWeights::Tensor& tensor : weights.tensors) {
+        if (tensor.name == name) tensor = {name, dims, zeros, 3, nullptr};
+      }
+    });
+  };
+  const auto without = [&](const std::string& beginning) {
+    return refused([&](NetworkWeights& weights) {
+      std::erase_if(weights.tensors,
+                    [&](const auto& tensor) { return tensor.name.starts_with(beginning); });
+    });
+  };
+  EXPECT_TRUE(holds(with_dims("conv1.weight", {}), "conv1.weight [] where [16, 3, 3, 3]"));
+  EXPECT_TRUE(holds(with_dims("fc.weight", {}), "fc.weight [] where [1, 64] is expected"));
+  EXPECT_TRUE(holds(with_dims("fc.weight", {2, 8}), "fc.weight [2, 8] where [2, 64]"));
+  EXPECT_TRUE(holds(with_dims("embedding.weight", {}), "embedding.weight [] where [4, 64]"));
+  EXPECT_TRUE(holds(with_dims("bn1.weight", {4, 4}), "bn1.weight [4, 4] where [16] is expected"));
+  EXPECT_TRUE(holds(with_dims("bn1.num_batches_tracked", {2}), "has shape [2] where []"));
+  EXPECT_TRUE(holds(without("bn1.bias"), "1 missing: bn1.bias"));
+  EXPECT_TRUE(holds(without("bn1.num_batches_tracked"), "1 missing: bn1.num_batches_tracked"));
+  EXPECT_TRUE(holds(without("fc.bias"), "1 missing: fc.bias"));
+  EXPECT_TRUE(holds(without("embedding."), "2 missing: embedding.weight, embedding.bias"));
+  EXPECT_TRUE(holds(refused([&](NetworkWeights& weights) {
+                      weights.tensors.push_back({"conv9.weight", {16}, zeros, 0, nullptr});
+                    }),
+                    "1 not expected: conv9.weight"));
+  EXPECT_TRUE(holds(refused([](NetworkWeights& weights) { weights.model.arch = "resnet19"; }),
+                    "its network is 'resnet19', known are resnet20, "));
+}
+
 // Auxiliary classifiers are named and left; Inception's images are its own.
 TEST_F(ForeignWeights, OfGoogLeNetAndInceptionAuxiliaryClassifiersAreLeft) {
   TorchContent google = content_of("googlenet", as_it_is, 5);
@@ -314,6 +368,31 @@ TEST_F(ForeignWeights, ImagesAreAsTheFileWantsThem) {
   EXPECT_TRUE(holds(refused([](auto& model) { model.interpolation = "bicubic"; }),
                     "interpolation is bicubic, expected bilinear"));
   EXPECT_TRUE(holds(refused([](auto& model) { model.resize = 100; }), "resize"));
+}
+
+// Other programs resize without antialiasing where nobody says so; files from before it was said
+// are read as those of today.
+TEST(ModelText, SaysThatImagesAreResizedWithAntialiasing) {
+  const ModelDescription model;
+  EXPECT_TRUE(holds(model_text(model), R"("interpolation":"bilinear with antialiasing")"));
+  EXPECT_TRUE(
+      holds(input_text(model), "short side 256, bilinear with antialiasing, centre crop 224"));
+  for (const char* text : {R"({"interpolation":"bilinear with antialiasing"})",
+                           R"({"interpolation":"bilinear"})", "{}"}) {
+    ModelDescription read;
+    read_model_text(text, read);
+    EXPECT_EQ(read.interpolation, "bilinear") << text;
+  }
+}
+
+// Pictures with a palette or an alpha channel, too, are turned before they lose what turns them.
+TEST(TorchLoader, TakesPicturesOfEveryMode) {
+  ModelDescription model;
+  const std::string rgb = "transforms.Lambda(lambda i: i.convert(\"RGB\")),\n    ";
+  EXPECT_TRUE(holds(torch_loader(model, "r"), "`images`\n    " + rgb + "transforms.Resize(256)"));
+  model.upright = true;
+  EXPECT_TRUE(holds(torch_loader(model, "r"),
+                    "`images`\n    ImageOps.exif_transpose, " + rgb + "transforms.Resize(256)"));
 }
 
 // torchvision's files say nothing of their images; their sums say which they are. Those of

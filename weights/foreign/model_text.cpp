@@ -8,6 +8,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Other programs resize without it where they are not told.
+const std::string kAntialiasing = " with antialiasing";
+
 // The field of that name where it is there and of the type of `to`.
 template <class T> void take(const ordered_json& json, const char* name, T& to) {
   const auto found = json.find(name);
@@ -23,11 +26,10 @@ template <class T> void take(const ordered_json& json, const char* name, T& to) 
 
 std::string input_text(const ModelDescription& model) {
   return fmt::format(
-      "{} pixels / {:g}, less the mean {:.4g}, / {:.4g}; {}short side {} by {} interpolation, "
-      "centre crop {}",
+      "{} pixels / {:g}, less the mean {:.4g}, / {:.4g}; {}short side {}, {}{}, centre crop {}",
       model.channel_order, model.input_scale, fmt::join(model.input_mean, " "),
       fmt::join(model.input_std, " "), model.upright ? "turned upright by EXIF; " : "",
-      model.resize, model.interpolation, model.crop);
+      model.resize, model.interpolation, kAntialiasing, model.crop);
 }
 
 std::string model_text(const ModelDescription& model) {
@@ -41,7 +43,7 @@ std::string model_text(const ModelDescription& model) {
                        {"input_scale", model.input_scale},
                        {"channel_order", model.channel_order},
                        {"resize", model.resize},
-                       {"interpolation", model.interpolation},
+                       {"interpolation", model.interpolation + kAntialiasing},
                        {"crop", model.crop},
                        {"source_sha256", model.source_sha256}};
   if (model.upright) json["exif"] = "turn";
@@ -62,6 +64,10 @@ void read_model_text(const std::string& text, ModelDescription& model) {
   take(json, "channel_order", model.channel_order);
   take(json, "resize", model.resize);
   take(json, "interpolation", model.interpolation);
+  // Files of version 0.1.0 before it was said have none.
+  if (model.interpolation.ends_with(kAntialiasing)) {
+    model.interpolation.resize(model.interpolation.size() - kAntialiasing.size());
+  }
   take(json, "crop", model.crop);
   std::string exif;
   take(json, "exif", exif);

@@ -10,8 +10,8 @@ namespace rk {
 
 inline constexpr const char* kModelKey = "rankine";  // among the metadata of a file
 
-// "RGB pixels / 255, less the mean 0.485 0.456 0.406, / 0.229 0.224 0.225; short side 256 by
-// bilinear interpolation, centre crop 224"
+// "RGB pixels / 255, less the mean 0.485 0.456 0.406, / 0.229 0.224 0.225; short side 256,
+// bilinear with antialiasing, centre crop 224"
 std::string input_text(const ModelDescription& model);
 
 std::string model_text(const ModelDescription& model);

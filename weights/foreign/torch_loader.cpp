@@ -14,8 +14,9 @@ constexpr const char* kFrame = R"("""Embeds pictures by {0}.safetensors: rows of
 import torch
 from safetensors.torch import load_file
 from torchvision import models, transforms
-{9}transform = transforms.Compose([  # a PIL image in RGB -> one of `images`
-    {8}transforms.Resize({1}), transforms.CenterCrop({2}), transforms.ToTensor(),
+{9}transform = transforms.Compose([  # a PIL image -> one of `images`
+    {8}transforms.Lambda(lambda i: i.convert("RGB")),
+    transforms.Resize({1}), transforms.CenterCrop({2}), transforms.ToTensor(),
     transforms.Normalize([{3}], [{4}])])
 
 

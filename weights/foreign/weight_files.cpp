@@ -2,12 +2,14 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "weights/foreign/model_text.h"
 #include "weights/network_tensors.h"
 #include "weights/run_folder.h"
 #include "weights/sealed_file.h"
 #include "weights/tensor_files/safetensors.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace rk {
@@ -24,6 +26,36 @@ void check_values(std::span<const float> read, const NetworkWeights::Tensor& wan
   const bool equal = read.size() == wanted.values.size() &&
                      std::memcmp(read.data(), wanted.values.data(), read.size_bytes()) == 0;
   if (!equal) differs(name, wanted.name);
+}
+
+// A seal says that a file is whole, not who wrote it: InputError unless it holds all tensors of its
+// network, and beside them only a classifier of any number of classes. Returns the float ones in
+// the order in which they are written.
+std::vector<TensorName> checked_tensors(const Checkpoint& checkpoint,
+                                        const std::vector<NetworkTensor>& network) {
+  const ModelDescription& model = checkpoint.model();
+  const std::int64_t features = network_features(model.arch);
+  std::vector<TensorName> tensors;
+  std::vector<std::string> counters;
+  for (const NetworkTensor& tensor : network) {
+    if (tensor.kind == NetworkTensor::Kind::kCounter) {
+      counters.push_back(tensor.name);
+    } else {
+      tensors.push_back({tensor.name, tensor.dims});
+    }
+  }
+  const auto layer = [&](const std::string& name, std::int64_t outputs) {
+    tensors.push_back({name + ".weight", {outputs, features}});
+    tensors.push_back({name + ".bias", {outputs}});
+  };
+  const auto classifier = checkpoint.weight_dims("fc.weight");
+  if (classifier || checkpoint.weight_dims("fc.bias")) {
+    const bool sized = classifier && !classifier->empty();
+    layer("fc", sized ? std::max<std::int64_t>(1, classifier->front()) : 1);
+  }
+  if (model.dim > 0) layer("embedding", model.dim);
+  checkpoint.require(tensors, counters);
+  return tensors;
 }
 
 }  // namespace
@@ -92,22 +124,26 @@ NetworkWeights network_weights(const Checkpoint& checkpoint) {
   NetworkWeights out;
   out.model = checkpoint.model();
   out.names = "a checkpoint of Rankine";
-  const auto add = [&](const std::string& name) {
-    const auto dims = checkpoint.weight_dims(name);
-    if (!dims) return;
-    if (dims->empty()) {
-      out.tensors.push_back({name, {}, {}, checkpoint.counter(name), nullptr});
-      return;
-    }
-    StoredTensor shape;
-    shape.dims = *dims;
-    const auto values =
-        std::make_shared<std::vector<float>>(static_cast<std::size_t>(shape.elements()));
-    checkpoint.weight({name, *dims}, values->data());
-    out.tensors.push_back({name, *dims, *values, 0, values});
+  if (!is_known_network(out.model.arch)) {
+    fail<InputError>("{}: its network is {}, known are {}; use another checkpoint",
+                     checkpoint.path(), in_quotes(out.model.arch), known_networks());
+  }
+  const std::vector<NetworkTensor> network = network_tensors(out.model.arch);
+  const std::vector<TensorName> floats = checked_tensors(checkpoint, network);
+  auto next = floats.begin();
+  const auto add_next = [&] {
+    const auto values = std::make_shared<std::vector<float>>(checkpoint.weight(next->name));
+    out.tensors.push_back({next->name, next->dims, *values, 0, values});
+    ++next;
   };
-  for (const NetworkTensor& tensor : network_tensors(out.model.arch)) add(tensor.name);
-  for (const char* name : {"fc.weight", "fc.bias", "embedding.weight", "embedding.bias"}) add(name);
+  for (const NetworkTensor& tensor : network) {
+    if (tensor.kind == NetworkTensor::Kind::kCounter) {
+      out.tensors.push_back({tensor.name, {}, {}, checkpoint.counter(tensor.name), nullptr});
+    } else {
+      add_next();
+    }
+  }
+  while (next != floats.end()) add_next();
   return out;
 }
 

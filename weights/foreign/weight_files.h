@@ -20,7 +20,8 @@ void check_checkpoint(std::span<const std::byte> file, const NetworkWeights& wei
 void check_safetensors(std::span<const std::byte> file, const NetworkWeights& weights,
                        const std::string& name);
 
-// All of a checkpoint's network, copied.
+// All of a checkpoint's network, copied. InputError where its tensors are not those of the network
+// that it says it is.
 NetworkWeights network_weights(const Checkpoint& checkpoint);
 
 // Ours, or what somebody else's file becomes; `said` gets a line for each thing that was done to

@@ -4,11 +4,12 @@
 // long as it lives: the library does not stand malformed files, and a checksum tells who wrote one
 // no better than its name does. Opening walks all of it and refuses, before anything is allocated:
 // links other than hard ones, virtual or external storage, filters other than shuffle and deflate,
-// data sets that claim more than 1000 times what the file stores for them or more than 1 GiB,
-// groups nested deeper than 16. Reading refuses chunks that inflate beyond their size, and more
-// than memory_for_file() in all, each data set counted in the type that it is read as. Every
-// refusal is an InputError "<file>: <what>; <what to do>", and so is a crash of the library, or 2 s
-// of its time (and one for each 8 MiB of the file and of what is read). Plugins are never loaded.
+// data sets that claim more than 1 MiB and more than 1100 times what the file stores for them, or
+// more than 1 GiB, groups nested deeper than 16, paths of more than 64 MiB in all. Reading
+// refuses chunks that inflate beyond their size, and more than memory_for_file() in all, each data
+// set counted in the type that it is read as. Every refusal is an InputError
+// "<file>: <what>; <what to do>", and so is a crash of the library, or 2 s of its time (and one for
+// each 8 MiB of the file and of what is read). Plugins are never loaded.
 // Numbers are converted by the library (float64 to float32 and so on), but a floating-point data
 // set is never read as integers, nor text as numbers, and an integer that does not fit is an error.
 // Writing builds the whole file in memory; weights/atomic_file.h puts it on disk.

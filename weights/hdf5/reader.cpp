@@ -111,6 +111,7 @@ struct Hdf5Reader::State {
       }
       return id;
     });
+    std::uint64_t path_bytes = 0;
     for (std::uint64_t count = 1; objects.size() < count;) {
       const std::size_t before = objects.size();
       ask([&](PackedWriter& out) {
@@ -121,6 +122,7 @@ struct Hdf5Reader::State {
         count = in.number();
         while (!in.at_end()) {
           const std::string path(in.text());
+          if ((path_bytes += path.size()) > kMaxPathBytes) distrust();
           objects[path] = in.number() != 0;
         }
       });
@@ -185,8 +187,8 @@ struct Hdf5Reader::State {
         printable(path), bytes >> 20, held >> 20, budget >> 20, file_bytes);
   }
 
-  template <class T> void read_numbers(const std::string& path, const Shape& shape, T* out) {
-    const Info& info = shape.info;
+  // Before anything is held of it, so that what is refused takes no memory.
+  template <class T> void require_kind(const std::string& path, const Info& info) const {
     if (info.kind == Kind::kText) {
       refuse("{} holds text where numbers are expected", printable(path));
     }
@@ -194,6 +196,10 @@ struct Hdf5Reader::State {
       refuse("{} holds floating-point numbers where integers are expected; convert it",
              printable(path));
     }
+  }
+
+  template <class T> void read_numbers(const std::string& path, const Shape& shape, T* out) {
+    const Info& info = shape.info;
     if (info.elements() == 0) return;
     constexpr std::size_t kMost = kHdf5SlotBytes / sizeof(T);
     Hdf5Boxes boxes(info.dims, shape.piece, static_cast<std::int64_t>(kMost));
@@ -366,6 +372,7 @@ Hdf5Reader::Info Hdf5Reader::info(const std::string& dataset) const {
 template <class T> std::vector<T> Hdf5Reader::read(const std::string& dataset) const {
   const std::string path = normalised(dataset);
   const State::Shape& shape = state_->shape(path);
+  state_->require_kind<T>(path, shape.info);
   const auto count = static_cast<std::size_t>(shape.info.elements());
   state_->hold(path, count * sizeof(T));
   std::vector<T> values(count);
@@ -382,6 +389,7 @@ void Hdf5Reader::read_into(const std::string& dataset, const std::vector<std::in
     state_->refuse("{} has shape [{}] where [{}] is expected", printable(path),
                    fmt::join(shape.info.dims, ", "), fmt::join(dims, ", "));
   }
+  state_->require_kind<T>(path, shape.info);
   state_->hold(path, static_cast<std::uint64_t>(shape.info.elements()) * sizeof(T));
   state_->read_numbers(path, shape, out);
 }

@@ -8,7 +8,9 @@
 namespace rk {
 namespace {
 
-constexpr std::uint64_t kMaxInflation = 1000;  // deflate itself cannot do much better than 1030
+constexpr std::uint64_t kMaxInflation = 1100;  // deflate itself cannot do better than 1032
+// Who claims no more exhausts nothing, were it stored in a byte or not at all.
+constexpr std::uint64_t kSmallClaim = std::uint64_t{1} << 20;
 constexpr std::uint64_t kFreeChunkBytes = std::uint64_t{64} << 20;
 constexpr int kMaxDepth = 16;
 constexpr std::size_t kMaxObjects = 100'000;
@@ -63,6 +65,11 @@ void SurveyedHdf5::walk(const std::string& group, int depth) {
     links = links_of(id.get());
   } catch (const std::runtime_error&) {
     damaged(group);
+  }
+  for (const Link& link : links) path_bytes_ += group.size() + 1 + link.name.size();
+  if (path_bytes_ > kMaxPathBytes) {
+    refuse("the paths in it take more than {} MiB; give its groups shorter names",
+           kMaxPathBytes >> 20);
   }
   for (const Link& link : links) {
     const std::string path = (group == "/" ? "" : group) + "/" + link.name;
@@ -131,7 +138,7 @@ void SurveyedHdf5::check_storage(const std::string& path, hid_t dataset) const {
   }
   const std::uint64_t claimed = count * item;
   const std::uint64_t stored = H5Dget_storage_size(dataset);
-  if (stored > file_bytes || claimed > kMaxInflation * stored) {
+  if (stored > file_bytes || claimed > std::max(kSmallClaim, kMaxInflation * stored)) {
     refuse(
         "{} claims {} bytes where the file of {} bytes stores {}; it is damaged or made to "
         "exhaust memory",

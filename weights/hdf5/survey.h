@@ -15,6 +15,9 @@ namespace rk {
 
 // What one data set may claim.
 inline constexpr std::uint64_t kMaxDatasetBytes = std::uint64_t{1} << 30;
+// All paths together: a group's name stands in the path of everything in it, and hard links cost a
+// file next to nothing.
+inline constexpr std::uint64_t kMaxPathBytes = std::uint64_t{64} << 20;
 
 struct SurveyedHdf5 {
   std::string name;
@@ -36,6 +39,8 @@ struct SurveyedHdf5 {
   void check_storage(const std::string& path, hid_t dataset) const;
   void check_chunk(const std::string& path, hid_t plist, std::size_t item,
                    std::uint64_t claimed) const;
+
+  std::uint64_t path_bytes_ = 0;  // so far, and of what is to come in the groups under way
 };
 
 }  // namespace rk

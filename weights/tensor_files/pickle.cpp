@@ -13,6 +13,9 @@ namespace {
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxOpcodes = 1'000'000;
 constexpr std::uint64_t kMaxText = 64 << 10;
+// Of globals, each of which is stored anew; remembered texts name one with a few bytes.
+constexpr std::size_t kMaxNamePart = 1 << 10;
+constexpr std::size_t kMaxNames = std::size_t{64} << 20;
 constexpr std::uint64_t kMaxLong = 16;
 constexpr int kMaxProtocol = 5;
 
@@ -345,8 +348,14 @@ void Pickle::recall(std::uint64_t place) {
 }
 
 void Pickle::make_global(const std::string& module, const std::string& attribute) {
+  if (const std::size_t longer = std::max(module.size(), attribute.size()); longer > kMaxNamePart) {
+    refuse(fmt::format("names a global by a text of {} bytes", longer));
+  }
   Node* node = make(Kind::kGlobal);
   node->text = module + "." + attribute;
+  if ((names_ += node->text.size()) > kMaxNames) {
+    refuse(fmt::format("names globals of more than {} MiB in all", kMaxNames >> 20));
+  }
   globals_.insert(node->text);
   push(node);
 }

@@ -3,8 +3,9 @@
 // what. Opcodes are those that torch.save() and Python 2 and 3 write for tensors, training states
 // and whole models; any other is refused with its offset.
 //
-// Limits: a pickle of 64 MiB and 1,000,000 opcodes, text of 64 KiB, integers of 16 bytes. Nothing
-// recurses over the input. Nodes may be shared, and a hostile file may tie them into a circle.
+// Limits: a pickle of 64 MiB and 1,000,000 opcodes, text of 64 KiB, names of globals and of
+// their modules of 1 KiB and of 64 MiB in all, integers of 16 bytes. Nothing recurses over the
+// input. Nodes may be shared, and a hostile file may tie them into a circle.
 #pragma once
 
 #include <cstddef>
@@ -98,6 +99,7 @@ class Pickle {
   std::vector<Node*> stack_;  // null: a mark
   std::unordered_map<std::uint64_t, Node*> memo_;
   std::set<std::string> globals_;
+  std::size_t names_ = 0;  // bytes of all globals' names
   std::vector<const Node*> stored_;
   const Node* root_ = nullptr;
 };

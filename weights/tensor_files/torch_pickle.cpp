@@ -96,6 +96,7 @@ class Walk {
   void visit_pairs(const PickleNode& node, const std::string& path, const std::string& separator) {
     for (std::size_t i = node.pairs.size(); i-- > 0;) {
       const auto& [key, value] = node.pairs[i];
+      count_pair();
       std::string name;
       if (key->kind == Kind::kText) {
         name = key->text;
@@ -105,12 +106,8 @@ class Walk {
         continue;
       }
       if (!path.empty()) name.insert(0, path + separator);
-      // Dictionaries may hold each other, or one of them a thousand times.
       names_ += name.size();
-      if (++visits_ > kMaxVisits || names_ > kMaxNames) {
-        fail<InputError>("{}: its dictionaries refer to each other without end; save it again",
-                         printable(file_.path));
-      }
+      if (names_ > kMaxNames) refuse_endless();
       todo_.push_back({value, std::move(name), separator});
     }
   }
@@ -119,9 +116,20 @@ class Walk {
   void visit_module(const PickleNode& state, const std::string& path) {
     for (const char* part : {"_modules", "_buffers", "_parameters"}) {
       for (const auto& [key, value] : state.pairs) {
+        count_pair();
         if (key->kind == Kind::kText && key->text == part) visit_pairs(*value, path, ".");
       }
     }
+  }
+
+  // Dictionaries may hold each other, or one of them a thousand times: every look counts.
+  void count_pair() {
+    if (++visits_ > kMaxVisits) refuse_endless();
+  }
+
+  [[noreturn]] void refuse_endless() const {
+    fail<InputError>("{}: its dictionaries refer to each other without end; save it again",
+                     printable(file_.path));
   }
 
   bool add_tensor(const PickleNode& node, const std::string& path) {

@@ -373,8 +373,8 @@ TEST(OnnxExport, SaysWhatItIs) {
   ASSERT_EQ(model.opset_import_size(), 1);
   EXPECT_EQ(model.opset_import(0).version(), 17);
   EXPECT_EQ(model.doc_string(), "images: " + std::string("RGB pixels / 255, less the mean 0.485 ") +
-                                    "0.456 0.406, / 0.229 0.224 0.225; short side 64 by bilinear "
-                                    "interpolation, centre crop 64");
+                                    "0.456 0.406, / 0.229 0.224 0.225; short side 64, bilinear "
+                                    "with antialiasing, centre crop 64");
   EXPECT_EQ(model.metadata_props(0).key(), "rankine");
   const onnx::GraphProto& graph = model.graph();
   const auto shape = [](const onnx::ValueInfoProto& value) {
