@@ -5,8 +5,8 @@
 int main(int argc, char** argv) {
   return rk::run_program(
       argc, argv,
-      "Converts the weights of a ResNet: PyTorch .pth, safetensors, Keras .h5 "
-      "and Rankine's own files\nto Rankine's HDF5, to safetensors or to ONNX. "
+      "Converts the weights of ResNets, GoogLeNet and Inception-v3: PyTorch .pth, safetensors, "
+      "Keras .h5\nand Rankine's own files to Rankine's HDF5, to safetensors or to ONNX.\n"
       "Nothing in a file is ever executed.\n"
       "  convert resnet50.pth resnet50.h5         for train --weights and eval --weights\n"
       "  convert resnet50.h5 resnet50.safetensors for PyTorch\n"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <stdexcept>
 
 #include "data/images/decode.h"
 #include "data/images/resize.h"
@@ -51,9 +50,10 @@ Image apply(const ImageTransform& transform, const Image& image) {
   // Without a crop the whole result is made; with one, the lengths themselves must stay countable.
   const bool countable = std::max(size.width, size.height) <= std::int64_t{1} << 30;
   if (!countable || (transform.crop == 0 && size.width * size.height > kMaxImagePixels)) {
-    throw std::length_error(
-        fmt::format("{} x {} resized to {} x {} is above the limit of {} pixels", image.width(),
-                    image.height(), size.width, size.height, kMaxImagePixels));
+    fail<InputError>(
+        "a picture of {} x {}: would be {} x {} after resizing, which is too large; give a smaller "
+        "--resize",
+        image.width(), image.height(), size.width, size.height);
   }
   const auto width = static_cast<int>(size.width);
   const auto height = static_cast<int>(size.height);

@@ -30,7 +30,8 @@ struct ImageTransform {
 // The size after Resize, before CenterCrop.
 ImageSize resized_size(int width, int height, const ImageTransform& transform);
 // Resize and CenterCrop. Only the cropped part is computed. A result above the pixel limit of
-// decode.h (an extreme aspect ratio without a crop) is std::length_error.
+// decode.h (an extreme aspect ratio without a crop), or a side above 2^30 before the crop, is
+// InputError.
 Image apply(const ImageTransform& transform, const Image& image);
 
 // Normalisation by a table of 3 x 256 float32.

@@ -376,6 +376,12 @@ std::optional<Split> split_of_folder(const std::string& name) {
   return found == kNames.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::string without_split(const std::string& name) {
+  const std::size_t slash = name.find('/');
+  const bool split = slash != std::string::npos && split_of_folder(name.substr(0, slash));
+  return split ? name.substr(slash + 1) : name;
+}
+
 std::vector<Split> folder_splits(const DataSpec& spec) {
   check_root(spec);
   return splits_of(split_folders(spec));

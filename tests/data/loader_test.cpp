@@ -1,5 +1,6 @@
 #include "data/loader/loader.h"
 
+#include "data/loader/picture_cache.h"
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
 #include "tests/data/temporary_folder.h"
@@ -129,6 +130,31 @@ TEST(Loader, BatchesHoldWhatTheSamplerDrew) {
       EXPECT_EQ(std::memcmp(square.data(), batch.pixels.data() + i * square.size(), square.size()),
                 0);
     }
+  }
+}
+
+// Loads pictures while whoever asks for them holds no other.
+class OneAtATime : public ImageSource {
+ public:
+  explicit OneAtATime(const Image& own) : own_(own) {}
+  Image load(const DataItem&, const DataClass&) const override {
+    EXPECT_EQ(own_.bytes(), 0U);
+    return {8, 8};
+  }
+  std::string name(const DataItem&, const DataClass&) const override { return "picture"; }
+
+ private:
+  const Image& own_;
+};
+
+TEST(Loader, HoldsNoPictureWhileAnotherIsDecoded) {
+  Image own(4, 4);
+  const Dataset data("set", {{"a"}, {"b"}}, {{"c"}}, {}, std::make_shared<OneAtATime>(own));
+  for (const std::int64_t room : {0, 1 << 20}) {
+    PictureCache cache(data, room);
+    EXPECT_EQ(cache.get(0, own).width(), 8);
+    EXPECT_EQ(cache.get(1, own).width(), 8);
+    EXPECT_EQ(cache.bytes(), room == 0 ? 0 : 2 * 8 * 8 * 3);
   }
 }
 

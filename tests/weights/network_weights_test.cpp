@@ -388,7 +388,7 @@ TEST(ModelText, SaysThatImagesAreResizedWithAntialiasing) {
 // Pictures with a palette or an alpha channel, too, are turned before they lose what turns them.
 TEST(TorchLoader, TakesPicturesOfEveryMode) {
   ModelDescription model;
-  const std::string rgb = "transforms.Lambda(lambda i: i.convert(\"RGB\")),\n    ";
+  const std::string rgb = "lambda i: i.convert(\"RGB\"), ";
   EXPECT_TRUE(holds(torch_loader(model, "r"), "`images`\n    " + rgb + "transforms.Resize(256)"));
   model.upright = true;
   EXPECT_TRUE(holds(torch_loader(model, "r"),

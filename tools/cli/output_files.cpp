@@ -72,10 +72,11 @@ Written written_as(FileKind kind) {
 }
 
 // Programs open these by their ending, and none would open what is written here under it.
-constexpr std::array<std::string_view, 26> kKnownEndings = {
-    ".npy", ".npz",  ".csv",         ".tsv",  ".txt",     ".json", ".pkl",  ".pickle", ".pt",
-    ".pth", ".ckpt", ".safetensors", ".onnx", ".parquet", ".h5",   ".html", ".tar",    ".keras",
-    ".jpg", ".jpeg", ".png",         ".gif",  ".bmp",     ".webp", ".tif",  ".tiff"};
+constexpr std::array<std::string_view, 29> kKnownEndings = {
+    ".npy", ".npz",   ".csv",  ".tsv",         ".txt",    ".json",    ".pkl", ".pickle",
+    ".pt",  ".pth",   ".ckpt", ".safetensors", ".onnx",   ".parquet", ".h5",  ".html",
+    ".tar", ".keras", ".jpg",  ".jpeg",        ".png",    ".gif",     ".bmp", ".webp",
+    ".tif", ".tiff",  ".bin",  ".pb",          ".msgpack"};
 
 void check_ending(const OutputFile& output) {
   const Written written = written_as(output.kind);
@@ -207,7 +208,11 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std
     if (output.path.empty() || output.path == kStandardOutput) continue;
     std::error_code ignored;
     const fs::file_status status = fs::status(output.path, ignored);
-    // Two outputs may go to one pipe or terminal; a folder is refused by whoever writes.
+    if (fs::is_directory(status)) {
+      fail<InputError>("{}: cannot be written: it is a folder; give another {}", output.path,
+                       output.flag);
+    }
+    // Two outputs may go to one pipe or terminal.
     if (fs::exists(status) && !fs::is_regular_file(status)) continue;
     for (const std::string& input : inputs) {
       if (input.empty() || !same_file(output.path, input)) continue;

@@ -34,9 +34,9 @@ std::string ending_of(const std::string& path);
 
 // UsageError where two outputs, or an output and one of `inputs`, are the same file, and where a
 // name ends as files of another format do ("e.npy" for embeddings, which are HDF5); InputError
-// where the folder is not there or, unless `force`, what is there is no earlier result of that
-// kind. Empty files may be replaced by anything, and so may what is no regular file (/dev/stdout, a
-// pipe): it is written to.
+// where it is a folder, where its folder is not there or, unless `force`, what is there is no
+// earlier result of that kind. Empty files may be replaced by anything, and so may what is no
+// regular file (/dev/stdout, a pipe): it is written to.
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,
                    bool force);
 

@@ -1,5 +1,5 @@
-// JSON from a file that anyone may have written: no deeper and no longer than ours ever is, since
-// the library copies and prints what it read by recursion.
+// JSON from a file that anyone may have written: no deeper, no wider and no longer than ours ever
+// is, since the library copies and prints what it read by recursion and looks keys up one by one.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,8 +9,8 @@
 
 namespace rk {
 
-// InputError that begins with `source` where it is no JSON, nested deeper than 64 or longer than
-// 16 MiB.
+// InputError that begins with `source` where it is no JSON, nested deeper than 64, longer than
+// 16 MiB or has an object of more than 2,000 keys.
 nlohmann::ordered_json parse_json(std::string_view text, const std::string& source);
 
 }  // namespace rk

@@ -3,6 +3,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
+#include "engine/system/signals.h"
 #include "layers/networks/network.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
@@ -33,59 +34,88 @@ namespace fs = std::filesystem;
 
 // Of the values that are numbers.
 struct Range {
-  double least = 0, largest = 0, mean = 0;
-  std::int64_t not_finite = 0;
-};
+  double least = 0, largest = 0, sum = 0;
+  std::int64_t count = 0, not_finite = 0;
 
-Range range_of(std::span<const float> values) {
-  Range range;
-  std::int64_t count = 0;
-  for (const float value : values) {
-    if (!std::isfinite(value)) {
-      ++range.not_finite;
-      continue;
+  double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
+  void add(double v) {
+    if (!std::isfinite(v)) {
+      ++not_finite;
+      return;
     }
-    const auto v = static_cast<double>(value);
-    if (count == 0) range.least = range.largest = v;
-    range.least = std::min(range.least, v);
-    range.largest = std::max(range.largest, v);
-    range.mean += v;
+    if (count == 0) least = largest = v;
+    least = std::min(least, v);
+    largest = std::max(largest, v);
+    sum += v;
     ++count;
   }
-  if (count > 0) range.mean /= static_cast<double>(count);
-  return range;
+};
+
+// `count` of the places along the first axis, from `begin` on.
+StoredTensor part_of(const StoredTensor& tensor, std::int64_t begin, std::int64_t count) {
+  const std::int64_t step =
+      tensor.strides.empty() ? tensor.elements() / tensor.dims[0] : tensor.strides[0];
+  StoredTensor part;
+  part.type = tensor.type;
+  part.dims = tensor.dims;
+  part.dims[0] = count;
+  part.strides = tensor.strides;
+  part.bytes = tensor.bytes.subspan(static_cast<std::size_t>(begin * step) *
+                                    static_cast<std::size_t>(bits_of(tensor.type) / 8));
+  part.big_endian = tensor.big_endian;
+  return part;
 }
 
-std::vector<float> values_of(const StoredTensor& tensor) {
+// A part at a time: converted, all of it would take many times what it takes in the file.
+void add_values(const StoredTensor& tensor, Range& range) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  const std::int64_t elements = tensor.elements();
+  if (elements > kMost) {
+    const std::int64_t length = tensor.dims[0];
+    if (length == 1) {
+      StoredTensor inner = tensor;
+      inner.dims.erase(inner.dims.begin());
+      if (!inner.strides.empty()) inner.strides.erase(inner.strides.begin());
+      add_values(inner, range);
+      return;
+    }
+    const std::int64_t piece = std::max<std::int64_t>(1, kMost / (elements / length));
+    for (std::int64_t at = 0; at < length; at += piece) {
+      add_values(part_of(tensor, at, std::min(piece, length - at)), range);
+    }
+    return;
+  }
+  stop_if_interrupted();
   if (is_real(tensor.type)) {
     std::vector<float> space;
-    const std::span<const float> values = float_values(tensor, space);
-    return {values.begin(), values.end()};
+    for (const float v : float_values(tensor, space)) range.add(static_cast<double>(v));
+  } else {
+    for (const std::int64_t v : integer_values(tensor)) range.add(static_cast<double>(v));
   }
-  std::vector<float> values;
-  for (const std::int64_t v : integer_values(tensor)) values.push_back(static_cast<float>(v));
-  return values;
 }
 
-// name, type, shape, least, largest, mean: a line a tensor.
-std::string table(const std::vector<StoredTensor>& tensors) {
+// name, type, shape, least, largest, mean: a line a tensor. Longer names than `kWidest` move what
+// follows them.
+void print_table(const std::vector<StoredTensor>& tensors) {
+  constexpr std::size_t kWidest = 80;
   std::size_t width = 4;
   for (const StoredTensor& tensor : tensors) {
-    width = std::max(width, one_line(tensor.name).size());
+    width = std::max(width, std::min(kWidest, one_line(tensor.name).size()));
   }
-  std::string out = fmt::format("{:<{}}  {:<5} {:<20} {:>12} {:>12} {:>12}\n", "name", width,
-                                "type", "shape", "min", "max", "mean");
+  print("{:<{}}  {:<5} {:<20} {:>12} {:>12} {:>12}\n", "name", width, "type", "shape", "min", "max",
+        "mean");
   for (const StoredTensor& tensor : tensors) {
-    out += fmt::format("{:<{}}  {:<5} {:<20}", one_line(tensor.name), width, name_of(tensor.type),
-                       shape_text(tensor.dims));
+    std::string line = fmt::format("{:<{}}  {:<5} {:<20}", one_line(tensor.name), width,
+                                   name_of(tensor.type), shape_text(tensor.dims));
     if ((is_real(tensor.type) || is_integer(tensor.type)) && tensor.elements() > 0) {
-      const Range range = range_of(values_of(tensor));
-      out += fmt::format(" {:>12.5g} {:>12.5g} {:>12.5g}", range.least, range.largest, range.mean);
-      if (range.not_finite > 0) out += fmt::format("  {} NaN or infinite", range.not_finite);
+      Range range;
+      add_values(tensor, range);
+      line +=
+          fmt::format(" {:>12.5g} {:>12.5g} {:>12.5g}", range.least, range.largest, range.mean());
+      if (range.not_finite > 0) line += fmt::format("  {} NaN or infinite", range.not_finite);
     }
-    out += '\n';
+    print("{}\n", line);
   }
-  return out;
 }
 
 // For the table of one of our own files.
@@ -125,11 +155,12 @@ constexpr std::array<Format, 3> kFormats = {{
 
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
-// Writes in pieces and says how far it is.
+// Writes in pieces, says how far it is, and stops where a signal asks for that.
 class CountedCalls final : public FileCalls {
  public:
   explicit CountedCalls(Progress& progress) : progress_(progress) {}
   ssize_t write(int descriptor, const void* data, std::size_t bytes) override {
+    stop_if_interrupted();
     const ssize_t written = FileCalls::write(descriptor, data, std::min(bytes, kPieceBytes));
     if (written > 0) progress_.update((done_ += written) >> 20);
     return written;
@@ -207,7 +238,7 @@ class Convert final : public Command {
         {"in", in_},          {"format", file.format},   {"sha256", file.sha256},
         {"tensors", tensors}, {"device", common.device}, {"version", RK_VERSION}};
     if (list_) {
-      print("{}", table(weights_ ? stored(*weights_) : file.tensors));
+      print_table(weights_ ? stored(*weights_) : file.tensors);
     } else {
       convert(file, common, json);
     }
@@ -222,16 +253,23 @@ class Convert final : public Command {
 
   // Of one of our own files `weights_`, of any other its tensors.
   TensorFile read(const CommonOptions& common) {
+    refuse_run();
     TensorFile file;
     if (is_sealed(in_)) {
       const Checkpoint ours(in_);
       weights_ = network_weights(ours);
+      if (!arch_.empty() && arch_ != weights_->model.arch) {
+        fail<UsageError>("--arch {}: {} holds {}; leave --arch out", arch_, in_,
+                         with_article(weights_->model.arch));
+      }
+      of_run_ = ours.has_run();
       file.format = ours.has_run() ? "checkpoint of a Rankine run" : "Rankine weights";
       file.sha256 = ours.sha256();
       file.bytes = fs::file_size(in_);
     } else {
       file = read_tensors(read_pieces(common), in_, {.check_crc = !no_crc_});
     }
+    stop_if_interrupted();
     const char* wanted = from_ == "pth"           ? "PyTorch"
                          : from_ == "safetensors" ? "safetensors"
                          : from_ == "keras"       ? "Keras"
@@ -250,10 +288,21 @@ class Convert final : public Command {
                       common.quiet);
     for (std::size_t at = 0; at < bytes.size(); at += kPieceBytes) {
       const std::size_t piece = std::min(kPieceBytes, bytes.size() - at);
+      stop_if_interrupted();
       file.read(at, std::span(bytes).subspan(at, piece));
       progress.update(static_cast<std::int64_t>((at + piece) >> 20));
     }
     return bytes;
+  }
+
+  // A folder as IN.
+  void refuse_run() const {
+    std::error_code ignored;
+    if (fs::is_directory(in_, ignored) && fs::exists(fs::path(in_) / kBestFile, ignored)) {
+      fail<InputError>("{0}: is the folder of a run; take its {1} by --from-run {0}", in_,
+                       kBestFile);
+    }
+    refuse_folder(in_);
   }
 
   // IN and OUT of a run; returns the name of the Python file, where OUT has one.
@@ -363,16 +412,24 @@ class Convert final : public Command {
       digest = hexadecimal(sha256(bytes));
     });
     CountedCalls calls(progress);
-    write_atomic_checked(
-        out_, bytes, [&] { checked.get(); }, calls);
+    const auto accept = [&] {
+      checked.get();
+      stop_if_interrupted();
+    };
+    write_atomic_checked(out_, bytes, accept, calls);
     progress.finish();
     json.update({{"out", out_}, {"out_sha256", digest}, {"out_bytes", bytes.size()}});
     say("{}: {}, {:.1f} MiB, read again and equal\n  SHA-256 {}\n", one_line(out_), to.words,
         static_cast<double>(bytes.size()) / (1 << 20), digest);
+    if (of_run_ && from_run_.empty() && to.bytes == safetensors_bytes && weights.model.dim > 0) {
+      say("  torchvision has no embedding layer; `convert --from-run RUN OUT.safetensors` also "
+          "writes a .py that has one\n");
+    }
   }
 
   std::string in_, out_, from_run_, from_ = "auto", to_, arch_;
   bool list_ = false, dry_run_ = false, no_crc_ = false, silent_ = false;
+  bool of_run_ = false;  // IN is a run's checkpoint
   std::optional<NetworkWeights> weights_;
 };
 

@@ -1,5 +1,6 @@
 #include "tools/eval/eval_command.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/mapped_file.h"
@@ -60,7 +61,13 @@ class Eval final : public Command {
     }
     const Rows queries = embeds() ? embed_data(context, network_, common) : read_queries(files_);
     std::optional<Rows> gallery;
-    if (!network_.save.empty()) write_embeddings(network_.save, queries.set);
+    if (!network_.save.empty()) {
+      write_embeddings(network_.save, queries.set);
+      if (!common.quiet) {
+        tell("{}: {} of {}", one_line(network_.save), counted(queries.count(), "row"),
+             queries.part.empty() ? files_.embeddings : queries.part);
+      }
+    }
     if (!files_.gallery.empty()) gallery = read_gallery(files_, queries);
     nlohmann::json json;
     const std::string what = describe(queries, gallery ? &*gallery : nullptr, json);
@@ -113,11 +120,6 @@ class Eval final : public Command {
           "--protocol {}: has R@k and mAP of drawn galleries alone; leave --confidence, "
           "--per-class, --per-query, --curves, --nmi and --report out",
           protocol_.name);
-    }
-    if (!device_of(common).cuda && network_.precision != "fp32") {
-      fail<UsageError>(
-          "--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
-          network_.precision);
     }
   }
 

@@ -18,8 +18,7 @@ void ReportOptions::add_to(CLI::App& app) {
       ->expected(2);
   // What goes with a checkpoint goes with two runs as well.
   CLI::Option* checkpoint = app.get_option("--checkpoint");
-  for (const char* name :
-       {"--data", "--split", "--batch", "--precision", "--workers", "--skip-bad"}) {
+  for (const char* name : {"--data", "--split", "--batch", "--workers", "--skip-bad"}) {
     CLI::Option* option = app.get_option(name);
     option->remove_needs(checkpoint);
     of_networks_.push_back(option);

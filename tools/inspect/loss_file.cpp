@@ -4,6 +4,8 @@
 #include "weights/hdf5/contents.h"
 #include "weights/hdf5/file.h"
 
+#include <fmt/ranges.h>
+
 #include <tuple>
 #include <utility>
 
@@ -30,19 +32,17 @@ std::pair<std::int64_t, std::int64_t> matrix_dims(const Hdf5Reader& file, const 
   return {info.dims[0], info.dims[1]};
 }
 
-template <class S>
-void read_matrix(const Hdf5Reader& file, const std::string& name, std::int64_t rows,
-                 std::int64_t columns, std::vector<S>& out) {
-  out.resize(static_cast<std::size_t>(rows * columns));
-  file.read_into(name, {rows, columns}, out.data());
-}
-
-std::vector<std::int64_t> read_ids(const Hdf5Reader& file, const std::string& name,
-                                   std::int64_t rows) {
+// Memory is taken once the reader has said that the file may have as much.
+template <class T>
+std::vector<T> read(const Hdf5Reader& file, const std::string& name,
+                    const std::vector<std::int64_t>& dims) {
   require(file, name);
-  std::vector<std::int64_t> out(static_cast<std::size_t>(rows));
-  file.read_into(name, {rows}, out.data());
-  return out;
+  const std::vector<std::int64_t> there = file.info(name).dims;
+  if (there != dims) {
+    fail<InputError>("{}: {} has shape [{}] where [{}] is expected; write it so", file.name(), name,
+                     fmt::join(there, ", "), fmt::join(dims, ", "));
+  }
+  return file.read<T>(name);
 }
 
 }  // namespace
@@ -70,26 +70,28 @@ template <class S> LossData<S> read_loss_file(const std::string& path, LossKind 
   LossData<S> data;
   if (kind == LossKind::kScores) {
     std::tie(data.rows, data.classes) = matrix_dims(file, "/scores");
-    read_matrix(file, "/scores", data.rows, data.classes, data.scores);
+    data.scores = read<S>(file, "/scores", {data.rows, data.classes});
     matrix_dims(file, "/targets");
-    read_matrix(file, "/targets", data.rows, data.classes, data.targets);
+    data.targets = read<std::uint8_t>(file, "/targets", {data.rows, data.classes});
     return data;
   }
   std::tie(data.rows, data.dim) = matrix_dims(file, "/embeddings");
-  read_matrix(file, "/embeddings", data.rows, data.dim, data.embeddings);
-  data.labels = read_ids(file, "/labels", data.rows);
+  data.embeddings = read<S>(file, "/embeddings", {data.rows, data.dim});
+  data.labels = read<std::int64_t>(file, "/labels", {data.rows});
   if (kind == LossKind::kProxies) {
     data.classes = matrix_dims(file, "/proxies").first;
-    read_matrix(file, "/proxies", data.classes, data.dim, data.proxies);
+    data.proxies = read<S>(file, "/proxies", {data.classes, data.dim});
     return data;
   }
-  if (file.has("/identities")) data.identities = read_ids(file, "/identities", data.rows);
+  if (file.has("/identities")) {
+    data.identities = read<std::int64_t>(file, "/identities", {data.rows});
+  }
   if (file.has("/memory_embeddings")) {
     data.memory = matrix_dims(file, "/memory_embeddings").first;
-    read_matrix(file, "/memory_embeddings", data.memory, data.dim, data.memory_embeddings);
-    data.memory_labels = read_ids(file, "/memory_labels", data.memory);
+    data.memory_embeddings = read<S>(file, "/memory_embeddings", {data.memory, data.dim});
+    data.memory_labels = read<std::int64_t>(file, "/memory_labels", {data.memory});
     if (!data.identities.empty()) {
-      data.memory_identities = read_ids(file, "/memory_identities", data.memory);
+      data.memory_identities = read<std::int64_t>(file, "/memory_identities", {data.memory});
     }
   }
   return data;

@@ -23,6 +23,9 @@ std::optional<Dataset> open_held_out(const TrainSettings& settings) {
   const DataSpec spec = read_data_spec(settings.data);
   const std::vector<Split> splits = dataset_splits(spec);
   if (splits.size() < 2) {
+    if (open_dataset(spec, Split::kTrain).classes().size() < 2) {
+      fail<UsageError>("--data {}: holds one class; training needs two or more", spec.text());
+    }
     fail<UsageError>(
         "--data {}: holds no classes out to evaluate on; add ,val_classes=0.2, or give "
         "--test-data SPEC (none: do not evaluate)",

@@ -1,12 +1,15 @@
 #include "tools/train/setting_table.h"
 
 #include "engine/base/error.h"
+#include "engine/system/read_file.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/other_names.h"
 
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
 
 namespace rk {
 namespace {
@@ -42,6 +45,20 @@ ordered_json from_toml(const toml::node& node, const std::string& where) {
     if (out.size() == array->size()) return out;
   }
   fail<InputError>("{}: {}", where, kNoSetting);
+}
+
+// The library makes a table of each part of a dotted name and goes through them by recursion.
+void refuse_long_names(const std::string& path, std::string_view text) {
+  constexpr std::ptrdiff_t kMostDots = 100;
+  for (std::size_t line = 1; !text.empty(); ++line) {
+    const std::string_view one = text.substr(0, text.find('\n'));
+    const std::ptrdiff_t dots = std::count(one.begin(), one.end(), '.');
+    if (dots > kMostDots) {
+      fail<InputError>("{}: line {}: holds {} dots, {} are read; see recipes/ for examples", path,
+                       line, dots, kMostDots);
+    }
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
+  }
 }
 
 }  // namespace
@@ -118,9 +135,13 @@ std::string SettingTable::toml() const {
 }
 
 ordered_json read_recipe(const std::string& path) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+  const std::vector<std::byte> bytes = read_file(path, kMaxBytes);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  refuse_long_names(path, text);
   toml::table table;
   try {
-    table = toml::parse_file(path);
+    table = toml::parse(text);
   } catch (const toml::parse_error& error) {
     const std::string what = one_line(error.description());
     // The library means the end of the line in it.

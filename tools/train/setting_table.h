@@ -58,8 +58,8 @@ class SettingTable {
   std::vector<Setting> settings_;
 };
 
-// A TOML file of plain "name = value" lines (tools/train/recipe_path.h finds it). InputError naming
-// file and line.
+// A TOML file of plain "name = value" lines (tools/train/recipe_path.h finds it), of 1 MiB at most
+// and no more than 100 dots a line. InputError naming file and line.
 nlohmann::ordered_json read_recipe(const std::string& path);
 
 }  // namespace rk

@@ -1,12 +1,14 @@
 #include "tools/train/train_description.h"
 
 #include "data/loader/loader.h"
+#include "data/sources/folder.h"
 #include "engine/base/english.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace rk {
 namespace {
@@ -72,15 +74,41 @@ std::string sampler_line(const TrainParts& parts) {
       100 * share, loss.entry->name);
 }
 
+// Of the held-out classes those that are trained on, by name. What --data itself holds out is none.
+std::int64_t shared_classes(const TrainParts& parts) {
+  if (parts.settings.test_data.empty()) return 0;
+  std::set<std::string> known;
+  for (const DataClass& of : parts.data.classes()) known.insert(of.name);
+  const auto& classes = parts.held_out->classes();
+  return std::count_if(classes.begin(), classes.end(), [&](const DataClass& of) {
+    return known.contains(of.name) || known.contains(without_split(of.name));
+  });
+}
+
 std::string held_out_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   const std::string& part = parts.held_out->part();
   const bool own = s.test_data.empty();
   return fmt::format("held out: {}{}: {}; the best epoch is chosen on these{}",
-                     own ? "" : s.test_data + ", ", part, counts(*parts.held_out, "other class"),
+                     own ? "" : s.test_data + ", ", part,
+                     counts(*parts.held_out, shared_classes(parts) == 0 ? "other class" : "class"),
                      part == "split test" ? ", which flatters its figures there: a split val (or "
                                             ",val_classes=0.2) leaves test alone"
                                           : "");
+}
+
+// Empty where all of its classes are others.
+std::string trained_on_line(const TrainParts& parts) {
+  if (parts.held_out->identity() == parts.data.identity()) {
+    return "held out: these are the images that are trained on, so that its metrics say nothing of "
+           "classes that are new, nor does the best epoch; give others with --test-data";
+  }
+  const std::int64_t shared = shared_classes(parts);
+  if (shared == 0) return "";
+  return fmt::format(
+      "held out: {} of these {} {} trained on, too (by name), which flatters its metrics; give "
+      "classes of their own with --test-data",
+      shared, counted(parts.held_out->classes().size(), "class"), shared == 1 ? "is" : "are");
 }
 
 // What an epoch's evaluation costs beyond the held-out images.
@@ -169,6 +197,7 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
   if (const std::string line = sampler_line(parts); !line.empty()) lines.push_back(line);
   if (parts.held_out != nullptr) {
     lines.push_back(held_out_line(parts));
+    if (const std::string line = trained_on_line(parts); !line.empty()) lines.push_back(line);
     if (is_one_class(*parts.held_out)) {
       lines.push_back(
           "held out: all of it is one class, so that whatever is found is right: its metrics mean "

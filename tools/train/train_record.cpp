@@ -136,12 +136,26 @@ std::vector<std::string> TrainRecord::comparison(double best) const {
     line += "; " + monitor + both(monitor.c_str(), " {:.4f}, {:.4f}");
   }
   std::vector<std::string> lines = {line};
+  if (const ordered_json of = epoch_of(best); !of.empty()) {
+    lines.push_back(fmt::format("best.h5: of epoch {:.0f}, R@1 {:.4f}, MAP@R {:.4f}",
+                                number_or(of, "epoch", 0), number_or(of, "recall_at_1", 0),
+                                number_or(of, "map_at_r", 0)));
+  }
   if (!better) {
     lines.emplace_back(
         "no epoch was better than the start, so that best.h5 retrieves no better than what the run "
         "began with: train for more epochs, on more images, or with a smaller --lr");
   }
   return lines;
+}
+
+ordered_json TrainRecord::epoch_of(double best) const {
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    ordered_json entry = at(i);
+    const double value = number_or(entry, options_.monitor.c_str(), std::nan(""));
+    if (number_or(entry, "epoch", 0) >= 1 && value == best) return entry;
+  }
+  return ordered_json::object();
 }
 
 ordered_json TrainRecord::at(std::size_t index) const {

@@ -15,9 +15,8 @@ import torch
 from safetensors.torch import load_file
 from torchvision import models, transforms
 {9}transform = transforms.Compose([  # a PIL image -> one of `images`
-    {8}transforms.Lambda(lambda i: i.convert("RGB")),
-    transforms.Resize({1}), transforms.CenterCrop({2}), transforms.ToTensor(),
-    transforms.Normalize([{3}], [{4}])])
+    {8}lambda i: i.convert("RGB"), transforms.Resize({1}), transforms.CenterCrop({2}),
+    transforms.ToTensor(), transforms.Normalize([{3}], [{4}])])
 
 
 class Embedder(torch.nn.Module):

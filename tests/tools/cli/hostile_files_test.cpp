@@ -10,6 +10,7 @@
 #include "weights/run_folder.h"
 
 #include <gtest/gtest.h>
+#include <hdf5.h>
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -76,6 +77,47 @@ TEST(HostileFiles, FilesThatCrashHangAndBloatTheLibraryAreOneLineEach) {
   }
   const TemporaryFolder folder;
   EXPECT_EQ(eval(kFixtures + "ok.h5", folder).code, 0);
+}
+
+// 4 MiB of file: bytes that take a gigabyte as numbers of four.
+void write_widening(const std::string& path) {
+  constexpr hsize_t kChunks = 64;
+  const std::array<hsize_t, 2> chunk = {4096, 1024}, dims = {kChunks * chunk[0], chunk[1]};
+  std::vector<std::int8_t> values(chunk[0] * chunk[1]);
+  Random random(1);
+  for (std::size_t i = 0; i < std::size_t{64} << 10; ++i) {
+    values[i] = static_cast<std::int8_t>(random());
+  }
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(2, dims.data(), nullptr);
+  const hid_t part = H5Screate_simple(2, chunk.data(), nullptr);
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(creation, 2, chunk.data());
+  H5Pset_deflate(creation, 1);
+  const hid_t set =
+      H5Dcreate2(file, "embeddings", H5T_STD_I8LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  for (hsize_t i = 0; i < kChunks; ++i) {
+    const std::array<hsize_t, 2> begin = {i * chunk[0], 0};
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, begin.data(), nullptr, chunk.data(), nullptr);
+    EXPECT_GE(H5Dwrite(set, H5T_NATIVE_INT8, part, space, H5P_DEFAULT, values.data()), 0);
+  }
+  H5Dclose(set);
+  H5Pclose(creation);
+  H5Sclose(part);
+  H5Sclose(space);
+  H5Fclose(file);
+}
+
+// What a loss reads is refused before the memory for it is taken.
+TEST(HostileFiles, TheInputOfALossTakesNoMoreMemoryThanItMay) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "wide.h5").string();
+  write_widening(path);
+  const Finished run =
+      run_to_end({RK_BIN "/probe", "--loss", "fastap", "--in", path, "--device", "cpu", "-q"},
+                 folder.path().string());
+  EXPECT_LT(peak_bytes(), kAllowed);
+  expect_one_line(run, "/embeddings takes 1024 MiB as it is read");
 }
 
 // A program that waits for the library stops at once when it is told to.
@@ -213,10 +255,17 @@ TEST(HostileFiles, SettingsOfACheckpointAreLookedAt) {
     for (int i = 0; i < 100'000; ++i) text += "{\"a\":";
     return text;
   }();
+  const std::string wide = [] {
+    std::string text = "{\"k\":0";
+    for (int i = 0; i < 10'000; ++i) text += fmt::format(",\"k{}\":0", i);
+    return text + "}";
+  }();
   const std::pair<std::string, const char*> cases[] = {
       {"{\"data\":" + deep + std::string(deep.size(), ']') + "}", "nested deeper than 64"},
       {"{\"data\":" + objects + "1" + std::string(100'000, '}') + "}", "nested deeper than 64"},
       {"{\"data\":" + deep, "nested deeper than 64"},
+      {wide, "an object of its JSON has more than 2000 keys"},
+      {"{\"seed\":1,\"data\":[{}," + wide + "]}", "an object of its JSON has more than 2000 keys"},
       {"{\"data\":[[1]]}", "data: is neither a number, a text, a boolean nor a list of them"},
       {"{\"data\":{\"a\":1}}", "data: is neither a number"},
       {"[1]", "settings are no JSON object"},

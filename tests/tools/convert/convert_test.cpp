@@ -10,6 +10,7 @@
 #include "weights/network_tensors.h"
 #include "weights/tensor_files/tensor_file.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <nlohmann/json.hpp>
 
@@ -67,7 +68,7 @@ TEST_F(Convert, ThereAndBack) {
         "torchvision's names: 122 tensors of a resnet18, with a "
         "classifier of 3 classes",
         "wants RGB pixels / 255, less the mean 0.485 0.456 0.406, / 0.229 0.224 0.225; short "
-        "side 256 by bilinear interpolation, centre crop 224",
+        "side 256, bilinear with antialiasing, centre crop 224",
         "read again and equal"}) {
     EXPECT_TRUE(holds(there.out, part)) << there.out;
   }
@@ -104,6 +105,52 @@ TEST_F(Convert, ListAndDryRunWriteNothing) {
   EXPECT_EQ(dry.code, 0);
   EXPECT_TRUE(holds(dry.out, "nothing was written"));
   EXPECT_FALSE(std::filesystem::exists(in("r18.h5")));
+}
+
+// One long name leaves the others' lines short, and values are looked at a part at a time, however
+// they lie in the file.
+TEST_F(Convert, AListOfLongNamesAndManyValues) {
+  TorchContent content;
+  constexpr std::size_t kCount = 2'100'000;
+  std::string bytes(kCount, '\0');
+  for (std::size_t i = 0; i < kCount; ++i) bytes[i] = static_cast<char>(i % 200);
+  bytes.back() = '\xff';
+  content.storages.push_back({"0", ElementType::kU8, bytes});
+  content.tensors.push_back({"rows", 0, {1, 3, 700'000}, {2'100'000, 700'000, 1}, 0});
+  content.tensors.push_back({"columns", 0, {700'000, 3}, {1, 700'000}, 0});
+  content.tensors.push_back({"one", 0, {1, 2'100'000}, {2'100'000, 1}, 0});
+  content.tensors.push_back({std::string(500, 'n'), 0, {2}, {1}, 0});
+  folder_.write("long.pth", torch_zip(content));
+  const Finished list = run("convert", {in("long.pth"), "--list", "-q"});
+  ASSERT_EQ(list.code, 0) << list.err;
+  EXPECT_EQ(list.out.find("type"), 82U) << list.out;
+  EXPECT_TRUE(holds(list.out, std::string(500, 'n') + "  U8    [2] ")) << list.out;
+  for (const char* line : {"rows +U8 +\\[1, 3, 700000\\] +0 +255 +99\\.5\n",
+                           "columns +U8 +\\[700000, 3\\] +0 +255 +99\\.5\n",
+                           "one +U8 +\\[1, 2100000\\] +0 +255 +99\\.5\n"}) {
+    EXPECT_TRUE(std::regex_search(list.out, std::regex(line))) << line << list.out;
+  }
+}
+
+// While a file is read, while one is written, and just before that takes its place.
+TEST_F(Convert, ASignalStopsItAndNothingIsWritten) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  folder_.write("o.h5", "");
+  for (const int signal : {SIGINT, SIGTERM}) {
+    for (const char* when : {"read,2,1,s{},/r18.pth", "write,1,1,s{},o.h5", "fsync,0,1,s{},o.h5"}) {
+      const Finished done =
+          run_to_end({"/usr/bin/env", fmt::format("LD_PRELOAD={}", RK_FAKE_SYSTEM_CALLS),
+                      "RK_FAULTS=" + fmt::format(fmt::runtime(when), signal), RK_BIN "/convert",
+                      in("r18.pth"), in("o.h5"), "--device", "cpu"},
+                     folder_.path().string());
+      EXPECT_EQ(done.code, 128 + signal) << when << done.err;
+      EXPECT_TRUE(holds(done.err, "; nothing was written")) << when << done.err;
+      EXPECT_EQ(file_text(in("o.h5")), "") << when;
+    }
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_EQ(entry.path().filename().string().find(".tmp."), std::string::npos) << entry.path();
+  }
 }
 
 TEST_F(Convert, QuietIsSilentButForWhatIsAskedToBeShown) {
@@ -172,16 +219,16 @@ TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
   EXPECT_TRUE(holds(piped.err, "error: /dev/stdout: is not a regular file")) << piped.err;
   EXPECT_TRUE(holds(piped.err, "code 3")) << piped.err;
   // A disk, or a quota, that is full in the middle of the file, and what stood there before.
-  ASSERT_EQ(run("convert", {in("r18.pth"), in("o.bin")}).code, 0);
-  const std::string before = file_text(in("o.bin"));
+  ASSERT_EQ(run("convert", {in("r18.pth"), in("o.dat")}).code, 0);
+  const std::string before = file_text(in("o.dat"));
   for (const char* to : {"h5", "safetensors", "onnx"}) {
     const Finished full =
         run_to_end({"/bin/sh", "-c", R"(ulimit -f 2000; exec "$0" "$@")", RK_BIN "/convert",
-                    in("r18.pth"), in("o.bin"), "--to", to, "--force", "--device", "cpu"},
+                    in("r18.pth"), in("o.dat"), "--to", to, "--force", "--device", "cpu"},
                    folder_.path().string());
     EXPECT_EQ(full.code, 3) << full.err;
-    EXPECT_TRUE(holds(full.err, "o.bin: cannot be written")) << full.err;
-    EXPECT_EQ(file_text(in("o.bin")), before) << to;
+    EXPECT_TRUE(holds(full.err, "o.dat: cannot be written")) << full.err;
+    EXPECT_EQ(file_text(in("o.dat")), before) << to;
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
     EXPECT_EQ(entry.path().filename().string().find(".tmp."), std::string::npos) << entry.path();
@@ -204,6 +251,9 @@ TEST_F(Convert, AnEndingIsOfItsFormat) {
           "weights are written as HDF5 or safetensors or ONNX; call the file back.h5 or "
           "back.safetensors or back.onnx");
   refused("back.PT", "safetensors", "weights are written as safetensors; call the file back.safet");
+  for (const char* name : {"back.bin", "back.pb", "back.msgpack"}) {
+    refused(name, "", "weights are written as HDF5 or");
+  }
   refused("back.npy", "", "weights are written as HDF5 or");
   refused("z.h5", "onnx", "weights are written as ONNX; call the file z.onnx");
   refused("z.hdf5", "onnx", "weights are written as ONNX; call the file z.onnx");
@@ -241,6 +291,24 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   const Finished graph = run("convert", {"--from-run", in("run"), in("g.onnx")});
   ASSERT_EQ(graph.code, 0) << graph.err;
   EXPECT_GT(std::filesystem::file_size(in("g.onnx")), std::size_t{1} << 20);
+  // Without --from-run torchvision alone cannot take it, which is said; IN is a file.
+  const char* const alone = "torchvision has no embedding layer; `convert --from-run RUN";
+  EXPECT_TRUE(holds(run("convert", {in("run/best.h5"), in("b.safetensors")}).out, alone));
+  EXPECT_FALSE(holds(done.out + graph.out, alone));
+  const Finished whole = run("convert", {in("run"), in("x.safetensors")});
+  EXPECT_EQ(whole.code, 3);
+  EXPECT_TRUE(holds(whole.err, "error: " + in("run") +
+                                   ": is the folder of a run; take its best.h5 "
+                                   "by --from-run " +
+                                   in("run")))
+      << whole.err;
+  const Finished other = run("convert", {in("run/best.h5"), in("x.onnx"), "--arch", "resnet50"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_TRUE(
+      holds(other.err, "--arch resnet50: " + in("run/best.h5") + " holds a resnet20; leave"))
+      << other.err;
+  EXPECT_EQ(run("convert", {in("run/best.h5"), in("x.onnx"), "--arch", "resnet20"}).code, 0);
+  std::filesystem::remove(in("x.onnx"));
   EXPECT_FALSE(std::filesystem::exists(in("g.py")));
   // Again over its own files, never over somebody's.
   EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 0);

@@ -165,7 +165,7 @@ TEST_F(EvalOfFiles, EmbeddingsAreWrittenAsHdf5Alone) {
     return run_to_end({RK_BIN "/eval", "-q", "--embeddings", kGoldens + "ties.h5", flag, in(name)},
                       folder_.path().string());
   };
-  for (const char* name : {"new.npy", "new.NPZ", "new.csv", "new.safetensors"}) {
+  for (const char* name : {"new.npy", "new.NPZ", "new.csv", "new.safetensors", "new.bin"}) {
     const Finished refused = end("--save-embeddings", name);
     EXPECT_EQ(refused.code, 2) << name;
     EXPECT_TRUE(holds(refused.err, "--save-embeddings " + in(name) +
@@ -174,10 +174,24 @@ TEST_F(EvalOfFiles, EmbeddingsAreWrittenAsHdf5Alone) {
     EXPECT_FALSE(std::filesystem::exists(in(name)));
   }
   EXPECT_TRUE(holds(end("--save-neighbours", "n.npy").err, "neighbours are written as HDF5"));
-  for (const char* name : {"new", "new.xyz", "new.bin", "new.HDF5"}) {
+  for (const char* name : {"new", "new.xyz", "new.dat", "new.HDF5"}) {
     EXPECT_EQ(end("--save-embeddings", name).code, 0) << name;
     EXPECT_TRUE(std::filesystem::exists(in(name))) << name;
   }
+}
+
+// Before the work, not behind it.
+TEST_F(EvalOfFiles, AFolderIsNoFileToWriteTo) {
+  std::filesystem::create_directory(folder_.path() / "results");
+  const std::string results = (folder_.path() / "results").string();
+  const Finished end =
+      run_to_end({RK_BIN "/eval", "--embeddings", kGoldens + "ties.h5", "--json", results},
+                 folder_.path().string());
+  EXPECT_EQ(end.code, 3);
+  EXPECT_EQ(end.out, "");
+  EXPECT_TRUE(holds(end.err, "error: " + results +
+                                 ": cannot be written: it is a folder; give "
+                                 "another --json"));
 }
 
 // However they were given; what says nothing is named, once.

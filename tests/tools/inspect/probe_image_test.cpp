@@ -147,6 +147,11 @@ TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
   const std::string line = (kGoldens / "files/line_1x300.png").string();
   EXPECT_EQ(probe({"--image", line, "--crop", "0", "--out", path("t.h5"), "--force"}), 3);
   EXPECT_NE(error_.find("give --crop"), std::string::npos) << error_;
+  folder_.picture("thin.png", 7, 1, 65500);
+  EXPECT_EQ(probe({"--image", path("thin.png"), "--resize", "20000", "--crop", "224"}), 3);
+  EXPECT_NE(error_.find("a picture of 1 x 65500: would be 20000 x 1310000000 after resizing"),
+            std::string::npos)
+      << error_;
 }
 
 TEST_F(ProbeImage, WrongUsageIsTwo) {

@@ -147,6 +147,7 @@ TEST_F(FolderRun, EvalSaysWhatTheNetworkWasTrainedOn) {
                     "was trained on 6 of these classes"));
   EXPECT_TRUE(holds(all.err, "note: 6 of the 8 classes of " + flat()));
   EXPECT_EQ(result("embed.json")["classes_trained_on"], 6);
+  EXPECT_TRUE(holds(all.err, in("all.h5") + ": 32 rows of all of it, which has no splits\n"));
   const Finished held =
       eval({"--checkpoint", in("run/best.h5"), "--data", flat() + ",val_classes=0.25", "--split",
             "Validation", "--json", in("held.json")});
@@ -162,6 +163,30 @@ TEST_F(FolderRun, EvalSaysWhatTheNetworkWasTrainedOn) {
   ASSERT_EQ(next.code, 0) << next.err;
   ASSERT_EQ(embed("flat", "again.h5", "next_run").code, 0);
   EXPECT_EQ(result("embed.json")["classes_trained_on"], 6);
+}
+
+// Whose classes it was trained on, however they are named.
+TEST_F(FolderRun, ClassesOfASplitAreKnownWithoutIt) {
+  folder_->classes("parted/train/c", 4, 4);
+  folder_->classes("parted/test/t", 2, 4);
+  const std::string parted = "folder:" + in("parted");
+  const Finished trained = train("parted", "parted_run");
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_TRUE(holds(trained.err, "8 images of 2 other classes"));
+  const Finished all = eval({"--checkpoint", in("parted_run/best.h5"), "--data",
+                             parted + ",splits=none", "--json", in("parted.json")});
+  ASSERT_EQ(all.code, 0) << all.err;
+  EXPECT_TRUE(holds(all.out, "the network was trained on 4 of these classes (by name)"));
+  EXPECT_EQ(result("parted.json")["classes_trained_on"], 4);
+  // The same said of what a run is to be compared on.
+  const Finished same = train("parted", "same_run", {"--test-data", parted + "/train"});
+  ASSERT_EQ(same.code, 0) << same.err;
+  EXPECT_TRUE(holds(same.err, "16 images of 4 classes; the best epoch"));
+  EXPECT_TRUE(holds(same.err, "held out: these are the images that are trained on, so that"));
+  const Finished some = train("parted", "some_run", {"--test-data", parted + ",splits=none"});
+  ASSERT_EQ(some.code, 0) << some.err;
+  EXPECT_TRUE(holds(some.err, "24 images of 6 classes"));
+  EXPECT_TRUE(holds(some.err, "held out: 4 of these 6 classes are trained on, too (by name)"));
 }
 
 // The best of several epochs on some images is none the better for others.
@@ -449,8 +474,8 @@ TEST_F(FolderRun, ThatPicturesWereTurnedGoesWithTheWeights) {
       EXPECT_EQ(holds(file_text(in(name)), "exif"), turns);
     }
     EXPECT_EQ(holds(file_text(in("e.py")),
-                    "[  # a PIL image in RGB -> one of `images`\n    "
-                    "ImageOps.exif_transpose, transforms.Resize("),
+                    "[  # a PIL image -> one of `images`\n    ImageOps.exif_transpose, "
+                    "lambda i: i.convert(\"RGB\"), transforms.Resize("),
               turns);
   }
   ASSERT_EQ(convert({"--from-run", in("turned_run"), in("t.safetensors")}).code, 0);
@@ -557,6 +582,11 @@ TEST_F(FolderRun, OneClassAloneIsSaidBeforeTraining) {
   const Finished held = train("flat", "beside", {"--test-data", "folder:" + in("onecl")});
   EXPECT_EQ(held.code, 0) << held.err;
   EXPECT_TRUE(holds(held.err, "held out: all of it is one class, so that whatever is found"));
+  const Finished undivided = train("onecl", "undivided");
+  EXPECT_EQ(undivided.code, 2);
+  EXPECT_TRUE(holds(undivided.err, "--data folder:" + in("onecl") +
+                                       ": holds one class; training needs two or more"))
+      << undivided.err;
   EXPECT_FALSE(holds(held.err, "flat: all of it is one class"));
   const Finished several = train("flat", "several", {"--test-data", flat()});
   EXPECT_EQ(several.code, 0) << several.err;

@@ -222,8 +222,8 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
                }}});
   std::set<std::string> other = everywhere();
   // Of its other way, and of what is drawn: nothing here.
-  other.insert({"--checkpoint", "--data", "--split", "--batch", "--precision", "--workers",
-                "--skip-bad", "--arch", "--index", "--query", "--sheet"});
+  other.insert({"--checkpoint", "--data", "--split", "--batch", "--workers", "--skip-bad", "--arch",
+                "--index", "--query", "--sheet"});
   check({RK_BIN "/eval", "--embeddings", in("e.h5")}, {RK_BIN "/eval", "--help"}, flags, other);
 }
 
@@ -244,7 +244,6 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
          EXPECT_EQ(with.end.code, 0) << with.end.err;
          EXPECT_EQ(read_embeddings(in("saved.h5")).count(), 6);
        }},
-      {{"--precision", "fp16"}, ends_with(2, "--precision fp16: needs a GPU")},
       // Nothing but what it takes tells the size of a batch: pictures of 16 pixels need some
       // 0.1 MiB each in the network.
       {{"--batch", "16"},

@@ -55,6 +55,10 @@ TEST_F(RunChoices, TheBestEpochIsThatOfTheValidationSplit) {
   }
   const Checkpoint kept(in("run/best.h5"));
   EXPECT_EQ(kept.run().epoch, best);
+  EXPECT_TRUE(holds(done.out, fmt::format("best.h5: of epoch {}, R@1 {:.4f}, MAP@R {:.4f}\n", best,
+                                          lines[best]["recall_at_1"].get<double>(),
+                                          lines[best]["map_at_r"].get<double>())))
+      << done.out;
   EXPECT_EQ(kept.run().best, lines[best]["map_at_r"].get<double>());
   EXPECT_EQ(json::parse(file_text(in("r.json")))["best"]["map_at_r"], lines[best]["map_at_r"]);
   // Those values are those of the validation split, and of these parameters.

@@ -103,5 +103,25 @@ TEST(SettingTable, RecipesThatCannotBeRead) {
                     "x.toml: line 1: a text has no second quotation mark; see"));
 }
 
+// The library goes through the parts of a name by recursion, until the stack is at its end.
+TEST(SettingTable, NamesOfManyPartsAreRefused) {
+  const TemporaryFolder folder;
+  const auto read = [&](const std::string& text) {
+    folder.write("x.toml", text);
+    return message_of<InputError>([&] { read_recipe((folder.path() / "x.toml").string()); });
+  };
+  const auto name = [](int parts) {
+    std::string text = "a";
+    for (int i = 1; i < parts; ++i) text += ".a";
+    return text;
+  };
+  const char* const refused = "x.toml: line 2: holds 200000 dots, 100 are read; see recipes/";
+  EXPECT_TRUE(holds(read("lr = 1\n" + name(200'001) + " = 1\n"), refused));
+  EXPECT_TRUE(holds(read("lr = 1\n[" + name(200'001) + "]"), refused));
+  EXPECT_TRUE(holds(read(name(102) + " = 1\n"), "line 1: holds 101 dots"));
+  EXPECT_TRUE(holds(read("\n" + name(101) + " = 1\n"), "x.toml: line 2: a: is neither"));
+  EXPECT_TRUE(holds(read(std::string(2'000'000, '\n')), "MiB, more than the limit of 1 MiB"));
+}
+
 }  // namespace
 }  // namespace rk

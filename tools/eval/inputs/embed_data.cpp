@@ -1,6 +1,7 @@
 #include "tools/eval/inputs/embed_data.h"
 
 #include "data/sources/dataset.h"
+#include "data/sources/folder.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
@@ -39,8 +40,9 @@ std::optional<std::int64_t> count_trained_on(const CheckpointEmbedder& embedder,
   if (embedder.trained_on().empty()) return std::nullopt;
   const std::set<std::string> known(embedder.trained_on().begin(), embedder.trained_on().end());
   const std::int64_t count =
-      std::count_if(rows.set.classes.begin(), rows.set.classes.end(),
-                    [&](const std::string& name) { return known.contains(name); });
+      std::count_if(rows.set.classes.begin(), rows.set.classes.end(), [&](const std::string& name) {
+        return known.contains(name) || known.contains(without_split(name));
+      });
   if (count > 0) {
     note(fmt::format(
         "{} of the {} of {} {} what the network was trained on, by name: on that it "
@@ -83,7 +85,7 @@ CheckpointEmbedder open_network(const Context& context, const NetworkOptions& op
   std::vector<std::string> said;
   const Checkpoint network = open_weights(options.checkpoint, options.arch, said);
   for (const std::string& line : said) note(fmt::format("{}: {}", options.checkpoint, line));
-  return {context, network, batch, precision_of(options.precision)};
+  return {context, network, batch};
 }
 
 EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
@@ -118,6 +120,7 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   rows.set = embed_pictures(embedder, data, options, common);
   if (!spec.path.empty()) rows.set.exif = spec.get("exif", "ignore");  // else drawn
   rows.name = options.data;
+  rows.part = data.part();
   rows.text = data_text(spec, data);
   note_other_exif(embedder.training_exif(), options.data);
   rows.facts["skipped_images"] = embedder.bad_images().size();

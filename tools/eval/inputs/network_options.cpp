@@ -28,9 +28,6 @@ void NetworkOptions::add_to(CLI::App& app) {
   app.add_option("--batch", batch, "images at a time")
       ->check(CLI::Range(1, 1 << 16))
       ->needs(network);
-  app.add_option("--precision", precision, "of the network on a GPU: fp32, tf32, fp16 or bf16")
-      ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
-      ->needs(network);
   app.add_option("--workers", workers, "threads that read images")
       ->check(CLI::Range(1, 256))
       ->needs(network);

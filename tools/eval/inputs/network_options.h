@@ -14,7 +14,6 @@ struct NetworkOptions {
   std::string data;
   std::string split = "test";
   std::string save;
-  std::string precision = "fp32";
   std::int64_t batch = 64;
   int workers = 2;
   bool skip_bad = false;

@@ -16,6 +16,7 @@ struct Rows {
   EmbeddingSet set;
   std::string name;  // the file, or the data as they were given: messages begin with it
   std::string text;  // "e.h5: 24 rows of 6 classes"
+  std::string part;  // of a data set: "split test"; empty: of a file
   std::function<Image(std::int64_t row)> picture;   // where pictures were embedded; InputError
   nlohmann::json facts = nlohmann::json::object();  // stand in the JSON beside the metrics
 
