@@ -46,7 +46,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
     packed_.begin();
     items_ = input.rows;
     // Classes have shares of the loss, items are a mean.
-    const double weight = Row::kRowIsClass ? 1 : 1 / static_cast<double>(items_);
+    const double weight = Row::kRowIsClass ? 1 : mean_weight(items_);
     *packed_.host<BatchNumbers>(numbers_) = {.valid = static_cast<double>(items_),
                                              .value_weight = weight};
     std::copy_n(input.labels, items_, packed_.host<std::int64_t>(labels_));
@@ -86,7 +86,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
     batch.labels = packed_.device<std::int64_t>(labels_);
     batch.shares = packed_.device<S>(shares_);
     batch.weight = Row::kRowIsClass ? 1 / static_cast<S>(input.classes)
-                                    : static_cast<S>(1 / static_cast<double>(input.rows));
+                                    : static_cast<S>(mean_weight(input.rows));
     batch.losses = losses_.as<S>();
     rows_->run(context, batch, params_);
     matrix_.backward(context, input, gradients);
@@ -107,6 +107,9 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
     BadProxy bad;
   };
 
+  static double mean_weight(std::int64_t items) {
+    return items > 0 ? 1 / static_cast<double>(items) : 0;
+  }
   static std::int64_t rows_of(const LossShape& shape) {
     return Row::kRowIsClass ? shape.classes : shape.rows;
   }

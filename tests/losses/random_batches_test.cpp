@@ -123,6 +123,35 @@ TEST(MultiSimilarity, QueriesThatNothingIsLeftOfAreZero) {
   for (const float g : result.grad) EXPECT_EQ(g, 0);
 }
 
+// --normalize: lengths whose squares float does not hold, and those of the memory.
+TEST(NormalizedLoss, TakesRowsAndMemoryOfAnyLength) {
+  const Context context(1);
+  const LossSpec spec = parse_loss("smooth_ap:tau=0.1");
+  LossData<double> unit =
+      made_up::data(LossKind::kEmbeddings, {.rows = 12, .memory = 6, .dim = 7}, random_seed());
+  LossData<double> longer = unit;
+  for (double& x : longer.embeddings) x *= 1e25;
+  for (double& x : longer.memory_embeddings) x *= 1e-25;
+  LossFunction<float> function(context, spec, unit.shape(), true);
+  const double expected = function(made_up::as_float(unit)).loss;
+  EXPECT_NEAR(function(made_up::as_float(longer)).loss, expected, 1e-5);
+}
+
+TEST(ProxyLosses, OfNoRowsAreZero) {
+  const Context context(1);
+  for (const char* text : {"nsl", "proxy_anchor"}) {
+    const LossSpec spec = parse_loss(text);
+    LossData<float> data;
+    data.dim = 6;
+    data.classes = 6;
+    data.proxies.assign(36, 0.5F);
+    LossFunction<float> function(context, spec, data.shape(), false);
+    const LossResult<float> result = function(data);
+    EXPECT_EQ(result.loss, 0) << text;
+    EXPECT_EQ(result.valid_queries, 0) << text;
+  }
+}
+
 // Thresholds lie from -1 to 1, both included.
 TEST(AucThresholds, AreThoseOfStepsThatDivideTheRange) {
   EXPECT_NO_THROW(parse_loss("auc_ba:ds=0.04"));

@@ -91,6 +91,22 @@ TEST(ReadRows, LabelsOfEveryKind) {
 TEST(ReadRows, CamerasComeAlong) {
   EXPECT_EQ(read_rows({kArrays + "named.npz", "", false}).set.cameras,
             (std::vector<std::int64_t>{5, 5, 6, 6, 7, 7}));
+  // Where the labels are another file's, too.
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "e.h5").string();
+  EmbeddingSet set;
+  set.dim = 3;
+  set.embeddings = golden_rows();
+  set.labels = {9, 9, 9, 9, 9, 9};
+  set.cameras = {1, 2, 3, 1, 2, 3};
+  set.categories = {4, 4, 4, 5, 5, 5};
+  set.paths = {"a", "b", "c", "d", "e", "f"};
+  write_embeddings(path, set);
+  const EmbeddingSet read = read_rows({path, kArrays + "labels_int64.npy", false}).set;
+  EXPECT_EQ(read.labels, kLabels);
+  EXPECT_EQ(read.cameras, set.cameras);
+  EXPECT_EQ(read.categories, set.categories);
+  EXPECT_EQ(read.paths, set.paths);
 }
 
 TEST(ReadRows, NormalizedRowsHaveLengthOneAndZerosStay) {
