@@ -280,8 +280,8 @@ void set_plans(const Context& context, const GpuPlans& plans) {
   const std::string environment = plan_environment(context);
   if (plans.environment() != environment) {
     if (!plans.empty()) {
-      note(fmt::format("the plans are of {}, this is {}: none of them is used",
-                       plans.environment(), environment));
+      note(fmt::format("the plans are of {}, this is {}: none of them is used", plans.environment(),
+                       environment));
     }
     return;
   }
