@@ -47,9 +47,9 @@ class TrainStep {
   // The pictures of the batch that comes next (NetworkInput::stage); while a step runs, too.
   void stage(std::span<const std::uint8_t> pixels) { input_.stage(pixels); }
   bool copies_pixels() const { return input_.copies_pixels(); }
-  // The step on what was staged; a GPU is not waited for, but two steps at most are launched and not
-  // finished. labels and identities are those of the whole batch, of all processes. InputError where
-  // the loss cannot take the batch.
+  // The step on what was staged; a GPU is not waited for, but two steps at most are launched and
+  // not finished. labels and identities are those of the whole batch, of all processes. InputError
+  // where the loss cannot take the batch.
   void launch(std::span<const std::int64_t> labels, std::span<const std::int64_t> identities,
               double rate);
   // NaN: the step did not come so far.

@@ -16,11 +16,12 @@
 //
 // A step allocates nothing. The loss and the gradient's norm are looked at before the optimizer
 // changes anything: if one is not finite, the step ends in a DivergedError and the parameters are
-// those of before, also where a GPU has begun with the next step by then. ReLU makes 0 of NaN. With batch statistics that hides none: the channel's mean is not
-// finite, and so is no gradient. With frozen ones a NaN shows wherever a layer's input holds an
-// infinity (0 * inf in the gradient of its weight), as it does when values grow from layer to
-// layer. Filters all of whose sums overflow to both sides at once go unseen, for they put out 0 and
-// do not move, like dead units; the weights that do that are seen by sound(), before a checkpoint.
+// those of before, also where a GPU has begun with the next step by then. ReLU makes 0 of NaN. With
+// batch statistics that hides none: the channel's mean is not finite, and so is no gradient. With
+// frozen ones a NaN shows wherever a layer's input holds an infinity (0 * inf in the gradient of
+// its weight), as it does when values grow from layer to layer. Filters all of whose sums overflow
+// to both sides at once go unseen, for they put out 0 and do not move, like dead units; the weights
+// that do that are seen by sound(), before a checkpoint.
 #pragma once
 
 #include "data/loader/loader.h"

@@ -1,5 +1,6 @@
 // Average precision of long rankings and its black-box gradient on a GPU: the definition of
-// losses/frame/ranking.h, on `segments` rankings of `items` scores each, all at once. Stable sorts (kernels/cuda/sort.h) with these kernels around them:
+// losses/frame/ranking.h, on `segments` rankings of `items` scores each, all at once. Stable sorts
+// (kernels/cuda/sort.h) with these kernels around them:
 //   KeyScores          the key of every score, its segment in the bits above
 //   -- sort --
 //   CountFlags, SumFlags, WriteRanks   how many positives lie above each place, where each positive

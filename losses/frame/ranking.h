@@ -4,7 +4,8 @@
 // One stable radix sort ranks everything. In the backward pass only the positives move, so they
 // alone are sorted again, and one merge with the negatives, whose order stays, gives every new
 // rank. What rounds off v' = v + lambda g is kept beside it and orders those that are rounded to
-// one value: positives of equal v come apart by any step. Ranks are subtracted as integers: as fractions of 1e8 float32 would lose their digits.
+// one value: positives of equal v come apart by any step. Ranks are subtracted as integers: as
+// fractions of 1e8 float32 would lose their digits.
 #pragma once
 
 #include "engine/device/buffer.h"

@@ -1,5 +1,5 @@
-// `train` on a GPU made of the host, where a step is under way while the run goes on: that nothing is
-// lost wherever it is stopped, and nothing counted twice.
+// `train` on a GPU made of the host, where a step is under way while the run goes on: that nothing
+// is lost wherever it is stopped, and nothing counted twice.
 #include "engine/base/random.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"

@@ -34,8 +34,8 @@ void refuse_in_capture(const char* what);
 // Notes that `kernel` is loaded; DeviceError where it is not and this thread captures.
 void load(const std::string& kernel);
 
-// What goes from a stream's device to the host arrives there when it is waited for, and is NaN until
-// then: a host that does not wait is found out.
+// What goes from a stream's device to the host arrives there when it is waited for, and is NaN
+// until then: a host that does not wait is found out.
 class Downloads {
  public:
   void add(void* to, const void* from, std::size_t bytes);
