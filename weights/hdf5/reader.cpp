@@ -122,7 +122,8 @@ struct Hdf5Reader::State {
         count = in.number();
         while (!in.at_end()) {
           const std::string path(in.text());
-          if ((path_bytes += path.size()) > kMaxPathBytes) distrust();
+          path_bytes += path.size();
+          if (path_bytes > kMaxPathBytes) distrust();
           objects[path] = in.number() != 0;
         }
       });

@@ -353,7 +353,8 @@ void Pickle::make_global(const std::string& module, const std::string& attribute
   }
   Node* node = make(Kind::kGlobal);
   node->text = module + "." + attribute;
-  if ((names_ += node->text.size()) > kMaxNames) {
+  names_ += node->text.size();
+  if (names_ > kMaxNames) {
     refuse(fmt::format("names globals of more than {} MiB in all", kMaxNames >> 20));
   }
   globals_.insert(node->text);

@@ -84,7 +84,7 @@ void write_widening(const std::string& path) {
   constexpr hsize_t kChunks = 64;
   const std::array<hsize_t, 2> chunk = {4096, 1024}, dims = {kChunks * chunk[0], chunk[1]};
   std::vector<std::int8_t> values(chunk[0] * chunk[1]);
-  Random random(static_cast<Random::result_type>(random_seed()));
+  Random random(random_seed());
   for (std::size_t i = 0; i < std::size_t{64} << 10; ++i) {
     values[i] = static_cast<std::int8_t>(random());
   }
