@@ -168,15 +168,19 @@ TEST(Hdf5File, FilesThatAreNotHdf5AreNamed) {
             std::string::npos);
 }
 
-// A file whose one data set is allocated lazily: a few hundred bytes that claim `rows` floats.
-std::string lazy_file(const std::string& path, hsize_t rows, hsize_t chunk) {
+// A file whose one data set, of `rows` values of `type`, is packed; what `values` points at is
+// written into it, and nothing if it is null: a few hundred bytes that claim `rows` values.
+std::string packed_file(const std::string& path, const char* name, hid_t type, hsize_t rows,
+                        hsize_t chunk, const void* values = nullptr) {
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   const hid_t space = H5Screate_simple(1, &rows, nullptr);
   const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
   H5Pset_chunk(creation, 1, &chunk);
   H5Pset_deflate(creation, 9);
-  const hid_t set =
-      H5Dcreate2(file, "w", H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  const hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  if (values != nullptr) {
+    EXPECT_GE(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0);
+  }
   H5Dclose(set);
   H5Pclose(creation);
   H5Sclose(space);
@@ -187,9 +191,10 @@ std::string lazy_file(const std::string& path, hsize_t rows, hsize_t chunk) {
 TEST(Hdf5File, ClaimsFarBeyondWhatIsStoredAreRefused) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "lazy.h5").string();
-  EXPECT_NE(
-      refusal([&] { Hdf5Reader r(lazy_file(path, 1 << 20, 1 << 10)); }).find("exhaust memory"),
-      std::string::npos);
+  EXPECT_NE(refusal([&] {
+              Hdf5Reader r(packed_file(path, "w", H5T_IEEE_F32LE, 1 << 20, 1 << 10));
+            }).find("exhaust memory"),
+            std::string::npos);
 }
 
 // Deflate makes 1017 bytes of each of these one, the best that it can do.
@@ -197,19 +202,7 @@ TEST(Hdf5File, EqualLabelsAreReadHoweverSmallTheyAreStored) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "labels.h5").string();
   const std::vector<std::int64_t> labels(200'000, -1);
-  const hsize_t rows = labels.size();
-  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  const hid_t space = H5Screate_simple(1, &rows, nullptr);
-  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-  H5Pset_chunk(creation, 1, &rows);
-  H5Pset_deflate(creation, 9);
-  const hid_t set =
-      H5Dcreate2(file, "labels", H5T_STD_I64LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
-  EXPECT_GE(H5Dwrite(set, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, labels.data()), 0);
-  H5Dclose(set);
-  H5Pclose(creation);
-  H5Sclose(space);
-  H5Fclose(file);
+  packed_file(path, "labels", H5T_STD_I64LE, labels.size(), labels.size(), labels.data());
   EXPECT_EQ(Hdf5Reader(path).read<std::int64_t>("/labels"), labels);
 }
 
