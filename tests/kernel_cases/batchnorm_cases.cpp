@@ -235,17 +235,19 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
            nullptr);
   });
 
-  // Float32 arithmetic on numbers of up to about ten; sums of `rows` of them, whose chains in float
-  // are at most 8192 long and whose errors average out.
+  // Float32 arithmetic on numbers of up to about ten times 1/std, which over few rows may be as much
+  // as 1/sqrt(epsilon); sums of `rows` of them, whose chains in float are at most 8192 long and whose
+  // errors average out.
   const double rounding = TypeFacts<T>::kRounding;
   constexpr double kArithmetic = 4e-6;
   const double sums = 1e-6 * static_cast<double>(rows) + 1e-5;
-  // The mean is rounded to float32, so y - mean is off by as much in every row.
-  const double large = 1e-7 * std::abs(offset);
+  const double steepest = std::max(1.0, *std::ranges::max_element(expected.inv_std));
+  // The mean is rounded to float32, so y - mean is off by as much in every row: once in z, in the
+  // gradient beside (y - mean) g / std^2, where it meets 1/std twice and g of up to 5.
+  const double large = 1e-7 * std::abs(offset) * steepest;
   const double moved = large * std::sqrt(static_cast<double>(rows));
   // The squares are summed in float32, and over few rows little more than epsilon may be left of
   // them: half of what that is of variance + epsilon is off in 1/std, and in all that follows.
-  const double steepest = *std::ranges::max_element(expected.inv_std);
   const double cancelled = form.sums ? 0x1p-24 * 9 * steepest * steepest : 0;
   // Sums are of what lies above a tile's first row, up to 5 each: n of them in float32 are off by
   // 2^-24 5/3 n^1.5 at one standard deviation, of which two are taken.
@@ -262,7 +264,7 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
        sums + moved + 10 * steepest * cancelled},
       {"d_beta", read<float>(d_beta), expected.d_beta, 1e-5, sums},
       {"dy", read<T>(device_dy), expected.dy, rounding,
-       10 * kArithmetic + large + 10 * steepest * cancelled},
+       10 * kArithmetic * steepest + 5 * large * steepest + 10 * steepest * cancelled},
   };
   if (writes_residual) {
     out.push_back({"d_residual", read<T>(device_d_residual), expected.d_residual, rounding, 1e-6});
