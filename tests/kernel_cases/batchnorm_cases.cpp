@@ -235,9 +235,9 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
            nullptr);
   });
 
-  // Float32 arithmetic on numbers of up to about ten times 1/std, which over few rows may be as much
-  // as 1/sqrt(epsilon); sums of `rows` of them, whose chains in float are at most 8192 long and whose
-  // errors average out.
+  // Float32 arithmetic on numbers of up to about ten times 1/std, which over few rows may be as
+  // much as 1/sqrt(epsilon); sums of `rows` of them, whose chains in float are at most 8192 long
+  // and whose errors average out.
   const double rounding = TypeFacts<T>::kRounding;
   constexpr double kArithmetic = 4e-6;
   const double sums = 1e-6 * static_cast<double>(rows) + 1e-5;
