@@ -1,8 +1,14 @@
 // libFuzzer target: any bytes are embeddings that fit together, or an InputError.
 #include "engine/base/error.h"
 #include "tests/fuzz/look_at_embeddings.h"
+#include "tests/fuzz/short_parsers.h"
 
 #include <cstdint>
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  rk::shorten_parsers();
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

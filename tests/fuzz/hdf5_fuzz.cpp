@@ -1,6 +1,7 @@
 // libFuzzer target: any bytes are an HDF5 file that is read as a whole, or an InputError, whatever
 // becomes of the library in its own process.
 #include "engine/base/error.h"
+#include "tests/fuzz/short_parsers.h"
 #include "weights/hdf5/file.h"
 
 #include <cstdint>
@@ -31,6 +32,11 @@ void read_all(const rk::Hdf5Reader& file) {
 }
 
 }  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  rk::shorten_parsers();
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
