@@ -10,10 +10,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const auto settings = rk::read_recipe(rk::file_to_fuzz(std::as_bytes(std::span(data, size))));
-    CLI::App app;
+    Flags flags;
     rk::SettingTable table;
     rk::TrainSettings values;
-    rk::add_train_options(app, table, values);
+    rk::add_train_options(flags, table, values);
     rk::apply_settings(table, settings, "fuzz");
     rk::resolve(values);
     table.toml();

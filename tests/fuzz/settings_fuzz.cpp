@@ -14,10 +14,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string text = settings.dump();
     if (rk::parse_json(text, "fuzz").dump() != text) std::abort();
     if (!settings.is_object()) return 0;
-    CLI::App app;
+    Flags flags;
     rk::SettingTable table;
     rk::TrainSettings values;
-    rk::add_train_options(app, table, values);
+    rk::add_train_options(flags, table, values);
     rk::apply_settings(table, settings, "fuzz");
     rk::resolve(values);
     if (table.values().dump().empty()) std::abort();

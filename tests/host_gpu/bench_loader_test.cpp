@@ -61,13 +61,12 @@ TEST(BenchLoaderDevice, TheInputHoldsTheLastPicturesAsNumbers) {
   }
 }
 
-nlohmann::json run(const std::vector<std::string>& flags, const std::string& device) {
+nlohmann::json run(const std::vector<std::string>& words, const std::string& device) {
   const auto command = make_bench_loader();
   EXPECT_TRUE(command->runs_on_cuda());
-  CLI::App app;
-  command->add_options(app);
-  std::vector<std::string> words(flags.rbegin(), flags.rend());
-  app.parse(words);
+  Flags flags;
+  command->add_options(flags);
+  flags.parse(words);
   const TemporaryFolder folder;
   CommonOptions common;
   common.device = device;

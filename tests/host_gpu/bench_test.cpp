@@ -13,11 +13,9 @@ namespace {
 
 nlohmann::json bench_loss(const std::string& loss) {
   const auto command = make_bench_loss();
-  CLI::App app;
-  command->add_options(app);
-  std::vector<std::string> words = {"2",     "--repeats", "4",   "--per-class", "8",
-                                    "--dim", "40",        "--n", loss,          "--loss"};
-  app.parse(words);
+  Flags flags;
+  command->add_options(flags);
+  flags.parse({"--loss", loss, "--n", "40", "--dim", "8", "--per-class", "4", "--repeats", "2"});
   const TemporaryFolder folder;
   CommonOptions common;
   common.device = "cuda:0";

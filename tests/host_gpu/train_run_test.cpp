@@ -81,15 +81,14 @@ class GpuTrainRun : public ::testing::Test {
         "--out",        out,
         "--resume",     "auto"};
     words.insert(words.end(), more.begin(), more.end());
-    std::ranges::reverse(words);  // as CLI11 takes them
     try {
       const auto command = make_train();
-      CLI::App app;
+      Flags flags;
       CommonOptions common;
-      app.add_option("--seed", common.seed);
-      app.add_option("--threads", common.threads);
-      command->add_options(app);
-      app.parse(words);
+      flags.add("--seed", common.seed, "");
+      flags.add("--threads", common.threads, "");
+      command->add_options(flags);
+      flags.parse(words);
       InterruptedGroup group(calls);
       common.program = "train";
       common.device = "cuda:0";

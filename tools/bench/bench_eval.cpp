@@ -87,15 +87,16 @@ void whole_matrix(const Context& context, const EmbeddingView& queries,
 
 class BenchEval final : public Command {
  public:
-  void add_options(CLI::App& app) override {
-    app.add_option("--n", n_, "rows")->check(CLI::Range(2, 1 << 24));
-    app.add_option("--dim", dim_, "dimensions")->check(CLI::Range(1, 1 << 16));
-    app.add_option("--classes", classes_, "classes, of equal size")->check(CLI::Range(1, 1 << 24));
-    app.add_option("--gallery", gallery_,
-                   "rows to search in, of the same classes; 0: the rows among themselves, which "
-                   "takes half the products")
-        ->check(CLI::Range(0, 1 << 24));
-    app.add_option("--repeats", repeats_, "timed pairs")->check(CLI::Range(1, 1000));
+  void add_options(Flags& flags) override {
+    flags.add("--n", n_, "rows").check(in_range(2, 1 << 24));
+    flags.add("--dim", dim_, "dimensions").check(in_range(1, 1 << 16));
+    flags.add("--classes", classes_, "classes, of equal size").check(in_range(1, 1 << 24));
+    flags
+        .add("--gallery", gallery_,
+             "rows to search in, of the same classes; 0: the rows among themselves, which "
+             "takes half the products")
+        .check(in_range(0, 1 << 24));
+    flags.add("--repeats", repeats_, "timed pairs").check(in_range(1, 1000));
   }
 
   bool runs_on_cuda() const override { return true; }

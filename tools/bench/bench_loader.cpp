@@ -41,23 +41,24 @@ struct Stages {
 
 class BenchLoader final : public Command {
  public:
-  void add_options(CLI::App& app) override {
-    app.add_option("--data", data_, "which images: " + dataset_help())->required();
-    app.add_option("--split", split_, "train, val or test");
-    app.add_option("--image-size", size_, "side of the pictures")->check(CLI::Range(8, 4096));
-    app.add_option("--resize", resize_, "short side before cropping (0: 8/7 of the side)")
-        ->check(CLI::Range(0, 8192));
-    app.add_option("--augment", augment_, "none, or crop=...,flip=... as for train");
-    app.add_option("--workers", workers_, "loading threads")->check(CLI::Range(1, 1024));
-    app.add_option("--batch", batch_, "images a batch")->check(CLI::Range(1, 1 << 16));
-    app.add_option("--images", images_, "images a repeat, at most")->check(CLI::Range(1, 1 << 24));
-    app.add_option("--cache", cache_,
-                   "MiB of decoded images to keep; a pass over the data set fills them before the "
-                   "time is taken")
-        ->check(CLI::Range(0, 1 << 20));
-    app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
-    app.add_option("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
-        ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
+  void add_options(Flags& flags) override {
+    flags.add("--data", data_, "which images: " + dataset_help()).required();
+    flags.add("--split", split_, "train, val or test");
+    flags.add("--image-size", size_, "side of the pictures").check(in_range(8, 4096));
+    flags.add("--resize", resize_, "short side before cropping (0: 8/7 of the side)")
+        .check(in_range(0, 8192));
+    flags.add("--augment", augment_, "none, or crop=...,flip=... as for train");
+    flags.add("--workers", workers_, "loading threads").check(in_range(1, 1024));
+    flags.add("--batch", batch_, "images a batch").check(in_range(1, 1 << 16));
+    flags.add("--images", images_, "images a repeat, at most").check(in_range(1, 1 << 24));
+    flags
+        .add("--cache", cache_,
+             "MiB of decoded images to keep; a pass over the data set fills them before the "
+             "time is taken")
+        .check(in_range(0, 1 << 20));
+    flags.add("--repeats", repeats_, "timed runs").check(in_range(1, 10000));
+    flags.add("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
+        .check(one_of({"fp32", "tf32", "fp16", "bf16"}));
   }
   bool runs_on_cuda() const override { return true; }
 

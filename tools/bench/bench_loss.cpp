@@ -240,13 +240,13 @@ double copy_rate(int threads, double array_bytes) {
 
 class BenchLoss final : public Command {
  public:
-  void add_options(CLI::App& app) override {
-    app.add_option("--loss", loss_, "NAME[:key=value,...]")->required();
-    app.add_option("--n", n_, "batch size")->check(CLI::Range(2, 1 << 20));
-    app.add_option("--memory", memory_, "columns of memory")->check(CLI::Range(0, 1 << 24));
-    app.add_option("--dim", dim_, "dimensions")->check(CLI::Range(1, 1 << 16));
-    app.add_option("--per-class", per_class_, "items a class")->check(CLI::Range(1, 1 << 20));
-    app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
+  void add_options(Flags& flags) override {
+    flags.add("--loss", loss_, "NAME[:key=value,...]").required();
+    flags.add("--n", n_, "batch size").check(in_range(2, 1 << 20));
+    flags.add("--memory", memory_, "columns of memory").check(in_range(0, 1 << 24));
+    flags.add("--dim", dim_, "dimensions").check(in_range(1, 1 << 16));
+    flags.add("--per-class", per_class_, "items a class").check(in_range(1, 1 << 20));
+    flags.add("--repeats", repeats_, "timed runs").check(in_range(1, 10000));
   }
 
   bool runs_on_cuda() const override { return true; }

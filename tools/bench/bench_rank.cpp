@@ -23,10 +23,10 @@ namespace {
 
 class BenchRank final : public Command {
  public:
-  void add_options(CLI::App& app) override {
-    app.add_option("--loss", loss_, "rambo_map, rambo_apc or rambo_map_apc, with parameters");
-    app.add_option("--n", n_, "scores in the ranking")->check(CLI::Range(2, 1 << 30));
-    app.add_option("--repeats", repeats_, "timed runs")->check(CLI::Range(1, 10000));
+  void add_options(Flags& flags) override {
+    flags.add("--loss", loss_, "rambo_map, rambo_apc or rambo_map_apc, with parameters");
+    flags.add("--n", n_, "scores in the ranking").check(in_range(2, 1 << 30));
+    flags.add("--repeats", repeats_, "timed runs").check(in_range(1, 10000));
   }
 
   bool runs_on_cuda() const override { return true; }

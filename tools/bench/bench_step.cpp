@@ -45,33 +45,33 @@ struct NodeTimes {
 
 class BenchStep final : public Command {
  public:
-  void add_options(CLI::App& app) override {
-    app.add_option("--arch", spec_.arch, "network")->check(CLI::IsMember(network_names()));
-    app.add_option("--batch", batch_, "images a step")->check(CLI::Range(2, 1 << 16));
-    app.add_option("--image-size", size_, "height and width in pixels")->check(CLI::Range(8, 4096));
-    app.add_option("--dim", spec_.dim, "dimensions of the embedding")
-        ->check(CLI::Range(1, 1 << 16));
-    app.add_option("--bn", bn_, "batch norm on the batch's statistics, or frozen running ones")
-        ->check(CLI::IsMember({"train", "frozen"}));
-    app.add_option("--loss", loss_, "ranking loss, NAME[:key=value,...]");
-    app.add_option("--repeats", repeats_, "timed pairs")->check(CLI::Range(1, 1000));
-    app.add_flag("--nodes", nodes_, "also the time of every node");
-    app.add_flag("--layouts", layouts_,
-                 "also the convolutions alone in every memory layout of the library");
-    app.add_option("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
-        ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
-    app.add_option("--graph", graph_, "on a GPU: replay a captured step, or start every kernel")
-        ->check(CLI::IsMember({"on", "off"}));
-    app.add_option("--plans", plans_,
-                   "on a GPU: file that says which engine runs which convolution, and what "
-                   "normalises")
-        ->type_name("FILE");
-    app.add_option(
-           "--tune", tune_,
-           "on a GPU: time every engine of every convolution and every way of batch "
-           "normalisation first, and write the fastest to this file, for --plans; what the file "
-           "has already is not timed again")
-        ->type_name("FILE");
+  void add_options(Flags& flags) override {
+    flags.add("--arch", spec_.arch, "network").check(one_of(network_names()));
+    flags.add("--batch", batch_, "images a step").check(in_range(2, 1 << 16));
+    flags.add("--image-size", size_, "height and width in pixels").check(in_range(8, 4096));
+    flags.add("--dim", spec_.dim, "dimensions of the embedding").check(in_range(1, 1 << 16));
+    flags.add("--bn", bn_, "batch norm on the batch's statistics, or frozen running ones")
+        .check(one_of({"train", "frozen"}));
+    flags.add("--loss", loss_, "ranking loss, NAME[:key=value,...]");
+    flags.add("--repeats", repeats_, "timed pairs").check(in_range(1, 1000));
+    flags.add_switch("--nodes", nodes_, "also the time of every node");
+    flags.add_switch("--layouts", layouts_,
+                     "also the convolutions alone in every memory layout of the library");
+    flags.add("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
+        .check(one_of({"fp32", "tf32", "fp16", "bf16"}));
+    flags.add("--graph", graph_, "on a GPU: replay a captured step, or start every kernel")
+        .check(one_of({"on", "off"}));
+    flags
+        .add("--plans", plans_,
+             "on a GPU: file that says which engine runs which convolution, and what "
+             "normalises")
+        .type_name("FILE");
+    flags
+        .add("--tune", tune_,
+             "on a GPU: time every engine of every convolution and every way of batch "
+             "normalisation first, and write the fastest to this file, for --plans; what the file "
+             "has already is not timed again")
+        .type_name("FILE");
   }
   bool runs_on_cuda() const override { return true; }
 

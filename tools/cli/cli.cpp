@@ -15,6 +15,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -35,28 +37,28 @@ namespace {
 
 constexpr int kInternalError = 1;
 
-void add_common(CLI::App& app, CommonOptions& common) {
+void add_common(Flags flags, CommonOptions& common) {
   const std::string group = "Common";
-  app.add_option("--device", common.device, "auto, cpu, cuda or cuda:INDEX")->group(group);
-  app.add_option("--threads", common.threads, "CPU threads; 0: all this process may use")
-      ->check(CLI::Range(0, 4096).description(""))
-      ->group(group);
+  flags.add("--device", common.device, "auto, cpu, cuda or cuda:INDEX").group(group);
+  flags.add("--threads", common.threads, "CPU threads; 0: all this process may use")
+      .check({in_range(0, 4096).problem})
+      .group(group);
   // Unsigned numbers wrap around silently in CLI11 2.1; -1 must not become the largest seed.
-  app.add_option("--seed", common.seed, "seed of every random number")
-      ->check(at_least_zero())
-      ->group(group);
-  app.add_option(
-         "--json", common.json,
-         "also write the result to this file; -: to standard output, and the text elsewhere")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_flag("--force", common.force, "let results replace files that are no earlier results")
-      ->group(group);
-  auto* quiet = app.add_flag(
+  flags.add("--seed", common.seed, "seed of every random number")
+      .check(at_least_zero())
+      .group(group);
+  flags
+      .add("--json", common.json,
+           "also write the result to this file; -: to standard output, and the text elsewhere")
+      .type_name("FILE")
+      .group(group);
+  flags.add_switch("--force", common.force, "let results replace files that are no earlier results")
+      .group(group);
+  const Flag quiet = flags.add_switch(
       "-q,--quiet", common.quiet,
       "no progress, no notes (train, which writes metrics.jsonl, and convert: nothing at all)");
-  app.add_flag("-v,--verbose", common.verbose, "say more")->excludes(quiet)->group(group);
-  quiet->group(group);
+  flags.add_switch("-v,--verbose", common.verbose, "say more").excludes(quiet).group(group);
+  quiet.group(group);
 }
 
 void resolve_device(CommonOptions& common, const Command& command) {
@@ -273,8 +275,9 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
   set_command(argc, argv, common);
   CLI::App app(description);
   set_up(app, argv[0]);
-  command->add_options(app);
-  add_common(app, common);
+  Flags flags(app);
+  command->add_options(flags);
+  add_common(flags, common);
   std::unique_ptr<ProcessGroup> group;
   const int code = parse_and_run(argc, argv, app, [&] {
     if (command->shares_work()) {
@@ -304,9 +307,9 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
   set_up(app, argv[0]);
   app.require_subcommand(1);
   for (Subcommand& sub : subcommands) {
-    CLI::App* child = app.add_subcommand(sub.name, sub.description);
-    sub.command->add_options(*child);
-    add_common(*child, common);
+    Flags flags(*app.add_subcommand(sub.name, sub.description));
+    sub.command->add_options(flags);
+    add_common(flags, common);
   }
   return parse_and_run(argc, argv, app, [&] {
     for (Subcommand& sub : subcommands) {
@@ -333,25 +336,7 @@ std::size_t printable_bytes(std::string_view text) {
   return first == 0xC2 && byte(1) < 0xA0 ? 0 : bytes;
 }
 
-CLI::Validator number_check(bool (*good)(double), const char* expected) {
-  return CLI::Validator(
-      [good, expected](const std::string& text) {
-        double value = 0;
-        if (CLI::detail::lexical_cast(text, value) && good(value)) return std::string();
-        return fmt::format("expected {}, got {}", expected, text);
-      },
-      "");
-}
-
 }  // namespace
-
-CLI::Validator at_least_zero() {
-  return number_check([](double value) { return value >= 0; }, "a number of 0 or more");
-}
-
-CLI::Validator above_zero() {
-  return number_check([](double value) { return value > 0; }, "a number above 0");
-}
 
 std::string one_line(std::string_view text) {
   std::string result;

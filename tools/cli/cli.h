@@ -7,8 +7,7 @@
 
 #include "engine/driver/device.h"
 #include "engine/group/process_group.h"
-
-#include <CLI/CLI.hpp>
+#include "tools/cli/flags.h"
 
 #include <cstdint>
 #include <memory>
@@ -38,17 +37,13 @@ class Command {
  public:
   virtual ~Command() = default;
   // Defaults are taken from the variables' present values and shown by --help.
-  virtual void add_options(CLI::App& app) = 0;
+  virtual void add_options(Flags& flags) = 0;
   virtual void run(const CommonOptions& common) = 0;
   // Whether `common.device` may be a GPU. Where not, `auto` takes the CPU and `cuda` is refused.
   virtual bool runs_on_cuda() const { return false; }
   // Whether several processes may share its work. Where not, each that is started does all of it.
   virtual bool shares_work() const { return false; }
 };
-
-// Checks of numbers without an upper limit, whose message says what was expected.
-CLI::Validator at_least_zero();
-CLI::Validator above_zero();
 
 // One of a program's subcommands: `bench loss`.
 struct Subcommand {

@@ -190,26 +190,28 @@ std::string digest_note(const std::string& path, const std::string& sha256) {
 
 class Convert final : public Command {
  public:
-  void add_options(CLI::App& app) override {
-    app.add_option("in", in_, "the file to read")->type_name("IN");
-    app.add_option("out", out_, "the file to write")->type_name("OUT");
-    app.add_option(
-           "--from-run", from_run_,
-           "the folder of a run, in IN's place: its best.h5 becomes OUT, a .safetensors with, "
-           "beside it, a .py that loads it with torchvision and embeds pictures, or an .onnx")
-        ->type_name("RUN");
-    app.add_option("--from", from_, "what IN must be: auto (any), pth, safetensors, keras or h5")
-        ->check(CLI::IsMember({"auto", "pth", "safetensors", "keras", "h5"}));
-    app.add_option("--to", to_,
-                   "h5 (Rankine's), safetensors, or onnx (a graph that onnxruntime and TensorRT "
-                   "run); empty: as OUT's name ends")
-        ->check(CLI::IsMember({"h5", "safetensors", "onnx"}));
-    app.add_option("--arch", arch_,
-                   fmt::format("{}; empty: as the shapes say", fmt::join(network_names(), ", ")))
-        ->check(CLI::IsMember(network_names()));
-    app.add_flag("--list", list_, "print a table of the tensors in IN and write nothing");
-    app.add_flag("--dry-run", dry_run_, "say what would be done and write nothing");
-    app.add_flag("--no-crc", no_crc_, "take a zip archive whose checksums differ");
+  void add_options(Flags& flags) override {
+    flags.add("in", in_, "the file to read").type_name("IN");
+    flags.add("out", out_, "the file to write").type_name("OUT");
+    flags
+        .add("--from-run", from_run_,
+             "the folder of a run, in IN's place: its best.h5 becomes OUT, a .safetensors with, "
+             "beside it, a .py that loads it with torchvision and embeds pictures, or an .onnx")
+        .type_name("RUN");
+    flags.add("--from", from_, "what IN must be: auto (any), pth, safetensors, keras or h5")
+        .check(one_of({"auto", "pth", "safetensors", "keras", "h5"}));
+    flags
+        .add("--to", to_,
+             "h5 (Rankine's), safetensors, or onnx (a graph that onnxruntime and TensorRT "
+             "run); empty: as OUT's name ends")
+        .check(one_of({"h5", "safetensors", "onnx"}));
+    flags
+        .add("--arch", arch_,
+             fmt::format("{}; empty: as the shapes say", fmt::join(network_names(), ", ")))
+        .check(one_of(network_names()));
+    flags.add_switch("--list", list_, "print a table of the tensors in IN and write nothing");
+    flags.add_switch("--dry-run", dry_run_, "say what would be done and write nothing");
+    flags.add_switch("--no-crc", no_crc_, "take a zip archive whose checksums differ");
   }
 
   void run(const CommonOptions& common) override {

@@ -32,15 +32,15 @@ namespace {
 
 class Eval final : public Command {
  public:
-  void add_options(CLI::App& app) override {
-    files_.add_to(app);
-    network_.add_to(app);
-    measures_.add_to(app);
-    protocol_.add_to(app);
-    statistics_.add_to(app);
-    neighbours_.add_to(app);
-    search_.add_to(app);
-    report_.add_to(app);
+  void add_options(Flags& flags) override {
+    files_.add_to(flags);
+    network_.add_to(flags);
+    measures_.add_to(flags);
+    protocol_.add_to(flags);
+    statistics_.add_to(flags);
+    neighbours_.add_to(flags);
+    search_.add_to(flags);
+    report_.add_to(flags);
   }
 
   // A network embeds on the CPU.

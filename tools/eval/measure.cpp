@@ -38,9 +38,9 @@ void note_what_is_odd(const Rows& queries, const Rows* gallery) {
 
 }  // namespace
 
-void MeasureOptions::add_to(CLI::App& app) {
-  app.add_option("--recall-at", recall_at, "the k of R@k")->check(above_zero())->delimiter(',');
-  app.add_flag("--per-query", per_query, "add every query's values to the JSON");
+void MeasureOptions::add_to(Flags& flags) {
+  flags.add("--recall-at", recall_at, "the k of R@k").check(above_zero()).delimiter(',');
+  flags.add_switch("--per-query", per_query, "add every query's values to the JSON");
 }
 
 void MeasureOptions::sort_recalls() {

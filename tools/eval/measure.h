@@ -15,7 +15,7 @@ struct MeasureOptions {
   std::vector<std::int64_t> recall_at = EvaluateOptions{}.recall_at;
   bool per_query = false;
 
-  void add_to(CLI::App& app);
+  void add_to(Flags& flags);
   // Each k once, ascending, however they were given.
   void sort_recalls();
 };

@@ -13,14 +13,14 @@
 
 namespace rk {
 
-void NeighbourOptions::add_to(CLI::App& app) {
-  app.add_option("--topk", topk,
-                 "how many neighbours of each query --save-neighbours and --index give")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20).description(""));
-  app.add_option("--save-neighbours", save,
-                 "also write the best --topk candidates of each query to this file: HDF5, "
-                 "/neighbours (rows of the gallery, best first) and /scores")
-      ->type_name("FILE");
+void NeighbourOptions::add_to(Flags& flags) {
+  flags.add("--topk", topk, "how many neighbours of each query --save-neighbours and --index give")
+      .check({in_range(1, 1 << 20).problem});
+  flags
+      .add("--save-neighbours", save,
+           "also write the best --topk candidates of each query to this file: HDF5, "
+           "/neighbours (rows of the gallery, best first) and /scores")
+      .type_name("FILE");
 }
 
 Neighbours find_neighbours(const Context& context, const Rows& queries, const Rows* gallery,

@@ -8,8 +8,6 @@
 #include "tools/cli/cli.h"
 #include "tools/eval/inputs/rows.h"
 
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
 #include <string>
 
@@ -19,7 +17,7 @@ struct NeighbourOptions {
   std::int64_t topk = 10;
   std::string save;  // empty: not asked for
 
-  void add_to(CLI::App& app);
+  void add_to(Flags& flags);
 };
 
 // With progress under that label; stops where a signal asks to. `gallery`: null where rows are

@@ -12,21 +12,21 @@
 
 namespace rk {
 
-void ProtocolOptions::add_to(CLI::App& app) {
+void ProtocolOptions::add_to(Flags& flags) {
   std::vector<std::string> names;
   for (const Protocol& protocol : protocols()) names.push_back(protocol.name);
-  recall_at_ = app.get_option("--recall-at");
-  app.add_option("--protocol", name,
-                 "of a published data set: checks that what it needs is there and reports its k of "
-                 "R@k. vehicleid-official draws ten galleries of one image a class (by --seed)")
-      ->check(CLI::IsMember(names));
+  recall_at_ = flags["--recall-at"];
+  flags
+      .add("--protocol", name,
+           "of a published data set: checks that what it needs is there and reports its k of "
+           "R@k. vehicleid-official draws ten galleries of one image a class (by --seed)")
+      .check(one_of(names));
 }
 
 bool ProtocolOptions::draws() const { return !name.empty() && protocol_named(name).draws; }
 
 void ProtocolOptions::choose(MeasureOptions& measures) const {
-  if (!name.empty() && recall_at_->count() == 0)
-    measures.recall_at = protocol_named(name).recall_at;
+  if (!name.empty() && !recall_at_.given()) measures.recall_at = protocol_named(name).recall_at;
 }
 
 void ProtocolOptions::check(const Rows& queries, const Rows* gallery) const {

@@ -14,7 +14,7 @@ struct ProtocolOptions {
   std::string name;  // empty: whatever is given is searched, which is what most protocols do
 
   // After --recall-at has been added.
-  void add_to(CLI::App& app);
+  void add_to(Flags& flags);
 
   bool draws() const;
   // The protocol's k where --recall-at was not given.
@@ -23,7 +23,7 @@ struct ProtocolOptions {
   void check(const Rows& queries, const Rows* gallery) const;
 
  private:
-  const CLI::Option* recall_at_ = nullptr;
+  Flag recall_at_;
 };
 
 // Measures `rows` by drawn galleries, prints the table and writes what scripts read into `json`.

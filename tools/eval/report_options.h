@@ -1,7 +1,7 @@
 // Flags for eval's report, and for two runs side by side.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "tools/cli/flags.h"
 
 #include <string>
 #include <vector>
@@ -14,12 +14,12 @@ class ReportOptions {
   std::vector<std::string> compare;  // two runs, or nothing
 
   // After the flags of NetworkOptions.
-  void add_to(CLI::App& app);
+  void add_to(Flags& flags);
   // UsageError where a flag for networks was given and there is none; network: --checkpoint is.
   void refuse_without_network(bool network) const;
 
  private:
-  std::vector<const CLI::Option*> of_networks_;
+  std::vector<Flag> of_networks_;
 };
 
 }  // namespace rk

@@ -78,21 +78,23 @@ void write_sheet(const std::string& path, const std::vector<SheetRow>& rows) {
 
 }  // namespace
 
-void SearchOptions::add_to(CLI::App& app) {
-  auto* in = app.add_option("--index", index,
-                            "look pictures up instead of measuring: in this file of "
-                            "--save-embeddings, by the same --checkpoint")
-                 ->type_name("FILE");
-  auto* what = app.add_option("--query", queries,
-                              "what to look up: pictures, or folders of pictures; prints the "
-                              "--topk nearest of each with scores")
-                   ->type_name("FILE")
-                   ->default_str("")
-                   ->needs(in);
-  in->needs(what);
-  app.add_option("--sheet", sheet, "PNG of the queries beside what was found for them")
-      ->type_name("FILE")
-      ->needs(in);
+void SearchOptions::add_to(Flags& flags) {
+  const Flag in = flags
+                      .add("--index", index,
+                           "look pictures up instead of measuring: in this file of "
+                           "--save-embeddings, by the same --checkpoint")
+                      .type_name("FILE");
+  const Flag what = flags
+                        .add("--query", queries,
+                             "what to look up: pictures, or folders of pictures; prints the "
+                             "--topk nearest of each with scores")
+                        .type_name("FILE")
+                        .default_text("")
+                        .needs(in);
+  in.needs(what);
+  flags.add("--sheet", sheet, "PNG of the queries beside what was found for them")
+      .type_name("FILE")
+      .needs(in);
 }
 
 void search(const Context& context, const SearchOptions& options, const NetworkOptions& network,

@@ -6,8 +6,6 @@
 #include "tools/eval/inputs/network_options.h"
 #include "tools/eval/neighbours.h"
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
 
@@ -18,7 +16,7 @@ struct SearchOptions {
   std::vector<std::string> queries;
   std::string sheet = "search.png";
 
-  void add_to(CLI::App& app);
+  void add_to(Flags& flags);
 };
 
 // Prints the results of each query and writes the contact sheet and --json. InputError where the

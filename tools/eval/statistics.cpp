@@ -70,25 +70,29 @@ nlohmann::json row_json(const GroupMetrics& row) {
 
 }  // namespace
 
-void StatisticsOptions::add_to(CLI::App& app) {
-  auto* level =
-      app.add_option("--confidence", confidence,
-                     "add intervals that hold this share of 1,000 resamples of the test set: 0.95. "
-                     "Two results whose intervals lie apart differ by more than chance")
-          ->check(CLI::Range(0.5, 0.9999));
-  app.add_option("--resample", resample,
-                 "what is drawn for --confidence: whole classes, since queries of one class share "
-                 "what they have to find, or single queries (narrower)")
-      ->check(CLI::IsMember({"classes", "queries"}))
-      ->needs(level);
-  app.add_flag("--per-class", per_class,
-               "print the ten hardest classes and categories; all of them go into the JSON");
-  app.add_flag("--curves", curves,
-               "add the histograms of scores and the ROC and precision-recall curves to the JSON");
-  app.add_flag("--nmi", nmi,
-               "also cluster the rows by k-means, as many clusters as classes, 20 iterations by "
-               "--seed, on the CPU. Takes up to 44 x classes / rows times as long as all other "
-               "metrics: 8 times for the test set of SOP");
+void StatisticsOptions::add_to(Flags& flags) {
+  const Flag level =
+      flags
+          .add("--confidence", confidence,
+               "add intervals that hold this share of 1,000 resamples of the test set: 0.95. "
+               "Two results whose intervals lie apart differ by more than chance")
+          .check(in_range(0.5, 0.9999));
+  flags
+      .add("--resample", resample,
+           "what is drawn for --confidence: whole classes, since queries of one class share "
+           "what they have to find, or single queries (narrower)")
+      .check(one_of({"classes", "queries"}))
+      .needs(level);
+  flags.add_switch("--per-class", per_class,
+                   "print the ten hardest classes and categories; all of them go into the JSON");
+  flags.add_switch(
+      "--curves", curves,
+      "add the histograms of scores and the ROC and precision-recall curves to the JSON");
+  flags.add_switch(
+      "--nmi", nmi,
+      "also cluster the rows by k-means, as many clusters as classes, 20 iterations by "
+      "--seed, on the CPU. Takes up to 44 x classes / rows times as long as all other "
+      "metrics: 8 times for the test set of SOP");
 }
 
 double confidence_of(const StatisticsOptions& options) {

@@ -22,7 +22,7 @@ struct StatisticsOptions {
   bool curves = false;
   bool nmi = false;
 
-  void add_to(CLI::App& app);
+  void add_to(Flags& flags);
   bool given() const { return confidence > 0 || per_class || curves || nmi; }
   bool need_per_query() const { return confidence > 0 || per_class; }
 };

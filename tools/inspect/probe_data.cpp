@@ -49,11 +49,10 @@ struct Place {
 
 class ProbeData final : public Command {
  public:
-  void add_options(CLI::App& app) override {
-    app.add_option("--data", data_,
-                   "data set to look through, KIND:PATH[,key=value]\n" + dataset_help())
-        ->type_name("SPEC")
-        ->expected(0, 1);  // a value in any case would take --help for one
+  void add_options(Flags& flags) override {
+    flags.add("--data", data_, "data set to look through, KIND:PATH[,key=value]\n" + dataset_help())
+        .type_name("SPEC")
+        .expected(0, 1);  // a value in any case would take --help for one
   }
 
   void run(const CommonOptions& common) override {

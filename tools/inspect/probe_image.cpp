@@ -28,30 +28,30 @@ constexpr std::int64_t kMaxResult = std::int64_t{1} << 24;
 
 class ProbeImage : public Command {
  public:
-  void add_options(CLI::App& app) override {
+  void add_options(Flags& flags) override {
     // A value in any case would take --help for one.
-    app.add_option("--image", image_, "picture to look at (JPEG, PNG, BMP)")
-        ->type_name("FILE")
-        ->expected(0, 1);
-    app.add_option("--checkpoint", checkpoint_,
-                   "as this run's network sees it: its resize, image-size, input-mean, "
-                   "input-std and exif where they are not given here")
-        ->type_name("FILE");
-    resize_ =
-        app.add_option("--resize", transform_.short_side, "length of the short side; 0: as it is")
-            ->check(CLI::Range(0, kMaxImageSide));
-    crop_ = app.add_option("--crop", transform_.crop, "side of the centre crop; 0: none")
-                ->check(CLI::Range(0, 4096));
-    exif_option_ = app.add_option("--exif", exif_,
-                                  "turn: upright as its EXIF orientation says; ignore: as stored")
-                       ->check(CLI::IsMember({"ignore", "turn"}));
-    mean_option_ = app.add_option("--mean", mean_, "subtracted from R G B in [0, 1]");
-    std_option_ = app.add_option("--std", std_, "divides R G B after that");
-    app.add_option(
-           "--out", out_,
-           "FILE.png: the pixels as a picture; any other name: HDF5 with /pixels and /tensor")
-        ->type_name("FILE");
-    app.add_option("--show", show_, "PNG file for the pixels, beside --out")->type_name("FILE");
+    flags.add("--image", image_, "picture to look at (JPEG, PNG, BMP)")
+        .type_name("FILE")
+        .expected(0, 1);
+    flags
+        .add("--checkpoint", checkpoint_,
+             "as this run's network sees it: its resize, image-size, input-mean, "
+             "input-std and exif where they are not given here")
+        .type_name("FILE");
+    resize_ = flags.add("--resize", transform_.short_side, "length of the short side; 0: as it is")
+                  .check(in_range(0, kMaxImageSide));
+    crop_ = flags.add("--crop", transform_.crop, "side of the centre crop; 0: none")
+                .check(in_range(0, 4096));
+    exif_option_ =
+        flags.add("--exif", exif_, "turn: upright as its EXIF orientation says; ignore: as stored")
+            .check(one_of({"ignore", "turn"}));
+    mean_option_ = flags.add("--mean", mean_, "subtracted from R G B in [0, 1]");
+    std_option_ = flags.add("--std", std_, "divides R G B after that");
+    flags
+        .add("--out", out_,
+             "FILE.png: the pixels as a picture; any other name: HDF5 with /pixels and /tensor")
+        .type_name("FILE");
+    flags.add("--show", show_, "PNG file for the pixels, beside --out").type_name("FILE");
   }
 
   void run(const CommonOptions& common) override {
@@ -122,14 +122,14 @@ class ProbeImage : public Command {
 
   void see_as(const Checkpoint& checkpoint) {
     const ModelDescription& model = checkpoint.model();
-    if (resize_->count() == 0) transform_.short_side = static_cast<int>(model.resize);
-    if (crop_->count() == 0) transform_.crop = static_cast<int>(model.crop);
+    if (!resize_.given()) transform_.short_side = static_cast<int>(model.resize);
+    if (!crop_.given()) transform_.crop = static_cast<int>(model.crop);
     for (std::size_t c = 0; c < mean_.size(); ++c) {
-      if (mean_option_->count() == 0) mean_[c] = static_cast<float>(model.input_mean[c]);
-      if (std_option_->count() == 0) std_[c] = static_cast<float>(model.input_std[c]);
+      if (!mean_option_.given()) mean_[c] = static_cast<float>(model.input_mean[c]);
+      if (!std_option_.given()) std_[c] = static_cast<float>(model.input_std[c]);
     }
     const std::string exif = training_exif(checkpoint);
-    if (exif_option_->count() == 0 && !exif.empty()) exif_ = exif;
+    if (!exif_option_.given() && !exif.empty()) exif_ = exif;
   }
 
   std::string image_;
@@ -140,8 +140,8 @@ class ProbeImage : public Command {
   ImageTransform transform_;
   std::array<float, 3> mean_{0.485F, 0.456F, 0.406F};
   std::array<float, 3> std_{0.229F, 0.224F, 0.225F};
-  CLI::Option *resize_ = nullptr, *crop_ = nullptr;
-  CLI::Option *exif_option_ = nullptr, *mean_option_ = nullptr, *std_option_ = nullptr;
+  Flag resize_, crop_;
+  Flag exif_option_, mean_option_, std_option_;
 };
 
 }  // namespace

@@ -30,20 +30,20 @@ double norm(const std::vector<float>& values) {
 
 class ProbeLoss final : public Command {
  public:
-  void add_options(CLI::App& app) override {
-    app.add_option("--loss", loss_, "NAME[:key=value,...]; with --help: what its parameters are")
-        ->required();
-    app.add_option(
-           "--in", in_,
-           "HDF5 file with /embeddings [N, D] and /labels [N]; --loss NAME --help says what "
-           "else a loss reads, and of which shape")
-        ->type_name("FILE")
-        ->required();
-    app.add_option("--out", out_, "HDF5 file for /loss, /valid_queries and /grad")
-        ->type_name("FILE");
-    app.add_flag("--normalize", normalize_, "make rows of unit length first, inside the gradient");
-    app.add_flag("--check", check_, "compare with central differences, in double");
-    app.footer([this] { return help(); });
+  void add_options(Flags& flags) override {
+    flags.add("--loss", loss_, "NAME[:key=value,...]; with --help: what its parameters are")
+        .required();
+    flags
+        .add("--in", in_,
+             "HDF5 file with /embeddings [N, D] and /labels [N]; --loss NAME --help says what "
+             "else a loss reads, and of which shape")
+        .type_name("FILE")
+        .required();
+    flags.add("--out", out_, "HDF5 file for /loss, /valid_queries and /grad").type_name("FILE");
+    flags.add_switch("--normalize", normalize_,
+                     "make rows of unit length first, inside the gradient");
+    flags.add_switch("--check", check_, "compare with central differences, in double");
+    flags.footer([this] { return help(); });
   }
 
   bool runs_on_cuda() const override { return true; }

@@ -63,10 +63,9 @@ void refuse_long_names(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-CLI::Option* SettingTable::add_flag(const std::string& name, bool& variable,
-                                    const std::string& help) {
+Flag SettingTable::add_switch(const std::string& name, bool& variable, const std::string& help) {
   remember(name, [&variable] { return nlohmann::json(variable); });
-  return app_->add_flag("--" + name, variable, help)->group(group_);
+  return flags_->add_switch("--" + name, variable, help).group(group_);
 }
 
 void SettingTable::remember(const std::string& name, std::function<nlohmann::json()> value) {
@@ -82,28 +81,25 @@ void SettingTable::apply(const ordered_json& values, const std::string& source) 
     if (!known) {
       std::vector<std::string> names;
       for (const Setting& setting : settings_) names.push_back(setting.name);
-      if (app_->get_option_no_throw("--" + name) != nullptr) {
+      if (flags_->has("--" + name)) {
         fail<InputError>("{}: '{}' is no setting of a run; give --{} on the command line", source,
                          key, name);
       }
       fail<InputError>("{}: no setting '{}'; {}", source, key, name_advice(name, names));
     }
-    CLI::Option* option = app_->get_option("--" + name);
-    if (option->count() > 0) continue;
+    const Flag flag = (*flags_)["--" + name];
+    if (flag.given()) continue;
     const std::string text = typed(value, fmt::format("{}: {}", source, key));
-    if (text.empty() && option->get_expected_min() > 0) continue;  // as if it were not there
+    if (text.empty() && !flag.takes_no_value()) continue;  // as if it were not there
     try {
-      option->add_result(text);
-      option->run_callback();
-    } catch (const CLI::Error& error) {
+      flag.set(text);
+    } catch (const UsageError& error) {
       fail<InputError>("{}: {} = {}: {}; see --help", source, key, text, error.what());
     }
   }
 }
 
-bool SettingTable::given(const std::string& name) const {
-  return app_->get_option("--" + name)->count() > 0;
-}
+bool SettingTable::given(const std::string& name) const { return (*flags_)["--" + name].given(); }
 
 std::set<std::string> SettingTable::all_given() const {
   std::set<std::string> names;

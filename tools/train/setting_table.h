@@ -7,10 +7,12 @@
 // suggests the nearest.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "tools/cli/flags.h"
+
 #include <nlohmann/json.hpp>
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,16 +21,14 @@ namespace rk {
 
 class SettingTable {
  public:
-  void attach(CLI::App& app) { app_ = &app; }
+  void attach(const Flags& flags) { flags_ = flags; }
 
   // --name in the present group; the variable's value is the default.
-  template <class T>
-  CLI::Option* add(const std::string& name, T& variable, const std::string& help) {
+  template <class T> Flag add(const std::string& name, T& variable, const std::string& help) {
     remember(name, [&variable] { return nlohmann::json(variable); });
-    CLI::Option* option = app_->add_option("--" + name, variable, help)->group(group_);
-    return option;
+    return flags_->add("--" + name, variable, help).group(group_);
   }
-  CLI::Option* add_flag(const std::string& name, bool& variable, const std::string& help);
+  Flag add_switch(const std::string& name, bool& variable, const std::string& help);
   // A flag that somebody else added (--seed) and that belongs to the settings too.
   template <class T> void include(const std::string& name, const T& variable) {
     remember(name, [&variable] { return nlohmann::json(variable); });
@@ -53,7 +53,7 @@ class SettingTable {
   };
   void remember(const std::string& name, std::function<nlohmann::json()> value);
 
-  CLI::App* app_ = nullptr;
+  std::optional<Flags> flags_;
   std::string group_;
   std::vector<Setting> settings_;
 };

@@ -53,7 +53,7 @@ void require_found(const std::string& flag, const std::string& spec, const Check
 
 class Train final : public Command {
  public:
-  void add_options(CLI::App& app) override { add_train_options(app, table_, settings_); }
+  void add_options(Flags& flags) override { add_train_options(flags, table_, settings_); }
   bool runs_on_cuda() const override { return true; }
   bool shares_work() const override { return true; }
 

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -22,8 +23,9 @@ namespace {
 // In words; empty: none.
 std::string image_size_problem(const std::string& text) {
   int size = 0;
-  if (CLI::detail::lexical_cast(text, size) && (size == 0 || (size >= 8 && size <= 4096)))
-    return "";
+  const char* end = text.data() + text.size();
+  const bool whole = std::from_chars(text.data(), end, size).ptr == end;
+  if (whole && !text.empty() && (size == 0 || (size >= 8 && size <= 4096))) return "";
   return fmt::format("{} is neither 0 nor 8 to 4096", text);
 }
 
@@ -81,38 +83,38 @@ ScheduleKind schedule_kind(const std::string& name) {
 void add_data_options(SettingTable& t, TrainSettings& s) {
   t.group("Data: which images, and how they become batches");
   t.add("data", s.data, "training images, KIND:PATH[,key=value]\n" + dataset_help())
-      ->type_name("SPEC");
+      .type_name("SPEC");
   t.add("test-data", s.test_data,
         "images of other classes to evaluate on each epoch; without it --data's own held-out "
         "classes "
         "(its split val or test, or a share of its classes: --data SPEC,val_classes=0.2); "
         "none: evaluate nothing")
-      ->type_name("SPEC");
+      .type_name("SPEC");
   t.add("batch", s.batch, "images in a batch; ranking losses gain from more")
-      ->check(CLI::Range(2, 1 << 20));
+      .check(in_range(2, 1 << 20));
   t.add("per-class", s.per_class,
         "images of each class in a batch, so batch / this many classes (sampler pk)")
-      ->check(CLI::Range(2, 1 << 20));
+      .check(in_range(2, 1 << 20));
   t.add("sampler", s.sampler,
         "which images make a batch; each batch follows from seed, epoch and number alone:" +
             sampler_help())
-      ->type_name("SAMPLER");
+      .type_name("SAMPLER");
   t.add("batches", s.batches,
         "batches an epoch; 0: the sampler's own number, images / batch for most")
-      ->check(CLI::Range(0, 1 << 30));
+      .check(in_range(0, 1 << 30));
   t.add("image-size", s.image_size,
         "side of the square that the network sees; 0: what it was made for, 224, inception_v3 299, "
         "resnet20 32")
-      ->check(CLI::Validator(image_size_problem, "0 or 8 to 4096"));
+      .check({image_size_problem, "0 or 8 to 4096"});
   t.add("resize", s.resize,
         "short side before the centre (or random) crop of that square; 0: image-size * 256 / 224")
-      ->check(CLI::Range(0, 8192));
+      .check(in_range(0, 8192));
   t.add(
        "input-mean", s.input_mean,
        "subtracted from pixels in 0..1: one number, or red,green,blue; the level of the background "
        "makes it 0, like the padding of the convolutions")
-      ->delimiter(',');
-  t.add("input-std", s.input_std, "what they are then divided by")->delimiter(',');
+      .delimiter(',');
+  t.add("input-std", s.input_std, "what they are then divided by").delimiter(',');
   t.add(
       "augment", s.augment,
       "random changes to training images: none, or key=value,... with crop=center|random|resized, "
@@ -121,8 +123,8 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
       "translate, fill=border|white|black|0..255");
   t.add("workers", s.workers,
         "threads that read and prepare images; the result does not depend on it")
-      ->check(CLI::Range(1, 256));
-  t.add("cache", s.cache, "MiB of decoded images to keep")->check(CLI::Range(0, 1 << 30));
+      .check(in_range(1, 256));
+  t.add("cache", s.cache, "MiB of decoded images to keep").check(in_range(0, 1 << 30));
   t.add("max-bad", s.max_bad,
         "training images that may be unreadable: 0 stops at the first, -1 allows the larger of 10 "
         "and 0.1 %; others of their class take their place, and bad_files.txt names them");
@@ -135,10 +137,10 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
         "start from this checkpoint's weights, with its arch, stride-in-1x1, pool, gem-p, dim, "
         "input-mean, input-std, image-size and resize where they are not given; empty: from random "
         "ones")
-      ->type_name("FILE");
-  t.add("dim", s.dim, "numbers in an embedding")->check(CLI::Range(1, 65536));
+      .type_name("FILE");
+  t.add("dim", s.dim, "numbers in an embedding").check(in_range(1, 65536));
   t.add("pool", s.pool, "what becomes of the last feature maps: avg, max or gem");
-  t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg, infinity max")->check(above_zero());
+  t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg, infinity max").check(above_zero());
   t.add("embedding-start", s.embedding_start,
         "first values of the embedding layer: uniform, orthogonal");
   t.add("precision", s.precision,
@@ -149,13 +151,13 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
   t.add("plans", s.plans,
         "on a GPU: which of cuDNN's engines runs which convolution, from `bench step --tune FILE`; "
         "empty: the first that cuDNN proposes")
-      ->type_name("FILE");
+      .type_name("FILE");
   t.add("chunk", s.chunk,
         "images in memory at a time: embeds the batch in chunks, sees it in one loss, goes back "
         "chunk by chunk (each is computed twice); divides batch; 0: all of it, or where neither "
         "this nor batch is given, what fits in memory. The same gradient, but batch norm by the "
         "batch's statistics (bn train) has those of a chunk")
-      ->check(at_least_zero());
+      .check(at_least_zero());
   t.add("freeze", s.freeze,
         "none, or up to where the network keeps the weights it began with: stem, then layer1 to "
         "layer4 of a ResNet, inception3 to inception5, or Mixed_5 to Mixed_7 of inception_v3");
@@ -163,7 +165,7 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
         "batch norm by the batch's statistics (train), or by the stored ones, which then stay "
         "(frozen); "
         "auto: frozen with --weights, else train");
-  t.add_flag(
+  t.add_switch(
       "stride-in-1x1", s.stride_in_1x1,
       "resnet50 halves the image in a block's first 1x1, as the original paper, not in its 3x3");
 }
@@ -171,77 +173,78 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
 void add_optimizer_options(SettingTable& t, TrainSettings& s) {
   t.group("Loss and optimizer: what is learnt, and in what steps");
   t.add("loss", s.loss, "NAME[:key=value,...]; probe --loss NAME --help explains one")
-      ->type_name("LOSS");
+      .type_name("LOSS");
   t.add("memory", s.memory,
         "the embeddings of so many batches before stay as further images to rank, without "
         "gradient (losses with proxies: none)")
-      ->check(CLI::Range(0, 1 << 16));
+      .check(in_range(0, 1 << 16));
   t.add("optimizer", s.optimizer, "adam, adamw or sgd");
-  t.add("lr", s.lr, "learning rate")->check(above_zero());
+  t.add("lr", s.lr, "learning rate").check(above_zero());
   t.add("embedding-rate", s.embedding_rate, "the embedding layer learns this many times as quickly")
-      ->check(at_least_zero());
+      .check(at_least_zero());
   t.add("proxy-rate", s.proxy_rate,
         "nsl, proxy_anchor: their class proxies learn this many times as quickly as the network")
-      ->check(at_least_zero());
+      .check(at_least_zero());
   t.add("weight-decay", s.weight_decay, "pull of all parameters towards zero, proxies too")
-      ->check(at_least_zero());
-  t.add_flag("no-decay-norms", s.no_decay_norms,
-             "weight decay leaves out biases and what batch norm multiplies by");
+      .check(at_least_zero());
+  t.add_switch("no-decay-norms", s.no_decay_norms,
+               "weight decay leaves out biases and what batch norm multiplies by");
   t.add("clip-norm", s.clip_norm,
         "a gradient whose norm over all parameters is above this is made that long; 0: none is")
-      ->check(at_least_zero());
-  t.add("beta1", s.beta1, "adam, adamw: memory of the mean gradient")->check(CLI::Range(0.0, 1.0));
-  t.add("beta2", s.beta2, "adam, adamw: memory of its square")->check(CLI::Range(0.0, 1.0));
-  t.add("momentum", s.momentum, "sgd")->check(CLI::Range(0.0, 1.0));
-  t.add_flag("nesterov", s.nesterov, "sgd: look ahead by the momentum");
+      .check(at_least_zero());
+  t.add("beta1", s.beta1, "adam, adamw: memory of the mean gradient").check(in_range(0.0, 1.0));
+  t.add("beta2", s.beta2, "adam, adamw: memory of its square").check(in_range(0.0, 1.0));
+  t.add("momentum", s.momentum, "sgd").check(in_range(0.0, 1.0));
+  t.add_switch("nesterov", s.nesterov, "sgd: look ahead by the momentum");
 
   t.group("Schedule: the learning rate over time, all in epochs (fractions allowed)");
   t.add("schedule", s.schedule,
         "constant; step: times drop-factor every drop-every; milestones: at each "
         "drop-at; cosine: down to lr-floor at the last epoch");
-  t.add("warmup", s.warmup, "rise from near zero for so long")->check(CLI::Range(0.0, 1e9));
-  t.add("drop-every", s.drop_every, "step")->check(CLI::Range(0.0, 1e9));
-  t.add("drop-at", s.drop_at, "milestones, as 120,220")
-      ->check(CLI::Range(0.0, 1e9))
-      ->delimiter(',');
-  t.add("drop-factor", s.drop_factor, "step, milestones")->check(above_zero());
+  t.add("warmup", s.warmup, "rise from near zero for so long").check(in_range(0.0, 1e9));
+  t.add("drop-every", s.drop_every, "step").check(in_range(0.0, 1e9));
+  t.add("drop-at", s.drop_at, "milestones, as 120,220").check(in_range(0.0, 1e9)).delimiter(',');
+  t.add("drop-factor", s.drop_factor, "step, milestones").check(above_zero());
   t.add("lr-floor", s.lr_floor, "cosine: share of the rate left at the end")
-      ->check(CLI::Range(0.0, 1.0));
+      .check(in_range(0.0, 1.0));
 }
 
 }  // namespace
 
-void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settings) {
-  table.attach(app);
+void add_train_options(Flags& flags, SettingTable& table, TrainSettings& settings) {
+  table.attach(flags);
   const std::string run = "Run: how long, where to, and going on";
-  app.add_option("--out", settings.out,
-                 "folder of the run: settings.toml, run.json, metrics.jsonl, last.h5, best.h5")
-      ->type_name("FOLDER")
-      ->group(run);
-  app.add_option(
-         "--recipe", settings.recipe,
-         "TOML file with any of these settings by name, or the name of one that comes along "
-         "(omniglot); flags win over it")
-      ->type_name("FILE")
-      ->group(run);
-  app.add_option(
-         "--resume", settings.resume,
-         "auto: go on from the newest valid checkpoint in --out, with its settings where none are "
-         "given; never")
-      ->group(run);
-  app.add_flag("--allow-changed-data", settings.allow_changed_data,
-               "go on although the training images are no longer those that the run began with")
-      ->group(run);
+  flags
+      .add("--out", settings.out,
+           "folder of the run: settings.toml, run.json, metrics.jsonl, last.h5, best.h5")
+      .type_name("FOLDER")
+      .group(run);
+  flags
+      .add("--recipe", settings.recipe,
+           "TOML file with any of these settings by name, or the name of one that comes along "
+           "(omniglot); flags win over it")
+      .type_name("FILE")
+      .group(run);
+  flags
+      .add(
+          "--resume", settings.resume,
+          "auto: go on from the newest valid checkpoint in --out, with its settings where none are "
+          "given; never")
+      .group(run);
+  flags
+      .add_switch("--allow-changed-data", settings.allow_changed_data,
+                  "go on although the training images are no longer those that the run began with")
+      .group(run);
   table.group(run);
-  table.add("epochs", settings.epochs, "passes over the data")->check(CLI::Range(1, 1 << 30));
+  table.add("epochs", settings.epochs, "passes over the data").check(in_range(1, 1 << 30));
   table.add("eval-batch", settings.eval_batch, "images at a time in evaluation")
-      ->check(CLI::Range(1, 1 << 16));
+      .check(in_range(1, 1 << 16));
   table
       .add("eval-train", settings.eval_train,
            "each epoch also evaluate training classes, as many images as are held out but about "
            "this many at most: metrics that rise there and not on held-out classes show "
            "overfitting. Takes as long as evaluating so many held-out images; 0: none")
-      ->check(CLI::Range(0, 1 << 30));
+      .check(in_range(0, 1 << 30));
   table.add("monitor", settings.monitor,
             "metric of the held-out classes whose highest value chooses best.h5: map_at_r, "
             "recall_at_1, r_precision, map, roc_auc or jsd");
@@ -249,7 +252,7 @@ void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settin
       .add("patience", settings.patience,
            "stop when this many epochs in a row have not raised the highest value of --monitor; 0: "
            "never")
-      ->check(CLI::Range(0, 1 << 30));
+      .check(in_range(0, 1 << 30));
   table.add("log", settings.log,
             "csv: also write metrics.csv, a line an epoch, for spreadsheets and plots; none: "
             "metrics.jsonl alone");
@@ -257,7 +260,7 @@ void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settin
       .add("save-every", settings.save_every,
            "minutes after which last.h5 is written in the middle of an epoch too; 0: only after "
            "epochs")
-      ->check(at_least_zero());
+      .check(at_least_zero());
   add_data_options(table, settings);
   add_network_options(table, settings);
   add_optimizer_options(table, settings);

@@ -83,7 +83,7 @@ struct TrainSettings {
 
 // Adds the flags in groups. `recipe`, `out`, `resume` and `allow_changed_data` are no settings of a
 // run and not in the table.
-void add_train_options(CLI::App& app, SettingTable& table, TrainSettings& settings);
+void add_train_options(Flags& flags, SettingTable& table, TrainSettings& settings);
 
 // Flags that contradict each other: UsageError. To be asked before anything else is applied.
 void refuse_conflicts(const SettingTable& table, const TrainSettings& settings);

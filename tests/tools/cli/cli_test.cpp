@@ -25,9 +25,9 @@ struct Result {
 class Fake : public Command {
  public:
   explicit Fake(std::function<void(const CommonOptions&)> work) : work_(std::move(work)) {}
-  void add_options(CLI::App& app) override {
-    app.add_option("--data", data_, "what to read")->required();
-    app.add_option("--batch", batch_, "images a step")->check(CLI::Range(1, 1000));
+  void add_options(Flags& flags) override {
+    flags.add("--data", data_, "what to read").required();
+    flags.add("--batch", batch_, "images a step").check(in_range(1, 1000));
   }
   void run(const CommonOptions& common) override { work_(common); }
 

@@ -18,19 +18,18 @@ struct Values {
 
 class Settings {
  public:
-  explicit Settings(std::vector<std::string> flags = {}) {
-    table.attach(app);
+  explicit Settings(const std::vector<std::string>& words = {}) {
+    table.attach(flags);
     table.group("Loss");
     table.add("loss", values.loss, "which");
-    table.add("lr", values.lr, "rate")->check(CLI::PositiveNumber);
+    table.add("lr", values.lr, "rate").check(above_zero());
     table.group("Rest");
     table.add("batch", values.batch, "images");
-    table.add_flag("nesterov", values.nesterov, "ahead");
-    table.add("drop-at", values.drop_at, "when")->delimiter(',');
-    std::reverse(flags.begin(), flags.end());  // as CLI11 wants them
-    app.parse(flags);
+    table.add_switch("nesterov", values.nesterov, "ahead");
+    table.add("drop-at", values.drop_at, "when").delimiter(',');
+    flags.parse(words);
   }
-  CLI::App app;
+  Flags flags;
   Values values;
   SettingTable table;
 };
@@ -74,7 +73,8 @@ TEST(SettingTable, MistakesNameFileSettingAndTheNearest) {
                       s.table.apply({{"learning_rate", 1}}, "recipe.toml");
                     }),
                     "recipe.toml: no setting 'learning_rate'; did you mean lr?"));
-  s.app.add_option("--out");
+  std::string out;
+  s.flags.add("--out", out, "where to");
   EXPECT_TRUE(holds(message_of<InputError>([&] {
                       s.table.apply({{"out", "x"}}, "recipe.toml");
                     }),

@@ -16,14 +16,13 @@ namespace {
 using nlohmann::json;
 
 struct Parsed {
-  explicit Parsed(std::vector<std::string> flags) {
-    add_train_options(app, table, settings);
-    std::reverse(flags.begin(), flags.end());  // as CLI11 wants them
-    app.parse(flags);
+  explicit Parsed(const std::vector<std::string>& words) {
+    add_train_options(flags, table, settings);
+    flags.parse(words);
     refuse_conflicts(table, settings);
     resolve(settings);
   }
-  CLI::App app;
+  Flags flags;
   TrainSettings settings;
   SettingTable table;
 };
@@ -214,10 +213,8 @@ TEST(TrainSettings, NoFlagIsLeftOut) {
     }
   }
   const Parsed parsed(kLeast);
-  for (const CLI::Option* option : parsed.app.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      EXPECT_TRUE(name == "help" || shown.contains(name)) << name << " has no case above";
-    }
+  for (const std::string& name : parsed.flags.names()) {
+    EXPECT_TRUE(name == "help" || shown.contains(name)) << name << " has no case above";
   }
 }
 
@@ -229,11 +226,11 @@ TEST(TrainSettings, TheRecordOfARunSetsTheSame) {
       if (kLeast[i] != each.flags[0]) words.insert(words.end(), {kLeast[i], kLeast[i + 1]});
     }
     Parsed given(words);
-    CLI::App app;
+    Flags flags;
     TrainSettings settings;
     SettingTable table;
-    add_train_options(app, table, settings);
-    app.parse(std::vector<std::string>{});
+    add_train_options(flags, table, settings);
+    flags.parse({});
     apply_settings(table, given.table.values(), "last.h5");
     // No settings of a run, but of where it lies and of this start.
     settings.allow_changed_data = given.settings.allow_changed_data;

@@ -45,27 +45,28 @@ Rows read_file(const RowsToRead& what) {
 
 }  // namespace
 
-void FileOptions::add_to(CLI::App& app) {
-  auto* rows = app.add_option(
+void FileOptions::add_to(Flags& flags) {
+  const Flag rows = flags.add(
       "--embeddings", embeddings,
       "rows to measure: HDF5 with /embeddings and /labels, .npy, .npz or safetensors (float16, 32 "
       "or 64, [N, D]); FILE:NAME takes the array NAME, else the one called embeddings, features, x "
       "or arr_0, or the only matrix there is");
-  rows->type_name("FILE");
-  app.add_option("--labels", labels,
-                 "their classes, one a row: .npy, .npz, safetensors, HDF5 or CSV; numbers or "
-                 "names; FILE:NAME takes the array or column NAME, else the one called labels, "
-                 "label, targets, class, y or arr_1, or the only one there is")
-      ->type_name("FILE")
-      ->needs(rows);
-  auto* searched = app.add_option("--gallery", gallery,
+  rows.type_name("FILE");
+  flags
+      .add("--labels", labels,
+           "their classes, one a row: .npy, .npz, safetensors, HDF5 or CSV; numbers or "
+           "names; FILE:NAME takes the array or column NAME, else the one called labels, "
+           "label, targets, class, y or arr_1, or the only one there is")
+      .type_name("FILE")
+      .needs(rows);
+  const Flag searched = flags.add("--gallery", gallery,
                                   "search in this file instead of among the embeddings themselves");
-  searched->type_name("FILE");
-  app.add_option("--gallery-labels", gallery_labels, "as --labels, of --gallery")
-      ->type_name("FILE")
-      ->needs(searched);
-  app.add_flag("--normalize", normalize,
-               "divide each row of these files by its length: scores are then cosines");
+  searched.type_name("FILE");
+  flags.add("--gallery-labels", gallery_labels, "as --labels, of --gallery")
+      .type_name("FILE")
+      .needs(searched);
+  flags.add_switch("--normalize", normalize,
+                   "divide each row of these files by its length: scores are then cosines");
 }
 
 std::vector<std::string> FileOptions::files() const {

@@ -1,9 +1,8 @@
 // Flags for embeddings that are there already.
 #pragma once
 
+#include "tools/cli/flags.h"
 #include "tools/eval/inputs/rows.h"
-
-#include <CLI/CLI.hpp>
 
 #include <string>
 #include <vector>
@@ -17,7 +16,7 @@ struct FileOptions {
   std::string gallery_labels;
   bool normalize = false;
 
-  void add_to(CLI::App& app);
+  void add_to(Flags& flags);
   // What is read, without names of arrays.
   std::vector<std::string> files() const;
 };

@@ -1,7 +1,7 @@
 // Flags for embeddings that a network is to make of pictures.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "tools/cli/flags.h"
 
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ struct NetworkOptions {
   int workers = 2;
   bool skip_bad = false;
 
-  void add_to(CLI::App& app);
+  void add_to(Flags& flags);
 };
 
 }  // namespace rk

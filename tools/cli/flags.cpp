@@ -1,0 +1,174 @@
+#include "tools/cli/flags.h"
+
+#include "engine/base/error.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace rk {
+namespace {
+
+FlagCheck check_of(const CLI::Validator& validator, std::string words) {
+  return {[validator](const std::string& word) {
+            std::string copy = word;  // a validator may change what it looks at
+            return validator(copy);
+          },
+          std::move(words)};
+}
+
+template <class T> FlagCheck range_check(T least, T most) {
+  const CLI::Range range(least, most);
+  return check_of(range, range.get_description());
+}
+
+FlagCheck number_check(bool (*good)(double), const char* expected) {
+  return {[good, expected](const std::string& word) {
+    double value = 0;
+    if (CLI::detail::lexical_cast(word, value) && good(value)) return std::string();
+    return fmt::format("expected {}, got {}", expected, word);
+  }};
+}
+
+}  // namespace
+
+FlagCheck in_range(int least, int most) { return range_check(least, most); }
+FlagCheck in_range(double least, double most) { return range_check(least, most); }
+
+FlagCheck one_of(std::vector<std::string> words) {
+  const CLI::IsMember member(std::move(words));
+  return check_of(member, member.get_description());
+}
+
+FlagCheck at_least_zero() {
+  return number_check([](double value) { return value >= 0; }, "a number of 0 or more");
+}
+
+FlagCheck above_zero() {
+  return number_check([](double value) { return value > 0; }, "a number above 0");
+}
+
+Flag Flag::check(const FlagCheck& check) const {
+  option_->check(CLI::Validator(
+      [problem = check.problem](const std::string& word) { return problem(word); }, check.words));
+  return *this;
+}
+
+Flag Flag::type_name(const std::string& name) const {
+  option_->type_name(name);
+  return *this;
+}
+
+Flag Flag::group(const std::string& title) const {
+  option_->group(title);
+  return *this;
+}
+
+Flag Flag::default_text(const std::string& text) const {
+  option_->default_str(text);
+  return *this;
+}
+
+Flag Flag::required() const {
+  option_->required();
+  return *this;
+}
+
+Flag Flag::delimiter(char between) const {
+  option_->delimiter(between);
+  return *this;
+}
+
+Flag Flag::expected(int values) const {
+  option_->expected(values);
+  return *this;
+}
+
+Flag Flag::expected(int least, int most) const {
+  option_->expected(least, most);
+  return *this;
+}
+
+Flag Flag::needs(Flag other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Flag Flag::needs_no_more(Flag other) const {
+  option_->remove_needs(other.option_);
+  return *this;
+}
+
+Flag Flag::excludes(Flag other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+bool Flag::given() const { return option_->count() > 0; }
+std::string Flag::name() const { return option_->get_name(); }
+bool Flag::takes_no_value() const { return option_->get_expected_min() == 0; }
+
+void Flag::set(const std::string& word) const {
+  try {
+    option_->add_result(word);
+    option_->run_callback();
+  } catch (const CLI::Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
+Flags::Flags(const std::string& description) : app_(std::make_shared<CLI::App>(description)) {}
+Flags::Flags(CLI::App& app) : app_(std::shared_ptr<CLI::App>(), &app) {}
+
+template <class T> Flag Flags::add(const std::string& names, T& variable, const std::string& help) {
+  return Flag(*app_->add_option(names, variable, help));
+}
+
+Flag Flags::add_switch(const std::string& names, bool& variable, const std::string& help) {
+  return Flag(*app_->add_flag(names, variable, help));
+}
+
+void Flags::footer(std::function<std::string()> text) { app_->footer(std::move(text)); }
+
+bool Flags::has(const std::string& name) const {
+  return app_->get_option_no_throw(name) != nullptr;
+}
+
+Flag Flags::operator[](const std::string& name) const { return Flag(*app_->get_option(name)); }
+
+std::vector<std::string> Flags::names() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app_->get_options()) {
+    const std::vector<std::string>& long_ones = option->get_lnames();
+    names.insert(names.end(), long_ones.begin(), long_ones.end());
+  }
+  return names;
+}
+
+void Flags::parse(const std::vector<std::string>& words) {
+  try {
+    app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
+#define RK_INSTANTIATE(...) \
+  template Flag Flags::add(const std::string&, __VA_ARGS__&, const std::string&)
+RK_INSTANTIATE(int);
+RK_INSTANTIATE(std::int64_t);
+RK_INSTANTIATE(std::uint64_t);
+RK_INSTANTIATE(float);
+RK_INSTANTIATE(double);
+RK_INSTANTIATE(std::string);
+RK_INSTANTIATE(std::vector<std::int64_t>);
+RK_INSTANTIATE(std::vector<double>);
+RK_INSTANTIATE(std::vector<std::string>);
+RK_INSTANTIATE(std::array<float, 3>);
+#undef RK_INSTANTIATE
+
+}  // namespace rk
