@@ -76,8 +76,9 @@ class Branches {
   void fill(const Tensor& tensor, std::uint64_t seed) const {
     const std::vector<float> values = testing::noise(tensor.elements(), seed);
     const PinnedBuffer host(tensor.bytes());
-    with_type(tensor.dtype,
-              [&]<class T>() { std::ranges::transform(values, host.as<T>(), Element<T>::narrow); });
+    with_type(tensor.dtype, [&]<class T>() {
+      std::ranges::transform(values, host.as<T>(), [](float x) { return Element<T>::narrow(x); });
+    });
     program_.context().upload(tensor.data, host.as<std::byte>(), tensor.bytes());
     program_.context().synchronize();
   }

@@ -21,9 +21,16 @@ FlagCheck check_of(const CLI::Validator& validator, std::string words) {
           std::move(words)};
 }
 
-template <class T> FlagCheck range_check(T least, T most) {
-  const CLI::Range range(least, most);
-  return check_of(range, range.get_description());
+// The library's own says of what is no number that it is not in range.
+template <class T> FlagCheck range_check(T least, T most, const char* kind) {
+  return {[=](const std::string& word) {
+            T value{};
+            if (CLI::detail::lexical_cast(word, value) && value >= least && value <= most) {
+              return std::string();
+            }
+            return fmt::format("expected {} of {} to {}, got {}", kind, least, most, word);
+          },
+          CLI::Range(least, most).get_description()};
 }
 
 FlagCheck number_check(bool (*good)(double), const char* expected) {
@@ -36,8 +43,8 @@ FlagCheck number_check(bool (*good)(double), const char* expected) {
 
 }  // namespace
 
-FlagCheck in_range(int least, int most) { return range_check(least, most); }
-FlagCheck in_range(double least, double most) { return range_check(least, most); }
+FlagCheck in_range(int least, int most) { return range_check(least, most, "an integer"); }
+FlagCheck in_range(double least, double most) { return range_check(least, most, "a number"); }
 
 FlagCheck one_of(std::vector<std::string> words) {
   const CLI::IsMember member(std::move(words));

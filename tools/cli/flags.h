@@ -1,7 +1,7 @@
 // The flags of a program: names, variables, what may stand in them, help.
 //
-// The one door to the library that parses command lines. Its headers compile code and static objects
-// into every file that includes them, seconds each; this one names two of its classes.
+// The one door to the library that parses command lines. Its headers compile code and static
+// objects into every file that includes them, seconds each; this one names two of its classes.
 //
 //   flags.add("--batch", batch_, "images a step").check(in_range(2, 1 << 16));
 #pragma once
@@ -68,8 +68,8 @@ class Flags {
 
   // names: "--batch", "-q,--quiet", or "in" for what stands in that place without a name. The
   // variable's present value is the default and shown by --help. T: int, std::int64_t,
-  // std::uint64_t, float, double, std::string, vectors of integers, doubles, texts, and arrays of three
-  // floats.
+  // std::uint64_t, float, double, std::string, vectors of integers, doubles, texts, and arrays of
+  // three floats.
   template <class T> Flag add(const std::string& names, T& variable, const std::string& help);
   Flag add_switch(const std::string& names, bool& variable, const std::string& help);
   // Under all flags in --help, made when that is asked for.

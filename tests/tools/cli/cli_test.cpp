@@ -84,6 +84,16 @@ TEST(Cli, UnknownFlagNamesTheNearest) {
   }
 }
 
+TEST(Cli, WhatIsNoNumberIsNotCalledOneOutOfRange) {
+  for (const char* word : {"0", "1001", "many", "12x", "1.5", ""}) {
+    const Result result = run({"--data", "x", "--batch", word});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.err, fmt::format("error: --batch: expected an integer of 1 to 1000, got {}; "
+                                      "see --help\n",
+                                      word));
+  }
+}
+
 TEST(Cli, WrongUsageIsOneLineAndTwo) {
   for (const std::vector<const char*>& arguments :
        std::vector<std::vector<const char*>>{{},
