@@ -27,14 +27,15 @@ template <class T> class LinearNode final : public Node {
         m_(out_features),
         weight_(weight),
         bias_(bias),
-        casts_(std::is_same_v<T, float> ? nullptr : &gpu::CastWeights<T>::of(program)) {}
+        casts_(std::is_same_v<T, float> ? nullptr : &gpu::cast_weights<T>(program)) {}
 
   NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
     if (casts_ == nullptr) return {};
     cast_weight_ =
-        casts_->add({.shape = dense(m_, k_), .weight = parameters_.device_value(weight_)});
+        casts_->add({.shape = dense(m_, k_), .weight = parameters_.device_value(weight_)}, true);
     if (bias_ >= 0) {
-      cast_bias_ = casts_->add({.shape = dense(1, m_), .weight = parameters_.device_value(bias_)});
+      cast_bias_ =
+          casts_->add({.shape = dense(1, m_), .weight = parameters_.device_value(bias_)}, true);
     }
     return {};
   }

@@ -126,11 +126,15 @@ void ChunkedNetwork::add_up(std::int64_t chunk) {
 // The last layers' gradients, which lie at the end, are complete first.
 void ChunkedNetwork::sum_while_going_back() {
   float* gradients = program_.parameters().device_gradients();
+  const bool alone = group_->size() == 1;
   std::int64_t end = network_elements_;
-  for (int node = static_cast<int>(program_.nodes().size()) - 1; node >= 0; --node) {
+  int complete = static_cast<int>(program_.nodes().size());
+  for (int node = complete - 1; node >= 0; --node) {
     program_.backward(node);
     const std::int64_t begin = program_.parameters_begin(node);
-    if (node > 0 && end - begin < kBucket) continue;
+    if (node > 0 && (alone || end - begin < kBucket)) continue;
+    program_.complete_gradients(node, complete);
+    complete = node;
     if (end > begin) group_->begin_sum(gradients + begin, end - begin);
     end = begin;
   }

@@ -259,7 +259,7 @@ std::vector<LayerActivations> Trainer::activations() {
   std::vector<LayerActivations> layers(nodes.size());
   for (std::int64_t c = 0; c < parts().chunks(); ++c) {
     step_->fill(c);
-    if (program_.prologue() != nullptr) program_.prologue()->forward();
+    program_.begin_forward();
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       nodes[n]->forward();
       // Now: a later layer may take the place.

@@ -177,10 +177,18 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
           add_storage({claims.saved_bytes, n, goes_backward(n) ? backward_time(n) : n});
     }
     memory_.workspace_bytes = std::max(memory_.workspace_bytes, claims.workspace_bytes);
+    for (const auto* works : {&before_forward_, &after_backward_}) {
+      for (const auto& work : *works) work->node_planned();
+    }
   }
 
-  int prologue = -1;
-  if (prologue_ != nullptr) prologue = add_storage({prologue_->plan(), 0, end});
+  std::vector<std::pair<SharedWork*, int>> shared;  // and where its memory is
+  for (const auto& work : before_forward_) {
+    shared.emplace_back(work.get(), add_storage({work->plan(), 0, end}));
+  }
+  for (const auto& work : after_backward_) {
+    shared.emplace_back(work.get(), add_storage({work->plan(), backward_time(count - 1), end}));
+  }
 
   if (options_.keep_all) {
     for (Lifetime& life : storages_) {
@@ -196,7 +204,7 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   arena_ = context_.allocate(arena.bytes);
   workspace_ = context_.allocate(memory_.workspace_bytes);
 
-  if (prologue_ != nullptr) prologue_->bind(at(prologue));
+  for (const auto& [work, storage] : shared) work->bind(at(storage));
   for (int n = 0; n < count; ++n) {
     NodeMemory memory;
     for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
@@ -216,6 +224,7 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
     nodes_[static_cast<std::size_t>(n)]->bind(memory);
     backward_names_.push_back(nodes_[static_cast<std::size_t>(n)]->name() + " backward");
   }
+  for (const auto& [work, storage] : shared) work->nodes_bound();
 }
 
 // The last to write a ReLU's gradient is its first reader. The loss may add to no gradient of a
@@ -235,11 +244,13 @@ void Program::plan_masks() {
   }
 }
 
+void Program::begin_forward() {
+  const ProfileRange range("before forward");
+  for (const auto& work : before_forward_) work->run(0, static_cast<int>(nodes_.size()));
+}
+
 void Program::forward() {
-  if (prologue_ != nullptr) {
-    const ProfileRange range("prologue");
-    prologue_->forward();
-  }
+  begin_forward();
   for (const auto& node : nodes_) {
     const ProfileRange range(node->name());
     node->forward();
@@ -251,7 +262,14 @@ void Program::count_forward() {
 }
 
 void Program::backward() {
-  for (int n = static_cast<int>(nodes_.size()) - 1; n >= 0; --n) backward(n);
+  const int count = static_cast<int>(nodes_.size());
+  for (int n = count - 1; n >= 0; --n) backward(n);
+  complete_gradients(0, count);
+}
+
+void Program::complete_gradients(int first, int end) {
+  const ProfileRange range("after backward");
+  for (const auto& work : after_backward_) work->run(first, end);
 }
 
 void Program::backward(int node) {

@@ -115,14 +115,17 @@ class Node {
   std::string name_;
 };
 
-// Work in front of every pass forward that nodes share, in memory that is its own from the start of
-// a pass to its end.
-class Prologue {
+// Work that nodes share, which on a GPU would be little but a launch for each: in front of passes
+// forward, or behind what goes backward. Its memory is its own from the start of the one to the end
+// of the other. Nodes add to it while they plan, and read their places while they bind.
+class SharedWork {
  public:
-  virtual ~Prologue() = default;
-  virtual std::size_t plan() = 0;       // after the nodes': bytes of memory
+  virtual ~SharedWork() = default;
+  virtual void node_planned() = 0;      // after each node's plan(), in their order
+  virtual std::size_t plan() = 0;       // after all nodes': bytes of memory
   virtual void bind(void* memory) = 0;  // before the nodes'
-  virtual void forward() = 0;
+  virtual void nodes_bound() = 0;
+  virtual void run(int first, int end) = 0;  // what nodes [first, end) added
 };
 
 struct NodeInput {
@@ -191,9 +194,16 @@ class Program {
   TensorId append(std::unique_ptr<Node> node, const std::vector<NodeInput>& inputs,
                   NodeOutput output);
   void set_output(TensorId tensor) { output_ = tensor; }
-  // There is one at most.
-  void before_forward(std::unique_ptr<Prologue> prologue) { prologue_ = std::move(prologue); }
-  Prologue* prologue() const { return prologue_.get(); }
+  enum class When { kBeforeForward, kAfterBackward };
+  // The shared work of that type, which the first node that asks makes.
+  template <class Work> Work& shared(When when) {
+    auto& works = when == When::kBeforeForward ? before_forward_ : after_backward_;
+    for (const auto& each : works) {
+      if (auto* work = dynamic_cast<Work*>(each.get())) return *work;
+    }
+    works.push_back(std::make_unique<Work>(context_));
+    return static_cast<Work&>(*works.back());
+  }
 
   const Context& context() const { return context_; }
   Parameters& parameters() const { return parameters_; }
@@ -219,9 +229,12 @@ class Program {
   // Running ---------------------------------------------------------------------------------------
   void forward();
   void backward();  // reads gradient(output), writes the gradient of every parameter that learns
-  // The same node by node, from the last to the first, for who does something in between: after
-  // backward(n) the gradients of all parameters from parameters_begin(n) on are there.
+  // The same node by node, for who does something in between: forward, begin_forward() comes first;
+  // backward, from the last to the first, the gradients of parameters from parameters_begin(first)
+  // to parameters_begin(end) are there after complete_gradients(first, end).
+  void begin_forward();
   void backward(int node);
+  void complete_gradients(int first, int end);
   std::int64_t parameters_begin(int node) const {
     return parameters_begin_[static_cast<std::size_t>(node)];
   }
@@ -340,7 +353,7 @@ class Program {
   std::int64_t parameters_end_ = 0;             // of the nodes so far
   std::size_t parameters_seen_ = 0;             // entries of them
   TensorId output_ = -1;
-  std::unique_ptr<Prologue> prologue_;
+  std::vector<std::unique_ptr<SharedWork>> before_forward_, after_backward_;
   std::vector<Lifetime> storages_;    // of tensors and what nodes keep
   std::vector<std::size_t> offsets_;  // by storage
   Footprint memory_;

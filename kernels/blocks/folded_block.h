@@ -90,52 +90,66 @@ template <class T> struct MaskedSums {
   }
 };
 
-// partial is that of MaskedSums over rows x outputs; scale, inv_std those of PrepareWeights.
-template <class T> struct FoldedGradients {
+// What a folded convolution's gradients are made of, and where they go.
+template <class T> struct FoldedGradient {
   FilterShape shape;
   std::int64_t rows = 0;
-  const double* partial = nullptr;
-  const T* d_folded = nullptr;  // [outputs, taps, padded_inputs]
+  double* partial = nullptr;  // of MaskedSums over rows x outputs
+  T* d_folded = nullptr;      // [outputs, taps, padded_inputs]
   const float* weight = nullptr;
-  const float* scale = nullptr;
-  const float* inv_std = nullptr;
-  const float* mean = nullptr;  // running
-  float* d_weight = nullptr;    // [outputs, taps, inputs]
-  float* d_gamma = nullptr;     // [outputs]
-  float* d_beta = nullptr;      // [outputs]
+  const float* scale = nullptr;    // of PrepareWeights
+  const float* inv_std = nullptr;  // of PrepareWeights
+  const float* mean = nullptr;     // running
+  float* d_weight = nullptr;       // [outputs, taps, inputs]
+  float* d_gamma = nullptr;        // [outputs]
+  float* d_beta = nullptr;         // [outputs]
+};
 
-  int blocks() const { return shape.outputs; }  // a block an output channel
+// Of all convolutions at once, a block an output channel.
+template <class T> struct FoldedGradients {
+  using Item = FoldedGradient<T>;
+  const FoldedGradient<T>* gradients = nullptr;
+  const FilterPart* parts = nullptr;
+  int count = 0;  // of parts
+
+  template <class F> static void for_each_part(int filter, const FilterShape& shape, F&& f) {
+    for (int o = 0; o < shape.outputs; ++o) f(FilterPart{filter, o, 1});
+  }
+  int blocks() const { return count; }
   template <class Block> RK_FN void operator()(const Block& block) const {
     const BlockTeamOver<Block> team(block);
-    const int o = block.index();
-    const ChannelTiles tiles{rows, shape.outputs};
+    const FilterPart part = parts[block.index()];
+    const FoldedGradient<T>& of = gradients[part.filter];
+    const FilterShape& shape = of.shape;
+    const int o = part.first;
+    const ChannelTiles tiles{of.rows, shape.outputs};
     const double sum = team.sum(tiles.row_tiles(),
-                                [&](int tile) { return partial[tiles.partial(tile, 1, 0, o)]; });
-    const float factor = scale[o];
-    const int count = shape.taps * shape.inputs;
-    const std::int64_t own = static_cast<std::int64_t>(o) * count;
-    const float* w = weight + own;
-    float* dw = d_weight + own;
-    const T* from = d_folded + static_cast<std::int64_t>(o) * shape.taps * shape.padded_inputs;
+                                [&](int tile) { return of.partial[tiles.partial(tile, 1, 0, o)]; });
+    const float factor = of.scale[o];
+    const int each = shape.taps * shape.inputs;
+    const std::int64_t own = static_cast<std::int64_t>(o) * each;
+    const float* w = of.weight + own;
+    float* dw = of.d_weight + own;
+    const T* from = of.d_folded + static_cast<std::int64_t>(o) * shape.taps * shape.padded_inputs;
     double dot = 0;
     if (shape.packs<T>()) {
       constexpr int kWidth = kPack<T>;
-      dot = team.sum(count / kWidth, [&](int pack) {
+      dot = team.sum(each / kWidth, [&](int pack) {
         const std::int64_t at = static_cast<std::int64_t>(pack) * kWidth;
-        const auto gradients = load_pack<kWidth>(from + at);
+        const auto held = load_pack<kWidth>(from + at);
         const auto weights = load_pack<kWidth>(w + at);
         Pack<float, kWidth> out;
-        double part = 0;
+        double product = 0;
         RK_UNROLL
         for (int k = 0; k < kWidth; ++k) {
-          part += static_cast<double>(gradients[k]) * static_cast<double>(weights[k]);
-          out.set(k, gradients[k] * factor);
+          product += static_cast<double>(held[k]) * static_cast<double>(weights[k]);
+          out.set(k, held[k] * factor);
         }
         store_pack(dw + at, out);
-        return part;
+        return product;
       });
     } else {
-      dot = team.sum(count, [&](int i) {
+      dot = team.sum(each, [&](int i) {
         const int tap = i / shape.inputs;
         const float g = Element<T>::widen(from[tap * shape.padded_inputs + i % shape.inputs]);
         dw[i] = g * factor;
@@ -143,9 +157,9 @@ template <class T> struct FoldedGradients {
       });
     }
     if (block.thread() != 0) return;
-    d_beta[o] = static_cast<float>(sum);
-    d_gamma[o] = static_cast<float>(static_cast<double>(inv_std[o]) *
-                                    (dot - static_cast<double>(mean[o]) * sum));
+    of.d_beta[o] = static_cast<float>(sum);
+    of.d_gamma[o] = static_cast<float>(static_cast<double>(of.inv_std[o]) *
+                                       (dot - static_cast<double>(of.mean[o]) * sum));
   }
 };
 

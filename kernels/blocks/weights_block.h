@@ -5,9 +5,9 @@
 //   PrepareWeights  W' = W, or with a frozen batch normalisation folded in (layers/conv_bn.h)
 //                   W'[o] = scale[o] W[o],  b'[o] = beta[o] - scale[o] mean[o],
 //                   scale = gamma inv_std of the running statistics
-//   WidenGradient   dW = dW'
+//   WidenGradients  dW = dW'
 //
-// PrepareWeights makes those of a whole network at once: a kernel for each would be little but its
+// Each does so for all weights of a network at once: a kernel for each would be little but its
 // launch.
 // Bytes moved, n = outputs taps inputs: (4 + sizeof(T)) n.
 #pragma once
@@ -74,9 +74,14 @@ struct FilterPart {
 };
 
 template <class T> struct PrepareWeights {
+  using Item = Filter<T>;
   const Filter<T>* filters = nullptr;
   const FilterPart* parts = nullptr;
   int count = 0;  // of parts
+
+  template <class F> static void for_each_part(int filter, const FilterShape& shape, F&& f) {
+    FilterPart::for_each(filter, shape, f);
+  }
 
   struct Scales {
     float of[FilterPart::kMostOutputs];
@@ -132,28 +137,45 @@ template <class T> struct PrepareWeights {
   }
 };
 
-// d_weight is overwritten; what lies behind the inputs is not read.
-template <class T> struct WidenGradient {
+// A gradient as the convolution computes it, [outputs, taps, padded_inputs], and where it goes.
+template <class T> struct WeightGradient {
   FilterShape shape;
-  const T* gradient = nullptr;
+  T* gradient = nullptr;
   float* d_weight = nullptr;
+};
 
-  int blocks() const { return element_blocks(shape.dense()); }
+// d_weight is overwritten; what lies behind the inputs is not read.
+template <class T> struct WidenGradients {
+  using Item = WeightGradient<T>;
+  const WeightGradient<T>* gradients = nullptr;
+  const FilterPart* parts = nullptr;
+  int count = 0;  // of parts
+
+  template <class F> static void for_each_part(int filter, const FilterShape& shape, F&& f) {
+    FilterPart::for_each(filter, shape, f);
+  }
+  int blocks() const { return count; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    if (shape.inputs == shape.padded_inputs) {
-      for_packs<kPack<T>>(block, shape.dense(), [&]<int kWidth>(std::int64_t i) {
-        const auto from = load_pack<kWidth>(gradient + i);
-        Pack<float, kWidth> to;
+    const FilterPart part = parts[block.index()];
+    const WeightGradient<T> of = gradients[part.filter];
+    const FilterShape& shape = of.shape;
+    const std::int64_t filters = static_cast<std::int64_t>(part.first) * shape.taps;
+    const T* from = of.gradient + filters * shape.padded_inputs;
+    float* to = of.d_weight + filters * shape.inputs;
+    const int size = part.outputs * shape.taps * shape.inputs;
+    if (shape.packs<T>()) {
+      for (int i = block.thread() * kPack<T>; i < size; i += Block::kThreads * kPack<T>) {
+        const auto held = load_pack<kPack<T>>(from + i);
+        Pack<float, kPack<T>> out;
         RK_UNROLL
-        for (int k = 0; k < kWidth; ++k) to.set(k, from[k]);
-        store_pack(d_weight + i, to);
-      });
+        for (int k = 0; k < kPack<T>; ++k) out.set(k, held[k]);
+        store_pack(to + i, out);
+      }
       return;
     }
-    for_packs<1>(block, shape.dense(), [&]<int>(std::int64_t i) {
-      const std::int64_t at = i / shape.inputs * shape.padded_inputs + i % shape.inputs;
-      d_weight[i] = Element<T>::widen(gradient[at]);
-    });
+    for (int i = block.thread(); i < size; i += Block::kThreads) {
+      to[i] = Element<T>::widen(from[i / shape.inputs * shape.padded_inputs + i % shape.inputs]);
+    }
   }
 };
 

@@ -13,7 +13,7 @@
   X(MaskedSums<T>);                     \
   X(FoldedGradients<T>);                \
   X(PrepareWeights<T>);                 \
-  X(WidenGradient<T>);                  \
+  X(WidenGradients<T>);                 \
   X(MaxPool<T>);                        \
   X(MaxPoolGradient<T>);                \
   X(AveragePool<T>);                    \

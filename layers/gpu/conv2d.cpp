@@ -22,15 +22,16 @@ Epilogue epilogue(const Program& program, const ConvolutionGeometry& geometry) {
 }
 
 // The weight is kept in float32 and cast to T, with the input channels that the images have, in
-// front of every forward pass (layers/gpu/weights.h); its gradient comes in T and is widened. Where
-// nothing changes the graphs read and write the parameters themselves.
+// front of every forward pass; its gradient comes in T and is widened behind what goes backward
+// (layers/gpu/weights.h). Where nothing changes the graphs read and write the parameters
+// themselves.
 template <class T> class Conv2dNode final : public SummingConvolution {
  public:
   Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry)
       : SummingConvolution(name, program, name, geometry),
         casts_(!std::is_same_v<T, float> || shape().inputs != shape().padded_inputs),
-        weights_(casts_ ? &CastWeights<T>::of(program) : nullptr),
-        gradients_(program.options().gradients),
+        weights_(casts_ ? &cast_weights<T>(program) : nullptr),
+        wide_(casts_ && program.options().gradients ? &wide_gradients<T>(program) : nullptr),
         epilogue_(epilogue(program, geometry)),
         convolution_(program.context(), geometry, program.options().precision, epilogue_,
                      program.options().gradients) {}
@@ -47,42 +48,39 @@ template <class T> class Conv2dNode final : public SummingConvolution {
 
   NodeClaims plan(const std::vector<EdgeUse>& uses) override {
     if (casts_) {
-      cast_ = weights_->add({.shape = shape(), .weight = parameters_.device_value(weight_)});
+      cast_ = weights_->add({.shape = shape(), .weight = parameters_.device_value(weight_)},
+                            /*used=*/true);
     }
-    Carver saved, workspace;
+    if (wide_ != nullptr) {
+      gradient_ = wide_->add({.shape = shape(), .d_weight = parameters_.device_gradient(weight_)},
+                             /*used=*/false);
+    }
+    Carver saved;
     take_saved(saved);
-    take_workspace(workspace);
-    return {.saved_bytes = saved.used(),
-            .workspace_bytes = workspace.used() + convolution_.plan(uses[0])};
+    return {.saved_bytes = saved.used(), .workspace_bytes = convolution_.plan(uses[0])};
   }
 
   void bind(const NodeMemory& memory) override {
-    Carver saved(memory.saved), workspace(memory.workspace);
+    Carver saved(memory.saved);
     take_saved(saved);
-    take_workspace(workspace);
     const T* w = weight();
     convolution_.bind_forward({.x = memory.inputs[0].as<T>(),
                                .w = w,
                                .y = memory.output.as<T>(),
                                .sum = sum_,
                                .squares = squares_},
-                              workspace.rest());
+                              memory.workspace);
     if (memory.output_gradient.data == nullptr) return;
+    if (wide_ != nullptr) wide_->use(gradient_);
     convolution_.bind_backward(memory.inputs[0].as<T>(), memory.output_gradient.as<T>(), w,
-                               gradient_, memory.input_gradients[0].as<T>(),
-                               memory.addends[0].as<T>(), workspace.rest());
+                               gradient(), memory.input_gradients[0].as<T>(),
+                               memory.addends[0].as<T>(), memory.workspace);
   }
 
   void forward() override { convolution_.forward(); }
 
   void backward() override {
     convolution_.backward_weights();
-    if (casts_) {
-      launch(WidenGradient<T>{.shape = shape(),
-                              .gradient = gradient_,
-                              .d_weight = parameters_.device_gradient(weight_)},
-             context_.cuda().stream());
-    }
     convolution_.backward_data();
   }
 
@@ -94,29 +92,27 @@ template <class T> class Conv2dNode final : public SummingConvolution {
     sum_ = pieces.take<float>(geometry().y[3]);
     squares_ = pieces.take<float>(geometry().y[3]);
   }
-  void take_workspace(Carver& pieces) {
-    if (!gradients_) return;
-    if constexpr (std::is_same_v<T, float>) {
-      gradient_ = parameters_.device_gradient(weight_);
-    }
-    if (casts_) gradient_ = pieces.take<T>(shape().stored());
-  }
   const T* weight() const {
     if constexpr (std::is_same_v<T, float>) {
       if (!casts_) return parameters_.device_value(weight_);
     }
     return (*weights_)[cast_].prepared;
   }
+  T* gradient() const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (!casts_) return parameters_.device_gradient(weight_);
+    }
+    return (*wide_)[gradient_].gradient;
+  }
 
   bool casts_;
   CastWeights<T>* weights_;
-  int cast_ = -1;
-  bool gradients_;
+  WideGradients<T>* wide_;
+  int cast_ = -1, gradient_ = -1;
   Epilogue epilogue_;
   Convolution<T> convolution_;
   float* sum_ = nullptr;
   float* squares_ = nullptr;
-  T* gradient_ = nullptr;
 };
 
 }  // namespace

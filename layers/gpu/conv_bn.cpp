@@ -25,7 +25,8 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
         gradients_(program.options().gradients),
         preserve_(program.options().keep_all),
         tensors_(declare_batchnorm(program, names.batchnorm, geometry.y[3])),
-        weights_(CastWeights<T>::of(program)),
+        weights_(cast_weights<T>(program)),
+        unfolded_(gradients_ ? &unfolded_gradients<T>(program) : nullptr),
         convolution_(program.context(), geometry, program.options().precision, epilogue(options),
                      program.options().gradients) {}
 
@@ -44,7 +45,18 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
                           .beta = parameters_.device_value(tensors_.beta),
                           .mean = parameters_.device_buffer(tensors_.mean),
                           .variance = parameters_.device_buffer(tensors_.variance),
-                          .epsilon = options_.epsilon});
+                          .epsilon = options_.epsilon},
+                         /*used=*/true);
+    if (gradients_) {
+      unfold_ = unfolded_->add({.shape = shape(),
+                                .rows = rows(),
+                                .weight = parameters_.device_value(weight_),
+                                .mean = parameters_.device_buffer(tensors_.mean),
+                                .d_weight = parameters_.device_gradient(weight_),
+                                .d_gamma = parameters_.device_gradient(tensors_.gamma),
+                                .d_beta = parameters_.device_gradient(tensors_.beta)},
+                               /*used=*/false);
+    }
     Carver workspace;
     take_workspace(workspace);
     return {.workspace_bytes = workspace.used() + convolution_.plan(uses[0])};
@@ -62,13 +74,17 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
                                .y = memory.output.as<T>()},
                               workspace.rest());
     if (memory.output_gradient.data == nullptr) return;
+    FoldedGradient<T>& unfolded = (*unfolded_)[unfold_];
+    unfolded.scale = folded().scale;
+    unfolded.inv_std = folded().inv_std;
+    unfolded_->use(unfold_);
     // Masked by who wrote it, it is read where it lies.
     if (gradient_ == nullptr || memory.output_gradient_masked) {
       gradient_ = memory.output_gradient.as<T>();
     }
-    convolution_.bind_backward(memory.inputs[0].as<T>(), gradient_, folded().prepared, d_folded_,
-                               memory.input_gradients[0].as<T>(), memory.addends[0].as<T>(),
-                               workspace.rest());
+    convolution_.bind_backward(memory.inputs[0].as<T>(), gradient_, folded().prepared,
+                               unfolded.d_folded, memory.input_gradients[0].as<T>(),
+                               memory.addends[0].as<T>(), workspace.rest());
   }
 
   void forward() override {
@@ -93,7 +109,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
                        .dy = dy,
                        .z = masks ? memory_.output.as<T>() : nullptr,
                        .gradient = masks ? gradient_ : nullptr,
-                       .partial = partial_};
+                       .partial = (*unfolded_)[unfold_].partial};
     if (options_.residual >= 0) {
       auto* d_residual = memory_.input_gradients[1].template as<T>();
       if (d_residual != gradient_) {
@@ -104,18 +120,6 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
     launch(sums, stream());
     convolution_.backward_weights();
     convolution_.backward_data();
-    launch(FoldedGradients<T>{.shape = shape(),
-                              .rows = rows(),
-                              .partial = partial_,
-                              .d_folded = d_folded_,
-                              .weight = parameters_.device_value(weight_),
-                              .scale = folded().scale,
-                              .inv_std = folded().inv_std,
-                              .mean = parameters_.device_buffer(tensors_.mean),
-                              .d_weight = parameters_.device_gradient(weight_),
-                              .d_gamma = parameters_.device_gradient(tensors_.gamma),
-                              .d_beta = parameters_.device_gradient(tensors_.beta)},
-           stream());
   }
 
  private:
@@ -128,8 +132,6 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
 
   void take_workspace(Carver& pieces) {
     if (!gradients_) return;
-    d_folded_ = pieces.take<T>(shape().stored());
-    partial_ = pieces.take<double>(ChannelTiles{rows(), channels()}.partials(1));
     // The masked gradient takes the place of dy unless that is to be read after the step.
     gradient_ = options_.relu && preserve_ ? pieces.take<T>(geometry().y.elements()) : nullptr;
   }
@@ -139,10 +141,9 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
   bool preserve_;
   BatchNormTensors tensors_;
   CastWeights<T>& weights_;
-  int fold_ = -1;
+  UnfoldedGradients<T>* unfolded_;
+  int fold_ = -1, unfold_ = -1;
   Convolution<T> convolution_;
-  T* d_folded_ = nullptr;
-  double* partial_ = nullptr;
   T* gradient_ = nullptr;
 };
 

@@ -22,45 +22,67 @@ template <class T> void place(Filter<T>& filter, Carver& pieces) {
   filter.inv_std = pieces.take<float>(filter.shape.outputs);
 }
 
+template <class T> void place(WeightGradient<T>& of, Carver& pieces) {
+  of.gradient = pieces.take<T>(of.shape.stored());
+}
+
+template <class T> void place(FoldedGradient<T>& of, Carver& pieces) {
+  of.d_folded = pieces.take<T>(of.shape.stored());
+  of.partial = pieces.take<double>(ChannelTiles{of.rows, of.shape.outputs}.partials(1));
+}
+
 }  // namespace
 
-template <class T> CastWeights<T>& CastWeights<T>::of(Program& program) {
-  if (program.prologue() == nullptr) {
-    program.before_forward(std::make_unique<CastWeights>(program.context()));
-  }
-  return dynamic_cast<CastWeights&>(*program.prologue());
+template <class Kernel> int OverFilters<Kernel>::add(const Item& item, bool used) {
+  items_.push_back(item);
+  used_.push_back(used);
+  return static_cast<int>(items_.size()) - 1;
 }
 
-template <class T> int CastWeights<T>::add(const Filter<T>& filter) {
-  const auto number = static_cast<int>(filters_.size());
-  FilterPart::for_each(number, filter.shape,
-                       [&](const FilterPart& part) { parts_.push_back(part); });
-  filters_.push_back(filter);
-  return number;
-}
-
-template <class T> std::size_t CastWeights<T>::plan() {
+template <class Kernel> std::size_t OverFilters<Kernel>::plan() {
   Carver pieces;
-  for (Filter<T>& filter : filters_) place(filter, pieces);
+  for (Item& item : items_) place(item, pieces);
   return pieces.used();
 }
 
-template <class T> void CastWeights<T>::bind(void* memory) {
+template <class Kernel> void OverFilters<Kernel>::bind(void* memory) {
   Carver pieces(memory);
-  for (Filter<T>& filter : filters_) place(filter, pieces);
-  device_filters_ = copy_of(context_, filters_);
-  device_parts_ = copy_of(context_, parts_);
+  for (Item& item : items_) place(item, pieces);
 }
 
-template <class T> void CastWeights<T>::forward() {
-  launch(PrepareWeights<T>{.filters = device_filters_.as<Filter<T>>(),
-                           .parts = device_parts_.as<FilterPart>(),
-                           .count = static_cast<int>(parts_.size())},
+template <class Kernel> void OverFilters<Kernel>::nodes_bound() {
+  std::vector<FilterPart> parts;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (used_[i]) {
+      Kernel::for_each_part(static_cast<int>(i), items_[i].shape,
+                            [&](const FilterPart& part) { parts.push_back(part); });
+    }
+    parts_end_.push_back(static_cast<int>(parts.size()));
+  }
+  if (parts.empty()) return;
+  device_items_ = copy_of(context_, items_);
+  device_parts_ = copy_of(context_, parts);
+}
+
+template <class Kernel> int OverFilters<Kernel>::parts_before(int node) const {
+  const std::size_t items = node == 0 ? 0 : of_nodes_[static_cast<std::size_t>(node) - 1];
+  return items == 0 ? 0 : parts_end_[items - 1];
+}
+
+template <class Kernel> void OverFilters<Kernel>::run(int first, int end) {
+  const int begin = parts_before(first), count = parts_before(end) - begin;
+  if (count == 0) return;
+  launch(Kernel{device_items_.as<Item>(), device_parts_.as<FilterPart>() + begin, count},
          context_.cuda().stream());
 }
 
-template class CastWeights<float>;
-template class CastWeights<Float16>;
-template class CastWeights<Bfloat16>;
+#define RK_INSTANTIATE(T)                        \
+  template class OverFilters<PrepareWeights<T>>; \
+  template class OverFilters<WidenGradients<T>>; \
+  template class OverFilters<FoldedGradients<T>>
+RK_INSTANTIATE(float);
+RK_INSTANTIATE(Float16);
+RK_INSTANTIATE(Bfloat16);
+#undef RK_INSTANTIATE
 
 }  // namespace rk::gpu

@@ -1,9 +1,11 @@
-// What the convolutions of a program on a GPU compute with: the parameters in T, a frozen batch
-// normalisation folded in where there is one, made by one kernel in front of every pass forward
-// (kernels/blocks/weights_block.h).
+// Between the parameters of a program on a GPU and what its convolutions compute with, for all of
+// them at once (kernels/blocks/weights_block.h, folded_block.h): in front of every pass forward the
+// parameters in T, a frozen batch normalisation folded in where there is one; behind what goes
+// backward the gradients of the parameters.
 #pragma once
 
 #include "engine/tape/program.h"
+#include "kernels/blocks/folded_block.h"
 #include "kernels/blocks/weights_block.h"
 #include "layers/conv2d.h"
 
@@ -19,28 +21,47 @@ inline FilterShape filter_shape(const ConvolutionGeometry& geometry) {
           .padded_inputs = static_cast<int>(geometry.x[3])};
 }
 
-template <class T> class CastWeights final : public Prologue {
+// Runs Kernel over what nodes added of it.
+template <class Kernel> class OverFilters final : public SharedWork {
  public:
-  explicit CastWeights(const Context& context) : context_(context) {}
-  // The program's; the first convolution that asks makes it.
-  static CastWeights& of(Program& program);
+  using Item = typename Kernel::Item;
+  explicit OverFilters(const Context& context) : context_(context) {}
 
-  // By Node::plan(): what to make of a weight. Returns its number; where it goes is filled in.
-  int add(const Filter<T>& filter);
-  // With its places, from Node::bind() on.
-  const Filter<T>& operator[](int number) const {
-    return filters_[static_cast<std::size_t>(number)];
-  }
+  // By Node::plan(). Returns the item's number; its memory is filled in. used: it takes part
+  // without use().
+  int add(const Item& item, bool used);
+  // From Node::bind() on, in which it may be completed.
+  Item& operator[](int number) { return items_[static_cast<std::size_t>(number)]; }
+  void use(int number) { used_[static_cast<std::size_t>(number)] = true; }
 
+  void node_planned() override { of_nodes_.push_back(items_.size()); }
   std::size_t plan() override;
   void bind(void* memory) override;
-  void forward() override;
+  void nodes_bound() override;
+  void run(int first, int end) override;
 
  private:
+  int parts_before(int node) const;
+
   const Context& context_;
-  std::vector<Filter<T>> filters_;
-  std::vector<FilterPart> parts_;
-  Memory device_filters_, device_parts_;
+  std::vector<Item> items_;
+  std::vector<bool> used_;             // by item
+  std::vector<std::size_t> of_nodes_;  // by node: items of it and of those before
+  std::vector<int> parts_end_;         // by item: parts of it and of those before
+  Memory device_items_, device_parts_;
 };
+
+template <class T> using CastWeights = OverFilters<PrepareWeights<T>>;
+template <class T> CastWeights<T>& cast_weights(Program& program) {
+  return program.shared<CastWeights<T>>(Program::When::kBeforeForward);
+}
+template <class T> using WideGradients = OverFilters<WidenGradients<T>>;
+template <class T> WideGradients<T>& wide_gradients(Program& program) {
+  return program.shared<WideGradients<T>>(Program::When::kAfterBackward);
+}
+template <class T> using UnfoldedGradients = OverFilters<FoldedGradients<T>>;
+template <class T> UnfoldedGradients<T>& unfolded_gradients(Program& program) {
+  return program.shared<UnfoldedGradients<T>>(Program::When::kAfterBackward);
+}
 
 }  // namespace rk::gpu

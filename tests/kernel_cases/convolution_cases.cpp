@@ -18,17 +18,17 @@ std::vector<double> padded(const std::vector<double>& in, int inputs, int padded
   return out;
 }
 
-// All of `filters` in one launch.
-template <class T> void prepare(const std::vector<Filter<T>>& filters) {
+// All of `items` in one launch.
+template <class Kernel> void run_over(const std::vector<typename Kernel::Item>& items) {
   std::vector<FilterPart> parts;
-  for (std::size_t n = 0; n < filters.size(); ++n) {
-    FilterPart::for_each(static_cast<int>(n), filters[n].shape,
-                         [&](const FilterPart& part) { parts.push_back(part); });
+  for (std::size_t n = 0; n < items.size(); ++n) {
+    Kernel::for_each_part(static_cast<int>(n), items[n].shape,
+                          [&](const FilterPart& part) { parts.push_back(part); });
   }
-  const DeviceBuffer device_filters = DeviceBuffer::copy_of(filters);
+  const DeviceBuffer device_items = DeviceBuffer::copy_of(items);
   const DeviceBuffer device_parts = DeviceBuffer::copy_of(parts);
-  launch(PrepareWeights<T>{device_filters.as<Filter<T>>(), device_parts.as<FilterPart>(),
-                           static_cast<int>(parts.size())},
+  launch(Kernel{device_items.as<typename Kernel::Item>(), device_parts.as<FilterPart>(),
+                static_cast<int>(parts.size())},
          nullptr);
 }
 
@@ -40,8 +40,14 @@ template <class T> std::vector<Checked> cast(const FilterShape& shape) {
   const DeviceBuffer device_gradient = DeviceBuffer::copy_of(gradient);
   const DeviceBuffer folded = unwritten<T>(shape.stored());
   const DeviceBuffer widened_gradient = unwritten<float>(shape.dense());
-  prepare<T>({{.shape = shape, .weight = device_weight.as<float>(), .prepared = folded.as<T>()}});
-  launch(WidenGradient<T>{shape, device_gradient.as<T>(), widened_gradient.as<float>()}, nullptr);
+  run_over<PrepareWeights<T>>(
+      {{.shape = shape, .weight = device_weight.as<float>(), .prepared = folded.as<T>()}});
+  // Behind another one, of other outputs.
+  const FilterShape before = {3, shape.taps, shape.inputs, shape.padded_inputs};
+  const DeviceBuffer widened_before = unwritten<float>(before.dense());
+  const DeviceBuffer gradient_before = DeviceBuffer::copy_of(made_up.normals<T>(before.stored()));
+  run_over<WidenGradients<T>>({{before, gradient_before.as<T>(), widened_before.as<float>()},
+                               {shape, device_gradient.as<T>(), widened_gradient.as<float>()}});
   const auto wide_gradient = widened(gradient);
   std::vector<double> expected;
   for (std::int64_t i = 0; i < shape.dense(); ++i) {
@@ -110,22 +116,37 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
   const DeviceBuffer got_d_beta = unwritten<float>(outputs);
   // Behind a filter that is only cast.
   const DeviceBuffer cast = unwritten<T>(stored);
-  prepare<T>({{.shape = shape, .weight = device_weight.as<float>(), .prepared = cast.as<T>()},
-              {shape, device_weight.as<float>(), got_folded.as<T>(), device_gamma.as<float>(),
-               device_beta.as<float>(), device_mean.as<float>(), device_variance.as<float>(),
-               kEpsilon, got_bias.as<T>(), got_scale.as<float>(), got_inv_std.as<float>()}});
+  run_over<PrepareWeights<T>>(
+      {{.shape = shape, .weight = device_weight.as<float>(), .prepared = cast.as<T>()},
+       {shape, device_weight.as<float>(), got_folded.as<T>(), device_gamma.as<float>(),
+        device_beta.as<float>(), device_mean.as<float>(), device_variance.as<float>(), kEpsilon,
+        got_bias.as<T>(), got_scale.as<float>(), got_inv_std.as<float>()}});
   launch(MaskedSums<T>{.rows = rows,
                        .channels = outputs,
                        .row_stride = outputs,
                        .dy = device_dy.as<T>(),
                        .partial = partial.as<double>()},
          nullptr);
-  launch(
-      FoldedGradients<T>{shape, rows, partial.as<double>(), device_d_folded.as<T>(),
-                         device_weight.as<float>(), got_scale.as<float>(), got_inv_std.as<float>(),
-                         device_mean.as<float>(), got_d_weight.as<float>(), got_d_gamma.as<float>(),
-                         got_d_beta.as<float>()},
-      nullptr);
+  // Twice, so that the second lies behind another one.
+  const FoldedGradient<T> gradients = {shape,
+                                       rows,
+                                       partial.as<double>(),
+                                       device_d_folded.as<T>(),
+                                       device_weight.as<float>(),
+                                       got_scale.as<float>(),
+                                       got_inv_std.as<float>(),
+                                       device_mean.as<float>(),
+                                       got_d_weight.as<float>(),
+                                       got_d_gamma.as<float>(),
+                                       got_d_beta.as<float>()};
+  FoldedGradient<T> before = gradients;
+  const DeviceBuffer before_d_weight = unwritten<float>(shape.dense());
+  const DeviceBuffer before_d_gamma = unwritten<float>(outputs);
+  const DeviceBuffer before_d_beta = unwritten<float>(outputs);
+  before.d_weight = before_d_weight.as<float>();
+  before.d_gamma = before_d_gamma.as<float>();
+  before.d_beta = before_d_beta.as<float>();
+  run_over<FoldedGradients<T>>({before, gradients});
   const double rounding = TypeFacts<T>::kRounding;
   // Two roundings to float32 more than T's own; dots of `dense` products are in double.
   return {

@@ -108,6 +108,22 @@ TEST(RamboTies, MoveInFloatAsInDouble) {
   }
 }
 
+// So long that positives beside one another round to one place, the later of them ahead.
+TEST(RamboTies, MoveInFloatAsInDoubleInLongRankings) {
+  const std::uint64_t first = random_seed();
+  const Context context(2);
+  const LossSpec spec = parse_loss("rambo_map:lambda=0.5171,margin=0.0913");
+  for (std::uint64_t seed = first; seed < first + 4; ++seed) {
+    CounterRandom random(seed, 7, 0);
+    const LossData<double> data =
+        made_up::tied(spec.entry->kind, {.rows = 5000 + random.below(2000), .classes = 2}, seed);
+    const reference::Value expected = reference::reference_of(spec).value(data, spec.values);
+    LossFunction<float> function(context, spec, data.shape(), false);
+    const LossResult<float> result = function(made_up::as_float(data));
+    ASSERT_LT(relative(result.grad, expected.grad), 1e-5) << "seed " << seed;
+  }
+}
+
 // Nothing is left of a query whose hardest negative is far below its hardest positive.
 TEST(MultiSimilarity, QueriesThatNothingIsLeftOfAreZero) {
   const Context context(1);

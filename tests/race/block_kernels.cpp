@@ -156,10 +156,17 @@ template <class Grid> std::vector<double> folded(const Grid& grid, const FilterS
   grid.run(PrepareWeights<float>{filters, parts.data(), static_cast<int>(parts.size())});
   grid.run(MaskedSums<float>{kRows, shape.outputs, shape.outputs, dy.data(), z.data(), dy.data(),
                              nullptr, false, partial.data()});
-  grid.run(FoldedGradients<float>{shape, kRows, partial.data(), d_folded.data(), w.data(),
-                                  scale.data(), inv_std.data(), mean.data(), dw.data(),
-                                  d_gamma.data(), d_beta.data()});
-  grid.run(WidenGradient<float>{shape, d_folded.data(), widened.data()});
+  const FoldedGradient<float> unfolded[] = {{shape, kRows, partial.data(), d_folded.data(),
+                                             w.data(), scale.data(), inv_std.data(), mean.data(),
+                                             dw.data(), d_gamma.data(), d_beta.data()}};
+  const WeightGradient<float> wide[] = {{shape, d_folded.data(), widened.data()}};
+  parts.clear();
+  FoldedGradients<float>::for_each_part(0, shape,
+                                        [&](const FilterPart& part) { parts.push_back(part); });
+  grid.run(FoldedGradients<float>{unfolded, parts.data(), static_cast<int>(parts.size())});
+  parts.clear();
+  FilterPart::for_each(0, shape, [&](const FilterPart& part) { parts.push_back(part); });
+  grid.run(WidenGradients<float>{wide, parts.data(), static_cast<int>(parts.size())});
   return all(folded_w, bias, scale, inv_std, dy, dw, d_gamma, d_beta, cast, widened);
 }
 
