@@ -59,6 +59,11 @@ TEST_P(GradientsInParts, AreThoseOfOnePass) {
   begin();
   program_.backward();
   const std::vector<float> expected = gradients();
+  for (const Parameters::Entry& entry : parameters_.entries()) {
+    for (std::int64_t i = entry.offset; i < entry.offset + entry.elements(); ++i) {
+      ASSERT_FALSE(std::isnan(expected[static_cast<std::size_t>(i)])) << entry.name;
+    }
+  }
   std::mt19937_64 random(random_seed());
   for (int draw = 0; draw < 10; ++draw) {
     begin();
