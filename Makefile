@@ -46,9 +46,10 @@ deb:
 	@$(MAKE) --no-print-directory all BUILD=$(BUILD)-deb OPTIONS='-DRK_NATIVE=OFF -DBUILD_TESTING=OFF $(OPTIONS)'
 	@cpack --config $(BUILD)-deb/CPackConfig.cmake -B $(BUILD)-deb
 
+# Tests run side by side: threads that spin while they wait would take one another's processors.
 test: configure
 	@cmake --build $(BUILD) -j $(JOBS)
-	@ctest --test-dir $(BUILD) --no-tests=error --output-on-failure -j $(JOBS)
+	@OMP_WAIT_POLICY=PASSIVE ctest --test-dir $(BUILD) --no-tests=error --output-on-failure -j $(JOBS)
 
 test-golden: configure
 	@cmake --build $(BUILD) --target golden -j $(JOBS)

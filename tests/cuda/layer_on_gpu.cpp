@@ -72,6 +72,7 @@ Computed compute(const LayerCase& layer, const Context& context, Precision preci
         stored(output, noise(program.shape(output).elements(), 77)));
   const int node = static_cast<int>(program.nodes().size()) - 1;
   program.backward(node);
+  program.complete_gradients(node, node + 1);
   parameters.download();
   parameters.download_gradients();
 

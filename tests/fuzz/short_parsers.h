@@ -10,14 +10,14 @@
 namespace rk {
 
 // The HDF5 library is set up once, here, and not in each process; and a process ends by SIGPROF
-// after ten times what a good file of this size takes of the processor, where a program allows
+// after five times what a good file of this size takes of the processor, where a program allows
 // seconds: one input in thirty lets the library go round in circles, and those took nearly all of
 // the time.
 inline void shorten_parsers() {
   hdf5_prepare();
   pthread_atfork(nullptr, nullptr, [] {
     itimerval limit{};
-    limit.it_value.tv_usec = RK_SANITIZED ? 60'000 : 12'000;
+    limit.it_value.tv_usec = RK_SANITIZED ? 60'000 : 5'000;
     setitimer(ITIMER_PROF, &limit, nullptr);
   });
 }

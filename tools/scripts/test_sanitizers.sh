@@ -38,6 +38,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PWD/tests/leaks.supp:print_suppressions=0}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
+export OMP_WAIT_POLICY=PASSIVE  # as in `make test`
 if [ "$kind" = address ]; then
   ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$jobs" \
     -LE fault -E '^golden|^race|^TrainProgram|^TrainProcesses|^processes'
