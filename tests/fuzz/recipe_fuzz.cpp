@@ -10,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const auto settings = rk::read_recipe(rk::file_to_fuzz(std::as_bytes(std::span(data, size))));
-    Flags flags;
+    rk::Flags flags;
     rk::SettingTable table;
     rk::TrainSettings values;
     rk::add_train_options(flags, table, values);

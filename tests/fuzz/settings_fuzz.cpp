@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string text = settings.dump();
     if (rk::parse_json(text, "fuzz").dump() != text) std::abort();
     if (!settings.is_object()) return 0;
-    Flags flags;
+    rk::Flags flags;
     rk::SettingTable table;
     rk::TrainSettings values;
     rk::add_train_options(flags, table, values);

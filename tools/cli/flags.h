@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -22,8 +23,12 @@ namespace rk {
 // What a value must be.
 struct FlagCheck {
   // Of a word as it was typed: what is wrong with it; empty: nothing.
-  std::function<std::string(const std::string& word)> problem;
-  std::string words = "";  // beside the flag in --help; empty: the kind of the variable
+  using Problem = std::function<std::string(const std::string& word)>;
+  FlagCheck(Problem what, std::string shown = {})
+      : problem(std::move(what)), words(std::move(shown)) {}
+
+  Problem problem;
+  std::string words;  // beside the flag in --help; empty: the kind of the variable
 };
 FlagCheck in_range(int least, int most);
 FlagCheck in_range(double least, double most);
