@@ -4,7 +4,7 @@
 #        tools/scripts/lint.sh layout           fail where that would change something or a line is too long
 #        tools/scripts/lint.sh check [FILE...]  layout, then clang-tidy over FILE... (default: all; five to
 #                                               eight minutes of two cores)
-#        tools/scripts/lint.sh drawn            the same over what was committed in the last three days, and
+#        tools/scripts/lint.sh drawn            the same over what was committed within a day, and
 #                                               one in three of the other files, others in every run
 #        tools/scripts/lint.sh deep [FILE...]   the same with the slow checks: those that follow the paths
 #                                               through each function (all: an hour)
@@ -63,7 +63,7 @@ case $mode in
     [ ${#files[@]} -gt 0 ] ||
       mapfile -t files < <(printf '%s\n' "${sources[@]}" | grep '\.cpp$' | grep -vE "$headers")
     if [ "$mode" = drawn ]; then
-      new=$(git log --since=3.days --name-only --format= && git ls-files -mo --exclude-standard)
+      new=$(git log --since=1.day --name-only --format= && git ls-files -mo --exclude-standard)
       all=("${files[@]}")
       files=()
       for file in "${all[@]}"; do
