@@ -13,14 +13,6 @@
 namespace rk {
 namespace {
 
-FlagCheck check_of(const CLI::Validator& validator, std::string words) {
-  return {[validator](const std::string& word) {
-            std::string copy = word;  // a validator may change what it looks at
-            return validator(copy);
-          },
-          std::move(words)};
-}
-
 // The library's own says of what is no number that it is not in range.
 template <class T> FlagCheck range_check(T least, T most, const char* kind) {
   return {[=](const std::string& word) {
@@ -47,8 +39,12 @@ FlagCheck in_range(int least, int most) { return range_check(least, most, "an in
 FlagCheck in_range(double least, double most) { return range_check(least, most, "a number"); }
 
 FlagCheck one_of(std::vector<std::string> words) {
-  const CLI::IsMember member(std::move(words));
-  return check_of(member, member.get_description());
+  const CLI::Validator member = CLI::IsMember(std::move(words));
+  return {[member](const std::string& word) {
+            std::string copy = word;  // a validator may change what it looks at
+            return member(copy);
+          },
+          member.get_description()};
 }
 
 FlagCheck at_least_zero() {

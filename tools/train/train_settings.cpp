@@ -11,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -22,10 +21,9 @@ namespace {
 
 // In words; empty: none.
 std::string image_size_problem(const std::string& text) {
-  int size = 0;
-  const char* end = text.data() + text.size();
-  const bool whole = std::from_chars(text.data(), end, size).ptr == end;
-  if (whole && !text.empty() && (size == 0 || (size >= 8 && size <= 4096))) return "";
+  for (const FlagCheck& allowed : {in_range(0, 0), in_range(8, 4096)}) {
+    if (allowed.problem(text).empty()) return "";
+  }
   return fmt::format("{} is neither 0 nor 8 to 4096", text);
 }
 
