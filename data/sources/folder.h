@@ -24,6 +24,7 @@
 #include "data/sources/dataset.h"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,9 @@ namespace rk {
 
 // By the name of its folder; nothing: not a split's.
 std::optional<Split> split_of_folder(const std::string& name);
-// "c0" of "train/c0": with splits=none classes carry what is the name of a split otherwise.
-std::string without_split(const std::string& name);
+// Whether `known` holds the class: as it is named, or without the split in front that it carries
+// with splits=none ("train/c0").
+bool holds_class(const std::set<std::string>& known, const std::string& name);
 std::vector<Split> folder_splits(const DataSpec& spec);  // empty: flat
 // A flat folder gives the same for every split.
 Dataset read_folder(const DataSpec& spec, Split split);

@@ -70,7 +70,7 @@ class Builder:
             except subprocess.TimeoutExpired:
                 names.append(f"{test} (does not end)")
                 continue
-            if "0 tests" in done.stdout and "ran" in done.stdout and done.returncode == 0:
+            if "] 0 tests from" in done.stdout and done.returncode == 0:
                 sys.exit(f"{test}: no such test")
             failed = {line.split("]")[1].split(",")[0].split("(")[0].strip()
                       for line in done.stdout.splitlines() if line.startswith("[  FAILED  ]")}

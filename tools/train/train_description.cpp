@@ -80,9 +80,8 @@ std::int64_t shared_classes(const TrainParts& parts) {
   std::set<std::string> known;
   for (const DataClass& of : parts.data.classes()) known.insert(of.name);
   const auto& classes = parts.held_out->classes();
-  return std::count_if(classes.begin(), classes.end(), [&](const DataClass& of) {
-    return known.contains(of.name) || known.contains(without_split(of.name));
-  });
+  return std::count_if(classes.begin(), classes.end(),
+                       [&](const DataClass& of) { return holds_class(known, of.name); });
 }
 
 std::string held_out_line(const TrainParts& parts) {

@@ -40,9 +40,8 @@ std::optional<std::int64_t> count_trained_on(const CheckpointEmbedder& embedder,
   if (embedder.trained_on().empty()) return std::nullopt;
   const std::set<std::string> known(embedder.trained_on().begin(), embedder.trained_on().end());
   const std::int64_t count =
-      std::count_if(rows.set.classes.begin(), rows.set.classes.end(), [&](const std::string& name) {
-        return known.contains(name) || known.contains(without_split(name));
-      });
+      std::count_if(rows.set.classes.begin(), rows.set.classes.end(),
+                    [&](const std::string& name) { return holds_class(known, name); });
   if (count > 0) {
     note(fmt::format(
         "{} of the {} of {} {} what the network was trained on, by name: on that it "
