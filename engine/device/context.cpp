@@ -1,6 +1,7 @@
 #include "engine/device/context.h"
 
 #include "engine/base/error.h"
+#include "engine/base/note.h"
 #include "engine/base/parallel.h"
 #include "engine/base/thread_limit.h"
 #include "engine/base/usable_cores.h"
@@ -36,10 +37,25 @@ Context::Context(int threads)
     : threads_(threads > 0 ? threads : usable_cores()), onednn_(std::make_unique<OneDnn>()) {
   require_threads(threads_);
 #if defined(_OPENMP)
-  omp_set_num_threads(threads_);  // oneDNN asks OpenMP for its number of threads
+  // A team has as many as it is asked for, whatever OMP_DYNAMIC and OMP_MAX_ACTIVE_LEVELS say.
+  omp_set_dynamic(0);
+  omp_set_max_active_levels(std::max(1, omp_get_max_active_levels()));
 #endif
+  int got = 0;
   parallel_run(
-      threads_, [](void*, int, int) {}, nullptr);  // started while they can be
+      threads_,
+      [](void* team, int number, int of) {
+        if (number == 0) *static_cast<int*>(team) = of;
+      },
+      &got);  // started while they can be
+  if (got < threads_) {
+    note(fmt::format("OpenMP gives {} of {} threads; OMP_THREAD_LIMIT says how many there may be",
+                     got, threads_));
+    threads_ = got;
+  }
+#if defined(_OPENMP)
+  omp_set_num_threads(threads_);  // oneDNN asks OpenMP, and waits for all that it was told of
+#endif
 }
 
 Context::Context(int threads, const Device& device) : Context(threads) {

@@ -63,6 +63,23 @@ TEST_F(Circumstances, ReadingTakesNoLock) {
   ::close(held);
 }
 
+// Whatever OpenMP is told about its threads, nobody waits for some that are not there.
+TEST_F(Circumstances, OpenMpMayGiveFewerThreads) {
+  const auto with = [&](const std::string& variable, const std::string& out) {
+    Words words = on_pictures(out);
+    words.insert(words.begin(), {"/usr/bin/env", variable});
+    return run(words);
+  };
+  for (const char* variable : {"OMP_DYNAMIC=true", "OMP_MAX_ACTIVE_LEVELS=0"}) {
+    const Finished done = with(variable, variable);
+    ASSERT_EQ(done.code, 0) << done.err;
+    expect_plain(variable);
+  }
+  const Finished done = with("OMP_THREAD_LIMIT=1", "limited");
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_NE(done.err.find("OpenMP gives 1 of 2 threads"), std::string::npos) << done.err;
+}
+
 // Decimal commas, and capitals that are not those of English.
 class Locales : public Circumstances {
  protected:
