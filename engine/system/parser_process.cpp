@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/sanitizers.h"
+#include "engine/system/read_file.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -34,7 +35,12 @@ struct Question {
   ParserLimits limits;
 };
 
-enum class Outcome : std::uint64_t { kDone, kRefused, kOutOfMemory };
+enum class Outcome : std::uint64_t {
+  kDone,
+  kRefused,
+  kOutOfMemory,         // of what a file may have
+  kOutOfCallersMemory,  // of what this program has been given, which is less
+};
 
 struct Answered {
   Outcome outcome;
@@ -69,13 +75,16 @@ class MemoryLimit {
       mapped_ = mapped_bytes(inherited_.rlim_cur);
     }
     rlimit limit = inherited_;
-    limit.rlim_cur = std::min<rlim_t>(inherited_.rlim_cur, mapped_ + bytes);
+    callers_ = inherited_.rlim_cur < mapped_ + bytes;
+    limit.rlim_cur = callers_ ? inherited_.rlim_cur : mapped_ + bytes;
     return mapped_ != 0 && ::setrlimit(RLIMIT_AS, &limit) == 0;
   }
+  bool is_callers() const { return callers_; }
 
  private:
   rlimit inherited_{};
   std::uint64_t mapped_ = 0;
+  bool callers_ = false;
 };
 
 bool limit_to(decltype(RLIMIT_CPU) resource, std::uint64_t soft, std::uint64_t hard) {
@@ -168,7 +177,7 @@ ParserProcess::ParserProcess(std::string file, std::string parser, const ParserL
   if (child_ < 0) {
     if (joined) ::close(ends[0]);
     ::munmap(slots_, kSlots * slot_bytes_);
-    fail<InputError>(
+    fail<SystemError>(
         "{}: is not read: a process for {} cannot be started ({}); raise the limits on processes, "
         "open files and memory",
         file_, parser_, ::strerror(error));
@@ -228,7 +237,7 @@ void ParserProcess::serve(int channel, const Serve& serve) const {
     try {
       answered.bytes = serve(slot, question.bytes);
     } catch (const std::bad_alloc&) {
-      answered = {Outcome::kOutOfMemory, 0};
+      answered = {memory.is_callers() ? Outcome::kOutOfCallersMemory : Outcome::kOutOfMemory, 0};
     } catch (const InputError& error) {
       refuse(error.what());
     } catch (const std::exception& error) {
@@ -292,7 +301,12 @@ std::span<const std::byte> ParserProcess::answer() {
         "{}: {} needs more memory for it than {} MiB; it is damaged or made to exhaust memory",
         file_, parser_, limits_.memory_bytes >> 20);
   }
-  if (answered.bytes > slot_bytes_ || answered.outcome > Outcome::kOutOfMemory) {
+  if (answered.outcome == Outcome::kOutOfCallersMemory) {
+    fail<SystemError>(
+        "{}: {} needs more memory for it than this program may have; raise the limit (ulimit -v)",
+        file_, parser_);
+  }
+  if (answered.bytes > slot_bytes_ || answered.outcome > Outcome::kOutOfCallersMemory) {
     fail<InputError>("{}: {} does not answer as it should; the file is malformed", file_, parser_);
   }
   const std::span<const std::byte> bytes(slot, answered.bytes);

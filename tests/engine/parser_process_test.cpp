@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/packed_values.h"
 #include "engine/base/sanitizers.h"
+#include "engine/system/read_file.h"
 
 #include <gtest/gtest.h>
 
@@ -181,6 +182,29 @@ TEST(ParserProcess, MemoryHasALimit) {
                     "needs more memory for it than 64 MiB"));
 }
 
+// It is no fault of the file where this program may not have what a file may.
+TEST(ParserProcess, WantOfTheCallersMemoryIsNoDamage) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  rlimit less = before;
+  less.rlim_cur = std::uint64_t{1} << 45;
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &less), 0);
+  ParserLimits more = kLimits;
+  more.memory_bytes = std::uint64_t{1} << 50;
+  ParserProcess parser(
+      "some.file", "the library", more, kWait, kSlot,
+      [](std::span<std::byte>, std::size_t) -> std::size_t { throw std::bad_alloc(); });
+  ::setrlimit(RLIMIT_AS, &before);
+  parser.ask(bytes_of("?"), more);
+  std::string said;
+  try {
+    parser.answer();
+  } catch (const SystemError& error) {
+    said = error.what();
+  }
+  EXPECT_TRUE(holds(said, "raise the limit (ulimit -v)"));
+}
+
 TEST(ParserProcess, ALieAboutTheAnswersLengthIsSeen) {
   EXPECT_TRUE(holds(failure_of([] { return kSlot + 1; }), "does not answer as it should"));
 }
@@ -195,7 +219,7 @@ TEST(ParserProcess, WithoutAProcessTheFileIsNotRead) {
   try {
     ParserProcess parser("some.file", "the library", kLimits, kWait, kSlot,
                          [](std::span<std::byte>, std::size_t) { return std::size_t{0}; });
-  } catch (const InputError& error) {
+  } catch (const SystemError& error) {
     said = error.what();
   }
   ::setrlimit(RLIMIT_NOFILE, &before);

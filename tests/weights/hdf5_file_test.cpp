@@ -255,6 +255,27 @@ TEST(Hdf5File, PathsFarBeyondTheFileAreRefused) {
   EXPECT_TRUE(holds(refusal([&] { Hdf5Reader r(path); }), "take more than 64 MiB"));
 }
 
+// Groups in groups: each name is as long as one may be, and all of them are one path.
+TEST(Hdf5File, APathThatIsTooLongToAskForIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "deep.h5").string();
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t links = H5Pcreate(H5P_LINK_CREATE);
+  H5Pset_create_intermediate_group(links, 1);
+  std::string name;
+  for (int i = 0; i < 12; ++i) name += "/" + std::string(30'000, 'g');
+  const hid_t space = H5Screate(H5S_SCALAR);
+  const hid_t set =
+      H5Dcreate2(file, name.c_str(), H5T_IEEE_F32LE, space, links, H5P_DEFAULT, H5P_DEFAULT);
+  ASSERT_GE(set, 0);
+  H5Dclose(set);
+  H5Sclose(space);
+  H5Pclose(links);
+  H5Fclose(file);
+  const Hdf5Reader reader(path);
+  EXPECT_TRUE(holds(refusal([&] { reader.read<float>(name); }), "takes more than 256 KiB"));
+}
+
 // A parser whose word is not to be trusted: it holds one data set, /x, and says of it what it
 // likes.
 std::string refusal_of_liar(const std::function<void(PackedWriter&)>& shape,

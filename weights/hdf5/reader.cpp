@@ -17,6 +17,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <stdexcept>
 
 namespace rk {
 namespace {
@@ -83,7 +84,12 @@ struct Hdf5Reader::State {
   void ask(const std::function<void(PackedWriter&)>& put) {
     const std::span<std::byte> question(question_bytes.get(), kMaxQuestionBytes);
     PackedWriter out(question);
-    put(out);
+    try {
+      put(out);
+    } catch (const std::length_error&) {
+      refuse("the path of an object takes more than {} KiB; the file is malformed",
+             kMaxQuestionBytes >> 10);
+    }
     parser->ask(question.first(out.bytes()),
                 {std::max(kLeastForParser, memory_for_file(file_bytes) -
                                                std::min(memory_for_file(file_bytes), held)),
