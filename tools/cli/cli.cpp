@@ -84,7 +84,9 @@ void resolve_device(CommonOptions& common, const Command& command) {
 }
 
 void begin(CommonOptions& common, const Command& command) {
-  common.quiet ? send_notes(nullptr) : send_notes_to_standard_error();
+  // They may repeat what stands in a file.
+  common.quiet ? send_notes(nullptr)
+               : send_notes([](const std::string& line) { tell("note: {}", one_line(line)); });
   set_stop_words(
       common.quiet
           ? StopWords{}

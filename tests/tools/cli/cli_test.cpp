@@ -191,6 +191,9 @@ TEST(Cli, MessagesStayOneLine) {
             "\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80");
   EXPECT_EQ(one_line("\xe2\x82"), "\\xe2\\x82");
   EXPECT_EQ(one_line("\xff"), "\\xff");
+  const Result result =
+      run({"--data", "x"}, [](const CommonOptions&) { note("a\x1b[31m\nerror: b"); });
+  EXPECT_EQ(result.err, "note: a\\x1b[31m\\nerror: b\n");
 }
 
 int run_bench(std::vector<const char*> arguments, std::string& ran) {
