@@ -73,7 +73,7 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
 // What is under way writes to memory that goes.
 Trainer::~Trainer() {
   try {
-    if (under_way_ > 0) context_.synchronize();
+    context_.synchronize();
   } catch (const DeviceError&) {
     // Whatever broke the GPU's work is said by who met it first.
   }

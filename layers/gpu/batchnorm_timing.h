@@ -34,7 +34,7 @@ struct AlgorithmTiming {
   double ms = 0;              // forward and backward of both, median
   double error = 0;           // max |y - y_own| / max |y_own|, own: our own kernels'
   double gradient_error = 0;  // relative RMS difference of the parameters' gradients from theirs
-  bool agrees = false;
+  bool agrees = false;        // and gives the same bits again
 };
 
 // `plans` with what makes a program take that algorithm at `unit`.

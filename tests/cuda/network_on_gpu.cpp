@@ -85,6 +85,7 @@ Result run(const Context& context, const NetworkCase& network) {
   if (context.on_gpu()) take_algorithm(context, network);
   const NetworkSpec spec = network_spec(network);
   const Network built = build_network(program, spec, network.batch, network.side, network.side);
+  if (context.on_gpu()) build_graphs(context, graphs_of(program), {});  // side by side
   program.plan();
   parameters.initialise(context, 5);
   for (std::size_t b = 0; b < parameters.buffers().size(); ++b) {
