@@ -104,7 +104,7 @@ void compare(const LayerCase& layer, const Computed& got, const Computed& expect
       const auto value = static_cast<double>(expected.tensors[t][i]);
       const double off = std::abs(static_cast<double>(got.tensors[t][i]) - value);
       largest = std::max(largest, std::abs(value));
-      if (!(off <= worst)) worst = off;  // NaN stays
+      if (off > worst || std::isnan(off)) worst = off;  // NaN stays
     }
     // Sums of up to a thousand float32 products in another order; where the true value is 0 (batch
     // norm over one pixel), their rounding alone.

@@ -45,10 +45,12 @@ template <class S> double worst(const Thresholds& t) {
     const S score = static_cast<S>(i * 0.00101);
     const auto* of_positive = slopes.data();
     const auto* of_negative = slopes.data() + t.count;
-    out = std::max(out, std::abs(static_cast<double>(gradient(gradient.positive, score)) -
-                                 derivative(t, of_positive, score)));
-    out = std::max(out, std::abs(static_cast<double>(gradient(gradient.negative, score)) -
-                                 derivative(t, of_negative, score)));
+    for (const double error : {static_cast<double>(gradient(gradient.positive, score)) -
+                                   derivative(t, of_positive, score),
+                               static_cast<double>(gradient(gradient.negative, score)) -
+                                   derivative(t, of_negative, score)}) {
+      if (std::abs(error) > out || std::isnan(error)) out = std::abs(error);  // NaN stays
+    }
   }
   return out / t.r;
 }

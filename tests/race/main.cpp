@@ -48,7 +48,7 @@ double difference(const std::vector<double>& a, const std::vector<double>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     largest = std::fmax(largest, std::abs(a[i]));
     const double here = std::abs(a[i] - b[i]);
-    if (!(here <= worst)) worst = here;  // NaN stays
+    if (here > worst || std::isnan(here)) worst = here;  // NaN stays
   }
   return largest > 0 ? worst / largest : worst;
 }

@@ -49,7 +49,8 @@ void expect_same_gradients(const Parameters& expected, const std::vector<float>&
     float largest = 0, error = 0;
     for (std::int64_t i = 0; i < entry.elements(); ++i) {
       largest = std::max(largest, std::abs(a[i]));
-      error = std::max(error, std::abs(a[i] - b[i]));
+      const float here = std::abs(a[i] - b[i]);
+      if (here > error || std::isnan(here)) error = here;  // NaN stays
     }
     EXPECT_GT(largest, 0) << entry.name;
     EXPECT_LE(error, 2e-4F * largest) << what << ": " << entry.name;
