@@ -45,6 +45,7 @@ TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput
   t.shape = output.shape;
   t.dtype = output.dtype;
   t.takes_masked_gradient = output.takes_masked_gradient;
+  t.takes_gradient_sums = output.takes_gradient_sums;
   t.spaced = output.spaced;
   t.part_at = output.part_at;
   t.producer = static_cast<int>(nodes_.size());
@@ -213,12 +214,14 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
       memory.input_gradients.push_back(view(in, e.storage, &TensorState::gradient_in));
       memory.uses.push_back(e.use());
       memory.addends.push_back(view(in, e.others, &TensorState::gradient_in));
+      memory.gradient_sums.push_back(static_cast<float*>(at(e.sums)));
     }
     const TensorId output = outputs_[static_cast<std::size_t>(n)];
     const TensorState& out = state(output);
     memory.output = value_of(output);
     memory.output_gradient = gradient_of(output);
     memory.output_gradient_masked = out.masked_gradient;
+    memory.output_gradient_sums = static_cast<const float*>(at(out.gradient_sums));
     memory.saved = at(saved[static_cast<std::size_t>(n)]);
     memory.workspace = workspace_.data();
     nodes_[static_cast<std::size_t>(n)]->bind(memory);
@@ -233,12 +236,19 @@ void Program::plan_masks() {
   for (std::size_t id = 0; id < tensors_.size(); ++id) {
     TensorState& t = tensors_[id];
     if (!t.takes_masked_gradient || static_cast<TensorId>(id) == output_) continue;
-    for (std::vector<Edge>& edges : edges_) {
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      std::vector<Edge>& edges = edges_[n];
       const auto edge = std::ranges::find_if(edges, [&](const Edge& e) {
         return e.input.tensor == static_cast<TensorId>(id) && e.storage >= 0;
       });
       if (edge == edges.end()) continue;
       edge->mask = t.masked_gradient = edge->input.masks_gradient;
+      const auto input = static_cast<std::size_t>(edge - edges.begin());
+      if (edge->mask && t.takes_gradient_sums && nodes_[n]->sums_gradient(input, edge->use())) {
+        const auto bytes = static_cast<std::size_t>(t.shape[3]) * sizeof(float);
+        t.gradient_sums = edge->sums = add_storage(
+            {bytes, backward_time(static_cast<int>(n)), 2 * static_cast<int>(nodes_.size())});
+      }
       break;
     }
   }

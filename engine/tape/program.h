@@ -46,6 +46,7 @@ struct EdgeUse {
   bool wanted = false;
   bool accumulate = false;  // what other readers of the input contributed is to be added
   bool mask = false;        // the result is to be 0 where the input is not above 0
+  bool sum = false;  // of the result, all of it, the sums over each channel are to be written
 };
 
 // What a node finds in memory, fixed for the program's life.
@@ -56,11 +57,15 @@ struct NodeMemory {
   // What other readers contributed to each: lies where the gradient goes unless the node asked for
   // another place.
   std::vector<Tensor> addends;
+  std::vector<float*> gradient_sums;  // of input_gradients; null but where their use says sum
   Tensor output;
   Tensor output_gradient;               // a node may destroy it: it is its last reader
   bool output_gradient_masked = false;  // it is 0 already where the output is not above 0
-  void* saved = nullptr;                // kept from forward to backward
-  void* workspace = nullptr;            // free between nodes
+  // Of a masked one, its sums over each channel (NodeOutput::takes_gradient_sums); null: nobody
+  // wrote them.
+  const float* output_gradient_sums = nullptr;
+  void* saved = nullptr;      // kept from forward to backward
+  void* workspace = nullptr;  // free between nodes
 };
 
 // Channels side by side of the images that a node reads and writes (engine/tape/layout.h); 0 for
@@ -91,6 +96,9 @@ class Node {
   // Where the output may lie in a larger tensor (NodeOutput::spaced): how far its rows, and those
   // of its gradient, are apart, in elements. Before graphs() and plan().
   virtual void lay_out(std::int64_t /*row_stride*/) {}
+  // Whether backward writes, with the gradient of that input, its sums over each channel too. Asked
+  // once, after lay_out(), where someone takes them.
+  virtual bool sums_gradient(std::size_t /*input*/, const EdgeUse& /*use*/) const { return false; }
   // Adds to `list` the graphs of the GPU's library that the node runs with such uses. Needs no GPU.
   virtual void graphs(const std::vector<EdgeUse>& /*uses*/, std::vector<Graph>& /*list*/) const {}
   // Builds primitives and says what memory is needed. uses: which gradients of its inputs this node
@@ -161,6 +169,8 @@ struct NodeOutput {
   std::int64_t part_at = -1;
   // The output is a ReLU's, and backward can take a gradient that is 0 already where it is 0.
   bool takes_masked_gradient = false;
+  // Where it is masked, backward has use for its sums over each channel.
+  bool takes_gradient_sums = false;
 };
 
 class Program {
@@ -283,12 +293,14 @@ class Program {
     bool wants_gradient = false;
     bool read_in_backward_by_producer = false;
     bool takes_masked_gradient = false;
+    bool takes_gradient_sums = false;
     bool masked_gradient = false;
     bool spaced = false;
     std::int64_t part_at = -1;
     Within value_in, gradient_in;
     int value_storage = -1;
     int gradient_storage = -1;
+    int gradient_sums = -1;  // storage
     std::size_t bytes() const {
       return static_cast<std::size_t>(shape.elements()) * size_of(dtype);
     }
@@ -299,7 +311,8 @@ class Program {
     bool mask = false;
     int storage = -1;  // of the gradient it writes
     int others = -1;   // of what it adds
-    EdgeUse use() const { return {storage >= 0, accumulate, mask}; }
+    int sums = -1;     // of the sums that it writes
+    EdgeUse use() const { return {storage >= 0, accumulate, mask, sums >= 0}; }
   };
 
   const TensorState& state(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }

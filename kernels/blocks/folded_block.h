@@ -94,7 +94,7 @@ template <class T> struct MaskedSums {
 template <class T> struct FoldedGradient {
   FilterShape shape;
   std::int64_t rows = 0;
-  double* partial = nullptr;  // of MaskedSums over rows x outputs
+  double* partial = nullptr;  // of MaskedSums over rows x outputs, where there is no sum
   T* d_folded = nullptr;      // [outputs, taps, padded_inputs]
   const float* weight = nullptr;
   const float* scale = nullptr;    // of PrepareWeights
@@ -103,6 +103,7 @@ template <class T> struct FoldedGradient {
   float* d_weight = nullptr;       // [outputs, taps, inputs]
   float* d_gamma = nullptr;        // [outputs]
   float* d_beta = nullptr;         // [outputs]
+  const float* sum = nullptr;      // of g, [outputs]
 };
 
 // Of all convolutions at once, a block an output channel.
@@ -123,8 +124,10 @@ template <class T> struct FoldedGradients {
     const FilterShape& shape = of.shape;
     const int o = part.first;
     const ChannelTiles tiles{of.rows, shape.outputs};
-    const double sum = team.sum(tiles.row_tiles(),
-                                [&](int tile) { return of.partial[tiles.partial(tile, 1, 0, o)]; });
+    const double sum = of.sum != nullptr ? static_cast<double>(of.sum[o])
+                                         : team.sum(tiles.row_tiles(), [&](int tile) {
+                                             return of.partial[tiles.partial(tile, 1, 0, o)];
+                                           });
     const float factor = of.scale[o];
     const int each = shape.taps * shape.inputs;
     const std::int64_t own = static_cast<std::int64_t>(o) * each;

@@ -72,9 +72,13 @@ template <class T> class Conv2dNode final : public SummingConvolution {
                               memory.workspace);
     if (memory.output_gradient.data == nullptr) return;
     if (wide_ != nullptr) wide_->use(gradient_);
-    convolution_.bind_backward(memory.inputs[0].as<T>(), memory.output_gradient.as<T>(), w,
-                               gradient(), memory.input_gradients[0].as<T>(),
-                               memory.addends[0].as<T>(), memory.workspace);
+    convolution_.bind_backward({.x = memory.inputs[0].as<T>(),
+                                .dy = memory.output_gradient.as<T>(),
+                                .w = w,
+                                .dw = gradient(),
+                                .dx = memory.input_gradients[0].as<T>(),
+                                .addend = memory.addends[0].as<T>()},
+                               memory.workspace);
   }
 
   void forward() override { convolution_.forward(); }

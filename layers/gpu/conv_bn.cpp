@@ -30,7 +30,14 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
         convolution_(program.context(), geometry, program.options().precision, epilogue(options),
                      program.options().gradients) {}
 
-  std::string way() const override { return "convolutions with folded batch norm by cuDNN"; }
+  std::string way() const override {
+    return memory_.output_gradient_sums == nullptr
+               ? "convolutions with folded batch norm by cuDNN"
+               : "convolutions with folded batch norm, gradients added up, by cuDNN";
+  }
+  bool sums_gradient(std::size_t input, const EdgeUse& use) const override {
+    return input == 0 && convolution_.sums_gradient(use);
+  }
 
   void lay_out(std::int64_t row_stride) override { convolution_.lay_out(row_stride); }
 
@@ -77,14 +84,20 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
     FoldedGradient<T>& unfolded = (*unfolded_)[unfold_];
     unfolded.scale = folded().scale;
     unfolded.inv_std = folded().inv_std;
+    unfolded.sum = memory.output_gradient_sums;
     unfolded_->use(unfold_);
     // Masked by who wrote it, it is read where it lies.
     if (gradient_ == nullptr || memory.output_gradient_masked) {
       gradient_ = memory.output_gradient.as<T>();
     }
-    convolution_.bind_backward(memory.inputs[0].as<T>(), gradient_, folded().prepared,
-                               unfolded.d_folded, memory.input_gradients[0].as<T>(),
-                               memory.addends[0].as<T>(), workspace.rest());
+    convolution_.bind_backward({.x = memory.inputs[0].as<T>(),
+                                .dy = gradient_,
+                                .w = folded().prepared,
+                                .dw = unfolded.d_folded,
+                                .dx = memory.input_gradients[0].as<T>(),
+                                .addend = memory.addends[0].as<T>(),
+                                .dx_sums = memory.gradient_sums[0]},
+                               workspace.rest());
   }
 
   void forward() override {
@@ -99,8 +112,19 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
   }
 
   void backward() override {
-    // One pass: the mask, where nobody applied it before, the sum over the batch and the residual's
-    // gradient.
+    if (memory_.output_gradient_sums == nullptr) {
+      add_up_gradient();
+    } else {
+      pass_on_gradient();
+    }
+    convolution_.backward_weights();
+    convolution_.backward_data();
+  }
+
+ private:
+  // One pass: the mask, where nobody applied it before, the sum over the batch and the residual's
+  // gradient.
+  void add_up_gradient() {
     const T* dy = memory_.output_gradient.as<T>();
     const bool masks = options_.relu && !memory_.output_gradient_masked;
     MaskedSums<T> sums{.rows = rows(),
@@ -110,19 +134,27 @@ template <class T> class FoldedConvNode final : public ConvolutionNode {
                        .z = masks ? memory_.output.as<T>() : nullptr,
                        .gradient = masks ? gradient_ : nullptr,
                        .partial = (*unfolded_)[unfold_].partial};
-    if (options_.residual >= 0) {
-      auto* d_residual = memory_.input_gradients[1].template as<T>();
-      if (d_residual != gradient_) {
-        sums.d_residual = d_residual;
-        sums.accumulate = memory_.uses[1].accumulate;
-      }
-    }
+    sums.d_residual = residual_gradient();
+    if (sums.d_residual != nullptr) sums.accumulate = memory_.uses[1].accumulate;
     launch(sums, stream());
-    convolution_.backward_weights();
-    convolution_.backward_data();
+  }
+  // Where who masked it added it up as well.
+  void pass_on_gradient() {
+    T* d_residual = residual_gradient();
+    if (d_residual == nullptr) return;
+    launch(CopyOrAdd<T>{.count = geometry().y.elements(),
+                        .x = gradient_,
+                        .y = d_residual,
+                        .accumulate = memory_.uses[1].accumulate},
+           stream());
+  }
+  // Null: there is none, nobody wants it, or the gradient lies there already.
+  T* residual_gradient() const {
+    if (options_.residual < 0) return nullptr;
+    auto* d_residual = memory_.input_gradients[1].template as<T>();
+    return d_residual == gradient_ ? nullptr : d_residual;
   }
 
- private:
   CudaStream stream() const { return context_.cuda().stream(); }
   int channels() const { return static_cast<int>(geometry().y[3]); }
   std::int64_t rows() const { return geometry().y.elements() / geometry().y[3]; }

@@ -89,7 +89,15 @@ void allow_gradient_forms(const Program& program, const ConvolutionGeometry& geo
 
 template <class T> Graph Convolution<T>::data_graph(const EdgeUse& dx) const {
   const bool fuses = fuses_input_gradient(geometry_, precision_);
-  return input_gradient_graph(geometry_, precision_, fuses && dx.accumulate, fuses && dx.mask);
+  Graph graph =
+      input_gradient_graph(geometry_, precision_, fuses && dx.accumulate, fuses && dx.mask);
+  return dx.sum ? graph_with_sums(graph) : graph;
+}
+
+template <class T> bool Convolution<T>::sums_gradient(const EdgeUse& dx) const {
+  if (precision_ != Precision::kFp16 || !fuses_input_gradient(geometry_, precision_)) return false;
+  const Graph graph = graph_with_sums(data_graph(dx));
+  return !plans_of(context_).engine(graph.text()).empty();
 }
 
 template <class T> void Convolution<T>::graphs(const EdgeUse& dx, std::vector<Graph>& list) const {
@@ -109,7 +117,10 @@ template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
   weights_ = GpuGraph(context_, weight_gradient_graph(geometry_, precision_));
   bytes = std::max(bytes, weights_.workspace_bytes());
   if (!use_.wanted) return bytes;
-  data_whole_ = build(context_, data_graph(dx), data_graph({.wanted = true}), data_) &&
+  // As in forward: who takes the sums has no other way to them.
+  if (dx.sum) unit_ = UnitNormalisation(context_, geometry_.x[3]);
+  const Graph data_part = dx.sum ? data_graph(dx) : data_graph({.wanted = true});
+  data_whole_ = build(context_, data_graph(dx), data_part, data_) &&
                 fuses_input_gradient(geometry_, precision_);
   return std::max(bytes, data_.workspace_bytes());
 }
@@ -126,15 +137,25 @@ template <class T> void Convolution<T>::bind_forward(const Forward& tensors, voi
                 workspace);
 }
 
-template <class T>
-void Convolution<T>::bind_backward(const T* x, const T* dy, const T* w, T* dw, T* dx,
-                                   const T* addend, void* workspace) {
-  weights_.bind({{kX, x}, {kDy, dy}, {kDw, dw}}, workspace);
-  dx_ = dx;
-  addend_ = addend;
-  x_ = x;
+template <class T> void Convolution<T>::bind_backward(const Backward& tensors, void* workspace) {
+  gradients_ = tensors;
+  weights_.bind({{kX, tensors.x}, {kDy, tensors.dy}, {kDw, tensors.dw}}, workspace);
   if (!use_.wanted) return;
-  data_.bind({{kX, x}, {kDy, dy}, {kW, w}, {kAddend, addend}, {kDx, dx}}, workspace);
+  data_.bind({{kX, tensors.x},
+              {kDy, tensors.dy},
+              {kW, tensors.w},
+              {kAddend, tensors.addend},
+              {kDx, tensors.dx},
+              {kGamma, unit_.ones()},
+              {kBeta, unit_.zeros()},
+              {kMean, unit_.zeros()},
+              {kInvStd, unit_.ones()},
+              {kDGamma, unit_.unused(0)},
+              {kDBeta, tensors.dx_sums},
+              {kScaleDy, unit_.unused(1)},
+              {kScaleX, unit_.unused(2)},
+              {kShift, unit_.unused(3)}},
+             workspace);
 }
 
 template <class T> void Convolution<T>::forward() const {
@@ -155,15 +176,19 @@ template <class T> void Convolution<T>::backward_data() const {
   data_.run();
   if (data_whole_) return;
   if (use_.accumulate) {
-    launch(
-        CopyOrAdd<T>{.count = geometry_.x.elements(), .x = addend_, .y = dx_, .accumulate = true},
-        context_.cuda().stream());
+    launch(CopyOrAdd<T>{.count = geometry_.x.elements(),
+                        .x = gradients_.addend,
+                        .y = gradients_.dx,
+                        .accumulate = true},
+           context_.cuda().stream());
   }
   if (use_.mask) {
-    launch(
-        ReluGradient<T>{
-            .count = geometry_.x.elements(), .z = x_, .dy = dx_, .dx = dx_, .accumulate = false},
-        context_.cuda().stream());
+    launch(ReluGradient<T>{.count = geometry_.x.elements(),
+                           .z = gradients_.x,
+                           .dy = gradients_.dx,
+                           .dx = gradients_.dx,
+                           .accumulate = false},
+           context_.cuda().stream());
   }
 }
 

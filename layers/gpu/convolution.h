@@ -5,6 +5,7 @@
 
 #include "engine/device/context.h"
 #include "layers/conv2d.h"
+#include "layers/gpu/gradient_sums.h"
 #include "layers/graphs/graph_run.h"
 
 #include <vector>
@@ -41,6 +42,9 @@ template <class T> class Convolution {
     return geometry_.y_row_stride > 0 ? geometry_.y_row_stride : geometry_.y[3];
   }
 
+  // Whether the plan table names an engine for the input's gradient with its sums beside it, and
+  // so knows that there is one and that it is the faster way.
+  bool sums_gradient(const EdgeUse& dx) const;
   // What plan() builds; where this GPU's library refuses what is fused to one, that one's part.
   void graphs(const EdgeUse& dx, std::vector<Graph>& list) const;
   std::size_t plan(const EdgeUse& dx);  // returns the workspace's bytes
@@ -57,9 +61,16 @@ template <class T> class Convolution {
     float* squares = nullptr;
   };
   void bind_forward(const Forward& tensors, void* workspace);
-  // addend: what is added to the gradient of x where it accumulates.
-  void bind_backward(const T* x, const T* dy, const T* w, T* dw, T* dx, const T* addend,
-                     void* workspace);
+  struct Backward {
+    const T* x = nullptr;
+    const T* dy = nullptr;
+    const T* w = nullptr;
+    T* dw = nullptr;
+    T* dx = nullptr;
+    const T* addend = nullptr;  // what is added to dx where it accumulates
+    float* dx_sums = nullptr;   // [channels of x]
+  };
+  void bind_backward(const Backward& tensors, void* workspace);
 
   void forward() const;
   void backward_weights() const { weights_.run(); }
@@ -77,10 +88,9 @@ template <class T> class Convolution {
   // Whether the graphs do all that is asked for; else our own kernels finish.
   bool forward_whole_ = true, data_whole_ = true;
   Forward tensors_;
-  const T* x_ = nullptr;
+  Backward gradients_;
   GpuGraph forward_, weights_, data_;
-  T* dx_ = nullptr;
-  const T* addend_ = nullptr;
+  UnitNormalisation unit_;
 };
 
 }  // namespace rk::gpu

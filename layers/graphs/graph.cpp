@@ -12,9 +12,9 @@ namespace rk {
 namespace {
 
 // By Graph::Op. What only says how a mask comes about has no name.
-constexpr std::array<std::string_view, 13> kOpNames = {
+constexpr std::array<std::string_view, 14> kOpNames = {
     "conv", "dgrad", "wgrad", "bn",    "bias",       "add",        "relu",
-    "sums", "",      "",      "drelu", "drelu+dadd", "bn gradient"};
+    "sums", "",      "",      "drelu", "drelu+dadd", "drelu+sums", "bn gradient"};
 
 std::string text_of(const Shape& shape) {
   std::string text;
@@ -42,11 +42,12 @@ bool is_convolution(const Graph::Operation& operation) { return operation.op <= 
 }  // namespace
 
 std::string_view name_of(GraphRole role) {
-  static constexpr std::array<std::string_view, 24> kNames = {
+  static constexpr std::array<std::string_view, 27> kNames = {
       "none",      "x",        "w",     "b",       "residual",     "y",
       "dy",        "addend",   "dx",    "dw",      "masked_dy",    "signs",
       "sum",       "squares",  "gamma", "beta",    "running_mean", "running_var",
-      "next_mean", "next_var", "mean",  "inv_std", "dgamma",       "dbeta"};
+      "next_mean", "next_var", "mean",  "inv_std", "dgamma",       "dbeta",
+      "scale_dy",  "scale_x",  "shift"};
   return kNames[static_cast<std::size_t>(role)];
 }
 
@@ -143,6 +144,23 @@ Graph::BatchNormGradient Graph::batchnorm_gradient(Value dy, Value x, Value gamm
   operations_.push_back({.op = Op::kBatchNormGradient,
                          .inputs = {dy, x, gamma, mean, inv_std},
                          .outputs = {out.dx, out.dgamma, out.dbeta}});
+  return out;
+}
+
+Graph::MaskedSums Graph::masked_sums(Value dy, Value x, Value gamma, Value beta, Value mean,
+                                     Value inv_std) {
+  const Shape image = tensor(x).shape, channels = {image[3]};
+  const Value masked = add_tensor(image);
+  const MaskedSums out{masked,
+                       add_tensor(channels),
+                       add_tensor(channels),
+                       add_tensor(channels),
+                       add_tensor(channels),
+                       add_tensor(channels)};
+  operations_.push_back(
+      {.op = Op::kMaskedSums,
+       .inputs = {dy, x, gamma, beta, mean, inv_std},
+       .outputs = {out.dy, out.dgamma, out.dbeta, out.scale_dy, out.scale_x, out.shift}});
   return out;
 }
 

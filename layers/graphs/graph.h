@@ -54,7 +54,10 @@ enum class GraphRole : std::uint8_t {
   kMean,
   kInvStd,
   kDGamma,
-  kDBeta
+  kDBeta,
+  kScaleDy,
+  kScaleX,
+  kShift
 };
 std::string_view name_of(GraphRole role);
 
@@ -75,6 +78,9 @@ class Graph {
     kNormalize,          // x, gamma, beta, mean, inv_std -> (x - mean) inv_std gamma + beta
     kReluGradient,       // dy, x -> dy where x > 0, else 0
     kMask,               // dy, bits -> dy where the bit is set, else 0
+    kMaskedSums,         // dy, x, gamma, beta, mean, inv_std -> g = dy where the normalised x is
+                         // above 0, else 0; of that normalisation dgamma, dbeta; and scale_dy,
+                         // scale_x, shift: its dx = scale_dy g + scale_x x + shift
     kBatchNormGradient,  // dy, x, gamma, mean, inv_std -> dx, dgamma, dbeta
   };
   using Value = int;  // an index into tensors()
@@ -133,6 +139,10 @@ class Graph {
     Value dx, dgamma, dbeta;
   };
   BatchNormGradient batchnorm_gradient(Value dy, Value x, Value gamma, Value mean, Value inv_std);
+  struct MaskedSums {
+    Value dy, dgamma, dbeta, scale_dy, scale_x, shift;
+  };
+  MaskedSums masked_sums(Value dy, Value x, Value gamma, Value beta, Value mean, Value inv_std);
 
   // Walking ---------------------------------------------------------------------------------------
   Precision precision() const { return precision_; }

@@ -24,6 +24,8 @@ struct NetworkCase {
   bool fuse = true;
   // Of the batch's statistics, on the GPU.
   gpu::BatchNormAlgorithm algorithm = gpu::BatchNormAlgorithm::kGraphs;
+  // Of running ones, there, in fp16: the graphs of gradients add them up.
+  bool graph_sums = false;
   std::int64_t batch = 3;
   std::int64_t side = 40;  // odd sizes further down: 10, 5, 3, 2
 };

@@ -81,6 +81,19 @@ TEST_F(GpuNetworkForms, EveryAlgorithmOfBatchNormalisation) {
   }
 }
 
+TEST_F(GpuNetworkForms, GradientsThatGraphsAddUp) {
+  for (const char* arch : {"resnet18", "resnet50"}) {
+    // The second: residuals' gradients in places of their own.
+    for (const bool keep_all : {false, true}) {
+      compare({.arch = arch,
+               .mode = BatchNormMode::kRunning,
+               .precision = Precision::kFp16,
+               .keep_all = keep_all,
+               .graph_sums = true});
+    }
+  }
+}
+
 TEST_F(GpuNetworkForms, UnfusedLayersAndOtherPoolings) {
   compare({.fuse = false});
   compare({.mode = BatchNormMode::kRunning, .pool = pool_cpu::Global::kMax});

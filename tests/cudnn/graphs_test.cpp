@@ -12,6 +12,7 @@
 #include "engine/system/read_file.h"
 #include "layers/gpu/batchnorm_timing.h"
 #include "layers/gpu/convolution.h"
+#include "layers/gpu/gradient_sums.h"
 #include "layers/networks/network.h"
 #include "tests/cudnn/described_graph.h"
 #include "tests/layers/layer_cases.h"
@@ -260,6 +261,25 @@ TEST_P(CudnnChips, CompileEveryKindOfKernel) {
   }
   fmt::print("{} {}: {} kinds of graphs, kernels of {} compiled without a driver to load them\n",
              gpu.name, name_of(precision), smallest.size(), compiled);
+}
+
+// Sums of gradients cost no compiler, in ResNets at least.
+TEST_P(CudnnChips, HaveReadyMadeGradientsWithSums) {
+  const auto& [gpu, precision] = GetParam();
+  if (precision != Precision::kFp16) GTEST_SKIP() << "the library has them in fp16 alone";
+  int count = 0;
+  for (const auto& [text, graph] : all_graphs(precision, kUsers, {"resnet18", "resnet50"})) {
+    if (!gpu::is_masked_gradient(graph)) continue;
+    ++count;
+    try {
+      const testing::DescribedGraph with_sums(gpu::graph_with_sums(graph), described(gpu), false);
+      EXPECT_EQ(with_sums.state(), testing::PlanState::kFinal) << text;
+      EXPECT_EQ(with_sums.places_added_by_run(), 0U) << text;
+    } catch (const DeviceError& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+  EXPECT_GT(count, 10);
 }
 
 std::string name_of_case(const ::testing::TestParamInfo<std::tuple<Gpu, Precision>>& info) {

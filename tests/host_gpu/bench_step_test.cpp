@@ -3,6 +3,8 @@
 #include "engine/device/cuda/context.h"
 #include "layers/conv2d.h"
 #include "layers/gpu/batchnorm_timing.h"
+#include "layers/gpu/gradient_sums.h"
+#include "layers/gpu/gradient_sums_timing.h"
 #include "layers/graphs/graph_run.h"
 #include "layers/graphs/plans.h"
 #include "layers/networks/network.h"
@@ -69,6 +71,42 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   EXPECT_GT(times.card_ms, 0);
   EXPECT_GT(times.bytes,
             std::size_t{4} << 20);  // ResNet-20 has 272,864 parameters, of four values each
+}
+
+// Whether the sums that a graph adds up beside a gradient are those of our own kernel.
+TEST(BenchStepDevice, SumsOfGradientsAgree) {
+  const Context context(2, Device{.cuda = true});
+  Parameters parameters;
+  Program program(context, parameters, {.gradients = true, .precision = Precision::kFp16});
+  NetworkSpec network;
+  network.arch = "resnet20";
+  network.batchnorm = BatchNormMode::kRunning;
+  build_network(program, network, 8, 16, 16);
+  int count = 0;
+  for (const Graph& graph : graphs_of(program)) {
+    if (!gpu::is_masked_gradient(graph)) continue;
+    ++count;
+    const gpu::GradientSumsTiming timing = gpu::time_gradient_sums(context, graph, 1);
+    EXPECT_TRUE(timing.agrees) << graph.text() << ": " << timing.error;
+    EXPECT_GT(timing.graph_ms, 0);
+    EXPECT_GT(timing.kernel_ms, 0);
+  }
+  EXPECT_GT(count, 5);
+}
+
+// Tuning a frozen network names engines for them, and the step that reads the file takes them.
+TEST(BenchStepDevice, TuningAFrozenNetworkTriesSumsBesideGradients) {
+  const Context context(2, Device{.cuda = true});
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "plans.txt").string();
+  TrainerOptions options = small();
+  options.batchnorm = BatchNormMode::kRunning;
+  tune_plans(context, options, 1, path, [](const TunedGraph&) {});
+  const std::string text = GpuPlans::read(path).text();
+  const DeviceStepTimes times = time_device_step(context, options, 1, 0, path);
+  EXPECT_EQ(text.find("drelu+sums ") != std::string::npos,
+            times.ways.find("gradients added up") != std::string::npos)
+      << text << times.ways;
 }
 
 // Behind one convolution: what the three algorithms compute, and that a wrong one would be seen.

@@ -128,6 +128,7 @@ class Run {
       case Graph::Op::kBatchNorm: return batchnorm(operation);
       case Graph::Op::kBatchNormGradient: return batchnorm_gradient(operation);
       case Graph::Op::kChannelSums: return channel_sums(operation);
+      case Graph::Op::kMaskedSums: return masked_sums(operation);
       case Graph::Op::kBias: return each([&](auto i, auto c) { return a[i] + b[c]; });
       case Graph::Op::kAdd: return each([&](auto i, auto) { return a[i] + b[i]; });
       case Graph::Op::kRelu: return each([&](auto i, auto) { return a[i] > 0 ? a[i] : 0; });
@@ -247,6 +248,28 @@ class Run {
       }
       at(out[1])[c] = product;
       at(out[2])[c] = sum;
+    }
+  }
+
+  void masked_sums(const Graph::Operation& operation) {
+    const auto& [in, out] = std::tie(operation.inputs, operation.outputs);
+    const Values &dy = at(in[0]), &x = at(in[1]), &gamma = at(in[2]), &beta = at(in[3]);
+    const Values &mean = at(in[4]), &inv_std = at(in[5]);
+    Values &g = at(out[0]), &dgamma = at(out[1]), &dbeta = at(out[2]);
+    const std::size_t channels = gamma.size();
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t c = i % channels;
+      const double normalised = (x[i] - mean[c]) * inv_std[c];
+      g[i] = normalised * gamma[c] + beta[c] > 0 ? dy[i] : 0;
+      dgamma[c] += g[i] * normalised;
+      dbeta[c] += g[i];
+    }
+    const auto count = static_cast<double>(x.size() / channels);
+    for (std::size_t c = 0; c < channels; ++c) {
+      const double scale = gamma[c] * inv_std[c];
+      at(out[3])[c] = scale;
+      at(out[4])[c] = -scale * inv_std[c] * dgamma[c] / count;
+      at(out[5])[c] = scale * (mean[c] * inv_std[c] * dgamma[c] - dbeta[c]) / count;
     }
   }
 

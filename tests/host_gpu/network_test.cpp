@@ -2,6 +2,7 @@
 // where there is no GPU; gradients of normalisations that share their input. On a GPU made of the
 // host.
 #include "engine/base/note.h"
+#include "layers/gpu/gradient_sums.h"
 #include "layers/graphs/graph.h"
 #include "tests/cuda/network_on_gpu.h"
 #include "tests/host_gpu/gpu_graph_log.h"
@@ -80,6 +81,31 @@ INSTANTIATE_TEST_SUITE_P(
                          std::get<1>(parameter.param) == BatchNormMode::kBatch ? "batch" : "frozen",
                          name_of(std::get<2>(parameter.param)));
     });
+
+// What the plan table names is asked for, of every gradient that a normalisation takes up, and is
+// what is tuned for it.
+TEST(HostGpuNetworkForms, GradientsAreAddedUpWhereTheTableSaysSo) {
+  const Context gpu(1, Device{.cuda = true});
+  for (const char* arch : {"resnet18", "resnet50"}) {
+    const NetworkCase network{
+        .arch = arch, .mode = BatchNormMode::kRunning, .precision = Precision::kFp16};
+    NetworkCase with_sums = network;
+    with_sums.graph_sums = true;
+    Recorded plain(gpu, network, true);
+    Texts expected;
+    for (const Graph& graph : graphs_of(plain.program)) {
+      expected.insert(gpu::is_masked_gradient(graph) ? gpu::graph_with_sums(graph).text()
+                                                     : graph.text());
+    }
+    Recorded recorded(gpu, with_sums, true);
+    EXPECT_EQ(recorded.listed(), expected) << arch;
+    host_gpu::forget_graphs();
+    recorded.program.plan();
+    EXPECT_EQ(built(), expected) << arch;
+    EXPECT_NE(recorded.program.ways().find("gradients added up"), std::string::npos)
+        << recorded.program.ways();
+  }
+}
 
 // A card that lacks an engine for what is fused computes the same in parts, and normalises by our
 // own kernels.

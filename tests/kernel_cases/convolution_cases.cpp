@@ -114,6 +114,8 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
   const DeviceBuffer got_d_weight = unwritten<float>(static_cast<std::int64_t>(outputs) * dense);
   const DeviceBuffer got_d_gamma = unwritten<float>(outputs);
   const DeviceBuffer got_d_beta = unwritten<float>(outputs);
+  // As others added it up.
+  const DeviceBuffer sum = DeviceBuffer::copy_of(std::vector<float>(d_beta.begin(), d_beta.end()));
   // Behind a filter that is only cast.
   const DeviceBuffer cast = unwritten<T>(stored);
   run_over<PrepareWeights<T>>(
@@ -143,23 +145,28 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
   const DeviceBuffer before_d_weight = unwritten<float>(shape.dense());
   const DeviceBuffer before_d_gamma = unwritten<float>(outputs);
   const DeviceBuffer before_d_beta = unwritten<float>(outputs);
+  before.partial = nullptr;
+  before.sum = sum.as<float>();
   before.d_weight = before_d_weight.as<float>();
   before.d_gamma = before_d_gamma.as<float>();
   before.d_beta = before_d_beta.as<float>();
   run_over<FoldedGradients<T>>({before, gradients});
   const double rounding = TypeFacts<T>::kRounding;
+  const double of_rows = 1e-6 * static_cast<double>(rows) + 1e-6;
   // Two roundings to float32 more than T's own; dots of `dense` products are in double.
-  return {
-      {"cast", read<T>(cast), padded(w, shape.inputs, shape.padded_inputs), rounding,
-       TypeFacts<T>::kDenormal},
-      {"folded", read<T>(got_folded), padded(folded_weight, shape.inputs, shape.padded_inputs),
-       rounding + 2e-7, TypeFacts<T>::kDenormal},
-      {"bias", read<T>(got_bias), bias, rounding, 1e-6},
-      {"scale", read<float>(got_scale), scale, 1e-7, 0},
-      {"inv_std", read<float>(got_inv_std), inv_std, 1e-7, 0},
-      {"d_weight", read<float>(got_d_weight), d_weight, 2e-7, 0},
-      {"d_gamma", read<float>(got_d_gamma), d_gamma, 1e-6, 1e-6 * static_cast<double>(rows) + 1e-6},
-      {"d_beta", read<float>(got_d_beta), d_beta, 1e-6, 1e-6 * static_cast<double>(rows) + 1e-6}};
+  return {{"cast", read<T>(cast), padded(w, shape.inputs, shape.padded_inputs), rounding,
+           TypeFacts<T>::kDenormal},
+          {"folded", read<T>(got_folded), padded(folded_weight, shape.inputs, shape.padded_inputs),
+           rounding + 2e-7, TypeFacts<T>::kDenormal},
+          {"bias", read<T>(got_bias), bias, rounding, 1e-6},
+          {"scale", read<float>(got_scale), scale, 1e-7, 0},
+          {"inv_std", read<float>(got_inv_std), inv_std, 1e-7, 0},
+          {"d_weight", read<float>(got_d_weight), d_weight, 2e-7, 0},
+          {"d_gamma", read<float>(got_d_gamma), d_gamma, 1e-6, of_rows},
+          {"d_beta", read<float>(got_d_beta), d_beta, 1e-6, of_rows},
+          {"d_weight of sums", read<float>(before_d_weight), d_weight, 2e-7, 0},
+          {"d_gamma of sums", read<float>(before_d_gamma), d_gamma, 1e-6, of_rows},
+          {"d_beta of sums", read<float>(before_d_beta), d_beta, 1e-7, 0}};
 }
 
 // Rows of dense values, `gap` further elements behind each.

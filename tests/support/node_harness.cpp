@@ -116,6 +116,7 @@ NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const 
     }
     memory_.input_gradients.push_back(view(claim.tensor, gradient));
     memory_.addends.push_back(view(claim.tensor, gradient));
+    memory_.gradient_sums.push_back(nullptr);
   }
   memory_.output = view(output_, own_[kOutput].data());
   memory_.output_gradient = view(output_, own_[kOutputGradient].data());

@@ -5,6 +5,8 @@
 #include "engine/system/signals.h"
 #include "layers/gpu/batchnorm_timing.h"
 #include "layers/gpu/convolution.h"
+#include "layers/gpu/gradient_sums.h"
+#include "layers/gpu/gradient_sums_timing.h"
 #include "layers/graphs/graph_run.h"
 #include "layers/networks/resnet.h"
 #include "weights/atomic_file.h"
@@ -93,6 +95,31 @@ class Tuning {
     }
   }
 
+  // Of frozen statistics: whether the graph of a gradient adds it up, too.
+  void choose_gradient_sums() {
+    for (const Graph& graph : graphs_of(program_)) {
+      if (!gpu::is_masked_gradient(graph)) continue;
+      const Graph with_sums = gpu::graph_with_sums(graph);
+      if (!is_to_be_timed(with_sums, true)) continue;
+      const auto timing = timed(with_sums);
+      if (!timing) continue;
+      const std::string& engine = timing->engines[timing->taken].name;
+      GpuPlans tried = plans_;
+      tried.add(*timing);
+      set_plans(context_, tried);
+      const gpu::GradientSumsTiming sums = gpu::time_gradient_sums(context_, graph, repeats_);
+      set_plans(context_, plans_);
+      if (!sums.agrees) {
+        note(fmt::format("{}: {} is off by {:.1e}, or differs from run to run; it is left out",
+                         timing->graph, engine, sums.error));
+      } else if (sums.graph_ms < sums.kernel_ms) {
+        plans_.add(timing->graph, engine,
+                   fmt::format("{:.4f} ms of {:.4f} with the sums", sums.graph_ms, sums.kernel_ms));
+        tell({timing->graph, engine, sums.graph_ms, sums.kernel_ms, "with the sums"});
+      }
+    }
+  }
+
  private:
   using Algorithm = gpu::BatchNormAlgorithm;
 
@@ -172,6 +199,9 @@ void tune_plans(const Context& context, const TrainerOptions& options, int repea
   tuning.time_engines();
   if (options.batchnorm == BatchNormMode::kBatch && gpu::normalises_by_graph(options.precision)) {
     tuning.choose_batchnorm_algorithms();
+  }
+  if (options.batchnorm == BatchNormMode::kRunning && options.precision == Precision::kFp16) {
+    tuning.choose_gradient_sums();
   }
 }
 

@@ -1,8 +1,9 @@
 // `bench step --tune FILE`: measures what a network's training step can be made of on this GPU and
 // writes the fastest to a file for --plans (layers/graphs/plans.h). First every engine of every
 // graph by itself; then, with the batch's statistics, the algorithms of batch normalisation
-// (layers/gpu/batchnorm.h) behind each convolution. What disagrees with the first engine, or with
-// our own kernels, is not taken. The file is written anew after every result: one that was cut off
+// (layers/gpu/batchnorm.h) behind each convolution; with frozen ones, whether graphs add gradients
+// up (layers/gpu/gradient_sums_timing.h). What disagrees with the first engine, or with our own
+// kernels, is not taken. The file is written anew after every result: one that was cut off
 // holds what was known by then, and the next tuning goes on from there: graphs in the file are not
 // timed again.
 #pragma once

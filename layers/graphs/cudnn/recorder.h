@@ -150,6 +150,7 @@ class Recorder {
                                               fe::graph::Batchnorm_inference_attributes())};
       case Op::kReluGradient: return {masked(Mode::RELU_BWD, in[0], in[1])};
       case Op::kMask: return {masked(Mode::MUL, in[0], in[1])};
+      case Op::kMaskedSums: return masked_sums(in);
       case Op::kBatchNormGradient: {
         const auto attributes =
             fe::graph::Batchnorm_backward_attributes().set_saved_mean_and_inv_variance(in[3],
@@ -165,6 +166,19 @@ class Recorder {
   Tensor sized(const Graph::Operation& operation, Tensor gradient) {
     gradient->set_dim(dims(graph_.tensor(operation.outputs[0]).shape));
     return gradient;
+  }
+
+  // The library knows this normalisation by its parts alone.
+  std::vector<Tensor> masked_sums(const std::vector<Tensor>& in) {
+    const Tensor &x = in[1], &gamma = in[2], &beta = in[3], &mean = in[4], &inv_std = in[5];
+    Tensor y = frontend_.pointwise(x, mean, pointwise(Mode::SUB));
+    y = frontend_.pointwise(y, inv_std, pointwise(Mode::MUL));
+    y = frontend_.pointwise(y, gamma, pointwise(Mode::MUL));
+    y = frontend_.pointwise(y, beta, pointwise(Mode::ADD));
+    const Tensor dy = masked(Mode::RELU_BWD, in[0], y);
+    auto [dgamma, dbeta, scale_dy, scale_x, shift] =
+        frontend_.dbn_weight(dy, x, mean, inv_std, gamma, fe::graph::DBN_weight_attributes());
+    return {dy, dgamma, dbeta, scale_dy, scale_x, shift};
   }
 
   std::vector<Tensor> batchnorm(const Graph::Operation& operation, const std::vector<Tensor>& in) {

@@ -1,0 +1,47 @@
+#include "layers/gpu/gradient_sums.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace rk::gpu {
+
+using enum GraphRole;
+
+bool is_masked_gradient(const Graph& graph) {
+  return graph.has(Graph::Op::kDgrad) && graph.has(Graph::Op::kReluGradient);
+}
+
+Graph graph_with_sums(const Graph& masked_gradient) {
+  Graph g(masked_gradient.precision());
+  const auto read = [&](GraphRole role) {
+    const auto tensor = std::ranges::find(masked_gradient.tensors(), role, &Graph::Tensor::role);
+    return g.read(role, tensor->shape, tensor->row_stride);
+  };
+  const Graph::Operation& dgrad = masked_gradient.operations()[0];
+  const Shape& image = masked_gradient.tensor(dgrad.outputs[0]).shape;
+  const auto dy = read(kDy), w = read(kW);
+  auto dx = g.dgrad(dy, w, dgrad.window, image);
+  if (masked_gradient.has(Graph::Op::kAdd)) dx = g.add(dx, read(kAddend));
+  const Shape channels = {image[3]};
+  const auto x = read(kX), gamma = g.read(kGamma, channels), beta = g.read(kBeta, channels);
+  const auto mean = g.read(kMean, channels), inv_std = g.read(kInvStd, channels);
+  const auto sums = g.masked_sums(dx, x, gamma, beta, mean, inv_std);
+  g.write(sums.dy, kDx);
+  g.write(sums.dgamma, kDGamma);
+  g.write(sums.dbeta, kDBeta);
+  g.write(sums.scale_dy, kScaleDy);
+  g.write(sums.scale_x, kScaleX);
+  g.write(sums.shift, kShift);
+  return g;
+}
+
+UnitNormalisation::UnitNormalisation(const Context& context, std::int64_t channels)
+    : channels_(channels) {
+  const auto each = static_cast<std::size_t>(channels);
+  std::vector<float> values(6 * each);
+  std::fill_n(values.begin() + channels, channels, 1.0F);
+  vectors_ = context.allocate(values.size() * sizeof(float));
+  vectors_.upload(values.data(), vectors_.bytes());
+}
+
+}  // namespace rk::gpu

@@ -1,0 +1,41 @@
+// The sums over each channel of an input's masked gradient, from the graph that computes it: a
+// folded batch normalisation before the convolution has use for them (kernels/blocks/folded_block.h)
+// and need not read the gradient for them.
+//
+// The library has such a graph ready made, in fp16, for a convolution behind a batch normalisation
+// and a ReLU: it takes that normalisation's input x, computes the mask anew, and gives dgamma and
+// dbeta = sum g. With the ReLU's output for x and a normalisation that changes nothing the mask is
+// the same and dbeta the sum.
+#pragma once
+
+#include "engine/device/context.h"
+#include "engine/device/memory.h"
+#include "layers/graphs/graph.h"
+
+#include <cstdint>
+
+namespace rk::gpu {
+
+// Whether it is the graph of an input's masked gradient.
+bool is_masked_gradient(const Graph& graph);
+
+// Such a graph with the sums in kDBeta.
+Graph graph_with_sums(const Graph& masked_gradient);
+
+// A normalisation of so many channels that changes nothing, for the graph to read, and places for
+// what it writes and nobody asked for.
+class UnitNormalisation {
+ public:
+  UnitNormalisation() = default;
+  UnitNormalisation(const Context& context, std::int64_t channels);
+
+  const float* zeros() const { return vectors_.as<float>(); }
+  const float* ones() const { return zeros() + channels_; }
+  float* unused(int i) const { return vectors_.as<float>() + (2 + i) * channels_; }  // 0 to 3
+
+ private:
+  std::int64_t channels_ = 0;
+  Memory vectors_;
+};
+
+}  // namespace rk::gpu
