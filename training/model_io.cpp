@@ -1,6 +1,11 @@
 #include "training/model_io.h"
 
+#include "engine/base/error.h"
+
 #include <algorithm>
+#include <cmath>
+#include <span>
+#include <string_view>
 
 namespace rk {
 namespace {
@@ -23,6 +28,17 @@ std::int64_t largest(const Parameters& parameters) {
   std::int64_t elements = 0;
   for (const auto& entry : parameters.entries()) elements = std::max(elements, entry.elements());
   return elements;
+}
+
+// What an optimizer cannot have come to: it would pass for a training that diverges.
+void check_state(const Checkpoint& checkpoint, std::string_view state,
+                 const Parameters::Entry& entry, std::span<const float> values) {
+  const bool of_squares = state == "exp_avg_sq";
+  for (const float value : values) {
+    if (std::isfinite(value) && !(of_squares && value < 0)) continue;
+    fail<InputError>("{}: the optimizer's {} of {} holds {}; use an earlier checkpoint",
+                     checkpoint.path(), state, entry.name, value);
+  }
 }
 
 // f(id, entry) for every parameter.
@@ -147,6 +163,8 @@ void load_optimizer(const Checkpoint& checkpoint, const Parameters& parameters,
     const std::span<float> values = optimizer.on_host(state, room);
     for_each_parameter(parameters, [&](ParameterId id, const Parameters::Entry& entry) {
       checkpoint.optimizer_state(std::string(state.name), tensor_name(entry), canonical.data());
+      check_state(checkpoint, state.name, entry,
+                  {canonical.data(), static_cast<std::size_t>(entry.elements())});
       parameters.set(values, id, canonical.data());
     });
     optimizer.put_back(state, values);

@@ -99,12 +99,13 @@ void check_model(const ModelDescription& model, const std::string& path) {
   };
   demand(model.pool == "avg" || model.pool == "max" || model.pool == "gem", "pool", model.pool,
          "avg, max or gem");
-  demand(model.gem_p > 0, "gem_p", model.gem_p, "a number above 0");
+  demand(model.gem_p > 0 && std::isfinite(model.gem_p), "gem_p", model.gem_p, "a number above 0");
   demand(model.dim >= 0 && model.dim <= kMaxDim, "dim", model.dim, "0 to 65536");
   for (std::size_t c = 0; c < 3; ++c) {
-    demand(std::isfinite(model.input_mean[c]), "input_mean", model.input_mean[c], "finite numbers");
-    demand(model.input_std[c] > 0 && std::isfinite(model.input_std[c]), "input_std",
-           model.input_std[c], "numbers above 0");
+    demand(std::abs(model.input_mean[c]) <= kMostInput, "input_mean", model.input_mean[c],
+           "numbers of -1e6 to 1e6");
+    demand(model.input_std[c] >= kLeastInputStd && model.input_std[c] <= kMostInput, "input_std",
+           model.input_std[c], "numbers of 1e-6 to 1e6");
   }
   demand(model.input_scale == 255.0, "input_scale", model.input_scale,
          "255, which is what images are divided by");

@@ -37,6 +37,10 @@
 namespace rk {
 
 // What it takes to build the network again and to feed it.
+// What may be subtracted from pixels in 0..1, and what they may be divided by: far beyond what
+// anybody means, and far from where float32 ends.
+inline constexpr double kMostInput = 1e6, kLeastInputStd = 1e-6;
+
 struct ModelDescription {
   std::string arch = "resnet50";
   std::string pool = "avg";

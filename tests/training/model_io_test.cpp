@@ -60,6 +60,22 @@ TEST_F(ModelIo, ATrainerThatIsLoadedIsTheOneThatWasSaved) {
   EXPECT_EQ(bytes_of(first, options.model), bytes_of(second, options.model));
 }
 
+// It would pass for a training that diverges, whose last good checkpoint is this one.
+TEST_F(ModelIo, AnOptimizersStateThatCannotBeIsRefused) {
+  const NoiseBatch batch(8, 16);
+  const TrainerOptions options = small_options();
+  for (const auto& [state, value] :
+       {std::pair{0, std::nanf("")}, std::pair{1, INFINITY}, std::pair{1, -1e-3F}}) {
+    Trainer first(context_, options);
+    first.step(batch.get());
+    first.train_step().optimizer().states()[static_cast<std::size_t>(state)].values[3] = value;
+    const std::string path = save(first, options.model);
+    Trainer second(context_, options);
+    EXPECT_TRUE(holds(message_of<InputError>([&] { second.load(Checkpoint(path)); }),
+                      "state.h5: the optimizer's exp_avg"));
+  }
+}
+
 // Proxies, the columns of the memory and all their state are part of a checkpoint.
 TEST_F(ModelIo, WhatALossKeepsIsSavedToo) {
   const NoiseBatch a(8, 16, 0), b(8, 16, 1), c(8, 16, 2);

@@ -45,7 +45,7 @@ void add_common(Flags flags, CommonOptions& common) {
       .group(group);
   // Unsigned numbers wrap around silently in CLI11 2.1; -1 must not become the largest seed.
   flags.add("--seed", common.seed, "seed of every random number")
-      .check(at_least_zero())
+      .check(whole_number(0))
       .group(group);
   flags
       .add("--json", common.json,

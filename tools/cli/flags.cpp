@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <utility>
 
 namespace rk {
@@ -28,7 +30,9 @@ template <class T> FlagCheck range_check(T least, T most, const char* kind) {
 FlagCheck number_check(bool (*good)(double), const char* expected) {
   return {[good, expected](const std::string& word) {
     double value = 0;
-    if (CLI::detail::lexical_cast(word, value) && good(value)) return std::string();
+    if (CLI::detail::lexical_cast(word, value) && std::isfinite(value) && good(value)) {
+      return std::string();
+    }
     return fmt::format("expected {}, got {}", expected, word);
   }};
 }
@@ -45,6 +49,11 @@ FlagCheck one_of(std::vector<std::string> words) {
             return member(copy);
           },
           member.get_description()};
+}
+
+// Far below the largest that there is, which the library takes larger ones for.
+FlagCheck whole_number(std::int64_t least) {
+  return {range_check(least, std::int64_t{1'000'000'000'000'000'000}, "an integer").problem, ""};
 }
 
 FlagCheck at_least_zero() {

@@ -33,7 +33,9 @@ struct FlagCheck {
 FlagCheck in_range(int least, int most);
 FlagCheck in_range(double least, double most);
 FlagCheck one_of(std::vector<std::string> words);
-// Of numbers without an upper limit; the message says what was expected.
+// Of integers that nobody counts to the end: to 10^18.
+FlagCheck whole_number(std::int64_t least);
+// Of finite numbers without an upper limit; the message says what was expected.
 FlagCheck at_least_zero();
 FlagCheck above_zero();
 

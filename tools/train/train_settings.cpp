@@ -111,8 +111,11 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
        "input-mean", s.input_mean,
        "subtracted from pixels in 0..1: one number, or red,green,blue; the level of the background "
        "makes it 0, like the padding of the convolutions")
+      .check({in_range(-kMostInput, kMostInput).problem, ""})
       .delimiter(',');
-  t.add("input-std", s.input_std, "what they are then divided by").delimiter(',');
+  t.add("input-std", s.input_std, "what they are then divided by")
+      .check({in_range(kLeastInputStd, kMostInput).problem, ""})
+      .delimiter(',');
   t.add(
       "augment", s.augment,
       "random changes to training images: none, or key=value,... with crop=center|random|resized, "
@@ -125,7 +128,8 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
   t.add("cache", s.cache, "MiB of decoded images to keep").check(in_range(0, 1 << 30));
   t.add("max-bad", s.max_bad,
         "training images that may be unreadable: 0 stops at the first, -1 allows the larger of 10 "
-        "and 0.1 %; others of their class take their place, and bad_files.txt names them");
+        "and 0.1 %; others of their class take their place, and bad_files.txt names them")
+      .check(whole_number(-1));
 }
 
 void add_network_options(SettingTable& t, TrainSettings& s) {
@@ -138,7 +142,8 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
       .type_name("FILE");
   t.add("dim", s.dim, "numbers in an embedding").check(in_range(1, 65536));
   t.add("pool", s.pool, "what becomes of the last feature maps: avg, max or gem");
-  t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg, infinity max").check(above_zero());
+  t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg; the larger, the nearer to max")
+      .check(above_zero());
   t.add("embedding-start", s.embedding_start,
         "first values of the embedding layer: uniform, orthogonal");
   t.add("precision", s.precision,
@@ -357,9 +362,6 @@ void check_values(const TrainSettings& s) {
   expect_known("--monitor", s.monitor,
                {"map_at_r", "recall_at_1", "r_precision", "map", "roc_auc", "jsd"});
   expect_known("--log", s.log, {"none", "csv"});
-  for (const double std : s.input_std) {
-    if (!(std > 0)) fail<UsageError>("--input-std {}: a divisor must be above 0", std);
-  }
   parse_sampler(s.sampler);
   const LossSpec loss = parse_loss(s.loss);
   if (loss.entry->kind == LossKind::kScores) {
@@ -384,7 +386,7 @@ void resolve(TrainSettings& s) {
   check_values(s);
   expect_known("--freeze", s.freeze, stage_names(s.arch));
   if (s.chunk > 0 && s.batch % s.chunk != 0) {
-    std::int64_t divisor = s.chunk;
+    std::int64_t divisor = std::min(s.chunk, s.batch);
     while (divisor > 1 && s.batch % divisor != 0) --divisor;
     fail<UsageError>("--chunk {}: does not divide --batch {}; use {}", s.chunk, s.batch, divisor);
   }

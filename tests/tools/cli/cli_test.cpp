@@ -144,10 +144,10 @@ TEST(Cli, CudaIsADeviceFailureWhereTheCommandHasNone) {
 
 TEST(Cli, CommonFlagsArrive) {
   CommonOptions seen;
-  run({"--data", "x", "--threads", "3", "--seed", "18446744073709551615", "--json", "r.json", "-q"},
+  run({"--data", "x", "--threads", "3", "--seed", "1000000000000000000", "--json", "r.json", "-q"},
       [&](const CommonOptions& common) { seen = common; });
   EXPECT_EQ(seen.threads, 3);
-  EXPECT_EQ(seen.seed, 18446744073709551615U);
+  EXPECT_EQ(seen.seed, 1000000000000000000U);
   EXPECT_EQ(seen.json, "r.json");
   EXPECT_TRUE(seen.quiet);
   EXPECT_FALSE(seen.verbose);
