@@ -7,6 +7,7 @@
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,10 @@ inline constexpr const char* kLastFile = "last.h5";
 inline constexpr const char* kPreviousFile = "previous.h5";
 inline constexpr const char* kBestFile = "best.h5";
 inline constexpr const char* kLockFile = ".lock";
+// What a run writes into its folder, beside the lock: checkpoints, then text.
+inline constexpr std::array kRunCheckpoints = {kLastFile, kPreviousFile, kBestFile};
+inline constexpr std::array kRunTexts = {"settings.toml", "metrics.jsonl", "metrics.csv",
+                                         "run.json",      "bad_files.txt", "diverged.json"};
 
 // InputError where `path`, which should be a checkpoint, is a folder; it names the best.h5 there.
 void refuse_folder(const std::string& path);

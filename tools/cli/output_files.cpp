@@ -7,6 +7,7 @@
 #include "tools/cli/json_file.h"
 #include "weights/hdf5/file.h"
 #include "weights/run_folder.h"
+#include "weights/sealed_file.h"
 #include "weights/written_by.h"
 
 #include <fmt/format.h>
@@ -191,7 +192,9 @@ void check_kind(const OutputFile& output) {
 // A run takes its lock before it writes anything, and says in run.json what it is.
 bool holds_run(const fs::path& folder) {
   std::error_code ignored;
-  return fs::exists(folder / kLockFile, ignored) || fs::exists(folder / "run.json", ignored);
+  const fs::path origin = folder / "run.json";
+  return fs::exists(folder / kLockFile, ignored) ||
+         (fs::is_regular_file(origin, ignored) && is_result_of_rankine(origin.string()));
 }
 
 }  // namespace
@@ -213,7 +216,11 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std
                        output.flag);
     }
     // Two outputs may go to one pipe or terminal.
-    if (fs::exists(status) && !fs::is_regular_file(status)) continue;
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+      if (output.kind == FileKind::kJson) continue;
+      fail<InputError>("{}: is not a regular file, so it is not replaced; give another {}",
+                       output.path, output.flag);
+    }
     for (const std::string& input : inputs) {
       if (input.empty() || !same_file(output.path, input)) continue;
       fail<UsageError>("{} {}: is the file that is read; give another name", output.flag,
@@ -230,6 +237,29 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std
   }
 }
 
+void check_run_files(const std::string& folder,
+                     const std::vector<std::pair<std::string, std::string>>& others) {
+  const auto check = [&](const char* name, bool checkpoint) {
+    const fs::path path = fs::path(folder) / name;
+    for (const auto& [flag, other] : others) {
+      if (other.empty() || other == kStandardOutput || !same_file(other, path.string())) continue;
+      fail<UsageError>("{} {}: is a file of the run itself; give another name", flag, other);
+    }
+    std::error_code ignored;
+    const fs::file_status status = fs::symlink_status(path, ignored);
+    if (fs::is_directory(status)) {
+      fail<InputError>("{}: is a folder, where a run writes a file; remove it", path.string());
+    }
+    if (!fs::is_symlink(status) || (checkpoint && is_sealed(path.string()))) return;
+    fail<InputError>(
+        "{}: is a link, and a run would write where it leads; remove it, or give another --out",
+        path.string());
+  };
+  for (const char* name : kRunCheckpoints) check(name, true);
+  for (const char* name : kRunTexts) check(name, false);
+  check(kLockFile, false);
+}
+
 void check_run_folder(const std::string& folder, const std::vector<std::string>& data, bool force) {
   std::error_code ignored;
   const fs::path out = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
@@ -244,7 +274,7 @@ void check_run_folder(const std::string& folder, const std::vector<std::string>&
         folder, pictures);
   }
   if (force || holds_run(out)) return;
-  for (const char* name : {"settings.toml", "metrics.jsonl"}) {
+  for (const char* name : kRunTexts) {
     if (!fs::exists(out / name, ignored)) continue;
     fail<InputError>(
         "{}: is no run's, and a run would put its own in its place; give another --out, or --force",

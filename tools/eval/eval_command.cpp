@@ -22,7 +22,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +64,12 @@ class Eval final : public Command {
     }
     const Rows queries = embeds() ? embed_data(context, network_, common) : read_queries(files_);
     std::optional<Rows> gallery;
+    if (!files_.gallery.empty()) gallery = read_gallery(files_, queries);
+    nlohmann::json json;
+    const std::string what = describe(queries, gallery ? &*gallery : nullptr, json);
+    protocol_.check(queries, gallery ? &*gallery : nullptr);
+    if (embeds()) refuse_infinite(queries);
+    // Nothing is written before all that can be refused was looked at.
     if (!network_.save.empty()) {
       write_embeddings(network_.save, queries.set);
       if (!common.quiet) {
@@ -68,10 +77,6 @@ class Eval final : public Command {
              queries.part.empty() ? files_.embeddings : queries.part);
       }
     }
-    if (!files_.gallery.empty()) gallery = read_gallery(files_, queries);
-    nlohmann::json json;
-    const std::string what = describe(queries, gallery ? &*gallery : nullptr, json);
-    protocol_.check(queries, gallery ? &*gallery : nullptr);
     MeasureOptions measures = measures_;
     protocol_.choose(measures);
     save_neighbours(context, queries, gallery ? &*gallery : nullptr, common);
@@ -133,6 +138,15 @@ class Eval final : public Command {
       fail<UsageError>("{} {}: --index looks up pictures of --query alone; leave it out", flag,
                        *value);
     }
+  }
+
+  void refuse_infinite(const Rows& rows) const {
+    const std::span<const float> values = rows.set.values();
+    if (std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); })) return;
+    fail<InputError>(
+        "{}: embeds pictures as not-a-number or infinity; its weights are no network's, use "
+        "another",
+        network_.checkpoint);
   }
 
   void save_neighbours(const Context& context, const Rows& queries, const Rows* gallery,

@@ -5,6 +5,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "tools/cli/json_file.h"
+#include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/progress.h"
 #include "tools/inspect/data_survey.h"
@@ -35,10 +36,10 @@ std::string size_text(const SurveyedPicture& picture) {
 
 void print_some(const std::vector<std::string>& lines) {
   for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i) {
-    fmt::print("    {}\n", one_line(lines[i]));
+    print("    {}\n", one_line(lines[i]));
   }
   if (lines.size() > kShown) {
-    fmt::print("    and {} more, all in --json FILE\n", lines.size() - kShown);
+    print("    and {} more, all in --json FILE\n", lines.size() - kShown);
   }
 }
 
@@ -108,11 +109,10 @@ class ProbeData final : public Command {
         lying += picture.orientation == kUpright ? 0 : 1;
       }
     }
-    fmt::print(
-        "{}, {}: {} of {}{}, {} to {} in each\n", spec.text(), data.part(),
-        counted(data.size(), "image"), counted(data.classes().size(), "class"),
-        data.categories().empty() ? "" : " in " + counted(data.categories().size(), "category"),
-        fewest, most);
+    print("{}, {}: {} of {}{}, {} to {} in each\n", spec.text(), data.part(),
+          counted(data.size(), "image"), counted(data.classes().size(), "class"),
+          data.categories().empty() ? "" : " in " + counted(data.categories().size(), "category"),
+          fewest, most);
     json out = {{"part", data.part()},
                 {"images", data.size()},
                 {"classes", data.classes().size()},
@@ -126,25 +126,25 @@ class ProbeData final : public Command {
       const auto [small, large] =
           std::minmax_element(readable.begin(), readable.end(),
                               [](const auto& a, const auto& b) { return pixels(a) < pixels(b); });
-      fmt::print("  pixels: {} to {}\n", size_text(*small), size_text(*large));
+      print("  pixels: {} to {}\n", size_text(*small), size_text(*large));
       out["smallest"] = {small->width, small->height};
       out["largest"] = {large->width, large->height};
     }
     if (lying > 0) {
-      fmt::print("  stored lying or mirrored (EXIF): {}, {}\n", lying,
-                 spec.get("exif", "") == "turn" ? "turned upright by exif=turn"
-                                                : "seen so; ,exif=turn turns them upright");
+      print("  stored lying or mirrored (EXIF): {}, {}\n", lying,
+            spec.get("exif", "") == "turn" ? "turned upright by exif=turn"
+                                           : "seen so; ,exif=turn turns them upright");
     }
-    if (!data.left_out().empty()) fmt::print("  left out: {}\n", text_of(data.left_out()));
+    if (!data.left_out().empty()) print("  left out: {}\n", text_of(data.left_out()));
     if (!lonely.empty()) {
-      fmt::print(
+      print(
           "  {} of a single image, which has no other to find (min_images=2 leaves such "
           "out):\n",
           counted(lonely.size(), "class"));
       print_some(lonely);
     }
     if (!bad.empty()) {
-      fmt::print("  cannot be read, {} of them:\n", bad.size());
+      print("  cannot be read, {} of them:\n", bad.size());
       print_some(bad);
     }
     unreadable.insert(unreadable.end(), bad.begin(), bad.end());
@@ -184,7 +184,7 @@ class ProbeData final : public Command {
       lines.push_back(std::move(line));
     }
     if (lines.empty()) return out;
-    fmt::print(
+    print(
         "groups of files with equal content: {} (in different classes {}, in different splits "
         "{})\n",
         lines.size(), classes, splits);

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 bool holds_checkpoint(const std::string& folder) {
-  for (const char* name : {kLastFile, kPreviousFile, kBestFile}) {
+  for (const char* name : kRunCheckpoints) {
     std::error_code ignored;
     if (fs::exists(fs::path(folder) / name, ignored)) return true;
   }
@@ -117,13 +117,35 @@ class Train final : public Command {
   // As they are by then.
   void take_settings(TrainPlan& plan) const {
     plan.settings = table_.values();
+    for (const auto& [name, value] : plan.settings.items()) {
+      try {
+        value.dump();
+      } catch (const ordered_json::type_error&) {
+        fail<UsageError>(
+            "--{} {}: is no UTF-8, as which a run keeps its settings; rename it, or give a link to "
+            "it",
+            name, value.get<std::string>());
+      }
+    }
     plan.settings_toml = table_.toml();
+  }
+
+  // What only the start of a run has use for stays what it was then.
+  void keep_start(const ordered_json& stored) {
+    for (const auto& [name, setting] : {std::pair{"weights", &settings_.weights},
+                                        std::pair{"embedding-start", &settings_.embedding_start}}) {
+      if (!table_.given(name)) continue;
+      note(fmt::format("--{}: has no effect on a run that goes on", name));
+      const auto before = stored.find(name);
+      if (before != stored.end() && before->is_string()) *setting = before->get<std::string>();
+    }
   }
 
   // Refuses outputs that would destroy something, and locks the run's folder.
   void take_folder(const CommonOptions& common, TrainPlan& plan) const {
     check_outputs({{"--json", common.json, FileKind::kJson}},
                   {settings_.recipe, settings_.weights, settings_.plans}, common.force);
+    if (!settings_.out.empty()) check_run_files(settings_.out, {{"--json", common.json}});
     // As it was before this run put its lock there.
     if (!settings_.out.empty() && !holds_checkpoint(settings_.out)) {
       std::vector<std::string> pictures;
@@ -160,6 +182,7 @@ class Train final : public Command {
     ordered_json stored = stored_settings(*plan.checkpoint);
     const bool data = table_.given("data"), test_data = table_.given("test-data");
     apply_settings(table_, stored, plan.checkpoint->path());
+    keep_start(stored);
     if (!data) require_found("--data", settings_.data, *plan.checkpoint);
     if (!test_data) require_found("--test-data", settings_.test_data, *plan.checkpoint);
     return stored;

@@ -26,6 +26,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <iterator>
 #include <new>
@@ -302,7 +303,9 @@ void TrainRun::start_from_checkpoint() {
 
 void TrainRun::weigh_anew(RunState& run, const Checkpoint& checkpoint) const {
   const auto stored = parse_json(run.settings, checkpoint.path());
-  const std::string before = stored.is_object() ? stored.value("monitor", "map_at_r") : "map_at_r";
+  const auto monitor = stored.find("monitor");  // end() where it is no object
+  const std::string before =
+      monitor != stored.end() && monitor->is_string() ? monitor->get<std::string>() : "map_at_r";
   if (before == settings_.monitor || run.epoch == 0 || !test_data_) return;
   for (const std::string& line : run.history) {
     const ordered_json entry = parse_json(line, checkpoint.path());
@@ -331,9 +334,8 @@ void TrainRun::prepare_folder() {
   prepared_ = true;
   if (!processes_.first()) return;
   plan_.lock->keep();
-  const std::vector<std::string> ours = {kLastFile,       kPreviousFile,   kBestFile,
-                                         "settings.toml", "metrics.jsonl", "metrics.csv",
-                                         "run.json",      "bad_files.txt", kDivergenceFile};
+  std::vector<std::string> ours(kRunCheckpoints.begin(), kRunCheckpoints.end());
+  ours.insert(ours.end(), kRunTexts.begin(), kRunTexts.end());
   remove_stale_temporaries(settings_.out, ours);
   write_atomic(fs::path(settings_.out) / "settings.toml", bytes_of(plan_.settings_toml));
 }
@@ -551,19 +553,31 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   // Without held-out classes every epoch is the best so far.
   const double value =
       number_or(entry, settings_.monitor.c_str(), test_data_ ? -1.0 : run_.best + 1.0);
+  const double best_before = run_.best;
+  const std::int64_t since_before = run_.since_best;
   const bool best = take_value(run_, value, run_.epoch == 0);
   ++run_.epoch;
   run_.batch = 0;
   run_.loss_sum = 0;
   record(std::move(entry), timing);
   if (!processes_.first()) return;
-  const std::vector<std::byte> bytes = state();
+  std::vector<std::byte> bytes = state();
   saving_ = true;
+  std::exception_ptr not_saved;
   // The best one first: a run killed between the two repeats this epoch, to the same end.
-  if (best) save_best(settings_.out, bytes, files_);
+  try {
+    if (best) save_best(settings_.out, bytes, files_);
+  } catch (const InputError&) {
+    // What was trained is saved all the same, with the best that there is.
+    not_saved = std::current_exception();
+    run_.best = best_before;
+    run_.since_best = since_before + 1;
+    bytes = state();
+  }
   save_as_last(bytes);
   saving_ = false;
   record_.write();
+  if (not_saved) std::rethrow_exception(not_saved);
   // Of an earlier run here that this one has overcome.
   std::error_code ignored;
   fs::remove(fs::path(settings_.out) / kDivergenceFile, ignored);

@@ -4,6 +4,7 @@
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
 #include "weights/hdf5/file.h"
+#include "weights/run_folder.h"
 #include "weights/sealed_file.h"
 
 #include <signal.h>
@@ -90,6 +91,36 @@ TEST_F(RunFaults, ResultsThatCannotBeWrittenAreAnError) {
     EXPECT_EQ(run(in_shell(words, ">/dev/full")).code, 3);
     EXPECT_EQ(run(in_shell(words, ">&-")).code, 3);
     EXPECT_EQ(run(in_shell(words, "2>&-")).code, 0);
+  }
+}
+
+// Looking through pictures ends with its results, read by somebody or not. (Without a buffer, so
+// that every line fails.)
+TEST_F(RunFaults, WhatNobodyReadsLosesNoResult) {
+  on_pictures("none");  // makes them
+  const Words probe = {"/usr/bin/env",         "stdbuf", "-o0",       RK_BIN "/probe", "--data",
+                       "folder:" + in("pics"), "--json", in("p.json")};
+  EXPECT_EQ(run(in_shell(probe, ">/dev/full")).code, 3);
+  EXPECT_TRUE(fs::exists(in("p.json")));
+}
+
+// All that can be refused is, before the first result takes the place of an earlier one.
+TEST_F(RunFaults, ARefusedEvaluationChangesNothing) {
+  ASSERT_EQ(run(on_pictures("run")).code, 0);
+  const auto eval = [&](const std::string& checkpoint, const Words& more) {
+    return run(joined({RK_BIN "/eval", "--checkpoint", checkpoint, "--data", "folder:" + in("pics"),
+                       "--split", "test", "--save-embeddings", in("e.h5"), "--threads", "2"},
+                      more));
+  };
+  ASSERT_EQ(eval(in("run/last.h5"), {}).code, 0);
+  const std::string before = file_text(in("e.h5"));
+  ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
+  for (const Words& more :
+       {Words{"--gallery", in("nothere.h5")}, Words{"--protocol", "veri-wild"},
+        Words{"--report", in("pipe")}, Words{"--save-neighbours", in("pipe")}}) {
+    const Finished refused = eval(in("run/previous.h5"), more);
+    EXPECT_TRUE(refused.code == 2 || refused.code == 3) << more[0] << refused.err;
+    EXPECT_EQ(file_text(in("e.h5")), before) << more[0];
   }
 }
 
@@ -362,6 +393,9 @@ TEST_F(CheckpointValues, AreCheckedWhereTheyEnter) {
       {"input_std", [](ModelDescription& m, RunState&) { m.input_std[1] = 0; }},
       {"input_std", [](ModelDescription& m, RunState&) { m.input_std[2] = std::nan(""); }},
       {"input_mean", [](ModelDescription& m, RunState&) { m.input_mean[0] = INFINITY; }},
+      {"gem_p", [](ModelDescription& m, RunState&) { m.gem_p = INFINITY; }},
+      {"input_mean", [](ModelDescription& m, RunState&) { m.input_mean[0] = 1e308; }},
+      {"input_std", [](ModelDescription& m, RunState&) { m.input_std[0] = 1e-300; }},
       {"channel_order", [](ModelDescription& m, RunState&) { m.channel_order = "BGR"; }},
       {"input_scale", [](ModelDescription& m, RunState&) { m.input_scale = 1; }},
       {"its network is 'resnet19'", [](ModelDescription& m, RunState&) { m.arch = "resnet19"; }},
@@ -399,12 +433,105 @@ TEST_F(RunFaults, NumbersBeyondAllCountingAreWrongUsage) {
                                     {"--warmup", "1e300"},
                                     {"--drop-at", "1e300"},
                                     {"--drop-every", "1e300"},
-                                    {"--save-every", "-1"}}) {
+                                    {"--save-every", "-1"},
+                                    {"--save-every", "inf"},
+                                    {"--chunk", "9223372036854775807"},
+                                    {"--gem-p", "inf"},
+                                    {"--lr", "inf"},
+                                    {"--input-std", "inf"},
+                                    {"--input-std", "1e-320"},
+                                    {"--input-mean", "nan"},
+                                    {"--input-mean", "1e308"},
+                                    {"--seed", "18446744073709551616"},
+                                    {"--max-bad", "99999999999999999999999"},
+                                    {"--max-bad", "-2"}}) {
     const Finished end = run(command("run", {flag, value}));
     EXPECT_EQ(end.code, 2) << flag << end.err;
     EXPECT_TRUE(holds(end.err, flag));
   }
   EXPECT_FALSE(fs::exists(in("run")));
+}
+
+// Whatever lies in a folder that somebody was given, a run writes nowhere else, and over nothing
+// that is not its own.
+TEST_F(RunFaults, ARunWritesItsOwnFilesAlone) {
+  const std::string notes = "what somebody wrote\n";
+  for (const char* name : kRunTexts) {
+    SCOPED_TRACE(name);
+    const std::string out = std::string("of-") + name;
+    folder_.write("notes", notes);
+    fs::create_directories(in(out));
+    fs::create_symlink("../notes", in(out + "/" + name));
+    const Finished linked = run(on_pictures(out, {"--log", "csv", "--force"}));
+    EXPECT_EQ(linked.code, 3) << linked.err;
+    EXPECT_TRUE(holds(linked.err, std::string(name) + ": is a link"));
+    EXPECT_EQ(file_text(in("notes")), notes);
+    fs::remove(in(out + "/" + name));
+    folder_.write(out + "/" + name, notes);
+    const Finished another = run(on_pictures(out, {"--log", "csv"}));
+    EXPECT_EQ(another.code, 3) << another.err;
+    EXPECT_TRUE(holds(another.err, std::string(name) + ": is no run's"));
+    EXPECT_EQ(file_text(in(out + "/" + name)), notes);
+  }
+  ASSERT_EQ(run(on_pictures("run")).code, 0);
+  fs::rename(in("run/best.h5"), in("kept.h5"));
+  fs::create_symlink("../notes", in("run/best.h5"));
+  const Finished led = resume("run");
+  EXPECT_EQ(led.code, 3) << led.err;
+  EXPECT_TRUE(holds(led.err, "best.h5: is a link"));
+  EXPECT_EQ(file_text(in("notes")), notes);
+  // A disk of its own for checkpoints.
+  fs::remove(in("run/best.h5"));
+  fs::create_symlink("../kept.h5", in("run/best.h5"));
+  EXPECT_EQ(resume("run").code, 0);
+  fs::remove(in("run/best.h5"));
+  fs::create_directories(in("run/best.h5"));
+  EXPECT_TRUE(holds(resume("run").err, "best.h5: is a folder"));
+  fs::create_directories(in("another"));
+  for (const char* name : {"last.h5", "best.h5", "metrics.jsonl", ".lock"}) {
+    const Finished destroying =
+        run(on_pictures("another", {"--json", in(std::string("another/../another/") + name)}));
+    EXPECT_EQ(destroying.code, 2) << destroying.err;
+    EXPECT_TRUE(holds(destroying.err, "is a file of the run itself"));
+  }
+}
+
+// What was trained is kept, and the next best one takes the place of the one that was not.
+TEST_F(RunFaults, ABestOneThatCannotBeSavedLosesNoEpoch) {
+  const Finished failed =
+      run(with_faults(on_pictures("run"), fmt::format("rename,0,1,{},best.h5", EIO)));
+  EXPECT_EQ(failed.code, 3) << failed.err;
+  EXPECT_TRUE(holds(failed.err, "best.h5"));
+  ASSERT_TRUE(fs::exists(in("run/last.h5")));
+  EXPECT_EQ(Checkpoint(in("run/last.h5")).run().epoch, 1);
+  EXPECT_EQ(resume("run").code, 0);
+  EXPECT_TRUE(fs::exists(in("run/best.h5")));
+}
+
+TEST_F(RunFaults, WhatOnlyAStartHasUseForStaysWhatItWas) {
+  ASSERT_EQ(run(on_pictures("run")).code, 0);
+  const Finished end = resume(
+      "run", {"--weights", in("nothere.h5"), "--embedding-start", "orthogonal", "--epochs", "4"});
+  EXPECT_EQ(end.code, 0) << end.err;
+  EXPECT_TRUE(holds(end.err, "--weights: has no effect on a run that goes on"));
+  EXPECT_TRUE(holds(end.err, "--embedding-start: has no effect"));
+  EXPECT_TRUE(holds(file_text(in("run/settings.toml")), "embedding-start = \"uniform\""));
+}
+
+TEST_F(RunFaults, SettingsAreUtf8) {
+  for (const char* flag : {"--weights", "--plans", "--test-data"}) {
+    const Finished end = run(on_pictures("run", {flag, "folder:x\xff"}));
+    EXPECT_TRUE(end.code == 2 || end.code == 3) << flag << end.err;
+    EXPECT_FALSE(holds(end.err, "internal")) << end.err;
+  }
+  fs::rename(in("pics"), in("pics\xff"));
+  Words words = on_pictures("run");
+  for (std::string& word : words) {
+    if (word == "folder:" + in("pics")) word = "folder:" + in("pics\xff");
+  }
+  const Finished end = run(words);
+  EXPECT_EQ(end.code, 2) << end.err;
+  EXPECT_TRUE(holds(end.err, "is no UTF-8"));
 }
 
 // Differences in double of a loss of many rows take long.
