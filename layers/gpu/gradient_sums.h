@@ -1,6 +1,6 @@
 // The sums over each channel of an input's masked gradient, from the graph that computes it: a
-// folded batch normalisation before the convolution has use for them (kernels/blocks/folded_block.h)
-// and need not read the gradient for them.
+// folded batch normalisation before the convolution has use for them, and need not read the
+// gradient for them (kernels/blocks/folded_block.h).
 //
 // The library has such a graph ready made, in fp16, for a convolution behind a batch normalisation
 // and a ReLU: it takes that normalisation's input x, computes the mask anew, and gives dgamma and

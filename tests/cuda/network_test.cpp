@@ -60,17 +60,29 @@ TEST_F(GpuNetworkForms, NetworksWithBranches) {
 }
 
 // There convolutions write, and read gradients, among the channels of others.
-TEST_F(GpuNetworkForms, NetworksWithBranchesInOtherPrecisions) {
+class GpuBranches : public ::testing::TestWithParam<std::tuple<std::string, Precision>> {
+ protected:
+  void SetUp() override { require_gpu(); }
+};
+
+TEST_P(GpuBranches, ComputeWhatTheCpuDoes) {
   if (is_made_of_the_host())
     GTEST_SKIP() << "minutes of loops on the host, whose layers are tested";
-  for (const Precision precision : {Precision::kTf32, Precision::kFp16, Precision::kBf16}) {
-    compare({.arch = "googlenet", .mode = BatchNormMode::kRunning, .precision = precision});
-    compare({.arch = "inception_v3",
-             .mode = BatchNormMode::kRunning,
-             .precision = precision,
-             .side = 83});
-  }
+  const auto& [arch, precision] = GetParam();
+  compare({.arch = arch,
+           .mode = BatchNormMode::kRunning,
+           .precision = precision,
+           .side = arch == "inception_v3" ? 83 : 40});
 }
+
+INSTANTIATE_TEST_SUITE_P(All, GpuBranches,
+                         ::testing::Combine(::testing::Values("googlenet", "inception_v3"),
+                                            ::testing::Values(Precision::kTf32, Precision::kFp16,
+                                                              Precision::kBf16)),
+                         [](const auto& parameter) {
+                           return fmt::format("{}_{}", std::get<0>(parameter.param),
+                                              name_of(std::get<1>(parameter.param)));
+                         });
 
 TEST_F(GpuNetworkForms, EveryAlgorithmOfBatchNormalisation) {
   for (const gpu::BatchNormAlgorithm algorithm :

@@ -197,6 +197,17 @@ bool holds_run(const fs::path& folder) {
          (fs::is_regular_file(origin, ignored) && is_result_of_rankine(origin.string()));
 }
 
+// As a run leaves it that was refused for the pictures it lists, and is none.
+bool lists_pictures_of(const fs::path& path, const std::vector<std::string>& data) {
+  if (path.filename() != "bad_files.txt") return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  std::getline(file, line);
+  return std::any_of(data.begin(), data.end(), [&](const std::string& pictures) {
+    return !pictures.empty() && line.starts_with(pictures);
+  });
+}
+
 }  // namespace
 
 std::string ending_of(const std::string& path) {
@@ -275,7 +286,7 @@ void check_run_folder(const std::string& folder, const std::vector<std::string>&
   }
   if (force || holds_run(out)) return;
   for (const char* name : kRunTexts) {
-    if (!fs::exists(out / name, ignored)) continue;
+    if (!fs::exists(out / name, ignored) || lists_pictures_of(out / name, data)) continue;
     fail<InputError>(
         "{}: is no run's, and a run would put its own in its place; give another --out, or --force",
         (out / name).string());

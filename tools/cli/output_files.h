@@ -1,6 +1,6 @@
 // Where results go: a file that the program is told to read is never written over, and a file of
-// another kind, or of another program's, only where somebody says so (--force): results say in themselves
-// whose they are. Asked before any work.
+// another kind, or of another program's, only where somebody says so (--force): results say in
+// themselves whose they are. Asked before any work.
 #pragma once
 
 #include <cstdint>

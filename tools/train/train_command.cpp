@@ -77,6 +77,7 @@ class Train final : public Command {
       start_from_weights(common, plan);
     }
     resolve(settings_);
+    if (plan.checkpoint) keep_start(stored);
     if (settings_.resume == "auto" && !plan.checkpoint) {
       note(fmt::format("{}: nothing to go on from; a new run begins there", settings_.out));
     }
@@ -134,10 +135,12 @@ class Train final : public Command {
   void keep_start(const ordered_json& stored) {
     for (const auto& [name, setting] : {std::pair{"weights", &settings_.weights},
                                         std::pair{"embedding-start", &settings_.embedding_start}}) {
-      if (!table_.given(name)) continue;
-      note(fmt::format("--{}: has no effect on a run that goes on", name));
       const auto before = stored.find(name);
-      if (before != stored.end() && before->is_string()) *setting = before->get<std::string>();
+      if (!table_.given(name) || before == stored.end() || !before->is_string()) continue;
+      const auto at_start = before->get<std::string>();
+      if (*setting == at_start) continue;
+      note(fmt::format("--{}: has no effect on a run that goes on", name));
+      *setting = at_start;
     }
   }
 
@@ -182,7 +185,6 @@ class Train final : public Command {
     ordered_json stored = stored_settings(*plan.checkpoint);
     const bool data = table_.given("data"), test_data = table_.given("test-data");
     apply_settings(table_, stored, plan.checkpoint->path());
-    keep_start(stored);
     if (!data) require_found("--data", settings_.data, *plan.checkpoint);
     if (!test_data) require_found("--test-data", settings_.test_data, *plan.checkpoint);
     return stored;
