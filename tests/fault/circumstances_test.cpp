@@ -67,7 +67,7 @@ TEST_F(Circumstances, ReadingTakesNoLock) {
 TEST_F(Circumstances, OpenMpMayGiveFewerThreads) {
   const auto with = [&](const std::string& variable, const std::string& out) {
     Words words = on_pictures(out);
-    words.insert(words.begin(), {"/usr/bin/env", variable});
+    words.insert(words.begin(), {"/usr/bin/env", variable, "timeout", "-s", "KILL", "60"});
     return run(words);
   };
   for (const char* variable : {"OMP_DYNAMIC=true", "OMP_MAX_ACTIVE_LEVELS=0"}) {
