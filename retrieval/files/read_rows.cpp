@@ -3,14 +3,17 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "engine/system/read_file.h"
 #include "retrieval/files/array_file.h"
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/labels.h"
 #include "retrieval/files/mapped_file.h"
 #include "weights/hdf5/file.h"
+#include "weights/hdf5/file_memory.h"
 #include "weights/tensor_files/file_kind.h"
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -166,6 +169,17 @@ RowsRead read_hdf5(const RowsToRead& what) {
   return out;
 }
 
+void check_rows(const RowsToRead& what, std::int64_t rows) {
+  const std::string path = split_name(what.embeddings).file;
+  const std::uint64_t bytes = RegularFile(path, std::numeric_limits<std::int64_t>::max()).bytes();
+  const std::uint64_t needed = static_cast<std::uint64_t>(rows) * what.bytes_a_row;
+  if (needed <= memory_for_file(bytes)) return;
+  fail<InputError>(
+      "{}: its {} rows would take {} MiB to be measured, and {} MiB are the limit for a file of {} "
+      "bytes; give fewer, or write them uncompressed",
+      printable(path), rows, needed >> 20, memory_for_file(bytes) >> 20, bytes);
+}
+
 std::int64_t normalize_rows(EmbeddingSet& set) {
   if (set.mapped) {
     const std::span<const float> values = set.values();
@@ -198,6 +212,7 @@ std::span<const std::string> usual_embedding_names() {
 
 RowsRead read_rows(const RowsToRead& what) {
   RowsRead out = holds_hdf5(split_name(what.embeddings).file) ? read_hdf5(what) : read_arrays(what);
+  check_rows(what, out.set.count());
   if (what.normalize) {
     out.zero_rows = normalize_rows(out.set);
     check_mapped_files();

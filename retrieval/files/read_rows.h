@@ -7,7 +7,9 @@
 // usual_embedding_names(), usual_label_names(); and cameras, categories and paths where they are
 // there.
 //
-// Errors are InputErrors "<file>: <what>; <what to do>": rows that are not finite are named.
+// Errors are InputErrors "<file>: <what>; <what to do>": rows that are not finite are named. Rows
+// that a file stores in next to nothing are refused where they would take more than it may
+// (weights/hdf5/file_memory.h).
 #pragma once
 
 #include "retrieval/passes/embedding_set.h"
@@ -24,6 +26,12 @@ struct RowsToRead {
   std::string labels;      // the same of the labels; empty: in the file of the embeddings
   bool normalize = false;  // divide each row by its length
   std::string labels_flag = "--labels";  // what messages advise where there are no labels
+  // Of memory, beside the rows, that whoever asks will take for each.
+  std::uint64_t bytes_a_row = kMeasuredBytes;
+
+  // Of rows that are measured: their order, what is counted of each, its results; and of those that
+  // are searched in.
+  static constexpr std::uint64_t kMeasuredBytes = 256, kSearchedBytes = 64;
 };
 
 struct RowsRead {

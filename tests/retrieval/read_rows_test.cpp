@@ -302,5 +302,18 @@ TEST(ReadRows, HostileArchivesAreBounded) {
   EXPECT_TRUE(holds(why({folder.path() / "bomb.npz", "", false}), "unpacks to more than twice"));
 }
 
+// To measure a row takes more than a number: files of next to nothing a row end in a line.
+TEST(ReadRows, RowsFarBeyondTheFileAreRefused) {
+  constexpr std::int64_t kRows = 4'000'000;
+  const TemporaryFolder folder;
+  folder.write("e.npy", npy_rows(std::vector<float>(kRows, 0.5F), kRows, 1));
+  folder.write("y.npy", npy_labels(std::vector<std::int64_t>(kRows, 1)));
+  const auto path = [&](const char* name) { return (folder.path() / name).string(); };
+  RowsToRead rows{path("e.npy"), path("y.npy"), false};
+  EXPECT_TRUE(holds(why(rows), "its 4000000 rows would take 976 MiB to be measured"));
+  rows.bytes_a_row = RowsToRead::kSearchedBytes;
+  EXPECT_EQ(read_rows(rows).set.count(), kRows);
+}
+
 }  // namespace
 }  // namespace rk

@@ -82,8 +82,8 @@ Rows read_queries(const FileOptions& options) {
 }
 
 Rows read_gallery(const FileOptions& options, const Rows& queries) {
-  Rows gallery =
-      read_file({options.gallery, options.gallery_labels, options.normalize, "--gallery-labels"});
+  Rows gallery = read_file({options.gallery, options.gallery_labels, options.normalize,
+                            "--gallery-labels", RowsToRead::kSearchedBytes});
   check_same_space(queries.set, queries.name, gallery.set, gallery.name);
   match_classes(queries.set, gallery.set);
   return gallery;
