@@ -12,6 +12,9 @@
 namespace rk {
 namespace {
 
+// As many as a batch may have: what is compared is a matrix of so many rows and columns.
+constexpr std::int64_t kMostRows = 1 << 16;
+
 template <class T> const T* or_null(const std::vector<T>& values) {
   return values.empty() ? nullptr : values.data();
 }
@@ -76,6 +79,12 @@ template <class S> LossData<S> read_loss_file(const std::string& path, LossKind 
     return data;
   }
   std::tie(data.rows, data.dim) = matrix_dims(file, "/embeddings");
+  if (data.rows > kMostRows) {
+    fail<InputError>(
+        "{}: /embeddings holds {} rows, and a loss compares at most {} with one another; take "
+        "fewer",
+        file.name(), data.rows, kMostRows);
+  }
   data.embeddings = read<S>(file, "/embeddings", {data.rows, data.dim});
   data.labels = read<std::int64_t>(file, "/labels", {data.rows});
   if (kind == LossKind::kProxies) {

@@ -82,7 +82,7 @@ TEST(HostileFiles, FilesThatCrashHangAndBloatTheLibraryAreOneLineEach) {
 // 4 MiB of file: bytes that take a gigabyte as numbers of four.
 void write_widening(const std::string& path) {
   constexpr hsize_t kChunks = 64;
-  const std::array<hsize_t, 2> chunk = {4096, 1024}, dims = {kChunks * chunk[0], chunk[1]};
+  const std::array<hsize_t, 2> chunk = {1024, 4096}, dims = {kChunks * chunk[0], chunk[1]};
   std::vector<std::int8_t> values(chunk[0] * chunk[1]);
   Random random(random_seed());
   for (std::size_t i = 0; i < std::size_t{64} << 10; ++i) {
@@ -113,11 +113,17 @@ TEST(HostileFiles, TheInputOfALossTakesNoMoreMemoryThanItMay) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "wide.h5").string();
   write_widening(path);
-  const Finished run =
-      run_to_end({RK_BIN "/probe", "--loss", "fastap", "--in", path, "--device", "cpu", "-q"},
-                 folder.path().string());
+  const auto probe = [&](const std::string& file) {
+    return run_to_end({RK_BIN "/probe", "--loss", "fastap", "--in", file, "--device", "cpu", "-q"},
+                      folder.path().string());
+  };
+  const Finished wide = probe(path);
   EXPECT_LT(peak_bytes(), kAllowed);
-  expect_one_line(run, "/embeddings takes 1024 MiB as it is read");
+  expect_one_line(wide, "/embeddings takes 1024 MiB as it is read");
+  // What is compared is a matrix of as many rows as columns.
+  const Finished many = probe(kFixtures + "widen.h5");
+  EXPECT_LT(peak_bytes(), kAllowed);
+  expect_one_line(many, "rows, and a loss compares at most 65536 with one another");
 }
 
 // A program that waits for the library stops at once when it is told to.
