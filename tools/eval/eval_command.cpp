@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/note.h"
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/mapped_file.h"
 #include "tools/cli/json_file.h"
@@ -126,6 +127,14 @@ class Eval final : public Command {
           "--per-class, --per-query, --curves, --nmi and --report out",
           protocol_.name);
     }
+    const auto note_unused = [](bool unused, const char* flag, const char* needs) {
+      if (unused) note(fmt::format("{}: has no effect without {}", flag, needs));
+    };
+    note_unused(measures_.per_query && common.json.empty(), "--per-query", "--json");
+    note_unused(statistics_.curves && common.json.empty(), "--curves", "--json");
+    note_unused(
+        neighbours_.topk != NeighbourOptions{}.topk && neighbours_.save.empty() && !searches,
+        "--topk", "--save-neighbours or --index");
   }
 
   // Searching takes none of what measuring does.

@@ -19,14 +19,15 @@
 namespace rk {
 namespace {
 
-int run_eval(const std::vector<std::string>& arguments) {
+int run_eval(const std::vector<std::string>& arguments, std::string* said = nullptr) {
   std::vector<const char*> argv{"eval"};
   for (const std::string& a : arguments) argv.push_back(a.c_str());
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   const int code = run_program(static_cast<int>(argv.size()), argv.data(), "", make_eval());
   testing::internal::GetCapturedStdout();
-  testing::internal::GetCapturedStderr();
+  const std::string err = testing::internal::GetCapturedStderr();
+  if (said != nullptr) *said = err;
   return code;
 }
 
@@ -48,6 +49,21 @@ TEST_F(EvalCommand, WritesTheMetricsAsJson) {
   EXPECT_EQ(metrics.at("recall_at_1"), 0.0);  // a collapsed embedding must not look good
   EXPECT_EQ(metrics.at("roc_auc"), 0.5);
   EXPECT_EQ(metrics.at("per_query").at("ap").size(), metrics.at("num_queries"));
+}
+
+TEST_F(EvalCommand, FlagsWithoutEffectAreTold) {
+  const std::vector<std::string> flags = {
+      "--embeddings", kGoldens + "single.h5", "--per-query", "--curves", "--topk", "3"};
+  std::string said;
+  ASSERT_EQ(run_eval(flags, &said), 0);
+  for (const char* flag : {"--per-query", "--curves", "--topk"}) {
+    EXPECT_NE(said.find(std::string(flag) + ": has no effect without --"), std::string::npos)
+        << said;
+  }
+  std::vector<std::string> used = flags;
+  used.insert(used.end(), {"--json", in("used.json"), "--save-neighbours", in("n.h5")});
+  ASSERT_EQ(run_eval(used, &said), 0);
+  EXPECT_EQ(said.find("has no effect"), std::string::npos) << said;
 }
 
 TEST_F(EvalCommand, UndefinedValuesAreNull) {
