@@ -67,6 +67,8 @@ const char* name_of(int signal) {
   switch (signal) {
     case SIGINT: return "SIGINT";
     case SIGUSR1: return "SIGUSR1";
+    case SIGUSR2: return "SIGUSR2";
+    case SIGXCPU: return "SIGXCPU";
     default: return "SIGTERM";
   }
 }
@@ -79,7 +81,7 @@ void install_signal_handlers() {
   // Slow calls go on instead of failing with EINTR: libraries we call do not all expect it.
   action.sa_flags = SA_RESTART;
   action.sa_handler = receive_signal;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
     // What was ignored on purpose stays so (nohup ignores SIGHUP; a shell ignores SIGINT for `&`).
     struct sigaction present {};
     sigaction(signal, nullptr, &present);

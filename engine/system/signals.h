@@ -1,8 +1,8 @@
 // Being stopped from outside: a run finishes its step, saves and leaves with 128 + signal number.
 //
-// SIGINT, SIGTERM, SIGUSR1 (a batch system's warning) and SIGHUP (counted as SIGTERM) only set a
-// flag and are answered at once by a line on standard error; every loop polls the flag, evaluation
-// and warm-up too. A second SIGINT within five seconds leaves at once with 130 and touches no file,
+// SIGINT, SIGTERM, SIGHUP (counted as SIGTERM) and what batch systems warn with (SIGUSR1, SIGUSR2,
+// SIGXCPU) only set a flag and are answered at once by a line on standard error; every loop polls
+// the flag, evaluation and warm-up too. A second SIGINT within five seconds leaves at once with 130 and touches no file,
 // which is safe because files are replaced atomically; a later one is answered like the first.
 // SIGPIPE and SIGXFSZ are ignored, so that a full disk or a closed pipe is an error to report
 // instead of a death.
@@ -22,7 +22,7 @@ struct StopWords {
 };
 void set_stop_words(const StopWords& words);
 
-// The signal that asks to stop: SIGINT, SIGTERM or SIGUSR1; 0 while none came.
+// The signal that asks to stop; 0 while none came.
 int pending_signal();
 inline bool interrupted() { return pending_signal() != 0; }
 // As if it had come: another process of the group was asked to stop.

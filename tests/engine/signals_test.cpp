@@ -17,7 +17,9 @@ int code_of(const std::function<int()>& work) {
   const pid_t child = fork();
   if (child == 0) {
     // A shell starts what runs behind it with these ignored, which is kept.
-    for (const int each : {SIGINT, SIGHUP, SIGTERM, SIGUSR1}) signal(each, SIG_DFL);
+    for (const int each : {SIGINT, SIGHUP, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU}) {
+      signal(each, SIG_DFL);
+    }
     install_signal_handlers();
     _exit(work());
   }
@@ -48,6 +50,8 @@ TEST(Signals, StopsWithOneHundredTwentyEightAndTheSignal) {
   EXPECT_EQ(code_after(SIGTERM), 143);
   EXPECT_EQ(code_after(SIGHUP), 143);  // counted as SIGTERM
   EXPECT_EQ(code_after(SIGUSR1), 128 + SIGUSR1);
+  EXPECT_EQ(code_after(SIGUSR2), 128 + SIGUSR2);
+  EXPECT_EQ(code_after(SIGXCPU), 128 + SIGXCPU);
 }
 
 TEST(Signals, TheFirstSignalDecides) {
