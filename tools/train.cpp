@@ -7,6 +7,6 @@ int main(int argc, char** argv) {
       argc, argv,
       "Learns an embedding that retrieves: images of one class end up side by side.\n"
       "A first run, of a folder of photos for each class:\n"
-      "  train --data folder:photos,val_classes=0.2 --arch resnet18 --out runs/first",
+      "  train --data folder:photos --arch resnet18 --out runs/first",
       rk::make_train());
 }

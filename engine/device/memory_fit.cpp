@@ -41,11 +41,14 @@ std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64
         whose, gibibytes(need.fixed + need.per_image), gibibytes(free),
         gpu ? "on the GPU (nvidia-smi)" : "here");
   }
+  // Fewer than that may be no whole classes.
+  const std::string smaller =
+      most < kRound ? "" : fmt::format(" or --batch {}", most / kRound * kRound);
   return fmt::format(
       "{} memory is too small: {} at a time need {}, {} are free; use --chunk {} "
-      "(the batch in pieces) or --batch {}",
+      "(the batch in pieces){}",
       whose, counted(images, "image"), gibibytes(needed), gibibytes(free),
-      chunk_that_fits(need, free, batch), most < kRound ? most : most / kRound * kRound);
+      chunk_that_fits(need, free, batch), smaller);
 }
 
 std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total) {

@@ -2,10 +2,10 @@
 //
 // SIGINT, SIGTERM, SIGHUP (counted as SIGTERM) and what batch systems warn with (SIGUSR1, SIGUSR2,
 // SIGXCPU) only set a flag and are answered at once by a line on standard error; every loop polls
-// the flag, evaluation and warm-up too. A second SIGINT within five seconds leaves at once with 130 and touches no file,
-// which is safe because files are replaced atomically; a later one is answered like the first.
-// SIGPIPE and SIGXFSZ are ignored, so that a full disk or a closed pipe is an error to report
-// instead of a death.
+// the flag, evaluation and warm-up too. A second SIGINT within five seconds leaves at once with 130
+// and touches no file, which is safe because files are replaced atomically; a later one is answered
+// like the first. SIGPIPE and SIGXFSZ are ignored, so that a full disk or a closed pipe is an error
+// to report instead of a death.
 #pragma once
 
 #include <stdexcept>

@@ -33,6 +33,11 @@ const StoredArray& embeddings_in(const ArrayFile& file, const std::string& name)
   if (const StoredArray* usual = file.find(usual_embedding_names())) return *usual;
   const StoredArray* found = nullptr;
   for (const StoredArray* array : all) {
+    // A network's: of its matrices none is embeddings.
+    if (array->real() && array->dims().size() > 2) {
+      found = nullptr;
+      break;
+    }
     if (!array->real() || array->dims().size() != 2) continue;
     if (found != nullptr) {
       found = nullptr;
@@ -147,6 +152,12 @@ RowsRead read_arrays(const RowsToRead& what) {
 RowsRead read_hdf5(const RowsToRead& what) {
   const FileAndName place = split_name(what.embeddings);
   const Hdf5Reader file(place.file);
+  if (place.name.empty() && !file.has("/embeddings") && file.has("/weights")) {
+    fail<InputError>(
+        "{}: is a network's weights, not embeddings; embed pictures with them: --checkpoint FILE "
+        "--data SPEC",
+        file.name());
+  }
   RowsRead out;
   out.format = "HDF5";
   if (place.name.empty() && what.labels.empty()) {

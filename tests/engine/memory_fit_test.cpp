@@ -44,6 +44,14 @@ TEST(MemoryFit, NamesTheLargestChunkAndBatch) {
             "use --chunk 8 (the batch in pieces) or --batch 8");
 }
 
+// Six images are no batch of classes of four.
+TEST(MemoryFit, NamesNoBatchThatMayBeNone) {
+  const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8};
+  EXPECT_EQ(fitting_advice(need, 2 * kGiB + 6 * kGiB / 8, 96, 96),
+            "the GPU's memory is too small: 96 images at a time need 14.00 GiB, 2.75 GiB are free; "
+            "use --chunk 6 (the batch in pieces)");
+}
+
 TEST(MemoryFit, NotEvenOne) {
   const std::string said =
       "the GPU's memory is too small: a single image needs 2.12 GiB, 1.00 GiB are free; end what "

@@ -66,6 +66,7 @@ Written written_as(FileKind kind) {
     case FileKind::kLoss: return {"a loss and its gradient", {hdf5}};
     case FileKind::kPixels: return {"an image's pixels", {hdf5}};
     case FileKind::kPng: return {"pictures", {{"PNG", ".png"}}};
+    case FileKind::kReport: return {"reports", {{"HTML", ".html"}}};
     case FileKind::kWeights:
       return {"weights", {hdf5, {"safetensors", ".safetensors"}, {"ONNX", ".onnx"}}};
     default: return {"", {}};

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace rk {
 
 void note_lengths(std::span<const float> rows, std::int64_t dim, const std::string& file,
                   const std::string& consequence) {
-  double least = 1, most = 1;
+  if (rows.empty()) return;
+  double least = std::numeric_limits<double>::infinity(), most = 0;
   const auto width = static_cast<std::size_t>(dim);
   for (std::size_t begin = 0; begin + width <= rows.size(); begin += width) {
     double square = 0;

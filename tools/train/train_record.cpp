@@ -142,9 +142,10 @@ std::vector<std::string> TrainRecord::comparison(double best) const {
                                 number_or(of, "map_at_r", 0)));
   }
   if (!better) {
-    lines.emplace_back(
-        "no epoch was better than the start, so that best.h5 retrieves no better than what the run "
-        "began with: train for more epochs, on more images, or with a smaller --lr");
+    lines.push_back(fmt::format(
+        "no epoch had a higher {} than the start, so that best.h5 is no better by that than what "
+        "the run began with: train for more epochs, on more images, or with a smaller --lr",
+        monitor));
   }
   return lines;
 }

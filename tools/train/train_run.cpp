@@ -134,7 +134,11 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   embedder_ =
       std::make_unique<Embedder>(context, trainer_->parameters(), model_description(settings),
                                  settings.eval_batch, options.precision);
-  embedder_->plan();
+  try {
+    embedder_->plan();
+  } catch (const DeviceError& error) {
+    fail<DeviceError>("--eval-batch {}: {}", settings.eval_batch, error.what());
+  }
   run_.seed = common.seed;
   run_.data = train_data_.identity();
   run_.held_out = test_data_ ? test_data_->identity() : "nothing";

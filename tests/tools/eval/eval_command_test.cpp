@@ -66,6 +66,23 @@ TEST_F(EvalCommand, FlagsWithoutEffectAreTold) {
   EXPECT_EQ(said.find("has no effect"), std::string::npos) << said;
 }
 
+// Whoever is in the gallery too finds itself first.
+TEST_F(EvalCommand, QueriesThatTheGalleryHoldsAreTold) {
+  folder_.write("e.npy", npy_rows({3, 0, 0, 3, 0, 3, 3, 0}, 4, 2));
+  folder_.write("g.npy", npy_rows({3, 0, 1, 3, 2, 3}, 3, 2));
+  folder_.write("y.npy", npy_labels({1, 2, 2, 1}));
+  folder_.write("z.npy", npy_labels({1, 2, 2}));
+  std::string said;
+  ASSERT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("y.npy"), "--gallery",
+                      in("g.npy"), "--gallery-labels", in("z.npy")},
+                     &said),
+            0);
+  EXPECT_NE(said.find("2 of the 4 rows in " + in("e.npy") + " are in " + in("g.npy") + " too"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("rows have lengths from 3 to 3"), std::string::npos) << said;
+}
+
 TEST_F(EvalCommand, UndefinedValuesAreNull) {
   const std::string json = in("eval_null.json");
   ASSERT_EQ(run_eval({"--embeddings", kGoldens + "single.h5", "--json", json}), 0);

@@ -1,5 +1,6 @@
 #include "tools/eval/inputs/rows.h"
 
+#include "engine/base/english.h"
 #include "engine/base/note.h"
 
 #include <fmt/format.h>
@@ -7,6 +8,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <span>
+#include <string_view>
+#include <unordered_set>
 
 namespace rk {
 namespace {
@@ -17,6 +21,28 @@ std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
   const std::set<std::int64_t> second(b.labels.begin(), b.labels.end());
   return std::count_if(second.begin(), second.end(),
                        [&](std::int64_t label) { return first.contains(label); });
+}
+
+// Queries that find themselves in the gallery: by path where both sets know theirs, else number by
+// number.
+std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& gallery) {
+  if (!queries.paths.empty() && !gallery.paths.empty()) {
+    const std::unordered_set<std::string_view> known(gallery.paths.begin(), gallery.paths.end());
+    return std::count_if(queries.paths.begin(), queries.paths.end(),
+                         [&](const std::string& path) { return known.contains(path); });
+  }
+  const auto row_of = [](const EmbeddingSet& set, std::int64_t row) {
+    const std::span<const std::byte> bytes = std::as_bytes(set.values().subspan(
+        static_cast<std::size_t>(row * set.dim), static_cast<std::size_t>(set.dim)));
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  std::unordered_set<std::string_view> known;
+  for (std::int64_t i = 0; i < gallery.count(); ++i) known.insert(row_of(gallery, i));
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < queries.count(); ++i) {
+    count += known.contains(row_of(queries, i)) ? 1 : 0;
+  }
+  return count;
 }
 
 }  // namespace
@@ -43,6 +69,12 @@ std::string describe(const Rows& queries, const Rows* gallery, nlohmann::json& j
         fmt::format("{}: is both queries and gallery, so that every row finds itself; leave "
                     "--gallery out to search among the others",
                     gallery->name));
+  } else if (const std::int64_t again = count_found_again(queries.set, gallery->set); again > 0) {
+    note(fmt::format(
+        "{} of the {} in {} {} in {} too and {} found first, which flatters every figure; give "
+        "queries that the gallery does not hold (--split query)",
+        again, counted(queries.count(), "row"), queries.name, again == 1 ? "is" : "are",
+        gallery->name, again == 1 ? "is" : "are"));
   }
   return fmt::format("{}\nin {}, {} of the {} searched for among them (by {})", queries.text,
                      gallery->text, shared, classes, matched_by);
