@@ -99,6 +99,8 @@ class Eval final : public Command {
   bool compares() const { return !report_.compare.empty(); }
 
   void check(const CommonOptions& common) const {
+    const bool searches = !search_.index.empty();
+    if (searches) check_search();
     report_.refuse_without_network(embeds());
     if (compares()) {
       check_comparison();
@@ -108,8 +110,6 @@ class Eval final : public Command {
     if (files_.normalize && embeds() && files_.gallery.empty()) {
       fail<UsageError>("--normalize: is for --embeddings and --gallery; leave it out");
     }
-    const bool searches = !search_.index.empty();
-    if (searches) check_search();
     std::vector<std::string> inputs = files_.files();
     inputs.insert(inputs.end(), search_.queries.begin(), search_.queries.end());
     inputs.insert(inputs.end(), {network_.checkpoint, search_.index});

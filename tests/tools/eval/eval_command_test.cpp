@@ -66,6 +66,12 @@ TEST_F(EvalCommand, FlagsWithoutEffectAreTold) {
   EXPECT_EQ(said.find("has no effect"), std::string::npos) << said;
 }
 
+TEST_F(EvalCommand, ASearchThatLacksItsNetworkIsTold) {
+  std::string said;
+  EXPECT_EQ(run_eval({"--index", in("index.h5"), "--query", in("photo.jpg")}, &said), 2);
+  EXPECT_NE(said.find("--checkpoint is missing"), std::string::npos) << said;
+}
+
 // Whoever is in the gallery too finds itself first.
 TEST_F(EvalCommand, QueriesThatTheGalleryHoldsAreTold) {
   folder_.write("e.npy", npy_rows({3, 0, 0, 3, 0, 3, 3, 0}, 4, 2));
