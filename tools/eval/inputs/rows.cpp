@@ -24,8 +24,9 @@ std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
 }
 
 // Queries that find themselves in the gallery: by path where both sets know theirs, else number by
-// number.
+// number. With cameras nobody does: one of the same class and camera is no candidate.
 std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& gallery) {
+  if (!queries.cameras.empty() && !gallery.cameras.empty()) return 0;
   if (!queries.paths.empty() && !gallery.paths.empty()) {
     const std::unordered_set<std::string_view> known(gallery.paths.begin(), gallery.paths.end());
     return std::count_if(queries.paths.begin(), queries.paths.end(),
