@@ -264,7 +264,8 @@ class Run {
       dgamma[c] += g[i] * normalised;
       dbeta[c] += g[i];
     }
-    const auto count = static_cast<double>(x.size() / channels);
+    const std::size_t rows = x.size() / channels;
+    const auto count = static_cast<double>(rows);
     for (std::size_t c = 0; c < channels; ++c) {
       const double scale = gamma[c] * inv_std[c];
       at(out[3])[c] = scale;
