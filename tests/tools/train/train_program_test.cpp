@@ -606,7 +606,7 @@ TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {
         "Network: ", "Loss and optimizer: ", "Schedule: ", "Run: ", "--lr FLOAT", "=0.0001",
         "=resnet50", "glyphs", "--sampler SAMPLER", "category[:per_pair=10", "--chunk INT",
         "--memory INT", "--proxy-rate FLOAT", "--precision TEXT",
-        "\n  train --data folder:photos,val_classes=0.2 --arch resnet18 --out"}) {
+        "\n  train --data folder:photos --arch resnet18 --out"}) {
     EXPECT_TRUE(holds(help.out, words));
   }
 }
