@@ -602,11 +602,10 @@ TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {
   const Finished help = run({kTrain, "--help"});
   EXPECT_EQ(help.code, 0);
   for (const char* words :
-       {"Data: which images",
-        "Network: ", "Loss and optimizer: ", "Schedule: ", "Run: ", "--lr FLOAT", "=0.0001",
-        "=resnet50", "glyphs", "--sampler SAMPLER", "category[:per_pair=10", "--chunk INT",
-        "--memory INT", "--proxy-rate FLOAT", "--precision TEXT",
-        "\n  train --data folder:photos --arch resnet18 --out"}) {
+       {"Data: which images", "Network: ", "Loss and optimizer: ", "Schedule: ", "Run: ",
+        "--lr FLOAT", "=0.0001", "=resnet50", "glyphs", "--sampler SAMPLER",
+        "category[:per_pair=10", "--chunk INT", "--memory INT", "--proxy-rate FLOAT",
+        "--precision TEXT", "\n  train --data folder:photos --arch resnet18 --out"}) {
     EXPECT_TRUE(holds(help.out, words));
   }
 }
