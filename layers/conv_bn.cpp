@@ -209,8 +209,7 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
                           // A residual, and its gradient, would lie otherwise than y.
                           .spaced = program.on_gpu() && options.residual < 0 &&
                                     gpu::writes_rows_apart(recorded.precision, recorded.gradients),
-                          .takes_masked_gradient = options.relu && program.on_gpu(),
-                          .takes_gradient_sums = options.relu && program.on_gpu()};
+                          .takes_masked_gradient = options.relu && program.on_gpu()};
   if (program.on_gpu()) {
     gpu::allow_gradient_forms(program, geometry, inputs[0]);
     return program.append(gpu::folded_conv_node(names, program, geometry, options), inputs, output);

@@ -45,7 +45,6 @@ TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput
   t.shape = output.shape;
   t.dtype = output.dtype;
   t.takes_masked_gradient = output.takes_masked_gradient;
-  t.takes_gradient_sums = output.takes_gradient_sums;
   t.spaced = output.spaced;
   t.part_at = output.part_at;
   t.producer = static_cast<int>(nodes_.size());
@@ -244,7 +243,7 @@ void Program::plan_masks() {
       if (edge == edges.end()) continue;
       edge->mask = t.masked_gradient = edge->input.masks_gradient;
       const auto input = static_cast<std::size_t>(edge - edges.begin());
-      if (edge->mask && t.takes_gradient_sums && nodes_[n]->sums_gradient(input, edge->use())) {
+      if (edge->mask && nodes_[n]->sums_gradient(input, edge->use())) {
         const auto bytes = static_cast<std::size_t>(t.shape[3]) * sizeof(float);
         t.gradient_sums = edge->sums = add_storage(
             {bytes, backward_time(static_cast<int>(n)), 2 * static_cast<int>(nodes_.size())});

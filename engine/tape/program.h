@@ -61,7 +61,7 @@ struct NodeMemory {
   Tensor output;
   Tensor output_gradient;               // a node may destroy it: it is its last reader
   bool output_gradient_masked = false;  // it is 0 already where the output is not above 0
-  // Of a masked one, its sums over each channel (NodeOutput::takes_gradient_sums); null: nobody
+  // Of a masked one, its sums over each channel (Node::sums_gradient); null: nobody
   // wrote them.
   const float* output_gradient_sums = nullptr;
   void* saved = nullptr;      // kept from forward to backward
@@ -167,10 +167,9 @@ struct NodeOutput {
   // The output may lie in the one input, as its channels or features from `part_at` on, and its
   // gradient in that one's: the node then has nothing to do (Tensor::data says so). -1: it may not.
   std::int64_t part_at = -1;
-  // The output is a ReLU's, and backward can take a gradient that is 0 already where it is 0.
+  // The output is a ReLU's, and backward can take a gradient that is 0 already where it is 0; then
+  // it has use for the gradient's sums over each channel too.
   bool takes_masked_gradient = false;
-  // Where it is masked, backward has use for its sums over each channel.
-  bool takes_gradient_sums = false;
 };
 
 class Program {
@@ -293,7 +292,6 @@ class Program {
     bool wants_gradient = false;
     bool read_in_backward_by_producer = false;
     bool takes_masked_gradient = false;
-    bool takes_gradient_sums = false;
     bool masked_gradient = false;
     bool spaced = false;
     std::int64_t part_at = -1;

@@ -7,6 +7,8 @@
 #include "layers/gpu/nodes.h"
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 namespace rk::gpu {
 namespace {
@@ -141,21 +143,13 @@ template <class T> void Convolution<T>::bind_backward(const Backward& tensors, v
   gradients_ = tensors;
   weights_.bind({{kX, tensors.x}, {kDy, tensors.dy}, {kDw, tensors.dw}}, workspace);
   if (!use_.wanted) return;
-  data_.bind({{kX, tensors.x},
-              {kDy, tensors.dy},
-              {kW, tensors.w},
-              {kAddend, tensors.addend},
-              {kDx, tensors.dx},
-              {kGamma, unit_.ones()},
-              {kBeta, unit_.zeros()},
-              {kMean, unit_.zeros()},
-              {kInvStd, unit_.ones()},
-              {kDGamma, unit_.unused(0)},
-              {kDBeta, tensors.dx_sums},
-              {kScaleDy, unit_.unused(1)},
-              {kScaleX, unit_.unused(2)},
-              {kShift, unit_.unused(3)}},
-             workspace);
+  std::vector<GpuGraph::Place> places = {{kX, tensors.x},
+                                         {kDy, tensors.dy},
+                                         {kW, tensors.w},
+                                         {kAddend, tensors.addend},
+                                         {kDx, tensors.dx}};
+  if (use_.sum) std::ranges::copy(unit_.places(tensors.dx_sums), std::back_inserter(places));
+  data_.bind(places, workspace);
 }
 
 template <class T> void Convolution<T>::forward() const {

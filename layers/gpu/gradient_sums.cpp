@@ -44,4 +44,12 @@ UnitNormalisation::UnitNormalisation(const Context& context, std::int64_t channe
   vectors_.upload(values.data(), vectors_.bytes());
 }
 
+std::vector<GpuGraph::Place> UnitNormalisation::places(float* sums) const {
+  const auto vector = [&](int i) { return vectors_.as<float>() + i * channels_; };
+  const float *zeros = vector(0), *ones = vector(1);
+  return {{kGamma, ones},        {kBeta, zeros},       {kMean, zeros},
+          {kInvStd, ones},       {kDGamma, vector(2)}, {kDBeta, sums},
+          {kScaleDy, vector(3)}, {kScaleX, vector(4)}, {kShift, vector(5)}};
+}
+
 }  // namespace rk::gpu

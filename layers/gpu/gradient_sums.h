@@ -10,9 +10,10 @@
 
 #include "engine/device/context.h"
 #include "engine/device/memory.h"
-#include "layers/graphs/graph.h"
+#include "layers/graphs/graph_run.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace rk::gpu {
 
@@ -22,16 +23,15 @@ bool is_masked_gradient(const Graph& graph);
 // Such a graph with the sums in kDBeta.
 Graph graph_with_sums(const Graph& masked_gradient);
 
-// A normalisation of so many channels that changes nothing, for the graph to read, and places for
+// A normalisation of so many channels that changes nothing, for the graph to read, and room for
 // what it writes and nobody asked for.
 class UnitNormalisation {
  public:
   UnitNormalisation() = default;
   UnitNormalisation(const Context& context, std::int64_t channels);
 
-  const float* zeros() const { return vectors_.as<float>(); }
-  const float* ones() const { return zeros() + channels_; }
-  float* unused(int i) const { return vectors_.as<float>() + (2 + i) * channels_; }  // 0 to 3
+  // All that the graph has beside the tensors of the gradient. sums: [channels].
+  std::vector<GpuGraph::Place> places(float* sums) const;
 
  private:
   std::int64_t channels_ = 0;

@@ -43,23 +43,9 @@ class Ways {
     sums_ = context.allocate(static_cast<std::size_t>(tiles_.channels) * sizeof(float));
     partial_ = context.allocate(static_cast<std::size_t>(tiles_.partials(1)) * sizeof(double));
     workspace_ = context.allocate(std::max(with_sums_.workspace_bytes(), plain_.workspace_bytes()));
-    for (GpuGraph* each : {&with_sums_, &plain_}) {
-      each->bind({{kDy, at(kDy)},
-                  {kW, at(kW)},
-                  {kX, at(kX)},
-                  {kAddend, at(kAddend)},
-                  {kDx, at(kDx)},
-                  {kGamma, unit_.ones()},
-                  {kBeta, unit_.zeros()},
-                  {kMean, unit_.zeros()},
-                  {kInvStd, unit_.ones()},
-                  {kDGamma, unit_.unused(0)},
-                  {kDBeta, sums_.data()},
-                  {kScaleDy, unit_.unused(1)},
-                  {kScaleX, unit_.unused(2)},
-                  {kShift, unit_.unused(3)}},
-                 workspace_.data());
-    }
+    std::vector<GpuGraph::Place> places = unit_.places(sums_.as<float>());
+    for (const auto& [role, memory] : memory_) places.push_back({role, memory.data()});
+    for (GpuGraph* each : {&with_sums_, &plain_}) each->bind(places, workspace_.data());
   }
 
   std::size_t bytes() const { return bytes_; }
@@ -93,10 +79,6 @@ class Ways {
   }
 
  private:
-  const void* at(GraphRole role) const {
-    const auto found = memory_.find(role);
-    return found == memory_.end() ? nullptr : found->second.data();
-  }
   void add_up() const {
     launch(MaskedSums<Float16>{.rows = tiles_.rows,
                                .channels = tiles_.channels,

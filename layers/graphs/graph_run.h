@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -39,7 +38,7 @@ class GpuGraph {
   std::size_t workspace_bytes() const;
   const std::string& engine() const;
   // Takes the tensors that the graph reads and writes, all of which must be there.
-  void bind(std::initializer_list<Place> places, void* workspace);
+  void bind(const std::vector<Place>& places, void* workspace);
   void run() const;  // on the context's stream
 
  private:

@@ -329,13 +329,13 @@ GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
 std::size_t GpuGraph::workspace_bytes() const { return 64; }
 const std::string& GpuGraph::engine() const { return impl_->engine; }
 
-void GpuGraph::bind(std::initializer_list<Place> places, void* workspace) {
+void GpuGraph::bind(const std::vector<Place>& places, void* workspace) {
   const Graph& graph = impl_->graph;
   const std::vector<Tensor>& tensors = graph.tensors();
   impl_->places.assign(tensors.size(), nullptr);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].role == GraphRole::kNone) continue;
-    const auto* place = std::ranges::find(places, tensors[i].role, &Place::role);
+    const auto place = std::ranges::find(places, tensors[i].role, &Place::role);
     expect(place != places.end() && place->data != nullptr, "[gpu graph] {} lacks {}", graph.text(),
            name_of(tensors[i].role));
     host_gpu::expect_kind(host_gpu::Kind::kDevice, place->data, tensors[i].bytes(),

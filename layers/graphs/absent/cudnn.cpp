@@ -23,7 +23,7 @@ GpuGraph::GpuGraph(GpuGraph&&) noexcept = default;
 GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
 std::size_t GpuGraph::workspace_bytes() const { return 0; }
 const std::string& GpuGraph::engine() const { refuse(); }
-void GpuGraph::bind(std::initializer_list<Place>, void*) { refuse(); }
+void GpuGraph::bind(const std::vector<Place>&, void*) { refuse(); }
 void GpuGraph::run() const { refuse(); }
 
 bool GpuGraph::exists(const Context&, const Graph&, const char*) { return false; }

@@ -200,13 +200,13 @@ GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
 std::size_t GpuGraph::workspace_bytes() const { return impl_->built->workspace_bytes; }
 const std::string& GpuGraph::engine() const { return impl_->built->engine; }
 
-void GpuGraph::bind(std::initializer_list<Place> places, void* workspace) {
+void GpuGraph::bind(const std::vector<Place>& places, void* workspace) {
   const Graph& graph = impl_->built->candidates.graph();
   impl_->places = impl_->built->candidates.constants();
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
     const GraphRole role = graph.tensors()[i].role;
     if (role == GraphRole::kNone) continue;
-    const auto* place = std::ranges::find(places, role, &Place::role);
+    const auto place = std::ranges::find(places, role, &Place::role);
     expect(place != places.end() && place->data != nullptr, "[gpu graph] {} lacks {}", graph.text(),
            name_of(role));
     impl_->places[cudnn::Recorder::uid(static_cast<Graph::Value>(i))] =
