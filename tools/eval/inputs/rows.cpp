@@ -10,7 +10,8 @@
 #include <set>
 #include <span>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -27,21 +28,19 @@ std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
 // number. With cameras nobody does: one of the same class and camera is no candidate.
 std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& gallery) {
   if (!queries.cameras.empty() && !gallery.cameras.empty()) return 0;
-  if (!queries.paths.empty() && !gallery.paths.empty()) {
-    const std::unordered_set<std::string_view> known(gallery.paths.begin(), gallery.paths.end());
-    return std::count_if(queries.paths.begin(), queries.paths.end(),
-                         [&](const std::string& path) { return known.contains(path); });
-  }
-  const auto row_of = [](const EmbeddingSet& set, std::int64_t row) {
+  const bool by_path = !queries.paths.empty() && !gallery.paths.empty();
+  const auto what_is = [&](const EmbeddingSet& set, std::int64_t row) -> std::string_view {
+    if (by_path) return set.paths[static_cast<std::size_t>(row)];
     const std::span<const std::byte> bytes = std::as_bytes(set.values().subspan(
         static_cast<std::size_t>(row * set.dim), static_cast<std::size_t>(set.dim)));
-    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   };
-  std::unordered_set<std::string_view> known;
-  for (std::int64_t i = 0; i < gallery.count(); ++i) known.insert(row_of(gallery, i));
+  std::unordered_map<std::string_view, std::int64_t> missing;  // queries that were not met yet
+  for (std::int64_t i = 0; i < queries.count(); ++i) ++missing[what_is(queries, i)];
   std::int64_t count = 0;
-  for (std::int64_t i = 0; i < queries.count(); ++i) {
-    count += known.contains(row_of(queries, i)) ? 1 : 0;
+  for (std::int64_t i = 0; i < gallery.count(); ++i) {
+    const auto met = missing.find(what_is(gallery, i));
+    if (met != missing.end()) count += std::exchange(met->second, 0);
   }
   return count;
 }
