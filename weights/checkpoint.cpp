@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kFormat = "rankine-checkpoint";
 constexpr std::int64_t kVersion = 1;
 // As `train` takes them.
-constexpr std::int64_t kMaxDim = 65536, kMaxSide = 8192, kMaxCount = std::int64_t{1} << 60;
+constexpr std::int64_t kMaxDim = 65536, kMaxSide = 8192;
 
 const std::string kWeights = "/weights/";
 const std::string kClassifier = "fc.";  // of weights that come from elsewhere; no network has it
@@ -268,7 +268,7 @@ void Checkpoint::read_run() {
     run_.since_best = scalar<std::int64_t>(file_, "/run/since_best");
   }
   const auto settings = file_.read_text("/run/settings"), data = file_.read_text("/run/data");
-  const auto counts = [](std::int64_t value) { return value >= 0 && value <= kMaxCount; };
+  const auto counts = [](std::int64_t value) { return value >= 0 && value <= kMostCounted; };
   if (settings.size() != 1 || data.size() != 1 || !counts(run_.step) || !counts(run_.epoch) ||
       !counts(run_.batch) || !counts(run_.since_best) || !std::isfinite(run_.best) ||
       !std::isfinite(run_.loss_sum)) {

@@ -36,11 +36,11 @@
 
 namespace rk {
 
-// What it takes to build the network again and to feed it.
 // What may be subtracted from pixels in 0..1, and what they may be divided by: far beyond what
 // anybody means, and far from where float32 ends.
 inline constexpr double kMostInput = 1e6, kLeastInputStd = 1e-6;
 
+// What it takes to build the network again and to feed it.
 struct ModelDescription {
   std::string arch = "resnet50";
   std::string pool = "avg";
@@ -67,6 +67,9 @@ struct LossScaleState {
 
 // InputError "<path>: ..." unless a network can be built and fed so.
 void check_model(const ModelDescription& model, const std::string& path);
+
+// Steps, epochs and the like: a file that counts further is refused.
+inline constexpr std::int64_t kMostCounted = std::int64_t{1} << 60;
 
 // Where the run is: `epoch` epochs are complete, and `batch` batches of the next one.
 struct RunState {

@@ -8,12 +8,35 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace rk {
 namespace {
+
+// Of numbers alone: what is none the library refuses. Beyond what T holds it takes an integer for
+// T's largest, and what it calls a number may be NaN or infinity: nothing is counted or computed
+// with these, and JSON keeps neither.
+template <class T> FlagCheck representable() {
+  return {[](const std::string& word) {
+    T value{};
+    errno = 0;
+    if (!CLI::detail::lexical_cast(word, value)) return std::string();
+    if constexpr (std::is_floating_point_v<T>) {
+      if (!std::isfinite(value)) return fmt::format("expected a finite number, got {}", word);
+    } else if (errno == ERANGE) {
+      return fmt::format("expected a number nearer to 0, got {}", word);
+    }
+    return std::string();
+  }};
+}
+
+template <class T> struct ElementOf { using Type = T; };
+template <class T> struct ElementOf<std::vector<T>> { using Type = T; };
+template <class T, std::size_t n> struct ElementOf<std::array<T, n>> { using Type = T; };
 
 // The library's own says of what is no number that it is not in range.
 template <class T> FlagCheck range_check(T least, T most, const char* kind) {
@@ -30,9 +53,7 @@ template <class T> FlagCheck range_check(T least, T most, const char* kind) {
 FlagCheck number_check(bool (*good)(double), const char* expected) {
   return {[good, expected](const std::string& word) {
     double value = 0;
-    if (CLI::detail::lexical_cast(word, value) && std::isfinite(value) && good(value)) {
-      return std::string();
-    }
+    if (CLI::detail::lexical_cast(word, value) && good(value)) return std::string();
     return fmt::format("expected {}, got {}", expected, word);
   }};
 }
@@ -51,9 +72,8 @@ FlagCheck one_of(std::vector<std::string> words) {
           member.get_description()};
 }
 
-// Far below the largest that there is, which the library takes larger ones for.
 FlagCheck whole_number(std::int64_t least) {
-  return {range_check(least, std::int64_t{1'000'000'000'000'000'000}, "an integer").problem, ""};
+  return {range_check(least, std::int64_t{1'000'000'000'000'000'000}, "an integer").problem};
 }
 
 FlagCheck at_least_zero() {
@@ -137,7 +157,10 @@ Flags::Flags(const std::string& description) : app_(std::make_shared<CLI::App>(d
 Flags::Flags(CLI::App& app) : app_(std::shared_ptr<CLI::App>(), &app) {}
 
 template <class T> Flag Flags::add(const std::string& names, T& variable, const std::string& help) {
-  return Flag(*app_->add_option(names, variable, help));
+  const Flag flag(*app_->add_option(names, variable, help));
+  using Element = typename ElementOf<T>::Type;
+  if constexpr (std::is_arithmetic_v<Element>) flag.check(representable<Element>());
+  return flag;
 }
 
 Flag Flags::add_switch(const std::string& names, bool& variable, const std::string& help) {

@@ -35,7 +35,7 @@ FlagCheck in_range(double least, double most);
 FlagCheck one_of(std::vector<std::string> words);
 // Of integers that nobody counts to the end: to 10^18.
 FlagCheck whole_number(std::int64_t least);
-// Of finite numbers without an upper limit; the message says what was expected.
+// Of numbers without an upper limit; the message says what was expected.
 FlagCheck at_least_zero();
 FlagCheck above_zero();
 
@@ -76,7 +76,7 @@ class Flags {
   // names: "--batch", "-q,--quiet", or "in" for what stands in that place without a name. The
   // variable's present value is the default and shown by --help. T: int, std::int64_t,
   // std::uint64_t, float, double, std::string, vectors of integers, doubles, texts, and arrays of
-  // three floats.
+  // three floats. A number that T does not hold is refused, as are NaN and infinity.
   template <class T> Flag add(const std::string& names, T& variable, const std::string& help);
   Flag add_switch(const std::string& names, bool& variable, const std::string& help);
   // Under all flags in --help, made when that is asked for.

@@ -45,8 +45,10 @@ class ProbeImage : public Command {
     exif_option_ =
         flags.add("--exif", exif_, "turn: upright as its EXIF orientation says; ignore: as stored")
             .check(one_of({"ignore", "turn"}));
-    mean_option_ = flags.add("--mean", mean_, "subtracted from R G B in [0, 1]");
-    std_option_ = flags.add("--std", std_, "divides R G B after that");
+    mean_option_ = flags.add("--mean", mean_, "subtracted from R G B in [0, 1]")
+                       .check({in_range(-kMostInput, kMostInput).problem});
+    std_option_ = flags.add("--std", std_, "divides R G B after that")
+                      .check({in_range(kLeastInputStd, kMostInput).problem});
     flags
         .add("--out", out_,
              "FILE.png: the pixels as a picture; any other name: HDF5 with /pixels and /tensor")
@@ -62,10 +64,6 @@ class ProbeImage : public Command {
                    {"--json", common.json, FileKind::kJson}},
                   {image_, checkpoint_}, common.force);
     if (!checkpoint_.empty()) see_as(Checkpoint(checkpoint_));
-    for (const float divisor : std_) {
-      if (!(divisor > 0.0F))
-        fail<UsageError>("--std: expected numbers above zero, got {}", divisor);
-    }
     const std::vector<std::byte> bytes = read_file(image_, kMaxImageFileBytes);
     const int orientation = exif_orientation(bytes);
     const bool turn = exif_ == "turn";

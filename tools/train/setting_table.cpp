@@ -8,6 +8,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 
@@ -23,6 +24,10 @@ constexpr const char* kNoSetting =
 std::string typed(const ordered_json& value, const std::string& where) {
   const auto word = [&](const ordered_json& each) {
     if (!each.is_primitive()) fail<InputError>("{}: {}", where, kNoSetting);
+    // TOML has infinity and NaN, which JSON would call null.
+    if (each.is_number_float() && !std::isfinite(each.get<double>())) {
+      return fmt::format("{}", each.get<double>());
+    }
     return each.is_string() ? each.get<std::string>() : each.dump();
   };
   if (!value.is_array()) return word(value);

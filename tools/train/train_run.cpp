@@ -272,8 +272,22 @@ void TrainRun::accept_held_out(const Checkpoint& checkpoint) const {
                   held_out, run_.held_out));
 }
 
+// What is saved must be read again: each of its counts grows by the steps that are left at most.
+void TrainRun::require_countable(const Checkpoint& checkpoint) const {
+  const RunState& run = checkpoint.run();
+  const std::int64_t left =
+      std::max<std::int64_t>(settings_.epochs - run.epoch, 0) * sampler_->batches_per_epoch();
+  for (const std::int64_t count :
+       {run.step, run.since_best, run.loss_scale.updates, run.loss_scale.good_steps}) {
+    if (count <= kMostCounted - left) continue;
+    fail<InputError>("{}: counts to {}, and {} more cannot be counted; use another checkpoint",
+                     checkpoint.path(), count, counted(left, "step"));
+  }
+}
+
 void TrainRun::start_from_checkpoint() {
   const Checkpoint& checkpoint = *plan_.checkpoint;
+  require_countable(checkpoint);
   const bool same_data = checkpoint.run().data == run_.data;
   if (!same_data) accept_changed_data(checkpoint);
   accept_held_out(checkpoint);
@@ -557,31 +571,25 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   // Without held-out classes every epoch is the best so far.
   const double value =
       number_or(entry, settings_.monitor.c_str(), test_data_ ? -1.0 : run_.best + 1.0);
-  const double best_before = run_.best;
-  const std::int64_t since_before = run_.since_best;
+  const RunState trained = run_;
   const bool best = take_value(run_, value, run_.epoch == 0);
   ++run_.epoch;
   run_.batch = 0;
   run_.loss_sum = 0;
   record(std::move(entry), timing);
   if (!processes_.first()) return;
-  std::vector<std::byte> bytes = state();
-  saving_ = true;
-  std::exception_ptr not_saved;
+  const std::vector<std::byte> bytes = state();
   // The best one first: a run killed between the two repeats this epoch, to the same end.
   try {
     if (best) save_best(settings_.out, bytes, files_);
-  } catch (const InputError&) {
-    // What was trained is saved all the same, with the best that there is.
-    not_saved = std::current_exception();
-    run_.best = best_before;
-    run_.since_best = since_before + 1;
-    bytes = state();
+  } catch (...) {
+    run_ = trained;  // saved on leaving: evaluated again, it is the best again
+    throw;
   }
+  saving_ = true;
   save_as_last(bytes);
   saving_ = false;
   record_.write();
-  if (not_saved) std::rethrow_exception(not_saved);
   // Of an earlier run here that this one has overcome.
   std::error_code ignored;
   fs::remove(fs::path(settings_.out) / kDivergenceFile, ignored);

@@ -64,6 +64,7 @@ class TrainRun {
   void start_from_weights();
   void accept_changed_data(const Checkpoint& checkpoint) const;
   void accept_held_out(const Checkpoint& checkpoint) const;
+  void require_countable(const Checkpoint& checkpoint) const;
   void start_from_checkpoint();
   void describe() const;
   void prepare_folder();

@@ -111,10 +111,10 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
        "input-mean", s.input_mean,
        "subtracted from pixels in 0..1: one number, or red,green,blue; the level of the background "
        "makes it 0, like the padding of the convolutions")
-      .check({in_range(-kMostInput, kMostInput).problem, ""})
+      .check({in_range(-kMostInput, kMostInput).problem})
       .delimiter(',');
   t.add("input-std", s.input_std, "what they are then divided by")
-      .check({in_range(kLeastInputStd, kMostInput).problem, ""})
+      .check({in_range(kLeastInputStd, kMostInput).problem})
       .delimiter(',');
   t.add(
       "augment", s.augment,

@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <new>
 #include <stdexcept>
 #include <tuple>
@@ -94,6 +96,44 @@ TEST(Cli, WhatIsNoNumberIsNotCalledOneOutOfRange) {
   }
 }
 
+TEST(Cli, NumbersThatNoVariableHoldsAreRefused) {
+  std::int64_t count = 0;
+  float small = 0;
+  double number = 0;
+  std::vector<double> list;
+  std::array<float, 3> colours = {};
+  Flags flags;
+  flags.add("--count", count, "an integer");
+  flags.add("--small", small, "a float");
+  flags.add("--number", number, "a double");
+  flags.add("--above", number, "a double").check(above_zero());
+  flags.add("--list", list, "doubles").delimiter(',');
+  flags.add("--colours", colours, "floats");
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--count", "9223372036854775808"}, "--count: expected a number nearer to 0"},
+      {{"--count", "-9223372036854775809"}, "--count: expected a number nearer to 0"},
+      {{"--small", "1e39"}, "--small: expected a finite number, got 1e39"},
+      {{"--number", "inf"}, "--number: expected a finite number, got inf"},
+      {{"--number", "-infinity"}, "--number: expected a finite number"},
+      {{"--number", "nan"}, "--number: expected a finite number"},
+      {{"--number", "1e400"}, "--number: expected a finite number"},
+      {{"--above", "inf"}, "--above: expected a finite number"},
+      {{"--list", "1,inf"}, "--list: expected a finite number, got inf"},
+      {{"--colours", "1", "nan", "1"}, "--colours: expected a finite number, got nan"}};
+  for (const auto& [words, message] : cases) {
+    try {
+      flags.parse(words);
+      ADD_FAILURE() << words[0] << " " << words[1] << " was taken";
+    } catch (const UsageError& error) {
+      EXPECT_TRUE(has(error.what(), message)) << error.what();
+    }
+  }
+  flags.parse({"--count", "-9223372036854775808", "--small", "1e38", "--list", "1,1e-320"});
+  EXPECT_EQ(count, std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(small, 1e38F);
+  EXPECT_EQ(list, (std::vector<double>{1, 1e-320}));
+}
+
 TEST(Cli, WrongUsageIsOneLineAndTwo) {
   for (const std::vector<const char*>& arguments :
        std::vector<std::vector<const char*>>{{},
@@ -102,6 +142,7 @@ TEST(Cli, WrongUsageIsOneLineAndTwo) {
                                              {"--data", "x", "--batch", "many"},
                                              {"--data", "x", "--threads", "-1"},
                                              {"--data", "x", "--seed", "-1"},
+                                             {"--data", "x", "--seed", "18446744073709551616"},
                                              {"--data", "x", "-q", "-v"},
                                              {"--data", "x", "--device", "gpu"},
                                              {"--data", "x", "--device", "cuda:"},

@@ -158,6 +158,8 @@ TEST_F(ProbeImage, WrongUsageIsTwo) {
   const std::string image = (kGoldens / "files/rgb8.png").string();
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--crop", "-1"}), 2);
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--std", "1", "1", "0"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--mean", "0", "inf", "0"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--mean", "0", "1e9", "0"}), 2);
   EXPECT_FALSE(std::filesystem::exists(path("t.h5")));
 }
 

@@ -408,11 +408,18 @@ TEST_F(CheckpointValues, AreCheckedWhereTheyEnter) {
     EXPECT_TRUE(holds(end.err, what));
   }
   // What a run that goes on would read.
+  const std::pair<const char*, Change> gone_on_with[] = {
+      {"is no JSON", [](ModelDescription&, RunState& r) { r.history = {"no JSON"}; }},
+      {"cannot be counted", [](ModelDescription&, RunState& r) { r.step = std::int64_t{1} << 60; }},
+      {"cannot be counted",
+       [](ModelDescription&, RunState& r) { r.since_best = std::int64_t{1} << 60; }}};
   fs::create_directory(in("other"));
-  fs::copy(with([](ModelDescription&, RunState& r) { r.history = {"no JSON"}; }),
-           in("other/last.h5"));
-  const Finished resumed = resume("other", {"--epochs", "2"});
-  EXPECT_EQ(resumed.code, 3) << resumed.err;
+  for (const auto& [what, change] : gone_on_with) {
+    fs::copy(with(change), in("other/last.h5"), fs::copy_options::overwrite_existing);
+    const Finished resumed = resume("other", {"--epochs", "2", "--monitor", "map"});
+    EXPECT_EQ(resumed.code, 3) << what << resumed.err;
+    EXPECT_TRUE(holds(resumed.err, what));
+  }
 }
 
 TEST_F(RunFaults, EmbeddingsTooLargeNameTheirFile) {
@@ -437,7 +444,7 @@ TEST_F(RunFaults, NumbersBeyondAllCountingAreWrongUsage) {
                                     {"--save-every", "inf"},
                                     {"--chunk", "9223372036854775807"},
                                     {"--gem-p", "inf"},
-                                    {"--lr", "inf"},
+                                    {"--lr", "1e400"},
                                     {"--input-std", "inf"},
                                     {"--input-std", "1e-320"},
                                     {"--input-mean", "nan"},
@@ -496,16 +503,21 @@ TEST_F(RunFaults, ARunWritesItsOwnFilesAlone) {
   }
 }
 
-// What was trained is kept, and the next best one takes the place of the one that was not.
-TEST_F(RunFaults, ABestOneThatCannotBeSavedLosesNoEpoch) {
+// Nothing that was trained is lost with it, and the end is that of a run that saved it at once.
+TEST_F(RunFaults, AnEpochWhoseBestCannotBeSavedIsEvaluatedAgain) {
+  ASSERT_EQ(run(on_pictures("straight")).code, 0);
   const Finished failed =
       run(with_faults(on_pictures("run"), fmt::format("rename,0,1,{},best.h5", EIO)));
   EXPECT_EQ(failed.code, 3) << failed.err;
   EXPECT_TRUE(holds(failed.err, "best.h5"));
-  ASSERT_TRUE(fs::exists(in("run/last.h5")));
-  EXPECT_EQ(Checkpoint(in("run/last.h5")).run().epoch, 1);
-  EXPECT_EQ(resume("run").code, 0);
-  EXPECT_TRUE(fs::exists(in("run/best.h5")));
+  EXPECT_TRUE(holds(failed.err, "saved after step 3; once what follows is mended"));
+  const RunState state = Checkpoint(in("run/last.h5")).run();
+  EXPECT_EQ(state.step, 3);
+  EXPECT_EQ(state.epoch, 0);
+  ASSERT_EQ(resume("run").code, 0);
+  for (const char* name : {"best.h5", "last.h5"}) {
+    EXPECT_TRUE(same_file("straight/" + std::string(name), "run/" + std::string(name)));
+  }
 }
 
 TEST_F(RunFaults, WhatOnlyAStartHasUseForStaysWhatItWas) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace rk {
 namespace {
 
@@ -83,6 +85,10 @@ TEST(SettingTable, MistakesNameFileSettingAndTheNearest) {
                       s.table.apply({{"lr", -1.0}}, "recipe.toml");
                     }),
                     "recipe.toml: lr = -1.0: "));
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      Settings().table.apply({{"lr", INFINITY}}, "recipe.toml");
+                    }),
+                    "recipe.toml: lr = inf: --lr: expected a finite number, got inf"));
   EXPECT_TRUE(holds(message_of<InputError>([&] {
                       s.table.apply({{"batch", "many"}}, "r");
                     }),
