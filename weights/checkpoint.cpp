@@ -302,16 +302,17 @@ void Checkpoint::check_values() const {
   }
   for (const std::string& path : paths) {
     // Integers too, for they would be taken as a weight. Text is refused before it takes memory.
-    const std::vector<float> values = file_.read<float>(path);
-    if (!std::all_of(values.begin(), values.end(), finite)) {
-      fail<InputError>("{}: {} holds NaN or infinity; use an earlier checkpoint", path_,
-                       path.starts_with(kWeights) ? path.substr(kWeights.size()) : path);
-    }
-    if (path.ends_with("running_var") &&
-        std::any_of(values.begin(), values.end(), [](float v) { return v < 0; })) {
-      fail<InputError>("{}: {} holds a negative variance; use another checkpoint", path_,
-                       path.substr(kWeights.size()));
-    }
+    file_.visit<float>(path, [&](std::span<const float> values) {
+      if (!std::all_of(values.begin(), values.end(), finite)) {
+        fail<InputError>("{}: {} holds NaN or infinity; use an earlier checkpoint", path_,
+                         path.starts_with(kWeights) ? path.substr(kWeights.size()) : path);
+      }
+      if (path.ends_with("running_var") &&
+          std::any_of(values.begin(), values.end(), [](float v) { return v < 0; })) {
+        fail<InputError>("{}: {} holds a negative variance; use another checkpoint", path_,
+                         path.substr(kWeights.size()));
+      }
+    });
   }
 }
 
@@ -375,6 +376,10 @@ void Checkpoint::weight(const TensorName& tensor, float* out) const {
 
 std::vector<float> Checkpoint::weight(const std::string& name) const {
   return file_.read<float>(kWeights + name);
+}
+
+void Checkpoint::visit_weight(const std::string& name, const Hdf5Reader::Use<float>& use) const {
+  file_.visit<float>(kWeights + name, use);
 }
 
 std::int64_t Checkpoint::counter(const std::string& name) const {

@@ -157,6 +157,8 @@ class Checkpoint {
   std::optional<std::vector<std::int64_t>> weight_dims(const std::string& name) const;
   void weight(const TensorName& tensor, float* out) const;
   std::vector<float> weight(const std::string& name) const;  // whatever its shape
+  // As Hdf5Reader::visit.
+  void visit_weight(const std::string& name, const Hdf5Reader::Use<float>& use) const;
   std::int64_t counter(const std::string& name) const;
   // InputError where there is none of that shape.
   void loss_parameter(const TensorName& tensor, float* out) const;

@@ -140,12 +140,19 @@ std::vector<T> read_plainly(const std::vector<std::byte>& image, const Drawn& dr
   return values;
 }
 
+// In the two ways: at once, and block by block.
 template <class T> void compare(const std::vector<std::byte>& image, const Drawn& drawn) {
-  const std::vector<T> read = Hdf5Reader(image, "drawn").read<T>("/x");
+  const Hdf5Reader reader(image, "drawn");
+  const std::vector<T> read = reader.read<T>("/x");
+  std::vector<T> visited;
+  reader.visit<T>(
+      "/x", [&](std::span<const T> part) { visited.insert(visited.end(), part.begin(), part.end()); });
   const std::vector<T> plain = read_plainly<T>(image, drawn);
   ASSERT_EQ(read.size(), plain.size()) << drawn.text;
+  ASSERT_EQ(visited.size(), plain.size()) << drawn.text;
   // Bit by bit: values may be not-a-number.
   EXPECT_EQ(std::memcmp(read.data(), plain.data(), read.size() * sizeof(T)), 0) << drawn.text;
+  EXPECT_EQ(std::memcmp(visited.data(), plain.data(), read.size() * sizeof(T)), 0) << drawn.text;
 }
 
 TEST(Hdf5Kinds, AreReadBitEqualToTheLibrarysOwnReading) {

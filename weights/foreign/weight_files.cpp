@@ -21,11 +21,11 @@ namespace {
                    what);
 }
 
-void check_values(std::span<const float> read, const NetworkWeights::Tensor& wanted,
-                  const std::string& name) {
-  const bool equal = read.size() == wanted.values.size() &&
-                     std::memcmp(read.data(), wanted.values.data(), read.size_bytes()) == 0;
-  if (!equal) differs(name, wanted.name);
+void check_values(std::span<const float> read, std::span<const float> wanted,
+                  const std::string& file, const std::string& tensor) {
+  const bool equal = read.size() == wanted.size() &&
+                     std::memcmp(read.data(), wanted.data(), read.size_bytes()) == 0;
+  if (!equal) differs(file, tensor);
 }
 
 // A seal says that a file is whole, not who wrote it: InputError unless it holds all tensors of its
@@ -93,16 +93,17 @@ void check_checkpoint(std::span<const std::byte> file, const NetworkWeights& wei
                       const std::string& name) {
   const Checkpoint read(name, file);
   if (model_text(read.model()) != model_text(weights.model)) differs(name, "the description");
-  std::vector<float> values;
   for (const NetworkWeights::Tensor& tensor : weights.tensors) {
     if (!read.has_weight({tensor.name, tensor.dims})) differs(name, tensor.name);
     if (tensor.dims.empty()) {
       if (read.counter(tensor.name) != tensor.count) differs(name, tensor.name);
       continue;
     }
-    values.resize(tensor.values.size());
-    read.weight({tensor.name, tensor.dims}, values.data());
-    check_values(values, tensor, name);
+    std::size_t at = 0;
+    read.visit_weight(tensor.name, [&](std::span<const float> values) {
+      check_values(values, tensor.values.subspan(at, values.size()), name, tensor.name);
+      at += values.size();
+    });
   }
 }
 
@@ -115,7 +116,7 @@ void check_safetensors(std::span<const std::byte> file, const NetworkWeights& we
     if (other == nullptr || other->dims != tensor.dims || other->count != tensor.count) {
       differs(name, tensor.name);
     }
-    check_values(other->values, tensor, name);
+    check_values(other->values, tensor.values, name, tensor.name);
   }
   if (tensors.metadata.at(kModelKey) != model_text(weights.model)) differs(name, "the description");
 }

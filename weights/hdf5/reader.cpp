@@ -205,11 +205,44 @@ struct Hdf5Reader::State {
     }
   }
 
-  template <class T> void read_numbers(const std::string& path, const Shape& shape, T* out) {
-    const Info& info = shape.info;
-    if (info.elements() == 0) return;
+  // Rows `first` to `end` of the first axis; a scalar is the one row of its own.
+  struct Rows {
+    std::int64_t first = 0, end = 1;
+  };
+
+  // Of a data set that is not empty.
+  static Rows all_rows(const Shape& shape) {
+    return {0, shape.info.dims.empty() ? 1 : shape.info.dims[0]};
+  }
+
+  // From `first` on: about as many as one answer holds, and so that no piece is unfolded twice.
+  template <class T> static Rows some_rows(const Shape& shape, std::int64_t first) {
+    constexpr auto kBytes = static_cast<std::int64_t>(kHdf5SlotBytes);
+    const std::vector<std::int64_t>&dims = shape.info.dims, &piece = shape.piece;
+    if (dims.empty()) return {};
+    const std::int64_t row_bytes =
+        shape.info.elements() / dims[0] * static_cast<std::int64_t>(sizeof(T));
+    std::int64_t end = first + std::max<std::int64_t>(1, kBytes / row_bytes);
+    const std::int64_t piece_end = (first / piece[0] + 1) * piece[0];
+    if (first % piece[0] == 0 && end >= piece_end) {
+      end -= end % piece[0];
+    } else if (std::equal(dims.begin() + 1, dims.end(), piece.begin() + 1)) {
+      end = std::min(end, piece_end);
+    } else {
+      end = piece_end;  // other pieces lie beside this one, and one is kept at a time
+    }
+    return {first, std::min(end, dims[0])};
+  }
+
+  template <class T>
+  void read_numbers(const std::string& path, const Shape& shape, Rows rows, T* out) {
+    std::vector<std::int64_t> dims = shape.info.dims, piece = shape.piece;
+    if (!dims.empty()) {
+      dims[0] = rows.end - rows.first;
+      piece[0] = std::min(piece[0], dims[0]);
+    }
     constexpr std::size_t kMost = kHdf5SlotBytes / sizeof(T);
-    Hdf5Boxes boxes(info.dims, shape.piece, static_cast<std::int64_t>(kMost));
+    Hdf5Boxes boxes(dims, piece, static_cast<std::int64_t>(kMost));
     // While one slot is emptied here, the other is filled there.
     std::array<std::vector<Hdf5Box>, Parser::kSlots> asked;
     std::optional<Hdf5Box> left_over;
@@ -236,8 +269,12 @@ struct Hdf5Reader::State {
         question.text(path);
         question.number(static_cast<std::uint64_t>(hdf5_type<T>()));
         for (const Hdf5Box& box : of) {
-          for (const auto* list : {&box.offset, &box.sides}) {
-            for (const std::int64_t each : *list) question.number(static_cast<std::uint64_t>(each));
+          for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+            const std::int64_t before = axis == 0 ? rows.first : 0;
+            question.number(static_cast<std::uint64_t>(before + box.offset[axis]));
+          }
+          for (const std::int64_t side : box.sides) {
+            question.number(static_cast<std::uint64_t>(side));
           }
         }
       });
@@ -252,7 +289,7 @@ struct Hdf5Reader::State {
         for (const Hdf5Box& box : asked[first]) {
           const std::size_t bytes = elements_of(box) * sizeof(T);
           if (bytes > values.size() - at) distrust();
-          scatter(box, info.dims, values.data() + at, out);
+          scatter(box, dims, values.data() + at, out);
           at += bytes;
         }
         if (at != values.size()) distrust();
@@ -383,8 +420,26 @@ template <class T> std::vector<T> Hdf5Reader::read(const std::string& dataset) c
   const auto count = static_cast<std::size_t>(shape.info.elements());
   state_->hold(path, count * sizeof(T));
   std::vector<T> values(count);
-  state_->read_numbers(path, shape, values.data());
+  if (count > 0) state_->read_numbers(path, shape, State::all_rows(shape), values.data());
   return values;
+}
+
+template <class T>
+void Hdf5Reader::visit(const std::string& dataset, const Use<T>& use) const {
+  const std::string path = normalised(dataset);
+  const State::Shape& shape = state_->shape(path);
+  state_->require_kind<T>(path, shape.info);
+  const std::int64_t elements = shape.info.elements();
+  if (elements == 0) return;
+  state_->hold(path, static_cast<std::uint64_t>(elements) * sizeof(T));
+  const std::int64_t all = State::all_rows(shape).end;
+  std::vector<T> values;
+  for (State::Rows rows{0, 0}; rows.end < all;) {
+    rows = State::some_rows<T>(shape, rows.end);
+    values.resize(static_cast<std::size_t>((rows.end - rows.first) * (elements / all)));
+    state_->read_numbers(path, shape, rows, values.data());
+    use(values);
+  }
 }
 
 template <class T>
@@ -397,8 +452,10 @@ void Hdf5Reader::read_into(const std::string& dataset, const std::vector<std::in
                    fmt::join(shape.info.dims, ", "), fmt::join(dims, ", "));
   }
   state_->require_kind<T>(path, shape.info);
-  state_->hold(path, static_cast<std::uint64_t>(shape.info.elements()) * sizeof(T));
-  state_->read_numbers(path, shape, out);
+  const std::int64_t elements = shape.info.elements();
+  if (elements == 0) return;
+  state_->hold(path, static_cast<std::uint64_t>(elements) * sizeof(T));
+  state_->read_numbers(path, shape, State::all_rows(shape), out);
 }
 
 std::vector<std::string> Hdf5Reader::read_text(const std::string& dataset) const {
@@ -463,7 +520,8 @@ std::optional<std::vector<double>> Hdf5Reader::number_attribute(const std::strin
 #define RK_INSTANTIATE(T)                                                                       \
   template std::vector<T> Hdf5Reader::read(const std::string&) const;                           \
   template void Hdf5Reader::read_into(const std::string&, const std::vector<std::int64_t>&, T*) \
-      const;
+      const;                                                                                    \
+  template void Hdf5Reader::visit(const std::string&, const Use<T>&) const;
 RK_INSTANTIATE(float)
 RK_INSTANTIATE(double)
 RK_INSTANTIATE(std::int64_t)
