@@ -145,8 +145,9 @@ template <class T> void compare(const std::vector<std::byte>& image, const Drawn
   const Hdf5Reader reader(image, "drawn");
   const std::vector<T> read = reader.read<T>("/x");
   std::vector<T> visited;
-  reader.visit<T>(
-      "/x", [&](std::span<const T> part) { visited.insert(visited.end(), part.begin(), part.end()); });
+  reader.visit<T>("/x", [&](std::span<const T> part) {
+    visited.insert(visited.end(), part.begin(), part.end());
+  });
   const std::vector<T> plain = read_plainly<T>(image, drawn);
   ASSERT_EQ(read.size(), plain.size()) << drawn.text;
   ASSERT_EQ(visited.size(), plain.size()) << drawn.text;

@@ -9,8 +9,10 @@
 #include "weights/network_tensors.h"
 #include "weights/tensor_files/safetensors.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <regex>
 
 namespace rk {
@@ -264,6 +266,35 @@ TEST_F(ForeignWeights, ARoundTripKeepsEveryBit) {
   expect_whole(again, "resnet18");
   EXPECT_EQ(again.find("fc.weight")->dims, (std::vector<std::int64_t>{9, 512}));
   EXPECT_EQ(safetensors_bytes(again).size(), exported.size());
+}
+
+// A tensor that is read in several blocks, and one value of it or its description another one.
+TEST_F(ForeignWeights, WhatWasWrittenOtherwiseIsSeen) {
+  constexpr std::size_t kClasses = 20'000;  // 5 MB of weights
+  NetworkWeights weights = read(content_of("resnet20", as_it_is, kClasses));
+  std::vector<float> values(kClasses * 64);
+  std::iota(values.begin(), values.end(), 1.0F);
+  const auto classifier = std::find_if(weights.tensors.begin(), weights.tensors.end(),
+                                       [](const auto& t) { return t.name == "fc.weight"; });
+  ASSERT_NE(classifier, weights.tensors.end());
+  classifier->values = values;
+  const std::vector<std::byte> checkpoint = checkpoint_bytes(weights);
+  const std::vector<std::byte> safetensors = safetensors_bytes(weights);
+  const auto differences = [&] {
+    return message_of<InputError>([&] { check_checkpoint(checkpoint, weights, "w.h5"); }) +
+           message_of<InputError>([&] { check_safetensors(safetensors, weights, "w.st"); });
+  };
+  EXPECT_NO_THROW(check_checkpoint(checkpoint, weights, "w.h5"));
+  EXPECT_NO_THROW(check_safetensors(safetensors, weights, "w.st"));
+  for (const std::size_t changed : {std::size_t{0}, values.size() / 2, values.size() - 1}) {
+    values[changed] += 1;
+    EXPECT_TRUE(holds(differences(), "w.h5: fc.weight was not written as it was read"));
+    EXPECT_TRUE(holds(differences(), "w.st: fc.weight was not written as it was read"));
+    values[changed] -= 1;
+  }
+  weights.model.crop += 1;
+  EXPECT_TRUE(holds(differences(), "w.h5: the description was not"));
+  EXPECT_TRUE(holds(differences(), "w.st: the description was not"));
 }
 
 // A seal says that a file is whole, not who wrote it.

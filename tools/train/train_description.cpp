@@ -27,6 +27,12 @@ std::string counts(const Dataset& data, const char* of = "class") {
   return text;
 }
 
+// Batches, each of one class, of a loss that compares images with one another.
+bool batches_are_one_class(const TrainSettings& s) {
+  return s.sampler == "pk" && s.batch == s.per_class && s.memory == 0 &&
+         takes_memory(parse_loss(s.loss).entry->kind);
+}
+
 // Of classes that have images.
 bool is_one_class(const Dataset& data) {
   return std::count_if(data.members().begin(), data.members().end(),
@@ -192,6 +198,11 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
         "{}: all of it is one class, so that there is nothing to tell apart and the loss teaches "
         "nothing; give images of other classes too",
         s.data));
+  } else if (batches_are_one_class(s)) {
+    lines.push_back(fmt::format(
+        "--batch {}: every batch is of one class, so that there is nothing to tell apart and the "
+        "loss teaches nothing; take {} or more",
+        s.batch, 2 * s.per_class));
   }
   if (const std::string line = sampler_line(parts); !line.empty()) lines.push_back(line);
   if (parts.held_out != nullptr) {

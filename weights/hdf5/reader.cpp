@@ -424,8 +424,7 @@ template <class T> std::vector<T> Hdf5Reader::read(const std::string& dataset) c
   return values;
 }
 
-template <class T>
-void Hdf5Reader::visit(const std::string& dataset, const Use<T>& use) const {
+template <class T> void Hdf5Reader::visit(const std::string& dataset, const Use<T>& use) const {
   const std::string path = normalised(dataset);
   const State::Shape& shape = state_->shape(path);
   state_->require_kind<T>(path, shape.info);

@@ -72,10 +72,36 @@ TEST_F(EvalCommand, ASearchThatLacksItsNetworkIsTold) {
   EXPECT_NE(said.find("--checkpoint is missing"), std::string::npos) << said;
 }
 
+TEST_F(EvalCommand, ANetworksWeightsAreNoEmbeddings) {
+  Hdf5Writer writer;
+  const std::vector<float> values(4, 1);
+  writer.write("/weights/conv1.weight", {2, 2}, values.data());
+  const std::vector<std::byte> file = writer.finish();
+  folder_.write("weights.h5", {reinterpret_cast<const char*>(file.data()), file.size()});
+  std::string said;
+  EXPECT_EQ(run_eval({"--embeddings", in("weights.h5")}, &said), 3);
+  EXPECT_NE(said.find(in("weights.h5") + ": is a network's weights, not embeddings"),
+            std::string::npos)
+      << said;
+}
+
+TEST_F(EvalCommand, AReportIsCalledWhatABrowserOpens) {
+  std::string said;
+  const std::vector<std::string> flags = {"--embeddings", kGoldens + "single.h5", "--report"};
+  std::vector<std::string> picture = flags, page = flags;
+  picture.push_back(in("photo.png"));
+  page.push_back(in("report.html"));
+  EXPECT_EQ(run_eval(picture, &said), 2);
+  EXPECT_NE(said.find(".html"), std::string::npos) << said;
+  EXPECT_FALSE(std::filesystem::exists(in("photo.png")));
+  EXPECT_EQ(run_eval(page, &said), 0) << said;
+  EXPECT_TRUE(std::filesystem::exists(in("report.html")));
+}
+
 // Whoever is in the gallery too finds itself first.
 TEST_F(EvalCommand, QueriesThatTheGalleryHoldsAreTold) {
   folder_.write("e.npy", npy_rows({3, 0, 0, 3, 0, 3, 3, 0}, 4, 2));
-  folder_.write("g.npy", npy_rows({3, 0, 1, 3, 2, 3}, 3, 2));
+  folder_.write("g.npy", npy_rows({3, 0, 1, 3, 3, 0}, 3, 2));
   folder_.write("y.npy", npy_labels({1, 2, 2, 1}));
   folder_.write("z.npy", npy_labels({1, 2, 2}));
   std::string said;

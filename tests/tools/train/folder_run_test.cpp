@@ -579,6 +579,14 @@ TEST_F(FolderRun, OneClassAloneIsSaidBeforeTraining) {
   EXPECT_EQ(alone.code, 0) << alone.err;
   EXPECT_TRUE(holds(alone.err, "onecl: all of it is one class, so that there is nothing to tell"));
   EXPECT_FALSE(holds(alone.err, "held out:"));
+  const Finished by_batch = train("flat", "by_batch", {"--per-class", "4", "--test-data", "none"});
+  EXPECT_EQ(by_batch.code, 0) << by_batch.err;
+  EXPECT_TRUE(holds(by_batch.err, "--batch 4: every batch is of one class"));
+  EXPECT_TRUE(holds(by_batch.err, "take 8 or more"));
+  const Finished with_memory =
+      train("flat", "with_memory", {"--per-class", "4", "--memory", "8", "--test-data", "none"});
+  EXPECT_EQ(with_memory.code, 0) << with_memory.err;
+  EXPECT_FALSE(holds(with_memory.err, "every batch is of one class"));
   const Finished held = train("flat", "beside", {"--test-data", "folder:" + in("onecl")});
   EXPECT_EQ(held.code, 0) << held.err;
   EXPECT_TRUE(holds(held.err, "held out: all of it is one class, so that whatever is found"));
