@@ -1,7 +1,7 @@
 // Every call of the system in turn fails a training run: it ends in one line with the right code,
 // or goes on; and whatever it left, --resume auto leads to the bits of a run that nothing befell.
-// Of all kinds of failure and situations RK_FAULTED_CALLS are drawn, and of each a dozen calls; every
-// single one where it is 0 (`make test-faults`).
+// Of all kinds of failure and situations RK_FAULTED_CALLS are drawn, and of each a dozen calls;
+// every single one where it is 0 (`make test-faults`).
 #include "tests/fault/amount.h"
 #include "tests/support/random_seed.h"
 #include "tests/tools/train/train_program.h"

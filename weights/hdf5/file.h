@@ -66,8 +66,8 @@ class Hdf5Reader {
   // Into memory of exactly `dims`; another shape is an InputError that names both.
   template <class T>
   void read_into(const std::string& dataset, const std::vector<std::int64_t>& dims, T* out) const;
-  // In order, a MiB or so at a time, so that a data set is looked through without being held. Counts
-  // as read whole.
+  // In order, a MiB or so at a time, so that a data set is looked through without being held; it
+  // counts as read whole.
   template <class T> using Use = std::function<void(std::span<const T>)>;
   template <class T> void visit(const std::string& dataset, const Use<T>& use) const;
   std::vector<std::string> read_text(const std::string& dataset) const;
