@@ -18,7 +18,10 @@ using nlohmann::json;
 
 class Circumstances : public TrainProgram {
  protected:
-  void SetUp() override { ASSERT_EQ(run(on_pictures("plain")).code, 0); }
+  void SetUp() override {
+    const Finished plain = run(on_pictures("plain"));
+    ASSERT_EQ(plain.code, 0) << plain.err;
+  }
   void expect_plain(const std::string& out) const {
     EXPECT_TRUE(same_file("plain/last.h5", out + "/last.h5"));
     EXPECT_TRUE(same_file("plain/best.h5", out + "/best.h5"));
