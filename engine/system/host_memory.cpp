@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -37,17 +38,23 @@ std::int64_t number_in(const fs::path& path) {
 }
 
 struct Names {
-  const char *limit, *usage, *cached;
+  const char *limit, *usage;
+  std::array<const char*, 2> cached;  // of files: what was read once, and more than once
 };
-constexpr Names kFirst = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
-constexpr Names kSecond = {"memory.max", "memory.current", "inactive_file"};
+constexpr Names kFirst = {
+    "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}};
+constexpr Names kSecond = {"memory.max", "memory.current", {"inactive_file", "active_file"}};
 
 std::int64_t left_by_group(const fs::path& folder, const Names& names) {
   const std::int64_t limit = number_in(folder / names.limit);
   const std::int64_t usage = number_in(folder / names.usage);
   if (limit == kUnknown || usage == kUnknown) return kUnknown;
-  const std::int64_t cached = number_at(folder / "memory.stat", names.cached);
-  return std::max<std::int64_t>(0, limit - usage + (cached == kUnknown ? 0 : cached));
+  std::int64_t held = usage;
+  for (const char* name : names.cached) {
+    const std::int64_t cached = number_at(folder / "memory.stat", name);
+    if (cached != kUnknown) held = std::max<std::int64_t>(0, held - cached);
+  }
+  return std::max<std::int64_t>(0, limit - held);
 }
 
 // Of the limit of addresses (ulimit -v).

@@ -48,9 +48,10 @@ TEST_F(HostMemory, IsNoMoreThanAnyGroupAboveLeaves) {
   group("a/", fmt::format("{}", 4000 * kMiB), 1500);
   EXPECT_EQ(free(), 2500 * kMiB);
   // What only caches files gives way.
-  folder_.write("sys/fs/cgroup/a/memory.stat",
-                fmt::format("anon 5\ninactive_file {}\nfile 9\n", 300 * kMiB));
-  EXPECT_EQ(free(), 2800 * kMiB);
+  folder_.write(
+      "sys/fs/cgroup/a/memory.stat",
+      fmt::format("anon 5\ninactive_file {}\nactive_file {}\nfile 9\n", 300 * kMiB, 50 * kMiB));
+  EXPECT_EQ(free(), 2850 * kMiB);
   group("a/b/", fmt::format("{}", 600 * kMiB), 500);
   EXPECT_EQ(free(), 100 * kMiB);
   group("a/b/", fmt::format("{}", 600 * kMiB), 700);
@@ -64,8 +65,10 @@ TEST_F(HostMemory, ContainersAndTheFirstKindOfGroups) {
   folder_.write("sys/fs/cgroup/memory/memory.limit_in_bytes", fmt::format("{}\n", 2000 * kMiB));
   folder_.write("sys/fs/cgroup/memory/memory.usage_in_bytes", fmt::format("{}\n", 1200 * kMiB));
   folder_.write("sys/fs/cgroup/memory/memory.stat",
-                fmt::format("inactive_file 1\ntotal_inactive_file {}\n", 100 * kMiB));
-  EXPECT_EQ(free(), 900 * kMiB);
+                fmt::format("inactive_file 1\nactive_file 1\ntotal_inactive_file {}\n"
+                            "total_active_file {}\n",
+                            100 * kMiB, 30 * kMiB));
+  EXPECT_EQ(free(), 930 * kMiB);
 }
 
 // A child, whose limit is its own, and above the 20 TiB of addresses that a sanitizer reserves.
