@@ -71,6 +71,21 @@ TEST_F(HostMemory, ContainersAndTheFirstKindOfGroups) {
   EXPECT_EQ(free(), 930 * kMiB);
 }
 
+// What a group uses and what it caches are counted at different times: just after the cache shrank
+// it is said to be more than all that is used. No limit is the largest number of whole pages.
+TEST_F(HostMemory, ACacheAboveWhatIsUsedLeavesTheLimit) {
+  available(7000);
+  folder_.write("proc/self/cgroup", "4:memory:/\n");
+  folder_.write("sys/fs/cgroup/memory/memory.usage_in_bytes", fmt::format("{}\n", 100 * kMiB));
+  folder_.write("sys/fs/cgroup/memory/memory.stat",
+                fmt::format("total_inactive_file {}\n", 200 * kMiB));
+  for (const auto& [limit, left] :
+       {std::pair{"9223372036854771712", 7000 * kMiB}, std::pair{"1048576000", 1000 * kMiB}}) {
+    folder_.write("sys/fs/cgroup/memory/memory.limit_in_bytes", limit);
+    EXPECT_EQ(free(), left);
+  }
+}
+
 // A child, whose limit is its own, and above the 20 TiB of addresses that a sanitizer reserves.
 TEST_F(HostMemory, IsNoMoreThanTheLimitOfAddressesLeaves) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 50;
