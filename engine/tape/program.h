@@ -61,8 +61,7 @@ struct NodeMemory {
   Tensor output;
   Tensor output_gradient;               // a node may destroy it: it is its last reader
   bool output_gradient_masked = false;  // it is 0 already where the output is not above 0
-  // Of a masked one, its sums over each channel (Node::sums_gradient); null: nobody
-  // wrote them.
+  // Of a masked one, its sums over each channel (Node::sums_gradient); null: nobody wrote them.
   const float* output_gradient_sums = nullptr;
   void* saved = nullptr;      // kept from forward to backward
   void* workspace = nullptr;  // free between nodes

@@ -210,12 +210,12 @@ struct Hdf5Reader::State {
     std::int64_t first = 0, end = 1;
   };
 
-  // Of a data set that is not empty.
   static Rows all_rows(const Shape& shape) {
     return {0, shape.info.dims.empty() ? 1 : shape.info.dims[0]};
   }
 
-  // From `first` on: about as many as one answer holds, and so that no piece is unfolded twice.
+  // Of a data set that is not empty, from `first` on: about as many as one answer holds, and so
+  // that no piece is unfolded twice.
   template <class T> static Rows some_rows(const Shape& shape, std::int64_t first) {
     constexpr auto kBytes = static_cast<std::int64_t>(kHdf5SlotBytes);
     const std::vector<std::int64_t>&dims = shape.info.dims, &piece = shape.piece;
@@ -236,6 +236,7 @@ struct Hdf5Reader::State {
 
   template <class T>
   void read_numbers(const std::string& path, const Shape& shape, Rows rows, T* out) {
+    if (shape.info.elements() == 0) return;
     std::vector<std::int64_t> dims = shape.info.dims, piece = shape.piece;
     if (!dims.empty()) {
       dims[0] = rows.end - rows.first;
@@ -420,7 +421,7 @@ template <class T> std::vector<T> Hdf5Reader::read(const std::string& dataset) c
   const auto count = static_cast<std::size_t>(shape.info.elements());
   state_->hold(path, count * sizeof(T));
   std::vector<T> values(count);
-  if (count > 0) state_->read_numbers(path, shape, State::all_rows(shape), values.data());
+  state_->read_numbers(path, shape, State::all_rows(shape), values.data());
   return values;
 }
 
@@ -451,9 +452,7 @@ void Hdf5Reader::read_into(const std::string& dataset, const std::vector<std::in
                    fmt::join(shape.info.dims, ", "), fmt::join(dims, ", "));
   }
   state_->require_kind<T>(path, shape.info);
-  const std::int64_t elements = shape.info.elements();
-  if (elements == 0) return;
-  state_->hold(path, static_cast<std::uint64_t>(elements) * sizeof(T));
+  state_->hold(path, static_cast<std::uint64_t>(shape.info.elements()) * sizeof(T));
   state_->read_numbers(path, shape, State::all_rows(shape), out);
 }
 
