@@ -10,7 +10,6 @@
 #include "weights/tensor_files/safetensors.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace rk {
 
@@ -23,9 +22,8 @@ namespace {
 
 void check_values(std::span<const float> read, std::span<const float> wanted,
                   const std::string& file, const std::string& tensor) {
-  const bool equal = read.size() == wanted.size() &&
-                     std::memcmp(read.data(), wanted.data(), read.size_bytes()) == 0;
-  if (!equal) differs(file, tensor);
+  // As bytes: NaN equals itself, and 0 is not -0.
+  if (!std::ranges::equal(std::as_bytes(read), std::as_bytes(wanted))) differs(file, tensor);
 }
 
 // A seal says that a file is whole, not who wrote it: InputError unless it holds all tensors of its
