@@ -123,6 +123,7 @@ FolderLock::FolderLock(const std::string& folder, FileCalls& calls) : FolderLock
                       folder_, std::strerror(error)));
     }
   }
+  numbered_ = in_place();
   const std::string pid = std::to_string(::getpid());
   // For people only: the lock is that of the system, whatever the file says.
   if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, pid.data(), pid.size(), 0) < 0) {
@@ -162,9 +163,22 @@ bool FolderLock::in_place() const {
          mine.st_ino == there.st_ino;
 }
 
+bool FolderLock::replaced() const {
+  struct stat there {};
+  return numbered_ && ::lstat(path_.c_str(), &there) == 0 && !in_place();
+}
+
+void FolderLock::require_own_folder() const {
+  if (!replaced()) return;
+  fail<InputError>(
+      "{}: is not the folder that this run began in, which was moved or replaced; nothing more is "
+      "written there: go on from where it is now, with --out and --resume auto",
+      folder_);
+}
+
 FolderLock::~FolderLock() {
   if (!keep_) {
-    if (made_file_) ::unlink(path_.c_str());
+    if (made_file_ && !replaced()) ::unlink(path_.c_str());
     for (auto at = made_.rbegin(); at != made_.rend(); ++at) ::rmdir(at->c_str());
   }
   if (descriptor_ >= 0) ::close(descriptor_);

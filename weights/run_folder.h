@@ -47,6 +47,11 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   void keep() { keep_ = true; }
+  // Whether another lock lies where this one did: the folder was moved, and what is there now is
+  // another run's.
+  bool replaced() const;
+  // InputError where it was replaced. To be asked before anything is written.
+  void require_own_folder() const;
 
  private:
   explicit FolderLock(const std::string& folder);
@@ -58,6 +63,7 @@ class FolderLock {
   std::vector<std::string> made_;  // folders, the outermost first
   int descriptor_ = -1;
   bool made_file_ = false, keep_ = false;
+  bool numbered_ = false;  // the file system knows a file again
 };
 
 // The last.h5 that is replaced stays as previous.h5, unless it is known to be damaged: then the

@@ -137,6 +137,30 @@ TEST_F(RunFolder, ALockFileThatVanishesIsMadeAgain) {
   EXPECT_TRUE(holds(refused(in("run")), "another run"));
 }
 
+// Whoever moves a folder and lets another run begin where it was.
+TEST_F(RunFolder, AFolderThatWasReplacedIsAnothers) {
+  const FolderLock mine(in("run"), calls_);
+  EXPECT_NO_THROW(mine.require_own_folder());
+  fs::rename(in("run"), in("moved"));
+  EXPECT_FALSE(mine.replaced()) << "there is none";
+  {
+    const FolderLock theirs(in("run"), calls_);
+    EXPECT_TRUE(mine.replaced());
+    EXPECT_FALSE(theirs.replaced());
+    EXPECT_TRUE(holds(message_of<InputError>([&] { mine.require_own_folder(); }),
+                      in("run") + ": is not the folder that this run began in"));
+    // Nor does what ends remove the other's.
+    auto third = std::make_unique<FolderLock>(in("third"), calls_);
+    fs::rename(in("third"), in("third moved"));
+    fs::create_directory(in("third"));
+    fs::copy(in("run/.lock"), in("third/.lock"));
+    third.reset();
+    EXPECT_TRUE(fs::exists(in("third/.lock")));
+  }
+  fs::rename(in("moved"), in("run"));
+  EXPECT_FALSE(mine.replaced()) << "it is back";
+}
+
 TEST_F(RunFolder, AFolderThatCannotBeMadeIsSaid) {
   folder_.write("file", "x");
   EXPECT_TRUE(holds(refused(in("file")), in("file")));

@@ -8,6 +8,7 @@
 #include "tools/cli/gpu.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
+#include "tools/cli/output_files.h"
 #include "tools/cli/timing.h"
 
 #include <fmt/format.h>
@@ -72,7 +73,9 @@ class BenchLoader final : public Command {
       device_floor_ = device_loader_floor(precision_of(precision_), size_, gpu_upload_rate(gpu),
                                           gpu_copy_rate(gpu));
     }
-    const Dataset data = open_dataset(data_, parse_split(split_));
+    const DataSpec spec = read_data_spec(data_);
+    check_outputs({{"--json", common.json, FileKind::kJson}}, {spec.path}, common.force);
+    const Dataset data = open_dataset(spec, parse_split(split_));
     const int resize = resize_ > 0 ? resize_ : (size_ * 8 + 3) / 7;
     const AugmentOptions augmentation = parse_augment(augment_, center_crop(size_, resize));
     const std::int64_t images = std::min<std::int64_t>(images_, data.size());

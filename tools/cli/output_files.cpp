@@ -165,6 +165,15 @@ bool same_file(const std::string& a, const std::string& b) {
   return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
 }
 
+bool lies_in(const std::string& path, const std::string& folder) {
+  std::error_code ignored;
+  const auto whole = [&](const std::string& name) {
+    return fs::weakly_canonical(fs::absolute(name, ignored), ignored);
+  };
+  const fs::path from = whole(path).lexically_relative(whole(folder));
+  return !from.empty() && *from.begin() != "..";
+}
+
 void check_folder(const OutputFile& output) {
   const fs::path folder = fs::path(output.path).parent_path();
   std::error_code ignored;
@@ -179,15 +188,15 @@ void check_folder(const OutputFile& output) {
   }
 }
 
-void check_kind(const OutputFile& output) {
+void check_kind(const OutputFile& output, bool may_be_forced) {
   std::error_code ignored;
   if (!fs::is_regular_file(output.path, ignored) || fs::file_size(output.path, ignored) == 0)
     return;
   const Found found = find_kind(output.path);
   if (found.kind == output.kind) return;
-  fail<InputError>("{}: is {}, and {} would put {} in its place; give another name, or --force",
-                   output.path, found.kind ? name_of(*found.kind) : found.name, output.flag,
-                   name_of(output.kind));
+  fail<InputError>("{}: is {}, and {} would put {} in its place; give another name{}", output.path,
+                   found.kind ? name_of(*found.kind) : found.name, output.flag,
+                   name_of(output.kind), may_be_forced ? ", or --force" : "");
 }
 
 // A run takes its lock before it writes anything, and says in run.json what it is.
@@ -245,7 +254,10 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std
     }
     check_ending(output);
     check_folder(output);
-    if (!force) check_kind(output);
+    const bool read = std::any_of(inputs.begin(), inputs.end(), [&](const std::string& input) {
+      return fs::is_directory(input, ignored) && lies_in(output.path, input);
+    });
+    if (read || !force) check_kind(output, !read);
   }
 }
 
@@ -273,19 +285,16 @@ void check_run_files(const std::string& folder,
 }
 
 void check_run_folder(const std::string& folder, const std::vector<std::string>& data, bool force) {
-  std::error_code ignored;
-  const fs::path out = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
   for (const std::string& pictures : data) {
-    if (pictures.empty()) continue;
-    const fs::path from =
-        out.lexically_relative(fs::weakly_canonical(fs::absolute(pictures, ignored), ignored));
-    if (from.empty() || *from.begin() == "..") continue;
+    if (pictures.empty() || !lies_in(folder, pictures)) continue;
     fail<UsageError>(
         "--out {}: is or lies in {}, the folder of the pictures, where it would be taken for a "
         "class; give another",
         folder, pictures);
   }
+  const fs::path out = folder;
   if (force || holds_run(out)) return;
+  std::error_code ignored;
   for (const char* name : kRunTexts) {
     if (!fs::exists(out / name, ignored) || lists_pictures_of(out / name, data)) continue;
     fail<InputError>(

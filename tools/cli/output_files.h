@@ -1,6 +1,6 @@
-// Where results go: a file that the program is told to read is never written over, and a file of
-// another kind, or of another program's, only where somebody says so (--force): results say in
-// themselves whose they are. Asked before any work.
+// Where results go: a file that the program is told to read, by its name or with its folder, is
+// never written over, and any other file of another kind, or of another program's, only where
+// somebody says so (--force): results say in themselves whose they are. Asked before any work.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,9 @@ std::string ending_of(const std::string& path);
 // UsageError where two outputs, or an output and one of `inputs`, are the same file, and where a
 // name ends as files of another format do ("e.npy" for embeddings, which are HDF5); InputError
 // where it is a folder, where its folder is not there or, unless `force`, what is there is no
-// earlier result of that kind. Empty files may be replaced by anything. What is no regular file
-// (/dev/stdout, a pipe) is for JSON alone, which is written to it.
+// earlier result of that kind. Among `inputs` may be folders: what lies in one is not replaced by
+// `force` either. Empty files may be replaced by anything. What is no regular file (/dev/stdout, a
+// pipe) is for JSON alone, which is written to it.
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,
                    bool force);
 

@@ -1,5 +1,6 @@
 #include "tools/eval/eval_command.h"
 
+#include "data/sources/dataset.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
@@ -113,6 +114,7 @@ class Eval final : public Command {
     std::vector<std::string> inputs = files_.files();
     inputs.insert(inputs.end(), search_.queries.begin(), search_.queries.end());
     inputs.insert(inputs.end(), {network_.checkpoint, search_.index});
+    if (!network_.data.empty()) inputs.push_back(read_data_spec(network_.data).path);
     for (const std::string& run : report_.compare) inputs.push_back(checkpoint_of_run(run));
     check_outputs({{"--save-embeddings", network_.save, FileKind::kEmbeddings},
                    {"--save-neighbours", neighbours_.save, FileKind::kNeighbours},

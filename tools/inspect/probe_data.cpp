@@ -58,8 +58,8 @@ class ProbeData final : public Command {
 
   void run(const CommonOptions& common) override {
     if (data_.empty()) fail<UsageError>("--data: which data set? For example --data folder:photos");
-    check_outputs({{"--json", common.json, FileKind::kJson}}, {}, common.force);
     const DataSpec spec = read_data_spec(data_);
+    check_outputs({{"--json", common.json, FileKind::kJson}}, {spec.path}, common.force);
     const Context context(common.threads);
     json report = {{"data", spec.text()}, {"splits", json::array()}, {"version", RK_VERSION}};
     std::vector<std::string> unreadable;

@@ -146,15 +146,16 @@ class Train final : public Command {
 
   // Refuses outputs that would destroy something, and locks the run's folder.
   void take_folder(const CommonOptions& common, TrainPlan& plan) const {
-    check_outputs({{"--json", common.json, FileKind::kJson}},
-                  {settings_.recipe, settings_.weights, settings_.plans}, common.force);
+    std::vector<std::string> pictures;
+    for (const std::string& spec : {settings_.data, settings_.test_data}) {
+      if (!spec.empty() && spec != "none") pictures.push_back(read_data_spec(spec).path);
+    }
+    std::vector<std::string> inputs = pictures;
+    inputs.insert(inputs.end(), {settings_.recipe, settings_.weights, settings_.plans});
+    check_outputs({{"--json", common.json, FileKind::kJson}}, inputs, common.force);
     if (!settings_.out.empty()) check_run_files(settings_.out, {{"--json", common.json}});
     // As it was before this run put its lock there.
     if (!settings_.out.empty() && !holds_checkpoint(settings_.out)) {
-      std::vector<std::string> pictures;
-      for (const std::string& spec : {settings_.data, settings_.test_data}) {
-        if (!spec.empty() && spec != "none") pictures.push_back(read_data_spec(spec).path);
-      }
       check_run_folder(settings_.out, pictures, common.force);
     }
     // Before the folder is looked at: another run may be about to save there.

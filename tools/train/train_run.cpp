@@ -413,7 +413,7 @@ void TrainRun::execute() {
   } catch (const DivergedError& error) {
     // Loss and gradient are the same bits everywhere, and so is what is made of them.
     const std::string dump =
-        processes_.first() && !trainer_->last_batch().indices.empty()
+        processes_.first() && !trainer_->last_batch().indices.empty() && !plan_.lock->replaced()
             ? dump_divergence(settings_.out, error.what(), *trainer_, train_data_,
                               trainer_->steps() + (stepping_ ? 1 : 0))
             : "";
@@ -581,6 +581,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   const std::vector<std::byte> bytes = state();
   // The best one first: a run killed between the two repeats this epoch, to the same end.
   try {
+    plan_.lock->require_own_folder();
     if (best) save_best(settings_.out, bytes, files_);
   } catch (...) {
     run_ = trained;  // saved on leaving: evaluated again, it is the best again
@@ -589,6 +590,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   saving_ = true;
   save_as_last(bytes);
   saving_ = false;
+  plan_.lock->require_own_folder();
   record_.write();
   // Of an earlier run here that this one has overcome.
   std::error_code ignored;
@@ -757,6 +759,7 @@ std::vector<std::byte> TrainRun::checkpoint() const {
 
 void TrainRun::save_as_last(std::span<const std::byte> bytes) {
   const auto start = Clock::now();
+  plan_.lock->require_own_folder();
   save_last(settings_.out, bytes, files_,
             std::exchange(plan_.last_damaged, false) ? Rotate::kDropDamaged : Rotate::kKeepLast);
   saved_step_ = run_.step;

@@ -789,5 +789,41 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   EXPECT_EQ(file_text(in("run/run.json")), record);
 }
 
+// --force is about results, and reaches into no folder whose pictures are read.
+TEST_F(FolderRun, NothingReplacesWhatLiesInAFolderThatIsRead) {
+  folder_->classes("mine/c", 8, 4);
+  ASSERT_EQ(embed("flat", "own.h5").code, 0);
+  const std::string photo = in("mine/c0/0.png"), before = file_text(photo);
+  const std::vector<std::vector<std::string>> programs = {
+      {kTrain, "--data", "folder:" + in("mine"), "--out", in("new"), "--batches", "1", "--epochs",
+       "1", "--batch", "4", "--per-class", "2"},
+      {kTrain, "--data", flat(), "--test-data", "folder:" + in("mine"), "--out", in("new")},
+      {RK_BIN "/probe", "--data", in("mine")},
+      {RK_BIN "/bench", "loader", "--data", "folder:" + in("mine"), "--split", "train", "--images",
+       "4", "--repeats", "1", "--batch", "2"},
+      {kEval, "--checkpoint", in("run/best.h5"), "--data", "folder:" + in("mine")},
+      {kEval, "--checkpoint", in("run/best.h5"), "--index", in("own.h5"), "--query", in("mine")}};
+  fs::create_directory_symlink(in("mine"), in("link"));
+  for (std::vector<std::string> words : programs) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(words, " ")));
+    words.insert(words.end(), {"--threads", "2", "--force"});
+    for (const std::string& name : {photo, in("link/c0/../c0/0.png")}) {
+      const Finished refused = run_to_end(with_flags(words, {"--json", name}), folder_->path());
+      EXPECT_EQ(refused.code, 3) << refused.err;
+      EXPECT_TRUE(holds(refused.err, "0.png: is a PNG, and --json would put"));
+      EXPECT_FALSE(holds(refused.err, "or --force")) << refused.err;
+    }
+  }
+  EXPECT_TRUE(file_text(photo) == before);
+  EXPECT_FALSE(fs::exists(in("new")));
+  // A result there gives way to the next one.
+  for (int time = 0; time < 2; ++time) {
+    const Finished done =
+        run_to_end({RK_BIN "/probe", "--data", in("mine"), "--json", in("mine/found.json")},
+                   folder_->path().string());
+    EXPECT_EQ(done.code, 0) << done.err;
+  }
+}
+
 }  // namespace
 }  // namespace rk

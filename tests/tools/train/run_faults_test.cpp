@@ -49,6 +49,44 @@ TEST_F(RunFaults, ASecondStartNeverOverwritesTheFirst) {
   }
 }
 
+// A folder that is moved while its run goes on, with another run where it was: neither loses
+// anything.
+TEST_F(RunFaults, ARunWritesToNoFolderThatTookThePlaceOfItsOwn) {
+  constexpr int kBatches = 4;
+  ASSERT_EQ(run(on_pictures("other", {"--seed", "77"})).code, 0);
+  fs::create_directory(in("said"));
+  // Stands still once its second save is on the disk, and once an epoch is and its record is not.
+  const std::pair<Words, std::string> places[] = {
+      {{"--save-every", "0.000001"}, "rename,2,1,s{},/last.h5"}, {{}, "rename,1,1,s{},/last.h5"}};
+  for (const auto& [more, stop] : places) {
+    SCOPED_TRACE(stop);
+    ASSERT_EQ(run(on_pictures("straight", more, kBatches)).code, 0);
+    ChildProcess first(
+        with_faults(on_pictures("run", more, kBatches), fmt::format(fmt::runtime(stop), SIGSTOP)),
+        in("said"));
+    const std::string before_it = more.empty() ? "run/last.h5" : "run/previous.h5";
+    while (first.running() && !fs::exists(in(before_it))) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    fs::rename(in("run"), in("moved"));
+    ASSERT_EQ(run(on_pictures("run", {"--seed", "77"})).code, 0);
+    first.send(SIGCONT);
+    const Finished refused = first.wait();
+    EXPECT_EQ(refused.code, 3) << refused.err;
+    EXPECT_TRUE(holds(refused.err, in("run") + ": is not the folder that this run began in"));
+    for (const std::string name : {"last.h5", "previous.h5", "best.h5"}) {
+      EXPECT_TRUE(same_file("other/" + name, "run/" + name)) << name;
+    }
+    EXPECT_EQ(metrics("run").size(), metrics("other").size());
+    const Finished done = resume("moved");
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_TRUE(same_file("straight/last.h5", "moved/last.h5"));
+    EXPECT_TRUE(same_file("straight/best.h5", "moved/best.h5"));
+    for (const char* name : {"run", "moved", "straight"}) fs::remove_all(in(name));
+  }
+}
+
 // Messages that nobody can read end nothing, and get into no file.
 TEST_F(RunFaults, MessagesThatCannotBeWrittenEndNothing) {
   ASSERT_EQ(run(on_pictures("plain")).code, 0);
