@@ -55,17 +55,25 @@ TEST_F(RunFaults, ARunWritesToNoFolderThatTookThePlaceOfItsOwn) {
   constexpr int kBatches = 4;
   ASSERT_EQ(run(on_pictures("other", {"--seed", "77"})).code, 0);
   fs::create_directory(in("said"));
-  // Stands still once its second save is on the disk, and once an epoch is and its record is not.
-  const std::pair<Words, std::string> places[] = {
-      {{"--save-every", "0.000001"}, "rename,2,1,s{},/last.h5"}, {{}, "rename,1,1,s{},/last.h5"}};
-  for (const auto& [more, stop] : places) {
-    SCOPED_TRACE(stop);
-    ASSERT_EQ(run(on_pictures("straight", more, kBatches)).code, 0);
-    ChildProcess first(
-        with_faults(on_pictures("run", more, kBatches), fmt::format(fmt::runtime(stop), SIGSTOP)),
-        in("said"));
-    const std::string before_it = more.empty() ? "run/last.h5" : "run/previous.h5";
-    while (first.running() && !fs::exists(in(before_it))) {
+  // Stands still when its second save is done, and when an epoch is saved and its record is not: at
+  // the sync of the folder behind that.
+  for (const bool often : {true, false}) {
+    SCOPED_TRACE(often);
+    const Words more = {"--save-every", often ? "0.000001" : "0"};
+    const Words straight = on_pictures("straight", more, kBatches);
+    ASSERT_EQ(run(with_faults(straight, "", in("trace"))).code, 0);
+    std::istringstream trace(file_text(in("trace")));
+    int saves = often ? 2 : 1, syncs = 0;
+    for (std::string line; saves > 0 && std::getline(trace, line);) {
+      syncs += line.starts_with("fsync ") ? 1 : 0;
+      saves -= line.starts_with("rename ") && line.ends_with("/last.h5") ? 1 : 0;
+    }
+    ASSERT_EQ(saves, 0);
+    ChildProcess first(with_faults(on_pictures("run", more, kBatches),
+                                   fmt::format("fsync,{},1,s{},", syncs, SIGSTOP)),
+                       in("said"));
+    const std::string just_before = often ? "run/previous.h5" : "run/last.h5";
+    while (first.running() && !fs::exists(in(just_before))) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -83,7 +91,7 @@ TEST_F(RunFaults, ARunWritesToNoFolderThatTookThePlaceOfItsOwn) {
     EXPECT_EQ(done.code, 0) << done.err;
     EXPECT_TRUE(same_file("straight/last.h5", "moved/last.h5"));
     EXPECT_TRUE(same_file("straight/best.h5", "moved/best.h5"));
-    for (const char* name : {"run", "moved", "straight"}) fs::remove_all(in(name));
+    for (const char* name : {"run", "moved", "straight", "trace"}) fs::remove_all(in(name));
   }
 }
 
