@@ -128,8 +128,9 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
     if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
     progress->update(done);
   };
-  options.beside = context.on_gpu() ? 0 : bytes_beside();
-  trainer_ = fitting_trainer(options);
+  const Beside beside = context.on_gpu() ? Beside{} : bytes_beside();
+  options.beside = beside.loading + beside.decoded + beside.evaluation;
+  trainer_ = fitting_trainer(options, beside);
   progress.reset();
   embedder_ =
       std::make_unique<Embedder>(context, trainer_->parameters(), model_description(settings),
@@ -173,7 +174,7 @@ void TrainRun::fit_batch() {
   plan_.choose_batch(plan_, most);
 }
 
-std::unique_ptr<Trainer> TrainRun::fitting_trainer(TrainerOptions options) {
+std::unique_ptr<Trainer> TrainRun::fitting_trainer(TrainerOptions options, const Beside& beside) {
   while (true) {
     try {
       return std::make_unique<Trainer>(context_, options);
@@ -181,7 +182,7 @@ std::unique_ptr<Trainer> TrainRun::fitting_trainer(TrainerOptions options) {
       const std::int64_t now = options.chunk > 0 ? options.chunk : settings_.batch;
       if (!plan_.choose_chunk || !processes_.alone() || little.chunk() < 1 ||
           little.chunk() >= now) {
-        throw;
+        throw TooLittleMemory(little.what() + larger_parts(beside), little.chunk(), little.where());
       }
       options.chunk = little.chunk();
       rk::note(fmt::format(
@@ -196,25 +197,39 @@ std::unique_ptr<Trainer> TrainRun::fitting_trainer(TrainerOptions options) {
   }
 }
 
-// What evaluation, the loader's ring and the pictures it keeps decoded take on the CPU.
-std::int64_t TrainRun::bytes_beside() const {
+TrainRun::Beside TrainRun::bytes_beside() const {
   const auto side = static_cast<std::int64_t>(settings_.image_size);
-  std::int64_t bytes =
-      LoaderOptions{}.prefetch * settings_.batch / processes_.size() * 3 * side * side;
-  std::int64_t decoded = settings_.cache << 20;
+  Beside bytes;
+  bytes.loading = LoaderOptions{}.prefetch * settings_.batch / processes_.size() * 3 * side * side;
+  bytes.decoded = settings_.cache << 20;
   try {
     const Image first = train_data_.load(0);  // the others are taken to be like it
-    decoded = std::min(decoded, train_data_.size() * static_cast<std::int64_t>(first.bytes()));
+    bytes.decoded =
+        std::min(bytes.decoded, train_data_.size() * static_cast<std::int64_t>(first.bytes()));
   } catch (const InputError&) {
     // The limit, then: whoever reads the picture later says what is wrong with it.
   }
-  bytes += decoded;
   if (test_data_) {
     Parameters none;
-    bytes += static_cast<std::int64_t>(
+    bytes.evaluation = static_cast<std::int64_t>(
         Embedder(context_, none, model_description(settings_), settings_.eval_batch).plan());
   }
   return bytes;
+}
+
+// What of it can be had with less, and is worth the words.
+std::string TrainRun::larger_parts(const Beside& beside) const {
+  constexpr std::int64_t kTold = std::int64_t{64} << 20;
+  std::vector<std::string> parts;
+  const auto add = [&](std::int64_t bytes, const char* what, const char* flag, std::int64_t value) {
+    if (bytes < kTold) return;
+    parts.push_back(fmt::format("{:.2f} GiB are for {} ({} {})",
+                                static_cast<double>(bytes) / (1 << 30), what, flag, value));
+  };
+  add(beside.evaluation, "evaluation", "--eval-batch", settings_.eval_batch);
+  add(beside.decoded, "decoded pictures", "--cache", settings_.cache);
+  if (parts.empty()) return "";
+  return fmt::format("; of what is needed, {}", fmt::join(parts, " and "));
 }
 
 void TrainRun::start_from_weights() {

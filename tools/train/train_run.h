@@ -57,10 +57,16 @@ class TrainRun {
   void execute();
 
  private:
+  // What the loader's ring, the pictures it keeps decoded and evaluation take on the CPU.
+  struct Beside {
+    std::int64_t loading = 0, decoded = 0, evaluation = 0;  // bytes
+  };
+
   void fit_batch();
   // The trainer, with a smaller chunk where that may be chosen and the whole does not fit.
-  std::unique_ptr<Trainer> fitting_trainer(TrainerOptions options);
-  std::int64_t bytes_beside() const;
+  std::unique_ptr<Trainer> fitting_trainer(TrainerOptions options, const Beside& beside);
+  Beside bytes_beside() const;
+  std::string larger_parts(const Beside& beside) const;
   void start_from_weights();
   void accept_changed_data(const Checkpoint& checkpoint) const;
   void accept_held_out(const Checkpoint& checkpoint) const;

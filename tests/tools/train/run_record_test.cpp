@@ -142,6 +142,20 @@ TEST_F(RunRecord, TheMonitoredMetricChoosesTheBestEpoch) {
     EXPECT_EQ(kept.best, lines[best][monitor].get<double>()) << monitor;
     EXPECT_EQ(Checkpoint(in(out + "/last.h5")).run().since_best, 4 - kept.epoch) << monitor;
     EXPECT_EQ(json::parse(file_text(in("r.json")))["best"], json({{monitor, kept.best}}));
+    // The last lines name it beside the two that everybody looks at.
+    const double start = lines[0][monitor].get<double>();
+    const bool better = kept.best > start;
+    const auto both = [&](const char* name, const char* format) {
+      return fmt::format(fmt::runtime(format), lines[0][name].get<double>(),
+                         lines[4][name].get<double>()) +
+             (better && out == name ? fmt::format(" (best {:.4f})", kept.best) : "");
+    };
+    std::string summary =
+        "\nheld-out classes: " + both("recall_at_1", "R@1 {:.4f} at the start, {:.4f} trained") +
+        both("map_at_r", "; MAP@R {:.4f}, {:.4f}");
+    if (out != "recall_at_1") summary += "; " + out + both(monitor, " {:.4f}, {:.4f}");
+    EXPECT_TRUE(holds(done.out, summary + "\n")) << done.out;
+    EXPECT_EQ(holds(done.out, "no epoch had a higher " + out + " than the start"), !better);
   }
   const Finished unknown = run(on_pictures("x", {"--monitor", "recal_at_1"}, 1));
   EXPECT_EQ(unknown.code, 2);

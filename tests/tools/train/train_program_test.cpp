@@ -566,6 +566,17 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   EXPECT_EQ(advised.code, 0) << advised.err;
   EXPECT_FALSE(holds(with_free(4000, command("enough", large, 1)).err, said));
 
+  // Where it is what the run does beside training that takes the memory, it says so.
+  std::vector<std::string> beside = large;
+  *(std::find(beside.begin(), beside.end(), "--eval-batch") + 1) = "1024";
+  const Finished many = with_free(few, command("many", beside, 1));
+  EXPECT_EQ(many.code, 5) << many.err;
+  EXPECT_TRUE(
+      std::regex_search(many.err, std::regex("; of what is needed, [0-9.]+ GiB are for evaluation "
+                                             "\\(--eval-batch 1024\\)\n")))
+      << many.err;
+  EXPECT_FALSE(holds(little.err, "--eval-batch")) << little.err;
+
   // Nobody asked for 128 images at once: the run says what it takes, and remembers it.
   const auto unasked = [&](const std::string& out) {
     std::vector<std::string> words =
