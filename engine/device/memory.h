@@ -36,10 +36,12 @@ class Memory {
 
   // Copies of the first `bytes` from and to the host that wait, for set-up, saving and tests.
   void upload(const void* from, std::size_t bytes) {
+    if (bytes == 0) return;  // of nothing there may be no address
     upload_ != nullptr ? upload_(owner_.get(), from, bytes)
                        : static_cast<void>(std::memcpy(data_, from, bytes));
   }
   void download(void* to, std::size_t bytes) const {
+    if (bytes == 0) return;
     download_ != nullptr ? download_(owner_.get(), to, bytes)
                          : static_cast<void>(std::memcpy(to, data_, bytes));
   }

@@ -71,23 +71,27 @@ struct Faults {
   std::list<Fault> all = read_faults();
   const pid_t process = ::getpid();
 
-  ~Faults() {
-    const char* path = std::getenv("RK_COUNTS");
-    if (path == nullptr || process != ::getpid()) return;
-    std::string text;
-    for (const Fault& fault : all) text += std::to_string(fault.seen) + "\n";
-    const int file = next<int (*)(const char*, int, ...)>("open")(
-        path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (next<ssize_t (*)(int, const void*, std::size_t)>("write")(file, text.data(), text.size()) <
-        0) {
-      ::abort();
-    }
-  }
+  ~Faults();
 };
 
-// Ready before main(); what is called before that, or by this file itself, does not count.
+// Ready before main() and until its end; what is called outside of that, or by this file itself,
+// does not count.
 Faults* faults = nullptr;
 thread_local bool inside = false;
+
+Faults::~Faults() {
+  faults = nullptr;
+  const char* path = std::getenv("RK_COUNTS");
+  if (path == nullptr || process != ::getpid()) return;
+  std::string text;
+  for (const Fault& fault : all) text += std::to_string(fault.seen) + "\n";
+  const int file = next<int (*)(const char*, int, ...)>("open")(
+      path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (next<ssize_t (*)(int, const void*, std::size_t)>("write")(file, text.data(), text.size()) <
+      0) {
+    ::abort();
+  }
+}
 
 const struct Start {
   Start() {
@@ -276,6 +280,7 @@ extern "C" int posix_memalign(void** to, std::size_t alignment, std::size_t byte
   if (memory_fails(bytes, __builtin_return_address(0))) return ENOMEM;
   return next<int (*)(void**, std::size_t, std::size_t)>("posix_memalign")(to, alignment, bytes);
 }
+#if !RK_SANITIZED_PROGRAMS  // whose heap is the sanitizer's
 void* operator new(std::size_t bytes) {
   if (memory_fails(bytes, __builtin_return_address(0))) throw std::bad_alloc();
   void* memory = std::malloc(bytes > 0 ? bytes : 1);
@@ -284,6 +289,7 @@ void* operator new(std::size_t bytes) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*work)(void*), void* argument) noexcept {

@@ -1,4 +1,5 @@
 // A run whose machine fails it: what it says, what it saves, and that it can be gone on with.
+#include "engine/base/sanitizers.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/tools/train/train_program.h"
 #include "weights/atomic_file.h"
@@ -23,6 +24,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 class RunFaults : public TrainProgram {};
+
+constexpr const char* kNoLimit = "a sanitizer reserves more addresses than any limit";
 
 std::vector<std::string> joined(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -304,6 +307,7 @@ TEST_F(RunFaults, ThreadsThatCannotBeHadAreSaid) {
 
 // A save takes memory beside the run's own. What is missing then is missing at the start.
 TEST_F(RunFaults, MemoryForSavingIsAskedForBeforeTheFirstStep) {
+  if (RK_SANITIZED) GTEST_SKIP() << kNoLimit;
   const auto limited = [&](const std::string& out, int mebibytes) {
     Words words = command(out, {"--arch", "resnet18", "--epochs", "1", "--optimizer", "adam"}, 1);
     std::string line = fmt::format("ulimit -v {}; ", mebibytes * 1024);
@@ -330,6 +334,7 @@ TEST_F(RunFaults, MemoryForSavingIsAskedForBeforeTheFirstStep) {
 }
 
 TEST_F(RunFaults, WantOfMemoryIsNoDamage) {
+  if (RK_SANITIZED) GTEST_SKIP() << kNoLimit;
   ASSERT_EQ(run(command("run", {"--arch", "resnet18", "--epochs", "1"}, 1)).code, 0);
   bool short_of_memory = false, opened = false;
   for (int mebibytes = 100; mebibytes < 1800 && !opened; mebibytes += 64) {
