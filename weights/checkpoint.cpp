@@ -201,8 +201,7 @@ Checkpoint::Checkpoint(const std::string& path, const Seal& seal)
     : Checkpoint(opened(path, seal), hexadecimal(seal.digest)) {}
 
 Checkpoint::Checkpoint(const std::string& path, std::span<const std::byte> file)
-    : Checkpoint(Hdf5Reader(file, path),
-                 hexadecimal(rk::sha256(file.first(file.size() - kSealBytes)))) {}
+    : Checkpoint(Hdf5Reader(file, path), hexadecimal(rk::sha256(file))) {}
 
 Checkpoint::Checkpoint(Hdf5Reader file, std::string sha256)
     : path_(file.name()), sha256_(std::move(sha256)), file_(std::move(file)) {

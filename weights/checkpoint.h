@@ -134,14 +134,14 @@ class Checkpoint {
   explicit Checkpoint(const std::string& path);
   // The same of what CheckpointWriter::finish() gave; `path` is for messages.
   Checkpoint(const std::string& path, std::span<const std::byte> file);
-  // The same but for the seal, whose SHA-256 is given, of what a reader reads.
+  // The same but for the seal, of what a reader reads; `sha256` is that of the file.
   Checkpoint(Hdf5Reader file, std::string sha256);
 
   const std::string& path() const { return path_; }
   const ModelDescription& model() const { return model_; }
   bool has_run() const { return has_run_; }
   const RunState& run() const { return run_; }           // of no step, where the file has none
-  const std::string& sha256() const { return sha256_; }  // of the file without its seal
+  const std::string& sha256() const { return sha256_; }  // of the whole file, as others compute it
   // What tells this network from others, in hexadecimal: the SHA-256 of what it is made of and of
   // its weights, whatever else the file holds.
   std::string network() const;

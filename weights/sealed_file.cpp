@@ -41,15 +41,20 @@ class Sha256 {
   void add(std::span<const std::byte> bytes) {
     require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
   }
-  std::array<std::uint8_t, 32> digest() {
+  // Of what was added so far; more may follow.
+  std::array<std::uint8_t, 32> digest() const {
+    const Sha256 until_here(*this);
     std::array<std::uint8_t, 32> digest{};
     unsigned length = 0;
-    require(EVP_DigestFinal_ex(context_.get(), digest.data(), &length) == 1 &&
+    require(EVP_DigestFinal_ex(until_here.context_.get(), digest.data(), &length) == 1 &&
             length == digest.size());
     return digest;
   }
 
  private:
+  Sha256(const Sha256& other) : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    require(context_ != nullptr && EVP_MD_CTX_copy_ex(context_.get(), other.context_.get()) == 1);
+  }
   static void require(bool done) {
     if (!done) throw std::runtime_error("[sha256] the cryptography library failed");
   }
@@ -116,14 +121,14 @@ Seal check_seal(const std::string& path) {
     file.read(at, piece);
     hash.add(piece);
   }
-  const Seal seal{hash.digest(), file.identity()};
-  if (seal.digest != footer.digest) {
+  if (hash.digest() != footer.digest) {
     fail<InputError>(
         "{}: is damaged (its SHA-256 differs from the one it carries); use another "
         "checkpoint",
         path);
   }
-  return seal;
+  hash.add(std::as_bytes(std::span(&footer, 1)));
+  return {hash.digest(), file.identity()};
 }
 
 }  // namespace rk

@@ -28,7 +28,7 @@ bool is_sealed(const std::string& path);
 void seal(std::vector<std::byte>& bytes);
 
 struct Seal {
-  std::array<std::uint8_t, 32> digest;  // of what precedes the footer
+  std::array<std::uint8_t, 32> digest;  // of the whole file, as others compute it
   FileIdentity file;
 };
 

@@ -10,12 +10,14 @@
 
 #include <gtest/gtest.h>
 #include <hdf5.h>
+#include <openssl/evp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -223,6 +225,13 @@ TEST_F(CheckpointTest, HasTheIdentityOfTheFileThatWasChecked) {
   save(State().bytes());
   const Seal seal = check_seal(path_);
   EXPECT_EQ(Hdf5Reader(path_).identity(), seal.file);
+  // As anybody computes it who wants to know whether two files are the same.
+  const std::vector<std::byte> all = read_file(path_, std::size_t{1} << 30);
+  std::array<std::uint8_t, 32> digest{};
+  ASSERT_EQ(EVP_Digest(all.data(), all.size(), digest.data(), nullptr, EVP_sha256(), nullptr), 1);
+  EXPECT_EQ(seal.digest, digest);
+  EXPECT_EQ(Checkpoint(path_).sha256(), hexadecimal(digest));
+  EXPECT_EQ(Checkpoint(path_, all).sha256(), hexadecimal(digest));
   save(State().bytes());  // equal bytes, another file
   EXPECT_NE(Hdf5Reader(path_).identity(), seal.file);
 }
