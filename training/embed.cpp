@@ -24,6 +24,11 @@ bool is_one_of_several(const RunState& run) {
 
 }  // namespace
 
+std::int64_t batch_of(std::int64_t asked, std::int64_t images) {
+  constexpr std::int64_t kUsual = 64;
+  return std::min(asked, std::max(kUsual, images));
+}
+
 Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDescription& model,
                    std::int64_t batch, Precision precision)
     : model_(model),

@@ -23,6 +23,11 @@ struct EmbedOptions {
   std::function<void(std::int64_t images_done)> progress;
 };
 
+// How many images at a time, of `asked`, where there are `images`: the rest of a batch would be
+// computed for nothing. Up to 64, the usual batch, it is as asked, for its size may change the last
+// bits.
+std::int64_t batch_of(std::int64_t asked, std::int64_t images);
+
 // The evaluation program over parameters that it shares with whoever trains them.
 class Embedder {
  public:

@@ -22,8 +22,12 @@ class PkSampler : public Sampler {
     const auto classes = static_cast<std::int64_t>(data_.classes().size());
     batches_per_pass_ = classes / classes_per_batch_;
     // Limits of the numbers that key the draws.
-    expect(batches_ / batches_per_pass_ < (1 << 24) && classes < (std::int64_t{1} << 36),
-           "[sampler] expected fewer than 2^24 passes an epoch");
+    if (batches_ / batches_per_pass_ >= 1 << 24) {
+      fail<UsageError>(
+          "pk: --batches {} go through all classes {} times an epoch; give {} or fewer", batches_,
+          batches_ / batches_per_pass_, batches_per_pass_ << 23);
+    }
+    expect(classes < (std::int64_t{1} << 36), "[sampler] expected fewer than 2^36 classes");
   }
 
   std::int64_t batch_size() const override { return classes_per_batch_ * k_; }
@@ -64,6 +68,11 @@ class PkSampler : public Sampler {
           data_.name(), k_, largest, largest);
     }
     const auto classes = static_cast<std::int64_t>(data_.classes().size());
+    if (classes == 1 && classes_per_batch_ > 1) {
+      fail<InputError>(
+          "{}: holds a single class, which nothing can be told from; give more classes",
+          data_.name());
+    }
     if (classes < classes_per_batch_) {
       fail<InputError>(
           "{}: a batch of {} with {} images a class needs {}, there are {}; lower "

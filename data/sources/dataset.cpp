@@ -253,6 +253,7 @@ std::uint64_t Dataset::fingerprint() const {
   };
   for (const DataClass& c : classes_) add(fmt::format("{}/{}/{}", c.name, c.category, c.key));
   for (const DataItem& i : items_) add(fmt::format("{}/{}/{}", i.path, i.key, i.label));
+  if (const std::string drawn_by = source_->drawn_by(); !drawn_by.empty()) add(drawn_by);
   return hash;
 }
 

@@ -67,6 +67,9 @@ class ImageSource {
   // How many that load() gave so far are not upright, by what their files say of it
   // (data/images/exif.h).
   virtual std::int64_t lying() const { return 0; }
+  // What pictures of the same names may differ in, as far as the spec says it: what a generator
+  // draws by, what is done to files. Empty: nothing.
+  virtual std::string drawn_by() const { return ""; }
 };
 
 class Dataset {
@@ -95,7 +98,8 @@ class Dataset {
   const LeftOut& left_out() const { return left_out_; }
   void set_left_out(LeftOut files) { left_out_ = std::move(files); }
 
-  // Changes with any name, label or order: a resumed run must see the same data.
+  // Changes with any name, label or order, and with what the pictures are drawn by: a resumed run
+  // must see the same data. What files hold is not looked at.
   std::uint64_t fingerprint() const;
   // "352 images 0123456789abcdef": their number and that, as checkpoints record it.
   std::string identity() const;

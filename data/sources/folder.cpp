@@ -41,6 +41,7 @@ class FileSource : public ImageSource {
     return (fs::path(root_) / item.path).string();
   }
   std::int64_t lying() const override { return lying_.load(std::memory_order_relaxed); }
+  std::string drawn_by() const override { return turn_ ? "exif=turn" : ""; }
 
  private:
   std::string root_;

@@ -170,6 +170,14 @@ class GlyphSource : public ImageSource {
   std::string name(const DataItem& item, const DataClass& of) const override {
     return fmt::format("glyphs/{}/{:02}", of.name, item.key);
   }
+  std::string drawn_by() const override {
+    const GlyphOptions& o = options_;
+    return fmt::format(
+        "size={} seed={} variation={} bend={} place={} stretch={} slant={} turn={} "
+        "warp={} shift={} thickness={}",
+        o.size, o.seed, o.variation, o.bend, o.place, o.stretch, o.slant, o.turn, o.warp, o.shift,
+        o.thickness);
+  }
 
  private:
   GlyphOptions options_;

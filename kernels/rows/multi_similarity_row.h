@@ -57,8 +57,9 @@ template <class S> struct MultiSimilarityRow {
     const S above = !any ? kAll : params.mining ? m : -kAll;
     const S positives = team.sum(p, [&](int j) {
       const S s = in.scores[at.index[j]];
-      const S value = exp_negative(-params.alpha * (s - params.base) - shift);
-      return at.positive[j] = s - params.epsilon < below ? value : S(0);
+      const bool kept = s - params.epsilon < below;
+      return at.positive[j] =
+                 exp_negative(kept ? -params.alpha * (s - params.base) - shift : -kAll);
     });
     team.for_each(columns, [&](int k) {
       const bool kept = in.is_negative(k) && in.scores[k] + params.epsilon > above;

@@ -49,16 +49,19 @@ template <class F> Labels of_names(std::int64_t rows, F&& name) {
   return out;
 }
 
+// The label of a row of `from`.
+std::int64_t whole(double value, std::size_t row, const std::string& from) {
+  if (!(std::abs(value) <= kWholeBelow) || value != std::floor(value)) {
+    fail<InputError>("{}: label {} of row {} is no whole number; give integers or names", from,
+                     value, row);
+  }
+  return static_cast<std::int64_t>(value);
+}
+
 std::vector<std::int64_t> whole_numbers(const StoredArray& array, const std::string& from) {
   std::vector<float> space;
   std::vector<std::int64_t> out;
-  const auto add = [&](double value) {
-    if (!(std::abs(value) <= kWholeBelow) || value != std::floor(value)) {
-      fail<InputError>("{}: label {} of row {} is no whole number; give integers or names", from,
-                       value, out.size());
-    }
-    out.push_back(static_cast<std::int64_t>(value));
-  };
+  const auto add = [&](double value) { out.push_back(whole(value, out.size(), from)); };
   if (array.tensor.type == ElementType::kF64) {
     const std::vector<std::byte> bytes = contiguous_bytes(array.tensor);
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(double)) {
@@ -104,10 +107,14 @@ Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
   }
   const Hdf5Reader::Info info = file.info(name);
   const std::string where = fmt::format("{}: {}", file.name(), name);
-  if (info.kind == Hdf5Reader::Kind::kFloat) {
-    fail<InputError>("{} holds floating-point numbers; give integers or names", where);
-  }
   check_count(info.elements(), rows, dim, where, rows_of);
+  if (info.kind == Hdf5Reader::Kind::kFloat) {
+    Labels out{{}, {}, "floating-point numbers, all whole"};
+    for (const double value : file.read<double>(name)) {
+      out.labels.push_back(whole(value, out.labels.size(), where));
+    }
+    return out;
+  }
   if (info.kind == Hdf5Reader::Kind::kText) {
     const std::vector<std::string> names = file.read_text(name);
     return of_names(rows, [&](std::int64_t i) { return names[static_cast<std::size_t>(i)]; });

@@ -160,7 +160,15 @@ RowsRead read_hdf5(const RowsToRead& what) {
   }
   RowsRead out;
   out.format = "HDF5";
-  if (place.name.empty() && what.labels.empty()) {
+  const auto labels_are = [&](Hdf5Reader::Kind kind) {
+    return place.name.empty() && what.labels.empty() && file.has("/labels") &&
+           file.info("/labels").kind == kind;
+  };
+  if (labels_are(Hdf5Reader::Kind::kText)) {
+    fail<InputError>("{}: /labels does not hold integers but names; with {} {} they are taken",
+                     file.name(), what.labels_flag, place.file);
+  }
+  if (place.name.empty() && what.labels.empty() && !labels_are(Hdf5Reader::Kind::kFloat)) {
     out.set = read_embeddings(file);
     out.labels = "/labels";
     return out;

@@ -157,6 +157,8 @@ TEST(Folder, FingerprintSeesNamesLabelsAndOrder) {
   folder.classes("c", 3, 2);
   const std::uint64_t before = open_dataset(folder.spec(), Split::kTrain).fingerprint();
   EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).fingerprint(), before);
+  EXPECT_EQ(open_dataset(folder.spec() + ",exif=ignore", Split::kTrain).fingerprint(), before);
+  EXPECT_NE(open_dataset(folder.spec() + ",exif=turn", Split::kTrain).fingerprint(), before);
   std::filesystem::rename(folder.path() / "c0/1.png", folder.path() / "c0/2.png");
   EXPECT_NE(open_dataset(folder.spec(), Split::kTrain).fingerprint(), before);
 }

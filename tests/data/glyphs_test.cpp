@@ -98,6 +98,18 @@ TEST(Glyphs, MoreTrainingClassesLeaveTheTestSetAsItIs) {
   for (std::int64_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_pixels(a.load(i), b.load(i)));
 }
 
+// Other drawings of the same names are another data set.
+TEST(Glyphs, TheFingerprintHoldsWhatTheyAreDrawnBy) {
+  const std::string spec = "glyphs:classes=4,images=2,alphabets=2";
+  const std::uint64_t plain = open_dataset(spec, Split::kTrain).fingerprint();
+  for (const char* other :
+       {"seed=1", "size=32", "variation=0.5", "bend=0.1", "place=0.1", "stretch=0.1", "slant=1",
+        "turn=1", "warp=0.1", "shift=0.1", "thickness=0.1"}) {
+    EXPECT_NE(open_dataset(spec + "," + other, Split::kTrain).fingerprint(), plain) << other;
+  }
+  EXPECT_EQ(open_dataset(spec + ",seed=0", Split::kTrain).fingerprint(), plain);
+}
+
 // Nearest neighbours by blurred pixels: what no learning can reach. Far above chance (1 %), so the
 // classes are real; far below 1, so there is something to learn. Omniglot's three test alphabets
 // give 0.40.

@@ -187,7 +187,7 @@ TEST(PkSampler, BadInput) {
                     "the largest class has 5; lower k (--per-class) to 5"));
   EXPECT_TRUE(holds(input_error({4, 4, 4}, 16, "pk:k=4"),
                     "needs 4 classes, there are 3; lower --batch to 12 or raise k (--per-class)"));
-  EXPECT_TRUE(holds(input_error({4}, 8, "pk:k=4"), "needs 2 classes, there are 1"));
+  EXPECT_TRUE(holds(input_error({4}, 8, "pk:k=4"), "holds a single class, which nothing can be"));
 }
 
 TEST(PkSampler, WrongUsage) {
@@ -198,6 +198,10 @@ TEST(PkSampler, WrongUsage) {
   EXPECT_TRUE(
       holds(usage_error(10, "pk:k=4"), "--batch 10 is no multiple of k=4 images a class; use 12"));
   EXPECT_TRUE(holds(usage_error(0, "pk:k=4"), "--batch 0"));
+  const std::int64_t many = std::int64_t{1} << 25;  // two batches see each class once
+  EXPECT_TRUE(holds(usage_error(8, "pk:k=4", many), "--batches 33554432 go through all classes"));
+  EXPECT_TRUE(holds(usage_error(8, "pk:k=4", many), "give 16777216 or fewer"));
+  EXPECT_NO_THROW(make_sampler("pk:k=4", data, 8, 0, many - 1));
   EXPECT_TRUE(holds(usage_error(8, "pk:k=1"), "give no pairs"));
   EXPECT_TRUE(holds(usage_error(8, "pk:k=four"), "k=four"));
   EXPECT_TRUE(holds(usage_error(8, "pk:p=4"), "no parameter 'p'"));

@@ -9,10 +9,13 @@
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/random_seed.h"
 #include "tests/support/torch_writer.h"
+#include "weights/atomic_file.h"
+#include "weights/hdf5/file.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 namespace rk {
@@ -86,6 +89,38 @@ TEST(ReadRows, LabelsOfEveryKind) {
   EXPECT_EQ(labels("labels_names.npy").classes,
             (std::vector<std::string>{"a\u00e4\u65e5\U0001f600", "b", "c"}));
   EXPECT_EQ(labels("labels_names.npy").labels, kLabels);
+}
+
+// In HDF5 too: numbers as they are, names where the file is named once more.
+TEST(ReadRows, LabelsOfEveryKindInHdf5) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "e.h5").string();
+  const std::vector<float> rows = {1, 0, 0, 1, 1, 1};
+  const auto labels = [&](const std::function<void(Hdf5Writer&)>& write) {
+    Hdf5Writer file;
+    file.write("/embeddings", {3, 2}, rows.data());
+    write(file);
+    write_atomic(path, file.finish());
+    const EmbeddingSet set = read_rows({path, path}).set;
+    EXPECT_EQ(values_of(set), rows);
+    return std::pair(set.labels, set.classes);
+  };
+  using Numbers = std::vector<std::int64_t>;
+  using Names = std::vector<std::string>;
+  const std::vector<float> whole = {7, -2, 7}, broken = {1, 1.5F, 2};
+  EXPECT_EQ(labels([&](Hdf5Writer& file) { file.write("/labels", {3}, whole.data()); }),
+            std::pair(Numbers({7, -2, 7}), Names()));
+  EXPECT_EQ(read_rows({path, ""}).set.labels, Numbers({7, -2, 7}));
+  EXPECT_EQ(labels([&](Hdf5Writer& file) {
+              file.write_text("/labels", {"b", "a", "b"});
+            }),
+            std::pair(Numbers({0, 1, 0}), Names({"b", "a"})));
+  EXPECT_EQ(why({path, ""}), path + ": /labels does not hold integers but names; with --labels " +
+                                 path + " they are taken");
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      labels([&](Hdf5Writer& file) { file.write("/labels", {3}, broken.data()); });
+                    }),
+                    "/labels: label 1.5 of row 1 is no whole number; give integers or names"));
 }
 
 TEST(ReadRows, CamerasComeAlong) {

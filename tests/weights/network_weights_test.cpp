@@ -7,6 +7,7 @@
 #include "weights/foreign/torch_loader.h"
 #include "weights/foreign/weight_files.h"
 #include "weights/network_tensors.h"
+#include "weights/sealed_file.h"
 #include "weights/tensor_files/safetensors.h"
 
 #include <algorithm>
@@ -295,6 +296,16 @@ TEST_F(ForeignWeights, WhatWasWrittenOtherwiseIsSeen) {
   weights.model.crop += 1;
   EXPECT_TRUE(holds(differences(), "w.h5: the description was not"));
   EXPECT_TRUE(holds(differences(), "w.st: the description was not"));
+}
+
+// Whatever it is made into to be read.
+TEST_F(ForeignWeights, TheSha256IsThatOfTheFile) {
+  const TemporaryFolder folder;
+  const std::vector<std::byte> bytes = safetensors_bytes(read(content_of("resnet20", as_it_is)));
+  folder.write("w.safetensors", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::vector<std::string> said;
+  EXPECT_EQ(open_weights((folder.path() / "w.safetensors").string(), "", said).sha256(),
+            hexadecimal(sha256(bytes)));
 }
 
 // A seal says that a file is whole, not who wrote it.

@@ -50,6 +50,7 @@ void add_common(Flags flags, CommonOptions& common) {
   flags
       .add("--json", common.json,
            "also write the result to this file; -: to standard output, and the text elsewhere")
+      .check(file_name())
       .type_name("FILE")
       .group(group);
   flags.add_switch("--force", common.force, "let results replace files that are no earlier results")

@@ -72,6 +72,16 @@ FlagCheck one_of(std::vector<std::string> words) {
           member.get_description()};
 }
 
+FlagCheck file_name() {
+  return {[](const std::string& word) -> std::string {
+    constexpr std::size_t kLongest = 230;
+    if (word.empty()) return "expected the name of a file, got nothing";
+    if (word.size() - (word.rfind('/') + 1) <= kLongest) return "";
+    return fmt::format("expected a file name of at most {} bytes, got {}...", kLongest,
+                       word.substr(word.rfind('/') + 1, 20));
+  }};
+}
+
 FlagCheck whole_number(std::int64_t least) {
   return {range_check(least, std::int64_t{1'000'000'000'000'000'000}, "an integer").problem};
 }

@@ -33,6 +33,9 @@ struct FlagCheck {
 FlagCheck in_range(int least, int most);
 FlagCheck in_range(double least, double most);
 FlagCheck one_of(std::vector<std::string> words);
+// Of a file that is written: no empty word, as of a shell's variable that is not set, and no name
+// beyond what file systems keep beside the ending of a temporary one.
+FlagCheck file_name();
 // Of integers that nobody counts to the end: to 10^18.
 FlagCheck whole_number(std::int64_t least);
 // Of numbers without an upper limit; the message says what was expected.

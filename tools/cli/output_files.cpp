@@ -154,7 +154,7 @@ Found find_kind(const std::string& path) {
   const std::size_t text = begins.find_first_not_of(" \t\r\n");
   if (text != std::string_view::npos && (begins[text] == '{' || begins[text] == '[')) {
     if (is_result_of_rankine(path)) return {FileKind::kJson, ""};
-    return {std::nullopt, "JSON that Rankine did not write"};
+    return {std::nullopt, "JSON that no command of Rankine wrote as its result"};
   }
   return {std::nullopt, "a file of another kind"};
 }

@@ -26,6 +26,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,6 +47,7 @@ class Eval final : public Command {
     neighbours_.add_to(flags);
     search_.add_to(flags);
     report_.add_to(flags);
+    flags_ = flags;
   }
 
   // A network embeds on the CPU.
@@ -122,6 +124,15 @@ class Eval final : public Command {
                    {"--report", report_.report, FileKind::kReport},
                    {"--json", common.json, FileKind::kJson}},
                   inputs, common.force);
+    if (searches) {
+      note_unused_with("--index",
+                       {"--split", "--normalize", "--recall-at", "--per-query", "--protocol",
+                        "--confidence", "--resample", "--per-class", "--curves", "--nmi"});
+      return;
+    }
+    if (compares()) {
+      note_unused_with("--compare", {"--normalize", "--per-class", "--curves", "--nmi"});
+    }
     if (protocol_.draws() &&
         (statistics_.given() || measures_.per_query || !report_.report.empty())) {
       fail<UsageError>(
@@ -134,9 +145,14 @@ class Eval final : public Command {
     };
     note_unused(measures_.per_query && common.json.empty(), "--per-query", "--json");
     note_unused(statistics_.curves && common.json.empty(), "--curves", "--json");
-    note_unused(
-        neighbours_.topk != NeighbourOptions{}.topk && neighbours_.save.empty() && !searches,
-        "--topk", "--save-neighbours or --index");
+    note_unused(neighbours_.topk != NeighbourOptions{}.topk && neighbours_.save.empty(), "--topk",
+                "--save-neighbours or --index");
+  }
+
+  void note_unused_with(const char* mode, std::initializer_list<const char*> names) const {
+    for (const char* name : names) {
+      if ((*flags_)[name].given()) note(fmt::format("{}: has no effect with {}", name, mode));
+    }
   }
 
   // Searching takes none of what measuring does.
@@ -266,6 +282,7 @@ class Eval final : public Command {
   NeighbourOptions neighbours_;
   SearchOptions search_;
   ReportOptions report_;
+  std::optional<Flags> flags_;
 };
 
 }  // namespace

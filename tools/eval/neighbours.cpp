@@ -20,6 +20,7 @@ void NeighbourOptions::add_to(Flags& flags) {
       .add("--save-neighbours", save,
            "also write the best --topk candidates of each query to this file: HDF5, "
            "/neighbours (rows of the gallery, best first) and /scores")
+      .check(file_name())
       .type_name("FILE");
 }
 

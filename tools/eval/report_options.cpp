@@ -10,6 +10,7 @@ void ReportOptions::add_to(Flags& flags) {
            "also write one page for a browser: metrics with intervals, similarities, curves, "
            "the run's learning curves, queries with their first results, hardest classes; it "
            "needs no network and can be sent to others (it holds small copies of pictures)")
+      .check(file_name())
       .type_name("FILE");
   flags
       .add("--compare", compare,

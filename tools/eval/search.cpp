@@ -93,6 +93,7 @@ void SearchOptions::add_to(Flags& flags) {
                         .needs(in);
   in.needs(what);
   flags.add("--sheet", sheet, "PNG of the queries beside what was found for them")
+      .check(file_name())
       .type_name("FILE")
       .needs(in);
 }

@@ -46,14 +46,19 @@ class ProbeImage : public Command {
         flags.add("--exif", exif_, "turn: upright as its EXIF orientation says; ignore: as stored")
             .check(one_of({"ignore", "turn"}));
     mean_option_ = flags.add("--mean", mean_, "subtracted from R G B in [0, 1]")
-                       .check({in_range(-kMostInput, kMostInput).problem});
+                       .check({in_range(-kMostInput, kMostInput).problem})
+                       .delimiter(',');
     std_option_ = flags.add("--std", std_, "divides R G B after that")
-                      .check({in_range(kLeastInputStd, kMostInput).problem});
+                      .check({in_range(kLeastInputStd, kMostInput).problem})
+                      .delimiter(',');
     flags
         .add("--out", out_,
              "FILE.png: the pixels as a picture; any other name: HDF5 with /pixels and /tensor")
+        .check(file_name())
         .type_name("FILE");
-    flags.add("--show", show_, "PNG file for the pixels, beside --out").type_name("FILE");
+    flags.add("--show", show_, "PNG file for the pixels, beside --out")
+        .check(file_name())
+        .type_name("FILE");
   }
 
   void run(const CommonOptions& common) override {

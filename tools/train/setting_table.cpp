@@ -37,7 +37,13 @@ std::string typed(const ordered_json& value, const std::string& where) {
 }
 
 ordered_json from_toml(const toml::node& node, const std::string& where) {
-  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* text = node.as_string()) {
+    // A path would end there, and so would a message.
+    if (text->get().find('\0') != std::string::npos) {
+      fail<InputError>("{}: holds a character of value 0; leave it out", where);
+    }
+    return text->get();
+  }
   if (const auto* integer = node.as_integer()) return integer->get();
   if (const auto* number = node.as_floating_point()) return number->get();
   if (const auto* flag = node.as_boolean()) return flag->get();

@@ -121,7 +121,7 @@ std::string TrainRecord::csv() const {
   return text;
 }
 
-std::vector<std::string> TrainRecord::comparison(double best) const {
+std::vector<std::string> TrainRecord::comparison(double best, std::int64_t epoch) const {
   const ordered_json before = first(), after = last();
   const std::string& monitor = options_.monitor;
   const bool better = best > number_or(before, monitor.c_str(), 0);
@@ -136,10 +136,12 @@ std::vector<std::string> TrainRecord::comparison(double best) const {
     line += "; " + monitor + both(monitor.c_str(), " {:.4f}, {:.4f}");
   }
   std::vector<std::string> lines = {line};
-  if (const ordered_json of = epoch_of(best); !of.empty()) {
-    lines.push_back(fmt::format("best.h5: of epoch {:.0f}, R@1 {:.4f}, MAP@R {:.4f}",
-                                number_or(of, "epoch", 0), number_or(of, "recall_at_1", 0),
-                                number_or(of, "map_at_r", 0)));
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    const ordered_json entry = at(i);
+    if (epoch == 0 || number_or(entry, "epoch", 0) != static_cast<double>(epoch)) continue;
+    lines.push_back(fmt::format("best.h5: of epoch {}, R@1 {:.4f}, MAP@R {:.4f}", epoch,
+                                number_or(entry, "recall_at_1", 0),
+                                number_or(entry, "map_at_r", 0)));
   }
   if (!better) {
     lines.push_back(fmt::format(
@@ -148,15 +150,6 @@ std::vector<std::string> TrainRecord::comparison(double best) const {
         monitor));
   }
   return lines;
-}
-
-ordered_json TrainRecord::epoch_of(double best) const {
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    ordered_json entry = at(i);
-    const double value = number_or(entry, options_.monitor.c_str(), std::nan(""));
-    if (number_or(entry, "epoch", 0) >= 1 && value == best) return entry;
-  }
-  return ordered_json::object();
 }
 
 ordered_json TrainRecord::at(std::size_t index) const {

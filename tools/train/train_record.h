@@ -39,13 +39,12 @@ class TrainRecord {
   nlohmann::ordered_json last() const { return at(lines_.empty() ? 0 : lines_.size() - 1); }
 
   // Before training beside after it, in one line, one of the epoch that best.h5 is of, and one that
-  // says so where no epoch was better than the start. best: of the monitored metric.
-  std::vector<std::string> comparison(double best) const;
+  // says so where no epoch was better than the start. best: of the monitored metric; epoch: of
+  // best.h5, 0 where there is none.
+  std::vector<std::string> comparison(double best, std::int64_t epoch) const;
 
  private:
   nlohmann::ordered_json at(std::size_t index) const;
-  // The first epoch whose monitored metric is `best`; an empty object where there is none.
-  nlohmann::ordered_json epoch_of(double best) const;
   std::string csv() const;
 
   std::string folder_;

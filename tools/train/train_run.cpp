@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/device/memory_fit.h"
+#include "engine/system/read_file.h"
 #include "engine/system/signals.h"
 #include "layers/graphs/graph_run.h"
 #include "retrieval/evaluate.h"
@@ -20,6 +21,7 @@
 #include "tools/train/train_description.h"
 #include "training/model_io.h"
 #include "weights/atomic_file.h"
+#include "weights/sealed_file.h"
 
 #include <fmt/format.h>
 
@@ -134,7 +136,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   progress.reset();
   embedder_ =
       std::make_unique<Embedder>(context, trainer_->parameters(), model_description(settings),
-                                 settings.eval_batch, options.precision);
+                                 evaluation_batch(), options.precision);
   try {
     embedder_->plan();
   } catch (const DeviceError& error) {
@@ -212,9 +214,13 @@ TrainRun::Beside TrainRun::bytes_beside() const {
   if (test_data_) {
     Parameters none;
     bytes.evaluation = static_cast<std::int64_t>(
-        Embedder(context_, none, model_description(settings_), settings_.eval_batch).plan());
+        Embedder(context_, none, model_description(settings_), evaluation_batch()).plan());
   }
   return bytes;
+}
+
+std::int64_t TrainRun::evaluation_batch() const {
+  return batch_of(settings_.eval_batch, test_data_ ? test_data_->size() : 0);
 }
 
 // What of it can be had with less, and is worth the words.
@@ -319,6 +325,7 @@ void TrainRun::start_from_checkpoint() {
   }
   RunState now = checkpoint.run();
   weigh_anew(now, checkpoint);
+  best_epoch_ = processes_.first() ? epoch_of_best(now) : now.epoch;
   now.settings = std::move(run_.settings);
   now.environment = std::move(run_.environment);
   now.data = std::move(run_.data);
@@ -349,6 +356,40 @@ void TrainRun::weigh_anew(RunState& run, const Checkpoint& checkpoint) const {
   note(fmt::format(
       "best.h5 stays the best by {} until an epoch's {} is above {:.4f}, the highest so far",
       before, settings_.monitor, run.best));
+}
+
+std::int64_t TrainRun::epoch_of_best(const RunState& run) const {
+  const std::string path = (fs::path(settings_.out) / kBestFile).string();
+  if (run.epoch == 0 || plan_.checkpoint->path() == path) return run.epoch;
+  std::string lost;
+  std::error_code ignored;
+  if (fs::status(path, ignored).type() == fs::file_type::not_found) {
+    lost = path + ": is missing";
+  } else {
+    try {
+      check_seal(path);
+    } catch (const SystemError&) {
+      throw;  // it may be whole
+    } catch (const InputError& error) {
+      lost = error.what();
+    }
+  }
+  if (lost.empty()) {
+    // It may be an epoch ahead of last.h5, where the run was killed between the two.
+    const RunState best = Checkpoint(path).run();
+    const auto common =
+        static_cast<std::ptrdiff_t>(std::min(best.history.size(), run.history.size()));
+    if (std::equal(best.history.begin(), best.history.begin() + common, run.history.begin())) {
+      return best.epoch;
+    }
+    lost = path + ": is another run's";
+  }
+  note(fmt::format("{}; {}", lost,
+                   test_data_ ? fmt::format("it is written again after an epoch whose {} is above "
+                                            "{:.4f}, the highest so far",
+                                            settings_.monitor, run.best)
+                              : "the next epoch writes it anew"));
+  return 0;
 }
 
 void TrainRun::describe() const {
@@ -587,10 +628,12 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   const double value =
       number_or(entry, settings_.monitor.c_str(), test_data_ ? -1.0 : run_.best + 1.0);
   const RunState trained = run_;
+  const std::int64_t before = best_epoch_;
   const bool best = take_value(run_, value, run_.epoch == 0);
   ++run_.epoch;
   run_.batch = 0;
   run_.loss_sum = 0;
+  if (best) best_epoch_ = run_.epoch;
   record(std::move(entry), timing);
   if (!processes_.first()) return;
   const std::vector<std::byte> bytes = state();
@@ -600,6 +643,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
     if (best) save_best(settings_.out, bytes, files_);
   } catch (...) {
     run_ = trained;  // saved on leaving: evaluated again, it is the best again
+    best_epoch_ = before;
     throw;
   }
   saving_ = true;
@@ -867,10 +911,11 @@ std::string TrainRun::resume_command() const {
 void TrainRun::print_summary() const {
   if (run_.epoch < settings_.epochs) say(why_over());
   if (test_data_) {
-    for (const std::string& line : record_.comparison(run_.best)) say(line);
+    for (const std::string& line : record_.comparison(run_.best, best_epoch_)) say(line);
   }
   std::error_code ignored;
-  say(fmt::format("{}: best.h5, last.h5{}, metrics.jsonl{}, settings.toml, run.json", settings_.out,
+  say(fmt::format("{}: {}last.h5{}, metrics.jsonl{}, settings.toml, run.json", settings_.out,
+                  best_epoch_ == 0 ? "" : "best.h5, ",
                   fs::exists(fs::path(settings_.out) / kPreviousFile, ignored)
                       ? " (previous.h5: the one before)"
                       : "",

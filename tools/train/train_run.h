@@ -66,6 +66,7 @@ class TrainRun {
   // The trainer, with a smaller chunk where that may be chosen and the whole does not fit.
   std::unique_ptr<Trainer> fitting_trainer(TrainerOptions options, const Beside& beside);
   Beside bytes_beside() const;
+  std::int64_t evaluation_batch() const;
   std::string larger_parts(const Beside& beside) const;
   void start_from_weights();
   void accept_changed_data(const Checkpoint& checkpoint) const;
@@ -98,6 +99,9 @@ class TrainRun {
   std::string why_over() const;  // that all epochs are done, or that patience is
   // The best so far by the present --monitor, where the checkpoint's was another.
   void weigh_anew(RunState& run, const Checkpoint& checkpoint) const;
+  // The epoch of best.h5 of the run that goes on; 0 where it is not there, not whole or not of this
+  // run, which is said.
+  std::int64_t epoch_of_best(const RunState& run) const;
   std::uint64_t checkpoint_bytes() const;
   void rehearse_saving() const;  // DeviceError where there is no memory for it
   // Whether a signal asked any of the processes to stop.
@@ -136,6 +140,7 @@ class TrainRun {
   const Batch* next_batch_ = nullptr;  // the loader's present one, of the step to come
   bool stepping_ = false;              // a step has begun and has no result
   bool saving_ = false;                // best.h5 and last.h5 are not of the same state
+  std::int64_t best_epoch_ = 0;        // of best.h5; 0: there is none
   std::exception_ptr failure_;         // of the loader: to be thrown between two steps
   FileCalls files_;
 

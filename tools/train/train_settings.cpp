@@ -405,6 +405,16 @@ void resolve(TrainSettings& s) {
   if (s.schedule == "step" && s.drop_every <= 0) {
     fail<UsageError>("--schedule step: --drop-every is missing; for example --drop-every 10");
   }
+  for (const auto& [flag, value] : {std::pair{"--beta1", s.beta1}, std::pair{"--beta2", s.beta2},
+                                    std::pair{"--momentum", s.momentum}}) {
+    if (value >= 1) fail<UsageError>("{} {}: must be below 1; for example 0.9", flag, value);
+  }
+  if (!std::is_sorted(s.drop_at.begin(), s.drop_at.end())) {
+    std::vector<double> ascending = s.drop_at;
+    std::sort(ascending.begin(), ascending.end());
+    fail<UsageError>("--drop-at {}: the epochs must ascend; give {}", fmt::join(s.drop_at, ","),
+                     fmt::join(ascending, ","));
+  }
   if (s.schedule == "milestones" && s.drop_at.empty()) {
     fail<UsageError>("--schedule milestones: --drop-at is missing; for example --drop-at 20,40");
   }

@@ -158,11 +158,12 @@ Checkpoint open_weights(const std::string& path, const std::string& arch,
     fail<UsageError>("--arch {}: {} holds {}; leave --arch out", arch, path,
                      with_article(ours.model().arch));
   }
-  const NetworkWeights weights = network_weights(read_tensor_file(path), arch);
+  const TensorFile file = read_tensor_file(path);
+  const NetworkWeights weights = network_weights(file, arch);
   said.push_back(weights.summary());
   for (const std::string& line : weights.notes) said.push_back(line);
   said.push_back("wants " + input_text(weights.model));
-  return Checkpoint(path, checkpoint_bytes(weights));
+  return {Hdf5Reader(checkpoint_bytes(weights), path), file.sha256};
 }
 
 }  // namespace rk

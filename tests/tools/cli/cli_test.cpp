@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/signals.h"
+#include "tests/data/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -94,6 +95,20 @@ TEST(Cli, WhatIsNoNumberIsNotCalledOneOutOfRange) {
                                       "see --help\n",
                                       word));
   }
+}
+
+// A shell's variable that is not set, and what no file system keeps.
+TEST(Cli, NamesOfFilesAreNeitherEmptyNorTooLong) {
+  std::string out;
+  Flags flags;
+  flags.add("--out", out, "a file").check(file_name()).type_name("FILE");
+  const auto message = [&](const std::string& name) {
+    return message_of<UsageError>([&] { flags.parse({"--out", name}); });
+  };
+  EXPECT_TRUE(has(message(""), "--out: expected the name of a file, got nothing"));
+  EXPECT_TRUE(has(message(std::string(231, 'x')), "--out: expected a file name of at most 230"));
+  EXPECT_TRUE(has(message("a/" + std::string(231, 'x')), "of at most 230 bytes, got xxx"));
+  EXPECT_NO_THROW(flags.parse({"--out", std::string(400, 'x') + "/" + std::string(230, 'y')}));
 }
 
 TEST(Cli, NumbersThatNoVariableHoldsAreRefused) {

@@ -151,6 +151,16 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   EXPECT_TRUE(holds(root.text, fmt::format("{:+.4f}", difference["value"].get<double>())));
   EXPECT_TRUE(holds(root.text, "90 % interval"));
 
+  // What a comparison has no use for is told of.
+  const Finished idle =
+      run(eval({"--compare", in("a"), in("b"), "--data", "folder:" + in("pics"), "--nmi",
+                "--curves", "--per-class", "--normalize", "--confidence", "0.9"}));
+  ASSERT_EQ(idle.code, 0) << idle.err;
+  for (const char* flag : {"--nmi", "--curves", "--per-class", "--normalize"}) {
+    EXPECT_TRUE(holds(idle.err, std::string(flag) + ": has no effect with --compare")) << idle.err;
+  }
+  EXPECT_FALSE(holds(idle.err, "--confidence: has no effect")) << idle.err;
+
   // A run beside itself: no difference, and none is seen.
   ASSERT_EQ(
       run(eval({"--compare", in("a"), in("a/best.h5"), "--data", "folder:" + in("pics")})).code, 0);

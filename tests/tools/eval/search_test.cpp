@@ -76,6 +76,19 @@ TEST_F(SearchRun, AFolderIsAllOfItsPictures) {
   for (const json& each : queries) EXPECT_EQ(each["results"][0]["path"], each["query"]);
 }
 
+TEST_F(SearchRun, WhatASearchHasNoUseForIsTold) {
+  const Finished end =
+      run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index", in("index.h5"), "--query",
+           in("set/c1/2.png"), "--split", "train", "--nmi", "--per-class", "--per-query",
+           "--curves", "--recall-at", "3", "--confidence", "0.9", "--protocol", "inshop"});
+  EXPECT_EQ(end.code, 0) << end.err;
+  for (const char* flag : {"--split", "--nmi", "--per-class", "--per-query", "--curves",
+                           "--recall-at", "--confidence", "--protocol"}) {
+    EXPECT_TRUE(holds(end.err, std::string(flag) + ": has no effect with --index")) << end.err;
+  }
+  EXPECT_FALSE(holds(end.err, "--query: has no effect"));
+}
+
 TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
   const std::string photo = in("set/c1/2.png");
   folder_.write("set/broken.png", "\x89PNG\r\n\x1a\n");
@@ -98,7 +111,7 @@ TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
                  "embedded by another network (aaaaaaaaaaaa) than ");
   expect_refused({"--index", in("run/last.h5"), "--query", photo}, "no data set /embeddings");
   const Finished rows =
-      run({RK_BIN "/eval", "--checkpoint", in("index.h5"), "--data", "folder:" + in("set")});
+      run({RK_BIN "/eval", "--checkpoint", in("index.h5"), "--data", "folder:" + in("shelves")});
   EXPECT_EQ(rows.code, 3);
   EXPECT_TRUE(holds(rows.err, "index.h5: is embeddings, not weights; give the checkpoint "))
       << rows.err;

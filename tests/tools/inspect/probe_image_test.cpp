@@ -127,6 +127,13 @@ TEST_F(ProbeImage, ACheckpointSaysWhatItsNetworkSees) {
             0);
   EXPECT_EQ(Hdf5Reader(path("t.h5")).read<float>("/tensor"),
             Hdf5Reader(path("by_hand.h5")).read<float>("/tensor"));
+  // In one word too, as train takes it and --help shows it.
+  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--crop", "64", "--mean", "0.5,0.25,0.125",
+                   "--std", "1,1,1", "--out", path("commas.h5")}),
+            0)
+      << error_;
+  EXPECT_EQ(Hdf5Reader(path("t.h5")).read<float>("/tensor"),
+            Hdf5Reader(path("commas.h5")).read<float>("/tensor"));
   write_lying();
   ASSERT_EQ(probe({"--image", path("lies.png"), "--checkpoint", path("run.h5")}), 0) << error_;
   EXPECT_TRUE(holds(out_, "EXIF orientation 6 (turned)"));

@@ -249,13 +249,16 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
       // 0.1 MiB each in the network.
       {{"--batch", "16"},
        [&](const Said&, const Said&) {
+         Words words = base;
          const auto limited = [&](const char* batch) {
-           Words words = base;
-           words.insert(words.end(), {"--batch", batch});
-           return run({"/bin/sh", "-c", "ulimit -v 3000000; " + in_shell(words, "")[2]}).code;
+           Words all = words;
+           all.insert(all.end(), {"--split", "train", "--batch", batch});
+           return run({"/bin/sh", "-c", "ulimit -v 3000000; " + in_shell(all, "")[2]}).code;
          };
          if (RK_SANITIZED) return;  // which reserves more addresses than any limit
          EXPECT_EQ(limited("16"), 0);
+         EXPECT_EQ(limited("65536"), 0) << "not more at a time than there are";
+         words.at(4) = "glyphs:classes=70,images=1000,size=16";  // drawn when they are asked for
          EXPECT_EQ(limited("65536"), 5);
        }},
       {{"--workers", "5"},

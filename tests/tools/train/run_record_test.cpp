@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <set>
 #include <sstream>
 
@@ -175,6 +178,40 @@ TEST_F(RunRecord, TheMonitoredMetricChoosesTheBestEpoch) {
       << other.err;
   best = std::max(best, lines[5]["map_at_r"].get<double>());
   EXPECT_EQ(Checkpoint(in("jsd/last.h5")).run().best, best);
+}
+
+// Whoever deletes it, or puts another there, is told, and nothing is said of what is not there.
+TEST_F(RunRecord, ABestThatIsLostIsSaid) {
+  ASSERT_EQ(run(on_pictures("other", {"--epochs", "1", "--seed", "77"}, 1)).code, 0);
+  ASSERT_EQ(run(on_pictures("begun", {"--epochs", "1", "--lr", "0.05"}, 1)).code, 0);
+  const Words as_it_is = {"--epochs", "2", "--lr", "1e-30", "--bn", "frozen"};
+  const std::pair<const char*, std::function<void(const std::string&)>> losses[] = {
+      {"is missing", [](const std::string& best) { std::filesystem::remove(best); }},
+      {"does not end with a checksum", [](const std::string& best) { std::ofstream(best) << "x"; }},
+      {"is another run's", [&](const std::string& best) {
+         std::filesystem::copy_file(in("other/best.h5"), best,
+                                    std::filesystem::copy_options::overwrite_existing);
+       }}};
+  for (const auto& [words, lose] : losses) {
+    SCOPED_TRACE(words);
+    std::filesystem::remove_all(in("run"));
+    std::filesystem::copy(in("begun"), in("run"));
+    lose(in("run/best.h5"));
+    const Finished done = resume("run", as_it_is);
+    ASSERT_EQ(done.code, 0) << done.err;
+    EXPECT_TRUE(holds(done.err, "best.h5: " + std::string(words))) << done.err;
+    EXPECT_TRUE(holds(done.err, fmt::format("it is written again after an epoch whose map_at_r is "
+                                            "above {:.4f}, the highest so far",
+                                            metrics("run")[1]["map_at_r"].get<double>())))
+        << done.err;
+    EXPECT_FALSE(holds(done.out, "best.h5")) << done.out;
+  }
+  // And where it is there, of which epoch it is, though two were as good.
+  const Finished whole = resume("begun", as_it_is);
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  EXPECT_FALSE(holds(whole.err, "written again")) << whole.err;
+  EXPECT_TRUE(holds(whole.out, "best.h5: of epoch 1, ")) << whole.out;
+  EXPECT_TRUE(holds(whole.out, "/begun: best.h5, last.h5")) << whole.out;
 }
 
 TEST_F(RunRecord, PatienceEndsARunThatNoLongerImproves) {

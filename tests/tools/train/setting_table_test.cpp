@@ -105,6 +105,8 @@ TEST(SettingTable, RecipesThatCannotBeRead) {
   EXPECT_TRUE(holds(read("a = 1\nb = \n"), "x.toml: line 2: "));
   EXPECT_TRUE(holds(read("a = 1\n[section]\nb = 2\n"), "x.toml: line 2: section: "));
   EXPECT_TRUE(holds(read("a = 2020-01-01\n"), "line 1: a: is neither"));
+  EXPECT_TRUE(holds(read("a = \"x\\u0000y\"\n"), "a: holds a character of value 0"));
+  EXPECT_TRUE(holds(read("a = [\"x\", \"\\u0000\"]\n"), "a: holds a character of value 0"));
   EXPECT_TRUE(holds(read("arch = \"resnet18\nlr = 1\n"),
                     "x.toml: line 1: a text has no second quotation mark; see"));
 }

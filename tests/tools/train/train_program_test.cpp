@@ -569,6 +569,7 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   // Where it is what the run does beside training that takes the memory, it says so.
   std::vector<std::string> beside = large;
   *(std::find(beside.begin(), beside.end(), "--eval-batch") + 1) = "1024";
+  beside.insert(beside.end(), {"--data", "glyphs:classes=8,test_classes=200,images=8,size=32"});
   const Finished many = with_free(few, command("many", beside, 1));
   EXPECT_EQ(many.code, 5) << many.err;
   EXPECT_TRUE(

@@ -218,6 +218,18 @@ TEST(TrainSettings, NoFlagIsLeftOut) {
   }
 }
 
+TEST(TrainSettings, RatesAndEpochsThatCannotBeNameTheirFlags) {
+  const auto refusal = [](std::vector<std::string> words) {
+    words.insert(words.end(), kLeast.begin(), kLeast.end());
+    return message_of<UsageError>([&] { const Parsed parsed(words); });
+  };
+  EXPECT_EQ(refusal({"--beta1", "1"}), "--beta1 1: must be below 1; for example 0.9");
+  EXPECT_EQ(refusal({"--beta2", "1"}), "--beta2 1: must be below 1; for example 0.9");
+  EXPECT_EQ(refusal({"--momentum", "1"}), "--momentum 1: must be below 1; for example 0.9");
+  EXPECT_EQ(refusal({"--schedule", "milestones", "--drop-at", "3,1"}),
+            "--drop-at 3,1: the epochs must ascend; give 1,3");
+}
+
 // What a run is recorded with sets the same again, flag by flag.
 TEST(TrainSettings, TheRecordOfARunSetsTheSame) {
   for (const Case& each : cases()) {

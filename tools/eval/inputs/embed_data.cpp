@@ -109,9 +109,10 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   if (options.data.empty()) {
     fail<UsageError>("--checkpoint {}: --data is missing", options.checkpoint);
   }
-  CheckpointEmbedder embedder = open_network(context, options, options.batch);
   const DataSpec spec = read_data_spec(options.data);
   const Dataset data = open_dataset(spec, parse_split(options.split));
+  CheckpointEmbedder embedder =
+      open_network(context, options, batch_of(options.batch, data.size()));
   if (!data.left_out().empty()) {
     note(fmt::format("{}: left out {}", data.name(), text_of(data.left_out())));
   }
@@ -133,8 +134,8 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   }
   if (data.identity() == embedder.chosen_on()) {
     note(
-        fmt::format("{}: on exactly these images the epoch of {} was chosen as the best, which "
-                    "flatters its figures; images that chose nothing tell more",
+        fmt::format("{}: on exactly these images, by name, the epoch of {} was chosen as the best, "
+                    "which flatters its figures; images that chose nothing tell more",
                     rows.name, options.checkpoint));
     rows.facts["chose_the_epoch"] = true;
     rows.text += "; its epoch was chosen on these images";

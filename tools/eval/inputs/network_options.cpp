@@ -24,6 +24,7 @@ void NetworkOptions::add_to(Flags& flags) {
       .add("--save-embeddings", save,
            "also write the embeddings to this file, from which --embeddings, --gallery and "
            "--index read them")
+      .check(file_name())
       .type_name("FILE");
   flags.add("--batch", batch, "images at a time").check(in_range(1, 1 << 16)).needs(network);
   flags.add("--workers", workers, "threads that read images")
