@@ -77,10 +77,27 @@ TEST_F(SearchRun, AFolderIsAllOfItsPictures) {
 }
 
 TEST_F(SearchRun, WhatASearchHasNoUseForIsTold) {
-  const Finished end =
-      run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index", in("index.h5"), "--query",
-           in("set/c1/2.png"), "--split", "train", "--nmi", "--per-class", "--per-query",
-           "--curves", "--recall-at", "3", "--confidence", "0.9", "--protocol", "inshop"});
+  const Finished end = run({RK_BIN "/eval",
+                            "--checkpoint",
+                            in("run/last.h5"),
+                            "--index",
+                            in("index.h5"),
+                            "--query",
+                            in("set/c1/2.png"),
+                            "--split",
+                            "train",
+                            "--nmi",
+                            "--per-class",
+                            "--per-query",
+                            "--curves",
+                            "--recall-at",
+                            "3",
+                            "--confidence",
+                            "0.9",
+                            "--protocol",
+                            "inshop",
+                            "--sheet",
+                            in("sheet.png")});
   EXPECT_EQ(end.code, 0) << end.err;
   for (const char* flag : {"--split", "--nmi", "--per-class", "--per-query", "--curves",
                            "--recall-at", "--confidence", "--protocol"}) {
