@@ -158,12 +158,17 @@ Checkpoint open_weights(const std::string& path, const std::string& arch,
     fail<UsageError>("--arch {}: {} holds {}; leave --arch out", arch, path,
                      with_article(ours.model().arch));
   }
-  const TensorFile file = read_tensor_file(path);
-  const NetworkWeights weights = network_weights(file, arch);
+  std::string digest;
+  // The file's own bytes go before a checkpoint is made, where the weights are copies of them.
+  const NetworkWeights weights = [&] {
+    const TensorFile file = read_tensor_file(path);
+    digest = file.sha256;
+    return network_weights(file, arch);
+  }();
   said.push_back(weights.summary());
   for (const std::string& line : weights.notes) said.push_back(line);
   said.push_back("wants " + input_text(weights.model));
-  return {Hdf5Reader(checkpoint_bytes(weights), path), file.sha256};
+  return {Hdf5Reader(checkpoint_bytes(weights), path), digest};
 }
 
 }  // namespace rk
