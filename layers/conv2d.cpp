@@ -1,6 +1,7 @@
 #include "layers/conv2d.h"
 
 #include "engine/base/error.h"
+#include "engine/base/round_up.h"
 #include "engine/tape/layout.h"
 #include "layers/gpu/nodes.h"
 #include "layers/onednn/convolution.h"
@@ -49,7 +50,7 @@ class Conv2dNode : public ConvolutionNode {
 
 ConvolutionGeometry convolution_geometry(const Program& program, TensorId x,
                                          const std::string& name, const Conv2dOptions& options) {
-  const Shape& in = program.shape(x);
+  const Shape& in = program.image_shape(x);
   expect(in.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name, in.text());
   std::array<std::int64_t, 2> out{};
   for (std::size_t axis = 0; axis < 2; ++axis) {
@@ -61,8 +62,19 @@ ConvolutionGeometry convolution_geometry(const Program& program, TensorId x,
 
   ConvolutionGeometry g;
   g.options = options;
-  g.x = in;
+  g.x = program.shape(x);
   g.y = Shape{in[0], out[0], out[1], options.out_channels};
+  g.weight = Shape{options.out_channels, options.in_channels > 0 ? options.in_channels : in[3],
+                   options.kernel[0], options.kernel[1]};
+  if (const SpaceToDepth* cells = program.cells(x)) {
+    expect(options.stride[0] == cells->side && options.stride[1] == cells->side &&
+               options.padding == cells->padding,
+           "[{}] expected the stride and padding that its input lies for", name);
+    g.cell = cells->side;
+    g.options.stride = {1, 1};
+    g.options.padding = {0, 0};
+    for (std::int64_t& taps : g.options.kernel) taps = divide_up(taps, g.cell);
+  }
   return g;
 }
 
@@ -73,9 +85,9 @@ ConvolutionNode::ConvolutionNode(std::string name, Program& program, const std::
       parameters_(program.parameters()),
       on_gpu_(program.on_gpu()),
       geometry_(geometry) {
-  const Conv2dOptions& o = geometry.options;
-  const auto fan_out = static_cast<double>(o.out_channels * o.kernel[0] * o.kernel[1]);
-  weight_ = parameters_.declare(convolution + ".weight", geometry.weight_shape(),
+  const Shape& w = geometry.weight;
+  const auto fan_out = static_cast<double>(w[0] * w[2] * w[3]);
+  weight_ = parameters_.declare(convolution + ".weight", w,
                                 {Initial::Kind::kNormal, std::sqrt(2.0 / fan_out)});
 }
 
@@ -121,6 +133,7 @@ void ConvolutionNode::choose_layouts(ImageWidths& widths) {
 
 TensorId conv2d(Program& program, TensorId x, const std::string& name,
                 const Conv2dOptions& options) {
+  if (program.on_gpu()) gpu::lay_out_images(program, x, options);
   const ConvolutionGeometry geometry = convolution_geometry(program, x, name, options);
   NodeInput input{.tensor = x, .read_in_backward = true};
   const NodeOutput output{.name = name, .shape = geometry.y, .dtype = program.dtype(x)};

@@ -26,7 +26,11 @@ TensorId conv2d(Program& program, TensorId x, const std::string& name,
 
 // What a convolution computes on, worked out from its input: shared with conv_bn.h.
 struct ConvolutionGeometry {
-  Shape x, y;                // (N, H, W, C)
+  Shape x, y;    // (N, H, W, C), x as it lies
+  Shape weight;  // OIHW, of the parameter
+  // On a GPU, where x is images in cells of pixels (SpaceToDepth): pixels along a cell's side. The
+  // options are then those of the convolution over the cells.
+  std::int64_t cell = 1;
   std::int64_t x_width = 0;  // channels side by side, engine/tape/layout.h
   std::int64_t y_width = 0;
   // Where it is not 0: computed in blocks of so many channels, the last of x or y filled up with
@@ -37,10 +41,6 @@ struct ConvolutionGeometry {
   std::int64_t y_row_stride = 0;
   Conv2dOptions options;
   WeightOrder order;
-  Shape weight_shape() const {
-    const std::int64_t inputs = options.in_channels > 0 ? options.in_channels : x[3];
-    return {y[3], inputs, options.kernel[0], options.kernel[1]};
-  }
 };
 
 // A node that runs a convolution, alone (conv2d) or with what is folded into it (conv_bn.h).

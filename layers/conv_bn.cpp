@@ -126,7 +126,7 @@ class FoldedConvNode : public ConvolutionNode {
     ones_ = from.take<float>(channels);
   }
 
-  std::int64_t weight_elements() const { return geometry().weight_shape().elements(); }
+  std::int64_t weight_elements() const { return geometry().weight.elements(); }
   // Output channels side by side in the weight's stored order.
   std::int64_t weight_lanes() const {
     return geometry().order.kind == WeightOrder::Kind::kPlain ? 1 : geometry().order.width;
@@ -192,6 +192,7 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
     return batchnorm(program, conv2d(program, x, names.convolution, convolution), names.batchnorm,
                      options, names.output);
   }
+  if (program.on_gpu()) gpu::lay_out_images(program, x, convolution);
   const ConvolutionGeometry geometry =
       convolution_geometry(program, x, names.convolution, convolution);
   std::vector<NodeInput> inputs = {{.tensor = x, .read_in_backward = true}};

@@ -9,6 +9,7 @@
 
 #include "engine/base/shape.h"
 
+#include <array>
 #include <cstdint>
 
 namespace rk {
@@ -38,6 +39,17 @@ inline ImageLayout image_layout(const Shape& shape, std::int64_t width) {
 // Copies between NHWC and any layout; float32.
 void to_nhwc(const ImageLayout& layout, const float* stored, float* nhwc);
 void from_nhwc(const ImageLayout& layout, const float* nhwc, float* stored);
+
+// Space to depth: images (N, H, W, C) with `padding` zeros in front of rows and columns, cut into
+// cells of `side` x `side` pixels, each of which is a pixel of side * side * C channels:
+//   y[n, i, j, (a side + b) C + c] = x[n, i side + a - padding, j side + b - padding, c],
+// and 0 where x has no such pixel, and in what channels there are behind these. A convolution over
+// x with that stride and padding is one over y with neither, and `side` times fewer taps each way.
+struct SpaceToDepth {
+  std::int64_t side = 1;
+  std::array<std::int64_t, 2> padding{0, 0};  // height, width
+  Shape image;                                // of x
+};
 
 // The width that oneDNN's direct convolutions want on this processor: 16, 8, or 0 for none.
 std::int64_t convolution_width();

@@ -25,6 +25,17 @@ TensorId Program::input(const std::string& name, const Shape& shape, std::int64_
   return static_cast<TensorId>(tensors_.size()) - 1;
 }
 
+void Program::gather_pixels(TensorId input, const SpaceToDepth& cells, const Shape& shape) {
+  TensorState& t = state(input);
+  const bool read = std::ranges::any_of(edges_, [&](const std::vector<Edge>& edges) {
+    return std::ranges::any_of(edges, [&](const Edge& e) { return e.input.tensor == input; });
+  });
+  expect(t.producer < 0 && !read && !t.cells, "[{}] expected an input that nobody reads", t.name);
+  t.cells = cells;
+  t.shape = shape;
+  t.width = shape[3];
+}
+
 bool Program::learns(const std::vector<NodeInput>& inputs) {
   const std::span<const Parameters::Entry> all = parameters_.entries();
   const auto own = all.subspan(std::exchange(parameters_seen_, all.size()));

@@ -25,12 +25,14 @@
 #include "engine/device/memory.h"
 #include "engine/device/precision.h"
 #include "engine/tape/arena.h"
+#include "engine/tape/layout.h"
 #include "engine/tape/parameters.h"
 #include "engine/tape/tensor.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -199,6 +201,8 @@ class Program {
   // width: channels side by side for images (engine/tape/layout.h); 0 is NHWC.
   TensorId input(const std::string& name, const Shape& shape, std::int64_t width = 0,
                  DType dtype = DType::kFloat32);
+  // Has an input that nobody reads yet lie in cells of its pixels, as a tensor of that shape.
+  void gather_pixels(TensorId input, const SpaceToDepth& cells, const Shape& shape);
   TensorId append(std::unique_ptr<Node> node, const std::vector<NodeInput>& inputs,
                   NodeOutput output);
   void set_output(TensorId tensor) { output_ = tensor; }
@@ -218,6 +222,14 @@ class Program {
   const Options& options() const { return options_; }
   bool on_gpu() const { return options_.for_gpu || context_.on_gpu(); }
   const Shape& shape(TensorId id) const { return state(id).shape; }
+  // Null where pixels lie by themselves.
+  const SpaceToDepth* cells(TensorId input) const {
+    return state(input).cells ? &*state(input).cells : nullptr;
+  }
+  // Of an input's images, (N, H, W, C), however its pixels lie.
+  const Shape& image_shape(TensorId input) const {
+    return cells(input) != nullptr ? cells(input)->image : shape(input);
+  }
   // Of images, from lay_out() on; of inputs always.
   std::int64_t width(TensorId id) const { return state(id).width; }
   DType dtype(TensorId id) const { return state(id).dtype; }
@@ -287,6 +299,7 @@ class Program {
     Shape shape;
     std::int64_t width = 0;
     DType dtype = DType::kFloat32;
+    std::optional<SpaceToDepth> cells;
     int producer = -1;
     bool wants_gradient = false;
     bool read_in_backward_by_producer = false;

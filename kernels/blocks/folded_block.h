@@ -4,7 +4,7 @@
 //   MaskedSums       g = dy where z > 0, and sum g per channel
 //   FoldedGradients  dW = scale dW',  dbeta = sum g,  dgamma = inv_std (<dW', W> - mean dbeta)
 //
-// W is float [outputs, taps, inputs], W' and dW' are T [outputs, taps, padded_inputs]. Parameters'
+// W is float [outputs, taps, inputs], W' and dW' are T, stored as FilterShape says. Parameters'
 // gradients are overwritten, and stay multiplied by the loss scale if dy was.
 //
 // Bytes moved, n = outputs taps inputs: FoldedGradients (8 + sizeof(T)) n; MaskedSums, e =
@@ -95,7 +95,7 @@ template <class T> struct FoldedGradient {
   FilterShape shape;
   std::int64_t rows = 0;
   double* partial = nullptr;  // of MaskedSums over rows x outputs, where there is no sum
-  T* d_folded = nullptr;      // [outputs, taps, padded_inputs]
+  T* d_folded = nullptr;      // [outputs, stored_each]
   const float* weight = nullptr;
   const float* scale = nullptr;    // of PrepareWeights
   const float* inv_std = nullptr;  // of PrepareWeights
@@ -129,11 +129,11 @@ template <class T> struct FoldedGradients {
                                              return of.partial[tiles.partial(tile, 1, 0, o)];
                                            });
     const float factor = of.scale[o];
-    const int each = shape.taps * shape.inputs;
+    const int each = shape.dense_each();
     const std::int64_t own = static_cast<std::int64_t>(o) * each;
     const float* w = of.weight + own;
     float* dw = of.d_weight + own;
-    const T* from = of.d_folded + static_cast<std::int64_t>(o) * shape.taps * shape.padded_inputs;
+    const T* from = of.d_folded + static_cast<std::int64_t>(o) * shape.stored_each();
     double dot = 0;
     if (shape.packs<T>()) {
       constexpr int kWidth = kPack<T>;
@@ -153,8 +153,7 @@ template <class T> struct FoldedGradients {
       });
     } else {
       dot = team.sum(each, [&](int i) {
-        const int tap = i / shape.inputs;
-        const float g = Element<T>::widen(from[tap * shape.padded_inputs + i % shape.inputs]);
+        const float g = Element<T>::widen(from[shape.stored_at(i)]);
         dw[i] = g * factor;
         return static_cast<double>(g) * static_cast<double>(w[i]);
       });

@@ -1,9 +1,10 @@
 // Pictures into a network's input on a GPU: uint8 (N, height, width, 3) -> T (N, side, side,
 // padded_channels), cut out, turned left to right, normalised, with zeros in the channels behind
-// the third. Values come from the table of FloatTable (data/images/transform.h), so in float they
-// are the CPU's to the bit.
+// the third; or in cells of cell x cell pixels (SpaceToDepth in engine/tape/layout.h), T (N,
+// cell_rows, cell_columns, padded_channels). Values come from the table of FloatTable
+// (data/images/transform.h), so in float they are the CPU's to the bit.
 //
-// Bytes moved: 3 + sizeof(T) padded_channels a pixel of the output; the table stays in cache.
+// Bytes moved: 3 a pixel, and what is written; the table stays in cache.
 #pragma once
 
 #include "kernels/element.h"
@@ -30,9 +31,19 @@ template <class T> struct FillInput {
   const InputWindow* windows = nullptr;  // [batch], or null: from the corner, unturned
   const float* table = nullptr;          // [3, 256]
   T* out = nullptr;
+  struct Cells {
+    int side = 1;  // 1: pixels by themselves
+    int rows = 0;
+    int columns = 0;
+    int padding_y = 0;
+    int padding_x = 0;
+  } cells = {};
 
-  int blocks() const { return batch * side; }  // a block a row of an image
+  // A block a row of an image, or of its cells.
+  int blocks() const { return batch * (cells.side == 1 ? side : cells.rows); }
   template <class Block> RK_FN void operator()(const Block& block) const {
+    if (cells.side == 2) return gather<2>(block);
+    if (cells.side != 1) return gather<0>(block);
     switch (padded_channels) {
       case 4: return run<4>(block);
       case 8: return run<8>(block);
@@ -41,6 +52,41 @@ template <class T> struct FillInput {
   }
 
  private:
+  // The value of a pixel of the output; 0 beside it.
+  RK_FN RK_INLINE float value(int image, const InputWindow& window, int y, int x,
+                              int colour) const {
+    if (y < 0 || x < 0 || y >= side || x >= side) return 0.0F;
+    const int column = window.left + (window.flip != 0 ? side - 1 - x : x);
+    const std::int64_t pixel =
+        (static_cast<std::int64_t>(image) * height + window.top + y) * width + column;
+    return table[colour * 256 + pixels[pixel * 3 + colour]];
+  }
+
+  // A thread a cell, stored in packs, of which there are whole ones. kSide: of a cell; 0: any.
+  template <int kSide, class Block> RK_FN RK_INLINE void gather(const Block& block) const {
+    const int cell = kSide > 0 ? kSide : cells.side;
+    const int image = block.index() / cells.rows;
+    const int y = block.index() % cells.rows * cell - cells.padding_y;
+    const InputWindow window = windows != nullptr ? windows[image] : InputWindow{};
+    for (int column = block.thread(); column < cells.columns; column += Block::kThreads) {
+      const int x = column * cell - cells.padding_x;
+      T* to = out +
+              (static_cast<std::int64_t>(block.index()) * cells.columns + column) * padded_channels;
+      for (int first = 0; first < padded_channels; first += kPack<T>) {
+        Pack<T, kPack<T>> values;
+        RK_UNROLL
+        for (int k = 0; k < kPack<T>; ++k) {
+          const int pixel = (first + k) / 3;
+          const int colour = (first + k) % 3;
+          values.set(k, pixel < cell * cell
+                            ? value(image, window, y + pixel / cell, x + pixel % cell, colour)
+                            : 0.0F);
+        }
+        store_pack(to + first, values);
+      }
+    }
+  }
+
   // kPadded is the number of channels that are stored at once; 0: one by one.
   template <int kPadded, class Block> RK_FN RK_INLINE void run(const Block& block) const {
     const int image = block.index() / side;

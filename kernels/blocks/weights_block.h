@@ -1,6 +1,8 @@
 // Between a convolution's weight as the optimizer has it, float [outputs, taps, inputs] dense
 // (OHWI, taps = kernel height x width), and as the convolution computes with it, T [outputs, taps,
-// padded_inputs] with zeros behind the inputs:
+// padded_inputs] with zeros behind the inputs; over images in cells of pixels (SpaceToDepth in
+// engine/tape/layout.h) with fewer taps, the inputs of a cell's pixels one behind the other, and
+// zeros where the kernel does not reach:
 //
 //   PrepareWeights  W' = W, or with a frozen batch normalisation folded in (layers/conv_bn.h)
 //                   W'[o] = scale[o] W[o],  b'[o] = beta[o] - scale[o] mean[o],
@@ -27,15 +29,45 @@ struct FilterShape {
   int taps = 0;
   int inputs = 0;
   int padded_inputs = 0;
+  int cell = 1;     // pixels along a cell's side
+  int columns = 0;  // of the kernel; read where there are cells
 
-  RK_BOTH std::int64_t dense() const { return static_cast<std::int64_t>(outputs) * taps * inputs; }
-  RK_BOTH std::int64_t stored() const {
-    return static_cast<std::int64_t>(outputs) * taps * padded_inputs;
+  // Elements of an output.
+  RK_BOTH int dense_each() const { return taps * inputs; }
+  RK_BOTH int stored_each() const {
+    if (cell == 1) return taps * padded_inputs;
+    return cells(taps / columns) * cells(columns) * padded_inputs;
   }
+  RK_BOTH std::int64_t dense() const { return static_cast<std::int64_t>(outputs) * dense_each(); }
+  RK_BOTH std::int64_t stored() const { return static_cast<std::int64_t>(outputs) * stored_each(); }
   // As many elements at once as both copies allow.
   template <class T> RK_FN RK_INLINE bool packs() const {
-    return inputs == padded_inputs && inputs % kPack<T> == 0;
+    return cell == 1 && inputs == padded_inputs && inputs % kPack<T> == 0;
   }
+  // Where an output's dense element number i is stored.
+  RK_FN RK_INLINE int stored_at(int i) const {
+    const int tap = i / inputs;
+    const int input = i % inputs;
+    if (cell == 1) return tap * padded_inputs + input;
+    const int y = tap / columns;
+    const int x = tap % columns;
+    return (y / cell * cells(columns) + x / cell) * padded_inputs +
+           (y % cell * cell + x % cell) * inputs + input;
+  }
+  // Which dense element the stored one number i is; -1: none, it is 0.
+  RK_FN RK_INLINE int dense_at(int i) const {
+    const int tap = i / padded_inputs;
+    const int channel = i % padded_inputs;
+    if (cell == 1) return channel < inputs ? tap * inputs + channel : -1;
+    const int pixel = channel / inputs;
+    const int y = tap / cells(columns) * cell + pixel / cell;
+    const int x = tap % cells(columns) * cell + pixel % cell;
+    const bool inside = pixel < cell * cell && y < taps / columns && x < columns;
+    return inside ? (y * columns + x) * inputs + channel % inputs : -1;
+  }
+
+ private:
+  RK_BOTH int cells(int pixels) const { return (pixels + cell - 1) / cell; }
 };
 
 // What is to become of one weight; without a gamma it is only cast, and the arrays behind the
@@ -43,7 +75,7 @@ struct FilterShape {
 template <class T> struct Filter {
   FilterShape shape;
   const float* weight = nullptr;
-  T* prepared = nullptr;  // [outputs, taps, padded_inputs]
+  T* prepared = nullptr;  // [outputs, stored_each]
   const float* gamma = nullptr;
   const float* beta = nullptr;
   const float* mean = nullptr;      // running
@@ -65,8 +97,8 @@ struct FilterPart {
 
   // f(part) for all parts of filter number `filter`: from its shape alone.
   template <class F> static void for_each(int filter, const FilterShape& shape, F&& f) {
-    const int each = std::clamp(kBlockElements / (shape.taps * shape.padded_inputs), 1,
-                                static_cast<int>(kMostOutputs));
+    const int each =
+        std::clamp(kBlockElements / shape.stored_each(), 1, static_cast<int>(kMostOutputs));
     for (int first = 0; first < shape.outputs; first += each) {
       f(FilterPart{filter, first, std::min(each, shape.outputs - first)});
     }
@@ -97,10 +129,9 @@ template <class T> struct PrepareWeights {
     }
     block.sync();
 
-    const int each = shape.taps * shape.padded_inputs;
+    const int each = shape.stored_each();
     const int size = part.outputs * each;
-    const float* from =
-        filter.weight + static_cast<std::int64_t>(part.first) * shape.taps * shape.inputs;
+    const float* from = filter.weight + static_cast<std::int64_t>(part.first) * shape.dense_each();
     T* to = filter.prepared + static_cast<std::int64_t>(part.first) * each;
     if (shape.packs<T>()) {
       for (int i = block.thread() * kPack<T>; i < size; i += Block::kThreads * kPack<T>) {
@@ -114,10 +145,10 @@ template <class T> struct PrepareWeights {
       return;
     }
     for (int i = block.thread(); i < size; i += Block::kThreads) {
-      const int tap = i / shape.padded_inputs;
-      const int input = i % shape.padded_inputs;
+      const int output = i / each;
+      const int dense = shape.dense_at(i - output * each);
       const float value =
-          input < shape.inputs ? from[tap * shape.inputs + input] * scales.of[i / each] : 0.0F;
+          dense >= 0 ? from[output * shape.dense_each() + dense] * scales.of[output] : 0.0F;
       to[i] = Element<T>::narrow(value);
     }
   }
@@ -137,14 +168,14 @@ template <class T> struct PrepareWeights {
   }
 };
 
-// A gradient as the convolution computes it, [outputs, taps, padded_inputs], and where it goes.
+// A gradient as the convolution computes it, [outputs, stored_each], and where it goes.
 template <class T> struct WeightGradient {
   FilterShape shape;
   T* gradient = nullptr;
   float* d_weight = nullptr;
 };
 
-// d_weight is overwritten; what lies behind the inputs is not read.
+// d_weight is overwritten; what belongs to no weight is not read.
 template <class T> struct WidenGradients {
   using Item = WeightGradient<T>;
   const WeightGradient<T>* gradients = nullptr;
@@ -159,10 +190,10 @@ template <class T> struct WidenGradients {
     const FilterPart part = parts[block.index()];
     const WeightGradient<T> of = gradients[part.filter];
     const FilterShape& shape = of.shape;
-    const std::int64_t filters = static_cast<std::int64_t>(part.first) * shape.taps;
-    const T* from = of.gradient + filters * shape.padded_inputs;
-    float* to = of.d_weight + filters * shape.inputs;
-    const int size = part.outputs * shape.taps * shape.inputs;
+    const T* from = of.gradient + static_cast<std::int64_t>(part.first) * shape.stored_each();
+    float* to = of.d_weight + static_cast<std::int64_t>(part.first) * shape.dense_each();
+    const int each = shape.dense_each();
+    const int size = part.outputs * each;
     if (shape.packs<T>()) {
       for (int i = block.thread() * kPack<T>; i < size; i += Block::kThreads * kPack<T>) {
         const auto held = load_pack<kPack<T>>(from + i);
@@ -174,7 +205,9 @@ template <class T> struct WidenGradients {
       return;
     }
     for (int i = block.thread(); i < size; i += Block::kThreads) {
-      to[i] = Element<T>::widen(from[i / shape.inputs * shape.padded_inputs + i % shape.inputs]);
+      const int output = i / each;
+      to[i] = Element<T>::widen(
+          from[output * shape.stored_each() + shape.stored_at(i - output * each)]);
     }
   }
 };

@@ -1,5 +1,6 @@
 #include "layers/gpu/convolution.h"
 
+#include "engine/base/round_up.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/half_element.h"
@@ -81,6 +82,26 @@ Graph forward_graph(const ConvolutionGeometry& geometry, Precision precision,
     g.write(squares, kSquares);
   }
   return g;
+}
+
+void lay_out_images(Program& program, TensorId x, const Conv2dOptions& options) {
+  constexpr std::int64_t kChannelStep = 16;  // what the kernels of sm_90 take at once
+  const std::int64_t side = options.stride[0];
+  const bool gathers = options.in_channels > 0 && side > 1 && options.stride[1] == side &&
+                       program.options().precision != Precision::kFp32 &&
+                       program.producer(x) == nullptr && program.cells(x) == nullptr &&
+                       !program.wants_gradient(x);
+  if (!gathers) return;
+  const ConvolutionGeometry over_pixels = convolution_geometry(program, x, "images", options);
+  const Shape& y = over_pixels.y;
+  const Shape& in = program.shape(x);
+  const auto taps = [&](std::size_t axis) { return divide_up(options.kernel[axis], side); };
+  program.gather_pixels(x,
+                        {.side = side,
+                         .padding = options.padding,
+                         .image = {in[0], in[1], in[2], options.in_channels}},
+                        {y[0], y[1] + taps(0) - 1, y[2] + taps(1) - 1,
+                         round_up(side * side * options.in_channels, kChannelStep)});
 }
 
 void allow_gradient_forms(const Program& program, const ConvolutionGeometry& geometry,

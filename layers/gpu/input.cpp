@@ -17,7 +17,7 @@ GpuInput::GpuInput(const Program& program, TensorId input, std::span<const float
   expect(table.size() == static_cast<std::size_t>(kColours) * 256,
          "[input] expected 256 numbers for each of 3 colours, got {}", table.size());
   table_.upload(table.data(), table.size_bytes());
-  const Shape& shape = program.shape(input);
+  const Shape& shape = program.image_shape(input);
   upload_ = DeviceUpload(program.context().cuda(),
                          static_cast<std::size_t>(images * shape[1] * shape[2] * kColours));
 }
@@ -29,20 +29,27 @@ void GpuInput::take() { upload_.take(); }
 void GpuInput::take_back() { upload_.take_back(); }
 
 void GpuInput::fill(std::int64_t first) const {
-  const Shape& shape = program_.shape(input_);
+  const Shape &shape = program_.image_shape(input_), &stored = program_.shape(input_);
   expect(shape[1] == shape[2], "[input] expected square images, got {}", shape.text());
   const auto side = static_cast<int>(shape[1]);
   with_image_type(program_.options().precision, [&]<class T>() {
-    launch(FillInput<T>{.batch = static_cast<int>(shape[0]),
+    FillInput<T> kernel{.batch = static_cast<int>(shape[0]),
                         .height = side,
                         .width = side,
                         .side = side,
-                        .padded_channels = static_cast<int>(shape[3]),
+                        .padded_channels = static_cast<int>(stored[3]),
                         .pixels = reinterpret_cast<const std::uint8_t*>(upload_.data()) +
                                   first * shape[1] * shape[2] * kColours,
                         .table = table_.as<float>(),
-                        .out = program_.value_of(input_).as<T>()},
-           program_.context().cuda().stream());
+                        .out = program_.value_of(input_).as<T>()};
+    if (const SpaceToDepth* cells = program_.cells(input_)) {
+      kernel.cells = {.side = static_cast<int>(cells->side),
+                      .rows = static_cast<int>(stored[1]),
+                      .columns = static_cast<int>(stored[2]),
+                      .padding_y = static_cast<int>(cells->padding[0]),
+                      .padding_x = static_cast<int>(cells->padding[1])};
+    }
+    launch(kernel, program_.context().cuda().stream());
   });
 }
 

@@ -14,11 +14,13 @@
 namespace rk::gpu {
 
 inline FilterShape filter_shape(const ConvolutionGeometry& geometry) {
-  const Shape weight = geometry.weight_shape();
+  const Shape& weight = geometry.weight;
   return {.outputs = static_cast<int>(weight[0]),
           .taps = static_cast<int>(weight[2] * weight[3]),
           .inputs = static_cast<int>(weight[1]),
-          .padded_inputs = static_cast<int>(geometry.x[3])};
+          .padded_inputs = static_cast<int>(geometry.x[3]),
+          .cell = static_cast<int>(geometry.cell),
+          .columns = static_cast<int>(weight[3])};
 }
 
 // Runs Kernel over what nodes added of it.

@@ -22,7 +22,7 @@ constexpr std::size_t kSliceBytes = std::size_t{2} << 20;
 std::size_t aligned(std::size_t bytes) { return round_up(bytes, Buffer::kAlignment); }
 
 memory::desc weight_desc(const ConvolutionGeometry& g) {
-  const Shape s = g.weight_shape();
+  const Shape& s = g.weight;
   Tag tag = Tag::oihw;
   if (g.order.kind == WeightOrder::Kind::kBlocked) {
     tag = g.order.width == 16 ? Tag::OIhw16i16o : Tag::OIhw8i8o;

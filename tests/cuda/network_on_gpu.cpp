@@ -39,21 +39,30 @@ void write(const Program& program, float* place, const std::vector<float>& value
   write<float>(program, place, std::ssize(values), [&] { return *next++; });
 }
 
-// Images in [-1, 1), put where the program wants them, in its type, with channels of zeros beside
-// the colours where it wants more.
+// Images in [-1, 1), put where the program wants them, in its type, with zeros beside the colours
+// where it wants more channels, and around pixels that lie in cells.
 void fill_images(Program& program, TensorId input, std::uint64_t seed) {
-  const Shape& shape = program.shape(input);
-  const std::int64_t area = shape[1] * shape[2], channels = shape[3];
-  const std::vector<float> values = noise(shape[0] * area * kColours, seed);
+  const Shape &shape = program.shape(input), &image = program.image_shape(input);
+  const std::vector<float> values = noise(image[0] * image[1] * image[2] * kColours, seed);
+  const auto value = [&](std::int64_t n, std::int64_t y, std::int64_t x, std::int64_t colour) {
+    if (y < 0 || x < 0 || y >= image[1] || x >= image[2] || colour >= kColours) return 0.0F;
+    return values[static_cast<std::size_t>(((n * image[1] + y) * image[2] + x) * kColours +
+                                           colour)];
+  };
+  const SpaceToDepth* cells = program.cells(input);
   const bool planar = program.width(input) == 1;
+  const std::int64_t area = shape[1] * shape[2], channels = shape[3];
   std::int64_t at = 0;
   const auto next = [&] {
-    const std::int64_t image = at / (area * channels), rest = at++ % (area * channels);
+    const std::int64_t n = at / (area * channels), rest = at++ % (area * channels);
     const std::int64_t pixel = planar ? rest % area : rest / channels;
     const std::int64_t channel = planar ? rest / area : rest % channels;
-    return channel < kColours
-               ? values[static_cast<std::size_t>((image * area + pixel) * kColours + channel)]
-               : 0.0F;
+    const std::int64_t y = pixel / shape[2], x = pixel % shape[2];
+    if (cells == nullptr) return value(n, y, x, channel);
+    const std::int64_t side = cells->side, within = channel / kColours;
+    if (within >= side * side) return 0.0F;
+    return value(n, y * side + within / side - cells->padding[0],
+                 x * side + within % side - cells->padding[1], channel % kColours);
   };
   void* place = program.value_of(input).data;
   switch (program.dtype(input)) {

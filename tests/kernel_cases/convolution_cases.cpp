@@ -9,11 +9,39 @@ namespace {
 
 constexpr double kEpsilon = 1e-3;
 
-// [filters, inputs] with zeros up to padded, or the other way round.
-std::vector<double> padded(const std::vector<double>& in, int inputs, int padded_inputs) {
+// Of each stored element which dense one it is, -1 where it is 0.
+std::vector<std::int64_t> stored_order(const FilterShape& shape) {
+  const int columns = shape.cell == 1 ? shape.taps : shape.columns, rows = shape.taps / columns;
+  std::vector<std::int64_t> order;
+  for (int o = 0; o < shape.outputs; ++o) {
+    for (int y = 0; y < rows; y += shape.cell) {
+      for (int x = 0; x < columns; x += shape.cell) {
+        const std::size_t end = order.size() + at(shape.padded_inputs);
+        for (int a = y; a < y + shape.cell; ++a) {
+          for (int b = x; b < x + shape.cell; ++b) {
+            for (int i = 0; i < shape.inputs; ++i) {
+              const std::int64_t tap = (static_cast<std::int64_t>(o) * rows + a) * columns + b;
+              order.push_back(a < rows && b < columns ? tap * shape.inputs + i : -1);
+            }
+          }
+        }
+        order.resize(end, -1);
+      }
+    }
+  }
+  return order;
+}
+
+std::vector<double> stored(const std::vector<double>& dense, const FilterShape& shape) {
   std::vector<double> out;
-  for (std::size_t i = 0; i < in.size(); i += at(inputs)) {
-    for (int k = 0; k < padded_inputs; ++k) out.push_back(k < inputs ? in[i + at(k)] : 0.0);
+  for (const std::int64_t i : stored_order(shape)) out.push_back(i < 0 ? 0.0 : dense[at(i)]);
+  return out;
+}
+std::vector<double> dense(const std::vector<double>& stored, const FilterShape& shape) {
+  std::vector<double> out(at(shape.dense()));
+  const std::vector<std::int64_t> order = stored_order(shape);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i] >= 0) out[at(order[i])] = stored[i];
   }
   return out;
 }
@@ -48,32 +76,24 @@ template <class T> std::vector<Checked> cast(const FilterShape& shape) {
   const DeviceBuffer gradient_before = DeviceBuffer::copy_of(made_up.normals<T>(before.stored()));
   run_over<WidenGradients<T>>({{before, gradient_before.as<T>(), widened_before.as<float>()},
                                {shape, device_gradient.as<T>(), widened_gradient.as<float>()}});
-  const auto wide_gradient = widened(gradient);
-  std::vector<double> expected;
-  for (std::int64_t i = 0; i < shape.dense(); ++i) {
-    expected.push_back(
-        wide_gradient[at(i / shape.inputs * shape.padded_inputs + i % shape.inputs)]);
-  }
-  return {{"cast", read<T>(folded), padded(widened(weight), shape.inputs, shape.padded_inputs),
-           TypeFacts<T>::kRounding, TypeFacts<T>::kDenormal},
-          {"widened", read<float>(widened_gradient), expected, 0, 0}};
+  return {{"cast", read<T>(folded), stored(widened(weight), shape), TypeFacts<T>::kRounding,
+           TypeFacts<T>::kDenormal},
+          {"widened", read<float>(widened_gradient), dense(widened(gradient), shape), 0, 0}};
 }
 
 template <class T> std::vector<Checked> folded(const FilterShape& shape, std::int64_t rows) {
   MadeUp made_up(11);
   const int outputs = shape.outputs;
-  const int dense = shape.taps * shape.inputs;
-  const auto weight = made_up.normals<float>(static_cast<std::int64_t>(outputs) * dense);
+  const auto weight = made_up.normals<float>(shape.dense());
   const auto gamma = made_up.normals<float>(outputs, 1, 0.2);
   const auto beta = made_up.normals<float>(outputs);
   const auto mean = made_up.normals<float>(outputs);
   const auto variance = made_up.normals<float>(outputs, 2, 0.3);
   const auto dy = made_up.normals<T>(rows * outputs);
-  const std::int64_t stored = static_cast<std::int64_t>(outputs) * shape.taps * shape.padded_inputs;
-  const auto d_folded = made_up.normals<T>(stored);
+  const auto d_folded = made_up.normals<T>(shape.stored());
 
   const auto w = widened(weight);
-  const auto dw = widened(d_folded);
+  const auto dw = dense(widened(d_folded), shape);
   const auto wide_dy = widened(dy);
   std::vector<double> folded_weight, bias, scale, inv_std, d_weight, d_gamma, d_beta;
   for (int o = 0; o < outputs; ++o) {
@@ -82,16 +102,11 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
     bias.push_back(static_cast<double>(beta[at(o)]) -
                    scale.back() * static_cast<double>(mean[at(o)]));
     double dot = 0;
-    for (int t = 0; t < shape.taps; ++t) {
-      for (int i = 0; i < shape.inputs; ++i) {
-        const double value =
-            w[at((static_cast<std::int64_t>(o) * shape.taps + t) * shape.inputs + i)];
-        const double g =
-            dw[at((static_cast<std::int64_t>(o) * shape.taps + t) * shape.padded_inputs + i)];
-        folded_weight.push_back(value * scale.back());
-        d_weight.push_back(g * scale.back());
-        dot += g * value;
-      }
+    const std::int64_t each = shape.dense() / outputs;
+    for (std::int64_t i = o * each; i < (o + 1) * each; ++i) {
+      folded_weight.push_back(w[at(i)] * scale.back());
+      d_weight.push_back(dw[at(i)] * scale.back());
+      dot += dw[at(i)] * w[at(i)];
     }
     double sum = 0;
     for (std::int64_t r = 0; r < rows; ++r) sum += wide_dy[at(r * outputs + o)];
@@ -106,18 +121,18 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
   const DeviceBuffer device_variance = DeviceBuffer::copy_of(variance);
   const DeviceBuffer device_dy = DeviceBuffer::copy_of(dy);
   const DeviceBuffer device_d_folded = DeviceBuffer::copy_of(d_folded);
-  const DeviceBuffer got_folded = unwritten<T>(stored);
+  const DeviceBuffer got_folded = unwritten<T>(shape.stored());
   const DeviceBuffer got_bias = unwritten<T>(outputs);
   const DeviceBuffer got_scale = unwritten<float>(outputs);
   const DeviceBuffer got_inv_std = unwritten<float>(outputs);
   const DeviceBuffer partial = unwritten<double>(ChannelTiles{rows, outputs}.partials(1));
-  const DeviceBuffer got_d_weight = unwritten<float>(static_cast<std::int64_t>(outputs) * dense);
+  const DeviceBuffer got_d_weight = unwritten<float>(shape.dense());
   const DeviceBuffer got_d_gamma = unwritten<float>(outputs);
   const DeviceBuffer got_d_beta = unwritten<float>(outputs);
   // As others added it up.
   const DeviceBuffer sum = DeviceBuffer::copy_of(std::vector<float>(d_beta.begin(), d_beta.end()));
   // Behind a filter that is only cast.
-  const DeviceBuffer cast = unwritten<T>(stored);
+  const DeviceBuffer cast = unwritten<T>(shape.stored());
   run_over<PrepareWeights<T>>(
       {{.shape = shape, .weight = device_weight.as<float>(), .prepared = cast.as<T>()},
        {shape, device_weight.as<float>(), got_folded.as<T>(), device_gamma.as<float>(),
@@ -154,10 +169,9 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
   const double rounding = TypeFacts<T>::kRounding;
   const double of_rows = 1e-6 * static_cast<double>(rows) + 1e-6;
   // Two roundings to float32 more than T's own; dots of `dense` products are in double.
-  return {{"cast", read<T>(cast), padded(w, shape.inputs, shape.padded_inputs), rounding,
+  return {{"cast", read<T>(cast), stored(w, shape), rounding, TypeFacts<T>::kDenormal},
+          {"folded", read<T>(got_folded), stored(folded_weight, shape), rounding + 2e-7,
            TypeFacts<T>::kDenormal},
-          {"folded", read<T>(got_folded), padded(folded_weight, shape.inputs, shape.padded_inputs),
-           rounding + 2e-7, TypeFacts<T>::kDenormal},
           {"bias", read<T>(got_bias), bias, rounding, 1e-6},
           {"scale", read<float>(got_scale), scale, 1e-7, 0},
           {"inv_std", read<float>(got_inv_std), inv_std, 1e-7, 0},
@@ -272,6 +286,15 @@ void add_convolution_cases(std::vector<KernelCase>& cases) {
     cases.push_back({"cast_weights_odd_" + type, [] { return cast<T>({5, 1, 3, 3}); }});
     cases.push_back({"cast_weights_padded_" + type, [] { return cast<T>({1, 49, 3, 8}); }});
     cases.push_back({"cast_weights_large_" + type, [] { return cast<T>({301, 1, 33, 33}); }});
+    // In cells: 7x7 in 4x4 of 2x2, 3x2 of 5 inputs in 2x1, and in cells of 3x3.
+    cases.push_back({"cast_weights_cells_" + type, [] { return cast<T>({9, 49, 3, 16, 2, 7}); }});
+    cases.push_back({"cast_weights_odd_cells_" + type, [] {
+                       return cast<T>({70, 6, 5, 24, 2, 2});
+                     }});
+    cases.push_back({"cast_weights_cells_of_9_" + type, [] {
+                       return cast<T>({4, 35, 3, 32, 3, 5});
+                     }});
+    cases.push_back({"folded_cells_" + type, [] { return folded<T>({10, 49, 3, 16, 2, 7}, 7); }});
     cases.push_back({"folded_dense_" + type, [] { return folded<T>({40, 9, 24, 24}, 300); }});
     cases.push_back({"folded_small_" + type, [] { return folded<T>({150, 1, 8, 8}, 7); }});
     cases.push_back({"folded_stem_" + type, [] { return folded<T>({10, 49, 3, 4}, 7); }});

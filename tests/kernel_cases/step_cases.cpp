@@ -205,6 +205,59 @@ std::vector<Checked> input(int height, int width, int side, int channels, bool w
   return {{"input", read<T>(out), expected, rounding, 1e-7 * rounding}};
 }
 
+// In cells of cell x cell pixels, with zeros around them, as the definition says it.
+template <class T>
+std::vector<Checked> input_in_cells(int side, int cell, int padding_y, int padding_x, int channels,
+                                    bool windows) {
+  constexpr int kImages = 3;
+  const int height = side + 3, width = side + 2;
+  const int rows = (side + 2 * padding_y) / cell + 1, columns = (side + padding_x) / cell;
+  MadeUp made_up(47);
+  std::vector<std::uint8_t> pixels(at(3) * at(kImages) * at(height) * at(width));
+  for (std::uint8_t& level : pixels) {
+    level = static_cast<std::uint8_t>(127.5 * (made_up.uniform() + 1));
+  }
+  const auto table = made_up.normals<float>(std::int64_t{3} * 256);
+  const std::vector<InputWindow> held = {{1, 2, 1}, {3, 0, 0}, {0, 1, 1}};
+  const std::int64_t each = static_cast<std::int64_t>(rows) * columns * channels;
+  std::vector<double> expected(at(kImages * each), 0.0);
+  for (int n = 0; n < kImages; ++n) {
+    const InputWindow window = windows ? held[at(n)] : InputWindow{};
+    for (int y = 0; y < side; ++y) {
+      for (int x = 0; x < side; ++x) {
+        const int i = (y + padding_y) / cell, a = (y + padding_y) % cell;
+        const int j = (x + padding_x) / cell, b = (x + padding_x) % cell;
+        if (i >= rows || j >= columns) continue;
+        const int column = window.left + (window.flip != 0 ? side - 1 - x : x);
+        const int pixel = ((n * height + window.top + y) * width + column) * 3;
+        for (int c = 0; c < 3; ++c) {
+          const std::int64_t place = n * each +
+                                     ((static_cast<std::int64_t>(i) * columns) + j) * channels +
+                                     (a * cell + b) * 3 + c;
+          expected[at(place)] = static_cast<double>(table[at(c * 256 + pixels[at(pixel + c)])]);
+        }
+      }
+    }
+  }
+  const DeviceBuffer device_pixels = DeviceBuffer::copy_of(pixels);
+  const DeviceBuffer device_windows = DeviceBuffer::copy_of(held);
+  const DeviceBuffer device_table = DeviceBuffer::copy_of(table);
+  const DeviceBuffer out = unwritten<T>(kImages * each);
+  launch(FillInput<T>{.batch = kImages,
+                      .height = height,
+                      .width = width,
+                      .side = side,
+                      .padded_channels = channels,
+                      .pixels = device_pixels.as<std::uint8_t>(),
+                      .windows = windows ? device_windows.as<InputWindow>() : nullptr,
+                      .table = device_table.as<float>(),
+                      .out = out.as<T>(),
+                      .cells = {cell, rows, columns, padding_y, padding_x}},
+         nullptr);
+  const double rounding = std::is_same_v<T, float> ? 0 : TypeFacts<T>::kRounding;
+  return {{"cells", read<T>(out), expected, rounding, 1e-7 * rounding}};
+}
+
 }  // namespace
 
 void add_step_cases(std::vector<KernelCase>& cases) {
@@ -227,6 +280,12 @@ void add_step_cases(std::vector<KernelCase>& cases) {
                        [rows = rows, columns = columns] { return column_sums<T>(rows, columns); }});
     }
     cases.push_back({"input_whole_" + type, [] { return input<T>(6, 6, 6, 4, false); }});
+    cases.push_back(
+        {"input_in_cells_" + type, [] { return input_in_cells<T>(9, 2, 3, 3, 16, true); }});
+    cases.push_back({"input_in_wide_cells_" + type,
+                     [] { return input_in_cells<T>(1000, 2, 0, 1, 16, false); }});
+    cases.push_back(
+        {"input_in_cells_of_9_" + type, [] { return input_in_cells<T>(10, 3, 2, 0, 32, true); }});
   });
   cases.push_back({"scale", [] { return scale(4101); }});
   cases.push_back({"head_1x1", [] { return head(1, 1); }});

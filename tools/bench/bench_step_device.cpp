@@ -56,7 +56,7 @@ double convolution_floor(const Program& program, Precision precision, double cop
     const auto* node = dynamic_cast<const ConvolutionNode*>(program.nodes()[n].get());
     if (node == nullptr) continue;
     const ConvolutionGeometry& g = node->geometry();
-    const Shape weight = g.weight_shape();
+    const Shape& weight = g.weight;
     const auto x = static_cast<double>(g.x.elements()), y = static_cast<double>(g.y.elements());
     const auto w = static_cast<double>(weight.elements());
     const double products = y * w / static_cast<double>(weight[0]);

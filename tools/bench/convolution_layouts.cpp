@@ -92,7 +92,7 @@ class Pass {
     const dnnl::engine& engine = context.onednn().engine;
     const auto direct = dnnl::algorithm::convolution_direct;
     const memory::desc x = image(g.x, widths.x), y = image(g.y, widths.y);
-    const Shape s = g.weight_shape();
+    const Shape& s = g.weight;
     const memory::desc w({s[0], s[1], s[2], s[3]}, memory::data_type::f32, memory::format_tag::any);
     const memory::dims stride(g.options.stride.begin(), g.options.stride.end());
     const memory::dims padding(g.options.padding.begin(), g.options.padding.end());
