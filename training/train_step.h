@@ -81,6 +81,7 @@ class TrainStep {
   LossScaleState scale() const;
   void set_scale(const LossScaleState& scale, std::int64_t steps);
 
+  bool captured() const { return work_.captured(); }  // the last launch was a replay
   std::vector<std::pair<std::string, std::size_t>> reserved() const;  // bytes by name
 
  private:

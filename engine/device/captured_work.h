@@ -20,6 +20,7 @@ class CapturedWork {
   // sizes: one number for all that the work depends on beside what lies in memory. Work of new ones
   // loads kernels, which must not happen in a capture.
   void run(std::int64_t sizes);
+  bool captured() const { return graph_ != nullptr; }  // whether the last run was a replay
 
  private:
   void capture();

@@ -18,7 +18,7 @@ Epilogue epilogue(const Program& program, const ConvolutionGeometry& geometry) {
   if (!program.options().gradients || !fuses_sums(precision)) return {};
   const Epilogue sums{.sums = true};
   const std::string graph = forward_graph(geometry, precision, sums).text();
-  return plans_of(program.context()).engine(graph).empty() ? Epilogue{} : sums;
+  return plans_of(program.context()).names_engine(graph) ? sums : Epilogue{};
 }
 
 // The weight is kept in float32 and cast to T, with the input channels that the images have, in

@@ -120,7 +120,7 @@ template <class T> Graph Convolution<T>::data_graph(const EdgeUse& dx) const {
 template <class T> bool Convolution<T>::sums_gradient(const EdgeUse& dx) const {
   if (precision_ != Precision::kFp16 || !fuses_input_gradient(geometry_, precision_)) return false;
   const Graph graph = graph_with_sums(data_graph(dx));
-  return !plans_of(context_).engine(graph.text()).empty();
+  return plans_of(context_).names_engine(graph.text());
 }
 
 template <class T> void Convolution<T>::graphs(const EdgeUse& dx, std::vector<Graph>& list) const {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <map>
 #include <utility>
 
 namespace rk {
@@ -202,17 +202,28 @@ std::string Graph::text() const {
   return fmt::format("{} {} {}{}", name_of(precision_), names, geometry, rest);
 }
 
-std::vector<Graph> graphs_of(Program& program) {
+std::vector<CountedGraph> counted_graphs(Program& program) {
   program.lay_out();
-  std::vector<Graph> all, distinct;
+  std::vector<Graph> all;
   for (std::size_t n = 0; n < program.nodes().size(); ++n) {
     program.nodes()[n]->graphs(program.uses(static_cast<int>(n)), all);
   }
-  std::set<std::string> texts;
+  std::vector<CountedGraph> distinct;
+  std::map<std::string, std::size_t> places;  // by text
   for (Graph& graph : all) {
-    if (texts.insert(graph.text()).second) distinct.push_back(std::move(graph));
+    const auto [place, is_new] = places.emplace(graph.text(), distinct.size());
+    if (is_new) distinct.push_back({std::move(graph), 0});
+    ++distinct[place->second].count;
   }
   return distinct;
+}
+
+std::vector<Graph> graphs_of(Program& program) {
+  std::vector<Graph> graphs;
+  for (CountedGraph& counted : counted_graphs(program)) {
+    graphs.push_back(std::move(counted.graph));
+  }
+  return graphs;
 }
 
 }  // namespace rk

@@ -172,8 +172,13 @@ class Graph {
   std::vector<Operation> operations_;
 };
 
-// The distinct graphs that a program's nodes run (Node::graphs), in their order. It need not be
-// planned, nor its context have a GPU (Program::Options::for_gpu).
+// The distinct graphs that a program's nodes run (Node::graphs), in their order, and how many run
+// each. It need not be planned, nor its context have a GPU (Program::Options::for_gpu).
+struct CountedGraph {
+  Graph graph;
+  int count = 0;
+};
+std::vector<CountedGraph> counted_graphs(Program& program);
 std::vector<Graph> graphs_of(Program& program);
 
 }  // namespace rk

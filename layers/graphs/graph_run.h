@@ -57,6 +57,12 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
 // another GPU or cuDNN has no meaning here and is left out.
 void set_plans(const Context& context, const GpuPlans& plans);
 const GpuPlans& plans_of(const Context& context);
+// Of the graphs that were built there since: how many the table names an engine for, and how many
+// of these run on it.
+struct PlansTaken {
+  int named = 0, taken = 0;
+};
+PlansTaken plans_taken(const Context& context);
 
 // Times the first ready-made engines of a graph on the context's GPU, `repeats` times each in turn,
 // on random numbers, and takes the fastest of those that agree with the first within rounding.

@@ -73,4 +73,9 @@ std::string GpuPlans::engine(const std::string& graph) const {
   return found == entries_.end() ? std::string() : found->second.engine;
 }
 
+bool GpuPlans::names_engine(const std::string& graph) const {
+  const std::string named = engine(graph);
+  return !named.empty() && named != kOwnKernels;
+}
+
 }  // namespace rk

@@ -20,7 +20,8 @@ double agreement(Precision precision);
 
 class GpuPlans {
  public:
-  // In place of an engine: what the graph computes is left to our own kernels.
+  // In place of an engine: what the graph computes, or beside others' work, is left to our own
+  // kernels.
   static constexpr std::string_view kOwnKernels = "own kernels";
 
   // How the engines of one graph did.
@@ -48,6 +49,8 @@ class GpuPlans {
   void add(const std::string& graph, const std::string& engine, const std::string& comment);
   // The engine for a graph; empty where none is named.
   std::string engine(const std::string& graph) const;
+  // Whether one is, for a graph that a step can do without.
+  bool names_engine(const std::string& graph) const;
 
  private:
   struct Entry {

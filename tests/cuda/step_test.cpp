@@ -185,6 +185,7 @@ TEST_F(GpuStepTest, ReplayIsEager) {
     const Context gpu = gpu_context();
     Trainer trainer(gpu, options);
     for (std::uint32_t s = 0; s < 4; ++s) trainer.step(NoiseBatch(kBatch, kSize, s).get());
+    EXPECT_EQ(trainer.train_step().captured(), graph);
     trainer.pull();
     values.emplace_back(trainer.parameters().values().begin(), trainer.parameters().values().end());
   }

@@ -14,12 +14,17 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace rk {
 namespace {
+
+constexpr double kNoEnd = std::numeric_limits<double>::infinity();
+
+struct Enough {};
 
 TrainerOptions small() {
   TrainerOptions options;
@@ -58,7 +63,8 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "plans.txt").string();
   std::vector<TunedGraph> tuned;
-  tune_plans(context, small(), 1, path, [&](const TunedGraph& graph) { tuned.push_back(graph); });
+  const auto keep = [&](const TunedGraph& graph) { tuned.push_back(graph); };
+  EXPECT_EQ(tune_plans(context, small(), 1, kNoEnd, path, keep), 0);
   ASSERT_GT(tuned.size(), 20U);
   const GpuPlans plans = GpuPlans::read(path);
   std::map<std::string, std::string> last;  // a normalisation's engine, then who normalises
@@ -67,10 +73,60 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   const DeviceStepTimes times = time_device_step(context, small(), 2, 0, path);
   EXPECT_EQ(plans_of(context).environment(), context.cuda().name());
   EXPECT_EQ(plans_of(context).engine(tuned[0].graph), tuned[0].engine);
+  EXPECT_TRUE(times.captured);
+  EXPECT_GT(times.plans.named, 20);
+  EXPECT_EQ(times.plans.taken, times.plans.named);
   EXPECT_GT(times.step.median, 0);
   EXPECT_GT(times.card_ms, 0);
   EXPECT_GT(times.bytes,
             std::size_t{4} << 20);  // ResNet-20 has 272,864 parameters, of four values each
+}
+
+// What moves most bytes comes first; what an earlier tuning decided, for or against, is not timed
+// again, whichever way batch norm is computed.
+TEST(BenchStepDevice, ATuningThatRanOutOfTimeGoesOn) {
+  const Context context(2, Device{.cuda = true});
+  const TemporaryFolder folder;
+  for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
+    TrainerOptions options = small();
+    options.batchnorm = mode;
+    const std::string path =
+        (folder.path() / (mode == BatchNormMode::kBatch ? "train.txt" : "frozen.txt")).string();
+    std::vector<std::string> first;
+    const auto keep = [&](const TunedGraph& graph) { first.push_back(graph.graph); };
+    const int all = tune_plans(context, options, 1, 0, path, keep);
+    EXPECT_GT(all, 10);
+    EXPECT_TRUE(first.empty());
+    // Ends as soon as it has found something.
+    EXPECT_THROW(tune_plans(context, options, 1, kNoEnd, path,
+                            [&](const TunedGraph& graph) {
+                              keep(graph);
+                              if (first.size() == 5) throw Enough{};
+                            }),
+                 Enough);
+    const int left = tune_plans(context, options, 1, 0, path, keep);
+    EXPECT_LT(left, all);
+    EXPECT_GE(left, all - 5);
+    std::vector<std::string> rest;
+    EXPECT_EQ(tune_plans(context, options, 1, kNoEnd, path,
+                         [&](const TunedGraph& graph) { rest.push_back(graph.graph); }),
+              0);
+    EXPECT_FALSE(rest.empty());
+    rest.clear();
+    EXPECT_EQ(tune_plans(context, options, 1, kNoEnd, path,
+                         [&](const TunedGraph& graph) { rest.push_back(graph.graph); }),
+              0);
+    EXPECT_TRUE(rest.empty()) << rest[0];
+  }
+}
+
+// A step that cannot be captured runs all the same, and says that it was none.
+TEST(BenchStepDevice, SaysWhetherStepsWereReplays) {
+  const Context context(1, Device{.cuda = true});
+  TrainerOptions options = small();
+  EXPECT_TRUE(time_device_step(context, options, 1, 0, "").captured);
+  options.graph = false;
+  EXPECT_FALSE(time_device_step(context, options, 1, 0, "").captured);
 }
 
 // Whether the sums that a graph adds up beside a gradient are those of our own kernel.
@@ -101,12 +157,17 @@ TEST(BenchStepDevice, TuningAFrozenNetworkTriesSumsBesideGradients) {
   const std::string path = (folder.path() / "plans.txt").string();
   TrainerOptions options = small();
   options.batchnorm = BatchNormMode::kRunning;
-  tune_plans(context, options, 1, path, [](const TunedGraph&) {});
-  const std::string text = GpuPlans::read(path).text();
+  bool takes = false;
+  int decided = 0;
+  tune_plans(context, options, 1, kNoEnd, path, [&](const TunedGraph& graph) {
+    if (graph.graph.find("drelu+sums ") == std::string::npos) return;
+    ++decided;
+    takes = takes || graph.engine != GpuPlans::kOwnKernels;
+  });
+  EXPECT_GT(decided, 5);
   const DeviceStepTimes times = time_device_step(context, options, 1, 0, path);
-  EXPECT_EQ(text.find("drelu+sums ") != std::string::npos,
-            times.ways.find("gradients added up") != std::string::npos)
-      << text << times.ways;
+  EXPECT_EQ(takes, times.ways.find("gradients added up") != std::string::npos)
+      << GpuPlans::read(path).text() << times.ways;
 }
 
 // Behind one convolution: what the three algorithms compute, and that a wrong one would be seen.

@@ -24,6 +24,7 @@ std::vector<float> trained(bool graph) {
   const Context gpu(1, Device{.cuda = true});
   Trainer trainer(gpu, options);
   for (std::uint32_t s = 0; s < 3; ++s) trainer.step(NoiseBatch(8, 16, s).get());
+  EXPECT_FALSE(trainer.train_step().captured());
   trainer.pull();
   return {trainer.parameters().values().begin(), trainer.parameters().values().end()};
 }

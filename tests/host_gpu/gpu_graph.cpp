@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -297,6 +299,7 @@ struct GpuGraph::Impl {
 // What a context knows: made by who first asks or sets plans.
 struct CudnnHandle {
   GpuPlans plans;
+  std::set<std::string> built;
 };
 
 namespace {
@@ -316,6 +319,7 @@ GpuGraph::GpuGraph(const Context& context, const Graph& graph)
   if (is_refused(graph)) fail<DeviceError>("cuDNN: {}: no engine", graph.text());
   impl_->stream = context.cuda().stream();
   log().push_back(graph);
+  handle_of(context).built.insert(graph.text());
 }
 bool GpuGraph::exists(const Context&, const Graph& graph, const char* otherwise) {
   if (!is_refused(graph)) return true;
@@ -379,7 +383,19 @@ void build_graphs(const Context&, const std::vector<Graph>& graphs,
   if (progress) progress(all, all);
 }
 
-void set_plans(const Context& context, const GpuPlans& plans) { handle_of(context).plans = plans; }
+void set_plans(const Context& context, const GpuPlans& plans) {
+  handle_of(context).plans = plans;
+  handle_of(context).built.clear();
+}
+PlansTaken plans_taken(const Context& context) {
+  PlansTaken of;
+  for (const std::string& text : handle_of(context).built) {
+    const GpuPlans& plans = plans_of(context);
+    if (plans.names_engine(text)) ++of.named;
+    if (plans.engine(text) == "loops") ++of.taken;
+  }
+  return of;
+}
 const GpuPlans& plans_of(const Context& context) { return handle_of(context).plans; }
 
 std::string plan_environment(const Context& context) {

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -72,6 +73,10 @@ class BenchStep final : public Command {
              "normalisation first, and write the fastest to this file, for --plans; what the file "
              "has already is not timed again")
         .type_name("FILE");
+    flags
+        .add("--tune-seconds", tune_seconds_,
+             "with --tune: begin nothing further after so many seconds; another --tune goes on")
+        .check(in_range(1, 1000000));
   }
   bool runs_on_cuda() const override { return true; }
 
@@ -82,14 +87,20 @@ class BenchStep final : public Command {
       if (nodes_ || layouts_) {
         fail<UsageError>("--nodes and --layouts are for the CPU; see make profile-step for a GPU");
       }
+      if (tune_seconds_ > 0 && tune_.empty()) {
+        fail<UsageError>("--tune-seconds: is for --tune FILE");
+      }
       if (!plans_.empty() && !tune_.empty()) {
         fail<UsageError>("--plans, --tune: both say which file; leave --plans out");
       }
       run_on_gpu(common);
       return;
     }
-    if (precision_ != "fp32" || !plans_.empty() || !tune_.empty() || graph_ != "on") {
-      fail<UsageError>("--precision, --plans, --tune and --graph are for a GPU; add --device cuda");
+    if (precision_ != "fp32" || !plans_.empty() || !tune_.empty() || tune_seconds_ > 0 ||
+        graph_ != "on") {
+      fail<UsageError>(
+          "--precision, --plans, --tune, --tune-seconds and --graph are for a GPU; add --device "
+          "cuda");
     }
     run_on_cpu(common);
   }
@@ -119,11 +130,18 @@ class BenchStep final : public Command {
     const Context context(common.threads, device_of(common));
     TrainerOptions options = trainer_options(common);
     if (!tune_.empty()) {
-      tune_plans(context, options, repeats_, tune_, [](const TunedGraph& graph) {
-        print("{:60} {:8.4f} ms, without a file {:8.4f}{}{}  {}\n", graph.graph, graph.ms,
-              graph.first_ms, graph.timed.empty() ? "" : ", ", graph.timed, graph.engine);
-        std::fflush(stdout);
-      });
+      const double seconds =
+          tune_seconds_ > 0 ? tune_seconds_ : std::numeric_limits<double>::infinity();
+      const int left =
+          tune_plans(context, options, repeats_, seconds, tune_, [](const TunedGraph& graph) {
+            print("{:60} {:8.4f} ms, without a file {:8.4f}{}{}  {}\n", graph.graph, graph.ms,
+                  graph.first_ms, graph.timed.empty() ? "" : ", ", graph.timed, graph.engine);
+            std::fflush(stdout);
+          });
+      if (left > 0) {
+        print("--tune-seconds {} are over, {} not tuned; another --tune {} goes on with them\n",
+              tune_seconds_, counted(left, "graph"), tune_);
+      }
     }
     const DeviceStepTimes times =
         time_device_step(context, options, repeats_, common.seed, tune_.empty() ? plans_ : tune_);
@@ -140,6 +158,14 @@ class BenchStep final : public Command {
         times.math_rate > 0 ? fmt::format(", {:.0f} TFLOP/s", 2 * times.math_rate / 1e12) : "",
         100 * share, static_cast<double>(times.bytes) / (1 << 20));
     print("{}; ready after {:.1f} s\n", times.ways, times.start_seconds);
+    if (options.graph && !times.captured) {
+      print("no CUDA graph: every kernel was started by itself\n");
+    }
+    const std::string& plans = tune_.empty() ? plans_ : tune_;
+    if (!plans.empty()) {
+      print("{} names an engine for {}, {} of them taken\n", plans,
+            counted(times.plans.named, "graph"), times.plans.taken);
+    }
     if (common.json.empty()) return;
     nlohmann::json json = {{"arch", spec_.arch},
                            {"batch", batch_},
@@ -160,6 +186,10 @@ class BenchStep final : public Command {
                            {"start_seconds", times.start_seconds},
                            {"threads", context.threads()},
                            {"version", RK_VERSION}};
+    json["captured"] = times.captured;
+    if (!plans.empty()) {
+      json["plans"] = {{"file", plans}, {"named", times.plans.named}, {"taken", times.plans.taken}};
+    }
     put(json, "step_ms", times.step);
     write_json(common.json, json);
   }
@@ -298,6 +328,7 @@ class BenchStep final : public Command {
   std::string precision_ = "fp32";
   std::string graph_ = "on";
   std::string plans_, tune_;
+  int tune_seconds_ = 0;  // 0: until all is known
   bool nodes_ = false;
   bool layouts_ = false;
 };

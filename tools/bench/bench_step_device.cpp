@@ -85,6 +85,7 @@ DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& o
     if (number >= kWarmUp) steps.push_back(ms);
   }
   step.finish();
+  times.captured = step.trainer().train_step().captured();
   times.card_ms = milliseconds_together(context, step);
   {
     const ProfileRange range(kMeasuredRange);
@@ -92,6 +93,7 @@ DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& o
     step.finish();
   }
   const Program& program = step.trainer().program();
+  if (!plans.empty()) times.plans = plans_taken(context);
   times.step = summarize(steps);
   times.copy_rate = gpu_copy_rate(context.cuda());
   times.math_rate = dense_rate(context.cuda().name(), options.precision);

@@ -2,6 +2,7 @@
 // each, and the roofline of the network's convolutions.
 #pragma once
 
+#include "layers/graphs/graph_run.h"
 #include "tools/cli/timing.h"
 #include "training/trainer.h"
 
@@ -21,7 +22,9 @@ struct DeviceStepTimes {
   double math_rate = 0;   // multiply-adds a second of the datasheet; 0: the GPU is not known
   std::size_t bytes = 0;  // reserved
   std::string device_name;
-  std::string ways;          // Program::ways()
+  std::string ways;       // Program::ways()
+  bool captured = false;  // the timed steps were replays
+  PlansTaken plans;
   double start_seconds = 0;  // to build the trainer, most of it cuDNN's graphs
 };
 

@@ -12,7 +12,11 @@
 #include "weights/atomic_file.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -26,6 +30,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // A convolution and its normalisation with the times of the algorithms.
 struct TimedUnit {
   gpu::BatchNormUnit unit;
+  std::string engine;  // of its convolution with sums; empty: there is none
   gpu::AlgorithmTimings timings;
 
   double ms(gpu::BatchNormAlgorithm algorithm) const {
@@ -37,15 +42,19 @@ struct TimedUnit {
 class Tuning {
  public:
   // program: recorded with an empty plan table, so that graphs normalise wherever they can.
-  Tuning(const Context& context, Program& program, int repeats, const std::string& path,
-         const TuningReport& report)
+  Tuning(const Context& context, Program& program, BatchNormMode mode, int repeats,
+         const std::string& path, const TuningReport& report)
       : context_(context),
         program_(program),
         units_(gpu::batchnorm_units(program)),
         repeats_(repeats),
         path_(path),
         report_(report),
-        plans_(plan_environment(context)) {
+        plans_(plan_environment(context)),
+        choose_algorithms_(mode == BatchNormMode::kBatch &&
+                           gpu::normalises_by_graph(program.options().precision)),
+        choose_sums_(mode == BatchNormMode::kRunning &&
+                     program.options().precision == Precision::kFp16) {
     if (!std::filesystem::exists(path)) return;
     GpuPlans before = GpuPlans::read(path);
     if (before.environment() != plans_.environment()) {
@@ -55,79 +64,88 @@ class Tuning {
     plans_ = std::move(before);
   }
 
-  void time_engines() {
-    for (const Graph& graph : graphs_of(program_)) {
-      // Without a normalisation's graph the step has our own kernels.
-      const bool choice =
-          graph.has(Graph::Op::kBatchNorm) || graph.has(Graph::Op::kBatchNormGradient);
-      if (!is_to_be_timed(graph, choice)) continue;
-      const auto timing = timed(graph);
-      if (!timing) continue;
-      const auto& taken = timing->engines[timing->taken];
-      plans_.add(*timing);
-      tell({timing->graph, taken.name, taken.ms, timing->engines[0].ms, ""});
-    }
-    for (const gpu::BatchNormUnit& unit : units_) {
-      std::string& engine = sums_engines_[unit.sums.text()];
-      if (!engine.empty() || !gpu::fuses_sums(unit.sums.precision()) ||
-          !is_to_be_timed(unit.sums, true)) {
-        continue;
-      }
-      const auto timing = timed(unit.sums);
-      if (timing) engine = timing->engines[timing->taken].name;
-    }
-  }
-
-  void choose_batchnorm_algorithms() {
-    // One choice for all convolutions with the same normalisation behind them; sums for each.
-    std::map<std::string, std::vector<gpu::BatchNormUnit>> groups;
-    for (const gpu::BatchNormUnit& unit : units_) {
-      groups[unit.graphs.forward.text()].push_back(unit);
-    }
-    for (const auto& [normalisation, units] : groups) {
-      std::vector<TimedUnit> timed;
-      for (const gpu::BatchNormUnit& unit : units) {
-        stop_if_interrupted();
-        timed.push_back({unit, gpu::time_algorithms(context_, unit, plans_,
-                                                    sums_engines_[unit.sums.text()], repeats_)});
-      }
-      choose(normalisation, timed);
-    }
-  }
-
-  // Of frozen statistics: whether the graph of a gradient adds it up, too.
-  void choose_gradient_sums() {
-    for (const Graph& graph : graphs_of(program_)) {
-      if (!gpu::is_masked_gradient(graph)) continue;
-      const Graph with_sums = gpu::graph_with_sums(graph);
-      if (!is_to_be_timed(with_sums, true)) continue;
-      const auto timing = timed(with_sums);
-      if (!timing) continue;
-      const std::string& engine = timing->engines[timing->taken].name;
-      GpuPlans tried = plans_;
-      tried.add(*timing);
-      set_plans(context_, tried);
-      const gpu::GradientSumsTiming sums = gpu::time_gradient_sums(context_, graph, repeats_);
-      set_plans(context_, plans_);
-      if (!sums.agrees) {
-        note(fmt::format("{}: {} is off by {:.1e}, or differs from run to run; it is left out",
-                         timing->graph, engine, sums.error));
-      } else if (sums.graph_ms < sums.kernel_ms) {
-        plans_.add(timing->graph, engine,
-                   fmt::format("{:.4f} ms of {:.4f} with the sums", sums.graph_ms, sums.kernel_ms));
-        tell({timing->graph, engine, sums.graph_ms, sums.kernel_ms, "with the sums"});
+  // What there is to decide, what moves most bytes first. Returns how much of it is left.
+  int run(double seconds) {
+    std::vector<Task> tasks = graph_tasks();
+    std::ranges::move(batchnorm_tasks(), std::back_inserter(tasks));
+    const auto began = std::chrono::steady_clock::now();
+    int left = 0;
+    for (const Task& task : tasks) {
+      stop_if_interrupted();
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
+      if (taken.count() < seconds) {
+        task.decide();
+      } else {
+        ++left;
       }
     }
+    return left;
   }
 
  private:
   using Algorithm = gpu::BatchNormAlgorithm;
+  struct Task {
+    double bytes = 0;  // in a step
+    std::function<void()> decide;
+  };
 
-  // Not one whose engine is known, nor one that a step can do without and the library has not got.
-  bool is_to_be_timed(const Graph& graph, bool choice) {
-    stop_if_interrupted();
-    return plans_.engine(graph.text()).empty() &&
-           (!choice || GpuGraph::exists(context_, graph, "our own kernels take its place"));
+  // Those of each kind stand by themselves: what a graph's engines make of it comes before what
+  // else can take its place.
+  static void sort(std::vector<Task>& tasks) {
+    std::ranges::stable_sort(tasks, std::greater{}, &Task::bytes);
+  }
+  static double bytes_of(const Graph& graph) {
+    double bytes = 0;
+    for (const Graph::Tensor& tensor : graph.tensors()) {
+      if (tensor.role != GraphRole::kNone) bytes += static_cast<double>(tensor.bytes());
+    }
+    return bytes;
+  }
+
+  std::vector<Task> graph_tasks() {
+    std::vector<Task> tasks;
+    for (const CountedGraph& counted : counted_graphs(program_)) {
+      const Graph& graph = counted.graph;
+      // Without a normalisation's graph the step has our own kernels.
+      const bool choice =
+          graph.has(Graph::Op::kBatchNorm) || graph.has(Graph::Op::kBatchNormGradient);
+      const bool sums = choose_sums_ && gpu::is_masked_gradient(graph);
+      if (is_decided(graph) && (!sums || is_decided(gpu::graph_with_sums(graph)))) continue;
+      tasks.push_back({counted.count * bytes_of(graph), [this, graph, choice, sums] {
+                         time_engines(graph, choice);
+                         if (sums) choose_gradient_sums(graph);
+                       }});
+    }
+    sort(tasks);
+    return tasks;
+  }
+
+  // One choice for all convolutions with the same normalisation behind them; sums for each.
+  std::vector<Task> batchnorm_tasks() {
+    if (!choose_algorithms_) return {};
+    std::map<std::string, std::vector<gpu::BatchNormUnit>> groups;
+    for (const gpu::BatchNormUnit& unit : units_) {
+      groups[unit.graphs.forward.text()].push_back(unit);
+    }
+    std::vector<Task> tasks;
+    for (const auto& group : groups) {
+      double bytes = 0;
+      bool decided = true;
+      for (const gpu::BatchNormUnit& unit : group.second) {
+        bytes += unit.count * bytes_of(unit.sums);
+        decided = decided && is_decided(unit.sums);
+      }
+      if (!decided)
+        tasks.push_back({bytes, [this, group] { choose(group.first, time(group.second)); }});
+    }
+    sort(tasks);
+    return tasks;
+  }
+
+  bool is_decided(const Graph& graph) const { return !plans_.engine(graph.text()).empty(); }
+  // Whether the library has what a step can do without.
+  bool exists(const Graph& graph) const {
+    return GpuGraph::exists(context_, graph, "our own kernels take its place");
   }
 
   // Empty, with a note, where no engine runs the graph: the others are tuned all the same.
@@ -138,6 +156,62 @@ class Tuning {
       note(fmt::format("{}; it is not tuned", error.what()));
       return std::nullopt;
     }
+  }
+
+  void time_engines(const Graph& graph, bool choice) {
+    if (is_decided(graph) || (choice && !exists(graph))) return;
+    const auto timing = timed(graph);
+    if (!timing) return;
+    const auto& taken = timing->engines[timing->taken];
+    plans_.add(*timing);
+    tell({timing->graph, taken.name, taken.ms, timing->engines[0].ms, ""});
+  }
+
+  // Takes an engine for a graph that a step can do without, or leaves it to our own kernels, which
+  // are known so to be the better way.
+  void decide(const Graph& graph, const std::string& engine, double ms, double own_ms,
+              const std::string& timed) {
+    const bool takes = !engine.empty() && ms < own_ms;
+    const std::string name = takes ? engine : std::string(GpuPlans::kOwnKernels);
+    plans_.add(graph.text(), name,
+               std::isfinite(ms) ? fmt::format("{:.4f} ms of {:.4f} {}", takes ? ms : own_ms,
+                                               takes ? own_ms : ms, timed)
+                                 : fmt::format("{:.4f} ms {}", own_ms, timed));
+    tell({graph.text(), name, takes ? ms : own_ms, own_ms, timed});
+  }
+
+  // Of frozen statistics: whether the graph of a gradient adds it up, too.
+  void choose_gradient_sums(const Graph& graph) {
+    const Graph with_sums = gpu::graph_with_sums(graph);
+    if (is_decided(with_sums) || !exists(with_sums)) return;
+    const auto timing = timed(with_sums);
+    if (!timing) return;
+    const std::string& engine = timing->engines[timing->taken].name;
+    GpuPlans tried = plans_;
+    tried.add(*timing);
+    set_plans(context_, tried);
+    const gpu::GradientSumsTiming sums = gpu::time_gradient_sums(context_, graph, repeats_);
+    set_plans(context_, plans_);
+    if (!sums.agrees) {
+      note(fmt::format("{}: {} is off by {:.1e}, or differs from run to run; it is left out",
+                       timing->graph, engine, sums.error));
+    }
+    decide(with_sums, engine, sums.agrees ? sums.graph_ms : kNever, sums.kernel_ms,
+           "with the sums");
+  }
+
+  std::vector<TimedUnit> time(const std::vector<gpu::BatchNormUnit>& units) {
+    std::vector<TimedUnit> timed_units;
+    for (const gpu::BatchNormUnit& unit : units) {
+      stop_if_interrupted();
+      std::string engine;
+      if (gpu::fuses_sums(unit.sums.precision()) && exists(unit.sums)) {
+        if (const auto timing = timed(unit.sums)) engine = timing->engines[timing->taken].name;
+      }
+      auto timings = gpu::time_algorithms(context_, unit, plans_, engine, repeats_);
+      timed_units.push_back({unit, engine, timings});
+    }
+    return timed_units;
   }
 
   // What is known so far is kept, should the rest be cut off.
@@ -163,13 +237,12 @@ class Tuning {
     }
     tell({normalisation, plans_.engine(normalisation), std::min(own, graphs), graphs,
           "with the convolutions before it"});
+    // A convolution may have several normalisations behind it.
     for (const TimedUnit& timed : units) {
-      const double before = timed.ms(algorithm), with_sums = timed.ms(Algorithm::kSums);
-      if (with_sums >= before) continue;
-      const std::string graph = timed.unit.sums.text();
-      plans_.add(graph, sums_engines_[graph],
-                 fmt::format("{:.4f} ms of {:.4f} with its normalisation", with_sums, before));
-      tell({graph, sums_engines_[graph], with_sums, before, "with its normalisation"});
+      auto& [with_sums, without] = sums_ms_[timed.unit.sums.text()];
+      with_sums += timed.unit.count * timed.ms(Algorithm::kSums);
+      without += timed.unit.count * timed.ms(algorithm);
+      decide(timed.unit.sums, timed.engine, with_sums, without, "in all, with its normalisation");
     }
   }
 
@@ -180,13 +253,17 @@ class Tuning {
   const std::string& path_;
   const TuningReport& report_;
   GpuPlans plans_;
-  std::map<std::string, std::string> sums_engines_;  // by graph; empty: there is none
+  bool choose_algorithms_, choose_sums_;
+  struct SumsTimes {
+    double with_sums = 0, without = 0;
+  };
+  std::map<std::string, SumsTimes> sums_ms_;  // by the graph with sums
 };
 
 }  // namespace
 
-void tune_plans(const Context& context, const TrainerOptions& options, int repeats,
-                const std::string& path, const TuningReport& report) {
+int tune_plans(const Context& context, const TrainerOptions& options, int repeats, double seconds,
+               const std::string& path, const TuningReport& report) {
   set_plans(context, GpuPlans(plan_environment(context)));
   NetworkSpec spec;
   spec.arch = options.model.arch;
@@ -195,14 +272,7 @@ void tune_plans(const Context& context, const TrainerOptions& options, int repea
   Parameters parameters;
   Program program(context, parameters, {.gradients = true, .precision = options.precision});
   build_network(program, spec, options.batch, options.model.crop, options.model.crop);
-  Tuning tuning(context, program, repeats, path, report);
-  tuning.time_engines();
-  if (options.batchnorm == BatchNormMode::kBatch && gpu::normalises_by_graph(options.precision)) {
-    tuning.choose_batchnorm_algorithms();
-  }
-  if (options.batchnorm == BatchNormMode::kRunning && options.precision == Precision::kFp16) {
-    tuning.choose_gradient_sums();
-  }
+  return Tuning(context, program, options.batchnorm, repeats, path, report).run(seconds);
 }
 
 }  // namespace rk

@@ -3,9 +3,9 @@
 // graph by itself; then, with the batch's statistics, the algorithms of batch normalisation
 // (layers/gpu/batchnorm.h) behind each convolution; with frozen ones, whether graphs add gradients
 // up (layers/gpu/gradient_sums_timing.h). What disagrees with the first engine, or with our own
-// kernels, is not taken. The file is written anew after every result: one that was cut off
-// holds what was known by then, and the next tuning goes on from there: graphs in the file are not
-// timed again.
+// kernels, is not taken. What moves most bytes in a step comes first. The file is written anew
+// after every result: one that was cut off holds what was known by then, and the next tuning goes
+// on from there: what the file has decided is not timed again.
 #pragma once
 
 #include "training/trainer.h"
@@ -23,8 +23,9 @@ struct TunedGraph {
 
 using TuningReport = std::function<void(const TunedGraph&)>;  // called as soon as one is known
 
-// repeats: of each timing; medians are compared.
-void tune_plans(const Context& context, const TrainerOptions& options, int repeats,
-                const std::string& path, const TuningReport& report);
+// repeats: of each timing; medians are compared. seconds: after them nothing further is begun.
+// Returns how many results are then still unknown.
+int tune_plans(const Context& context, const TrainerOptions& options, int repeats, double seconds,
+               const std::string& path, const TuningReport& report);
 
 }  // namespace rk

@@ -39,6 +39,7 @@ const GpuPlans& plans_of(const Context&) {
   static const GpuPlans none;
   return none;
 }
+PlansTaken plans_taken(const Context&) { return {}; }
 GpuPlans::Timing time_engines(const Context&, const Graph&, int) { refuse(); }
 std::string plan_environment(const Context&) { refuse(); }
 

@@ -295,6 +295,17 @@ void set_plans(const Context& context, const GpuPlans& plans) {
 
 const GpuPlans& plans_of(const Context& context) { return handle_of(context).plans; }
 
+PlansTaken plans_taken(const Context& context) {
+  const CudnnHandle& cudnn = handle_of(context);
+  PlansTaken of;
+  for (const auto& [text, graph] : cudnn.graphs) {
+    if (!cudnn.plans.names_engine(text)) continue;
+    ++of.named;
+    if (graph->engine == cudnn.plans.engine(text)) ++of.taken;
+  }
+  return of;
+}
+
 std::string plan_environment(const Context& context) {
   cudnn::load();
   return fmt::format("{}, cuDNN {}", context.cuda().name(), fe::detail::get_backend_version());
@@ -303,7 +314,7 @@ std::string plan_environment(const Context& context) {
 GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int repeats) {
   // In the order of the library's own estimate; each loads kernels of its own, which takes longer
   // than running them.
-  constexpr std::size_t kMostReady = 16;
+  constexpr std::size_t kMostReady = 8;
   constexpr std::size_t kMostCompiled = 3;
   const cudnnHandle_t handle = handle_of(context).on(context);
   Candidates candidates(graph, handle);
