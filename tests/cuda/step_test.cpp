@@ -75,7 +75,7 @@ void compare(const TrainerOptions& options, const Bounds& bounds, std::uint32_t 
   const Context gpu = gpu_context();
   Trainer got(gpu, options);
   for (std::uint32_t s = 0; s < steps; ++s) {
-    const NoiseBatch batch(kBatch, kSize, s);
+    const NoiseBatch batch(kBatch, static_cast<int>(options.model.crop), s);
     const StepResult a = expected.step(batch.get());
     const StepResult b = got.step(batch.get());
     ASSERT_TRUE(b.updated) << s;
@@ -173,6 +173,16 @@ TEST_F(GpuStepTest, EveryPrecision) {
     options.precision = precision;
     compare(options, {0.05, 0.4});
   }
+}
+
+// Pictures whose first layer moves by two pixels, which lie in cells (SpaceToDepth), in chunks.
+TEST_F(GpuStepTest, PicturesInCells) {
+  TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
+  options.model.arch = "resnet18";
+  options.model.crop = options.model.resize = 33;
+  options.precision = Precision::kTf32;
+  options.chunk = 4;
+  compare(options, is_made_of_the_host() ? kFrozen : Bounds{0.05, 0.4}, 2);
 }
 
 // The same bits whether the step is captured or its kernels are started one by one.
