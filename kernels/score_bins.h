@@ -24,7 +24,7 @@ RK_FN RK_INLINE std::int32_t fine_bin(double s) {
 // The same for |s| <= 2, in float32: it takes a processor half the time. The first fma may round up
 // to a whole number, never down across one; the second has the sign of what is left, but for what
 // adding 1 in double rounds away next to 0.
-inline std::int32_t fine_bin_fused(float s) {
+RK_FN RK_INLINE std::int32_t fine_bin_fused(float s) {
   constexpr float kHalf = kFineBins / 2.0F;
   constexpr float kRoundedAway = kHalf * -0x1p-54F;
   const float bin = std::floor(std::fma(s, kHalf, kHalf));

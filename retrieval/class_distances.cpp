@@ -1,8 +1,13 @@
 #include "retrieval/class_distances.h"
 
+#include "engine/base/parallel.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -21,7 +26,7 @@ class PairSum {
  public:
   explicit PairSum(std::int64_t dim) : sum_(static_cast<std::size_t>(dim), 0.0) {}
 
-  void add(const std::vector<double>& u) {
+  void add(std::span<const double> u) {
     for (std::size_t i = 0; i < sum_.size(); ++i) {
       sum_[i] += u[i];
       squares_ += u[i] * u[i];
@@ -36,7 +41,7 @@ class PairSum {
   }
   std::int64_t count() const { return count_; }
   void clear() {
-    std::fill(sum_.begin(), sum_.end(), 0.0);
+    std::ranges::fill(sum_, 0.0);
     squares_ = 0;
     count_ = 0;
   }
@@ -47,15 +52,16 @@ class PairSum {
   std::int64_t count_ = 0;
 };
 
-double length(const std::vector<double>& v) {
+double length(std::span<const double> v) {
   double squares = 0;
   for (const double x : v) squares += x * x;
   return std::sqrt(squares);
 }
 
-}  // namespace
+// Rows of one label.
+using Class = std::span<const LabelledRow>;
 
-ClassDistances class_distances(const EmbeddingView& set, const EmbeddingView* more) {
+std::vector<LabelledRow> rows_by_label(const EmbeddingView& set, const EmbeddingView* more) {
   std::vector<LabelledRow> rows;
   rows.reserve(static_cast<std::size_t>(set.count + (more != nullptr ? more->count : 0)));
   for (const EmbeddingView* view : {&set, more}) {
@@ -64,39 +70,93 @@ ClassDistances class_distances(const EmbeddingView& set, const EmbeddingView* mo
       rows.push_back({view->labels[i], view->embeddings + i * view->dim});
     }
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const LabelledRow& a, const LabelledRow& b) { return a.label < b.label; });
+  std::ranges::stable_sort(rows, {}, &LabelledRow::label);
+  return rows;
+}
 
-  const auto dim = static_cast<std::size_t>(set.dim);
-  PairSum members(set.dim), centres(set.dim);
-  std::vector<double> unit(dim), centre(dim);
-  double intra = 0;
-  std::int64_t classes = 0;
+std::vector<Class> classes_of(const std::vector<LabelledRow>& rows) {
+  std::vector<Class> classes;
   for (auto begin = rows.begin(); begin != rows.end();) {
     const auto end = std::find_if(begin, rows.end(),
                                   [&](const LabelledRow& r) { return r.label != begin->label; });
-    members.clear();
-    std::fill(centre.begin(), centre.end(), 0.0);
-    for (auto r = begin; r != end; ++r) {
-      for (std::size_t i = 0; i < dim; ++i) unit[i] = static_cast<double>(r->row[i]);
-      for (std::size_t i = 0; i < dim; ++i) centre[i] += unit[i];
-      const double norm = length(unit);
-      for (double& x : unit) x = norm > 0 ? x / norm : 0;
-      members.add(unit);
-    }
-    if (members.count() >= 2) {
-      intra += 1 - members.mean_product();
-      ++classes;
-    }
-    for (double& x : centre) x /= static_cast<double>(end - begin);
-    const double norm = length(centre);
-    if (norm >= kShortestCentre) {
-      for (double& x : centre) x /= norm;
-      centres.add(centre);
-    }
+    classes.emplace_back(begin, end);
     begin = end;
   }
-  return {classes > 0 ? intra / static_cast<double>(classes) : kNaN,
+  return classes;
+}
+
+// What a thread computes with.
+struct Scratch {
+  explicit Scratch(std::int64_t dim) : unit(static_cast<std::size_t>(dim)), members(dim) {}
+  std::vector<double> unit;
+  PairSum members;
+};
+
+struct ClassSummary {
+  std::optional<double> intra;  // of two rows or more
+  bool has_centre = false;      // of unit length; false: it is too short
+};
+
+// Its centre's place: [dim]. Allocates nothing.
+ClassSummary summarise(const Class& rows, Scratch& scratch, std::span<double> centre) {
+  ClassSummary summary;
+  PairSum& members = scratch.members;
+  std::vector<double>& unit = scratch.unit;
+  members.clear();
+  std::ranges::fill(centre, 0.0);
+  for (const LabelledRow& r : rows) {
+    for (std::size_t i = 0; i < unit.size(); ++i) unit[i] = static_cast<double>(r.row[i]);
+    for (std::size_t i = 0; i < unit.size(); ++i) centre[i] += unit[i];
+    const double norm = length(unit);
+    for (double& x : unit) x = norm > 0 ? x / norm : 0;
+    members.add(unit);
+  }
+  if (members.count() >= 2) summary.intra = 1 - members.mean_product();
+  for (double& x : centre) x /= static_cast<double>(rows.size());
+  const double norm = length(centre);
+  summary.has_centre = norm >= kShortestCentre;
+  if (summary.has_centre) {
+    for (double& x : centre) x /= norm;
+  }
+  return summary;
+}
+
+}  // namespace
+
+ClassDistances class_distances(const Context& context, const EmbeddingView& set,
+                               const EmbeddingView* more) {
+  constexpr std::int64_t kClassesEach = 64;  // of a thread, before they are added up in order
+  const std::vector<LabelledRow> rows = rows_by_label(set, more);
+  const std::vector<Class> classes = classes_of(rows);
+  const std::int64_t together =
+      std::min<std::int64_t>(context.threads() * kClassesEach, std::ssize(classes));
+  std::vector<Scratch> scratch(static_cast<std::size_t>(context.threads()), Scratch(set.dim));
+  std::vector<ClassSummary> summaries(static_cast<std::size_t>(together));
+  std::vector<double> places(static_cast<std::size_t>(together * set.dim));
+  const auto centre = [&](std::int64_t c) {
+    return std::span(places).subspan(static_cast<std::size_t>(c * set.dim),
+                                     static_cast<std::size_t>(set.dim));
+  };
+  PairSum centres(set.dim);
+  double intra = 0;
+  std::int64_t pairs = 0;
+  for (std::int64_t first = 0; first < std::ssize(classes); first += together) {
+    const std::int64_t count = std::min<std::int64_t>(together, std::ssize(classes) - first);
+    parallel_for(context.threads(), count, [&](std::int64_t c, int member) {
+      summaries[static_cast<std::size_t>(c)] =
+          summarise(classes[static_cast<std::size_t>(first + c)],
+                    scratch[static_cast<std::size_t>(member)], centre(c));
+    });
+    for (std::int64_t c = 0; c < count; ++c) {
+      const ClassSummary& summary = summaries[static_cast<std::size_t>(c)];
+      if (summary.intra) {
+        intra += *summary.intra;
+        ++pairs;
+      }
+      if (summary.has_centre) centres.add(centre(c));
+    }
+  }
+  return {pairs > 0 ? intra / static_cast<double>(pairs) : kNaN,
           centres.count() >= 2 ? 1 - centres.mean_product() : kNaN};
 }
 

@@ -4,9 +4,11 @@
 // classes with at least two rows of the mean of d over their ordered pairs. inter: mean of d over
 // ordered pairs of different class centres (mean of the rows as given; a centre shorter than 1e-12
 // is left out). NaN where there is no pair. Both follow from sums of vectors: sum_{i != j} u_i.u_j
-// = |sum u|^2 - sum |u|^2, in double, so this takes one pass over the rows.
+// = |sum u|^2 - sum |u|^2, in double, so this takes one pass over the rows. The context's threads
+// share the classes; their number changes no bit.
 #pragma once
 
+#include "engine/device/context.h"
 #include "retrieval/passes/embedding_set.h"
 
 namespace rk {
@@ -15,6 +17,7 @@ struct ClassDistances {
   double intra, inter;
 };
 
-ClassDistances class_distances(const EmbeddingView& set, const EmbeddingView* more);
+ClassDistances class_distances(const Context& context, const EmbeddingView& set,
+                               const EmbeddingView* more);
 
 }  // namespace rk

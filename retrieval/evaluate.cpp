@@ -211,7 +211,7 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
   out.roc_auc = out.roc_auc_error_bound = out.jsd = kNaN;
   out.pos_mean = out.pos_var = out.neg_mean = out.neg_var = kNaN;
   if (statistics) take_pairs(*statistics, out);
-  const ClassDistances distances = class_distances(queries, gallery);
+  const ClassDistances distances = class_distances(context, queries, gallery);
   out.dists_intra = distances.intra;
   out.dists_inter = distances.inter;
 

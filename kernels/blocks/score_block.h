@@ -1,9 +1,9 @@
 // Evaluation on a GPU: what is counted in a tile of scores (retrieval/passes/score_pass.h), a block
-// a query.
+// a query or a few.
 //   GatherPositives   copies the scores of a query's relevant candidates out
-//   CountRanks        counts, for every positive, the irrelevant candidates that score at least as
-//                     much: few thresholds one by one, of many how many lie between two of them
-//   CountNegatives    bins of the scores of negative pairs, and their sums
+//   CountScores       counts, for every positive, the irrelevant candidates that score at least as
+//                     much: few thresholds one by one, of many how many lie between two of them;
+//                     and bins of the scores of negative pairs, and their sums
 //   CountUnequal      whether all of a tile has the same bits
 // Queries and candidates are in class order (retrieval/passes/class_order.h): a query's class is
 // one run of columns, the candidates removed from it a run inside. Counters are integers, to which
@@ -12,9 +12,11 @@
 #pragma once
 
 #include "kernels/block_team.h"
+#include "kernels/blocks/channel_tiles.h"
 #include "kernels/score_bins.h"
 
 #include <cstdint>
+#include <limits>
 
 namespace rk {
 
@@ -27,7 +29,7 @@ struct ScoredQuery {
 };
 
 struct ScoreTileView {
-  const float* scores = nullptr;  // [rows, stride]
+  const float* scores = nullptr;  // [rows, stride], rows on 16 bytes, read in whole packs
   std::int64_t stride = 0;
   int rows = 0;
   std::int64_t begin = 0;  // columns
@@ -41,12 +43,6 @@ struct ScoreTileView {
     const std::int64_t last = until < end ? until : end;
     if (first < last)
       f(scores + row * stride + (first - begin), first, static_cast<int>(last - first));
-  }
-  // Those of other classes.
-  template <class F> RK_FN RK_INLINE void irrelevant(int row, F&& f) const {
-    const ScoredQuery& query = queries[row];
-    columns(row, begin, query.class_begin, f);
-    columns(row, query.class_end, end, f);
   }
 };
 
@@ -69,53 +65,6 @@ struct GatherPositives {
   }
 };
 
-struct CountRanks {
-  // Up to here each threshold has its own pass over the scores; above it a score looks for its
-  // place among them.
-  static constexpr int kCompareAtMost = 64;
-
-  ScoreTileView tile;
-  const float* thresholds = nullptr;
-  std::int32_t* counts =
-      nullptr;  // where the thresholds are; > kCompareAtMost: between the last two
-
-  template <int kThreads> struct Shared { std::int32_t found[kCompareAtMost]; };
-  int blocks() const { return tile.rows; }
-  template <class Block>
-  RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
-    const BlockTeamOver<Block> team(block);
-    const ScoredQuery query = tile.queries[block.index()];
-    if (query.count == 0) return;
-    const auto count = static_cast<int>(query.count);
-    const float* own = thresholds + query.first;
-    std::int32_t* to = counts + query.first;
-    tile.irrelevant(block.index(), [&](const float* scores, std::int64_t, int n) {
-      if (count <= kCompareAtMost) {
-        team.sums(count, n, shared.found,
-                  [&](int j, int k) { return scores[k] >= own[j] ? 1 : 0; });
-        team.for_each(count, [&](int j) { to[j] += shared.found[j]; });
-      } else {
-        const float least = own[count - 1];
-        team.for_each(n, [&](int k) {
-          const float score = scores[k];
-          if (!(score >= least)) return;
-          int low = 0;  // the first threshold that the score reaches
-          int high = count - 1;
-          while (low < high) {
-            const int middle = (low + high) / 2;
-            if (own[middle] <= score) {
-              high = middle;
-            } else {
-              low = middle + 1;
-            }
-          }
-          block.add(to + low, 1);
-        });
-      }
-    });
-  }
-};
-
 // Where the scores of negative pairs are counted. `distinct`: the positive scores, ascending; cell
 // 2k counts the negatives between k-1 and k, cell 2k + 1 those on k. Null where not wanted.
 struct NegativeCounters {
@@ -127,38 +76,215 @@ struct NegativeCounters {
   std::uint64_t* cells = nullptr;
 };
 
-struct CountNegatives {
-  ScoreTileView tile;
-  NegativeCounters to;
-  double* sums = nullptr;  // [rows, 2]: of the scores, of their squares
+// Reads each score once for all that is counted, but for queries of more than kTogether thresholds.
+// A block takes a few queries. Their scores lie close together mostly: those in a window of the fine
+// bins are counted in memory that the block shares, 16 bits a bin, and added to the counters of all
+// blocks at its end; what lies beside the window is added there at once.
+struct CountScores {
+  // Up to here each threshold is compared with every score; above it a score looks for its place
+  // among them.
+  static constexpr int kCompareAtMost = 64;
+  static constexpr int kTogether = 8;
 
-  int blocks() const { return tile.rows; }
-  template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
-    double* own = sums + std::int64_t{2} * block.index();
-    tile.irrelevant(block.index(), [&](const float* scores, std::int64_t, int n) {
-      const double sum = team.sum(n, [&](int k) {
-        const auto s = static_cast<double>(scores[k]);
-        count(block, scores[k]);
-        return s;
-      });
-      const double squares = team.sum(n, [&](int k) {
-        const auto s = static_cast<double>(scores[k]);
-        return s * s;
-      });
-      team.for_each(1, [&](int) {
-        own[0] += sum;
-        own[1] += squares;
-      });
-    });
+  ScoreTileView tile;
+  const float* thresholds = nullptr;
+  // Where the thresholds are; of more than kCompareAtMost: between the last two.
+  std::int32_t* counts = nullptr;
+  NegativeCounters to = {};
+  double* sums = nullptr;  // [rows, 2]: of the scores, of their squares; null: ranks alone
+
+  static constexpr int kMostColumns = 65535;  // of the tile
+  static constexpr int kWindow = 16384;
+  struct Memory {
+    std::uint32_t bins[kBound<kWindow / 2>];  // the even one of two bins in the low half
+    std::uint32_t jsd[kBound<kJsdBins>];
+    std::int32_t reached[kBound<kTogether>];
+  };
+  template <int kThreads> using Shared = Memory;
+
+  // So few that no 16 bits overflow, should all scores be the same.
+  RK_BOTH int rows_each() const {
+    constexpr int kMost = 8;
+    const auto columns = static_cast<int>(tile.end - tile.begin);
+    const int fitting = kMostColumns / (columns > 0 ? columns : 1);
+    return fitting < 1 ? 1 : fitting < kMost ? fitting : kMost;
+  }
+  int blocks() const { return (tile.rows + rows_each() - 1) / rows_each(); }
+
+  template <class Block> RK_FN void operator()(const Block& block, Memory& shared) const {
+    const int first = block.index() * rows_each();
+    const int end = first + rows_each() < tile.rows ? first + rows_each() : tile.rows;
+    int window = 0;
+    if (sums != nullptr) {
+      for (int i = block.thread(); i < kWindow / 2; i += Block::kThreads) shared.bins[i] = 0;
+      for (int i = block.thread(); i < kJsdBins; i += Block::kThreads) shared.jsd[i] = 0;
+      window = window_of(block, first);  // and all that is 0 now is so for all threads
+    }
+    for (int row = first; row < end; ++row) count_row(block, shared, row, window);
+    if (sums == nullptr) return;
+    // Every row ends with its sums, for which all threads wait.
+    for (int i = block.thread(); i < kWindow / 2; i += Block::kThreads) {
+      const std::uint32_t two = shared.bins[i];
+      if ((two & 0xFFFFU) != 0) block.add(to.fine + window + 2 * i, std::uint64_t{two & 0xFFFFU});
+      if (two >> 16 != 0) block.add(to.fine + window + 2 * i + 1, std::uint64_t{two >> 16});
+    }
+    if (to.jsd == nullptr) return;
+    for (int i = block.thread(); i < kJsdBins; i += Block::kThreads) {
+      if (shared.jsd[i] != 0) block.add(to.jsd + i, std::uint64_t{shared.jsd[i]});
+    }
   }
 
  private:
-  template <class Block> RK_FN RK_INLINE void count(const Block& block, float score) const {
-    const auto s = static_cast<double>(score);
-    const std::int32_t bin = fine_bin(s * to.inverse);
-    block.add(to.fine + bin, std::uint64_t{1});
-    if (to.jsd != nullptr) block.add(to.jsd + fine_bin(s) / kFinePerJsd, std::uint64_t{1});
+  static constexpr int kPackWidth = 4;
+  static constexpr int kPacksAtOnce = 4;
+  using ScorePack = Pack<float, kPackWidth>;
+
+  // The columns of a row that are not irrelevant, from the tile's first on.
+  struct Class {
+    int begin, end;
+  };
+  RK_FN RK_INLINE Class class_of(const ScoredQuery& query) const {
+    const auto within = [&](std::int64_t column) {
+      const std::int64_t last = column < tile.end ? column : tile.end;
+      return static_cast<int>(last > tile.begin ? last - tile.begin : 0);
+    };
+    return {within(query.class_begin), within(query.class_end)};
+  }
+
+  // In the middle of it lie a few of the first row's scores.
+  template <class Block> RK_FN RK_INLINE int window_of(const Block& block, int row) const {
+    const BlockTeamOver<Block> team(block);
+    const auto n = static_cast<int>(tile.end - tile.begin);
+    const int few = n < Block::kThreads ? n : Block::kThreads;
+    const float* scores = tile.scores + row * tile.stride;
+    const std::int64_t total = team.sum(
+        few, [&](int i) { return static_cast<std::int64_t>(bin_of(scores[i * (n / few)])); });
+    const auto middle = few > 0 ? static_cast<int>(total / few) : 0;
+    const int begin = middle - kWindow / 2;
+    return begin < 0 ? 0 : begin < kFineBins - kWindow ? begin : kFineBins - kWindow;
+  }
+
+  RK_FN RK_INLINE std::int32_t bin_of(float score) const {
+    return to.inverse == 1 ? fine_bin_fused(score)
+                           : fine_bin(static_cast<double>(score) * to.inverse);
+  }
+
+  template <class Block>
+  RK_FN RK_INLINE void count_row(const Block& block, Memory& shared, int row, int window) const {
+    const ScoredQuery query = tile.queries[row];
+    const auto count = static_cast<int>(query.count);
+    const bool searches = count > kCompareAtMost;
+    const float* own = thresholds + query.first;
+    std::int32_t* found = counts + query.first;
+    double sum = 0;
+    double squares = 0;
+    const auto search = [&](float score) {
+      if (searches) add_between(block, own, count, found, score);
+    };
+    if (sums != nullptr) {
+      compare(block, shared, row, query, own, searches ? 0 : count, found, [&](float score) {
+        const auto s = static_cast<double>(score);
+        sum += s;
+        squares += s * s;
+        add_to_bin(block, shared, window, score);
+        search(score);
+      });
+      const BlockTeamOver<Block> team(block);
+      sum = team.sum(Block::kThreads, [&](int) { return sum; });
+      squares = team.sum(Block::kThreads, [&](int) { return squares; });
+      if (block.thread() == 0) {
+        sums[std::int64_t{2} * row] += sum;
+        sums[std::int64_t{2} * row + 1] += squares;
+      }
+    } else if (count > 0) {
+      compare(block, shared, row, query, own, searches ? 0 : count, found, search);
+    }
+    if (searches) return;
+    for (int done = kTogether; done < count; done += kTogether) {
+      compare(block, shared, row, query, own + done, count - done, found + done, [](float) {});
+    }
+  }
+
+  // Adds to the first kTogether of `count` how many irrelevant scores reach each threshold, and
+  // calls f(score) for all of them.
+  template <class Block, class F>
+  RK_FN RK_INLINE void compare(const Block& block, Memory& shared, int row,
+                               const ScoredQuery& query, const float* own, int count,
+                               std::int32_t* found, F&& f) const {
+    constexpr int kStep = Block::kThreads * kPackWidth;
+    const Class relevant = class_of(query);
+    const auto n = static_cast<int>(tile.end - tile.begin);
+    const float* scores = tile.scores + row * tile.stride;
+    const int compared = count < kTogether ? count : kTogether;
+    float threshold[kBound<kTogether>];
+    int reached[kBound<kTogether>] = {};
+    RK_UNROLL
+    for (int j = 0; j < kTogether; ++j) {
+      threshold[j] = j < compared ? own[j] : std::numeric_limits<float>::infinity();
+    }
+    for_rows<kPacksAtOnce>(
+        block.thread() * kPackWidth, n, kStep,
+        [&](int column) { return load_pack<kPackWidth>(scores + column); },
+        [&](int column, const ScorePack& pack) {
+          RK_UNROLL
+          for (int k = 0; k < kPackWidth; ++k) {
+            const int at = column + k;
+            if (at >= n || (at >= relevant.begin && at < relevant.end)) continue;
+            const float score = pack[k];
+            RK_UNROLL
+            for (int j = 0; j < kTogether; ++j) reached[j] += score >= threshold[j] ? 1 : 0;
+            f(score);
+          }
+        });
+    if (compared <= 0) return;
+    for (int j = block.thread(); j < kTogether; j += Block::kThreads) shared.reached[j] = 0;
+    block.sync();
+    RK_UNROLL
+    for (int j = 0; j < kTogether; ++j) {
+      int total = reached[j];
+      for (int mask = Block::kWarpSize / 2; mask > 0; mask /= 2) {
+        total += block.shuffle_xor(total, mask);
+      }
+      if (block.thread() % Block::kWarpSize == 0 && j < compared && total > 0) {
+        block.add(&shared.reached[j], total);
+      }
+    }
+    block.sync();
+    // By the thread that will set it to 0 next time.
+    for (int j = block.thread(); j < compared; j += Block::kThreads) found[j] += shared.reached[j];
+  }
+
+  // To the first threshold that the score reaches.
+  template <class Block>
+  RK_FN RK_INLINE void add_between(const Block& block, const float* own, int count,
+                                   std::int32_t* found, float score) const {
+    if (!(score >= own[count - 1])) return;
+    int low = 0;
+    int high = count - 1;
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (own[middle] <= score) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    block.add(found + low, 1);
+  }
+
+  template <class Block>
+  RK_FN RK_INLINE void add_to_bin(const Block& block, Memory& shared, int window,
+                                  float score) const {
+    const std::int32_t bin = bin_of(score);
+    const int in_window = bin - window;
+    if (in_window >= 0 && in_window < kWindow) {
+      block.add(&shared.bins[in_window / 2], in_window % 2 == 0 ? 1U : 1U << 16);
+    } else {
+      block.add(to.fine + bin, std::uint64_t{1});
+    }
+    if (to.jsd != nullptr) {
+      block.add(&shared.jsd[fine_bin(static_cast<double>(score)) / kFinePerJsd], 1U);
+    }
     if (to.cells == nullptr) return;
     std::int32_t low = to.first[bin];
     std::int32_t high = to.first[bin + 1];

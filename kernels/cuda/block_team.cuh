@@ -25,6 +25,9 @@ class CudaBlock {
   RK_FN RK_INLINE int count(unsigned bits) const { return __popc(bits); }
   RK_FN RK_INLINE BlockMemory& memory() const { return *memory_; }
   RK_FN RK_INLINE void add(std::int32_t* counter, std::int32_t by) const { atomicAdd(counter, by); }
+  RK_FN RK_INLINE void add(std::uint32_t* counter, std::uint32_t by) const {
+    atomicAdd(counter, by);
+  }
   RK_FN RK_INLINE void add(std::uint64_t* counter, std::uint64_t by) const {
     atomicAdd(reinterpret_cast<unsigned long long*>(counter), by);
   }

@@ -5,6 +5,5 @@
 
 #define RK_SCORE_KERNELS(X) \
   X(GatherPositives);       \
-  X(CountRanks);            \
-  X(CountNegatives);        \
+  X(CountScores);           \
   X(CountUnequal)

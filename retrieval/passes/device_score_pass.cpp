@@ -1,12 +1,16 @@
 #include "retrieval/passes/device_score_pass.h"
 
+#include "engine/base/parallel.h"
 #include "engine/base/round_up.h"
 #include "engine/device/cuda/buffer.h"
+#include "engine/device/cuda/context.h"
+#include "engine/device/cuda/mark.h"
 #include "engine/device/gemm.h"
 #include "kernels/blocks/score_block.h"
 #include "kernels/launch.h"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
 #include <vector>
 
@@ -15,32 +19,63 @@ namespace {
 
 constexpr std::int64_t kTileRows = 2048;
 constexpr std::int64_t kTileColumns = 8192;
-constexpr std::int64_t kStep = 64;  // of a tile that holds everything
+constexpr std::int64_t kStep = 64;
+static_assert(kTileColumns <= CountScores::kMostColumns);
 
-// Rows in class order, then zero rows up to `padded`.
+// Rows in class order, then zero rows up to `padded`: the host gathers a piece while the one before
+// it goes up.
 DeviceBuffer upload_rows(const Context& context, const EmbeddingView& view,
                          const std::vector<std::int64_t>& order, std::int64_t padded) {
-  constexpr std::int64_t kPieceBytes = std::int64_t{16} << 20;
-  const std::int64_t dim = view.dim;
+  constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
+  const std::int64_t dim = view.dim, row_bytes = dim * std::int64_t{sizeof(float)};
   const std::int64_t piece =
-      std::max(std::int64_t{1}, kPieceBytes / (dim * std::int64_t{sizeof(float)}));
-  const PinnedBuffer staging(static_cast<std::size_t>(piece * dim) * sizeof(float));
-  auto* staged = staging.as<float>();
+      std::clamp(kPieceBytes / row_bytes, std::int64_t{1}, std::max(padded, std::int64_t{1}));
+  struct Staging {
+    Staging(const Context& context, std::int64_t bytes)
+        : memory(static_cast<std::size_t>(bytes)), read(context.cuda()) {}
+    PinnedBuffer memory;
+    DeviceMark read;
+  };
+  std::deque<Staging> staging;
+  for (int i = 0; i < 2; ++i) staging.emplace_back(context, piece * row_bytes);
   DeviceBuffer out = DeviceBuffer::of<float>(padded * dim);
   for (std::int64_t begin = 0; begin < padded; begin += piece) {
-    const std::int64_t end = std::min(begin + piece, padded);
-    for (std::int64_t p = begin; p < end; ++p) {
-      float* to = staged + (p - begin) * dim;
+    const std::int64_t count = std::min(piece, padded - begin);
+    Staging& next = staging[static_cast<std::size_t>(begin / piece % 2)];
+    next.read.wait();
+    auto* staged = next.memory.as<float>();
+    parallel_for(context.threads(), count, [&](std::int64_t i, int) {
+      const std::int64_t p = begin + i;
+      float* to = staged + i * dim;
       if (p < view.count) {
         std::copy_n(view.embeddings + order[static_cast<std::size_t>(p)] * dim, dim, to);
       } else {
         std::fill_n(to, dim, 0.0F);
       }
-    }
+    });
     context.upload(out.as<float>() + begin * dim, staged,
-                   static_cast<std::size_t>((end - begin) * dim) * sizeof(float));
-    context.synchronize();
+                   static_cast<std::size_t>(count * row_bytes));
+    next.read.set();
   }
+  context.synchronize();
+  return out;
+}
+
+// The same row so many times.
+DeviceBuffer repeat_row(const Context& context, const float* row, std::int64_t dim,
+                        std::int64_t times) {
+  DeviceBuffer out = DeviceBuffer::of<float>(times * dim);
+  auto* to = out.as<std::byte>();
+  std::size_t filled = static_cast<std::size_t>(dim) * sizeof(float);
+  const PinnedBuffer staged(filled);
+  std::copy_n(row, dim, staged.as<float>());
+  context.upload(to, staged.as<float>(), filled);
+  while (filled < out.bytes()) {
+    const std::size_t more = std::min(filled, out.bytes() - filled);
+    context.cuda().copy(to + filled, to, more);
+    filled += more;
+  }
+  context.synchronize();
   return out;
 }
 
@@ -99,19 +134,17 @@ class DeviceScorePass final : public ScorePass {
     const DeviceBuffer counts = zeros<std::int32_t>(context_, total);
     const Negatives negatives = negative_counters(statistics, positives.rows());
     auto* sums = negatives.sums.as<double>();
-    const std::int64_t first = positives.rows().begin;
     const bool finished = for_each_tile(
         positives.rows(), poll, [](Range, Range) { return true; },
         [&](const ScoreTileView& tile) {
-          launch(context_, CountRanks{tile, thresholds_.as<float>(), counts.as<std::int32_t>()});
-          if (statistics == nullptr) return;
-          const auto row = tile.queries - scored_.as<ScoredQuery>() + first;
-          launch(context_, CountNegatives{tile, negatives.to, sums + 2 * (row - first)});
+          const auto row = tile.queries - scored_.as<ScoredQuery>();
+          launch(context_, CountScores{tile, thresholds_.as<float>(), counts.as<std::int32_t>(),
+                                       negatives.to, sums != nullptr ? sums + 2 * row : nullptr});
         });
     if (!finished) return false;
     context_.synchronize();
     counts.download(positives.all_counts().data(), counts.bytes());
-    positives.sum_counts_between(context_.threads(), CountRanks::kCompareAtMost);
+    positives.sum_counts_between(context_.threads(), CountScores::kCompareAtMost);
     if (statistics != nullptr) {
       statistics->add_counted(
           negatives.fine.values<std::uint64_t>(), negatives.jsd.values<std::uint64_t>(),
@@ -209,11 +242,8 @@ class DeviceScorePass final : public ScorePass {
 
   // A tile whose rows are all the same must hold one number.
   bool check_position_independence(const EmbeddingView& queries) {
-    const std::vector<std::int64_t> same(
-        static_cast<std::size_t>(std::max(tile_rows_, tile_columns_)), 0);
-    EmbeddingView repeated = queries;
-    repeated.count = static_cast<std::int64_t>(same.size());
-    const DeviceBuffer rows = upload_rows(context_, repeated, same, repeated.count);
+    const DeviceBuffer rows =
+        repeat_row(context_, queries.embeddings, dim_, std::max(tile_rows_, tile_columns_));
     const DeviceBuffer unequal = DeviceBuffer::of<std::int32_t>(tile_rows_);
     auto* scores = tile_.as<float>();
     gemm(context_, Op::kNone, Op::kTranspose, tile_rows_, tile_columns_, dim_, 1.0F,
@@ -241,8 +271,11 @@ class DeviceScorePass final : public ScorePass {
 }  // namespace
 
 ScoreTileShape device_tile_shape(std::int64_t queries, std::int64_t gallery) {
-  return {std::min(kTileRows, round_up(queries, kStep)),
-          std::min(kTileColumns, round_up(gallery, kStep))};
+  // As many as are needed, all as large as the largest of them must be.
+  const auto each = [](std::int64_t count, std::int64_t most) {
+    return round_up(divide_up(count, divide_up(count, most)), kStep);
+  };
+  return {each(queries, kTileRows), each(gallery, kTileColumns)};
 }
 
 std::unique_ptr<ScorePass> make_device_score_pass(const Context& context, const ClassOrder& order,

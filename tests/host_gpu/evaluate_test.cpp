@@ -1,5 +1,6 @@
 // Evaluations through the code of the GPU, on the one made of the host, against those on the CPU.
 #include "retrieval/evaluate.h"
+#include "retrieval/passes/device_score_pass.h"
 #include "tests/retrieval/brute_force.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/retrieval/mixed_cases.h"
@@ -138,6 +139,23 @@ TEST(DeviceEvaluate, GalleryCamerasAndGroups) {
 }
 
 TEST(DeviceEvaluate, MoreThanOneTileEachWay) { expect_same(grid_set(8300, 3, 900)); }
+
+// All tiles are of one shape: what is computed beside the scores stays small however many rows there
+// are.
+TEST(DeviceEvaluate, TilesHoldLittleElse) {
+  for (const std::int64_t count : {2049, 8193, 8200, 12612, 60502}) {
+    const ScoreTileShape tile = device_tile_shape(count, count);
+    EXPECT_LE(tile.rows, 2048);
+    EXPECT_LE(tile.columns, 8192);
+    for (const std::int64_t each : {tile.rows, tile.columns}) {
+      const std::int64_t tiles = (count + each - 1) / each;
+      EXPECT_LE(tiles * each, count + 64 * tiles) << count;
+    }
+  }
+  const ScoreTileShape small = device_tile_shape(1, 65);
+  EXPECT_EQ(small.rows, 64);
+  EXPECT_EQ(small.columns, 128);
+}
 
 // Scores beyond [-1, 1] have bins of their own for the AUC.
 TEST(DeviceEvaluate, LongRows) {

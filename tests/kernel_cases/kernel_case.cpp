@@ -9,6 +9,7 @@ std::vector<KernelCase> kernel_cases() {
   add_pool_cases(cases);
   add_step_cases(cases);
   add_optimizer_cases(cases);
+  add_score_cases(cases);
   return cases;
 }
 

@@ -35,6 +35,7 @@ void add_convolution_cases(std::vector<KernelCase>& cases);
 void add_pool_cases(std::vector<KernelCase>& cases);
 void add_step_cases(std::vector<KernelCase>& cases);
 void add_optimizer_cases(std::vector<KernelCase>& cases);
+void add_score_cases(std::vector<KernelCase>& cases);
 
 // Half a unit in the last place, relative, and of the smallest numbers, absolute, of an element
 // type.

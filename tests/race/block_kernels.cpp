@@ -341,8 +341,7 @@ template <class Grid> std::vector<double> counting(const Grid& grid) {
   grid.run(GatherPositives{tile, thresholds.data()});
   std::sort(thresholds.data(), thresholds.data() + 4, std::greater<>());
   std::sort(thresholds.data() + 4, thresholds.data() + 100, std::greater<>());
-  grid.run(CountRanks{tile, thresholds.data(), counts.data()});
-  grid.run(CountNegatives{tile, {.fine = fine.data()}, sums.data()});
+  grid.run(CountScores{tile, thresholds.data(), counts.data(), {.fine = fine.data()}, sums.data()});
   grid.run(CountUnequal{scores.data(), kStride, kRows, kColumns, unequal.data()});
   return all(thresholds, counts, fine, sums, unequal);
 }
