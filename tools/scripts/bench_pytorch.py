@@ -13,7 +13,8 @@ On a GPU: fp16 and bf16 by autocast (fp16 with a gradient scaler), tf32 in convo
 Adam, cudnn.benchmark; 20 steps to warm up, then the median of --repeats between CUDA events, images rotated
 over 4 buffers, none of it read back. The modes: eager; graphs: forward and backward each one CUDA graph
 (torch.cuda.make_graphed_callables); compile: torch.compile; compile-graphs: its mode reduce-overhead.
-What cannot be had is left out, with the reason.
+What cannot be had is left out, with the reason. The last line has the ratios of each batch size and batch-norm mode;
+exit code 1 where one of them has no time of Rankine's, or none of PyTorch's.
 """
 import argparse
 import contextlib
@@ -116,20 +117,23 @@ def step_on_cuda(options, batch, bn, mode):
 
 
 def pytorch_step_ms(options, batch, bn, mode):
-    """Milliseconds, or why there are none."""
+    """Milliseconds, or why there are none: a compiler may raise anything, and the others are measured all the same."""
     try:
         return (step_on_cpu if options.device == "cpu" else step_on_cuda)(options, batch, bn, mode), ""
-    except (RuntimeError, TypeError, ImportError, AttributeError) as error:
+    except Exception as error:
         return None, f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
     finally:
-        gc.collect()
-        if options.device == "cuda":
-            torch.cuda.empty_cache()
-        if mode.startswith("compile"):
-            torch.compiler.reset()
+        with contextlib.suppress(Exception):  # as a GPU that has failed
+            gc.collect()
+            if options.device == "cuda":
+                torch.cuda.empty_cache()
+            if mode.startswith("compile"):
+                torch.compiler.reset()
 
 
 def rankine_step_ms(options, batch, bn):
+    """What `bench step` says of its step, with its notes; step_ms is None where it has none, and then there is a why.
+    What it says while it tunes is printed as it comes, so that it is known should that be cut off."""
     with tempfile.TemporaryDirectory() as folder:
         result = os.path.join(folder, "step.json")
         command = [options.bench, "step", "--arch", options.arch, "--batch", str(batch),
@@ -137,19 +141,38 @@ def rankine_step_ms(options, batch, bn):
                    str(options.threads), "--repeats", str(options.repeats), "--json", result]
         if options.device == "cuda":
             command += ["--device", "cuda", "--precision", options.precision]
+        limit = options.limit
         if options.tune:
             command += ["--tune", os.path.join(
                 options.tune, f"plans-{options.arch}-{options.precision}-{bn}-{batch}.txt")]
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                              check=False)
+        if options.tune_seconds:
+            command += ["--tune-seconds", str(options.tune_seconds)]
+            limit += options.tune_seconds
+        sys.stdout.flush()
+        try:
+            done = subprocess.run(command, stdout=None if options.tune else subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True, check=False, timeout=limit)
+        except subprocess.TimeoutExpired:
+            return {"step_ms": None, "why": f"bench step was not through after {limit} s"}
+        said = done.stderr.strip().splitlines()
         if done.returncode != 0:
-            return {"step_ms": None, "why": (done.stderr.strip().splitlines() or ["no word"])[-1]}
+            return {"step_ms": None, "why": (said or ["no word"])[-1]}
         with open(result, encoding="utf-8") as file:
-            return json.load(file)
+            return json.load(file) | {"notes": said}
 
 
 def shown(milliseconds, why):
     return f"{milliseconds:8.2f} ms" if milliseconds else f"none ({why})"
+
+
+def circumstances(ours):
+    """Of a result of `bench step`, what a time is worth nothing without."""
+    text = ""
+    if plans := ours.get("plans"):
+        text += f", {plans['taken']} of the {plans['named']} engines in {os.path.basename(plans['file'])} taken"
+    if ours.get("graph") == "on" and ours.get("captured") is False:
+        text += ", without a CUDA graph"
+    return text
 
 
 def measure(options, batch, bn):
@@ -166,12 +189,14 @@ def measure(options, batch, bn):
             rounds["rankine"].append(ours["step_ms"])
     medians = {mode: statistics.median(times) if times else None for mode, times in rounds.items()}
     mine = medians["rankine"]
-    print(f"batch {batch}, batch norm {bn}: Rankine {shown(mine, ours.get('why'))}", flush=True)
+    print(f"batch {batch}, batch norm {bn}: Rankine {shown(mine, ours.get('why'))}{circumstances(ours)}", flush=True)
+    for note in ours.get("notes", []):
+        print(f"  Rankine: {note}", flush=True)
     rows = []
     for mode in options.modes:
         theirs = medians[mode]
         row = {"batch": batch, "bn": bn, "precision": options.precision, "mode": mode,
-               "pytorch_ms": theirs, "rankine_ms": mine, "rankine": ours}
+               "pytorch_ms": theirs, "rankine_ms": mine, "notes": ours.get("notes", []), "rankine": ours}
         line = f"  PyTorch {mode:14} {shown(theirs, why[mode])}"
         if theirs and mine:
             row |= {"ratio": theirs / mine, "pytorch_images_per_second": 1e3 * batch / theirs,
@@ -183,6 +208,25 @@ def measure(options, batch, bn):
         print(line, flush=True)
         rows.append(row)
     return rows
+
+
+def conclusion(rows):
+    """The ratios of each batch size and batch-norm mode in a line, and whether there are any of all of them."""
+    groups = {}
+    for row in rows:
+        groups.setdefault(f"{row['bn']} {row['batch']}", []).append(row)
+    ratios, missing = [], []
+    for name, group in groups.items():
+        of_modes = [f"{row['ratio']:.2f} {row['mode']}" for row in group if "ratio" in row]
+        if of_modes:
+            ratios.append(f"{name}: {', '.join(of_modes)}")
+        elif group[0]["rankine_ms"]:
+            missing.append(f"{name} (PyTorch: {group[0]['why'][:60]})")
+        else:
+            missing.append(f"{name} (Rankine: {group[0]['rankine']['why'][:60]})")
+    if missing:
+        ratios.insert(0, f"{len(missing)} of {len(groups)} did not run: {', '.join(missing)}")
+    return "; ".join(ratios), not missing
 
 
 def main():
@@ -201,6 +245,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tune", metavar="FOLDER", help="cuda: Rankine times its engines first, as cudnn.benchmark "
                         "does for PyTorch, and leaves its choice here")
+    parser.add_argument("--tune-seconds", type=int, metavar="N", help="with --tune: it begins nothing further after N "
+                        "seconds; the next call goes on with what is left")
+    parser.add_argument("--limit", type=int, default=600, metavar="N", help="seconds for a run of bench (600) "
+                        "beside --tune-seconds; one that takes longer is ended")
     parser.add_argument("--json", help="also write the rows to this file")
     options = parser.parse_args()
     options.modes = options.modes.split(",")
@@ -210,6 +258,8 @@ def main():
         parser.error("--modes or --bn: no such value")
     if options.device == "cpu" and (options.precision != "fp32" or options.modes != ["eager"]):
         parser.error("--precision and --modes are for --device cuda")
+    if options.tune_seconds and not options.tune:
+        parser.error("--tune-seconds is for --tune FOLDER")
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device cuda: this PyTorch finds no GPU")
     where = torch.cuda.get_device_name() if options.device == "cuda" else f"{options.threads} threads"
@@ -223,10 +273,9 @@ def main():
                     json.dump({"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(),
                                "where": where, "arch": options.arch, "rows": rows}, file, indent=1)
                     file.write("\n")
-    ratios = [row["ratio"] for row in rows if "ratio" in row]
-    print(f"median ratio {statistics.median(ratios):.2f}, least {min(ratios):.2f}" if ratios else
-          "nothing to compare")
-    return 0 if ratios else 1
+    said, complete = conclusion(rows)
+    print(said)
+    return 0 if complete else 1
 
 
 if __name__ == "__main__":

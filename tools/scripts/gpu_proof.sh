@@ -2,21 +2,22 @@
 # What is claimed of the GPU, shown on one: every piece is a run of at most ten minutes that can be started by itself,
 # in the order of their worth: does it run, is it right, is it fast, why, and the rest. It needs no compiler and no
 # network: it takes what is built, and skips with a reason what it lacks. One piece that fails does not stop the others.
+# One that is ended by its limit says what it had found by then.
 #
-# Usage: tools/scripts/gpu_proof.sh list          the pieces
+# Usage: tools/scripts/gpu_proof.sh list          the pieces, with the seconds each may take
 #        tools/scripts/gpu_proof.sh all           every piece, one after the other
 #        tools/scripts/gpu_proof.sh NAME...       some of them, or a group of them: first, second, third, rest
 # Variables: BUILD=build         the build folder
-#            RESULTS=...         where to (bench/results/DATE-GPU): NAME.txt for each piece, some with NAME.json
+#            RESULTS=...         where to (bench/results/DATE-GPU): NAME.txt for each piece, of some also NAME.json
 #            ARCHIVE=FILE        after every piece all of RESULTS, as .tar.gz
 #            PYTHON=python3      with torch, for what stands beside PyTorch; its wheels may have CUDA's libraries
 #            OMNIGLOT=folder     with images_background_small1 and images_background_small2, unpacked
-#            LIMIT=540           seconds a piece may take; what it found by then is kept
+#            LIMIT=540           the most seconds any piece may take; each has a limit of its own, which `list` says
 #            TIME=               seconds for all of this call: no piece is begun after them, and the last one is ended
-#            TEST_LIMIT=90       seconds for each test of `conformance` and each run of `starts`
+#            TEST_LIMIT=         seconds for each test of `conformance` (90), and each run of `starts` and `losses` (40)
 #            PARALLEL=6          tests of `conformance` at a time
 #            COMMIT=...          what was built, where there is no git to ask
-# Exit code 0 where no piece failed, 1 where one did, 2 wrong usage, 5 no GPU.
+# Exit code 0 where no piece failed, 1 where one did or was not finished, 2 wrong usage, 5 no GPU.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
@@ -24,45 +25,48 @@ bin=$build/bin
 python=${PYTHON:-python3}
 limit=${LIMIT:-540}
 test_limit=${TEST_LIMIT:-90}
+run_limit=${TEST_LIMIT:-40}
 parallel=${PARALLEL:-6}
 
-# A line without spaces opens a group: a call of nine minutes, the rest apart.
+# A line without spaces opens a group: a call of nine minutes, the rest apart. Behind a piece's name stands the most it
+# may take: what hangs must leave time for the others.
 pieces='
 first:
-starts            four steps each of ResNet-50: fp32 and fp16, both batch norms, with and without CUDA graph
-conformance       every test of GPU code, each by itself: losses, layers, networks, optimizer, several GPUs (cuda_test)
-golden            losses, networks and metrics against the values of PyTorch
-replay            a run in CUDA graphs equals the run without them, bit for bit
-description       how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
+starts            150 s  four steps each of ResNet-50: fp32 and fp16, both batch norms, with and without CUDA graph
+conformance       300 s  every test of GPU code, each by itself: losses, layers, networks, optimizer (cuda_test)
+golden            120 s  losses, networks and metrics against the values of PyTorch
+replay             60 s  a run in CUDA graphs equals the run without them, bit for bit
+description        30 s  how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
 second:
-step              ResNet-50 step in fp16, batch 256, both batch norms, untuned, beside PyTorch eager
-step-compile      the same beside torch.compile
-tuned-train       as step with batch norm on the batch, its engines and ways timed first
-tuned-frozen      the same with batch norm frozen
+step              100 s  ResNet-50 step in fp16, batch 256, both batch norms, untuned, beside PyTorch eager
+step-compile      200 s  the same beside torch.compile
+tuned-train       150 s  as step with batch norm on the batch, its engines and ways timed first
+tuned-frozen      150 s  the same with batch norm frozen
 third:
-profile-train     the table of a step, kernel by kernel, batch norm on the batch
-profile-frozen    the same with batch norm frozen
-losses            every loss at N = 128 to 8192, D = 512, beside its floor
-eval              evaluation at the size of SOP beside torch and faiss
-memcheck          compute-sanitizer: accesses out of bounds, in our kernels and in runs of two steps
-racecheck         compute-sanitizer: races in shared memory, in the same
+profile-train     120 s  the table of a step, kernel by kernel, batch norm on the batch
+profile-frozen    120 s  the same with batch norm frozen
+memcheck          150 s  compute-sanitizer: accesses out of bounds, in our kernels and in runs of two steps
+racecheck         150 s  compute-sanitizer: races in shared memory, in the same
+eval               90 s  evaluation at the size of SOP beside torch and faiss
+losses            200 s  every loss at N = 128 to 8192, D = 512, beside its floor
 rest:
-initcheck         compute-sanitizer: reads of memory nobody wrote, in the same
-synccheck         compute-sanitizer: barriers that not all threads reach, in the same
-resume            a run that was stopped and went on ends with the same bytes
-step-batches      as step with batch 64, 128, 256, beside PyTorch eager and its graphs
-compile-batches   as step-compile with batch 64, 128, and with its CUDA graphs
-loader            pictures from the loader into the input of a network, beside the floor of the way up
-profile-loss      the table of smooth_ap at N = 4096
-losses-peers      losses beside pytorch-metric-learning
-omniglot          R@1 of recipes/omniglot.toml
-step-bf16         as step-batches in bf16
-step-tf32         as step-batches in tf32
-two-gpus          a run on two GPUs has the losses of a run on one
+initcheck         300 s  compute-sanitizer: reads of memory nobody wrote, in the same
+synccheck         150 s  compute-sanitizer: barriers that not all threads reach, in the same
+resume            180 s  a run that was stopped and went on ends with the same bytes
+step-batches      400 s  as step with batch 64, 128, 256, beside PyTorch eager and its graphs
+compile-batches   540 s  as step-compile with batch 64, 128, and with its CUDA graphs
+loader             90 s  pictures from the loader into the input of a network, beside the floor of the way up
+profile-loss      120 s  the table of smooth_ap at N = 4096
+losses-peers      400 s  losses beside pytorch-metric-learning
+omniglot          540 s  R@1 of recipes/omniglot.toml
+step-bf16         400 s  as step-batches in bf16
+step-tf32         400 s  as step-batches in tf32
+two-gpus          120 s  a run on two GPUs has the losses of a run on one
 '
 names=$(sed -n 's/^\([a-z0-9-]*\)  .*/\1/p' <<<"$pieces")
 # The names of a group's pieces; nothing where there is no such group.
 group() { sed -n "/^$1:\$/,/^[a-z]*:\$/s/^\([a-z0-9-]*\)  .*/\1/p" <<<"$pieces"; }
+limit_of() { sed -n "s/^$1  *\([0-9]*\) s  .*/\1/p" <<<"$pieces"; }
 
 # says WORDS COMMAND...: whether that is in what the command prints, whatever it ends with. No pipe, which grep would
 # close before the command has written everything.
@@ -75,6 +79,40 @@ says() {
 # What a piece ends with: its last line is the one line the closing table shows.
 skip() { echo "$*"; exit 77; }
 fail() { echo "$*"; exit 1; }
+unfinished() { echo "$*"; exit 75; }
+# What a piece has found so far, in a line, for where it is ended: a piece that can tell puts its own here.
+tally() { :; }
+
+# bounded SECONDS COMMAND...: in a process group of its own, so that nothing it started outlives it; in the background,
+# because bash hears that the piece is ended only while it waits.
+running=
+bounded() {
+  timeout --kill-after=5 "$(($1 > 1 ? $1 : 1))" "${@:2}" &
+  running=$!
+  wait $running
+  local code=$?
+  kill -KILL -- -$running 2>/dev/null
+  running=
+  return $code
+}
+end_running() {
+  [ -z "$running" ] || { kill "$running" && wait "$running"; kill -KILL -- -"$running"; } 2>/dev/null
+}
+# In a piece that is ended: nothing it runs stays behind.
+ended() {
+  trap '' TERM
+  exec >&3  # the piece's own output, also where that of a command goes elsewhere
+  end_running
+  wait
+  tail -n 20 "$work/unsaid" 2>/dev/null  # of a command whose words are looked at before they are shown
+  local found
+  found=$(tally)
+  [ -z "$found" ] || echo "cut off: $found"
+  exit 143
+}
+over() { [ "$1" = 124 ] || [ "$1" = 137 ]; }  # over CODE: whether that is a limit's
+listed() { printf '%s, ' "$@" | sed 's/, $//'; }
+named() { [ $# = 1 ] || echo "$1$(listed "${@:2}")"; }  # named WORDS [NAME...]: nothing where there is no name
 need_bin() { [ -x "$bin/$1" ] || skip "$bin/$1 is not there; build it first"; }
 need_python() { "$python" -c "import $1" 2>/dev/null || skip "$python has no $1; PYTHON=... names another"; }
 need_flag() {  # need_flag FLAG PROGRAM [SUBCOMMAND]: an older build does not know it
@@ -90,79 +128,109 @@ tiny=(--data "glyphs:classes=40,test_classes=20,alphabets=2,test_alphabets=2,ima
 tiny_train() { "$bin/train" "${tiny[@]}" --precision fp16 "$@" || fail "train $* ended with exit code $?"; }
 # What a run found, without the times it took.
 found() {
-  sed -E 's/"(seconds|images_per_second|eval_seconds|waited_for_images)": ?[0-9.eE+-]+,?//g' "$1/metrics.jsonl"
+  sed -E 's/"(seconds|images_per_second|timed_batches|eval_seconds|waited_for_images)": ?[0-9.eE+-]+,? ?//g' \
+    "$1/metrics.jsonl"
 }
 same() {  # same RUN RUN WORDS
   [ -s "$1/metrics.jsonl" ] || fail "$1 has no metrics.jsonl"
   diff <(found "$1") <(found "$2") || fail "$3: the runs differ, see above"
 }
 
+# A graph that cannot be captured is a note, and the step runs all the same.
 piece_starts() {
   need_flag --graph bench step
-  local precision bn graph what runs=0 failed=()
+  local precision bn graph what code captured runs=0 failed=() wrong=()
   : >"$results/starts.jsonl"
+  tally() { echo "$runs of 8 ran$(named ", not: " "${failed[@]}")$(named "; graph not as asked: " "${wrong[@]}")"; }
   for precision in fp32 fp16; do
     for bn in train frozen; do
       for graph in on off; do
         what="$precision $bn graph $graph"
         echo "--- $what"
-        timeout --foreground --kill-after=5 "$test_limit" "$bin/bench" step --device cuda --batch 64 --repeats 4 \
-          --precision "$precision" --bn "$bn" --graph "$graph" --json "$work/row.json" || { failed+=("$what"); continue; }
+        bounded "$run_limit" "$bin/bench" step --device cuda --batch 64 --repeats 4 --precision "$precision" \
+          --bn "$bn" --graph "$graph" --json "$work/row.json"
+        code=$?
+        if [ $code != 0 ]; then
+          over $code && what+=" (over $run_limit s)"
+          failed+=("$what")
+          continue
+        fi
         runs=$((runs + 1))
+        captured=off
+        grep -q '"captured": *true' "$work/row.json" && captured=on
+        [ $captured = $graph ] || wrong+=("$what")
         tr -d '\n' <"$work/row.json" >>"$results/starts.jsonl"
         echo >>"$results/starts.jsonl"
       done
     done
   done
-  [ ${#failed[@]} = 0 ] || fail "$runs of 8 ran, not: $(listed "${failed[@]}")"
-  echo "all 8 ran"
+  [ $((${#failed[@]} + ${#wrong[@]})) = 0 ] || fail "$(tally)"
+  echo "all 8 ran, the 4 with a graph as one"
 }
 
 # Each test in a process of its own, several at a time: after an illegal access CUDA answers nothing more, and a
 # barrier that hangs would take what the others have left. Most of their time cuDNN compiles on the host.
 piece_conformance() {
   need_bin cuda_test
-  local tests=() name code ran=0 failed=() i
+  local tests=() passed failed skipped missing i
   mapfile -t tests < <("$bin/cuda_test" --gtest_list_tests | awk '/^[^ ]/ { suite = $1 } /^ / { print suite $1 }' |
     grep '\.')
   [ ${#tests[@]} -gt 0 ] || fail "no test ran"
+  tally() {
+    sort_tests
+    echo "$((${#tests[@]} - ${#skipped[@]} - ${#missing[@]})) of ${#tests[@]} ran$(
+      named ", failed: " "${failed[@]}")$(named "; skipped: " "${skipped[@]}")$(named "; not run: " "${missing[@]}")"
+  }
   for i in "${!tests[@]}"; do
     while [ "$(jobs -rp | wc -l)" -ge "$parallel" ]; do wait -n; done
     one_test "$i" "${tests[i]}" &
   done
   wait
+  sort_tests
+  [ ${#failed[@]} = 0 ] || fail "$(tally)"
+  [ ${#passed[@]} -gt 0 ] || fail "no test ran$(named "; skipped: " "${skipped[@]}")"
+  echo "${#passed[@]} ran$(named ", ${#skipped[@]} skipped: " "${skipped[@]}")"
+}
+# What became of each of `tests`.
+sort_tests() {
+  local i name code
+  passed=() failed=() skipped=() missing=()
   for i in "${!tests[@]}"; do
     name=${tests[i]}
-    code=$(<"$work/$i.code")
+    code=$(cat "$work/$i.code" 2>/dev/null)
     case $code in
-      0) ran=$((ran + 1)) ;;
+      "") missing+=("$name") ;;
+      0) passed+=("$name") ;;
       1) failed+=("$name") ;;
       124 | 137) failed+=("$name (over $test_limit s)") ;;
-      none) failed+=("$name (did not run)") ;;
+      skipped) skipped+=("$name") ;;
+      none) failed+=("$name (ran no test)") ;;
       *) failed+=("$name (exit code $code)") ;;
     esac
   done
-  [ ${#failed[@]} = 0 ] || fail "${#failed[@]} of ${#tests[@]} tests failed: $(listed "${failed[@]}")"
-  echo "$ran tests"
 }
-# one_test NUMBER NAME: its exit code in $work/NUMBER.code, "none" where the program ended well without the test.
+# one_test NUMBER NAME: its exit code in $work/NUMBER.code; where the program ended well, "skipped", or "none" without
+# the test. Nothing where the piece was ended before the test was.
 one_test() {
+  trap 'end_running; exit 143' TERM
   local began=$SECONDS code
-  RK_REQUIRE_GPU=1 timeout --foreground --kill-after=5 "$test_limit" "$bin/cuda_test" --gtest_brief=1 \
-    "--gtest_filter=$2" "--gtest_output=json:$work/$1.json" >"$work/$1.log" 2>&1
+  RK_REQUIRE_GPU=1 bounded "$test_limit" "$bin/cuda_test" --gtest_brief=1 "--gtest_filter=$2" \
+    "--gtest_output=json:$work/$1.json" >"$work/$1.log" 2>&1
   code=$?
-  [ $code != 0 ] || grep -q '^  "tests": 1,' "$work/$1.json" 2>/dev/null || code=none
+  if [ $code = 0 ]; then
+    grep -q '^  "tests": 1,' "$work/$1.json" 2>/dev/null || code=none
+    grep -q '"result": "SKIPPED"' "$work/$1.json" 2>/dev/null && code=skipped
+  fi
   echo "$code" >"$work/$1.code"
   { echo "--- $2: exit code $code, $((SECONDS - began)) s"; cat "$work/$1.log"; } >"$work/$1.txt"
   cat "$work/$1.txt"
 }
-listed() { printf '%s, ' "$@" | sed 's/, $//'; }
 
 piece_description() {
   need_bin cudnn_test
-  RK_REQUIRE_GPU=1 RK_GPU_DESCRIPTION=$results/description.json "$bin/cudnn_test" --gtest_brief=1 \
-    '--gtest_filter=GpuDescribed.*' || fail "cudnn_test ended with exit code $?"
-  echo "$results/description.json"
+  RK_REQUIRE_GPU=1 RK_GPU_DESCRIPTION=$results/description.json RK_GPU_ENGINES=$results/engines.txt \
+    "$bin/cudnn_test" --gtest_brief=1 '--gtest_filter=GpuDescribed.*' || fail "cudnn_test ended with exit code $?"
+  echo "$results/description.json, engines.txt"
 }
 
 piece_golden() {
@@ -175,7 +243,10 @@ piece_replay() {
   need_flag --graph train
   for bn in train frozen; do
     for graph in on off; do
-      tiny_train --bn $bn --graph $graph --batches 20 --epochs 2 --out "$work/$bn-$graph"
+      tiny_train --bn $bn --graph $graph --batches 20 --epochs 2 --out "$work/$bn-$graph" 2>&1 |
+        tee "$work/said" || exit 1
+      [ $graph = off ] || ! grep -q 'cannot be captured' "$work/said" ||
+        fail "graph on, batch norm $bn: the step was not captured, see above"
     done
     same "$work/$bn-on" "$work/$bn-off" "graph on and off, batch norm $bn"
   done
@@ -184,66 +255,104 @@ piece_replay() {
 
 piece_resume() {
   need_flag --precision train
-  tiny_train --batches 20 --epochs 12 --out "$work/whole"
-  "$bin/train" "${tiny[@]}" --precision fp16 --batches 20 --epochs 12 --out "$work/parts" &
-  local run=$!
+  local run code epochs=30
+  tiny_train --batches 20 --epochs $epochs --out "$work/whole"
+  "$bin/train" "${tiny[@]}" --precision fp16 --batches 20 --epochs $epochs --out "$work/parts" &
+  run=$!
   for _ in $(seq 600); do
     [ "$(wc -l 2>/dev/null <"$work/parts/metrics.jsonl" || echo 0)" -ge 3 ] && break
+    kill -0 $run 2>/dev/null || break
     sleep 0.1
   done
-  kill -TERM $run  # the shell has SIGINT ignored in what runs in the background
+  kill -TERM $run 2>/dev/null  # the shell has SIGINT ignored in what runs in the background
   wait $run
-  local code=$?
+  code=$?
+  [ $code != 0 ] || unfinished "the run was through before it could be stopped; give it more epochs than $epochs"
   [ $code = 143 ] || fail "stopped with SIGTERM, train ended with exit code $code"
-  tiny_train --batches 20 --epochs 12 --out "$work/parts" --resume auto
+  tiny_train --batches 20 --epochs $epochs --out "$work/parts" --resume auto
   same "$work/whole" "$work/parts" "whole and stopped"
   cmp "$work/whole/last.h5" "$work/parts/last.h5" || fail "last.h5 differs"
   echo "last.h5 has the same bytes"
 }
 
-# sanitize TOOL [FLAGS]: our kernels by themselves, then two steps of training each in the ways that batch norm is
-# computed. fp16 has cuDNN's, fp32 our own. Each ends before the piece does: it is a process group of its own,
-# which would outlive that.
+# sanitize TOOL [FLAG VALUE]...: our kernels by themselves, then two steps of training each in the ways that batch norm
+# is computed. fp16 has cuDNN's, fp32 our own. Each may take its part of what is left. One that its limit ends, with
+# nothing found until then, is no finding.
 sanitize() {
-  local tool=$1 check=() failed=() run
+  local tool=$1 check=() found=() late=() clean=0 known run parts=4 seconds code
   shift
   command -v compute-sanitizer >/dev/null || PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer
   command -v compute-sanitizer >/dev/null || skip "compute-sanitizer is not there; it comes with the CUDA toolkit"
   need_bin cuda_test
   need_flag --precision train
-  check=(compute-sanitizer --tool "$tool" "$@")
-  for run in "fp32 train" "fp16 train" "fp16 frozen" kernels; do
-    echo "--- $run"
-    if [ "$run" = kernels ]; then
-      RK_REQUIRE_GPU=1 sanitized $((limit * 9 / 20)) "$bin/cuda_test" --gtest_brief=1 \
-        '--gtest_filter=CudaKernels.*:*Row*:*Loss*'
+  [ "$limit" -ge 60 ] || skip "$limit s are too little for it; give it a call of its own"
+  check=(compute-sanitizer --tool "$tool")
+  known=$(compute-sanitizer --help 2>&1)
+  while [ $# -gt 0 ]; do
+    if grep -qE -e "(^|[ ,])$1( |\$)" <<<"$known"; then
+      check+=("$1" "$2")
+    elif [ "$1" = --error-exitcode ]; then
+      skip "this compute-sanitizer has no $1, without which it cannot be judged"
     else
-      sanitized $((limit * 3 / 20)) "$bin/train" "${tiny[@]}" --precision "${run% *}" --bn "${run#* }" --batches 2 --epochs 1 \
-        --out "$work/$run"
-    fi || failed+=("$run")
+      echo "this compute-sanitizer has no $1: left out"
+    fi
+    shift 2
   done
-  [ ${#failed[@]} = 0 ] || fail "$tool: $(listed "${failed[@]}"), see above"
+  tally() {
+    echo "$(named "$tool: " "${found[@]}")${found[0]+, see above; }nothing found in $clean of 4$(
+      named "; not finished: " "${late[@]}")"
+  }
+  for run in kernels "fp32 train" "fp16 train" "fp16 frozen"; do
+    echo "--- $run"
+    seconds=$(((limit - 10 - SECONDS) / (parts == 4 ? 2 : parts)))  # our kernels are half of it
+    parts=$((parts - 1))
+    if [ "$run" = kernels ]; then
+      RK_REQUIRE_GPU=1 sanitized $seconds "$bin/cuda_test" --gtest_brief=1 '--gtest_filter=CudaKernels.*:*Row*:*Loss*'
+    else
+      sanitized $seconds "$bin/train" "${tiny[@]}" --precision "${run% *}" --bn "${run#* }" --batches 2 --epochs 1 \
+        --out "$work/$run"
+    fi
+    code=$?
+    if [ $code = 0 ]; then
+      clean=$((clean + 1))
+    elif over $code; then
+      late+=("$run (over $seconds s)")
+    else
+      found+=("$run")
+    fi
+  done
+  [ ${#found[@]} = 0 ] || fail "$(tally)"
+  [ ${#late[@]} = 0 ] || unfinished "$(tally)"
   echo "$tool finds nothing in our kernels and in two steps each, fp32 and fp16"
 }
-sanitized() { timeout --kill-after=5 "$1" "${check[@]}" "${@:2}"; }
-# Of the slow tools only our own kernels: those in namespace rk, whose mangled name has 2rk in it.
-errors=(--error-exitcode 9 --print-limit 20)
+sanitized() {
+  bounded "$1" "${check[@]}" "${@:2}" >"$work/unsaid" 2>&1
+  local code=$?
+  clears $code || return 1
+  return $code
+}
+# clears CODE: shows what was printed, and whether nothing was found in that.
+clears() {
+  cat "$work/unsaid"
+  ! grep -qE '^========= (Invalid|Misaligned|Barrier error|(Error|Warning): (Race|Potential))' "$work/unsaid"
+}
+# What a library asks of CUDA in vain and does without is none of our mistakes. Of the slow tools only our own kernels:
+# those in namespace rk, whose mangled name has 2rk in it.
+errors=(--error-exitcode 9 --print-limit 20 --report-api-errors no)
 piece_memcheck() { sanitize memcheck "${errors[@]}" --leak-check no; }
 piece_racecheck() { sanitize racecheck "${errors[@]}" --kernel-name kernel_substring=2rk; }
 piece_synccheck() { sanitize synccheck "${errors[@]}" --kernel-name kernel_substring=2rk; }
 # What another kernel wrote counts as written only where that kernel is watched too, so all are; of the readers
 # only ours are judged.
 piece_initcheck() {
-  sanitized() {
-    timeout --kill-after=5 "$1" "${check[@]}" "${@:2}" >"$work/initcheck" 2>&1
-    local code=$?
-    grep -v '^=========' "$work/initcheck"
-    [ $code = 0 ] || { tail -n 20 "$work/initcheck"; return $code; }
-    local found
-    found=$(ours <"$work/initcheck")
-    [ -z "$found" ] || { head -n 60 <<<"$found"; return 1; }
+  clears() {
+    local words
+    grep -v '^=========' "$work/unsaid"
+    words=$(ours <"$work/unsaid")
+    [ -z "$words" ] || { head -n 60 <<<"$words"; return 1; }
+    [ "$1" = 0 ] || tail -n 20 "$work/unsaid"
   }
-  sanitize initcheck --print-limit 100000
+  sanitize initcheck --print-limit 100000 --report-api-errors no
 }
 # Of initcheck's findings, in blocks that begin with "Uninitialized", those whose kernel, named in the second line,
 # is ours.
@@ -258,54 +367,68 @@ beside_pytorch() {
   need_flag --precision bench step
   need_python torchvision
   "$python" tools/scripts/bench_pytorch.py --bench "$bin/bench" --device cuda --precision "$1" --modes "$2" --bn "$3" \
-    --batch "$4" --rounds 1 --json "$results/$piece.json" "${@:5}"
+    --batch "$4" --rounds 1 --limit 60 --json "$results/$piece.json" "${@:5}"
+}
+# tuned BN: a tuning that is over early is used as far as it came, and another call goes on with it. What is left over
+# is for PyTorch and the step itself.
+tuned() {
+  need_flag --tune-seconds bench step
+  local seconds=$((limit - 50 < 100 ? limit - 50 : 100))
+  beside_pytorch fp16 eager "$1" 256 --tune "$results" --tune-seconds $((seconds > 1 ? seconds : 1)) --repeats 10
 }
 piece_step() { beside_pytorch fp16 eager train,frozen 256; }
 piece_step-compile() { beside_pytorch fp16 compile train,frozen 256; }
-piece_tuned-train() { beside_pytorch fp16 eager train 256 --tune "$results" --repeats 10; }
-piece_tuned-frozen() { beside_pytorch fp16 eager frozen 256 --tune "$results" --repeats 10; }
+piece_tuned-train() { tuned train; }
+piece_tuned-frozen() { tuned frozen; }
 piece_step-batches() { beside_pytorch fp16 eager,graphs train,frozen 64,128,256; }
 piece_compile-batches() { beside_pytorch fp16 compile,compile-graphs train,frozen 128,64; }
 piece_step-bf16() { beside_pytorch bf16 eager,graphs train,frozen 64,128,256; }
 piece_step-tf32() { beside_pytorch tf32 eager,graphs train,frozen 64,128,256; }
 
+# The sizes of two kinds of batches first, of all losses.
 piece_losses() {
   need_bin bench
   need_bin probe
-  local loss n row rows=0 late=0 broken=0
+  local losses=() loss n row share rows=0 slow=0 broken=()
   for loss in $("$bin/probe" --help | sed -nE '/^Losses/,$s/^  ([a-z_]+) .*/\1/p'); do
-    says 'reads /embeddings' "$bin/probe" --loss "$loss" --help || continue
-    for n in 128 384 1024 4096 8192; do
-      if "$bin/bench" loss --loss "$loss" --n $n --dim 512 --per-class 4 --repeats 20 --device cuda --quiet \
-        --json "$work/row.json"; then
-        row=$(tr -d '\n' <"$work/row.json")
-        echo "$row" >>"$work/rows"
-        rows=$((rows + 1))
-        sed -nE 's/.*"share": *([0-9.eE+-]+).*/\1/p' <<<"$row" | awk '{ exit !($1 < 0.5) }' && late=$((late + 1))
-      else
-        broken=$((broken + 1))
+    says 'reads /embeddings' "$bin/probe" --loss "$loss" --help && losses+=("$loss")
+  done
+  : >"$results/losses.jsonl"
+  tally() { echo "$rows measured, $slow more than twice their floor$(named "; did not run: " "${broken[@]}")"; }
+  for n in 384 4096 128 1024 8192; do
+    for loss in "${losses[@]}"; do
+      if ! bounded "$run_limit" "$bin/bench" loss --loss "$loss" --n $n --dim 512 --per-class 4 --repeats 20 \
+        --device cuda --quiet --json "$work/row.json"; then
+        broken+=("$loss $n")
+        continue
       fi
+      row=$(tr -d '\n' <"$work/row.json")
+      echo "$row" >>"$results/losses.jsonl"
+      rows=$((rows + 1))
+      share=$(sed -nE 's/.*"share": *([0-9.eE+-]+).*/\1/p' <<<"$row")
+      echo "$loss $n: share of its floor $share"
+      awk -v share="$share" 'BEGIN { exit !(share < 0.5) }' && slow=$((slow + 1))
     done
   done
   [ $rows -gt 0 ] || fail "no loss ran"
-  { echo '['; paste -sd , "$work/rows"; echo ']'; } >"$results/losses.json"
-  echo "$rows measured, $late more than twice their floor, $broken that did not run"
-  [ $broken = 0 ]
+  [ ${#broken[@]} = 0 ] || fail "$(tally)"
+  tally
 }
 
 piece_losses-peers() {
   need_bin bench
   need_python pytorch_metric_learning
   # Peers of the authors are cloned; without a network they are left out, with the reason.
-  "$python" tools/scripts/bench_peers.py --device cuda --python "$python" --bin "$bin" --n 128,512,2048,8192 --memory 40 \
-    --limit 60 --repeats 20 --json "$results/losses-peers.json" || fail "bench_peers.py ended with exit code $?"
+  "$python" tools/scripts/bench_peers.py --device cuda --python "$python" --bin "$bin" --n 128,512,2048,8192 \
+    --memory 40 --limit 60 --repeats 20 --json "$results/losses-peers.json" ||
+    fail "bench_peers.py ended with exit code $?"
   echo "$(grep -c '"ratio"' "$results/losses-peers.json") lines beside a peer"
 }
 
 piece_eval() {
   need_bin bench
   need_python torch
-  "$python" tools/scripts/bench_retrieval_peers.py --bench "$bin/bench" --json "$results/eval.json"
+  "$python" tools/scripts/bench_retrieval_peers.py --bench "$bin/bench" --limit 60 --json "$results/eval.json"
 }
 
 piece_loader() {
@@ -314,21 +437,37 @@ piece_loader() {
     --precision fp16 --device cuda --json "$results/loader.json" || fail "bench loader ended with exit code $?"
 }
 
-profiled() {  # profiled step|loss FLAGS: leaves table-PIECE.txt
+# profiled step|loss FLAGS: leaves all that the profilers left as table-PIECE.*, in table-PIECE.txt with what ran.
+profiled() {
   need_bin bench
-  local what=$1 said code
-  said=$(tools/scripts/profile.sh "$what" "$build" "${@:2}" 2>&1)
+  local what=$1 code
+  tally() {
+    local file
+    for file in "$build/profile/$what".*; do
+      [ -s "$file" ] && cp "$file" "$results/table-$piece.${file#"$build/profile/$what."}"
+    done
+    awk '/ calls of |^without plans|names an engine for/ { printf "%s%s", between, $0; between = "; " }
+      END { if (between != "") print "" }' "$results/table-$piece.txt" 2>/dev/null
+  }
+  rm -f "$results/table-$piece".*
+  LIMIT=$((limit - 20)) bounded "$limit" tools/scripts/profile.sh "$what" "$build" "${@:2}" >"$work/unsaid" 2>&1
   code=$?
-  echo "$said"
-  [[ $said == *'neither nsys nor ncu'* ]] && exit 77
+  cat "$work/unsaid"
+  grep -q 'neither nsys nor ncu' "$work/unsaid" && exit 77
+  tally >"$work/found"
   [ $code = 0 ] || exit 1
-  [ -s "$build/profile/$what.json" ] || skip "no table: ncu is not there"
-  mv "$build/profile/$what.txt" "$results/table-$piece.txt"
-  mv "$build/profile/$what.json" "$results/table-$piece.json"
-  sed -n 1p "$results/table-$piece.txt"
+  [ -s "$results/table-$piece.json" ] || skip "no table: ncu is not there"
+  cat "$work/found"
 }
-piece_profile-train() { need_flag --precision bench step; profiled step --batch 256 --bn train; }
-piece_profile-frozen() { need_flag --precision bench step; profiled step --batch 256 --bn frozen; }
+# With the plans that a tuned piece has left here.
+profiled_step() {
+  need_flag --precision bench step
+  local plans=$results/plans-resnet50-fp16-$1-256.txt flags=()
+  [ -s "$plans" ] && flags=(--plans "$plans")
+  profiled step --batch 256 --bn "$1" "${flags[@]}"
+}
+piece_profile-train() { profiled_step train; }
+piece_profile-frozen() { profiled_step frozen; }
 piece_profile-loss() { profiled loss; }
 
 piece_omniglot() {
@@ -368,22 +507,28 @@ clocks() {
 
 # run_piece NAME SECONDS: in a process of its own, with its header: what it is worth depends on the machine it ran on.
 run_piece() {
-  local name=$1 left=$2 before started code result log
+  local name=$1 left=$2 before started code result finding log
   log=$(mktemp)
   before=$(clocks)
   started=$SECONDS
   LIMIT=$left timeout --kill-after=20 "$left" "$BASH" "$0" --inside "$name" >"$log" 2>&1
   code=$?
+  finding=$(tail -n 1 "$log")
   case $code in
     0) result=passed ;;
+    75) result=unfinished ;;
     77) result=skipped ;;
-    124 | 137) result="over $left s" ;;
+    124 | 137)
+      result="over $left s"
+      [[ $finding == "cut off: "* ]] ||
+        finding="cut off; last: $(grep -vE '(^|[0-9] )Terminated' "$log" | tail -n 1)"
+      ;;
     *) result=failed ;;
   esac
   {
     echo "piece: $name"
     echo "result: $result"
-    echo "finding: $(tail -n 1 "$log" | cut -c 1-160)"
+    echo "finding: $(cut -c 1-240 <<<"$finding")"
     echo "seconds: $((SECONDS - started))"
     echo "device: $device"
     echo "date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
@@ -421,6 +566,8 @@ if [ "${1:-}" = --inside ]; then
   piece=$2
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
+  exec 3>&1
+  trap ended TERM
   "piece_$piece"
   exit
 fi
@@ -474,9 +621,10 @@ mkdir -p "$results"
 echo "$device, commit $commit, results in $results"
 failures=0
 for name in $wanted; do
-  left=$limit
+  left=$(limit_of "$name")
+  left=$((limit < left ? limit : left))
   if [ -n "${TIME:-}" ]; then
-    left=$((TIME - SECONDS < limit ? TIME - SECONDS : limit))
+    left=$((TIME - SECONDS < left ? TIME - SECONDS : left))
     if [ $left -le 0 ]; then
       echo "$name and what comes after it: not begun, $TIME s are over"
       break

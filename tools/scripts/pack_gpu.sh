@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../.."
 build=${BUILD:-build-gpu}
 archive=${1:-$build/rankine-gpu.tar.xz}
 jobs=${JOBS:-$(nproc)}
-programs="train eval probe bench"
+programs="train probe bench"  # those that a piece calls
 tests="cuda_test golden cudnn_test"
 commit=$(git rev-parse HEAD)
 [ -z "$(git status --porcelain --untracked-files=no)" ] || commit+=", with changes"
@@ -31,7 +31,7 @@ if ! cmake --preset release -B "$build" -DRK_NATIVE=OFF -DRK_CUDA=ON \
   exit 1
 fi
 # shellcheck disable=SC2086
-cmake --build "$build" --target programs $tests -j "$jobs"
+cmake --build "$build" --target $programs $tests -j "$jobs"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -50,8 +50,10 @@ sed -nE 's/^\t(\S+) => (\/\S+) .*/\1 \2/p' "$work/needed" | while read -r soname
   [[ $soname =~ ^$theirs$ ]] || strip --strip-unneeded -o "$root/lib/$soname" "$(readlink -f "$file")"
 done
 
-cp tools/scripts/gpu_proof.sh tools/scripts/profile.sh tools/scripts/profile_table.py tools/scripts/bench_pytorch.py tools/scripts/bench_peers.py \
-  tools/scripts/bench_peers_worker.py tools/scripts/bench_retrieval_peers.py "$root/tools/scripts/"
+for name in gpu_proof.sh profile.sh profile_table.py bench_pytorch.py bench_peers.py bench_peers_worker.py \
+  bench_retrieval_peers.py; do
+  cp "tools/scripts/$name" "$root/tools/scripts/"
+done
 cp -r tests/golden/losses tests/golden/networks tests/golden/metrics "$root/tests/golden/"
 mkdir "$root/docs"
 cp docs/profiling.md "$root/docs/"
@@ -65,7 +67,10 @@ tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner -cf - rankine-gpu
 mv "$archive.part" "$archive"
 bytes=$(stat -c %s "$archive")
 echo "$archive: $((bytes / 1000000)) MB, commit $commit"
+grown="see what grew: tar -tvf $archive"
 if [ "$bytes" -gt 40000000 ]; then
-  echo "error: $archive has more than 40 MB; see what grew: tar -tvf $archive" >&2
+  echo "error: $archive has more than 40 MB; $grown" >&2
   exit 1
+elif [ "$bytes" -gt 38000000 ]; then
+  echo "warning: $archive has more than 38 MB of at most 40; $grown" >&2
 fi

@@ -3,9 +3,13 @@
 # use of every kernel with Nsight Compute, which runs each kernel several times. `bench` marks what is looked at with
 # the range "measured". All of it lies in BUILD/profile afterwards:
 #   NAME.nsys-rep    open with nsys-ui         NAME.kernels.txt, NAME.ranges.txt   its summaries
-#   NAME.ncu-rep     open with ncu-ui          NAME.csv, NAME.txt                  its table (tools/scripts/profile_table.py)
+#   NAME.ncu-rep     open with ncu-ui          NAME.csv                            the same as text
+#   NAME.txt         what ran and what it said of itself, and the table of NAME.csv (tools/scripts/profile_table.py)
 # Where one of the two profilers is missing the other's part is done. docs/profiling.md explains.
-# Usage: tools/scripts/profile.sh step|loss BUILD [FLAGS of bench]      as: tools/scripts/profile.sh loss build --loss fastap --n 1024
+# Usage: tools/scripts/profile.sh step|loss BUILD [FLAGS of bench]
+#   as:  tools/scripts/profile.sh loss build --loss fastap --n 1024
+# Variables: LIMIT=      seconds for all of it, at most half of them for the time line: a profiler that takes longer is
+#                        interrupted, and what it has by then is used
 set -euo pipefail
 what=${1:?step or loss} build=${2:?the build folder} name=$1
 shift 2
@@ -25,6 +29,13 @@ for ((i = 0; i < ${#defaults[@]}; i += 2)); do
   [ $given = yes ] || flags+=("${defaults[i]}" "${defaults[i + 1]}")
 done
 command=("$build/bin/bench" "$what" --device cuda "${flags[@]}" "$@")
+precision=()
+for ((i = 0; i < ${#command[@]}; ++i)); do
+  case ${command[i]} in
+    --precision) precision=(--precision "${command[i + 1]:-}") ;;
+    --precision=*) precision=(--precision "${command[i]#*=}") ;;
+  esac
+done
 
 if ! command -v nvidia-smi >/dev/null || ! grep -q GPU <<<"$(nvidia-smi -L 2>/dev/null)"; then
   echo "error: no NVIDIA GPU here (nvidia-smi lists none); run this on a machine that has one" >&2
@@ -44,6 +55,7 @@ if [ -z "$systems$compute" ]; then
 fi
 out=$build/profile
 mkdir -p "$out"
+rm -f "$out/$name".*
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | sed -n 1p)
 echo "$gpu: ${command[*]}"
 
@@ -58,16 +70,27 @@ failed() {
   echo "error: $2 failed: ${why#error: } (all of it is in $1)" >&2
 }
 
+# at_most SECONDS COMMAND...: interrupted then, as by a terminal, so that a profiler writes down what it has. What runs
+# in a script's background would have that signal ignored. No LIMIT, no end.
+at_most() {
+  local seconds=0
+  [ -z "${LIMIT:-}" ] || seconds=$(($1 > 1 ? $1 : 1))
+  timeout --foreground --signal=INT --kill-after=10 "$seconds" env --default-signal=INT "${@:2}"
+}
+
 code=0
 if [ -n "$systems" ]; then
-  if "$systems" profile --trace=cuda,nvtx,cublas,cudnn --sample=none --cpuctxsw=none \
+  at_most $((${LIMIT:-0} / 2)) "$systems" profile --trace=cuda,nvtx,cublas,cudnn --sample=none --cpuctxsw=none \
     --capture-range=nvtx --nvtx-capture=measured@rankine --capture-range-end=stop \
     --cuda-graph-trace=node --force-overwrite=true --output="$out/$name" "${command[@]}" \
-    >"$out/$name.nsys.log" 2>&1 && [ -s "$out/$name.nsys-rep" ]; then
+    >"$out/$name.nsys.log" 2>&1 || code=5
+  if [ -s "$out/$name.nsys-rep" ]; then
+    [ $code = 0 ] || echo "nsys was interrupted or failed: the time line is what it has (see $out/$name.nsys.log)"
     "$systems" stats --force-export=true --report=cuda_gpu_kern_sum --format=table "$out/$name.nsys-rep" \
       >"$out/$name.kernels.txt" 2>>"$out/$name.nsys.log" || true
     "$systems" stats --report=nvtx_gpu_proj_sum --format=table "$out/$name.nsys-rep" \
       >"$out/$name.ranges.txt" 2>>"$out/$name.nsys.log" || true
+    rm -f "$out/$name.sqlite"  # the report once more
     echo "$out/$name.nsys-rep, $out/$name.kernels.txt, $out/$name.ranges.txt"
   else
     failed "$out/$name.nsys.log" nsys
@@ -77,28 +100,42 @@ else
   echo "no time line: nsys was not found; install nsight-systems of NVIDIA's repository"
 fi
 if [ -n "$compute" ]; then
+  "$compute" --version 2>/dev/null | grep Version || true
   # Clocks and caches as the program finds them.
-  if "$compute" --nvtx --nvtx-include "rankine@measured/" --clock-control none --cache-control none \
+  ended=well
+  at_most $((${LIMIT:-0} - SECONDS)) "$compute" --nvtx --nvtx-include "rankine@measured/" --clock-control none \
+    --cache-control none \
     --metrics gpu__time_duration.sum,dram__bytes.sum,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed \
     --csv --page raw --print-units base --force-overwrite --export "$out/$name" --log-file "$out/$name.csv" \
-    "${command[@]}" >"$out/$name.ncu.log" 2>&1; then
-    # ncu may print nothing where it writes a report: the table is in there.
-    if ! grep -q '^"ID"' "$out/$name.csv" && [ -s "$out/$name.ncu-rep" ]; then
-      "$compute" --import "$out/$name.ncu-rep" --csv --page raw --print-units base \
-        >"$out/$name.csv" 2>>"$out/$name.ncu.log" || true
-    fi
-    table=("$(dirname "$0")/profile_table.py" "$out/$name.csv" --json "$out/$name.json")
-    # Of a GPU it does not know, the table without shares of a peak.
-    "${table[@]}" --gpu "$gpu" >"$out/$name.txt" 2>"$out/$name.ncu.log" ||
-      "${table[@]}" >"$out/$name.txt" 2>"$out/$name.ncu.log" ||
-      { failed "$out/$name.ncu.log" "the table"; exit 5; }
-    cat "$out/$name.txt"
-    echo "$out/$name.ncu-rep, $out/$name.csv, $out/$name.txt, $out/$name.json"
-  else
+    "${command[@]}" >"$out/$name.ncu.log" 2>&1 || ended=early code=5
+  # ncu may print nothing where it writes a report: the table is in there.
+  if ! grep -q '^"ID"' "$out/$name.csv" 2>/dev/null && [ -s "$out/$name.ncu-rep" ]; then
+    "$compute" --import "$out/$name.ncu-rep" --csv --page raw --print-units base \
+      >"$out/$name.csv" 2>>"$out/$name.ncu.log" || true
+  fi
+  if [ $ended = early ] && ! grep -q '^"ID"' "$out/$name.csv" 2>/dev/null; then
     cat "$out/$name.csv" >>"$out/$name.ncu.log" 2>/dev/null || true
     failed "$out/$name.ncu.log" ncu
-    code=5
+    exit $code
   fi
+  [ $ended = well ] || echo "ncu was interrupted or failed: the table is of what it has (see $out/$name.ncu.log)"
+  table=("$(dirname "$0")/profile_table.py" "$out/$name.csv" --json "$out/$name.json" "${precision[@]}")
+  # Of a GPU it does not know, the table without shares of a peak.
+  "${table[@]}" --gpu "$gpu" >"$out/$name.table" 2>"$out/$name.table.log" ||
+    "${table[@]}" >"$out/$name.table" 2>"$out/$name.table.log" ||
+    { failed "$out/$name.table.log" "the table"; exit 5; }
+  {
+    echo "$gpu: ${command[*]}"
+    sed '/^==/d' "$out/$name.ncu.log"
+    [ "$what" = loss ] || [[ "${command[*]}" == *" --plans"* ]] || echo "without plans"
+    echo
+    cat "$out/$name.table"
+  } >"$out/$name.txt"
+  rm "$out/$name.table" "$out/$name.table.log"
+  cat "$out/$name.txt"
+  echo "first lines of $out/$name.csv:"
+  grep -m 1 -A 2 '^"ID"' "$out/$name.csv" | cut -c 1-600
+  echo "$out/$name.ncu-rep, $out/$name.csv, $out/$name.txt, $out/$name.json"
 else
   echo "no table: ncu was not found; install nsight-compute of NVIDIA's repository"
 fi

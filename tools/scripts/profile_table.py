@@ -13,7 +13,8 @@ columns are filled. `make profile-step` and `make profile-loss` write such files
 read the table.
 
 Columns: calls; time in microseconds, of all calls; its share of the total; bytes, in MB, of all calls; GB/s and its
-share of the GPU's bandwidth; share of the tensor cores' peak, weighted by time, and the TFLOP/s that share is.
+share of the GPU's bandwidth; share of the cycles in which the tensor cores worked, weighted by time, and that share of
+the data sheet's TFLOP/s. Those are at the data sheet's clock: at a lower one as many TFLOP/s less were computed.
 """
 import argparse
 import csv
@@ -21,8 +22,8 @@ import json
 import re
 import sys
 
-# Data sheets: memory in GB/s, dense fp16 and bf16 in TFLOP/s. Of the several cards called A100 or H100 the SXM ones
-# with 80 GB; longer names go first.
+# Data sheets: memory in GB/s, dense fp16 and bf16 in TFLOP/s; tf32 has half of it. Of the several cards called A100 or
+# H100 the SXM ones with 80 GB; longer names go first.
 GPUS = {
     "A100-SXM4-40GB": (1555, 312),
     "A100-PCIE-40GB": (1555, 312),
@@ -31,6 +32,9 @@ GPUS = {
     "H100 PCIE": (2039, 756),
     "H100 NVL": (3938, 835),
     "H100": (3352, 989),
+    "GH200 144G": (4900, 989),
+    "GH200": (4000, 989),
+    "H200 NVL": (4800, 835),
     "H200": (4800, 989),
 }
 TIME = "gpu__time_duration.sum"
@@ -216,8 +220,9 @@ def print_table(title, lines, key, options):
 
 
 def known_gpu(name):
+    """Of the first of GPUS that is in the name as a word: a GH200 is no H200."""
     for gpu, values in GPUS.items():
-        if gpu in name.upper():
+        if re.search(rf"(?<![A-Z0-9]){gpu}(?![0-9])", name.upper()):
             return values
     return None
 
@@ -231,9 +236,11 @@ class Parser(argparse.ArgumentParser):
 def parse_options():
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", metavar="FILE", help="what ncu --csv wrote")
-    parser.add_argument("--gpu", help="A100, H100 or H200, or the whole name nvidia-smi gives: sets the two below")
+    parser.add_argument("--gpu", help="A100, H100, H200 or GH200, or the name nvidia-smi gives: sets the two below")
     parser.add_argument("--device-bandwidth", type=float, help="GB/s of the GPU's memory, of its data sheet")
     parser.add_argument("--tensor-tflops", type=float, help="dense TFLOP/s of its tensor cores in the precision used")
+    parser.add_argument("--precision", default="fp16", choices=["fp32", "tf32", "fp16", "bf16"],
+                        help="of what was profiled: --gpu takes half of the tensor cores' rate for tf32 (fp16)")
     parser.add_argument("--top", type=int, default=40, help="lines of each table (40)")
     parser.add_argument("--width", type=int, default=96, help="letters of a kernel's name (96)")
     parser.add_argument("--json", help="also write both tables to this file")
@@ -244,6 +251,8 @@ def parse_options():
             parser.error(f"--gpu {options.gpu}: not known; give its --device-bandwidth and --tensor-tflops")
         bandwidth, tflops = values or (None, None)
         options.device_bandwidth = options.device_bandwidth or bandwidth
+        if tflops and options.precision == "tf32":
+            tflops /= 2
         options.tensor_tflops = options.tensor_tflops or tflops
     return options
 

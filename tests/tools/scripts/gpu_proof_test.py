@@ -1,18 +1,26 @@
-"""tools/scripts/gpu_proof.sh on machines that are made up: python3 tests/tools/scripts/gpu_proof_test.py"""
+"""tools/scripts/gpu_proof.sh on machines that are made up, and what it runs beside PyTorch, with a torch that is:
+python3 tests/tools/scripts/gpu_proof_test.py"""
+import contextlib
+import importlib.util
+import io
+import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
+import sys
 import tarfile
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
-class Proof(unittest.TestCase):
-    """A copy of the script in a folder of its own, where `bin/` comes first on the path."""
+class Machine(unittest.TestCase):
+    """A folder of its own, where commands are made up: those in `bin/` come first on the path."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -20,12 +28,19 @@ class Proof(unittest.TestCase):
         self.path = pathlib.Path(self.folder.name)
         for folder in ("tools/scripts", "bin", "build/bin"):
             (self.path / folder).mkdir(parents=True)
-        shutil.copy(ROOT / "tools/scripts/gpu_proof.sh", self.path / "tools/scripts")
 
     def command(self, name, script):
         path = self.path / name
         path.write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+class Proof(Machine):
+    """With a copy of the script."""
+
+    def setUp(self):
+        super().setUp()
+        shutil.copy(ROOT / "tools/scripts/gpu_proof.sh", self.path / "tools/scripts")
 
     def with_gpu(self):
         self.command("bin/nvidia-smi", """case "$*" in
@@ -54,6 +69,11 @@ class Proof(unittest.TestCase):
         self.assertEqual(groups, ["first:", "second:", "third:", "rest:"])
         names = [words[0] for words in lines if len(words) > 1]
         self.assertEqual(names[:3], ["starts", "conformance", "golden"])
+        third = lines[lines.index(["third:"]) + 1:lines.index(["rest:"])]
+        self.assertEqual([words[0] for words in third],
+                         ["profile-train", "profile-frozen", "memcheck", "racecheck", "eval", "losses"])
+        for words in lines:
+            self.assertTrue(len(words) == 1 or 30 <= int(words[1]) <= 540 and words[2] == "s", words)
         self.assertEqual(len(names), len(set(names)))
         script = (ROOT / "tools/scripts/gpu_proof.sh").read_text()
         for name in names:
@@ -63,8 +83,8 @@ class Proof(unittest.TestCase):
     def test_a_piece_nobody_knows(self):
         for words in (["golden", "sorcery"], ["sorcery"], ["gold"]):
             done = self.run_proof(*words)
-            self.assertEqual((done.returncode, done.stdout, done.stderr),
-                             (2, "", f"error: {words[-1]}: no such piece; tools/scripts/gpu_proof.sh list shows them\n"))
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (
+                2, "", f"error: {words[-1]}: no such piece; tools/scripts/gpu_proof.sh list shows them\n"))
         self.assertEqual(self.run_proof().returncode, 2)
 
     def test_without_a_gpu_it_says_so_in_a_line(self):
@@ -96,9 +116,11 @@ class Proof(unittest.TestCase):
             --gtest_filter=*) test=${word#*=} ;;
             --gtest_output=json:*) output=${word#*json:} ;;
             esac; done
+            result=COMPLETED
             [ "$test" = 'All/Two.B' ] && eval "${SECOND:-}"
+            eval "${EACH:-}"
             echo "ran $test"
-            printf '{\\n  "tests": 1,\\n  "failures": 0,\\n' >"$output"
+            printf '{\\n  "tests": 1,\\n  "failures": 0,\\n          "result": "%s",\\n' $result >"$output"
             exit ${code:-0}""")
 
     def test_a_piece_leaves_its_result_with_the_machine(self):
@@ -107,7 +129,7 @@ class Proof(unittest.TestCase):
         done = self.run_proof("conformance")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         found = self.result("conformance")
-        self.assertEqual((found["result"], found["finding"]), ("passed", "4 tests"))
+        self.assertEqual((found["result"], found["finding"]), ("passed", "4 ran"))
         self.assertEqual(found["device"], "NVIDIA H200, 143771 MiB, 580.65")
         self.assertTrue(found["clocks after"].startswith("1980 MHz"))
         self.assertIn("commit", found)
@@ -118,21 +140,42 @@ class Proof(unittest.TestCase):
         self.with_gpu()
         self.made_up_tests()
         for second, finding in (("code=1", "All/Two.B"), ("kill -SEGV $$", "All/Two.B (exit code 139)"),
-                                ("exec sleep 30", "All/Two.B (over 1 s)"), ("exit 0", "All/Two.B (did not run)")):
+                                ("exec sleep 30", "All/Two.B (over 1 s)"), ("exit 0", "All/Two.B (ran no test)")):
             for parallel in ("1", "3"):
                 done = self.run_proof("conformance", SECOND=second, TEST_LIMIT="1", PARALLEL=parallel)
                 self.assertEqual(done.returncode, 1)
                 self.assertEqual((self.result("conformance")["result"], self.result("conformance")["finding"]),
-                                 ("failed", "1 of 4 tests failed: " + finding))
+                                 ("failed", "4 of 4 ran, failed: " + finding))
                 text = (self.path / "results/conformance.txt").read_text()
                 for name in ("One.A", "All/Two.C/0", "Three.D"):
                     self.assertIn(f"ran {name}\n", text)
+
+    def test_tests_that_are_skipped_have_not_run(self):
+        self.with_gpu()
+        self.made_up_tests()
+        self.assertEqual(self.run_proof("conformance", SECOND="result=SKIPPED").returncode, 0)
+        self.assertEqual(self.result("conformance")["finding"], "3 ran, 1 skipped: All/Two.B")
+        self.assertEqual(self.run_proof("conformance", EACH="result=SKIPPED").returncode, 1)
+        self.assertEqual(self.result("conformance")["finding"],
+                         "no test ran; skipped: One.A, All/Two.B, All/Two.C/0, Three.D")
+
+    def test_an_ended_conformance_says_what_is_known(self):
+        self.with_gpu()
+        self.made_up_tests()
+        done = self.run_proof("conformance", PARALLEL="1", LIMIT="3",
+                              EACH="case $test in One.A) code=1 ;; Three.D) exec sleep 30 ;; esac")
+        self.assertEqual(done.returncode, 1)
+        found = self.result("conformance")
+        self.assertEqual((found["result"], found["finding"]),
+                         ("over 3 s", "cut off: 3 of 4 ran, failed: One.A; not run: Three.D"))
+        self.assertLess(int(found["seconds"]), 10)
 
     def test_results_so_far_are_in_the_archive_and_nothing_begins_after_the_time(self):
         self.with_gpu()
         self.made_up_tests()
         self.command("build/bin/golden", "[ $# = 0 ] && echo --device >&2 && exit 2; tar -tzf all.tar.gz; sleep 30")
-        done = self.run_proof("conformance", "golden", "replay", ARCHIVE="all.tar.gz", TIME="4", COMMIT="abc, with changes")
+        done = self.run_proof("conformance", "golden", "replay", ARCHIVE="all.tar.gz", TIME="4",
+                              COMMIT="abc, with changes")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("replay and what comes after it: not begun, 4 s are over", done.stdout)
         self.assertIn("./conformance.txt", (self.path / "results/golden.txt").read_text())
@@ -168,14 +211,22 @@ class Proof(unittest.TestCase):
         done = self.run_proof("second")
         self.assertEqual(done.returncode, 0, done.stderr)
         table = done.stdout[done.stdout.index("| piece |"):]
-        self.assertEqual([line.split()[1] for line in table.splitlines()[2:]], ["step", "step-compile", "tuned-train", "tuned-frozen"])
+        self.assertEqual([line.split()[1] for line in table.splitlines()[2:]],
+                         ["step", "step-compile", "tuned-train", "tuned-frozen"])
 
     # What comes out of compute-sanitizer is OUTPUT, after what the program says.
     def made_up_sanitizer(self):
         self.command("bin/compute-sanitizer", """
+            [ "$1" = --help ] && echo "${HELP-  --error-exitcode arg (=0)
+              --print-limit arg (=100)
+              --report-api-errors arg (=explicit)
+              --leak-check arg (=no)
+              --kernel-name arg}" && exit
             echo "$*" >>sanitized
+            words=$*
             while [ ! -x "$1" ]; do shift; done
             "$@"
+            eval "${THEN:-}"
             echo "$OUTPUT"; exit ${CODE:-0}""")
         self.made_up_train()
         self.made_up_tests()
@@ -195,7 +246,8 @@ class Proof(unittest.TestCase):
             done = self.run_proof("initcheck", OUTPUT=theirs + "\n" + block.format(ours))
             self.assertEqual(done.returncode, 1)
             self.assertEqual(self.result("initcheck")["finding"],
-                             "initcheck: fp32 train, fp16 train, fp16 frozen, kernels, see above")
+                             "initcheck: kernels, fp32 train, fp16 train, fp16 frozen, see above; "
+                             "nothing found in 0 of 4")
             text = (self.path / "results/initcheck.txt").read_text()
             self.assertIn(ours, text)
             self.assertNotIn("cub::", text)
@@ -208,7 +260,57 @@ class Proof(unittest.TestCase):
         calls = (self.path / "sanitized").read_text()
         self.assertIn("--precision fp32 --bn train", calls)
         self.assertIn("--gtest_filter=CudaKernels.*:", calls)
+        self.assertIn("--report-api-errors no", calls)
+        self.assertLess(calls.index("--gtest_filter"), calls.index("--precision"))
         self.assertEqual(self.run_proof("memcheck", OUTPUT="", CODE="9").returncode, 1)
+
+    def test_a_sanitizer_that_its_limit_ended_has_found_nothing(self):
+        self.with_gpu()
+        self.made_up_sanitizer()
+        for tool in ("memcheck", "initcheck"):
+            done = self.run_proof(tool, OUTPUT="", THEN='[[ $words == *"fp32 --bn train"* ]] && exit 124')
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(self.result(tool)["result"], "unfinished")
+            self.assertRegex(self.result(tool)["finding"],
+                             r"^nothing found in 3 of 4; not finished: fp32 train \(over [0-9]+ s\)$")
+        self.run_proof("memcheck", OUTPUT="", THEN='case $words in *fp32*) exit 124 ;; *frozen*) exit 9 ;; esac')
+        self.assertEqual(self.result("memcheck")["result"], "failed")
+        self.assertRegex(self.result("memcheck")["finding"], "^memcheck: fp16 frozen, see above; "
+                         "nothing found in 2 of 4; not finished: fp32 train")
+        # What was found before the end counts.
+        self.run_proof("memcheck", OUTPUT="", THEN="[[ $words == *fp32* ]] && "
+                       "echo '========= Invalid __global__ read of size 4 bytes' && exit 124")
+        self.assertEqual(self.result("memcheck")["finding"], "memcheck: fp32 train, see above; nothing found in 3 of 4")
+
+    def test_a_sanitizer_is_given_what_it_knows(self):
+        self.with_gpu()
+        self.made_up_sanitizer()
+        self.assertEqual(self.run_proof("memcheck", OUTPUT="", HELP="  --error-exitcode arg (=0)").returncode, 0)
+        self.assertNotIn("--report-api-errors", (self.path / "sanitized").read_text())
+        self.assertIn("this compute-sanitizer has no --leak-check: left out\n",
+                      (self.path / "results/memcheck.txt").read_text())
+        self.assertEqual(self.run_proof("memcheck", OUTPUT="", HELP="").returncode, 0)
+        self.assertEqual(self.result("memcheck")["result"], "skipped")
+
+    def test_a_sanitizer_is_not_begun_for_nothing(self):
+        self.with_gpu()
+        self.made_up_sanitizer()
+        self.assertEqual(self.run_proof("memcheck", OUTPUT="", LIMIT="59").returncode, 0)
+        self.assertEqual(self.result("memcheck")["finding"], "59 s are too little for it; give it a call of its own")
+
+    def test_a_sanitizer_does_not_outlive_its_piece(self):
+        self.with_gpu()
+        self.made_up_sanitizer()
+        # The piece is the parent of `timeout`, which is that of the sanitizer.
+        self.run_proof("memcheck", OUTPUT="", THEN="""
+            [[ $words == *gtest_filter* ]] && exit 0
+            sleep 60 & echo $! >running
+            read -r _ _ _ piece _ <"/proc/$PPID/stat"
+            kill -TERM "$piece"
+            wait""")
+        left = pathlib.Path("/proc", (self.path / "running").read_text().strip(), "stat")
+        self.assertTrue(not left.exists() or ") Z " in left.read_text(), "the sanitizer still runs")
+        self.assertEqual(self.result("memcheck")["finding"], "cut off: nothing found in 1 of 4")
 
     # Started one by one or together, and whatever happens to one of them.
     def test_a_failed_piece_does_not_stop_the_others(self):
@@ -247,7 +349,8 @@ class Proof(unittest.TestCase):
             for word in "$@"; do [ "$before" = --json ] && echo '{"share": 1}' >"$word"; before=$word; done
             echo '900 images/s'; exit ${BROKEN:-0}""")
         self.assertEqual(self.run_proof("loader").returncode, 0)
-        self.assertEqual((self.result("loader")["result"], self.result("loader")["finding"]), ("passed", "900 images/s"))
+        found = self.result("loader")
+        self.assertEqual((found["result"], found["finding"]), ("passed", "900 images/s"))
         self.assertEqual((self.path / "results/loader.json").read_text(), '{"share": 1}\n')
         self.assertEqual(self.run_proof("loader", BROKEN="4").returncode, 1)
         self.assertEqual(self.result("loader")["finding"], "bench loader ended with exit code 4")
@@ -260,6 +363,7 @@ class Proof(unittest.TestCase):
             for word in "$@"; do [ "$before" = --graph ] && graph=$word; [ "$before" = --out ] && out=$word
               before=$word; done
             mkdir -p "$out"
+            [ "$graph" = "${NOTE:-}" ] && echo 'note: the step cannot be captured: no; its kernels are' >&2
             echo "{\\"loss\\": 0.25${BROKEN:+$graph}, \\"seconds\\": $RANDOM.5}" >"$out/metrics.jsonl" """)
 
     def test_replay_compares_all_but_the_times(self):
@@ -271,12 +375,140 @@ class Proof(unittest.TestCase):
         self.assertEqual(self.result("replay")["finding"],
                          "graph on and off, batch norm train: the runs differ, see above")
 
+    def test_a_replay_that_was_none_proves_nothing(self):
+        self.with_gpu()
+        self.made_up_train()
+        self.assertEqual(self.run_proof("replay", NOTE="off").returncode, 0)
+        self.assertEqual(self.run_proof("replay", NOTE="on").returncode, 1)
+        self.assertEqual(self.result("replay")["finding"],
+                         "graph on, batch norm train: the step was not captured, see above")
+
+    # A run that is stopped times only some of the batches of an epoch.
+    def test_resume_compares_a_stopped_run_with_a_whole_one(self):
+        self.with_gpu()
+        self.command("build/bin/train", """
+            [ "$1" = --version ] && exit
+            [ "$1" = --help ] && echo --precision && exit
+            for word in "$@"; do [ "$before" = --out ] && out=$word; before=$word; done
+            mkdir -p "$out"
+            timed=
+            [[ "$*" == *--resume* ]] && timed='"timed_batches":7,'
+            for i in 1 2 3 4; do
+              echo "{\\"epoch\\":$i,\\"seconds\\":$RANDOM.5,$timed\\"eval_seconds\\":0.$RANDOM}"
+              [[ "$*" != *parts* || "$*" == *--resume* || $i != 3 ]] || ${STOP:-exec sleep 30}
+            done >"$out/metrics.jsonl"
+            echo weights >"$out/last.h5" """)
+        self.assertEqual(self.run_proof("resume").returncode, 0, (self.path / "results/resume.txt").read_text())
+        self.assertEqual(self.result("resume")["finding"], "last.h5 has the same bytes")
+        self.assertEqual(self.run_proof("resume", STOP=":").returncode, 1)
+        self.assertEqual(self.result("resume")["result"], "unfinished")
+        self.assertRegex(self.result("resume")["finding"], "^the run was through before it could be stopped")
+
     def test_a_piece_that_takes_too_long_is_ended(self):
         self.with_gpu()
         self.command("build/bin/golden", "[ $# = 0 ] && echo --device >&2 && exit 2; sleep 30")
         done = self.run_proof("golden", LIMIT="1")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.result("golden")["result"], "over 1 s")
+
+    def test_a_piece_has_a_limit_of_its_own(self):
+        self.with_gpu()
+        script = self.path / "tools/scripts/gpu_proof.sh"
+        script.write_text(re.sub(r"(?m)^golden +[0-9]+ s", "golden              1 s", script.read_text()))
+        self.command("build/bin/golden", "[ $# = 0 ] && echo --device >&2 && exit 2; echo '7 passed'; exec sleep 30")
+        self.assertEqual(self.run_proof("golden", TIME="20").returncode, 1)
+        self.assertEqual((self.result("golden")["result"], self.result("golden")["finding"]),
+                         ("over 1 s", "cut off; last: 7 passed"))
+
+    # `bench` made up: a step is captured as it was asked for, or as CAPTURED says.
+    def made_up_bench(self):
+        self.command("build/bin/bench", """
+            case "$*" in
+              *--version) exit ;;
+              *--help) echo --graph --precision --tune-seconds; exit ;;
+            esac
+            eval "${FIRST:-}"
+            for word in "$@"; do [ "$before" = --graph ] && graph=$word; [ "$before" = --json ] && out=$word
+              before=$word; done
+            [ "${CAPTURED:-$graph}" = on ] && captured=true
+            printf '{\\n  "captured": %s,\\n  "share": 0.4\\n}\\n' ${captured:-false} >"$out" """)
+
+    def test_a_start_with_a_graph_is_a_replay_and_one_without_is_none(self):
+        self.with_gpu()
+        self.made_up_bench()
+        self.assertEqual(self.run_proof("starts").returncode, 0)
+        rows = (self.path / "results/starts.jsonl").read_text().splitlines()
+        self.assertEqual([json.loads(row)["captured"] for row in rows], 4 * [True, False])
+        for captured, other in (("off", "on"), ("on", "off")):
+            self.assertEqual(self.run_proof("starts", CAPTURED=captured).returncode, 1)
+            self.assertEqual(self.result("starts")["finding"], "8 of 8 ran; graph not as asked: " + ", ".join(
+                f"{precision} {bn} graph {other}" for precision in ("fp32", "fp16") for bn in ("train", "frozen")))
+        self.run_proof("starts", TEST_LIMIT="1", FIRST='[[ "$*" == *fp16*train*off* ]] && exec sleep 30')
+        self.assertEqual(self.result("starts")["finding"], "7 of 8 ran, not: fp16 train graph off (over 1 s)")
+
+    def test_losses_keep_their_rows_when_they_are_cut_off(self):
+        self.with_gpu()
+        self.made_up_bench()
+        self.command("build/bin/probe", """
+            [ "$1" = --version ] && exit
+            [ "$1" = --help ] && printf 'Losses\\n  fastap text\\n  softmax_of_scores text\\n  triplet text\\n' && exit
+            [ "$2" != softmax_of_scores ] && echo 'reads /embeddings'""")
+        self.assertEqual(self.run_proof("losses").returncode, 0)
+        text = (self.path / "results/losses.txt").read_text()
+        self.assertEqual([line.split(":")[0] for line in text.splitlines() if "share of its floor" in line],
+                         [f"{loss} {n}" for n in (384, 4096, 128, 1024, 8192) for loss in ("fastap", "triplet")])
+        self.assertEqual(self.result("losses")["finding"], "10 measured, 10 more than twice their floor")
+        for limit, test_limit, result, finding in (
+                ("60", "1", "failed", "9 measured, 9 more than twice their floor; did not run: triplet 4096"),
+                ("3", "40", "over 3 s", "cut off: 3 measured, 3 more than twice their floor")):
+            self.run_proof("losses", LIMIT=limit, TEST_LIMIT=test_limit,
+                           FIRST='[[ "$*" == *triplet*4096* ]] && exec sleep 30')
+            self.assertEqual((self.result("losses")["result"], self.result("losses")["finding"]), (result, finding))
+            rows = (self.path / "results/losses.jsonl").read_text().splitlines()
+            self.assertEqual([json.loads(row)["share"] for row in rows], int(finding.split(" measured")[0][-1]) * [0.4])
+
+    def test_a_profile_takes_the_plans_and_leaves_what_it_has(self):
+        self.with_gpu()
+        self.made_up_bench()
+        self.command("tools/scripts/profile.sh", """
+            echo "$*" >>asked
+            mkdir -p build/profile
+            echo '"ID"' >build/profile/step.csv
+            echo 'a word of the profiler'
+            ${STOP:-:}
+            printf 'p.txt names an engine for 2 graphs\\n4 calls of 3 kernels, 9 us\\n' >build/profile/step.txt
+            echo '{}' >build/profile/step.json""")
+        self.assertEqual(self.run_proof("profile-train").returncode, 0)
+        self.assertEqual(self.result("profile-train")["finding"],
+                         "p.txt names an engine for 2 graphs; 4 calls of 3 kernels, 9 us")
+        (self.path / "results/plans-resnet50-fp16-frozen-256.txt").write_text("# plans\n", encoding="utf-8")
+        for name in ("profile-train", "profile-frozen"):
+            self.run_proof(name)
+        self.assertEqual((self.path / "asked").read_text().splitlines(),
+                         2 * ["step build --batch 256 --bn train"] +
+                         ["step build --batch 256 --bn frozen --plans results/plans-resnet50-fp16-frozen-256.txt"])
+        shutil.rmtree(self.path / "build/profile")
+        self.run_proof("profile-train", LIMIT="1", STOP="exec sleep 30")
+        self.assertEqual((self.result("profile-train")["result"], self.result("profile-train")["finding"]),
+                         ("over 1 s", "cut off; last: a word of the profiler"))
+        self.assertEqual((self.path / "results/table-profile-train.csv").read_text(), '"ID"\n')
+        self.assertFalse((self.path / "results/table-profile-train.json").exists())
+
+    def test_a_tuning_has_its_part_of_the_time(self):
+        self.with_gpu()
+        self.made_up_bench()
+        self.command("bin/python", '[ "$1" = -c ] || echo "$*"')
+        for limit, seconds in (("", 100), ("90", 40), ("20", 1)):
+            self.run_proof("tuned-train", PYTHON="bin/python", LIMIT=limit)
+            self.assertRegex(self.result("tuned-train")["finding"],
+                             f" --bn train --batch 256 .* --tune results --tune-seconds {seconds} ")
+
+    def test_the_package_has_the_programs_that_pieces_call(self):
+        pack = (ROOT / "tools/scripts/pack_gpu.sh").read_text()
+        packed = " ".join(re.findall(r'(?m)^(?:programs|tests)="([^"]*)"', pack)).split()
+        called = re.findall(r"need_bin ([a-z_]+)|need_flag --[a-z-]+ ([a-z]+)|\$bin/([a-z_]+)",
+                            (ROOT / "tools/scripts/gpu_proof.sh").read_text())
+        self.assertEqual(set(packed), {name for names in called for name in names if name})
 
     # The words come in pieces, and what was looked for is in the first.
     def test_test_gpu_finds_the_gpu_and_the_tests_of_either_generator(self):
@@ -293,6 +525,115 @@ class Proof(unittest.TestCase):
         done = self.run_script("test_gpu.sh", "build", "1")
         self.assertEqual((done.returncode, done.stderr),
                          (5, "error: this build has no GPU tests; it was configured without CUDA\n"))
+
+
+class BesidePyTorch(Machine):
+    """The scripts that need torch, with one that is made up, beside a `bench` that is."""
+
+    def load(self, name):
+        torch = mock.MagicMock(__version__="2.0")
+        torch.backends.cudnn.version.return_value = 9
+        torch.cuda.get_device_name.return_value = "a GPU"
+        with mock.patch.dict(sys.modules, {"torch": torch, "torchvision": mock.MagicMock()}):
+            spec = importlib.util.spec_from_file_location(name, ROOT / f"tools/scripts/{name}.py")
+            module = importlib.util.module_from_spec(spec)
+            with mock.patch.object(sys, "dont_write_bytecode", True):
+                spec.loader.exec_module(module)
+        return module
+
+    def main(self, module, *arguments):
+        """Its exit code, what it printed, and what it wrote."""
+        written, out = self.path / "out.json", io.StringIO()
+        words = ["script", "--bench", str(self.path / "bin/bench"), "--json", str(written), *arguments]
+        with mock.patch.object(sys, "argv", words), contextlib.redirect_stdout(out):
+            code = module.main()
+        return code, out.getvalue().splitlines(), json.loads(written.read_text())
+
+    def bench(self, script):
+        self.command("bin/bench", f"""echo "$*" >>{self.path}/asked
+            for word in "$@"; do [ "$before" = --bn ] && bn=$word; [ "$before" = --json ] && out=$word
+              before=$word; done
+            {script}""")
+
+    def steps(self, *arguments, theirs=lambda batch, bn, mode: 30):
+        module = self.load("bench_pytorch")
+        module.step_on_cuda = lambda options, batch, bn, mode: theirs(batch, bn, mode)
+        return self.main(module, "--device", "cuda", "--bn", "train,frozen", "--batch", "256", "--rounds", "1",
+                         *arguments)
+
+    def test_a_ratio_of_each_batch_and_mode(self):
+        self.bench("""[ $bn = train ] && ms=20 || ms=10; echo "{\\"step_ms\\": $ms}" >"$out" """)
+        code, said, rows = self.steps("--modes", "eager,compile", theirs=lambda batch, bn, mode: {
+            "eager": 30, "compile": 25}[mode])
+        self.assertEqual((code, said[-1]),
+                         (0, "train 256: 1.50 eager, 1.25 compile; frozen 256: 3.00 eager, 2.50 compile"))
+        self.assertEqual(len(rows["rows"]), 4)
+
+    def test_a_row_without_one_of_the_two_is_a_failure(self):
+        self.bench("""[ $bn = train ] || { echo 'error: out of memory' >&2; exit 4; }
+            echo '{"step_ms": 20}' >"$out" """)
+        code, said, _ = self.steps()
+        self.assertEqual((code, said[-1]),
+                         (1, "1 of 2 did not run: frozen 256 (Rankine: error: out of memory); train 256: 1.50 eager"))
+        self.bench("""echo '{"step_ms": 20}' >"$out" """)
+
+        # A compiler raises anything.
+        def theirs(batch, bn, mode):
+            if bn == "train" or mode == "compile":
+                raise AssertionError("of inductor")
+            return 30
+
+        code, said, rows = self.steps("--modes", "eager,compile", theirs=theirs)
+        self.assertEqual((code, said[-1]), (1, "1 of 2 did not run: train 256 (PyTorch: AssertionError: of inductor); "
+                                            "frozen 256: 1.50 eager"))
+        self.assertEqual([row.get("why") for row in rows["rows"]],
+                         2 * ["AssertionError: of inductor"] + [None, "AssertionError: of inductor"])
+
+    def test_notes_plans_and_a_step_without_a_graph_are_told(self):
+        self.bench("""echo 'note: slow' >&2
+            echo '{"step_ms": 20, "graph": "on", "captured": false,
+                   "plans": {"file": "/a/plans.txt", "named": 5, "taken": 3}}' >"$out" """)
+        _, said, rows = self.steps()
+        self.assertEqual([row["notes"] for row in rows["rows"]], 2 * [["note: slow"]])
+        self.assertIn("  Rankine: note: slow", said)
+        self.assertIn("batch 256, batch norm train: Rankine    20.00 ms, 3 of the 5 engines in plans.txt taken, "
+                      "without a CUDA graph", said)
+
+    def test_a_tuning_is_given_its_seconds_and_one_that_hangs_is_ended(self):
+        self.bench("""[ $bn = train ] && exec sleep 30; echo '{"step_ms": 20}' >"$out" """)
+        code, said, _ = self.steps("--tune", "folder", "--tune-seconds", "1", "--limit", "1")
+        self.assertEqual((code, said[-1]), (1, "1 of 2 did not run: train 256 (Rankine: bench step was not through "
+                                            "after 2 s); frozen 256: 1.50 eager"))
+        asked = (self.path / "asked").read_text()
+        self.assertIn("--tune folder/plans-resnet50-fp16-train-256.txt --tune-seconds 1\n", asked)
+
+    def test_retrieval_draws_as_bench_eval_does(self):
+        module = self.load("bench_retrieval_peers")
+
+        class Number(float):
+            def __getitem__(self, _):
+                return self
+
+        module.torch.randn.side_effect = [Number(10), Number(1)]
+        module.torch.nn.functional.normalize.side_effect = lambda points: points
+        points, _ = module.embeddings(mock.MagicMock(n=4, classes=2))
+        self.assertEqual(points, 12)
+
+    def test_another_recall_is_a_failure(self):
+        module = self.load("bench_retrieval_peers")
+        module.embeddings = lambda options: (None, None)
+        module.timed = lambda search, *_: ({"why": "no faiss"} if search is module.with_faiss else
+                                           {"total_ms": 50, "recall_at_1": 0.85})
+        for recall, code, finding in (
+                (0.841, 0, "2.00 times as fast as torch in fp32"),
+                (0.83, 1, "R@1 is not that of Rankine (0.8300): torch matmul and topk, fp32 +0.0200, "
+                 "torch matmul and topk, tf32 +0.0200")):
+            self.bench(f"""echo '{{"total_ms": 25, "recall_at_1": {recall}}}' >"$out" """)
+            got, said, _ = self.main(module)
+            self.assertEqual((got, said[-1]), (code, finding))
+        self.bench("exec sleep 30")
+        got, said, _ = self.main(module, "--limit", "1")
+        self.assertEqual((got, said[-1]), (1, "nothing to compare: bench eval was not through after 1 s"))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""tools/scripts/profile_table.py on what ncu writes (tests/tools/ncu), and tools/scripts/profile.sh with profilers that only note
-how they were called: python3 tests/tools/scripts/profile_test.py"""
+"""tools/scripts/profile_table.py on what ncu writes (tests/tools/scripts/ncu), and tools/scripts/profile.sh with
+profilers that only note how they were called: python3 tests/tools/scripts/profile_test.py"""
 import json
 import os
 import pathlib
@@ -77,8 +77,19 @@ class Table(unittest.TestCase):
 
     def test_cards_of_one_name_are_told_apart(self):
         for name, bandwidth in (("NVIDIA A100-SXM4-40GB", 1555), ("NVIDIA A100-SXM4-80GB", 2039),
-                                ("NVIDIA H100 80GB HBM3", 3352), ("NVIDIA H100 PCIe", 2039)):
+                                ("NVIDIA H100 80GB HBM3", 3352), ("NVIDIA H100 PCIe", 2039),
+                                ("NVIDIA H200", 4800), ("NVIDIA GH200 480GB", 4000), ("NVIDIA GH200 144G HBM3e", 4900)):
             self.assertEqual(self.result(RAW, "--gpu", name)[0]["device_bandwidth"], bandwidth, name)
+
+    def test_a_name_is_no_part_of_another(self):
+        done = table(RAW, "--gpu", "NVIDIA XH200")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--gpu NVIDIA XH200: not known", done.stderr)
+
+    def test_tf32_has_half_the_rate(self):
+        for precision, tflops in (("tf32", 494.5), ("bf16", 989)):
+            found, _ = self.result(RAW, "--gpu", "H200", "--precision", precision)
+            self.assertAlmostEqual(found["kernels"][0]["tflops"], 0.6 * tflops)
 
     def test_top_says_what_it_leaves_out(self):
         self.assertIn("2 more take 50.0 %", self.result(RAW, "--top", 1)[1])
@@ -134,7 +145,7 @@ class Capture(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.path = pathlib.Path(self.folder.name)
         (self.path / "build/bin").mkdir(parents=True)
-        self.command("build/bin/bench", "exit 0")
+        self.command("build/bin/bench", "echo 'note: a word of bench'; echo '53 convolutions by cuDNN'")
 
     def command(self, name, script):
         path = self.path / name
@@ -146,14 +157,26 @@ class Capture(unittest.TestCase):
         self.command("bin/nvidia-smi", "case $1 in -L) echo 'GPU 0: NVIDIA H200' ;; *) echo 'NVIDIA H200' ;; esac")
 
     def with_compute(self, script):
-        self.command("bin/ncu", 'while [ $# -gt 0 ]; do [ "$1" = --log-file ] && csv=$2; shift; done\n' + script)
+        self.command("bin/ncu", """
+            [ "$1" = --version ] && echo 'Version 2025.3' && exit
+            for word in "$@"; do
+              [ "$before" = --log-file ] && csv=$word
+              [ "$before" = --export ] && report=$word.ncu-rep
+              [ "$word" = build/bin/bench ] && break
+              before=$word
+            done
+            build/bin/bench
+            """ + script)
+
+    def calls_of_ncu(self, said):
+        return [line for line in said if line.startswith("ncu --nvtx")]
 
     def with_systems(self):
         self.command("bin/nsys",
                      'for word in "$@"; do case $word in --output=*) echo report >"${word#*=}.nsys-rep" ;; esac; done')
 
-    def profile(self, *arguments):
-        environment = {"PATH": f"{self.path}/bin:/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")}
+    def profile(self, *arguments, **variables):
+        environment = {"PATH": f"{self.path}/bin:/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")} | variables
         done = run("/bin/bash", TOOLS / "profile.sh", *arguments, env=environment, cwd=self.path)
         said = self.path / "said"
         return done, said.read_text().splitlines() if said.exists() else []
@@ -183,7 +206,7 @@ class Capture(unittest.TestCase):
         systems = next(line for line in said if line.startswith("nsys profile"))
         self.assertIn("--capture-range=nvtx --nvtx-capture=measured@rankine --capture-range-end=stop", systems)
         self.assertTrue(systems.endswith(f"--output=build/profile/loss {ours}"), systems)
-        compute = next(line for line in said if line.startswith("ncu"))
+        compute, = self.calls_of_ncu(said)
         self.assertIn("--nvtx --nvtx-include rankine@measured/ --clock-control none", compute)
         self.assertTrue(compute.endswith(f"--log-file build/profile/loss.csv {ours}"), compute)
         self.assertIn("4 calls of 3 kernels, 100.0 us; peak: 4800 GB/s", done.stdout)
@@ -209,8 +232,45 @@ class Capture(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         if not os.path.exists("/usr/local/cuda/bin/nsys"):
             self.assertIn("no time line: nsys was not found", done.stdout)
-        self.assertTrue(said[-1].endswith("bench step --device cuda --arch resnet50 --batch 128 --precision fp16 "
-                                          "--graph off --repeats 3 --bn frozen"), said[-1])
+        compute, = self.calls_of_ncu(said)
+        self.assertTrue(compute.endswith("bench step --device cuda --arch resnet50 --batch 128 --precision fp16 "
+                                         "--graph off --repeats 3 --bn frozen"), compute)
+
+    def test_the_table_has_what_ran_and_what_that_said(self):
+        self.with_gpu()
+        self.with_compute(f'cp {RAW} "$csv"')
+        for plans in ([], ["--plans", "p.txt"]):
+            done, _ = self.profile("step", "build", *plans)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            text = (self.path / "build/profile/step.txt").read_text()
+            self.assertTrue(text.startswith("NVIDIA H200: build/bin/bench step --device cuda "))
+            self.assertIn("\nnote: a word of bench\n53 convolutions by cuDNN\n", text)
+            self.assertEqual("\nwithout plans\n" in text, not plans)
+            self.assertIn("\n4 calls of 3 kernels", text)
+            self.assertIn("Version 2025.3\n", done.stdout)
+            self.assertIn('\n"ID","Process ID"', done.stdout)
+
+    def test_a_table_of_tf32_has_its_rate(self):
+        self.with_gpu()
+        self.with_compute(f'cp {RAW} "$csv"')
+        for flags in (["--precision", "tf32"], ["--precision=tf32"]):
+            done, _ = self.profile("step", "build", *flags)
+            self.assertIn("peak: 4800 GB/s, 494.5 TFLOP/s", done.stdout)
+
+    # As a terminal would: what is there by then is used. Nothing is left of an earlier profile.
+    def test_a_profiler_that_takes_too_long_is_interrupted(self):
+        self.with_gpu()
+        self.with_compute(f"""sleep 30 & trap 'kill $!; cp {RAW} "$csv"; exit 1' INT; wait""")
+        (self.path / "build/profile").mkdir()
+        (self.path / "build/profile/step.json").write_text("old", encoding="utf-8")
+        done, _ = self.profile("step", "build", LIMIT="1")
+        self.assertEqual((done.returncode, done.stderr), (5, ""))
+        self.assertIn("ncu was interrupted or failed: the table is of what it has", done.stdout)
+        self.assertIn("4 calls of 3 kernels", (self.path / "build/profile/step.txt").read_text())
+        self.with_compute("exec sleep 30")
+        done, _ = self.profile("step", "build", LIMIT="1")
+        self.assertEqual(done.returncode, 5)
+        self.assertFalse((self.path / "build/profile/step.json").exists())
 
     def test_a_failed_profiler_gives_its_reason(self):
         self.with_gpu()
