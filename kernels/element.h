@@ -79,9 +79,12 @@ template <int kWidth> RK_FN RK_INLINE Pack<float, kWidth> load_shared_pack(const
 
 template <int kWidth, class T> RK_FN RK_INLINE void store_pack(T* to, const Pack<T, kWidth>& pack) {
 #ifdef __CUDACC__
-  // nvcc takes a copy of four floats apart into sixteen stores of a byte.
+  // nvcc takes copies of four floats, and of four bytes, apart into stores of a byte.
   if constexpr (sizeof(pack) == 16) {
     *reinterpret_cast<uint4*>(to) = std::bit_cast<uint4>(pack);
+    return;
+  } else if constexpr (sizeof(pack) == 4) {
+    *reinterpret_cast<unsigned*>(to) = std::bit_cast<unsigned>(pack);
     return;
   }
 #endif

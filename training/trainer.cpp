@@ -81,24 +81,37 @@ Trainer::~Trainer() {
 
 // What does not fit is said before it is asked for, with the batch that would: on the CPU the
 // system would end the program without a word. The optimizer has up to twice the parameters, and a
-// save twice what it saves; what the loss takes is small beside the rest.
+// save twice what it saves; what the loss takes is small beside the rest there.
 void Trainer::require_room(const Program::Footprint& footprint) const {
-  const auto require = [&](std::size_t parameter_arrays, std::int64_t beside, std::int64_t free,
+  const std::int64_t share = parts().share();
+  const auto array =
+      static_cast<std::int64_t>(parameters_.flat_elements()) * std::int64_t{sizeof(float)};
+  // in_parts: what a batch in several chunks takes beside.
+  const auto require = [&](std::int64_t fixed, std::int64_t in_parts, std::int64_t free,
                            MemoryOf where) {
-    const std::size_t arrays = parameter_arrays * parameters_.flat_elements() * sizeof(float);
-    const MemoryNeed need{
-        .fixed = static_cast<std::int64_t>(footprint.workspace_bytes + arrays) + beside,
+    MemoryNeed need{
+        .fixed = static_cast<std::int64_t>(footprint.workspace_bytes) + fixed + options_.beside,
         .per_image = static_cast<std::int64_t>(footprint.arena_bytes) / options_.chunk};
-    const std::string advice = fitting_advice(need, free, parts().share(), options_.chunk, where);
-    if (advice.empty()) return;
-    throw TooLittleMemory(advice, chunk_that_fits(need, free, parts().share()), where);
+    if (options_.chunk < share) need.fixed += in_parts;
+    if (fitting_advice(need, free, share, options_.chunk, where).empty()) return;
+    if (options_.chunk == share) need.fixed += in_parts;
+    throw TooLittleMemory(fitting_advice(need, free, share, options_.chunk, where),
+                          chunk_that_fits(need, free, share), where);
   };
   if (context_.on_gpu()) {
-    return require(2, 0, static_cast<std::int64_t>(context_.free_bytes()), MemoryOf::kGpu);
+    constexpr std::int64_t kPictures = 2;  // of the batch, and of the one that goes up beside it
+    // cuDNN and cuBLAS load their kernels when they are first asked for them.
+    constexpr std::int64_t kLibraries = std::int64_t{512} << 20;
+    const std::int64_t side = options_.model.crop;
+    // The matrix of similarities, and what the rows of the most demanding loss keep beside it.
+    const std::int64_t loss =
+        3 * std::int64_t{sizeof(float)} * options_.batch * options_.batch * (1 + options_.memory);
+    return require(2 * array + kPictures * share * 3 * side * side + loss + kLibraries, array,
+                   static_cast<std::int64_t>(context_.free_bytes()), MemoryOf::kGpu);
   }
   // Values and gradients have their addresses, but no memory before they are written.
-  constexpr std::size_t kTraining = 4, kSaving = std::size_t{2} * 3;  // gradients are not saved
-  require(kTraining + kSaving, options_.beside, free_host_bytes(), MemoryOf::kMachine);
+  constexpr std::int64_t kTraining = 4, kSaving = 2 * 3;  // gradients are not saved
+  require((kTraining + kSaving) * array, 0, free_host_bytes(), MemoryOf::kMachine);
 }
 
 void Trainer::prepare_graphs() {

@@ -252,7 +252,9 @@ void Program::plan_masks() {
         return e.input.tensor == static_cast<TensorId>(id) && e.storage >= 0;
       });
       if (edge == edges.end()) continue;
-      edge->mask = t.masked_gradient = edge->input.masks_gradient;
+      const NodeInput& reader = edge->input;
+      edge->mask = t.masked_gradient =
+          reader.masks_gradient && (!edge->accumulate || reader.adds_elsewhere);
       const auto input = static_cast<std::size_t>(edge - edges.begin());
       if (edge->mask && nodes_[n]->sums_gradient(input, edge->use())) {
         const auto bytes = static_cast<std::size_t>(t.shape[3]) * sizeof(float);

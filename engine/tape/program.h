@@ -154,7 +154,7 @@ struct NodeInput {
   // says so). -1: it may not.
   std::int64_t joined_at = -1;
   // Backward can make the gradient 0 where the input is not above 0, so that a ReLU which made the
-  // input need not.
+  // input need not: its own, and what others contributed where it adds elsewhere.
   bool masks_gradient = false;
 };
 

@@ -6,6 +6,9 @@
 #include "kernels/launch_on_gpu.h"
 #include "kernels/rows/batch_numbers.h"
 
+#include <cstdint>
+#include <limits>
+
 namespace rk {
 
 template <class Row> struct FinishRows;
@@ -29,7 +32,7 @@ template <template <class> class Row, class S> struct FinishRows<Row<S>> {
 // loss[0] = part + value_weight * the sum of the rows' losses; 0 where no query is valid.
 // Comparisons drop NaN, so many losses of NaN embeddings are finite; their gradient is not, even
 // where it is zero times an embedding. The loss is NaN where `gradient`, that of one item or proxy,
-// holds a number that is not finite.
+// holds a number that is not finite; and where `refused` says that the loss cannot take its input.
 template <class S> struct SumLosses {
   static constexpr bool kOnGpu = kRunsOnGpu<S>;
 
@@ -39,7 +42,8 @@ template <class S> struct SumLosses {
   const double* part = nullptr;  // [1], or null
   const S* gradient = nullptr;   // [dim]
   int dim = 0;
-  double* loss = nullptr;  // [1]
+  const std::int32_t* refused = nullptr;  // [1], 0: it is taken; or null
+  double* loss = nullptr;                 // [1]
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
@@ -50,7 +54,9 @@ template <class S> struct SumLosses {
         team.sum(dim, [&](int i) { return static_cast<double>(gradient[i] - gradient[i]); });
     team.for_each(1, [&](int) {
       const double begin = part != nullptr ? *part : 0;
-      *loss = finite + (batch->valid > 0 ? begin + batch->value_weight * total : 0);
+      const bool none = refused != nullptr && *refused != 0;
+      *loss = (none ? std::numeric_limits<double>::quiet_NaN() : finite) +
+              (batch->valid > 0 ? begin + batch->value_weight * total : 0);
     });
   }
 };

@@ -158,7 +158,10 @@ GpuPlans plans_for(BatchNormAlgorithm algorithm, const BatchNormUnit& unit,
   if (algorithm != BatchNormAlgorithm::kGraphs) {
     plans.add(unit.graphs.forward.text(), std::string(GpuPlans::kOwnKernels), "");
   }
-  if (algorithm == BatchNormAlgorithm::kSums) plans.add(unit.sums.text(), sums_engine, "");
+  // What another normalisation behind the same convolution was found to be best off with is not
+  // this one's.
+  const bool sums = algorithm == BatchNormAlgorithm::kSums;
+  plans.add(unit.sums.text(), sums ? sums_engine : std::string(GpuPlans::kOwnKernels), "");
   return plans;
 }
 

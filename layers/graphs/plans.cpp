@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
 
+#include <map>
 #include <sstream>
 
 namespace rk {
@@ -20,6 +21,20 @@ double agreement(Precision precision) {
     case Precision::kBf16: return 1.6e-2;
   }
   return 0;
+}
+
+std::vector<std::size_t> engines_to_time(const std::vector<std::string>& names, std::size_t most) {
+  constexpr std::size_t kFirst = 5;
+  constexpr int kEach = 2;
+  std::vector<std::size_t> taken;
+  std::map<std::string, int> counts;
+  for (std::size_t i = 0; i < names.size() && taken.size() < most; ++i) {
+    int& count = counts[names[i].substr(0, names[i].find('_'))];
+    if (i >= kFirst && count >= kEach) continue;
+    ++count;
+    taken.push_back(i);
+  }
+  return taken;
 }
 
 GpuPlans GpuPlans::read(const std::string& path) {

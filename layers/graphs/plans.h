@@ -18,6 +18,11 @@ namespace rk {
 // and round the sum to the precision's type (half a unit of 11, 8 or 24 bits, and some for sums).
 double agreement(Precision precision);
 
+// Which engines are worth timing, of their names ("eng62_k2=4_k13=0": number and settings) in the
+// heuristics' order: the first few, and two settings of each engine further down, at most `most`. A
+// list mostly begins with many settings of one engine.
+std::vector<std::size_t> engines_to_time(const std::vector<std::string>& names, std::size_t most);
+
 class GpuPlans {
  public:
   // In place of an engine: what the graph computes, or beside others' work, is left to our own
@@ -51,6 +56,10 @@ class GpuPlans {
   std::string engine(const std::string& graph) const;
   // Whether one is, for a graph that a step can do without.
   bool names_engine(const std::string& graph) const;
+  // The engine to build a graph with; empty: the heuristics' first.
+  std::string engine_to_build(const std::string& graph) const {
+    return names_engine(graph) ? engine(graph) : "";
+  }
 
  private:
   struct Entry {

@@ -97,6 +97,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
                                  // gradient of all of them.
                                  .gradient = gradients.grad_proxies,
                                  .dim = static_cast<int>(input.dim),
+                                 .refused = &result->bad.what,
                                  .loss = &result->loss});
   }
 

@@ -337,6 +337,27 @@ TEST_F(GpuStepTest, DivergenceIsThatOfItsOwnBatchWhenTheNextStepHasBegun) {
   }
 }
 
+// A proxy that is finite and larger than a loss takes has a finite loss and gradient: no step is
+// made on it all the same, nor on the batch behind it.
+TEST_F(GpuStepTest, AProxyThatIsTooLargeChangesNothing) {
+  const TrainerOptions options = options_of("nsl", BatchNormMode::kRunning);
+  const NoiseBatch first(kBatch, kSize, 0), second(kBatch, kSize, 1);
+  const Context gpu = gpu_context();
+  Trainer trainer(gpu, options);
+  trainer.pull();
+  const auto& entries = trainer.parameters().entries();
+  const auto proxies = std::ranges::find(entries, "proxies", &Parameters::Entry::name);
+  ASSERT_NE(proxies, entries.end());
+  trainer.parameters().value(static_cast<ParameterId>(proxies - entries.begin()))[3] = 2e10F;
+  trainer.push();
+  const std::vector<float> start(trainer.parameters().values().begin(),
+                                 trainer.parameters().values().end());
+  EXPECT_FALSE(trainer.advance(first.get()));
+  EXPECT_THROW(trainer.advance(second.get()), DivergedError);
+  trainer.pull();
+  EXPECT_TRUE(std::ranges::equal(start, trainer.parameters().values()));
+}
+
 // Saved after some steps and loaded by another trainer, the run goes on to the same bits:
 // optimizer,
 // memory, loss scale and statistics are all in the file.

@@ -18,6 +18,29 @@ GpuDescription describe_gpu(int device, int compute_capability) {
   return {{json.begin(), json.end()}, compute_capability};
 }
 
+static std::vector<std::string> names_of(const cudnn::Candidates& candidates) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < candidates.count(); ++i) {
+    names.push_back(candidates.name(i) + (candidates.compiles(i) ? " compiled" : ""));
+  }
+  return names;
+}
+
+std::vector<std::string> engines_of(const Graph& graph, const GpuDescription& gpu) {
+  return names_of(cudnn::Candidates(graph, gpu.json, gpu.compute_capability));
+}
+
+std::vector<std::string> engines_at_hand(const Graph& graph) {
+  cudnn::load();
+  cudnnHandle_t handle = nullptr;
+  if (fe::detail::create_handle(&handle) != CUDNN_STATUS_SUCCESS) {
+    fail<DeviceError>("cuDNN: no handle");
+  }
+  std::vector<std::string> names = names_of(cudnn::Candidates(graph, handle));
+  fe::detail::destroy_handle(handle);
+  return names;
+}
+
 struct DescribedGraph::Impl {
   Impl(const Graph& graph, const GpuDescription& gpu)
       : candidates(graph, gpu.json, gpu.compute_capability) {}

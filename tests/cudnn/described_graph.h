@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace rk::testing {
 
@@ -28,6 +29,11 @@ enum class PlanState : std::uint8_t {
   kCompiled,  // compiled; there was no driver to load it
   kAccepted,  // an engine supports it; nothing was compiled, as asked for
 };
+
+// The engines that support a graph, in the heuristics' order: "eng62_k2=4", and " compiled" behind
+// those that would have to be. Of a described GPU, and of the one at hand, which may have more.
+std::vector<std::string> engines_of(const Graph& graph, const GpuDescription& gpu);
+std::vector<std::string> engines_at_hand(const Graph& graph);
 
 class DescribedGraph {
  public:

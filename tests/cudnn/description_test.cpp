@@ -2,13 +2,17 @@
 // keeps it.
 #include "engine/base/error.h"
 #include "engine/driver/device.h"
+#include "layers/networks/network.h"
 #include "tests/cuda/gpu.h"
 #include "tests/cudnn/described_graph.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <string>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -31,6 +35,47 @@ TEST_F(GpuDescribed, GraphsAreBuiltForItAsForTheGpuItself) {
   const auto w = graph.read(GraphRole::kW, {64, 3, 3, 64});
   graph.write(graph.conv(x, w, {.padding = {1, 1}}), GraphRole::kY);
   EXPECT_EQ(testing::DescribedGraph(graph, gpu, true).state(), testing::PlanState::kFinal);
+}
+
+// A GPU at hand has engines that one which is only described has not got: which, of the graphs of a
+// training step, RK_GPU_ENGINES=FILE keeps.
+TEST_F(GpuDescribed, HasTheEnginesOfItsDescription) {
+  const GpuReport report = probe_gpus();
+  const testing::GpuDescription gpu =
+      testing::describe_gpu(0, report.cards.at(0).compute_capability);
+  std::string kept;
+  int graphs = 0, engines = 0, described = 0;
+  for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
+    const Context context(1);
+    Parameters parameters;
+    Program program(context, parameters,
+                    {.gradients = true, .precision = Precision::kFp16, .for_gpu = true});
+    NetworkSpec network;
+    network.batchnorm = mode;
+    build_network(program, network, 256, 224, 224);
+    for (const Graph& graph : graphs_of(program)) {
+      ++graphs;
+      const std::vector<std::string> here = testing::engines_at_hand(graph);
+      const std::vector<std::string> there = testing::engines_of(graph, gpu);
+      kept += graph.text() + '\n';
+      for (const std::string& engine : here) {
+        const bool both = std::ranges::find(there, engine) != there.end();
+        ++engines;
+        described += both ? 1 : 0;
+        kept += fmt::format("  {}{}\n", engine, both ? "" : ", here alone");
+      }
+      // Whatever is accepted for a description must be there.
+      EXPECT_FALSE(here.empty()) << graph.text();
+    }
+  }
+  fmt::print("{} graphs, {} engines, {} of them of the described GPU, too\n", graphs, engines,
+             described);
+  if (const char* path = std::getenv("RK_GPU_ENGINES")) {
+    std::ofstream file(path);
+    file << kept;
+    file.flush();
+    ASSERT_TRUE(file) << path << " cannot be written";
+  }
 }
 
 }  // namespace

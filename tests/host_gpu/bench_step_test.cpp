@@ -1,5 +1,6 @@
 // `bench step` on a GPU made of the host: that it runs, what its roofline counts, and the file of
 // engines that --tune writes.
+#include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "layers/conv2d.h"
 #include "layers/gpu/batchnorm_timing.h"
@@ -9,11 +10,13 @@
 #include "layers/graphs/plans.h"
 #include "layers/networks/network.h"
 #include "tests/data/temporary_folder.h"
+#include "tests/host_gpu/device/stream.h"
 #include "tools/bench/bench_step_device.h"
 #include "tools/bench/tune_plans.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <string>
@@ -55,6 +58,7 @@ TEST(BenchStepDevice, TheRooflineIsTheLongerOfBytesAndProducts) {
 TEST(BenchStepDevice, KnowsTheCards) {
   EXPECT_EQ(dense_rate("NVIDIA H200", Precision::kBf16), 989e12 / 2);
   EXPECT_EQ(dense_rate("NVIDIA A100-SXM4-80GB", Precision::kTf32), 156e12 / 2);
+  EXPECT_EQ(dense_rate("NVIDIA H100 PCIe", Precision::kFp16), 756e12 / 2);
   EXPECT_EQ(dense_rate("another", Precision::kFp32), 0);
 }
 
@@ -122,6 +126,55 @@ TEST(BenchStepDevice, ATuningThatRanOutOfTimeGoesOn) {
                          [&](const TunedGraph& graph) { rest.push_back(graph.graph); }),
               0);
     EXPECT_TRUE(rest.empty()) << rest[0];
+  }
+}
+
+// One comparison that is refused costs its own result, not those of the others.
+TEST(BenchStepDevice, ARefusalDoesNotEndTheTuning) {
+  const Context context(2, Device{.cuda = true});
+  const TemporaryFolder folder;
+  std::vector<std::string> notes;
+  send_notes([&](const std::string& line) { notes.push_back(line); });
+  for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
+    TrainerOptions options = small();
+    options.batchnorm = mode;
+    const std::string path =
+        (folder.path() / (mode == BatchNormMode::kBatch ? "train.txt" : "frozen.txt")).string();
+    int results = 0;
+    notes.clear();
+    // Ways are compared by replays.
+    host_gpu::refuse_captures(true);
+    EXPECT_EQ(tune_plans(context, options, 1, kNoEnd, path, [&](const TunedGraph&) { ++results; }),
+              0);
+    host_gpu::refuse_captures(false);
+    EXPECT_GT(results, 10);
+    EXPECT_GT(std::ranges::count_if(notes,
+                                    [](const std::string& line) {
+                                      return line.find("it is not tuned") != std::string::npos;
+                                    }),
+              3);
+    EXPECT_GT(time_device_step(context, options, 1, 0, path).step.median, 0);
+  }
+  send_notes_to_standard_error();
+}
+
+// What one normalisation behind a convolution is best off with must not be in the times of another.
+TEST(BenchStepDevice, AnAlgorithmsPlansNameSumsForItsOwnAlone) {
+  Parameters parameters;
+  const Context context(1);
+  Program program(context, parameters,
+                  {.gradients = true, .precision = Precision::kFp16, .for_gpu = true});
+  NetworkSpec network;
+  network.arch = "resnet20";
+  build_network(program, network, 8, 16, 16);
+  for (const gpu::BatchNormUnit& unit : gpu::batchnorm_units(program)) {
+    GpuPlans before;
+    before.add(unit.sums.text(), "eng2", "");
+    using enum gpu::BatchNormAlgorithm;
+    for (const gpu::BatchNormAlgorithm algorithm : {kGraphs, kOwn, kSums}) {
+      const GpuPlans plans = gpu::plans_for(algorithm, unit, "eng3", before);
+      EXPECT_EQ(plans.names_engine(unit.sums.text()), algorithm == kSums);
+    }
   }
 }
 

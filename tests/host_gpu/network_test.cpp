@@ -2,6 +2,7 @@
 // where there is no GPU; gradients of normalisations that share their input. On a GPU made of the
 // host.
 #include "engine/base/note.h"
+#include "layers/conv_bn.h"
 #include "layers/gpu/gradient_sums.h"
 #include "layers/graphs/graph.h"
 #include "tests/cuda/network_on_gpu.h"
@@ -156,6 +157,43 @@ std::vector<float> shared_input_gradient(const Context& context, Precision preci
   std::ranges::copy(testing::noise(shape.elements(), 2), program.gradient(c));
   program.backward();
   return {program.gradient(x), program.gradient(x) + shape.elements()};
+}
+
+// A ReLU whose first reader, the last to write its gradient, is a pool that adds to what a
+// convolution contributed: of that the pool masks nothing.
+std::vector<float> pooled_and_convolved_gradients(const Context& context) {
+  Parameters parameters;
+  Program program(context, parameters, {.gradients = true});
+  const Shape shape = {2, 6, 5, 8};
+  const TensorId x = program.input("x", shape);
+  const auto unit = [&](TensorId from, const std::string& name, TensorId residual) {
+    return conv_bn(program, from, {name, name + ".bn", name + ".y"}, {.out_channels = 8},
+                   {.mode = BatchNormMode::kRunning, .relu = true, .residual = residual});
+  };
+  const TensorId a = unit(x, "a", -1);
+  const TensorId pooled = max_pool(program, a, "pool", {{3, 3}, {1, 1}, {1, 1}, false});
+  program.set_output(unit(a, "b", pooled));
+  program.plan();
+  parameters.initialise(context, 3);
+  parameters.upload();
+  std::ranges::copy(testing::noise(shape.elements(), 1), program.value(x));
+  program.forward();
+  std::ranges::copy(testing::noise(shape.elements(), 2), program.gradient(program.find("b.y")));
+  program.backward();
+  parameters.download_gradients();
+  std::vector<float> gradients;
+  for (std::size_t p = 0; p < parameters.entries().size(); ++p) {
+    std::vector<float> one(static_cast<std::size_t>(parameters.entries()[p].elements()));
+    parameters.get(parameters.gradients(), static_cast<ParameterId>(p), one.data());
+    gradients.insert(gradients.end(), one.begin(), one.end());
+  }
+  return gradients;
+}
+
+TEST(HostGpuNetworkForms, APoolThatAddsMasksNothing) {
+  EXPECT_LE(off(pooled_and_convolved_gradients(Context(1, Device{.cuda = true})),
+                pooled_and_convolved_gradients(Context(1))),
+            1e-6);
 }
 
 // What is recorded without a GPU is looked at, not run.

@@ -19,7 +19,7 @@ TEST(HostGpuRoom, WhatDoesNotFitIsSaidWithWhatWould) {
   options.schedule.rate = 1e-3;
   options.batch = 16;
   const Context gpu(2, Device{.cuda = true});
-  host_gpu::set_free_bytes(std::size_t{88} << 20);
+  host_gpu::set_free_bytes(std::size_t{600} << 20);
   std::string message;
   try {
     Trainer trainer(gpu, options);

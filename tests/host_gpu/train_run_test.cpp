@@ -1,9 +1,11 @@
 // `train` on a GPU made of the host, where a step is under way while the run goes on: that nothing
 // is lost wherever it is stopped, and nothing counted twice.
 #include "engine/base/random.h"
+#include "engine/device/memory_fit.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
 #include "tests/data/temporary_folder.h"
+#include "tests/host_gpu/device/memory.h"
 #include "tests/support/random_seed.h"
 #include "tools/train/train_command.h"
 #include "weights/checkpoint.h"
@@ -49,11 +51,30 @@ class InterruptedGroup final : public ProcessGroup {
 
 class GpuTrainRun : public ::testing::Test {
  protected:
+  static constexpr int kRefused = 77;
+
+  // How it ends, in a process of its own, where the GPU has so much memory beside its libraries.
+  int train_within(const std::string& run, std::size_t bytes,
+                   const std::vector<std::string>& more) const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      host_gpu::set_free_bytes(host_gpu::kOfLibraries + bytes);
+      ::_exit(train_here(in(run), 0, more));
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
   // In a process of its own, for a signal that came stays. Whether it ended by itself, not by the
   // signal that comes in call number `calls` (0: none does).
   bool train(const std::string& run, int calls, const std::vector<std::string>& more = {}) const {
     const pid_t child = ::fork();
-    if (child == 0) ::_exit(train_here(in(run), calls, more));
+    if (child == 0) {
+      std::vector<std::string> words = {"--test-data", "none", "--batch",  "16",
+                                        "--epochs",    "2",    "--memory", "1"};
+      words.insert(words.end(), more.begin(), more.end());
+      ::_exit(train_here(in(run), calls, words));
+    }
     int status = 0;
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status)) << status;
@@ -68,16 +89,12 @@ class GpuTrainRun : public ::testing::Test {
  private:
   static int train_here(const std::string& out, int calls, const std::vector<std::string>& more) {
     std::vector<std::string> words = {
-        "--data",       "glyphs:classes=8,alphabets=2,images=8,size=16",
-        "--test-data",  "none",
+        "--data",       "glyphs:classes=8,alphabets=2,test_classes=6,images=8,size=16",
         "--arch",       "resnet20",
         "--dim",        "16",
         "--image-size", "16",
         "--resize",     "16",
-        "--batch",      "16",
-        "--epochs",     "2",
         "--loss",       "smooth_ap:tau=0.1",
-        "--memory",     "1",
         "--out",        out,
         "--resume",     "auto"};
     words.insert(words.end(), more.begin(), more.end());
@@ -99,6 +116,9 @@ class GpuTrainRun : public ::testing::Test {
       return 0;
     } catch (const Interrupted& stopped) {
       return stopped.exit_code();
+    } catch (const TooLittleMemory& little) {
+      fmt::print(stderr, "{}\n", little.what());
+      return kRefused;
     } catch (const std::exception& error) {
       fmt::print(stderr, "{}\n", error.what());
       return 1;
@@ -123,6 +143,31 @@ TEST_F(GpuTrainRun, StoppedAnywhereItEndsInTheSameBits) {
     ASSERT_TRUE(train(run, 0));
     EXPECT_TRUE(last(run) == last("straight"));
   }
+}
+
+// Whatever the GPU has: either a run says before its first step that it does not fit, or it has room
+// to its end, evaluation included, if need be by taking a batch in parts.
+TEST_F(GpuTrainRun, WhatBeginsHasRoomToItsEnd) {
+  CounterRandom random(random_seed(), 0, 0);
+  int refused = 0, whole = 0, parts = 0;
+  for (int trial = 0; trial < 8; ++trial) {
+    const auto megabytes = static_cast<std::size_t>(66 + 9 * trial + random.below(9));
+    SCOPED_TRACE(fmt::format("{} MiB", megabytes));
+    const std::string run = std::to_string(trial);
+    const int code =
+        train_within(run, megabytes << 20,
+                     {"--per-class", "8", "--batches", "2", "--epochs", "1"});  // 64 a batch
+    EXPECT_TRUE(code == 0 || code == kRefused) << code;
+    if (code == kRefused) ++refused;
+    if (code != 0) continue;
+    const auto settings = read_file(in(run) + "/settings.toml", std::size_t{1} << 20);
+    const std::string_view text(reinterpret_cast<const char*>(settings.data()), settings.size());
+    ++(text.find("\nchunk = 0") == std::string_view::npos ? parts : whole);
+  }
+  fmt::print("{} refused, {} in parts, {} whole\n", refused, parts, whole);
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(parts, 0);
+  EXPECT_GT(whole, 0);
 }
 
 // Each save waits for the step under way, and changes nothing.

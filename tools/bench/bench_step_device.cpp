@@ -37,7 +37,11 @@ double dense_rate(const std::string& gpu, Precision precision) {
     const char* name;
     std::array<double, 4> tera_flop;  // fp32, tf32, fp16, bf16
   };
-  static constexpr std::array<Card, 4> kCards = {{{"H200", {67, 494.5, 989, 989}},
+  // Longer names first: boards for servers have less.
+  static constexpr std::array<Card, 7> kCards = {{{"H200 NVL", {60, 417.5, 835, 835}},
+                                                  {"H200", {67, 494.5, 989, 989}},
+                                                  {"H100 NVL", {60, 417.5, 835, 835}},
+                                                  {"H100 PCIe", {51, 378, 756, 756}},
                                                   {"H100", {67, 494.5, 989, 989}},
                                                   {"A100", {19.5, 156, 312, 312}},
                                                   {"B200", {75, 1100, 2200, 2200}}}};

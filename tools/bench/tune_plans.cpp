@@ -74,7 +74,7 @@ class Tuning {
       stop_if_interrupted();
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began;
       if (taken.count() < seconds) {
-        task.decide();
+        decide(task);
       } else {
         ++left;
       }
@@ -86,8 +86,19 @@ class Tuning {
   using Algorithm = gpu::BatchNormAlgorithm;
   struct Task {
     double bytes = 0;  // in a step
+    std::string what;
     std::function<void()> decide;
   };
+
+  // What one comparison is refused does not end the others.
+  void decide(const Task& task) {
+    try {
+      task.decide();
+    } catch (const DeviceError& error) {
+      note(fmt::format("{}: {}; it is not tuned", task.what, error.what()));
+      set_plans(context_, plans_);
+    }
+  }
 
   // Those of each kind stand by themselves: what a graph's engines make of it comes before what
   // else can take its place.
@@ -111,7 +122,7 @@ class Tuning {
           graph.has(Graph::Op::kBatchNorm) || graph.has(Graph::Op::kBatchNormGradient);
       const bool sums = choose_sums_ && gpu::is_masked_gradient(graph);
       if (is_decided(graph) && (!sums || is_decided(gpu::graph_with_sums(graph)))) continue;
-      tasks.push_back({counted.count * bytes_of(graph), [this, graph, choice, sums] {
+      tasks.push_back({counted.count * bytes_of(graph), graph.text(), [this, graph, choice, sums] {
                          time_engines(graph, choice);
                          if (sums) choose_gradient_sums(graph);
                        }});
@@ -136,7 +147,8 @@ class Tuning {
         decided = decided && is_decided(unit.sums);
       }
       if (!decided)
-        tasks.push_back({bytes, [this, group] { choose(group.first, time(group.second)); }});
+        tasks.push_back(
+            {bytes, group.first, [this, group] { choose(group.first, time(group.second)); }});
     }
     sort(tasks);
     return tasks;
@@ -183,9 +195,12 @@ class Tuning {
   // Of frozen statistics: whether the graph of a gradient adds it up, too.
   void choose_gradient_sums(const Graph& graph) {
     const Graph with_sums = gpu::graph_with_sums(graph);
-    if (is_decided(with_sums) || !exists(with_sums)) return;
-    const auto timing = timed(with_sums);
-    if (!timing) return;
+    if (is_decided(with_sums)) return;
+    const auto timing = exists(with_sums) ? timed(with_sums) : std::nullopt;
+    if (!timing) {
+      plans_.add(with_sums.text(), std::string(GpuPlans::kOwnKernels), "no engine runs it");
+      return save();
+    }
     const std::string& engine = timing->engines[timing->taken].name;
     GpuPlans tried = plans_;
     tried.add(*timing);
@@ -215,9 +230,12 @@ class Tuning {
   }
 
   // What is known so far is kept, should the rest be cut off.
-  void tell(const TunedGraph& graph) {
+  void save() const {
     const std::string text = plans_.text();
     write_atomic(path_, std::as_bytes(std::span(text)));
+  }
+  void tell(const TunedGraph& graph) {
+    save();
     report_(graph);
   }
 
@@ -237,8 +255,10 @@ class Tuning {
     }
     tell({normalisation, plans_.engine(normalisation), std::min(own, graphs), graphs,
           "with the convolutions before it"});
-    // A convolution may have several normalisations behind it.
+    // A convolution may have several normalisations behind it; of one that an earlier tuning decided
+    // the others' times are not known.
     for (const TimedUnit& timed : units) {
+      if (is_decided(timed.unit.sums) && !sums_ms_.contains(timed.unit.sums.text())) continue;
       auto& [with_sums, without] = sums_ms_[timed.unit.sums.text()];
       with_sums += timed.unit.count * timed.ms(Algorithm::kSums);
       without += timed.unit.count * timed.ms(algorithm);

@@ -130,7 +130,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
     if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
     progress->update(done);
   };
-  const Beside beside = context.on_gpu() ? Beside{} : bytes_beside();
+  const Beside beside = bytes_beside();
   options.beside = beside.loading + beside.decoded + beside.evaluation;
   trainer_ = fitting_trainer(options, beside);
   progress.reset();
@@ -202,6 +202,15 @@ std::unique_ptr<Trainer> TrainRun::fitting_trainer(TrainerOptions options, const
 TrainRun::Beside TrainRun::bytes_beside() const {
   const auto side = static_cast<std::int64_t>(settings_.image_size);
   Beside bytes;
+  if (context_.on_gpu()) {
+    // The network and its pictures; then all embeddings, and a tile of their scores.
+    constexpr std::int64_t kTile = std::int64_t{64} << 20, kWidestFeatures = 2048;
+    const std::int64_t dim = settings_.dim > 0 ? settings_.dim : kWidestFeatures;
+    bytes.evaluation = evaluation_program() + 2 * evaluation_batch() * 3 * side * side;
+    if (test_data_)
+      bytes.evaluation += kTile + test_data_->size() * dim * std::int64_t{sizeof(float)};
+    return bytes;
+  }
   bytes.loading = LoaderOptions{}.prefetch * settings_.batch / processes_.size() * 3 * side * side;
   bytes.decoded = settings_.cache << 20;
   try {
@@ -211,12 +220,20 @@ TrainRun::Beside TrainRun::bytes_beside() const {
   } catch (const InputError&) {
     // The limit, then: whoever reads the picture later says what is wrong with it.
   }
-  if (test_data_) {
-    Parameters none;
-    bytes.evaluation = static_cast<std::int64_t>(
-        Embedder(context_, none, model_description(settings_), evaluation_batch()).plan());
-  }
+  if (test_data_) bytes.evaluation = evaluation_program();
   return bytes;
+}
+
+// What it reserves. On a GPU it is there for that long; its graphs are found again.
+std::int64_t TrainRun::evaluation_program() const {
+  Parameters none;
+  Embedder embedder(context_, none, model_description(settings_), evaluation_batch(),
+                    precision_of(settings_.precision));
+  try {
+    return static_cast<std::int64_t>(embedder.plan());
+  } catch (const DeviceError& error) {
+    fail<DeviceError>("--eval-batch {}: {}", settings_.eval_batch, error.what());
+  }
 }
 
 std::int64_t TrainRun::evaluation_batch() const {

@@ -67,6 +67,7 @@ class TrainRun {
   std::unique_ptr<Trainer> fitting_trainer(TrainerOptions options, const Beside& beside);
   Beside bytes_beside() const;
   std::int64_t evaluation_batch() const;
+  std::int64_t evaluation_program() const;  // bytes
   std::string larger_parts(const Beside& beside) const;
   void start_from_weights();
   void accept_changed_data(const Checkpoint& checkpoint) const;

@@ -74,21 +74,25 @@ void CudaContext::synchronize() const {
 }
 
 void CudaContext::upload(void* device, const void* host, std::size_t bytes) const {
+  if (bytes == 0) return;
   check_cuda(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, state_->stream),
              "copy to the GPU");
 }
 
 void CudaContext::download(void* host, const void* device, std::size_t bytes) const {
+  if (bytes == 0) return;
   check_cuda(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, state_->stream),
              "copy from the GPU");
 }
 
 void CudaContext::copy(void* to, const void* from, std::size_t bytes) const {
+  if (bytes == 0) return;
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, state_->stream),
              "copy within the GPU");
 }
 
 void CudaContext::clear(void* device, std::size_t bytes) const {
+  if (bytes == 0) return;
   check_cuda(cudaMemsetAsync(device, 0, bytes, state_->stream), "clear memory of the GPU");
 }
 

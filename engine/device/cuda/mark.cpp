@@ -11,7 +11,11 @@ struct DeviceMark::State {
 
 DeviceMark::DeviceMark(const CudaContext& cuda) : state_(std::make_unique<State>()) {
   state_->stream = cuda.stream();
-  check_cuda(cudaEventCreateWithFlags(&state_->event, cudaEventDisableTiming), "mark");
+  // Without the second flag the host spins while it waits, which is most of a training step, on a
+  // core that the loader's decoders have use for.
+  check_cuda(
+      cudaEventCreateWithFlags(&state_->event, cudaEventDisableTiming | cudaEventBlockingSync),
+      "mark");
 }
 
 DeviceMark::~DeviceMark() {

@@ -88,11 +88,14 @@ class Candidates {
     }
     const std::int64_t plan = first_built([](std::int64_t) { return true; }, &left);
     if (plan >= 0) return plan;
+    // The first that says why: those that collect() left out say only that.
     std::string refusal;
     for (const std::int64_t i : left) {
       fe::error_t error = frontend_.build_plan_at_index(i);
       if (error.is_good()) return i;
-      refusal = error.get_message();
+      if (refusal.empty() || refusal.find("Deselect") != std::string::npos) {
+        refusal = error.get_message();
+      }
     }
     fail<DeviceError>("cuDNN: {}: plan: {}", graph_.text(), refusal);
   }

@@ -10,9 +10,11 @@
 #include "layers/graphs/trial.h"
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <future>
 #include <list>
 #include <map>
 #include <mutex>
@@ -66,15 +68,17 @@ class Handle {
 
 // A graph with the plan that runs it.
 struct BuiltGraph {
-  BuiltGraph(const Graph& graph, cudnnHandle_t handle, const std::string& wanted)
+  BuiltGraph(const Graph& graph, cudnnHandle_t handle, const std::string& asked_for)
       : candidates(graph, handle),
-        plan(candidates.build(wanted)),
+        plan(candidates.build(asked_for)),
+        wanted(asked_for),
         engine(candidates.name(plan)),
         workspace_bytes(candidates.workspace_bytes(plan)) {}
 
   Candidates candidates;
   std::int64_t plan;
-  std::string engine;
+  std::string wanted;  // empty: the heuristics' first
+  std::string engine;  // that it is
   std::size_t workspace_bytes;
 };
 
@@ -96,7 +100,7 @@ struct CudnnHandle {
     const std::string text = graph.text();
     auto kept = graphs.find(text);
     if (kept == graphs.end()) {
-      auto made = std::make_shared<BuiltGraph>(graph, on(context), plans.engine(text));
+      auto made = std::make_shared<BuiltGraph>(graph, on(context), plans.engine_to_build(text));
       kept = graphs.emplace(text, std::move(made)).first;
     }
     return kept->second;
@@ -243,7 +247,7 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
       const Handle& builder = cudnn.builders.emplace_back();
       while (next < wanted.size() && broken == nullptr) {
         const Graph& wants = *wanted[next++];
-        const std::string text = wants.text(), engine = cudnn.plans.engine(text);
+        const std::string text = wants.text(), engine = cudnn.plans.engine_to_build(text);
         std::shared_ptr<BuiltGraph> graph;
         lock.unlock();
         try {
@@ -289,8 +293,9 @@ void set_plans(const Context& context, const GpuPlans& plans) {
   cudnn.plans = plans;
   // What was built on another engine than is now asked for is built again for who asks next; nodes
   // keep theirs.
-  std::erase_if(cudnn.graphs,
-                [&](const auto& entry) { return !cudnn.plans.engine(entry.first).empty(); });
+  std::erase_if(cudnn.graphs, [&](const auto& entry) {
+    return entry.second->wanted != cudnn.plans.engine_to_build(entry.first);
+  });
 }
 
 const GpuPlans& plans_of(const Context& context) { return handle_of(context).plans; }
@@ -311,39 +316,77 @@ std::string plan_environment(const Context& context) {
   return fmt::format("{}, cuDNN {}", context.cuda().name(), fe::detail::get_backend_version());
 }
 
-GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int repeats) {
-  // In the order of the library's own estimate; each loads kernels of its own, which takes longer
-  // than running them.
-  constexpr std::size_t kMostReady = 8;
-  constexpr std::size_t kMostCompiled = 3;
-  const cudnnHandle_t handle = handle_of(context).on(context);
-  Candidates candidates(graph, handle);
-  GpuPlans::Timing timing{.graph = graph.text(), .engines = {}, .taken = 0};
-  std::vector<std::int64_t> plans;
-  std::size_t largest = 0;
-  // Engines that are compiled take up to a second each: the first few, where there are no others.
-  for (const bool compiled : {false, true}) {
-    for (std::int64_t i = 0; i < candidates.count(); ++i) {
-      if (plans.size() >= (compiled ? kMostCompiled : kMostReady)) break;
-      if (candidates.compiles(i) != compiled) continue;
-      if (candidates.frontend().build_plan_at_index(i).is_bad()) continue;
-      plans.push_back(i);
-      timing.engines.push_back({.name = candidates.name(i)});
-      largest = std::max(largest, candidates.workspace_bytes(i));
-    }
-    if (!plans.empty()) break;
+namespace {
+
+// A plan that time_engines() runs. What is compiled is built by a handle of its own, which the plan
+// may look at.
+struct TimedPlan {
+  std::shared_ptr<Handle> builder;
+  std::shared_ptr<Candidates> candidates;
+  std::int64_t plan = -1;
+
+  std::string name() const { return candidates->name(plan); }
+};
+
+// Those that can be built, of the engines that are worth timing: ready-made ones, or, where there
+// are none, such as are compiled, side by side.
+std::vector<TimedPlan> plans_to_time(const Context& context, const Graph& graph) {
+  // Each loads kernels of its own, which takes longer than running them.
+  constexpr std::size_t kMostReady = 12, kMostCompiled = 8;
+  const auto all = std::make_shared<Candidates>(graph, handle_of(context).on(context));
+  std::array<std::vector<std::int64_t>, 2> places;  // ready-made, compiled
+  std::array<std::vector<std::string>, 2> names;
+  for (std::int64_t i = 0; i < all->count(); ++i) {
+    const std::size_t kind = all->compiles(i) ? 1 : 0;
+    places[kind].push_back(i);
+    names[kind].push_back(all->name(i));
   }
+  std::vector<TimedPlan> plans;
+  for (const std::size_t i : engines_to_time(names[0], kMostReady)) {
+    const std::int64_t plan = places[0][i];
+    if (all->frontend().build_plan_at_index(plan).is_good()) plans.push_back({nullptr, all, plan});
+  }
+  if (!plans.empty()) return plans;
+  std::vector<std::future<TimedPlan>> compiled;
+  for (const std::size_t i : engines_to_time(names[1], kMostCompiled)) {
+    compiled.push_back(std::async(std::launch::async, [&, plan = places[1][i]]() -> TimedPlan {
+      context.cuda().use_in_this_thread();
+      TimedPlan built{std::make_shared<Handle>(), nullptr, plan};
+      built.candidates = std::make_shared<Candidates>(graph, built.builder->get());
+      if (built.candidates->frontend().build_plan_at_index(plan).is_bad()) return {};
+      return built;
+    }));
+  }
+  for (auto& each : compiled) {
+    TimedPlan built = each.get();
+    if (built.candidates != nullptr) plans.push_back(std::move(built));
+  }
+  return plans;
+}
+
+}  // namespace
+
+GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int repeats) {
+  const cudnnHandle_t handle = handle_of(context).on(context);
+  GpuPlans::Timing timing{.graph = graph.text(), .engines = {}, .taken = 0};
+  std::vector<TimedPlan> plans = plans_to_time(context, graph);
   if (plans.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", timing.graph);
+  std::size_t largest = 0;
+  for (const TimedPlan& plan : plans) {
+    timing.engines.push_back({.name = plan.name()});
+    largest = std::max(largest, plan.candidates->workspace_bytes(plan.plan));
+  }
   const Memory workspace = context.allocate(largest);
   std::vector<Tensors> sets;
   sets.reserve(gpu::kTrialLaunches);
-  sets.emplace_back(context, candidates);
+  sets.emplace_back(context, *plans[0].candidates);
   while (sets.size() < gpu::kTrialLaunches && sets.size() * sets[0].bytes() < gpu::kBeyondCaches) {
-    sets.emplace_back(context, candidates, &sets[0]);
+    sets.emplace_back(context, *plans[0].candidates, &sets[0]);
   }
   const auto run = [&](std::size_t engine, std::size_t set) {
-    candidates.check("run",
-                     candidates.run(handle, sets[set].places(), workspace.data(), plans[engine]));
+    Candidates& candidates = *plans[engine].candidates;
+    candidates.check(
+        "run", candidates.run(handle, sets[set].places(), workspace.data(), plans[engine].plan));
   };
   const auto runs = [&](std::size_t engine) {
     try {

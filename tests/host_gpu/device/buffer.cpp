@@ -22,6 +22,7 @@ struct Range {
 struct Ranges {
   std::mutex mutex;
   std::map<const std::byte*, Range> by_start;
+  std::size_t available = std::size_t{1} << 46;
 };
 
 Ranges& ranges() {
@@ -31,6 +32,10 @@ Ranges& ranges() {
 
 std::byte* allocate(host_gpu::Kind kind, std::size_t bytes) {
   host_gpu::refuse_in_capture("allocation");
+  const std::size_t free = host_gpu::free_bytes();
+  if (kind == host_gpu::Kind::kDevice && bytes + host_gpu::kOfLibraries > free) {
+    fail<DeviceError>("the GPU is out of memory: {} bytes asked for, {} free", bytes, free);
+  }
   constexpr std::size_t kAlignment = 256;
   const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole));
@@ -39,6 +44,7 @@ std::byte* allocate(host_gpu::Kind kind, std::size_t bytes) {
   Ranges& held = ranges();
   const std::lock_guard lock(held.mutex);
   held.by_start[data] = {bytes, kind};
+  if (kind == host_gpu::Kind::kDevice) held.available -= bytes;
   return data;
 }
 
@@ -47,6 +53,7 @@ void release(std::byte* data) {
   const std::lock_guard lock(held.mutex);
   const auto found = held.by_start.find(data);
   host_gpu::fill_with_nan(data, found->second.bytes);
+  if (found->second.kind == host_gpu::Kind::kDevice) held.available += found->second.bytes;
   held.by_start.erase(found);
   std::free(data);
 }
@@ -55,9 +62,8 @@ void release(std::byte* data) {
 
 namespace host_gpu {
 
-static std::size_t available = std::size_t{1} << 46;
-std::size_t free_bytes() { return available; }
-void set_free_bytes(std::size_t bytes) { available = bytes; }
+std::size_t free_bytes() { return ranges().available; }
+void set_free_bytes(std::size_t bytes) { ranges().available = bytes; }
 
 static bool pages_can_be_locked = true;
 void set_page_locking(bool possible) { pages_can_be_locked = possible; }

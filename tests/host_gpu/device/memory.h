@@ -13,7 +13,9 @@ enum class Kind { kDevice, kHost };
 // DeviceError naming `what` unless [data, data + bytes) lies within one range of that kind.
 void expect_kind(Kind kind, const void* data, std::size_t bytes, const char* what);
 
-// What CudaContext::free_bytes() answers; as much as there could be unless a test says less.
+// What CudaContext::free_bytes() answers; as much as there could be unless a test says less. Of it
+// buffers can have all but what the libraries of a GPU would take for their kernels.
+constexpr std::size_t kOfLibraries = std::size_t{512} << 20;
 std::size_t free_bytes();
 void set_free_bytes(std::size_t bytes);
 
