@@ -215,7 +215,7 @@ template <class T, bool kResidual> struct BatchNormApply {
   RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
   int blocks() const { return tiles().blocks(); }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    with_pack<T>(channels, [&]<int kWidth>() { run<kWidth>(block); });
+    with_pack<T>(channels, [&]<int kWidth>() { run<kWidth>(LastBlockFirst(block)); });
   }
 
  private:

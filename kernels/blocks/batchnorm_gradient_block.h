@@ -247,7 +247,7 @@ template <class T, ReluMask kMask, GradientWrite kWrite> struct BatchNormGradien
   int blocks() const { return in.tiles().blocks(); }
   template <class Block>
   RK_FN void operator()(const Block& block, TileNumbers<kNumbers>& shared) const {
-    with_pack<T>(in.channels, [&]<int kWidth>() { run<kWidth>(block, shared); });
+    with_pack<T>(in.channels, [&]<int kWidth>() { run<kWidth>(LastBlockFirst(block), shared); });
   }
 
  private:

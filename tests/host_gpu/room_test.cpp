@@ -14,12 +14,12 @@ TEST(HostGpuRoom, WhatDoesNotFitIsSaidWithWhatWould) {
   TrainerOptions options;
   options.model.arch = "resnet18";
   options.model.dim = 8;
-  options.model.crop = options.model.resize = 32;
+  options.model.crop = options.model.resize = 64;
   options.loss = parse_loss("fastap");
   options.schedule.rate = 1e-3;
-  options.batch = 16;
+  options.batch = 64;
   const Context gpu(2, Device{.cuda = true});
-  host_gpu::set_free_bytes(std::size_t{600} << 20);
+  host_gpu::set_free_bytes(std::size_t{745} << 20);
   std::string message;
   try {
     Trainer trainer(gpu, options);
@@ -27,7 +27,7 @@ TEST(HostGpuRoom, WhatDoesNotFitIsSaidWithWhatWould) {
     message = error.what();
   }
   host_gpu::set_free_bytes(std::size_t{1} << 46);
-  EXPECT_NE(message.find("16 images at a time need"), std::string::npos) << message;
+  EXPECT_NE(message.find("64 images at a time need"), std::string::npos) << message;
   EXPECT_NE(message.find("use --chunk"), std::string::npos) << message;
 }
 

@@ -50,14 +50,18 @@ class Eval final : public Command {
     flags_ = flags;
   }
 
-  // A network embeds on the CPU.
-  bool runs_on_cuda() const override { return !embeds() && !compares(); }
+  bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
     check(common);
     measures_.sort_recalls();
-    // Embedding runs on the context's device; ranking on a GPU has a stream of its own.
-    const Context context(common.threads, device_of(common));
+    const Device device = device_of(common);
+    if (!device.cuda && network_.precision != "fp32") {
+      fail<UsageError>(
+          "--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
+          network_.precision);
+    }
+    const Context context(common.threads, device);
     if (!search_.index.empty()) {
       search(context, search_, network_, neighbours_, common);
       return;

@@ -20,7 +20,8 @@ void ReportOptions::add_to(Flags& flags) {
       .expected(2);
   // What goes with a checkpoint goes with two runs as well.
   Flag checkpoint = flags["--checkpoint"];
-  for (const char* name : {"--data", "--split", "--batch", "--workers", "--skip-bad"}) {
+  for (const char* name :
+       {"--data", "--split", "--batch", "--workers", "--precision", "--skip-bad"}) {
     Flag option = flags[name];
     option.needs_no_more(checkpoint);
     of_networks_.push_back(option);

@@ -84,7 +84,7 @@ CheckpointEmbedder open_network(const Context& context, const NetworkOptions& op
   std::vector<std::string> said;
   const Checkpoint network = open_weights(options.checkpoint, options.arch, said);
   for (const std::string& line : said) note(fmt::format("{}: {}", options.checkpoint, line));
-  return {context, network, batch};
+  return {context, network, batch, precision_of(options.precision)};
 }
 
 EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
@@ -124,6 +124,7 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   rows.text = data_text(spec, data);
   note_other_exif(embedder.training_exif(), options.data);
   rows.facts["skipped_images"] = embedder.bad_images().size();
+  rows.facts["precision"] = options.precision;
   rows.picture = [data, item = items_of(rows.set, data)](std::int64_t row) {
     return data.load(item.at(static_cast<std::size_t>(row)));
   };

@@ -31,6 +31,11 @@ void NetworkOptions::add_to(Flags& flags) {
       .check(in_range(1, 256))
       .needs(network);
   flags
+      .add("--precision", precision,
+           "what the network computes in on a GPU: fp32, tf32, fp16 or bf16")
+      .check(one_of({"fp32", "tf32", "fp16", "bf16"}))
+      .needs(network);
+  flags
       .add_switch("--skip-bad", skip_bad,
                   "leave images that cannot be read out instead of stopping")
       .needs(network);

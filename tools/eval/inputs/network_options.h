@@ -16,6 +16,7 @@ struct NetworkOptions {
   std::string save;
   std::int64_t batch = 64;
   int workers = 2;
+  std::string precision = "fp32";
   bool skip_bad = false;
 
   void add_to(Flags& flags);
