@@ -77,9 +77,9 @@ struct NegativeCounters {
 };
 
 // Reads each score once for all that is counted, but for queries of more than kTogether thresholds.
-// A block takes a few queries. Their scores lie close together mostly: those in a window of the fine
-// bins are counted in memory that the block shares, 16 bits a bin, and added to the counters of all
-// blocks at its end; what lies beside the window is added there at once.
+// A block takes a few queries. Their scores lie close together mostly: those in a window of the
+// fine bins are counted in memory that the block shares, 16 bits a bin, and added to the counters
+// of all blocks at its end; what lies beside the window is added there at once.
 struct CountScores {
   // Up to here each threshold is compared with every score; above it a score looks for its place
   // among them.

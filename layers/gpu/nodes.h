@@ -48,9 +48,9 @@ constexpr bool writes_rows_apart(Precision precision, bool gradients) {
 }
 
 // Has images, a convolution's input, lie as the library is fastest on them: where it moves by
-// several pixels, in cells of so many (SpaceToDepth). A first layer of 3 channels is 7x7 taps of 4
-// to it, mostly zeros and of the former generation's kernels; of 12 in 16 channels 4x4. In fp32, and
-// where the images' gradient is wanted, pixels lie by themselves.
+// several pixels, in cells of so many (SpaceToDepth). A first layer is 7x7 taps of 3 of 4 channels
+// to it, for which it has the former generation's kernels; or 4x4 of 12 of 16. In fp32, and where
+// the images' gradient is wanted, pixels lie by themselves.
 void lay_out_images(Program& program, TensorId x, const Conv2dOptions& options);
 
 // What a convolution's edge to its input can do in the program's precision: set on NodeInput.

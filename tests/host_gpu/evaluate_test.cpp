@@ -140,8 +140,8 @@ TEST(DeviceEvaluate, GalleryCamerasAndGroups) {
 
 TEST(DeviceEvaluate, MoreThanOneTileEachWay) { expect_same(grid_set(8300, 3, 900)); }
 
-// All tiles are of one shape: what is computed beside the scores stays small however many rows there
-// are.
+// All tiles are of one shape: what is computed beside the scores stays small however many rows
+// there are.
 TEST(DeviceEvaluate, TilesHoldLittleElse) {
   for (const std::int64_t count : {2049, 8193, 8200, 12612, 60502}) {
     const ScoreTileShape tile = device_tile_shape(count, count);

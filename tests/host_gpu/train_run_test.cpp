@@ -145,8 +145,8 @@ TEST_F(GpuTrainRun, StoppedAnywhereItEndsInTheSameBits) {
   }
 }
 
-// Whatever the GPU has: either a run says before its first step that it does not fit, or it has room
-// to its end, evaluation included, if need be by taking a batch in parts.
+// Whatever the GPU has: either a run says before its first step that it does not fit, or it has
+// room to its end, evaluation included, if need be by taking a batch in parts.
 TEST_F(GpuTrainRun, WhatBeginsHasRoomToItsEnd) {
   CounterRandom random(random_seed(), 0, 0);
   int refused = 0, whole = 0, parts = 0;

@@ -255,8 +255,8 @@ class Tuning {
     }
     tell({normalisation, plans_.engine(normalisation), std::min(own, graphs), graphs,
           "with the convolutions before it"});
-    // A convolution may have several normalisations behind it; of one that an earlier tuning decided
-    // the others' times are not known.
+    // A convolution may have several normalisations behind it; of one that an earlier tuning
+    // decided the others' times are not known.
     for (const TimedUnit& timed : units) {
       if (is_decided(timed.unit.sums) && !sums_ms_.contains(timed.unit.sums.text())) continue;
       auto& [with_sums, without] = sums_ms_[timed.unit.sums.text()];

@@ -224,7 +224,7 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
   std::set<std::string> other = everywhere();
   // Of its other way, and of what is drawn: nothing here.
   other.insert({"--checkpoint", "--data", "--split", "--batch", "--workers", "--skip-bad", "--arch",
-                "--index", "--query", "--sheet"});
+                "--precision", "--index", "--query", "--sheet"});
   check({RK_BIN "/eval", "--embeddings", in("e.h5")}, {RK_BIN "/eval", "--help"}, flags, other);
 }
 
@@ -271,6 +271,8 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
          EXPECT_TRUE(holds(few.err, "of 5 threads could be started"));
        }},
       {{"--skip-bad", "--data", "folder:" + in("bad")}, holds_value("/skipped_images", 1)},
+      {{"--precision", "fp16", "--device", "cpu"},
+       ends_with(2, "--precision fp16: needs a GPU, the CPU computes in fp32")},
       {{"--arch", "resnet50"}, ends_with(2, "holds a resnet20; leave --arch out")},
       {{"--data", "folder:" + in("bad")}, ends_with(3, "broken.png")}};
   std::set<std::string> other = everywhere();
