@@ -1,8 +1,8 @@
 // ScorePass on a GPU: all of S = Q G^T by products in float32, a tile of up to 2048 queries and
-// 8192 candidates at a time (64 MiB), which kernels/blocks/score_block.h counts. Embeddings lie on the
-// GPU in class order; all products have one shape, edges being padded with zero rows, so that equal
-// pairs of rows get equal bits. Beside the embeddings and the tile it takes 8 bytes a positive and
-// 64 a query of the group there.
+// 8192 candidates at a time (64 MiB), which kernels/blocks/score_block.h counts. Embeddings lie on
+// the GPU in class order; all products have one shape, edges being padded with zero rows, so that
+// equal pairs of rows get equal bits. Beside the embeddings and the tile it takes 8 bytes a
+// positive and 64 a query of the group there.
 #pragma once
 
 #include "engine/device/context.h"
