@@ -110,7 +110,7 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
                    static_cast<std::int64_t>(context_.free_bytes()), MemoryOf::kGpu);
   }
   // Values and gradients have their addresses, but no memory before they are written.
-  constexpr std::int64_t kTraining = 4, kSaving = 2 * 3;  // gradients are not saved
+  constexpr std::int64_t kTraining = 4, kSaving = std::int64_t{2} * 3;  // gradients are not saved
   require((kTraining + kSaving) * array, 0, free_host_bytes(), MemoryOf::kMachine);
 }
 

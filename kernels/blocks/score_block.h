@@ -125,8 +125,9 @@ struct CountScores {
     // Every row ends with its sums, for which all threads wait.
     for (int i = block.thread(); i < kWindow / 2; i += Block::kThreads) {
       const std::uint32_t two = shared.bins[i];
-      if ((two & 0xFFFFU) != 0) block.add(to.fine + window + 2 * i, std::uint64_t{two & 0xFFFFU});
-      if (two >> 16 != 0) block.add(to.fine + window + 2 * i + 1, std::uint64_t{two >> 16});
+      std::uint64_t* bins = to.fine + window + std::int64_t{2} * i;
+      if ((two & 0xFFFFU) != 0) block.add(bins, std::uint64_t{two & 0xFFFFU});
+      if (two >> 16 != 0) block.add(bins + 1, std::uint64_t{two >> 16});
     }
     if (to.jsd == nullptr) return;
     for (int i = block.thread(); i < kJsdBins; i += Block::kThreads) {

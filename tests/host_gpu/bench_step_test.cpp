@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <map>
 #include <string>
@@ -27,7 +28,7 @@ namespace {
 
 constexpr double kNoEnd = std::numeric_limits<double>::infinity();
 
-struct Enough {};
+struct Enough : std::exception {};
 
 TrainerOptions small() {
   TrainerOptions options;

@@ -29,7 +29,8 @@ class GpuEvalRun : public ::testing::Test {
   std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
 
   // What it writes to --json.
-  nlohmann::json run(Command& command, const std::string& device, std::vector<std::string> words) {
+  nlohmann::json run(Command& command, const std::string& device,
+                     const std::vector<std::string>& words) {
     Flags flags;
     CommonOptions common;
     const std::unique_ptr<ProcessGroup> alone = group_of_one();
