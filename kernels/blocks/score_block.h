@@ -157,9 +157,10 @@ struct CountScores {
     const BlockTeamOver<Block> team(block);
     const auto n = static_cast<int>(tile.end - tile.begin);
     const int few = n < Block::kThreads ? n : Block::kThreads;
+    const std::int64_t step = few > 0 ? n / few : 1;
     const float* scores = tile.scores + row * tile.stride;
-    const std::int64_t total = team.sum(
-        few, [&](int i) { return static_cast<std::int64_t>(bin_of(scores[i * (n / few)])); });
+    const std::int64_t total =
+        team.sum(few, [&](int i) { return static_cast<std::int64_t>(bin_of(scores[i * step])); });
     const auto middle = few > 0 ? static_cast<int>(total / few) : 0;
     const int begin = middle - kWindow / 2;
     return begin < 0 ? 0 : begin < kFineBins - kWindow ? begin : kFineBins - kWindow;
