@@ -27,10 +27,13 @@ class PairSum {
   explicit PairSum(std::int64_t dim) : sum_(static_cast<std::size_t>(dim), 0.0) {}
 
   void add(std::span<const double> u) {
-    for (std::size_t i = 0; i < sum_.size(); ++i) {
-      sum_[i] += u[i];
-      squares_ += u[i] * u[i];
+    double squares = squares_;  // what is written to sum_ might be squares_, for all g++ knows
+    double* sum = sum_.data();
+    for (std::size_t i = 0; i < u.size(); ++i) {
+      sum[i] += u[i];
+      squares += u[i] * u[i];
     }
+    squares_ = squares;
     ++count_;
   }
   double mean_product() const {
