@@ -160,8 +160,9 @@ TEST(Clustering, ThreadsChangeNothing) {
 }
 
 // The first row uniformly, each next one by its squared distance from the nearest before: how often
-// each triple comes in 20,000 draws, against its chance. A count's deviation is at most
-// sqrt(20000 p (1 - p)); six of them are exceeded once in 1e8 triples.
+// each triple comes in 20,000 draws, against its chance. A count's deviation is
+// sqrt(20000 p (1 - p)); six of them are exceeded once in 1e8 triples where it is large. Of a mean
+// below one (seven came where 0.8 were due, once in 1e5) another eight are as rare.
 TEST(Clustering, StartsFollowTheChancesOfKMeansPlusPlus) {
   EmbeddingSet set;
   set.dim = 1;
@@ -202,7 +203,7 @@ TEST(Clustering, StartsFollowTheChancesOfKMeansPlusPlus) {
               static_cast<std::int64_t>(c), static_cast<std::int64_t>(d)};
           const int count = seen.contains(key) ? seen[key] : 0;
           all += count;
-          EXPECT_NEAR(count, kDraws * p, 6 * std::sqrt(kDraws * p * (1 - p)) + 1e-9)
+          EXPECT_NEAR(count, kDraws * p, 6 * std::sqrt(kDraws * p * (1 - p)) + (p > 0 ? 8 : 0))
               << a << b << c << d;
         }
       }
