@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <set>
 #include <string>
 #include <tuple>
@@ -80,9 +81,14 @@ void spoil(const Tensor& tensor, void* data) {
   }
 }
 
-std::vector<Graph>& log() {
-  static std::vector<Graph> built;
-  return built;
+// Contexts of several threads, as of several GPUs, build at the same time.
+struct Log {
+  std::mutex mutex;
+  std::vector<Graph> built;
+};
+Log& log() {
+  static Log held;
+  return held;
 }
 
 std::function<bool(const Graph&)>& refuses() {
@@ -283,8 +289,8 @@ class Run {
 }  // namespace
 
 namespace host_gpu {
-const std::vector<Graph>& graphs_built() { return log(); }
-void forget_graphs() { log().clear(); }
+const std::vector<Graph>& graphs_built() { return log().built; }
+void forget_graphs() { log().built.clear(); }
 void refuse_graphs(std::function<bool(const Graph&)> graphs) { refuses() = std::move(graphs); }
 }  // namespace host_gpu
 
@@ -318,7 +324,10 @@ GpuGraph::GpuGraph(const Context& context, const Graph& graph)
   host_gpu::refuse_in_capture("a graph's plan");
   if (is_refused(graph)) fail<DeviceError>("cuDNN: {}: no engine", graph.text());
   impl_->stream = context.cuda().stream();
-  log().push_back(graph);
+  {
+    const std::lock_guard lock(log().mutex);
+    log().built.push_back(graph);
+  }
   handle_of(context).built.insert(graph.text());
 }
 bool GpuGraph::exists(const Context&, const Graph& graph, const char* otherwise) {

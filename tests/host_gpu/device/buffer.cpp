@@ -62,8 +62,14 @@ void release(std::byte* data) {
 
 namespace host_gpu {
 
-std::size_t free_bytes() { return ranges().available; }
-void set_free_bytes(std::size_t bytes) { ranges().available = bytes; }
+std::size_t free_bytes() {
+  const std::lock_guard lock(ranges().mutex);
+  return ranges().available;
+}
+void set_free_bytes(std::size_t bytes) {
+  const std::lock_guard lock(ranges().mutex);
+  ranges().available = bytes;
+}
 
 static bool pages_can_be_locked = true;
 void set_page_locking(bool possible) { pages_can_be_locked = possible; }
