@@ -117,6 +117,15 @@ template <class Block> class BlockTeamOver {
     return before;
   }
 
+  // Of the threads of a warp. Both lanes of a pair add the same two numbers, so all lanes end with
+  // the same bits.
+  template <class S> RK_FN RK_INLINE S warp_sum(S value) const {
+    for (int mask = Block::kWarpSize / 2; mask > 0; mask /= 2) {
+      value += block_.shuffle_xor(value, mask);
+    }
+    return value;
+  }
+
  private:
   static constexpr int kWarps = Block::kThreads / Block::kWarpSize;
   static_assert(kWarps * Block::kWarpSize == Block::kThreads && kWarps <= BlockMemory::kWarps);
@@ -124,14 +133,6 @@ template <class Block> class BlockTeamOver {
 
   RK_FN RK_INLINE int warp() const { return block_.thread() / Block::kWarpSize; }
   RK_FN RK_INLINE int lane() const { return block_.thread() % Block::kWarpSize; }
-
-  // Both lanes of a pair add the same two numbers, so all lanes end with the same bits.
-  template <class S> RK_FN RK_INLINE S warp_sum(S value) const {
-    for (int mask = Block::kWarpSize / 2; mask > 0; mask /= 2) {
-      value += block_.shuffle_xor(value, mask);
-    }
-    return value;
-  }
 
   // Of equal values the smaller index; a NaN is never kept.
   template <class S>

@@ -133,7 +133,7 @@ void ConvolutionNode::choose_layouts(ImageWidths& widths) {
 
 TensorId conv2d(Program& program, TensorId x, const std::string& name,
                 const Conv2dOptions& options) {
-  if (program.on_gpu()) gpu::lay_out_images(program, x, options);
+  if (program.on_gpu()) gpu::lay_out_images(program, x, name, options);
   const ConvolutionGeometry geometry = convolution_geometry(program, x, name, options);
   NodeInput input{.tensor = x, .read_in_backward = true};
   const NodeOutput output{.name = name, .shape = geometry.y, .dtype = program.dtype(x)};

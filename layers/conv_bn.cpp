@@ -192,7 +192,7 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
     return batchnorm(program, conv2d(program, x, names.convolution, convolution), names.batchnorm,
                      options, names.output);
   }
-  if (program.on_gpu()) gpu::lay_out_images(program, x, convolution);
+  if (program.on_gpu()) gpu::lay_out_images(program, x, names.convolution, convolution);
   const ConvolutionGeometry geometry =
       convolution_geometry(program, x, names.convolution, convolution);
   std::vector<NodeInput> inputs = {{.tensor = x, .read_in_backward = true}};

@@ -116,14 +116,15 @@ RK_FN RK_INLINE void for_rows(int first, int end, int step, Load&& load, Use&& u
 }
 
 // A second pass over the same tiles goes the other way, for what the first has read last may still
-// be in a cache: the last blocks' tiles first, as blocks start in their order and not all at once,
+// be in a cache. Blocks start in their order and not all at once: the last tiles come first.
 template <class Block> class LastBlockFirst : public Block {
  public:
   RK_FN explicit LastBlockFirst(const Block& block) : Block(block) {}
   RK_FN RK_INLINE int index() const { return Block::blocks() - 1 - Block::index(); }
 };
-// and of a tile the last rows: first + last_row(...) - row goes through the same rows from the last
-// one back.
+
+// Of a tile the last rows: first + last_row(...) - row goes through the same rows from the last one
+// back.
 RK_FN RK_INLINE int last_row(int first, int end, int step) {
   return first < end ? first + (end - 1 - first) / step * step : first;
 }

@@ -239,14 +239,12 @@ struct CountScores {
           }
         });
     if (compared <= 0) return;
+    const BlockTeamOver<Block> team(block);
     for (int j = block.thread(); j < kTogether; j += Block::kThreads) shared.reached[j] = 0;
     block.sync();
     RK_UNROLL
     for (int j = 0; j < kTogether; ++j) {
-      int total = reached[j];
-      for (int mask = Block::kWarpSize / 2; mask > 0; mask /= 2) {
-        total += block.shuffle_xor(total, mask);
-      }
+      const int total = team.warp_sum(reached[j]);
       if (block.thread() % Block::kWarpSize == 0 && j < compared && total > 0) {
         block.add(&shared.reached[j], total);
       }

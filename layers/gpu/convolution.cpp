@@ -84,7 +84,8 @@ Graph forward_graph(const ConvolutionGeometry& geometry, Precision precision,
   return g;
 }
 
-void lay_out_images(Program& program, TensorId x, const Conv2dOptions& options) {
+void lay_out_images(Program& program, TensorId x, const std::string& name,
+                    const Conv2dOptions& options) {
   constexpr std::int64_t kChannelStep = 16;  // what the kernels of sm_90 take at once
   const std::int64_t side = options.stride[0];
   const bool gathers = options.in_channels > 0 && side > 1 && options.stride[1] == side &&
@@ -92,8 +93,7 @@ void lay_out_images(Program& program, TensorId x, const Conv2dOptions& options) 
                        program.producer(x) == nullptr && program.cells(x) == nullptr &&
                        !program.wants_gradient(x);
   if (!gathers) return;
-  const ConvolutionGeometry over_pixels = convolution_geometry(program, x, "images", options);
-  const Shape& y = over_pixels.y;
+  const Shape y = convolution_geometry(program, x, name, options).y;
   const Shape& in = program.shape(x);
   const auto taps = [&](std::size_t axis) { return divide_up(options.kernel[axis], side); };
   program.gather_pixels(x,

@@ -51,7 +51,8 @@ constexpr bool writes_rows_apart(Precision precision, bool gradients) {
 // several pixels, in cells of so many (SpaceToDepth). A first layer is 7x7 taps of 3 of 4 channels
 // to it, for which it has the former generation's kernels; or 4x4 of 12 of 16. In fp32, and where
 // the images' gradient is wanted, pixels lie by themselves.
-void lay_out_images(Program& program, TensorId x, const Conv2dOptions& options);
+void lay_out_images(Program& program, TensorId x, const std::string& name,
+                    const Conv2dOptions& options);
 
 // What a convolution's edge to its input can do in the program's precision: set on NodeInput.
 void allow_gradient_forms(const Program& program, const ConvolutionGeometry& geometry,

@@ -56,14 +56,9 @@ void fill_with_noise(const Context& context, void* device, std::int64_t count, D
     default: std::generate_n(host.as<float>(), made, next);
   }
   auto* bytes = static_cast<std::byte*>(device);
-  const std::size_t all = static_cast<std::size_t>(count) * size_of(type);
-  std::size_t filled = static_cast<std::size_t>(made) * size_of(type);
+  const std::size_t filled = static_cast<std::size_t>(made) * size_of(type);
   cuda.upload(bytes, host.as<std::byte>(), filled);
-  while (filled < all) {
-    const std::size_t more = std::min(filled, all - filled);
-    cuda.copy(bytes + filled, bytes, more);
-    filled += more;
-  }
+  cuda.repeat(bytes, filled, static_cast<std::size_t>(count) * size_of(type));
   cuda.synchronize();
 }
 

@@ -66,15 +66,10 @@ DeviceBuffer repeat_row(const Context& context, const float* row, std::int64_t d
                         std::int64_t times) {
   DeviceBuffer out = DeviceBuffer::of<float>(times * dim);
   auto* to = out.as<std::byte>();
-  std::size_t filled = static_cast<std::size_t>(dim) * sizeof(float);
-  const PinnedBuffer staged(filled);
+  const PinnedBuffer staged(static_cast<std::size_t>(dim) * sizeof(float));
   std::copy_n(row, dim, staged.as<float>());
-  context.upload(to, staged.as<float>(), filled);
-  while (filled < out.bytes()) {
-    const std::size_t more = std::min(filled, out.bytes() - filled);
-    context.cuda().copy(to + filled, to, more);
-    filled += more;
-  }
+  context.upload(to, staged.as<float>(), staged.bytes());
+  context.cuda().repeat(to, staged.bytes(), out.bytes());
   context.synchronize();
   return out;
 }

@@ -143,8 +143,8 @@ class BenchStep final : public Command {
               tune_seconds_, counted(left, "graph"), tune_);
       }
     }
-    const DeviceStepTimes times =
-        time_device_step(context, options, repeats_, common.seed, tune_.empty() ? plans_ : tune_);
+    const std::string& plans = tune_.empty() ? plans_ : tune_;
+    const DeviceStepTimes times = time_device_step(context, options, repeats_, common.seed, plans);
     const double share = times.floor_ms / times.step.median;
     const double rate = 1e3 * static_cast<double>(batch_) / times.step.median;
     print(
@@ -161,7 +161,6 @@ class BenchStep final : public Command {
     if (options.graph && !times.captured) {
       print("no CUDA graph: every kernel was started by itself\n");
     }
-    const std::string& plans = tune_.empty() ? plans_ : tune_;
     if (!plans.empty()) {
       print("{} names an engine for {}, {} of them taken\n", plans,
             counted(times.plans.named, "graph"), times.plans.taken);

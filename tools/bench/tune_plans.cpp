@@ -146,9 +146,9 @@ class Tuning {
         bytes += unit.count * bytes_of(unit.sums);
         decided = decided && is_decided(unit.sums);
       }
-      if (!decided)
-        tasks.push_back(
-            {bytes, group.first, [this, group] { choose(group.first, time(group.second)); }});
+      if (decided) continue;
+      tasks.push_back(
+          {bytes, group.first, [this, group] { choose(group.first, time(group.second)); }});
     }
     sort(tasks);
     return tasks;

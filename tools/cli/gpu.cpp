@@ -1,5 +1,6 @@
 #include "tools/cli/gpu.h"
 
+#include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/timer.h"
 #include "tools/cli/timing.h"
@@ -25,6 +26,12 @@ template <class Work> double median_seconds(const CudaContext& cuda, const Work&
 
 std::unique_ptr<const CudaContext> open_gpu(const Device& device) {
   return device.cuda ? std::make_unique<const CudaContext>(device.index) : nullptr;
+}
+
+void refuse_precision_without_gpu(const Device& device, const std::string& precision) {
+  if (device.cuda || precision == "fp32") return;
+  fail<UsageError>("--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
+                   precision);
 }
 
 std::string gpu_name(const CudaContext& cuda) { return cuda.name(); }

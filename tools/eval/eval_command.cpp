@@ -1,4 +1,5 @@
 #include "tools/eval/eval_command.h"
+#include "tools/cli/gpu.h"
 
 #include "data/sources/dataset.h"
 #include "engine/base/english.h"
@@ -56,11 +57,7 @@ class Eval final : public Command {
     check(common);
     measures_.sort_recalls();
     const Device device = device_of(common);
-    if (!device.cuda && network_.precision != "fp32") {
-      fail<UsageError>(
-          "--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
-          network_.precision);
-    }
+    refuse_precision_without_gpu(device, network_.precision);
     const Context context(common.threads, device);
     if (!search_.index.empty()) {
       search(context, search_, network_, neighbours_, common);

@@ -1,4 +1,5 @@
 #include "tools/train/train_command.h"
+#include "tools/cli/gpu.h"
 
 #include "data/sources/dataset.h"
 #include "engine/base/error.h"
@@ -97,11 +98,7 @@ class Train final : public Command {
       };
     }
     const Device device = device_of(common);
-    if (!device.cuda && settings_.precision != "fp32") {
-      fail<UsageError>(
-          "--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
-          settings_.precision);
-    }
+    refuse_precision_without_gpu(device, settings_.precision);
     for (const char* name : {"plans", "graph"}) {
       if (!device.cuda && given.contains(name)) {
         note(fmt::format("--{}: has no effect without a GPU", name));

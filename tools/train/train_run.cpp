@@ -207,8 +207,9 @@ TrainRun::Beside TrainRun::bytes_beside() const {
     constexpr std::int64_t kTile = std::int64_t{64} << 20, kWidestFeatures = 2048;
     const std::int64_t dim = settings_.dim > 0 ? settings_.dim : kWidestFeatures;
     bytes.evaluation = evaluation_program() + 2 * evaluation_batch() * 3 * side * side;
-    if (test_data_)
+    if (test_data_) {
       bytes.evaluation += kTile + test_data_->size() * dim * std::int64_t{sizeof(float)};
+    }
     return bytes;
   }
   bytes.loading = LoaderOptions{}.prefetch * settings_.batch / processes_.size() * 3 * side * side;

@@ -7,6 +7,7 @@
 #include "engine/device/gemm_shape.h"
 #include "engine/device/matrix_op.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,7 +35,15 @@ class CudaContext {
   void upload(void* device, const void* host, std::size_t bytes) const;
   void download(void* host, const void* device, std::size_t bytes) const;
   void copy(void* to, const void* from, std::size_t bytes) const;  // within the GPU's memory
-  void clear(void* device, std::size_t bytes) const;               // to zeros
+  // What the first `filled` bytes hold, again and again up to `bytes`.
+  void repeat(std::byte* data, std::size_t filled, std::size_t bytes) const {
+    while (filled < bytes) {
+      const std::size_t more = std::min(filled, bytes - filled);
+      copy(data + filled, data, more);
+      filled += more;
+    }
+  }
+  void clear(void* device, std::size_t bytes) const;  // to zeros
 
   // As rk::gemm (engine/device/gemm.h).
   void gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,

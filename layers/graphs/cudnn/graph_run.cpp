@@ -301,12 +301,11 @@ void set_plans(const Context& context, const GpuPlans& plans) {
 const GpuPlans& plans_of(const Context& context) { return handle_of(context).plans; }
 
 PlansTaken plans_taken(const Context& context) {
-  const CudnnHandle& cudnn = handle_of(context);
   PlansTaken of;
-  for (const auto& [text, graph] : cudnn.graphs) {
-    if (!cudnn.plans.names_engine(text)) continue;
+  for (const auto& [text, graph] : handle_of(context).graphs) {
+    if (graph->wanted.empty()) continue;
     ++of.named;
-    if (graph->engine == cudnn.plans.engine(text)) ++of.taken;
+    if (graph->engine == graph->wanted) ++of.taken;
   }
   return of;
 }
@@ -318,14 +317,19 @@ std::string plan_environment(const Context& context) {
 
 namespace {
 
-// A plan that time_engines() runs. What is compiled is built by a handle of its own, which the plan
-// may look at.
+// A plan that time_engines() runs.
 struct TimedPlan {
-  std::shared_ptr<Handle> builder;
   std::shared_ptr<Candidates> candidates;
   std::int64_t plan = -1;
 
   std::string name() const { return candidates->name(plan); }
+};
+
+// What is compiled in a thread of its own, by a handle that its plan may look at: it goes last.
+struct BuiltApart {
+  explicit BuiltApart(const Graph& graph) : candidates(graph, builder.get()) {}
+  Handle builder;
+  Candidates candidates;
 };
 
 // Those that can be built, of the engines that are worth timing: ready-made ones, or, where there
@@ -344,17 +348,16 @@ std::vector<TimedPlan> plans_to_time(const Context& context, const Graph& graph)
   std::vector<TimedPlan> plans;
   for (const std::size_t i : engines_to_time(names[0], kMostReady)) {
     const std::int64_t plan = places[0][i];
-    if (all->frontend().build_plan_at_index(plan).is_good()) plans.push_back({nullptr, all, plan});
+    if (all->frontend().build_plan_at_index(plan).is_good()) plans.push_back({all, plan});
   }
   if (!plans.empty()) return plans;
   std::vector<std::future<TimedPlan>> compiled;
   for (const std::size_t i : engines_to_time(names[1], kMostCompiled)) {
     compiled.push_back(std::async(std::launch::async, [&, plan = places[1][i]]() -> TimedPlan {
       context.cuda().use_in_this_thread();
-      TimedPlan built{std::make_shared<Handle>(), nullptr, plan};
-      built.candidates = std::make_shared<Candidates>(graph, built.builder->get());
-      if (built.candidates->frontend().build_plan_at_index(plan).is_bad()) return {};
-      return built;
+      const auto built = std::make_shared<BuiltApart>(graph);
+      if (built->candidates.frontend().build_plan_at_index(plan).is_bad()) return {};
+      return {std::shared_ptr<Candidates>(built, &built->candidates), plan};
     }));
   }
   for (auto& each : compiled) {
