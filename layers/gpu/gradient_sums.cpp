@@ -11,21 +11,23 @@ bool is_masked_gradient(const Graph& graph) {
   return graph.has(Graph::Op::kDgrad) && graph.has(Graph::Op::kReluGradient);
 }
 
-Graph graph_with_sums(const Graph& masked_gradient) {
-  Graph g(masked_gradient.precision());
+Graph graph_with_sums(const Graph& gradient, bool residual) {
+  Graph g(gradient.precision());
   const auto read = [&](GraphRole role) {
-    const auto tensor = std::ranges::find(masked_gradient.tensors(), role, &Graph::Tensor::role);
+    const auto tensor = std::ranges::find(gradient.tensors(), role, &Graph::Tensor::role);
     return g.read(role, tensor->shape, tensor->row_stride);
   };
-  const Graph::Operation& dgrad = masked_gradient.operations()[0];
-  const Shape& image = masked_gradient.tensor(dgrad.outputs[0]).shape;
+  const Graph::Operation& dgrad = gradient.operations()[0];
+  const Shape& image = gradient.tensor(dgrad.outputs[0]).shape;
   const auto dy = read(kDy), w = read(kW);
   auto dx = g.dgrad(dy, w, dgrad.window, image);
-  if (masked_gradient.has(Graph::Op::kAdd)) dx = g.add(dx, read(kAddend));
+  if (gradient.has(Graph::Op::kAdd)) dx = g.add(dx, read(kAddend));
   const Shape channels = {image[3]};
-  const auto x = read(kX), gamma = g.read(kGamma, channels), beta = g.read(kBeta, channels);
+  const auto x = g.read(kX, image), gamma = g.read(kGamma, channels),
+             beta = g.read(kBeta, channels);
   const auto mean = g.read(kMean, channels), inv_std = g.read(kInvStd, channels);
-  const auto sums = g.masked_sums(dx, x, gamma, beta, mean, inv_std);
+  const auto sums = g.masked_sums(dx, x, gamma, beta, mean, inv_std,
+                                  residual ? g.read(kResidual, image) : Graph::kNoValue);
   g.write(sums.dy, kDx);
   g.write(sums.dgamma, kDGamma);
   g.write(sums.dbeta, kDBeta);

@@ -12,8 +12,8 @@ namespace rk {
 namespace {
 
 // By Graph::Op. What only says how a mask comes about has no name.
-constexpr std::array<std::string_view, 14> kOpNames = {
-    "conv", "dgrad", "wgrad", "bn",    "bias",       "add",        "relu",
+constexpr std::array<std::string_view, 15> kOpNames = {
+    "conv", "dgrad", "wgrad", "bn",    "scale",      "bias",       "add",        "relu",
     "sums", "",      "",      "drelu", "drelu+dadd", "drelu+sums", "bn gradient"};
 
 std::string text_of(const Shape& shape) {
@@ -42,12 +42,12 @@ bool is_convolution(const Graph::Operation& operation) { return operation.op <= 
 }  // namespace
 
 std::string_view name_of(GraphRole role) {
-  static constexpr std::array<std::string_view, 27> kNames = {
-      "none",      "x",        "w",     "b",       "residual",     "y",
-      "dy",        "addend",   "dx",    "dw",      "masked_dy",    "signs",
-      "sum",       "squares",  "gamma", "beta",    "running_mean", "running_var",
-      "next_mean", "next_var", "mean",  "inv_std", "dgamma",       "dbeta",
-      "scale_dy",  "scale_x",  "shift"};
+  static constexpr std::array<std::string_view, 28> kNames = {
+      "none",        "x",         "w",        "b",     "scale",   "residual",
+      "y",           "dy",        "addend",   "dx",    "dw",      "masked_dy",
+      "signs",       "sum",       "squares",  "gamma", "beta",    "running_mean",
+      "running_var", "next_mean", "next_var", "mean",  "inv_std", "dgamma",
+      "dbeta",       "scale_dy",  "scale_x",  "shift"};
   return kNames[static_cast<std::size_t>(role)];
 }
 
@@ -148,7 +148,7 @@ Graph::BatchNormGradient Graph::batchnorm_gradient(Value dy, Value x, Value gamm
 }
 
 Graph::MaskedSums Graph::masked_sums(Value dy, Value x, Value gamma, Value beta, Value mean,
-                                     Value inv_std) {
+                                     Value inv_std, Value residual) {
   const Shape image = tensor(x).shape, channels = {image[3]};
   const Value masked = add_tensor(image);
   const MaskedSums out{masked,
@@ -161,6 +161,7 @@ Graph::MaskedSums Graph::masked_sums(Value dy, Value x, Value gamma, Value beta,
       {.op = Op::kMaskedSums,
        .inputs = {dy, x, gamma, beta, mean, inv_std},
        .outputs = {out.dy, out.dgamma, out.dbeta, out.scale_dy, out.scale_x, out.shift}});
+  if (residual != kNoValue) operations_.back().inputs.push_back(residual);
   return out;
 }
 
@@ -184,6 +185,7 @@ std::string Graph::text() const {
   for (const Operation& operation : operations_) {
     ops.push_back(operation.op);
     if (is_convolution(operation)) geometry = text_of(*this, operation);
+    if (operation.op == Op::kMaskedSums && operation.inputs.size() > 6) rest += ", residual";
     if (operation.op != Op::kBatchNorm) continue;
     if (operation.epsilon != 1e-5) rest += fmt::format(", epsilon {}", operation.epsilon);
     if (operation.momentum != 0.1) rest += fmt::format(", momentum {}", operation.momentum);

@@ -33,6 +33,7 @@ enum class GraphRole : std::uint8_t {
   kX,
   kW,
   kBias,
+  kScale,
   kResidual,
   kY,
   kDy,
@@ -70,6 +71,7 @@ class Graph {
     kWgrad,              // dy, x -> dw
     kBatchNorm,          // x, gamma, beta, running mean and variance -> y, mean, inv_std, the
                          // running ones advanced (conventions: layers/batchnorm.h)
+    kScale,              // x, s -> x s, a factor for each channel
     kBias,               // x, b -> x + b
     kAdd,                // a, b -> a + b
     kRelu,               // x -> max(x, 0)
@@ -78,9 +80,10 @@ class Graph {
     kNormalize,          // x, gamma, beta, mean, inv_std -> (x - mean) inv_std gamma + beta
     kReluGradient,       // dy, x -> dy where x > 0, else 0
     kMask,               // dy, bits -> dy where the bit is set, else 0
-    kMaskedSums,         // dy, x, gamma, beta, mean, inv_std -> g = dy where the normalised x is
-                         // above 0, else 0; of that normalisation dgamma, dbeta; and scale_dy,
-                         // scale_x, shift: its dx = scale_dy g + scale_x x + shift
+    kMaskedSums,         // dy, x, gamma, beta, mean, inv_std [, residual] -> g = dy where the
+                         // normalised x [+ residual] is above 0, else 0; of that normalisation
+                         // dgamma, dbeta; and scale_dy, scale_x, shift: its dx = scale_dy g +
+                         // scale_x x + shift
     kBatchNormGradient,  // dy, x, gamma, mean, inv_std -> dx, dgamma, dbeta
   };
   using Value = int;  // an index into tensors()
@@ -117,6 +120,7 @@ class Graph {
   Value conv(Value x, Value w, const Window& window);
   Value dgrad(Value dy, Value w, const Window& window, const Shape& x);
   Value wgrad(Value dy, Value x, const Window& window, const Shape& w);
+  Value scale(Value x, Value s) { return like(x, Op::kScale, {x, s}); }
   Value bias(Value x, Value b) { return like(x, Op::kBias, {x, b}); }
   Value add(Value a, Value b) { return like(a, Op::kAdd, {a, b}); }
   Value relu(Value x) { return like(x, Op::kRelu, {x}); }
@@ -142,7 +146,9 @@ class Graph {
   struct MaskedSums {
     Value dy, dgamma, dbeta, scale_dy, scale_x, shift;
   };
-  MaskedSums masked_sums(Value dy, Value x, Value gamma, Value beta, Value mean, Value inv_std);
+  static constexpr Value kNoValue = -1;
+  MaskedSums masked_sums(Value dy, Value x, Value gamma, Value beta, Value mean, Value inv_std,
+                         Value residual = kNoValue);
 
   // Walking ---------------------------------------------------------------------------------------
   Precision precision() const { return precision_; }

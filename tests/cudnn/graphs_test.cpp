@@ -12,6 +12,7 @@
 #include "engine/system/read_file.h"
 #include "layers/gpu/batchnorm_timing.h"
 #include "layers/gpu/convolution.h"
+#include "layers/gpu/fusions.h"
 #include "layers/gpu/gradient_sums.h"
 #include "layers/networks/network.h"
 #include "tests/cudnn/described_graph.h"
@@ -280,6 +281,39 @@ TEST_P(CudnnChips, HaveReadyMadeGradientsWithSums) {
     }
   }
   EXPECT_GT(count, 10);
+}
+
+// What `bench step --fusions` times on a card: all of it ready made on the H100's chip, but for the
+// sums behind a residual, which strides keep from being there.
+TEST_P(CudnnChips, HaveFusionsReadyMade) {
+  const auto& [gpu, precision] = GetParam();
+  if (precision != Precision::kFp16) GTEST_SKIP() << "the library has them in fp16 alone";
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters,
+                  {.gradients = true, .precision = precision, .for_gpu = true});
+  NetworkSpec network;
+  network.arch = "resnet50";
+  build_network(program, network, kUsers.batch, kUsers.side, kUsers.side);
+  std::map<gpu::FusionKind, int> count, ready;
+  for (const gpu::Fusion& fusion : gpu::fusions(program)) {
+    for (const Graph& graph : fusion.fused) {
+      ++count[fusion.kind];
+      try {
+        const testing::DescribedGraph built(graph, described(gpu), false);
+        ready[fusion.kind] += built.state() == testing::PlanState::kFinal ? 1 : 0;
+        EXPECT_EQ(built.places_added_by_run(), 0U) << graph.text();
+      } catch (const DeviceError& error) {
+        ADD_FAILURE() << error.what();
+      }
+    }
+  }
+  for (const gpu::FusionKind kind : gpu::kFusionKinds) {
+    fmt::print("{}: {}: {} of {} graphs ready made\n", gpu.name, gpu::name_of(kind), ready[kind],
+               count[kind]);
+    EXPECT_GT(count[kind], 0);
+    EXPECT_EQ(ready[kind], count[kind]) << gpu::name_of(kind);
+  }
 }
 
 std::string name_of_case(const ::testing::TestParamInfo<std::tuple<Gpu, Precision>>& info) {

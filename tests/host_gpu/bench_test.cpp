@@ -1,28 +1,42 @@
 // What `bench` times on a GPU runs through, on the one made of the host. The times mean nothing.
+#include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
 #include "tools/bench/bench_device.h"
 #include "tools/bench/bench_loss.h"
+#include "tools/bench/bench_step.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace rk {
 namespace {
 
-nlohmann::json bench_loss(const std::string& loss) {
-  const auto command = make_bench_loss();
+nlohmann::json run(const std::unique_ptr<Command>& command, const std::vector<std::string>& words) {
   Flags flags;
   command->add_options(flags);
-  flags.parse({"--loss", loss, "--n", "40", "--dim", "8", "--per-class", "4", "--repeats", "2"});
+  flags.parse(words);
   const TemporaryFolder folder;
   CommonOptions common;
   common.device = "cuda:0";
   common.threads = 2;
-  common.json = (folder.path() / "loss.json").string();
+  common.json = (folder.path() / "bench.json").string();
   command->run(common);
   return nlohmann::json::parse(std::ifstream(common.json));
+}
+nlohmann::json bench_loss(const std::string& loss) {
+  return run(make_bench_loss(),
+             {"--loss", loss, "--n", "40", "--dim", "8", "--per-class", "4", "--repeats", "2"});
+}
+nlohmann::json bench_step(const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"--arch", "resnet20", "--batch", "4",         "--image-size",
+                                    "16",     "--dim",    "8",       "--repeats", "1"};
+  words.insert(words.end(), more.begin(), more.end());
+  return run(make_bench_step(), words);
 }
 
 TEST(DeviceBench, LossesOfEveryKindOnEmbeddings) {
@@ -51,6 +65,31 @@ TEST(DeviceBench, RankingAndProducts) {
   EXPECT_GT(times.sort.least, 0);
   EXPECT_GT(times.bytes, 8 * 5000);
   EXPECT_GT(device_products_ms(gpu.cuda(), 100, 300, 16), 0);
+}
+
+TEST(DeviceBench, FusionsAreALineEach) {
+  ::testing::internal::CaptureStdout();
+  const nlohmann::json json = bench_step({"--precision", "fp16", "--fusions"});
+  const std::string printed = ::testing::internal::GetCapturedStdout();
+  double all = 0;
+  for (const nlohmann::json& line : json["fusions"]) {
+    EXPECT_NE(printed.find(line["in_place_of"].get<std::string>()), std::string::npos);
+    EXPECT_GT(line["count"], 0);
+    EXPECT_GT(line["saved_ms"].get<double>(), 0);
+    all += line["gain_ms"].get<double>();
+  }
+  EXPECT_GT(json["fusions"].size(), 10U);
+  // The graphs of the GPU made of the host take no time: the passes are what is left.
+  EXPECT_GT(all, 0);
+  EXPECT_NE(printed.find("fusing only where it gains spares "), std::string::npos);
+  EXPECT_FALSE(bench_step({"--precision", "fp16"}).contains("fusions"));
+}
+
+TEST(DeviceBench, FusionsAreOfHalfsAndTheBatchsStatistics) {
+  for (const auto& [precision, bn] :
+       {std::pair{"bf16", "train"}, {"fp32", "train"}, {"fp16", "frozen"}}) {
+    EXPECT_THROW(bench_step({"--precision", precision, "--bn", bn, "--fusions"}), UsageError);
+  }
 }
 
 }  // namespace

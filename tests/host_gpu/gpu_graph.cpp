@@ -137,6 +137,7 @@ class Run {
       case Graph::Op::kBatchNormGradient: return batchnorm_gradient(operation);
       case Graph::Op::kChannelSums: return channel_sums(operation);
       case Graph::Op::kMaskedSums: return masked_sums(operation);
+      case Graph::Op::kScale: return each([&](auto i, auto c) { return a[i] * b[c]; });
       case Graph::Op::kBias: return each([&](auto i, auto c) { return a[i] + b[c]; });
       case Graph::Op::kAdd: return each([&](auto i, auto) { return a[i] + b[i]; });
       case Graph::Op::kRelu: return each([&](auto i, auto) { return a[i] > 0 ? a[i] : 0; });
@@ -268,7 +269,8 @@ class Run {
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t c = i % channels;
       const double normalised = (x[i] - mean[c]) * inv_std[c];
-      g[i] = normalised * gamma[c] + beta[c] > 0 ? dy[i] : 0;
+      const double residual = in.size() > 6 ? at(in[6])[i] : 0;
+      g[i] = normalised * gamma[c] + beta[c] + residual > 0 ? dy[i] : 0;
       dgamma[c] += g[i] * normalised;
       dbeta[c] += g[i];
     }
@@ -412,6 +414,7 @@ std::string plan_environment(const Context& context) {
 }
 
 GpuPlans::Timing time_engines(const Context&, const Graph& graph, int) {
+  if (is_refused(graph)) fail<DeviceError>("cuDNN: {}: no engine", graph.text());
   return {.graph = graph.text(), .engines = {{.name = "loops"}}, .taken = 0};
 }
 

@@ -8,6 +8,7 @@
 #include "losses/registry.h"
 #include "tools/bench/bench_step_device.h"
 #include "tools/bench/convolution_layouts.h"
+#include "tools/bench/time_fusions.h"
 #include "tools/bench/timed_step.h"
 #include "tools/bench/tune_plans.h"
 #include "tools/cli/json_file.h"
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -77,6 +79,9 @@ class BenchStep final : public Command {
         .add("--tune-seconds", tune_seconds_,
              "with --tune: begin nothing further after so many seconds; another --tune goes on")
         .check(in_range(1, 1000000));
+    flags.add_switch("--fusions", fusions_,
+                     "on a GPU, fp16 and --bn train: also what the step would gain from batch norm "
+                     "computed in the convolutions beside it, as far as the library can");
   }
   bool runs_on_cuda() const override { return true; }
 
@@ -90,6 +95,12 @@ class BenchStep final : public Command {
       if (tune_seconds_ > 0 && tune_.empty()) {
         fail<UsageError>("--tune-seconds: is for --tune FILE");
       }
+      if (fusions_ && (precision_ != "fp16" || bn_ != "train")) {
+        fail<UsageError>(
+            "--fusions: the library has them with --precision fp16 and --bn train, here are {} and "
+            "{}",
+            precision_, bn_);
+      }
       if (!plans_.empty() && !tune_.empty()) {
         fail<UsageError>("--plans, --tune: both say which file; leave --plans out");
       }
@@ -97,10 +108,10 @@ class BenchStep final : public Command {
       return;
     }
     if (precision_ != "fp32" || !plans_.empty() || !tune_.empty() || tune_seconds_ > 0 ||
-        graph_ != "on") {
+        fusions_ || graph_ != "on") {
       fail<UsageError>(
-          "--precision, --plans, --tune, --tune-seconds and --graph are for a GPU; add --device "
-          "cuda");
+          "--precision, --plans, --tune, --tune-seconds, --fusions and --graph are for a GPU; add "
+          "--device cuda");
     }
     run_on_cpu(common);
   }
@@ -165,6 +176,8 @@ class BenchStep final : public Command {
       print("{} names an engine for {}, {} of them taken\n", plans,
             counted(times.plans.named, "graph"), times.plans.taken);
     }
+    nlohmann::json fusions;
+    if (fusions_) fusions = look_at_fusions(context, options, times);
     if (common.json.empty()) return;
     nlohmann::json json = {{"arch", spec_.arch},
                            {"batch", batch_},
@@ -189,8 +202,44 @@ class BenchStep final : public Command {
     if (!plans.empty()) {
       json["plans"] = {{"file", plans}, {"named", times.plans.named}, {"taken", times.plans.taken}};
     }
+    if (fusions_) json["fusions"] = fusions;
     put(json, "step_ms", times.step);
     write_json(common.json, json);
+  }
+
+  // Prints a line a fusion as soon as it is known, what each kind comes to in the end, and returns
+  // the same for the JSON.
+  nlohmann::json look_at_fusions(const Context& context, const TrainerOptions& options,
+                                 const DeviceStepTimes& step) const {
+    constexpr const char* kRow = "{:26}{:>6}{:>10}{:>10}{:>10}{:>10}  {}\n";
+    const auto ms = [](double value) {
+      return std::isfinite(value) ? fmt::format("{:.4f}", value) : std::string("none");
+    };
+    print(kRow, "ms", "times", "in parts", "fused", "spared", "gain", "in place of");
+    nlohmann::json json = nlohmann::json::array();
+    std::map<gpu::FusionKind, double> gains;
+    time_fusions(context, options, repeats_, step.copy_rate, [&](const TimedFusion& timed) {
+      const gpu::Fusion& fusion = timed.fusion;
+      const bool exists = std::isfinite(timed.fused_ms);
+      const std::string kind(gpu::name_of(fusion.kind)), parts = fusion.parts[0].text();
+      print(kRow, kind, fusion.count, ms(timed.parts_ms), ms(timed.fused_ms), ms(timed.saved_ms),
+            exists ? ms(timed.gain_ms()) : "", parts);
+      std::fflush(stdout);
+      gains[fusion.kind] += exists ? std::max(0.0, timed.gain_ms()) : 0.0;
+      json.push_back({{"fusion", kind},
+                      {"in_place_of", parts},
+                      {"count", fusion.count},
+                      {"parts_ms", timed.parts_ms},
+                      {"saved_ms", timed.saved_ms}});
+      if (exists) json.back()["fused_ms"] = timed.fused_ms;
+      if (exists) json.back()["gain_ms"] = timed.gain_ms();
+    });
+    std::string sums;
+    for (const auto& [kind, gain] : gains) {
+      sums += fmt::format("{} {:.3f} ms by {}", sums.empty() ? "" : ",", gain, gpu::name_of(kind));
+    }
+    print("of a step's {:.3f} ms, fusing only where it gains spares{}\n", step.card_ms, sums);
+    return json;
   }
 
   void run_on_cpu(const CommonOptions& common) {
@@ -328,6 +377,7 @@ class BenchStep final : public Command {
   std::string graph_ = "on";
   std::string plans_, tune_;
   int tune_seconds_ = 0;  // 0: until all is known
+  bool fusions_ = false;
   bool nodes_ = false;
   bool layouts_ = false;
 };

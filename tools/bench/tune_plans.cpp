@@ -8,7 +8,7 @@
 #include "layers/gpu/gradient_sums.h"
 #include "layers/gpu/gradient_sums_timing.h"
 #include "layers/graphs/graph_run.h"
-#include "layers/networks/resnet.h"
+#include "tools/bench/unplanned_network.h"
 #include "weights/atomic_file.h"
 
 #include <algorithm>
@@ -284,15 +284,8 @@ class Tuning {
 
 int tune_plans(const Context& context, const TrainerOptions& options, int repeats, double seconds,
                const std::string& path, const TuningReport& report) {
-  set_plans(context, GpuPlans(plan_environment(context)));
-  NetworkSpec spec;
-  spec.arch = options.model.arch;
-  spec.dim = options.model.dim;
-  spec.batchnorm = options.batchnorm;
-  Parameters parameters;
-  Program program(context, parameters, {.gradients = true, .precision = options.precision});
-  build_network(program, spec, options.batch, options.model.crop, options.model.crop);
-  return Tuning(context, program, options.batchnorm, repeats, path, report).run(seconds);
+  UnplannedNetwork network(context, options);
+  return Tuning(context, network.program(), options.batchnorm, repeats, path, report).run(seconds);
 }
 
 }  // namespace rk

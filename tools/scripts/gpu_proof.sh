@@ -43,6 +43,7 @@ step-compile      200 s  the same beside torch.compile
 tuned-train       150 s  as step with batch norm on the batch, its engines and ways timed first
 tuned-frozen      150 s  the same with batch norm frozen
 third:
+fusions           200 s  what the step would gain from batch norm computed in the convolutions beside it
 profile-train     120 s  the table of a step, kernel by kernel, batch norm on the batch
 profile-frozen    120 s  the same with batch norm frozen
 memcheck          150 s  compute-sanitizer: accesses out of bounds, in our kernels and in runs of two steps
@@ -459,6 +460,13 @@ profiled() {
   [ -s "$results/table-$piece.json" ] || skip "no table: ncu is not there"
   cat "$work/found"
 }
+# A line a fusion, what moves most bytes first: one that is cut off has the larger ones.
+piece_fusions() {
+  need_flag --fusions bench step
+  "$bin/bench" step --device cuda --precision fp16 --batch 256 --bn train --repeats 10 --fusions --quiet \
+    --json "$results/fusions.json" || fail "bench step ended with exit code $?"
+}
+
 # With the plans that a tuned piece has left here.
 profiled_step() {
   need_flag --precision bench step

@@ -136,6 +136,7 @@ class Recorder {
                       frontend_.conv_wgrad(in[0], in[1],
                                            window<fe::graph::Conv_wgrad_attributes>(operation)))};
       case Op::kBatchNorm: return batchnorm(operation, in);
+      case Op::kScale: return {frontend_.pointwise(in[0], in[1], pointwise(Mode::MUL))};
       case Op::kBias:
       case Op::kAdd: return {frontend_.pointwise(in[0], in[1], pointwise(Mode::ADD))};
       case Op::kRelu: return {frontend_.pointwise(in[0], pointwise(Mode::RELU_FWD))};
@@ -175,6 +176,7 @@ class Recorder {
     y = frontend_.pointwise(y, inv_std, pointwise(Mode::MUL));
     y = frontend_.pointwise(y, gamma, pointwise(Mode::MUL));
     y = frontend_.pointwise(y, beta, pointwise(Mode::ADD));
+    if (in.size() > 6) y = frontend_.pointwise(y, in[6], pointwise(Mode::ADD));
     const Tensor dy = masked(Mode::RELU_BWD, in[0], y);
     auto [dgamma, dbeta, scale_dy, scale_x, shift] =
         frontend_.dbn_weight(dy, x, mean, inv_std, gamma, fe::graph::DBN_weight_attributes());

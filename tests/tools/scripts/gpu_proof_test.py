@@ -71,7 +71,7 @@ class Proof(Machine):
         self.assertEqual(names[:3], ["starts", "conformance", "golden"])
         third = lines[lines.index(["third:"]) + 1:lines.index(["rest:"])]
         self.assertEqual([words[0] for words in third],
-                         ["profile-train", "profile-frozen", "memcheck", "racecheck", "eval", "losses"])
+                         ["fusions", "profile-train", "profile-frozen", "memcheck", "racecheck", "eval", "losses"])
         for words in lines:
             self.assertTrue(len(words) == 1 or 30 <= int(words[1]) <= 540 and words[2] == "s", words)
         self.assertEqual(len(names), len(set(names)))
@@ -493,6 +493,25 @@ class Proof(Machine):
                          ("over 1 s", "cut off; last: a word of the profiler"))
         self.assertEqual((self.path / "results/table-profile-train.csv").read_text(), '"ID"\n')
         self.assertFalse((self.path / "results/table-profile-train.json").exists())
+
+    def test_fusions_end_with_what_they_would_gain(self):
+        self.with_gpu()
+        self.command("build/bin/bench", """case "$*" in
+            *--help) echo --fusions; exit ;;
+            --version) exit ;;
+            esac
+            echo "$*" >asked
+            echo 'sums of the output  3  0.1 0.2 0.1 0.0  fp16 conv'
+            ${STOP:-:}
+            echo 'of a step of 9 ms'""")
+        self.assertEqual(self.run_proof("fusions").returncode, 0)
+        self.assertEqual(self.result("fusions")["finding"], "of a step of 9 ms")
+        self.assertEqual((self.path / "asked").read_text(), "step --device cuda --precision fp16 --batch 256 --bn train "
+                         "--repeats 10 --fusions --quiet --json results/fusions.json\n")
+        self.run_proof("fusions", LIMIT="1", STOP="exec sleep 30")
+        self.assertEqual((self.result("fusions")["result"], self.result("fusions")["finding"]),
+                         ("over 1 s", "cut off; last: sums of the output  3  0.1 0.2 0.1 0.0  fp16 conv"))
+        self.assertIn("fp16 conv", (self.path / "results/fusions.txt").read_text())
 
     def test_a_tuning_has_its_part_of_the_time(self):
         self.with_gpu()

@@ -1,0 +1,155 @@
+#include "layers/gpu/fusions.h"
+
+#include "engine/base/error.h"
+#include "engine/tape/program.h"
+#include "layers/gpu/batchnorm.h"
+#include "layers/gpu/gradient_sums.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace rk::gpu {
+namespace {
+
+using enum GraphRole;
+
+const Graph::Tensor& of_role(const Graph& graph, GraphRole role) {
+  return *std::ranges::find(graph.tensors(), role, &Graph::Tensor::role);
+}
+Graph::Value read_as(const Graph& graph, GraphRole role, Graph& into) {
+  const Graph::Tensor& tensor = of_role(graph, role);
+  return into.read(role, tensor.shape, tensor.row_stride);
+}
+double bytes_of(const Graph& graph, GraphRole role) {
+  const Graph::Tensor& tensor = of_role(graph, role);
+  return static_cast<double>(tensor.elements()) * static_cast<double>(size_of(tensor.type));
+}
+
+Graph::Value normalised_input(const Graph& plain, Graph& into) {
+  const auto x = read_as(plain, kX, into);
+  const Shape channels = {into.tensor(x).shape[3]};
+  const auto scale = into.read(kScale, channels), bias = into.read(kBias, channels);
+  return into.relu(into.bias(into.scale(x, scale), bias));
+}
+
+Graph with_output_sums(const Graph& plain, bool normalises_input) {
+  Graph g(plain.precision());
+  const auto x = normalises_input ? normalised_input(plain, g) : read_as(plain, kX, g);
+  const auto y = g.conv(x, read_as(plain, kW, g), plain.operations()[0].window);
+  g.write(y, kY, of_role(plain, kY).row_stride);
+  const auto [sum, squares] = g.channel_sums(y);
+  g.write(sum, kSum);
+  g.write(squares, kSquares);
+  return g;
+}
+
+Graph weight_gradient_of_normalized(const Graph& plain) {
+  Graph g(plain.precision());
+  const auto dy = read_as(plain, kDy, g);
+  const auto x = normalised_input(plain, g);
+  g.write(g.wgrad(dy, x, plain.operations()[0].window, of_role(plain, kDw).shape), kDw);
+  return g;
+}
+
+// A convolution's graphs.
+struct Passes {
+  const Graph* forward = nullptr;
+  const Graph* weight_gradient = nullptr;
+  const Graph* input_gradient = nullptr;  // null: not wanted
+};
+Passes passes_of(const std::vector<Graph>& graphs) {
+  Passes passes;
+  for (const Graph& graph : graphs) {
+    if (graph.has(Graph::Op::kConv)) passes.forward = &graph;
+    if (graph.has(Graph::Op::kWgrad)) passes.weight_gradient = &graph;
+    if (graph.has(Graph::Op::kDgrad)) passes.input_gradient = &graph;
+  }
+  return passes;
+}
+
+// Collects what is not there yet, and counts.
+class Fusions {
+ public:
+  void add(Fusion fusion) {
+    const auto same = std::ranges::find_if(all_, [&](const Fusion& other) {
+      return other.kind == fusion.kind && other.parts == fusion.parts;
+    });
+    if (same == all_.end()) {
+      all_.push_back(std::move(fusion));
+    } else {
+      ++same->count;
+    }
+  }
+  std::vector<Fusion> take() && {
+    std::ranges::stable_sort(all_, {}, &Fusion::kind);
+    return std::move(all_);
+  }
+
+ private:
+  std::vector<Fusion> all_;
+};
+
+}  // namespace
+
+std::string_view name_of(FusionKind kind) {
+  static constexpr std::array<std::string_view, kFusionKinds.size()> kNames = {
+      "sums of the output", "normalised input", "sums of the gradient",
+      "sums of a block's gradient"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::vector<Fusion> fusions(Program& program) {
+  expect(program.options().precision == Precision::kFp16, "[fusions] expected fp16");
+  program.lay_out();
+  const auto& nodes = program.nodes();
+  const auto input = [&](std::size_t node) {
+    return program.inputs_of(static_cast<int>(node))[0].tensor;
+  };
+  std::map<TensorId, int> readers;
+  std::map<const Node*, bool> is_normalised;  // convolutions
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    for (const NodeInput& read : program.inputs_of(static_cast<int>(n))) ++readers[read.tensor];
+    if (dynamic_cast<const BatchNormNode*>(nodes[n].get()) != nullptr) {
+      is_normalised[program.producer(input(n))] = true;
+    }
+  }
+  Fusions found;
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    if (dynamic_cast<const ConvolutionNode*>(nodes[n].get()) == nullptr) continue;
+    std::vector<Graph> graphs;
+    nodes[n]->graphs(program.uses(static_cast<int>(n)), graphs);
+    const auto [forward, weight_gradient, input_gradient] = passes_of(graphs);
+    const double x = bytes_of(*forward, kX), y = bytes_of(*forward, kY);
+    const bool sums = is_normalised.contains(nodes[n].get());
+    if (sums) {
+      found.add({FusionKind::kOutputSums, {*forward}, {with_output_sums(*forward, false)}, y, 1});
+    }
+    const auto* in_front = dynamic_cast<const BatchNormNode*>(program.producer(input(n)));
+    if (in_front == nullptr || !in_front->options().relu) continue;
+    const bool residual = in_front->options().residual >= 0;
+    if (sums && !residual && readers[input(n)] == 1) {
+      // Applying it reads its input and writes its output.
+      found.add(
+          {FusionKind::kNormalizedInput,
+           {*forward, *weight_gradient},
+           {with_output_sums(*forward, true), weight_gradient_of_normalized(*weight_gradient)},
+           y + 2 * x,
+           1});
+    }
+    // Who reads first is the last to add to the gradient: only then it is whole.
+    const bool completes = input_gradient != nullptr &&
+                           (readers[input(n)] == 1 || input_gradient->has(Graph::Op::kAdd));
+    if (!completes) continue;
+    // The sums read the gradient and the normalisation's input; with a residual they write its
+    // gradient, too.
+    found.add({residual ? FusionKind::kBlockGradientSums : FusionKind::kGradientSums,
+               {*input_gradient},
+               {graph_with_sums(*input_gradient, residual)},
+               (residual ? 3 : 2) * x,
+               1});
+  }
+  return std::move(found).take();
+}
+
+}  // namespace rk::gpu
