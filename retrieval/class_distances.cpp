@@ -159,8 +159,9 @@ ClassDistances class_distances(const Context& context, const EmbeddingView& set,
       if (summary.has_centre) centres.add(centre(c));
     }
   }
-  return {pairs > 0 ? intra / static_cast<double>(pairs) : kNaN,
-          centres.count() >= 2 ? 1 - centres.mean_product() : kNaN};
+  // Rows that are all alike are rounding apart, on either side of 0.
+  return {pairs > 0 ? std::max(0.0, intra / static_cast<double>(pairs)) : kNaN,
+          centres.count() >= 2 ? std::max(0.0, 1 - centres.mean_product()) : kNaN};
 }
 
 }  // namespace rk

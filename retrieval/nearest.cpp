@@ -12,18 +12,35 @@
 namespace rk {
 namespace {
 
-bool before(const Neighbour& a, const Neighbour& b) {
-  return a.score != b.score ? a.score > b.score : a.row < b.row;
-}
+// Of a query.
+class Order {
+ public:
+  Order(const EmbeddingView& queries, const EmbeddingView& gallery, Ties ties, std::int64_t query)
+      : labels_(ties == Ties::kOwnClassLast ? gallery.labels : nullptr),
+        own_(labels_ != nullptr ? queries.labels[query] : 0) {}
+
+  bool operator()(const Neighbour& a, const Neighbour& b) const {
+    if (a.score != b.score) return a.score > b.score;
+    if (labels_ != nullptr && is_own(a) != is_own(b)) return is_own(b);
+    return a.row < b.row;
+  }
+
+ private:
+  bool is_own(const Neighbour& of) const { return labels_[of.row] == own_; }
+
+  const std::int64_t* labels_;  // null: they do not count
+  std::int64_t own_;
+};
 
 // Keeps the best k of each row of tiles in a heap with the worst on top.
 class BestOfTiles final : public TileVisitor {
  public:
-  BestOfTiles(const EmbeddingView& queries, const EmbeddingView& gallery, bool self,
+  BestOfTiles(const EmbeddingView& queries, const EmbeddingView& gallery, bool self, Ties ties,
               Neighbours& best)
       : queries_(queries),
         gallery_(gallery),
         self_(self),
+        ties_(ties),
         by_camera_(queries.cameras != nullptr && gallery.cameras != nullptr),
         best_(best) {}
 
@@ -33,24 +50,24 @@ class BestOfTiles final : public TileVisitor {
     for (std::int64_t q = tile.rows.begin; q < tile.rows.end; ++q) {
       const float* scores = tile.scores + (q - tile.rows.begin) * ScoreTiles::kTileColumns;
       const std::int64_t count = tile.columns.size();
-      // Columns ascend, so one that only equals the worst comes behind it.
       float highest = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : highest)
       for (std::int64_t i = 0; i < count; ++i) highest = std::max(highest, scores[i]);
-      if (highest <= threshold(q)) continue;
+      if (!may_enter(highest, q)) continue;
       for (std::int64_t i = 0; i < count; ++i) {
-        if (scores[i] > threshold(q)) add(q, tile.columns.begin + i, scores[i]);
+        if (may_enter(scores[i], q)) add(q, tile.columns.begin + i, scores[i]);
       }
     }
   }
 
  private:
-  // What a score has to be above to be kept.
-  float threshold(std::int64_t q) const {
+  // Whether a score may be among the best. Columns ascend, so by rows one that only equals the
+  // worst comes behind it.
+  bool may_enter(float score, std::int64_t q) const {
     const std::span<const Neighbour> kept = best_.of(q);
-    return static_cast<std::int64_t>(kept.size()) < best_.k()
-               ? -std::numeric_limits<float>::infinity()
-               : kept.front().score;
+    if (static_cast<std::int64_t>(kept.size()) < best_.k()) return true;
+    const float worst = kept.front().score;
+    return ties_ == Ties::kByRow ? score > worst : score >= worst;
   }
 
   bool removed(std::int64_t q, std::int64_t g) const {
@@ -63,17 +80,22 @@ class BestOfTiles final : public TileVisitor {
     if (removed(q, g)) return;
     const std::span<Neighbour> room = best_.room(q);
     std::int32_t& count = best_.count(q);
+    const Order before(queries_, gallery_, ties_, q);
+    const Neighbour next = {score, static_cast<std::int32_t>(g)};
     if (count == best_.k()) {
+      if (!before(next, room.front())) return;
       std::pop_heap(room.begin(), room.end(), before);
       --count;
     }
-    room[static_cast<std::size_t>(count++)] = {score, static_cast<std::int32_t>(g)};
+    room[static_cast<std::size_t>(count++)] = next;
     std::push_heap(room.begin(), room.begin() + count, before);
   }
 
   const EmbeddingView& queries_;
   const EmbeddingView& gallery_;
-  bool self_, by_camera_;
+  bool self_;
+  Ties ties_;
+  bool by_camera_;
   Neighbours& best_;
 };
 
@@ -99,7 +121,7 @@ std::optional<Neighbours> nearest(const Context& context, const EmbeddingView& q
   const std::vector<std::int64_t> gallery_order = as_given(candidates.count);
   ScoreTiles tiles(context, {queries.embeddings, query_order.data(), queries.count},
                    {candidates.embeddings, gallery_order.data(), candidates.count}, queries.dim);
-  BestOfTiles visitor(queries, candidates, gallery == nullptr, best);
+  BestOfTiles visitor(queries, candidates, gallery == nullptr, options.ties, best);
   const auto poll = [&](double done) {
     if (options.progress) options.progress(done);
     return !options.interrupted || !options.interrupted();
@@ -107,7 +129,8 @@ std::optional<Neighbours> nearest(const Context& context, const EmbeddingView& q
   if (!tiles.run({0, queries.count}, visitor, poll)) return std::nullopt;
   parallel_for(context.threads(), queries.count, [&](std::int64_t q, int) {
     const std::span<Neighbour> room = best.room(q);
-    std::sort_heap(room.begin(), room.begin() + best.count(q), before);
+    std::sort_heap(room.begin(), room.begin() + best.count(q),
+                   Order(queries, candidates, options.ties, q));
   });
   return best;
 }

@@ -2,8 +2,9 @@
 //
 // Score s(q, g) = inner product of the rows as given. Candidates as in retrieval/evaluate.h: every
 // other row (q itself is removed by index), or every row of the gallery; with cameras on both
-// sides, those with q's label and q's camera are removed. Descending scores, equal ones by
-// ascending row. Memory: 8 bytes for each of the k of each query, beside the tiles of one strip.
+// sides, those with q's label and q's camera are removed. Descending scores, equal ones as
+// NearestOptions says. Memory: 8 bytes for each of the k of each query, beside the tiles of a
+// strip.
 // Errors: InputError where inner products overflow float32.
 #pragma once
 
@@ -49,14 +50,19 @@ class Neighbours {
   std::vector<std::int32_t> counts_;  // (queries)
 };
 
+// Which of candidates that score alike come first: by ascending row, or those of other classes than
+// the query's, each by ascending row: so the metrics rank them (retrieval/evaluate.h).
+enum class Ties : std::uint8_t { kByRow, kOwnClassLast };
+
 struct NearestOptions {
-  std::int64_t k = 10;                              // at least 1; more than candidates: all
+  std::int64_t k = 10;  // at least 1; more than candidates: all
+  Ties ties = Ties::kByRow;
   std::function<void(double share_done)> progress;  // called by the calling thread, in [0, 1]
   std::function<bool()> interrupted;                // polled between strips of tiles
 };
 
 // nullopt when options.interrupted() said so. `gallery` may be nullptr. Labels are looked at only
-// where both sides have cameras. At most 2^31 - 1 rows on either side.
+// where both sides have cameras, or ties are by class. At most 2^31 - 1 rows on either side.
 std::optional<Neighbours> nearest(const Context& context, const EmbeddingView& queries,
                                   const EmbeddingView* gallery, const NearestOptions& options);
 

@@ -115,7 +115,8 @@ void check_finite(const EmbeddingSet& set, const std::string& file, const std::s
   if (rows.empty()) return;
   const bool one = rows.size() == 1;
   fail<InputError>("{}: {}{}holds {} in row{} {}{}; embed {} again or remove {}", file, name,
-                   name.empty() ? "" : " ", std::isnan(first) ? "not-a-number" : "infinity",
+                   name.empty() ? "" : " ",
+                   std::isnan(first) ? "not-a-number" : "infinity, or a number beyond float32,",
                    one ? "" : "s", fmt::join(rows, ", "),
                    more > 0 ? fmt::format(" and {} more", more) : "",
                    one ? "that image" : "those images", one ? "the row" : "the rows");

@@ -9,6 +9,8 @@
 #include "weights/hdf5/file.h"
 #include "weights/tensor_files/file_kind.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -107,6 +109,10 @@ Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
   }
   const Hdf5Reader::Info info = file.info(name);
   const std::string where = fmt::format("{}: {}", file.name(), name);
+  if (std::ranges::count_if(info.dims, [](std::int64_t side) { return side > 1; }) > 1) {
+    fail<InputError>("{}: is [{}], not one label a row; give [{}]", where,
+                     fmt::join(info.dims, ", "), rows);
+  }
   check_count(info.elements(), rows, dim, where, rows_of);
   if (info.kind == Hdf5Reader::Kind::kFloat) {
     Labels out{{}, {}, "floating-point numbers, all whole"};
@@ -147,7 +153,7 @@ Labels labels_of(const StoredArray& array, std::int64_t rows, std::int64_t dim,
       fail<InputError>("{}: {}", from, error.what());
     }
   } else if (array.integer()) {
-    out.labels = integer_values(array.tensor);
+    out.labels = integers_of(array, from);
     out.what = array.dtype;
   } else if (array.real()) {
     out.labels = whole_numbers(array, from);
@@ -188,6 +194,10 @@ Labels read_labels(const std::string& from, std::int64_t rows, std::int64_t dim,
     }
     TextColumn column =
         read_text_column(mapped->bytes(), place.name, usual_label_names(), rows, place.file);
+    if (column.more) {
+      fail<InputError>("{}: more labels than the {} of {}; give one label a row", printable(from),
+                       counted(rows, "row"), rows_of);
+    }
     check_count(static_cast<std::int64_t>(column.rows.size()), rows, dim, printable(from), rows_of);
     out = of_column(std::move(column));
   }

@@ -89,7 +89,7 @@ std::vector<std::int64_t> integers_in(const ArrayFile& file, std::int64_t rows,
     fail<InputError>("{} is {}, not one integer for each of the {}; mend or remove it", where,
                      text_of(*array), counted(rows, "row"));
   }
-  return integer_values(array->tensor);
+  return integers_of(*array, where);
 }
 
 // Cameras, categories and paths where they are there, as in HDF5.

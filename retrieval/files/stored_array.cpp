@@ -63,6 +63,17 @@ std::vector<float> rows_as_float32(const StoredArray& array) {
   return out;
 }
 
+std::vector<std::int64_t> integers_of(const StoredArray& array, const std::string& from) {
+  std::vector<std::int64_t> values = integer_values(array.tensor);
+  if (array.tensor.type != ElementType::kU64) return values;
+  const auto beyond = std::ranges::find_if(values, [](std::int64_t value) { return value < 0; });
+  if (beyond != values.end()) {
+    fail<InputError>("{}: holds {} in row {}; give numbers below 2^63", from,
+                     static_cast<std::uint64_t>(*beyond), beyond - values.begin());
+  }
+  return values;
+}
+
 std::string text_at(const StoredArray& array, std::int64_t index) {
   const auto units = static_cast<std::size_t>(array.text->units);
   const std::size_t unit = array.text->wide ? 4 : 1;

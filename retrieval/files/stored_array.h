@@ -36,6 +36,9 @@ std::string text_of(const StoredArray& array);
 // All of a real array [N, D] as float32 in C order; values beyond float32 become infinite.
 std::vector<float> rows_as_float32(const StoredArray& array);
 
+// Of an array of integers. InputError, beginning with `from`, where one is 2^63 or more.
+std::vector<std::int64_t> integers_of(const StoredArray& array, const std::string& from);
+
 // The text at `index` in C order, as UTF-8; zeros at the end are no part of it. InputError (without
 // the file's name) where a character is none of Unicode's. The array is contiguous.
 std::string text_at(const StoredArray& array, std::int64_t index);

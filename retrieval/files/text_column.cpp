@@ -148,26 +148,11 @@ Place place_of(const std::vector<std::string>& first, const std::string& wanted,
                    usual.front());
 }
 
-}  // namespace
-
-std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || at != end) return std::nullopt;
-  return value;
-}
-
-TextColumn read_text_column(std::span<const std::byte> bytes, const std::string& wanted,
-                            std::span<const std::string> usual, std::int64_t expected_rows,
-                            const std::string& path) {
-  const std::string shown = printable(path);
-  Table table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, shown);
+TextColumn read_column(Table table, const Place& place, std::int64_t expected_rows,
+                       const std::string& shown) {
   std::vector<std::string> fields;
-  if (!table.next(fields)) fail<InputError>("{}: is empty; give one label a row", shown);
+  table.next(fields);
   const std::size_t width = fields.size();
-  const Place place = place_of(fields, wanted, usual, shown);
-
   TextColumn out;
   std::unordered_map<std::string, std::int64_t> known;
   const auto add = [&](const std::string& value) {
@@ -190,6 +175,7 @@ TextColumn read_text_column(std::span<const std::byte> bytes, const std::string&
     }
     add(fields[place.column]);
   }
+  out.more = std::ssize(out.rows) == expected_rows + 2 && table.next(fields);
   const auto is_whole = [](const std::string& text) { return whole_number(text).has_value(); };
   // Words above numbers are the column's head.
   const bool words_first = !place.heads && out.values.size() > 1 && !is_whole(out.values[0]) &&
@@ -201,6 +187,33 @@ TextColumn read_text_column(std::span<const std::byte> bytes, const std::string&
     for (std::int64_t& row : out.rows) --row;
   }
   return out;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || at != end) return std::nullopt;
+  return value;
+}
+
+TextColumn read_text_column(std::span<const std::byte> bytes, const std::string& wanted,
+                            std::span<const std::string> usual, std::int64_t expected_rows,
+                            const std::string& path) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string shown = printable(path);
+  std::vector<std::string> first;
+  if (!Table(text, shown).next(first))
+    fail<InputError>("{}: is empty; give one label a row", shown);
+  const Place place = place_of(first, wanted, usual, shown);
+  TextColumn column = read_column(Table(text, shown), place, expected_rows, shown);
+  const bool is_class = place.heads && wanted.empty() && first.size() == 1 &&
+                        std::ssize(column.rows) == expected_rows - 1 &&
+                        std::ranges::count(column.values, column.name) > 0;
+  if (!is_class) return column;
+  return read_column(Table(text, shown), {place.column, false}, expected_rows, shown);
 }
 
 }  // namespace rk

@@ -11,6 +11,9 @@ namespace rk {
 namespace {
 
 constexpr double kLargestScore = 1e38;  // a sum of products within it cannot overflow on its way
+// Below float32's 2^-126 digits are lost: a score of this size has all of its own, and so have
+// those of a millionth of it.
+constexpr double kSmallestScore = 1e-30;
 
 double longest_row(const Context& context, const EmbeddingView& view, const char* what) {
   std::vector<double> squares(static_cast<std::size_t>(view.count));
@@ -33,17 +36,36 @@ double longest_row(const Context& context, const EmbeddingView& view, const char
   return std::sqrt(longest);
 }
 
+double within_float32(double score, const char* what) {
+  if (score > kLargestScore) {
+    fail<InputError>(
+        "{}: inner products up to {:.1e} overflow float32; scale its rows down, or use --normalize",
+        what, score);
+  }
+  if (score > 0 && score < kSmallestScore) {
+    fail<InputError>(
+        "{}: inner products of at most {:.1e} are too small for float32; scale its rows up, or use "
+        "--normalize",
+        what, score);
+  }
+  return score;
+}
+
 }  // namespace
 
 double largest_score(const Context& context, const EmbeddingView& queries,
                      const EmbeddingView* gallery) {
   const double q = longest_row(context, queries, "embeddings");
   const double g = gallery != nullptr ? longest_row(context, *gallery, "gallery") : q;
-  if (q * g > kLargestScore) {
-    fail<InputError>("embeddings: inner products up to {:.1e} overflow float32; scale them down",
-                     q * g);
-  }
-  return q * g;
+  return within_float32(q * g, "embeddings");
+}
+
+double largest_score_of_any(const Context& context, const EmbeddingView& set,
+                            const EmbeddingView* more) {
+  const double own = longest_row(context, set, "embeddings");
+  const double others = more != nullptr ? longest_row(context, *more, "gallery") : 0;
+  const double longest = std::max(own, others);
+  return within_float32(longest * longest, others > own ? "gallery" : "embeddings");
 }
 
 }  // namespace rk

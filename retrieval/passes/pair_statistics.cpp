@@ -16,6 +16,8 @@ constexpr std::int64_t kBlock = 256;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // Rows normalised in float32 have products a little above 1; these belong into the last bin anyway.
 constexpr double kUnit = 1.0001;
+// Scores within less would share few of the bins over [-1, 1].
+constexpr double kNarrow = 0.5;
 
 double variance(double sum, double squares, double n) {
   const double mean = sum / n;
@@ -76,7 +78,7 @@ struct PairStatistics::Histogram {
 };
 
 PairStatistics::PairStatistics(int members, std::int64_t rows, double largest_score)
-    : nested_(largest_score <= kUnit),
+    : nested_(largest_score == 0 || (largest_score >= kNarrow && largest_score <= kUnit)),
       inverse_(nested_ ? 1.0 : 1.0 / largest_score),
       negative_moments_(static_cast<std::size_t>(rows / ScoreTiles::kTileRows + 1)),
       positive_histogram_(std::make_unique<Histogram>(!nested_)) {

@@ -3,8 +3,8 @@
 //
 // One histogram of 51,200 bins over [-1, 1] serves all (kernels/score_bins.h).
 // AUC = P(positive > negative) + P(equal) / 2. Exact where the positive scores are few enough to be
-// looked up one by one; else from the histogram (which then spans the scores where they are not
-// within [-1, 1]), with the bound sum_b p_b n_b / 2 on its error.
+// looked up one by one; else from the histogram (which then spans the scores where they reach
+// beyond [-1, 1], or not half as far), with the bound sum_b p_b n_b / 2 on its error.
 #pragma once
 
 #include "retrieval/passes/pair_curve.h"

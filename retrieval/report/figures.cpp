@@ -209,6 +209,14 @@ Chart recall_chart(const Report& report) {
   return chart;
 }
 
+// With how far it may be off where that shows in its digits.
+std::string auc_text(const Metrics& metrics) {
+  if (std::isnan(metrics.roc_auc)) return "AUC undefined";
+  const std::string text = fmt::format("AUC {:.4f}", metrics.roc_auc);
+  const double bound = metrics.roc_auc_error_bound;
+  return bound < 5e-5 ? text : fmt::format("{} (within {:.4f})", text, bound);
+}
+
 Chart roc_chart(const Report& report) {
   Chart chart{.title = "ROC: accepting pairs by their similarity",
               .description =
@@ -218,8 +226,7 @@ Chart roc_chart(const Report& report) {
               .y = {.label = "true positive rate", .low = 0.0, .high = 1.0}};
   int colour = 0;
   for (const ReportedRun& run : report.runs) {
-    Series s = line(named(report, run, fmt::format("AUC {:.4f}", run.metrics.roc_auc)), colour,
-                    colour > 0);
+    Series s = line(named(report, run, auc_text(run.metrics)), colour, colour > 0);
     ++colour;
     s.x.push_back(0);
     s.y.push_back(0);

@@ -39,8 +39,8 @@ Character first_of(std::string_view text) {
 
 bool is_shown(char32_t code) {
   const bool control = code < 0x20 || (code >= 0x7F && code < 0xA0);
-  const bool turns = code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
-                     (code >= 0x2066 && code <= 0x2069);
+  const bool turns = code == 0x061C || code == 0x200E || code == 0x200F ||
+                     (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
   return !control && !turns && code != 0xFFFE && code != 0xFFFF;
 }
 

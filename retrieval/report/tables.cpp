@@ -220,7 +220,14 @@ std::string confusions(const Report& report, const ReportedRun& run) {
   std::string out = report.runs.size() > 1
                         ? fmt::format("<h3>Most confused classes, {}</h3>\n", escaped(run.name))
                         : std::string("<h3>Most confused classes</h3>\n");
-  if (rows.empty()) return out + "<p>Every first result is right.</p>\n";
+  if (rows.empty()) {
+    bool searched = false;
+    for (std::int64_t q = 0; q < run.neighbours.queries() && !searched; ++q) {
+      searched = !run.neighbours.of(q).empty();
+    }
+    return out + (searched ? "<p>Every first result is right.</p>\n"
+                           : "<p>There was nothing to search in.</p>\n");
+  }
   out +=
       "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
       "aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">Class</th><th scope=\"col\" "

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
+#include "retrieval/passes/largest_score.h"
 #include "retrieval/passes/score_tiles.h"
 
 #include <algorithm>
@@ -359,6 +360,7 @@ std::optional<std::vector<std::int64_t>> k_means_start(const Context& context,
                                                        const ClusteringOptions& options) {
   Rows rows(context, set, more);
   check(rows, options);
+  largest_score_of_any(context, set, more);
   return draw_start(rows, options);
 }
 
@@ -366,6 +368,7 @@ std::optional<Clustering> k_means(const Context& context, const EmbeddingView& s
                                   const EmbeddingView* more, const ClusteringOptions& options) {
   Rows rows(context, set, more);
   check(rows, options);
+  largest_score_of_any(context, set, more);
   // The start and the assignments cost about the same each.
   const double passes = options.iterations + 2;
   ClusteringOptions starting = options;

@@ -48,8 +48,8 @@ std::optional<std::vector<std::int64_t>> k_means_start(const Context& context,
                                                        const EmbeddingView* more,
                                                        const ClusteringOptions& options);
 
-// nullopt when interrupted. `more` may be nullptr. Inner products must not overflow float32
-// (retrieval/passes/largest_score.h).
+// nullopt when interrupted. `more` may be nullptr. InputError where float32 does not hold the inner
+// products of any two rows (retrieval/passes/largest_score.h).
 std::optional<Clustering> k_means(const Context& context, const EmbeddingView& set,
                                   const EmbeddingView* more, const ClusteringOptions& options);
 

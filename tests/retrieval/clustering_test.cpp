@@ -1,6 +1,8 @@
 #include "retrieval/statistics/clustering.h"
 
+#include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "tests/data/temporary_folder.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/support/random_seed.h"
 
@@ -222,6 +224,25 @@ TEST(Clustering, CollapsedRowsFillOneCluster) {
   const auto got = k_means(Context(2), set.view(), nullptr, options);
   EXPECT_EQ(got->empty, 19);
   EXPECT_EQ(normalized_mutual_information(set.labels, got->cluster), 0.0);
+}
+
+// Products of queries and gallery that float32 holds say nothing of those among the gallery, which
+// k-means takes, too.
+TEST(Clustering, RefusesRowsWhoseProductsOverflow) {
+  EmbeddingSet queries = unit_set(20, 16, 4), gallery = unit_set(300, 16, 60);
+  for (float& x : queries.embeddings) x *= 1e-15F;
+  for (float& x : gallery.embeddings) x *= 1e22F;
+  ClusteringOptions options;
+  options.clusters = 50;
+  const EmbeddingView more = gallery.view();
+  const std::string said =
+      message_of<InputError>([&] { k_means(Context(1), queries.view(), &more, options); });
+  EXPECT_TRUE(holds(said, "gallery: inner products up to 1.0e+44 overflow float32"));
+  // The longer of the two decides.
+  const EmbeddingView less = queries.view();
+  EXPECT_TRUE(
+      holds(message_of<InputError>([&] { k_means(Context(1), gallery.view(), &less, options); }),
+            "embeddings: inner products up to 1.0e+44 overflow float32"));
 }
 
 TEST(Clustering, InterruptionEndsIt) {

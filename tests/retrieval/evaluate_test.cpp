@@ -257,6 +257,10 @@ TEST(Evaluate, CollapsedRowsAreAllTies) {
     EXPECT_TRUE(m->ties_exact);
     EXPECT_EQ(m->roc_auc, 0.5);
     EXPECT_EQ(m->recall_for(1), 0.0);
+    for (const double distance : {m->dists_intra, m->dists_inter}) {
+      EXPECT_GE(distance, 0);
+      EXPECT_LT(distance, kRounding);
+    }
     ASSERT_EQ(m->pair_curve.size(), 1U);  // all are accepted or none
     EXPECT_EQ(m->pair_curve[0].false_positive_rate, 1.0);
     EXPECT_NEAR(m->pair_curve[0].precision, 7.0 / 599.0, kRounding);
@@ -284,8 +288,10 @@ TEST(Evaluate, DuplicatesInOtherTilesComeFirst) {
   }
 }
 
+// The AUC does not depend on how long rows are, so neither may its bound nor the curve's points.
 TEST(Evaluate, HistogramAucStaysWithinItsBound) {
-  for (const float scale : {1.0F, 30.0F}) {
+  for (const float scale : {1.0F, 30.0F, 0.1F, 1e-3F, 1e-12F}) {
+    SCOPED_TRACE(scale);
     EmbeddingSet set = unit_set(500, 24, 60);
     for (float& x : set.embeddings) x *= scale;
     EvaluateOptions grouped;
@@ -297,6 +303,7 @@ TEST(Evaluate, HistogramAucStaysWithinItsBound) {
     EXPECT_LT(bounded->roc_auc_error_bound, 1e-3);
     EXPECT_NEAR(bounded->roc_auc, exact->roc_auc, bounded->roc_auc_error_bound);
     EXPECT_NEAR(bounded->jsd, exact->jsd, 1e-12);
+    EXPECT_GT(bounded->pair_curve.size(), 200U);
   }
 }
 
@@ -322,6 +329,20 @@ TEST(Evaluate, RefusesScoresThatOverflow) {
   EXPECT_THROW(evaluate(Context(1), set.view()), InputError);
   set.embeddings[7] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THROW(evaluate(Context(1), set.view()), InputError);
+}
+
+TEST(Evaluate, RefusesScoresThatFloat32CannotHold) {
+  EmbeddingSet set = unit_set(60, 4, 3);
+  const auto whole = evaluate(Context(1), set.view());
+  const auto scaled = [&](float by) {
+    EmbeddingSet small = set;
+    for (float& x : small.embeddings) x *= by;
+    return small;
+  };
+  // A power of two changes no digit, as long as there are digits.
+  EXPECT_EQ(evaluate(Context(1), scaled(0x1p-49F).view())->map, whole->map);
+  EXPECT_THROW(evaluate(Context(1), scaled(0x1p-52F).view()), InputError);
+  EXPECT_EQ(evaluate(Context(1), scaled(0).view())->recall_for(1), 0);  // all are ties
 }
 
 TEST(ScoreTiles, ProductsDoNotDependOnTheirPlaceInATile) {

@@ -1,6 +1,7 @@
 #include "retrieval/nearest.h"
 
 #include "engine/base/error.h"
+#include "retrieval/evaluate.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/retrieval/mixed_cases.h"
 #include "tests/support/random_seed.h"
@@ -17,7 +18,8 @@ namespace {
 using Found = std::vector<std::vector<std::pair<double, std::int64_t>>>;  // (score, row) by query
 
 // Straight from the definition, every score in double.
-Found brute_force(const EmbeddingView& queries, const EmbeddingView* gallery, std::int64_t k) {
+Found brute_force(const EmbeddingView& queries, const EmbeddingView* gallery, std::int64_t k,
+                  Ties ties = Ties::kByRow) {
   const EmbeddingView& candidates = gallery != nullptr ? *gallery : queries;
   const bool cameras = queries.cameras != nullptr && candidates.cameras != nullptr;
   Found out;
@@ -36,8 +38,12 @@ Found brute_force(const EmbeddingView& queries, const EmbeddingView* gallery, st
       }
       all.emplace_back(score, g);
     }
-    std::stable_sort(all.begin(), all.end(),
-                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    const auto is_own = [&](std::int64_t g) {
+      return ties == Ties::kOwnClassLast && candidates.labels[g] == queries.labels[q];
+    };
+    std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : !is_own(a.second) && is_own(b.second);
+    });
     all.resize(std::min(all.size(), static_cast<std::size_t>(k)));
     out.push_back(all);
   }
@@ -45,10 +51,11 @@ Found brute_force(const EmbeddingView& queries, const EmbeddingView* gallery, st
 }
 
 Found found_by(int threads, const EmbeddingView& queries, const EmbeddingView* gallery,
-               std::int64_t k) {
+               std::int64_t k, Ties ties = Ties::kByRow) {
   const Context context(threads);
   NearestOptions options;
   options.k = k;
+  options.ties = ties;
   const std::optional<Neighbours> best = nearest(context, queries, gallery, options);
   Found out(static_cast<std::size_t>(queries.count));
   for (std::int64_t q = 0; best && q < best->queries(); ++q) {
@@ -77,7 +84,9 @@ TEST(Nearest, MixedCasesAgreeWithBruteForce) {
                                : std::max(std::int64_t{1}, candidates - 2 + random.below(5));
     SCOPED_TRACE(k);
     const EmbeddingView* in = gallery ? &*gallery : nullptr;
-    ASSERT_EQ(found_by(of.threads, queries, in, k), brute_force(queries, in, k));
+    for (const Ties ties : {Ties::kByRow, Ties::kOwnClassLast}) {
+      ASSERT_EQ(found_by(of.threads, queries, in, k, ties), brute_force(queries, in, k, ties));
+    }
   }
 }
 
@@ -90,6 +99,27 @@ TEST(Nearest, CandidatesInSeveralStripsOfColumns) {
   const EmbeddingView of = queries.view(), in = gallery.view();
   EXPECT_EQ(found_by(2, of, &in, 2200), brute_force(of, &in, 2200));
   EXPECT_EQ(found_by(2, of, &in, 7), brute_force(of, &in, 7));
+}
+
+// As the metrics have it: the first result is right where R@1 says so.
+TEST(Nearest, OwnClassLastAgreesWithTheMetrics) {
+  const EmbeddingSet set = grid_set(400, 6, 3);  // some ties
+  EvaluateOptions options;
+  options.per_query = true;
+  const auto metrics = evaluate(Context(2), set.view(), nullptr, options);
+  int right = 0, tied = 0;
+  const Found by_class = found_by(2, set.view(), nullptr, 4, Ties::kOwnClassLast);
+  const Found by_row = found_by(2, set.view(), nullptr, 4);
+  for (std::size_t q = 0; q < by_class.size(); ++q) {
+    const auto is_right = [&](const Found& found) {
+      return set.labels[static_cast<std::size_t>(found[q][0].second)] == set.labels[q];
+    };
+    EXPECT_EQ(is_right(by_class), metrics->per_query.first_hit_rank[q] == 1) << q;
+    right += is_right(by_class) ? 1 : 0;
+    tied += is_right(by_row) && !is_right(by_class) ? 1 : 0;
+  }
+  EXPECT_GT(right, 0);
+  EXPECT_GT(tied, 0);
 }
 
 TEST(Nearest, ARowAloneFindsNothing) {

@@ -117,6 +117,17 @@ TEST(ReadRows, LabelsOfEveryKindInHdf5) {
             std::pair(Numbers({0, 1, 0}), Names({"b", "a"})));
   EXPECT_EQ(why({path, ""}), path + ": /labels does not hold integers but names; with --labels " +
                                  path + " they are taken");
+  const std::vector<std::int64_t> three = {1, 2, 3};
+  EXPECT_EQ(labels([&](Hdf5Writer& file) {
+              file.write("/labels", {3, 1}, three.data());
+            }).first,
+            three);
+  EXPECT_TRUE(holds(message_of<InputError>([&] {
+                      labels([&](Hdf5Writer& file) {
+                        file.write("/labels", {2, 3}, std::vector<std::int64_t>(6).data());
+                      });
+                    }),
+                    "/labels: is [2, 3], not one label a row; give [3]"));
   EXPECT_TRUE(holds(message_of<InputError>([&] {
                       labels([&](Hdf5Writer& file) { file.write("/labels", {3}, broken.data()); });
                     }),
@@ -182,6 +193,13 @@ TEST(ReadRows, RefusesInOneLine) {
 
   const float nan = std::numeric_limits<float>::quiet_NaN();
   refused(npy_rows({nan, 1, nan, 3, 4, 4}, 6, 1), "not-a-number in rows 0, 2; embed those");
+  refused(npy_bytes(npy_header("<f8", "(6, 1)"), raw_bytes<double>({1, 1e39, 1, 1, 1, 1})),
+          "infinity, or a number beyond float32, in row 1");
+  const std::uint64_t beyond = std::uint64_t{1} << 63;
+  folder.write("unsigned.npy", npy_bytes(npy_header("<u8", "(6,)"),
+                                         raw_bytes<std::uint64_t>({1, 2, beyond + 1, 4, 5, 6})));
+  EXPECT_EQ(why({good, at("unsigned.npy"), false}),
+            at("unsigned.npy") + ": holds 9223372036854775809 in row 2; give numbers below 2^63");
   refused(npy_rows({}, 0, 2), "is empty");
   refused(npy_bytes(npy_header("<f4", "(2,)"), raw_bytes<float>({1, 2})), "give two dimensions");
   refused(npy_bytes(npy_header("<f4", "(6, 3)"), "1234"), "72 bytes in a file that has 4");
@@ -231,6 +249,8 @@ TEST(LabelsOfTables, NumbersNamesAndColumns) {
             (std::vector<std::string>{"7", "seven"}));
   // Nothing is guessed to be a head that may be a label: names alone are all labels.
   EXPECT_EQ(labels_in(table("b\na\nb\n"), 3), (Rows{0, 1, 0}));
+  EXPECT_EQ(labels_in(table("y\nn\ny\n"), 3), (Rows{0, 1, 0}));  // yes and no
+  EXPECT_EQ(labels_in(table("y\nn\ny\n"), 2), (Rows{0, 1}));     // below y
 
   const auto refused = [&](const std::string& text, std::int64_t rows, const std::string& part,
                            const std::string& column = "") {
@@ -238,6 +258,9 @@ TEST(LabelsOfTables, NumbersNamesAndColumns) {
     EXPECT_TRUE(holds(said, part));
   };
   refused("b\na\nb\n", 2, "3 labels for the 2 rows of e.npy");
+  refused("b\na\nb\na\n", 2, "4 labels for the 2 rows of e.npy");
+  refused("b\na\nb\na\nb\n", 2, "y.csv: more labels than the 2 rows of e.npy");
+  refused("y\nn\nn\n", 3, "2 labels for the 3 rows");
   refused("1\n2\n", 3, "2 labels for the 3 rows");
   refused("a,b\n1,2\n", 1, "say which, as FILE:COLUMN");
   refused("a,b\n1,2\n", 1, "no column 'c'", ":c");

@@ -444,6 +444,8 @@ TEST(Html, TextIsText) {
                     "b"),
             "a" + gone + "b");
   EXPECT_EQ(escaped("\xC3"), gone);
+  EXPECT_EQ(escaped("\xD8\x9C"), gone);  // marks that turn the direction of writing
+  EXPECT_EQ(escaped("\xE2\x80\xAE"), gone);
   EXPECT_EQ(escaped("\xC0\xAF"), gone + gone);
   EXPECT_EQ(escaped("\xED\xA0\x80"), gone + gone + gone);
   EXPECT_EQ(escaped(std::string_view("a\0b\x1B\x7F", 5)), "a" + gone + "b" + gone + gone);

@@ -95,8 +95,11 @@ void draw(Image& sheet, int left, int top, const std::string& path,
   }
 }
 
+std::size_t shown_of(const SheetRow& row) {
+  return std::min(row.results.size(), kMostSheetResults);
+}
 int lines_of(const SheetRow& row) {
-  return std::max(1, static_cast<int>((row.results.size() + kPerLine - 1) / kPerLine));
+  return std::max(1, static_cast<int>((shown_of(row) + kPerLine - 1) / kPerLine));
 }
 
 }  // namespace
@@ -106,7 +109,7 @@ Image contact_sheet(const std::vector<SheetRow>& rows, std::vector<std::string>&
   int lines = 0, columns = 1;
   for (std::size_t i = 0; i < shown; ++i) {
     lines += lines_of(rows[i]);
-    columns = std::max(columns, std::min(kPerLine, static_cast<int>(rows[i].results.size())));
+    columns = std::max(columns, std::min(kPerLine, static_cast<int>(shown_of(rows[i]))));
   }
   Image sheet(kGap + kSide + kAside + columns * (kSide + kGap), kGap + lines * kPitch);
   fill(sheet, {0, 0, sheet.width(), sheet.height()}, kPaper);
@@ -115,7 +118,7 @@ Image contact_sheet(const std::vector<SheetRow>& rows, std::vector<std::string>&
     const Box frame = {kGap - kFrame, top - kFrame, kSide + 2 * kFrame, kSide + 2 * kFrame};
     fill(sheet, frame, kFrameColour);
     draw(sheet, kGap, top, rows[i].query, problems);
-    for (std::size_t r = 0; r < rows[i].results.size(); ++r) {
+    for (std::size_t r = 0; r < shown_of(rows[i]); ++r) {
       const int left = kGap + kSide + kAside + static_cast<int>(r % kPerLine) * (kSide + kGap);
       const int y = top + static_cast<int>(r / kPerLine) * kPitch;
       draw(sheet, left, y, rows[i].results[r].path, problems);

@@ -20,8 +20,8 @@ struct SheetRow {
 };
 
 // A picture that cannot be read is a grey square, and its reason is added to `problems`. Pictures
-// are shown upright. At most kMostSheetRows rows.
-inline constexpr std::size_t kMostSheetRows = 50;
+// are shown upright. At most kMostSheetRows rows, of each the first kMostSheetResults.
+inline constexpr std::size_t kMostSheetRows = 50, kMostSheetResults = 50;
 Image contact_sheet(const std::vector<SheetRow>& rows, std::vector<std::string>& problems);
 
 }  // namespace rk

@@ -180,7 +180,8 @@ class Eval final : public Command {
   void save_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
                        const CommonOptions& common) const {
     if (neighbours_.save.empty()) return;
-    const Neighbours found = find_neighbours(context, queries, gallery, neighbours_.topk, common);
+    const Neighbours found =
+        find_neighbours(context, queries, gallery, {.topk = neighbours_.topk}, common);
     check_mapped_files();
     write_neighbours(neighbours_.save, found);
   }
@@ -233,6 +234,7 @@ class Eval final : public Command {
                    const std::string& what, const MeasureOptions& measures,
                    const CommonOptions& common, nlohmann::json& json) const {
     note_recalls_of_all(measures, queries, gallery);
+    check_statistics(context, queries, gallery, statistics_);
     Measured measured = measure(context, queries, gallery, measures, common);
     const Statistics statistics =
         take_statistics(context, queries, gallery, measured.metrics, statistics_, common);

@@ -74,14 +74,9 @@ Measured measure(const Context& context, const Rows& queries, const Rows* galler
   const auto start = std::chrono::steady_clock::now();
   std::optional<EmbeddingView> candidates;
   if (gallery != nullptr) candidates = gallery->view();
-  const std::optional<Metrics> metrics = [&] {
-    try {
-      return evaluate(context, queries.view(), candidates ? &*candidates : nullptr, evaluation);
-    } catch (const InputError& error) {
-      const std::string text = error.what();
-      fail<InputError>("{}: {}", text.starts_with("gallery:") ? gallery->name : queries.name, text);
-    }
-  }();
+  const std::optional<Metrics> metrics = naming_rows(queries, gallery, [&] {
+    return evaluate(context, queries.view(), candidates ? &*candidates : nullptr, evaluation);
+  });
   progress.finish();
   if (!metrics) stop_if_interrupted();
   return {*metrics,

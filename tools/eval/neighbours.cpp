@@ -25,25 +25,20 @@ void NeighbourOptions::add_to(Flags& flags) {
 }
 
 Neighbours find_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
-                           std::int64_t topk, const CommonOptions& common,
-                           const std::string& label) {
-  Progress progress(label, queries.count(), "queries", common.quiet);
+                           const SearchFor& what, const CommonOptions& common) {
+  Progress progress(what.label, queries.count(), "queries", common.quiet);
   NearestOptions options;
-  options.k = topk;
+  options.k = what.topk;
+  options.ties = what.ties;
   options.interrupted = interrupted;
   options.progress = [&](double done) {
     progress.update(static_cast<std::int64_t>(done * static_cast<double>(queries.count())));
   };
   std::optional<EmbeddingView> candidates;
   if (gallery != nullptr) candidates = gallery->view();
-  std::optional<Neighbours> found = [&] {
-    try {
-      return nearest(context, queries.view(), candidates ? &*candidates : nullptr, options);
-    } catch (const InputError& error) {
-      const std::string text = error.what();
-      fail<InputError>("{}: {}", text.starts_with("gallery:") ? gallery->name : queries.name, text);
-    }
-  }();
+  std::optional<Neighbours> found = naming_rows(queries, gallery, [&] {
+    return nearest(context, queries.view(), candidates ? &*candidates : nullptr, options);
+  });
   progress.finish();
   if (!found) stop_if_interrupted();
   return std::move(*found);

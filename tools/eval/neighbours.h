@@ -20,11 +20,15 @@ struct NeighbourOptions {
   void add_to(Flags& flags);
 };
 
-// With progress under that label; stops where a signal asks to. `gallery`: null where rows are
-// searched for among themselves.
+struct SearchFor {
+  std::int64_t topk = 10;
+  Ties ties = Ties::kByRow;
+  std::string label = "searching";  // of the progress
+};
+
+// Stops where a signal asks to. `gallery`: null where rows are searched for among themselves.
 Neighbours find_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
-                           std::int64_t topk, const CommonOptions& common,
-                           const std::string& label = "searching");
+                           const SearchFor& what, const CommonOptions& common);
 
 void write_neighbours(const std::string& path, const Neighbours& neighbours);
 

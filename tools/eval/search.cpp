@@ -71,9 +71,14 @@ void write_sheet(const std::string& path, const std::vector<SheetRow>& rows) {
     note(fmt::format("{}: {} of its pictures cannot be read and are grey: {}", path,
                      problems.size(), problems.front()));
   }
-  const std::string first =
-      rows.size() > kMostSheetRows ? fmt::format(" (the first {} queries)", kMostSheetRows) : "";
-  print("contact sheet{}: {}\n", first, one_line(path));
+  const bool cut = std::ranges::any_of(
+      rows, [](const SheetRow& row) { return row.results.size() > kMostSheetResults; });
+  std::string first;
+  if (rows.size() > kMostSheetRows) first = fmt::format("the first {} queries", kMostSheetRows);
+  if (cut) {
+    first += fmt::format("{}the first {} results", first.empty() ? "" : ", ", kMostSheetResults);
+  }
+  print("contact sheet{}: {}\n", first.empty() ? "" : fmt::format(" ({})", first), one_line(path));
 }
 
 }  // namespace
@@ -118,7 +123,8 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
         "--save-embeddings",
         index.name, index.set.dim, queries.set.dim);
   }
-  const Neighbours found = find_neighbours(context, queries, &index, neighbours.topk, common);
+  const Neighbours found =
+      find_neighbours(context, queries, &index, {.topk = neighbours.topk}, common);
 
   std::vector<SheetRow> rows;
   nlohmann::json all = nlohmann::json::array();
@@ -136,22 +142,23 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
     all.push_back({{"query", row.query}, {"results", std::move(results)}});
     rows.push_back(std::move(row));
   }
+  if (!neighbours.save.empty()) write_neighbours(neighbours.save, found);
+  if (!common.json.empty()) {
+    write_json(common.json, {{"index", options.index},
+                             {"checkpoint", network.checkpoint},
+                             {"sheet", index.set.paths.empty() ? "" : options.sheet},
+                             {"skipped_images", embedder.bad_images().size()},
+                             {"queries", std::move(all)},
+                             {"topk", neighbours.topk},
+                             {"device", common.device},
+                             {"threads", context.threads()},
+                             {"version", RK_VERSION}});
+  }
   if (index.set.paths.empty()) {
     note(fmt::format("{}: has no /paths, so that there is no contact sheet", index.name));
   } else {
     write_sheet(options.sheet, rows);
   }
-  if (!neighbours.save.empty()) write_neighbours(neighbours.save, found);
-  if (common.json.empty()) return;
-  write_json(common.json, {{"index", options.index},
-                           {"checkpoint", network.checkpoint},
-                           {"sheet", index.set.paths.empty() ? "" : options.sheet},
-                           {"skipped_images", embedder.bad_images().size()},
-                           {"queries", std::move(all)},
-                           {"topk", neighbours.topk},
-                           {"device", common.device},
-                           {"threads", context.threads()},
-                           {"version", RK_VERSION}});
 }
 
 }  // namespace rk

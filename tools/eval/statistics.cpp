@@ -1,6 +1,7 @@
 #include "tools/eval/statistics.h"
 
 #include "engine/system/signals.h"
+#include "retrieval/passes/largest_score.h"
 #include "tools/cli/progress.h"
 
 #include <fmt/format.h>
@@ -106,6 +107,16 @@ BootstrapOptions bootstrap_options(const Rows& queries, const StatisticsOptions&
   out.seed = common.seed;
   if (options.resample == "classes") out.classes = queries.set.labels;
   return out;
+}
+
+void check_statistics(const Context& context, const Rows& queries, const Rows* gallery,
+                      const StatisticsOptions& options) {
+  if (!options.nmi) return;
+  std::optional<EmbeddingView> more;
+  if (gallery != nullptr) more = gallery->view();
+  naming_rows(queries, gallery, [&] {
+    return largest_score_of_any(context, queries.view(), more ? &*more : nullptr);
+  });
 }
 
 Statistics take_statistics(const Context& context, const Rows& queries, const Rows* gallery,

@@ -41,6 +41,10 @@ double confidence_of(const StatisticsOptions& options);
 BootstrapOptions bootstrap_options(const Rows& queries, const StatisticsOptions& options,
                                    const CommonOptions& common);
 
+// What can be told before anything is measured: InputError where rows cannot be clustered.
+void check_statistics(const Context& context, const Rows& queries, const Rows* gallery,
+                      const StatisticsOptions& options);
+
 // Stops where a signal asks to. `metrics` with per_query where need_per_query() says so.
 Statistics take_statistics(const Context& context, const Rows& queries, const Rows* gallery,
                            const Metrics& metrics, const StatisticsOptions& options,

@@ -69,8 +69,11 @@ ReportedRun reported_run(const Context& context, const std::string& name,
                          const std::string& checkpoint, const Rows& queries, const Rows* gallery,
                          const Metrics& metrics, const StatisticsOptions& statistics,
                          const CommonOptions& common) {
-  Neighbours neighbours =
-      find_neighbours(context, queries, gallery, kNeighbours, common, "searching for the report");
+  // As the metrics rank them, beside which they stand.
+  Neighbours neighbours = find_neighbours(
+      context, queries, gallery,
+      {.topk = kNeighbours, .ties = Ties::kOwnClassLast, .label = "searching for the report"},
+      common);
   ReportedRun run{.name = name,
                   .metrics = metrics,
                   .intervals = bootstrap(context, metrics.per_query, metrics.recall_at,

@@ -62,6 +62,10 @@ TEST(ContactSheet, IsBoundedAndNamesWhatItCannotShow) {
   ASSERT_EQ(problems.size(), 50U * 13U);
   EXPECT_TRUE(holds(problems.front(), "/nowhere/query.png: cannot be opened"));
   EXPECT_EQ(*sheet.pixel(kResultLeft + 5, 8 + 5), 200);  // a grey square
+  problems.clear();
+  row.results.resize(20'000, row.results.front());
+  EXPECT_EQ(contact_sheet({row}, problems).height(), 8 + 5 * (128 + 23 + 8));
+  EXPECT_EQ(problems.size(), 1U + 50U);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "data/images/image.h"
+#include "engine/base/error.h"
 #include "retrieval/passes/embedding_set.h"
 
 #include <nlohmann/json.hpp>
@@ -23,6 +24,16 @@ struct Rows {
   std::int64_t count() const { return set.count(); }
   EmbeddingView view() const { return set.view(); }
 };
+
+// f(), whose InputErrors begin with the name of those rows that they are about.
+template <class F> auto naming_rows(const Rows& queries, const Rows* gallery, F&& f) {
+  try {
+    return f();
+  } catch (const InputError& error) {
+    const std::string text = error.what();
+    fail<InputError>("{}: {}", text.starts_with("gallery:") ? gallery->name : queries.name, text);
+  }
+}
 
 // How many classes occur.
 std::int64_t count_classes(const EmbeddingSet& set);
