@@ -1,14 +1,17 @@
 #include "training/embed.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
 #include "training/model_io.h"
 #include "training/training_exif.h"
+#include "weights/run_folder.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace rk {
 
@@ -83,6 +86,11 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
     if (options.progress) options.progress(set.count());
   }
   bad_ = loader.bad_images();
+  if (set.count() == 0) {
+    fail<InputError>("{}: none of its {} can be read: {}; give others", data.name(),
+                     counted(data.size(), "image"),
+                     bad_.empty() ? "there is none" : bad_.front().reason);
+  }
   return set;
 }
 
@@ -92,7 +100,10 @@ CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint&
   network_ = checkpoint.network();
   const RunState& run = checkpoint.run();
   trained_on_ = run.classes;
-  if (is_one_of_several(run) && run.since_best == 0) chosen_on_ = run.held_out;
+  // The last epoch was not chosen, even where it is the best.
+  const std::string file = std::filesystem::path(checkpoint.path()).filename().string();
+  const bool as_it_came = file == kLastFile || file == kPreviousFile;
+  if (is_one_of_several(run) && run.since_best == 0 && !as_it_came) chosen_on_ = run.held_out;
   const std::vector<std::string>& known = network_names();
   if (std::find(known.begin(), known.end(), model_.arch) == known.end()) {
     fail<InputError>("{}: its network is '{}', known are {}; use another checkpoint",

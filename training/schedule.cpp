@@ -44,15 +44,19 @@ Schedule::Schedule(ScheduleParams params) : params_(std::move(params)) {
     fail<UsageError>("schedule: the factor must be above 0, got {}", p.factor);
   }
   if (p.kind == ScheduleKind::kStep && p.every < 1) {
-    fail<UsageError>("schedule: a drop must come every 1 or more steps, got {}", p.every);
+    fail<UsageError>("--drop-every: a drop must come every step or less often, got {} steps",
+                     p.every);
   }
   if (p.kind == ScheduleKind::kMilestones &&
       !std::is_sorted(p.milestones.begin(), p.milestones.end())) {
     fail<UsageError>("schedule: milestones must ascend");
   }
   if (p.kind == ScheduleKind::kCosine && p.total <= p.warmup) {
-    fail<UsageError>("schedule: cosine needs more steps ({}) than its warm-up ({})", p.total,
-                     p.warmup);
+    fail<UsageError>(
+        "--warmup: takes {} steps of the run's {}, of which none is left for the cosine; shorten "
+        "it, "
+        "or train for more --epochs",
+        p.warmup, p.total);
   }
   if (!(p.floor >= 0 && p.floor <= 1)) {
     fail<UsageError>("schedule: the cosine's floor must lie in [0, 1], got {}", p.floor);

@@ -141,7 +141,7 @@ void Trainer::begin(const Batch& batch) {
          batch.count);
   const std::int64_t number = steps_ + under_way_;
   Begun& step = begun_[place_of(number)];
-  step.result = StepResult{.rate = schedule_.rate(number)};
+  step.result = StepResult{.rate = schedule_.rate(number - schedule_begins_)};
   std::ranges::copy(batch.labels, step.own_labels.begin());
   std::ranges::copy(batch.indices, step.own_indices.begin());
   step.batch = batch;
@@ -175,7 +175,10 @@ StepResult Trainer::finish_first() {
       trouble = fmt::format("the loss is {}", outcome.loss);
     } else if (outcome.hopeless) {
       trouble =
-          fmt::format("the gradient's norm is {} (loss {:g})", outcome.gradient_norm, outcome.loss);
+          fmt::format("the gradient's norm is {} (loss {:g})",
+                      std::isnan(outcome.gradient_norm) ? "not a number"
+                                                        : fmt::format("{}", outcome.gradient_norm),
+                      outcome.loss);
     }
   } catch (const InputError& error) {
     trouble = error.what();

@@ -80,6 +80,9 @@ class Trainer {
   bool stages() const { return step_->copies_pixels(); }
 
   std::int64_t steps() const { return steps_; }  // that have results
+  // The next step's place in the schedule, which is its number unless said otherwise: where a run
+  // goes on with another number of batches an epoch, epochs are what the schedule goes by.
+  void go_on_in_schedule(std::int64_t place) { schedule_begins_ = steps_ - place; }
   // The step of the last result, or of the DivergedError that was thrown in its place.
   const StepResult& last() const { return begun_[last_].result; }
   // Its batch: labels and identities of this process's share, pictures on the CPU alone.
@@ -136,6 +139,7 @@ class Trainer {
   TrainerOptions options_;
   std::unique_ptr<ProcessGroup> alone_;  // where the options name no group
   Schedule schedule_;
+  std::int64_t schedule_begins_ = 0;  // the step that is its 0
   Parameters parameters_;
   Program program_;
   Network network_;

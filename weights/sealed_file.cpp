@@ -30,7 +30,6 @@ static_assert(sizeof(Footer) == kSealBytes && std::is_trivially_copyable_v<Foote
 
 constexpr std::array<char, 8> kMagic = {'R', 'K', 'S', 'E', 'A', 'L', 'E', 'D'};
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint64_t kMaxFileBytes = std::uint64_t{16} << 30;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 class Sha256 {
@@ -95,7 +94,7 @@ void seal(std::vector<std::byte>& bytes) {
 }
 
 Seal check_seal(const std::string& path) {
-  const RegularFile file(path, kMaxFileBytes);
+  const RegularFile file(path, kMostSealedBytes);
   Footer footer{};
   if (file.bytes() >= sizeof footer) {
     file.read(file.bytes() - sizeof footer, std::as_writable_bytes(std::span(&footer, 1)));

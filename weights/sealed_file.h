@@ -17,6 +17,7 @@
 namespace rk {
 
 constexpr std::size_t kSealBytes = 64;
+constexpr std::uint64_t kMostSealedBytes = std::uint64_t{16} << 30;  // of a file that is read
 
 std::array<std::uint8_t, 32> sha256(std::span<const std::byte> bytes);
 std::string hexadecimal(std::span<const std::uint8_t> bytes);

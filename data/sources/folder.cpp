@@ -292,13 +292,13 @@ FoundClasses find_classes(const fs::path& base) {
   return found;
 }
 
-// Only the categories asked for.
-std::vector<ClassFolder> choose_categories(const DataSpec& spec, std::vector<ClassFolder> classes) {
+// Only the categories asked for, each of which some split has: `present`, of all splits. `base`:
+// the folder of the classes.
+std::vector<ClassFolder> choose_categories(const DataSpec& spec, const fs::path& base,
+                                           std::vector<ClassFolder> classes,
+                                           const std::set<std::string>& present) {
   if (!spec.has("categories")) return classes;
   const std::vector<std::string> wanted = spec.list("categories");
-  std::set<std::string> present;
-  for (const ClassFolder& c : classes) present.insert(c.category);
-  present.erase("");
   for (const std::string& name : wanted) {
     if (!present.contains(name)) {
       fail<InputError>("{}: no category '{}'; {}", spec.path, name,
@@ -306,10 +306,22 @@ std::vector<ClassFolder> choose_categories(const DataSpec& spec, std::vector<Cla
                                        : suggestion(name, {present.begin(), present.end()}));
     }
   }
+  std::set<std::string> here;
+  for (const ClassFolder& c : classes) here.insert(c.category);
   std::erase_if(classes, [&](const ClassFolder& c) {
     return std::find(wanted.begin(), wanted.end(), c.category) == wanted.end();
   });
+  if (classes.empty()) {
+    fail<InputError>("{}: has none of the categories {}, but {}; name one of these, too",
+                     base.string(), fmt::join(wanted, ", "), fmt::join(here, ", "));
+  }
   return classes;
+}
+
+void add_categories(const std::vector<ClassFolder>& classes, std::set<std::string>& into) {
+  for (const ClassFolder& c : classes) {
+    if (!c.category.empty()) into.insert(c.category);
+  }
 }
 
 // Classes of both, those of one name as one, by name; `more` lie in `folder` below the base.
@@ -332,6 +344,7 @@ void merge(std::vector<ClassFolder> more, const fs::path& folder, std::vector<Cl
 struct SplitClasses {
   FoundClasses found;
   fs::path base;
+  std::set<std::string> categories;  // of all splits
 };
 
 // The classes of `split`, after looking at all splits: the classes of one are no classes of
@@ -339,13 +352,14 @@ struct SplitClasses {
 // notice.
 SplitClasses find_disjoint(const fs::path& root, const std::vector<SplitFolder>& folders,
                            Split split) {
-  SplitClasses wanted{{}, root};
+  SplitClasses wanted{{}, root, {}};
   std::map<std::string, Split> seen;
   const bool has_test = std::any_of(folders.begin(), folders.end(), [](const SplitFolder& folder) {
     return folder.split == Split::kTest;
   });
   for (const auto& [each, name] : folders) {
     FoundClasses found = find_classes(root / name);
+    add_categories(found.classes, wanted.categories);
     for (const ClassFolder& c : found.classes) {
       const auto [at, is_new] = seen.emplace(c.path, each);
       if (!is_new && !(is_for_test(at->second) && is_for_test(each))) {
@@ -356,7 +370,8 @@ SplitClasses find_disjoint(const fs::path& root, const std::vector<SplitFolder>&
       }
     }
     if (each == split) {
-      wanted = {std::move(found), root / name};
+      wanted.found = std::move(found);
+      wanted.base = root / name;
     } else if (split == Split::kTest && !has_test && is_for_test(each)) {
       merge(std::move(found.classes), name, wanted.found.classes);
       add(found.left_out, wanted.found.left_out);
@@ -392,12 +407,13 @@ std::vector<Split> folder_splits(const DataSpec& spec) {
 Dataset read_folder(const DataSpec& spec, Split split) {
   check_root(spec);
   const std::vector<SplitFolder> splits = split_folders(spec);
-  auto [found, base] = splits.empty() ? SplitClasses{find_classes(spec.path), spec.path}
-                                      : find_disjoint(spec.path, splits, split);
+  auto [found, base, known] = splits.empty() ? SplitClasses{find_classes(spec.path), spec.path, {}}
+                                             : find_disjoint(spec.path, splits, split);
+  add_categories(found.classes, known);
   std::vector<DataItem> items;
   std::vector<DataClass> classes;
   std::vector<std::string> categories;
-  for (ClassFolder& one : choose_categories(spec, std::move(found.classes))) {
+  for (ClassFolder& one : choose_categories(spec, base, std::move(found.classes), known)) {
     if (!one.category.empty() && (categories.empty() || categories.back() != one.category)) {
       categories.push_back(one.category);
     }

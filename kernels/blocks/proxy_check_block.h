@@ -1,5 +1,6 @@
 // Which proxy a loss cannot take, in one block: the first that holds NaN, infinity or a number
-// beyond `most`, else the first of length 0 (losses/products/proxy_matrix.h has the CPU's form).
+// beyond `most`, else the first that is too short to have a direction
+// (losses/products/proxy_matrix.h has the CPU's form).
 #pragma once
 
 #include "kernels/block_team.h"
@@ -8,6 +9,9 @@
 #include <cstdint>
 
 namespace rk {
+
+// A gradient through its length is that many times as large.
+inline constexpr double kShortestProxy = 1e-30;
 
 struct BadProxy {
   static constexpr int kNone = 0, kZero = 1, kNotFinite = 2;
@@ -37,7 +41,7 @@ struct FindBadProxy {
  private:
   RK_FN int what_of(int row) const {
     const double length = lengths[row];
-    if (length == 0) return BadProxy::kZero;
+    if (length < kShortestProxy) return BadProxy::kZero;
     if (length <= static_cast<double>(most)) return BadProxy::kNone;  // so is each of its numbers
     for (int d = 0; d < dim; ++d) {
       if (!(std::abs(proxies[static_cast<std::int64_t>(row) * dim + d]) <= most)) {

@@ -215,7 +215,9 @@ template <class Key> struct MovePositives {
       const double quotient = among * static_cast<double>(at.items) / (rank * rank);
       const double factor = at.lambda * at.weight * share;
       const auto score = static_cast<double>(at.scores[at.element(segment, number - first)]);
-      const double moved = (score - at.margin / 2) + factor * quotient;
+      // From where it was ranked, as losses/frame/ranking.cpp does.
+      const double moved =
+          static_cast<double>(static_cast<float>(score - at.margin / 2)) + factor * quotient;
       at.moved_value[number] = static_cast<float>(moved);
       at.moved_rest[number] =
           static_cast<float>(moved - static_cast<double>(at.moved_value[number]));

@@ -184,12 +184,15 @@ template <class S> struct AucAllParams : AucParams<S> {
     const S x = this->r * (this->threshold(first) - score);
     return exp_negative(x < kZero ? x : kZero);
   }
+  // Of a score of -infinity.
+  RK_FN RK_INLINE static S filler() { return exp_negative(kZero); }
   RK_FN RK_INLINE S growth(int m) const {
     return exp_negative(this->r * this->step * static_cast<S>(m));
   }
-  // Thresholds from this one on are not far below, or are far above, `score`.
-  RK_FN RK_INLINE int first_below_one(S least_score) const {
-    return threshold_at(std::floor((least_score + 1 - kOne / this->r) / this->step));
+  // Thresholds from this one on are not far below, or are far above, `score`. far: kOne where 1 is
+  // what counts, kZero where what lacks to it is.
+  RK_FN RK_INLINE int first_not_far_below(S least_score, S far) const {
+    return threshold_at(std::floor((least_score + 1 - far / this->r) / this->step));
   }
   RK_FN RK_INLINE int first_zero(S largest_score) const {
     return threshold_at(std::ceil((largest_score + 1 + kZero / this->r) / this->step));
@@ -275,7 +278,9 @@ template <class S> struct AucAllRow {
   static constexpr S kNever = -std::numeric_limits<S>::infinity();
 
   // sums[m] = the sum of sg_r(scores[k], t_m) over `count` scores, where kMissed of 1 - sg_r; `n`
-  // with those that fill up and add nothing: -infinity, where kMissed infinity.
+  // with those that fill up: infinity, which adds nothing, where kMissed; else -infinity, which
+  // adds a sigmoid of -kZero at the first threshold of a group and less behind it, and is taken
+  // off.
   template <bool kMissed, class Team>
   RK_FN RK_INLINE static void sum_sigmoids(const Team& team, const Params params, const Pieces& at,
                                            const S* scores, int n, int count, S* sums) {
@@ -292,7 +297,7 @@ template <class S> struct AucAllRow {
     const S largest = most(1);
     const S least = -most(-1);
     const int end = params.first_zero(largest);
-    const int ones = params.first_below_one(least);
+    const int ones = params.first_not_far_below(least, kMissed ? Params::kZero : Params::kOne);
     const int begin = ones < end ? ones : end;
     const S all = static_cast<S>(count);
     team.for_each(begin, [&](int m) { sums[m] = kMissed ? S(0) : all; });
@@ -312,6 +317,13 @@ template <class S> struct AucAllRow {
         const S above = kMissed ? growth[m] * std::fma(decay[k], b, other[k] * a) : a + b;
         return above * reciprocal(a * b);
       });
+      if constexpr (!kMissed) {
+        const auto fillers = static_cast<S>(n - count);
+        team.for_each(group, [=](int m) {
+          const S theirs = fillers * reciprocal(std::fma(params.filler(), growth[m], S(1)));
+          sums[first + m] = sums[first + m] > theirs ? sums[first + m] - theirs : S(0);
+        });
+      }
     }
   }
 };

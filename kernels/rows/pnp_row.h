@@ -85,7 +85,7 @@ template <class S> struct PnpRow {
     team.sync();  // grad may lie where the scores were
     team.for_each(columns, [&](int k) { grad[k] = 0; });
 
-    S total = 0;
+    double total = 0;
     const S share = in.weight * per_tau / static_cast<S>(p);
     for (int j = 0; j < p; ++j) {
       const S before = team.sum(width, [&](int k) {
@@ -94,7 +94,7 @@ template <class S> struct PnpRow {
         at.half[k] = u;
         return x < 0 ? u : 1 - u;
       });
-      total += value(params, before);
+      total += static_cast<double>(value(params, before));
       const S factor = share * slope(params, before);
       const S slopes = team.sum(width, [&](int k) {
         const S here = at.half[k] - at.half[k] * at.half[k];
@@ -105,7 +105,7 @@ template <class S> struct PnpRow {
     }
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive_grad[j]; });
-    team.for_each(1, [&](int) { *loss = total / static_cast<S>(p); });
+    team.for_each(1, [&](int) { *loss = static_cast<S>(total / p); });
   }
 };
 

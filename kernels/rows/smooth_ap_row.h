@@ -63,7 +63,7 @@ template <class S> struct SmoothApRow {
     team.sync();  // grad may lie where the scores were
     team.for_each(columns, [&](int k) { grad[k] = 0; });
 
-    S lost = 0;  // of every j's precision
+    double lost = 0;  // of every j's precision
     const S share = in.weight * per_tau / static_cast<S>(p);
     for (int j = 0; j < p; ++j) {
       // sum() begins with a barrier, so every member sees at.positive from here on.
@@ -80,7 +80,7 @@ template <class S> struct SmoothApRow {
         return x < 0 || k == j ? u : 1 - u;
       });
       const S rank = among_positives + negatives;
-      lost += negatives / rank;
+      lost += static_cast<double>(negatives / rank);
       // d(R+/R) = (R - R+)/R^2 for what both ranks hold, -R+/R^2 for what only R holds.
       const S to_negative = share * among_positives / (rank * rank);
       const S to_positive = -share * negatives / (rank * rank);
@@ -100,7 +100,7 @@ template <class S> struct SmoothApRow {
     }
     team.sync();  // at.positive_grad[p-1] was just written
     team.for_each(p, [&](int k) { grad[at.index[k]] = at.positive_grad[k]; });
-    team.for_each(1, [&](int) { *loss = lost / static_cast<S>(p); });
+    team.for_each(1, [&](int) { *loss = static_cast<S>(lost / p); });
   }
 };
 

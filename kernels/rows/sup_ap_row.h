@@ -89,7 +89,7 @@ template <class S> struct SupApRow {
       grad[k] = params.lambda * ContrastiveRow<S>::to_negative(params.contrastive, at.score[k]);
     });
 
-    S lost = 0;  // of every j's precision
+    double lost = 0;  // of every j's precision
     const S share = (1 - params.lambda) * in.weight / static_cast<S>(p);
     for (int j = 0; j < p; ++j) {
       const S among =
@@ -102,7 +102,7 @@ template <class S> struct SupApRow {
         return far ? params.rho * (x - params.delta) + params.offset : x > 0 ? S(1.5) - u : u;
       });
       const S rank = among + negatives;
-      lost += negatives / rank;
+      lost += static_cast<double>(negatives / rank);
       const S factor = share * among / (rank * rank);
       const S slopes = team.sum(columns, [&](int k) {
         grad[k] += factor * at.slope[k];
@@ -113,7 +113,7 @@ template <class S> struct SupApRow {
     team.sync();
     team.for_each(p, [&](int k) { grad[at.index[k]] = at.positive_grad[k]; });
     team.for_each(
-        1, [&](int) { *loss = p == 0 ? S(0) : (1 - params.lambda) * (lost / static_cast<S>(p)); });
+        1, [&](int) { *loss = p == 0 ? S(0) : (1 - params.lambda) * static_cast<S>(lost / p); });
   }
 };
 

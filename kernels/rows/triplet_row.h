@@ -144,11 +144,12 @@ template <class S> struct TripletAllRow {
     const int columns = pad(in.columns);
     team.sync();  // grad may lie where the scores were
     team.for_each(columns, [&](int k) { grad[k] = 0; });
-    S total = 0;
+    double total = 0;
     for (int j = 0; j < p; ++j) {
-      total += team.sum(columns, [&](int k) {
+      const S of_positive = team.sum(columns, [&](int k) {
         return params.template value<kSoft>(params.gap() + at.positive[j] - at.negative[k]);
       });
+      total += static_cast<double>(of_positive);
       const S slopes = team.sum(columns, [&](int k) {
         const S slope =
             params.template slope<kSoft>(params.gap() + at.positive[j] - at.negative[k]);
@@ -166,7 +167,8 @@ template <class S> struct TripletAllRow {
     team.for_each(p, [&](int j) {
       grad[at.index[j]] = at.positive_grad[j] * scale * params.distance_slope(at.positive[j]);
     });
-    team.for_each(1, [&](int) { *loss = total * params.per_active; });
+    team.for_each(
+        1, [&](int) { *loss = static_cast<S>(total * static_cast<double>(params.per_active)); });
   }
 
   template <class Team>

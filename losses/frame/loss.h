@@ -45,7 +45,7 @@ template <class S> struct LossInput {
   std::int64_t dim = 0;
   const S* embeddings = nullptr;             // [N, D]
   const std::int64_t* labels = nullptr;      // [N]
-  const std::int64_t* identities = nullptr;  // [N], which image a row shows, >= 0; or null
+  const std::int64_t* identities = nullptr;  // [N], its image, >= 0, which has one label; or null
   std::int64_t memory = 0;
   const S* memory_embeddings = nullptr;             // [M, D]
   const std::int64_t* memory_labels = nullptr;      // [M]

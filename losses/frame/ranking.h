@@ -1,5 +1,6 @@
 // Average precision of one long ranking and its black-box gradient (Rolinek et al. 2020; the rules
-// of kernels/rows/rambo_row.h), for 1e3 to 1e8 scores with 0/1 targets.
+// of kernels/rows/rambo_row.h), for 1e3 to 1e8 scores with 0/1 targets. Unlike there v = s -+
+// margin / 2 is rounded to S before it is ranked, and what that makes equal is a tie.
 //
 // One stable radix sort ranks everything. In the backward pass only the positives move, so they
 // alone are sorted again, and one merge with the negatives, whose order stays, gives every new

@@ -27,8 +27,9 @@ template <class S> void ProxyMatrix<S>::check(const BadProxy& bad) {
     fail_not_finite("proxies", bad.row, static_cast<double>(kLargestInput<S>));
   }
   if (bad.what == BadProxy::kZero) {
-    fail<InputError>("proxies: row {} is zero and has no direction; initialise it otherwise",
-                     bad.row);
+    fail<InputError>(
+        "proxies: row {} is zero, or so short that it has no direction; initialise it otherwise",
+        bad.row);
   }
 }
 
@@ -82,7 +83,6 @@ void ProxyMatrix<S>::normalise(const Context& context, const LossInput<S>& input
   }
   parallel_for(context.threads(), input.classes, [&](std::int64_t c, int) {
     const S* from = input.proxies + c * dim;
-    // In double, as on a GPU: no proxy but one of zeros is then so short that it has no direction.
     double square = 0;
 #pragma omp simd reduction(+ : square)
     for (std::int64_t d = 0; d < dim; ++d) {
@@ -90,13 +90,14 @@ void ProxyMatrix<S>::normalise(const Context& context, const LossInput<S>& input
     }
     const double length = std::sqrt(square);
     lengths[c] = length;
-    const double per_length = length > 0 ? 1 / length : 0.0;
+    const double per_length = length >= kShortestProxy ? 1 / length : 0.0;
     for (std::int64_t d = 0; d < dim; ++d) {
       unit[c * dim + d] = static_cast<S>(static_cast<double>(from[d]) * per_length);
     }
   });
   // That they are finite was looked at before (losses/frame/loss.cpp).
-  const double* zero = std::find(lengths, lengths + input.classes, 0.0);
+  const double* zero = std::find_if(lengths, lengths + input.classes,
+                                    [](double length) { return length < kShortestProxy; });
   *bad = {};
   if (zero < lengths + input.classes) {
     *bad = {.row = static_cast<std::int32_t>(zero - lengths), .what = BadProxy::kZero};

@@ -73,8 +73,8 @@ void check_classes(const EmbeddingSet& set, const std::string& file, const std::
 
 Hdf5Reader::Info matrix_info(const Hdf5Reader& file, const std::string& name) {
   if (!file.has(name)) {
-    fail<InputError>("{}: no data set {}; store float32 [N, D] there; {}", file.name(), name,
-                     what_it_holds(file));
+    fail<InputError>("{}: no data set {}; store float32 [N, D] there, or name it as FILE:NAME; {}",
+                     file.name(), name, what_it_holds(file));
   }
   Hdf5Reader::Info info = file.info(name);
   if (info.kind != Kind::kFloat) {

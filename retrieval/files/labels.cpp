@@ -53,7 +53,13 @@ template <class F> Labels of_names(std::int64_t rows, F&& name) {
 
 // The label of a row of `from`.
 std::int64_t whole(double value, std::size_t row, const std::string& from) {
-  if (!(std::abs(value) <= kWholeBelow) || value != std::floor(value)) {
+  if (std::abs(value) > kWholeBelow) {
+    fail<InputError>(
+        "{}: label {} of row {} is beyond 2^53, where floating-point numbers no longer tell whole "
+        "numbers apart; give integers or names",
+        from, value, row);
+  }
+  if (std::isnan(value) || value != std::floor(value)) {
     fail<InputError>("{}: label {} of row {} is no whole number; give integers or names", from,
                      value, row);
   }

@@ -8,6 +8,7 @@
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/labels.h"
 #include "retrieval/files/mapped_file.h"
+#include "weights/hdf5/contents.h"
 #include "weights/hdf5/file.h"
 #include "weights/hdf5/file_memory.h"
 #include "weights/tensor_files/file_kind.h"
@@ -62,7 +63,7 @@ void check_embeddings(const StoredArray& array, const std::string& from,
     fail<InputError>("{}: is {}; give two dimensions, [N, D]", from, text_of(array));
   }
   if (array.dims()[0] == 0 || array.dims()[1] == 0) {
-    fail<InputError>("{}: is empty, {}; give at least one row", from, text_of(array));
+    fail<InputError>("{}: is empty, {}; give at least one row of one number", from, text_of(array));
   }
 }
 
@@ -167,6 +168,11 @@ RowsRead read_hdf5(const RowsToRead& what) {
   if (labels_are(Hdf5Reader::Kind::kText)) {
     fail<InputError>("{}: /labels does not hold integers but names; with {} {} they are taken",
                      file.name(), what.labels_flag, place.file);
+  }
+  if (place.name.empty() && what.labels.empty() && file.has("/embeddings") &&
+      !file.has("/labels")) {
+    fail<InputError>("{}: no data set /labels; give them by {} FILE, or store integers there; {}",
+                     file.name(), what.labels_flag, what_it_holds(file));
   }
   if (place.name.empty() && what.labels.empty() && !labels_are(Hdf5Reader::Kind::kFloat)) {
     out.set = read_embeddings(file);

@@ -95,9 +95,11 @@ TEST_F(ProxyTest, OneThatHasNoDirectionIsRefused) {
     const LossData<float> good = both.data();
     both.take();
     std::fill_n(both.proxy(277), kDim, 0.0F);
-    both.refuse("proxies: row 277 is zero and has no direction");
+    both.refuse("proxies: row 277 is zero, or so short that it has no direction");
     std::fill_n(both.proxy(31), kDim, -0.0F);
     both.refuse("proxies: row 31 is zero");
+    std::fill_n(both.proxy(7), kDim, 1e-39F);  // its gradient would be beyond float
+    both.refuse("proxies: row 7 is zero, or so short");
     both.reset(good);
     both.take();
   }

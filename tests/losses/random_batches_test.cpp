@@ -153,6 +153,40 @@ TEST(NormalizedLoss, TakesRowsAndMemoryOfAnyLength) {
   EXPECT_NEAR(function(made_up::as_float(longer)).loss, expected, 1e-5);
 }
 
+// Where a loss is saturated its differences are the rounding of two equal numbers, which is no
+// error of a gradient that is all but 0.
+TEST(NormalizedLoss, DifferencesOfASaturatedLossAreNoError) {
+  const Context context(1);
+  const LossSpec spec = parse_loss("wilcoxon_bh:r=10000");
+  const LossData<double> data =
+      made_up::data(LossKind::kEmbeddings, {.rows = 24, .dim = 7, .classes = 8}, random_seed());
+  LossFunction<double> function(context, spec, data.shape(), false);
+  EXPECT_LT(check_differences(function, data, 0, 20, 1e-5).worst, 1e-3);
+  // A gradient that is wrong is one all the same.
+  const LossSpec steep = parse_loss("smooth_ap:tau=0.1");
+  LossFunction<double> smooth(context, steep, data.shape(), false);
+  EXPECT_LT(check_differences(smooth, data, 0, 20, 1e-5).worst, 1e-6);
+  EXPECT_GT(check_differences(smooth, data, 0, 20, 0.1).worst, 1e-3) << "too large a step";
+}
+
+TEST(ProxyLosses, TooShortAProxyIsRefused) {
+  const Context context(1);
+  for (const char* text : {"nsl", "proxy_anchor"}) {
+    LossData<float> data = made_up::as_float(
+        made_up::data(LossKind::kProxies, {.rows = 9, .dim = 5, .classes = 4}, random_seed()));
+    LossFunction<float> function(context, parse_loss(text), data.shape(), false);
+    const auto scaled = [&](float by) {
+      LossData<float> short_one = data;
+      for (std::int64_t d = 0; d < data.dim; ++d) {
+        short_one.proxies[static_cast<std::size_t>(2 * data.dim + d)] *= by;
+      }
+      return short_one;
+    };
+    for (const float g : function(scaled(1e-25F)).grad_proxies) ASSERT_TRUE(std::isfinite(g));
+    EXPECT_THROW(function(scaled(1e-39F)), InputError) << text;
+  }
+}
+
 TEST(ProxyLosses, OfNoRowsAreZero) {
   const Context context(1);
   for (const char* text : {"nsl", "proxy_anchor"}) {

@@ -3,9 +3,13 @@
 
 #include "engine/base/random.h"
 #include "tests/losses/reference.h"
+#include "tests/support/random_seed.h"
 #include "tools/inspect/normalized_loss.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 namespace rk {
 namespace {
@@ -47,6 +51,54 @@ TEST(Ranking, AThousandScoresAreExact) {
       EXPECT_GT(largest, 0) << name;
     }
   }
+}
+
+// Scores whose v in float are often equal though they are not in double. Positives move up, so that
+// no negative ever has fewer of them above it.
+TEST(Ranking, InFloatNoPositiveFallsBelowANegative) {
+  const Context context(2);
+  for (const char* name : {"rambo_map", "rambo_apc", "rambo_map_apc"}) {
+    for (const double lambda : {1e-3, 0.1}) {
+      const LossSpec spec = parse_loss(fmt::format("{}:lambda={},margin=0.05", name, lambda));
+      LossData<float> data;
+      data.rows = 20'000;
+      data.classes = 1;
+      for (std::int64_t i = 0; i < data.rows; ++i) {
+        CounterRandom random(random_seed(), 2, static_cast<std::uint64_t>(i));
+        data.scores.push_back(static_cast<float>(1 / (1 + std::exp(-random.normal()))));
+        data.targets.push_back(random.below(10) == 0 ? 1 : 0);
+      }
+      LossFunction<float> function(context, spec, data.shape(), false);
+      const LossResult<float> result = function(data);
+      std::int64_t passed = 0;
+      for (std::size_t i = 0; i < result.grad.size(); ++i) {
+        if (data.targets[i] != 0) continue;
+        ASSERT_GE(result.grad[i], 0) << name << ", lambda " << lambda << ", element " << i;
+        passed += result.grad[i] > 0 ? 1 : 0;
+      }
+      EXPECT_GT(passed, 0);
+    }
+  }
+}
+
+// A positive and a negative that lie a margin apart but for float's rounding have one v: neither
+// moves.
+TEST(Ranking, WhatRoundsToOneIsATieThatAnyStepDissolves) {
+  const Context context(1);
+  const LossSpec spec = parse_loss("rambo_apc:lambda=0.001,margin=0.05");
+  LossData<float> data;
+  data.rows = 100'000;
+  data.classes = 1;
+  data.scores.assign(100'000, -1.0F);
+  data.targets.assign(100'000, 0);
+  data.scores[0] = 0.82778823F;
+  data.targets[0] = 1;
+  data.scores[1] = 0.7777883F;
+  LossFunction<float> function(context, spec, data.shape(), false);
+  const LossResult<float> result = function(data);
+  EXPECT_EQ(result.loss, 0);
+  EXPECT_EQ(result.grad[0], 0);
+  EXPECT_EQ(result.grad[1], 0);
 }
 
 // All positives first: exactly 0, however many thirds and sevenths a mean of ones is made of; then

@@ -127,6 +127,26 @@ TEST(Hdf5File, HostileFilesAreRefused) {
   }
 }
 
+// Proxies of a product search take more than 1 GiB: as much as the file has is no claim too many.
+TEST(Hdf5File, DataSetsAreAsLargeAsTheirFile) {
+  constexpr hsize_t kCount = (hsize_t{1} << 28) + 1;  // a float more than 1 GiB
+  const TemporaryFolder temporary;
+  const std::string path = (temporary.path() / "large.h5").string();
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(1, &kCount, nullptr);
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);  // a hole in the file system
+  H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
+  const hid_t set =
+      H5Dcreate2(file, "x", H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  H5Dclose(set);
+  H5Pclose(creation);
+  H5Sclose(space);
+  H5Fclose(file);
+  const Hdf5Reader reader(path);
+  EXPECT_EQ(reader.info("/x").dims, (std::vector<std::int64_t>{std::int64_t{kCount}}));
+}
+
 // Filters that are a library of their own are neither looked for nor loaded.
 TEST(Hdf5File, FiltersOfPluginsAreRefused) {
   const TemporaryFolder temporary;

@@ -213,6 +213,16 @@ TEST(TorchFile, WholeModelsAndTrainingStates) {
   EXPECT_EQ(file.tensors[0].name, "state_dict/weight");
   ASSERT_EQ(file.notes.size(), 1U);
   EXPECT_NE(file.notes[0].find("argparse.Namespace"), std::string::npos) << file.notes[0];
+
+  // Beside what old versions of torch.save() wrote of a model lies the source of its classes.
+  PickleWriter model;
+  model.raw("(").text("module").global("net", "Net").text("net.py").text("class Net: pass\n");
+  model.raw("tQ)\x81}").text("training").raw("\x88sb");
+  content.further = {{"model", model.bytes()}};
+  folder.write("old.pth", torch_stream(content));
+  const TensorFile old = read_tensor_file((folder.path() / "old.pth").string());
+  ASSERT_EQ(old.tensors.size(), 1U);
+  EXPECT_EQ(old.tensors[0].name, "state_dict/weight");
 }
 
 }  // namespace

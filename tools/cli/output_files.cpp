@@ -213,9 +213,17 @@ bool lists_pictures_of(const fs::path& path, const std::vector<std::string>& dat
   std::ifstream file(path, std::ios::binary);
   std::string line;
   std::getline(file, line);
-  return std::any_of(data.begin(), data.end(), [&](const std::string& pictures) {
-    return !pictures.empty() && line.starts_with(pictures);
-  });
+  // Up to the colon and the reason, whatever folder names hold.
+  for (std::size_t end = line.find(": "); end != std::string::npos;
+       end = line.find(": ", end + 1)) {
+    const std::string picture = line.substr(0, end);
+    if (std::any_of(data.begin(), data.end(), [&](const std::string& pictures) {
+          return !pictures.empty() && lies_in(picture, pictures);
+        })) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace

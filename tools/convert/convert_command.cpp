@@ -313,8 +313,9 @@ class Convert final : public Command {
       fail<UsageError>("--from-run {}: takes IN's place; give OUT alone", from_run_);
     out_ = in_;
     in_ = (fs::path(from_run_) / kBestFile).string();
-    const bool graph = out_.ends_with(".onnx");
-    if (!list_ && !dry_run_ && !graph && !out_.ends_with(".safetensors")) {
+    const std::string ending = ending_of(out_);
+    const bool graph = ending == ".onnx";
+    if (!list_ && !dry_run_ && !graph && ending != ".safetensors") {
       fail<UsageError>("--from-run {}: OUT must end in .safetensors or .onnx, got '{}'", from_run_,
                        out_);
     }

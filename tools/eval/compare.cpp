@@ -6,6 +6,7 @@
 #include "tools/eval/inputs/embed_data.h"
 #include "tools/eval/write_report.h"
 #include "tools/train/metrics_report.h"
+#include "weights/foreign/weight_files.h"
 #include "weights/run_folder.h"
 
 #include <fmt/format.h>
@@ -76,6 +77,10 @@ void compare_runs(const Context& context, const NetworkOptions& network,
                   const ReportOptions& options, const CommonOptions& common) {
   MeasureOptions measuring = measures;
   measuring.per_query = true;
+  for (const std::string& run : options.compare) {
+    std::vector<std::string> ignored;
+    open_weights(checkpoint_of_run(run), network.arch, ignored);  // before any picture is read
+  }
   std::vector<ReportedRun> runs;
   Rows rows;
   for (const std::string& run : options.compare) {

@@ -67,9 +67,12 @@ class Eval final : public Command {
       compare_runs(context, network_, measures_, statistics_, report_, common);
       return;
     }
-    const Rows queries = embeds() ? embed_data(context, network_, common) : read_queries(files_);
+    // What can be refused comes before the pictures, which take long.
     std::optional<Rows> gallery;
-    if (!files_.gallery.empty()) gallery = read_gallery(files_, queries);
+    if (!files_.gallery.empty() && embeds()) gallery = read_gallery(files_);
+    const Rows queries = embeds() ? embed_data(context, network_, common) : read_queries(files_);
+    if (!files_.gallery.empty() && !embeds()) gallery = read_gallery(files_);
+    if (gallery) match_gallery(queries, *gallery);
     nlohmann::json json;
     const std::string what = describe(queries, gallery ? &*gallery : nullptr, json);
     protocol_.check(queries, gallery ? &*gallery : nullptr);
@@ -184,6 +187,9 @@ class Eval final : public Command {
         find_neighbours(context, queries, gallery, {.topk = neighbours_.topk}, common);
     check_mapped_files();
     write_neighbours(neighbours_.save, found);
+    if (common.quiet) return;
+    tell("{}: {} of {}", one_line(neighbours_.save), counted(found.k(), "neighbour"),
+         counted(found.queries(), "row"));
   }
 
   void check_comparison() const {

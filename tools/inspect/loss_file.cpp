@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace rk {
@@ -73,6 +74,28 @@ template <class S> LossInput<S> LossData<S>::input() const {
   return in;
 }
 
+// An image has one class: else it would be its own negative.
+template <class S> void check_identities(const LossData<S>& data, const std::string& name) {
+  std::unordered_map<std::int64_t, std::int64_t> label_of;
+  const auto check = [&](const std::vector<std::int64_t>& identities,
+                         const std::vector<std::int64_t>& labels, const char* what) {
+    for (std::size_t i = 0; i < identities.size(); ++i) {
+      if (identities[i] < 0) {
+        fail<InputError>("{}: {} holds {} in row {}; number images from 0", name, what,
+                         identities[i], i);
+      }
+      const auto [at, is_new] = label_of.emplace(identities[i], labels[i]);
+      if (is_new || at->second == labels[i]) continue;
+      fail<InputError>(
+          "{}: {}: row {} shows image {} with label {}, another row with label {}; give "
+          "an image one label",
+          name, what, i, identities[i], labels[i], at->second);
+    }
+  };
+  check(data.identities, data.labels, "/identities");
+  check(data.memory_identities, data.memory_labels, "/memory_identities");
+}
+
 template <class S> LossData<S> read_loss_file(const std::string& path, LossKind kind) {
   const Hdf5Reader file(path);
   LossData<S> data;
@@ -108,6 +131,7 @@ template <class S> LossData<S> read_loss_file(const std::string& path, LossKind 
       data.memory_identities = read<std::int64_t>(file, "/memory_identities", {data.memory});
     }
   }
+  check_identities(data, file.name());
   return data;
 }
 

@@ -42,7 +42,9 @@ template <class S> class LossFunction {
 struct DifferenceCheck {
   int directions = 0;
   double step = 0;
-  double worst = 0;  // |difference - grad . v| / |grad| * sqrt(number of elements)
+  // |difference - grad . v| / |grad| * sqrt(number of elements); 0 where both are below the
+  // rounding of differences.
+  double worst = 0;
   double median = 0;
 };
 DifferenceCheck check_differences(LossFunction<double>& function, const LossData<double>& data,

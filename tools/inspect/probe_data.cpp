@@ -138,8 +138,8 @@ class ProbeData final : public Command {
     if (!data.left_out().empty()) print("  left out: {}\n", text_of(data.left_out()));
     if (!lonely.empty()) {
       print(
-          "  {} of a single image, which has no other to find (min_images=2 leaves such "
-          "out):\n",
+          "  {} of a single image, which has no other to find, and which training refuses "
+          "(min_images=2 leaves such out):\n",
           counted(lonely.size(), "class"));
       print_some(lonely);
     }

@@ -21,7 +21,7 @@ rm -rf "$run"
 recall() { sed -nE 's/.*"recall_at_1": ?([0-9.]+).*/\1/p' "$1" | head -n 1; }
 echo
 echo "R@1 on characters of alphabets never trained on:"
-printf '  before training  %.3f\n' "$(recall $run/metrics.jsonl)"
-printf '  after training   %.3f\n' "$(recall $run/test.json)"
+printf '  before training  %.4f\n' "$(recall $run/metrics.jsonl)"
+printf '  after training   %.4f\n' "$(recall $run/test.json)"
 echo "Results: $run (settings.toml, run.json, metrics.jsonl, best.h5, last.h5, test.json)"
 echo "Report:  $PWD/$run/report.html (open it in a browser; it needs no network)"

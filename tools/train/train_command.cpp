@@ -222,6 +222,12 @@ class Train final : public Command {
               checkpoint.path(), checkpoint.run().batch, name, before->dump(), value.dump());
         }
       }
+      if (name == "momentum" && before->is_number() && *before == 0.0) {
+        fail<InputError>(
+            "{}: was trained by --momentum 0, so it holds none to go on with; leave the flag out, "
+            "or begin anew with --weights {} and another --out",
+            checkpoint.path(), checkpoint.path());
+      }
       if (common.processes->first()) {
         tell("{}: {} in the checkpoint, {} from now on", name, before->dump(), value.dump());
       }

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/parse_json.h"
+#include "tools/train/metrics_report.h"
 #include "weights/atomic_file.h"
 
 #include <fmt/format.h>
@@ -125,25 +126,27 @@ std::vector<std::string> TrainRecord::comparison(double best, std::int64_t epoch
   const ordered_json before = first(), after = last();
   const std::string& monitor = options_.monitor;
   const bool better = best > number_or(before, monitor.c_str(), 0);
+  const auto text = [](const ordered_json& entry, const char* key) {
+    return text_of_metric(number_or(entry, key, std::nan("")));
+  };
   const auto both = [&](const char* key, const char* format) {
-    return fmt::format(fmt::runtime(format), number_or(before, key, 0), number_or(after, key, 0)) +
+    return fmt::format(fmt::runtime(format), text(before, key), text(after, key)) +
            (better && monitor == key ? fmt::format(" (best {:.4f})", best) : "");
   };
-  std::string line =
-      "held-out classes: " + both("recall_at_1", "R@1 {:.4f} at the start, {:.4f} trained") +
-      both("map_at_r", "; MAP@R {:.4f}, {:.4f}");
+  std::string line = "held-out classes: " + both("recall_at_1", "R@1 {} at the start, {} trained") +
+                     both("map_at_r", "; MAP@R {}, {}");
   if (monitor != "recall_at_1" && monitor != "map_at_r") {
-    line += "; " + monitor + both(monitor.c_str(), " {:.4f}, {:.4f}");
+    line += "; " + monitor + both(monitor.c_str(), " {}, {}");
   }
   std::vector<std::string> lines = {line};
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     const ordered_json entry = at(i);
     if (epoch == 0 || number_or(entry, "epoch", 0) != static_cast<double>(epoch)) continue;
-    lines.push_back(fmt::format("best.h5: of epoch {}, R@1 {:.4f}, MAP@R {:.4f}", epoch,
-                                number_or(entry, "recall_at_1", 0),
-                                number_or(entry, "map_at_r", 0)));
+    lines.push_back(fmt::format("best.h5: of epoch {}, R@1 {}, MAP@R {}", epoch,
+                                text(entry, "recall_at_1"), text(entry, "map_at_r")));
   }
-  if (!better) {
+  const bool defined = !std::isnan(number_or(after, monitor.c_str(), std::nan("")));
+  if (!better && defined) {
     lines.push_back(fmt::format(
         "no epoch had a higher {} than the start, so that best.h5 is no better by that than what "
         "the run began with: train for more epochs, on more images, or with a smaller --lr",

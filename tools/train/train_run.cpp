@@ -28,6 +28,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <filesystem>
 #include <iterator>
@@ -74,6 +75,12 @@ void add_classes(const std::vector<std::string>& more, std::vector<std::string>&
                [&](const std::string& name) { return !known.contains(name); });
 }
 
+// The number at `key`; nullopt where there is none, or it is undefined.
+std::optional<double> value_of(const ordered_json& entry, const std::string& key) {
+  const double value = number_or(entry, key.c_str(), std::nan(""));
+  return std::isnan(value) ? std::nullopt : std::optional(value);
+}
+
 // Takes a complete epoch's value of --monitor; whether it is the best so far, as the first one is.
 bool take_value(RunState& run, double value, bool first) {
   const bool best = first || value > run.best;
@@ -89,11 +96,12 @@ void refuse_unequal_shares(const TrainSettings& settings, int processes) {
   }
   const std::int64_t share = settings.batch / processes;
   if (settings.chunk > 0 && share % settings.chunk != 0) {
-    fail<UsageError>(
-        "--chunk {}: does not divide the {} of --batch {} that each of {} "
-        "processes has; use {}",
-        settings.chunk, counted(share, "image"), settings.batch, processes,
-        std::gcd(share, settings.chunk));
+    const std::string of_each =
+        processes == 1 ? fmt::format("--batch {}", settings.batch)
+                       : fmt::format("the {} of --batch {} that each of {} processes has",
+                                     counted(share, "image"), settings.batch, processes);
+    fail<UsageError>("--chunk {}: does not divide {}; use {}", settings.chunk, of_each,
+                     std::gcd(share, settings.chunk));
   }
 }
 
@@ -352,6 +360,7 @@ void TrainRun::start_from_checkpoint() {
   now.classes = std::move(run_.classes);
   run_ = std::move(now);
   run_.batch = std::min(run_.batch, sampler_->batches_per_epoch());  // of changed data
+  trainer_->go_on_in_schedule(run_.epoch * sampler_->batches_per_epoch() + run_.batch);
   source_sha256_ = checkpoint.model().source_sha256;
   resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
   saved_step_ = run_.step;
@@ -359,21 +368,32 @@ void TrainRun::start_from_checkpoint() {
   plan_.checkpoint.reset();  // as large as the network and the optimizer's state together
 }
 
-void TrainRun::weigh_anew(RunState& run, const Checkpoint& checkpoint) const {
+void TrainRun::weigh_anew(RunState& run, const Checkpoint& checkpoint) {
   const auto stored = parse_json(run.settings, checkpoint.path());
   const auto monitor = stored.find("monitor");  // end() where it is no object
   const std::string before =
       monitor != stored.end() && monitor->is_string() ? monitor->get<std::string>() : "map_at_r";
-  if (before == settings_.monitor || run.epoch == 0 || !test_data_) return;
+  RunState weighed = run;
+  weighed.best = 0;
+  weighed.since_best = 0;
   for (const std::string& line : run.history) {
     const ordered_json entry = parse_json(line, checkpoint.path());
-    const double epoch = number_or(entry, "epoch", 0);
-    if (epoch < 1) continue;
-    take_value(run, number_or(entry, settings_.monitor.c_str(), -1.0), epoch == 1);
+    const std::optional<double> value = value_of(entry, settings_.monitor);
+    if (number_or(entry, "epoch", 0) < 1 || !value) continue;
+    take_value(weighed, *value, !compared_);
+    compared_ = true;
   }
-  note(fmt::format(
-      "best.h5 stays the best by {} until an epoch's {} is above {:.4f}, the highest so far",
-      before, settings_.monitor, run.best));
+  const bool same = before == settings_.monitor && checkpoint.run().held_out != "nothing";
+  if (same || run.epoch == 0 || !test_data_) return;
+  run = weighed;
+  note(
+      compared_
+          ? fmt::format(
+                "best.h5 stays the best by {} until an epoch's {} is above {:.4f}, the highest so "
+                "far",
+                before, settings_.monitor, run.best)
+          : fmt::format("no epoch so far has a value of {}: the next one is the best that there is",
+                        settings_.monitor));
 }
 
 std::int64_t TrainRun::epoch_of_best(const RunState& run) const {
@@ -429,6 +449,11 @@ void TrainRun::prepare_folder() {
   std::vector<std::string> ours(kRunCheckpoints.begin(), kRunCheckpoints.end());
   ours.insert(ours.end(), kRunTexts.begin(), kRunTexts.end());
   remove_stale_temporaries(settings_.out, ours);
+  if (settings_.log != "csv") {
+    // Of the run before, which knows no more of this one.
+    std::error_code ignored;
+    fs::remove(fs::path(settings_.out) / "metrics.csv", ignored);
+  }
   write_atomic(fs::path(settings_.out) / "settings.toml", bytes_of(plan_.settings_toml));
 }
 
@@ -458,7 +483,13 @@ void TrainRun::execute() {
     if (!common_.json.empty()) write_json(common_.json, result());
     return;
   }
-  if (processes_.first()) require_room(settings_.out, checkpoint_bytes(), files_);
+  if (checkpoint_bytes() > kMostSealedBytes) {
+    fail<UsageError>(
+        "--out {}: a checkpoint of this run takes {:.1f} GiB, and none of more than {} is read "
+        "again; use a smaller --dim, a smaller --memory or fewer classes",
+        settings_.out, static_cast<double>(checkpoint_bytes()) / (1 << 30), kMostSealedBytes >> 30);
+  }
+  if (processes_.first()) require_room(settings_.out, folder_bytes(), files_);
   if (run_.step == 0 && processes_.first()) {
     check_images(context_, train_data_, settings_.max_bad, settings_.out, common_.quiet);
   }
@@ -642,12 +673,12 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   timing["eval_seconds"] = eval_seconds_;
   timing["waited_for_images"] = loader_->waited_seconds() - waited_before_;
   waited_before_ = loader_->waited_seconds();
-  // Without held-out classes every epoch is the best so far.
-  const double value =
-      number_or(entry, settings_.monitor.c_str(), test_data_ ? -1.0 : run_.best + 1.0);
+  const std::optional<double> value = value_of(entry, settings_.monitor);
   const RunState trained = run_;
   const std::int64_t before = best_epoch_;
-  const bool best = take_value(run_, value, run_.epoch == 0);
+  // The newest is the best where nothing is held out, or was ever found in it.
+  const bool best = value ? take_value(run_, *value, !compared_) : !test_data_ || !compared_;
+  compared_ = compared_ || value.has_value();
   ++run_.epoch;
   run_.batch = 0;
   run_.loss_sum = 0;
@@ -664,9 +695,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
     best_epoch_ = before;
     throw;
   }
-  saving_ = true;
   save_as_last(bytes);
-  saving_ = false;
   plan_.lock->require_own_folder();
   record_.write();
   // Of an earlier run here that this one has overcome.
@@ -701,6 +730,11 @@ ordered_json TrainRun::evaluate_epoch() {
                      counted(skipped, "image"), embedder_->bad_images().front().reason));
   }
   if (run_.step == 0) note_lying(*test_data_);
+  if (number_or(held_out, "num_queries_valid", 1) == 0) {
+    note_first("nothing to find",
+               "held out: no picture has another of its class, so that there is nothing to find: "
+               "its metrics are undefined, and the newest epoch is taken for the best; said once");
+  }
   if (train_sample_) entry["train"] = evaluate_images(*train_sample_, "training");
   entry.update(held_out);
   return entry;
@@ -744,14 +778,18 @@ void TrainRun::fail_evaluation(const char* what) const {
       run_.step, what);
 }
 
-// What the folder's files need beyond those that are there: last.h5, previous.h5, best.h5 and the
-// one that is being written; fewer where the run is over before there are as many.
 std::uint64_t TrainRun::checkpoint_bytes() const {
   constexpr std::uint64_t kBeside = std::uint64_t{1} << 20;  // statistics, record, settings
   std::uint64_t bytes = kBeside;
   for (const auto& [name, reserved] : trainer_->memory()) {
     if (name == "parameters" || name == "optimizer" || name == "memory columns") bytes += reserved;
   }
+  return bytes;
+}
+
+// What the folder's files need beyond those that are there: last.h5, previous.h5, best.h5 and the
+// one that is being written; fewer where the run is over before there are as many.
+std::uint64_t TrainRun::folder_bytes() const {
   std::int64_t there = 0;
   for (const char* name : {kLastFile, kPreviousFile, kBestFile}) {
     std::error_code ignored;
@@ -761,7 +799,7 @@ std::uint64_t TrainRun::checkpoint_bytes() const {
   if (settings_.save_every == 0) {
     more = std::min(more, settings_.epochs - run_.epoch + (there < 2 ? 1 : 0));
   }
-  return static_cast<std::uint64_t>(more) * bytes;
+  return static_cast<std::uint64_t>(more) * checkpoint_bytes();
 }
 
 void TrainRun::rehearse_saving() const {
@@ -838,7 +876,8 @@ void TrainRun::save_as_last(std::span<const std::byte> bytes) {
   const auto start = Clock::now();
   plan_.lock->require_own_folder();
   save_last(settings_.out, bytes, files_,
-            std::exchange(plan_.last_damaged, false) ? Rotate::kDropDamaged : Rotate::kKeepLast);
+            plan_.last_damaged ? Rotate::kDropDamaged : Rotate::kKeepLast);
+  plan_.last_damaged = false;
   saved_step_ = run_.step;
   saved_at_ = Clock::now();
   save_seconds_ = seconds_since(start);
@@ -860,15 +899,16 @@ void TrainRun::save_if_due() {
 }
 
 void TrainRun::save_before_leaving() {
-  if (!processes_.first() || saving_ || run_.step == 0) return;
+  if (!processes_.first() || run_.step == 0) return;
+  const std::string before =
+      saved_step_ > 0
+          ? fmt::format("the last save is that of step {}, from which --resume auto goes on",
+                        saved_step_)
+          : "nothing was saved before";
   if (stepping_) {
     // Statistics, memory and a part of the parameters may be those of the step that failed: what
     // they were before it is known of the last save alone.
-    note(fmt::format("step {} failed half done and is not saved; {}", run_.step + 1,
-                     saved_step_ > 0 ? fmt::format("the last save is that of step {}, from which "
-                                                   "--resume auto goes on",
-                                                   saved_step_)
-                                     : "nothing was saved before"));
+    note(fmt::format("step {} failed half done and is not saved; {}", run_.step + 1, before));
     return;
   }
   if (run_.step == saved_step_) return;
@@ -878,7 +918,7 @@ void TrainRun::save_before_leaving() {
                      resume_command()));
   } catch (const std::exception& error) {
     saved_step_ = run_.step;  // it is not tried twice
-    note(fmt::format("not saved after step {}: {}", run_.step, error.what()));
+    note(fmt::format("not saved after step {}: {}; {}", run_.step, error.what(), before));
   }
 }
 
@@ -946,7 +986,7 @@ ordered_json TrainRun::result() const {
           {"steps", run_.step},
           {"before", record_.first()},
           {"after", record_.last()},
-          {"best", {{settings_.monitor, run_.best}}},
+          {"best", {{settings_.monitor, compared_ ? ordered_json(run_.best) : ordered_json()}}},
           {"settings", plan_.settings},
           {"device", common_.device},
           {"threads", context_.threads()},

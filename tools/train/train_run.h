@@ -98,12 +98,14 @@ class TrainRun {
   // Whether --patience epochs went by without a better one: the first process's word.
   bool out_of_patience() const;
   std::string why_over() const;  // that all epochs are done, or that patience is
-  // The best so far by the present --monitor, where the checkpoint's was another.
-  void weigh_anew(RunState& run, const Checkpoint& checkpoint) const;
+  // The best so far by the present --monitor, where the checkpoint's was another, or nothing was
+  // held out.
+  void weigh_anew(RunState& run, const Checkpoint& checkpoint);
   // The epoch of best.h5 of the run that goes on; 0 where it is not there, not whole or not of this
   // run, which is said.
   std::int64_t epoch_of_best(const RunState& run) const;
-  std::uint64_t checkpoint_bytes() const;
+  std::uint64_t checkpoint_bytes() const;  // of one
+  std::uint64_t folder_bytes() const;
   void rehearse_saving() const;  // DeviceError where there is no memory for it
   // Whether a signal asked any of the processes to stop.
   bool asked_to_stop();
@@ -140,8 +142,8 @@ class TrainRun {
   std::unique_ptr<Loader> loader_;
   const Batch* next_batch_ = nullptr;  // the loader's present one, of the step to come
   bool stepping_ = false;              // a step has begun and has no result
-  bool saving_ = false;                // best.h5 and last.h5 are not of the same state
   std::int64_t best_epoch_ = 0;        // of best.h5; 0: there is none
+  bool compared_ = false;              // some epoch has a value of --monitor
   std::exception_ptr failure_;         // of the loader: to be thrown between two steps
   FileCalls files_;
 

@@ -163,7 +163,8 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
       .check(at_least_zero());
   t.add("freeze", s.freeze,
         "none, or up to where the network keeps the weights it began with: stem, then layer1 to "
-        "layer4 of a ResNet, inception3 to inception5, or Mixed_5 to Mixed_7 of inception_v3");
+        "layer4 of a ResNet, inception3 to inception5, or Mixed_5 to Mixed_7 of inception_v3. "
+        "Running statistics go on with bn train");
   t.add("bn", s.bn,
         "batch norm by the batch's statistics (train), or by the stored ones, which then stay "
         "(frozen); "

@@ -5,7 +5,8 @@
 // no better than its name does. Opening walks all of it and refuses, before anything is allocated:
 // links other than hard ones, virtual or external storage, filters other than shuffle and deflate,
 // data sets that claim more than 1 MiB and more than 1100 times what the file stores for them, or
-// more than 1 GiB, groups nested deeper than 16, paths of more than 64 MiB in all. Reading
+// more than 1 GiB and than the file has, groups nested deeper than 16, paths of more than 64 MiB in
+// all. Reading
 // refuses chunks that inflate beyond their size, and more than memory_for_file() in all, each data
 // set counted in the type that it is read as. Every refusal is an InputError
 // "<file>: <what>; <what to do>", and so is a crash of the library, or 2 s of its time (and one for

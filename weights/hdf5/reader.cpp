@@ -170,7 +170,7 @@ struct Hdf5Reader::State {
       const bool empty = std::count(out.info.dims.begin(), out.info.dims.end(), 0) > 0;
       for (const std::int64_t side : out.info.dims) {
         product *= empty ? 0 : static_cast<std::uint64_t>(side);
-        if (product > kMaxDatasetBytes) distrust();
+        if (product > most_dataset_bytes(file_bytes)) distrust();
       }
       for (const std::int64_t side : out.info.dims) {
         const std::uint64_t piece = in.number();

@@ -132,9 +132,10 @@ void SurveyedHdf5::check_storage(const std::string& path, hid_t dataset) const {
   const std::size_t item = type.valid() ? H5Tget_size(type.get()) : 0;
   if (points < 0 || item == 0) damaged(path);
   const auto count = static_cast<std::uint64_t>(points);
-  if (item > kMaxDatasetBytes || count > kMaxDatasetBytes / item) {
-    refuse("{} claims {} elements of {} bytes, more than 1 GiB; split it", printable(path), count,
-           item);
+  const std::uint64_t most = most_dataset_bytes(file_bytes);
+  if (item > most || count > most / item) {
+    refuse("{} claims {} elements of {} bytes, more than {}; split it", printable(path), count,
+           item, most == file_bytes ? "the file has" : "1 GiB");
   }
   const std::uint64_t claimed = count * item;
   const std::uint64_t stored = H5Dget_storage_size(dataset);

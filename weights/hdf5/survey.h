@@ -7,14 +7,17 @@
 #include "engine/base/printable.h"
 #include "weights/hdf5/handle.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
 
 namespace rk {
 
-// What one data set may claim.
-inline constexpr std::uint64_t kMaxDatasetBytes = std::uint64_t{1} << 30;
+// What one data set of a file of so many bytes may claim.
+constexpr std::uint64_t most_dataset_bytes(std::uint64_t file_bytes) {
+  return std::max(std::uint64_t{1} << 30, file_bytes);
+}
 // All paths together: a group's name stands in the path of everything in it, and hard links cost a
 // file next to nothing.
 inline constexpr std::uint64_t kMaxPathBytes = std::uint64_t{64} << 20;

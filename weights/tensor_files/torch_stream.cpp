@@ -62,6 +62,13 @@ StorageName storage_name(const PickleNode& node, const std::string& name) {
   return out;
 }
 
+// Of a model that was pickled whole, each class is stored with its source beside the storages:
+// ("module", class, file, source).
+bool is_module_source(const PickleNode& node) {
+  const std::vector<const PickleNode*>& parts = node.items[0]->items;
+  return !parts.empty() && parts[0]->kind == PickleNode::Kind::kText && parts[0]->text == "module";
+}
+
 bool is_big_endian(const Pickle& system) {
   for (const auto& [key, value] : system.root().pairs) {
     if (key->text == "little_endian") return value->integer == 0;
@@ -92,6 +99,7 @@ TensorFile read_torch_stream(std::span<const std::byte> bytes,
   std::map<std::string, TorchStorage> found;
   std::map<std::string, std::int64_t> elements;
   for (const PickleNode* node : object.stored()) {
+    if (is_module_source(*node)) continue;
     const StorageName storage = storage_name(*node, name);
     const auto [at, added] =
         found.emplace(storage.key, TorchStorage{storage.type, {}, owner, big_endian});

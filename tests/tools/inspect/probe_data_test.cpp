@@ -37,7 +37,8 @@ TEST_F(ProbeData, TellsWhatAFolderHoldsAndWhatIsWrongWithIt) {
   EXPECT_TRUE(holds(out_, "  pixels: 24 x 18 to 100 x 50\n"));
   EXPECT_TRUE(holds(out_, "1 .heic"));
   EXPECT_TRUE(holds(out_,
-                    "  1 class of a single image, which has no other to find (min_images=2 "
+                    "  1 class of a single image, which has no other to find, and which "
+                    "training refuses (min_images=2 "
                     "leaves such out):\n    lonely\n"));
   EXPECT_TRUE(holds(out_, "  cannot be read, 1 of them:\n    " + path("shop/train/c1/broken.jpg") +
                               ": not a JPEG, PNG or BMP picture"));

@@ -37,6 +37,7 @@ class ProbeLoss : public ProbeRun {
     ids("/labels", data.labels);
     numbers("/memory_embeddings", data.memory_embeddings, data.memory, data.dim);
     ids("/memory_labels", data.memory_labels);
+    ids("/identities", data.identities);
     numbers("/proxies", data.proxies, data.classes, data.dim);
     numbers("/scores", data.scores, data.rows, data.classes);
     if (!data.targets.empty()) {
@@ -135,6 +136,20 @@ TEST_F(ProbeLoss, SaysWhatAFileLacks) {
   broken.memory_embeddings[7] = std::nan("");
   write("nan.h5", broken);
   EXPECT_NE(complaint("fastap", "nan.h5").find(": memory_embeddings: row 1 holds NaN"),
+            std::string::npos)
+      << error_;
+  // An image is its own negative where it has two labels.
+  broken = made_up::data(LossKind::kEmbeddings, {.rows = 6}, 4);
+  broken.labels = {0, 0, 1, 1, 2, 2};
+  broken.identities = {0, 1, 2, 1, 4, 5};
+  write("twice.h5", broken);
+  EXPECT_NE(complaint("fastap", "twice.h5")
+                .find("/identities: row 3 shows image 1 with label 1, another row with label 0"),
+            std::string::npos)
+      << error_;
+  broken.identities = {0, 1, 2, -1, 4, 5};
+  write("negative.h5", broken);
+  EXPECT_NE(complaint("fastap", "negative.h5").find("/identities holds -1 in row 3"),
             std::string::npos)
       << error_;
 }

@@ -502,7 +502,13 @@ TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {
   const std::string list = file_text(in("spoilt_run/bad_files.txt"));
   EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), 3) << list;
   EXPECT_TRUE(holds(list, in("spoilt/c4/3.png") + ": not a JPEG"));
-  // What was refused is no run: the next one begins there.
+  // What was refused is no run: the next one begins there, however the pictures are named.
+  const std::string here = fmt::format(
+      "cd '{}' && exec '{}' --data folder:./spoilt,min_images=2 --test-data none --out spoilt_run "
+      "--max-bad 0 --arch resnet20 --image-size 16",
+      folder_->path().string(), kTrain);
+  const Finished again = run_to_end({"/bin/sh", "-c", here}, folder_->path().string());
+  EXPECT_TRUE(holds(again.err, "3 of 24 images cannot be read")) << again.err;
   EXPECT_EQ(
       train("spoilt", "spoilt_run", {"--test-data", flat(), "--max-bad", "3", "--batches", "20"})
           .code,

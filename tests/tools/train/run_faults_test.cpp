@@ -266,6 +266,61 @@ TEST_F(RunFaults, ASaveInBetweenMayFail) {
   EXPECT_TRUE(same_file("straight/last.h5", "run/last.h5"));
 }
 
+// What is known of a damaged last.h5 outlives a save that fails: previous.h5 stays the valid one.
+TEST_F(RunFaults, ADamagedStateIsNotRotatedAfterASaveThatFailed) {
+  ASSERT_EQ(run(on_pictures("run", {"--epochs", "2"})).code, 0);
+  const std::string valid = file_text(in("run/previous.h5"));
+  damage("run/last.h5");
+  const std::string damaged = file_text(in("run/last.h5"));
+  // The first save fails before it replaces anything, the second one after it has rotated.
+  const Finished killed = run(with_faults(
+      resuming("run", {"--epochs", "4", "--save-every", "0.000001"}),
+      fmt::format("fsync,0,1,{},.last.h5.tmp;rename,0,1,s{},/last.h5", ENOSPC, SIGKILL)));
+  ASSERT_EQ(killed.code, 128 + SIGKILL) << killed.err;
+  EXPECT_TRUE(holds(killed.err, "not saved after step"));
+  EXPECT_NE(file_text(in("run/previous.h5")), damaged);
+  EXPECT_EQ(file_text(in("run/previous.h5")), valid);
+}
+
+// The save of an epoch is tried once more before an error ends the run, which says what is lost.
+TEST_F(RunFaults, AnEpochsSaveThatFailsIsTriedAgain) {
+  ASSERT_EQ(run(on_pictures("straight", {"--epochs", "3"})).code, 0);
+  const Finished once = run(with_faults(on_pictures("once", {"--epochs", "3"}),
+                                        fmt::format("fsync,1,1,{},.last.h5.tmp", ENOSPC)));
+  EXPECT_EQ(once.code, 3) << once.err;
+  EXPECT_TRUE(holds(once.err, "saved after step 6; once what follows is mended"));
+  EXPECT_EQ(Checkpoint(in("once/last.h5")).run().epoch, 2);
+  ASSERT_EQ(resume("once").code, 0);
+  EXPECT_TRUE(same_file("straight/last.h5", "once/last.h5"));
+  EXPECT_EQ(metrics("once").size(), 4U);
+
+  const Finished twice = run(with_faults(on_pictures("twice", {"--epochs", "3"}),
+                                         fmt::format("fsync,1,2,{},.last.h5.tmp", ENOSPC)));
+  EXPECT_EQ(twice.code, 3) << twice.err;
+  EXPECT_TRUE(holds(twice.err, "not saved after step 6: "));
+  EXPECT_TRUE(holds(twice.err, "; the last save is that of step 3, from which --resume auto goes"));
+  ASSERT_EQ(resume("twice").code, 0);
+  EXPECT_TRUE(same_file("straight/last.h5", "twice/last.h5"));
+}
+
+// Schedules go by epochs, however many batches these have.
+TEST_F(RunFaults, AScheduleStaysWithItsEpochs) {
+  const Words dropping = {"--schedule", "milestones", "--drop-at", "3",    "--drop-factor",
+                          "1e-9",       "--bn",       "frozen",    "--lr", "0.05"};
+  for (const auto& [before, after] : {std::pair{6, 2}, {2, 6}}) {
+    const std::string out = std::to_string(before);
+    ASSERT_EQ(run(on_pictures(out, dropping, before)).code, 0);
+    ASSERT_EQ(resume(out, {"--epochs", "5", "--batches", std::to_string(after)}).code, 0);
+    const std::vector<json> lines = metrics(out);
+    const auto scores = [&](std::size_t epoch) {
+      return lines.at(epoch)["pos_mean"].get<double>();
+    };
+    EXPECT_NE(scores(2), scores(3));
+    EXPECT_NEAR(scores(3), scores(4), 1e-6) << "the rate has dropped";
+    EXPECT_NEAR(scores(4), scores(5), 1e-6);
+  }
+}
+
 // The calls that reach the disk are really made, in the order that makes them safe.
 TEST_F(RunFaults, EveryFileIsSyncedAndThenItsFolder) {
   const Finished done = run(with_faults(on_pictures("run", {"--epochs", "1"}, 1), "", in("trace")));

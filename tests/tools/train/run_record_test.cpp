@@ -246,6 +246,49 @@ TEST_F(RunRecord, PatienceEndsARunThatNoLongerImproves) {
   EXPECT_TRUE(holds(none.err, "--patience: has no effect without held-out classes"));
 }
 
+// Epochs that nothing was held out for were compared on nothing.
+TEST_F(RunRecord, TheFirstEpochWithAValueIsTheBestSoFar) {
+  ASSERT_EQ(run(on_pictures("run", {"--epochs", "3", "--test-data", "none"}, 1)).code, 0);
+  EXPECT_EQ(Checkpoint(in("run/best.h5")).run().epoch, 3);
+  const Finished done =
+      resume("run", {"--allow-changed-data", "--test-data", "glyphs:classes=4,images=4,size=32",
+                     "--epochs", "5", "--patience", "2"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.err, "no epoch so far has a value of map_at_r"));
+  const std::vector<json> lines = metrics("run");
+  ASSERT_EQ(lines.size(), 6U);
+  const double fourth = lines[4]["map_at_r"], fifth = lines[5]["map_at_r"];
+  const RunState best = Checkpoint(in("run/best.h5")).run();
+  EXPECT_EQ(best.epoch, fifth > fourth ? 5 : 4);
+  EXPECT_EQ(best.best, std::max(fourth, fifth));
+}
+
+// Held-out classes of a picture each have nothing to find.
+TEST_F(RunRecord, WhatIsUndefinedIsNoZeroAndNeedsNoPatience) {
+  folder_.classes("lone/train/c", 8, 4);
+  folder_.classes("lone/test/t", 4, 1);
+  const Finished done = run(command("run",
+                                    {"--data", "folder:" + in("lone"), "--epochs", "4",
+                                     "--patience", "1", "--json", in("run.json")},
+                                    1));
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.err, "held out: no picture has another of its class"));
+  EXPECT_EQ(metrics("run").size(), 5U);
+  EXPECT_EQ(Checkpoint(in("run/best.h5")).run().epoch, 4);
+  EXPECT_TRUE(holds(done.out, "R@1 undefined at the start, undefined trained; MAP@R undefined"));
+  EXPECT_TRUE(holds(done.out, "best.h5: of epoch 4, R@1 undefined, MAP@R undefined"));
+  EXPECT_FALSE(holds(done.out, "no epoch had a higher"));
+  EXPECT_TRUE(json::parse(file_text(in("run.json")))["best"]["map_at_r"].is_null());
+}
+
+// A table that nobody writes on with says what is no longer so.
+TEST_F(RunRecord, ATableThatIsNoLongerWrittenGoes) {
+  ASSERT_EQ(run(on_pictures("run", {"--log", "csv"}, 1)).code, 0);
+  ASSERT_TRUE(std::filesystem::exists(in("run/metrics.csv")));
+  ASSERT_EQ(resume("run", {"--log", "none", "--epochs", "3"}).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(in("run/metrics.csv")));
+}
+
 TEST_F(RunRecord, TheTableHoldsTheNumbersOfTheLines) {
   ASSERT_EQ(run(on_pictures("run", {"--log", "csv", "--eval-train", "64"}, 1)).code, 0);
   const std::vector<json> lines = metrics("run");

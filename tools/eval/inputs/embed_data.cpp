@@ -97,10 +97,15 @@ EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
   std::optional<EmbeddingSet> set = embed_all(embedder, data, embedding, options.data);
   if (!set) stop_if_interrupted();
   progress.finish();
-  const std::size_t skipped = embedder.bad_images().size();
   // A smaller gallery changes every metric, so it is said even when little else is.
-  if (skipped > 0) tell("left out: {} that cannot be read", counted(skipped, "image"));
-  note_lying(data);
+  constexpr std::size_t kNamed = 10;
+  const std::vector<BadImage>& skipped = embedder.bad_images();
+  for (std::size_t i = 0; i < std::min(skipped.size(), kNamed); ++i) {
+    tell("left out: {}", one_line(skipped[i].reason));
+  }
+  if (skipped.size() > kNamed) {
+    tell("left out: {} more that cannot be read", counted(skipped.size() - kNamed, "image"));
+  }
   return std::move(*set);
 }
 
@@ -118,6 +123,7 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   }
   Rows rows;
   rows.set = embed_pictures(embedder, data, options, common);
+  note_lying(data);
   if (!spec.path.empty()) rows.set.exif = spec.get("exif", "ignore");  // else drawn
   rows.name = options.data;
   rows.part = data.part();

@@ -81,12 +81,14 @@ Rows read_queries(const FileOptions& options) {
   return read_file({options.embeddings, options.labels, options.normalize});
 }
 
-Rows read_gallery(const FileOptions& options, const Rows& queries) {
-  Rows gallery = read_file({options.gallery, options.gallery_labels, options.normalize,
-                            "--gallery-labels", RowsToRead::kSearchedBytes});
+Rows read_gallery(const FileOptions& options) {
+  return read_file({options.gallery, options.gallery_labels, options.normalize, "--gallery-labels",
+                    RowsToRead::kSearchedBytes});
+}
+
+void match_gallery(const Rows& queries, Rows& gallery) {
   check_same_space(queries.set, queries.name, gallery.set, gallery.name);
   match_classes(queries.set, gallery.set);
-  return gallery;
 }
 
 }  // namespace rk

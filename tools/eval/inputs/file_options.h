@@ -24,7 +24,10 @@ struct FileOptions {
 // --embeddings. InputError where the files cannot be read as embeddings and their labels.
 Rows read_queries(const FileOptions& options);
 
-// The gallery in the labels of `queries`. InputError where the two cannot be compared.
-Rows read_gallery(const FileOptions& options, const Rows& queries);
+// --gallery, in labels of its own.
+Rows read_gallery(const FileOptions& options);
+
+// Gives it the labels of `queries`. InputError where the two cannot be compared.
+void match_gallery(const Rows& queries, Rows& gallery);
 
 }  // namespace rk
