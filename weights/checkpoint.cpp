@@ -155,6 +155,9 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState
   file_.write_text("/run/settings", {run.settings});
   file_.write_text("/run/history", run.history);
   file_.write_text("/run/classes", run.classes);
+  if (!run.bad_images.empty()) {
+    file_.write("/run/bad_images", {std::ssize(run.bad_images)}, run.bad_images.data());
+  }
   if (run.loss_scale.scale == 0) return;
   file_.write("/run/loss_scale", {}, &run.loss_scale.scale);
   file_.write("/run/updates", {}, &run.loss_scale.updates);
@@ -284,6 +287,9 @@ void Checkpoint::read_run() {
   }
   run_.history = file_.read_text("/run/history");
   if (file_.has("/run/classes")) run_.classes = file_.read_text("/run/classes");
+  if (file_.has("/run/bad_images")) {
+    run_.bad_images = file_.read<std::int64_t>("/run/bad_images");
+  }
   if (!file_.has("/run/loss_scale")) return;
   run_.loss_scale = {.updates = scalar<std::int64_t>(file_, "/run/updates"),
                      .scale = scalar<double>(file_, "/run/loss_scale"),

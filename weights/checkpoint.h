@@ -13,7 +13,7 @@
 //   /run/...                     step, epoch, batch, since_best (int64), seed (uint64 as int64),
 //                                best, loss_sum (float64), data, held_out, environment (text),
 //                                settings (JSON text), history (one JSON text an epoch), classes
-//                                (texts);
+//                                (texts); bad_images (int64) where there are some;
 //                                loss_scale (float64), updates and good_steps (int64) where the
 //                                loss is scaled
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
@@ -90,6 +90,8 @@ struct RunState {
   // Names of all classes that the network has been trained on, in this run and those before it
   // whose weights it began with; empty in files from before this was recorded.
   std::vector<std::string> classes;
+  // Pictures of the data that cannot be read, by their places, in the order they were met.
+  std::vector<std::int64_t> bad_images;
   LossScaleState loss_scale;
 };
 

@@ -57,6 +57,7 @@ struct Loader::State {
   const Image& load(std::int64_t index, Image& own);
   void leave_out_missing(Slot& slot) const;
   void report(const Slot& slot);
+  void count_bad(const BadImage& image);
 
   Slot& slot_of(std::int64_t sequence) {
     return slots[static_cast<std::size_t>(sequence % static_cast<std::int64_t>(slots.size()))];
@@ -117,6 +118,10 @@ Loader::State::State(const Dataset& d, const Sampler& s, const AugmentOptions& a
   if (epoch_batches == 0) total = 0;
   if (max_bad < 0 && o.bad == BadPolicy::kReplace) {
     max_bad = std::max<std::int64_t>(10, data.size() / 1000);
+  }
+  for (const BadImage& image : o.known_bad) {
+    bad_seen.emplace(image.index, image);
+    count_bad(image);
   }
   const auto n = static_cast<std::size_t>(sampler.batch_size());
   slots.resize(static_cast<std::size_t>(o.prefetch));
@@ -293,15 +298,18 @@ void Loader::State::leave_out_missing(Slot& slot) const {
 // number of threads.
 void Loader::State::report(const Slot& slot) {
   for (const auto& [place, image] : slot.bad) {
-    if (!reported.insert(image.index).second) continue;
-    bad_images.push_back(image);
-    if (max_bad >= 0 && static_cast<std::int64_t>(bad_images.size()) > max_bad) {
-      fail<InputError>(
-          "{}: {} of {} cannot be read, more than the {} allowed, the last being {}; repair "
-          "them or raise --max-bad",
-          data.name(), bad_images.size(), counted(data.size(), "image"), max_bad, image.reason);
-    }
+    count_bad(image);
   }
+}
+
+void Loader::State::count_bad(const BadImage& image) {
+  if (!reported.insert(image.index).second) return;
+  bad_images.push_back(image);
+  if (max_bad < 0 || std::ssize(bad_images) <= max_bad) return;
+  fail<InputError>(
+      "{}: {} of {} cannot be read, more than the {} allowed, the last being {}; repair "
+      "them or raise --max-bad",
+      data.name(), bad_images.size(), counted(data.size(), "image"), max_bad, image.reason);
 }
 
 const Batch* Loader::State::next() {

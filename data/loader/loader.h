@@ -54,6 +54,8 @@ struct LoaderOptions {
   std::int64_t first_epoch = 0;
   std::int64_t first_batch = 0;  // of the first epoch
   std::int64_t end_epoch = -1;   // next() returns null once it is reached; -1: endless
+  // Met by the loader that this one goes on for: counted, and not tried again.
+  std::vector<BadImage> known_bad = {};
 };
 
 class Loader {

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <set>
 #include <thread>
 
 namespace rk {
@@ -310,6 +311,32 @@ TEST(LoaderBad, TooManyStopTheRunAtTheSameBatch) {
   Loader patient(data, *sampler, everything(), {.max_bad = 12});
   take(patient, 20);
   EXPECT_EQ(patient.bad_images().size(), 12U);
+}
+
+// What another loader met is counted, reported and left out as if this one had met it.
+TEST(LoaderBad, WhatIsKnownIsCountedAndNotTriedAgain) {
+  const TemporaryFolder folder;
+  folder.classes("c", 4, 8);
+  const Dataset data = open_dataset(folder.spec(), Split::kTrain);
+  const auto sampler = make_sampler("pk:k=2", data, 8, 5);
+  LoaderOptions options;
+  options.known_bad = {{2, data.item_name(2), "known: 2"}, {9, data.item_name(9), "known: 9"}};
+  options.max_bad = 2;
+  Loader loader(data, *sampler, everything(), options);
+  ASSERT_EQ(loader.bad_images().size(), 2U);
+  std::set<std::int64_t> used;
+  for (int b = 0; b < 20; ++b) {
+    const Batch* batch = loader.next();
+    used.insert(batch->indices.begin(), batch->indices.end());
+  }
+  EXPECT_EQ(used.count(2) + used.count(9), 0U);
+  EXPECT_GT(used.size(), 16U);
+  ASSERT_EQ(loader.bad_images().size(), 2U);
+  EXPECT_EQ(loader.bad_images()[1].reason, "known: 9");
+  options.max_bad = 1;
+  EXPECT_TRUE(
+      holds(message_of<InputError>([&] { Loader(data, *sampler, everything(), options); }),
+            "2 of 32 images cannot be read, more than the 1 allowed, the last being known"));
 }
 
 TEST(LoaderBad, AClassWithNothingReadable) {

@@ -360,6 +360,7 @@ void TrainRun::start_from_checkpoint() {
   now.classes = std::move(run_.classes);
   run_ = std::move(now);
   run_.batch = std::min(run_.batch, sampler_->batches_per_epoch());  // of changed data
+  if (!same_data) run_.bad_images.clear();
   trainer_->go_on_in_schedule(run_.epoch * sampler_->batches_per_epoch() + run_.batch);
   source_sha256_ = checkpoint.model().source_sha256;
   resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
@@ -498,6 +499,7 @@ void TrainRun::execute() {
   const bool between = run_.batch >= batches;  // stopped while it evaluated
   loading.first_epoch = run_.epoch + (between ? 1 : 0);
   loading.first_batch = between ? 0 : run_.batch;
+  loading.known_bad = known_bad();
   loader_ = std::make_unique<Loader>(train_data_, *share_, augment_options(settings_), loading);
   if (run_.history.empty()) {
     const auto start = Clock::now();
@@ -537,6 +539,21 @@ void TrainRun::execute() {
   }
   print_summary();
   if (!common_.json.empty()) write_json(common_.json, result());
+}
+
+std::vector<BadImage> TrainRun::known_bad() const {
+  std::vector<BadImage> bad;
+  for (const std::int64_t index : run_.bad_images) {
+    if (index < 0 || index >= train_data_.size()) continue;
+    try {
+      train_data_.load(index);
+    } catch (const SystemError&) {
+      throw;  // it may be readable
+    } catch (const InputError& error) {
+      bad.push_back({index, train_data_.item_name(index), error.what()});
+    }
+  }
+  return bad;
 }
 
 void TrainRun::train_epoch() {
@@ -867,6 +884,10 @@ std::vector<std::byte> TrainRun::checkpoint() const {
   model.source_sha256 = source_sha256_;
   RunState run = run_;
   run.loss_scale = trainer_->loss_scale();
+  if (loader_ != nullptr) {
+    run.bad_images.clear();
+    for (const BadImage& image : loader_->bad_images()) run.bad_images.push_back(image.index);
+  }
   CheckpointWriter writer(model, run);
   trainer_->save(writer);
   return writer.finish();

@@ -106,6 +106,8 @@ class TrainRun {
   std::int64_t epoch_of_best(const RunState& run) const;
   std::uint64_t checkpoint_bytes() const;  // of one
   std::uint64_t folder_bytes() const;
+  // Of the pictures that the run knew for unreadable, those that still are.
+  std::vector<BadImage> known_bad() const;
   void rehearse_saving() const;  // DeviceError where there is no memory for it
   // Whether a signal asked any of the processes to stop.
   bool asked_to_stop();

@@ -303,6 +303,29 @@ TEST_F(RunFaults, AnEpochsSaveThatFailsIsTriedAgain) {
   EXPECT_TRUE(same_file("straight/last.h5", "twice/last.h5"));
 }
 
+// What cannot be read is part of the run: gone on with, it is the run that was never stopped.
+TEST_F(RunFaults, PicturesThatCannotBeReadStayKnown) {
+  const Words with_bad = {"--max-bad", "5", "--epochs", "3"};
+  on_pictures("", {});  // makes them
+  for (const char* name : {"pics/train/c0/0.png", "pics/train/c3/1.png"}) {
+    std::ofstream(in(name), std::ios::binary) << "no picture";
+  }
+  ASSERT_EQ(run(on_pictures("straight", with_bad, 6)).code, 0);
+  const std::string list = file_text(in("straight/bad_files.txt"));
+  ASSERT_EQ(std::count(list.begin(), list.end(), '\n'), 2) << list;
+  Words once = with_bad;
+  once.back() = "1";
+  ASSERT_EQ(run(on_pictures("run", once, 6)).code, 0);
+  const Finished done = resume("run", {"--epochs", "3"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(file_text(in("run/bad_files.txt")), list);
+  EXPECT_EQ(Checkpoint(in("run/last.h5")).run().bad_images.size(), 2U);
+  // As many as are allowed and one more, though each part of the run met fewer.
+  const Finished refused = resume("run", {"--epochs", "4", "--max-bad", "1"});
+  EXPECT_EQ(refused.code, 3) << refused.err;
+  EXPECT_TRUE(holds(refused.err, "2 of 64 images cannot be read, more than the 1 allowed"));
+}
+
 // Schedules go by epochs, however many batches these have.
 TEST_F(RunFaults, AScheduleStaysWithItsEpochs) {
   const Words dropping = {"--schedule", "milestones", "--drop-at", "3",    "--drop-factor",
