@@ -79,7 +79,10 @@ class ProbeLoss final : public Command {
         print("of the proxies {:.6g}\n", norm(result.grad_proxies));
       }
       if (check_) json["check"] = check(context, spec, common);
-      if (!out_.empty()) write(data, kind, result);
+      if (!out_.empty()) {
+        write(data, kind, result);
+        print("{}: the loss and its gradient\n", one_line(out_));
+      }
     } catch (const InputError& error) {
       // Whatever is wrong with a row is wrong with a row of this file.
       const std::string text = error.what();

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -217,7 +218,9 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
   if (parts.train_sample != nullptr) lines.push_back(training_sample_line(parts));
   for (const Dataset* data : {&parts.data, parts.held_out}) {
     if (data == nullptr || data->left_out().empty()) continue;
-    lines.push_back(fmt::format("left out: in {}, {}", data->name(), text_of(data->left_out())));
+    std::string line = fmt::format("left out: in {}, {}", data->name(), text_of(data->left_out()));
+    // One folder may hold both.
+    if (lines.empty() || lines.back() != line) lines.push_back(std::move(line));
   }
   lines.push_back(loss_line(parts));
   if (parts.processes > 1) lines.push_back(processes_line(parts));

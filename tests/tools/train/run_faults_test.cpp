@@ -164,9 +164,15 @@ TEST_F(RunFaults, ARefusedEvaluationChangesNothing) {
   ASSERT_EQ(eval(in("run/last.h5"), {}).code, 0);
   const std::string before = file_text(in("e.h5"));
   ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
+  EmbeddingSet other;  // of another network, by its numbers
+  other.dim = 3;
+  other.embeddings = {1, 0, 0, 0, 1, 0};
+  other.labels = {0, 1};
+  write_embeddings(in("other.h5"), other);
   for (const Words& more :
-       {Words{"--gallery", in("nothere.h5")}, Words{"--protocol", "veri-wild"},
-        Words{"--report", in("pipe")}, Words{"--save-neighbours", in("pipe")}}) {
+       {Words{"--gallery", in("nothere.h5")}, Words{"--gallery", in("other.h5")},
+        Words{"--protocol", "veri-wild"}, Words{"--report", in("pipe")},
+        Words{"--save-neighbours", in("pipe")}}) {
     const Finished refused = eval(in("run/previous.h5"), more);
     EXPECT_TRUE(refused.code == 2 || refused.code == 3) << more[0] << refused.err;
     EXPECT_EQ(file_text(in("e.h5")), before) << more[0];
