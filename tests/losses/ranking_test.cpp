@@ -61,12 +61,12 @@ TEST(Ranking, InFloatNoPositiveFallsBelowANegative) {
     for (const double lambda : {1e-3, 0.1}) {
       const LossSpec spec = parse_loss(fmt::format("{}:lambda={},margin=0.05", name, lambda));
       LossData<float> data;
-      data.rows = 20'000;
+      data.rows = 200'000;  // so many that the steps of the last are below float's
       data.classes = 1;
       for (std::int64_t i = 0; i < data.rows; ++i) {
         CounterRandom random(random_seed(), 2, static_cast<std::uint64_t>(i));
         data.scores.push_back(static_cast<float>(1 / (1 + std::exp(-random.normal()))));
-        data.targets.push_back(random.below(10) == 0 ? 1 : 0);
+        data.targets.push_back(random.below(2) == 0 ? 1 : 0);
       }
       LossFunction<float> function(context, spec, data.shape(), false);
       const LossResult<float> result = function(data);
@@ -81,24 +81,25 @@ TEST(Ranking, InFloatNoPositiveFallsBelowANegative) {
   }
 }
 
-// A positive and a negative that lie a margin apart but for float's rounding have one v: neither
-// moves.
-TEST(Ranking, WhatRoundsToOneIsATieThatAnyStepDissolves) {
+// A positive and a negative that lie a margin apart but for float's rounding have one v: the first
+// of them is above, and a step up leaves it there, however small it is.
+TEST(Ranking, WhatRoundsToOneIsATie) {
   const Context context(1);
   const LossSpec spec = parse_loss("rambo_apc:lambda=0.001,margin=0.05");
   LossData<float> data;
   data.rows = 100'000;
   data.classes = 1;
-  data.scores.assign(100'000, -1.0F);
-  data.targets.assign(100'000, 0);
-  data.scores[0] = 0.82778823F;
-  data.targets[0] = 1;
-  data.scores[1] = 0.7777883F;
+  for (std::int64_t i = 0; i < data.rows; ++i) {  // above them, half of them positives
+    data.scores.push_back(static_cast<float>(0.96 + 3e-7 * static_cast<double>(i)));
+    data.targets.push_back(i % 2 == 0 ? 1 : 0);
+  }
+  const std::size_t positive = 99'998, negative = 99'999;
+  data.scores[positive] = 0.82778823F;
+  data.scores[negative] = 0.7777883F;
   LossFunction<float> function(context, spec, data.shape(), false);
   const LossResult<float> result = function(data);
-  EXPECT_EQ(result.loss, 0);
-  EXPECT_EQ(result.grad[0], 0);
-  EXPECT_EQ(result.grad[1], 0);
+  EXPECT_EQ(result.grad[positive], 0);
+  EXPECT_EQ(result.grad[negative], 0);
 }
 
 // All positives first: exactly 0, however many thirds and sevenths a mean of ones is made of; then
