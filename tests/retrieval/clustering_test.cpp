@@ -230,7 +230,7 @@ TEST(Clustering, CollapsedRowsFillOneCluster) {
 // k-means takes, too.
 TEST(Clustering, RefusesRowsWhoseProductsOverflow) {
   EmbeddingSet queries = unit_set(20, 16, 4), gallery = unit_set(300, 16, 60);
-  for (float& x : queries.embeddings) x *= 1e-15F;
+  for (float& x : queries.embeddings) x *= 1e-17F;
   for (float& x : gallery.embeddings) x *= 1e22F;
   ClusteringOptions options;
   options.clusters = 50;

@@ -55,6 +55,7 @@ struct State {
            .settings = "{\"loss\": \"fastap\"}",
            .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"},
            .classes = {"cats/tabby", "cup"},
+           .bad_images = {9, 2},
            .loss_scale = {.updates = 5, .scale = 1024.0, .good_steps = 3}};
   }
   std::vector<std::byte> bytes() const {
@@ -117,6 +118,7 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.run().settings, state.run.settings);
   EXPECT_EQ(read.run().history, state.run.history);
   EXPECT_EQ(read.run().classes, state.run.classes);
+  EXPECT_EQ(read.run().bad_images, state.run.bad_images);
   EXPECT_EQ(read.run().loss_scale.updates, 5);
   EXPECT_EQ(read.run().loss_scale.scale, 1024.0);
   EXPECT_EQ(read.run().loss_scale.good_steps, 3);
