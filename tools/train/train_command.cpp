@@ -222,7 +222,8 @@ class Train final : public Command {
               checkpoint.path(), checkpoint.run().batch, name, before->dump(), value.dump());
         }
       }
-      if (name == "momentum" && before->is_number() && *before == 0.0) {
+      if (name == "momentum" && now.value("optimizer", "") == "sgd" && before->is_number() &&
+          *before == 0.0) {
         fail<InputError>(
             "{}: was trained by --momentum 0, so it holds none to go on with; leave the flag out, "
             "or begin anew with --weights {} and another --out",

@@ -375,7 +375,7 @@ void TrainRun::weigh_anew(RunState& run, const Checkpoint& checkpoint) {
   const std::string before =
       monitor != stored.end() && monitor->is_string() ? monitor->get<std::string>() : "map_at_r";
   RunState weighed = run;
-  weighed.best = 0;
+  weighed.best = RunState{}.best;
   weighed.since_best = 0;
   for (const std::string& line : run.history) {
     const ordered_json entry = parse_json(line, checkpoint.path());

@@ -480,6 +480,10 @@ TEST_F(RunFaults, AnEpochUnderWayKeepsItsBatches) {
     EXPECT_EQ(file_text(in("run/last.h5")), kept);
   }
   ASSERT_EQ(resume("run").code, 0);
+  // Nor has it values that its optimizer did not keep.
+  const Finished momentum = resume("run", {"--epochs", "3", "--momentum", "0.9"});
+  EXPECT_EQ(momentum.code, 3);
+  EXPECT_TRUE(holds(momentum.err, "was trained by --momentum 0, so it holds none to go on with"));
   const Finished whole = resume("run", {"--epochs", "3", "--batches", "2"});
   EXPECT_EQ(whole.code, 0) << whole.err;  // between two epochs it may change
   EXPECT_EQ(metrics("run").back()["step"], 18);
