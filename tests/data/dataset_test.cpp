@@ -72,6 +72,26 @@ TEST(Folder, ChosenCategories) {
                     "no category 'Tagalock'; did you mean Tagalog?"));
 }
 
+// Splits need not hold the same ones.
+TEST(Folder, ChosenCategoriesOfSplits) {
+  const TemporaryFolder folder;
+  for (const char* name : {"train/Latin/c1/a.png", "train/Greek/c2/a.png", "val/Thai/c3/a.png",
+                           "val/Latin/c4/a.png", "test/Korean/c5/a.png"}) {
+    folder.picture(name, 1);
+  }
+  const std::string spec = folder.spec() + ",categories=Latin+Korean";
+  EXPECT_EQ(open_dataset(spec, Split::kTrain).categories(), (std::vector<std::string>{"Latin"}));
+  EXPECT_EQ(open_dataset(spec, Split::kVal).categories(), (std::vector<std::string>{"Latin"}));
+  EXPECT_EQ(open_dataset(spec, Split::kTest).categories(), (std::vector<std::string>{"Korean"}));
+  const std::string none = message_of<InputError>(
+      [&] { open_dataset(folder.spec() + ",categories=Latin", Split::kTest); });
+  EXPECT_TRUE(
+      holds(none, "/test: has none of the categories Latin, but Korean; name one of these"));
+  const std::string unknown = message_of<InputError>(
+      [&] { open_dataset(folder.spec() + ",categories=Hangul", Split::kTrain); });
+  EXPECT_TRUE(holds(unknown, "no category 'Hangul'; known: Greek, Korean, Latin, Thai"));
+}
+
 TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
   const TemporaryFolder folder;
   folder.classes("c", 10, 2);

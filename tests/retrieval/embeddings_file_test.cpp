@@ -86,7 +86,9 @@ TEST(EmbeddingsFile, ShapesAndNamesThatAreAlmostRight) {
                 "embeddings; store one value a row");
   EXPECT_EQ(refusal("/test/features", {4, 3}, {4}),
             path +
-                ": no data set /embeddings; store float32 [N, D] there; it holds /labels, "
+                ": no data set /embeddings; store float32 [N, D] there, or name it as FILE:NAME; "
+                "it holds "
+                "/labels, "
                 "/test/features");
   std::filesystem::remove(path);
 }
