@@ -84,8 +84,8 @@ TEST_P(Large, FloatAgreesWithDouble) {
 INSTANTIATE_TEST_SUITE_P(Losses, Large, testing::ValuesIn(all_specs()), test_name);
 
 // One class of nearly all items and one of a single item: as many terms alike as there are items,
-// which sums in float lose most of, and columns that are no negatives beside one that is. Here three
-// queries of a class of `items` copies, and one alone at similarity `near` to them.
+// which sums in float lose most of, and columns that are no negatives beside one that is. Here
+// three queries of a class of `items` copies, and one alone at similarity `near` to them.
 template <class S> LossData<S> copies_and_one(std::int64_t items, double near) {
   const std::vector<S> copy = {1, 0};
   const std::vector<S> other = {static_cast<S>(near), static_cast<S>(std::sqrt(1 - near * near))};
