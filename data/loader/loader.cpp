@@ -376,6 +376,6 @@ LoaderOptions one_epoch(LoaderOptions options) {
 EvalLoader::EvalLoader(const Dataset& data, std::int64_t batch_size, const AugmentOptions& augment,
                        LoaderOptions options)
     : sampler_(make_sequential(data, batch_size)),
-      loader_(data, *sampler_, augment, one_epoch(options)) {}
+      loader_(data, *sampler_, augment, one_epoch(std::move(options))) {}
 
 }  // namespace rk
