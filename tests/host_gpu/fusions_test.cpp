@@ -164,7 +164,8 @@ void check_gradient_sums(const Context& context, const gpu::Fusion& fusion, std:
     d_beta[c] += g[i];
   }
   const Values a = fused.of(kScaleDy), b = fused.of(kScaleX), shift = fused.of(kShift);
-  const auto rows = static_cast<double>(x.size() / channels);
+  const std::size_t pixels = x.size() / channels;
+  const auto rows = static_cast<double>(pixels);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t c = i % channels;
     dx[i] = gamma[c] * inv_std[c] * (g[i] - d_beta[c] / rows - normalised(i) * d_gamma[c] / rows);
