@@ -7,30 +7,28 @@
 #include "layers/networks/network.h"
 #include "training/trainer.h"
 
+#include <optional>
+
 namespace rk {
 
 // The context's plan table is empty afterwards.
 class UnplannedNetwork {
  public:
-  UnplannedNetwork(const Context& context, const TrainerOptions& options)
-      : program_(without_plans(context), parameters_,
-                 {.gradients = true, .precision = options.precision}) {
+  UnplannedNetwork(const Context& context, const TrainerOptions& options) {
+    set_plans(context, GpuPlans(plan_environment(context)));
+    program_.emplace(context, parameters_,
+                     Program::Options{.gradients = true, .precision = options.precision});
     NetworkSpec spec;
     spec.arch = options.model.arch;
     spec.dim = options.model.dim;
     spec.batchnorm = options.batchnorm;
-    build_network(program_, spec, options.batch, options.model.crop, options.model.crop);
+    build_network(*program_, spec, options.batch, options.model.crop, options.model.crop);
   }
-  Program& program() { return program_; }
+  Program& program() { return *program_; }
 
  private:
-  static const Context& without_plans(const Context& context) {
-    set_plans(context, GpuPlans(plan_environment(context)));
-    return context;
-  }
-
   Parameters parameters_;
-  Program program_;
+  std::optional<Program> program_;
 };
 
 }  // namespace rk
