@@ -386,7 +386,7 @@ void TrainRun::weigh_anew(RunState& run, const Checkpoint& checkpoint) {
   }
   const bool same = before == settings_.monitor && checkpoint.run().held_out != "nothing";
   if (same || run.epoch == 0 || !test_data_) return;
-  run = weighed;
+  run = std::move(weighed);
   note(
       compared_
           ? fmt::format(
