@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace rk::gpu {
@@ -107,11 +108,11 @@ std::vector<Fusion> fusions(Program& program) {
     return program.inputs_of(static_cast<int>(node))[0].tensor;
   };
   std::map<TensorId, int> readers;
-  std::map<const Node*, bool> is_normalised;  // convolutions
+  std::set<const Node*> normalised;  // convolutions
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     for (const NodeInput& read : program.inputs_of(static_cast<int>(n))) ++readers[read.tensor];
     if (dynamic_cast<const BatchNormNode*>(nodes[n].get()) != nullptr) {
-      is_normalised[program.producer(input(n))] = true;
+      normalised.insert(program.producer(input(n)));
     }
   }
   Fusions found;
@@ -121,7 +122,7 @@ std::vector<Fusion> fusions(Program& program) {
     nodes[n]->graphs(program.uses(static_cast<int>(n)), graphs);
     const auto [forward, weight_gradient, input_gradient] = passes_of(graphs);
     const double x = bytes_of(*forward, kX), y = bytes_of(*forward, kY);
-    const bool sums = is_normalised.contains(nodes[n].get());
+    const bool sums = normalised.contains(nodes[n].get());
     if (sums) {
       found.add({FusionKind::kOutputSums, {*forward}, {with_output_sums(*forward, false)}, y, 1});
     }

@@ -177,18 +177,28 @@ void check_gradient_sums(const Context& context, const gpu::Fusion& fusion, std:
   expect_close(combined, dx, text);
 }
 
+std::vector<gpu::Fusion> fusions_of(const Context& context, const std::string& arch,
+                                    std::int64_t batch, std::int64_t side) {
+  Parameters parameters;
+  Program program(context, parameters, {.gradients = true, .precision = Precision::kFp16});
+  NetworkSpec network;
+  network.arch = arch;
+  build_network(program, network, batch, side, side);
+  return gpu::fusions(program);
+}
+std::map<gpu::FusionKind, int> counts_of(const std::vector<gpu::Fusion>& fusions) {
+  std::map<gpu::FusionKind, int> counts;
+  for (const gpu::Fusion& fusion : fusions) counts[fusion.kind] += fusion.count;
+  return counts;
+}
+
 TEST(Fusions, ComputeWhatTheirPartsDo) {
   const Context context(2, Device{.cuda = true});
   std::mt19937 random(static_cast<std::uint32_t>(random_seed()));
   for (const std::string arch : {"resnet20", "resnet50"}) {
-    Parameters parameters;
-    Program program(context, parameters, {.gradients = true, .precision = Precision::kFp16});
-    NetworkSpec network;
-    network.arch = arch;
-    // Of ResNet-50 the last images have a pixel.
-    build_network(program, network, arch == "resnet20" ? 3 : 2, 16, 16);
     std::map<gpu::FusionKind, int> kinds;
-    for (const gpu::Fusion& fusion : gpu::fusions(program)) {
+    // Of ResNet-50 the last images have a pixel.
+    for (const gpu::Fusion& fusion : fusions_of(context, arch, arch == "resnet20" ? 3 : 2, 16)) {
       ++kinds[fusion.kind];
       const bool large = fusion.parts[0].tensor(1).elements() > 600'000;
       if (large) continue;  // the same again, of more channels
@@ -206,19 +216,14 @@ TEST(Fusions, ComputeWhatTheirPartsDo) {
 // By hand, of a bottleneck's three convolutions and those around them.
 TEST(Fusions, AreFoundWhereTheyAre) {
   const Context context(1, Device{.cuda = true});
-  Parameters parameters;
-  Program program(context, parameters, {.gradients = true, .precision = Precision::kFp16});
-  NetworkSpec network;
-  network.arch = "resnet50";
-  build_network(program, network, 4, 32, 32);
-  std::map<gpu::FusionKind, int> count;
-  for (const gpu::Fusion& fusion : gpu::fusions(program)) count[fusion.kind] += fusion.count;
+  const std::vector<gpu::Fusion> fusions = fusions_of(context, "resnet50", 4, 32);
+  std::map<gpu::FusionKind, int> count = counts_of(fusions);
   using enum gpu::FusionKind;
   EXPECT_EQ(count[kOutputSums], 53);       // every convolution has a normalisation behind it
   EXPECT_EQ(count[kNormalizedInput], 32);  // the second and third of 16 blocks
   EXPECT_EQ(count[kGradientSums], 32);
   EXPECT_EQ(count[kBlockGradientSums], 15);  // the first of all blocks but the first
-  for (const gpu::Fusion& fusion : gpu::fusions(program)) {
+  for (const gpu::Fusion& fusion : fusions) {
     const std::string text = fusion.parts[0].text();
     if (fusion.kind == kNormalizedInput && text == "fp16 conv 4x8x8x64 -> 64, 3x3/1") {
       // Two bytes each: the sums read y; to normalise reads and writes as much as x.
@@ -232,13 +237,7 @@ TEST(Fusions, AreFoundWhereTheyAre) {
 // halve have their gradient added up by a kernel of ours.
 TEST(Fusions, NeedAnImageToThemselves) {
   const Context context(1, Device{.cuda = true});
-  Parameters parameters;
-  Program program(context, parameters, {.gradients = true, .precision = Precision::kFp16});
-  NetworkSpec network;
-  network.arch = "resnet20";
-  build_network(program, network, 4, 32, 32);
-  std::map<gpu::FusionKind, int> count;
-  for (const gpu::Fusion& fusion : gpu::fusions(program)) count[fusion.kind] += fusion.count;
+  std::map<gpu::FusionKind, int> count = counts_of(fusions_of(context, "resnet20", 4, 32));
   using enum gpu::FusionKind;
   EXPECT_EQ(count[kNormalizedInput], 9);
   EXPECT_EQ(count[kGradientSums], 9 + 1);
