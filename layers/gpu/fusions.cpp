@@ -15,20 +15,13 @@ namespace {
 
 using enum GraphRole;
 
-const Graph::Tensor& of_role(const Graph& graph, GraphRole role) {
-  return *std::ranges::find(graph.tensors(), role, &Graph::Tensor::role);
-}
-Graph::Value read_as(const Graph& graph, GraphRole role, Graph& into) {
-  const Graph::Tensor& tensor = of_role(graph, role);
-  return into.read(role, tensor.shape, tensor.row_stride);
-}
 double bytes_of(const Graph& graph, GraphRole role) {
-  const Graph::Tensor& tensor = of_role(graph, role);
+  const Graph::Tensor& tensor = graph.tensor(role);
   return static_cast<double>(tensor.elements()) * static_cast<double>(size_of(tensor.type));
 }
 
 Graph::Value normalised_input(const Graph& plain, Graph& into) {
-  const auto x = read_as(plain, kX, into);
+  const auto x = into.read(kX, plain);
   const Shape channels = {into.tensor(x).shape[3]};
   const auto scale = into.read(kScale, channels), bias = into.read(kBias, channels);
   return into.relu(into.bias(into.scale(x, scale), bias));
@@ -36,9 +29,9 @@ Graph::Value normalised_input(const Graph& plain, Graph& into) {
 
 Graph with_output_sums(const Graph& plain, bool normalises_input) {
   Graph g(plain.precision());
-  const auto x = normalises_input ? normalised_input(plain, g) : read_as(plain, kX, g);
-  const auto y = g.conv(x, read_as(plain, kW, g), plain.operations()[0].window);
-  g.write(y, kY, of_role(plain, kY).row_stride);
+  const auto x = normalises_input ? normalised_input(plain, g) : g.read(kX, plain);
+  const auto y = g.conv(x, g.read(kW, plain), plain.operations()[0].window);
+  g.write(y, kY, plain.tensor(kY).row_stride);
   const auto [sum, squares] = g.channel_sums(y);
   g.write(sum, kSum);
   g.write(squares, kSquares);
@@ -47,9 +40,9 @@ Graph with_output_sums(const Graph& plain, bool normalises_input) {
 
 Graph weight_gradient_of_normalized(const Graph& plain) {
   Graph g(plain.precision());
-  const auto dy = read_as(plain, kDy, g);
+  const auto dy = g.read(kDy, plain);
   const auto x = normalised_input(plain, g);
-  g.write(g.wgrad(dy, x, plain.operations()[0].window, of_role(plain, kDw).shape), kDw);
+  g.write(g.wgrad(dy, x, plain.operations()[0].window, plain.tensor(kDw).shape), kDw);
   return g;
 }
 

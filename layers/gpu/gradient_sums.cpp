@@ -13,15 +13,11 @@ bool is_masked_gradient(const Graph& graph) {
 
 Graph graph_with_sums(const Graph& gradient, bool residual) {
   Graph g(gradient.precision());
-  const auto read = [&](GraphRole role) {
-    const auto tensor = std::ranges::find(gradient.tensors(), role, &Graph::Tensor::role);
-    return g.read(role, tensor->shape, tensor->row_stride);
-  };
   const Graph::Operation& dgrad = gradient.operations()[0];
   const Shape& image = gradient.tensor(dgrad.outputs[0]).shape;
-  const auto dy = read(kDy), w = read(kW);
+  const auto dy = g.read(kDy, gradient), w = g.read(kW, gradient);
   auto dx = g.dgrad(dy, w, dgrad.window, image);
-  if (gradient.has(Graph::Op::kAdd)) dx = g.add(dx, read(kAddend));
+  if (gradient.has(Graph::Op::kAdd)) dx = g.add(dx, g.read(kAddend, gradient));
   const Shape channels = {image[3]};
   const auto x = g.read(kX, image), gamma = g.read(kGamma, channels),
              beta = g.read(kBeta, channels);

@@ -80,6 +80,15 @@ Graph::Value Graph::read(GraphRole role, const Shape& shape, std::int64_t row_st
   return value;
 }
 
+Graph::Value Graph::read(GraphRole role, const Graph& like) {
+  const Tensor& tensor = like.tensor(role);
+  return read(role, tensor.shape, tensor.row_stride);
+}
+
+const Graph::Tensor& Graph::tensor(GraphRole role) const {
+  return *std::ranges::find(tensors_, role, &Tensor::role);
+}
+
 void Graph::write(Value value, GraphRole role, std::int64_t row_stride) {
   Tensor& tensor = tensors_[static_cast<std::size_t>(value)];
   tensor.role = role;

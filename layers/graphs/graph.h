@@ -115,6 +115,7 @@ class Graph {
 
   // Writing ---------------------------------------------------------------------------------------
   Value read(GraphRole role, const Shape& shape, std::int64_t row_stride = 0);
+  Value read(GraphRole role, const Graph& like);  // as `like` has it
   void write(Value value, GraphRole role, std::int64_t row_stride = 0);
 
   Value conv(Value x, Value w, const Window& window);
@@ -154,6 +155,7 @@ class Graph {
   Precision precision() const { return precision_; }
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const Tensor& tensor(Value value) const { return tensors_[static_cast<std::size_t>(value)]; }
+  const Tensor& tensor(GraphRole role) const;  // of a role that the graph has
   const std::vector<Operation>& operations() const { return operations_; }
   bool has(Op op) const;
   // Of a convolution or one of its gradients, whichever two it reads.
