@@ -1,9 +1,9 @@
 # Finds the CUDA toolkit and says how device code is compiled.
 #   RK_HAS_CUDA             ON where device code is built
 #   rk_cuda_folder(NAME SOURCES...)  all .cu in folder NAME as library rk_NAME_cuda, which rk_NAME
-#                           links; CUDA's headers for those of its SOURCES in a room cuda, nccl or cudnn
+#                           links; CUDA's headers for those of its SOURCES in a folder cuda, nccl or cudnn
 #   RK_CUDA_TARGETS         global property: those libraries
-# Device code has targets of its own; on the host only rooms called cuda know of it.
+# Device code has targets of its own; on the host only folders called cuda know of it.
 
 set(RK_HAS_CUDA OFF)
 set(cuda_absent "")

@@ -1,7 +1,7 @@
 # Finds cuDNN 9.8 or newer (the first that plans for a GPU which is only described) and its C++ frontend.
 #   RK_HAS_CUDNN            ON where both are there and device code is built
 #   RK_CUDNN_ABSENT         else why not
-#   RK_CUDNN_OPTIONS        how the files in rooms called cudnn are compiled: they alone see cuDNN
+#   RK_CUDNN_OPTIONS        how the files in folders called cudnn are compiled: they alone see cuDNN
 # Looked for in the system, in the CUDA toolkit, and where tools/scripts/setup_cudnn.sh puts them. The library
 # is loaded when it is first needed, so nothing is linked.
 

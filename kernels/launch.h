@@ -15,8 +15,8 @@
 // On a GPU a launch is asynchronous on the context's stream, and defined for the kernels that
 // kernels/cuda/*_kernels.h list; one that fails is a DeviceError. A kernel over a scalar of which
 // only float is compiled for a GPU says so (static constexpr bool kOnGpu). On the CPU the blocks
-// are shared among the cores, a block of one thread each (kernels/host_block.h). A kernel of no
-// blocks is none.
+// are shared among the cores, a block of one thread each (kernels/host_block.h). A kernel with zero
+// blocks is not launched.
 //
 // Packs of kernels/element.h want every array to start on 16 bytes.
 #pragma once

@@ -1,9 +1,9 @@
 // probe: one loss and its gradient on your embeddings (--loss), what the network sees of an image
 // (--image), or what a data set holds and what is wrong with it (--data).
 #include "tools/cli/cli.h"
-#include "tools/inspect/probe_data.h"
-#include "tools/inspect/probe_image.h"
-#include "tools/inspect/probe_loss.h"
+#include "tools/probe/probe_data.h"
+#include "tools/probe/probe_image.h"
+#include "tools/probe/probe_loss.h"
 
 #include <string_view>
 

@@ -52,7 +52,7 @@ std::size_t Embedder::plan() {
     pixels_ = std::make_unique<NetworkInput>(program_, input_, table_, batch_);
   }
   planned_ = true;
-  return program_.memory().arena_bytes + program_.memory().workspace_bytes;
+  return program_.footprint().arena_bytes + program_.footprint().workspace_bytes;
 }
 
 std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOptions& options) {

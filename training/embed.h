@@ -39,7 +39,8 @@ class Embedder {
   // stop. Fills all but cameras and network; bad_images() says what was left out.
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
   const std::vector<BadImage>& bad_images() const { return bad_; }
-  // Plans the program (done by the first embed() otherwise) and says what it reserved.
+  // Plans the program (done by the first embed() otherwise) and says how many bytes it reserved.
+  // DeviceError where they are not there.
   std::size_t plan();
 
  private:

@@ -251,10 +251,6 @@ void Optimizer::step_on_cpu(const Context& context, StepState& state, float* par
   });
 }
 
-double global_norm(const Context& context, const float* gradients, std::int64_t count) {
-  return std::sqrt(square_sum(context, gradients, count));
-}
-
 double square_sum(const Context& context, const float* gradients, std::int64_t count) {
   // A fixed number of pieces, whatever the number of cores, keeps the order of the additions.
   constexpr std::int64_t kPieces = 512;

@@ -34,7 +34,7 @@ struct ParameterPolicy {
   bool learns = true;  // false: no rate, no decay
 };
 
-// What that is taken from, by a parameter's name, shape and place.
+// The rules that give each parameter its policy, by its name, shape and place.
 struct LearningPolicy {
   double weight_decay = 0.0;
   double embedding_rate = 1.0;  // factor of the embedding layer's rate
@@ -64,8 +64,9 @@ class Optimizer {
   Optimizer(const Context& context, const OptimizerParams& params,
             std::vector<OptimizerGroup> groups, std::int64_t count);
 
-  // The norm of `gradients` and, where it and the loss (unless null) are finite, the update, by
-  // state->rate. All of it lies in the context's memory, and nobody waits for a GPU.
+  // The norm of `gradients` [count] and, where it and the loss (unless null) are finite, the update
+  // of `parameters` [count], by state->rate. All of it lies in the context's memory, and nobody
+  // waits for a GPU.
   void step(const Context& context, StepState* state, float* parameters, const float* gradients,
             const double* loss = nullptr) const;
 
@@ -92,11 +93,10 @@ class Optimizer {
   Memory device_groups_, squares_;  // on a GPU
 };
 
-// sqrt(sum of squares), added up in double in an order that depends on `count` alone. Squares of
-// finite floats cannot overflow a double, so the result is finite exactly if every gradient is: one
-// pass answers both questions that are asked before an update.
-double global_norm(const Context& context, const float* gradients, std::int64_t count);
-// Its square.
+// The sum of squares, in double and in an order that depends on `count` alone. Squares of finite
+// floats cannot overflow a double, so the result is finite exactly if every gradient is: one pass
+// answers both questions that are asked before an update, how long the gradient is and whether it
+// is finite.
 double square_sum(const Context& context, const float* gradients, std::int64_t count);
 
 }  // namespace rk

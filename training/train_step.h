@@ -73,8 +73,8 @@ class TrainStep {
   // A chunk of the batch's pictures into the program.
   void fill(std::int64_t chunk) { input_.fill(chunk * parts_.chunk); }
 
-  EmbeddingMemory& memory() { return memory_; }
-  const EmbeddingMemory& memory() const { return memory_; }
+  EmbeddingMemory& embedding_memory() { return memory_; }
+  const EmbeddingMemory& embedding_memory() const { return memory_; }
   Optimizer& optimizer() { return optimizer_; }
   const Optimizer& optimizer() const { return optimizer_; }
   // Of the loss, and how many updates there were; waits.

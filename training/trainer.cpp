@@ -89,9 +89,9 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
   // in_parts: what a batch in several chunks takes beside.
   const auto require = [&](std::int64_t fixed, std::int64_t in_parts, std::int64_t free,
                            MemoryOf where) {
-    MemoryNeed need{
-        .fixed = static_cast<std::int64_t>(footprint.workspace_bytes) + fixed + options_.beside,
-        .per_image = static_cast<std::int64_t>(footprint.arena_bytes) / options_.chunk};
+    MemoryNeed need{.fixed = static_cast<std::int64_t>(footprint.workspace_bytes) + fixed +
+                             options_.other_bytes,
+                    .per_image = static_cast<std::int64_t>(footprint.arena_bytes) / options_.chunk};
     if (options_.chunk < share) need.fixed += in_parts;
     if (fitting_advice(need, free, share, options_.chunk, where).empty()) return;
     if (options_.chunk == share) need.fixed += in_parts;
@@ -217,13 +217,13 @@ void Trainer::stage(const Batch& next) {
   staged_ = true;
 }
 
-void Trainer::pull() {
+void Trainer::download() {
   expect(under_way_ == 0, "[trainer] expected no step under way, got {}", under_way_);
   parameters_.download();
   if (options_.precision == Precision::kFp16) scale_ = step_->scale();
 }
 
-void Trainer::push() { parameters_.upload(); }
+void Trainer::upload() { parameters_.upload(); }
 
 bool Trainer::sound() const {
   const auto count = static_cast<std::int64_t>(parameters_.flat_elements());
@@ -244,7 +244,7 @@ bool Trainer::sound() const {
 void Trainer::save(CheckpointWriter& writer) const {
   save_parameters(parameters_, writer);
   save_optimizer(step_->optimizer(), parameters_, writer);
-  step_->memory().save(writer);
+  step_->embedding_memory().save(writer);
 }
 
 bool Trainer::load(const Checkpoint& checkpoint, bool same_data) {
@@ -252,9 +252,9 @@ bool Trainer::load(const Checkpoint& checkpoint, bool same_data) {
   load_loss_parameters(checkpoint, parameters_);
   load_optimizer(checkpoint, parameters_, step_->optimizer());
   steps_ = checkpoint.run().step;
-  push();
+  upload();
   step_->set_scale(checkpoint.run().loss_scale, steps_);
-  return same_data ? step_->memory().load(checkpoint) : options_.memory == 0;
+  return same_data ? step_->embedding_memory().load(checkpoint) : options_.memory == 0;
 }
 
 std::int64_t Trainer::network_parameters() const {
@@ -294,13 +294,13 @@ std::vector<LayerActivations> Trainer::activations() {
   return layers;
 }
 
-std::vector<std::pair<std::string, std::size_t>> Trainer::memory() const {
+std::vector<std::pair<std::string, std::size_t>> Trainer::reserved() const {
   const std::size_t flat = parameters_.flat_elements() * sizeof(float);
   std::vector<std::pair<std::string, std::size_t>> groups = {
       {"parameters", flat},
       {"gradients", flat},
-      {"activations and their gradients", program_.memory().arena_bytes},
-      {"workspace", program_.memory().workspace_bytes}};
+      {"activations and their gradients", program_.footprint().arena_bytes},
+      {"workspace", program_.footprint().workspace_bytes}};
   for (auto& group : step_->reserved()) groups.push_back(std::move(group));
   return groups;
 }

@@ -72,7 +72,7 @@ class Trainer {
   // is asked of the trainer but stage().
   std::optional<StepResult> finish();
   int under_way() const { return under_way_; }
-  // Both.
+  // advance(), then finish().
   StepResult step(const Batch& batch);
   // On a GPU: begins to upload the batch that advance() is given next.
   void stage(const Batch& next);
@@ -101,13 +101,14 @@ class Trainer {
 
   // Between a GPU and the parameters here: before they are read, after they were changed. Nothing
   // on the CPU.
-  void pull();
-  void push();
-  LossScaleState loss_scale() const { return scale_; }  // as of the last pull(); fp16 alone has one
+  void download();
+  void upload();
+  // As of the last download(); fp16 alone has one.
+  LossScaleState loss_scale() const { return scale_; }
   TrainStep& train_step() { return *step_; }
 
   // What is reserved, by name, in bytes.
-  std::vector<std::pair<std::string, std::size_t>> memory() const;
+  std::vector<std::pair<std::string, std::size_t>> reserved() const;
   std::int64_t network_parameters() const;  // without those of the loss
 
   // For whoever looks for the cause of a divergence. Names of the parameters that are not finite in

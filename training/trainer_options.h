@@ -30,8 +30,8 @@ struct TrainerOptions {
   std::uint64_t seed = 0;
   Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
   bool graph = true;                       // on a GPU: capture the step and replay it
-  std::int64_t beside =
-      0;  // bytes that the run takes beside the trainer's own, of a GPU or machine
+  // Bytes of the device's memory that the run takes beside the trainer's own.
+  std::int64_t other_bytes = 0;
   // Called while the GPU's graphs are built, which may take a minute: (done, all).
   std::function<void(std::int64_t, std::int64_t)> preparing;
 };

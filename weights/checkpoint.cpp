@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "engine/base/shape.h"
 #include "weights/run_folder.h"
 #include "weights/written_by.h"
 
@@ -15,18 +16,12 @@ namespace {
 
 constexpr const char* kFormat = "rankine-checkpoint";
 constexpr std::int64_t kVersion = 1;
-// As `train` takes them.
-constexpr std::int64_t kMaxDim = 65536, kMaxSide = 8192;
 
 const std::string kWeights = "/weights/";
 const std::string kClassifier = "fc.";  // of weights that come from elsewhere; no network has it
 const std::string kLoss = "/loss/";
 const std::string kMemory = "/memory/";
 const std::string kOptimizer = "/optimizer/";
-
-std::string shape_text(const std::vector<std::int64_t>& dims) {
-  return fmt::format("[{}]", fmt::join(dims, ", "));
-}
 
 bool begins_with_any(const std::string& name, const std::vector<std::string>& beginnings) {
   return std::any_of(beginnings.begin(), beginnings.end(),
@@ -92,7 +87,8 @@ bool finite(float value) { return std::abs(value) <= std::numeric_limits<float>:
 
 void check_model(const ModelDescription& model, const std::string& path) {
   // Whatever is computed from these is said to be this file's.
-  const auto demand = [&](bool good, const char* name, const auto& value, const char* expected) {
+  const auto demand = [&](bool good, const char* name, const auto& value,
+                          const std::string& expected) {
     if (good) return;
     fail<InputError>("{}: attribute {} is {}, expected {}; use another checkpoint", path, name,
                      value, expected);
@@ -100,7 +96,8 @@ void check_model(const ModelDescription& model, const std::string& path) {
   demand(model.pool == "avg" || model.pool == "max" || model.pool == "gem", "pool", model.pool,
          "avg, max or gem");
   demand(model.gem_p > 0 && std::isfinite(model.gem_p), "gem_p", model.gem_p, "a number above 0");
-  demand(model.dim >= 0 && model.dim <= kMaxDim, "dim", model.dim, "0 to 65536");
+  demand(model.dim >= 0 && model.dim <= kMostDim, "dim", model.dim,
+         fmt::format("0 to {}", kMostDim));
   for (std::size_t c = 0; c < 3; ++c) {
     demand(std::abs(model.input_mean[c]) <= kMostInput, "input_mean", model.input_mean[c],
            "numbers of -1e6 to 1e6");
@@ -113,9 +110,10 @@ void check_model(const ModelDescription& model, const std::string& path) {
          "RGB, the order in which images are read");
   demand(model.interpolation == "bilinear", "interpolation", model.interpolation,
          "bilinear, which is how images are resized");
-  demand(model.crop >= 1 && model.crop <= kMaxSide, "crop", model.crop, "1 to 8192");
-  demand(model.resize >= model.crop && model.resize <= kMaxSide, "resize", model.resize,
-         "the crop or more, to 8192");
+  demand(model.crop >= 1 && model.crop <= kMostSide, "crop", model.crop,
+         fmt::format("1 to {}", kMostSide));
+  demand(model.resize >= model.crop && model.resize <= kMostSide, "resize", model.resize,
+         fmt::format("the crop or more, to {}", kMostSide));
 }
 
 CheckpointWriter::CheckpointWriter(const ModelDescription& model, std::size_t expected_bytes)

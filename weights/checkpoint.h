@@ -36,6 +36,8 @@
 
 namespace rk {
 
+// Numbers in an embedding, and the side that pictures are resized to, at most.
+inline constexpr int kMostDim = 65536, kMostSide = 8192;
 // What may be subtracted from pixels in 0..1, and what they may be divided by: far beyond what
 // anybody means, and far from where float32 ends.
 inline constexpr double kMostInput = 1e6, kLeastInputStd = 1e-6;

@@ -148,7 +148,7 @@ std::string split_list(const std::vector<Split>& splits) {
   std::string text;
   for (const Split split : splits) {
     text += text.empty() ? "" : ", ";
-    text += split_name(split);
+    text += name_of(split);
   }
   return text;
 }
@@ -172,7 +172,7 @@ std::vector<Split> distinct_splits(const DataSpec& spec, std::vector<Split> own)
 
 }  // namespace
 
-std::string_view split_name(Split split) {
+std::string_view name_of(Split split) {
   switch (split) {
     case Split::kTrain: return "train";
     case Split::kVal: return "val";
@@ -363,15 +363,14 @@ Dataset open_dataset(const DataSpec& spec, Split split) {
   const bool whole = own.empty() && how.share == 0 && split != Split::kVal;
   if (!whole && !contains(splits, split)) {
     fail<InputError>(
-        "{}: no {} split, there is {}; {}", spec.text(), split_name(split), split_list(splits),
+        "{}: no {} split, there is {}; {}", spec.text(), name_of(split), split_list(splits),
         split == Split::kVal     ? "hold classes out with val_classes=0.2"
         : split == Split::kTrain ? "give a folder that has one, or one of classes alone"
                                  : "ask for one of these");
   }
   const bool divided = how.share > 0 && (split == Split::kTrain || split == Split::kVal);
   Dataset data = drop_small_classes(spec, kind.read(spec, divided ? Split::kTrain : split));
-  data.set_part(whole ? "all of it, which has no splits"
-                      : fmt::format("split {}", split_name(split)));
+  data.set_part(whole ? "all of it, which has no splits" : fmt::format("split {}", name_of(split)));
   if (divided) {
     data = data.select(divide(spec, how, static_cast<std::int64_t>(data.classes().size()), split));
   }

@@ -31,7 +31,7 @@ namespace rk {
 
 // kQuery and kGallery: the two sides of a test, where the data has them apart.
 enum class Split { kTrain, kVal, kTest, kQuery, kGallery };
-std::string_view split_name(Split split);
+std::string_view name_of(Split split);
 // By any name that folder.h knows, in large or small letters; UsageError.
 Split parse_split(std::string_view name);
 

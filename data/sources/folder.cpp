@@ -4,6 +4,7 @@
 #include "data/images/exif.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/lower_case.h"
 #include "engine/base/nearest.h"
 #include "engine/system/read_file.h"
 
@@ -57,14 +58,7 @@ bool turns(const DataSpec& spec) {
   return exif == "turn";
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
-// In small letters; empty: none.
+// In lower case; empty: none.
 std::string ending_of(const std::string& name) {
   const std::size_t dot = name.rfind('.');
   return dot == std::string::npos ? std::string() : lower_case(name.substr(dot + 1));
@@ -191,7 +185,7 @@ std::vector<SplitFolder> split_folders(const DataSpec& spec) {
     fail<InputError>(
         "{}: '{}' and '{}' are both the split {}; put them together, or, if these are categories, "
         "add ,splits=none",
-        spec.path, splits[i - 1].name, splits[i].name, split_name(splits[i].split));
+        spec.path, splits[i - 1].name, splits[i].name, name_of(splits[i].split));
   }
   return splits;
 }

@@ -5,11 +5,22 @@
 #include "engine/base/error.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 
 namespace rk {
+
+// "[16, 224, 224, 3]", of any rank.
+inline std::string shape_text(std::span<const std::int64_t> dims) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    out += (i > 0 ? ", " : "") + std::to_string(dims[i]);
+  }
+  return out + "]";
+}
 
 class Shape {
  public:
@@ -44,12 +55,7 @@ class Shape {
     }
     return true;
   }
-  // "[16, 224, 224, 3]"
-  std::string text() const {
-    std::string out = "[";
-    for (int i = 0; i < rank_; ++i) out += (i ? ", " : "") + std::to_string((*this)[i]);
-    return out + "]";
-  }
+  std::string text() const { return shape_text({dims_.data(), static_cast<std::size_t>(rank_)}); }
 
  private:
   std::array<std::int64_t, kMaxRank> dims_{};

@@ -42,7 +42,7 @@ template <class T> class DeviceValue {
   }
   // Of the first fetch() that was not taken, once it is waited for. On the CPU the value as it is.
   const T& take() { return *at(fetched_, taken_++); }
-  // Both; waits for all work so far.
+  // fetch(), then take(); waits for all work so far.
   const T& read(const Context& context) {
     fetch(context);
     context.synchronize();

@@ -1,4 +1,5 @@
 #include "engine/device/gemm.h"
+
 #include "engine/base/error.h"
 #include "engine/device/buffer.h"
 #include "engine/device/cuda/context.h"

@@ -3,6 +3,8 @@
 // are written where they are read.
 #pragma once
 
+#include "engine/base/round_up.h"
+#include "engine/device/buffer.h"
 #include "engine/device/context.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/mark.h"
@@ -18,7 +20,7 @@ class PackedMemory {
   // One more piece, before plan(). Returns where it begins.
   std::size_t add(std::size_t bytes) {
     const std::size_t offset = bytes_;
-    bytes_ += (bytes + 63) / 64 * 64;
+    bytes_ += round_up(bytes, Buffer::kAlignment);
     return offset;
   }
   // Filled with zeros.

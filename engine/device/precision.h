@@ -6,8 +6,10 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace rk {
 
@@ -29,6 +31,13 @@ constexpr std::string_view name_of(Precision precision) {
     case Precision::kBf16: return "bf16";
   }
   return "";
+}
+
+// All of them, as flags take them.
+inline std::vector<std::string> precision_names() {
+  std::vector<std::string> names;
+  for (const Precision precision : kPrecisions) names.emplace_back(name_of(precision));
+  return names;
 }
 
 // The precision of that name; fp32 where there is none.

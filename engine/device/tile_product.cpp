@@ -1,4 +1,5 @@
 #include "engine/device/tile_product.h"
+
 #include "engine/base/error.h"
 #include "engine/base/random.h"
 #include "engine/base/round_up.h"

@@ -187,7 +187,7 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
       saved[static_cast<std::size_t>(n)] =
           add_storage({claims.saved_bytes, n, goes_backward(n) ? backward_time(n) : n});
     }
-    memory_.workspace_bytes = std::max(memory_.workspace_bytes, claims.workspace_bytes);
+    footprint_.workspace_bytes = std::max(footprint_.workspace_bytes, claims.workspace_bytes);
     for (const auto* works : {&before_forward_, &after_backward_}) {
       for (const auto& work : *works) work->node_planned();
     }
@@ -208,12 +208,12 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
     }
   }
   ArenaPlan arena = plan_arena(storages_);
-  memory_.arena_bytes = arena.bytes;
-  memory_.arena_lower_bound = arena.lower_bound;
+  footprint_.arena_bytes = arena.bytes;
+  footprint_.arena_lower_bound = arena.lower_bound;
   offsets_ = std::move(arena.offsets);
-  if (room) room(memory_);
+  if (room) room(footprint_);
   arena_ = context_.allocate(arena.bytes);
-  workspace_ = context_.allocate(memory_.workspace_bytes);
+  workspace_ = context_.allocate(footprint_.workspace_bytes);
 
   for (const auto& [work, storage] : shared) work->bind(at(storage));
   for (int n = 0; n < count; ++n) {

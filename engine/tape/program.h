@@ -241,10 +241,10 @@ class Program {
   // reorders.
   void lay_out();
   std::vector<EdgeUse> uses(int node) const;  // from lay_out() on
-  // room: asked before anything is allocated, with what memory() will be; throws where that is too
-  // much.
+  // room: asked before anything is allocated, with what footprint() will be; throws where that is
+  // too much.
   void plan(const std::function<void(const Footprint&)>& room = {});
-  Footprint memory() const { return memory_; }
+  Footprint footprint() const { return footprint_; }
 
   // Running ---------------------------------------------------------------------------------------
   void forward();
@@ -285,7 +285,8 @@ class Program {
   // A tensor's value, from a GPU too, as float32 in the order of a tensor of that layout by itself,
   // wherever it lies. Waits.
   std::vector<float> read(TensorId id) const;
-  // Any tensor or gradient as NHWC (images) or as it is.
+  // Any tensor or gradient as NHWC (images) or as it is. stored: on the host, as the program stores
+  // it; out: as many floats as the shape has elements.
   void copy_out(TensorId id, const float* stored, float* out) const;
 
  private:
@@ -379,7 +380,7 @@ class Program {
   std::vector<std::unique_ptr<SharedWork>> before_forward_, after_backward_;
   std::vector<Lifetime> storages_;    // of tensors and what nodes keep
   std::vector<std::size_t> offsets_;  // by storage
-  Footprint memory_;
+  Footprint footprint_;
   mutable PinnedBuffer read_through_;        // where read() takes values of a GPU
   std::vector<std::string> backward_names_;  // by node, for profilers
   Memory arena_, workspace_;

@@ -1,4 +1,5 @@
 #include "kernels/cuda/convolution_kernels.h"
+
 #include "kernels/cuda/launch.cuh"
 
 namespace rk {

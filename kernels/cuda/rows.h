@@ -45,7 +45,9 @@ template <class Row> struct GalleryRows {
                   CudaStream stream);
 };
 
-// The rows of losses with proxies: SoftmaxRow and ProxyAnchorRow.
+// The rows of losses with proxies: SoftmaxRow and ProxyAnchorRow. rows, columns: of the matrix of
+// similarities, whose rows are items and columns classes, or the other way round
+// (losses/products/proxy_matrix.h).
 template <class Row> struct ProxyRows {
   using Params = typename Row::Params;
 

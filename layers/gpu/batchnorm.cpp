@@ -1,4 +1,5 @@
 #include "layers/gpu/batchnorm.h"
+
 #include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/batchnorm_gradient_block.h"

@@ -1,4 +1,5 @@
 #include "layers/gpu/batchnorm_timing.h"
+
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
 #include "layers/conv_bn.h"

@@ -47,10 +47,11 @@ constexpr bool writes_rows_apart(Precision precision, bool gradients) {
   return precision != Precision::kBf16 || !gradients;
 }
 
-// Has images, a convolution's input, lie as the library is fastest on them: where it moves by
-// several pixels, in cells of so many (SpaceToDepth). A first layer is 7x7 taps of 3 of 4 channels
-// to it, for which it has the former generation's kernels; or 4x4 of 12 of 16. In fp32, and where
-// the images' gradient is wanted, pixels lie by themselves.
+// Lays out the images that a convolution reads as cuDNN is fastest on them: where its stride is
+// above 1, in cells of stride x stride pixels (SpaceToDepth). Pixel by pixel, ResNet's first layer
+// has 7x7 taps of 4 channels, 3 of them used, for which cuDNN only has kernels of the card
+// generation before; cell by cell it has 4x4 taps of 16 channels, 12 of them used. In fp32, and
+// where the images' gradient is wanted, images stay as they are.
 void lay_out_images(Program& program, TensorId x, const std::string& name,
                     const Conv2dOptions& options);
 

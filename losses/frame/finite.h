@@ -12,6 +12,7 @@ template <class S> inline constexpr S kLargestInput = S(1e10);
 // InputError naming the first row of the batch, the memory, the proxies or the scores that holds
 // NaN, infinity or a number beyond kLargestInput (of scores: beyond the largest there is).
 template <class S> void check_finite(const Context& context, const LossInput<S>& input);
+// That error. what: "embedding", ...; row: of it; most: the largest number that is taken.
 [[noreturn]] void fail_not_finite(const char* what, std::int64_t row, double most);
 
 }  // namespace rk

@@ -6,8 +6,8 @@
 //   loss->launch(context, input, gradients);   // the device's work; on a GPU nobody waits for it
 //   LossValue value = loss->result(context);   // waits
 //
-// Whoever would rather go on fetches instead, and takes what was fetched once that is waited for;
-// the next batch may be prepared and launched before.
+// To go on without waiting, call fetch() behind launch() and take() once its work is waited for;
+// the next batch may be prepared and launched in between.
 //
 // Embeddings [N, D] are taken as they are (already of unit length); the gradient is that of the
 // formula as a function of S = E E^T. The gallery of query i is the batch without i, then the

@@ -1,8 +1,8 @@
 #include "retrieval/files/array_file.h"
 
 #include "engine/base/error.h"
+#include "engine/base/lower_case.h"
 #include "engine/base/printable.h"
-#include "engine/base/small_letters.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/files/npy.h"
 #include "weights/tensor_files/archive_entries.h"
@@ -28,7 +28,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 
 // safetensors calls float16 F16; what is said of a file is in numpy's words.
 std::string words_of(ElementType type) {
-  std::string name = in_small_letters(std::string(name_of(type)));
+  std::string name = lower_case(std::string(name_of(type)));
   const auto digit =
       std::find_if(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
   const std::string kind(name.begin(), digit), bits(digit, name.end());
@@ -120,7 +120,7 @@ const StoredArray& ArrayFile::named(const std::string& name) const {
 const StoredArray* ArrayFile::find(std::span<const std::string> names) const {
   for (const std::string& name : names) {
     for (const Member& member : members_) {
-      if (in_small_letters(member.name) == name) return &checked(member);
+      if (lower_case(member.name) == name) return &checked(member);
     }
   }
   return nullptr;
@@ -189,7 +189,7 @@ ArrayFile open_arrays(const std::string& path) {
       printable(path));
 }
 
-FileAndName split_name(const std::string& text) {
+FileAndName file_and_name(const std::string& text) {
   std::error_code ignored;
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0 || std::filesystem::exists(text, ignored)) {

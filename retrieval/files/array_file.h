@@ -59,6 +59,6 @@ ArrayFile open_arrays(const std::string& path);
 struct FileAndName {
   std::string file, name;  // name is empty where none is given
 };
-FileAndName split_name(const std::string& text);
+FileAndName file_and_name(const std::string& text);
 
 }  // namespace rk

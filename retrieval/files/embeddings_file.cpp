@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/shape.h"
 #include "retrieval/files/mapped_file.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/contents.h"
@@ -29,9 +30,9 @@ std::string shape_problem(const std::vector<std::int64_t>& dims, std::int64_t ro
                        rows);
   }
   return fmt::format(
-      "has the shape [{}], not one value for each of the {} of the embeddings; "
+      "has the shape {}, not one value for each of the {} of the embeddings; "
       "store one value a row",
-      fmt::join(dims, ", "), counted(rows, "row"));
+      shape_text(dims), counted(rows, "row"));
 }
 
 void require(const Hdf5Reader& file, const std::string& name, Kind kind, const char* kind_text,

@@ -3,13 +3,12 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "engine/base/shape.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/files/text_column.h"
 #include "weights/hdf5/contents.h"
 #include "weights/hdf5/file.h"
 #include "weights/tensor_files/file_kind.h"
-
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -116,8 +115,8 @@ Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
   const Hdf5Reader::Info info = file.info(name);
   const std::string where = fmt::format("{}: {}", file.name(), name);
   if (std::ranges::count_if(info.dims, [](std::int64_t side) { return side > 1; }) > 1) {
-    fail<InputError>("{}: is [{}], not one label a row; give [{}]", where,
-                     fmt::join(info.dims, ", "), rows);
+    fail<InputError>("{}: is {}, not one label a row; give [{}]", where, shape_text(info.dims),
+                     rows);
   }
   check_count(info.elements(), rows, dim, where, rows_of);
   if (info.kind == Hdf5Reader::Kind::kFloat) {
@@ -172,7 +171,7 @@ Labels labels_of(const StoredArray& array, std::int64_t rows, std::int64_t dim,
 
 Labels read_labels(const std::string& from, std::int64_t rows, std::int64_t dim,
                    const std::string& rows_of) {
-  const FileAndName place = split_name(from);
+  const FileAndName place = file_and_name(from);
   const auto mapped = std::make_shared<const MappedFile>(place.file);
   const std::string_view text(reinterpret_cast<const char*>(mapped->bytes().data()),
                               mapped->bytes().size());

@@ -111,7 +111,7 @@ void take_what_is_beside(const ArrayFile& file, EmbeddingSet& set) {
 }
 
 RowsRead read_arrays(const RowsToRead& what) {
-  const FileAndName place = split_name(what.embeddings);
+  const FileAndName place = file_and_name(what.embeddings);
   const ArrayFile file = open_arrays(place.file);
   const StoredArray& array = embeddings_in(file, place.name);
   const std::string shown = printable(place.file);
@@ -151,7 +151,7 @@ RowsRead read_arrays(const RowsToRead& what) {
 }
 
 RowsRead read_hdf5(const RowsToRead& what) {
-  const FileAndName place = split_name(what.embeddings);
+  const FileAndName place = file_and_name(what.embeddings);
   const Hdf5Reader file(place.file);
   if (place.name.empty() && !file.has("/embeddings") && file.has("/weights")) {
     fail<InputError>(
@@ -195,7 +195,7 @@ RowsRead read_hdf5(const RowsToRead& what) {
 }
 
 void check_rows(const RowsToRead& what, std::int64_t rows) {
-  const std::string path = split_name(what.embeddings).file;
+  const std::string path = file_and_name(what.embeddings).file;
   const std::uint64_t bytes = RegularFile(path, std::numeric_limits<std::int64_t>::max()).bytes();
   const std::uint64_t needed = static_cast<std::uint64_t>(rows) * what.bytes_a_row;
   if (needed <= memory_for_file(bytes)) return;
@@ -236,7 +236,8 @@ std::span<const std::string> usual_embedding_names() {
 }
 
 RowsRead read_rows(const RowsToRead& what) {
-  RowsRead out = holds_hdf5(split_name(what.embeddings).file) ? read_hdf5(what) : read_arrays(what);
+  RowsRead out =
+      holds_hdf5(file_and_name(what.embeddings).file) ? read_hdf5(what) : read_arrays(what);
   check_rows(what, out.set.count());
   if (what.normalize) {
     out.zero_rows = normalize_rows(out.set);

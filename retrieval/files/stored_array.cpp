@@ -1,6 +1,7 @@
 #include "retrieval/files/stored_array.h"
 
 #include "engine/base/error.h"
+#include "engine/base/shape.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,8 +1,8 @@
 #include "retrieval/files/text_column.h"
 
 #include "engine/base/error.h"
+#include "engine/base/lower_case.h"
 #include "engine/base/printable.h"
-#include "engine/base/small_letters.h"
 
 #include <fmt/ranges.h>
 
@@ -139,7 +139,7 @@ Place place_of(const std::vector<std::string>& first, const std::string& wanted,
   }
   for (const std::string& name : usual) {
     const std::size_t column =
-        at([&](const std::string& head) { return in_small_letters(head) == name; });
+        at([&](const std::string& head) { return lower_case(head) == name; });
     if (column < first.size()) return {column, true};
   }
   if (first.size() == 1) return {0, false};

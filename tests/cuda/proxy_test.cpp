@@ -150,13 +150,13 @@ TEST_F(ProxyTest, TrainingEndsAsOnTheCpuAndChangesNothing) {
     const Context context(2, Device{.cuda = cuda});
     Trainer trainer(context, options);
     trainer.step(NoiseBatch(kRows, kSide, 0).get());
-    trainer.pull();
+    trainer.download();
     const auto& entries = trainer.parameters().entries();
     const auto found = std::ranges::find(entries, "proxies", &Parameters::Entry::name);
     ASSERT_NE(found, entries.end());
     const auto proxies = static_cast<ParameterId>(found - entries.begin());
     std::fill_n(trainer.parameters().value(proxies) + 8, 8, 0.0F);
-    trainer.push();
+    trainer.upload();
     const std::vector<float> before(trainer.parameters().values().begin(),
                                     trainer.parameters().values().end());
     try {
@@ -165,7 +165,7 @@ TEST_F(ProxyTest, TrainingEndsAsOnTheCpuAndChangesNothing) {
     } catch (const DivergedError& error) {
       said.emplace_back(error.what());
     }
-    trainer.pull();
+    trainer.download();
     EXPECT_TRUE(std::ranges::equal(before, trainer.parameters().values()));
   }
   ASSERT_EQ(said.size(), 2U);

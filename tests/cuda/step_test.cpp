@@ -84,7 +84,7 @@ void compare(const TrainerOptions& options, const Bounds& bounds, std::uint32_t 
     EXPECT_EQ(b.rate, a.rate);
     EXPECT_NEAR(b.gradient_norm, a.gradient_norm, 10 * bounds.parameters * a.gradient_norm) << s;
   }
-  got.pull();
+  got.download();
   EXPECT_LE(apart(expected.parameters(), got.parameters(), start), bounds.parameters);
   for (std::size_t i = 0; i < expected.parameters().statistics().size(); ++i) {
     const float value = expected.parameters().statistics()[i];
@@ -196,7 +196,7 @@ TEST_F(GpuStepTest, ReplayIsEager) {
     Trainer trainer(gpu, options);
     for (std::uint32_t s = 0; s < 4; ++s) trainer.step(NoiseBatch(kBatch, kSize, s).get());
     EXPECT_EQ(trainer.train_step().captured(), graph);
-    trainer.pull();
+    trainer.download();
     values.emplace_back(trainer.parameters().values().begin(), trainer.parameters().values().end());
   }
   EXPECT_EQ(values[0], values[1]);
@@ -247,8 +247,8 @@ TEST_F(GpuStepTest, StepsBehindOneAnotherAreTheSameSteps) {
       EXPECT_EQ(got[s].gradient_norm, expected[s].gradient_norm) << s;
       EXPECT_EQ(got[s].rate, expected[s].rate) << s;
     }
-    apart.pull();
-    together.pull();
+    apart.download();
+    together.download();
     EXPECT_TRUE(std::ranges::equal(apart.parameters().values(), together.parameters().values()));
     EXPECT_TRUE(
         std::ranges::equal(apart.parameters().statistics(), together.parameters().statistics()));
@@ -265,13 +265,13 @@ TEST_F(GpuStepTest, OverflowIsSkippedAndTheScaleHalved) {
   options.precision = Precision::kFp16;
   const Context gpu = gpu_context();
   Trainer trainer(gpu, options);
-  trainer.pull();
+  trainer.download();
   const std::vector<float> start(trainer.parameters().values().begin(),
                                  trainer.parameters().values().end());
   const double scale = trainer.loss_scale().scale;
   const StepResult result = trainer.step(NoiseBatch(kBatch, 32).get());
   EXPECT_FALSE(result.updated);
-  trainer.pull();
+  trainer.download();
   EXPECT_TRUE(std::ranges::equal(start, trainer.parameters().values()));
   EXPECT_EQ(trainer.loss_scale().scale, scale / 2);
   EXPECT_EQ(trainer.loss_scale().updates, 0);
@@ -282,11 +282,11 @@ TEST_F(GpuStepTest, DivergenceWithoutAScaleIsSaidAndChangesNothing) {
   const Context gpu = gpu_context();
   Trainer trainer(gpu, options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning));
   trainer.parameters().value(0)[0] = std::numeric_limits<float>::infinity();
-  trainer.push();
+  trainer.upload();
   const std::vector<float> start(trainer.parameters().values().begin() + 1,
                                  trainer.parameters().values().end());
   EXPECT_THROW(trainer.step(NoiseBatch(kBatch, kSize).get()), DivergedError);
-  trainer.pull();
+  trainer.download();
   EXPECT_TRUE(std::ranges::equal(start, trainer.parameters().values().subspan(1)));
   EXPECT_FALSE(trainer.activations().empty());
 }
@@ -303,9 +303,9 @@ TEST_F(GpuStepTest, DivergenceIsThatOfItsOwnBatchWhenTheNextStepHasBegun) {
     const Context gpu = gpu_context();
     Trainer trainer(gpu, options);
     trainer.step(first.get());
-    trainer.pull();
+    trainer.download();
     trainer.parameters().value(0)[0] = std::numeric_limits<float>::infinity();
-    trainer.push();
+    trainer.upload();
     const std::vector<float> start(trainer.parameters().values().begin() + 1,
                                    trainer.parameters().values().end());
     EXPECT_FALSE(trainer.advance(bad));
@@ -322,7 +322,7 @@ TEST_F(GpuStepTest, DivergenceIsThatOfItsOwnBatchWhenTheNextStepHasBegun) {
     EXPECT_NE(said.find("in step 2 (batch 7 of epoch 1)"), std::string::npos) << said;
     EXPECT_TRUE(std::ranges::equal(trainer.last_batch().indices, bad.indices));
     EXPECT_EQ(trainer.steps(), 1);
-    trainer.pull();
+    trainer.download();
     EXPECT_TRUE(std::ranges::equal(start, trainer.parameters().values().subspan(1)));
     trainer.parameters().download_gradients();
     gradients.push_back(trainer.not_finite(trainer.parameters().gradients()));
@@ -344,17 +344,17 @@ TEST_F(GpuStepTest, AProxyThatIsTooLargeChangesNothing) {
   const NoiseBatch first(kBatch, kSize, 0), second(kBatch, kSize, 1);
   const Context gpu = gpu_context();
   Trainer trainer(gpu, options);
-  trainer.pull();
+  trainer.download();
   const auto& entries = trainer.parameters().entries();
   const auto proxies = std::ranges::find(entries, "proxies", &Parameters::Entry::name);
   ASSERT_NE(proxies, entries.end());
   trainer.parameters().value(static_cast<ParameterId>(proxies - entries.begin()))[3] = 2e10F;
-  trainer.push();
+  trainer.upload();
   const std::vector<float> start(trainer.parameters().values().begin(),
                                  trainer.parameters().values().end());
   EXPECT_FALSE(trainer.advance(first.get()));
   EXPECT_THROW(trainer.advance(second.get()), DivergedError);
-  trainer.pull();
+  trainer.download();
   EXPECT_TRUE(std::ranges::equal(start, trainer.parameters().values()));
 }
 
@@ -371,7 +371,7 @@ TEST_F(GpuStepTest, ResumesToTheSameBits) {
     Trainer straight(gpu, options), first(gpu, options), second(gpu, options);
     for (std::uint32_t s = 0; s < 5; ++s) straight.step(NoiseBatch(kBatch, kSize, s).get());
     for (std::uint32_t s = 0; s < 3; ++s) first.step(NoiseBatch(kBatch, kSize, s).get());
-    first.pull();
+    first.download();
     RunState run{};
     run.step = first.steps();
     run.settings = "{}";
@@ -383,8 +383,8 @@ TEST_F(GpuStepTest, ResumesToTheSameBits) {
     write_atomic(path, writer.finish());
     EXPECT_TRUE(second.load(Checkpoint(path)));
     for (std::uint32_t s = 3; s < 5; ++s) second.step(NoiseBatch(kBatch, kSize, s).get());
-    straight.pull();
-    second.pull();
+    straight.download();
+    second.download();
     EXPECT_TRUE(std::ranges::equal(straight.parameters().values(), second.parameters().values()));
     EXPECT_TRUE(
         std::ranges::equal(straight.parameters().statistics(), second.parameters().statistics()));
@@ -405,7 +405,7 @@ TEST_F(GpuStepTest, SeveralGpusShareABatch) {
     const std::vector<float> start(one.parameters().values().begin(),
                                    one.parameters().values().end());
     for (std::uint32_t s = 0; s < 3; ++s) one.step(NoiseBatch(kBatch, kSize, s).get());
-    one.pull();
+    one.download();
     options.chunk = chunk;
     ThreadGroup::run(2, [&](ProcessGroup& group) {
       TrainerOptions mine = options;
@@ -416,7 +416,7 @@ TEST_F(GpuStepTest, SeveralGpusShareABatch) {
         const NoiseBatch batch(kBatch, kSize, s);
         trainer.step(batch.part(group.rank(), 2));
       }
-      trainer.pull();
+      trainer.download();
       EXPECT_LE(apart(one.parameters(), trainer.parameters(), start), kFrozen.parameters);
     });
   }

@@ -96,7 +96,7 @@ Result run(bool keep_all) {
     program.backward();
     result.input_gradient.assign(program.gradient(x), program.gradient(x) + kElements);
   }
-  result.memory = program.memory();
+  result.memory = program.footprint();
   return result;
 }
 
@@ -139,7 +139,7 @@ TEST(Program, WithoutGradientsValuesLiveShorter) {
   program.plan();
   EXPECT_EQ(program.gradient(first), nullptr);
   // Input and output of one node at a time, and the saved memory of one.
-  EXPECT_LE(program.memory().arena_bytes, 3 * ((kElements * sizeof(float) + 63) / 64 * 64) + 64);
+  EXPECT_LE(program.footprint().arena_bytes, 3 * ((kElements * sizeof(float) + 63) / 64 * 64) + 64);
 }
 
 TEST(Program, NeedsAnOutput) {

@@ -4,7 +4,7 @@
 // infinity or huge numbers are an InputError.
 #include "engine/base/error.h"
 #include "tests/losses/reference.h"
-#include "tools/inspect/normalized_loss.h"
+#include "tools/common/normalized_loss.h"
 
 #include <fmt/format.h>
 #include <fuzzer/FuzzedDataProvider.h>

@@ -25,7 +25,7 @@ std::vector<float> trained(bool graph) {
   Trainer trainer(gpu, options);
   for (std::uint32_t s = 0; s < 3; ++s) trainer.step(NoiseBatch(8, 16, s).get());
   EXPECT_FALSE(trainer.train_step().captured());
-  trainer.pull();
+  trainer.download();
   return {trainer.parameters().values().begin(), trainer.parameters().values().end()};
 }
 

@@ -75,7 +75,7 @@ TEST_F(NoPageLocking, TrainingGivesTheSameBits) {
       for (std::uint32_t s = 0; s < 4; ++s) {
         losses[locking].push_back(trainer.step(NoiseBatch(kRows, kSide, s).get()).loss);
       }
-      trainer.pull();
+      trainer.download();
       values[locking].assign(trainer.parameters().values().begin(),
                              trainer.parameters().values().end());
     }

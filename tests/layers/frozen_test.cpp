@@ -44,7 +44,7 @@ Trained step(const Context& context, const NetworkSpec& spec, const Generator& g
   }
   const auto statistics = parameters.statistics();
   out.statistics.assign(statistics.begin(), statistics.end());
-  out.arena = program.memory().arena_bytes;
+  out.arena = program.footprint().arena_bytes;
   return out;
 }
 

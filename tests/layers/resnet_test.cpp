@@ -146,7 +146,7 @@ TEST(Networks, SharedMemoryChangesNoBit) {
       EXPECT_EQ(shared.embeddings, kept.embeddings) << arch;
       EXPECT_EQ(shared.gradients, kept.gradients) << arch;
       EXPECT_EQ(shared.running(), kept.running()) << arch;
-      EXPECT_LT(shared.program().memory().arena_bytes, kept.program().memory().arena_bytes);
+      EXPECT_LT(shared.program().footprint().arena_bytes, kept.program().footprint().arena_bytes);
     }
   }
 }

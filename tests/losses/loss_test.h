@@ -4,7 +4,7 @@
 
 #include "tests/losses/reference.h"
 #include "tests/support/made_up.h"
-#include "tools/inspect/normalized_loss.h"
+#include "tools/common/normalized_loss.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include "engine/base/random.h"
 #include "tests/losses/reference.h"
 #include "tests/support/random_seed.h"
-#include "tools/inspect/normalized_loss.h"
+#include "tools/common/normalized_loss.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

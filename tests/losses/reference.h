@@ -4,7 +4,7 @@
 // reference without a loss.
 #pragma once
 
-#include "tools/inspect/loss_file.h"
+#include "tools/common/loss_file.h"
 
 #include <map>
 #include <string>

@@ -2,7 +2,7 @@
 
 #include "engine/base/error.h"
 #include "losses/registry.h"
-#include "tools/inspect/normalized_loss.h"
+#include "tools/common/normalized_loss.h"
 #include "weights/hdf5/file.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/base/random.h"
-#include "tools/inspect/loss_file.h"
+#include "tools/common/loss_file.h"
 
 namespace rk::made_up {
 

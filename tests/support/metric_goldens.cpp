@@ -5,7 +5,7 @@
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/protocols/vehicleid_official.h"
 #include "retrieval/statistics/clustering.h"
-#include "tools/train/metrics_report.h"
+#include "tools/common/metrics_report.h"
 #include "weights/hdf5/file.h"
 
 #include <fmt/format.h>

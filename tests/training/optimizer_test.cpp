@@ -320,25 +320,25 @@ TEST(Optimizer, MatchesPyTorch) {
   EXPECT_GE(cases, 7);
 }
 
-TEST(GlobalNorm, AddsUpInDoubleAndAlikeForAnyNumberOfThreads) {
+TEST(SquareSum, AddsUpInDoubleAndAlikeForAnyNumberOfThreads) {
   std::vector<float> g = ramp(100003, 1.0);
   long double sum = 0;
   for (float x : g) sum += static_cast<long double>(x) * static_cast<long double>(x);
-  const double norm = global_norm(Context(1), g.data(), 100003);
-  EXPECT_NEAR(norm, static_cast<double>(std::sqrt(sum)), 1e-10 * norm);
-  EXPECT_EQ(norm, global_norm(Context(2), g.data(), 100003));
-  EXPECT_EQ(global_norm(Context(2), g.data(), 0), 0.0);
+  const double squares = square_sum(Context(1), g.data(), 100003);
+  EXPECT_NEAR(squares, static_cast<double>(sum), 1e-10 * squares);
+  EXPECT_EQ(squares, square_sum(Context(2), g.data(), 100003));
+  EXPECT_EQ(square_sum(Context(2), g.data(), 0), 0.0);
 }
 
-TEST(GlobalNorm, IsFiniteExactlyIfEveryGradientIs) {
+TEST(SquareSum, IsFiniteExactlyIfEveryGradientIs) {
   std::vector<float> g(1000, std::numeric_limits<float>::max());  // squares overflow a float
-  EXPECT_TRUE(std::isfinite(global_norm(Context(1), g.data(), 1000)));
+  EXPECT_TRUE(std::isfinite(square_sum(Context(1), g.data(), 1000)));
   for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                     std::numeric_limits<float>::quiet_NaN()}) {
     for (std::size_t place : {std::size_t{0}, std::size_t{511}, std::size_t{999}}) {
       std::vector<float> h(1000, 0.5F);
       h[place] = bad;
-      EXPECT_FALSE(std::isfinite(global_norm(Context(2), h.data(), 1000))) << bad << " " << place;
+      EXPECT_FALSE(std::isfinite(square_sum(Context(2), h.data(), 1000))) << bad << " " << place;
     }
   }
 }

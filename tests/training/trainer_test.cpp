@@ -93,7 +93,7 @@ TEST_F(TrainerTest, AChunksMemoryIsThatOfAChunk) {
   options.chunk = 4;
   const Trainer chunked(context_, options);
   const auto activations = [](const Trainer& trainer) {
-    for (const auto& [name, bytes] : trainer.memory()) {
+    for (const auto& [name, bytes] : trainer.reserved()) {
       if (name.starts_with("activations")) return static_cast<double>(bytes);
     }
     return 0.0;

@@ -1,4 +1,5 @@
 // What PyTorch saves, read back: drawn tensors in all three containers against plain loops.
+#include "engine/base/shape.h"
 #include "weights/tensor_files/tensor_file.h"
 
 #include "engine/base/random.h"

@@ -187,7 +187,7 @@ class BenchEval final : public Command {
                            {"device", common.device},
                            {"threads", context.threads()},
                            {"version", RK_VERSION}};
-    if (context.on_gpu()) json["device_name"] = gpu_name(context.cuda());
+    if (context.on_gpu()) json["device_name"] = context.cuda().name();
     put(json, "total_ms", total);
     put(json, "metrics_ms", alone);
     put(json, "gemm_ms", gemm);
@@ -198,7 +198,7 @@ class BenchEval final : public Command {
         "({:.1f} to {:.1f}, {:.0f} GFLOP/s)  "
         "share {:.0f} %  {:.1f} MiB beside the embeddings\n",
         counted(n_, "row"), dim_, counted(classes_, "class"),
-        context.on_gpu() ? gpu_name(context.cuda()) : counted(context.threads(), "thread"),
+        context.on_gpu() ? context.cuda().name() : counted(context.threads(), "thread"),
         total.median, total.least, total.most, alone.median, gemm.median, gemm.least, gemm.most,
         flops / gemm.median * 1e-6, 100 * share.median,
         static_cast<double>(metrics.bytes_reserved) / (1 << 20));

@@ -3,6 +3,7 @@
 #include "data/loader/loader.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/device/precision.h"
 #include "engine/system/signals.h"
 #include "tools/bench/bench_loader_device.h"
 #include "tools/cli/gpu.h"
@@ -10,6 +11,7 @@
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/timing.h"
+#include "weights/checkpoint.h"
 
 #include <fmt/format.h>
 
@@ -47,7 +49,7 @@ class BenchLoader final : public Command {
     flags.add("--split", split_, "train, val or test");
     flags.add("--image-size", size_, "side of the pictures").check(in_range(8, 4096));
     flags.add("--resize", resize_, "short side before cropping (0: 8/7 of the side)")
-        .check(in_range(0, 8192));
+        .check(in_range(0, kMostSide));
     flags.add("--augment", augment_, "none, or crop=...,flip=... as for train");
     flags.add("--workers", workers_, "loading threads").check(in_range(1, 1024));
     flags.add("--batch", batch_, "images a batch").check(in_range(1, 1 << 16));
@@ -59,7 +61,7 @@ class BenchLoader final : public Command {
         .check(in_range(0, 1 << 20));
     flags.add("--repeats", repeats_, "timed runs").check(in_range(1, 10000));
     flags.add("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
-        .check(one_of({"fp32", "tf32", "fp16", "bf16"}));
+        .check(one_of(precision_names()));
   }
   bool runs_on_cuda() const override { return true; }
 
@@ -111,7 +113,7 @@ class BenchLoader final : public Command {
       put(json, "floor_ms", summarize(floor));
       json.update(device_keys(context.cuda()));
       print("{}, {}: upload {:.4f} ms (floor {:.4f})  input kernel {:.4f} ms (floor {:.4f})\n",
-            gpu_name(context.cuda()), precision_, summarize(upload).median, device_floor_.upload_ms,
+            context.cuda().name(), precision_, summarize(upload).median, device_floor_.upload_ms,
             summarize(input).median, device_floor_.input_ms);
     }
     print(
@@ -182,7 +184,7 @@ class BenchLoader final : public Command {
 
   nlohmann::json device_keys(const CudaContext& gpu) const {
     return {{"precision", precision_},
-            {"device_name", gpu_name(gpu)},
+            {"device_name", gpu.name()},
             {"upload_bytes", device_floor_.upload_bytes},
             {"input_bytes", device_floor_.input_bytes},
             {"upload_bytes_per_second", device_floor_.upload_rate},

@@ -16,7 +16,7 @@
 #include "tools/cli/gpu.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
-#include "tools/inspect/loss_file.h"
+#include "tools/common/loss_file.h"
 
 #include <fmt/format.h>
 

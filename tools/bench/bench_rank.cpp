@@ -117,7 +117,7 @@ class BenchRank final : public Command {
                            {"n", n_},
                            {"repeats", repeats_},
                            {"device", common.device},
-                           {"device_name", gpu_name(gpu)},
+                           {"device_name", gpu.name()},
                            {"version", RK_VERSION},
                            {"copy_bytes_per_second", rate},
                            {"kernels", times.kernels},
@@ -130,7 +130,7 @@ class BenchRank final : public Command {
     print(
         "{}  {} scores, {}\ntotal {:.3f} ms ({:.3f} to {:.3f})  sort alone {:.3f} ms  floor {:.3f} "
         "ms  share {:.0f} %\n",
-        spec.text(), n_, gpu_name(gpu), times.total.median, times.total.least, times.total.most,
+        spec.text(), n_, gpu.name(), times.total.median, times.total.least, times.total.most,
         times.sort.median, floor, 100 * floor / times.total.median);
     if (!common.json.empty()) write_json(common.json, json);
   }

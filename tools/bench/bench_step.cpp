@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/device/precision.h"
 #include "engine/system/signals.h"
 #include "engine/tape/program.h"
 #include "layers/networks/network.h"
@@ -61,7 +62,7 @@ class BenchStep final : public Command {
     flags.add_switch("--layouts", layouts_,
                      "also the convolutions alone in every memory layout of the library");
     flags.add("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
-        .check(one_of({"fp32", "tf32", "fp16", "bf16"}));
+        .check(one_of(precision_names()));
     flags.add("--graph", graph_, "on a GPU: replay a captured step, or start every kernel")
         .check(one_of({"on", "off"}));
     flags
@@ -77,11 +78,12 @@ class BenchStep final : public Command {
         .type_name("FILE");
     flags
         .add("--tune-seconds", tune_seconds_,
-             "with --tune: begin nothing further after so many seconds; another --tune goes on")
+             "with --tune: start no new timing after this many seconds; another --tune goes on")
         .check(in_range(1, 1000000));
-    flags.add_switch("--fusions", fusions_,
-                     "on a GPU, fp16 and --bn train: also what the step would gain from batch norm "
-                     "computed in the convolutions beside it, as far as the library can");
+    flags.add_switch(
+        "--fusions", fusions_,
+        "on a GPU, fp16 and --bn train: also what the step would gain if the convolutions "
+        "computed their neighbours' batch norm, where cuDNN can");
   }
   bool runs_on_cuda() const override { return true; }
 

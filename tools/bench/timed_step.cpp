@@ -42,7 +42,7 @@ double TimedStep::run() {
 
 std::size_t TimedStep::reserved() const {
   std::size_t bytes = 0;
-  for (const auto& [name, group] : trainer_.memory()) bytes += group;
+  for (const auto& [name, group] : trainer_.reserved()) bytes += group;
   return bytes;
 }
 

@@ -57,7 +57,7 @@ void add_common(Flags flags, CommonOptions& common) {
       .group(group);
   const Flag quiet = flags.add_switch(
       "-q,--quiet", common.quiet,
-      "no progress, no notes (train, which writes metrics.jsonl, and convert: nothing at all)");
+      "no progress, no notes; train (which writes metrics.jsonl) and convert print nothing");
   flags.add_switch("-v,--verbose", common.verbose, "say more").excludes(quiet).group(group);
   quiet.group(group);
 }

@@ -1,8 +1,10 @@
 #include "tools/cli/flags.h"
 
 #include "engine/base/error.h"
+#include "engine/base/nearest.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 
@@ -64,12 +66,12 @@ FlagCheck in_range(int least, int most) { return range_check(least, most, "an in
 FlagCheck in_range(double least, double most) { return range_check(least, most, "a number"); }
 
 FlagCheck one_of(std::vector<std::string> words) {
-  const CLI::Validator member = CLI::IsMember(std::move(words));
-  return {[member](const std::string& word) {
-            std::string copy = word;  // a validator may change what it looks at
-            return member(copy);
+  const std::string shown = fmt::format("{{{}}}", fmt::join(words, ","));
+  return {[words = std::move(words)](const std::string& word) -> std::string {
+            if (std::ranges::find(words, word) != words.end()) return "";
+            return fmt::format("{} is none of its values; {}", word, suggestion(word, words));
           },
-          member.get_description()};
+          shown};
 }
 
 FlagCheck file_name() {

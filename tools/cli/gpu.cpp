@@ -24,17 +24,11 @@ template <class Work> double median_seconds(const CudaContext& cuda, const Work&
 
 }  // namespace
 
-std::unique_ptr<const CudaContext> open_gpu(const Device& device) {
-  return device.cuda ? std::make_unique<const CudaContext>(device.index) : nullptr;
-}
-
 void refuse_precision_without_gpu(const Device& device, const std::string& precision) {
   if (device.cuda || precision == "fp32") return;
   fail<UsageError>("--precision {}: needs a GPU, the CPU computes in fp32; use --precision fp32",
                    precision);
 }
-
-std::string gpu_name(const CudaContext& cuda) { return cuda.name(); }
 
 double gpu_copy_rate(const CudaContext& cuda) {
   constexpr std::size_t kBytes = std::size_t{512} << 20;

@@ -4,18 +4,12 @@
 #include "engine/device/cuda/context.h"
 #include "engine/driver/device.h"
 
-#include <memory>
 #include <string>
 
 namespace rk {
 
-// Null for the CPU.
-std::unique_ptr<const CudaContext> open_gpu(const Device& device);
-
 // UsageError where a --precision is asked for that the CPU has not got.
 void refuse_precision_without_gpu(const Device& device, const std::string& precision);
-
-std::string gpu_name(const CudaContext& cuda);
 
 // Bytes a second that the GPU copies, read and written, of arrays beyond its caches.
 double gpu_copy_rate(const CudaContext& cuda);

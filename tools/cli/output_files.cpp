@@ -2,7 +2,7 @@
 
 #include "data/images/encode_png.h"
 #include "engine/base/error.h"
-#include "engine/base/small_letters.h"
+#include "engine/base/lower_case.h"
 #include "retrieval/report/report.h"
 #include "tools/cli/json_file.h"
 #include "weights/hdf5/file.h"
@@ -229,7 +229,7 @@ bool lists_pictures_of(const fs::path& path, const std::vector<std::string>& dat
 }  // namespace
 
 std::string ending_of(const std::string& path) {
-  const std::string ending = in_small_letters(fs::path(path).extension().string());
+  const std::string ending = lower_case(fs::path(path).extension().string());
   return ending == ".hdf5" ? ".h5" : ending;
 }
 

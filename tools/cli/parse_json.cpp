@@ -37,4 +37,9 @@ nlohmann::ordered_json parse_json(std::string_view text, const std::string& sour
   }
 }
 
+double number_or(const nlohmann::ordered_json& object, const char* key, double otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
 }  // namespace rk

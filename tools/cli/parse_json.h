@@ -13,4 +13,7 @@ namespace rk {
 // 16 MiB or has an object of more than 2,000 keys.
 nlohmann::ordered_json parse_json(std::string_view text, const std::string& source);
 
+// The number at `key`, or `otherwise` where there is none.
+double number_or(const nlohmann::ordered_json& object, const char* key, double otherwise);
+
 }  // namespace rk

@@ -1,4 +1,5 @@
 #include "tools/cli/progress.h"
+
 #include "tools/cli/messages.h"
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/shape.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
 #include "layers/networks/network.h"

@@ -3,9 +3,9 @@
 #include "engine/base/error.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
+#include "tools/common/metrics_report.h"
 #include "tools/eval/inputs/embed_data.h"
 #include "tools/eval/write_report.h"
-#include "tools/train/metrics_report.h"
 #include "weights/foreign/weight_files.h"
 #include "weights/run_folder.h"
 

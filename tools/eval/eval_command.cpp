@@ -1,5 +1,4 @@
 #include "tools/eval/eval_command.h"
-#include "tools/cli/gpu.h"
 
 #include "data/sources/dataset.h"
 #include "engine/base/english.h"
@@ -7,9 +6,11 @@
 #include "engine/base/note.h"
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/mapped_file.h"
+#include "tools/cli/gpu.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
+#include "tools/common/metrics_report.h"
 #include "tools/eval/compare.h"
 #include "tools/eval/inputs/embed_data.h"
 #include "tools/eval/inputs/file_options.h"
@@ -21,7 +22,6 @@
 #include "tools/eval/search.h"
 #include "tools/eval/statistics.h"
 #include "tools/eval/write_report.h"
-#include "tools/train/metrics_report.h"
 
 #include <fmt/format.h>
 

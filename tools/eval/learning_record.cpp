@@ -4,8 +4,7 @@
 #include "engine/base/note.h"
 #include "engine/system/read_file.h"
 #include "tools/cli/parse_json.h"
-#include "tools/train/similarity_counts.h"
-#include "tools/train/train_record.h"
+#include "tools/common/similarity_counts.h"
 
 #include <fmt/format.h>
 

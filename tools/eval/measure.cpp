@@ -6,7 +6,7 @@
 #include "engine/system/signals.h"
 #include "tools/cli/gpu.h"
 #include "tools/cli/progress.h"
-#include "tools/inspect/row_lengths.h"
+#include "tools/common/row_lengths.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

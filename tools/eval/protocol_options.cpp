@@ -6,7 +6,7 @@
 #include "retrieval/protocols/protocol.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/progress.h"
-#include "tools/train/metrics_report.h"
+#include "tools/common/metrics_report.h"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include "retrieval/statistics/clustering.h"
 #include "retrieval/statistics/per_class.h"
 #include "tools/cli/cli.h"
+#include "tools/common/metrics_report.h"
 #include "tools/eval/inputs/rows.h"
-#include "tools/train/metrics_report.h"
 
 #include <optional>
 #include <string>

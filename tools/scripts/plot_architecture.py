@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The drawing of docs/architecture.md, made of its table of rooms and its two walks.
+"""The drawing of docs/architecture.md, made of its table of modules and its two walks.
 
   tools/scripts/plot_architecture.py [--check]   writes docs/architecture_light.svg and _dark.svg, or says
                                                  (code 1) that they are not what the page says
@@ -18,13 +18,13 @@ LOOKS = {
              "arrow": "#656c76", "A training step": "#4493f8", "An evaluation": "#f0883e", "on": "#0d1117"},
 }
 WALKS = ["A training step", "An evaluation"]
-# How many lists of rooms stand side by side: as many as let every arrow point straight down.
+# How many lists of modules stand side by side: as many as let every arrow point straight down.
 COLUMNS = {"tools": 4, "kernels": 3, "retrieval": 2, "engine": 4}
 WIDTH, MARGIN, LINE, HEAD, GAP = 980, 20, 24, 30, 34
 
 
-def rooms(page):
-    """{room: [rooms it names]} of the table."""
+def modules(page):
+    """{module: [modules it names]} of the table."""
     found = {}
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -34,37 +34,37 @@ def rooms(page):
 
 
 def walk(page, title):
-    """[(number, room)] of the numbered list under a title."""
+    """[(number, module)] of the numbered list under a title."""
     section = page.split(f"## {title}\n")[1].split("\n## ")[0]
-    return [(int(number), room) for number, room in re.findall(r"^(\d+)\. `([^`]+)`", section, re.MULTILINE)]
+    return [(int(number), module) for number, module in re.findall(r"^(\d+)\. `([^`]+)`", section, re.MULTILINE)]
 
 
-def may_use(table, room):
-    found, open_rooms = set(), list(table[room])
-    while open_rooms:
-        other = open_rooms.pop()
+def may_use(table, module):
+    found, open_modules = set(), list(table[module])
+    while open_modules:
+        other = open_modules.pop()
         if other not in found:
             found.add(other)
-            open_rooms += table[other]
+            open_modules += table[other]
     return found
 
 
 def folder_arrows(table):
     """Between top folders, without those that follow from others."""
-    top = lambda room: room.split("/")[0]
+    top = lambda module: module.split("/")[0]
     direct = {}
-    for room in table:
-        direct.setdefault(top(room), set()).update({top(other) for other in may_use(table, room)} - {top(room)})
+    for module in table:
+        direct.setdefault(top(module), set()).update({top(other) for other in may_use(table, module)} - {top(module)})
     return [(a, b) for a in direct for b in sorted(direct[a])
             if not any(b in direct[between] for between in direct[a] if between != b)]
 
 
 def draw(page, look):
-    table = rooms(page)
+    table = modules(page)
     marks = {}
     for title in WALKS:
-        for number, room in walk(page, title):
-            marks.setdefault(room, []).append((title, number))
+        for number, module in walk(page, title):
+            marks.setdefault(module, []).append((title, number))
     out, places, y = [], {}, MARGIN
 
     def text(x, y, words, fill, size=13, weight="normal", anchor="start"):
@@ -78,7 +78,7 @@ def draw(page, look):
             x += 21
 
     for floor in FLOORS:
-        lists = {folder: [room for room in table if room.startswith(folder + "/")] for folder in floor}
+        lists = {folder: [module for module in table if module.startswith(folder + "/")] for folder in floor}
         columns = {folder: COLUMNS.get(folder, 1) for folder in floor}
         rows = max(-(-len(lists[folder]) // columns[folder]) for folder in floor)
         height = HEAD + rows * LINE + 8
@@ -91,12 +91,12 @@ def draw(page, look):
                        f'fill="{look["box"]}" stroke="{look["line"]}"/>')
             text(x + 12, y + 21, folder + "/", look["text"], 15, "bold")
             circles(x + 12 + 9.8 * len(folder) + 22, y + 21, marks.get(folder, []))
-            for i, room in enumerate(lists[folder]):
+            for i, module in enumerate(lists[folder]):
                 column, row = divmod(i, rows)
                 left, base = x + 12 + column * width / columns[folder], y + HEAD + row * LINE + 16
-                name = room[len(folder) + 1:]
+                name = module[len(folder) + 1:]
                 text(left, base, name, look["text"])
-                circles(left + 7.4 * len(name) + 16, base, marks.get(room, []))
+                circles(left + 7.4 * len(name) + 16, base, marks.get(module, []))
             x += width + 16
         y += height + GAP
     for a, b in folder_arrows(table):
@@ -115,7 +115,7 @@ def draw(page, look):
     height = y + 14
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" '
             f'height="{height:.0f}" font-family="system-ui, sans-serif" role="img" '
-            f'aria-label="The rooms of Rankine and the ways through them">\n'
+            f'aria-label="The modules of Rankine and the ways through them">\n'
             f'<defs><marker id="tip" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" '
             f'orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="{look["arrow"]}"/></marker></defs>\n'
             f'<rect width="100%" height="100%" fill="{look["paper"]}"/>\n' + "\n".join(out) + "\n</svg>\n")

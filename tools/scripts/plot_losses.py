@@ -104,13 +104,24 @@ def scaled(values):
     return values / most if most > 0 else values
 
 
+def style(name, ink):
+    """Of a drawing on the page, whose bytes depend on its name and content alone."""
+    return {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9, "text.color": ink,
+            "axes.labelcolor": ink, "axes.edgecolor": ink, "xtick.color": ink, "ytick.color": ink}
+
+
+def save(figure, path):
+    drawing = io.StringIO()
+    figure.savefig(drawing, transparent=True, metadata={"Date": None})
+    pyplot.close(figure)
+    with open(path, "w", encoding="utf-8") as file:  # a hundredth of a point is enough
+        file.write(re.sub(r"(\d+\.\d{2})\d+", r"\1", drawing.getvalue()))
+
+
 def draw(curves, path, ink, colours):
     """Rows: families. Columns: the loss, the pull on the positive, the push on the negatives."""
-    style = {"svg.fonttype": "none", "svg.hashsalt": "losses", "font.size": 9, "text.color": ink,
-             "axes.labelcolor": ink, "axes.edgecolor": ink, "xtick.color": ink, "ytick.color": ink,
-             "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.6,
-             "path.simplify": True, "path.simplify_threshold": 0.5}
-    with matplotlib.rc_context(style):
+    with matplotlib.rc_context({**style("losses", ink), "axes.spines.top": False, "axes.spines.right": False,
+                                "axes.linewidth": 0.6, "path.simplify": True, "path.simplify_threshold": 0.5}):
         figure, axes = pyplot.subplots(len(FAMILIES), 3, figsize=(10, 2.15 * len(FAMILIES)),
                                        sharex="col", sharey=True, layout="constrained")
         for row, (family, specs) in zip(axes, FAMILIES):
@@ -134,11 +145,7 @@ def draw(curves, path, ink, colours):
         for axis in axes[-1][:2]:
             axis.set_xlabel("similarity of the positive")
         axes[-1][2].set_xlabel("similarity of the negative")
-        drawing = io.StringIO()
-        figure.savefig(drawing, transparent=True, metadata={"Date": None})
-        pyplot.close(figure)
-    with open(path, "w", encoding="utf-8") as file:  # a hundredth of a point is enough
-        file.write(re.sub(r"(\d+\.\d{2})\d+", r"\1", drawing.getvalue()))
+        save(figure, path)
 
 
 def main():

@@ -14,10 +14,8 @@ Needs numpy, h5py and matplotlib in the Python that runs it (a throw-away virtua
   tools/scripts/plot_pnp_toy.py [--bin build/bin] [--out docs] [--steps 200] [--starts 3]
 """
 import argparse
-import io
 import json
 import os
-import re
 import statistics
 import subprocess
 import tempfile
@@ -25,9 +23,8 @@ import tempfile
 import h5py
 import matplotlib
 import numpy
-
-matplotlib.use("svg")
-import matplotlib.pyplot as pyplot
+from plot_losses import save, style  # which lies beside this file, and draws SVG
+from matplotlib import pyplot
 
 LOSSES = ["pnp_ib", "pnp_dq"]
 POINTS, CLASSES, HIDDEN = 150, 4, 30
@@ -110,9 +107,7 @@ def unit(rows):
 
 
 def draw(sets, embedded, path, ink, colours):
-    style = {"svg.fonttype": "none", "svg.hashsalt": "pnp", "font.size": 9, "text.color": ink,
-             "axes.labelcolor": ink, "axes.edgecolor": ink, "xtick.color": ink, "ytick.color": ink}
-    with matplotlib.rc_context(style):
+    with matplotlib.rc_context(style("pnp", ink)):
         figure, axes = pyplot.subplots(1, 3, figsize=(10, 3.5), layout="constrained")
         for axis, title in zip(axes, ["points", *LOSSES]):
             for part, marker, radius in (("training", ".", 1.0), ("test", "x", 1.25)):
@@ -131,11 +126,7 @@ def draw(sets, embedded, path, ink, colours):
             axis.tick_params(labelsize=7)
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=8, frameon=False,
                       fontsize=8, markerscale=2, handletextpad=0.1)
-        drawing = io.StringIO()
-        figure.savefig(drawing, transparent=True, metadata={"Date": None})
-        pyplot.close(figure)
-    with open(path, "w", encoding="utf-8") as file:  # a hundredth of a point is enough
-        file.write(re.sub(r"(\d+\.\d{2})\d+", r"\1", drawing.getvalue()))
+        save(figure, path)
 
 
 def main():

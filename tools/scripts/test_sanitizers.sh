@@ -24,7 +24,7 @@ case $kind in
   thread)
     preset=tsan
     targets=(engine_test kernels_test data_test threads_test training_test)
-    filter='Parallel*:GlobalNorm*:Optimizer*:*Loader*'
+    filter='Parallel*:SquareSum*:Optimizer*:*Loader*'
     ;;
   *) echo "error: $kind: no such kind; address, files or thread" >&2; exit 2 ;;
 esac

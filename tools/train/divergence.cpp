@@ -20,7 +20,7 @@ std::string write_report(const std::string& folder, const std::string& what, Tra
                          const Dataset& data, std::int64_t number) {
   const StepResult& step = trainer.last();
   const Batch& batch = trainer.last_batch();
-  trainer.pull();
+  trainer.download();
   trainer.parameters().download_gradients();
   // NaN and infinity become null.
   ordered_json out = {{"what", what},

@@ -1,10 +1,10 @@
 #include "tools/train/train_command.h"
-#include "tools/cli/gpu.h"
 
 #include "data/sources/dataset.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "layers/graphs/graph_run.h"
+#include "tools/cli/gpu.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/parse_json.h"

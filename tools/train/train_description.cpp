@@ -165,7 +165,7 @@ std::size_t saving_bytes(const std::vector<std::pair<std::string, std::size_t>>&
 
 std::string memory_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
-  auto groups = parts.trainer.memory();
+  auto groups = parts.trainer.reserved();
   const LoaderOptions loading;
   groups.emplace_back("evaluation", parts.evaluation_bytes);
   groups.emplace_back("loader", static_cast<std::size_t>(loading.prefetch * share(parts) * 3) *

@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/parse_json.h"
-#include "tools/train/metrics_report.h"
+#include "tools/common/metrics_report.h"
 #include "weights/atomic_file.h"
 
 #include <fmt/format.h>
@@ -50,11 +50,6 @@ void add_numbers(const ordered_json& entry, const std::string& prefix,
 }
 
 }  // namespace
-
-double number_or(const ordered_json& object, const char* key, double otherwise) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
-}
 
 void TrainRecord::resume(const std::vector<std::string>& history) {
   std::ifstream file(file_in(folder_));

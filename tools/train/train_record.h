@@ -11,9 +11,6 @@
 
 namespace rk {
 
-// The number at `key`, or `otherwise` where there is none.
-double number_or(const nlohmann::ordered_json& object, const char* key, double otherwise);
-
 struct RecordOptions {
   std::int64_t epochs = 0;           // of the whole run
   std::string monitor = "map_at_r";  // the metric that says which epoch is the best

@@ -12,12 +12,15 @@
 #include "tools/cli/messages.h"
 #include "tools/cli/parse_json.h"
 #include "tools/cli/progress.h"
-#include "tools/inspect/image_check.h"
+#include "tools/common/image_check.h"
+#include "tools/common/metrics_report.h"
+#include "tools/common/similarity_counts.h"
 #include "tools/train/divergence.h"
+#include "tools/train/fit_trainer.h"
+#include "tools/train/going_on.h"
 #include "tools/train/held_out.h"
-#include "tools/train/metrics_report.h"
+#include "tools/train/monitor.h"
 #include "tools/train/run_origin.h"
-#include "tools/train/similarity_counts.h"
 #include "tools/train/train_description.h"
 #include "training/model_io.h"
 #include "weights/atomic_file.h"
@@ -52,43 +55,6 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// " with 2 new classes ('a', 'b')"; empty without any.
-std::string class_changes(const std::vector<std::string>& before,
-                          const std::vector<std::string>& now) {
-  const std::set<std::string> known(before.begin(), before.end());
-  std::vector<std::string> more;
-  std::copy_if(now.begin(), now.end(), std::back_inserter(more),
-               [&](const std::string& name) { return !known.contains(name); });
-  if (more.empty()) return "";
-  constexpr std::size_t kMost = 3;
-  const std::size_t shown = std::min(more.size(), kMost);
-  return fmt::format(
-      " with {} ('{}'{})", counted(more.size(), "new class"),
-      fmt::join(more.begin(), more.begin() + static_cast<std::ptrdiff_t>(shown), "', '"),
-      more.size() > kMost ? ", ..." : "");
-}
-
-// Of `more`, those that `names` lacks, behind them.
-void add_classes(const std::vector<std::string>& more, std::vector<std::string>& names) {
-  const std::set<std::string> known(names.begin(), names.end());
-  std::copy_if(more.begin(), more.end(), std::back_inserter(names),
-               [&](const std::string& name) { return !known.contains(name); });
-}
-
-// The number at `key`; nullopt where there is none, or it is undefined.
-std::optional<double> value_of(const ordered_json& entry, const std::string& key) {
-  const double value = number_or(entry, key.c_str(), std::nan(""));
-  return std::isnan(value) ? std::nullopt : std::optional(value);
-}
-
-// Takes a complete epoch's value of --monitor; whether it is the best so far, as the first one is.
-bool take_value(RunState& run, double value, bool first) {
-  const bool best = first || value > run.best;
-  if (best) run.best = value;
-  run.since_best = best ? 0 : run.since_best + 1;
-  return best;
-}
-
 void refuse_unequal_shares(const TrainSettings& settings, int processes) {
   if (settings.batch % processes != 0) {
     fail<UsageError>("--batch {}: cannot be shared equally by {} processes; use {}", settings.batch,
@@ -101,7 +67,7 @@ void refuse_unequal_shares(const TrainSettings& settings, int processes) {
                        : fmt::format("the {} of --batch {} that each of {} processes has",
                                      counted(share, "image"), settings.batch, processes);
     fail<UsageError>("--chunk {}: does not divide {}; use {}", settings.chunk, of_each,
-                     std::gcd(share, settings.chunk));
+                     largest_divisor(share, settings.chunk));
   }
 }
 
@@ -138,18 +104,17 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
     if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
     progress->update(done);
   };
-  const Beside beside = bytes_beside();
-  options.beside = beside.loading + beside.decoded + beside.evaluation;
-  trainer_ = fitting_trainer(options, beside);
+  std::function<void(std::int64_t)> choose_chunk;
+  if (plan_.choose_chunk) {
+    choose_chunk = [&](std::int64_t chunk) { plan_.choose_chunk(plan_, chunk); };
+  }
+  const Dataset* const held_out = test_data_ ? &*test_data_ : nullptr;
+  trainer_ = fit_trainer({context, settings, train_data_, held_out, choose_chunk}, options);
   progress.reset();
   embedder_ =
       std::make_unique<Embedder>(context, trainer_->parameters(), model_description(settings),
-                                 evaluation_batch(), options.precision);
-  try {
-    embedder_->plan();
-  } catch (const DeviceError& error) {
-    fail<DeviceError>("--eval-batch {}: {}", settings.eval_batch, error.what());
-  }
+                                 evaluation_batch(settings, held_out), options.precision);
+  plan_evaluation(*embedder_, settings);
   run_.seed = common.seed;
   run_.data = train_data_.identity();
   run_.held_out = test_data_ ? test_data_->identity() : "nothing";
@@ -184,89 +149,9 @@ void TrainRun::fit_batch() {
   plan_.choose_batch(plan_, most);
 }
 
-std::unique_ptr<Trainer> TrainRun::fitting_trainer(TrainerOptions options, const Beside& beside) {
-  while (true) {
-    try {
-      return std::make_unique<Trainer>(context_, options);
-    } catch (const TooLittleMemory& little) {
-      const std::int64_t now = options.chunk > 0 ? options.chunk : settings_.batch;
-      if (!plan_.choose_chunk || !processes_.alone() || little.chunk() < 1 ||
-          little.chunk() >= now) {
-        throw TooLittleMemory(little.what() + larger_parts(beside), little.chunk(), little.where());
-      }
-      options.chunk = little.chunk();
-      rk::note(fmt::format(
-          "all {0} images of a batch at once do not fit in the free memory of {3}: they go through "
-          "the network {1} at a time (--chunk {1}), each computed twice{2}; --batch and --chunk "
-          "choose otherwise",
-          settings_.batch, options.chunk,
-          settings_.bn == "train" ? ", with batch norm's statistics of a chunk" : "",
-          little.where() == MemoryOf::kGpu ? "the GPU" : "this machine"));
-    }
-    plan_.choose_chunk(plan_, options.chunk);
-  }
-}
-
-TrainRun::Beside TrainRun::bytes_beside() const {
-  const auto side = static_cast<std::int64_t>(settings_.image_size);
-  Beside bytes;
-  if (context_.on_gpu()) {
-    // The network and its pictures; then all embeddings, and a tile of their scores.
-    constexpr std::int64_t kTile = std::int64_t{64} << 20, kWidestFeatures = 2048;
-    const std::int64_t dim = settings_.dim > 0 ? settings_.dim : kWidestFeatures;
-    bytes.evaluation = evaluation_program() + 2 * evaluation_batch() * 3 * side * side;
-    if (test_data_) {
-      bytes.evaluation += kTile + test_data_->size() * dim * std::int64_t{sizeof(float)};
-    }
-    return bytes;
-  }
-  bytes.loading = LoaderOptions{}.prefetch * settings_.batch / processes_.size() * 3 * side * side;
-  bytes.decoded = settings_.cache << 20;
-  try {
-    const Image first = train_data_.load(0);  // the others are taken to be like it
-    bytes.decoded =
-        std::min(bytes.decoded, train_data_.size() * static_cast<std::int64_t>(first.bytes()));
-  } catch (const InputError&) {
-    // The limit, then: whoever reads the picture later says what is wrong with it.
-  }
-  if (test_data_) bytes.evaluation = evaluation_program();
-  return bytes;
-}
-
-// What it reserves. On a GPU it is there for that long; its graphs are found again.
-std::int64_t TrainRun::evaluation_program() const {
-  Parameters none;
-  Embedder embedder(context_, none, model_description(settings_), evaluation_batch(),
-                    precision_of(settings_.precision));
-  try {
-    return static_cast<std::int64_t>(embedder.plan());
-  } catch (const DeviceError& error) {
-    fail<DeviceError>("--eval-batch {}: {}", settings_.eval_batch, error.what());
-  }
-}
-
-std::int64_t TrainRun::evaluation_batch() const {
-  return batch_of(settings_.eval_batch, test_data_ ? test_data_->size() : 0);
-}
-
-// What of it can be had with less, and is worth the words.
-std::string TrainRun::larger_parts(const Beside& beside) const {
-  constexpr std::int64_t kTold = std::int64_t{64} << 20;
-  std::vector<std::string> parts;
-  const auto add = [&](std::int64_t bytes, const char* what, const char* flag, std::int64_t value) {
-    if (bytes < kTold) return;
-    parts.push_back(fmt::format("{:.2f} GiB are for {} ({} {})",
-                                static_cast<double>(bytes) / (1 << 30), what, flag, value));
-  };
-  add(beside.evaluation, "evaluation", "--eval-batch", settings_.eval_batch);
-  add(beside.decoded, "decoded pictures", "--cache", settings_.cache);
-  if (parts.empty()) return "";
-  return fmt::format("; of what is needed, {}", fmt::join(parts, " and "));
-}
-
 void TrainRun::start_from_weights() {
   const bool whole = load_starting_point(*plan_.weights, trainer_->parameters());
-  trainer_->push();
+  trainer_->upload();
   source_sha256_ = plan_.weights->sha256();
   add_classes(plan_.weights->run().classes, run_.classes);
   std::string left;
@@ -279,65 +164,12 @@ void TrainRun::start_from_weights() {
   plan_.weights.reset();
 }
 
-// Refuses other data than the checkpoint's, unless they are allowed and can be gone on with.
-void TrainRun::accept_changed_data(const Checkpoint& checkpoint) const {
-  const std::vector<std::string>& before =
-      checkpoint.run().classes;  // this run's, then earlier ones'
-  const std::vector<std::string>& now = run_.classes;
-  if (!settings_.allow_changed_data) {
-    fail<InputError>(
-        "{}: was trained on {}, --data is now {}{}; restore the data, or go on with them as they "
-        "are by --allow-changed-data",
-        checkpoint.path(), checkpoint.run().data, run_.data, class_changes(before, now));
-  }
-  const bool same_classes =
-      before.size() >= now.size() && std::equal(now.begin(), now.end(), before.begin());
-  if (!same_classes && parse_loss(settings_.loss).entry->kind == LossKind::kProxies) {
-    fail<InputError>(
-        "{}: has a proxy for each class of its data, and --data has other classes{}; start a new "
-        "run with --weights {}",
-        checkpoint.path(), class_changes(before, now), checkpoint.path());
-  }
-  note(fmt::format(
-      "data: {} when the run began, {} from now on{}: not the run that it would have been",
-      checkpoint.run().data, run_.data, class_changes(before, now)));
-}
-
-// The same of what epochs are compared on, which checkpoints of before it was kept do not say.
-void TrainRun::accept_held_out(const Checkpoint& checkpoint) const {
-  const std::string& held_out = checkpoint.run().held_out;
-  if (held_out.empty() || held_out == run_.held_out) return;
-  if (!settings_.allow_changed_data) {
-    fail<InputError>(
-        "{}: its epochs were compared on {}, held out are now {}; restore them, or go on with them "
-        "as they are by --allow-changed-data",
-        checkpoint.path(), held_out, run_.held_out);
-  }
-  note(
-      fmt::format("held out: {} when the run began, {} from now on: the best epoch so far was of "
-                  "the former",
-                  held_out, run_.held_out));
-}
-
-// What is saved must be read again: each of its counts grows by the steps that are left at most.
-void TrainRun::require_countable(const Checkpoint& checkpoint) const {
-  const RunState& run = checkpoint.run();
-  const std::int64_t left =
-      std::max<std::int64_t>(settings_.epochs - run.epoch, 0) * sampler_->batches_per_epoch();
-  for (const std::int64_t count :
-       {run.step, run.since_best, run.loss_scale.updates, run.loss_scale.good_steps}) {
-    if (count <= kMostCounted - left) continue;
-    fail<InputError>("{}: counts to {}, and {} more cannot be counted; use another checkpoint",
-                     checkpoint.path(), count, counted(left, "step"));
-  }
-}
-
 void TrainRun::start_from_checkpoint() {
   const Checkpoint& checkpoint = *plan_.checkpoint;
-  require_countable(checkpoint);
+  const SayLine say = [this](const std::string& line) { note(line); };
+  require_countable(checkpoint, settings_, sampler_->batches_per_epoch());
+  accept_data(checkpoint, run_, settings_, say);
   const bool same_data = checkpoint.run().data == run_.data;
-  if (!same_data) accept_changed_data(checkpoint);
-  accept_held_out(checkpoint);
   if (!trainer_->load(checkpoint, same_data)) {
     note(same_data ? "memory: the checkpoint holds none of this size; it begins empty"
                    : "memory: begins empty, for the checkpoint's is of the earlier data");
@@ -350,8 +182,10 @@ void TrainRun::start_from_checkpoint() {
         run_.environment, before));
   }
   RunState now = checkpoint.run();
-  weigh_anew(now, checkpoint);
-  best_epoch_ = processes_.first() ? epoch_of_best(now) : now.epoch;
+  compared_ = compare_again(now, checkpoint, settings_, test_data_.has_value(), say);
+  best_epoch_ = processes_.first()
+                    ? epoch_of_best(now, checkpoint, settings_, test_data_.has_value(), say)
+                    : now.epoch;
   now.settings = std::move(run_.settings);
   now.environment = std::move(run_.environment);
   now.data = std::move(run_.data);
@@ -367,68 +201,6 @@ void TrainRun::start_from_checkpoint() {
   saved_step_ = run_.step;
   record_.resume(run_.history);
   plan_.checkpoint.reset();  // as large as the network and the optimizer's state together
-}
-
-void TrainRun::weigh_anew(RunState& run, const Checkpoint& checkpoint) {
-  const auto stored = parse_json(run.settings, checkpoint.path());
-  const auto monitor = stored.find("monitor");  // end() where it is no object
-  const std::string before =
-      monitor != stored.end() && monitor->is_string() ? monitor->get<std::string>() : "map_at_r";
-  RunState weighed = run;
-  weighed.best = RunState{}.best;
-  weighed.since_best = 0;
-  for (const std::string& line : run.history) {
-    const ordered_json entry = parse_json(line, checkpoint.path());
-    const std::optional<double> value = value_of(entry, settings_.monitor);
-    if (number_or(entry, "epoch", 0) < 1 || !value) continue;
-    take_value(weighed, *value, !compared_);
-    compared_ = true;
-  }
-  const bool same = before == settings_.monitor && checkpoint.run().held_out != "nothing";
-  if (same || run.epoch == 0 || !test_data_) return;
-  run = std::move(weighed);
-  note(
-      compared_
-          ? fmt::format(
-                "best.h5 stays the best by {} until an epoch's {} is above {:.4f}, the highest so "
-                "far",
-                before, settings_.monitor, run.best)
-          : fmt::format("no epoch so far has a value of {}: the next one is the best that there is",
-                        settings_.monitor));
-}
-
-std::int64_t TrainRun::epoch_of_best(const RunState& run) const {
-  const std::string path = (fs::path(settings_.out) / kBestFile).string();
-  if (run.epoch == 0 || plan_.checkpoint->path() == path) return run.epoch;
-  std::string lost;
-  std::error_code ignored;
-  if (fs::status(path, ignored).type() == fs::file_type::not_found) {
-    lost = path + ": is missing";
-  } else {
-    try {
-      check_seal(path);
-    } catch (const SystemError&) {
-      throw;  // it may be whole
-    } catch (const InputError& error) {
-      lost = error.what();
-    }
-  }
-  if (lost.empty()) {
-    // It may be an epoch ahead of last.h5, where the run was killed between the two.
-    const RunState best = Checkpoint(path).run();
-    const auto common =
-        static_cast<std::ptrdiff_t>(std::min(best.history.size(), run.history.size()));
-    if (std::equal(best.history.begin(), best.history.begin() + common, run.history.begin())) {
-      return best.epoch;
-    }
-    lost = path + ": is another run's";
-  }
-  note(fmt::format("{}; {}", lost,
-                   test_data_ ? fmt::format("it is written again after an epoch whose {} is above "
-                                            "{:.4f}, the highest so far",
-                                            settings_.monitor, run.best)
-                              : "the next epoch writes it anew"));
-  return 0;
 }
 
 void TrainRun::describe() const {
@@ -648,31 +420,18 @@ void TrainRun::after_step(const StepResult& result) {
         fmt::format("step {}: no image of the batch had another of its class to find, so that "
                     "nothing was learnt; said once",
                     run_.step));
-  } else if (std::isfinite(result.loss)) {
-    note_still_loss(result.loss);
+  } else if (std::isfinite(result.loss) && still_loss_.add(result.loss)) {
+    note_first(
+        "still loss",
+        fmt::format("step {}: the loss has been {:.4f} for {} batches on end, as it is where "
+                    "all images are embedded in one place; if it stays there, begin anew "
+                    "with a lower --lr or a longer --warmup; said once",
+                    run_.step, result.loss, StillLoss::kSteps));
   }
-}
-
-// Where all embeddings lie in one place, every batch has the same loss (a triplet's is its margin),
-// and nothing leads away from there. A run that learns does not: its batches alone differ by more.
-void TrainRun::note_still_loss(double loss) {
-  constexpr std::int64_t kSteps = 100;
-  constexpr double kHardly = 2e-3;
-  if (!(std::abs(loss - still_loss_) <= kHardly * std::abs(still_loss_)) || loss == 0) {
-    still_loss_ = loss;
-    still_steps_ = 1;
-    return;
-  }
-  if (++still_steps_ != kSteps) return;
-  note_first("still loss",
-             fmt::format("step {}: the loss has been {:.4f} for {} batches on end, as it is where "
-                         "all images are embedded in one place; if it stays there, begin anew with "
-                         "a lower --lr or a longer --warmup; said once",
-                         run_.step, loss, kSteps));
 }
 
 void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
-  trainer_->pull();
+  trainer_->download();
   require_equal_processes();
   require_sound();
   const auto batches = static_cast<double>(sampler_->batches_per_epoch());
@@ -690,7 +449,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   timing["eval_seconds"] = eval_seconds_;
   timing["waited_for_images"] = loader_->waited_seconds() - waited_before_;
   waited_before_ = loader_->waited_seconds();
-  const std::optional<double> value = value_of(entry, settings_.monitor);
+  const std::optional<double> value = metric_of(entry, settings_.monitor);
   const RunState trained = run_;
   const std::int64_t before = best_epoch_;
   // The newest is the best where nothing is held out, or was ever found in it.
@@ -798,7 +557,7 @@ void TrainRun::fail_evaluation(const char* what) const {
 std::uint64_t TrainRun::checkpoint_bytes() const {
   constexpr std::uint64_t kBeside = std::uint64_t{1} << 20;  // statistics, record, settings
   std::uint64_t bytes = kBeside;
-  for (const auto& [name, reserved] : trainer_->memory()) {
+  for (const auto& [name, reserved] : trainer_->reserved()) {
     if (name == "parameters" || name == "optimizer" || name == "memory columns") bytes += reserved;
   }
   return bytes;
@@ -821,7 +580,7 @@ std::uint64_t TrainRun::folder_bytes() const {
 
 void TrainRun::rehearse_saving() const {
   if (!processes_.first()) return;
-  trainer_->pull();
+  trainer_->download();
   try {
     // Address space alone, of which a limit may leave little: heaps that the threads of libraries
     // reserve between now and the first save, 64 MiB each.
@@ -874,7 +633,7 @@ void TrainRun::require_sound() const {
 }
 
 std::vector<std::byte> TrainRun::state() const {
-  trainer_->pull();
+  trainer_->download();
   require_sound();
   return checkpoint();
 }

@@ -14,7 +14,8 @@
 
 #include "data/loader/loader.h"
 #include "tools/cli/cli.h"
-#include "tools/inspect/image_check.h"
+#include "tools/common/image_check.h"
+#include "tools/train/still_loss.h"
 #include "tools/train/train_record.h"
 #include "tools/train/train_settings.h"
 #include "training/embed.h"
@@ -57,22 +58,8 @@ class TrainRun {
   void execute();
 
  private:
-  // What the loader's ring, the pictures it keeps decoded and evaluation take on the CPU.
-  struct Beside {
-    std::int64_t loading = 0, decoded = 0, evaluation = 0;  // bytes
-  };
-
   void fit_batch();
-  // The trainer, with a smaller chunk where that may be chosen and the whole does not fit.
-  std::unique_ptr<Trainer> fitting_trainer(TrainerOptions options, const Beside& beside);
-  Beside bytes_beside() const;
-  std::int64_t evaluation_batch() const;
-  std::int64_t evaluation_program() const;  // bytes
-  std::string larger_parts(const Beside& beside) const;
   void start_from_weights();
-  void accept_changed_data(const Checkpoint& checkpoint) const;
-  void accept_held_out(const Checkpoint& checkpoint) const;
-  void require_countable(const Checkpoint& checkpoint) const;
   void start_from_checkpoint();
   void describe() const;
   void prepare_folder();
@@ -97,13 +84,7 @@ class TrainRun {
   [[noreturn]] void fail_evaluation(const char* what) const;
   // Whether --patience epochs went by without a better one: the first process's word.
   bool out_of_patience() const;
-  std::string why_over() const;  // that all epochs are done, or that patience is
-  // The best so far by the present --monitor, where the checkpoint's was another, or nothing was
-  // held out.
-  void weigh_anew(RunState& run, const Checkpoint& checkpoint);
-  // The epoch of best.h5 of the run that goes on; 0 where it is not there, not whole or not of this
-  // run, which is said.
-  std::int64_t epoch_of_best(const RunState& run) const;
+  std::string why_over() const;            // that all epochs are done, or that patience is
   std::uint64_t checkpoint_bytes() const;  // of one
   std::uint64_t folder_bytes() const;
   // Of the pictures that the run knew for unreadable, those that still are.
@@ -112,7 +93,6 @@ class TrainRun {
   // Whether a signal asked any of the processes to stop.
   bool asked_to_stop();
   void require_equal_processes();
-  void note_still_loss(double loss);
   void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
   void require_sound() const;
   std::vector<std::byte> checkpoint() const;
@@ -155,8 +135,7 @@ class TrainRun {
   UnreadableImages unreadable_;
   double waited_before_ = 0;           // for images, in the epochs before
   std::int64_t skipped_held_out_ = 0;  // images that cannot be read
-  double still_loss_ = 0;              // from which the last still_steps_ losses hardly differ
-  std::int64_t still_steps_ = 0;
+  StillLoss still_loss_;
   double eval_seconds_ = 0;       // of the last evaluation
   std::int64_t saved_step_ = -1;  // of the newest checkpoint in the folder; -1: none yet
   double step_seconds_ = 0, save_seconds_ = 0;      // of the last ones; 0: none yet

@@ -6,6 +6,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
+#include "engine/device/precision.h"
 #include "layers/networks/network.h"
 
 #include <fmt/ranges.h>
@@ -59,14 +60,6 @@ std::string whole_data_spec(const std::string& text) {
   return spec.text();
 }
 
-template <class T>
-void expect_known(const std::string& flag, const T& value, const std::vector<std::string>& known) {
-  for (const std::string& name : known) {
-    if (value == name) return;
-  }
-  fail<UsageError>("{} {}: no such choice; {}", flag, value, suggestion(value, known));
-}
-
 OptimizerKind optimizer_kind(const std::string& name) {
   if (name == "adam") return OptimizerKind::kAdam;
   return name == "adamw" ? OptimizerKind::kAdamW : OptimizerKind::kSgd;
@@ -106,7 +99,7 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
       .check({image_size_problem, "0 or 8 to 4096"});
   t.add("resize", s.resize,
         "short side before the centre (or random) crop of that square; 0: image-size * 256 / 224")
-      .check(in_range(0, 8192));
+      .check(in_range(0, kMostSide));
   t.add(
        "input-mean", s.input_mean,
        "subtracted from pixels in 0..1: one number, or red,green,blue; the level of the background "
@@ -134,41 +127,44 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
 
 void add_network_options(SettingTable& t, TrainSettings& s) {
   t.group("Network: backbone, pooling, embedding layer");
-  t.add("arch", s.arch, fmt::format("{}", fmt::join(network_names(), ", ")));
+  t.add("arch", s.arch, "backbone").check(one_of(network_names()));
   t.add("weights", s.weights,
         "start from this checkpoint's weights, with its arch, stride-in-1x1, pool, gem-p, dim, "
         "input-mean, input-std, image-size and resize where they are not given; empty: from random "
         "ones")
       .type_name("FILE");
-  t.add("dim", s.dim, "numbers in an embedding").check(in_range(1, 65536));
-  t.add("pool", s.pool, "what becomes of the last feature maps: avg, max or gem");
+  t.add("dim", s.dim, "numbers in an embedding").check(in_range(1, kMostDim));
+  t.add("pool", s.pool, "global pooling of the last feature maps")
+      .check(one_of({"avg", "max", "gem"}));
   t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg; the larger, the nearer to max")
       .check(above_zero());
-  t.add("embedding-start", s.embedding_start,
-        "first values of the embedding layer: uniform, orthogonal");
+  t.add("embedding-start", s.embedding_start, "initialisation of the embedding layer")
+      .check(one_of({"uniform", "orthogonal"}));
   t.add("precision", s.precision,
-        "arithmetic of the network: fp32, or on a GPU tf32, fp16, bf16; losses are always fp32");
+        "arithmetic of the network; all but fp32 need a GPU; losses are always fp32")
+      .check(one_of(precision_names()));
   t.add("graph", s.graph,
-        "on a GPU: capture the step as one CUDA graph and replay it (on), or start its kernels one "
-        "by one (off); the same bits");
+        "on a GPU: capture the step as one CUDA graph and replay it (on), or launch its kernels "
+        "one by one (off); the same bits")
+      .check(one_of({"on", "off"}));
   t.add("plans", s.plans,
-        "on a GPU: which of cuDNN's engines runs which convolution, from `bench step --tune FILE`; "
-        "empty: the first that cuDNN proposes")
+        "on a GPU: cuDNN's engine for each convolution, from `bench step --tune FILE`; empty: the "
+        "first that cuDNN proposes")
       .type_name("FILE");
   t.add("chunk", s.chunk,
-        "images in memory at a time: embeds the batch in chunks, sees it in one loss, goes back "
-        "chunk by chunk (each is computed twice); divides batch; 0: all of it, or where neither "
-        "this nor batch is given, what fits in memory. The same gradient, but batch norm by the "
-        "batch's statistics (bn train) has those of a chunk")
+        "images in memory at a time: the batch is embedded in chunks, ranked as a whole, and "
+        "back-propagated chunk by chunk, each computed twice; divides batch; 0: the whole batch, "
+        "or, where neither this nor batch is given, what fits in memory. The same gradient, except "
+        "that with --bn train the statistics are those of a chunk")
       .check(at_least_zero());
   t.add("freeze", s.freeze,
-        "none, or up to where the network keeps the weights it began with: stem, then layer1 to "
-        "layer4 of a ResNet, inception3 to inception5, or Mixed_5 to Mixed_7 of inception_v3. "
-        "Running statistics go on with bn train");
+        "freeze the network up to and including this stage: none, stem, then layer1 to layer4 of a "
+        "ResNet, inception3 to inception5 of googlenet, or Mixed_5 to Mixed_7 of inception_v3. "
+        "With --bn train their running statistics still change");
   t.add("bn", s.bn,
-        "batch norm by the batch's statistics (train), or by the stored ones, which then stay "
-        "(frozen); "
-        "auto: frozen with --weights, else train");
+        "batch norm by the batch's statistics (train), or by the stored ones, which then stay as "
+        "they are (frozen); auto: frozen with --weights, else train")
+      .check(one_of({"auto", "frozen", "train"}));
   t.add_switch(
       "stride-in-1x1", s.stride_in_1x1,
       "resnet50 halves the image in a block's first 1x1, as the original paper, not in its 3x3");
@@ -179,33 +175,35 @@ void add_optimizer_options(SettingTable& t, TrainSettings& s) {
   t.add("loss", s.loss, "NAME[:key=value,...]; probe --loss NAME --help explains one")
       .type_name("LOSS");
   t.add("memory", s.memory,
-        "the embeddings of so many batches before stay as further images to rank, without "
-        "gradient (losses with proxies: none)")
+        "cross-batch memory: also rank against the embeddings of this many batches before, which "
+        "take no gradient (not for losses with proxies)")
       .check(in_range(0, 1 << 16));
-  t.add("optimizer", s.optimizer, "adam, adamw or sgd");
+  t.add("optimizer", s.optimizer, "how gradients change parameters")
+      .check(one_of({"adam", "adamw", "sgd"}));
   t.add("lr", s.lr, "learning rate").check(above_zero());
-  t.add("embedding-rate", s.embedding_rate, "the embedding layer learns this many times as quickly")
+  t.add("embedding-rate", s.embedding_rate, "factor on the learning rate of the embedding layer")
       .check(at_least_zero());
   t.add("proxy-rate", s.proxy_rate,
-        "nsl, proxy_anchor: their class proxies learn this many times as quickly as the network")
+        "nsl, proxy_anchor: factor on the learning rate of their class proxies")
       .check(at_least_zero());
-  t.add("weight-decay", s.weight_decay, "pull of all parameters towards zero, proxies too")
+  t.add("weight-decay", s.weight_decay,
+        "L2 penalty on all parameters, proxies too; decoupled in adamw")
       .check(at_least_zero());
   t.add_switch("no-decay-norms", s.no_decay_norms,
-               "weight decay leaves out biases and what batch norm multiplies by");
-  t.add("clip-norm", s.clip_norm,
-        "a gradient whose norm over all parameters is above this is made that long; 0: none is")
+               "no weight decay on biases and on batch norm's scale");
+  t.add("clip-norm", s.clip_norm, "clip the gradient's norm over all parameters to this; 0: do not")
       .check(at_least_zero());
-  t.add("beta1", s.beta1, "adam, adamw: memory of the mean gradient").check(in_range(0.0, 1.0));
-  t.add("beta2", s.beta2, "adam, adamw: memory of its square").check(in_range(0.0, 1.0));
+  t.add("beta1", s.beta1, "adam, adamw: decay of the first moment").check(in_range(0.0, 1.0));
+  t.add("beta2", s.beta2, "adam, adamw: decay of the second moment").check(in_range(0.0, 1.0));
   t.add("momentum", s.momentum, "sgd").check(in_range(0.0, 1.0));
   t.add_switch("nesterov", s.nesterov, "sgd: look ahead by the momentum");
 
   t.group("Schedule: the learning rate over time, all in epochs (fractions allowed)");
   t.add("schedule", s.schedule,
-        "constant; step: times drop-factor every drop-every; milestones: at each "
-        "drop-at; cosine: down to lr-floor at the last epoch");
-  t.add("warmup", s.warmup, "rise from near zero for so long").check(in_range(0.0, 1e9));
+        "step: times drop-factor every drop-every; milestones: at each drop-at; cosine: down to "
+        "lr-floor at the last epoch")
+      .check(one_of({"constant", "step", "milestones", "cosine"}));
+  t.add("warmup", s.warmup, "linear rise of the rate from near zero").check(in_range(0.0, 1e9));
   t.add("drop-every", s.drop_every, "step").check(in_range(0.0, 1e9));
   t.add("drop-at", s.drop_at, "milestones, as 120,220").check(in_range(0.0, 1e9)).delimiter(',');
   t.add("drop-factor", s.drop_factor, "step, milestones").check(above_zero());
@@ -230,10 +228,10 @@ void add_train_options(Flags& flags, SettingTable& table, TrainSettings& setting
       .type_name("FILE")
       .group(run);
   flags
-      .add(
-          "--resume", settings.resume,
-          "auto: go on from the newest valid checkpoint in --out, with its settings where none are "
-          "given; never")
+      .add("--resume", settings.resume,
+           "auto: go on from the newest valid checkpoint in --out, with its settings where none "
+           "are given")
+      .check(one_of({"never", "auto"}))
       .group(run);
   flags
       .add_switch("--allow-changed-data", settings.allow_changed_data,
@@ -247,19 +245,22 @@ void add_train_options(Flags& flags, SettingTable& table, TrainSettings& setting
       .add("eval-train", settings.eval_train,
            "each epoch also evaluate training classes, as many images as are held out but about "
            "this many at most: metrics that rise there and not on held-out classes show "
-           "overfitting. Takes as long as evaluating so many held-out images; 0: none")
+           "overfitting. Takes as long as evaluating as many held-out images; 0: none")
       .check(in_range(0, 1 << 30));
-  table.add("monitor", settings.monitor,
-            "metric of the held-out classes whose highest value chooses best.h5: map_at_r, "
-            "recall_at_1, r_precision, map, roc_auc or jsd");
+  table
+      .add("monitor", settings.monitor,
+           "metric of the held-out classes whose highest value chooses best.h5")
+      .check(one_of({"map_at_r", "recall_at_1", "r_precision", "map", "roc_auc", "jsd"}));
   table
       .add("patience", settings.patience,
            "stop when this many epochs in a row have not raised the highest value of --monitor; 0: "
            "never")
       .check(in_range(0, 1 << 30));
-  table.add("log", settings.log,
-            "csv: also write metrics.csv, a line an epoch, for spreadsheets and plots; none: "
-            "metrics.jsonl alone");
+  table
+      .add("log", settings.log,
+           "csv: also write metrics.csv, one line per epoch, for spreadsheets and plots; none: "
+           "metrics.jsonl alone")
+      .check(one_of({"none", "csv"}));
   table
       .add("save-every", settings.save_every,
            "minutes after which last.h5 is written in the middle of an epoch too; 0: only after "
@@ -351,18 +352,6 @@ std::string adopt_model(const SettingTable& table, TrainSettings& s, const Check
 }
 
 void check_values(const TrainSettings& s) {
-  expect_known("--resume", s.resume, {"never", "auto"});
-  expect_known("--arch", s.arch, network_names());
-  expect_known("--pool", s.pool, {"avg", "max", "gem"});
-  expect_known("--embedding-start", s.embedding_start, {"uniform", "orthogonal"});
-  expect_known("--bn", s.bn, {"auto", "frozen", "train"});
-  expect_known("--optimizer", s.optimizer, {"adam", "adamw", "sgd"});
-  expect_known("--schedule", s.schedule, {"constant", "step", "milestones", "cosine"});
-  expect_known("--precision", s.precision, {"fp32", "tf32", "fp16", "bf16"});
-  expect_known("--graph", s.graph, {"on", "off"});
-  expect_known("--monitor", s.monitor,
-               {"map_at_r", "recall_at_1", "r_precision", "map", "roc_auc", "jsd"});
-  expect_known("--log", s.log, {"none", "csv"});
   parse_sampler(s.sampler);
   const LossSpec loss = parse_loss(s.loss);
   if (loss.entry->kind == LossKind::kScores) {
@@ -370,6 +359,12 @@ void check_values(const TrainSettings& s) {
         "--loss {}: takes scores and targets, train has embeddings and labels; see probe",
         loss.entry->name);
   }
+}
+
+std::int64_t largest_divisor(std::int64_t images, std::int64_t most) {
+  std::int64_t divisor = std::min(images, most);
+  while (divisor > 1 && images % divisor != 0) --divisor;
+  return divisor;
 }
 
 void resolve(TrainSettings& s) {
@@ -385,11 +380,14 @@ void resolve(TrainSettings& s) {
   }
   if (s.out.empty()) fail<UsageError>("--out is missing; for example --out runs/first");
   check_values(s);
-  expect_known("--freeze", s.freeze, stage_names(s.arch));
+  const std::vector<std::string> stages = stage_names(s.arch);
+  if (std::ranges::find(stages, s.freeze) == stages.end()) {
+    fail<UsageError>("--freeze {}: {} has no such stage; {}", s.freeze, s.arch,
+                     suggestion(s.freeze, stages));
+  }
   if (s.chunk > 0 && s.batch % s.chunk != 0) {
-    std::int64_t divisor = std::min(s.chunk, s.batch);
-    while (divisor > 1 && s.batch % divisor != 0) --divisor;
-    fail<UsageError>("--chunk {}: does not divide --batch {}; use {}", s.chunk, s.batch, divisor);
+    fail<UsageError>("--chunk {}: does not divide --batch {}; use {}", s.chunk, s.batch,
+                     largest_divisor(s.batch, s.chunk));
   }
   if (s.bn == "auto") s.bn = s.weights.empty() ? "train" : "frozen";
   if (s.image_size == 0) s.image_size = static_cast<int>(native_image_size(s.arch));

@@ -110,6 +110,9 @@ void check_values(const TrainSettings& settings);
 // root), and refuses what cannot be meant, values too: UsageError.
 void resolve(TrainSettings& settings);
 
+// The largest number of `most` or less that divides `images`: the chunk to take.
+std::int64_t largest_divisor(std::int64_t images, std::int64_t most);
+
 std::string sampler_spec(const TrainSettings& settings);  // as make_sampler() takes it
 ModelDescription model_description(const TrainSettings& settings);
 AugmentOptions augment_options(const TrainSettings& settings);

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "engine/base/shape.h"
 #include "weights/foreign/resnet_names.h"
 #include "weights/network_tensors.h"
 

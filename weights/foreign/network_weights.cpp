@@ -3,6 +3,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "engine/base/shape.h"
 #include "weights/foreign/keras_resnet.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/resnet_names.h"
@@ -91,63 +92,88 @@ template <class F> Named renamed(const Named& tensors, F&& rename) {
   return out;
 }
 
-// Which ResNet has these blocks, in words; empty: none that is known.
-std::string other_architecture(const Named& tensors) {
-  if (tensors.contains("conv1.0.weight") || tensors.contains("conv1.3.weight")) {
-    return "a ResNet with a deep stem (resnet50d and the like)";
-  }
-  std::array<int, 4> blocks{};
-  for (int stage = 0; stage < 4; ++stage) {
-    while (tensors.contains(fmt::format("layer{}.{}.conv1.weight", stage + 1,
-                                        blocks[static_cast<std::size_t>(stage)]))) {
-      ++blocks[static_cast<std::size_t>(stage)];
+// What tells ResNets apart.
+struct ResNetKind {
+  std::array<int, 4> blocks{};  // of each stage
+  bool bottleneck = false;
+  std::int64_t width = 0;       // channels of the first block's second convolution
+  std::int64_t group_size = 0;  // channels that each of them reads
+  bool deep_stem = false;
+  bool squeezes = false;  // and excites
+};
+
+ResNetKind resnet_kind(const Named& tensors) {
+  ResNetKind kind;
+  for (std::size_t stage = 0; stage < kind.blocks.size(); ++stage) {
+    while (
+        tensors.contains(fmt::format("layer{}.{}.conv1.weight", stage + 1, kind.blocks[stage]))) {
+      ++kind.blocks[stage];
     }
   }
-  const bool bottleneck = tensors.contains("layer1.0.conv3.weight");
-  const auto side = [&](const std::string& name, std::size_t axis) -> std::int64_t {
-    const auto at = tensors.find(name);
-    if (at == tensors.end() || at->second->dims.size() <= axis) return 0;
-    return at->second->dims[axis];
-  };
-  const std::int64_t width = side("layer1.0.conv2.weight", 0);
-  const std::int64_t inner = side("layer1.0.conv2.weight", 1);
-  if (blocks == std::array{3, 3, 3, 0} && !bottleneck && width == 16) return "a ResNet-20";
-  std::string depth = fmt::format("a ResNet of {} blocks", fmt::join(blocks, "+"));
+  kind.bottleneck = tensors.contains("layer1.0.conv3.weight");
+  if (const auto at = tensors.find("layer1.0.conv2.weight");
+      at != tensors.end() && at->second->dims.size() > 1) {
+    kind.width = at->second->dims[0];
+    kind.group_size = at->second->dims[1];
+  }
+  kind.deep_stem = tensors.contains("conv1.0.weight") || tensors.contains("conv1.3.weight");
+  kind.squeezes = std::ranges::any_of(
+      tensors, [](const auto& tensor) { return tensor.first.find(".se.") != std::string::npos; });
+  return kind;
+}
+
+// Of one whose blocks are those of the ResNet paper; 0: of no other.
+int depth_of(const ResNetKind& kind) {
   struct Known {
     std::array<int, 4> blocks;
     bool bottleneck;
-    const char* name;
+    int depth;
   };
-  constexpr std::array<Known, 5> kKnown = {{{{2, 2, 2, 2}, false, "18"},
-                                            {{3, 4, 6, 3}, false, "34"},
-                                            {{3, 4, 6, 3}, true, "50"},
-                                            {{3, 4, 23, 3}, true, "101"},
-                                            {{3, 8, 36, 3}, true, "152"}}};
-  for (const Known& known : kKnown) {
-    if (known.blocks != blocks || known.bottleneck != bottleneck) continue;
-    if (bottleneck && inner != width) {
-      depth = fmt::format("a ResNeXt-{} ({} channels in groups of {})", known.name, width, inner);
-    } else if (bottleneck && width > 64) {
-      depth = fmt::format("a wide ResNet-{} ({} channels instead of 64)", known.name, width);
+  static constexpr std::array<Known, 5> kKnown = {{{{2, 2, 2, 2}, false, 18},
+                                                   {{3, 4, 6, 3}, false, 34},
+                                                   {{3, 4, 6, 3}, true, 50},
+                                                   {{3, 4, 23, 3}, true, 101},
+                                                   {{3, 8, 36, 3}, true, 152}}};
+  const auto* const found = std::ranges::find_if(kKnown, [&](const Known& known) {
+    return known.blocks == kind.blocks && known.bottleneck == kind.bottleneck;
+  });
+  return found != kKnown.end() ? found->depth : 0;
+}
+
+// The 20 layers for images of 32 x 32.
+bool is_resnet20(const ResNetKind& kind) {
+  return kind.blocks == std::array{3, 3, 3, 0} && !kind.bottleneck && kind.width == 16;
+}
+
+std::string in_words(const ResNetKind& kind) {
+  if (kind.deep_stem) return "a ResNet with a deep stem (resnet50d and the like)";
+  if (is_resnet20(kind)) return "a ResNet-20";
+  std::string words = fmt::format("a ResNet of {} blocks", fmt::join(kind.blocks, "+"));
+  if (const int depth = depth_of(kind); depth > 0) {
+    if (kind.bottleneck && kind.group_size != kind.width) {
+      words = fmt::format("a ResNeXt-{} ({} channels in groups of {})", depth, kind.width,
+                          kind.group_size);
+    } else if (kind.bottleneck && kind.width > 64) {
+      words = fmt::format("a wide ResNet-{} ({} channels instead of 64)", depth, kind.width);
     } else {
-      depth = fmt::format("a ResNet-{}", known.name);
+      words = fmt::format("a ResNet-{}", depth);
     }
   }
-  for (const auto& [name, tensor] : tensors) {
-    if (name.find(".se.") != std::string::npos) return depth + " with squeeze and excitation";
-  }
-  return depth;
+  if (kind.squeezes) words += " with squeeze and excitation";
+  return words;
 }
 
 // Which of the networks that are built; empty: none of them.
 std::string built_architecture(const Named& tensors) {
   if (tensors.contains(kOfGoogLeNet)) return "googlenet";
   if (tensors.contains(kOfInception)) return "inception_v3";
-  const std::string what = other_architecture(tensors);
-  if (what == "a ResNet-20") return "resnet20";
-  if (what == "a ResNet-18") return "resnet18";
-  if (what == "a ResNet-50") return "resnet50";
-  return "";
+  const ResNetKind kind = resnet_kind(tensors);
+  if (kind.deep_stem || kind.squeezes) return "";
+  if (is_resnet20(kind)) return "resnet20";
+  const int depth = depth_of(kind);
+  if (depth == 18) return "resnet18";
+  const bool plain = kind.group_size == kind.width && kind.width <= 64;
+  return depth == 50 && plain ? "resnet50" : "";
 }
 
 // `wanted`: what the user says that it is, or nothing. A file of which that cannot be told may be
@@ -159,7 +185,7 @@ std::string architecture(const TensorFile& file, const Named& tensors, const std
     refuse(file, fmt::format("holds {}, not {}; leave --arch out", with_article(built), wanted));
   }
   if (!built.empty()) return built;
-  refuse(file, "holds " + other_architecture(tensors) + "; " + known_networks() + " are built");
+  refuse(file, "holds " + in_words(resnet_kind(tensors)) + "; " + known_networks() + " are built");
 }
 
 class Mapping {

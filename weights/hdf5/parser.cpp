@@ -22,12 +22,6 @@ constexpr std::size_t kLeastChunkCache = std::size_t{1} << 20;
 
 using Kind = Hdf5Reader::Kind;
 
-std::string normalised(const std::string& path) {
-  std::string out = path.empty() || path.front() != '/' ? "/" + path : path;
-  while (out.size() > 1 && out.back() == '/') out.pop_back();
-  return out;
-}
-
 struct Native {
   hid_t id;
   std::size_t bytes;
@@ -143,7 +137,7 @@ FileIdentity Hdf5Parser::identity() const {
 }
 
 Hdf5Parser::Open& Hdf5Parser::open(const std::string& object) {
-  const std::string path = normalised(object);
+  const std::string path = hdf5_path(object);
   if (open_ && open_->path == path) return *open_;
   open_.reset();
   const auto found = objects.find(path);
@@ -425,7 +419,7 @@ std::vector<std::string> Hdf5Parser::read_texts(const std::string& path, std::ui
 
 Hdf5AttributeId Hdf5Parser::open_attribute(const std::string& object,
                                            const std::string& attribute) const {
-  const std::string path = normalised(object);
+  const std::string path = hdf5_path(object);
   if (!objects.contains(path)) return {};
   if (H5Aexists_by_name(file.get(), path.c_str(), attribute.c_str(), H5P_DEFAULT) <= 0) return {};
   Hdf5AttributeId id(

@@ -39,4 +39,11 @@ struct Hdf5Box {
   std::vector<std::int64_t> offset, sides;
 };
 
+// As paths are asked for: from the root, without a slash at the end.
+inline std::string hdf5_path(const std::string& path) {
+  std::string out = path.empty() || path.front() != '/' ? "/" + path : path;
+  while (out.size() > 1 && out.back() == '/') out.pop_back();
+  return out;
+}
+
 }  // namespace rk

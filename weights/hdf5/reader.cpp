@@ -1,5 +1,6 @@
 #include "engine/base/error.h"
 #include "engine/base/packed_values.h"
+#include "engine/base/shape.h"
 #include "engine/system/parser_process.h"
 #include "weights/hdf5/boxes.h"
 #include "weights/hdf5/file.h"
@@ -33,12 +34,6 @@ constexpr std::size_t kMaxQuestionBytes = std::size_t{256} << 10;
 // eighth of this on a present-day machine. `bytes` are the file's, for its structure, and those of
 // what is read.
 std::uint64_t cpu_seconds(std::uint64_t bytes) { return 2 + (bytes >> 23); }
-
-std::string normalised(const std::string& path) {
-  std::string out = path.empty() || path.front() != '/' ? "/" + path : path;
-  while (out.size() > 1 && out.back() == '/') out.pop_back();
-  return out;
-}
 
 // The library in a process of its own, over a file of `bytes` of which `room` may be read.
 template <class... Args>
@@ -384,11 +379,11 @@ const std::string& Hdf5Reader::name() const { return state_->name; }
 const FileIdentity& Hdf5Reader::identity() const { return state_->identity; }
 
 bool Hdf5Reader::has(const std::string& object) const {
-  return state_->objects.contains(normalised(object));
+  return state_->objects.contains(hdf5_path(object));
 }
 
 std::vector<std::string> Hdf5Reader::datasets(const std::string& group) const {
-  const std::string root = normalised(group);
+  const std::string root = hdf5_path(group);
   const std::string prefix = root == "/" ? root : root + "/";
   std::vector<std::string> out;
   for (const auto& [path, is_dataset] : state_->objects) {
@@ -398,7 +393,7 @@ std::vector<std::string> Hdf5Reader::datasets(const std::string& group) const {
 }
 
 std::vector<std::string> Hdf5Reader::children(const std::string& group) const {
-  const std::string root = normalised(group);
+  const std::string root = hdf5_path(group);
   const std::string prefix = root == "/" ? root : root + "/";
   std::vector<std::string> out;
   for (const auto& [path, is_dataset] : state_->objects) {
@@ -411,11 +406,11 @@ std::vector<std::string> Hdf5Reader::children(const std::string& group) const {
 }
 
 Hdf5Reader::Info Hdf5Reader::info(const std::string& dataset) const {
-  return state_->shape(normalised(dataset)).info;
+  return state_->shape(hdf5_path(dataset)).info;
 }
 
 template <class T> std::vector<T> Hdf5Reader::read(const std::string& dataset) const {
-  const std::string path = normalised(dataset);
+  const std::string path = hdf5_path(dataset);
   const State::Shape& shape = state_->shape(path);
   state_->require_kind<T>(path, shape.info);
   const auto count = static_cast<std::size_t>(shape.info.elements());
@@ -426,7 +421,7 @@ template <class T> std::vector<T> Hdf5Reader::read(const std::string& dataset) c
 }
 
 template <class T> void Hdf5Reader::visit(const std::string& dataset, const Use<T>& use) const {
-  const std::string path = normalised(dataset);
+  const std::string path = hdf5_path(dataset);
   const State::Shape& shape = state_->shape(path);
   state_->require_kind<T>(path, shape.info);
   const std::int64_t elements = shape.info.elements();
@@ -445,11 +440,11 @@ template <class T> void Hdf5Reader::visit(const std::string& dataset, const Use<
 template <class T>
 void Hdf5Reader::read_into(const std::string& dataset, const std::vector<std::int64_t>& dims,
                            T* out) const {
-  const std::string path = normalised(dataset);
+  const std::string path = hdf5_path(dataset);
   const State::Shape& shape = state_->shape(path);
   if (shape.info.dims != dims) {
-    state_->refuse("{} has shape [{}] where [{}] is expected", printable(path),
-                   fmt::join(shape.info.dims, ", "), fmt::join(dims, ", "));
+    state_->refuse("{} has shape {} where {} is expected", printable(path),
+                   shape_text(shape.info.dims), shape_text(dims));
   }
   state_->require_kind<T>(path, shape.info);
   state_->hold(path, static_cast<std::uint64_t>(shape.info.elements()) * sizeof(T));
@@ -457,7 +452,7 @@ void Hdf5Reader::read_into(const std::string& dataset, const std::vector<std::in
 }
 
 std::vector<std::string> Hdf5Reader::read_text(const std::string& dataset) const {
-  const std::string path = normalised(dataset);
+  const std::string path = hdf5_path(dataset);
   const Info& info = state_->shape(path).info;
   if (info.kind != Kind::kText) {
     state_->refuse("{} holds numbers where text is expected", printable(path));

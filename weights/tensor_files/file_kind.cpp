@@ -1,6 +1,6 @@
 #include "weights/tensor_files/file_kind.h"
 
-#include "engine/base/small_letters.h"
+#include "engine/base/lower_case.h"
 
 namespace rk {
 namespace {
@@ -35,7 +35,7 @@ bool is_pickle(std::string_view text) {
 }
 
 std::string other_kind(std::string_view text) {
-  const std::string start = in_small_letters(std::string(text.substr(0, 512)));
+  const std::string start = lower_case(std::string(text.substr(0, 512)));
   const std::size_t first = start.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   const std::string_view front =
       first == std::string::npos ? std::string_view() : std::string_view(start).substr(first);

@@ -3,7 +3,6 @@
 #include "engine/base/half.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -55,10 +54,6 @@ bool StoredTensor::contiguous() const {
     expected *= dims[axis];
   }
   return true;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& dims) {
-  return fmt::format("[{}]", fmt::join(dims, ", "));
 }
 
 std::vector<std::byte> contiguous_bytes(const StoredTensor& tensor) {

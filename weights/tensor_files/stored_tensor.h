@@ -27,9 +27,6 @@ struct StoredTensor {
   bool contiguous() const;  // in C order without gaps
 };
 
-// "[64, 3, 7, 7]"
-std::string shape_text(const std::vector<std::int64_t>& dims);
-
 // The elements in C order, as this machine holds them. Only types of whole bytes.
 std::vector<std::byte> contiguous_bytes(const StoredTensor& tensor);
 

@@ -1,4 +1,5 @@
 #include "engine/device/cuda/context.h"
+
 #include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/cublas.h"

@@ -1,4 +1,5 @@
 #include "engine/device/cuda/timer.h"
+
 #include "engine/device/cuda/error.h"
 
 namespace rk {

@@ -1,4 +1,5 @@
 #include "engine/group/nccl/device_group.h"
+
 #include "engine/base/error.h"
 #include "engine/device/cuda/error.h"
 #include "engine/driver/libraries.h"

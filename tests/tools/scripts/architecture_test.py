@@ -10,7 +10,7 @@ import plot_architecture as architecture  # noqa: E402
 
 FOLDERS = ["engine", "kernels", "layers", "losses", "data", "weights", "retrieval", "training", "tools"]
 BACK_ENDS = ["cuda", "cudnn", "onednn", "mpi", "nccl", "absent", "gpu"]
-SIDE_BY_SIDE = 28  # "some 25"
+SIDE_BY_SIDE = 28
 
 
 def sources():
@@ -20,8 +20,14 @@ def sources():
                 yield path.relative_to(ROOT).as_posix()
 
 
-def room_of(path, table):
-    """Of a file's path: its folder, or the room in which that is a back end."""
+def includes():
+    """[(file, included)] of all sources."""
+    return [(file, included) for file in sources()
+            for included in re.findall(r'^#include "([^"]+)"', (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)]
+
+
+def module_of(path, table):
+    """Of a file's path: its folder, or the module in which that is a back end."""
     folder = path.rsplit("/", 1)[0]
     if folder == "kernels/absent":
         folder = "kernels/cuda"
@@ -30,11 +36,11 @@ def room_of(path, table):
     return folder if folder in table else None
 
 
-def wrong_arrows(includes, table):
+def wrong_arrows(arrows, table):
     """Of [(file, included)] those that the table does not allow."""
     wrong = []
-    for file, included in includes:
-        a, b = room_of(file, table), room_of(included, table)
+    for file, included in arrows:
+        a, b = module_of(file, table), module_of(included, table)
         if a is None or b is None or (a != b and b not in architecture.may_use(table, a)):
             wrong.append(f"{file} includes {included}")
     return wrong
@@ -48,13 +54,17 @@ class Architecture(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-        cls.table = architecture.rooms(cls.page)
+        cls.table = architecture.modules(cls.page)
 
     def test_every_include_goes_down(self):
-        includes = [(file, included) for file in sources()
-                    for included in re.findall(r'^#include "([^"]+)"', (ROOT / file).read_text(), re.MULTILINE)]
-        self.assertGreater(len(includes), 1000)
-        self.assertEqual(wrong_arrows(includes, self.table), [])
+        self.assertGreater(len(includes()), 1000)
+        self.assertEqual(wrong_arrows(includes(), self.table), [])
+
+    def test_every_dependency_is_used(self):
+        unused = {(module, other) for module in self.table for other in self.table[module]}
+        for file, included in includes():
+            unused.discard((module_of(file, self.table), module_of(included, self.table)))
+        self.assertEqual(unused, set())
 
     def test_an_include_that_goes_up_is_seen(self):
         for file, included in [("engine/tape/program.cpp", "layers/linear.h"), ("losses/frame/loss.h", "losses/triplet.h"),
@@ -63,9 +73,9 @@ class Architecture(unittest.TestCase):
             self.assertEqual(wrong_arrows([(file, included)], self.table), [f"{file} includes {included}"])
 
     def test_who_asks_for_the_device_is_on_the_page(self):
-        table = re.search(r"^## Who asks for the device\n(.*?)^## ", self.page, re.MULTILINE | re.DOTALL)[1]
+        table = re.search(r"^## Where CPU and GPU code branch\n(.*?)^## ", self.page, re.MULTILINE | re.DOTALL)[1]
         told = {name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(.*?)`", row)}
-        asks = {file for file in sources() if not file.startswith("engine/") and room_of(file, self.table)
+        asks = {file for file in sources() if not file.startswith("engine/") and module_of(file, self.table)
                 and file.endswith((".h", ".cpp")) and asks_for_the_device((ROOT / file).read_text(encoding="utf-8"))}
         self.assertEqual(asks, told)
 
@@ -75,11 +85,11 @@ class Architecture(unittest.TestCase):
         self.assertFalse(asks_for_the_device("// what Program::on_gpu() says\n  if (is_on_gpu<Kernel>()) {\n"))
 
     def test_no_circles(self):
-        for room in self.table:
-            self.assertNotIn(room, architecture.may_use(self.table, room))
+        for module in self.table:
+            self.assertNotIn(module, architecture.may_use(self.table, module))
 
-    def test_every_room_is_there_and_has_files(self):
-        full = {room_of(file, self.table) for file in sources()}
+    def test_every_module_is_there_and_has_files(self):
+        full = {module_of(file, self.table) for file in sources()}
         self.assertEqual(set(self.table), full)
 
     def test_no_folder_is_crowded(self):
@@ -99,11 +109,11 @@ class Architecture(unittest.TestCase):
         replaced = {file.name for file in (ROOT / "tests/host_gpu/device").glob("*.cpp")} - {"stream.cpp"}
         self.assertEqual(real, replaced)
 
-    def test_walks_name_rooms(self):
+    def test_walks_name_modules(self):
         for title in architecture.WALKS:
             steps = architecture.walk(self.page, title)
             self.assertEqual([number for number, _ in steps], list(range(1, len(steps) + 1)))
-            self.assertEqual([room for _, room in steps if room not in self.table], [])
+            self.assertEqual([module for _, module in steps if module not in self.table], [])
 
     def test_the_drawing_is_the_pages(self):
         for name, look in architecture.LOOKS.items():

@@ -9,7 +9,7 @@
 #include "retrieval/files/embeddings_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/progress.h"
-#include "tools/inspect/image_check.h"
+#include "tools/common/image_check.h"
 #include "training/embed.h"
 #include "training/training_exif.h"
 #include "weights/foreign/weight_files.h"

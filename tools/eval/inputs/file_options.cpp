@@ -72,7 +72,7 @@ void FileOptions::add_to(Flags& flags) {
 std::vector<std::string> FileOptions::files() const {
   std::vector<std::string> out;
   for (const std::string& each : {embeddings, labels, gallery, gallery_labels}) {
-    if (!each.empty()) out.push_back(split_name(each).file);
+    if (!each.empty()) out.push_back(file_and_name(each).file);
   }
   return out;
 }

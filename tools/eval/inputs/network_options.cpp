@@ -1,6 +1,7 @@
 #include "tools/eval/inputs/network_options.h"
 
 #include "data/sources/dataset.h"
+#include "engine/device/precision.h"
 #include "layers/networks/network.h"
 
 namespace rk {
@@ -12,7 +13,9 @@ void NetworkOptions::add_to(Flags& flags) {
                                 "any file that convert reads, whose pooled features are "
                                 "then the embeddings")
                            .type_name("FILE");
-  flags.add("--arch", arch, "of weights in a file of somebody else's; empty: as their shapes say")
+  flags
+      .add("--arch", arch,
+           "architecture of weights that Rankine did not write; empty: inferred from their shapes")
       .check(one_of(network_names()))
       .needs(network);
   flags.add("--data", data, "images for --checkpoint, KIND:PATH[,key=value]\n" + dataset_help())
@@ -33,7 +36,7 @@ void NetworkOptions::add_to(Flags& flags) {
   flags
       .add("--precision", precision,
            "what the network computes in on a GPU: fp32, tf32, fp16 or bf16")
-      .check(one_of({"fp32", "tf32", "fp16", "bf16"}))
+      .check(one_of(precision_names()))
       .needs(network);
   flags
       .add_switch("--skip-bad", skip_bad,

@@ -2,7 +2,7 @@
 //
 //   probe --loss NAME[:k=v,...] --in e.h5 [--out g.h5] [--normalize] [--check]
 //
-// Reads what tools/inspect/loss_file.h says; writes /loss (float64 scalar), /valid_queries, /grad
+// Reads what tools/common/loss_file.h says; writes /loss (float64 scalar), /valid_queries, /grad
 // float32 and, for losses with proxies, /grad_proxies. The gradient is that with respect to the
 // embeddings as given; --normalize puts their normalisation inside. --check compares the gradient,
 // recomputed in double, with central differences along random directions. --help says what the

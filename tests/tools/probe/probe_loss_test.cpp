@@ -1,4 +1,4 @@
-#include "tools/inspect/probe_loss.h"
+#include "tools/probe/probe_loss.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "losses/registry.h"
 #include "tests/support/made_up.h"
-#include "tests/tools/inspect/probe_run.h"
+#include "tests/tools/probe/probe_run.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
 

@@ -1,4 +1,4 @@
-#include "tools/inspect/probe_data.h"
+#include "tools/probe/probe_data.h"
 
 #include "data/images/exif.h"
 #include "data/sources/dataset.h"
@@ -8,7 +8,7 @@
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/progress.h"
-#include "tools/inspect/data_survey.h"
+#include "tools/probe/data_survey.h"
 
 #include <fmt/format.h>
 

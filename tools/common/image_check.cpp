@@ -1,4 +1,4 @@
-#include "tools/inspect/image_check.h"
+#include "tools/common/image_check.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"

@@ -1,4 +1,4 @@
-#include "tools/inspect/row_lengths.h"
+#include "tools/common/row_lengths.h"
 
 #include "engine/base/note.h"
 

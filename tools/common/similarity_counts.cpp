@@ -1,4 +1,4 @@
-#include "tools/train/similarity_counts.h"
+#include "tools/common/similarity_counts.h"
 
 #include <algorithm>
 #include <cstddef>

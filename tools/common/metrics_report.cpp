@@ -1,4 +1,4 @@
-#include "tools/train/metrics_report.h"
+#include "tools/common/metrics_report.h"
 
 #include "engine/base/english.h"
 

@@ -1,4 +1,4 @@
-#include "tools/inspect/probe_image.h"
+#include "tools/probe/probe_image.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "data/images/decode.h"
 #include "tests/data/lying_png.h"
 #include "tests/support/image_goldens.h"
-#include "tests/tools/inspect/probe_run.h"
+#include "tests/tools/probe/probe_run.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
 #include "weights/hdf5/file.h"

@@ -1,4 +1,4 @@
-#include "tools/inspect/normalized_loss.h"
+#include "tools/common/normalized_loss.h"
 
 #include "engine/base/error.h"
 #include "engine/base/random.h"

@@ -1,4 +1,4 @@
-#include "tools/inspect/data_survey.h"
+#include "tools/probe/data_survey.h"
 
 #include "data/images/decode.h"
 #include "data/images/exif.h"

@@ -1,7 +1,7 @@
-#include "tools/inspect/probe_data.h"
+#include "tools/probe/probe_data.h"
 
 #include "tests/support/child_process.h"
-#include "tests/tools/inspect/probe_run.h"
+#include "tests/tools/probe/probe_run.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 // host, the loss has its copy.
 #pragma once
 
-#include "tools/inspect/loss_file.h"
+#include "tools/common/loss_file.h"
 
 #include <string>
 #include <vector>

@@ -1,10 +1,9 @@
-#include "tools/inspect/loss_file.h"
+#include "tools/common/loss_file.h"
 
 #include "engine/base/error.h"
+#include "engine/base/shape.h"
 #include "weights/hdf5/contents.h"
 #include "weights/hdf5/file.h"
-
-#include <fmt/ranges.h>
 
 #include <tuple>
 #include <unordered_map>
@@ -48,8 +47,8 @@ std::vector<T> read(const Hdf5Reader& file, const std::string& name,
   require(file, name);
   const std::vector<std::int64_t> there = file.info(name).dims;
   if (there != dims) {
-    fail<InputError>("{}: {} has shape [{}] where [{}] is expected; write it so", file.name(), name,
-                     fmt::join(there, ", "), fmt::join(dims, ", "));
+    fail<InputError>("{}: {} has shape {} where {} is expected; write it so", file.name(), name,
+                     shape_text(there), shape_text(dims));
   }
   return file.read<T>(name);
 }

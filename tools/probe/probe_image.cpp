@@ -1,4 +1,4 @@
-#include "tools/inspect/probe_image.h"
+#include "tools/probe/probe_image.h"
 
 #include <array>
 #include <cstdint>

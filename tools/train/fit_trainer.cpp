@@ -1,0 +1,119 @@
+#include "tools/train/fit_trainer.h"
+
+#include "data/loader/loader.h"
+#include "engine/base/error.h"
+#include "engine/base/note.h"
+#include "engine/device/memory_fit.h"
+#include "engine/device/precision.h"
+#include "engine/group/process_group.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// What the loader's ring, the pictures that it keeps decoded, and evaluation take: bytes.
+struct BesideTrainer {
+  std::int64_t loading = 0, decoded = 0, evaluation = 0;
+};
+
+// What the evaluation program reserves. On a GPU it is there for that long; its graphs are found
+// again.
+std::int64_t evaluation_bytes(const TrainerFit& fit) {
+  Parameters none;
+  Embedder embedder(fit.context, none, model_description(fit.settings),
+                    evaluation_batch(fit.settings, fit.held_out),
+                    precision_of(fit.settings.precision));
+  return static_cast<std::int64_t>(plan_evaluation(embedder, fit.settings));
+}
+
+BesideTrainer bytes_beside(const TrainerFit& fit, int processes) {
+  const TrainSettings& settings = fit.settings;
+  const auto side = static_cast<std::int64_t>(settings.image_size);
+  BesideTrainer bytes;
+  if (fit.context.on_gpu()) {
+    // The network and its pictures; then all embeddings, and a tile of their scores.
+    constexpr std::int64_t kTile = std::int64_t{64} << 20, kWidestFeatures = 2048;
+    const std::int64_t dim = settings.dim > 0 ? settings.dim : kWidestFeatures;
+    bytes.evaluation =
+        evaluation_bytes(fit) + 2 * evaluation_batch(settings, fit.held_out) * 3 * side * side;
+    if (fit.held_out != nullptr) {
+      bytes.evaluation += kTile + fit.held_out->size() * dim * std::int64_t{sizeof(float)};
+    }
+    return bytes;
+  }
+  bytes.loading = LoaderOptions{}.prefetch * settings.batch / processes * 3 * side * side;
+  bytes.decoded = settings.cache << 20;
+  try {
+    const Image first = fit.train.load(0);  // the others are taken to be like it
+    bytes.decoded =
+        std::min(bytes.decoded, fit.train.size() * static_cast<std::int64_t>(first.bytes()));
+  } catch (const InputError&) {
+    // The limit, then: whoever reads the picture later says what is wrong with it.
+  }
+  if (fit.held_out != nullptr) bytes.evaluation = evaluation_bytes(fit);
+  return bytes;
+}
+
+// What of it can be had with less, and is worth the words.
+std::string larger_parts(const BesideTrainer& beside, const TrainSettings& settings) {
+  constexpr std::int64_t kTold = std::int64_t{64} << 20;
+  std::vector<std::string> parts;
+  const auto add = [&](std::int64_t bytes, const char* what, const char* flag, std::int64_t value) {
+    if (bytes < kTold) return;
+    parts.push_back(fmt::format("{:.2f} GiB are for {} ({} {})",
+                                static_cast<double>(bytes) / (1 << 30), what, flag, value));
+  };
+  add(beside.evaluation, "evaluation", "--eval-batch", settings.eval_batch);
+  add(beside.decoded, "decoded pictures", "--cache", settings.cache);
+  if (parts.empty()) return "";
+  return fmt::format("; of what is needed, {}", fmt::join(parts, " and "));
+}
+
+}  // namespace
+
+std::int64_t evaluation_batch(const TrainSettings& settings, const Dataset* held_out) {
+  return batch_of(settings.eval_batch, held_out != nullptr ? held_out->size() : 0);
+}
+
+std::size_t plan_evaluation(Embedder& embedder, const TrainSettings& settings) {
+  try {
+    return embedder.plan();
+  } catch (const DeviceError& error) {
+    fail<DeviceError>("--eval-batch {}: {}", settings.eval_batch, error.what());
+  }
+}
+
+std::unique_ptr<Trainer> fit_trainer(const TrainerFit& fit, TrainerOptions options) {
+  const TrainSettings& settings = fit.settings;
+  const BesideTrainer beside = bytes_beside(fit, options.processes->size());
+  options.other_bytes = beside.loading + beside.decoded + beside.evaluation;
+  while (true) {
+    try {
+      return std::make_unique<Trainer>(fit.context, options);
+    } catch (const TooLittleMemory& little) {
+      const std::int64_t now = options.chunk > 0 ? options.chunk : settings.batch;
+      if (!fit.choose_chunk || !options.processes->alone() || little.chunk() < 1 ||
+          little.chunk() >= now) {
+        throw TooLittleMemory(little.what() + larger_parts(beside, settings), little.chunk(),
+                              little.where());
+      }
+      options.chunk = little.chunk();
+      note(fmt::format(
+          "all {0} images of a batch at once do not fit in the free memory of {3}: they go through "
+          "the network {1} at a time (--chunk {1}), each computed twice{2}; --batch and --chunk "
+          "choose otherwise",
+          settings.batch, options.chunk,
+          settings.bn == "train" ? ", with batch norm's statistics of a chunk" : "",
+          little.where() == MemoryOf::kGpu ? "the GPU" : "this machine"));
+    }
+    fit.choose_chunk(options.chunk);
+  }
+}
+
+}  // namespace rk

@@ -1,0 +1,102 @@
+#include "tools/train/going_on.h"
+
+#include "engine/base/english.h"
+#include "engine/base/error.h"
+#include "losses/registry.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <set>
+
+namespace rk {
+namespace {
+
+// " with 2 new classes ('a', 'b')"; empty without any.
+std::string class_changes(const std::vector<std::string>& before,
+                          const std::vector<std::string>& now) {
+  const std::set<std::string> known(before.begin(), before.end());
+  std::vector<std::string> more;
+  std::copy_if(now.begin(), now.end(), std::back_inserter(more),
+               [&](const std::string& name) { return !known.contains(name); });
+  if (more.empty()) return "";
+  constexpr std::size_t kMost = 3;
+  const std::size_t shown = std::min(more.size(), kMost);
+  return fmt::format(
+      " with {} ('{}'{})", counted(more.size(), "new class"),
+      fmt::join(more.begin(), more.begin() + static_cast<std::ptrdiff_t>(shown), "', '"),
+      more.size() > kMost ? ", ..." : "");
+}
+
+// Refuses other data than the checkpoint's, unless they are allowed and can be gone on with.
+void accept_changed_data(const Checkpoint& checkpoint, const RunState& now,
+                         const TrainSettings& settings, const SayLine& say) {
+  const std::vector<std::string>& before =
+      checkpoint.run().classes;  // this run's, then earlier ones'
+  if (!settings.allow_changed_data) {
+    fail<InputError>(
+        "{}: was trained on {}, --data is now {}{}; restore the data, or go on with them as they "
+        "are by --allow-changed-data",
+        checkpoint.path(), checkpoint.run().data, now.data, class_changes(before, now.classes));
+  }
+  const bool same_classes = before.size() >= now.classes.size() &&
+                            std::equal(now.classes.begin(), now.classes.end(), before.begin());
+  if (!same_classes && parse_loss(settings.loss).entry->kind == LossKind::kProxies) {
+    fail<InputError>(
+        "{}: has a proxy for each class of its data, and --data has other classes{}; start a new "
+        "run with --weights {}",
+        checkpoint.path(), class_changes(before, now.classes), checkpoint.path());
+  }
+  say(fmt::format(
+      "data: {} when the run began, {} from now on{}: not the run that it would have been",
+      checkpoint.run().data, now.data, class_changes(before, now.classes)));
+}
+
+// The same of what epochs are compared on, which checkpoints of before it was kept do not say.
+void accept_held_out(const Checkpoint& checkpoint, const RunState& now,
+                     const TrainSettings& settings, const SayLine& say) {
+  const std::string& held_out = checkpoint.run().held_out;
+  if (held_out.empty() || held_out == now.held_out) return;
+  if (!settings.allow_changed_data) {
+    fail<InputError>(
+        "{}: its epochs were compared on {}, held out are now {}; restore them, or go on with them "
+        "as they are by --allow-changed-data",
+        checkpoint.path(), held_out, now.held_out);
+  }
+  say(
+      fmt::format("held out: {} when the run began, {} from now on: the best epoch so far was of "
+                  "the former",
+                  held_out, now.held_out));
+}
+
+}  // namespace
+
+void accept_data(const Checkpoint& checkpoint, const RunState& now, const TrainSettings& settings,
+                 const SayLine& say) {
+  if (checkpoint.run().data != now.data) accept_changed_data(checkpoint, now, settings, say);
+  accept_held_out(checkpoint, now, settings, say);
+}
+
+void require_countable(const Checkpoint& checkpoint, const TrainSettings& settings,
+                       std::int64_t batches_per_epoch) {
+  const RunState& run = checkpoint.run();
+  const std::int64_t left =
+      std::max<std::int64_t>(settings.epochs - run.epoch, 0) * batches_per_epoch;
+  for (const std::int64_t count :
+       {run.step, run.since_best, run.loss_scale.updates, run.loss_scale.good_steps}) {
+    if (count <= kMostCounted - left) continue;
+    fail<InputError>("{}: counts to {}, and {} more cannot be counted; use another checkpoint",
+                     checkpoint.path(), count, counted(left, "step"));
+  }
+}
+
+void add_classes(const std::vector<std::string>& more, std::vector<std::string>& names) {
+  const std::set<std::string> known(names.begin(), names.end());
+  std::copy_if(more.begin(), more.end(), std::back_inserter(names),
+               [&](const std::string& name) { return !known.contains(name); });
+}
+
+}  // namespace rk

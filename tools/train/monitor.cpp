@@ -1,0 +1,99 @@
+#include "tools/train/monitor.h"
+
+#include "engine/base/error.h"
+#include "engine/system/read_file.h"
+#include "tools/cli/parse_json.h"
+#include "weights/run_folder.h"
+#include "weights/sealed_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <system_error>
+
+namespace rk {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+std::optional<double> metric_of(const ordered_json& entry, const std::string& name) {
+  const double value = number_or(entry, name.c_str(), std::nan(""));
+  return std::isnan(value) ? std::nullopt : std::optional(value);
+}
+
+bool take_value(RunState& run, double value, bool first) {
+  const bool best = first || value > run.best;
+  if (best) run.best = value;
+  run.since_best = best ? 0 : run.since_best + 1;
+  return best;
+}
+
+bool compare_again(RunState& run, const Checkpoint& checkpoint, const TrainSettings& settings,
+                   bool held_out, const SayLine& say) {
+  const auto stored = parse_json(run.settings, checkpoint.path());
+  const auto monitor = stored.find("monitor");  // end() where it is no object
+  const std::string before =
+      monitor != stored.end() && monitor->is_string() ? monitor->get<std::string>() : "map_at_r";
+  bool compared = false;
+  RunState weighed = run;
+  weighed.best = RunState{}.best;
+  weighed.since_best = 0;
+  for (const std::string& line : run.history) {
+    const ordered_json entry = parse_json(line, checkpoint.path());
+    const std::optional<double> value = metric_of(entry, settings.monitor);
+    if (number_or(entry, "epoch", 0) < 1 || !value) continue;
+    take_value(weighed, *value, !compared);
+    compared = true;
+  }
+  const bool same = before == settings.monitor && checkpoint.run().held_out != "nothing";
+  if (same || run.epoch == 0 || !held_out) return compared;
+  run = std::move(weighed);
+  say(compared
+          ? fmt::format(
+                "best.h5 stays the best by {} until an epoch's {} is above {:.4f}, the highest so "
+                "far",
+                before, settings.monitor, run.best)
+          : fmt::format("no epoch so far has a value of {}: the next one is the best that there is",
+                        settings.monitor));
+  return compared;
+}
+
+std::int64_t epoch_of_best(const RunState& run, const Checkpoint& checkpoint,
+                           const TrainSettings& settings, bool held_out, const SayLine& say) {
+  const std::string path = (fs::path(settings.out) / kBestFile).string();
+  if (run.epoch == 0 || checkpoint.path() == path) return run.epoch;
+  std::string lost;
+  std::error_code ignored;
+  if (fs::status(path, ignored).type() == fs::file_type::not_found) {
+    lost = path + ": is missing";
+  } else {
+    try {
+      check_seal(path);
+    } catch (const SystemError&) {
+      throw;  // it may be whole
+    } catch (const InputError& error) {
+      lost = error.what();
+    }
+  }
+  if (lost.empty()) {
+    // It may be an epoch ahead of last.h5, where the run was killed between the two.
+    const RunState best = Checkpoint(path).run();
+    const auto common =
+        static_cast<std::ptrdiff_t>(std::min(best.history.size(), run.history.size()));
+    if (std::equal(best.history.begin(), best.history.begin() + common, run.history.begin())) {
+      return best.epoch;
+    }
+    lost = path + ": is another run's";
+  }
+  say(fmt::format("{}; {}", lost,
+                  held_out ? fmt::format("it is written again after an epoch whose {} is above "
+                                         "{:.4f}, the highest so far",
+                                         settings.monitor, run.best)
+                           : "the next epoch writes it anew"));
+  return 0;
+}
+
+}  // namespace rk
