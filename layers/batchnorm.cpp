@@ -180,6 +180,8 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
     expect(program.shape(options.residual) == shape,
            "[{}] expected a residual of the same shape {}, got {}", name, shape.text(),
            program.shape(options.residual).text());
+    // Backward writes the residual's gradient before that of x.
+    expect(options.residual != x, "[{}] expected another tensor as the residual than x", name);
   }
   // The gradient of the residual is ReLU's mask times dy: where nobody else has written it yet it
   // takes dy's place, and dx gets memory of its own. Without a residual dx takes it.
@@ -197,6 +199,27 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
   }
   auto node = std::make_unique<BatchNormNode>(name, program, shape, options);
   return program.append(std::move(node), inputs, output);
+}
+
+bool joins_batchnorms(const Program& program, BatchNormMode mode) {
+  return program.on_gpu() && program.options().gradients && mode == BatchNormMode::kBatch;
+}
+
+TensorId joined_batchnorm(Program& program, TensorId y, const std::string& name, TensorId shortcut,
+                          const std::string& shortcut_name, const BatchNormOptions& options,
+                          const std::string& output_name) {
+  const Shape& shape = program.shape(y);
+  expect(joins_batchnorms(program, options.mode) && shape.rank() == 4 && y != shortcut &&
+             shape == program.shape(shortcut),
+         "[{}] expected two images of one shape on a GPU in training, got {} and {}", name,
+         shape.text(), program.shape(shortcut).text());
+  const std::vector<NodeInput> inputs = {
+      {.tensor = y, .read_in_backward = true, .gradient_in_place = true},
+      {.tensor = shortcut, .read_in_backward = true}};
+  const NodeOutput output{.name = output_name, .shape = shape, .dtype = program.dtype(y)};
+  return program.append(
+      gpu::joined_batchnorm_node(program, y, name, shortcut, shortcut_name, options), inputs,
+      output);
 }
 
 }  // namespace rk

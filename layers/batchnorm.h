@@ -27,6 +27,14 @@ struct BatchNormOptions {
 TensorId batchnorm(Program& program, TensorId x, const std::string& name,
                    const BatchNormOptions& options, const std::string& output_name = "");
 
+// relu( batchnorm(y) + batchnorm(shortcut) ), the end of a residual block whose shortcut has a
+// convolution, in one: on a GPU, in training with the batch's statistics, it moves half the bytes
+// of the two apart. name, shortcut_name: of the two normalisations.
+bool joins_batchnorms(const Program& program, BatchNormMode mode);  // whether there is that one
+TensorId joined_batchnorm(Program& program, TensorId y, const std::string& name, TensorId shortcut,
+                          const std::string& shortcut_name, const BatchNormOptions& options,
+                          const std::string& output_name);
+
 // The tensors of one batch normalisation, shared with conv_bn.h.
 struct BatchNormTensors {
   ParameterId gamma, beta;

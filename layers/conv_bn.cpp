@@ -200,6 +200,9 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
     expect(program.shape(options.residual) == geometry.y,
            "[{}] expected a residual of shape {}, got {}", names.convolution, geometry.y.text(),
            program.shape(options.residual).text());
+    // Backward writes the residual's gradient before that of x.
+    expect(options.residual != x, "[{}] expected another tensor as the residual than x",
+           names.convolution);
     inputs.push_back({.tensor = options.residual, .gradient_in_place = true});
   }
   const Program::Options& recorded = program.options();

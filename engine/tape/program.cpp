@@ -128,7 +128,13 @@ void Program::plan_gradients() {
     const int now = backward_time(n);
     extend(out.gradient_storage, now);
     bool place_taken = options_.keep_all || out.gradient_in.whole >= 0;
-    for (Edge& e : edges_[static_cast<std::size_t>(n)]) {
+    std::vector<Edge>& edges = edges_[static_cast<std::size_t>(n)];
+    // What is read twice by one node is added to by the second of the two: out's gradient, which is
+    // read for both, must not lie there.
+    const auto read_once = [&](TensorId id) {
+      return std::ranges::count(edges, id, [](const Edge& e) { return e.input.tensor; }) == 1;
+    };
+    for (Edge& e : edges) {
       TensorState& in = state(e.input.tensor);
       if (!in.wants_gradient) continue;
       if (out.gradient_in.whole == e.input.tensor) {
@@ -140,7 +146,8 @@ void Program::plan_gradients() {
         if (e.input.adds_elsewhere) in.gradient_storage = add_storage({in.bytes(), now, now});
       } else if (in.gradient_in.whole >= 0) {
         in.gradient_storage = place_in_whole(in, now);
-      } else if (e.input.gradient_in_place && !place_taken && in.bytes() == out.bytes()) {
+      } else if (e.input.gradient_in_place && !place_taken && in.bytes() == out.bytes() &&
+                 read_once(e.input.tensor)) {
         in.gradient_storage = out.gradient_storage;
         place_taken = true;
       } else {

@@ -294,6 +294,7 @@ template <class T> struct GlobalPool {
   static constexpr int kColumns = ChannelTiles::kColumns;
   template <int kThreads> struct Shared {
     float values[kBound<kThreads * kPack<T>>];
+    float tops[kBound<kThreads * kPack<T>>];
     int rows[kBound<kThreads * kPack<T>>];
   };
   RK_BOTH int column_tiles() const { return (channels + kColumns - 1) / kColumns; }
@@ -304,20 +305,31 @@ template <class T> struct GlobalPool {
   }
 
  private:
-  // What a thread, and then a channel, has seen: a sum, or the largest value and its row.
+  // What a thread, and then a channel, has seen: a sum, or the largest value and its row. Powers
+  // leave float at either end, so their sum is that of value / top, top the largest so far.
   struct Seen {
     float value;
     int row;
+    float top;
   };
   static constexpr int kNoRow = std::numeric_limits<int>::max();
 
   RK_FN RK_INLINE Seen nothing() const {
     const bool largest = kind == PoolKind::kMax;
-    return {largest ? -std::numeric_limits<float>::infinity() : 0.0F, kNoRow};
+    return {largest ? -std::numeric_limits<float>::infinity() : 0.0F, kNoRow, epsilon};
   }
   // Of equal values the smaller row; a NaN is never kept.
   RK_FN RK_INLINE static void keep_larger(Seen& seen, float value, int row) {
-    if (value > seen.value || (value == seen.value && row < seen.row)) seen = {value, row};
+    if (value > seen.value || (value == seen.value && row < seen.row)) {
+      seen = {value, row, seen.top};
+    }
+  }
+  RK_FN RK_INLINE void add_power(Seen& seen, float value) const {
+    if (value > seen.top) {
+      seen.value *= pooled_power(seen.top / value, p);
+      seen.top = value;
+    }
+    seen.value += pooled_power(value / seen.top, p);
   }
   RK_FN RK_INLINE void see(Seen& seen, float value, int row) const {
     switch (kind) {
@@ -325,7 +337,7 @@ template <class T> struct GlobalPool {
       case PoolKind::kMax: keep_larger(seen, value, row); break;
       case PoolKind::kGem:
         // Not std::max, which would take epsilon for NaN.
-        seen.value += pooled_power(value < epsilon ? epsilon : value, p);
+        add_power(seen, value < epsilon ? epsilon : value);
         break;
     }
   }
@@ -355,6 +367,7 @@ template <class T> struct GlobalPool {
       for (int k = 0; k < kWidth; ++k) {
         shared.values[lane * kChannels + across * kWidth + k] = seen[k].value;
         shared.rows[lane * kChannels + across * kWidth + k] = seen[k].row;
+        shared.tops[lane * kChannels + across * kWidth + k] = seen[k].top;
       }
       block.sync();
       for (int c = block.thread(); c < kChannels && channel + c < channels; c += Block::kThreads) {
@@ -375,16 +388,23 @@ template <class T> struct GlobalPool {
       }
       const float first =
           Element<T>::widen(x[to * rows - static_cast<std::int64_t>(channel) * (rows - 1)]);
-      if (first != first) seen = {first, 0};  // nothing is larger than NaN
+      if (first != first) seen = {first, 0, epsilon};  // nothing is larger than NaN
       y[to] = seen.value;
       if (best != nullptr) best[to] = seen.row;
       return;
     }
-    double sum = 0;
-    for (int l = 0; l < lanes; ++l) sum += static_cast<double>(shared.values[l * stride + c]);
-    const double mean = sum / rows;
     const bool gem = kind == PoolKind::kGem;
-    y[to] = static_cast<float>(gem ? std::pow(mean, 1.0 / static_cast<double>(p)) : mean);
+    float top = epsilon;
+    for (int l = 0; l < lanes; ++l) top = std::max(top, shared.tops[l * stride + c]);
+    double sum = 0;
+    for (int l = 0; l < lanes; ++l) {
+      const auto share = static_cast<double>(shared.values[l * stride + c]);
+      sum += gem ? share * static_cast<double>(pooled_power(shared.tops[l * stride + c] / top, p))
+                 : share;
+    }
+    const double mean = sum / rows;
+    y[to] = static_cast<float>(
+        gem ? static_cast<double>(top) * std::pow(mean, 1.0 / static_cast<double>(p)) : mean);
   }
 };
 
@@ -421,14 +441,14 @@ template <class T> struct GlobalPoolGradient {
       if (channel >= channels) continue;
       const std::int64_t pooled = static_cast<std::int64_t>(image) * channels + channel;
       float factor[kBound<kWidth>];
+      float inverse[kBound<kWidth>];
       int winner[kBound<kWidth>];
       RK_UNROLL
       for (int k = 0; k < kWidth; ++k) {
         factor[k] = dy[pooled + k];
         winner[k] = kind == PoolKind::kMax ? best[pooled + k] : 0;
         if (kind != PoolKind::kMax) factor[k] /= static_cast<float>(rows);
-        // dy/dx = y^(1-p) x^(p-1) / rows
-        if (kind == PoolKind::kGem) factor[k] /= pooled_power(y[pooled + k], p - 1);
+        inverse[k] = kind == PoolKind::kGem ? 1.0F / y[pooled + k] : 0.0F;
       }
       for (int row = lane; row < rows; row += Threads::kLanes) {
         const std::int64_t at =
@@ -443,7 +463,8 @@ template <class T> struct GlobalPoolGradient {
           float g = factor[k];
           if (kind == PoolKind::kMax && winner[k] != row) g = 0;
           if (kind == PoolKind::kGem) {
-            g = value[k] < epsilon ? 0.0F : g * pooled_power(value[k], p - 1);
+            // dy/dx = (x / y)^(p-1) / rows
+            g = value[k] < epsilon ? 0.0F : g * pooled_power(value[k] * inverse[k], p - 1);
           }
           out.set(k, accumulate ? held[k] + g : g);
         }

@@ -66,7 +66,9 @@ struct GatherPositives {
 };
 
 // Where the scores of negative pairs are counted. `distinct`: the positive scores, ascending; cell
-// 2k counts the negatives between k-1 and k, cell 2k + 1 those on k. Null where not wanted.
+// 2k counts the negatives between k-1 and k, cell 2k + 1 those on k. Cell 0 stays as it is: those
+// below all, mostly a good part, are what the bins have beyond the other cells, and all threads
+// would wait for that one counter. Null where not wanted.
 struct NegativeCounters {
   double inverse = 1;             // scores are scaled by it for the fine bins
   std::uint64_t* fine = nullptr;  // [kFineBins]
@@ -298,7 +300,9 @@ struct CountScores {
       }
     }
     const bool equal = low < end && to.distinct[low] == score;
-    block.add(to.cells + std::int64_t{2} * low + (equal ? 1 : 0), std::uint64_t{1});
+    if (low > 0 || equal) {
+      block.add(to.cells + std::int64_t{2} * low + (equal ? 1 : 0), std::uint64_t{1});
+    }
   }
 };
 

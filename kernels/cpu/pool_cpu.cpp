@@ -184,14 +184,23 @@ void global_pool(int threads, const ImageLayout& x, Global kind, const Gem& gem,
         if (best != nullptr) best[to + l] = winner;
       }
     } else {
+      // Powers leave double at either end: they are those of what is 1 at most.
+      double top[kChunk];
+      std::fill_n(top, lanes, gem.epsilon);
       for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t l = 0; l < lanes; ++l) {
-          sum[l] +=
-              power(std::max(static_cast<double>(source[r * x.width + l]), gem.epsilon), gem.p);
+          top[l] = std::max(top[l], static_cast<double>(source[r * x.width + l]));
+        }
+      }
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t l = 0; l < lanes; ++l) {
+          const double v = std::max(static_cast<double>(source[r * x.width + l]), gem.epsilon);
+          sum[l] += power(v / top[l], gem.p);
         }
       }
       for (std::int64_t l = 0; l < lanes; ++l) {
-        out[to + l] = static_cast<float>(std::pow(sum[l] / static_cast<double>(rows), 1.0 / gem.p));
+        out[to + l] =
+            static_cast<float>(top[l] * std::pow(sum[l] / static_cast<double>(rows), 1.0 / gem.p));
       }
     }
   });
@@ -207,10 +216,7 @@ void global_pool_backward(int threads, const ImageLayout& x, Global kind, const 
     double factor[kChunk] = {};
     for (std::int64_t l = 0; l < lanes; ++l) {
       const double g = dy[from + l];
-      // GeM: dy/dx = y^(1-p) x^(p-1) / rows.
       factor[l] = kind == Global::kMax ? g : g / static_cast<double>(rows);
-      if (kind == Global::kGem)
-        factor[l] *= std::pow(static_cast<double>(out[from + l]), 1 - gem.p);
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t l = 0; l < lanes; ++l) {
@@ -218,8 +224,9 @@ void global_pool_backward(int threads, const ImageLayout& x, Global kind, const 
         double g = factor[l];
         if (kind == Global::kMax && best[from + l] != r) g = 0;
         if (kind == Global::kGem) {
-          const double v = in[at];
-          g = v < gem.epsilon ? 0 : g * (gem.p == 3 ? v * v : std::pow(v, gem.p - 1));
+          // GeM: dy/dx = (x / y)^(p-1) / rows.
+          const double v = in[at], share = v / static_cast<double>(out[from + l]);
+          g = v < gem.epsilon ? 0 : g * (gem.p == 3 ? share * share : std::pow(share, gem.p - 1));
         }
         dx[at] = accumulate ? dx[at] + static_cast<float>(g) : static_cast<float>(g);
       }

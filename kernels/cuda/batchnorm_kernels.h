@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/blocks/batchnorm_gradient_block.h"
+#include "kernels/blocks/batchnorm_join_block.h"
 #include "kernels/half_element.h"
 
 #define RK_BATCHNORM_KERNELS_OF(X, T)                                            \
@@ -20,7 +21,10 @@
   X(BatchNormGradientApply<T, ReluMask::kFromInput, GradientWrite::kOverwrite>); \
   X(BatchNormGradientApply<T, ReluMask::kFromInput, GradientWrite::kAdd>);       \
   X(BatchNormGradientApply<T, ReluMask::kFromSigns, GradientWrite::kOverwrite>); \
-  X(BatchNormGradientApply<T, ReluMask::kFromSigns, GradientWrite::kAdd>)
+  X(BatchNormGradientApply<T, ReluMask::kFromSigns, GradientWrite::kAdd>);       \
+  X(BatchNormJoin<T>);                                                           \
+  X(BatchNormJoinGradientSums<T>);                                               \
+  X(BatchNormJoinGradientApply<T>)
 
 #define RK_BATCHNORM_KERNELS(X)         \
   RK_BATCHNORM_KERNELS_OF(X, float);    \

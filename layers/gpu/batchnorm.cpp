@@ -5,6 +5,7 @@
 #include "kernels/blocks/batchnorm_gradient_block.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/launch.h"
+#include "layers/gpu/batch_statistics.h"
 #include "layers/gpu/nodes.h"
 
 #include <algorithm>
@@ -24,12 +25,13 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
         rows_(shape[0] * shape[1] * shape[2]),
         channels_(static_cast<int>(shape[3])),
         tensors_(declare_batchnorm(program, name, shape[3])),
-        convolution_(convolution),
+        statistics_(parameters_, tensors_, rows_, shape[3], convolution),
         gradients_(program.options().gradients) {}
 
   std::string way() const override {
-    return convolution_ != nullptr ? "batch norms by our own kernels from the convolutions' sums"
-                                   : "batch norms by our own kernels";
+    return statistics_.from_convolution()
+               ? "batch norms by our own kernels from the convolutions' sums"
+               : "batch norms by our own kernels";
   }
 
   NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
@@ -48,29 +50,10 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
 
   void forward() override {
     const T* y = memory_.inputs[0].template as<T>();
-    const float* gamma = parameters_.device_value(tensors_.gamma);
-    float* running_mean = parameters_.device_buffer(tensors_.mean);
-    float* running_variance = parameters_.device_buffer(tensors_.variance);
     if (batch()) {
-      const BatchNormStatisticsOut out{.gamma = gamma,
-                                       .epsilon = options().epsilon,
-                                       .momentum = options().momentum,
-                                       .running_mean = running_mean,
-                                       .running_variance = running_variance,
-                                       .mean = mean_,
-                                       .inv_std = inv_std_,
-                                       .scale = scale_};
-      statistics(y, out);
+      statistics_.of_batch(y, options(), stream());
     } else {
-      launch(BatchNormRunning{.channels = channels_,
-                              .gamma = gamma,
-                              .epsilon = options().epsilon,
-                              .running_mean = running_mean,
-                              .running_variance = running_variance,
-                              .mean = mean_,
-                              .inv_std = inv_std_,
-                              .scale = scale_},
-             stream());
+      statistics_.running(options(), stream());
     }
     if (residual()) {
       apply<true>();
@@ -85,9 +68,9 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
                                   .y = memory_.inputs[0].template as<T>(),
                                   .dz = memory_.output_gradient.as<T>(),
                                   .signs = signs_,
-                                  .mean = mean_,
-                                  .scale = scale_,
-                                  .beta = parameters_.device_value(tensors_.beta)};
+                                  .mean = statistics_.mean(),
+                                  .scale = statistics_.scale(),
+                                  .beta = statistics_.beta()};
     T* d_residual = nullptr;
     auto write = GradientWrite::kNone;
     if (residual()) {
@@ -99,26 +82,19 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
     with_gradient_sums(mask(), write, [&]<ReluMask kMask, GradientWrite kResidual>() {
       launch(
           BatchNormGradientSums<T, kMask, kResidual>{
-              .in = in, .d_residual = d_residual, .partial = partial_},
+              .in = in, .d_residual = d_residual, .partial = statistics_.partial()},
           stream());
     });
-    launch(BatchNormGradientFactors{.rows = rows_,
-                                    .channels = channels_,
-                                    .batch_statistics = batch(),
-                                    .partial = partial_,
-                                    .inv_std = inv_std_,
-                                    .scale = scale_,
-                                    .d_gamma = parameters_.device_gradient(tensors_.gamma),
-                                    .d_beta = parameters_.device_gradient(tensors_.beta),
-                                    .factors = factors_},
-           stream());
+    statistics_.finish_gradient_sums(batch(), stream());
     auto* dx = memory_.input_gradients[0].template as<T>();
     if (dx == nullptr) return;
-    with_gradient_apply(
-        mask(), memory_.uses[0].accumulate, [&]<ReluMask kMask, GradientWrite kWrite>() {
-          launch(BatchNormGradientApply<T, kMask, kWrite>{.in = in, .factors = factors_, .dy = dx},
-                 stream());
-        });
+    with_gradient_apply(mask(), memory_.uses[0].accumulate,
+                        [&]<ReluMask kMask, GradientWrite kWrite>() {
+                          launch(
+                              BatchNormGradientApply<T, kMask, kWrite>{
+                                  .in = in, .factors = statistics_.factors(), .dy = dx},
+                              stream());
+                        });
   }
 
   void count_forward() override {
@@ -136,32 +112,15 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
   BatchNormTensors tensors_;
 
  private:
-  void statistics(const T* y, const BatchNormStatisticsOut& out) {
-    if (convolution_ != nullptr) {
-      const SummingConvolution::Sums sums = convolution_->sums();
-      launch(BatchNormStatisticsOfSums{.rows = rows_,
-                                       .channels = channels_,
-                                       .sum = sums.sum,
-                                       .squares = sums.squares,
-                                       .out = out},
-             stream());
-      return;
-    }
-    launch(BatchNormSums<T>{.rows = rows_, .channels = channels_, .y = y, .partial = partial_},
-           stream());
-    launch(
-        BatchNormStatistics{.rows = rows_, .channels = channels_, .partial = partial_, .out = out},
-        stream());
-  }
   template <bool kResidual> void apply() {
     const T* residual = nullptr;
     if constexpr (kResidual) residual = memory_.inputs[1].template as<T>();
     launch(BatchNormApply<T, kResidual>{.rows = rows_,
                                         .channels = channels_,
                                         .y = memory_.inputs[0].template as<T>(),
-                                        .mean = mean_,
-                                        .scale = scale_,
-                                        .beta = parameters_.device_value(tensors_.beta),
+                                        .mean = statistics_.mean(),
+                                        .scale = statistics_.scale(),
+                                        .beta = statistics_.beta(),
                                         .residual = residual,
                                         .relu = options().relu,
                                         .signs = signs_,
@@ -176,24 +135,14 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
   }
 
   void take_saved(Carver& pieces) {
-    mean_ = pieces.take<float>(channels_);
-    inv_std_ = pieces.take<float>(channels_);
-    scale_ = pieces.take<float>(channels_);
+    statistics_.take_saved(pieces);
     signs_ = keeps_signs() ? pieces.take<std::uint8_t>(sign_bytes<T>(rows_, channels_)) : nullptr;
   }
-  void take_workspace(Carver& pieces) {
-    partial_ = pieces.take<double>(ChannelTiles{rows_, channels_}.partials(2));
-    factors_ = pieces.take<float>(3 * static_cast<std::int64_t>(channels_));
-  }
+  void take_workspace(Carver& pieces) { statistics_.take_workspace(pieces); }
 
-  const SummingConvolution* convolution_;
+  BatchStatistics<T> statistics_;
   bool gradients_;
-  float* mean_ = nullptr;
-  float* inv_std_ = nullptr;
-  float* scale_ = nullptr;
   std::uint8_t* signs_ = nullptr;
-  double* partial_ = nullptr;
-  float* factors_ = nullptr;
 };
 
 // By the library's graphs, or, where it has not got them on this GPU, by our own kernels after all.
@@ -380,8 +329,7 @@ std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, 
                                      const BatchNormOptions& options,
                                      std::vector<NodeInput>& inputs) {
   const Shape shape = program.shape(x);
-  const auto* convolution = dynamic_cast<const SummingConvolution*>(program.producer(x));
-  if (convolution != nullptr && !convolution->adds_up()) convolution = nullptr;
+  const SummingConvolution* convolution = adds_up(program, x);
   const bool by_graphs = convolution == nullptr && wants_graphs(program, shape, options);
   if (by_graphs) {
     for (NodeInput& input : inputs) input.gradient_in_place = false;

@@ -29,6 +29,10 @@ std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, 
                                      const BatchNormOptions& options,
                                      std::vector<NodeInput>& inputs);
 
+std::unique_ptr<Node> joined_batchnorm_node(Program& program, TensorId y, const std::string& name,
+                                            TensorId shortcut, const std::string& shortcut_name,
+                                            const BatchNormOptions& options);
+
 // x (N, H, W, C) -> y (N, OH, OW, C).
 std::unique_ptr<Node> max_pool_node(const std::string& name, const Program& program, const Shape& x,
                                     const Shape& y, const PoolOptions& options);

@@ -28,12 +28,18 @@ std::vector<std::size_t> engines_to_time(const std::vector<std::string>& names, 
   constexpr int kEach = 2;
   std::vector<std::size_t> taken;
   std::map<std::string, int> counts;
+  std::vector<std::size_t> more;
   for (std::size_t i = 0; i < names.size() && taken.size() < most; ++i) {
     int& count = counts[names[i].substr(0, names[i].find('_'))];
-    if (i >= kFirst && count >= kEach) continue;
+    if (i >= kFirst && count >= kEach) {
+      more.push_back(i);
+      continue;
+    }
     ++count;
     taken.push_back(i);
   }
+  // Where there are no other engines, further settings of these.
+  for (std::size_t i = 0; i < more.size() && taken.size() < most; ++i) taken.push_back(more[i]);
   return taken;
 }
 

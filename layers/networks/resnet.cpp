@@ -48,22 +48,44 @@ class ResNetBuilder {
     return unit(program_, spec_, x, names, convolution, {.relu = activate, .residual = residual});
   }
 
+  // What is added to a block's last normalisation.
+  struct Shortcut {
+    TensorId tensor;
+    std::string batchnorm;  // that is still to come behind it; empty: none
+  };
+
   // The shortcut: the input itself, or a strided 1x1 where shape or channels change. Appended
   // behind the first convolution of the same input, so that backward it comes first: what is added
   // to its gradient, and ReLU's mask, then go with that convolution, which in bottlenecks has no
   // stride and so has both fused.
-  TensorId shortcut(TensorId x, const std::string& block, std::int64_t out, std::int64_t stride) {
-    if (stride == 1 && program_.shape(x)[3] == out) return x;
-    return make(x, {block + ".downsample.0", block + ".downsample.1", ""},
-                square(out, 1, stride, 0), false, -1);
+  Shortcut shortcut(TensorId x, const std::string& block, std::int64_t out, std::int64_t stride) {
+    if (stride == 1 && program_.shape(x)[3] == out) return {x, ""};
+    const std::string convolution = block + ".downsample.0", batchnorm = block + ".downsample.1";
+    const Conv2dOptions options = square(out, 1, stride, 0);
+    if (spec_.fuse && joins_batchnorms(program_, spec_.batchnorm)) {
+      const TensorId y = conv2d(program_, x, convolution, options);
+      declare_batchnorm(program_, batchnorm, out);  // parameters lie in the order of their layers
+      return {y, batchnorm};
+    }
+    return {make(x, {convolution, batchnorm, ""}, options, false, -1), ""};
+  }
+
+  // A block's last convolution, and behind it all that ends the block.
+  TensorId last(TensorId x, const ConvBnNames& names, const Conv2dOptions& convolution,
+                const Shortcut& shortcut) {
+    if (shortcut.batchnorm.empty()) {
+      return make(x, names, convolution, true, shortcut.tensor);
+    }
+    const TensorId y = conv2d(program_, x, names.convolution, convolution);
+    return joined_batchnorm(program_, y, names.batchnorm, shortcut.tensor, shortcut.batchnorm,
+                            {.mode = spec_.batchnorm}, names.output);
   }
 
   TensorId basic(TensorId x, const std::string& block, std::int64_t channels, std::int64_t stride) {
     TensorId y = make(x, {block + ".conv1", block + ".bn1", block + ".relu1"},
                       square(channels, 3, stride, 1), true, -1);
-    const TensorId skip = shortcut(x, block, channels, stride);
-    return make(y, {block + ".conv2", block + ".bn2", block}, square(channels, 3, 1, 1), true,
-                skip);
+    const Shortcut skip = shortcut(x, block, channels, stride);
+    return last(y, {block + ".conv2", block + ".bn2", block}, square(channels, 3, 1, 1), skip);
   }
 
   TensorId bottleneck(TensorId x, const std::string& block, std::int64_t channels,
@@ -72,10 +94,10 @@ class ResNetBuilder {
     const std::int64_t first = spec_.stride_in_1x1 ? stride : 1;
     TensorId y = make(x, {block + ".conv1", block + ".bn1", block + ".relu1"},
                       square(channels, 1, first, 0), true, -1);
-    const TensorId skip = shortcut(x, block, out, stride);
+    const Shortcut skip = shortcut(x, block, out, stride);
     y = make(y, {block + ".conv2", block + ".bn2", block + ".relu2"},
              square(channels, 3, stride / first, 1), true, -1);
-    return make(y, {block + ".conv3", block + ".bn3", block}, square(out, 1, 1, 0), true, skip);
+    return last(y, {block + ".conv3", block + ".bn3", block}, square(out, 1, 1, 0), skip);
   }
 
   Program& program_;

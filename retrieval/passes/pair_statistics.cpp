@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 namespace rk {
 namespace {
@@ -194,7 +195,12 @@ void PairStatistics::add_counted(std::span<const std::uint64_t> fine,
   };
   add(negative_histograms_.front()->fine, fine);
   add(negative_histograms_.front()->jsd, jsd);
-  if (!cells.empty()) add(cells_.front(), cells);
+  if (!cells.empty()) {
+    add(cells_.front(), cells);
+    const std::uint64_t all = std::accumulate(fine.begin(), fine.end(), std::uint64_t{0});
+    const std::uint64_t told = std::accumulate(cells.begin(), cells.end(), std::uint64_t{0});
+    cells_.front()[0] += static_cast<std::int64_t>(all - told);
+  }
   for (std::size_t i = 0; i < sums.size(); i += 2) {
     negative_moments_.front().sum += sums[i];
     negative_moments_.front().squares += sums[i + 1];

@@ -42,8 +42,9 @@ class PairStatistics {
   // Negatives of query position `row`; by one member at a time for each row tile.
   void add_negatives(int member, std::int64_t row, std::span<const float> scores);
 
-  // The same, counted elsewhere (kernels/blocks/score_block.h), by bins and cells as below; sums:
-  // of the scores and of their squares, row by row. For all rows at once, with one member.
+  // The same, counted elsewhere (kernels/blocks/score_block.h), by bins and, but for the first one,
+  // by cells as below; sums: of the scores and of their squares, row by row. For all rows at once,
+  // with one member.
   void add_counted(std::span<const std::uint64_t> fine, std::span<const std::uint64_t> jsd,
                    std::span<const std::uint64_t> cells, std::span<const double> sums);
   bool nested() const { return nested_; }

@@ -32,13 +32,15 @@ std::vector<std::string> engines_of(const Graph& graph, const GpuDescription& gp
 
 std::vector<std::string> engines_at_hand(const Graph& graph) {
   cudnn::load();
-  cudnnHandle_t handle = nullptr;
-  if (fe::detail::create_handle(&handle) != CUDNN_STATUS_SUCCESS) {
-    fail<DeviceError>("cuDNN: no handle");
-  }
-  std::vector<std::string> names = names_of(cudnn::Candidates(graph, handle));
-  fe::detail::destroy_handle(handle);
-  return names;
+  // One for all graphs, which lives as long as the process.
+  static const cudnnHandle_t handle = [] {
+    cudnnHandle_t made = nullptr;
+    if (fe::detail::create_handle(&made) != CUDNN_STATUS_SUCCESS) {
+      fail<DeviceError>("cuDNN: no handle");
+    }
+    return made;
+  }();
+  return names_of(cudnn::Candidates(graph, handle));
 }
 
 struct DescribedGraph::Impl {

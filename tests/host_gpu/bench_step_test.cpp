@@ -77,7 +77,7 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   for (const auto& [graph, engine] : last) EXPECT_EQ(plans.engine(graph), engine) << graph;
   const DeviceStepTimes times = time_device_step(context, small(), 2, 0, path);
   EXPECT_EQ(plans_of(context).environment(), context.cuda().name());
-  EXPECT_EQ(plans_of(context).engine(tuned[0].graph), tuned[0].engine);
+  EXPECT_EQ(plans_of(context).engine(tuned[0].graph), last[tuned[0].graph]);
   EXPECT_TRUE(times.captured);
   EXPECT_GT(times.plans.named, 20);
   EXPECT_EQ(times.plans.taken, times.plans.named);
@@ -112,7 +112,7 @@ TEST(BenchStepDevice, ATuningThatRanOutOfTimeGoesOn) {
                  Enough);
     // The widest images are those of the first stage.
     for (const std::string& graph : first) {
-      EXPECT_NE(graph.find("16x16x16x16"), std::string::npos) << graph;
+      EXPECT_NE(graph.find("16x16x16x"), std::string::npos) << graph;
     }
     const int left = tune_plans(context, options, 1, 0, path, keep);
     EXPECT_LT(left, all);
@@ -240,8 +240,9 @@ TEST(BenchStepDevice, TheAlgorithmsOfBatchNormalisationAgree) {
     build_network(program, network, 8, 16, 16);
     const auto units = gpu::batchnorm_units(program);
     // The first; one in the first stage, with and without a sum behind it; in each of the others
-    // the one that halves, those behind it, with and without a sum, and the shortcut.
-    ASSERT_EQ(units.size(), 11U);
+    // the one that halves, and those behind it, with and without a sum. The shortcuts, and what
+    // they are added to, are joined.
+    ASSERT_EQ(units.size(), 9U);
     int all = 0;
     for (const gpu::BatchNormUnit& unit : units) {
       all += unit.count;
@@ -258,7 +259,7 @@ TEST(BenchStepDevice, TheAlgorithmsOfBatchNormalisationAgree) {
       const auto none = gpu::time_algorithms(context, unit, {}, "", 1);
       EXPECT_FALSE(none[static_cast<std::size_t>(gpu::BatchNormAlgorithm::kSums)].agrees);
     }
-    EXPECT_EQ(all, 21);
+    EXPECT_EQ(all, 21 - 2 * 2);
   }
 }
 

@@ -307,6 +307,119 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
   return out;
 }
 
+// Two of them added in front of a ReLU, in double: relu( batchnorm(y) + batchnorm(s) ).
+struct JoinReference {
+  Reference y, s;
+  std::vector<double> z;
+  double nearest_to_zero = std::numeric_limits<double>::infinity();
+};
+
+JoinReference join_reference(const Problem<double, double>& y, const Problem<double, double>& s) {
+  // Of the sum of two normalisations each sees the other as its residual, and its gradient is what
+  // the ReLU behind lets through of dz.
+  Problem<double, double> with = y, beside = s;
+  const Reference alone = reference(s, {.name = "alone"});
+  with.residual = alone.z;
+  JoinReference out;
+  out.y = reference(with, {.name = "y", .relu = true, .residual = true});
+  out.z = out.y.z;
+  out.nearest_to_zero = out.y.nearest_to_zero;
+  beside.dz = out.y.d_residual;
+  out.s = reference(beside, {.name = "s"});
+  return out;
+}
+
+template <class T>
+std::vector<Checked> run_join(std::int64_t rows, int channels, std::uint32_t seed) {
+  const std::int64_t count = rows * channels;
+  constexpr double kValueError = 3e-5;
+  Problem<T, float> y, s;
+  JoinReference expected;
+  do {
+    y = draw<T>(rows, channels, 0.5, seed++);
+    s = draw<T>(rows, channels, -0.25, seed++);
+    expected = join_reference(in_double(y), in_double(s));
+  } while (expected.nearest_to_zero <= kValueError);
+
+  // What a normalisation keeps, of one side.
+  struct Side {
+    explicit Side(const Problem<T, float>& in)
+        : x(DeviceBuffer::copy_of(in.y)),
+          gamma(DeviceBuffer::copy_of(in.gamma)),
+          beta(DeviceBuffer::copy_of(in.beta)),
+          moved_mean(DeviceBuffer::copy_of(in.running_mean)),
+          moved_variance(DeviceBuffer::copy_of(in.running_variance)),
+          partial(unwritten<double>(ChannelTiles{in.rows, in.channels}.partials(2))),
+          mean(unwritten<float>(in.channels)),
+          inv_std(unwritten<float>(in.channels)),
+          scale(unwritten<float>(in.channels)),
+          d_gamma(unwritten<float>(in.channels)),
+          d_beta(unwritten<float>(in.channels)),
+          factors(unwritten<float>(std::int64_t{3} * in.channels)),
+          dx(unwritten<T>(in.rows * in.channels)) {
+      launch(BatchNormSums<T>{in.rows, in.channels, x.as<T>(), partial.as<double>()}, nullptr);
+      launch(BatchNormStatistics{in.rows,
+                                 in.channels,
+                                 partial.as<double>(),
+                                 {gamma.as<float>(), kEpsilon, kMomentum, moved_mean.as<float>(),
+                                  moved_variance.as<float>(), mean.as<float>(), inv_std.as<float>(),
+                                  scale.as<float>()}},
+             nullptr);
+    }
+    JoinedSide<T> side() const {
+      return {x.as<T>(), mean.as<float>(), scale.as<float>(), beta.as<float>()};
+    }
+    void finish(std::int64_t n, int c) const {
+      launch(BatchNormGradientFactors{n, c, true, partial.as<double>(), inv_std.as<float>(),
+                                      scale.as<float>(), d_gamma.as<float>(), d_beta.as<float>(),
+                                      factors.as<float>()},
+             nullptr);
+    }
+    DeviceBuffer x, gamma, beta, moved_mean, moved_variance, partial, mean, inv_std, scale, d_gamma,
+        d_beta, factors, dx;
+  };
+  const Side a(y), b(s);
+  const DeviceBuffer dz = DeviceBuffer::copy_of(y.dz);
+  const DeviceBuffer signs = unwritten<std::uint8_t>(sign_bytes<T>(rows, channels));
+  const DeviceBuffer z = unwritten<T>(count);
+  launch(BatchNormJoin<T>{rows, channels, a.side(), b.side(), signs.as<std::uint8_t>(), z.as<T>()},
+         nullptr);
+  const BatchNormJoinBackward<T> in = {rows,
+                                       channels,
+                                       a.x.template as<T>(),
+                                       b.x.template as<T>(),
+                                       dz.as<T>(),
+                                       signs.as<std::uint8_t>(),
+                                       a.mean.template as<float>(),
+                                       b.mean.template as<float>()};
+  launch(BatchNormJoinGradientSums<T>{in, a.partial.template as<double>(),
+                                      b.partial.template as<double>()},
+         nullptr);
+  a.finish(rows, channels);
+  b.finish(rows, channels);
+  // One of the two in dz's place.
+  launch(BatchNormJoinGradientApply<T>{in, a.factors.template as<float>(),
+                                       b.factors.template as<float>(), dz.as<T>(),
+                                       b.dx.template as<T>()},
+         nullptr);
+
+  // As in run(), of two normalisations.
+  const double rounding = TypeFacts<T>::kRounding;
+  const double sums = 1e-6 * static_cast<double>(rows) + 1e-5;
+  std::vector<Checked> out = {{"z", read<T>(z), expected.z, rounding, kValueError}};
+  const auto check = [&](const char* name, const Side& side, const Reference& reference,
+                         const DeviceBuffer& dx) {
+    const double steepest = std::max(1.0, *std::ranges::max_element(reference.inv_std));
+    const std::string of = std::string(" of ") + name;
+    out.push_back({"d_gamma" + of, read<float>(side.d_gamma), reference.d_gamma, 1e-5, sums});
+    out.push_back({"d_beta" + of, read<float>(side.d_beta), reference.d_beta, 1e-5, sums});
+    out.push_back({"gradient" + of, read<T>(dx), reference.dy, rounding, 4e-5 * steepest});
+  };
+  check("y", a, expected.y, dz);
+  check("s", b, expected.s, b.dx);
+  return out;
+}
+
 }  // namespace
 
 void add_batchnorm_cases(std::vector<KernelCase>& cases) {
@@ -326,6 +439,13 @@ void add_batchnorm_cases(std::vector<KernelCase>& cases) {
       }
     }
   });
+  for_types([&]<class T>() {
+    for (const Shape& shape : shapes) {
+      cases.push_back(
+          {fmt::format("batchnorm_join_{}_{}x{}", TypeFacts<T>::kName, shape.rows, shape.channels),
+           [=] { return run_join<T>(shape.rows, shape.channels, 0); }});
+    }
+  });
   // Sizes of whole packs and others, of few rows and of several tiles; the seed is in the name.
   const auto seed = static_cast<std::uint32_t>(random_seed());
   std::mt19937 random(seed);
@@ -337,6 +457,9 @@ void add_batchnorm_cases(std::vector<KernelCase>& cases) {
       cases.push_back({fmt::format("batchnorm_{}_{}_{}x{}_seed{}", form.name, TypeFacts<T>::kName,
                                    rows, channels, seed),
                        [=] { return run<T>(rows, channels, form, 0.5, seed); }});
+      cases.push_back({fmt::format("batchnorm_join_{}_{}x{}_seed{}_{}", TypeFacts<T>::kName, rows,
+                                   channels, seed, form.name),
+                       [=] { return run_join<T>(rows, channels, seed); }});
     }
   });
   cases.push_back({"batchnorm_large_tiles", [] { return run<float>(9001, 4, forms()[3], 0.25); }});

@@ -89,7 +89,8 @@ class Problem {
         out.sums[at(2 * r + 1)] += wide * wide;
         if (!tile_.looks_up) continue;
         const auto below = std::ranges::count_if(distinct_, [&](float d) { return d < s; });
-        ++out.cells[at(2 * below + std::ranges::count(distinct_, s))];
+        const auto cell = 2 * below + std::ranges::count(distinct_, s);
+        if (cell > 0) ++out.cells[at(cell)];
       }
     }
     if (nested()) out.jsd.clear();

@@ -1,6 +1,7 @@
 #include "tests/race/block_kernels.h"
 
 #include "kernels/blocks/batchnorm_gradient_block.h"
+#include "kernels/blocks/batchnorm_join_block.h"
 #include "kernels/blocks/difference_block.h"
 #include "kernels/blocks/folded_block.h"
 #include "kernels/blocks/head_block.h"
@@ -133,6 +134,30 @@ std::vector<double> batchnorm(const Grid& grid, int channels) {
                                                                            dy.data()});
   return all(mean, inv_std, scale, running_mean, running_variance, z, d_residual, d_gamma, d_beta,
              dy);
+}
+
+// Two of them in front of a sum and a ReLU.
+template <class Grid> std::vector<double> batchnorm_join(const Grid& grid, int channels) {
+  constexpr std::int64_t kRows = 300;
+  const std::int64_t count = kRows * channels;
+  Array<float> y(count, 1), s(count, 2), dz(count, 3), beta(channels, 4), scale(channels, 5);
+  Array<float> mean(channels, 6), mean_s(channels, 7), factors(3 * channels, 8);
+  Array<float> factors_s(3 * channels, 9), z(count), dy(count), ds(count);
+  Array<std::uint8_t> signs(sign_bytes<float>(kRows, channels));
+  Array<double> partial(ChannelTiles{kRows, channels}.partials(2));
+  Array<double> partial_s(ChannelTiles{kRows, channels}.partials(2));
+  grid.run(BatchNormJoin<float>{kRows,
+                                channels,
+                                {y.data(), mean.data(), scale.data(), beta.data()},
+                                {s.data(), mean_s.data(), scale.data(), beta.data()},
+                                signs.data(),
+                                z.data()});
+  const BatchNormJoinBackward<float> in = {kRows,     channels,     y.data(),    s.data(),
+                                           dz.data(), signs.data(), mean.data(), mean_s.data()};
+  grid.run(BatchNormJoinGradientSums<float>{in, partial.data(), partial_s.data()});
+  grid.run(BatchNormJoinGradientApply<float>{in, factors.data(), factors_s.data(), dy.data(),
+                                             ds.data()});
+  return all(z, partial, partial_s, dy, ds);
 }
 
 template <class Grid> std::vector<double> folded(const Grid& grid, const FilterShape& shape) {
@@ -354,6 +379,11 @@ const std::vector<KernelCase>& kernel_cases() {
           "batchnorm", [](const auto& grid) { return batchnorm<false>(grid, 12); }, kSumOrder),
       kernel_case(
           "batchnorm_odd", [](const auto& grid) { return batchnorm<false>(grid, 5); }, kSumOrder),
+      kernel_case(
+          "batchnorm_join", [](const auto& grid) { return batchnorm_join(grid, 12); }, kSumOrder),
+      kernel_case(
+          "batchnorm_join_odd", [](const auto& grid) { return batchnorm_join(grid, 5); },
+          kSumOrder),
       kernel_case(
           "batchnorm_residual", [](const auto& grid) { return batchnorm<true>(grid, 12); },
           kSumOrder),

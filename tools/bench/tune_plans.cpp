@@ -64,10 +64,12 @@ class Tuning {
     plans_ = std::move(before);
   }
 
-  // What there is to decide, what moves most bytes first. Returns how much of it is left.
+  // What there is to decide, what moves most bytes first; before all other graphs who computes
+  // batch norm, where most of the time is that can be won. Returns how much of it is left.
   int run(double seconds) {
-    std::vector<Task> tasks = graph_tasks();
-    std::ranges::move(batchnorm_tasks(), std::back_inserter(tasks));
+    std::vector<Task> tasks = batchnorm_tasks();
+    std::ranges::move(graph_tasks(), std::back_inserter(tasks));
+    if (seconds > 0 && choose_algorithms_) build_choices();
     const auto began = std::chrono::steady_clock::now();
     int left = 0;
     for (const Task& task : tasks) {
@@ -100,8 +102,6 @@ class Tuning {
     }
   }
 
-  // Those of each kind stand by themselves: what a graph's engines make of it comes before what
-  // else can take its place.
   static void sort(std::vector<Task>& tasks) {
     std::ranges::stable_sort(tasks, std::greater{}, &Task::bytes);
   }
@@ -118,8 +118,8 @@ class Tuning {
     for (const CountedGraph& counted : counted_graphs(program_)) {
       const Graph& graph = counted.graph;
       // Without a normalisation's graph the step has our own kernels.
-      const bool choice =
-          graph.has(Graph::Op::kBatchNorm) || graph.has(Graph::Op::kBatchNormGradient);
+      const bool choice = normalises(graph);
+      if (choice && choose_algorithms_) continue;  // of batchnorm_tasks()
       const bool sums = choose_sums_ && gpu::is_masked_gradient(graph);
       if (is_decided(graph) && (!sums || is_decided(gpu::graph_with_sums(graph)))) continue;
       tasks.push_back({counted.count * bytes_of(graph), graph.text(), [this, graph, choice, sums] {
@@ -129,6 +129,22 @@ class Tuning {
     }
     sort(tasks);
     return tasks;
+  }
+
+  static bool normalises(const Graph& graph) {
+    return graph.has(Graph::Op::kBatchNorm) || graph.has(Graph::Op::kBatchNormGradient);
+  }
+
+  // What a step can do without, side by side: each takes the library's compiler half a second.
+  void build_choices() {
+    std::vector<Graph> choices;
+    for (const gpu::BatchNormUnit& unit : units_) {
+      if (is_decided(unit.sums)) continue;
+      choices.push_back(unit.graphs.forward);
+      choices.push_back(unit.graphs.backward);
+      if (gpu::fuses_sums(unit.sums.precision())) choices.push_back(unit.sums);
+    }
+    build_graphs(context_, choices, {});
   }
 
   // One choice for all convolutions with the same normalisation behind them; sums for each.
@@ -219,6 +235,10 @@ class Tuning {
     std::vector<TimedUnit> timed_units;
     for (const gpu::BatchNormUnit& unit : units) {
       stop_if_interrupted();
+      // Each way on the fastest engines that it has.
+      time_engines(unit.graphs.forward, true);
+      time_engines(unit.graphs.backward, true);
+      time_engines(gpu::forward_graph(unit.convolution, unit.sums.precision(), {}), false);
       std::string engine;
       if (gpu::fuses_sums(unit.sums.precision()) && exists(unit.sums)) {
         if (const auto timing = timed(unit.sums)) engine = timing->engines[timing->taken].name;

@@ -36,12 +36,12 @@ starts            150 s  four steps each of ResNet-50: fp32 and fp16, both batch
 conformance       300 s  every test of GPU code, each by itself: losses, layers, networks, optimizer (cuda_test)
 golden            120 s  losses, networks and metrics against the values of PyTorch
 replay             60 s  a run in CUDA graphs equals the run without them, bit for bit
-description        30 s  how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
+description        60 s  how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
 second:
 step              100 s  ResNet-50 step in fp16, batch 256, both batch norms, untuned, beside PyTorch eager
 step-compile      200 s  the same beside torch.compile
-tuned-train       150 s  as step with batch norm on the batch, its engines and ways timed first
-tuned-frozen      150 s  the same with batch norm frozen
+tuned-train       180 s  as step with batch norm on the batch, its engines and ways timed first
+tuned-frozen      180 s  the same with batch norm frozen
 third:
 fusions           200 s  what the step would gain from batch norm computed in the convolutions beside it
 profile-train     120 s  the table of a step, kernel by kernel, batch norm on the batch
@@ -374,7 +374,7 @@ beside_pytorch() {
 # is for PyTorch and the step itself.
 tuned() {
   need_flag --tune-seconds bench step
-  local seconds=$((limit - 50 < 100 ? limit - 50 : 100))
+  local seconds=$((limit - 65 < 115 ? limit - 65 : 115))
   beside_pytorch fp16 eager "$1" 256 --tune "$results" --tune-seconds $((seconds > 1 ? seconds : 1)) --repeats 10
 }
 piece_step() { beside_pytorch fp16 eager train,frozen 256; }

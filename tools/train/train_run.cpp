@@ -245,6 +245,7 @@ void TrainRun::record_origin() const {
 
 void TrainRun::execute() {
   describe();
+  if (!processes_.alone()) require_equal_starts();
   if (run_.epoch >= settings_.epochs || out_of_patience()) {
     // A run that was killed between its last writes has best.h5 alone of them.
     prepare_folder();
@@ -601,6 +602,25 @@ bool TrainRun::asked_to_stop() {
   return signal != 0;
 }
 
+// Each reads data and run from its own machine's disks. Were they not the same, classes would have
+// other numbers, or one process would wait for ever for steps that another one does not make.
+void TrainRun::require_equal_starts() {
+  const auto require = [&](const std::string& mine, const char* what, const char* mend) {
+    const std::size_t hash = std::hash<std::string>{}(mine);
+    std::vector<std::size_t> all(static_cast<std::size_t>(processes_.size()));
+    processes_.gather<std::size_t>({&hash, 1}, all);
+    for (std::size_t r = 1; r < all.size(); ++r) {
+      if (all[r] == all[0]) continue;
+      fail<InputError>("process {} has {} than process 0; {}", r, what, mend);
+    }
+  };
+  require(run_.data, "other training images", "let all read the same --data");
+  require(run_.held_out, "other held-out images", "let all read the same --data and --test-data");
+  require(fmt::format("{} {} {}", run_.epoch, run_.batch, run_.step), "another run to go on from",
+          "let all have the same --out");
+  require_equal_processes();
+}
+
 // They compute the same from the same, if their processors and libraries round alike.
 void TrainRun::require_equal_processes() {
   std::uint64_t mine = 0;
@@ -612,9 +632,8 @@ void TrainRun::require_equal_processes() {
   for (std::size_t r = 1; r < all.size(); ++r) {
     if (all[r] == all[0]) continue;
     fail<DeviceError>(
-        "process {} no longer has the parameters of process 0 after step {}; start them on "
-        "machines "
-        "with the same processor and libraries",
+        "process {} has other parameters than process 0 after step {}; let all begin with the same "
+        "--weights and --out, on machines with the same processor and libraries",
         r, run_.step);
   }
 }
@@ -668,6 +687,8 @@ void TrainRun::save_if_due() {
   const bool due = processes_.first() && seconds_since(saved_at_) >= 60 * settings_.save_every;
   if (processes_.largest(due ? 1 : 0) == 0) return;
   finish_steps();
+  trainer_->download();
+  require_sound();  // all of them, for what has diverged here has in every process
   if (!processes_.first()) return;
   try {
     save_as_last(state());

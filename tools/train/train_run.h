@@ -92,6 +92,7 @@ class TrainRun {
   void rehearse_saving() const;  // DeviceError where there is no memory for it
   // Whether a signal asked any of the processes to stop.
   bool asked_to_stop();
+  void require_equal_starts();  // of all processes: their data, what they go on from, parameters
   void require_equal_processes();
   void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
   void require_sound() const;

@@ -71,21 +71,19 @@ struct BuiltGraph {
   BuiltGraph(const Graph& graph, cudnnHandle_t handle, const std::string& asked_for)
       : candidates(graph, handle),
         plan(candidates.build(asked_for)),
-        wanted(asked_for),
         engine(candidates.name(plan)),
         workspace_bytes(candidates.workspace_bytes(plan)) {}
 
   Candidates candidates;
   std::int64_t plan;
-  std::string wanted;  // empty: the heuristics' first
-  std::string engine;  // that it is
+  std::string engine;
   std::size_t workspace_bytes;
 };
 
 }  // namespace
 
 // What a context knows of cuDNN: the plan table; and, from the first graph on, the library's handle
-// on its stream and every graph that was built there, by its text.
+// on its stream and every graph that was built there.
 struct CudnnHandle {
   cudnnHandle_t on(const Context& context) {
     if (!handle) {
@@ -95,13 +93,19 @@ struct CudnnHandle {
     }
     return handle->get();
   }
+  // A graph's text and the engine that the plan table asks for; no engine: the heuristics' first.
+  using Key = std::pair<std::string, std::string>;
+  Key key(const Graph& graph) const {
+    const std::string text = graph.text();
+    return {text, plans.engine_to_build(text)};
+  }
   // Built the first time it is asked for.
   const std::shared_ptr<BuiltGraph>& built(const Context& context, const Graph& graph) {
-    const std::string text = graph.text();
-    auto kept = graphs.find(text);
+    const Key wanted = key(graph);
+    auto kept = graphs.find(wanted);
     if (kept == graphs.end()) {
-      auto made = std::make_shared<BuiltGraph>(graph, on(context), plans.engine_to_build(text));
-      kept = graphs.emplace(text, std::move(made)).first;
+      auto made = std::make_shared<BuiltGraph>(graph, on(context), wanted.second);
+      kept = graphs.emplace(wanted, std::move(made)).first;
     }
     return kept->second;
   }
@@ -109,7 +113,7 @@ struct CudnnHandle {
   GpuPlans plans;
   std::optional<Handle> handle;
   std::list<Handle> builders;  // of build_graphs()'s threads
-  std::map<std::string, std::shared_ptr<BuiltGraph>> graphs;
+  std::map<Key, std::shared_ptr<BuiltGraph>> graphs;
   std::set<std::string> refused;  // of those that exists() was asked for
 };
 
@@ -231,7 +235,7 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
   cudnn.on(context);
   std::vector<const Graph*> wanted;
   for (const Graph& graph : graphs) {
-    if (!cudnn.graphs.contains(graph.text())) wanted.push_back(&graph);
+    if (!cudnn.graphs.contains(cudnn.key(graph))) wanted.push_back(&graph);
   }
   const auto all = std::ssize(wanted);
   std::mutex mutex;
@@ -247,16 +251,16 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
       const Handle& builder = cudnn.builders.emplace_back();
       while (next < wanted.size() && broken == nullptr) {
         const Graph& wants = *wanted[next++];
-        const std::string text = wants.text(), engine = cudnn.plans.engine_to_build(text);
+        const CudnnHandle::Key key = cudnn.key(wants);
         std::shared_ptr<BuiltGraph> graph;
         lock.unlock();
         try {
-          graph = std::make_shared<BuiltGraph>(wants, builder.get(), engine);
+          graph = std::make_shared<BuiltGraph>(wants, builder.get(), key.second);
         } catch (const DeviceError&) {
           // Said when a node asks for it.
         }
         lock.lock();
-        if (graph != nullptr) cudnn.graphs[text] = std::move(graph);
+        if (graph != nullptr) cudnn.graphs[key] = std::move(graph);
         ++done;
         built.notify_one();
       }
@@ -289,23 +293,19 @@ void set_plans(const Context& context, const GpuPlans& plans) {
     }
     return;
   }
-  CudnnHandle& cudnn = handle_of(context);
-  cudnn.plans = plans;
-  // What was built on another engine than is now asked for is built again for who asks next; nodes
-  // keep theirs.
-  std::erase_if(cudnn.graphs, [&](const auto& entry) {
-    return entry.second->wanted != cudnn.plans.engine_to_build(entry.first);
-  });
+  handle_of(context).plans = plans;
 }
 
 const GpuPlans& plans_of(const Context& context) { return handle_of(context).plans; }
 
 PlansTaken plans_taken(const Context& context) {
   PlansTaken of;
-  for (const auto& [text, graph] : handle_of(context).graphs) {
-    if (graph->wanted.empty()) continue;
+  const CudnnHandle& cudnn = handle_of(context);
+  for (const auto& [key, graph] : cudnn.graphs) {
+    const auto& [text, engine] = key;
+    if (engine.empty() || engine != cudnn.plans.engine_to_build(text)) continue;
     ++of.named;
-    if (graph->engine == graph->wanted) ++of.taken;
+    if (graph->engine == engine) ++of.taken;
   }
   return of;
 }
@@ -380,37 +380,45 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
     largest = std::max(largest, plan.candidates->workspace_bytes(plan.plan));
   }
   const Memory workspace = context.allocate(largest);
+  // The constants that all engines read lie in the first one's graph, which may be left out below.
+  const std::shared_ptr<Candidates> constants = plans[0].candidates;
   std::vector<Tensors> sets;
   sets.reserve(gpu::kTrialLaunches);
-  sets.emplace_back(context, *plans[0].candidates);
+  sets.emplace_back(context, *constants);
   while (sets.size() < gpu::kTrialLaunches && sets.size() * sets[0].bytes() < gpu::kBeyondCaches) {
-    sets.emplace_back(context, *plans[0].candidates, &sets[0]);
+    sets.emplace_back(context, *constants, &sets[0]);
   }
   const auto run = [&](std::size_t engine, std::size_t set) {
     Candidates& candidates = *plans[engine].candidates;
     candidates.check(
         "run", candidates.run(handle, sets[set].places(), workspace.data(), plans[engine].plan));
   };
-  const auto runs = [&](std::size_t engine) {
+  // Runs an engine once; its launches as they are timed, or null where it cannot run or not be
+  // captured.
+  const auto replay = [&](std::size_t engine) -> std::unique_ptr<CudaGraph> {
     try {
       run(engine, 0);
       context.synchronize();
-      return true;
+      return std::make_unique<CudaGraph>(context.cuda(), [&] {
+        for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) run(engine, i % sets.size());
+      });
     } catch (const DeviceError& error) {
       note(fmt::format("{}; {} is left out", error.what(), timing.engines[engine].name));
-      return false;
+      return nullptr;
     }
   };
   const Tensors& first = sets[0];
   const Memory expected = context.allocate(first.result().bytes());
   const auto count = static_cast<std::int64_t>(expected.bytes() / size_of(first.type()));
   std::vector<std::unique_ptr<CudaGraph>> replays;
-  for (std::size_t e = 0; e < plans.size(); ++e) {
-    while (e < plans.size() && !runs(e)) {
+  while (replays.size() < plans.size()) {
+    const std::size_t e = replays.size();
+    std::unique_ptr<CudaGraph> launches = replay(e);
+    if (launches == nullptr) {
       plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(e));
       timing.engines.erase(timing.engines.begin() + static_cast<std::ptrdiff_t>(e));
+      continue;
     }
-    if (e == plans.size()) break;
     if (e == 0) {
       context.cuda().copy(expected.data(), first.result().data(), expected.bytes());
     } else {
@@ -418,9 +426,7 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
           gpu::largest_error(context, first.result().data(), expected.data(), count, first.type());
       timing.engines[e].agrees = timing.engines[e].error <= agreement(graph.precision());
     }
-    replays.push_back(std::make_unique<CudaGraph>(context.cuda(), [&] {
-      for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) run(e, i % sets.size());
-    }));
+    replays.push_back(std::move(launches));
   }
   if (plans.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", timing.graph);
   const std::vector<double> times = gpu::time_replays(context, replays, repeats);

@@ -144,5 +144,40 @@ TEST_F(TrainProcesses, OneProcesssErrorSavesTheRunOfAll) {
   EXPECT_GT(Checkpoint(in("run/last.h5")).run().batch, 0);
 }
 
+// Copies on the machines' own disks that are not the same: classes would have other numbers.
+TEST_F(TrainProcesses, DataAndRunsThatDifferAreRefused) {
+  folder_.classes("all/train/c", 8, 4);
+  folder_.classes("fewer/train/c", 7, 4);
+  const auto on = [&](const std::string& data, const std::string& out) {
+    return command(
+        1, out,
+        {"--data", "folder:" + in(data), "--test-data", "none", "--batches", "2", "--epochs", "2"});
+  };
+  const auto together = [](const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    std::vector<std::string> words = mpiexec(1);
+    words.insert(words.end(), a.begin(), a.end());
+    words.insert(words.end(), {":", "-n", "1"});
+    words.insert(words.end(), b.begin(), b.end());
+    return words;
+  };
+  const Finished data = run(together(on("all", "data"), on("fewer", "data")));
+  EXPECT_EQ(data.code, 3) << data.err;
+  EXPECT_TRUE(holds(data.err, "process 1 has other training images than process 0"));
+  std::vector<std::string> goes_on = on("all", "begun");
+  ASSERT_EQ(run(with_flags(goes_on, {"--epochs", "1"})).code, 0);
+  goes_on.insert(goes_on.end(), {"--resume", "auto"});
+  const Finished resumed = run(together(goes_on, on("all", "elsewhere")));
+  EXPECT_EQ(resumed.code, 3) << resumed.err;
+  EXPECT_TRUE(holds(resumed.err, "process 1 has another run to go on from than process 0"));
+}
+
+// Found where the first process saves, it is so in all.
+TEST_F(TrainProcesses, DivergenceInFrontOfASaveEndsAll) {
+  const Finished run_apart = run(command(
+      2, "run", {"--embedding-rate", "1e16", "--save-every", "0.0000001", "--batches", "20"}));
+  EXPECT_EQ(run_apart.code, 4) << run_apart.err;
+  EXPECT_TRUE(holds(run_apart.err, "training diverged"));
+}
+
 }  // namespace
 }  // namespace rk

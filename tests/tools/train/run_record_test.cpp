@@ -162,7 +162,7 @@ TEST_F(RunRecord, TheMonitoredMetricChoosesTheBestEpoch) {
   }
   const Finished unknown = run(on_pictures("x", {"--monitor", "recal_at_1"}, 1));
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_TRUE(holds(unknown.err, "--monitor recal_at_1: no such choice")) << unknown.err;
+  EXPECT_TRUE(holds(unknown.err, "--monitor: recal_at_1 is none of its values")) << unknown.err;
   EXPECT_TRUE(holds(unknown.err, "recall_at_1")) << unknown.err;
 
   // Gone on with by another metric: its best so far is that of the lines.

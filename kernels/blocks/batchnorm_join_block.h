@@ -1,0 +1,262 @@
+// Two batch normalisations, both with the batch's statistics, whose results are added in front of a
+// ReLU, on a GPU: a residual block's last one (y) and that of its shortcut (s), over (rows,
+// channels), NHWC.
+//
+//   z = relu( fma(y - mean, scale, beta) + fma(s - mean_s, scale_s, beta_s) )
+//   g = dz where ReLU let the value through; of it the gradients of y and of s are as in
+//   batchnorm_gradient_block.h
+//
+//   forward   BatchNormSums and BatchNormStatistics for y and for s, BatchNormJoin
+//   backward  BatchNormJoinGradientSums, BatchNormGradientFactors for y and for s,
+//             BatchNormJoinGradientApply
+//
+// Neither the normalised shortcut nor g is ever in memory.
+//
+// Bytes moved, e = sizeof(T) rows channels: Join 3e, where the two apart move 5e; GradientSums 3e
+// and GradientApply 5e, where the two apart move 11e.
+#pragma once
+
+#include "kernels/blocks/batchnorm_block.h"
+
+#include <cmath>
+#include <cstdint>
+
+namespace rk {
+
+// One of the two: what it normalises, and its numbers a channel.
+template <class T> struct JoinedSide {
+  const T* x = nullptr;
+  const float* mean = nullptr;
+  const float* scale = nullptr;
+  const float* beta = nullptr;
+};
+
+// signs, sign_bytes<T>(rows, channels) of them, are written unless null. z may be y.x or s.x.
+template <class T> struct BatchNormJoin {
+  std::int64_t rows = 0;
+  int channels = 0;
+  JoinedSide<T> y, s;
+  std::uint8_t* signs = nullptr;
+  T* z = nullptr;
+
+  static constexpr int kBlocksAtOnce = 4;
+  template <int kThreads> using Shared = TileNumbers<6>;
+  RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
+  int blocks() const { return tiles().blocks(); }
+  template <class Block> RK_FN void operator()(const Block& block, TileNumbers<6>& numbers) const {
+    with_pack<T>(channels, [&]<int kWidth>() { run<kWidth>(LastBlockFirst(block), numbers); });
+  }
+
+ private:
+  template <int kWidth> struct Row { Pack<T, kWidth> y, s; };
+
+  template <int kWidth, class Block>
+  RK_FN RK_INLINE void run(const Block& block, TileNumbers<6>& numbers) const {
+    constexpr int kPart = TileNumbers<6>::template kPart<kWidth>;
+    const ChannelTiles all = tiles();
+    numbers.template fill<kWidth>(block, all, {y.mean, y.scale, y.beta, s.mean, s.scale, s.beta});
+    for_columns<kWidth>(block, all, [&](int channel, int first, int end, int step) {
+      const std::int64_t origin = all.origin(all.row_tile(block.index()), channel);
+      const int column = channel - all.first_column(block.index());
+      const int both = first + last_row(first, end, step);
+      for_rows_together<2>(
+          first, end, step,
+          [&](int row) {
+            const int at = (both - row) * channels;
+            return Row<kWidth>{load_pack<kWidth>(y.x + origin + at),
+                               load_pack<kWidth>(s.x + origin + at)};
+          },
+          [&]<int kRows>(int row, auto& held) {
+            unsigned bits[kBound<kRows>] = {};
+            RK_UNROLL
+            for (int from = 0; from < kWidth; from += kPart) {
+              const auto mean = numbers.template load<kWidth>(0, column + from);
+              const auto scale = numbers.template load<kWidth>(1, column + from);
+              const auto beta = numbers.template load<kWidth>(2, column + from);
+              const auto mean_s = numbers.template load<kWidth>(3, column + from);
+              const auto scale_s = numbers.template load<kWidth>(4, column + from);
+              const auto beta_s = numbers.template load<kWidth>(5, column + from);
+              RK_UNROLL
+              for (int r = 0; r < kRows; ++r) {
+                RK_UNROLL
+                for (int p = 0; p < kPart; ++p) {
+                  const int k = from + p;
+                  const float value = std::fma(held[r].y[k] - mean[p], scale[p], beta[p]) +
+                                      std::fma(held[r].s[k] - mean_s[p], scale_s[p], beta_s[p]);
+                  const bool positive = value > 0;
+                  bits[r] |= positive ? 1U << k : 0U;
+                  held[r].y.set(k, positive ? value : 0.0F);
+                }
+              }
+            }
+            RK_UNROLL
+            for (int r = 0; r < kRows; ++r) {
+              const int at = (both - row - r * step) * channels;
+              store_pack(z + origin + at, held[r].y);
+              if (signs != nullptr) {
+                sign_of<kWidth>(signs, origin, at) = static_cast<std::uint8_t>(bits[r]);
+              }
+            }
+          });
+    });
+  }
+};
+
+// Of three tensors a row alone is as much as other passes have in flight, and leaves registers for
+// as many threads side by side.
+inline constexpr int kRowsAtOnce = 1;
+
+// What both passes backward read.
+template <class T> struct BatchNormJoinBackward {
+  std::int64_t rows = 0;
+  int channels = 0;
+  const T* y = nullptr;
+  const T* s = nullptr;
+  const T* dz = nullptr;
+  const std::uint8_t* signs = nullptr;
+  const float* mean = nullptr;
+  const float* mean_s = nullptr;
+
+  RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
+
+  template <int kWidth> struct Row {
+    Pack<T, kWidth> y, s, dz;
+    unsigned bits;
+
+    // g of the pack's element k.
+    RK_FN RK_INLINE float gradient(int k) const { return (bits >> k & 1U) != 0 ? dz[k] : 0.0F; }
+  };
+  template <int kWidth> RK_FN RK_INLINE Row<kWidth> load(std::int64_t origin, int at) const {
+    return {load_pack<kWidth>(y + origin + at), load_pack<kWidth>(s + origin + at),
+            load_pack<kWidth>(dz + origin + at), sign_of<kWidth>(signs, origin, at)};
+  }
+};
+
+// partial, partial_s: double [row_tiles, 2, channels] each, sums of g and of g (y - mean), of g and
+// of g (s - mean_s), as BatchNormGradientFactors takes them.
+template <class T> struct BatchNormJoinGradientSums {
+  BatchNormJoinBackward<T> in;
+  double* partial = nullptr;
+  double* partial_s = nullptr;
+
+  static constexpr int kBlocksAtOnce = 4;
+  template <int kThreads> struct Shared {
+    TileSumsMemory<T, 3, kThreads> sums;
+    TileNumbers<2> numbers;
+  };
+  int blocks() const { return in.tiles().blocks(); }
+  template <class Block>
+  RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
+    with_pack<T>(in.channels, [&]<int kWidth>() { run<kWidth>(block, shared); });
+  }
+
+ private:
+  template <int kWidth, class Block>
+  RK_FN RK_INLINE void run(const Block& block, Shared<Block::kThreads>& shared) const {
+    constexpr int kPart = TileNumbers<2>::template kPart<kWidth>;
+    const ChannelTiles tiles = in.tiles();
+    const int tile = tiles.row_tile(block.index());
+    shared.numbers.template fill<kWidth>(block, tiles, {in.mean, in.mean_s});
+    tile_sums<kWidth, 3>(
+        block, tiles, shared.sums,
+        [&](int channel, int first, int end, int step, auto& sums) {
+          const std::int64_t origin = tiles.origin(tile, channel);
+          const int column = channel - tiles.first_column(block.index());
+          for_rows_together<kRowsAtOnce>(
+              first, end, step,
+              [&](int row) { return in.template load<kWidth>(origin, row * in.channels); },
+              [&]<int kRows>(int, auto& held) {
+                RK_UNROLL
+                for (int from = 0; from < kWidth; from += kPart) {
+                  const auto mean = shared.numbers.template load<kWidth>(0, column + from);
+                  const auto mean_s = shared.numbers.template load<kWidth>(1, column + from);
+                  RK_UNROLL
+                  for (int r = 0; r < kRows; ++r) {
+                    RK_UNROLL
+                    for (int p = 0; p < kPart; ++p) {
+                      const int k = from + p;
+                      const float g = held[r].gradient(k);
+                      sums[0][k] += g;
+                      sums[1][k] = std::fma(g, held[r].y[k] - mean[p], sums[1][k]);
+                      sums[2][k] = std::fma(g, held[r].s[k] - mean_s[p], sums[2][k]);
+                    }
+                  }
+                }
+              });
+        },
+        [&](int channel, const double(&totals)[3]) {
+          partial[tiles.partial(tile, 2, 0, channel)] = totals[0];
+          partial[tiles.partial(tile, 2, 1, channel)] = totals[1];
+          partial_s[tiles.partial(tile, 2, 0, channel)] = totals[0];
+          partial_s[tiles.partial(tile, 2, 1, channel)] = totals[2];
+        });
+  }
+};
+
+// dy = a g + b + c (y - mean), ds the same of s. factors, factors_s: [3, channels] each, of
+// BatchNormGradientFactors. dy or ds may be dz.
+template <class T> struct BatchNormJoinGradientApply {
+  BatchNormJoinBackward<T> in;
+  const float* factors = nullptr;
+  const float* factors_s = nullptr;
+  T* dy = nullptr;
+  T* ds = nullptr;
+
+  static constexpr int kBlocksAtOnce = 4;
+  template <int kThreads> using Shared = TileNumbers<8>;
+  int blocks() const { return in.tiles().blocks(); }
+  template <class Block> RK_FN void operator()(const Block& block, TileNumbers<8>& numbers) const {
+    with_pack<T>(in.channels, [&]<int kWidth>() { run<kWidth>(LastBlockFirst(block), numbers); });
+  }
+
+ private:
+  template <int kWidth, class Block>
+  RK_FN RK_INLINE void run(const Block& block, TileNumbers<8>& numbers) const {
+    constexpr int kPart = TileNumbers<8>::template kPart<kWidth>;
+    const ChannelTiles tiles = in.tiles();
+    numbers.template fill<kWidth>(
+        block, tiles,
+        {in.mean, factors, factors + in.channels, factors + 2 * in.channels, in.mean_s, factors_s,
+         factors_s + in.channels, factors_s + 2 * in.channels});
+    for_columns<kWidth>(block, tiles, [&](int channel, int first, int end, int step) {
+      const std::int64_t origin = tiles.origin(tiles.row_tile(block.index()), channel);
+      const int column = channel - tiles.first_column(block.index());
+      const int both = first + last_row(first, end, step);
+      for_rows_together<kRowsAtOnce>(
+          first, end, step,
+          [&](int row) { return in.template load<kWidth>(origin, (both - row) * in.channels); },
+          [&]<int kRows>(int row, auto& held) {
+            RK_UNROLL
+            for (int from = 0; from < kWidth; from += kPart) {
+              const auto mean = numbers.template load<kWidth>(0, column + from);
+              const auto a = numbers.template load<kWidth>(1, column + from);
+              const auto b = numbers.template load<kWidth>(2, column + from);
+              const auto c = numbers.template load<kWidth>(3, column + from);
+              const auto mean_s = numbers.template load<kWidth>(4, column + from);
+              const auto a_s = numbers.template load<kWidth>(5, column + from);
+              const auto b_s = numbers.template load<kWidth>(6, column + from);
+              const auto c_s = numbers.template load<kWidth>(7, column + from);
+              RK_UNROLL
+              for (int r = 0; r < kRows; ++r) {
+                RK_UNROLL
+                for (int p = 0; p < kPart; ++p) {
+                  const int k = from + p;
+                  const float g = held[r].gradient(k);
+                  held[r].y.set(k, std::fma(a[p], g, std::fma(c[p], held[r].y[k] - mean[p], b[p])));
+                  held[r].s.set(
+                      k, std::fma(a_s[p], g, std::fma(c_s[p], held[r].s[k] - mean_s[p], b_s[p])));
+                }
+              }
+            }
+            RK_UNROLL
+            for (int r = 0; r < kRows; ++r) {
+              const std::int64_t at = origin + (both - row - r * step) * in.channels;
+              store_pack(dy + at, held[r].y);
+              store_pack(ds + at, held[r].s);
+            }
+          });
+    });
+  }
+};
+
+}  // namespace rk

@@ -1,0 +1,112 @@
+// The statistics of a batch normalisation on a GPU by our own kernels, and what of them is kept for
+// backward.
+#pragma once
+
+#include "engine/device/carver.h"
+#include "engine/tape/parameters.h"
+#include "kernels/blocks/batchnorm_gradient_block.h"
+#include "kernels/launch.h"
+#include "layers/gpu/batchnorm.h"
+
+namespace rk::gpu {
+
+template <class T> class BatchStatistics {
+ public:
+  // convolution: the one that adds up x, where it does; else null.
+  BatchStatistics(Parameters& parameters, const BatchNormTensors& tensors, std::int64_t rows,
+                  std::int64_t channels, const SummingConvolution* convolution)
+      : parameters_(parameters),
+        tensors_(tensors),
+        rows_(rows),
+        channels_(static_cast<int>(channels)),
+        convolution_(convolution) {}
+
+  void take_saved(Carver& pieces) {
+    mean_ = pieces.take<float>(channels_);
+    inv_std_ = pieces.take<float>(channels_);
+    scale_ = pieces.take<float>(channels_);
+  }
+  void take_workspace(Carver& pieces) {
+    partial_ = pieces.take<double>(ChannelTiles{rows_, channels_}.partials(2));
+    factors_ = pieces.take<float>(3 * static_cast<std::int64_t>(channels_));
+  }
+
+  // Of x [rows, channels]; the running ones advance.
+  void of_batch(const T* x, const BatchNormOptions& options, CudaStream stream) {
+    const BatchNormStatisticsOut out{
+        .gamma = parameters_.device_value(tensors_.gamma),
+        .epsilon = options.epsilon,
+        .momentum = options.momentum,
+        .running_mean = parameters_.device_buffer(tensors_.mean),
+        .running_variance = parameters_.device_buffer(tensors_.variance),
+        .mean = mean_,
+        .inv_std = inv_std_,
+        .scale = scale_};
+    if (convolution_ != nullptr) {
+      const SummingConvolution::Sums sums = convolution_->sums();
+      launch(BatchNormStatisticsOfSums{.rows = rows_,
+                                       .channels = channels_,
+                                       .sum = sums.sum,
+                                       .squares = sums.squares,
+                                       .out = out},
+             stream);
+      return;
+    }
+    launch(BatchNormSums<T>{.rows = rows_, .channels = channels_, .y = x, .partial = partial_},
+           stream);
+    launch(
+        BatchNormStatistics{.rows = rows_, .channels = channels_, .partial = partial_, .out = out},
+        stream);
+  }
+  void running(const BatchNormOptions& options, CudaStream stream) {
+    launch(BatchNormRunning{.channels = channels_,
+                            .gamma = parameters_.device_value(tensors_.gamma),
+                            .epsilon = options.epsilon,
+                            .running_mean = parameters_.device_buffer(tensors_.mean),
+                            .running_variance = parameters_.device_buffer(tensors_.variance),
+                            .mean = mean_,
+                            .inv_std = inv_std_,
+                            .scale = scale_},
+           stream);
+  }
+  // Behind the sums of the gradient in partial(): gradients of gamma and beta, and factors().
+  void finish_gradient_sums(bool batch, CudaStream stream) {
+    launch(BatchNormGradientFactors{.rows = rows_,
+                                    .channels = channels_,
+                                    .batch_statistics = batch,
+                                    .partial = partial_,
+                                    .inv_std = inv_std_,
+                                    .scale = scale_,
+                                    .d_gamma = parameters_.device_gradient(tensors_.gamma),
+                                    .d_beta = parameters_.device_gradient(tensors_.beta),
+                                    .factors = factors_},
+           stream);
+  }
+
+  const float* mean() const { return mean_; }
+  const float* scale() const { return scale_; }
+  const float* beta() const { return parameters_.device_value(tensors_.beta); }
+  double* partial() const { return partial_; }
+  const float* factors() const { return factors_; }
+  bool from_convolution() const { return convolution_ != nullptr; }
+
+ private:
+  Parameters& parameters_;
+  BatchNormTensors tensors_;
+  std::int64_t rows_;
+  int channels_;
+  const SummingConvolution* convolution_;
+  float* mean_ = nullptr;
+  float* inv_std_ = nullptr;
+  float* scale_ = nullptr;
+  double* partial_ = nullptr;  // in the workspace
+  float* factors_ = nullptr;
+};
+
+// The convolution that makes x, where it adds it up on the side; else null.
+inline const SummingConvolution* adds_up(const Program& program, TensorId x) {
+  const auto* convolution = dynamic_cast<const SummingConvolution*>(program.producer(x));
+  return convolution != nullptr && convolution->adds_up() ? convolution : nullptr;
+}
+
+}  // namespace rk::gpu
