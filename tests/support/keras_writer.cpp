@@ -59,11 +59,12 @@ class KerasFile {
                                                     : part;
       return fmt::format("/{0}/{0}_{1}:0", name, leaf);
     }
-    if (generation_ == KerasGeneration::kSecond) {
+    const bool inside = generation_ == KerasGeneration::kSecondInside;
+    if (inside || generation_ == KerasGeneration::kSecond) {
       const std::string leaf = part == "mean"       ? "moving_mean"
                                : part == "variance" ? "moving_variance"
                                                     : part;
-      return fmt::format("/model_weights/{0}/{0}/{1}:0", name, leaf);
+      return fmt::format("/model_weights/{}/{}/{}:0", inside ? "resnet50" : name, name, leaf);
     }
     const std::string kind = norm ? "batch_normalization" : "conv2d";
     return fmt::format("/layers/{}{}/vars/{}", kind, place == 0 ? "" : fmt::format("_{}", place),

@@ -10,9 +10,10 @@
 
 namespace rk {
 
-// fchollet's files; keras-applications' (a whole model); .weights.h5 of Keras 3, whose variables
-// have numbers, with and without the layers' names.
-enum class KerasGeneration { kFirst, kSecond, kThirdNamed, kThirdCounted };
+// fchollet's files; keras-applications' (a whole model); the same inside another model, as
+// Sequential([ResNet50(), ...]) saves it; .weights.h5 of Keras 3, whose variables have numbers,
+// with and without the layers' names.
+enum class KerasGeneration { kFirst, kSecond, kSecondInside, kThirdNamed, kThirdCounted };
 
 // A convolution with its normalisation: where it is in Keras, and what it is called by torchvision.
 struct KerasLayer {

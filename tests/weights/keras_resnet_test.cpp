@@ -67,8 +67,8 @@ TEST(KerasResNet, Case44EveryGenerationOfNames) {
   CounterRandom random(random_seed(), 0, 0);
   const TemporaryFolder folder;
   for (const KerasGeneration generation :
-       {KerasGeneration::kFirst, KerasGeneration::kSecond, KerasGeneration::kThirdNamed,
-        KerasGeneration::kThirdCounted}) {
+       {KerasGeneration::kFirst, KerasGeneration::kSecond, KerasGeneration::kSecondInside,
+        KerasGeneration::kThirdNamed, KerasGeneration::kThirdCounted}) {
     SCOPED_TRACE(static_cast<int>(generation));
     Values drawn;
     const std::vector<std::byte> bytes =
@@ -114,6 +114,29 @@ TEST(KerasResNet, Case44OtherNetworksAreNamed) {
   EXPECT_NE(message.find("gamma of bn1 is missing"), std::string::npos);
   // Of some two hundred names the first few.
   EXPECT_NE(message.find(" more; --list shows"), std::string::npos) << message;
+}
+
+// Deeper networks hold all that ResNet50 has, which is no reason to take a part of them for it.
+TEST(KerasResNet, DeeperNetworksAreNamed) {
+  const TemporaryFolder folder;
+  const auto refusal = [&](int blocks) {
+    Hdf5Writer writer;
+    const std::vector<float> value(1, 1.0F);
+    for (int block = 1; block <= blocks; ++block) {
+      writer.write(fmt::format("/conv4_block{0}_1_conv/conv4_block{0}_1_conv/bias:0", block), {1},
+                   value.data());
+    }
+    const std::vector<std::byte> bytes = writer.finish();
+    folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const TensorFile file = read_tensor_file((folder.path() / "k.h5").string());
+    return message_of<InputError>([&] { network_weights(file); });
+  };
+  EXPECT_TRUE(holds(refusal(6), "is not the whole of Keras's ResNet-50"));
+  EXPECT_TRUE(holds(refusal(7),
+                    ": holds conv4_block7_1_conv/conv4_block7_1_conv/bias:0, a layer of a "
+                    "deeper ResNet, which"));
+  EXPECT_TRUE(holds(refusal(23), ", a layer of Keras's ResNet101, which ResNet50 has not; give "));
+  EXPECT_TRUE(holds(refusal(36), ", a layer of Keras's ResNet152, which ResNet50 has not; give "));
 }
 
 TEST(KerasResNet, EmbeddingsAreNoWeights) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <set>
 
 namespace rk {
 namespace {
@@ -103,6 +104,11 @@ Layers layers_of(const TensorFile& file) {
         layer = group.starts_with("conv2d") ? counted_layer("conv" + group.substr(6))
                                             : counted_layer(group);
       } else {
+        if (!variables) {
+          // The layer's own group: files of a model inside another begin with the inner one's name.
+          const std::size_t above = tensor.name.rfind('/', last - 1);
+          group = tensor.name.substr(above + 1, last - above - 1);
+        }
         if (group.starts_with("bn2a_") || group == "bn_conv1") layers.first_generation = true;
         layer = name_of_keras_layer(group).value_or("");
       }
@@ -163,6 +169,27 @@ class KerasMapping {
       refuse(file_,
              "holds kernels of Theano's order, turned by 180 degrees; take the TensorFlow "
              "file of the same weights (tf_dim_ordering_tf_kernels)");
+    }
+    check_depth();
+  }
+
+  // Deeper networks have all of this one's layers and more, in the third of four stages or the
+  // second.
+  void check_depth() const {
+    std::set<std::string> known = {"fc"};
+    for (const NetworkTensor& tensor : network_tensors("resnet50")) {
+      known.insert(tensor.name.substr(0, tensor.name.rfind('.')));
+    }
+    int blocks = 0;
+    while (layers_.tensors.contains(fmt::format("layer3.{}.conv1", blocks))) ++blocks;
+    for (const auto& [layer, parts] : layers_.tensors) {
+      if (known.contains(layer)) continue;
+      const char* network = blocks == 23   ? "Keras's ResNet101"
+                            : blocks == 36 ? "Keras's ResNet152"
+                                           : "a deeper ResNet";
+      refuse(file_, fmt::format("holds {}, a layer of {}, which ResNet50 has not; give the "
+                                "weights of ResNet50",
+                                printable(parts.begin()->second->name), network));
     }
   }
 
