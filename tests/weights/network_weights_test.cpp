@@ -220,6 +220,39 @@ TEST_F(ForeignWeights, AnotherArchIsNamedAndListsAreCut) {
                 "layer4.2.bn1.running_var and 10 more; --list shows all of them");
 }
 
+// What is too much would be left out, and the rest be taken for the network that --arch says.
+TEST_F(ForeignWeights, AnArchDoesNotTurnOtherNetworksIntoIt) {
+  const auto refused = [&](const TorchContent& content, const std::string& arch) {
+    folder_.write("r.pth", torch_zip(content));
+    const TensorFile file = read_tensor_file((folder_.path() / "r.pth").string());
+    return message_of<InputError>([&] { network_weights(file, arch); });
+  };
+  TorchContent deeper = content_of("resnet18", as_it_is);
+  for (const auto& [stage, blocks] : {std::pair{1, 3}, {2, 4}, {3, 6}, {4, 3}}) {
+    for (int block = 2; block < blocks; ++block) {
+      add_tensor(deeper, fmt::format("layer{}.{}.conv1.weight", stage, block), {1}, {1});
+    }
+  }
+  EXPECT_TRUE(
+      holds(refused(deeper, "resnet18"), ": holds a ResNet-34, not a resnet18; resnet20, "));
+  TorchContent squeezed = content_of("resnet50", as_it_is);
+  add_tensor(squeezed, "layer1.0.se.fc1.weight", {1}, {1});
+  EXPECT_TRUE(holds(refused(squeezed, "resnet50"),
+                    ": holds a ResNet-50 with squeeze and excitation, not a resnet50; "));
+  TorchContent deep = content_of("resnet50", as_it_is);
+  add_tensor(deep, "conv1.0.weight", {1}, {1});
+  EXPECT_TRUE(holds(refused(deep, "resnet50"), ": holds a ResNet with a deep stem"));
+  TorchContent wide;
+  for (const NetworkTensor& tensor : network_tensors("resnet50")) {
+    const bool second = tensor.name == "layer1.0.conv2.weight";
+    const std::vector<std::int64_t> dims =
+        second ? std::vector<std::int64_t>{128, 128} : std::vector<std::int64_t>{1};
+    add_tensor(wide, tensor.name, dims, std::vector<float>(second ? 128 * 128 : 1, 1.0F));
+  }
+  EXPECT_TRUE(holds(refused(wide, "resnet50"),
+                    ": holds a wide ResNet-50 (128 channels instead of 64), not a resnet50; "));
+}
+
 TEST_F(ForeignWeights, Case26OtherNetworksAreNamed) {
   const auto without = [&](const std::string& arch, const std::string& beginning) {
     TorchContent content = content_of(arch, as_it_is);

@@ -36,6 +36,7 @@ constexpr std::array<Published, 4> kPublished = {
 
 using Kind = NetworkTensor::Kind;
 using Named = std::map<std::string, const StoredTensor*>;
+using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 
 const std::string kFirst = "conv1.weight";
 const std::string kSecond = "layer1.0.conv1.weight";
@@ -102,7 +103,7 @@ struct ResNetKind {
   bool squeezes = false;  // and excites
 };
 
-ResNetKind resnet_kind(const Named& tensors) {
+ResNetKind resnet_kind(const Shapes& tensors) {
   ResNetKind kind;
   for (std::size_t stage = 0; stage < kind.blocks.size(); ++stage) {
     while (
@@ -112,9 +113,9 @@ ResNetKind resnet_kind(const Named& tensors) {
   }
   kind.bottleneck = tensors.contains("layer1.0.conv3.weight");
   if (const auto at = tensors.find("layer1.0.conv2.weight");
-      at != tensors.end() && at->second->dims.size() > 1) {
-    kind.width = at->second->dims[0];
-    kind.group_size = at->second->dims[1];
+      at != tensors.end() && at->second.size() > 1) {
+    kind.width = at->second[0];
+    kind.group_size = at->second[1];
   }
   kind.deep_stem = tensors.contains("conv1.0.weight") || tensors.contains("conv1.3.weight");
   kind.squeezes = std::ranges::any_of(
@@ -164,7 +165,7 @@ std::string in_words(const ResNetKind& kind) {
 }
 
 // Which of the networks that are built; empty: none of them.
-std::string built_architecture(const Named& tensors) {
+std::string built_architecture(const Shapes& tensors) {
   if (tensors.contains(kOfGoogLeNet)) return "googlenet";
   if (tensors.contains(kOfInception)) return "inception_v3";
   const ResNetKind kind = resnet_kind(tensors);
@@ -176,16 +177,35 @@ std::string built_architecture(const Named& tensors) {
   return depth == 50 && plain ? "resnet50" : "";
 }
 
+// Has it what `wanted` has not? What is missing or of another shape, whoever takes the tensors names;
+// what is too much would be left out, and the rest be taken for the whole.
+bool is_more_than(const ResNetKind& kind, const std::string& wanted) {
+  Shapes shapes;
+  for (const NetworkTensor& tensor : network_tensors(wanted)) shapes[tensor.name] = tensor.dims;
+  const ResNetKind whole = resnet_kind(shapes);
+  for (std::size_t stage = 0; stage < kind.blocks.size(); ++stage) {
+    if (kind.blocks[stage] > whole.blocks[stage]) return true;
+  }
+  const bool other_width =
+      kind.width > 0 && (kind.width != whole.width || kind.group_size != whole.group_size);
+  return kind.deep_stem || kind.squeezes || other_width || (kind.bottleneck && !whole.bottleneck);
+}
+
 // `wanted`: what the user says that it is, or nothing. A file of which that cannot be told may be
 // a damaged one of these, whose tensors are then named.
 std::string architecture(const TensorFile& file, const Named& tensors, const std::string& wanted) {
-  std::string built = built_architecture(tensors);
-  if (!wanted.empty()) {
-    if (built.empty() || built == wanted) return wanted;
+  Shapes shapes;
+  for (const auto& [name, tensor] : tensors) shapes[name] = tensor->dims;
+  std::string built = built_architecture(shapes);
+  if (!built.empty()) {
+    if (wanted.empty() || built == wanted) return built;
     refuse(file, fmt::format("holds {}, not {}; leave --arch out", with_article(built), wanted));
   }
-  if (!built.empty()) return built;
-  refuse(file, "holds " + in_words(resnet_kind(tensors)) + "; " + known_networks() + " are built");
+  const ResNetKind kind = resnet_kind(shapes);
+  if (!wanted.empty() && !is_more_than(kind, wanted)) return wanted;
+  refuse(file,
+         fmt::format("holds {}{}; {} are built", in_words(kind),
+                     wanted.empty() ? "" : ", not " + with_article(wanted), known_networks()));
 }
 
 class Mapping {
