@@ -295,7 +295,7 @@ TEST_F(HostileWeights, Case17Stack) {
 
 TEST_F(HostileWeights, Case18Lengths) {
   expect_refused(around("\x80\x02\x8a\xff" + std::string(255, '\1') + "."), "integer of 255 bytes");
-  expect_refused(around("\x80\x02X\xff\xff\xff\xff."), "text of 4294967295 bytes");
+  expect_refused(around("\x80\x02X\xff\xff\xff\xff."), "ends in the middle");
   expect_refused(around("\x80\x02X\x10\0\0."), "ends in the middle");
   // Two remembered texts of 64 KiB, and a global of both for every six bytes.
   const auto names = [](std::size_t length, int globals) {
@@ -307,6 +307,19 @@ TEST_F(HostileWeights, Case18Lengths) {
   };
   expect_refused(names(65'000, 20'000), "names a global by a text of 65000 bytes");
   expect_refused(names(1000, 40'000), "names globals of more than 64 MiB in all");
+  // Long texts that name nothing are left; in a name's place they are refused.
+  const std::string log(70'000, 'x');
+  const auto tensor_beside = [&](bool as_name) {
+    PickleWriter out;
+    out.proto().raw("}(").text("log").text(log).text(as_name ? log : "x");
+    const std::string tensor = rebuilt(0, {2}, {1}).bytes();
+    return around(out.raw(tensor.substr(2, tensor.size() - 3)).raw("u.").bytes());
+  };
+  EXPECT_EQ(accepted(tensor_beside(false)).tensors.size(), 1U);
+  expect_refused(tensor_beside(true), "a name in it has more than 64 KiB");
+  PickleWriter global;
+  global.proto().text(log).text("n").raw("\x93.");
+  expect_refused(around(global.bytes()), "by something that is no text");
   PickleWriter named;
   named.proto().global(std::string(1025, 'm'), "n").stop();
   expect_refused(around(named.bytes()), "names a global by a text of 1025 bytes");

@@ -198,6 +198,43 @@ TEST(TorchFile, WhatPyTorchWrote) {
   EXPECT_FALSE(tar.tensors[3].contiguous()) << "a transposed one";
 }
 
+// What Python 2 saved: an OrderedDict is a call with a list of lists [name, tensor].
+TEST(TorchFile, DictionariesOfPython2) {
+  const auto call = [](const std::vector<std::pair<std::string, std::string>>& entries) {
+    PickleWriter out;
+    out.global("collections", "OrderedDict").raw("](");
+    for (const auto& [name, opcodes] : entries) out.raw("](").text(name).raw(opcodes).raw("e");
+    return out.raw("e\x85R").bytes();
+  };
+  PickleWriter tensor;
+  tensor.global("torch._utils", "_rebuild_tensor_v2").raw("((").text("storage");
+  tensor.global("torch", "FloatStorage").text("0").text("cpu").integer(2).raw("tQ");
+  tensor.integer(0).integers({2}).integers({1}).raw("\x89").raw(call({})).raw("tR");
+  TorchContent content;
+  add_tensor(content, "x", {2}, {1.5F, -2.0F});
+  const TemporaryFolder folder;
+  const auto names = [&](const std::string& opcodes) {
+    PickleWriter object;
+    ArchiveMembers members = torch_zip_members(content);
+    members[0].second = object.proto().raw(opcodes).stop().bytes();
+    folder.write("py2.pth", zip_of(members));
+    std::vector<std::string> all;
+    for (const auto& t : read_tensor_file((folder.path() / "py2.pth").string()).tensors) {
+      all.push_back(t.name);
+    }
+    return all;
+  };
+  const std::string state = call({{"weight", tensor.bytes()}, {"bias", tensor.bytes()}});
+  EXPECT_EQ(names(state), (std::vector<std::string>{"weight", "bias"}));
+  EXPECT_EQ(names(call({{"state_dict", state}, {"epoch", "N"}})),
+            (std::vector<std::string>{"state_dict/weight", "state_dict/bias"}));
+  // A model that was pickled whole: an object whose state holds its parts.
+  PickleWriter model;
+  model.global("net", "Net").raw(")\x81}(").text("_parameters").raw(state).text("_modules");
+  model.raw(call({})).raw("ub");
+  EXPECT_EQ(names(model.bytes()), (std::vector<std::string>{"weight", "bias"}));
+}
+
 // A model that was pickled whole, and what a training program leaves beside the weights.
 TEST(TorchFile, WholeModelsAndTrainingStates) {
   TorchContent content;

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxOpcodes = 1'000'000;
-constexpr std::uint64_t kMaxText = 64 << 10;
 // Of globals, each of which is stored anew; remembered texts name one with a few bytes.
 constexpr std::size_t kMaxNamePart = 1 << 10;
 constexpr std::size_t kMaxNames = std::size_t{64} << 20;
@@ -282,7 +281,7 @@ std::string_view Pickle::take(std::uint64_t bytes) {
 
 std::string_view Pickle::line() {
   const auto* begin = reinterpret_cast<const char*>(input_.data()) + at_;
-  const std::string_view rest(begin, std::min<std::size_t>(input_.size() - at_, kMaxText));
+  const std::string_view rest(begin, std::min<std::size_t>(input_.size() - at_, kMostPickledText));
   const std::size_t end = rest.find('\n');
   if (end == std::string_view::npos) refuse("holds a name without an end");
   at_ += end + 1;
@@ -295,9 +294,10 @@ PickleNode* Pickle::make(Kind kind) {
 }
 
 void Pickle::push_text(Kind kind, std::uint64_t bytes) {
-  if (bytes > kMaxText) refuse(fmt::format("holds a text of {} bytes", bytes));
-  Node* node = make(kind);
-  node->text = take(bytes);
+  const std::string_view text = take(bytes);
+  const bool kept = bytes <= kMostPickledText;
+  Node* node = make(kept ? kind : Kind::kOmitted);
+  if (kept) node->text = text;
   push(node);
 }
 

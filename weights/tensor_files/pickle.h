@@ -3,9 +3,10 @@
 // what. Opcodes are those that torch.save() and Python 2 and 3 write for tensors, training states
 // and whole models; any other is refused with its offset.
 //
-// Limits: a pickle of 64 MiB and 1,000,000 opcodes, text of 64 KiB, names of globals and of
-// their modules of 1 KiB and of 64 MiB in all, integers of 16 bytes. Nothing recurses over the
-// input. Nodes may be shared, and a hostile file may tie them into a circle.
+// Limits: a pickle of 64 MiB and 1,000,000 opcodes, names of globals and of their modules of 1 KiB
+// and of 64 MiB in all, integers of 16 bytes. Texts and bytes of more than 64 KiB (a training
+// program's log, an array of numpy's) are left out. Nothing recurses over the input. Nodes may be
+// shared, and a hostile file may tie them into a circle.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,8 @@
 
 namespace rk {
 
+inline constexpr std::uint64_t kMostPickledText = 64 << 10;
+
 struct PickleNode {
   enum class Kind : std::uint8_t {
     kNone,
@@ -30,6 +33,7 @@ struct PickleNode {
     kReal,     // real
     kText,     // text
     kBytes,    // text
+    kOmitted,  // text or bytes of more than kMostPickledText, of which nothing is kept
     kTuple,    // items
     kList,     // items
     kSet,      // items

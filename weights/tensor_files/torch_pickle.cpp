@@ -82,6 +82,8 @@ class Walk {
     std::string separator;  // between the path and what is below
   };
 
+  using Pair = std::pair<const PickleNode*, const PickleNode*>;
+
   void visit(const Place& place) {
     const PickleNode& node = *place.node;
     if (add_tensor(node, place.path)) return;
@@ -95,14 +97,17 @@ class Walk {
 
   // From the last to the first, so that the stack gives them in the file's order.
   void visit_pairs(const PickleNode& node, const std::string& path, const std::string& separator) {
-    for (std::size_t i = node.pairs.size(); i-- > 0;) {
-      const auto& [key, value] = node.pairs[i];
-      count_pair();
+    const std::vector<Pair> pairs = pairs_of(node);
+    for (std::size_t i = pairs.size(); i-- > 0;) {
+      const auto& [key, value] = pairs[i];
       std::string name;
       if (key->kind == Kind::kText) {
         name = key->text;
       } else if (key->kind == Kind::kInteger) {
         name = std::to_string(key->integer);
+      } else if (key->kind == Kind::kOmitted) {
+        fail<InputError>("{}: a name in it has more than {} KiB; save it again",
+                         printable(file_.path), kMostPickledText >> 10);
       } else {
         continue;
       }
@@ -111,6 +116,22 @@ class Walk {
       if (names_ > kMaxNames) refuse_endless();
       todo_.push_back({value, std::move(name), separator});
     }
+  }
+
+  // Of a dictionary. Python 2 calls an OrderedDict with a list of lists [key, value].
+  std::vector<Pair> pairs_of(const PickleNode& node) {
+    std::vector<Pair> pairs;
+    if (node.calls("collections.OrderedDict") && !node.items[1]->items.empty()) {
+      for (const PickleNode* item : node.items[1]->items[0]->items) {
+        count_pair();
+        if (item->items.size() == 2) pairs.emplace_back(item->items[0], item->items[1]);
+      }
+    }
+    for (const Pair& pair : node.pairs) {
+      count_pair();
+      pairs.push_back(pair);
+    }
+    return pairs;
   }
 
   // What a module of a model that was pickled whole is set to.
