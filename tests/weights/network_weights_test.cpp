@@ -119,6 +119,31 @@ TEST_F(ForeignWeights, OfEveryDialect) {
   expect_whole(nvidia, "resnet18");
 }
 
+// Parallel training, lightning and states of training put the same in front of any names.
+TEST_F(ForeignWeights, OfEveryDialectBehindWhatWrappersPutInFront) {
+  const auto as_nvidia = [](const std::string& name) {
+    if (!name.starts_with("layer")) return name;
+    return fmt::format("layers.{}{}", name[5] - '1', name.substr(6));
+  };
+  const auto without_resnet = [](const std::string& name) {
+    const std::string other = as_transformers(name);
+    return other.starts_with("resnet.") ? other.substr(7) : other;
+  };
+  for (const Rename& rename :
+       {Rename(as_transformers), Rename(without_resnet), Rename(as_nvidia)}) {
+    for (const std::string prefix : {"", "module.", "model.", "student_model.net."}) {
+      TorchContent content = content_of(
+          "resnet18", [&](const std::string& name) { return prefix + rename(name); }, 5);
+      if (prefix == "model.") content.wrapper = "state_dict";
+      const NetworkWeights weights = read(content);
+      expect_whole(weights, "resnet18");
+      ASSERT_NE(weights.find("fc.bias"), nullptr) << prefix;
+      EXPECT_TRUE(weights.ignored.empty());
+      EXPECT_EQ(weights.names.find("behind") == std::string::npos, prefix.empty()) << weights.names;
+    }
+  }
+}
+
 TEST_F(ForeignWeights, Case28BehindWhatWrappersPutInFront) {
   for (const char* prefix :
        {"module.", "_orig_mod.", "model.", "backbone.", "module.backbone.0."}) {
@@ -138,6 +163,7 @@ TEST_F(ForeignWeights, OneOfSeveralNetworks) {
   for (const auto& [taken, left] :
        {std::pair<std::string, std::string>{"module.encoder_q.", "module.encoder_k."},
         {"teacher.backbone.", "student.backbone."},
+        {"image_encoder.", "semantic_encoder."},
         {"model_ema.", "model."}}) {
     TorchContent content = content_of(
         "resnet18", [&prefix = taken](const std::string& name) { return prefix + name; }, 128);
@@ -159,6 +185,41 @@ TEST_F(ForeignWeights, Case30OldFilesCountNoBatches) {
                 [](const auto& tensor) { return tensor.name.ends_with("num_batches_tracked"); });
   const NetworkWeights weights = read(content);
   EXPECT_EQ(weights.find("bn1.num_batches_tracked")->count, 0);
+}
+
+// Whoever stores a whole model as float16 stores its counters so.
+TEST_F(ForeignWeights, CountersMayBeRealNumbers) {
+  TorchContent content = content_of("resnet18", as_it_is);
+  for (const auto& tensor : content.tensors) {
+    if (!tensor.name.ends_with("num_batches_tracked")) continue;
+    content.storages[tensor.storage].type = ElementType::kF16;
+    content.storages[tensor.storage].bytes = std::string("\x00\x42", 2);  // 3
+  }
+  expect_whole(read(content), "resnet18");
+  TorchContent::Storage& first = content.storages[content.tensors[5].storage];
+  ASSERT_EQ(content.tensors[5].name, "bn1.num_batches_tracked");
+  first.bytes = std::string("\x00\x7c", 2);  // infinity
+  EXPECT_TRUE(holds(refusal(content), "bn1.num_batches_tracked F16 [] where an integer is"));
+}
+
+// A module that holds the network and, beside it, its embedding layer.
+TEST_F(ForeignWeights, AnEmbeddingLayerBesideTheNetwork) {
+  for (const auto& [front, network] : {std::pair<std::string, std::string>{"", "body."},
+                                       {"", "backbone."},
+                                       {"", "net.trunk."},
+                                       {"module.", "backbone."},
+                                       {"", ""}}) {
+    TorchContent content = content_of(
+        "resnet18", [&, f = front, n = network](const auto& name) { return f + n + name; });
+    add_tensor(content, front + "embedding.weight", {4, 512}, std::vector<float>(2048, 0.5F));
+    add_tensor(content, front + "embedding.bias", {4}, {1, 2, 3, 4});
+    const NetworkWeights weights = read(content);
+    expect_whole(weights, "resnet18");
+    EXPECT_EQ(weights.model.dim, 4) << network;
+    EXPECT_EQ(weights.find("embedding.bias")->values[3], 4.0F);
+    EXPECT_TRUE(weights.ignored.empty());
+    EXPECT_TRUE(holds(weights.notes.at(0), "does not say how the network of its embedding pools"));
+  }
 }
 
 TEST_F(ForeignWeights, Case25WhatIsNotExpectedIsLeftAndNamed) {
@@ -410,6 +471,9 @@ TEST_F(ForeignWeights, OfGoogLeNetAndInceptionAuxiliaryClassifiersAreLeft) {
   EXPECT_EQ(second.model.crop, 299);
   EXPECT_EQ(second.model.resize, 342);
   EXPECT_EQ(second.model.input_mean[0], 0.485);
+  const NetworkWeights small = read(content_of("resnet20", as_it_is));
+  EXPECT_EQ(small.model.crop, 32);
+  EXPECT_EQ(small.model.resize, 37);
 }
 
 // What a file says of its images is taken over, or refused where images cannot be had so.

@@ -38,8 +38,8 @@ using Kind = NetworkTensor::Kind;
 using Named = std::map<std::string, const StoredTensor*>;
 using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 
-const std::string kFirst = "conv1.weight";
-const std::string kSecond = "layer1.0.conv1.weight";
+const std::string kOfResNet = "layer1.0.conv1.weight";
+const std::string kEmbedding = "embedding.weight";
 const std::string kOfGoogLeNet = "inception3a.branch1.conv.weight";
 const std::string kOfInception = "Mixed_5b.branch1x1.conv.weight";
 
@@ -52,45 +52,67 @@ bool is_auxiliary(const std::string& name) {
   fail<InputError>("{}: {}", printable(file.path), what);
 }
 
+// Does it stand there as whole words? "model_ema." holds "ema", "semantic_encoder." does not.
+bool holds_words(std::string_view prefix, std::string_view words) {
+  constexpr std::string_view kBetween = "./_";
+  for (std::size_t at = prefix.find(words); at != std::string_view::npos;
+       at = prefix.find(words, at + 1)) {
+    const std::size_t end = at + words.size();
+    if ((at == 0 || kBetween.find(prefix[at - 1]) != std::string_view::npos) &&
+        (end == prefix.size() || kBetween.find(prefix[end]) != std::string_view::npos)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Lower is taken first.
 int rank_of(const std::string& prefix) {
   constexpr std::array<std::string_view, 9> kOrder = {
       "ema", "state_dict", "model", "encoder_q", "teacher", "", "student", "encoder_k", "momentum"};
   // What speaks against it counts more than what speaks for it.
   for (const std::size_t last : {8U, 7U, 6U}) {
-    if (prefix.find(kOrder[last]) != std::string::npos) return static_cast<int>(last);
+    if (holds_words(prefix, kOrder[last])) return static_cast<int>(last);
   }
   for (std::size_t i = 0; i < kOrder.size(); ++i) {
-    if (!kOrder[i].empty() && prefix.find(kOrder[i]) != std::string::npos)
-      return static_cast<int>(i);
+    if (!kOrder[i].empty() && holds_words(prefix, kOrder[i])) return static_cast<int>(i);
   }
   return 5;
 }
 
-// What stands in front of torchvision's names, the best first.
-std::vector<std::string> prefixes(const Named& tensors) {
+// How somebody calls the tensors of a network.
+struct Dialect {
+  const char* whose;
+  std::vector<std::string> marks;  // each the end of a name that no other dialect has
+  std::optional<std::string> (*rename)(const std::string&);  // into torchvision's
+};
+const std::array<Dialect, 3> kDialects = {
+    {{"torchvision's names",
+      {kOfResNet, kOfGoogLeNet, kOfInception},
+      [](const std::string& name) { return std::optional(name); }},
+     // Its whole models have `resnet.` in front, and the classifier beside it.
+     {"the names of Hugging Face transformers",
+      {"resnet.encoder.stages.0.layers.0.layer.0.convolution.weight",
+       "encoder.stages.0.layers.0.layer.0.convolution.weight"},
+      name_of_transformers},
+     {"the names of NVIDIA's examples", {"layers.0.0.conv1.weight"}, name_of_nvidia}}};
+
+// What stands in front of a dialect's names, the best first.
+std::vector<std::string> prefixes(const Named& tensors, const Dialect& dialect) {
   std::vector<std::string> found;
   for (const auto& [name, tensor] : tensors) {
-    for (const std::string& known : {kSecond, kOfGoogLeNet, kOfInception}) {
-      if (!name.ends_with(known)) continue;
-      const std::string prefix = name.substr(0, name.size() - known.size());
-      if (prefix.empty() || prefix.back() == '.' || prefix.back() == '/') found.push_back(prefix);
+    for (const std::string& mark : dialect.marks) {
+      if (!name.ends_with(mark)) continue;
+      const std::string prefix = name.substr(0, name.size() - mark.size());
+      if (!prefix.empty() && prefix.back() != '.' && prefix.back() != '/') continue;
+      found.push_back(prefix);
+      break;
     }
   }
   std::stable_sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
     return rank_of(a) != rank_of(b) ? rank_of(a) < rank_of(b) : a.size() < b.size();
   });
   return found;
-}
-
-// All tensors under other names; what has none keeps its own.
-template <class F> Named renamed(const Named& tensors, F&& rename) {
-  Named out;
-  for (const auto& [name, tensor] : tensors) {
-    const std::optional<std::string> other = rename(name);
-    out.emplace(other ? *other : name, tensor);
-  }
-  return out;
 }
 
 // What tells ResNets apart.
@@ -208,6 +230,18 @@ std::string architecture(const TensorFile& file, const Named& tensors, const std
                      wanted.empty() ? "" : ", not " + with_article(wanted), known_networks()));
 }
 
+// Who makes a whole model smaller by .half() makes its counters real numbers as well.
+std::optional<std::int64_t> counted_batches(const StoredTensor& tensor) {
+  if (tensor.elements() != 1) return std::nullopt;
+  if (is_integer(tensor.type)) return integer_values(tensor)[0];
+  if (!is_real(tensor.type)) return std::nullopt;
+  std::vector<float> space;
+  const float value = float_values(tensor, space)[0];
+  constexpr float kMost = 1e18F;
+  if (!(std::abs(value) < kMost)) return std::nullopt;
+  return static_cast<std::int64_t>(std::llround(value));
+}
+
 class Mapping {
  public:
   Mapping(const TensorFile& file, Named tensors, NetworkWeights& out)
@@ -250,14 +284,14 @@ class Mapping {
     const StoredTensor& tensor = *found->second;
     used_.insert(&tensor);
     if (wanted.kind == Kind::kCounter) {
-      const bool sound = is_integer(tensor.type) && tensor.elements() == 1;
-      if (!sound) {
+      const std::optional<std::int64_t> count = counted_batches(tensor);
+      if (!count) {
         mismatched_.push_back(fmt::format("{} {} {} where an integer is expected",
                                           printable(tensor.name), name_of(tensor.type),
                                           shape_text(tensor.dims)));
         return;
       }
-      out_.tensors.push_back({wanted.name, {}, {}, integer_values(tensor)[0], nullptr});
+      out_.tensors.push_back({wanted.name, {}, {}, *count, nullptr});
     } else if (tensor.dims != wanted.dims || !is_real(tensor.type)) {
       mismatched_.push_back(fmt::format("{} {} {} where {} is expected", printable(tensor.name),
                                         name_of(tensor.type), shape_text(tensor.dims),
@@ -321,42 +355,42 @@ class Mapping {
   std::map<std::string, int> widened_;
 };
 
+// In front of the embedding layer of the network behind `prefix`: a module that holds the network
+// and the layer has the layer under its own name ("backbone.conv1.weight", "embedding.weight").
+std::string embedding_prefix(const Named& tensors, const std::string& prefix) {
+  std::string above = prefix;
+  while (!tensors.contains(above + kEmbedding) && !above.empty()) {
+    above.pop_back();
+    above.resize(above.find_last_of("./") + 1);
+  }
+  return tensors.contains(above + kEmbedding) ? above : prefix;
+}
+
 // The names of the file's tensors in torchvision's; sets `names`.
 Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
   Named tensors;
   for (const StoredTensor& tensor : file.tensors) tensors.emplace(tensor.name, &tensor);
-  const std::vector<std::string> found = prefixes(tensors);
-  if (!found.empty()) {
+  for (const Dialect& dialect : kDialects) {
+    const std::vector<std::string> found = prefixes(tensors, dialect);
+    if (found.empty()) continue;
     const std::string& prefix = found[0];
-    out.names =
-        prefix.empty() ? "torchvision's names" : "torchvision's names behind " + in_quotes(prefix);
+    out.names = dialect.whose + (prefix.empty() ? "" : " behind " + in_quotes(prefix));
     if (found.size() > 1) {
       out.notes.push_back(fmt::format("of {} networks in the file the one of '{}' was taken",
                                       found.size(), printable(prefix)));
     }
     // Contrastive training puts its own projection in the classifier's place.
-    const bool projects = prefix.find("encoder_") != std::string::npos;
+    const bool projects = holds_words(prefix, "encoder_q") || holds_words(prefix, "encoder_k");
+    const std::string beside = embedding_prefix(tensors, prefix);
     Named mine;
     for (const auto& [name, tensor] : tensors) {
-      const bool of_it = name.starts_with(prefix);
-      const std::string rest = of_it ? name.substr(prefix.size()) : "";
+      const std::string& front = name.starts_with(beside + "embedding.") ? beside : prefix;
+      const std::string rest = name.starts_with(front) ? name.substr(front.size()) : "";
       const bool projection = projects && rest.starts_with("fc.");
-      mine.emplace(of_it && !projection ? rest : "//" + name, tensor);
+      const bool of_it = !rest.empty() && !projection;
+      mine.emplace(of_it ? dialect.rename(rest).value_or(rest) : "//" + name, tensor);
     }
     return mine;
-  }
-  struct Dialect {
-    std::optional<std::string> (*rename)(const std::string&);
-    const char* whose;
-  };
-  for (const Dialect& dialect :
-       {Dialect{name_of_transformers, "the names of Hugging Face transformers"},
-        Dialect{name_of_nvidia, "the names of NVIDIA's examples"}}) {
-    Named other = renamed(tensors, dialect.rename);
-    if (other.contains(kFirst) && other.contains(kSecond)) {
-      out.names = dialect.whose;
-      return other;
-    }
   }
   std::vector<std::string> some;
   for (const StoredTensor& tensor : file.tensors) {
@@ -411,9 +445,15 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
   }
   Named tensors = torchvision_names(file, out);
   out.model.arch = architecture(file, tensors, arch);
-  if (!file.metadata.contains(kModelKey) && out.model.arch == "inception_v3") {
-    out.model.crop = 299;
-    out.model.resize = 342;
+  if (!file.metadata.contains(kModelKey)) {
+    // As the other networks' 224 of 256.
+    if (out.model.arch == "inception_v3") {
+      out.model.crop = 299;
+      out.model.resize = 342;
+    } else if (out.model.arch == "resnet20") {
+      out.model.crop = 32;
+      out.model.resize = 37;
+    }
   }
   for (const Published& known : kPublished) {
     if (!file.sha256.starts_with(known.digest)) continue;
@@ -426,6 +466,12 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
         fmt::format("is {}, whose images have a short side of {}", known.name, known.resize));
   }
   Mapping(file, std::move(tensors), out).run();
+  if (out.model.dim > 0 && !file.metadata.contains(kModelKey)) {
+    out.notes.emplace_back(
+        "the file does not say how the network of its embedding pools and wants its images: taken "
+        "are avg and what most networks want; `convert --like CHECKPOINT` takes what a checkpoint "
+        "says");
+  }
   return out;
 }
 
