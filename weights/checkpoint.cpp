@@ -14,7 +14,6 @@
 namespace rk {
 namespace {
 
-constexpr const char* kFormat = "rankine-checkpoint";
 constexpr std::int64_t kVersion = 1;
 
 const std::string kWeights = "/weights/";
@@ -118,7 +117,7 @@ void check_model(const ModelDescription& model, const std::string& path) {
 
 CheckpointWriter::CheckpointWriter(const ModelDescription& model, std::size_t expected_bytes)
     : file_(expected_bytes) {
-  file_.set_attribute("/", "format", kFormat);
+  file_.set_attribute("/", "format", kCheckpointFormat);
   file_.set_attribute("/", "version", kVersion);
   sign(file_);
   file_.set_attribute("/", "arch", model.arch);
@@ -206,7 +205,7 @@ Checkpoint::Checkpoint(const std::string& path, std::span<const std::byte> file)
 
 Checkpoint::Checkpoint(Hdf5Reader file, std::string sha256)
     : path_(file.name()), sha256_(std::move(sha256)), file_(std::move(file)) {
-  if (file_.text_attribute("/", "format") != kFormat) {
+  if (file_.text_attribute("/", "format") != kCheckpointFormat) {
     fail<InputError>("{}: is not a checkpoint; give last.h5 or best.h5 of a run", path_);
   }
   if (const std::int64_t version = integer(file_, "version"); version != kVersion) {

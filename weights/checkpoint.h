@@ -36,6 +36,9 @@
 
 namespace rk {
 
+// The attribute `format` of each.
+inline constexpr const char* kCheckpointFormat = "rankine-checkpoint";
+
 // Numbers in an embedding, and the side that pictures are resized to, at most.
 inline constexpr int kMostDim = 65536, kMostSide = 8192;
 // What may be subtracted from pixels in 0..1, and what they may be divided by: far beyond what

@@ -402,6 +402,16 @@ TEST_F(ForeignWeights, TheSha256IsThatOfTheFile) {
             hexadecimal(sha256(bytes)));
 }
 
+// HDF5's library cuts off what it does not know when it opens a file for writing.
+TEST_F(ForeignWeights, ACheckpointThatLostItsSealIsNamed) {
+  std::vector<std::byte> bytes = checkpoint_bytes(read(content_of("resnet20", as_it_is)));
+  bytes.resize(bytes.size() - kSealBytes);
+  folder_.write("o.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::string path = (folder_.path() / "o.h5").string();
+  EXPECT_TRUE(holds(message_of<InputError>([&] { read_tensor_file(path); }),
+                    path + ": is a checkpoint whose seal is gone: another program opened it"));
+}
+
 // A seal says that a file is whole, not who wrote it.
 TEST_F(ForeignWeights, ASealedFileHoldsTheTensorsOfItsNetwork) {
   TorchContent content = content_of("resnet20", as_it_is, 5);

@@ -235,6 +235,19 @@ TEST(TorchFile, DictionariesOfPython2) {
   EXPECT_EQ(names(model.bytes()), (std::vector<std::string>{"weight", "bias"}));
 }
 
+// What a zip archive is, its entries' names say, not bytes that stand anywhere in it.
+TEST(TorchFile, ATextInAnArchiveMakesItNoneOfKeras) {
+  TorchContent content;
+  add_tensor(content, "weight", {2}, {1.5F, -2.0F});
+  PickleWriter from;
+  content.further.emplace_back("from", from.text("resnet50.model.weights.h5").bytes());
+  const TemporaryFolder folder;
+  folder.write("t.pth", torch_zip(content));
+  const TensorFile file = read_tensor_file((folder.path() / "t.pth").string());
+  EXPECT_EQ(file.format, "PyTorch zip archive");
+  EXPECT_EQ(file.tensors.size(), 1U);
+}
+
 // A model that was pickled whole, and what a training program leaves beside the weights.
 TEST(TorchFile, WholeModelsAndTrainingStates) {
   TorchContent content;

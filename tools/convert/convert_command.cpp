@@ -343,7 +343,10 @@ class Convert final : public Command {
     }
     const std::string what = "give the folder that train --out wrote";
     if (!problem.empty()) fail<InputError>("{}: {}; {}", from_run_, problem, what);
-    if (!is_sealed(in_)) fail<InputError>("{}: is no checkpoint; {}", in_, what);
+    if (!is_sealed(in_)) {
+      fail<InputError>("{}: is no checkpoint, or one that another program has written to; {}", in_,
+                       what);
+    }
   }
 
   void write_loader(const std::string& path, nlohmann::json& json) const {

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/half.h"
 #include "engine/base/printable.h"
+#include "weights/checkpoint.h"
 #include "weights/hdf5/file.h"
 #include "weights/hdf5/file_memory.h"
 #include "weights/tensor_files/archive_entries.h"
@@ -13,7 +14,6 @@ namespace rk {
 namespace {
 
 const std::string kModelWeights = "/model_weights/";  // of a file that holds the whole model
-const std::string kWeightsOfModel = "model.weights.h5";
 
 StoredTensor tensor_of(std::vector<float> values, std::vector<std::int64_t> dims) {
   StoredTensor tensor;
@@ -39,6 +39,14 @@ std::string layer_name(const Hdf5Reader& file, const std::string& path, std::siz
 TensorFile read_hdf5(std::span<const std::byte> bytes, const std::string& name,
                      std::uint64_t room) {
   const Hdf5Reader hdf5(bytes, name, room);
+  // Ours has a seal behind it, which the library cuts off where it opens a file for writing.
+  if (hdf5.text_attribute("/", "format") == kCheckpointFormat) {
+    fail<InputError>(
+        "{}: is a checkpoint whose seal is gone: another program opened it for writing; use "
+        "another "
+        "copy, and open copies for reading (h5py: mode 'r')",
+        printable(name));
+  }
   TensorFile file;
   file.path = name;
   const std::vector<std::string> all = hdf5.datasets("/");
@@ -77,19 +85,13 @@ TensorFile read_keras_hdf5(std::span<const std::byte> bytes, const std::string& 
   return read_hdf5(bytes, name, memory_for_file(bytes.size()) - bytes.size());
 }
 
-TensorFile read_keras_zip(std::span<const std::byte> bytes, const std::string& name,
-                          const TensorFileOptions& options) {
-  const auto entries = archive_entries(bytes, ArchiveKind::kZip, options.check_crc, name);
-  const auto weights = entries.find(kWeightsOfModel);
-  if (weights == entries.end()) {
-    fail<InputError>("{}: a zip archive without {}; give a file of weights", printable(name),
-                     kWeightsOfModel);
-  }
+TensorFile read_keras_zip(const std::map<std::string, ArchiveEntry>& entries,
+                          std::size_t archive_bytes, const std::string& name) {
+  const ArchiveEntry& weights = entries.at(kKerasWeights);
   // Beside the archive and, where it was packed, what came out of it.
-  const std::uint64_t most = memory_for_file(bytes.size());
-  const std::uint64_t held =
-      bytes.size() + (weights->second.owner ? weights->second.bytes.size() : 0);
-  TensorFile file = read_hdf5(weights->second.bytes, name, most - std::min(most, held));
+  const std::uint64_t most = memory_for_file(archive_bytes);
+  const std::uint64_t held = archive_bytes + (weights.owner ? weights.bytes.size() : 0);
+  TensorFile file = read_hdf5(weights.bytes, name, most - std::min(most, held));
   file.format = "Keras archive";
   return file;
 }

@@ -4,6 +4,7 @@
 #include "engine/base/printable.h"
 #include "engine/system/read_file.h"
 #include "weights/sealed_file.h"
+#include "weights/tensor_files/archive_entries.h"
 #include "weights/tensor_files/file_kind.h"
 #include "weights/tensor_files/keras_file.h"
 #include "weights/tensor_files/safetensors.h"
@@ -35,18 +36,14 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   throw std::logic_error("unreachable");
 }
 
-bool holds_keras(std::span<const std::byte> bytes) {
-  // Names of a zip archive stand in its directory as they are.
-  return text_of(bytes).find("model.weights.h5") != std::string_view::npos;
-}
-
 TensorFile read(const std::shared_ptr<const std::vector<std::byte>>& owner, const std::string& path,
                 const TensorFileOptions& options) {
   const std::span<const std::byte> bytes(*owner);
   const std::string_view text = text_of(bytes);
   if (is_zip(text)) {
-    return holds_keras(bytes) ? read_keras_zip(bytes, path, options)
-                              : read_torch_zip(bytes, owner, path, options);
+    const auto entries = archive_entries(bytes, ArchiveKind::kZip, options.check_crc, path);
+    return entries.contains(kKerasWeights) ? read_keras_zip(entries, bytes.size(), path)
+                                           : read_torch_zip(entries, owner, path);
   }
   if (is_torch_stream(bytes)) return read_torch_stream(bytes, owner, path);
   if (is_hdf5(text)) return read_keras_hdf5(bytes, path);

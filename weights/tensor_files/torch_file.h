@@ -1,15 +1,16 @@
-// The three containers of torch.save(). `bytes` must outlive what is returned, or be kept by
-// `owner`; `name` is for messages. InputError.
+// The three containers of torch.save(). `bytes` and what `entries` are views of must outlive what
+// is returned, or be kept by `owner`; `name` is for messages. InputError.
 #pragma once
 
+#include "weights/tensor_files/archive_entries.h"
 #include "weights/tensor_files/tensor_file.h"
 
 namespace rk {
 
 // PyTorch 1.6 and later: a zip archive of <root>/data.pkl and a record <root>/data/<key> for each
 // storage.
-TensorFile read_torch_zip(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                          const std::string& name, const TensorFileOptions& options);
+TensorFile read_torch_zip(const std::map<std::string, ArchiveEntry>& entries,
+                          const std::shared_ptr<const void>& owner, const std::string& name);
 
 // PyTorch 0.2 to 1.5: five pickles (magic number, protocol, system, the object, storages' keys),
 // then for each key the number of elements (int64) and the elements.

@@ -1,6 +1,5 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
-#include "weights/tensor_files/archive_entries.h"
 #include "weights/tensor_files/torch_file.h"
 #include "weights/tensor_files/torch_pickle.h"
 
@@ -37,9 +36,8 @@ std::string root_of(const Entries& entries, const std::string& name) {
 
 }  // namespace
 
-TensorFile read_torch_zip(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                          const std::string& name, const TensorFileOptions& options) {
-  const Entries entries = archive_entries(bytes, ArchiveKind::kZip, options.check_crc, name);
+TensorFile read_torch_zip(const Entries& entries, const std::shared_ptr<const void>& owner,
+                          const std::string& name) {
   const std::string root = root_of(entries, name);
   bool big_endian = false;
   if (const auto order = entries.find(root + "byteorder"); order != entries.end()) {
