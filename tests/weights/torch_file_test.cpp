@@ -235,6 +235,41 @@ TEST(TorchFile, DictionariesOfPython2) {
   EXPECT_EQ(names(model.bytes()), (std::vector<std::string>{"weight", "bias"}));
 }
 
+// torch.save(..., pickle_protocol=4) puts a frame around each pickle.
+TEST(TorchFile, StreamsOfLaterProtocols) {
+  TorchContent content;
+  add_tensor(content, "weight", {2}, {1.5F, -2.0F});
+  const std::string stream = torch_stream(content);
+  const TemporaryFolder folder;
+  for (const char protocol : {'\4', '\5'}) {
+    const std::string front = std::string("\x80") + protocol + "\x95";
+    folder.write("s.pth", front + std::string("\x0d\0\0\0\0\0\0\0", 8) + stream.substr(2));
+    const TensorFile file = read_tensor_file((folder.path() / "s.pth").string());
+    EXPECT_EQ(file.format, "PyTorch pickle stream");
+    EXPECT_EQ(file.tensors.size(), 1U);
+    folder.write("s.pth", front);
+    EXPECT_TRUE(
+        holds(message_of<InputError>([&] { read_tensor_file((folder.path() / "s.pth").string()); }),
+              "none of torch.save()"));
+  }
+}
+
+// Of complex numbers, say: no weights are made of them, whatever they are doing there.
+TEST(TorchFile, TensorsOfOtherTypesAreLeft) {
+  TorchContent content;
+  add_tensor(content, "weight", {1}, {1.5F});
+  PickleWriter other;
+  other.global("torch._utils", "_rebuild_tensor_v2").raw("((").text("storage");
+  other.global("torch", "ComplexDoubleStorage").text("9").text("cpu").integer(2).raw("tQ");
+  other.integer(0).integers({2}).integers({1}).raw("\x89").ordered_dict().raw("tR");
+  content.further.emplace_back("spectrum", other.bytes());
+  const TemporaryFolder folder;
+  folder.write("t.pth", torch_zip(content));
+  const TensorFile file = read_tensor_file((folder.path() / "t.pth").string());
+  ASSERT_EQ(file.tensors.size(), 1U);
+  EXPECT_EQ(file.notes.at(0), "left out: 1 tensor of types that no weights have: spectrum");
+}
+
 // What a zip archive is, its entries' names say, not bytes that stand anywhere in it.
 TEST(TorchFile, ATextInAnArchiveMakesItNoneOfKeras) {
   TorchContent content;

@@ -1,5 +1,6 @@
 #include "weights/tensor_files/torch_pickle.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "engine/base/shape.h"
@@ -73,6 +74,9 @@ class Walk {
       todo_.pop_back();
       visit(place);
     }
+    if (left_.empty()) return;
+    file_.notes.push_back(fmt::format("left out: {} of types that no weights have: {}",
+                                      counted(left_.size(), "tensor"), listed(left_)));
   }
 
  private:
@@ -173,10 +177,10 @@ class Walk {
       } else if (at->calls(kFromType)) {
         if (arguments.size() < 3 || arguments[2]->kind != Kind::kTuple) return false;
         if (!arguments[0]->is_global(kRebuild)) return false;
-        add(rebuild(arguments[2]->items, path));
+        rebuild(arguments[2]->items, path);
         return true;
       } else if (at->calls(kRebuild) || at->calls(kRebuildFirst)) {
-        add(rebuild(arguments, path));
+        rebuild(arguments, path);
         return true;
       } else {
         return false;
@@ -185,15 +189,19 @@ class Walk {
     return false;
   }
 
-  StoredTensor rebuild(const std::vector<const PickleNode*>& arguments, const std::string& path) {
+  void rebuild(const std::vector<const PickleNode*>& arguments, const std::string& path) {
     const std::optional<std::int64_t> offset =
         arguments.size() < 4 ? std::nullopt : pickled_integer(*arguments[1]);
     if (!offset || arguments[0]->kind != Kind::kStored) {
       fail<InputError>("{}: tensor '{}' is made of no storage; save it again",
                        printable(file_.path), printable(path));
     }
-    return view_of(storages_.find(*arguments[0]), integers(*arguments[2], path, file_.path),
-                   integers(*arguments[3], path, file_.path), *offset, path, file_.path);
+    if (const std::optional<TorchStorage> storage = storages_.find(*arguments[0])) {
+      add(view_of(*storage, integers(*arguments[2], path, file_.path),
+                  integers(*arguments[3], path, file_.path), *offset, path, file_.path));
+    } else {
+      left_.push_back(printable(path));
+    }
   }
 
   void add(StoredTensor tensor) {
@@ -209,6 +217,7 @@ class Walk {
   std::vector<Place> todo_;
   std::size_t visits_ = 0;
   std::size_t names_ = 0;
+  std::vector<std::string> left_;
 };
 
 // What a file of weights alone names.

@@ -31,10 +31,11 @@ StoredTensor view_of(const TorchStorage& storage, const std::vector<std::int64_t
                      const std::vector<std::int64_t>& strides, std::int64_t offset,
                      const std::string& tensor, const std::string& file);
 
-// `find` gives the storage of a kStored node; `whole`, where files have such, the tensor that a
-// kStored node stands for by itself (nullopt: none). Adds tensors and notes to `file`.
+// `find` gives the storage of a kStored node (nullopt: of a type that no weights have); `whole`,
+// where files have such, the tensor that a kStored node stands for by itself (nullopt: none). Adds
+// tensors and notes to `file`.
 struct TorchStorages {
-  std::function<TorchStorage(const PickleNode&)> find;
+  std::function<std::optional<TorchStorage>(const PickleNode&)> find;
   std::function<std::optional<StoredTensor>(const PickleNode&)> whole;
 };
 void collect_tensors(const Pickle& pickle, const TorchStorages& storages, TensorFile& file);

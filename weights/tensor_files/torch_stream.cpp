@@ -1,18 +1,18 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "weights/tensor_files/byte_cursor.h"
+#include "weights/tensor_files/file_kind.h"
 #include "weights/tensor_files/torch_file.h"
 #include "weights/tensor_files/torch_pickle.h"
 
-#include <array>
-#include <cstring>
+#include <algorithm>
+#include <string_view>
 
 namespace rk {
 namespace {
 
-// PROTO 2, LONG1 of ten bytes: 0x1950a86a20f9469cfc6c.
-constexpr std::array<unsigned char, 14> kMagic = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c,
-                                                  0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
+// LONG1 of ten bytes: 0x1950a86a20f9469cfc6c.
+constexpr std::string_view kMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 constexpr std::int64_t kProtocol = 1001;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& what) {
@@ -79,8 +79,12 @@ bool is_big_endian(const Pickle& system) {
 }  // namespace
 
 bool is_torch_stream(std::span<const std::byte> bytes) {
-  return bytes.size() >= kMagic.size() &&
-         std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (!is_pickle(text)) return false;
+  text.remove_prefix(2);
+  // From protocol 4 on a frame with its length stands in front.
+  if (text.starts_with('\x95')) text.remove_prefix(std::min<std::size_t>(9, text.size()));
+  return text.starts_with(kMagic);
 }
 
 TensorFile read_torch_stream(std::span<const std::byte> bytes,
@@ -133,7 +137,7 @@ TensorFile read_torch_stream(std::span<const std::byte> bytes,
   }
 
   TorchStorages storages;
-  storages.find = [&](const PickleNode& node) {
+  storages.find = [&](const PickleNode& node) -> std::optional<TorchStorage> {
     const StorageName storage = storage_name(node, name);
     TorchStorage view = found.at(storage.key);
     const auto item = static_cast<std::size_t>(bits_of(view.type) / 8);

@@ -27,7 +27,7 @@ class TarFile {
     file.path = name_;
     file.format = "PyTorch tar archive";
     TorchStorages storages;
-    storages.find = [&](const PickleNode&) -> TorchStorage {
+    storages.find = [&](const PickleNode&) -> std::optional<TorchStorage> {
       refuse("holds a tensor of another version's form; save it again");
     };
     storages.whole = [&](const PickleNode& node) { return tensor_of(node); };

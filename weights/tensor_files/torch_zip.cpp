@@ -49,7 +49,7 @@ TensorFile read_torch_zip(const Entries& entries, const std::shared_ptr<const vo
   }
 
   TorchStorages storages;
-  storages.find = [&](const PickleNode& node) {
+  storages.find = [&](const PickleNode& node) -> std::optional<TorchStorage> {
     // ("storage", class, key, device, elements)
     const std::vector<const PickleNode*>& parts = node.items[0]->items;
     const bool sound = parts.size() >= 5 && parts[2]->kind == PickleNode::Kind::kText &&
@@ -58,10 +58,10 @@ TensorFile read_torch_zip(const Entries& entries, const std::shared_ptr<const vo
     const std::string& key = parts[2]->text;
     const std::optional<ElementType> type = torch_element_type(parts[1]->text);
     const std::optional<std::int64_t> elements = pickled_integer(*parts[4]);
-    if (!type || !elements || *elements < 0) {
-      refuse(name, "storage " + in_quotes(key) + " is of the unknown class " +
-                       in_quotes(parts[1]->text) + "; save the weights alone");
+    if (!elements || *elements < 0) {
+      refuse(name, "storage " + in_quotes(key) + " has no number of elements; save it again");
     }
+    if (!type) return std::nullopt;
     const auto record = entries.find(root + "data/" + key);
     if (record == entries.end()) {
       refuse(name, "storage " + in_quotes(key) + " is missing; download it again");
