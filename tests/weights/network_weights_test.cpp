@@ -537,11 +537,30 @@ TEST(ModelText, SaysThatImagesAreResizedWithAntialiasing) {
 // Pictures with a palette or an alpha channel, too, are turned before they lose what turns them.
 TEST(TorchLoader, TakesPicturesOfEveryMode) {
   ModelDescription model;
-  const std::string rgb = "lambda i: i.convert(\"RGB\"), ";
-  EXPECT_TRUE(holds(torch_loader(model, "r"), "`images`\n    " + rgb + "transforms.Resize(256)"));
+  const std::string loader = torch_loader(model, "r.safetensors");
+  EXPECT_TRUE(holds(loader, "\n    return image.convert(\"RGB\")\n")) << loader;
+  EXPECT_TRUE(holds(loader, "`images`\n    rgb, transforms.Resize(256)")) << loader;
   model.upright = true;
-  EXPECT_TRUE(holds(torch_loader(model, "r"),
-                    "`images`\n    ImageOps.exif_transpose, " + rgb + "transforms.Resize(256)"));
+  EXPECT_TRUE(holds(torch_loader(model, "r.safetensors"),
+                    "\n    return ImageOps.exif_transpose(image).convert(\"RGB\")\n"));
+}
+
+// What holds a lambda cannot be sent to a process that loads pictures.
+TEST(TorchLoader, IsMadeOfWhatCanBePickled) {
+  for (const bool upright : {false, true}) {
+    ModelDescription model;
+    model.upright = upright;
+    const std::string loader = torch_loader(model, "r.safetensors");
+    const std::string transform = loader.substr(loader.find("transform = "));
+    EXPECT_FALSE(holds(transform.substr(0, transform.find("class ")), "lambda")) << loader;
+  }
+}
+
+// However the ending of its weights is spelt.
+TEST(TorchLoader, LoadsTheFileThatLiesBesideIt) {
+  const std::string loader = torch_loader(ModelDescription(), "a.b.SAFETENSORS");
+  EXPECT_TRUE(holds(loader, "Embeds pictures by a.b.SAFETENSORS:")) << loader;
+  EXPECT_TRUE(holds(loader, "removesuffix(\".py\") + \".SAFETENSORS\")")) << loader;
 }
 
 // torchvision's files say nothing of their images; their sums say which they are. Those of

@@ -6,30 +6,40 @@
 #include <fmt/ranges.h>
 
 #include <cctype>
+#include <filesystem>
 
 namespace rk {
 namespace {
 
-constexpr const char* kFrame = R"("""Embeds pictures by {0}.safetensors: rows of unit length."""
+// The layer is called `embedding` and stands beside the network, so that Rankine finds both in a
+// state_dict(). `rgb` is a function of the module, as other processes that load pictures need it.
+constexpr const char* kFrame = R"("""Embeds pictures by {0}{1}: rows of unit length."""
 import torch
 from safetensors.torch import load_file
 from torchvision import models, transforms
-{9}transform = transforms.Compose([  # a PIL image -> one of `images`
-    {8}lambda i: i.convert("RGB"), transforms.Resize({1}), transforms.CenterCrop({2}),
-    transforms.ToTensor(), transforms.Normalize([{3}], [{4}])])
+{10}
+
+def rgb(image):
+    return {9}.convert("RGB")
+
+
+transform = transforms.Compose([  # a PIL image -> one of `images`
+    rgb, transforms.Resize({2}), transforms.CenterCrop({3}),
+    transforms.ToTensor(), transforms.Normalize([{4}], [{5}])])
 
 
 class Embedder(torch.nn.Module):
-    def __init__(self, weights=__file__.removesuffix(".py") + ".safetensors"):
+    def __init__(self, weights=__file__.removesuffix(".py") + "{1}"):
         super().__init__()
-        self.body = models.{5}
-        self.body.fc = {6}
-{7}        state = {{k: v for k, v in load_file(weights).items() if not k.startswith("fc.")}}
-        self.body.load_state_dict({{k.replace("embedding.", "fc."): v for k, v in state.items()}})
+        self.body = models.{6}
+        self.body.fc, self.embedding = torch.nn.Identity(), {7}
+{8}        state = {{k: v for k, v in load_file(weights).items() if not k.startswith("fc.")}}
+        own = {{k if k.startswith("embedding.") else "body." + k: v for k, v in state.items()}}
+        self.load_state_dict(own)
         self.eval()
 
     def forward(self, images):
-        return torch.nn.functional.normalize(self.body(images))
+        return torch.nn.functional.normalize(self.embedding(self.body(images)))
 )";
 
 constexpr const char* kGem = R"(
@@ -61,7 +71,8 @@ std::string plain(const std::string& text) {
 
 }  // namespace
 
-std::string torch_loader(const ModelDescription& model, const std::string& name) {
+std::string torch_loader(const ModelDescription& model, const std::string& weights) {
+  const std::filesystem::path file_name(weights);
   const bool resnet = model.arch.starts_with("resnet");
   const bool small = model.arch == "resnet20";
   std::string changes = small ? kSmallResNet : "";
@@ -79,11 +90,11 @@ std::string torch_loader(const ModelDescription& model, const std::string& name)
   const std::string body = small    ? "resnet18()"
                            : resnet ? model.arch + "()"
                                     : model.arch + "(aux_logits=False, init_weights=False)";
-  std::string file =
-      fmt::format(kFrame, plain(name), model.resize, model.crop, fmt::join(model.input_mean, ", "),
-                  fmt::join(model.input_std, ", "), body, head, changes,
-                  model.upright ? "ImageOps.exif_transpose, " : "",
-                  model.upright ? "from PIL import ImageOps\n" : "\n");
+  std::string file = fmt::format(
+      kFrame, plain(file_name.stem().string()), plain(file_name.extension().string()), model.resize,
+      model.crop, fmt::join(model.input_mean, ", "), fmt::join(model.input_std, ", "), body, head,
+      changes, model.upright ? "ImageOps.exif_transpose(image)" : "image",
+      model.upright ? "from PIL import ImageOps\n" : "");
   if (model.pool == "gem") {
     file.insert(file.find("\n\nclass Embedder"), fmt::format(kGem, model.gem_p));
   }

@@ -8,8 +8,8 @@
 
 namespace rk {
 
-// For <name>.py beside <name>.safetensors: at most 30 lines, 33 where torchvision has the network's
-// blocks alone (resnet20).
-std::string torch_loader(const ModelDescription& model, const std::string& name);
+// For <name>.py beside `weights`, <name>.safetensors: at most 36 lines, 39 where torchvision has
+// the network's blocks alone (resnet20).
+std::string torch_loader(const ModelDescription& model, const std::string& weights);
 
 }  // namespace rk
