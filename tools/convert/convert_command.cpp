@@ -27,6 +27,7 @@
 #include <filesystem>
 #include <future>
 #include <optional>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -210,6 +211,18 @@ class Convert final : public Command {
         .add("--arch", arch_,
              fmt::format("{}; empty: as the shapes say", fmt::join(network_names(), ", ")))
         .check(one_of(network_names()));
+    flags
+        .add("--like", like_,
+             "Rankine's weights, in whose way IN pools, strides and wants its images: for a "
+             "state_dict of what a loader of --from-run made, which cannot say so")
+        .type_name("FILE");
+    flags
+        .add("--input-mean", input_mean_, "what IN's images have subtracted: red,green,blue or one")
+        .delimiter(',')
+        .check(in_range(-kMostInput, kMostInput));
+    flags.add("--input-std", input_std_, "what they are divided by after that, likewise")
+        .delimiter(',')
+        .check(in_range(kLeastInputStd, kMostInput));
     flags.add_switch("--list", list_, "print a table of the tensors in IN and write nothing");
     flags.add_switch("--dry-run", dry_run_, "say what would be done and write nothing");
     flags.add_switch("--no-crc", no_crc_, "take a zip archive whose checksums differ");
@@ -358,6 +371,7 @@ class Convert final : public Command {
 
   void convert(const TensorFile& file, const CommonOptions& common, nlohmann::json& json) {
     if (!weights_) weights_ = network_weights(file, arch_);
+    describe(weights_->model);
     const NetworkWeights& weights = *weights_;
     say("{}\n", weights.summary());
     for (const std::string& line : weights.notes) say("  {}\n", line);
@@ -387,6 +401,30 @@ class Convert final : public Command {
       return;
     }
     write(weights, common, json);
+  }
+
+  // As the flags say.
+  void describe(ModelDescription& model) const {
+    if (!like_.empty()) {
+      const ModelDescription like = Checkpoint(like_).model();
+      if (like.arch != model.arch) {
+        fail<UsageError>("--like {}: holds {}, {} is {}; give a file of the same network", like_,
+                         with_article(like.arch), in_, with_article(model.arch));
+      }
+      const ModelDescription own = std::exchange(model, like);
+      model.dim = own.dim;
+      model.source_sha256 = own.source_sha256;
+    }
+    const auto colours = [](const char* flag, const std::vector<double>& values,
+                            std::array<double, 3>& to) {
+      if (values.empty()) return;
+      if (values.size() != 1 && values.size() != to.size()) {
+        fail<UsageError>("{}: give one number, or red,green,blue", flag);
+      }
+      for (std::size_t c = 0; c < to.size(); ++c) to[c] = values[values.size() == 1 ? 0 : c];
+    };
+    colours("--input-mean", input_mean_, model.input_mean);
+    colours("--input-std", input_std_, model.input_std);
   }
 
   void print_ignored(const std::vector<std::string>& names, bool all) const {
@@ -434,7 +472,8 @@ class Convert final : public Command {
     }
   }
 
-  std::string in_, out_, from_run_, from_ = "auto", to_, arch_;
+  std::string in_, out_, from_run_, from_ = "auto", to_, arch_, like_;
+  std::vector<double> input_mean_, input_std_;
   bool list_ = false, dry_run_ = false, no_crc_ = false, silent_ = false;
   bool of_run_ = false;  // IN is a run's checkpoint
   std::optional<NetworkWeights> weights_;

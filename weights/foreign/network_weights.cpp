@@ -455,8 +455,10 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
       out.model.resize = 37;
     }
   }
+  bool published = false;
   for (const Published& known : kPublished) {
     if (!file.sha256.starts_with(known.digest)) continue;
+    published = true;
     out.model.resize = known.resize;
     if (known.halves) {
       out.model.input_mean.fill(0.5);
@@ -466,6 +468,14 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
         fmt::format("is {}, whose images have a short side of {}", known.name, known.resize));
   }
   Mapping(file, std::move(tensors), out).run();
+  const bool resnet = out.model.arch.starts_with("resnet");
+  if (!resnet && !published && !file.metadata.contains(kModelKey)) {
+    out.notes.emplace_back(
+        "torchvision's and TensorFlow's published weights of it want mean and std 0.5, and this "
+        "file "
+        "does not say whether it is one of them: for those give train or convert --input-mean 0.5 "
+        "--input-std 0.5");
+  }
   if (out.model.dim > 0 && !file.metadata.contains(kModelKey)) {
     out.notes.emplace_back(
         "the file does not say how the network of its embedding pools and wants its images: taken "
