@@ -241,7 +241,7 @@ class Convert final : public Command {
         {{"OUT", writes ? out_ : "", FileKind::kWeights, to_.empty() ? "" : format().ending},
          {"OUT", writes ? loader : "", FileKind::kPython},
          {"--json", common.json, FileKind::kJson}},
-        {in_}, common.force);
+        {in_, like_}, common.force);
     const TensorFile file = read(common);
     const std::size_t tensors = weights_ ? weights_->tensors.size() : file.tensors.size();
     say("{}: {}, {}, {:.1f} MiB\n  SHA-256 {}\n", one_line(in_), file.format,

@@ -94,6 +94,38 @@ TEST_F(Convert, ThereAndBack) {
   }
 }
 
+// What a state_dict cannot say: given by flags, or as another file says it.
+TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
+  folder_.write("r18.pth", torch_zip(resnet18()));
+  const Finished given = run("convert", {"--input-mean", "0.1,0.2,0.3", in("r18.pth"),
+                                         in("given.h5"), "--input-std", "0.5"});
+  ASSERT_EQ(given.code, 0) << given.err;
+  EXPECT_TRUE(holds(given.out, "less the mean 0.1 0.2 0.3, / 0.5 0.5 0.5;")) << given.out;
+  EXPECT_EQ(Checkpoint(in("given.h5")).model().input_mean[2], 0.3);
+  TorchContent tuned;
+  for (TorchContent::Tensor tensor : resnet18().tensors) {
+    tensor.name.insert(0, "body.");
+    tuned.tensors.push_back(tensor);
+  }
+  tuned.storages = resnet18().storages;
+  add_tensor(tuned, "embedding.weight", {2, 512}, std::vector<float>(1024, 0.5F));
+  add_tensor(tuned, "embedding.bias", {2}, {1, 2});
+  folder_.write("tuned.pth", torch_zip(tuned));
+  const Finished unsaid = run("convert", {in("tuned.pth"), "--dry-run"});
+  EXPECT_TRUE(holds(unsaid.out, "with an embedding layer of 2")) << unsaid.out;
+  EXPECT_TRUE(holds(unsaid.out, "does not say how the network of its embedding pools"));
+  const Finished like = run("convert", {in("tuned.pth"), in("tuned.h5"), "--like", in("given.h5")});
+  ASSERT_EQ(like.code, 0) << like.err;
+  const Checkpoint both(in("tuned.h5"));
+  EXPECT_EQ(both.model().input_mean[2], 0.3);
+  EXPECT_EQ(both.model().input_std[0], 0.5);
+  EXPECT_EQ(both.model().dim, 2);
+  EXPECT_TRUE(both.weight_dims("embedding.weight").has_value());
+  const Finished two = run("convert", {in("r18.pth"), in("x.h5"), "--input-std", "0.5,0.5"});
+  EXPECT_EQ(two.code, 2);
+  EXPECT_TRUE(holds(two.err, "--input-std: give one number, or red,green,blue")) << two.err;
+}
+
 TEST_F(Convert, ListAndDryRunWriteNothing) {
   folder_.write("r18.pth", torch_zip(resnet18()));
   const Finished list = run("convert", {in("r18.pth"), "--list"});
