@@ -4,10 +4,11 @@
 // Of GoogLeNet and Inception-v3 torchvision's names are known; their auxiliary classifiers are
 // left, which the notes say, and torchvision's own files of them, known by their sum, want values
 // of mean and deviation 0.5 (its transform_input). Of ResNets known are torchvision's names (timm,
-// MoCo, DINO, SwAV, VICReg, Barlow Twins, lightning and other wrappers put something in front of
-// them, which is found and taken off), Hugging Face transformers', NVIDIA's, and both generations
-// of Keras. Of several networks in a file the averaged one is taken before the trained one, the
-// query encoder before the key encoder, the teacher before the student.
+// MoCo, DINO, SwAV, VICReg, Barlow Twins), Hugging Face transformers', NVIDIA's, and both
+// generations of Keras. What lightning and other wrappers put in front of names is found and taken
+// off, and the embedding layer may stand beside what has it in front. Of several networks in
+// a file the averaged one is taken before the trained one, the query encoder before the key
+// encoder, the teacher before the student.
 //
 // Keras's ResNet-50 becomes torchvision's exactly: kernels HWIO -> OIHW, the bias b of a
 // convolution goes into the normalisation behind it (mean - b), whose epsilon e becomes 1e-5

@@ -102,12 +102,8 @@ TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
   ASSERT_EQ(given.code, 0) << given.err;
   EXPECT_TRUE(holds(given.out, "less the mean 0.1 0.2 0.3, / 0.5 0.5 0.5;")) << given.out;
   EXPECT_EQ(Checkpoint(in("given.h5")).model().input_mean[2], 0.3);
-  TorchContent tuned;
-  for (TorchContent::Tensor tensor : resnet18().tensors) {
-    tensor.name.insert(0, "body.");
-    tuned.tensors.push_back(tensor);
-  }
-  tuned.storages = resnet18().storages;
+  TorchContent tuned = resnet18();
+  for (TorchContent::Tensor& tensor : tuned.tensors) tensor.name.insert(0, "body.");
   add_tensor(tuned, "embedding.weight", {2, 512}, std::vector<float>(1024, 0.5F));
   add_tensor(tuned, "embedding.bias", {2}, {1, 2});
   folder_.write("tuned.pth", torch_zip(tuned));
