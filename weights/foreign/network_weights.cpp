@@ -199,8 +199,8 @@ std::string built_architecture(const Shapes& tensors) {
   return depth == 50 && plain ? "resnet50" : "";
 }
 
-// Has it what `wanted` has not? What is missing or of another shape, whoever takes the tensors names;
-// what is too much would be left out, and the rest be taken for the whole.
+// Has it what `wanted` has not? What is missing or of another shape is named where the tensors are
+// taken; what is too much would be left out, and the rest be taken for the whole.
 bool is_more_than(const ResNetKind& kind, const std::string& wanted) {
   Shapes shapes;
   for (const NetworkTensor& tensor : network_tensors(wanted)) shapes[tensor.name] = tensor.dims;
@@ -403,6 +403,19 @@ Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
                            file.tensors.size() > some.size() ? ", ..." : ""));
 }
 
+// What a file that says nothing of its images leaves to whoever has it.
+void note_unsaid(NetworkWeights& out, bool published) {
+  if (out.model.dim > 0) {
+    out.notes.emplace_back(
+        "does not say how the network of its embedding pools and wants its images: avg and the "
+        "usual mean, std and size are taken; `convert --like CHECKPOINT` takes a checkpoint's");
+  } else if (!published && !out.model.arch.starts_with("resnet")) {
+    out.notes.emplace_back(
+        "may be one of the published weights that want mean and std 0.5 (torchvision's, "
+        "TensorFlow's): then give train or convert --input-mean 0.5 --input-std 0.5");
+  }
+}
+
 }  // namespace
 
 const NetworkWeights::Tensor* NetworkWeights::find(const std::string& name) const {
@@ -468,20 +481,7 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
         fmt::format("is {}, whose images have a short side of {}", known.name, known.resize));
   }
   Mapping(file, std::move(tensors), out).run();
-  const bool resnet = out.model.arch.starts_with("resnet");
-  if (!resnet && !published && !file.metadata.contains(kModelKey)) {
-    out.notes.emplace_back(
-        "torchvision's and TensorFlow's published weights of it want mean and std 0.5, and this "
-        "file "
-        "does not say whether it is one of them: for those give train or convert --input-mean 0.5 "
-        "--input-std 0.5");
-  }
-  if (out.model.dim > 0 && !file.metadata.contains(kModelKey)) {
-    out.notes.emplace_back(
-        "the file does not say how the network of its embedding pools and wants its images: taken "
-        "are avg and what most networks want; `convert --like CHECKPOINT` takes what a checkpoint "
-        "says");
-  }
+  if (!file.metadata.contains(kModelKey)) note_unsaid(out, published);
   return out;
 }
 
