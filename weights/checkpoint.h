@@ -93,7 +93,8 @@ struct RunState {
   std::string settings;
   std::vector<std::string> history;
   // Names of all classes that the network has been trained on, in this run and those before it
-  // whose weights it began with; empty in files from before this was recorded.
+  // whose weights it began with, merged ones and those they were made of; empty in files from
+  // before this was recorded.
   std::vector<std::string> classes;
   // Pictures of the data that cannot be read, by their places, in the order they were met.
   std::vector<std::int64_t> bad_images;

@@ -233,6 +233,15 @@ Dataset::Dataset(std::string name, std::vector<DataItem> items, std::vector<Data
   }
 }
 
+std::vector<std::string> Dataset::class_names() const {
+  std::vector<std::string> names;
+  for (const DataClass& of : classes_) names.push_back(of.name);
+  for (const DataClass& of : classes_) {
+    names.insert(names.end(), of.merged.begin(), of.merged.end());
+  }
+  return names;
+}
+
 std::int64_t Dataset::category(std::int64_t index) const {
   return classes_[static_cast<std::size_t>(label(index))].category;
 }
@@ -308,6 +317,7 @@ Dataset Dataset::merge(std::int64_t each) const {
       } else {
         merged.back().name += "+" + classes_[c].name;
       }
+      merged.back().merged.push_back(classes_[c].name);
     }
     begin = end;
   }

@@ -55,6 +55,7 @@ struct DataClass {
   std::string name;
   std::int64_t category = -1;  // position in categories(), -1: none
   std::int64_t key = 0;        // which character, where images are drawn
+  std::vector<std::string> merged = {};  // the names of those it was merged of; empty: it is itself
 };
 
 // Where the pixels come from. Thread-safe.
@@ -83,6 +84,8 @@ class Dataset {
   const std::vector<DataItem>& items() const { return items_; }
   const std::vector<DataClass>& classes() const { return classes_; }
   const std::vector<std::string>& categories() const { return categories_; }
+  // The names of classes(), then those of the classes that were merged into them.
+  std::vector<std::string> class_names() const;
   // The items of each class, ascending.
   const std::vector<std::vector<std::int64_t>>& members() const { return members_; }
   std::int64_t label(std::int64_t index) const { return item(index).label; }

@@ -386,13 +386,6 @@ std::optional<Split> split_of_folder(const std::string& name) {
   return found == kNames.end() ? std::nullopt : std::optional(found->second);
 }
 
-bool holds_class(const std::set<std::string>& known, const std::string& name) {
-  if (known.contains(name)) return true;
-  const std::size_t slash = name.find('/');
-  const bool split = slash != std::string::npos && split_of_folder(name.substr(0, slash));
-  return split && known.contains(name.substr(slash + 1));
-}
-
 std::vector<Split> folder_splits(const DataSpec& spec) {
   check_root(spec);
   return splits_of(split_folders(spec));

@@ -24,7 +24,6 @@
 #include "data/sources/dataset.h"
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -32,9 +31,6 @@ namespace rk {
 
 // By the name of its folder; nothing: not a split's.
 std::optional<Split> split_of_folder(const std::string& name);
-// Whether `known` holds the class: as it is named, or without the split in front that it carries
-// with splits=none ("train/c0").
-bool holds_class(const std::set<std::string>& known, const std::string& name);
 std::vector<Split> folder_splits(const DataSpec& spec);  // empty: flat
 // A flat folder gives the same for every split.
 Dataset read_folder(const DataSpec& spec, Split split);

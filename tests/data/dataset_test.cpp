@@ -1,5 +1,6 @@
 #include "data/sources/dataset.h"
 
+#include "data/sources/known_classes.h"
 #include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
 
@@ -161,6 +162,34 @@ TEST(Folder, TrainingClassesCanBeMerged) {
             (std::vector<std::string>{"a/c1+a/c2+a/c3", "a/c4+a/c5+a/c6"}));
   EXPECT_EQ(open_dataset(folder.spec() + ",merge=1", Split::kTrain).fingerprint(),
             plain.fingerprint());
+}
+
+// Merged or with the split in front: a class that was trained on is found again by its own name.
+TEST(KnownClasses, AreFoundHoweverTheyWereRead) {
+  const TemporaryFolder folder;
+  folder.classes("train/c", 6, 1);
+  folder.classes("test/t", 2, 1);
+  const Dataset plain = open_dataset(folder.spec(), Split::kTrain);
+  const Dataset merged = open_dataset(folder.spec() + ",merge=3", Split::kTrain);
+  const Dataset whole = open_dataset(folder.spec() + ",splits=none", Split::kTrain);
+  const Dataset test = open_dataset(folder.spec(), Split::kTest);
+  EXPECT_EQ(merged.class_names(), (std::vector<std::string>{"c0+c1+c2", "c3+c4+c5", "c0", "c1",
+                                                            "c2", "c3", "c4", "c5"}));
+  EXPECT_EQ(plain.class_names(), class_names(plain));
+  const auto count = [](const Dataset& trained_on, const Dataset& measured_on) {
+    return KnownClasses(trained_on.class_names()).count(measured_on);
+  };
+  EXPECT_EQ(count(merged, plain), 6);
+  EXPECT_EQ(count(plain, merged), 2);
+  EXPECT_EQ(count(merged, whole), 6);
+  EXPECT_EQ(count(plain, whole), 6);
+  EXPECT_EQ(count(whole, plain), 6);
+  EXPECT_EQ(count(whole, whole), 8);
+  EXPECT_EQ(count(plain, plain), 6);
+  for (const Dataset* trained_on : {&plain, &merged}) EXPECT_EQ(count(*trained_on, test), 0);
+  // Two merged classes chosen of more keep what they were made of.
+  EXPECT_EQ(merged.select({1}).class_names(),
+            (std::vector<std::string>{"c3+c4+c5", "c3", "c4", "c5"}));
 }
 
 TEST(Folder, SmallClassesCanBeLeftOut) {

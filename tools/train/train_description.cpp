@@ -1,14 +1,13 @@
 #include "tools/train/train_description.h"
 
 #include "data/loader/loader.h"
-#include "data/sources/folder.h"
+#include "data/sources/known_classes.h"
 #include "engine/base/english.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 namespace rk {
@@ -84,11 +83,7 @@ std::string sampler_line(const TrainParts& parts) {
 // Of the held-out classes those that are trained on, by name. What --data itself holds out is none.
 std::int64_t shared_classes(const TrainParts& parts) {
   if (parts.settings.test_data.empty()) return 0;
-  std::set<std::string> known;
-  for (const DataClass& of : parts.data.classes()) known.insert(of.name);
-  const auto& classes = parts.held_out->classes();
-  return std::count_if(classes.begin(), classes.end(),
-                       [&](const DataClass& of) { return holds_class(known, of.name); });
+  return KnownClasses(parts.data.class_names()).count(*parts.held_out);
 }
 
 std::string held_out_line(const TrainParts& parts) {

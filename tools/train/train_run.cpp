@@ -124,7 +124,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
     run_.environment += fmt::format(", {} processes", processes_.size());
   }
   run_.settings = plan_.settings.dump();
-  for (const DataClass& of : train_data_.classes()) run_.classes.push_back(of.name);
+  run_.classes = train_data_.class_names();
   if (plan_.checkpoint) {
     start_from_checkpoint();
   } else if (plan_.weights) {

@@ -189,6 +189,29 @@ TEST_F(FolderRun, ClassesOfASplitAreKnownWithoutIt) {
   EXPECT_TRUE(holds(some.err, "held out: 4 of these 6 classes are trained on, too (by name)"));
 }
 
+// Trained on as parts of a merged class, or read as one set with the split in their names.
+TEST_F(FolderRun, MergedClassesAndThoseOfOneSetAreKnownByTheirOwnNames) {
+  folder_->classes("sorted/train/c", 6, 4);
+  folder_->classes("sorted/test/t", 2, 4);
+  const std::string sorted = "folder:" + in("sorted");
+  for (const auto& [run, of] : {std::pair{"merged_run", ",merge=3"},
+                                std::pair{"whole_run", ",splits=none,categories=train"}}) {
+    const Finished trained = train("sorted", run, {"--data", sorted + of, "--test-data", sorted});
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    for (const auto& [split, known] : {std::pair{"train", 6}, std::pair{"test", 0}}) {
+      const Finished seen = eval({"--checkpoint", in(std::string(run) + "/best.h5"), "--data",
+                                  sorted, "--split", split, "--json", in("sorted.json")});
+      ASSERT_EQ(seen.code, 0) << seen.err;
+      EXPECT_EQ(result("sorted.json")["classes_trained_on"], known) << run << seen.out;
+    }
+  }
+  const Finished compared =
+      train("sorted", "compared_run",
+            {"--data", sorted + ",merge=3", "--test-data", sorted + ",splits=none"});
+  ASSERT_EQ(compared.code, 0) << compared.err;
+  EXPECT_TRUE(holds(compared.err, "held out: 6 of these 8 classes are trained on, too (by name)"));
+}
+
 // The best of several epochs on some images is none the better for others.
 TEST_F(FolderRun, EvalSaysThatItsImagesChoseTheEpoch) {
   const std::string data = flat() + ",val_classes=0.25";

@@ -1,7 +1,7 @@
 #include "tools/eval/inputs/embed_data.h"
 
 #include "data/sources/dataset.h"
-#include "data/sources/folder.h"
+#include "data/sources/known_classes.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <vector>
 
 namespace rk {
@@ -36,17 +35,15 @@ std::string data_text(const DataSpec& spec, const Dataset& data) {
 }
 
 // How many of the classes the network was trained on, where its checkpoint says.
-std::optional<std::int64_t> count_trained_on(const CheckpointEmbedder& embedder, const Rows& rows) {
+std::optional<std::int64_t> count_trained_on(const CheckpointEmbedder& embedder,
+                                             const Dataset& data, const std::string& name) {
   if (embedder.trained_on().empty()) return std::nullopt;
-  const std::set<std::string> known(embedder.trained_on().begin(), embedder.trained_on().end());
-  const std::int64_t count =
-      std::count_if(rows.set.classes.begin(), rows.set.classes.end(),
-                    [&](const std::string& name) { return holds_class(known, name); });
+  const std::int64_t count = KnownClasses(embedder.trained_on()).count(data);
   if (count > 0) {
     note(fmt::format(
         "{} of the {} of {} {} what the network was trained on, by name: on that it "
         "retrieves better than on what is new",
-        count, counted(rows.set.classes.size(), "class"), rows.name, count == 1 ? "is" : "are"));
+        count, counted(data.classes().size(), "class"), name, count == 1 ? "is" : "are"));
   }
   return count;
 }
@@ -134,7 +131,7 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   rows.picture = [data, item = items_of(rows.set, data)](std::int64_t row) {
     return data.load(item.at(static_cast<std::size_t>(row)));
   };
-  if (const auto known = count_trained_on(embedder, rows)) {
+  if (const auto known = count_trained_on(embedder, data, rows.name)) {
     rows.facts["classes_trained_on"] = *known;
     rows.text += fmt::format("; the network was trained on {} of these classes (by name)",
                              *known == 0 ? "none" : std::to_string(*known));
