@@ -19,6 +19,10 @@ enum class RandomUse : std::uint32_t {
   kCategoryPairs = 0x17,  // index: pass
 };
 
+// Below these, an image (or class) and its appearances in an epoch key draws of their own.
+inline constexpr std::int64_t kMostIndices = std::int64_t{1} << 36;
+inline constexpr std::int64_t kMostCopies = std::int64_t{1} << 28;
+
 inline std::uint32_t random_stream(RandomUse use, std::int64_t epoch = 0) {
   expect(epoch >= 0 && epoch < (1 << 24), "[random] expected an epoch below 2^24, got {}", epoch);
   return (static_cast<std::uint32_t>(use) << 24) | static_cast<std::uint32_t>(epoch);

@@ -146,11 +146,10 @@ std::string augment_text(const AugmentOptions& options) {
 
 CounterRandom augment_random(std::uint64_t seed, std::int64_t epoch, std::int64_t index,
                              std::int64_t copy) {
-  constexpr std::int64_t kIndices = std::int64_t{1} << 36, kCopies = std::int64_t{1} << 28;
-  expect(index >= 0 && index < kIndices && copy >= 0 && copy < kCopies,
+  expect(index >= 0 && index < kMostIndices && copy >= 0 && copy < kMostCopies,
          "[augment] expected index < 2^36 and copy < 2^28, got {} and {}", index, copy);
   return CounterRandom(seed, random_stream(RandomUse::kAugment, epoch),
-                       static_cast<std::uint64_t>(copy * kIndices + index));
+                       static_cast<std::uint64_t>(copy * kMostIndices + index));
 }
 
 Box random_resized_window(int width, int height, const AugmentOptions& options,

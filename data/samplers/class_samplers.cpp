@@ -33,25 +33,28 @@ class ClassFiller {
                                    static_cast<std::uint64_t>(2 * batch + part)));
     std::int64_t place = first;
     // A second round only where there are fewer images than places.
-    for (std::size_t c = 0; place < first + count; c = (c + 1) % order.size()) {
-      const std::int64_t label = classes[static_cast<std::size_t>(order[c])];
-      place += take(label, epoch, batch, place, first + count - place, draws);
+    for (std::int64_t turn = 0; place < first + count; ++turn) {
+      const std::int64_t label =
+          classes[static_cast<std::size_t>(order[static_cast<std::size_t>(turn % total)])];
+      place += take(label, turn / total, epoch, batch, place, first + count - place, draws);
     }
   }
 
  private:
-  // Up to `room` images of a class; its k repeat where it has fewer.
-  std::int64_t take(std::int64_t label, std::int64_t epoch, std::int64_t batch, std::int64_t place,
-                    std::int64_t room, std::span<Draw> draws) const {
+  // Up to `room` images of a class. A later round goes on where the one before it stopped: all
+  // images of the class come before one comes again.
+  std::int64_t take(std::int64_t label, std::int64_t round, std::int64_t epoch, std::int64_t batch,
+                    std::int64_t place, std::int64_t room, std::span<Draw> draws) const {
     const std::vector<std::int64_t>& members = data_.members()[static_cast<std::size_t>(label)];
     const auto n = static_cast<std::int64_t>(members.size());
-    const std::int64_t count = std::min(per_class_ > 0 ? per_class_ : n, room);
+    const std::int64_t whole = per_class_ > 0 ? per_class_ : n;
+    const std::int64_t count = std::min(whole, room);
     const std::vector<std::int64_t> order =
-        random_order(n, std::min(n, count),
+        random_order(n, std::min(n, round * whole + count),
                      CounterRandom(seed_, random_stream(RandomUse::kImageOrder, epoch),
                                    static_cast<std::uint64_t>((batch << 36) + label)));
     for (std::int64_t j = 0; j < count; ++j) {
-      const std::int64_t member = order[static_cast<std::size_t>(j % n)];
+      const std::int64_t member = order[static_cast<std::size_t>((round * whole + j) % n)];
       draws[static_cast<std::size_t>(place + j)] = {members[static_cast<std::size_t>(member)],
                                                     batch * batch_size_ + place + j};
     }
@@ -81,13 +84,11 @@ class RandomClassesSampler : public Sampler {
             data.name(), data.classes()[c].name, counted(images, "image"), batch_size_);
       }
     }
-    if (data.size() < batch_size_) {
-      fail<InputError>("{}: a batch of {} out of {}; lower the batch", data.name(), batch_size_,
-                       counted(data.size(), "image"));
-    }
+    require_images(data, batch_size_);
     classes_.resize(data.classes().size());
     std::iota(classes_.begin(), classes_.end(), std::int64_t{0});
     batches_ = request.batches > 0 ? request.batches : data.size() / batch_size_;
+    require_countable("random_classes", batches_, kMostCopies / batch_size_);
   }
 
   std::int64_t batch_size() const override { return batch_size_; }
@@ -127,6 +128,7 @@ class CategorySampler : public Sampler {
     }
     batches_ = request.batches > 0 ? request.batches
                                    : static_cast<std::int64_t>(pairs_.size()) * per_pair_;
+    require_countable("category", batches_, kMostCopies / batch_size_);
   }
 
   std::int64_t batch_size() const override { return batch_size_; }
@@ -166,6 +168,7 @@ class CategorySampler : public Sampler {
       }
     }
     require_pairs(data);
+    require_images(data, batch_size_);
   }
 
   std::int64_t batch_size_;

@@ -2,7 +2,6 @@
 #include "data/random_stream.h"
 #include "data/samplers/samplers.h"
 #include "data/spec.h"
-#include "engine/base/english.h"
 #include "engine/base/error.h"
 
 #include <algorithm>
@@ -15,12 +14,10 @@ class RandomSampler : public Sampler {
   explicit RandomSampler(const SamplerRequest& request)
       : size_(request.data.size()), batch_size_(request.batch_size), seed_(request.seed) {
     if (batch_size_ < 1) fail<UsageError>("random: a batch of {}; use 1 or more", batch_size_);
-    if (size_ < batch_size_) {
-      fail<InputError>("{}: a batch of {} out of {}; lower the batch", request.data.name(),
-                       batch_size_, counted(size_, "image"));
-    }
+    require_images(request.data, batch_size_);
     batches_per_pass_ = size_ / batch_size_;
     batches_ = request.batches > 0 ? request.batches : batches_per_pass_;
+    require_countable("random", batches_, kMostCopies * batches_per_pass_);
   }
 
   std::int64_t batch_size() const override { return batch_size_; }

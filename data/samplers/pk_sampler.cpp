@@ -22,12 +22,13 @@ class PkSampler : public Sampler {
     const auto classes = static_cast<std::int64_t>(data_.classes().size());
     batches_per_pass_ = classes / classes_per_batch_;
     // Limits of the numbers that key the draws.
-    if (batches_ / batches_per_pass_ >= 1 << 24) {
+    const std::int64_t passes = std::min<std::int64_t>(1 << 24, kMostCopies / k_);
+    if (batches_ / batches_per_pass_ >= passes) {
       fail<UsageError>(
           "pk: --batches {} go through all classes {} times an epoch; give {} or fewer", batches_,
-          batches_ / batches_per_pass_, batches_per_pass_ << 23);
+          batches_ / batches_per_pass_, batches_per_pass_ * passes / 2);
     }
-    expect(classes < (std::int64_t{1} << 36), "[sampler] expected fewer than 2^36 classes");
+    expect(classes < kMostIndices, "[sampler] expected fewer than 2^36 classes");
   }
 
   std::int64_t batch_size() const override { return classes_per_batch_ * k_; }

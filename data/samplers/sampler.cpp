@@ -67,6 +67,19 @@ void require_pairs(const Dataset& data) {
   }
 }
 
+void require_images(const Dataset& data, std::int64_t batch_size) {
+  if (data.size() >= batch_size) return;
+  fail<InputError>("{}: a batch of {} out of {}; lower --batch", data.name(), batch_size,
+                   counted(data.size(), "image"));
+}
+
+void require_countable(std::string_view sampler, std::int64_t batches, std::int64_t most) {
+  if (batches <= most) return;
+  fail<UsageError>(
+      "{}: {} batches an epoch are more than it tells apart; give --batches {} or fewer", sampler,
+      batches, most);
+}
+
 std::vector<std::string> sampler_names() {
   std::vector<std::string> names;
   for (const SamplerEntry& entry : samplers()) names.emplace_back(entry.name);

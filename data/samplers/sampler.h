@@ -10,8 +10,9 @@
 //   category:per_pair=10,k=0
 //            Two categories, N/2 images of each; per_pair batches in a row for a pair, all
 //            unordered pairs in an epoch in random order. Of a category: classes in random order,
-//            each whole (k > 0: k images), until N/2; the last is cut, and all begin again where
-//            they are too few. FastAP's "hard" strategy (Cakir et al. 2019, supplement A: per_pair
+//            each whole (k > 0: k images), until N/2; the last is cut. Where they are too few,
+//            further rounds of the same order go on with the images of a class that have not come
+//            yet, and then repeat them. FastAP's "hard" strategy (Cakir et al. 2019, supplement A: per_pair
 //            5 for SOP, 2 for In-Shop); RaMBO's (Rolinek et al. 2020, supplement) has per_pair 10
 //            and k 4 for SOP, 4 and 8 for In-Shop. Decided here: pairs in random order.
 //   random_classes
@@ -21,7 +22,8 @@
 //            losses with proxies (Oi et al. 2021): a batch may be without a positive pair.
 // Errors (InputError, naming the class where there is one): a class with one image (but for
 // random), k of pk larger than the largest class, too few classes, categories or images.
-// UsageError: N no multiple of k, k < 2, unknown name or parameter.
+// UsageError: N no multiple of k, k < 2, more batches than draws are keyed for, unknown name or
+// parameter.
 #pragma once
 
 #include "data/sources/dataset.h"

@@ -13,6 +13,13 @@ std::vector<std::int64_t> random_order(std::int64_t n, std::int64_t take, Counte
 // InputError naming the first class with fewer than two images.
 void require_pairs(const Dataset& data);
 
+// InputError where there are fewer images than a batch holds.
+void require_images(const Dataset& data, std::int64_t batch_size);
+
+// UsageError where an epoch has more than `most` batches: the numbers that key its draws
+// (data/random_stream.h) end there.
+void require_countable(std::string_view sampler, std::int64_t batches, std::int64_t most);
+
 // What make_sampler() hands on. batches 0: the sampler's own number.
 struct SamplerRequest {
   const Dataset& data;

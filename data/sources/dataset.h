@@ -53,8 +53,8 @@ struct DataItem {
 
 struct DataClass {
   std::string name;
-  std::int64_t category = -1;  // position in categories(), -1: none
-  std::int64_t key = 0;        // which character, where images are drawn
+  std::int64_t category = -1;            // position in categories(), -1: none
+  std::int64_t key = 0;                  // which character, where images are drawn
   std::vector<std::string> merged = {};  // the names of those it was merged of; empty: it is itself
 };
 

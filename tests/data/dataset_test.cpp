@@ -173,8 +173,8 @@ TEST(KnownClasses, AreFoundHoweverTheyWereRead) {
   const Dataset merged = open_dataset(folder.spec() + ",merge=3", Split::kTrain);
   const Dataset whole = open_dataset(folder.spec() + ",splits=none", Split::kTrain);
   const Dataset test = open_dataset(folder.spec(), Split::kTest);
-  EXPECT_EQ(merged.class_names(), (std::vector<std::string>{"c0+c1+c2", "c3+c4+c5", "c0", "c1",
-                                                            "c2", "c3", "c4", "c5"}));
+  EXPECT_EQ(merged.class_names(),
+            (std::vector<std::string>{"c0+c1+c2", "c3+c4+c5", "c0", "c1", "c2", "c3", "c4", "c5"}));
   EXPECT_EQ(plain.class_names(), class_names(plain));
   const auto count = [](const Dataset& trained_on, const Dataset& measured_on) {
     return KnownClasses(trained_on.class_names()).count(measured_on);

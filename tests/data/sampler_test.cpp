@@ -1,5 +1,6 @@
 #include "data/samplers/sampler.h"
 
+#include "data/random_stream.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
 #include "tests/data/temporary_folder.h"
@@ -305,6 +306,21 @@ TEST(CategorySampler, ASmallCategoryBeginsAgain) {
   for (const auto& [index, count] : times) EXPECT_EQ(count, 2) << index;
 }
 
+// Two classes of eight by fours fill a half of 16 in two rounds, with all of their images.
+TEST(CategorySampler, ASecondRoundTakesTheImagesThatAreLeft) {
+  const Dataset data = made_of_categories({{8, 8}, {6, 20, 20}});
+  const auto sampler = make_sampler("category:per_pair=1,k=4", data, 32, 7);
+  const std::vector<Draw> draws = draws_of(*sampler, 0, 0);
+  const std::vector<std::int64_t> indices =
+      indices_of(std::vector(draws.begin(), draws.begin() + 16));
+  EXPECT_EQ(std::set<std::int64_t>(indices.begin(), indices.end()).size(), 16U);
+  // The first round is what it is without a second one.
+  const auto one_round = make_sampler("category:per_pair=1,k=4", data, 16, 7);
+  const std::vector<std::int64_t> first = indices_of(draws_of(*one_round, 0, 0));
+  EXPECT_EQ(std::vector(first.begin(), first.begin() + 8),
+            std::vector(indices.begin(), indices.begin() + 8));
+}
+
 TEST(RandomClassesSampler, WholeClassesOfTheWholeSet) {
   const Dataset data = made_of({3, 4, 5, 2, 6, 7, 3, 2});
   const auto sampler = make_sampler("random_classes", data, 12, 7);
@@ -389,6 +405,26 @@ TEST(Samplers, WhatDoesNotFitIsRefused) {
                     "class 'class1' with its 9 images fills a batch of 8"));
   EXPECT_TRUE(holds(input_error("random_classes", 20, plain), "a batch of 20 out of 16 images"));
   EXPECT_TRUE(holds(input_error("random", 20, plain), "a batch of 20 out of 16 images"));
+  EXPECT_TRUE(holds(input_error("category", 20, categories), "a batch of 20 out of 16 images"));
+}
+
+// Before the first epoch and not when its last batches come.
+TEST(Samplers, MoreBatchesThanDrawsAreKeyedForAreRefused) {
+  const Dataset data = made_of_categories({{20, 20, 20}, {20, 20}});
+  const auto refused = [&](const char* text, std::int64_t batches) {
+    return message_of<UsageError>([&] { make_sampler(text, data, 64, 0, batches); });
+  };
+  for (const char* text : {"category", "random_classes", "category:k=4"}) {
+    EXPECT_TRUE(holds(refused(text, 5'000'000), "give --batches 4194304 or fewer")) << text;
+    const auto sampler = make_sampler(text, data, 64, 0, 4'194'304);
+    EXPECT_LT(draws_of(*sampler, 0, 4'194'303).back().copy, kMostCopies);
+  }
+  EXPECT_TRUE(holds(refused("random", kMostCopies + 1), "give --batches 268435456 or fewer"));
+  // 64 images of a class: a pass counts 64 copies.
+  const Dataset large = made_of({70, 70});
+  const std::string many =
+      message_of<UsageError>([&] { make_sampler("pk:k=64", large, 64, 0, std::int64_t{1} << 23); });
+  EXPECT_TRUE(holds(many, "give 4194304 or fewer"));
 }
 
 // Random sets -------------------------------------------------------------------------------------
@@ -536,7 +572,9 @@ TEST(Samplers, DrawnSetsKeepWhatIsPromised) {
     expect_pk(data, of_pk, k);
 
     const std::int64_t per_class = random.below(2) == 0 ? 0 : k;
-    const std::int64_t half = (1 + random.below(8)) * std::max<std::int64_t>(2, per_class);
+    const std::int64_t step = std::max<std::int64_t>(2, per_class);
+    if (data.size() < 2 * step) continue;
+    const std::int64_t half = std::min(1 + random.below(8), data.size() / (2 * step)) * step;
     const auto category =
         make_sampler(fmt::format("category:per_pair={},k={}", 1 + random.below(3), per_class), data,
                      2 * half, seed, 1 + random.below(20));
