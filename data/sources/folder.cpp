@@ -30,10 +30,11 @@ class FileSource : public ImageSource {
   FileSource(std::string root, bool turn) : root_(std::move(root)), turn_(turn) {}
   Image load(const DataItem& item, const DataClass& of) const override {
     const std::string path = name(item, of);
-    const std::vector<std::byte> file = read_file(path, kMaxImageFileBytes);
+    std::vector<std::byte> file = read_file(path, kMaxImageFileBytes);
     Image image = decode_image(file, path);
     const int orientation = exif_orientation(file);
     if (orientation == kUpright) return image;
+    file = {};  // turning holds the picture twice
     if (turn_) return turn_upright(std::move(image), orientation);
     lying_.fetch_add(1, std::memory_order_relaxed);
     return image;

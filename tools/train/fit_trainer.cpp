@@ -17,9 +17,13 @@
 namespace rk {
 namespace {
 
-// What the loader's ring, the pictures that it keeps decoded, and evaluation take: bytes.
+// What takes memory beside the trainer: bytes.
 struct BesideTrainer {
-  std::int64_t loading = 0, decoded = 0, evaluation = 0;
+  LoadingBytes loading;  // nothing of a GPU's
+  std::int64_t evaluation = 0;
+  std::int64_t all() const {
+    return loading.ring + loading.evaluation_ring + loading.pictures + loading.cache + evaluation;
+  }
 };
 
 // What the evaluation program reserves. On a GPU it is there for that long; its graphs are found
@@ -47,15 +51,7 @@ BesideTrainer bytes_beside(const TrainerFit& fit, int processes) {
     }
     return bytes;
   }
-  bytes.loading = LoaderOptions{}.prefetch * settings.batch / processes * 3 * side * side;
-  bytes.decoded = settings.cache << 20;
-  try {
-    const Image first = fit.train.load(0);  // the others are taken to be like it
-    bytes.decoded =
-        std::min(bytes.decoded, fit.train.size() * static_cast<std::int64_t>(first.bytes()));
-  } catch (const InputError&) {
-    // The limit, then: whoever reads the picture later says what is wrong with it.
-  }
+  bytes.loading = loading_bytes(settings, fit.train, fit.held_out, processes);
   if (fit.held_out != nullptr) bytes.evaluation = evaluation_bytes(fit);
   return bytes;
 }
@@ -69,8 +65,11 @@ std::string larger_parts(const BesideTrainer& beside, const TrainSettings& setti
     parts.push_back(fmt::format("{:.2f} GiB are for {} ({} {})",
                                 static_cast<double>(bytes) / (1 << 30), what, flag, value));
   };
-  add(beside.evaluation, "evaluation", "--eval-batch", settings.eval_batch);
-  add(beside.decoded, "decoded pictures", "--cache", settings.cache);
+  const LoadingBytes& loading = beside.loading;
+  add(beside.evaluation + loading.evaluation_ring, "evaluation", "--eval-batch",
+      settings.eval_batch);
+  add(loading.cache, "decoded pictures", "--cache", settings.cache);
+  add(loading.pictures, "pictures being decoded", "--workers", settings.workers);
   if (parts.empty()) return "";
   return fmt::format("; of what is needed, {}", fmt::join(parts, " and "));
 }
@@ -89,10 +88,32 @@ std::size_t plan_evaluation(Embedder& embedder, const TrainSettings& settings) {
   }
 }
 
+LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
+                           const Dataset* held_out, int processes) {
+  const std::int64_t ahead = LoaderOptions{}.prefetch;
+  const std::int64_t pixels = std::int64_t{3} * settings.image_size * settings.image_size;
+  LoadingBytes bytes;
+  bytes.ring = ahead * settings.batch / processes * pixels;
+  if (held_out != nullptr) {
+    bytes.evaluation_ring = ahead * evaluation_batch(settings, held_out) * pixels;
+  }
+  bytes.cache = settings.cache << 20;
+  try {
+    const auto first = static_cast<std::int64_t>(train.load(0).bytes());
+    bytes.cache = std::min(bytes.cache, train.size() * first);
+    // Turned, a picture is there twice. Those of training wait while the held-out ones are read.
+    const std::int64_t at_once = model_description(settings).upright ? 2 : 1;
+    bytes.pictures = settings.workers * first * (at_once + (held_out != nullptr ? 1 : 0));
+  } catch (const InputError&) {
+    // The limit of the cache, then.
+  }
+  return bytes;
+}
+
 std::unique_ptr<Trainer> fit_trainer(const TrainerFit& fit, TrainerOptions options) {
   const TrainSettings& settings = fit.settings;
   const BesideTrainer beside = bytes_beside(fit, options.processes->size());
-  options.other_bytes = beside.loading + beside.decoded + beside.evaluation;
+  options.other_bytes = beside.all();
   while (true) {
     try {
       return std::make_unique<Trainer>(fit.context, options);

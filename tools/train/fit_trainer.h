@@ -20,6 +20,19 @@ std::int64_t evaluation_batch(const TrainSettings& settings, const Dataset* held
 // Plans the embedder; the bytes that it reserves. DeviceError that names what to make smaller.
 std::size_t plan_evaluation(Embedder& embedder, const TrainSettings& settings);
 
+// What loading takes beside the network: bytes.
+struct LoadingBytes {
+  std::int64_t ring = 0;             // training's batches
+  std::int64_t evaluation_ring = 0;  // those of the held-out images
+  std::int64_t pictures = 0;         // that the threads of both hold decoded
+  std::int64_t cache = 0;            // kept decoded, at most
+};
+
+// Pictures are taken to be as large as the first of training; where that cannot be read, whoever
+// reads it later says what is wrong with it. held_out: null where there is none.
+LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
+                           const Dataset* held_out, int processes);
+
 struct TrainerFit {
   const Context& context;
   const TrainSettings& settings;

@@ -1,6 +1,5 @@
 #include "tools/train/train_description.h"
 
-#include "data/loader/loader.h"
 #include "data/sources/known_classes.h"
 #include "engine/base/english.h"
 
@@ -161,11 +160,10 @@ std::size_t saving_bytes(const std::vector<std::pair<std::string, std::size_t>>&
 std::string memory_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   auto groups = parts.trainer.reserved();
-  const LoaderOptions loading;
-  groups.emplace_back("evaluation", parts.evaluation_bytes);
-  groups.emplace_back("loader", static_cast<std::size_t>(loading.prefetch * share(parts) * 3) *
-                                    static_cast<std::size_t>(s.image_size) *
-                                    static_cast<std::size_t>(s.image_size));
+  const LoadingBytes& loading = parts.loading;
+  groups.emplace_back("evaluation",
+                      parts.evaluation_bytes + static_cast<std::size_t>(loading.evaluation_ring));
+  groups.emplace_back("loader", static_cast<std::size_t>(loading.ring + loading.pictures));
   if (!parts.trainer.program().on_gpu()) groups.emplace_back("saving", saving_bytes(groups));
   std::string of;
   double total = 0;

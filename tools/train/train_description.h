@@ -3,6 +3,7 @@
 
 #include "data/samplers/sampler.h"
 #include "data/sources/dataset.h"
+#include "tools/train/fit_trainer.h"
 #include "tools/train/train_settings.h"
 #include "training/trainer.h"
 
@@ -20,6 +21,7 @@ struct TrainParts {
   const Dataset* held_out = nullptr;      // null: no evaluation
   const Dataset* train_sample = nullptr;  // evaluated beside it; null: none
   std::size_t evaluation_bytes = 0;
+  LoadingBytes loading;
   int processes = 1;  // that share a batch
 };
 

@@ -204,14 +204,16 @@ void TrainRun::start_from_checkpoint() {
 }
 
 void TrainRun::describe() const {
-  const TrainParts parts{settings_,
-                         *trainer_,
-                         *sampler_,
-                         train_data_,
-                         test_data_ ? &*test_data_ : nullptr,
-                         train_sample_ ? &*train_sample_ : nullptr,
-                         embedder_->plan(),
-                         processes_.size()};
+  const TrainParts parts{
+      settings_,
+      *trainer_,
+      *sampler_,
+      train_data_,
+      test_data_ ? &*test_data_ : nullptr,
+      train_sample_ ? &*train_sample_ : nullptr,
+      embedder_->plan(),
+      loading_bytes(settings_, train_data_, test_data_ ? &*test_data_ : nullptr, processes_.size()),
+      processes_.size()};
   for (const std::string& line : describe_training(parts)) note(line);
 }
 
