@@ -14,7 +14,8 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr unsigned kOrientationTag = 0x0112;
-constexpr unsigned kShort = 3;  // the type of a field: one number of 16 bits
+constexpr unsigned kShort = 3, kLong = 4;  // the type of a field: numbers of 16 bits, of 32
+constexpr std::string_view kExifBegins = "Exif\0\0"sv;
 constexpr std::size_t kFieldBytes = 12;
 
 // Numbers of a block in its own order of bytes; 0 beyond its end.
@@ -45,8 +46,9 @@ int orientation_in(std::string_view tiff) {
     const std::size_t field = directory + 2 + i * kFieldBytes;
     if (field + kFieldBytes > tiff.size()) break;
     if (number.at(field, 2) != kOrientationTag) continue;
-    const std::uint32_t value = number.at(field + 8, 2);
-    const bool sound = number.at(field + 2, 2) == kShort && number.at(field + 4, 4) == 1 &&
+    const std::uint32_t type = number.at(field + 2, 2);
+    const std::uint32_t value = number.at(field + 8, type == kLong ? 4 : 2);
+    const bool sound = (type == kShort || type == kLong) && number.at(field + 4, 4) == 1 &&
                        value >= 1 && value <= 8;
     return sound ? static_cast<int>(value) : kUpright;
   }
@@ -55,7 +57,6 @@ int orientation_in(std::string_view tiff) {
 
 // The payload of the first segment APP1 that begins with "Exif", before the first scan.
 std::string_view exif_of_jpeg(std::string_view file) {
-  constexpr std::string_view kBegins = "Exif\0\0"sv;
   constexpr unsigned kApp1 = 0xE1, kStartOfScan = 0xDA, kEnd = 0xD9;
   const Numbers number{file};
   std::size_t at = 2;  // behind the start of the image
@@ -70,20 +71,26 @@ std::string_view exif_of_jpeg(std::string_view file) {
     const std::size_t length = number.at(at + 2, 2);  // with its own two bytes
     if (length < 2) return {};
     const std::string_view segment = file.substr(at + 4, length - 2);
-    if (marker == kApp1 && segment.starts_with(kBegins)) return segment.substr(kBegins.size());
+    if (marker == kApp1 && segment.starts_with(kExifBegins)) {
+      return segment.substr(kExifBegins.size());
+    }
     at += 2 + length;
   }
   return {};
 }
 
-// The first chunk eXIf: length, name, content, checksum.
+// The first chunk eXIf: length, name, content, checksum. Some write the beginning of JPEG's segment
+// into it as well.
 std::string_view exif_of_png(std::string_view file) {
   const Numbers number{file};
   std::size_t at = 8;
   while (at + 12 <= file.size()) {
     const std::size_t length = number.at(at, 4);
     const std::string_view name = file.substr(at + 4, 4);
-    if (name == "eXIf"sv) return file.substr(at + 8, length);
+    if (name == "eXIf"sv) {
+      const std::string_view content = file.substr(at + 8, length);
+      return content.starts_with(kExifBegins) ? content.substr(kExifBegins.size()) : content;
+    }
     if (name == "IEND"sv) return {};
     at += 12 + length;
   }

@@ -2,6 +2,7 @@
 // into the first Exif segment (APP1) of a JPEG or the eXIf chunk of a PNG. Its values tell where
 // the first row and the first column of the stored pixels belong: 1 top left (as it is stored), 2
 // top right, 3 bottom right, 4 bottom left, 5 left top, 6 right top, 7 right bottom, 8 left bottom.
+// It is a SHORT, and a LONG is taken as well, as Pillow does. What XMP says is not looked at.
 #pragma once
 
 #include "data/images/image.h"

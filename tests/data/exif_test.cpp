@@ -42,7 +42,8 @@ struct Block {
   int orientation = 1;
   bool little = true;
   int fields_before = 0, fields_behind = 0;
-  int gap = 0;  // bytes between the header and the directory
+  int gap = 0;        // bytes between the header and the directory
+  bool wide = false;  // a LONG where it should be a SHORT
 };
 
 Bytes tiff_of(const Block& block) {
@@ -61,10 +62,10 @@ Bytes tiff_of(const Block& block) {
   };
   for (int i = 0; i < block.fields_before; ++i) other(0x0100 + i % 0x12);
   append(out, 0x0112, 2, block.little);
-  append(out, 3, 2, block.little);
+  append(out, block.wide ? 4 : 3, 2, block.little);
   append(out, 1, 4, block.little);
-  append(out, static_cast<std::uint64_t>(block.orientation), 2, block.little);
-  append(out, 0, 2, block.little);
+  append(out, static_cast<std::uint64_t>(block.orientation), block.wide ? 4 : 2, block.little);
+  if (!block.wide) append(out, 0, 2, block.little);
   for (int i = 0; i < block.fields_behind; ++i) other(0x0113 + i);
   append(out, 0, 4, block.little);  // no further directory
   return out;
@@ -96,12 +97,15 @@ void append_chunk(Bytes& to, std::string_view name, const Bytes& content) {
   append(to, 0, 4, false);  // the checksum is the decoder's affair
 }
 
-Bytes png_of(const Bytes& tiff, bool behind_data) {
+Bytes png_of(const Bytes& tiff, bool behind_data, bool with_beginning = false) {
   Bytes out;
   append(out, "\x89PNG\r\n\x1a\n");
   append_chunk(out, "IHDR", Bytes(13, 1));
   if (behind_data) append_chunk(out, "IDAT", Bytes(50, 7));
-  append_chunk(out, "eXIf", tiff);
+  Bytes content;
+  if (with_beginning) append(content, std::string_view("Exif\0\0", 6));
+  append(content, tiff);
+  append_chunk(out, "eXIf", content);
   append_chunk(out, "IEND", {});
   return out;
 }
@@ -162,7 +166,11 @@ class Plain {
       (void)file_.at(at + 11);
       const std::size_t length = number(file_, at, 4, false);
       const Bytes name = part(file_, at + 4, 4);
-      if (name == Bytes{'e', 'X', 'I', 'f'}) return part(file_, at + 8, length);
+      if (name == Bytes{'e', 'X', 'I', 'f'}) {
+        const Bytes content = part(file_, at + 8, length);
+        const bool begins = part(content, 0, 6) == Bytes{'E', 'x', 'i', 'f', 0, 0};
+        return part(content, begins ? 6 : 0, content.size());
+      }
       if (name == Bytes{'I', 'E', 'N', 'D'}) return {};
       at += 12 + length;
     }
@@ -176,9 +184,10 @@ class Plain {
       const std::size_t field = directory + 2 + 12 * i;
       (void)tiff.at(field + 11);
       if (number(tiff, field, 2, little) != 0x0112) continue;
-      const std::size_t value = number(tiff, field + 8, 2, little);
-      return number(tiff, field + 2, 2, little) == 3 && number(tiff, field + 4, 4, little) == 1 &&
-                     value >= 1 && value <= 8
+      const std::size_t type = number(tiff, field + 2, 2, little);
+      const std::size_t value = number(tiff, field + 8, type == 4 ? 4 : 2, little);
+      return (type == 3 || type == 4) && number(tiff, field + 4, 4, little) == 1 && value >= 1 &&
+                     value <= 8
                  ? static_cast<int>(value)
                  : 1;
     }
@@ -193,8 +202,11 @@ Bytes drawn_file(CounterRandom& random) {
                     .little = random.below(2) == 0,
                     .fields_before = static_cast<int>(random.below(4)),
                     .fields_behind = static_cast<int>(random.below(4)),
-                    .gap = static_cast<int>(random.below(3)) * 2};
-  if (random.below(2) == 0) return png_of(tiff_of(block), random.below(2) == 0);
+                    .gap = static_cast<int>(random.below(3)) * 2,
+                    .wide = random.below(3) == 0};
+  if (random.below(2) == 0) {
+    return png_of(tiff_of(block), random.below(2) == 0, random.below(2) == 0);
+  }
   Bytes between;
   for (std::int64_t i = random.below(3); i > 0; --i) {
     const Bytes content(static_cast<std::size_t>(random.below(9)), 'x');
@@ -213,11 +225,16 @@ TEST(Exif, EveryOrientationInBothOrdersOfBytes) {
         EXPECT_EQ(orientation_of(jpeg_of(tiff, segment(0xE0, Bytes(14, 'J')))), orientation);
         EXPECT_EQ(orientation_of(png_of(tiff, false)), orientation);
         EXPECT_EQ(orientation_of(png_of(tiff, true)), orientation);
+        EXPECT_EQ(orientation_of(png_of(tiff, true, true)), orientation);
+        const Bytes wide = tiff_of({orientation, little, before, 2, before * 2, true});
+        EXPECT_EQ(orientation_of(jpeg_of(wide)), orientation);
+        EXPECT_EQ(orientation_of(png_of(wide, false)), orientation);
       }
     }
   }
   for (const int nonsense : {0, 9, 256, 65535}) {
     EXPECT_EQ(orientation_of(jpeg_of(tiff_of({.orientation = nonsense}))), 1);
+    EXPECT_EQ(orientation_of(jpeg_of(tiff_of({.orientation = nonsense + 65536, .wide = true}))), 1);
   }
   EXPECT_EQ(orientation_of({}), 1);
   EXPECT_EQ(orientation_of({0xFF, 0xD8}), 1);
