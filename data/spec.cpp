@@ -61,7 +61,7 @@ DataSpec parse_data_spec(std::string_view text) {
   spec.kind = text.substr(0, colon);
   if (colon == std::string_view::npos) return spec;
   std::string_view rest = text.substr(colon + 1);
-  if (key_length(rest) == 0) {
+  if (spec.kind == "folder" || key_length(rest) == 0) {
     const std::size_t end = next_option(rest);
     spec.path = rest.substr(0, end);
     rest.remove_prefix(std::min(rest.size(), end + 1));

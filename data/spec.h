@@ -4,7 +4,8 @@
 //   glyphs[:key=value[,key=value]...]
 //
 // An option begins at a comma followed by letters, digits or '_' and '='; every other comma belongs
-// to the path or value before it, so paths may hold commas, and values anything but ",key=". Lists
+// to the path or value before it, so paths may hold commas, and values anything but ",key=". A
+// folder's path comes first, even where it looks like an option (folder:a=b). Lists
 // are written a+b+c: folder:omniglot,categories=Japanese_(katakana)+Sanskrit+Tagalog.
 // Unknown kinds, unknown keys, repeated keys and values of the wrong form are UsageErrors.
 #pragma once

@@ -60,7 +60,18 @@ void set_fill(AugmentOptions& options, const DataSpec& spec, const std::string& 
   if (options.fill_border) return;
   if (value == "white") return options.fill.fill(255);
   if (value == "black") return options.fill.fill(0);
+  if (value.empty() || value.find_first_not_of("0123456789") != std::string::npos) {
+    fail<UsageError>("--augment: no fill '{}'; use border, white, black or a level from 0 to 255",
+                     value);
+  }
   options.fill.fill(static_cast<std::uint8_t>(spec.integer("fill", 0, 0, 255)));
+}
+
+// Either may be what it is without being given.
+void refuse_crossed(const char* what, double least, double most) {
+  if (least <= most) return;
+  fail<UsageError>("--augment: {0}_min={1} is above {0}_max={2}; give both, the smaller as {0}_min",
+                   what, least, most);
 }
 
 // Python's round(): halves to even.
@@ -121,10 +132,9 @@ AugmentOptions parse_augment(std::string_view text, AugmentOptions base) {
       base.*(number->value) = spec.number(key, 0, number->low, number->high);
     }
   }
-  if (base.area_min > base.area_max || base.ratio_min > base.ratio_max ||
-      base.zoom_min > base.zoom_max) {
-    fail<UsageError>("--augment: a minimum above its maximum in '{}'; swap them", text);
-  }
+  refuse_crossed("area", base.area_min, base.area_max);
+  refuse_crossed("ratio", base.ratio_min, base.ratio_max);
+  refuse_crossed("zoom", base.zoom_min, base.zoom_max);
   if (base.crop == Crop::kRandom && base.resize < base.size) {
     fail<UsageError>(
         "--augment: crop=random of {} pixels from pictures resized to {}; resize to more",

@@ -66,8 +66,8 @@ std::string ending_of(const std::string& name) {
 }
 
 bool is_image_ending(const std::string& ending) {
-  static constexpr std::array<std::string_view, 10> kEndings{"jpg",  "jpeg", "png",  "bmp", "gif",
-                                                             "webp", "tif",  "tiff", "ppm", "pgm"};
+  static constexpr std::array<std::string_view, 11> kEndings{
+      "jpg", "jpeg", "jfif", "png", "bmp", "gif", "webp", "tif", "tiff", "ppm", "pgm"};
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
 
@@ -321,14 +321,16 @@ void add_categories(const std::vector<ClassFolder>& classes, std::set<std::strin
 
 // Classes of both, those of one name as one, by name; `more` lie in `folder` below the base.
 void merge(std::vector<ClassFolder> more, const fs::path& folder, std::vector<ClassFolder>& into) {
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < into.size(); ++i) places.emplace(into[i].path, i);
   for (ClassFolder& c : more) {
     for (std::string& image : c.images) image = (folder / image).string();
-    const auto at = std::find_if(into.begin(), into.end(),
-                                 [&](const ClassFolder& have) { return have.path == c.path; });
-    if (at == into.end()) {
+    const auto at = places.find(c.path);
+    if (at == places.end()) {
       into.push_back(std::move(c));
     } else {
-      at->images.insert(at->images.end(), c.images.begin(), c.images.end());
+      std::vector<std::string>& images = into[at->second].images;
+      images.insert(images.end(), c.images.begin(), c.images.end());
     }
   }
   std::sort(into.begin(), into.end(), [](const ClassFolder& a, const ClassFolder& b) {

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <numbers>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -24,6 +25,7 @@ using Stroke = std::vector<Point>;
 constexpr std::int64_t kMaxAlphabets = 1 << 20;
 constexpr std::int64_t kMaxCharacters = 1 << 20;  // of one alphabet
 constexpr std::int64_t kMaxDrawings = 1 << 20;
+constexpr std::int64_t kMostPictures = 1 << 24;  // of a split: about a gigabyte of their numbers
 constexpr int kStrokesOfAlphabet = 9;
 constexpr int kCurveSteps =
     8;  // straight pieces a span: below a quarter pixel off the curve at 128
@@ -207,6 +209,13 @@ GlyphOptions glyph_options(const DataSpec& spec) {
   o.test_alphabets = spec.integer("test_alphabets", std::min(usual.test_alphabets, o.test_classes),
                                   1, o.test_classes);
   o.images = spec.integer("images", usual.images, 1, kMaxDrawings);
+  for (const auto& [key, count] :
+       {std::pair{"classes", o.classes}, std::pair{"test_classes", o.test_classes}}) {
+    if (count * o.images <= kMostPictures) continue;
+    fail<UsageError>(
+        "glyphs: {}={} of images={} are {} pictures, more than the limit of {}; lower one", key,
+        count, o.images, count * o.images, kMostPictures);
+  }
   o.size = static_cast<int>(spec.integer("size", usual.size, 8, 1024));
   o.seed = static_cast<std::uint64_t>(
       spec.integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));

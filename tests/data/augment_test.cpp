@@ -280,7 +280,11 @@ TEST(AugmentFlag, WrongValuesAreUsageErrors) {
   EXPECT_TRUE(holds(error("crop=centre"), "did you mean center?"));
   EXPECT_TRUE(holds(error("flip=2"), "from 0 to 1"));
   EXPECT_TRUE(holds(error("fill=256"), "from 0 to 255"));
-  EXPECT_TRUE(holds(error("area_min=0.9,area_max=0.1"), "a minimum above its maximum"));
+  EXPECT_TRUE(holds(error("fill=gray"), "no fill 'gray'; use border, white, black or a level"));
+  EXPECT_TRUE(holds(error("fill=-1"), "no fill '-1'"));
+  EXPECT_TRUE(holds(error("area_min=0.9,area_max=0.1"), "area_min=0.9 is above area_max=0.1"));
+  EXPECT_TRUE(holds(error("zoom_min=2"), "zoom_min=2 is above zoom_max=1; give both"));
+  EXPECT_TRUE(holds(error("ratio_max=0.1"), "is above ratio_max=0.1"));
   EXPECT_TRUE(holds(error("crop=random"), "crop=random of 64 pixels from pictures resized to 32"));
 }
 

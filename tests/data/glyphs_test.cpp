@@ -158,6 +158,10 @@ TEST(Glyphs, WrongValuesAreUsageErrors) {
         "glyphs:size=4096", "glyphs:bend=-1", "glyphs:images=0"}) {
     message_of<UsageError>([&] { open_dataset(spec, Split::kTrain); });
   }
+  const std::string many = message_of<UsageError>(
+      [] { open_dataset("glyphs:classes=1048576,images=1048576", Split::kTrain); });
+  EXPECT_TRUE(
+      holds(many, "classes=1048576 of images=1048576 are 1099511627776 pictures, more than"));
 }
 
 }  // namespace

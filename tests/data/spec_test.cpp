@@ -31,9 +31,15 @@ TEST(DataSpec, CommasColonsAndParenthesesBelongToPathsAndValues) {
             (std::vector<std::string>{"Japanese_(katakana)", "Old, new", "Tagalog"}));
 }
 
+TEST(DataSpec, AFolderMayBeNamedLikeAnOption) {
+  const DataSpec spec = parse_data_spec("folder:set=1,exif=turn");
+  EXPECT_EQ(spec.path, "set=1");
+  EXPECT_EQ(spec.get("exif", ""), "turn");
+}
+
 TEST(DataSpec, TextIsReadBackTheSame) {
-  for (const char* text :
-       {"glyphs", "glyphs:classes=7,images=3", "folder:/a,b", "folder:/a b,x=1"}) {
+  for (const char* text : {"glyphs", "glyphs:classes=7,images=3", "folder:/a,b", "folder:/a b,x=1",
+                           "folder:a=b,x=1"}) {
     EXPECT_EQ(parse_data_spec(text).text(), text);
   }
 }
