@@ -125,19 +125,46 @@ std::vector<std::int64_t> divide(const DataSpec& spec, const HoldOut& how, std::
   return order;
 }
 
-Dataset drop_small_classes(const DataSpec& spec, Dataset data) {
-  const std::int64_t least = spec.integer("min_images", 1, 1, 1'000'000'000);
+// Query and gallery are two sides of one test; nothing: the split has no other side.
+std::optional<Split> other_side(Split split) {
+  if (split == Split::kQuery) return Split::kGallery;
+  if (split == Split::kGallery) return Split::kQuery;
+  return std::nullopt;
+}
+
+// beside: the other side of the test, whose images count as well; null: there is none.
+Dataset drop_small_classes(std::int64_t least, Dataset data, const Dataset* beside) {
+  std::map<std::string, std::size_t> more;
+  for (std::size_t c = 0; beside != nullptr && c < beside->members().size(); ++c) {
+    more[beside->classes()[c].name] = beside->members()[c].size();
+  }
   std::vector<std::int64_t> kept;
+  LeftOut left_out = data.left_out();
   for (std::size_t c = 0; c < data.members().size(); ++c) {
-    if (static_cast<std::int64_t>(data.members()[c].size()) >= least) {
+    const std::string& name = data.classes()[c].name;
+    const std::size_t images = data.members()[c].size() + (more.contains(name) ? more[name] : 0);
+    if (static_cast<std::int64_t>(images) >= least) {
       kept.push_back(static_cast<std::int64_t>(c));
+    } else {
+      left_out.small_classes.push_back(name);
     }
   }
   if (kept.size() == data.classes().size()) return data;
   if (kept.empty()) {
     fail<InputError>("{}: no class has {}; lower min_images", data.name(), counted(least, "image"));
   }
-  return data.select(kept);
+  Dataset large = data.select(kept);
+  large.set_left_out(std::move(left_out));
+  return large;
+}
+
+// "2 empty folders ('c1', 'c7')"; empty where there are no names.
+std::string some_of(const std::vector<std::string>& names, const char* what, const char* how = "") {
+  if (names.empty()) return "";
+  constexpr std::size_t kMost = 3;
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost));
+  return fmt::format("{}{} ('{}'{})", counted(names.size(), what), how,
+                     fmt::join(names.begin(), end, "', '"), names.size() > kMost ? ", ..." : "");
 }
 
 bool contains(const std::vector<Split>& splits, Split split) {
@@ -197,17 +224,15 @@ std::string text_of(const std::map<std::string, std::int64_t>& files) {
 }
 
 std::string text_of(const LeftOut& left_out) {
-  std::string text;
+  std::vector<std::string> parts;
   if (!left_out.files.empty()) {
-    text = "files that are no images it reads: " + text_of(left_out.files);
+    parts.push_back("files that are no images it reads: " + text_of(left_out.files));
   }
-  const std::vector<std::string>& folders = left_out.empty_folders;
-  if (folders.empty()) return text;
-  constexpr std::size_t kMost = 3;
-  const auto end = folders.begin() + static_cast<std::ptrdiff_t>(std::min(folders.size(), kMost));
-  return fmt::format(
-      "{}{}{} ('{}'{})", text, text.empty() ? "" : "; ", counted(folders.size(), "empty folder"),
-      fmt::join(folders.begin(), end, "', '"), folders.size() > kMost ? ", ..." : "");
+  for (std::string names : {some_of(left_out.empty_folders, "empty folder"),
+                            some_of(left_out.small_classes, "class", " below min_images")}) {
+    if (!names.empty()) parts.push_back(std::move(names));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 Split parse_split(std::string_view name) {
@@ -379,7 +404,12 @@ Dataset open_dataset(const DataSpec& spec, Split split) {
                                  : "ask for one of these");
   }
   const bool divided = how.share > 0 && (split == Split::kTrain || split == Split::kVal);
-  Dataset data = drop_small_classes(spec, kind.read(spec, divided ? Split::kTrain : split));
+  const std::int64_t least = spec.integer("min_images", 1, 1, 1'000'000'000);
+  const std::optional<Split> other = least > 1 ? other_side(split) : std::nullopt;
+  std::optional<Dataset> beside;
+  if (other && contains(own, *other)) beside = kind.read(spec, *other);
+  Dataset data = drop_small_classes(least, kind.read(spec, divided ? Split::kTrain : split),
+                                    beside ? &*beside : nullptr);
   data.set_part(whole ? "all of it, which has no splits" : fmt::format("split {}", name_of(split)));
   if (divided) {
     data = data.select(divide(spec, how, static_cast<std::int64_t>(data.classes().size()), split));

@@ -7,7 +7,7 @@
 //                         `train` is the rest, `val` the held-out ones; a flat set then has no
 //                         `test`
 //   val_order=default     the last classes of the table; random: drawn with val_seed=0
-//   min_images=1          leave out classes with fewer images
+//   min_images=1          leave out classes with fewer images, those of query and gallery together
 // A class with a single image is no error here (evaluation counts such queries); samplers refuse
 // it.
 //
@@ -35,14 +35,16 @@ std::string_view name_of(Split split);
 // By any name that folder.h knows, in large or small letters; UsageError.
 Split parse_split(std::string_view name);
 
-// What lies in a folder and is not used.
+// What is there and is not used.
 struct LeftOut {
   std::map<std::string, std::int64_t> files;  // that are no images it reads, by their endings
   std::vector<std::string> empty_folders;     // where a class would be
-  bool empty() const { return files.empty() && empty_folders.empty(); }
+  std::vector<std::string> small_classes;     // by min_images
+  bool empty() const { return files.empty() && empty_folders.empty() && small_classes.empty(); }
 };
 std::string text_of(const std::map<std::string, std::int64_t>& files);  // "812 .heic, 3 .mp4"
-// "files that are no images it reads: 812 .heic; 2 empty folders ('c1', 'c7')"
+// "files that are no images it reads: 812 .heic; 2 empty folders ('c1', 'c7'); 1 class below
+// min_images ('c9')"
 std::string text_of(const LeftOut& left_out);
 
 struct DataItem {

@@ -27,17 +27,18 @@ std::string usage_error(const std::string& spec) {
 
 TEST(Folder, ClassesAlone) {
   const TemporaryFolder folder;
-  for (const char* name : {"b/2.png", "b/10.png", "a/x.JPG", "a/.hidden.png", "a/notes.txt"}) {
+  for (const char* name :
+       {"b/2.png", "b/10.png", "b/3.jfif", "a/x.JPG", "a/.hidden.png", "a/notes.txt"}) {
     folder.picture(name, 1);
   }
   const Dataset data = open_dataset(folder.spec(), Split::kTrain);
   EXPECT_EQ(class_names(data), (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(data.categories().empty());
-  ASSERT_EQ(data.size(), 3);
+  ASSERT_EQ(data.size(), 4);
   EXPECT_EQ(data.items()[0].path, "a/x.JPG");
   EXPECT_EQ(data.items()[1].path, "b/10.png");  // by bytes: '1' before '2'
   EXPECT_EQ(data.items()[2].path, "b/2.png");
-  EXPECT_EQ(data.members()[1], (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(data.members()[1], (std::vector<std::int64_t>{1, 2, 3}));
   EXPECT_EQ(data.category(0), -1);
   EXPECT_EQ(data.item_name(1), (folder.path() / "b/10.png").string());
   EXPECT_EQ(data.load(0).width(), 24);
@@ -199,6 +200,27 @@ TEST(Folder, SmallClassesCanBeLeftOut) {
   EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).classes().size(), 3U);
   EXPECT_EQ(open_dataset(folder.spec() + ",min_images=2", Split::kTrain).classes().size(), 2U);
   EXPECT_TRUE(holds(input_error(folder.spec() + ",min_images=4"), "no class has 4 images"));
+  EXPECT_EQ(text_of(open_dataset(folder.spec() + ",min_images=2", Split::kTrain).left_out()),
+            "1 class below min_images ('small0')");
+  EXPECT_TRUE(open_dataset(folder.spec(), Split::kTrain).left_out().empty());
+}
+
+// A query of one picture has its others in the gallery.
+TEST(Folder, SmallClassesAreCountedOverBothSidesOfATest) {
+  const TemporaryFolder folder;
+  for (const char* name : {"query/a/1.png", "gallery/a/2.png", "query/b/3.png", "gallery/c/4.png",
+                           "gallery/d/5.png", "gallery/d/6.png", "gallery/d/7.png"}) {
+    folder.picture(name, 1);
+  }
+  const std::string spec = folder.spec() + ",min_images=2";
+  const Dataset query = open_dataset(spec, Split::kQuery);
+  EXPECT_EQ(class_names(query), (std::vector<std::string>{"a"}));
+  EXPECT_EQ(text_of(query.left_out()), "1 class below min_images ('b')");
+  EXPECT_EQ(class_names(open_dataset(spec, Split::kGallery)), (std::vector<std::string>{"a", "d"}));
+  EXPECT_EQ(class_names(open_dataset(spec, Split::kTest)), (std::vector<std::string>{"a", "d"}));
+  // One side alone is all there is.
+  std::filesystem::remove_all(folder.path() / "gallery");
+  EXPECT_TRUE(holds(input_error(spec, Split::kQuery), "no class has 2 images"));
 }
 
 TEST(Folder, FingerprintSeesNamesLabelsAndOrder) {
