@@ -64,19 +64,23 @@ class ProbeData final : public Command {
     json report = {{"data", spec.text()}, {"splits", json::array()}, {"version", RK_VERSION}};
     std::vector<std::string> unreadable;
     std::int64_t images = 0;
-    for (const Split split : dataset_splits(spec)) {
+    std::vector<Split> splits = dataset_splits(spec);
+    // The test that query and gallery are together comes behind them, and is then known.
+    std::stable_partition(splits.begin(), splits.end(),
+                          [](Split split) { return split != Split::kTest; });
+    count_both_sides(spec, splits);
+    for (const Split split : splits) {
       const Dataset data = open_dataset(spec, split);
       if (data.size() > 0 && data.items().front().path.empty()) {
         fail<UsageError>("--data {}: is drawn, so that there are no files to look at", data_);
       }
-      // Query and gallery together are `test` where there is no other: seen once is enough.
       if (data.size() > 0 && seen_.contains(data.item_name(0))) continue;
       Progress progress("looking", data.size(), "images", common.quiet);
       const std::vector<SurveyedPicture> found =
           survey(context, data, [&](std::int64_t done) { progress.update(done); });
       progress.finish();
       images += data.size();
-      report["splits"].push_back(tell(spec, data, found, unreadable));
+      report["splits"].push_back(tell(spec, split, data, found, unreadable));
       remember(data, found);
     }
     report["equal_files"] = tell_equal_files();
@@ -89,15 +93,29 @@ class ProbeData final : public Command {
   }
 
  private:
-  json tell(const DataSpec& spec, const Dataset& data, std::span<const SurveyedPicture> found,
-            std::vector<std::string>& unreadable) const {
+  static bool is_side(Split split) { return split == Split::kQuery || split == Split::kGallery; }
+
+  // What a picture of one side finds may lie on the other.
+  void count_both_sides(const DataSpec& spec, std::span<const Split> splits) {
+    for (const Split split : splits) {
+      if (!is_side(split)) continue;
+      const Dataset data = open_dataset(spec, split);
+      for (std::size_t c = 0; c < data.members().size(); ++c) {
+        of_both_sides_[data.classes()[c].name] += data.members()[c].size();
+      }
+    }
+  }
+
+  json tell(const DataSpec& spec, Split split, const Dataset& data,
+            std::span<const SurveyedPicture> found, std::vector<std::string>& unreadable) const {
     std::vector<std::string> lonely, bad;
     std::size_t fewest = data.members().empty() ? 0 : data.members().front().size(), most = fewest;
     for (std::size_t c = 0; c < data.members().size(); ++c) {
       const std::size_t count = data.members()[c].size();
       fewest = std::min(fewest, count);
       most = std::max(most, count);
-      if (count == 1) lonely.push_back(data.classes()[c].name);
+      const std::string& name = data.classes()[c].name;
+      if ((is_side(split) ? of_both_sides_.at(name) : count) == 1) lonely.push_back(name);
     }
     std::vector<SurveyedPicture> readable;
     std::int64_t lying = 0;
@@ -194,6 +212,7 @@ class ProbeData final : public Command {
 
   std::string data_;
   std::set<std::string> seen_;
+  std::map<std::string, std::size_t> of_both_sides_;  // images of a class in query and gallery
   std::map<std::array<std::uint8_t, 32>, std::vector<Place>> places_;
 };
 

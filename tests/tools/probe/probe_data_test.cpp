@@ -75,15 +75,35 @@ TEST_F(ProbeData, BothSidesOfATestAreLookedAtOnce) {
   folder_.picture("two/gallery/a/0.png", 2);
   folder_.picture("two/train/b/0.png", 3);
   folder_.picture("two/train/b/1.png", 3);
+  folder_.picture("two/gallery/c/0.png", 4);
   EXPECT_EQ(probe({"--data", path("two"), "--json", path("r.json")}), 0) << error_;
   const json report = json::parse(file_text(path("r.json")));
-  EXPECT_EQ(report["splits"].size(), 2U) << report.dump();
+  ASSERT_EQ(report["splits"].size(), 3U) << report.dump();
+  EXPECT_EQ(report["splits"][1]["part"], "split query");
+  EXPECT_EQ(report["splits"][2]["part"], "split gallery");
+  // The query's only picture has another in the gallery.
+  EXPECT_EQ(report["splits"][1]["classes_of_one_image"], json::array());
+  EXPECT_EQ(report["splits"][2]["classes_of_one_image"], json({"c"}));
   EXPECT_EQ(report["equal_files"].size(), 1U);
   EXPECT_TRUE(
       holds(out_,
             "groups of files with equal content: 1 (in different classes 0, in different splits "
             "0)\n    " +
                 path("two/train/b/0.png") + " = " + path("two/train/b/1.png")));
+}
+
+// A picture that searches for itself, and a test of its own beside the two sides.
+TEST_F(ProbeData, APictureOnBothSidesOfATestIsSeen) {
+  folder_.picture("sides/query/a/0.png", 1);
+  folder_.picture("sides/gallery/a/0.png", 1);
+  EXPECT_EQ(probe({"--data", path("sides")}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "equal content: 1 (in different classes 0, in different splits 1)"));
+  folder_.picture("sides/test/t/0.png", 2);
+  folder_.picture("sides/test/t/1.png", 3);
+  EXPECT_EQ(probe({"--data", path("sides")}), 0) << error_;
+  for (const char* split : {"query", "gallery", "test"}) {
+    EXPECT_TRUE(holds(out_, fmt::format("split {}: ", split)));
+  }
 }
 
 }  // namespace
