@@ -1,6 +1,9 @@
-// Uncompressed BMP of 1, 4, 8, 24 or 32 bits a pixel. Read here and not by a library: the packaged
+// Uncompressed BMP of 1, 4, 8, 24 or 32 bits a pixel, of 32 also with masks that are whole bytes
+// (BI_BITFIELDS). Read here and not by a library: the packaged
 // stb_image fills a truncated file up with zeros and reads past a short palette, so every field
 // would have to be checked here all the same, and after that the pixels are three lines.
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -13,6 +16,8 @@ namespace {
 
 constexpr std::size_t kFileHeader = 14;
 constexpr std::size_t kInfoHeader = 40;  // BITMAPINFOHEADER; later versions only add to its end
+constexpr std::uint32_t kMasks = 3;      // a compression that is none: red, green and blue follow
+constexpr std::size_t kMasksBytes = 12;
 
 std::uint32_t word(std::span<const std::byte> file, std::size_t at) {
   std::uint32_t value = 0;
@@ -39,7 +44,21 @@ void decode_bmp(std::span<const std::byte> file, const std::string& name, Image&
     fail<InputError>("{}: BMP of the OS/2 kind; convert it to PNG", name);
   }
   const bool indexed = bits == 1 || bits == 4 || bits == 8;
-  if (compression != 0 || (!indexed && bits != 24 && bits != 32)) {
+  // Where red, green and blue stand in a pixel; of indices, in a colour of the palette.
+  std::array<std::size_t, 3> place = {2, 1, 0};
+  bool known = compression == 0 && (indexed || bits == 24 || bits == 32);
+  const bool masked = compression == kMasks && bits == 32;
+  if (masked) {
+    if (file.size() < kFileHeader + kInfoHeader + kMasksBytes) corrupt("the file ends too early");
+    known = true;
+    for (std::size_t c = 0; c < place.size(); ++c) {
+      const std::uint32_t mask = word(file, kFileHeader + kInfoHeader + 4 * c);
+      const int low = std::countr_zero(mask);
+      known = known && low % 8 == 0 && mask >> (low & 31) == 255;
+      place[c] = static_cast<std::size_t>(low / 8);
+    }
+  }
+  if (!known) {
     fail<InputError>("{}: BMP of {} bits with compression {}; convert it to PNG", name, bits,
                      compression);
   }
@@ -47,7 +66,8 @@ void decode_bmp(std::span<const std::byte> file, const std::string& name, Image&
   const long long tall = top_down ? -static_cast<long long>(signed_height) : signed_height;
   check_image_size(width, tall, name);
 
-  const std::uint64_t palette_at = kFileHeader + info_bytes;
+  const bool masks_behind = masked && info_bytes == kInfoHeader;  // later versions have room
+  const std::uint64_t palette_at = kFileHeader + info_bytes + (masks_behind ? kMasksBytes : 0);
   const std::uint64_t most = indexed ? std::uint64_t{1} << bits : 0;
   const std::uint64_t colours = !indexed ? 0 : stated_colours == 0 ? most : stated_colours;
   if (colours > 256) corrupt("more than 256 colours");
@@ -74,9 +94,7 @@ void decode_bmp(std::span<const std::byte> file, const std::string& name, Image&
         if (index >= colours) corrupt("a colour outside the palette");
         bgr = palette + std::size_t{4} * index;
       }
-      rgb[0] = bgr[2];
-      rgb[1] = bgr[1];
-      rgb[2] = bgr[0];
+      for (std::size_t c = 0; c < place.size(); ++c) rgb[c] = bgr[place[c]];
     }
   }
 }

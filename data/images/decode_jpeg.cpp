@@ -55,9 +55,8 @@ class JpegDecoder {
     errors_.error_exit = [](j_common_ptr info) {
       // "Backing store not supported" is how the library says that the limit is reached.
       const int code = info->err->msg_code;
-      self(info).stop(code == JERR_NO_BACKING_STORE || code == JERR_OUT_OF_MEMORY
-                          ? "decoding needs more than 256 MB"
-                          : nullptr);
+      self(info).too_large_ = code == JERR_NO_BACKING_STORE || code == JERR_OUT_OF_MEMORY;
+      self(info).stop();
     };
     errors_.emit_message = [](j_common_ptr info, int level) {
       if (level >= 0) return;
@@ -85,6 +84,8 @@ class JpegDecoder {
     return true;
   }
   const char* why() const { return why_.data(); }
+  // It gave up for the memory that the file asks for, which may well be whole.
+  bool too_large() const { return too_large_; }
   // What the library warned of though the pixels are good; "" where of nothing.
   const char* oddity() const { return oddity_.data(); }
 
@@ -159,6 +160,7 @@ class JpegDecoder {
   jpeg_progress_mgr progress_{};
   std::jmp_buf jump_{};
   std::array<char, JMSG_LENGTH_MAX> why_{}, oddity_{};
+  bool too_large_ = false;
 };
 
 }  // namespace
@@ -166,10 +168,17 @@ class JpegDecoder {
 void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image& out) {
   JpegDecoder decoder;
   const auto require = [&](bool done) {
-    if (!done) {
-      fail<InputError>("{}: corrupt or unsupported JPEG ({}); copy it again or remove it", name,
-                       decoder.why());
+    if (done) return;
+    const jpeg_decompress_struct& info = decoder.info();
+    if (decoder.too_large()) {
+      fail<InputError>(
+          "{}: {} JPEG of {} x {} pixels, which takes more than 256 MB to decode; save it smaller "
+          "or as a baseline JPEG",
+          name, info.progressive_mode ? "a progressive" : "a many-scan", info.image_width,
+          info.image_height);
     }
+    fail<InputError>("{}: corrupt or unsupported JPEG ({}); copy it again or remove it", name,
+                     decoder.why());
   };
   require(decoder.open(file));
   const jpeg_decompress_struct& info = decoder.info();

@@ -37,7 +37,8 @@ class PngDecoder {
       info_ = png_create_info_struct(png_);
       if (info_ == nullptr) stop_here("out of memory");
       png_set_read_fn(png_, this, read);
-      png_set_user_limits(png_, kMaxImageSide, kMaxImageSide);
+      // Sides are looked at behind the header, with better words for what is wrong with them.
+      png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
       png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
       // Pillow's pixels depend on no ancillary chunk, so none is parsed: no gamma, no profile, no
       // inflated text. The list in the library's -1 leaves out tRNS.

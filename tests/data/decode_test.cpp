@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "data/images/decoders.h"
+#include "data/images/encode_png.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/base/random.h"
@@ -66,7 +67,14 @@ TEST(Decode, RefusalNamesWhatTheFileIs) {
   EXPECT_NE(why("bad/html.jpg").find("HTML"), std::string::npos);
   EXPECT_NE(why("bad/lfs_pointer.jpg").find("git-lfs"), std::string::npos);
   EXPECT_NE(why("bad/empty.jpg").find("empty"), std::string::npos);
-  EXPECT_NE(why("bad/bomb_memory.jpg").find("256 MB"), std::string::npos);
+  const std::string progressive = why("bad/bomb_memory.jpg");
+  EXPECT_NE(progressive.find("a progressive JPEG of "), std::string::npos) << progressive;
+  EXPECT_NE(progressive.find("more than 256 MB to decode; save it smaller or as a baseline JPEG"),
+            std::string::npos)
+      << progressive;
+  const std::string wide = refusal(encode_png(Image(kMaxImageSide + 1, 1)));
+  EXPECT_NE(wide.find("65501 x 1 pixels, above the limits (side 65500,"), std::string::npos)
+      << wide;
 }
 
 // A truncated file is never a picture, wherever the cut lies.
@@ -404,6 +412,41 @@ TEST(DecodeBmp, PackedIndices) {
       EXPECT_NE(refusal(std::span(file).first(file.size() - 1)), "");
     }
   }
+}
+
+// Masks that name whole bytes, in any order, behind the header or in a later one's.
+TEST(DecodeBmp, MasksThatAreBytes) {
+  const auto masked = [](std::array<std::uint32_t, 3> masks, std::uint32_t info_bytes) {
+    std::vector<std::byte> file = Bmp(32).file();
+    const std::size_t more = info_bytes == 40 ? 12 : info_bytes - 40;
+    file.insert(file.begin() + 54, more, std::byte{0});
+    const auto set = [&](std::size_t at, std::uint32_t value) {
+      for (std::size_t i = 0; i < 4; ++i) file[at + i] = std::byte(value >> (8 * i) & 255);
+    };
+    set(10, static_cast<std::uint32_t>(54 + more));
+    set(14, info_bytes);
+    set(30, 3);
+    for (std::size_t c = 0; c < 3; ++c) set(54 + 4 * c, masks[c]);
+    return file;
+  };
+  for (const std::uint32_t info_bytes : {40U, 56U, 108U, 124U}) {
+    const Image usual = decode_image(masked({0xff0000, 0xff00, 0xff}, info_bytes), "x");
+    const Image plain = decode_image(Bmp(32).file(), "x");
+    EXPECT_EQ(hash(usual), hash(plain)) << info_bytes;
+    // Red in the first byte, blue in the last.
+    const Image other = decode_image(masked({0xff, 0xff0000, 0xff000000}, info_bytes), "x");
+    EXPECT_EQ(other.pixel(1, 1)[0], 11);
+    EXPECT_EQ(other.pixel(1, 1)[1], 11 + 100);
+    EXPECT_EQ(other.pixel(1, 1)[2], 11 + 150);
+  }
+  for (const std::uint32_t mask : {0U, 0xf8U, 0x1ffU, 0xff0U, 0xffffffffU}) {
+    EXPECT_NE(refusal(masked({mask, 0xff00, 0xff}, 40)).find("32 bits with compression 3"),
+              std::string::npos)
+        << mask;
+  }
+  // Masks in the place of pixels, and none at all.
+  EXPECT_NE(refusal(Bmp(32).set(30, 3).set(54, 0xff0000).set(58, 0xff00).set(62, 0xff).file()), "");
+  EXPECT_NE(refusal(std::span(Bmp(32).set(30, 3).file()).first(60)), "");
 }
 
 TEST(DecodeBmp, HostileHeaders) {
