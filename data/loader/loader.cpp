@@ -361,6 +361,7 @@ Loader::~Loader() = default;
 const Batch* Loader::next() { return state_->next(); }
 const std::vector<BadImage>& Loader::bad_images() const { return state_->bad_images; }
 std::int64_t Loader::cached_bytes() const { return state_->cache.bytes(); }
+std::int64_t Loader::cached_images() const { return state_->cache.count(); }
 double Loader::waited_seconds() const { return state_->waited; }
 
 namespace {

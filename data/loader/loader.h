@@ -74,6 +74,7 @@ class Loader {
   // All so far, in the order of the batches; next() appends.
   const std::vector<BadImage>& bad_images() const;
   std::int64_t cached_bytes() const;
+  std::int64_t cached_images() const;
   double waited_seconds() const;  // by next(), in total: what loading cost the trainer
 
  private:

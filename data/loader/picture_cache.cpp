@@ -1,5 +1,6 @@
 #include "data/loader/picture_cache.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rk {
@@ -11,6 +12,11 @@ PictureCache::PictureCache(const Dataset& data, std::int64_t max_bytes)
 
 PictureCache::~PictureCache() {
   for (std::int64_t i = 0; i < data_.size(); ++i) delete kept_[static_cast<std::size_t>(i)].load();
+}
+
+std::int64_t PictureCache::count() const {
+  return std::count_if(kept_.get(), kept_.get() + data_.size(),
+                       [](const auto& kept) { return kept.load() != nullptr; });
 }
 
 const Image& PictureCache::get(std::int64_t index, Image& own) {

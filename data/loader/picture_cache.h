@@ -22,6 +22,7 @@ class PictureCache {
   // The picture, either from the cache or decoded into `own`. Throws what loading throws.
   const Image& get(std::int64_t index, Image& own);
   std::int64_t bytes() const { return used_.load(std::memory_order_relaxed); }
+  std::int64_t count() const;  // of the pictures that are kept
 
  private:
   const Dataset& data_;

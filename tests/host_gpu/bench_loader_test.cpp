@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
 
 namespace rk {
@@ -47,8 +48,8 @@ TEST(BenchLoaderDevice, TheInputHoldsTheLastPicturesAsNumbers) {
   const auto sampler = make_sequential(data, kBatch);
   Loader loader(data, *sampler, crop, {});
   const std::vector<std::uint8_t> other(kBatch * kSide * kSide * 3, 77);
-  const DeviceLoaderTimes times =
-      time_device_loader(context, {Precision::kTf32, kImages, kBatch, kSide}, table, loader, other);
+  const DeviceLoaderTimes times = time_device_loader(
+      context, {Precision::kTf32, kImages, 0, kBatch, kSide}, table, loader, other);
   EXPECT_GT(times.loader, 0);
   EXPECT_GT(times.upload, 0);
   EXPECT_GT(times.input, 0);
@@ -103,6 +104,21 @@ TEST(BenchLoaderDevice, TheFileHasTheKeysOfTheCpuAndOfTheGpu) {
   // Of one repeat each: the share and the rate that belong together differ from the medians.
   EXPECT_GE(number("share_max"), number("floor_ms_min") * number("images_per_second_min") / 1e3);
   EXPECT_LE(number("share_min"), number("floor_ms_max") * number("images_per_second_max") / 1e3);
+}
+
+// What is kept decoded costs no decoding, and so much is timed that what lay ready counts little.
+TEST(BenchLoaderDevice, KeptImagesLeaveDecodingOutOfTheFloor) {
+  std::vector<std::string> flags = kFlags;
+  flags.insert(flags.end(), {"--cache", "1"});
+  const nlohmann::json kept = run(flags, "cuda:0"), plain = run(kFlags, "cuda:0");
+  EXPECT_EQ(kept["cached_images"], kImages);
+  EXPECT_EQ(plain["cached_images"], 0);
+  EXPECT_EQ(kept["timed_images"], 30 * kBatch);
+  const auto number = [&](const char* key) { return kept[key].get<double>(); };
+  EXPECT_LE(
+      number("floor_ms_max"),
+      std::max({number("resize_ms_max") / 2, number("upload_floor_ms"), number("input_floor_ms")}) *
+          (1 + 1e-9));
 }
 
 TEST(BenchLoaderDevice, ThePrecisionIsTheGpus) {

@@ -43,6 +43,7 @@ DeviceLoaderTimes time_device_loader(const Context& context, const DeviceLoaderS
   DeviceLoaderTimes times;
   times.upload = summarize(uploads).median / static_cast<double>(shape.batch);
   times.input = summarize(kernels).median / static_cast<double>(shape.batch);
+  for (int batch = 0; batch < shape.ready; ++batch) loader.next();
   std::int64_t done = 0;
   times.loader = milliseconds([&] {
     const auto stage_next = [&] {

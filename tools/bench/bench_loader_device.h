@@ -17,7 +17,8 @@ namespace rk {
 struct DeviceLoaderShape {
   Precision precision = Precision::kFp32;
   std::int64_t images = 0;  // to take from the loader
-  std::int64_t batch = 0;   // the most that it gives at once
+  int ready = 0;  // batches to let go of before the time is taken: they may be made by then
+  std::int64_t batch = 0;  // the most that it gives at once
   std::int64_t side = 0;
 };
 
