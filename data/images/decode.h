@@ -1,13 +1,14 @@
 // From a file to its pixels, equal byte for byte to Pillow's Image.open(f).convert('RGB').
 //
 // The format is told by content, never by name: JPEG (libjpeg-turbo with its defaults), PNG
-// (libpng), uncompressed BMP of 1, 4, 8, 24 or 32 bits (no OS/2 ones). Grey is replicated, alpha dropped, CMYK taken as
-// stored inverted (R = round(C K / 255)), 16 bits a channel cut to the high byte but grey 16-bit
-// PNG clipped to 255, and EXIF orientation ignored (exif.h turns pictures), all as Pillow does.
-// Limits, checked before memory is spent: file 256 MiB, side 65,500, 178,956,970 pixels, 100 JPEG
-// scans, 256 MB of the coefficients that a progressive JPEG is held in (45 to 90 megapixels). A damaged file is refused, also where a library would only
-// warn, and with it arithmetic-coded JPEG, where damage cannot be noticed. Errors: InputError
-// "<name>: <what>; <what to do>". Every function may run in any number of threads.
+// (libpng), uncompressed BMP of 1, 4, 8, 24 or 32 bits (no OS/2 ones). Grey is replicated, alpha
+// dropped, CMYK taken as stored inverted (R = round(C K / 255)), 16 bits a channel cut to the high
+// byte but grey 16-bit PNG clipped to 255, and EXIF orientation ignored (exif.h turns pictures),
+// all as Pillow does. Limits, checked before memory is spent: file 256 MiB, side 65,500,
+// 178,956,970 pixels, 100 JPEG scans, 256 MB of the coefficients that a progressive JPEG is held in
+// (45 to 90 megapixels). A damaged file is refused, also where a library would only warn, and with
+// it arithmetic-coded JPEG, where damage cannot be noticed. Errors: InputError "<name>: <what>;
+// <what to do>". Every function may run in any number of threads.
 #pragma once
 
 #include <cstddef>

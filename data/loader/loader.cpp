@@ -39,6 +39,18 @@ struct Slot {
 
 }  // namespace
 
+std::int64_t allowed_bad(std::int64_t max_bad, std::int64_t images) {
+  return max_bad >= 0 ? max_bad : std::max<std::int64_t>(10, images / 1000);
+}
+
+void require_few_bad(const Dataset& data, const std::vector<BadImage>& bad, std::int64_t allowed) {
+  if (std::ssize(bad) <= allowed) return;
+  fail<InputError>(
+      "{}: {} of {} cannot be read, more than the {} allowed, the last being {}; repair "
+      "them or raise --max-bad",
+      data.name(), bad.size(), counted(data.size(), "image"), allowed, bad.back().reason);
+}
+
 struct Loader::State {
   State(const Dataset& d, const Sampler& s, const AugmentOptions& a, const LoaderOptions& o);
   ~State();
@@ -117,7 +129,7 @@ Loader::State::State(const Dataset& d, const Sampler& s, const AugmentOptions& a
   if (o.end_epoch >= 0) total = std::max<std::int64_t>(0, o.end_epoch * epoch_batches - first);
   if (epoch_batches == 0) total = 0;
   if (max_bad < 0 && o.bad == BadPolicy::kReplace) {
-    max_bad = std::max<std::int64_t>(10, data.size() / 1000);
+    max_bad = allowed_bad(max_bad, data.size());
   }
   for (const BadImage& image : o.known_bad) {
     bad_seen.emplace(image.index, image);
@@ -305,11 +317,7 @@ void Loader::State::report(const Slot& slot) {
 void Loader::State::count_bad(const BadImage& image) {
   if (!reported.insert(image.index).second) return;
   bad_images.push_back(image);
-  if (max_bad < 0 || std::ssize(bad_images) <= max_bad) return;
-  fail<InputError>(
-      "{}: {} of {} cannot be read, more than the {} allowed, the last being {}; repair "
-      "them or raise --max-bad",
-      data.name(), bad_images.size(), counted(data.size(), "image"), max_bad, image.reason);
+  if (max_bad >= 0) require_few_bad(data, bad_images, max_bad);
 }
 
 const Batch* Loader::State::next() {

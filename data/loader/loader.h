@@ -42,6 +42,11 @@ struct BadImage {
   std::string reason;  // one line that names the file
 };
 
+// --max-bad of so many images: -1 stands for max(10, 0.1 % of them).
+std::int64_t allowed_bad(std::int64_t max_bad, std::int64_t images);
+// InputError where more of the data cannot be read.
+void require_few_bad(const Dataset& data, const std::vector<BadImage>& bad, std::int64_t allowed);
+
 enum class BadPolicy { kReplace, kFail, kSkip };
 
 struct LoaderOptions {

@@ -12,9 +12,9 @@
 //            unordered pairs in an epoch in random order. Of a category: classes in random order,
 //            each whole (k > 0: k images), until N/2; the last is cut. Where they are too few,
 //            further rounds of the same order go on with the images of a class that have not come
-//            yet, and then repeat them. FastAP's "hard" strategy (Cakir et al. 2019, supplement A: per_pair
-//            5 for SOP, 2 for In-Shop); RaMBO's (Rolinek et al. 2020, supplement) has per_pair 10
-//            and k 4 for SOP, 4 and 8 for In-Shop. Decided here: pairs in random order.
+//            yet, and then repeat them. FastAP's "hard" strategy (Cakir et al. 2019, supplement A:
+//            per_pair 5 for SOP, 2 for In-Shop); RaMBO's (Rolinek et al. 2020, supplement) has
+//            per_pair 10 and k 4 for SOP, 4 and 8 for In-Shop. Decided here: pairs in random order.
 //   random_classes
 //            Classes of the whole set in random order, each whole, until N images; the last is cut.
 //            FastAP's "random" strategy. Batches an epoch as for pk.

@@ -10,8 +10,8 @@
 // begin with '.' are ignored, and so are the folders that archivers and file servers leave behind.
 // exif=turn: pictures are turned upright as their files say (data/images/exif.h); ignore: seen as
 // they are stored, and those that are not upright are counted. Files whose ending is not one of jpg
-// jpeg jfif png bmp gif webp tif tiff ppm pgm are left out and counted; what a file holds is decided by
-// its content when it is decoded. Links are followed.
+// jpeg jfif png bmp gif webp tif tiff ppm pgm are left out and counted; what a file holds is
+// decided by its content when it is decoded. Links are followed.
 // merge=3: training classes become one by threes, others stay (Dataset::merge()): what a loss makes
 // of labels that say less than the pictures (Li et al. 2022).
 // Empty folders are left out too. Errors (InputError): missing, empty or unreadable folder; class

@@ -55,8 +55,7 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
   constexpr std::int64_t kAtATime = 64;  // between two looks at signals
   if (data.size() == 0 || data.items().front().path.empty()) return;  // drawn, not read
   const std::int64_t count = std::min(data.size(), kImages);
-  const std::int64_t allowed =
-      max_bad >= 0 ? max_bad : std::max<std::int64_t>(10, data.size() / 1000);
+  const std::int64_t allowed = allowed_bad(max_bad, data.size());
   const std::int64_t lying = data.lying();
   Progress progress("checking images", count, "images", quiet);
   std::vector<std::string> bad;

@@ -86,7 +86,8 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
                              .monitor = settings.monitor,
                              .csv = settings.log == "csv",
                              .quiet = common.quiet}),
-      unreadable_(settings.out) {
+      unreadable_(settings.out),
+      bad_(processes_, train_data_) {
   if (test_data_ && settings.eval_train > 0) {
     train_sample_ = training_sample(train_data_, std::min(settings.eval_train, test_data_->size()),
                                     common.seed);
@@ -308,7 +309,8 @@ void TrainRun::execute() {
   } catch (const Interrupted&) {
     throw;  // after saving
   } catch (...) {
-    if (processes_.first()) unreadable_.update(loader_->bad_images());  // all that were met
+    // All that were met, as far as the others had time to say.
+    if (processes_.first()) unreadable_.update(bad_.with(loader_->bad_images()));
     save_before_leaving();
     throw;
   }
@@ -361,10 +363,20 @@ void TrainRun::train_epoch() {
       if (run_.batch < batches) save_if_due();
     }
   }
-  if (processes_.first()) {
-    for (const std::string& line : unreadable_.update(loader_->bad_images())) note(line);
-  }
+  share_bad_images();
   finish_epoch(seconds_since(start), batches - first);
+}
+
+void TrainRun::share_bad_images() {
+  const std::vector<BadImage>& all = bad_.gather(loader_->bad_images());
+  if (!processes_.first()) return leave_if_failed();
+  for (const std::string& line : unreadable_.update(all)) note(line);
+  try {
+    require_few_bad(train_data_, all, allowed_bad(settings_.max_bad, train_data_.size()));
+  } catch (const InputError&) {
+    failure_ = std::current_exception();
+  }
+  leave_if_failed();
 }
 
 // Of an epoch of `batches`, number `next`.
@@ -666,7 +678,9 @@ std::vector<std::byte> TrainRun::checkpoint() const {
   run.loss_scale = trainer_->loss_scale();
   if (loader_ != nullptr) {
     run.bad_images.clear();
-    for (const BadImage& image : loader_->bad_images()) run.bad_images.push_back(image.index);
+    for (const BadImage& image : bad_.with(loader_->bad_images())) {
+      run.bad_images.push_back(image.index);
+    }
   }
   CheckpointWriter writer(model, run);
   trainer_->save(writer);
@@ -691,6 +705,7 @@ void TrainRun::save_if_due() {
   finish_steps();
   trainer_->download();
   require_sound();  // all of them, for what has diverged here has in every process
+  share_bad_images();
   if (!processes_.first()) return;
   try {
     save_as_last(state());
@@ -728,6 +743,7 @@ void TrainRun::save_before_leaving() {
 void TrainRun::leave_if_failed() {
   if (processes_.largest(failure_ ? 1 : 0) == 0) return;
   finish_steps();
+  bad_.gather(loader_->bad_images());
   save_before_leaving();
   processes_.end_together();
   if (failure_) std::rethrow_exception(failure_);
@@ -754,6 +770,7 @@ void TrainRun::announce(const std::string& what, double seconds) const {
 }
 
 void TrainRun::stop() {
+  if (prepared_) bad_.gather(loader_->bad_images());
   if (processes_.first() && prepared_) save_as_last(state());
   processes_.end_together();
   if (!processes_.first()) throw Interrupted("");

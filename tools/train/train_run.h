@@ -15,6 +15,7 @@
 #include "data/loader/loader.h"
 #include "tools/cli/cli.h"
 #include "tools/common/image_check.h"
+#include "tools/common/shared_bad.h"
 #include "tools/train/still_loss.h"
 #include "tools/train/train_record.h"
 #include "tools/train/train_settings.h"
@@ -87,6 +88,8 @@ class TrainRun {
   std::string why_over() const;            // that all epochs are done, or that patience is
   std::uint64_t checkpoint_bytes() const;  // of one
   std::uint64_t folder_bytes() const;
+  // Tells the processes of one another's unreadable pictures; more than --max-bad end the run.
+  void share_bad_images();
   // Of the pictures that the run knew for unreadable, those that still are.
   std::vector<BadImage> known_bad() const;
   void rehearse_saving() const;  // DeviceError where there is no memory for it
@@ -134,6 +137,7 @@ class TrainRun {
   std::string source_sha256_;  // of the weights it all began with
   TrainRecord record_;         // run_.history and how long things took
   UnreadableImages unreadable_;
+  SharedBadImages bad_;                // beside loader_'s own
   double waited_before_ = 0;           // for images, in the epochs before
   std::int64_t skipped_held_out_ = 0;  // images that cannot be read
   StillLoss still_loss_;

@@ -131,6 +131,41 @@ TEST_F(TrainProcesses, RefuseWhatTheyCannotShare) {
   for (const char* out : {"a", "b", "c"}) EXPECT_FALSE(fs::exists(in(out)));
 }
 
+// Each meets the pictures of its own part of the batches; what is listed, saved and counted against
+// --max-bad are those of both.
+TEST_F(TrainProcesses, PicturesThatCannotBeReadAreThoseOfAll) {
+  ASSERT_EQ(run(command(2, "run", on_pictures({"--epochs", "1", "--batches", "2"}))).code, 0);
+  // Of each class of eight five, behind the look at all of them that begins a run.
+  for (int c = 0; c < 8; ++c) {
+    for (int i = 0; i < 5; ++i) folder_.write(fmt::format("pics/train/c{}/{}.png", c, i), "none");
+  }
+  const auto go_on = [&](const char* epochs, const char* max_bad) {
+    std::vector<std::string> words = mpiexec(2);
+    for (const std::string& word :
+         {std::string(RK_BIN "/train"), std::string("--out"), in("run"), std::string("--resume"),
+          std::string("auto"), std::string("--epochs"), std::string(epochs),
+          std::string("--max-bad"), std::string(max_bad)}) {
+      words.push_back(word);
+    }
+    return run(words);
+  };
+  // Four of the eight classes are read by either: at most 20 pictures.
+  const Finished too_many = go_on("2", "20");
+  EXPECT_EQ(too_many.code, 3) << too_many.err;
+  EXPECT_TRUE(holds(too_many.err, "of 64 images cannot be read, more than the 20 allowed"));
+  EXPECT_TRUE(holds(too_many.err, "saved after step 4"));
+  const std::size_t met = Checkpoint(in("run/last.h5")).run().bad_images.size();
+  EXPECT_GT(met, 20U);
+  std::istringstream list(file_text(in("run/bad_files.txt")));
+  std::size_t lines = 0;
+  for (std::string line; std::getline(list, line); ++lines) {
+    EXPECT_TRUE(holds(line, "not a JPEG, PNG or BMP picture"));
+  }
+  EXPECT_EQ(lines, met);
+  const Finished done = go_on("2", "40");
+  EXPECT_EQ(done.code, 0) << done.err;
+}
+
 // A picture that only one of them is to read: the first saves what is done, and the one that met it
 // says what it was.
 TEST_F(TrainProcesses, OneProcesssErrorSavesTheRunOfAll) {
