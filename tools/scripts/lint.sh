@@ -5,7 +5,7 @@
 #        tools/scripts/lint.sh check [FILE...]  layout, then clang-tidy over FILE... (default: all; five to
 #                                               eight minutes of two cores)
 #        tools/scripts/lint.sh drawn            the same over what was committed within a day, and
-#                                               one in three of the other files, others in every run
+#                                               one in six of the other files, others in every run
 #        tools/scripts/lint.sh deep [FILE...]   the same with the slow checks: those that follow the paths
 #                                               through each function (all: an hour)
 set -euo pipefail
@@ -67,7 +67,7 @@ case $mode in
       all=("${files[@]}")
       files=()
       for file in "${all[@]}"; do
-        if [ $((RANDOM % 3)) -eq 0 ] || grep -qxF "$file" <<<"$new"; then files+=("$file"); fi
+        if [ $((RANDOM % 6)) -eq 0 ] || grep -qxF "$file" <<<"$new"; then files+=("$file"); fi
       done
     fi
     # Headers of OpenMP and libFuzzer are clang++'s own.
