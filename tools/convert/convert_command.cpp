@@ -216,13 +216,14 @@ class Convert final : public Command {
              "Rankine's weights, in whose way IN pools, strides and wants its images: for a "
              "state_dict of what a loader of --from-run made, which cannot say so")
         .type_name("FILE");
-    flags
-        .add("--input-mean", input_mean_, "what IN's images have subtracted: red,green,blue or one")
-        .delimiter(',')
-        .check(in_range(-kMostInput, kMostInput));
-    flags.add("--input-std", input_std_, "what they are divided by after that, likewise")
-        .delimiter(',')
-        .check(in_range(kLeastInputStd, kMostInput));
+    mean_option_ = flags
+                       .add("--input-mean", input_mean_,
+                            "what is subtracted from red, green and blue of IN's images")
+                       .check(in_range(-kMostInput, kMostInput))
+                       .default_text("as IN says");
+    std_option_ = flags.add("--input-std", input_std_, "what they are divided by after that")
+                      .check(in_range(kLeastInputStd, kMostInput))
+                      .default_text("as IN says");
     flags.add_switch("--list", list_, "print a table of the tensors in IN and write nothing");
     flags.add_switch("--dry-run", dry_run_, "say what would be done and write nothing");
     flags.add_switch("--no-crc", no_crc_, "take a zip archive whose checksums differ");
@@ -415,16 +416,8 @@ class Convert final : public Command {
       model.dim = own.dim;
       model.source_sha256 = own.source_sha256;
     }
-    const auto colours = [](const char* flag, const std::vector<double>& values,
-                            std::array<double, 3>& to) {
-      if (values.empty()) return;
-      if (values.size() != 1 && values.size() != to.size()) {
-        fail<UsageError>("{}: give one number, or red,green,blue", flag);
-      }
-      for (std::size_t c = 0; c < to.size(); ++c) to[c] = values[values.size() == 1 ? 0 : c];
-    };
-    colours("--input-mean", input_mean_, model.input_mean);
-    colours("--input-std", input_std_, model.input_std);
+    if (mean_option_.given()) model.input_mean.fill(input_mean_);
+    if (std_option_.given()) model.input_std.fill(input_std_);
   }
 
   void print_ignored(const std::vector<std::string>& names, bool all) const {
@@ -473,7 +466,8 @@ class Convert final : public Command {
   }
 
   std::string in_, out_, from_run_, from_ = "auto", to_, arch_, like_;
-  std::vector<double> input_mean_, input_std_;
+  double input_mean_ = 0.5, input_std_ = 0.5;
+  Flag mean_option_, std_option_;
   bool list_ = false, dry_run_ = false, no_crc_ = false, silent_ = false;
   bool of_run_ = false;  // IN is a run's checkpoint
   std::optional<NetworkWeights> weights_;
