@@ -8,7 +8,7 @@
 
 namespace rk {
 
-// For <name>.py beside `weights`, <name>.safetensors: at most 36 lines, 39 where torchvision has
+// For <name>.py beside `weights`, <name>.safetensors: at most 36 lines, 40 where torchvision has
 // the network's blocks alone (resnet20).
 std::string torch_loader(const ModelDescription& model, const std::string& weights);
 

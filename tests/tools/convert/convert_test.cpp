@@ -373,7 +373,7 @@ TEST_F(Convert, ALoaderHasThirtySixLines) {
           model.upright = dim > 0;
           const std::string loader = torch_loader(model, "e.safetensors");
           // Of resnet20 torchvision has the blocks alone.
-          EXPECT_LE(std::count(loader.begin(), loader.end(), '\n'), arch == "resnet20" ? 39 : 36)
+          EXPECT_LE(std::count(loader.begin(), loader.end(), '\n'), arch == "resnet20" ? 40 : 36)
               << loader;
         }
       }
