@@ -517,7 +517,7 @@ class Proof(Machine):
         self.with_gpu()
         self.made_up_bench()
         self.command("bin/python", '[ "$1" = -c ] || echo "$*"')
-        for limit, seconds in (("", 100), ("90", 40), ("20", 1)):
+        for limit, seconds in (("", 115), ("90", 25), ("20", 1)):
             self.run_proof("tuned-train", PYTHON="bin/python", LIMIT=limit)
             self.assertRegex(self.result("tuned-train")["finding"],
                              f" --bn train --batch 256 .* --tune results --tune-seconds {seconds} ")
