@@ -216,6 +216,7 @@ TEST_F(ForeignWeights, AnEmbeddingLayerBesideTheNetwork) {
     const NetworkWeights weights = read(content);
     expect_whole(weights, "resnet18");
     EXPECT_EQ(weights.model.dim, 4) << network;
+    ASSERT_NE(weights.find("embedding.bias"), nullptr);
     EXPECT_EQ(weights.find("embedding.bias")->values[3], 4.0F);
     EXPECT_TRUE(weights.ignored.empty());
     EXPECT_TRUE(holds(weights.notes.at(0), "does not say how the network of its embedding pools"));
