@@ -22,7 +22,7 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMEOUT = 600  # seconds: of one run of tests; a fault may well hang them
 # Suites whose tests start the programs.
-RUN_PROGRAMS = ("Run", "TrainProgram", "ProgramFlags", "CheckpointValues", "fault_test:")
+RUN_PROGRAMS = ("Run", "TrainProgram", "TrainProcesses", "ProgramFlags", "CheckpointValues", "fault_test:")
 
 
 def faults(only):
