@@ -224,8 +224,8 @@ TEST_F(GpuGraphs, InputGradientsOfFrozenTraining) {
 TEST_F(GpuGraphs, BatchStatisticsMaskInTheNormalisation) {
   const auto all = graphs("resnet50", true, BatchNormMode::kBatch, Precision::kFp16);
   EXPECT_EQ(count(all, {Op::kDgrad, Op::kReluGradient}), 0);
-  // Outputs of a stage's last convolutions: one shape a stage each. Those of its shortcut are joined
-  // with what they are added to, by our own kernels.
+  // Outputs of a stage's last convolutions: one shape a stage each. Those of its shortcut are
+  // joined with what they are added to, by our own kernels.
   EXPECT_EQ(count(all, {Op::kBatchNorm, Op::kAdd}), 4);
   EXPECT_EQ(count(all, {Op::kBatchNorm}, {Op::kRelu}), 0);
 }

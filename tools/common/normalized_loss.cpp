@@ -154,14 +154,11 @@ DifferenceCheck check_differences(LossFunction<double>& function, const LossData
     // A random direction sees a gradient of length g as about g / sqrt(elements).
     const double size = std::sqrt(grad_square / static_cast<double>(grad.size()));
     const double error = std::abs(difference - expected);
-    // Losses are rounded in their last digits, and of a gradient below what that makes of their
-    // differences these say nothing.
+    // Losses are rounded in their last digits; what that makes of their differences is no error of
+    // the gradient, and says nothing of one that is smaller.
     const double unresolved = 8 * std::numeric_limits<double>::epsilon() * std::abs(at.loss) / step;
-    if (size > unresolved) {
-      errors.push_back(error / size);
-    } else {
-      errors.push_back(error > unresolved ? error / std::max(size, unresolved) : 0.0);
-    }
+    const double beyond = std::max(error - unresolved, 0.0);
+    errors.push_back(beyond > 0 ? beyond / std::max(size, unresolved) : 0.0);
   }
   std::sort(errors.begin(), errors.end());
   DifferenceCheck check;
