@@ -154,11 +154,10 @@ DifferenceCheck check_differences(LossFunction<double>& function, const LossData
     // A random direction sees a gradient of length g as about g / sqrt(elements).
     const double size = std::sqrt(grad_square / static_cast<double>(grad.size()));
     const double error = std::abs(difference - expected);
-    // Losses are rounded in their last digits; what that makes of their differences is no error of
-    // the gradient, and says nothing of one that is smaller.
-    const double unresolved = 8 * std::numeric_limits<double>::epsilon() * std::abs(at.loss) / step;
-    const double beyond = std::max(error - unresolved, 0.0);
-    errors.push_back(beyond > 0 ? beyond / std::max(size, unresolved) : 0.0);
+    // Losses are rounded in their last digits. A gradient counts for no less than a thousand times
+    // what that makes of their differences: alone it is no error of one that is all but 0.
+    const double rounding = 8 * std::numeric_limits<double>::epsilon() * std::abs(at.loss) / step;
+    errors.push_back(error > 0 ? error / std::max(size, 1000 * rounding) : 0.0);
   }
   std::sort(errors.begin(), errors.end());
   DifferenceCheck check;

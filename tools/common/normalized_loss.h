@@ -42,8 +42,8 @@ template <class S> class LossFunction {
 struct DifferenceCheck {
   int directions = 0;
   double step = 0;
-  // |difference - grad . v| / |grad| * sqrt(number of elements), beyond the rounding of
-  // differences.
+  // |difference - grad . v| / |grad| * sqrt(number of elements), where |grad| / sqrt(number of
+  // elements) counts for no less than a thousand times the rounding of differences.
   double worst = 0;
   double median = 0;
 };
