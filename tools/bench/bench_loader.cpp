@@ -153,7 +153,7 @@ class BenchLoader final : public Command {
   }
   // So many that the batches that lie ready at either end of the time count for little.
   std::int64_t timed(std::int64_t images) const {
-    return std::max(images, 10 * prefetch_ * batch_of(images));
+    return std::max(images, std::int64_t{10} * prefetch_ * batch_of(images));
   }
 
   Stages measure_stages(const Dataset& data, const AugmentOptions& augmentation,
