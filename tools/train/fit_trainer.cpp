@@ -36,7 +36,7 @@ std::int64_t evaluation_bytes(const TrainerFit& fit) {
   return static_cast<std::int64_t>(plan_evaluation(embedder, fit.settings));
 }
 
-BesideTrainer bytes_beside(const TrainerFit& fit, int processes) {
+BesideTrainer bytes_beside(const TrainerFit& fit) {
   const TrainSettings& settings = fit.settings;
   const auto side = static_cast<std::int64_t>(settings.image_size);
   BesideTrainer bytes;
@@ -51,7 +51,7 @@ BesideTrainer bytes_beside(const TrainerFit& fit, int processes) {
     }
     return bytes;
   }
-  bytes.loading = loading_bytes(settings, fit.train, fit.held_out, processes);
+  bytes.loading = fit.loading;
   if (fit.held_out != nullptr) bytes.evaluation = evaluation_bytes(fit);
   return bytes;
 }
@@ -112,7 +112,7 @@ LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
 
 std::unique_ptr<Trainer> fit_trainer(const TrainerFit& fit, TrainerOptions options) {
   const TrainSettings& settings = fit.settings;
-  const BesideTrainer beside = bytes_beside(fit, options.processes->size());
+  const BesideTrainer beside = bytes_beside(fit);
   options.other_bytes = beside.all();
   while (true) {
     try {

@@ -36,8 +36,8 @@ LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
 struct TrainerFit {
   const Context& context;
   const TrainSettings& settings;
-  const Dataset& train;
   const Dataset* held_out;
+  const LoadingBytes& loading;
   // Makes --chunk what fits, in `settings` too; null: it is somebody's choice.
   std::function<void(std::int64_t chunk)> choose_chunk;
 };

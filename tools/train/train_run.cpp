@@ -16,7 +16,6 @@
 #include "tools/common/metrics_report.h"
 #include "tools/common/similarity_counts.h"
 #include "tools/train/divergence.h"
-#include "tools/train/fit_trainer.h"
 #include "tools/train/going_on.h"
 #include "tools/train/held_out.h"
 #include "tools/train/monitor.h"
@@ -109,12 +108,12 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   if (plan_.choose_chunk) {
     choose_chunk = [&](std::int64_t chunk) { plan_.choose_chunk(plan_, chunk); };
   }
-  const Dataset* const held_out = test_data_ ? &*test_data_ : nullptr;
-  trainer_ = fit_trainer({context, settings, train_data_, held_out, choose_chunk}, options);
+  loading_ = loading_bytes(settings, train_data_, held_out(), processes_.size());
+  trainer_ = fit_trainer({context, settings, held_out(), loading_, choose_chunk}, options);
   progress.reset();
   embedder_ =
       std::make_unique<Embedder>(context, trainer_->parameters(), model_description(settings),
-                                 evaluation_batch(settings, held_out), options.precision);
+                                 evaluation_batch(settings, held_out()), options.precision);
   plan_evaluation(*embedder_, settings);
   run_.seed = common.seed;
   run_.data = train_data_.identity();
@@ -205,16 +204,9 @@ void TrainRun::start_from_checkpoint() {
 }
 
 void TrainRun::describe() const {
-  const TrainParts parts{
-      settings_,
-      *trainer_,
-      *sampler_,
-      train_data_,
-      test_data_ ? &*test_data_ : nullptr,
-      train_sample_ ? &*train_sample_ : nullptr,
-      embedder_->plan(),
-      loading_bytes(settings_, train_data_, test_data_ ? &*test_data_ : nullptr, processes_.size()),
-      processes_.size()};
+  const TrainParts parts{settings_,         *trainer_,  *sampler_,
+                         train_data_,       held_out(), train_sample_ ? &*train_sample_ : nullptr,
+                         embedder_->plan(), loading_,   processes_.size()};
   for (const std::string& line : describe_training(parts)) note(line);
 }
 
@@ -238,7 +230,7 @@ void TrainRun::record_origin() const {
                                .environment = run_.environment,
                                .processes = processes_.size(),
                                .train = train_data_,
-                               .held_out = test_data_ ? &*test_data_ : nullptr,
+                               .held_out = held_out(),
                                .epoch = run_.epoch,
                                .step = run_.step,
                                .resumed = saved_step_ >= 0,
@@ -708,7 +700,7 @@ void TrainRun::save_if_due() {
   share_bad_images();
   if (!processes_.first()) return;
   try {
-    save_as_last(state());
+    save_as_last(checkpoint());
   } catch (const InputError& error) {
     // The next one may succeed, and so may the epoch's.
     saved_at_ = Clock::now();

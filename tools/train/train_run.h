@@ -16,6 +16,7 @@
 #include "tools/cli/cli.h"
 #include "tools/common/image_check.h"
 #include "tools/common/shared_bad.h"
+#include "tools/train/fit_trainer.h"
 #include "tools/train/still_loss.h"
 #include "tools/train/train_record.h"
 #include "tools/train/train_settings.h"
@@ -59,6 +60,7 @@ class TrainRun {
   void execute();
 
  private:
+  const Dataset* held_out() const { return test_data_ ? &*test_data_ : nullptr; }
   void fit_batch();
   void start_from_weights();
   void start_from_checkpoint();
@@ -123,6 +125,7 @@ class TrainRun {
   std::optional<Dataset> train_sample_;  // evaluated beside test_data_
   std::unique_ptr<Sampler> sampler_;     // of whole batches
   std::unique_ptr<Sampler> share_;       // of this process's part of them
+  LoadingBytes loading_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Embedder> embedder_;
   std::unique_ptr<Loader> loader_;
