@@ -35,7 +35,7 @@ template <class T> class AddNode final : public Node {
  public:
   AddNode(const std::string& name, const Context& context) : Node(name), context_(context) {}
 
-  void choose_layouts(ImageWidths& widths) override { widths.inputs[1] = widths.inputs[0]; }
+  void choose_layouts(ChannelBlocks& blocks) override { blocks.inputs[1] = blocks.inputs[0]; }
 
   void forward() override {
     launch(context_, AddTensors<T>{.count = memory_.output.elements(),

@@ -26,9 +26,9 @@ class BatchNormNode : public Node {
         parameters_(program.parameters()),
         tensors_(declare_batchnorm(program, name, shape[3])) {}
 
-  void choose_layouts(ImageWidths& widths) override {
-    layout_ = image_layout(shape_, widths.inputs[0]);
-    std::ranges::fill(widths.inputs, layout_.width);
+  void choose_layouts(ChannelBlocks& blocks) override {
+    layout_ = image_layout(shape_, blocks.inputs[0]);
+    std::ranges::fill(blocks.inputs, layout_.block);
   }
 
   NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
@@ -87,7 +87,7 @@ class BatchNormNode : public Node {
     float* d_gamma = parameters_.gradient(tensors_.gamma);
     float* d_beta = parameters_.gradient(tensors_.beta);
     const bool batch = options_.mode == BatchNormMode::kBatch;
-    const double count = static_cast<double>(layout_.batch * layout_.rows());
+    const double count = static_cast<double>(layout_.batch * layout_.pixels());
     for (std::int64_t c = 0; c < channels; ++c) {
       const double inv_std = inv_std_[c], scale = scale_[c];
       const double sum = totals_[c], product = totals_[channels + c];
@@ -107,7 +107,7 @@ class BatchNormNode : public Node {
 
  private:
   std::int64_t gap(const Tensor& t) const {
-    return t.image_stride - layout_.groups * layout_.plane();
+    return t.image_stride - layout_.blocks * layout_.plane();
   }
   void take_saved(Carver& from) {
     const std::int64_t channels = layout_.channels();
@@ -132,7 +132,7 @@ class BatchNormNode : public Node {
 
   // mean_ and inv_std_ hold the batch's mean and variance here.
   void update_running(float* running_mean, float* running_variance) {
-    const double count = static_cast<double>(layout_.batch * layout_.rows());
+    const double count = static_cast<double>(layout_.batch * layout_.pixels());
     const double unbiased = count > 1 ? count / (count - 1) : 1.0;
     const double m = options_.momentum;
     for (std::int64_t c = 0; c < layout_.channels(); ++c) {

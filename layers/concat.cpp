@@ -14,10 +14,10 @@ namespace {
 // In blocks, the channels of one image are a run of memory; in NHWC, those of one pixel.
 class ConcatNode : public Node {
  public:
-  ConcatNode(const std::string& name, const Program& program, ImageWidths widths)
-      : Node(name), threads_(program.context().threads()), widths_(std::move(widths)) {}
+  ConcatNode(const std::string& name, const Program& program, ChannelBlocks blocks)
+      : Node(name), threads_(program.context().threads()), blocks_(std::move(blocks)) {}
 
-  void choose_layouts(ImageWidths& widths) override { widths = widths_; }
+  void choose_layouts(ChannelBlocks& blocks) override { blocks = blocks_; }
 
   void forward() override {
     const Tensor& y = memory_.output;
@@ -55,7 +55,7 @@ class ConcatNode : public Node {
   std::int64_t stride(const Tensor& t) const { return in_blocks() ? t.image_stride : t.row_stride; }
 
   int threads_;
-  ImageWidths widths_;
+  ChannelBlocks blocks_;
 };
 
 // Are the inputs, one behind the other along the channels, ranges that begin and end on 16 bytes?
@@ -73,7 +73,7 @@ TensorId concat(Program& program, const std::vector<TensorId>& inputs, const std
   expect(shape.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name,
          shape.text());
   std::int64_t channels = 0;
-  const std::int64_t block = program.on_gpu() ? 0 : convolution_width();
+  const std::int64_t block = program.on_gpu() ? 0 : convolution_block();
   bool blocked = block > 0;
   for (const TensorId input : inputs) {
     const Shape& s = program.shape(input);
@@ -84,8 +84,8 @@ TensorId concat(Program& program, const std::vector<TensorId>& inputs, const std
   }
   shape = {shape[0], shape[1], shape[2], channels};
   const NodeOutput output{.name = name, .shape = shape, .dtype = program.dtype(inputs[0])};
-  ImageWidths widths;
-  widths.output = blocked ? block : channels;
+  ChannelBlocks blocks;
+  blocks.output = blocked ? block : channels;
   std::int64_t first = 0;
   std::vector<NodeInput> edges;
   edges.reserve(inputs.size());
@@ -98,13 +98,13 @@ TensorId concat(Program& program, const std::vector<TensorId>& inputs, const std
     // On a GPU one can write a pixel's where all rows start as its loads and stores want them.
     if (blocked || (program.on_gpu() && starts_packs(program, inputs))) edge.joined_at = first;
     edges.push_back(edge);
-    widths.inputs.push_back(blocked ? block : s[3]);
+    blocks.inputs.push_back(blocked ? block : s[3]);
     first += s[3];
   }
   if (program.on_gpu()) {
     return program.append(gpu::concat_node(name, program), edges, output);
   }
-  auto node = std::make_unique<ConcatNode>(name, program, std::move(widths));
+  auto node = std::make_unique<ConcatNode>(name, program, std::move(blocks));
   return program.append(std::move(node), edges, output);
 }
 

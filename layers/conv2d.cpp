@@ -92,17 +92,17 @@ ConvolutionNode::ConvolutionNode(std::string name, Program& program, const std::
 }
 
 // With whole blocks on one side alone it computes in blocks, too, and the other side is NHWC.
-ConvolutionGeometry ConvolutionNode::in_blocks(std::int64_t block, std::int64_t x_width) const {
+ConvolutionGeometry ConvolutionNode::in_blocks(std::int64_t block, std::int64_t x_block) const {
   ConvolutionGeometry g = geometry_;
   const bool divides = block > 0 && g.y[3] % block == 0;
-  const bool x_in_blocks = block > 0 && x_width == block;
-  g.x_width = x_width;
-  g.y_width = divides ? block : g.y[3];
+  const bool x_in_blocks = block > 0 && x_block == block;
+  g.x_block = x_block;
+  g.y_block = divides ? block : g.y[3];
   g.block = 0;
   g.order = {};
   if (divides && x_in_blocks) {
     g.order = {WeightOrder::Kind::kBlocked, block};
-  } else if (divides && g.x_width == 1 && g.x[3] <= kStemChannels) {
+  } else if (divides && g.x_block == 1 && g.x[3] <= kStemChannels) {
     g.order = {WeightOrder::Kind::kStem, block};
   } else if (divides || x_in_blocks) {
     g.block = block;
@@ -112,13 +112,13 @@ ConvolutionGeometry ConvolutionNode::in_blocks(std::int64_t block, std::int64_t 
 
 // On the CPU in blocks of channels where the direct convolutions of this processor can run on them,
 // else NHWC.
-void ConvolutionNode::choose_layouts(ImageWidths& widths) {
+void ConvolutionNode::choose_layouts(ChannelBlocks& blocks) {
   ConvolutionGeometry& g = geometry_;
   if (on_gpu_) {
-    g = in_blocks(0, widths.inputs[0]);
+    g = in_blocks(0, blocks.inputs[0]);
     g.order = {WeightOrder::Kind::kChannelsLast, 0};
   } else {
-    g = in_blocks(convolution_width(), widths.inputs[0]);
+    g = in_blocks(convolution_block(), blocks.inputs[0]);
     const ConvolutionGeometry plain = in_blocks(0, g.x[3]);
     if (!OneDnnConvolution::has_own_code(context_, g) &&
         OneDnnConvolution::has_own_code(context_, plain)) {
@@ -126,9 +126,9 @@ void ConvolutionNode::choose_layouts(ImageWidths& widths) {
     }
   }
   parameters_.store_as(weight_, g.order);
-  widths.inputs[0] = g.x_width;
-  widths.output = g.y_width;
-  if (widths.inputs.size() > 1) widths.inputs[1] = g.y_width;  // the residual
+  blocks.inputs[0] = g.x_block;
+  blocks.output = g.y_block;
+  if (blocks.inputs.size() > 1) blocks.inputs[1] = g.y_block;  // the residual
 }
 
 TensorId conv2d(Program& program, TensorId x, const std::string& name,

@@ -31,8 +31,8 @@ struct ConvolutionGeometry {
   // On a GPU, where x is images in cells of pixels (SpaceToDepth): pixels along a cell's side. The
   // options are then those of the convolution over the cells.
   std::int64_t cell = 1;
-  std::int64_t x_width = 0;  // channels side by side, engine/tape/layout.h
-  std::int64_t y_width = 0;
+  std::int64_t x_block = 0;  // channels side by side, engine/tape/layout.h
+  std::int64_t y_block = 0;
   // Where it is not 0: computed in blocks of so many channels, the last of x or y filled up with
   // zeros; what lies otherwise is reordered around it.
   std::int64_t block = 0;
@@ -50,7 +50,7 @@ class ConvolutionNode : public Node {
   ConvolutionNode(std::string name, Program& program, const std::string& convolution,
                   const ConvolutionGeometry& geometry);
   // Settles in which order the weight is stored, too.
-  void choose_layouts(ImageWidths& widths) override;
+  void choose_layouts(ChannelBlocks& blocks) override;
   // Its layouts from then on.
   const ConvolutionGeometry& geometry() const { return geometry_; }
 
@@ -60,8 +60,8 @@ class ConvolutionNode : public Node {
   ParameterId weight_ = -1;
 
  private:
-  // Its layouts in blocks of so many channels (0: none), for an input of x_width.
-  ConvolutionGeometry in_blocks(std::int64_t block, std::int64_t x_width) const;
+  // Its layouts in blocks of so many channels (0: none), for an input of x_block.
+  ConvolutionGeometry in_blocks(std::int64_t block, std::int64_t x_block) const;
 
   bool on_gpu_;
   ConvolutionGeometry geometry_;

@@ -34,7 +34,7 @@ class FoldedConvNode : public ConvolutionNode {
                                          .backward = program.options().gradients}) {}
 
   NodeClaims plan(const std::vector<EdgeUse>& uses) override {
-    layout_ = image_layout(geometry().y, geometry().y_width);
+    layout_ = image_layout(geometry().y, geometry().y_block);
     Carver saved, workspace;
     take_saved(saved);
     take_workspace(workspace);
@@ -129,7 +129,7 @@ class FoldedConvNode : public ConvolutionNode {
   std::int64_t weight_elements() const { return geometry().weight.elements(); }
   // Output channels side by side in the weight's stored order.
   std::int64_t weight_lanes() const {
-    return geometry().order.kind == WeightOrder::Kind::kPlain ? 1 : geometry().order.width;
+    return geometry().order.kind == WeightOrder::Kind::kPlain ? 1 : geometry().order.block;
   }
 
   // f(offset, first channel, lanes) for every run of weights with consecutive output channels.

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "engine/tape/layout.h"
+#include "kernels/cpu/pool_cpu.h"
 #include "layers/gpu/nodes.h"
 
 namespace rk {
@@ -10,7 +11,7 @@ namespace {
 
 // Elements between an image and the next, where the tensor is a range of more channels.
 std::int64_t gap(const ImageLayout& layout, const Tensor& tensor) {
-  return tensor.image_stride - layout.groups * layout.plane();
+  return tensor.image_stride - layout.blocks * layout.plane();
 }
 
 // A pool over windows, in whatever layouts its images lie.
@@ -23,9 +24,9 @@ class WindowPoolNode : public Node {
         window_(window),
         x_shape_(x),
         y_shape_(y) {}
-  void choose_layouts(ImageWidths& widths) final {
-    x_ = image_layout(x_shape_, widths.inputs[0]);
-    y_ = image_layout(y_shape_, widths.output);
+  void choose_layouts(ChannelBlocks& blocks) final {
+    x_ = image_layout(x_shape_, blocks.inputs[0]);
+    y_ = image_layout(y_shape_, blocks.output);
   }
 
  protected:
@@ -88,11 +89,11 @@ class GlobalPoolNode : public Node {
         gradients_(program.options().gradients),
         x_shape_(x),
         options_(options) {}
-  void choose_layouts(ImageWidths& widths) override {
-    x_ = image_layout(x_shape_, widths.inputs[0]);
+  void choose_layouts(ChannelBlocks& blocks) override {
+    x_ = image_layout(x_shape_, blocks.inputs[0]);
   }
   NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
-    const bool keep = gradients_ && options_.kind == pool_cpu::Global::kMax;
+    const bool keep = gradients_ && options_.kind == PoolKind::kMax;
     const auto outputs = static_cast<std::size_t>(x_.batch * x_.channels());
     return {keep ? outputs * sizeof(std::int64_t) : 0, 0};
   }
@@ -174,10 +175,10 @@ TensorId average_pool(Program& program, TensorId x, const std::string& name,
   return program.append(std::move(node), {{.tensor = x}}, output);
 }
 
-pool_cpu::Global parse_global_pool(const std::string& name) {
-  if (name == "avg") return pool_cpu::Global::kAverage;
-  if (name == "max") return pool_cpu::Global::kMax;
-  if (name == "gem") return pool_cpu::Global::kGem;
+PoolKind parse_global_pool(const std::string& name) {
+  if (name == "avg") return PoolKind::kAverage;
+  if (name == "max") return PoolKind::kMax;
+  if (name == "gem") return PoolKind::kGem;
   fail<UsageError>("unknown pooling '{}'; {}", name, suggestion(name, {"avg", "max", "gem"}));
 }
 
@@ -185,7 +186,7 @@ TensorId global_pool(Program& program, TensorId x, const std::string& name,
                      const GlobalPoolOptions& options) {
   const Shape& in = program.shape(x);
   expect(in.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name, in.text());
-  const bool gem = options.kind == pool_cpu::Global::kGem;
+  const bool gem = options.kind == PoolKind::kGem;
   const NodeInput input{.tensor = x, .read_in_backward = gem};
   const NodeOutput output{.name = name, .shape = Shape{in[0], in[3]}, .read_in_backward = gem};
   if (program.on_gpu()) {

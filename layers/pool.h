@@ -9,7 +9,7 @@
 #pragma once
 
 #include "engine/tape/program.h"
-#include "kernels/cpu/pool_cpu.h"
+#include "kernels/blocks/pool_kind.h"
 
 #include <array>
 #include <string>
@@ -29,12 +29,12 @@ TensorId average_pool(Program& program, TensorId x, const std::string& name,
                       const PoolOptions& options);
 
 struct GlobalPoolOptions {
-  pool_cpu::Global kind = pool_cpu::Global::kAverage;
-  pool_cpu::Gem gem;
+  PoolKind kind = PoolKind::kAverage;
+  Gem gem;
 };
 
 // "avg", "max" or "gem".
-pool_cpu::Global parse_global_pool(const std::string& name);
+PoolKind parse_global_pool(const std::string& name);
 
 TensorId global_pool(Program& program, TensorId x, const std::string& name,
                      const GlobalPoolOptions& options);

@@ -14,12 +14,12 @@ template <class T> class ReshapeNode final : public Node {
   ReshapeNode(const std::string& name, const Context& context, const Shape& x, const Shape& y)
       : Node(name),
         context_(context),
-        x_width_(nhwc(x)),
-        y_width_(nhwc(y)),
+        x_block_(nhwc(x)),
+        y_block_(nhwc(y)),
         row_(x[x.rank() - 1]),
         rows_(row_ > 0 ? x.elements() / row_ : 0) {}
 
-  void choose_layouts(ImageWidths& widths) override { widths = {{x_width_}, y_width_}; }
+  void choose_layouts(ChannelBlocks& blocks) override { blocks = {{x_block_}, y_block_}; }
 
   void forward() override {
     const Tensor &x = memory_.inputs[0], &y = memory_.output;
@@ -48,7 +48,7 @@ template <class T> class ReshapeNode final : public Node {
   static std::int64_t nhwc(const Shape& shape) { return shape.rank() == 4 ? shape[3] : 0; }
 
   const Context& context_;
-  std::int64_t x_width_, y_width_;
+  std::int64_t x_block_, y_block_;
   std::int64_t row_, rows_;
 };
 

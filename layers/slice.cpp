@@ -24,13 +24,13 @@ template <class T> class SliceNode final : public Node {
       : Node(name), context_(context), x_(x), first_(first), count_(count) {}
 
   // In the blocks that x lies in where whole ones are taken.
-  void choose_layouts(ImageWidths& widths) override {
+  void choose_layouts(ChannelBlocks& blocks) override {
     const std::int64_t all = x_[x_.rank() - 1];
-    const std::int64_t block = x_.rank() == 4 ? widths.inputs[0] : all;
+    const std::int64_t block = x_.rank() == 4 ? blocks.inputs[0] : all;
     const bool in_blocks = block < all && first_ % block == 0 && count_ % block == 0;
     if (x_.rank() == 4) {
-      widths.inputs[0] = in_blocks ? block : all;
-      widths.output = in_blocks ? block : count_;
+      blocks.inputs[0] = in_blocks ? block : all;
+      blocks.output = in_blocks ? block : count_;
     }
     const std::int64_t pixels = in_blocks ? x_[1] * x_[2] : 1;
     runs_ = {.images = in_blocks,

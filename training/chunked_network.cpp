@@ -69,14 +69,14 @@ void ChunkedNetwork::embed() {
 
 void ChunkedNetwork::gather() {
   const std::span<float> own = share();
-  group_->gather(own.data(), embeddings_, std::ssize(own));
+  group_->all_gather(own.data(), embeddings_, std::ssize(own));
   if (!shares_statistics_) return;
   // Their mean over the processes.
   const Context& context = program_.context();
   float* statistics = program_.parameters().device_statistics();
   const auto count = static_cast<std::int64_t>(program_.parameters().statistics().size());
-  group_->begin_sum(statistics, count);
-  group_->finish_sums();
+  group_->begin_all_reduce(statistics, count);
+  group_->finish_all_reduces();
   launch(context, Scale{.count = count, .factor = per_process_.as<float>(), .values = statistics});
 }
 
@@ -98,8 +98,8 @@ void ChunkedNetwork::backward() {
   }
   context.copy(parameters.device_statistics(), statistics_.data(), statistics_.bytes());
   std::ranges::copy(counters_, parameters.counters().begin());
-  group_->begin_sum(parameters.device_gradients(), network_elements_);
-  group_->finish_sums();
+  group_->begin_all_reduce(parameters.device_gradients(), network_elements_);
+  group_->finish_all_reduces();
 }
 
 void ChunkedNetwork::take_gradients(std::int64_t chunk) {
@@ -135,10 +135,10 @@ void ChunkedNetwork::sum_while_going_back() {
     if (node > 0 && (alone || end - begin < kBucket)) continue;
     program_.complete_gradients(node, complete);
     complete = node;
-    if (end > begin) group_->begin_sum(gradients + begin, end - begin);
+    if (end > begin) group_->begin_all_reduce(gradients + begin, end - begin);
     end = begin;
   }
-  group_->finish_sums();
+  group_->finish_all_reduces();
 }
 
 std::size_t ChunkedNetwork::bytes() const {

@@ -25,7 +25,7 @@ void fill_input(Program& program, TensorId input, const FloatTable& table,
   const auto bytes = static_cast<std::int64_t>(pixels.size());
   expect(bytes % image == 0 && bytes / image <= shape[0],
          "[input] expected images of {}, got {} bytes", shape.text(), bytes);
-  const bool planar = program.width(input) == 1;
+  const bool planar = program.channel_block(input) == 1;
   float* out = program.value(input);
   parallel_for(program.context().threads(), bytes / image, [&](std::int64_t n, int) {
     const std::uint8_t* in = pixels.data() + n * image;

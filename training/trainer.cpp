@@ -148,8 +148,8 @@ void Trainer::begin(const Batch& batch) {
   step.batch.labels = step.own_labels;
   step.batch.indices = step.own_indices;
   if (stages()) step.batch.pixels = {};
-  options_.processes->gather<std::int64_t>(batch.labels, step.labels);
-  options_.processes->gather<std::int64_t>(batch.indices, step.identities);
+  options_.processes->all_gather<std::int64_t>(batch.labels, step.labels);
+  options_.processes->all_gather<std::int64_t>(batch.indices, step.identities);
   if (!std::exchange(staged_, false)) step_->stage(batch.pixels);
   try {
     step_->launch(step.labels, step.identities, step.result.rate);

@@ -223,6 +223,10 @@ void write_atomic(const std::string& path, std::span<const std::byte> bytes) {
   write_atomic(path, bytes, calls);
 }
 
+void write_atomic(const std::string& path, std::string_view text) {
+  write_atomic(path, std::as_bytes(std::span(text)));
+}
+
 void write_atomic(const std::string& path, std::span<const std::byte> bytes, FileCalls& calls) {
   const std::string target = resolved(path);
   Temporary temporary(target, calls);

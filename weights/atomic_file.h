@@ -13,6 +13,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -37,6 +38,7 @@ class FileCalls {
 };
 
 void write_atomic(const std::string& path, std::span<const std::byte> bytes);
+void write_atomic(const std::string& path, std::string_view text);
 void write_atomic(const std::string& path, std::span<const std::byte> bytes, FileCalls& calls);
 
 // The same; before the file takes its place it is read again and compared with `bytes`, and

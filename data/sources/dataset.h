@@ -69,7 +69,7 @@ class ImageSource {
   virtual std::string name(const DataItem& item, const DataClass& of) const = 0;
   // How many that load() gave so far are not upright, by what their files say of it
   // (data/images/exif.h).
-  virtual std::int64_t lying() const { return 0; }
+  virtual std::int64_t rotated() const { return 0; }
   // What pictures of the same names may differ in, as far as the spec says it: what a generator
   // draws by, what is done to files. Empty: nothing.
   virtual std::string drawn_by() const { return ""; }
@@ -95,7 +95,7 @@ class Dataset {
 
   Image load(std::int64_t index) const;  // InputError that names the file
   std::string item_name(std::int64_t index) const;
-  std::int64_t lying() const { return source_->lying(); }  // ImageSource::lying()
+  std::int64_t rotated() const { return source_->rotated(); }  // ImageSource::rotated()
 
   // Which part of the whole it is: "split test"; "all of it, which has no splits".
   const std::string& part() const { return part_; }

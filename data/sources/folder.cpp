@@ -36,19 +36,19 @@ class FileSource : public ImageSource {
     if (orientation == kUpright) return image;
     file = {};  // turning holds the picture twice
     if (turn_) return turn_upright(std::move(image), orientation);
-    lying_.fetch_add(1, std::memory_order_relaxed);
+    rotated_.fetch_add(1, std::memory_order_relaxed);
     return image;
   }
   std::string name(const DataItem& item, const DataClass&) const override {
     return (fs::path(root_) / item.path).string();
   }
-  std::int64_t lying() const override { return lying_.load(std::memory_order_relaxed); }
+  std::int64_t rotated() const override { return rotated_.load(std::memory_order_relaxed); }
   std::string drawn_by() const override { return turn_ ? "exif=turn" : ""; }
 
  private:
   std::string root_;
   bool turn_;
-  mutable std::atomic<std::int64_t> lying_{0};
+  mutable std::atomic<std::int64_t> rotated_{0};
 };
 
 bool turns(const DataSpec& spec) {

@@ -13,11 +13,11 @@ class DeviceGroupOfOne final : public DeviceGroup {
   explicit DeviceGroupOfOne(const Context& context) : context_(context) {}
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  void gather(const float* own, float* all, std::int64_t count) override {
+  void all_gather(const float* own, float* all, std::int64_t count) override {
     if (own != all) context_.copy(all, own, static_cast<std::size_t>(count) * sizeof(float));
   }
-  void begin_sum(float*, std::int64_t) override {}
-  void finish_sums() override {}
+  void begin_all_reduce(float*, std::int64_t) override {}
+  void finish_all_reduces() override {}
 
  private:
   const Context& context_;
@@ -30,16 +30,16 @@ class HostGroup final : public DeviceGroup {
   explicit HostGroup(ProcessGroup& processes) : processes_(processes) {}
   int rank() const override { return processes_.rank(); }
   int size() const override { return processes_.size(); }
-  void gather(const float* own, float* all, std::int64_t count) override {
-    processes_.gather<float>({own, static_cast<std::size_t>(count)},
-                             {all, static_cast<std::size_t>(size() * count)});
+  void all_gather(const float* own, float* all, std::int64_t count) override {
+    processes_.all_gather<float>({own, static_cast<std::size_t>(count)},
+                                 {all, static_cast<std::size_t>(size() * count)});
   }
-  void begin_sum(float* values, std::int64_t count) override {
+  void begin_all_reduce(float* values, std::int64_t count) override {
     begin_ = begin_ == nullptr ? values : std::min(begin_, values);
     end_ = end_ == nullptr ? values + count : std::max(end_, values + count);
   }
-  void finish_sums() override {
-    processes_.sum({begin_, end_});
+  void finish_all_reduces() override {
+    processes_.all_reduce_sum({begin_, end_});
     begin_ = end_ = nullptr;
   }
 

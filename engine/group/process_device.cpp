@@ -14,15 +14,15 @@ namespace {
 
 using Kind = DeviceRequest::Kind;
 
-DeviceChoice own_gpu(const GpuReport& report, const Place& place) {
+DeviceChoice own_gpu(const GpuReport& report, const LocalRank& local) {
   const int cards = static_cast<int>(report.cards.size());
-  if (cards > 1 && place.rank >= cards) {
+  if (cards > 1 && local.rank >= cards) {
     fail<DeviceError>(
         "--device cuda: {} processes were started on a machine with {}; start as many as it "
         "has GPUs",
-        place.size, counted(cards, "GPU"));
+        local.size, counted(cards, "GPU"));
   }
-  return choose_device({Kind::kCuda, cards == 1 ? 0 : place.rank}, report);
+  return choose_device({Kind::kCuda, cards == 1 ? 0 : local.rank}, report);
 }
 
 }  // namespace
@@ -37,9 +37,9 @@ std::uint64_t machine_id() {
   return std::hash<std::string>{}(id);
 }
 
-Place place_on_machine(ProcessGroup& processes, std::uint64_t machine) {
+LocalRank local_rank_of(ProcessGroup& processes, std::uint64_t machine) {
   std::vector<std::uint64_t> machines(static_cast<std::size_t>(processes.size()));
-  processes.gather<std::uint64_t>({&machine, 1}, machines);
+  processes.all_gather<std::uint64_t>({&machine, 1}, machines);
   const auto same = [&](auto end) {
     return static_cast<int>(std::count(machines.begin(), end, machine));
   };
@@ -49,9 +49,9 @@ Place place_on_machine(ProcessGroup& processes, std::uint64_t machine) {
 DeviceChoice choose_device(const DeviceRequest& request, const GpuReport& report,
                            ProcessGroup& processes, std::uint64_t machine) {
   if (processes.alone()) return choose_device(request, report);
-  const Place place = place_on_machine(processes, machine);
+  const LocalRank local = local_rank_of(processes, machine);
   if (request.kind == Kind::kCpu) return choose_device(request, report);
-  const int crowd = processes.largest(request.index ? place.size : 1);
+  const int crowd = processes.all_reduce_max(request.index ? local.size : 1);
   if (crowd > 1) {
     fail<UsageError>(
         "--device cuda:{}: {} processes of a machine would share one GPU; use --device cuda, which "
@@ -61,13 +61,13 @@ DeviceChoice choose_device(const DeviceRequest& request, const GpuReport& report
   DeviceChoice choice;
   int problem = 0;
   try {
-    choice = request.index ? choose_device(request, report) : own_gpu(report, place);
+    choice = request.index ? choose_device(request, report) : own_gpu(report, local);
   } catch (const DeviceError& error) {
     problem = 1;
     choice.why = error.what();
   }
   std::vector<int> problems(static_cast<std::size_t>(processes.size()));
-  processes.gather<int>({&problem, 1}, problems);
+  processes.all_gather<int>({&problem, 1}, problems);
   const auto first = std::ranges::find(problems, 1) - problems.begin();
   if (first == processes.size()) return choice;
   if (request.kind == Kind::kAuto) {

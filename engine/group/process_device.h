@@ -14,11 +14,11 @@ namespace rk {
 std::uint64_t machine_id();
 
 // Among the group's processes with the same machine id.
-struct Place {
+struct LocalRank {
   int rank = 0;
   int size = 1;
 };
-Place place_on_machine(ProcessGroup& processes, std::uint64_t machine);
+LocalRank local_rank_of(ProcessGroup& processes, std::uint64_t machine);
 
 // Collective; for a process alone choose_device(request, report). `auto` takes the CPU for all and
 // says why where one of them finds no GPU; `cuda` ends all of them there, the process that finds

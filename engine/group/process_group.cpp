@@ -13,14 +13,14 @@ class GroupOfOne final : public ProcessGroup {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  void sum(std::span<float>) override {}
-  int largest(int value) override { return value; }
+  void all_reduce_sum(std::span<float>) override {}
+  int all_reduce_max(int value) override { return value; }
   void end_together() override {}
   void leave(int) override {}
 
  protected:
-  void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    expect(mine.size() == all.size(), "[gather] expected {} bytes, got {}", mine.size(),
+  void all_gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    expect(mine.size() == all.size(), "[all_gather] expected {} bytes, got {}", mine.size(),
            all.size());
     if (mine.data() != all.data()) std::ranges::copy(mine, all.begin());
   }

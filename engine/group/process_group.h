@@ -22,12 +22,12 @@ class ProcessGroup {
 
   // all = [size, mine.size()]: everybody's, in the order of their ranks. `mine` may be its own
   // place in `all`, but must not overlap it otherwise.
-  template <class T> void gather(std::span<const T> mine, std::span<T> all) {
-    gather_bytes(std::as_bytes(mine), std::as_writable_bytes(all));
+  template <class T> void all_gather(std::span<const T> mine, std::span<T> all) {
+    all_gather_bytes(std::as_bytes(mine), std::as_writable_bytes(all));
   }
   // Sums element by element over the processes, in place; the same bits on all of them.
-  virtual void sum(std::span<float> values) = 0;
-  virtual int largest(int value) = 0;
+  virtual void all_reduce_sum(std::span<float> values) = 0;
+  virtual int all_reduce_max(int value) = 0;
 
   // Waits for the others, all of whom are about to leave for the same reason: what one of them
   // still had to save is saved.
@@ -37,7 +37,7 @@ class ProcessGroup {
   virtual void leave(int exit_code) = 0;
 
  protected:
-  virtual void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  virtual void all_gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
 };
 
 // A process by itself, however it was started.

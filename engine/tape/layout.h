@@ -1,9 +1,9 @@
 // How an image tensor (N, H, W, C) lies in memory.
 //
-// `width` channels of one pixel are neighbours: element (n, y, x, c) is at
-//   ((n * C/width + c/width) * H*W + y*W + x) * width + c % width.
-// width == C is NHWC, the layout of every interface. Inside the CPU back end a chain of layers
-// keeps width = 16 (AVX-512) or 8 (AVX2), which is what oneDNN's direct convolutions run on; the
+// `block` channels of one pixel are neighbours: element (n, y, x, c) is at
+//   ((n * C/block + c/block) * H*W + y*W + x) * block + c % block.
+// block == C is NHWC, the layout of every interface. Inside the CPU back end a chain of layers
+// keeps block = 16 (AVX-512) or 8 (AVX2), which is what oneDNN's direct convolutions run on; the
 // channel kernels are written against this description and so serve both.
 #pragma once
 
@@ -16,24 +16,24 @@ namespace rk {
 
 struct ImageLayout {
   std::int64_t batch = 0;
-  std::int64_t groups = 0;  // C / width
+  std::int64_t blocks = 0;  // C / block
   std::int64_t height = 0;
-  std::int64_t columns = 0;  // the image's width in pixels
-  std::int64_t width = 0;    // channels side by side
+  std::int64_t width = 0;
+  std::int64_t block = 0;  // channels side by side
 
-  std::int64_t rows() const { return height * columns; }
-  std::int64_t channels() const { return groups * width; }
-  std::int64_t plane() const { return rows() * width; }  // elements of one (image, group)
-  std::int64_t planes() const { return batch * groups; }
+  std::int64_t pixels() const { return height * width; }
+  std::int64_t channels() const { return blocks * block; }
+  std::int64_t plane() const { return pixels() * block; }  // elements of one (image, block)
+  std::int64_t planes() const { return batch * blocks; }
   std::int64_t elements() const { return planes() * plane(); }
 };
 
-// shape is (N, H, W, C), width divides C.
-inline ImageLayout image_layout(const Shape& shape, std::int64_t width) {
+// shape is (N, H, W, C), block divides C.
+inline ImageLayout image_layout(const Shape& shape, std::int64_t block) {
   expect(shape.rank() == 4, "[layout] expected (N, H, W, C), got {}", shape.text());
-  expect(width > 0 && shape[3] % width == 0, "[layout] expected a divisor of {} channels, got {}",
-         shape[3], width);
-  return {shape[0], shape[3] / width, shape[1], shape[2], width};
+  expect(block > 0 && shape[3] % block == 0, "[layout] expected a divisor of {} channels, got {}",
+         shape[3], block);
+  return {shape[0], shape[3] / block, shape[1], shape[2], block};
 }
 
 // Copies between NHWC and any layout; float32.
@@ -51,7 +51,7 @@ struct SpaceToDepth {
   Shape image;                                // of x
 };
 
-// The width that oneDNN's direct convolutions want on this processor: 16, 8, or 0 for none.
-std::int64_t convolution_width();
+// The block that oneDNN's direct convolutions want on this processor: 16, 8, or 0 for none.
+std::int64_t convolution_block();
 
 }  // namespace rk

@@ -24,7 +24,7 @@ std::uint64_t hash(const std::string& text) {
 
 std::int64_t stored_index(const WeightOrder& order, const Shape& shape, std::int64_t o,
                           std::int64_t i, std::int64_t pixel) {
-  const std::int64_t inputs = shape[1], pixels = shape[2] * shape[3], b = order.width;
+  const std::int64_t inputs = shape[1], pixels = shape[2] * shape[3], b = order.block;
   switch (order.kind) {
     case WeightOrder::Kind::kPlain: return (o * inputs + i) * pixels + pixel;
     case WeightOrder::Kind::kBlocked:
@@ -41,11 +41,20 @@ template <class F> void for_each_element(const WeightOrder& order, const Shape& 
     for (std::int64_t e = 0; e < shape.elements(); ++e) f(e, e);
     return;
   }
+  // The stored index is a term of the output, one of the input and one of the pixel, which costs no
+  // division for every element.
+  std::vector<std::int64_t> of_input(static_cast<std::size_t>(shape[1]));
+  for (std::int64_t i = 0; i < shape[1]; ++i) {
+    of_input[static_cast<std::size_t>(i)] = stored_index(order, shape, 0, i, 0);
+  }
+  const std::int64_t pixels = shape[2] * shape[3];
+  const std::int64_t of_pixel = stored_index(order, shape, 0, 0, 1);
   std::int64_t canonical = 0;
   for (std::int64_t o = 0; o < shape[0]; ++o) {
-    for (std::int64_t i = 0; i < shape[1]; ++i) {
-      for (std::int64_t pixel = 0; pixel < shape[2] * shape[3]; ++pixel) {
-        f(stored_index(order, shape, o, i, pixel), canonical++);
+    const std::int64_t of_output = stored_index(order, shape, o, 0, 0);
+    for (const std::int64_t input : of_input) {
+      for (std::int64_t p = 0; p < pixels; ++p) {
+        f(of_output + input + p * of_pixel, canonical++);
       }
     }
   }

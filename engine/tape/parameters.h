@@ -24,14 +24,14 @@ namespace rk {
 // kProxies belong to the loss, not to the network.
 enum class ParameterGroup : std::uint8_t { kBackbone, kEmbedding, kProxies };
 
-// How a convolution's weight [O, I, H, W] is stored: plain OIHW, in blocks of `width` x `width`
+// How a convolution's weight [O, I, H, W] is stored: plain OIHW, in blocks of `block` x `block`
 // channels with the output channel innermost (OIhw16i16o), for the few input channels of the first
 // layer blocked over the output channels alone (Ohwi16o), or with the input channels innermost
 // (OHWI).
 struct WeightOrder {
   enum class Kind : std::uint8_t { kPlain, kBlocked, kStem, kChannelsLast };
   Kind kind = Kind::kPlain;
-  std::int64_t width = 0;
+  std::int64_t block = 0;
   bool operator==(const WeightOrder&) const = default;
 };
 
@@ -62,7 +62,6 @@ class Parameters {
   // On the host, and on the context's GPU where it has one. After Program::lay_out() of a program
   // that has convolutions.
   void allocate(const Context& context);
-  bool allocated() const { return allocated_; }
   // Fills every parameter from its Initial, a function of (seed, name) alone, whatever the number
   // of threads and on a GPU too; buffers and counters as well. Gradients become zero.
   void initialise(const Context& context, std::uint64_t seed);

@@ -13,13 +13,13 @@
 
 namespace rk {
 
-TensorId Program::input(const std::string& name, const Shape& shape, std::int64_t width,
+TensorId Program::input(const std::string& name, const Shape& shape, std::int64_t block,
                         DType dtype) {
   TensorState t;
   t.name = name;
   t.shape = shape;
   t.dtype = dtype;
-  t.width = shape.rank() == 4 && width == 0 ? shape[3] : width;
+  t.block = shape.rank() == 4 && block == 0 ? shape[3] : block;
   t.wants_gradient = options_.gradients && options_.input_gradient;
   tensors_.push_back(std::move(t));
   return static_cast<TensorId>(tensors_.size()) - 1;
@@ -33,7 +33,7 @@ void Program::gather_pixels(TensorId input, const SpaceToDepth& cells, const Sha
   expect(t.producer < 0 && !read && !t.cells, "[{}] expected an input that nobody reads", t.name);
   t.cells = cells;
   t.shape = shape;
-  t.width = shape[3];
+  t.block = shape[3];
 }
 
 bool Program::learns(const std::vector<NodeInput>& inputs) {
@@ -382,8 +382,8 @@ std::vector<float> Program::read(TensorId id) const {
 
 void Program::copy_out(TensorId id, const float* stored, float* out) const {
   const TensorState& t = state(id);
-  if (t.width > 0) {
-    to_nhwc(image_layout(t.shape, t.width), stored, out);
+  if (t.block > 0) {
+    to_nhwc(image_layout(t.shape, t.block), stored, out);
   } else {
     std::copy_n(stored, t.shape.elements(), out);
   }

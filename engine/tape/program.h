@@ -39,8 +39,6 @@
 
 namespace rk {
 
-class Graph;  // layers/graphs/graph.h
-
 using TensorId = int;
 
 // What a node's backward is to do with the gradient of one input.
@@ -71,7 +69,7 @@ struct NodeMemory {
 
 // Channels side by side of the images that a node reads and writes (engine/tape/layout.h); 0 for
 // what is no image.
-struct ImageWidths {
+struct ChannelBlocks {
   std::vector<std::int64_t> inputs;
   std::int64_t output = 0;
 };
@@ -90,18 +88,16 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   const std::string& name() const { return name_; }
-  // In which layouts the node works: `widths` comes with the inputs as they lie and the output as
+  // In which layouts the node works: `blocks` comes with the inputs as they lie and the output as
   // the first of them does; a node says what it wants otherwise, and the program reorders inputs
   // that lie in another way. Once, before lay_out().
-  virtual void choose_layouts(ImageWidths& /*widths*/) {}
+  virtual void choose_layouts(ChannelBlocks& /*blocks*/) {}
   // Where the output may lie in a larger tensor (NodeOutput::spaced): how far its rows, and those
-  // of its gradient, are apart, in elements. Before graphs() and plan().
+  // of its gradient, are apart, in elements. Before plan().
   virtual void lay_out(std::int64_t /*row_stride*/) {}
   // Whether backward writes, with the gradient of that input, its sums over each channel too. Asked
   // once, after lay_out(), where someone takes them.
   virtual bool sums_gradient(std::size_t /*input*/, const EdgeUse& /*use*/) const { return false; }
-  // Adds to `list` the graphs of the GPU's library that the node runs with such uses. Needs no GPU.
-  virtual void graphs(const std::vector<EdgeUse>& /*uses*/, std::vector<Graph>& /*list*/) const {}
   // Builds primitives and says what memory is needed. uses: which gradients of its inputs this node
   // will write, and how.
   virtual NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) { return {}; }
@@ -198,8 +194,8 @@ class Program {
       : context_(context), parameters_(parameters), options_(std::move(options)) {}
 
   // Recording ------------------------------------------------------------------------------------
-  // width: channels side by side for images (engine/tape/layout.h); 0 is NHWC.
-  TensorId input(const std::string& name, const Shape& shape, std::int64_t width = 0,
+  // block: channels side by side for images (engine/tape/layout.h); 0 is NHWC.
+  TensorId input(const std::string& name, const Shape& shape, std::int64_t block = 0,
                  DType dtype = DType::kFloat32);
   // Has an input that nobody reads yet lie in cells of its pixels, as a tensor of that shape.
   void gather_pixels(TensorId input, const SpaceToDepth& cells, const Shape& shape);
@@ -231,7 +227,7 @@ class Program {
     return cells(input) != nullptr ? cells(input)->image : shape(input);
   }
   // Of images, from lay_out() on; of inputs always.
-  std::int64_t width(TensorId id) const { return state(id).width; }
+  std::int64_t channel_block(TensorId id) const { return state(id).block; }
   DType dtype(TensorId id) const { return state(id).dtype; }
   bool wants_gradient(TensorId id) const { return state(id).wants_gradient; }
 
@@ -258,8 +254,8 @@ class Program {
   std::int64_t parameters_begin(int node) const {
     return parameters_begin_[static_cast<std::size_t>(node)];
   }
-  // On a GPU, once for every pass forward that is carried out: what a pass changes on the host
-  // (Node::count_forward), for a captured pass runs without it.
+  // On a GPU, to be called once for every forward pass that is carried out: a captured pass is
+  // replayed without what nodes change on the host (Node::count_forward).
   void count_forward();
   // Of any type; on a GPU in its memory. The gradient's data is null where it is not wanted.
   Tensor value_of(TensorId id) const;
@@ -298,7 +294,7 @@ class Program {
   struct TensorState {
     std::string name;
     Shape shape;
-    std::int64_t width = 0;
+    std::int64_t block = 0;
     DType dtype = DType::kFloat32;
     std::optional<SpaceToDepth> cells;
     int producer = -1;
@@ -347,8 +343,8 @@ class Program {
   void extend(int storage, int time);
   // Layouts (engine/tape/choose_layouts.cpp).
   void choose_layouts();
-  ImageWidths usual_widths(const std::vector<Edge>& edges, const TensorState& output) const;
-  TensorId append_reordered(TensorId id, std::int64_t width);
+  ChannelBlocks usual_blocks(const std::vector<Edge>& edges, const TensorState& output) const;
+  TensorId append_reordered(TensorId id, std::int64_t block);
   // Which tensors lie in others (engine/tape/views.cpp).
   struct Reader {
     int node;

@@ -10,7 +10,7 @@ class ReorderNode : public Node {
   ReorderNode(const std::string& name, int threads, const ImageLayout& x, const ImageLayout& y)
       : Node(name), threads_(threads), x_(x), y_(y) {}
 
-  void choose_layouts(ImageWidths& widths) override { widths = {{x_.width}, y_.width}; }
+  void choose_layouts(ChannelBlocks& blocks) override { blocks = {{x_.block}, y_.block}; }
 
   void forward() override {
     copy(x_, memory_.inputs[0].as<float>(), y_, memory_.output.as<float>(), false);
@@ -26,11 +26,11 @@ class ReorderNode : public Node {
             bool accumulate) const {
     const auto at = [](const ImageLayout& layout, std::int64_t image, std::int64_t pixel,
                        std::int64_t channel) {
-      return (image * layout.groups + channel / layout.width) * layout.plane() +
-             pixel * layout.width + channel % layout.width;
+      return (image * layout.blocks + channel / layout.block) * layout.plane() +
+             pixel * layout.block + channel % layout.block;
     };
     parallel_for(threads_, from.batch, [&](std::int64_t n, int) {
-      for (std::int64_t p = 0; p < from.rows(); ++p) {
+      for (std::int64_t p = 0; p < from.pixels(); ++p) {
         for (std::int64_t c = 0; c < from.channels(); ++c) {
           const float value = x[at(from, n, p, c)];
           float& place = y[at(to, n, p, c)];

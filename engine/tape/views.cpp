@@ -34,27 +34,27 @@ std::optional<Tensor> laid_in(const Tensor& whole, bool whole_is_dense, Tensor d
   return strided(whole.row_stride, rows_of_image(dense.shape) * whole.row_stride);
 }
 
-bool in_blocks(const Shape& shape, std::int64_t width) {
-  return width > 0 && width < row_of(shape);
+bool in_blocks(const Shape& shape, std::int64_t block) {
+  return block > 0 && block < row_of(shape);
 }
 
 }  // namespace
 
 bool Program::is_dense(const TensorState& t, const Tensor& view) {
-  const Tensor dense = dense_tensor(nullptr, t.dtype, t.shape, t.width);
+  const Tensor dense = dense_tensor(nullptr, t.dtype, t.shape, t.block);
   return view.row_stride == dense.row_stride && view.image_stride == dense.image_stride;
 }
 
 std::int64_t Program::run_of(const TensorState& t) {
-  return in_blocks(t.shape, t.width) ? t.shape.elements() / t.shape[0] : row_of(t.shape);
+  return in_blocks(t.shape, t.block) ? t.shape.elements() / t.shape[0] : row_of(t.shape);
 }
 
 std::int64_t Program::elements_before(const TensorState& t, std::int64_t channel) {
-  return in_blocks(t.shape, t.width) ? channel * rows_of_image(t.shape) : channel;
+  return in_blocks(t.shape, t.block) ? channel * rows_of_image(t.shape) : channel;
 }
 
 Tensor Program::view(const TensorState& t, int storage, Within TensorState::*in) const {
-  const Tensor dense = dense_tensor(at(storage), t.dtype, t.shape, t.width);
+  const Tensor dense = dense_tensor(at(storage), t.dtype, t.shape, t.block);
   const Within& within = t.*in;
   if (within.whole < 0) return dense;
   const TensorState& holder = state(within.whole);
@@ -121,12 +121,12 @@ bool Program::can_lie(TensorId id, const Within& within, Within TensorState::*in
   const TensorState &t = state(id), &holder = state(within.whole);
   const Tensor whole = view(holder, -1, in);
   const auto part =
-      laid_in(whole, is_dense(holder, whole), dense_tensor(nullptr, t.dtype, t.shape, t.width));
+      laid_in(whole, is_dense(holder, whole), dense_tensor(nullptr, t.dtype, t.shape, t.block));
   if (!part) return false;
   if (is_dense(t, *part)) return true;
   // One block of several has rows of all its channels, as many apart as they are long.
   const bool even = part->image_stride == rows_of_image(t.shape) * part->row_stride;
-  return (in_blocks(t.shape, t.width) || even) &&
+  return (in_blocks(t.shape, t.block) || even) &&
          std::ranges::all_of(readers, [](const Reader& r) { return r.input->spaced; });
 }
 

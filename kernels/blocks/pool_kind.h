@@ -1,4 +1,4 @@
-// The global poolings, by name, for the host and for device code.
+// The global poolings, for the host and for device code.
 #pragma once
 
 #include <cstdint>
@@ -6,5 +6,11 @@
 namespace rk {
 
 enum class PoolKind : std::uint8_t { kAverage, kMax, kGem };
+
+// Generalised mean, y = mean(max(x, epsilon)^p)^(1/p) (Radenovic et al. 2019).
+struct Gem {
+  double p = 3;
+  double epsilon = 1e-6;
+};
 
 }  // namespace rk

@@ -43,15 +43,15 @@ struct Strip {
 // Calls f(strip) for every strip, spread over threads.
 template <class F>
 void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, F&& f) {
-  const std::int64_t strips = layout.width / lanes;
+  const std::int64_t strips = layout.block / lanes;
   parallel_ranges(threads, layout.planes(), [&](std::int64_t first, std::int64_t last, int) {
     for (std::int64_t plane = first; plane < last; ++plane) {
-      const std::int64_t image = plane / layout.groups;
-      const std::int64_t group = plane % layout.groups;
+      const std::int64_t image = plane / layout.blocks;
+      const std::int64_t group = plane % layout.blocks;
       for (std::int64_t s = 0; s < strips; ++s) {
-        const std::int64_t channel = group * layout.width + s * lanes;
+        const std::int64_t channel = group * layout.block + s * lanes;
         f(Strip{plane * layout.plane() + s * lanes, channel, image * layout.channels() + channel,
-                (plane * strips + s) * layout.rows(), image});
+                (plane * strips + s) * layout.pixels(), image});
       }
     }
     stream_fence();
@@ -109,15 +109,15 @@ std::int64_t partial_sums(const ImageLayout& layout) {
 }
 
 std::size_t sign_bytes(const ImageLayout& layout) {
-  const std::int64_t lanes = lane_count(layout.width);
+  const std::int64_t lanes = lane_count(layout.block);
   return static_cast<std::size_t>(layout.elements() / lanes) * (lanes == 16 ? 2 : 1);
 }
 
 void plane_statistics(int threads, const ImageLayout& layout, const float* x, double* workspace) {
-  const std::int64_t rows = layout.rows(), stride = layout.width;
+  const std::int64_t rows = layout.pixels(), stride = layout.block;
   double* means = workspace;
   double* squares = workspace + layout.batch * layout.channels();
-  with_lanes(layout.width, [&]<int N>(Lanes<N>) {
+  with_lanes(layout.block, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
     for_each_strip(threads, layout, N, [&](const Strip& strip) {
       const float* p = x + strip.offset;
@@ -150,7 +150,7 @@ void finish_statistics(const ImageLayout& layout, const double* workspace, float
   const std::int64_t channels = layout.channels();
   const double* means = workspace;
   const double* squares = workspace + layout.batch * channels;
-  const auto batch = static_cast<double>(layout.batch), rows = static_cast<double>(layout.rows());
+  const auto batch = static_cast<double>(layout.batch), rows = static_cast<double>(layout.pixels());
   for (std::int64_t c = 0; c < channels; ++c) {
     double centre = 0;
     for (std::int64_t n = 0; n < layout.batch; ++n) centre += means[n * channels + c];
@@ -167,7 +167,7 @@ void finish_statistics(const ImageLayout& layout, const double* workspace, float
 
 void normalise(int threads, const ImageLayout& layout, const float* x, const Channels& channels,
                const float* residual, bool relu, void* signs, float* y, std::int64_t y_gap) {
-  const std::int64_t rows = layout.rows(), stride = layout.width;
+  const std::int64_t rows = layout.pixels(), stride = layout.block;
   const auto pass = [&]<int N, bool Stream>() {
     using L = Lanes<N>;
     for_each_strip(threads, layout, N, [&](const Strip& strip) {
@@ -198,7 +198,7 @@ void normalise(int threads, const ImageLayout& layout, const float* x, const Cha
       }
     });
   };
-  with_lanes(layout.width, [&]<int N>(Lanes<N>) {
+  with_lanes(layout.block, [&]<int N>(Lanes<N>) {
     if (streams<Lanes<N>>(layout, y)) {
       pass.template operator()<N, true>();
     } else {
@@ -209,10 +209,10 @@ void normalise(int threads, const ImageLayout& layout, const float* x, const Cha
 
 void gradient_sums(int threads, const ImageLayout& layout, const Backward& in, float* d_residual,
                    bool accumulate, double* workspace) {
-  const std::int64_t rows = layout.rows(), stride = layout.width;
+  const std::int64_t rows = layout.pixels(), stride = layout.block;
   double* sums = workspace;
   double* products = workspace + layout.batch * layout.channels();
-  with_lanes(layout.width, [&]<int N>(Lanes<N>) {
+  with_lanes(layout.block, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
     with_mask(in.mask, [&]<Mask M>() {
       for_each_strip(threads, layout, N, [&](const Strip& strip) {
@@ -269,7 +269,7 @@ void finish_gradient_sums(const ImageLayout& layout, const double* workspace, do
 
 void gradient_apply(int threads, const ImageLayout& layout, const Backward& in, const Apply& apply,
                     float* dx, bool accumulate) {
-  const std::int64_t rows = layout.rows(), stride = layout.width;
+  const std::int64_t rows = layout.pixels(), stride = layout.block;
   const auto pass = [&]<int N, Mask M, bool Stream>() {
     using L = Lanes<N>;
     for_each_strip(threads, layout, N, [&](const Strip& strip) {
@@ -293,7 +293,7 @@ void gradient_apply(int threads, const ImageLayout& layout, const Backward& in, 
       }
     });
   };
-  with_lanes(layout.width, [&]<int N>(Lanes<N>) {
+  with_lanes(layout.block, [&]<int N>(Lanes<N>) {
     // In place, or added to, the lines are in cache already.
     const bool stream = dx != in.dy && !accumulate && streams<Lanes<N>>(layout, dx);
     with_mask(in.mask, [&]<Mask M>() {

@@ -9,14 +9,14 @@
 namespace rk::pool_cpu {
 namespace {
 
-// Channels handled together: a stack array of this many, whatever the layout's width.
+// Channels handled together: a stack array of this many, whatever the layout's block.
 constexpr std::int64_t kChunk = 16;
 
 // f(plane, first lane, lanes) for every plane and every chunk of its channels.
 template <class F> void for_each_chunk(int threads, const ImageLayout& layout, F&& f) {
   parallel_for(threads, layout.planes(), [&](std::int64_t plane, int) {
-    for (std::int64_t lane = 0; lane < layout.width; lane += kChunk) {
-      f(plane, lane, std::min(kChunk, layout.width - lane));
+    for (std::int64_t lane = 0; lane < layout.block; lane += kChunk) {
+      f(plane, lane, std::min(kChunk, layout.block - lane));
     }
   });
 }
@@ -25,7 +25,7 @@ template <class F> void for_each_chunk(int threads, const ImageLayout& layout, F
 template <class F>
 void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, F&& f) {
   parallel_for(threads, layout.planes(), [&](std::int64_t plane, int) {
-    for (std::int64_t lane = 0; lane < layout.width; lane += lanes) f(plane, lane);
+    for (std::int64_t lane = 0; lane < layout.block; lane += lanes) f(plane, lane);
   });
 }
 
@@ -39,8 +39,8 @@ void for_each_pixel(const ImageLayout& x, const Window& w, std::int64_t oh, std:
     if (h < 0 || h >= x.height) continue;
     for (std::int64_t kw = 0; kw < w.kernel[1]; ++kw) {
       const std::int64_t c = ow * w.stride[1] + kw - w.padding[1];
-      if (c < 0 || c >= x.columns) continue;
-      f(kh * w.kernel[1] + kw, (h * x.columns + c) * x.width);
+      if (c < 0 || c >= x.width) continue;
+      f(kh * w.kernel[1] + kw, (h * x.width + c) * x.block);
     }
   }
 }
@@ -52,9 +52,8 @@ float window_size(const ImageLayout& x, const ImageLayout& y, const Window& w, s
     const std::int64_t begin = out * stride - padding;
     return std::min(begin + kernel, size + padding) - begin;
   };
-  return static_cast<float>(
-      along(row / y.columns, x.height, w.kernel[0], w.stride[0], w.padding[0]) *
-      along(row % y.columns, x.columns, w.kernel[1], w.stride[1], w.padding[1]));
+  return static_cast<float>(along(row / y.width, x.height, w.kernel[0], w.stride[0], w.padding[0]) *
+                            along(row % y.width, x.width, w.kernel[1], w.stride[1], w.padding[1]));
 }
 
 // The gradient of a pooling, N lanes at a time: part(element of y, row of y, dy there) gives a
@@ -64,15 +63,15 @@ void scatter(int threads, const ImageLayout& x, const ImageLayout& y, const Wind
              const float* dy, std::int64_t dy_gap, float* dx, bool accumulate, F&& part) {
   using L = Lanes<N>;
   for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
-    const float* gradient = dy + plane / y.groups * dy_gap;
+    const float* gradient = dy + plane / y.blocks * dy_gap;
     float* target = dx + plane * x.plane() + lane;
     if (!accumulate) {
-      for (std::int64_t r = 0; r < x.rows(); ++r) L::store(target + r * x.width, L::all(0));
+      for (std::int64_t r = 0; r < x.pixels(); ++r) L::store(target + r * x.block, L::all(0));
     }
-    for (std::int64_t r = 0; r < y.rows(); ++r) {
-      const std::int64_t from = plane * y.plane() + r * y.width + lane;
+    for (std::int64_t r = 0; r < y.pixels(); ++r) {
+      const std::int64_t from = plane * y.plane() + r * y.block + lane;
       const auto share = part(from, r, L::load(gradient + from));
-      for_each_pixel(x, window, r / y.columns, r % y.columns,
+      for_each_pixel(x, window, r / y.width, r % y.width,
                      [&](std::int64_t element, std::int64_t offset) {
                        L::store(target + offset, L::load(target + offset) + share(element));
                      });
@@ -86,16 +85,16 @@ double power(double x, double p) { return p == 3 ? x * x * x : std::pow(x, p); }
 
 void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
               const float* in, std::uint8_t* choice, float* out, std::int64_t y_gap) {
-  with_lanes(y.width, [&]<int N>(Lanes<N>) {
+  with_lanes(y.block, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
     for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
       const float* source = in + plane * x.plane() + lane;
-      for (std::int64_t r = 0; r < y.rows(); ++r) {
+      for (std::int64_t r = 0; r < y.pixels(); ++r) {
         // The first pixel of a window wins whatever it holds; there always is one, since padding is
         // at most half of the window.
         bool first = true;
         typename L::V best = L::all(0), winner = L::all(0);
-        for_each_pixel(x, window, r / y.columns, r % y.columns,
+        for_each_pixel(x, window, r / y.width, r % y.width,
                        [&](std::int64_t element, std::int64_t offset) {
                          const auto v = L::load(source + offset);
                          const auto number = L::all(static_cast<float>(element));
@@ -104,8 +103,8 @@ void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Win
                          winner = first ? number : L::select(better, number, winner);
                          first = false;
                        });
-        const std::int64_t to = plane * y.plane() + r * y.width + lane;
-        L::store(out + plane / y.groups * y_gap + to, best);
+        const std::int64_t to = plane * y.plane() + r * y.block + lane;
+        L::store(out + plane / y.blocks * y_gap + to, best);
         if (choice != nullptr) L::store_bytes(choice + to, winner);
       }
     });
@@ -115,7 +114,7 @@ void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Win
 void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
                        const Window& window, const std::uint8_t* choice, const float* dy, float* dx,
                        bool accumulate, std::int64_t dy_gap) {
-  with_lanes(y.width, [&]<int N>(Lanes<N>) {
+  with_lanes(y.block, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
     scatter<N>(threads, x, y, window, dy, dy_gap, dx, accumulate,
                [&](std::int64_t from, std::int64_t /*row*/, typename L::V g) {
@@ -128,17 +127,17 @@ void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
 
 void average_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
                   const float* in, float* out, std::int64_t y_gap) {
-  with_lanes(y.width, [&]<int N>(Lanes<N>) {
+  with_lanes(y.block, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
     for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
       const float* source = in + plane * x.plane() + lane;
-      for (std::int64_t r = 0; r < y.rows(); ++r) {
+      for (std::int64_t r = 0; r < y.pixels(); ++r) {
         typename L::V sum = L::all(0);
-        for_each_pixel(x, window, r / y.columns, r % y.columns,
+        for_each_pixel(x, window, r / y.width, r % y.width,
                        [&](std::int64_t /*element*/, std::int64_t offset) {
                          sum = sum + L::load(source + offset);
                        });
-        L::store(out + plane / y.groups * y_gap + plane * y.plane() + r * y.width + lane,
+        L::store(out + plane / y.blocks * y_gap + plane * y.plane() + r * y.block + lane,
                  sum / L::all(window_size(x, y, window, r)));
       }
     });
@@ -148,7 +147,7 @@ void average_pool(int threads, const ImageLayout& x, const ImageLayout& y, const
 void average_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
                            const Window& window, const float* dy, float* dx, bool accumulate,
                            std::int64_t dy_gap) {
-  with_lanes(y.width, [&]<int N>(Lanes<N>) {
+  with_lanes(y.block, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
     scatter<N>(threads, x, y, window, dy, dy_gap, dx, accumulate,
                [&](std::int64_t /*from*/, std::int64_t row, typename L::V g) {
@@ -158,43 +157,43 @@ void average_pool_backward(int threads, const ImageLayout& x, const ImageLayout&
   });
 }
 
-void global_pool(int threads, const ImageLayout& x, Global kind, const Gem& gem, const float* in,
+void global_pool(int threads, const ImageLayout& x, PoolKind kind, const Gem& gem, const float* in,
                  std::int64_t* best, float* out) {
-  const std::int64_t rows = x.rows();
+  const std::int64_t rows = x.pixels();
   for_each_chunk(threads, x, [&](std::int64_t plane, std::int64_t lane, std::int64_t lanes) {
     const float* source = in + plane * x.plane() + lane;
-    const std::int64_t to = plane * x.width + lane;  // (N, C): planes are ordered by image, group
+    const std::int64_t to = plane * x.block + lane;  // (N, C): planes are ordered by image, group
     double sum[kChunk] = {};
-    if (kind == Global::kAverage) {
+    if (kind == PoolKind::kAverage) {
       for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t l = 0; l < lanes; ++l) {
-          sum[l] += static_cast<double>(source[r * x.width + l]);
+          sum[l] += static_cast<double>(source[r * x.block + l]);
         }
       }
       for (std::int64_t l = 0; l < lanes; ++l) {
         out[to + l] = static_cast<float>(sum[l] / static_cast<double>(rows));
       }
-    } else if (kind == Global::kMax) {
+    } else if (kind == PoolKind::kMax) {
       for (std::int64_t l = 0; l < lanes; ++l) {
         std::int64_t winner = 0;
         for (std::int64_t r = 1; r < rows; ++r) {
-          if (source[r * x.width + l] > source[winner * x.width + l]) winner = r;
+          if (source[r * x.block + l] > source[winner * x.block + l]) winner = r;
         }
-        out[to + l] = source[winner * x.width + l];
+        out[to + l] = source[winner * x.block + l];
         if (best != nullptr) best[to + l] = winner;
       }
     } else {
-      // Powers leave double at either end: they are those of what is 1 at most.
+      // Divided by the maximum first: pow() of the values themselves overflows or vanishes.
       double top[kChunk];
       std::fill_n(top, lanes, gem.epsilon);
       for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t l = 0; l < lanes; ++l) {
-          top[l] = std::max(top[l], static_cast<double>(source[r * x.width + l]));
+          top[l] = std::max(top[l], static_cast<double>(source[r * x.block + l]));
         }
       }
       for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t l = 0; l < lanes; ++l) {
-          const double v = std::max(static_cast<double>(source[r * x.width + l]), gem.epsilon);
+          const double v = std::max(static_cast<double>(source[r * x.block + l]), gem.epsilon);
           sum[l] += power(v / top[l], gem.p);
         }
       }
@@ -206,24 +205,24 @@ void global_pool(int threads, const ImageLayout& x, Global kind, const Gem& gem,
   });
 }
 
-void global_pool_backward(int threads, const ImageLayout& x, Global kind, const Gem& gem,
+void global_pool_backward(int threads, const ImageLayout& x, PoolKind kind, const Gem& gem,
                           const float* in, const float* out, const std::int64_t* best,
                           const float* dy, float* dx, bool accumulate) {
-  const std::int64_t rows = x.rows();
+  const std::int64_t rows = x.pixels();
   for_each_chunk(threads, x, [&](std::int64_t plane, std::int64_t lane, std::int64_t lanes) {
-    const std::int64_t from = plane * x.width + lane;
+    const std::int64_t from = plane * x.block + lane;
     const std::int64_t to = plane * x.plane() + lane;
     double factor[kChunk] = {};
     for (std::int64_t l = 0; l < lanes; ++l) {
       const double g = dy[from + l];
-      factor[l] = kind == Global::kMax ? g : g / static_cast<double>(rows);
+      factor[l] = kind == PoolKind::kMax ? g : g / static_cast<double>(rows);
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t l = 0; l < lanes; ++l) {
-        const std::int64_t at = to + r * x.width + l;
+        const std::int64_t at = to + r * x.block + l;
         double g = factor[l];
-        if (kind == Global::kMax && best[from + l] != r) g = 0;
-        if (kind == Global::kGem) {
+        if (kind == PoolKind::kMax && best[from + l] != r) g = 0;
+        if (kind == PoolKind::kGem) {
           // GeM: dy/dx = (x / y)^(p-1) / rows.
           const double v = in[at], share = v / static_cast<double>(out[from + l]);
           g = v < gem.epsilon ? 0 : g * (gem.p == 3 ? share * share : std::pow(share, gem.p - 1));

@@ -34,15 +34,10 @@ void average_pool_backward(int threads, const ImageLayout& x, const ImageLayout&
                            std::int64_t dy_gap = 0);
 
 // Global poolings: out is (N, C).
-using Global = PoolKind;
-struct Gem {
-  double p = 3;  // y = mean(max(x, epsilon)^p)^(1/p)
-  double epsilon = 1e-6;
-};
 // best, for kMax only: the row of the first maximum, per (N, C).
-void global_pool(int threads, const ImageLayout& x, Global kind, const Gem& gem, const float* in,
+void global_pool(int threads, const ImageLayout& x, PoolKind kind, const Gem& gem, const float* in,
                  std::int64_t* best, float* out);
-void global_pool_backward(int threads, const ImageLayout& x, Global kind, const Gem& gem,
+void global_pool_backward(int threads, const ImageLayout& x, PoolKind kind, const Gem& gem,
                           const float* in, const float* out, const std::int64_t* best,
                           const float* dy, float* dx, bool accumulate);
 

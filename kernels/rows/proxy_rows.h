@@ -5,8 +5,8 @@
 //   ProxyAnchorRow  one class against all items (Kim et al. 2020, eq. 4):
 //                   loss = positive_weight log(1 + sum over its items of exp(-alpha (s - margin)))
 //                        + negative_weight log(1 + sum over the others of exp(alpha (s + margin)))
-// Both write the loss and dloss/ds, scaled by `weight`, to grad[0..count), which may be the memory
-// of scores. Largest exponents are subtracted. A row of this kind says
+// Both write the loss, and dloss/ds scaled by the weight over the scores. Largest exponents are
+// subtracted. A row of this kind says
 //   Params                                the loss's parameters
 //   kRowIsClass                           whether a row is a class and its columns items, or a row
 //                                         an item and its columns classes
@@ -48,16 +48,11 @@ template <class S> struct SoftmaxRow {
   }
 
   template <class Team>
-  RK_FN RK_INLINE static void row(const Team& team, const Params& params,
-                                  const ProxyBatch<S>& batch, int row, void* memory) {
-    S* own = batch.scores + row * batch.stride;
-    SoftmaxRow::row(team, params.scale, own, batch.columns, static_cast<int>(batch.labels[row]),
-                    batch.weight, own, batch.losses + row, memory);
-  }
-
-  template <class Team>
-  RK_FN static void row(const Team& team, S scale, const S* scores, int count, int label, S weight,
-                        S* grad, S* loss, void* memory) {
+  RK_FN static void row(const Team& team, const Params& params, const ProxyBatch<S>& batch, int row,
+                        void* memory) {
+    S* scores = batch.scores + row * batch.stride;
+    const S scale = params.scale;
+    const int count = batch.columns, label = static_cast<int>(batch.labels[row]);
     S* share = Scratch(memory).take<S>(count);
     const S own = scores[label];
     const S largest = team.arg_max(count, [&](int c) { return scores[c]; }).value;
@@ -68,10 +63,11 @@ template <class S> struct SoftmaxRow {
     });
     const S exponent = scale * (largest - own);
     const S total = exp_negative(-exponent) + others;
-    const S factor = weight * scale / total;
-    team.for_each(count, [&](int c) { grad[c] = factor * (c == label ? -others : share[c]); });
-    team.for_each(
-        1, [&](int) { *loss = exponent > 0 ? std::log(total) + exponent : std::log1p(others); });
+    const S factor = batch.weight * scale / total;
+    team.for_each(count, [&](int c) { scores[c] = factor * (c == label ? -others : share[c]); });
+    team.for_each(1, [&](int) {
+      batch.losses[row] = exponent > 0 ? std::log(total) + exponent : std::log1p(others);
+    });
   }
 };
 
@@ -89,17 +85,13 @@ template <class S> struct ProxyAnchorRow {
   }
 
   template <class Team>
-  RK_FN RK_INLINE static void row(const Team& team, const Params& params,
-                                  const ProxyBatch<S>& batch, int row, void* memory) {
-    S* own = batch.scores + row * batch.stride;
-    ProxyAnchorRow::row(team, params, own, batch.columns, batch.labels, row, batch.shares[row],
-                        batch.weight, own, batch.losses + row, memory);
-  }
-
-  template <class Team>
-  RK_FN static void row(const Team& team, const Params params, const S* scores, int count,
-                        const std::int64_t* labels, std::int64_t own, S positive_weight,
-                        S negative_weight, S* grad, S* loss, void* memory) {
+  RK_FN static void row(const Team& team, const Params& params, const ProxyBatch<S>& batch, int row,
+                        void* memory) {
+    S* scores = batch.scores + row * batch.stride;
+    const int count = batch.columns;
+    const std::int64_t* labels = batch.labels;
+    const std::int64_t own = row;
+    const S positive_weight = batch.shares[row], negative_weight = batch.weight;
     constexpr S kNever = -std::numeric_limits<S>::infinity();
     S* value = Scratch(memory).take<S>(count);
     // Exponents of positives fall with the score, those of negatives rise.
@@ -128,11 +120,12 @@ template <class S> struct ProxyAnchorRow {
     const S negatives = team.sum(count, [&](int i) { return labels[i] == own ? S(0) : value[i]; });
     const S to_positive = -positive_weight * params.alpha / (std::exp(-shift) + positives);
     const S to_negative = negative_weight * params.alpha / (std::exp(-negative_shift) + negatives);
-    team.for_each(
-        count, [&](int i) { grad[i] = value[i] * (labels[i] == own ? to_positive : to_negative); });
+    team.for_each(count, [&](int i) {
+      scores[i] = value[i] * (labels[i] == own ? to_positive : to_negative);
+    });
     team.for_each(1, [&](int) {
-      *loss = positive_weight * log_of_sum(shift, positives) +
-              negative_weight * log_of_sum(negative_shift, negatives);
+      batch.losses[row] = positive_weight * log_of_sum(shift, positives) +
+                          negative_weight * log_of_sum(negative_shift, negatives);
     });
   }
 

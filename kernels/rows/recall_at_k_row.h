@@ -3,8 +3,8 @@
 //   Q_k = sum over j of 1/(1 + exp(-(k - R_j)/tau_k))
 //   loss = 1 - 1/5 sum over k of min(k, Q_k) / min(k, |P|); the first min has slope 0 from k on
 //        = 1/5 sum over k of (what Q_k lacks) / min(k, |P|)
-// What it lacks of |P|, where k is as many or more, is the sum of 1 - sg, of which nothing cancels;
-// k - Q_k does as far as Q_k was rounded.
+// For k >= |P| the lack is a sum of 1 - sg, in which nothing cancels; for k < |P| it is k - Q_k,
+// which is exact to the rounding of Q_k.
 // Where `with_self` the query itself takes a place in every R_j, and k is at most `largest_k`.
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be the memory of
 // in.scores. P must not be empty. Cost: 2 (|P| - 1) * columns sigmoids, columns at the least: Q_k

@@ -147,7 +147,7 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
 
 // By the library's graphs, or, where it has not got them on this GPU, by our own kernels after all.
 // Neither gradient may be in place: a graph's results lie where none of its inputs does.
-template <class T> class GraphBatchNorm final : public OwnBatchNorm<T> {
+template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public RunsGraphs {
   using Own = OwnBatchNorm<T>;
   using Own::channels_, Own::context_, Own::memory_, Own::parameters_, Own::residual, Own::rows_,
       Own::tensors_;

@@ -11,7 +11,7 @@ template <class T> class ConcatNode final : public Node {
   ConcatNode(const std::string& name, const Program& program)
       : Node(name), context_(program.context()) {}
 
-  // What lies in the result, or its gradient in the result's, was written and is read there.
+  // An input that already lies inside the output needs no copy, forward or backward.
   void forward() override {
     T* y = memory_.output.as<T>();
     for (const Tensor& x : memory_.inputs) {

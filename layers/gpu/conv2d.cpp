@@ -25,7 +25,7 @@ Epilogue epilogue(const Program& program, const ConvolutionGeometry& geometry) {
 // front of every forward pass; its gradient comes in T and is widened behind what goes backward
 // (layers/gpu/weights.h). Where nothing changes the graphs read and write the parameters
 // themselves.
-template <class T> class Conv2dNode final : public SummingConvolution {
+template <class T> class Conv2dNode final : public SummingConvolution, public RunsGraphs {
  public:
   Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry)
       : SummingConvolution(name, program, name, geometry),

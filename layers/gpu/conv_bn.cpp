@@ -15,7 +15,7 @@ Epilogue epilogue(const BatchNormOptions& options) {
   return {.bias = true, .residual = options.relu && options.residual >= 0, .relu = options.relu};
 }
 
-template <class T> class FoldedConvNode final : public ConvolutionNode {
+template <class T> class FoldedConvNode final : public ConvolutionNode, public RunsGraphs {
  public:
   FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
                  const BatchNormOptions& options)

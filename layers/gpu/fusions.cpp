@@ -112,7 +112,7 @@ std::vector<Fusion> fusions(Program& program) {
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     if (dynamic_cast<const ConvolutionNode*>(nodes[n].get()) == nullptr) continue;
     std::vector<Graph> graphs;
-    nodes[n]->graphs(program.uses(static_cast<int>(n)), graphs);
+    dynamic_cast<const RunsGraphs&>(*nodes[n]).graphs(program.uses(static_cast<int>(n)), graphs);
     const auto [forward, weight_gradient, input_gradient] = passes_of(graphs);
     const double x = bytes_of(*forward, kX), y = bytes_of(*forward, kY);
     const bool sums = normalised.contains(nodes[n].get());

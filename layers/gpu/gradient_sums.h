@@ -20,8 +20,9 @@ namespace rk::gpu {
 // Whether it is the graph of an input's masked gradient.
 bool is_masked_gradient(const Graph& graph);
 
-// gradient: an input's, of what else adds to it too. That with the mask and the sums, kX what is
-// normalised; residual: the ReLU is behind normalised + kResidual.
+// gradient: the graph of an input's gradient, possibly with an addend. Returns it extended by the
+// ReLU's mask and by the channel sums; kX is the normalisation's input. residual: the ReLU comes
+// behind normalised + kResidual.
 Graph graph_with_sums(const Graph& gradient, bool residual = false);
 
 // A normalisation of so many channels that changes nothing, for the graph to read, and room for

@@ -217,7 +217,8 @@ std::vector<CountedGraph> counted_graphs(Program& program) {
   program.lay_out();
   std::vector<Graph> all;
   for (std::size_t n = 0; n < program.nodes().size(); ++n) {
-    program.nodes()[n]->graphs(program.uses(static_cast<int>(n)), all);
+    const auto* node = dynamic_cast<const RunsGraphs*>(program.nodes()[n].get());
+    if (node != nullptr) node->graphs(program.uses(static_cast<int>(n)), all);
   }
   std::vector<CountedGraph> distinct;
   std::map<std::string, std::size_t> places;  // by text

@@ -24,7 +24,8 @@
 
 namespace rk {
 
-class Program;  // engine/tape/program.h
+class Program;   // engine/tape/program.h
+struct EdgeUse;  // engine/tape/program.h
 
 // What a tensor is to the operator, which says where it lies (GpuGraph::bind).
 enum class GraphRole : std::uint8_t {
@@ -180,7 +181,15 @@ class Graph {
   std::vector<Operation> operations_;
 };
 
-// The distinct graphs that a program's nodes run (Node::graphs), in their order, and how many run
+// A node that runs graphs of the GPU's library. Known once it is laid out (Node::lay_out).
+class RunsGraphs {
+ public:
+  virtual ~RunsGraphs() = default;
+  // Adds to `list` those that it runs with such uses of its inputs' gradients. Needs no GPU.
+  virtual void graphs(const std::vector<EdgeUse>& uses, std::vector<Graph>& list) const = 0;
+};
+
+// The distinct graphs that a program's nodes run, in their order, and how many run
 // each. It need not be planned, nor its context have a GPU (Program::Options::for_gpu).
 struct CountedGraph {
   Graph graph;

@@ -89,7 +89,7 @@ TensorId network_input(Program& program, std::int64_t batch, std::int64_t height
                          image_type(precision));
   }
   // Planes of pixels are what the direct convolutions want of a first layer with three channels.
-  const std::int64_t planes = convolution_width() > 0 ? 1 : kColours;
+  const std::int64_t planes = convolution_block() > 0 ? 1 : kColours;
   return program.input("input", {batch, height, width, kColours}, planes);
 }
 

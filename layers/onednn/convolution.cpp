@@ -25,9 +25,9 @@ memory::desc weight_desc(const ConvolutionGeometry& g) {
   const Shape& s = g.weight;
   Tag tag = Tag::oihw;
   if (g.order.kind == WeightOrder::Kind::kBlocked) {
-    tag = g.order.width == 16 ? Tag::OIhw16i16o : Tag::OIhw8i8o;
+    tag = g.order.block == 16 ? Tag::OIhw16i16o : Tag::OIhw8i8o;
   } else if (g.order.kind == WeightOrder::Kind::kStem) {
-    tag = g.order.width == 16 ? Tag::Ohwi16o : Tag::Ohwi8o;
+    tag = g.order.block == 16 ? Tag::Ohwi16o : Tag::Ohwi8o;
   }
   return {{s[0], s[1], s[2], s[3]}, kFloat, tag};
 }
@@ -68,16 +68,16 @@ struct OneDnnConvolution::Impl {
 
   // How some images of x and y lie in memory, and in what the primitives compute.
   memory::desc stored_x(std::int64_t images) const {
-    return image_desc({images, g.x[1], g.x[2], g.x[3]}, g.x_width);
+    return image_desc({images, g.x[1], g.x[2], g.x[3]}, g.x_block);
   }
   memory::desc stored_y(std::int64_t images) const {
-    return image_desc({images, g.y[1], g.y[2], g.y[3]}, g.y_width);
+    return image_desc({images, g.y[1], g.y[2], g.y[3]}, g.y_block);
   }
   memory::desc computed_x(std::int64_t images) const {
-    return image_desc({images, g.x[1], g.x[2], g.x[3]}, g.block > 0 ? g.block : g.x_width);
+    return image_desc({images, g.x[1], g.x[2], g.x[3]}, g.block > 0 ? g.block : g.x_block);
   }
   memory::desc computed_y(std::int64_t images) const {
-    return image_desc({images, g.y[1], g.y[2], g.y[3]}, g.block > 0 ? g.block : g.y_width);
+    return image_desc({images, g.y[1], g.y[2], g.y[3]}, g.block > 0 ? g.block : g.y_block);
   }
   memory::desc x_desc() const { return computed_x(g.x[0]); }
   memory::desc y_desc() const { return computed_y(g.y[0]); }

@@ -4,19 +4,19 @@
 
 namespace rk {
 
-dnnl::memory::desc image_desc(const Shape& shape, std::int64_t width) {
+dnnl::memory::desc image_desc(const Shape& shape, std::int64_t block) {
   using Tag = dnnl::memory::format_tag;
   expect(shape.rank() == 4, "[onednn] expected (N, H, W, C), got {}", shape.text());
   Tag tag = Tag::nhwc;
-  if (width == 16) {
+  if (block == 16) {
     tag = Tag::nChw16c;
-  } else if (width == 8) {
+  } else if (block == 8) {
     tag = Tag::nChw8c;
-  } else if (width == 1) {
+  } else if (block == 1) {
     tag = Tag::nchw;
   } else {
-    expect(width == shape[3], "[onednn] expected 1, 8, 16 or all channels side by side, got {}",
-           width);
+    expect(block == shape[3], "[onednn] expected 1, 8, 16 or all channels side by side, got {}",
+           block);
   }
   return {{shape[0], shape[3], shape[1], shape[2]}, dnnl::memory::data_type::f32, tag};
 }

@@ -1,4 +1,4 @@
-// oneDNN's description of an image tensor (N, H, W, C) stored with `width` channels side by side
+// oneDNN's description of an image tensor (N, H, W, C) stored with `block` channels side by side
 // (engine/tape/layout.h): 1, 8, 16 or all of them.
 #pragma once
 
@@ -10,6 +10,6 @@
 
 namespace rk {
 
-dnnl::memory::desc image_desc(const Shape& shape, std::int64_t width);
+dnnl::memory::desc image_desc(const Shape& shape, std::int64_t block);
 
 }  // namespace rk

@@ -66,8 +66,8 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
     places[item] = static_cast<std::uint32_t>(i);
     // A quotient of whole numbers: equal ones stay equal, and their items tied.
     const double quotient = static_cast<double>(among) * static_cast<double>(n) / (rank * rank);
-    // From where it was ranked: what was rounded off there must put it below nothing that it was
-    // above.
+    // Start from the rounded score that was sorted, so that rounding cannot cost a positive its
+    // place.
     const auto ranked = static_cast<S>(static_cast<double>(scores[index]) - half);
     const double moved = static_cast<double>(ranked) + factor * quotient;
     grad[index] = static_cast<S>(moved);

@@ -15,7 +15,7 @@ constexpr std::size_t kWidth = 16;
 #else
 constexpr std::size_t kWidth = 8;
 #endif
-static_assert(kLanes % kWidth == 0);
+static_assert(kColumnLanes % kWidth == 0);
 using Floats = float __attribute__((vector_size(kWidth * sizeof(float))));
 using Ints = std::int32_t __attribute__((vector_size(kWidth * sizeof(std::int32_t))));
 
@@ -55,7 +55,7 @@ bool count_columns(const float* scores, std::int64_t rows, std::int64_t stride,
                    const float* thresholds, std::int32_t* counts) {
   Floats t[kCount];
   Ints c[kCount] = {};
-  for (std::size_t k = 0; k < kCount; ++k) load(thresholds + k * kLanes, t[k]);
+  for (std::size_t k = 0; k < kCount; ++k) load(thresholds + k * kColumnLanes, t[k]);
   for (std::int64_t i = 0; i < rows; ++i) {
     Floats s;
     load(scores + i * stride, s);
@@ -63,9 +63,9 @@ bool count_columns(const float* scores, std::int64_t rows, std::int64_t stride,
   }
   for (std::size_t k = 0; k < kCount; ++k) {
     Ints total;
-    std::memcpy(&total, counts + k * kLanes, sizeof(total));
+    std::memcpy(&total, counts + k * kColumnLanes, sizeof(total));
     total += c[k];
-    std::memcpy(counts + k * kLanes, &total, sizeof(total));
+    std::memcpy(counts + k * kColumnLanes, &total, sizeof(total));
   }
   std::int32_t any = 0;
   for (std::size_t i = 0; i < kWidth; ++i) any |= c[0][i];
@@ -76,7 +76,7 @@ template <std::size_t kCount>
 bool count_column_group(const float* scores, std::int64_t rows, std::int64_t stride,
                         const float* thresholds, std::int32_t* counts) {
   bool any = false;
-  for (std::size_t lane = 0; lane < kLanes; lane += kWidth) {
+  for (std::size_t lane = 0; lane < kColumnLanes; lane += kWidth) {
     any |= count_columns<kCount>(scores + lane, rows, stride, thresholds + lane, counts + lane);
   }
   return any;
@@ -116,8 +116,8 @@ void count_reaching(std::span<const float> scores, std::span<const float> thresh
 void count_reaching_columns(const float* scores, std::int64_t rows, std::int64_t stride,
                             const float* thresholds, std::int64_t steps, std::int32_t* counts) {
   for_each_group(steps, [&](std::int64_t k, std::int64_t n) {
-    const float* t = thresholds + k * kLanes;
-    std::int32_t* out = counts + k * kLanes;
+    const float* t = thresholds + k * kColumnLanes;
+    std::int32_t* out = counts + k * kColumnLanes;
     if (n == 4) return count_column_group<4>(scores, rows, stride, t, out);
     if (n == 3) return count_column_group<3>(scores, rows, stride, t, out);
     if (n == 2) return count_column_group<2>(scores, rows, stride, t, out);

@@ -13,16 +13,16 @@ namespace rk {
 
 // Above this many thresholds, searching (log2 R steps a score) is cheaper than comparing (R / 16).
 inline constexpr std::int64_t kCompareAtMost = 64;
-inline constexpr std::int64_t kLanes = 16;
+inline constexpr std::int64_t kColumnLanes = 16;
 
 // One row: thresholds.size() <= kCompareAtMost.
 void count_reaching(std::span<const float> scores, std::span<const float> thresholds,
                     std::int32_t* counts);
 
-// kLanes neighbouring columns of a tile, each with its own thresholds: thresholds and counts are
-// (steps, kLanes), scores (rows, kLanes) with `stride` floats from row to row. A column with fewer
-// thresholds has infinity in front of its own: behind them it would not descend, and the count
-// ends at the first group of steps that nothing reaches, from the last step up.
+// kColumnLanes neighbouring columns of a tile, each with its own thresholds: thresholds and counts
+// are (steps, kColumnLanes), scores (rows, kColumnLanes) with `stride` floats from row to row. A
+// column with fewer thresholds has infinity in front of its own: behind them it would not descend,
+// and the count ends at the first group of steps that nothing reaches, from the last step up.
 void count_reaching_columns(const float* scores, std::int64_t rows, std::int64_t stride,
                             const float* thresholds, std::int64_t steps, std::int32_t* counts);
 

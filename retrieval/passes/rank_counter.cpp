@@ -66,13 +66,13 @@ void RankCounter::visit(int member, const ScoreTile& tile) {
 void RankCounter::count_down(int member, const ScoreTile& tile) {
   std::int32_t* counters = counters_[static_cast<std::size_t>(member)].data();
   const std::int64_t rows = tile.rows.size();
-  for (std::int64_t c = tile.columns.begin; c < tile.columns.end; c += kLanes) {
-    const Chunk& chunk = chunks_[static_cast<std::size_t>((c - strip_.begin) / kLanes)];
+  for (std::int64_t c = tile.columns.begin; c < tile.columns.end; c += kColumnLanes) {
+    const Chunk& chunk = chunks_[static_cast<std::size_t>((c - strip_.begin) / kColumnLanes)];
     const float* scores = tile.scores + (c - tile.columns.begin);
     count_reaching_columns(scores, rows, ScoreTiles::kTileColumns, thresholds_.data() + chunk.first,
                            chunk.steps, counters + chunk.first);
     if (!chunk.wide) continue;
-    for (std::int64_t i = 0; i < std::min(kLanes, tile.columns.end - c); ++i) {
+    for (std::int64_t i = 0; i < std::min(kColumnLanes, tile.columns.end - c); ++i) {
       const std::int64_t first = wide_first_[static_cast<std::size_t>(c + i - strip_.begin)];
       if (first < 0) continue;
       std::array<float, ScoreTiles::kTileRows> column;
@@ -91,8 +91,8 @@ void RankCounter::begin_strip(Range columns) {
   chunks_.clear();
   thresholds_.clear();
   wide_first_.assign(static_cast<std::size_t>(columns.size()), -1);
-  for (std::int64_t c = columns.begin; c < columns.end; c += kLanes) {
-    const std::int64_t lanes = std::min(kLanes, columns.end - c);
+  for (std::int64_t c = columns.begin; c < columns.end; c += kColumnLanes) {
+    const std::int64_t lanes = std::min(kColumnLanes, columns.end - c);
     Chunk chunk{static_cast<std::int64_t>(thresholds_.size()), 0, false};
     for (std::int64_t i = 0; i < lanes; ++i) {
       const std::int64_t count = positives_.count(c + i);
@@ -102,7 +102,7 @@ void RankCounter::begin_strip(Range columns) {
         chunk.steps = std::max(chunk.steps, count);
       }
     }
-    thresholds_.resize(thresholds_.size() + static_cast<std::size_t>(chunk.steps * kLanes),
+    thresholds_.resize(thresholds_.size() + static_cast<std::size_t>(chunk.steps * kColumnLanes),
                        kInfinity);
     for (std::int64_t i = 0; i < lanes; ++i) {
       const std::int64_t count = positives_.count(c + i);
@@ -110,7 +110,7 @@ void RankCounter::begin_strip(Range columns) {
       float* out = thresholds_.data() + chunk.slot(i, count);
       for (const float score : positives_.scores(c + i)) {
         *out = score;
-        out += kLanes;
+        out += kColumnLanes;
       }
     }
     chunks_.push_back(chunk);
@@ -132,13 +132,13 @@ void RankCounter::end_strip(Range columns) {
   if (!symmetric_) return;
   parallel_for(static_cast<int>(counters_.size()), columns.size(), [&](std::int64_t i, int) {
     const std::span<std::int32_t> counts = positives_.counts(columns.begin + i);
-    const Chunk& chunk = chunks_[static_cast<std::size_t>(i / kLanes)];
+    const Chunk& chunk = chunks_[static_cast<std::size_t>(i / kColumnLanes)];
     const std::int64_t wide = wide_first_[static_cast<std::size_t>(i)];
     std::int64_t slot =
-        wide >= 0 ? wide : chunk.slot(i % kLanes, static_cast<std::int64_t>(counts.size()));
+        wide >= 0 ? wide : chunk.slot(i % kColumnLanes, static_cast<std::int64_t>(counts.size()));
     for (std::int32_t& count : counts) {
       for (const auto& counters : counters_) count += counters[static_cast<std::size_t>(slot)];
-      slot += wide >= 0 ? 1 : kLanes;
+      slot += wide >= 0 ? 1 : kColumnLanes;
     }
   });
 }

@@ -45,17 +45,17 @@ class RankCounter : public TileVisitor {
   bool symmetric_;
   PairStatistics* statistics_;
 
-  // A strip's columns in chunks of kLanes: thresholds as (steps, kLanes), each column's at the end
-  // and infinity in front of them, so that they descend in every lane: counting goes from the end
-  // up and stops where nothing reaches a step. Columns with more than kCompareAtMost thresholds
-  // have counters of their own behind those.
+  // A strip's columns in chunks of kColumnLanes: thresholds as (steps, kColumnLanes), each column's
+  // at the end and infinity in front of them, so that they descend in every lane: counting goes
+  // from the end up and stops where nothing reaches a step. Columns with more than kCompareAtMost
+  // thresholds have counters of their own behind those.
   struct Chunk {
     std::int64_t first, steps;  // of thresholds_ and of every member's counters
     bool wide;                  // has columns with counters of their own
 
     // Of the highest threshold of a column that has `count` of them.
     std::int64_t slot(std::int64_t lane, std::int64_t count) const {
-      return first + (steps - count) * kLanes + lane;
+      return first + (steps - count) * kColumnLanes + lane;
     }
   };
   Range strip_;

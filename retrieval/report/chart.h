@@ -16,11 +16,10 @@ struct Series {
   };
   std::string name{};
   std::vector<double> x{}, y{};  // ascending x; a y that is not finite leaves a gap
-  int colour = 0;                // 0..kChartColours-1
+  int colour = 0;                // 0 to 3
   bool dashed = false;
   Form form = Form::kLine;
 };
-inline constexpr int kChartColours = 4;
 
 struct Axis {
   std::string label{};

@@ -42,12 +42,12 @@ TEST_F(DeviceGroupTest, GathersAndSumsOnAllGpus) {
     const auto values = DeviceBuffer::copy_of(own);
     const auto work = DeviceBuffer::copy_of(own);
     const auto all = DeviceBuffer::of<float>(kCount * size);
-    group.gather(values.as<float>(), all.as<float>(), kCount);
+    group.all_gather(values.as<float>(), all.as<float>(), kCount);
     constexpr std::int64_t kFirst = 700'001;
     gpu.copy(work.as<float>(), values.as<float>(), kCount * sizeof(float));
-    group.begin_sum(work.as<float>() + kFirst, kCount - kFirst);
-    group.begin_sum(work.as<float>(), kFirst);
-    group.finish_sums();
+    group.begin_all_reduce(work.as<float>() + kFirst, kCount - kFirst);
+    group.begin_all_reduce(work.as<float>(), kFirst);
+    group.finish_all_reduces();
     gpu.copy(values.as<float>(), work.as<float>(), kCount * sizeof(float));
     gpu.synchronize();
     const auto gathered = all.values<float>();
@@ -89,9 +89,9 @@ TEST_F(DeviceGroupTest, AProcessAloneNeedsNoNccl) {
   with_groups(1, [](const Context& gpu, DeviceGroup& group) {
     const auto own = DeviceBuffer::copy_of(std::vector<float>{1, 2});
     const auto all = DeviceBuffer::of<float>(2);
-    group.gather(own.as<float>(), all.as<float>(), 2);
-    group.begin_sum(all.as<float>(), 2);
-    group.finish_sums();
+    group.all_gather(own.as<float>(), all.as<float>(), 2);
+    group.begin_all_reduce(all.as<float>(), 2);
+    group.finish_all_reduces();
     gpu.synchronize();
     EXPECT_EQ(all.values<float>(), (std::vector<float>{1, 2}));
   });

@@ -45,8 +45,8 @@ Computed compute(const LayerCase& layer, const Context& context, Precision preci
                   {.gradients = true, .keep_all = true, .precision = precision});
   std::vector<TensorId> sources;
   for (const NodeHarness::Source& source : layer.sources) {
-    const std::int64_t width = program.on_gpu() ? 0 : source.width;
-    sources.push_back(program.append(std::make_unique<SourceNode>(width), {},
+    const std::int64_t block = program.on_gpu() ? 0 : source.block;
+    sources.push_back(program.append(std::make_unique<SourceNode>(block), {},
                                      {.name = "source", .shape = source.shape}));
   }
   const TensorId output = layer.record(program, sources);
@@ -57,9 +57,10 @@ Computed compute(const LayerCase& layer, const Context& context, Precision preci
   parameters.upload();
 
   const auto stored = [&](TensorId id, const std::vector<float>& nhwc) {
-    if (program.width(id) == 0) return nhwc;
+    if (program.channel_block(id) == 0) return nhwc;
     std::vector<float> values(nhwc.size());
-    from_nhwc(image_layout(program.shape(id), program.width(id)), nhwc.data(), values.data());
+    from_nhwc(image_layout(program.shape(id), program.channel_block(id)), nhwc.data(),
+              values.data());
     return values;
   };
   for (std::size_t i = 0; i < sources.size(); ++i) {

@@ -50,7 +50,7 @@ void fill_images(Program& program, TensorId input, std::uint64_t seed) {
                                            colour)];
   };
   const SpaceToDepth* cells = program.cells(input);
-  const bool planar = program.width(input) == 1;
+  const bool planar = program.channel_block(input) == 1;
   const std::int64_t area = shape[1] * shape[2], channels = shape[3];
   std::int64_t at = 0;
   const auto next = [&] {

@@ -20,7 +20,7 @@ struct NetworkCase {
   BatchNormMode mode = BatchNormMode::kBatch;
   Precision precision = Precision::kFp32;
   bool keep_all = false;
-  pool_cpu::Global pool = pool_cpu::Global::kAverage;
+  PoolKind pool = PoolKind::kAverage;
   bool fuse = true;
   // Of the batch's statistics, on the GPU.
   gpu::BatchNormAlgorithm algorithm = gpu::BatchNormAlgorithm::kGraphs;

@@ -108,8 +108,8 @@ TEST_F(GpuNetworkForms, GradientsThatGraphsAddUp) {
 
 TEST_F(GpuNetworkForms, UnfusedLayersAndOtherPoolings) {
   compare({.fuse = false});
-  compare({.mode = BatchNormMode::kRunning, .pool = pool_cpu::Global::kMax});
-  compare({.mode = BatchNormMode::kRunning, .pool = pool_cpu::Global::kGem});
+  compare({.mode = BatchNormMode::kRunning, .pool = PoolKind::kMax});
+  compare({.mode = BatchNormMode::kRunning, .pool = PoolKind::kGem});
   compare({.mode = BatchNormMode::kRunning, .keep_all = true});
   compare({.mode = BatchNormMode::kBatch, .keep_all = true});
   compare({.mode = BatchNormMode::kBatch, .precision = Precision::kTf32, .keep_all = true});

@@ -3,7 +3,7 @@
 #include "data/images/exif.h"
 
 #include "data/sources/dataset.h"
-#include "tests/data/lying_png.h"
+#include "tests/data/rotated_png.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/random_seed.h"
 
@@ -330,17 +330,17 @@ TEST(Exif, FoldersTurnWhereAskedAndCountElsewhere) {
   folder.classes("c", 1, 2);
   std::ifstream file(folder.path() / "c0/0.png", std::ios::binary);
   const std::string drawn(std::istreambuf_iterator<char>(file), {});
-  folder.write("c0/0.png", lying_png(drawn));
+  folder.write("c0/0.png", rotated_png(drawn));
 
   const Dataset stored = open_dataset(folder.spec(), Split::kTrain);
   EXPECT_EQ(stored.load(0).width(), 24);
   EXPECT_EQ(stored.load(1).width(), 24);
-  EXPECT_EQ(stored.lying(), 1);
+  EXPECT_EQ(stored.rotated(), 1);
   const Dataset turned = open_dataset(folder.spec() + ",exif=turn", Split::kTrain);
   EXPECT_EQ(turned.load(0).width(), 18);
   EXPECT_EQ(turned.load(0).height(), 24);
   EXPECT_EQ(turned.load(1).width(), 24);
-  EXPECT_EQ(turned.lying(), 0);
+  EXPECT_EQ(turned.rotated(), 0);
   EXPECT_TRUE(holds(
       message_of<UsageError>([&] { open_dataset(folder.spec() + ",exif=yes", Split::kTrain); }),
       "exif=yes is neither ignore nor turn"));

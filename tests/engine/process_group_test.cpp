@@ -34,11 +34,11 @@ TEST_F(ProcessGroupTest, GathersInTheOrderOfRanks) {
   const std::int64_t rank = group_->rank();
   const std::vector<std::int64_t> mine = {10 * rank, 10 * rank + 1};
   std::vector<std::int64_t> all(2 * static_cast<std::size_t>(group_->size()), -1);
-  group_->gather<std::int64_t>(mine, all);
+  group_->all_gather<std::int64_t>(mine, all);
   std::vector<std::int64_t> in_place(all.size(), -1);
   const auto own = std::span(in_place).subspan(2 * static_cast<std::size_t>(rank), 2);
   std::ranges::copy(mine, own.begin());
-  group_->gather<std::int64_t>(own, in_place);
+  group_->all_gather<std::int64_t>(own, in_place);
   for (std::int64_t r = 0; r < group_->size(); ++r) {
     const auto at = static_cast<std::size_t>(2 * r);
     EXPECT_EQ(all[at], 10 * r);
@@ -55,7 +55,7 @@ TEST_F(ProcessGroupTest, SumsElementByElement) {
     for (std::size_t i = 0; i < count; ++i) {
       values[i] = static_cast<float>((group_->rank() + 1) * static_cast<int>(i + 1));
     }
-    group_->sum(values);
+    group_->all_reduce_sum(values);
     const int ranks = group_->size() * (group_->size() + 1) / 2;
     for (std::size_t i = 0; i < count; ++i) {
       ASSERT_EQ(values[i], static_cast<float>(ranks * static_cast<int>(i + 1))) << count;
@@ -69,15 +69,15 @@ TEST_F(ProcessGroupTest, SumsAreTheSameEverywhere) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = 1.0F / static_cast<float>(1 + i * 7 + static_cast<std::size_t>(group_->rank()) * 5);
   }
-  group_->sum(values);
+  group_->all_reduce_sum(values);
   std::vector<float> all(values.size() * static_cast<std::size_t>(group_->size()));
-  group_->gather<float>(values, all);
+  group_->all_gather<float>(values, all);
   for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], values[i % values.size()]) << i;
 }
 
 TEST_F(ProcessGroupTest, KnowsTheLargest) {
-  EXPECT_EQ(group_->largest(group_->rank()), group_->size() - 1);
-  EXPECT_EQ(group_->largest(-3 - group_->rank()), -3);
+  EXPECT_EQ(group_->all_reduce_max(group_->rank()), group_->size() - 1);
+  EXPECT_EQ(group_->all_reduce_max(-3 - group_->rank()), -3);
 }
 
 }  // namespace

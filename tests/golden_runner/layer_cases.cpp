@@ -108,7 +108,7 @@ class LayerModel {
     if (shape.rank() != 4) return values;
     const std::vector<float> nhwc = testing::nchw_to_nhwc(values, shape[3], shape[1] * shape[2]);
     std::vector<float> stored(nhwc.size());
-    from_nhwc(image_layout(shape, program_.width(id)), nhwc.data(), stored.data());
+    from_nhwc(image_layout(shape, program_.channel_block(id)), nhwc.data(), stored.data());
     return stored;
   }
   std::vector<double> from_product(TensorId id, const float* stored) const {
@@ -224,9 +224,8 @@ void run_pool(const Case& c, const std::string& name, bool average, Report& repo
       report);
 }
 
-void run_global_pool(const Case& c, const std::string& name, pool_cpu::Global kind,
-                     Report& report) {
-  const bool gem = kind == pool_cpu::Global::kGem;
+void run_global_pool(const Case& c, const std::string& name, PoolKind kind, Report& report) {
+  const bool gem = kind == PoolKind::kGem;
   GlobalPoolOptions options{.kind = kind, .gem = {}};
   if (gem) {
     options.gem.p = c.file.read<double>(c.group + "/p").at(0);
@@ -276,9 +275,9 @@ void run_layer_case(const Context& context, const Hdf5Reader& file, const std::s
   if (op == "conv2d") return run_convolution(c, name, report);
   if (op == "batchnorm") return run_batchnorm(c, name, report);
   if (op == "max_pool" || op == "avg_pool") return run_pool(c, name, op == "avg_pool", report);
-  if (op == "global_avg_pool") return run_global_pool(c, name, pool_cpu::Global::kAverage, report);
-  if (op == "global_max_pool") return run_global_pool(c, name, pool_cpu::Global::kMax, report);
-  if (op == "gem_pool") return run_global_pool(c, name, pool_cpu::Global::kGem, report);
+  if (op == "global_avg_pool") return run_global_pool(c, name, PoolKind::kAverage, report);
+  if (op == "global_max_pool") return run_global_pool(c, name, PoolKind::kMax, report);
+  if (op == "gem_pool") return run_global_pool(c, name, PoolKind::kGem, report);
   if (op == "adam" || op == "adamw" || op == "sgd") return run_optimizer(c, name, op, report);
   if (op == "relu") {
     return run_layer(

@@ -41,7 +41,8 @@ void NetworkModel::set_images(const std::vector<float>& nchw) {
     nhwc[i / kColours * static_cast<std::size_t>(shape[3]) + i % kColours] = colours[i];
   }
   std::vector<float> stored(nhwc.size());
-  from_nhwc(image_layout(shape, program_.width(network_.input)), nhwc.data(), stored.data());
+  from_nhwc(image_layout(shape, program_.channel_block(network_.input)), nhwc.data(),
+            stored.data());
   put(stored, program_.value(network_.input));
 }
 

@@ -26,16 +26,16 @@ class HostGroup final : public DeviceGroup {
   int rank() const override { return processes_.rank(); }
   int size() const override { return processes_.size(); }
 
-  void gather(const float* own, float* all, std::int64_t count) override {
+  void all_gather(const float* own, float* all, std::int64_t count) override {
     expect_kind(Kind::kDevice, own, bytes_of(count), "gather, its own part");
     expect_kind(Kind::kDevice, all, bytes_of(size() * count), "gather, all parts");
     put(stream_, [=, this] {
-      processes_.gather<float>({own, static_cast<std::size_t>(count)},
-                               {all, static_cast<std::size_t>(size() * count)});
+      processes_.all_gather<float>({own, static_cast<std::size_t>(count)},
+                                   {all, static_cast<std::size_t>(size() * count)});
     });
   }
 
-  void begin_sum(float* values, std::int64_t count) override {
+  void begin_all_reduce(float* values, std::int64_t count) override {
     expect_kind(Kind::kDevice, values, bytes_of(count), "sum");
     put(stream_, [=, this] {
       begun_.push_back({values, {values, values + count}});
@@ -43,7 +43,7 @@ class HostGroup final : public DeviceGroup {
     });
   }
 
-  void finish_sums() override {
+  void finish_all_reduces() override {
     put(stream_, [this] { finish(); });
   }
 
@@ -57,9 +57,10 @@ class HostGroup final : public DeviceGroup {
     for (Sum& sum : begun_) {
       const std::span now(sum.values, sum.parts.size());
       if (!std::ranges::all_of(now, [](float value) { return std::isnan(value); })) {
-        fail<DeviceError>("[sum] somebody wrote to it between begin_sum() and finish_sums()");
+        fail<DeviceError>(
+            "[sum] somebody wrote to it between begin_all_reduce() and finish_all_reduces()");
       }
-      processes_.sum(sum.parts);
+      processes_.all_reduce_sum(sum.parts);
       std::ranges::copy(sum.parts, now.begin());
     }
     begun_.clear();

@@ -29,7 +29,7 @@ TEST(DeviceGroup, GathersInTheOrderOfRanks) {
       const auto rank = static_cast<float>(group.rank());
       const auto own = DeviceBuffer::copy_of(Floats{10 * rank, 10 * rank + 1});
       const auto all = DeviceBuffer::of<float>(std::int64_t{2} * size);
-      group.gather(own.as<float>(), all.as<float>(), 2);
+      group.all_gather(own.as<float>(), all.as<float>(), 2);
       Floats expected;
       for (int r = 0; r < size; ++r) {
         expected.insert(expected.end(),
@@ -41,7 +41,7 @@ TEST(DeviceGroup, GathersInTheOrderOfRanks) {
       float* const mine = in_place.as<float>() + std::int64_t{2} * group.rank();
       mine[0] = 10 * rank;
       mine[1] = 10 * rank + 1;
-      group.gather(mine, in_place.as<float>(), 2);
+      group.all_gather(mine, in_place.as<float>(), 2);
       EXPECT_EQ(in_place.values<float>(), expected);
     });
   }
@@ -53,12 +53,12 @@ TEST(DeviceGroup, SumsBucketsInPlace) {
     with_groups(size, [&](DeviceGroup& group) {
       const auto mine = static_cast<float>(group.rank() + 1);
       const auto gradients = DeviceBuffer::copy_of(Floats{mine, 2 * mine, 7, 3 * mine});
-      group.begin_sum(gradients.as<float>() + 3, 1);
-      group.begin_sum(gradients.as<float>(), 2);
-      group.finish_sums();
+      group.begin_all_reduce(gradients.as<float>() + 3, 1);
+      group.begin_all_reduce(gradients.as<float>(), 2);
+      group.finish_all_reduces();
       const auto ranks = static_cast<float>(size * (size + 1)) / 2;
       EXPECT_EQ(gradients.values<float>(), (Floats{ranks, 2 * ranks, 7, 3 * ranks}));
-      group.finish_sums();  // nothing begun: nothing to wait for
+      group.finish_all_reduces();  // nothing begun: nothing to wait for
       EXPECT_EQ(gradients.values<float>()[0], ranks);
     });
   }
@@ -69,10 +69,10 @@ TEST(DeviceGroup, SumsBucketsInPlace) {
 TEST(DeviceGroup, AStepThatDoesNotWaitIsFoundOut) {
   with_groups(2, [](DeviceGroup& group) {
     const auto gradients = DeviceBuffer::copy_of(Floats{1, 2});
-    group.begin_sum(gradients.as<float>(), 2);
+    group.begin_all_reduce(gradients.as<float>(), 2);
     EXPECT_TRUE(std::isnan(gradients.values<float>()[0]));
     gradients.as<float>()[1] = 5;
-    EXPECT_THROW(group.finish_sums(), DeviceError);
+    EXPECT_THROW(group.finish_all_reduces(), DeviceError);
   });
 }
 

@@ -62,7 +62,7 @@ TEST(DeviceLosses, AreNotFiniteWhereAnEmbeddingIsNot) {
   }
 }
 
-// An empty batch is none that a grid of no blocks could be started for.
+// CUDA refuses a grid of no blocks, so an empty batch must not launch one.
 TEST(DeviceLosses, AreZeroOfNoRows) {
   constexpr std::int64_t kDim = 8, kClasses = 3;
   for (const std::string& text : all_specs()) {

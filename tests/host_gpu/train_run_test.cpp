@@ -32,8 +32,8 @@ class InterruptedGroup final : public ProcessGroup {
   explicit InterruptedGroup(int calls) : calls_(calls) {}
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  void sum(std::span<float>) override {}
-  int largest(int value) override {
+  void all_reduce_sum(std::span<float>) override {}
+  int all_reduce_max(int value) override {
     if (--calls_ == 0) take_signal(SIGTERM);
     return value;
   }
@@ -41,7 +41,7 @@ class InterruptedGroup final : public ProcessGroup {
   void leave(int) override {}
 
  protected:
-  void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
+  void all_gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
     std::ranges::copy(mine, all.begin());
   }
 

@@ -25,7 +25,7 @@ constexpr std::int64_t kPixels = 3 * 5 * 4;
 
 struct Setup {
   BatchNormOptions options;
-  std::int64_t width = 0;
+  std::int64_t block = 0;
   bool residual = false;
 };
 
@@ -56,7 +56,7 @@ struct Layer {
 
   static std::vector<NodeHarness::Source> sources(const Setup& setup) {
     return std::vector<NodeHarness::Source>(setup.residual ? 2 : 1,
-                                            {.shape = kShape, .width = setup.width});
+                                            {.shape = kShape, .block = setup.block});
   }
   float* running(const std::string& which) {
     Parameters& p = harness.parameters();
@@ -93,8 +93,8 @@ class BatchNormModes : public ::testing::TestWithParam<std::tuple<BatchNormMode,
 };
 
 TEST_P(BatchNormModes, FollowsItsDefinition) {
-  const auto [mode, relu, residual, width] = GetParam();
-  Layer layer({{.mode = mode, .epsilon = 1e-3, .momentum = 0.3, .relu = relu}, width, residual});
+  const auto [mode, relu, residual, block] = GetParam();
+  Layer layer({{.mode = mode, .epsilon = 1e-3, .momentum = 0.3, .relu = relu}, block, residual});
   for (std::int64_t c = 0; c < kChannels; ++c) {
     const auto k = static_cast<std::size_t>(c);
     Statistics s = statistics(layer.inputs[0], c);
@@ -112,8 +112,8 @@ TEST_P(BatchNormModes, FollowsItsDefinition) {
 }
 
 TEST_P(BatchNormModes, RunningStatisticsMoveOnlyWithTheBatch) {
-  const auto [mode, relu, residual, width] = GetParam();
-  Layer layer({{.mode = mode, .epsilon = 1e-3, .momentum = 0.3, .relu = relu}, width, residual});
+  const auto [mode, relu, residual, block] = GetParam();
+  Layer layer({{.mode = mode, .epsilon = 1e-3, .momentum = 0.3, .relu = relu}, block, residual});
   layer.harness.backward(noise(kShape.elements(), 9));
   const float* mean = layer.running("running_mean");
   const float* variance = layer.running("running_var");
@@ -133,10 +133,10 @@ TEST_P(BatchNormModes, RunningStatisticsMoveOnlyWithTheBatch) {
 }
 
 std::string mode_name(const ::testing::TestParamInfo<BatchNormModes::ParamType>& tested) {
-  const auto [mode, relu, residual, width] = tested.param;
+  const auto [mode, relu, residual, block] = tested.param;
   return fmt::format("{}{}{}{}", mode == BatchNormMode::kBatch ? "batch" : "running",
                      relu ? "_relu" : "", residual ? "_add" : "",
-                     width == 0 ? "_nhwc" : fmt::format("_blocks_of_{}", width));
+                     block == 0 ? "_nhwc" : fmt::format("_blocks_of_{}", block));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -180,7 +180,7 @@ TEST(BatchNorm, FrozenStatisticsStillTeachGammaAndBeta) {
 
 // Folding the normalisation into the convolution changes rounding only.
 TEST(ConvBn, FoldedEqualsPlain) {
-  const std::int64_t block = convolution_width() > 0 ? convolution_width() : 16;
+  const std::int64_t block = convolution_block() > 0 ? convolution_block() : 16;
   const Shape image{2, 9, 7, 2 * block};
   for (const bool relu : {false, true}) {
     for (const bool with_residual : {false, true}) {

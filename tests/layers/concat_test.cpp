@@ -60,7 +60,7 @@ class Branches {
   std::vector<std::vector<float>> read;  // the four that are joined
 
  private:
-  std::int64_t block_ = convolution_width();
+  std::int64_t block_ = convolution_block();
   Context context_{2};
   Parameters parameters_;
   Program program_;
@@ -68,7 +68,7 @@ class Branches {
 };
 
 TEST(Concat, InputsAreWrittenInPlaceAndChangeNoBit) {
-  if (convolution_width() == 0) GTEST_SKIP() << "no blocks of channels on this processor";
+  if (convolution_block() == 0) GTEST_SKIP() << "no blocks of channels on this processor";
   for (const bool shared : {false, true}) {
     const Branches joined(/*keep_all=*/false, shared), apart(/*keep_all=*/true, shared);
     EXPECT_TRUE(joined.first_lies_in());

@@ -60,15 +60,15 @@ void check(const NodeHarness::Source& x, const Conv2dOptions& o) {
 }
 
 TEST(Conv2d, FollowsItsDefinitionInEveryLayout) {
-  const std::int64_t b = convolution_width() > 0 ? convolution_width() : 16;
+  const std::int64_t b = convolution_block() > 0 ? convolution_block() : 16;
   check({.shape = Shape{2, 9, 7, 5}}, {7, {3, 3}, {2, 2}, {1, 1}});
   check({.shape = Shape{1, 6, 8, 4}}, {3, {1, 3}, {1, 1}, {0, 1}});
   check({.shape = Shape{1, 8, 6, 4}}, {3, {5, 1}, {2, 1}, {2, 0}});
-  check({.shape = Shape{2, 7, 6, 2 * b}, .width = b}, {b, {3, 3}, {1, 1}, {1, 1}});
-  check({.shape = Shape{2, 7, 6, b}, .width = b}, {3 * b, {1, 1}, {2, 2}, {0, 0}});
-  check({.shape = Shape{2, 7, 6, 2 * b}, .width = b}, {7, {3, 3}, {2, 2}, {1, 1}});
+  check({.shape = Shape{2, 7, 6, 2 * b}, .block = b}, {b, {3, 3}, {1, 1}, {1, 1}});
+  check({.shape = Shape{2, 7, 6, b}, .block = b}, {3 * b, {1, 1}, {2, 2}, {0, 0}});
+  check({.shape = Shape{2, 7, 6, 2 * b}, .block = b}, {7, {3, 3}, {2, 2}, {1, 1}});
   check({.shape = Shape{2, 7, 6, 2 * b}}, {b, {3, 3}, {1, 1}, {0, 0}});
-  check({.shape = Shape{2, 17, 15, 3}, .width = 1}, {2 * b, {7, 7}, {2, 2}, {3, 3}});
+  check({.shape = Shape{2, 17, 15, 3}, .block = 1}, {2 * b, {7, 7}, {2, 2}, {3, 3}});
 }
 
 TEST(Conv2d, RefusesAnImageSmallerThanItsKernel) {

@@ -30,7 +30,7 @@ TEST(GemPool, HoldsForAnyExponentAndSize) {
       Parameters parameters;
       Program program(context, parameters, {.gradients = true, .input_gradient = true});
       const TensorId x = program.input("x", {1, 4, 5, kChannels});
-      GlobalPoolOptions options{.kind = pool_cpu::Global::kGem, .gem = {}};
+      GlobalPoolOptions options{.kind = PoolKind::kGem, .gem = {}};
       options.gem.p = p;
       const TensorId y = global_pool(program, x, "pool", options);
       program.set_output(y);

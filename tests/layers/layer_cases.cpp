@@ -23,7 +23,7 @@ using Sources = std::vector<NodeHarness::Source>;
 using Ids = std::vector<TensorId>;
 
 // Blocks of channels as this processor's convolutions want them.
-std::int64_t block() { return convolution_width() > 0 ? convolution_width() : 16; }
+std::int64_t block() { return convolution_block() > 0 ? convolution_block() : 16; }
 
 // Distinct values 0.1 apart in random order: the differences' step turns no maximum into another.
 std::vector<float> distinct(std::int64_t count, std::uint64_t seed) {
@@ -67,12 +67,12 @@ LayerCase normalisation(const std::string& name, const NodeHarness::Source& x, B
 }
 
 LayerCase folded(const std::string& name, const NodeHarness::Source& x,
-                 const Conv2dOptions& options, const Shape& y, std::int64_t y_width, bool relu,
+                 const Conv2dOptions& options, const Shape& y, std::int64_t y_block, bool relu,
                  bool residual) {
   LayerCase c;
   c.name = "folded_" + name + (residual ? "_residual" : "") + (relu ? "_relu" : "");
   c.sources = {x};
-  if (residual) c.sources.push_back({.shape = y, .width = y_width});
+  if (residual) c.sources.push_back({.shape = y, .block = y_block});
   const auto record = [options, residual](bool with_relu) {
     return [=](Program& p, const Ids& ids) {
       return conv_bn(
@@ -118,19 +118,19 @@ LayerCase joined(const std::string& name, const Sources& inputs) {
   return c;
 }
 
-LayerCase global(const std::string& name, const NodeHarness::Source& x, pool_cpu::Global kind) {
+LayerCase global(const std::string& name, const NodeHarness::Source& x, PoolKind kind) {
   LayerCase c;
   c.name = "global_pool_" + name;
   c.sources = {x};
   c.record = [kind](Program& p, const Ids& ids) {
     return global_pool(p, ids[0], "pool", {.kind = kind, .gem = {}});
   };
-  if (kind == pool_cpu::Global::kMax) {
+  if (kind == PoolKind::kMax) {
     c.inputs = [x](std::uint64_t seed) {
       return std::vector<std::vector<float>>{distinct(x.shape.elements(), seed)};
     };
   }
-  if (kind == pool_cpu::Global::kGem) {
+  if (kind == PoolKind::kGem) {
     // Behind a ReLU, and away from the clamp, where the power is curved most.
     c.inputs = [x](std::uint64_t seed) {
       std::vector<float> values = noise(x.shape.elements(), seed);
@@ -146,8 +146,8 @@ std::vector<LayerCase> make_cases() {
   std::vector<LayerCase> cases;
 
   const NodeHarness::Source odd{.shape = Shape{2, 9, 7, 5}};
-  const NodeHarness::Source blocks{.shape = Shape{3, 7, 6, 2 * b}, .width = b};
-  const NodeHarness::Source image{.shape = Shape{2, 11, 9, 3}, .width = 1};
+  const NodeHarness::Source blocks{.shape = Shape{3, 7, 6, 2 * b}, .block = b};
+  const NodeHarness::Source image{.shape = Shape{2, 11, 9, 3}, .block = 1};
   const NodeHarness::Source image_without_gradient{.shape = Shape{2, 11, 9, 3},
                                                    .wants_gradient = false};
   cases.push_back(convolution("odd", odd, {7, {3, 3}, {2, 2}, {1, 1}}));
@@ -169,7 +169,7 @@ std::vector<LayerCase> make_cases() {
   const NodeHarness::Source thin{.shape = Shape{3, 5, 3, 5}};
   // No larger than this: among 200 draws one keeps all its 256 outputs more than 0.02 from the
   // kink.
-  const NodeHarness::Source wide{.shape = Shape{2, 2, 2, 2 * b}, .width = b};
+  const NodeHarness::Source wide{.shape = Shape{2, 2, 2, 2 * b}, .block = b};
   const NodeHarness::Source two{.shape =
                                     Shape{2, 1, 1, 3}};  // two values a channel: the least there is
   for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
@@ -182,7 +182,7 @@ std::vector<LayerCase> make_cases() {
     cases.push_back(normalisation("one_pixel", two, mode, false, false));
   }
 
-  const NodeHarness::Source small{.shape = Shape{2, 2, 2, b}, .width = b};
+  const NodeHarness::Source small{.shape = Shape{2, 2, 2, b}, .block = b};
   for (const bool relu_behind : {false, true}) {
     for (const bool residual : {false, true}) {
       cases.push_back(folded("odd", thin, {3, {3, 3}, {2, 2}, {1, 1}}, Shape{3, 3, 2, 3}, 0,
@@ -215,9 +215,9 @@ std::vector<LayerCase> make_cases() {
   cases.push_back(average("stride2", odd, {{3, 2}, {2, 3}, {1, 0}, false}));
   cases.push_back(average("ceil", blocks, {{3, 3}, {2, 2}, {1, 1}, true}));
   cases.push_back(joined("odd", {{.shape = Shape{2, 3, 5, 7}}, {.shape = Shape{2, 3, 5, 1}}}));
-  cases.push_back(joined("blocked", {{.shape = Shape{2, 3, 5, b}, .width = b},
-                                     {.shape = Shape{2, 3, 5, 3 * b}, .width = b},
-                                     {.shape = Shape{2, 3, 5, 2 * b}, .width = b}}));
+  cases.push_back(joined("blocked", {{.shape = Shape{2, 3, 5, b}, .block = b},
+                                     {.shape = Shape{2, 3, 5, 3 * b}, .block = b},
+                                     {.shape = Shape{2, 3, 5, 2 * b}, .block = b}}));
   LayerCase reordered{.name = "reorder", .sources = {blocks}, .step = 0.5};
   reordered.record = [b](Program& p, const Ids& ids) {
     if (p.on_gpu()) return ids[0];  // all lies in one layout there
@@ -234,8 +234,8 @@ std::vector<LayerCase> make_cases() {
     cases.push_back(c);
   };
   range_of("odd", odd, 1, 3);
-  range_of("blocked", {.shape = Shape{2, 3, 5, 4 * b}, .width = b}, b, 2 * b);
-  range_of("one_block", {.shape = Shape{2, 3, 5, 3 * b}, .width = b}, 2 * b, b);
+  range_of("blocked", {.shape = Shape{2, 3, 5, 4 * b}, .block = b}, b, 2 * b);
+  range_of("one_block", {.shape = Shape{2, 3, 5, 3 * b}, .block = b}, 2 * b, b);
   range_of("features", {.shape = Shape{5, 12}}, 4, 8);
   range_of("tokens", {.shape = Shape{2, 3, 9}}, 0, 4);
   const auto reshaped = [&](const std::string& name, const Shape& x, const Shape& y) {
@@ -248,9 +248,9 @@ std::vector<LayerCase> make_cases() {
   reshaped("tokens", {6, 10}, {2, 3, 10});
   for (const auto& [name, source] : {std::pair{"odd", odd}, std::pair{"blocked", blocks}}) {
     const std::string suffix = std::string("_") + name;
-    cases.push_back(global("average" + suffix, source, pool_cpu::Global::kAverage));
-    cases.push_back(global("max" + suffix, source, pool_cpu::Global::kMax));
-    cases.push_back(global("gem" + suffix, source, pool_cpu::Global::kGem));
+    cases.push_back(global("average" + suffix, source, PoolKind::kAverage));
+    cases.push_back(global("max" + suffix, source, PoolKind::kMax));
+    cases.push_back(global("gem" + suffix, source, PoolKind::kGem));
   }
 
   const NodeHarness::Source rows{.shape = Shape{5, 13}};

@@ -296,14 +296,14 @@ void check_slices_of_features(const Context& context, Precision precision, std::
   expect_near(got_dx, whole.backward(in, dh), type, "gradient of the input");
 }
 
-void check_shuffled_channels(const Context& context, Precision precision, std::int64_t width,
+void check_shuffled_channels(const Context& context, Precision precision, std::int64_t block,
                              std::uint64_t seed) {
   SCOPED_TRACE(
-      fmt::format("seed {} in {}, {} channels side by side", seed, name_of(precision), width));
+      fmt::format("seed {} in {}, {} channels side by side", seed, name_of(precision), block));
   CounterRandom random(seed, 4, 0);
-  const std::int64_t unit = width > 0 ? width : 1;
+  const std::int64_t unit = block > 0 ? block : 1;
   const Shape shape = {1 + random.below(3), 1 + random.below(4), 1 + random.below(4),
-                       unit * (1 + random.below(width > 0 ? 5 : 40))};
+                       unit * (1 + random.below(block > 0 ? 5 : 40))};
   const std::int64_t channels = shape[3], pixels = shape.elements() / channels;
   // Ranges of whole blocks and, at times, of parts of them.
   const std::int64_t grain = random.below(2) == 0 ? unit : 1;
@@ -314,7 +314,7 @@ void check_shuffled_channels(const Context& context, Precision precision, std::i
   Program program(context, parameters,
                   {.gradients = true, .input_gradient = true, .precision = precision});
   const DType type = program.on_gpu() ? image_type(precision) : DType::kFloat32;
-  const TensorId x = program.input("x", shape, width, type);
+  const TensorId x = program.input("x", shape, block, type);
   const TensorId whole = relu(program, x, "whole");
   std::vector<TensorId> parts;
   std::vector<Range> of_parts;
@@ -344,7 +344,8 @@ void check_shuffled_channels(const Context& context, Precision precision, std::i
   };
   const auto stored = [&](TensorId id, const std::vector<float>& nhwc) {
     std::vector<float> values(nhwc.size());
-    from_nhwc(image_layout(program.shape(id), program.width(id)), nhwc.data(), values.data());
+    from_nhwc(image_layout(program.shape(id), program.channel_block(id)), nhwc.data(),
+              values.data());
     return values;
   };
   const auto nhwc = [&](TensorId id, const Tensor& tensor) {

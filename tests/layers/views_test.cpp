@@ -19,8 +19,8 @@ TEST(Views, SlicesOfFeaturesAreTheirDefinition) {
 TEST(Views, ShuffledChannelsAreTheirDefinition) {
   const Context context(2);
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    for (const std::int64_t width : {std::int64_t{0}, convolution_width()}) {
-      testing::check_shuffled_channels(context, Precision::kFp32, width, seed);
+    for (const std::int64_t block : {std::int64_t{0}, convolution_block()}) {
+      testing::check_shuffled_channels(context, Precision::kFp32, block, seed);
     }
   }
 }

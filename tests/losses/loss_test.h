@@ -75,8 +75,8 @@ class LossTest : public testing::TestWithParam<std::string> {
     double loss = 0;
     double grad = 0;
   };
-  // How far the exact loss and gradient move when the inputs move by a rounding of float: what the
-  // temperature of a sigmoid or the root of a distance near 0 makes of it no float code can avoid.
+  // How far the exact loss and gradient move when the inputs move by a rounding of float. No
+  // code in float can be more accurate: small temperatures and roots near 0 amplify that rounding.
   Spread rounding_spread(const LossData<double>& data, const LossResult<double>& at) const {
     Spread spread;
     const std::vector<double> grad = tangent(data, at.grad);

@@ -67,23 +67,23 @@ TEST(CountKernels, ColumnsAgreeWithPlainCounting) {
     for (const std::int64_t steps : {0, 1, 3, 4, 6, 64}) {
       SCOPED_TRACE(testing::Message() << rows << " rows, " << steps << " steps");
       const std::vector<float> scores = coarse(rows * kStride, 4);
-      std::vector<float> thresholds(static_cast<std::size_t>(steps * kLanes),
+      std::vector<float> thresholds(static_cast<std::size_t>(steps * kColumnLanes),
                                     std::numeric_limits<float>::infinity());
       // From none to all steps, one lane beside another; some lanes out of reach.
       const auto steps_of = [&](std::int64_t lane) { return steps * (lane % 6) / 5; };
       std::vector<std::vector<float>> by_lane;
-      for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      for (std::int64_t lane = 0; lane < kColumnLanes; ++lane) {
         const std::int64_t own = steps_of(lane);
         by_lane.push_back(descending(own, static_cast<std::uint32_t>(10 + lane)));
         for (std::int64_t k = 0; k < own; ++k) {
           float& threshold = by_lane.back()[static_cast<std::size_t>(k)];
           if (lane % 4 == 3) threshold += 8.0F;
-          thresholds[static_cast<std::size_t>((steps - own + k) * kLanes + lane)] = threshold;
+          thresholds[static_cast<std::size_t>((steps - own + k) * kColumnLanes + lane)] = threshold;
         }
       }
       std::vector<std::int32_t> counts(thresholds.size(), 5);  // adds, does not overwrite
       count_reaching_columns(scores.data(), rows, kStride, thresholds.data(), steps, counts.data());
-      for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      for (std::int64_t lane = 0; lane < kColumnLanes; ++lane) {
         std::vector<float> column;
         for (std::int64_t i = 0; i < rows; ++i) {
           column.push_back(scores[static_cast<std::size_t>(i * kStride + lane)]);
@@ -91,7 +91,7 @@ TEST(CountKernels, ColumnsAgreeWithPlainCounting) {
         const auto expected = plain_counts(column, by_lane[static_cast<std::size_t>(lane)]);
         const std::int64_t first = steps - steps_of(lane);
         for (std::int64_t k = 0; k < steps; ++k) {
-          EXPECT_EQ(counts[static_cast<std::size_t>(k * kLanes + lane)],
+          EXPECT_EQ(counts[static_cast<std::size_t>(k * kColumnLanes + lane)],
                     5 + (k < first ? 0 : expected[static_cast<std::size_t>(k - first)]));
         }
       }
@@ -129,30 +129,30 @@ TEST(CountKernels, DrawnCasesAgreeWithPlainCounting) {
     ASSERT_EQ(counts, plain_counts(row, compared));
 
     const std::int64_t rows = 1 + random.below(64), steps = random.below(kCompareAtMost + 1);
-    const std::vector<float> tile = drawn(rows * kLanes, kinds, 0);
-    std::vector<float> lanes(static_cast<std::size_t>(steps * kLanes),
+    const std::vector<float> tile = drawn(rows * kColumnLanes, kinds, 0);
+    std::vector<float> lanes(static_cast<std::size_t>(steps * kColumnLanes),
                              std::numeric_limits<float>::infinity());
     std::vector<std::vector<float>> own;
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+    for (std::int64_t lane = 0; lane < kColumnLanes; ++lane) {
       own.push_back(thresholds_of(random.below(steps + 1)));
       const auto first = steps - static_cast<std::int64_t>(own.back().size());
       for (std::int64_t k = first; k < steps; ++k) {
-        lanes[static_cast<std::size_t>(k * kLanes + lane)] =
+        lanes[static_cast<std::size_t>(k * kColumnLanes + lane)] =
             own.back()[static_cast<std::size_t>(k - first)];
       }
     }
     std::vector<std::int32_t> found(lanes.size(), 0);
-    count_reaching_columns(tile.data(), rows, kLanes, lanes.data(), steps, found.data());
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+    count_reaching_columns(tile.data(), rows, kColumnLanes, lanes.data(), steps, found.data());
+    for (std::int64_t lane = 0; lane < kColumnLanes; ++lane) {
       std::vector<float> column;
       for (std::int64_t r = 0; r < rows; ++r) {
-        column.push_back(tile[static_cast<std::size_t>(r * kLanes + lane)]);
+        column.push_back(tile[static_cast<std::size_t>(r * kColumnLanes + lane)]);
       }
       const std::vector<float>& mine = own[static_cast<std::size_t>(lane)];
       const std::vector<std::int32_t> expected = plain_counts(column, mine);
       const auto first = steps - static_cast<std::int64_t>(mine.size());
       for (std::int64_t k = 0; k < steps; ++k) {
-        ASSERT_EQ(found[static_cast<std::size_t>(k * kLanes + lane)],
+        ASSERT_EQ(found[static_cast<std::size_t>(k * kColumnLanes + lane)],
                   k < first ? 0 : expected[static_cast<std::size_t>(k - first)])
             << "lane " << lane << ", step " << k;
       }

@@ -42,7 +42,7 @@ inline std::int64_t class_size(CounterRandom& random, int sizes, std::int64_t pl
     // As many positives as fill groups of four steps and vectors, one fewer, one more; a class has
     // one row more than a query of it has positives.
     case kGroupEdges:
-      return (random.below(2) == 0 ? 4 * random.below(6) : kLanes * random.below(3)) +
+      return (random.below(2) == 0 ? 4 * random.below(6) : kColumnLanes * random.below(3)) +
              random.below(3) + (place % 2);
     case kCompareEdges: return kCompareAtMost - 2 + random.below(6);
     default: return class_size(random, static_cast<int>(random.below(kAny)), place);
@@ -81,7 +81,7 @@ inline EmbeddingSet draw_set(CounterRandom& random, std::int64_t rows, int sizes
 
 inline MixedCase mixed_case(std::uint64_t seed, std::uint64_t index) {
   CounterRandom random(seed, 0, index);
-  constexpr std::array<std::int64_t, 6> kEdges{kLanes, 2 * kLanes, 64, 128, 256, 320};
+  constexpr std::array<std::int64_t, 6> kEdges{kColumnLanes, 2 * kColumnLanes, 64, 128, 256, 320};
   constexpr std::array<std::int64_t, 4> kSeparations{0, 1, 3, 8};
   const auto rows = [&] {
     return random.below(2) == 0

@@ -22,8 +22,9 @@ void store(const Program& program, TensorId id, const std::vector<float>& values
            const GuardedMemory& memory) {
   expect(values.size() == memory.values().size(), "[harness] expected {} values, got {}",
          memory.values().size(), values.size());
-  if (program.width(id) > 0) {
-    from_nhwc(image_layout(program.shape(id), program.width(id)), values.data(), memory.data());
+  if (program.channel_block(id) > 0) {
+    from_nhwc(image_layout(program.shape(id), program.channel_block(id)), values.data(),
+              memory.data());
   } else {
     std::ranges::copy(values, memory.data());
   }
@@ -72,7 +73,7 @@ NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const 
       ids.push_back(program_.input("input", source.shape));
       continue;
     }
-    ids.push_back(program_.append(std::make_unique<SourceNode>(source.width), {},
+    ids.push_back(program_.append(std::make_unique<SourceNode>(source.block), {},
                                   {.name = "source", .shape = source.shape}));
   }
   const std::size_t before = program_.nodes().size();
@@ -97,7 +98,7 @@ NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const 
   own_.emplace_back(floats(claims.saved_bytes));
   own_.emplace_back(floats(claims.workspace_bytes));
   const auto view = [&](TensorId id, float* data) {
-    return dense_tensor(data, DType::kFloat32, program_.shape(id), program_.width(id));
+    return dense_tensor(data, DType::kFloat32, program_.shape(id), program_.channel_block(id));
   };
   bool placed = false;
   for (const NodeInput& claim : claims_) {

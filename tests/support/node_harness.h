@@ -18,16 +18,16 @@ namespace rk::testing {
 // Stands for whatever computed the input of a node that is tested alone.
 class SourceNode final : public Node {
  public:
-  // width: channels side by side of an image; 0: all of them.
-  explicit SourceNode(std::int64_t width = 0) : Node("source"), width_(width) {}
-  void choose_layouts(ImageWidths& widths) override {
-    if (width_ > 0) widths.output = width_;
+  // block: channels side by side of an image; 0: all of them.
+  explicit SourceNode(std::int64_t block = 0) : Node("source"), block_(block) {}
+  void choose_layouts(ChannelBlocks& blocks) override {
+    if (block_ > 0) blocks.output = block_;
   }
   void forward() override {}
   void backward() override {}
 
  private:
-  std::int64_t width_;
+  std::int64_t block_;
 };
 
 // Memory between sentinels; starts as NaN.
@@ -56,7 +56,7 @@ class NodeHarness {
  public:
   struct Source {
     Shape shape;
-    std::int64_t width = 0;  // channels side by side; 0: all of them
+    std::int64_t block = 0;  // channels side by side; 0: all of them
     bool wants_gradient = true;
   };
   using Record = std::function<TensorId(Program&, const std::vector<TensorId>&)>;

@@ -30,7 +30,7 @@ class ThreadGroup final : public ProcessGroup {
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(meeting_.brought.size()); }
-  void sum(std::span<float> values) override {
+  void all_reduce_sum(std::span<float> values) override {
     const auto everybody = bring(values.data());
     std::vector<float> sums(values.size());
     for (const void* theirs : everybody) {
@@ -40,7 +40,7 @@ class ThreadGroup final : public ProcessGroup {
     meeting_.barrier.arrive_and_wait();
     std::ranges::copy(sums, values.begin());
   }
-  int largest(int value) override {
+  int all_reduce_max(int value) override {
     int result = value;
     for (const void* theirs : bring(&value))
       result = std::max(result, *static_cast<const int*>(theirs));
@@ -51,7 +51,7 @@ class ThreadGroup final : public ProcessGroup {
   void leave(int) override {}
 
  protected:
-  void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
+  void all_gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
     auto place = all.begin();
     for (const void* theirs : bring(mine.data())) {
       const auto* from = static_cast<const std::byte*>(theirs);

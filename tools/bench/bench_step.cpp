@@ -8,7 +8,6 @@
 #include "layers/networks/network.h"
 #include "losses/registry.h"
 #include "tools/bench/bench_step_device.h"
-#include "tools/bench/convolution_layouts.h"
 #include "tools/bench/time_fusions.h"
 #include "tools/bench/timed_step.h"
 #include "tools/bench/tune_plans.h"
@@ -59,8 +58,6 @@ class BenchStep final : public Command {
     flags.add("--loss", loss_, "ranking loss, NAME[:key=value,...]");
     flags.add("--repeats", repeats_, "timed pairs").check(in_range(1, 1000));
     flags.add_switch("--nodes", nodes_, "also the time of every node");
-    flags.add_switch("--layouts", layouts_,
-                     "also the convolutions alone in every memory layout of the library");
     flags.add("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
         .check(one_of(precision_names()));
     flags.add("--graph", graph_, "on a GPU: replay a captured step, or start every kernel")
@@ -91,9 +88,7 @@ class BenchStep final : public Command {
     check_outputs({{"--tune", tune_, FileKind::kPlans}, {"--json", common.json, FileKind::kJson}},
                   {}, common.force);
     if (device_of(common).cuda) {
-      if (nodes_ || layouts_) {
-        fail<UsageError>("--nodes and --layouts are for the CPU; see make profile-step for a GPU");
-      }
+      if (nodes_) fail<UsageError>("--nodes is for the CPU; see make profile-step for a GPU");
       if (tune_seconds_ > 0 && tune_.empty()) {
         fail<UsageError>("--tune-seconds: is for --tune FILE");
       }
@@ -299,12 +294,6 @@ class BenchStep final : public Command {
     print("{:40}{:12.1f}\n{:40}{:36.1f}\n", "loss", summarize(losses).median,
           "gradient norm, optimizer", summarize(updates).median);
 
-    LayoutComparison comparison;
-    if (layouts_) {
-      comparison = compare_layouts(context, program, repeats_);
-      print_layouts(comparison);
-    }
-
     if (common.json.empty()) return;
     nlohmann::json json = {
         {"arch", spec_.arch},
@@ -321,13 +310,6 @@ class BenchStep final : public Command {
     put(json, "step_ms", step_time);
     put(json, "floor_ms", floor_time);
     put(json, "share", share);
-    if (layouts_) {
-      for (const LayoutTime& time : comparison.layouts) {
-        json["layouts_ms"][time.layout] =
-            time.complete ? nlohmann::json(time.total) : nlohmann::json();
-      }
-      json["layouts_least_ms"] = comparison.least;
-    }
     write_json(common.json, json);
   }
 
@@ -351,24 +333,6 @@ class BenchStep final : public Command {
     for (const auto& [name, row] : kinds) print(name, row);
   }
 
-  static void print_layouts(const LayoutComparison& comparison) {
-    print("\n{:40}{:>12}\n", "convolutions alone, by layout", "ms");
-    for (const LayoutTime& time : comparison.layouts) {
-      print("{:40}{:12.1f}{}\n", time.layout, time.total,
-            time.complete ? "" : ", without those the library only has reference code for");
-    }
-    print("{:40}{:12.1f}\n", "each in its fastest, changes free", comparison.least);
-
-    print("\n{:40}", "side x channels");
-    for (const LayoutTime& time : comparison.layouts) print("{:>18}", time.layout);
-    print("\n");
-    for (const ConvolutionTimes& times : comparison.convolutions) {
-      print("{:40}", fmt::format("{}, {}", times.shape, counted(times.count, "time")));
-      for (const double ms : times.ms) print("{:18.1f}", ms);
-      print("\n");
-    }
-  }
-
   NetworkSpec spec_;
   std::int64_t batch_ = 16;
   std::int64_t size_ = 224;
@@ -381,7 +345,6 @@ class BenchStep final : public Command {
   int tune_seconds_ = 0;  // 0: until all is known
   bool fusions_ = false;
   bool nodes_ = false;
-  bool layouts_ = false;
 };
 
 }  // namespace

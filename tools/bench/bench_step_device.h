@@ -38,7 +38,7 @@ double dense_rate(const std::string& gpu, Precision precision);
 
 // The least time for a step's convolutions, milliseconds: each forward, weight gradient and input
 // gradient takes at least its bytes at copy_rate and its multiply-adds at math_rate, whichever is
-// longer (gpu.md's per-kernel roofline). Everything between the convolutions counts nothing.
+// longer. Everything between the convolutions counts nothing.
 double convolution_floor(const Program& program, Precision precision, double copy_rate,
                          double math_rate);
 

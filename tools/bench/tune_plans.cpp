@@ -252,7 +252,7 @@ class Tuning {
   // What is known so far is kept, should the rest be cut off.
   void save() const {
     const std::string text = plans_.text();
-    write_atomic(path_, std::as_bytes(std::span(text)));
+    write_atomic(path_, text);
   }
   void tell(const TunedGraph& graph) {
     save();

@@ -160,7 +160,7 @@ void write_json(const std::string& path, const nlohmann::json& value) {
     // A device or pipe is not replaced but written to.
     write_through(path, open_for_writing(path), text);
   } else {
-    write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
+    write_atomic(path, text);
   }
 }
 

@@ -29,7 +29,7 @@ std::string list_path(const std::string& folder) {
 void write_list(const std::string& folder, const std::vector<std::string>& reasons) {
   std::string list;
   for (const std::string& reason : reasons) list += one_line(reason) + "\n";
-  write_atomic(list_path(folder), std::as_bytes(std::span(list.data(), list.size())));
+  write_atomic(list_path(folder), list);
 }
 
 // One is named with its reason; of more, all are in a file.
@@ -56,7 +56,7 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
   if (data.size() == 0 || data.items().front().path.empty()) return;  // drawn, not read
   const std::int64_t count = std::min(data.size(), kImages);
   const std::int64_t allowed = allowed_bad(max_bad, data.size());
-  const std::int64_t lying = data.lying();
+  const std::int64_t lying = data.rotated();
   Progress progress("checking images", count, "images", quiet);
   std::vector<std::string> bad;
   std::exception_ptr failure;
@@ -84,14 +84,14 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
   if (static_cast<std::int64_t>(bad.size()) <= allowed) {
     std::error_code ignored;
     std::filesystem::remove(list_path(folder), ignored);  // of a run that was refused
-    return note_lying(data, lying);
+    return note_rotated(data, lying);
   }
   std::sort(bad.begin(), bad.end());
   refuse(data, bad, count, folder);
 }
 
-void note_lying(const Dataset& data, std::int64_t before) {
-  const std::int64_t count = data.lying() - before;
+void note_rotated(const Dataset& data, std::int64_t before) {
+  const std::int64_t count = data.rotated() - before;
   if (count == 0) return;
   note(fmt::format(
       "{}: {} of the pictures looked at {} stored lying or mirrored (EXIF orientation) and "

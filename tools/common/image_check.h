@@ -19,9 +19,9 @@ namespace rk {
 void check_images(const Context& context, const Dataset& data, std::int64_t max_bad,
                   const std::string& folder, bool quiet);
 
-// A note where pictures of `data` were loaded that are not upright and were not turned, each once
-// since data.lying() was `before`: how many, and what turns them.
-void note_lying(const Dataset& data, std::int64_t before = 0);
+// Notes how many pictures were loaded since data.rotated() was `before` whose EXIF orientation is
+// not upright and was ignored, and which option applies it.
+void note_rotated(const Dataset& data, std::int64_t before = 0);
 
 // bad_files.txt of a run: those that the loader found and left out, a line each.
 class UnreadableImages {

@@ -210,9 +210,4 @@ std::string draws_table(const std::string& what, const DrawnMetrics& m, const Dr
   return out;
 }
 
-std::string metrics_line(const Metrics& m) {
-  return fmt::format("R@1 {}  MAP@R {}  mAP {}", text_of_metric(m.recall_for(1)),
-                     text_of_metric(m.map_at_r), text_of_metric(m.map));
-}
-
 }  // namespace rk

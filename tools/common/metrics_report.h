@@ -52,7 +52,4 @@ std::string grouped(std::int64_t value);
 // Four places, or "undefined".
 std::string text_of_metric(double value);
 
-// One line for a log: "R@1 0.6551  MAP@R 0.3012  mAP 0.3555".
-std::string metrics_line(const Metrics& metrics);
-
 }  // namespace rk

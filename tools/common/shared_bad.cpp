@@ -24,10 +24,11 @@ const std::vector<BadImage>& SharedBadImages::gather(const std::vector<BadImage>
     if (!known_.contains(image.index)) fresh.push_back(image.index);
   }
   constexpr std::int64_t kNone = -1;
-  fresh.resize(static_cast<std::size_t>(processes_.largest(static_cast<int>(fresh.size()))), kNone);
+  fresh.resize(static_cast<std::size_t>(processes_.all_reduce_max(static_cast<int>(fresh.size()))),
+               kNone);
   std::vector<std::int64_t> of_all(fresh.size() * static_cast<std::size_t>(processes_.size()));
   if (of_all.empty()) return all_;
-  processes_.gather<std::int64_t>(fresh, of_all);
+  processes_.all_gather<std::int64_t>(fresh, of_all);
   for (const std::int64_t index : of_all) {
     if (index != kNone && known_.insert(index).second) all_.push_back(described(index, mine));
   }

@@ -365,7 +365,7 @@ class Convert final : public Command {
 
   void write_loader(const std::string& path, nlohmann::json& json) const {
     const std::string text = torch_loader(weights_->model, fs::path(out_).filename().string());
-    write_atomic(path, std::as_bytes(std::span(text)));
+    write_atomic(path, text);
     json["loader"] = path;
     say("{}: loads it with torchvision\n", one_line(path));
   }

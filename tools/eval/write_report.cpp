@@ -133,7 +133,7 @@ void write_report(const Context& context, ReportFile file, const CommonOptions& 
       {"Machine", context.describe()},
       {"Date", fmt::format("{:%F %T} UTC", fmt::gmtime(std::time(nullptr)))}};
   const std::string page = report_page(report);
-  write_atomic(file.path, std::as_bytes(std::span(page.data(), page.size())));
+  write_atomic(file.path, page);
   if (!common.quiet) tell("report: {}, {} KB; open it in a browser", file.path, page.size() / 1000);
 }
 

@@ -53,7 +53,7 @@ std::string write_report(const std::string& folder, const std::string& what, Tra
   out["layers"] = std::move(list);
   const std::string text = out.dump(1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
   const std::string path = (std::filesystem::path(folder) / kDivergenceFile).string();
-  write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
+  write_atomic(path, text);
   return path;
 }
 

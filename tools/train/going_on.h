@@ -14,8 +14,8 @@ namespace rk {
 using SayLine = std::function<void(const std::string& line)>;
 
 // Refuses other data than the checkpoint's, and other held-out classes than those that its epochs
-// were compared on, unless --allow-changed-data is given and they can be gone on with, which is
-// said. now: data, held_out and classes of the run that goes on. InputError.
+// were compared on, unless --allow-changed-data is given and the run can continue on them; says
+// what changed. now: data, held_out and classes of the run that goes on. InputError.
 void accept_data(const Checkpoint& checkpoint, const RunState& now, const TrainSettings& settings,
                  const SayLine& say);
 

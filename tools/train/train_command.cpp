@@ -160,7 +160,7 @@ class Train final : public Command {
       FileCalls calls;
       plan.lock = std::make_unique<FolderLock>(settings_.out, calls);
     }
-    common.processes->largest(0);  // the others wait for that
+    common.processes->all_reduce_max(0);  // the others wait for that
   }
 
   // Takes checkpoint and settings of the run in the folder; returns its settings.

@@ -26,9 +26,7 @@ std::string file_in(const std::string& folder, const char* name = "metrics.jsonl
   return (fs::path(folder) / name).string();
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  write_atomic(path, std::as_bytes(std::span(text.data(), text.size())));
-}
+void write_text(const std::string& path, const std::string& text) { write_atomic(path, text); }
 
 // A field as RFC 4180 has it.
 std::string field(const std::string& text) {

@@ -21,6 +21,7 @@
 #include "tools/train/monitor.h"
 #include "tools/train/run_origin.h"
 #include "tools/train/train_description.h"
+#include "training/equal_processes.h"
 #include "training/model_io.h"
 #include "weights/atomic_file.h"
 #include "weights/sealed_file.h"
@@ -28,7 +29,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -48,10 +48,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 void refuse_unequal_shares(const TrainSettings& settings, int processes) {
@@ -140,7 +136,7 @@ void TrainRun::fit_batch() {
   const std::int64_t most = classes * settings_.per_class / step * step;
   if (classes < 2 || most < step || settings_.batch <= most) return;
   if (processes_.first()) {
-    rk::note(
+    note(
         fmt::format("--batch {}: {} images of each of {} of {}, as {} would take {}; "
                     "--batch chooses otherwise",
                     most, settings_.per_class, counted(most / settings_.per_class, "class"),
@@ -160,23 +156,23 @@ void TrainRun::start_from_weights() {
   } else if (plan_.weights->weight_dims("fc.weight")) {
     left = " (its classifier is left out)";
   }
-  note(fmt::format("weights: {}{}", settings_.weights, left));
+  tell_user(fmt::format("weights: {}{}", settings_.weights, left));
   plan_.weights.reset();
 }
 
 void TrainRun::start_from_checkpoint() {
   const Checkpoint& checkpoint = *plan_.checkpoint;
-  const SayLine say = [this](const std::string& line) { note(line); };
+  const SayLine say = [this](const std::string& line) { tell_user(line); };
   require_countable(checkpoint, settings_, sampler_->batches_per_epoch());
   accept_data(checkpoint, run_, settings_, say);
   const bool same_data = checkpoint.run().data == run_.data;
   if (!trainer_->load(checkpoint, same_data)) {
-    note(same_data ? "memory: the checkpoint holds none of this size; it begins empty"
-                   : "memory: begins empty, for the checkpoint's is of the earlier data");
+    tell_user(same_data ? "memory: the checkpoint holds none of this size; it begins empty"
+                        : "memory: begins empty, for the checkpoint's is of the earlier data");
   }
   const std::string& before = checkpoint.run().environment;
   if (!before.empty() && before != run_.environment) {
-    note(fmt::format(
+    tell_user(fmt::format(
         "going on under {} what began under {}: not equal to the last bit to a run that was not "
         "interrupted",
         run_.environment, before));
@@ -207,7 +203,7 @@ void TrainRun::describe() const {
   const TrainParts parts{settings_,         *trainer_,  *sampler_,
                          train_data_,       held_out(), train_sample_ ? &*train_sample_ : nullptr,
                          embedder_->plan(), loading_,   processes_.size()};
-  for (const std::string& line : describe_training(parts)) note(line);
+  for (const std::string& line : describe_training(parts)) tell_user(line);
 }
 
 void TrainRun::prepare_folder() {
@@ -222,7 +218,7 @@ void TrainRun::prepare_folder() {
     std::error_code ignored;
     fs::remove(fs::path(settings_.out) / "metrics.csv", ignored);
   }
-  write_atomic(fs::path(settings_.out) / "settings.toml", bytes_of(plan_.settings_toml));
+  write_atomic(fs::path(settings_.out) / "settings.toml", plan_.settings_toml);
 }
 
 void TrainRun::record_origin() const {
@@ -240,7 +236,8 @@ void TrainRun::record_origin() const {
 
 void TrainRun::execute() {
   describe();
-  if (!processes_.alone()) require_equal_starts();
+  require_equal_starts(processes_, run_);
+  require_equal_parameters(processes_, trainer_->parameters(), run_);
   if (run_.epoch >= settings_.epochs || out_of_patience()) {
     // A run that was killed between its last writes has best.h5 alone of them.
     prepare_folder();
@@ -330,8 +327,8 @@ void TrainRun::train_epoch() {
   const auto start = Clock::now();
   const std::int64_t first = run_.batch;
   if (step_seconds_ == 0 && first < batches) {
-    note(fmt::format("epoch {}/{}: the first of {} is under way", run_.epoch + 1, settings_.epochs,
-                     counted(batches - first, "step")));
+    tell_user(fmt::format("epoch {}/{}: the first of {} is under way", run_.epoch + 1,
+                          settings_.epochs, counted(batches - first, "step")));
   }
   {
     Progress progress(fmt::format("epoch {}/{}", run_.epoch + 1, settings_.epochs),
@@ -362,7 +359,7 @@ void TrainRun::train_epoch() {
 void TrainRun::share_bad_images() {
   const std::vector<BadImage>& all = bad_.gather(loader_->bad_images());
   if (!processes_.first()) return leave_if_failed();
-  for (const std::string& line : unreadable_.update(all)) note(line);
+  for (const std::string& line : unreadable_.update(all)) tell_user(line);
   try {
     require_few_bad(train_data_, all, allowed_bad(settings_.max_bad, train_data_.size()));
   } catch (const InputError&) {
@@ -439,7 +436,7 @@ void TrainRun::after_step(const StepResult& result) {
 
 void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   trainer_->download();
-  require_equal_processes();
+  require_equal_parameters(processes_, trainer_->parameters(), run_);
   require_sound();
   const auto batches = static_cast<double>(sampler_->batches_per_epoch());
   const auto start = Clock::now();
@@ -489,7 +486,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
 bool TrainRun::out_of_patience() const {
   const bool over = processes_.first() && test_data_ && settings_.patience > 0 &&
                     run_.since_best >= settings_.patience;
-  return processes_.largest(over ? 1 : 0) != 0;
+  return processes_.all_reduce_max(over ? 1 : 0) != 0;
 }
 
 std::string TrainRun::why_over() const {
@@ -509,10 +506,10 @@ ordered_json TrainRun::evaluate_epoch() {
   const auto skipped = static_cast<std::int64_t>(embedder_->bad_images().size());
   if (skipped != skipped_held_out_) {
     skipped_held_out_ = skipped;
-    note(fmt::format("held out: the metrics leave out {} that cannot be read, {}",
-                     counted(skipped, "image"), embedder_->bad_images().front().reason));
+    tell_user(fmt::format("held out: the metrics leave out {} that cannot be read, {}",
+                          counted(skipped, "image"), embedder_->bad_images().front().reason));
   }
-  if (run_.step == 0) note_lying(*test_data_);
+  if (run_.step == 0) note_rotated(*test_data_);
   if (number_or(held_out, "num_queries_valid", 1) == 0) {
     note_first("nothing to find",
                "held out: no picture has another of its class, so that there is nothing to find: "
@@ -540,7 +537,7 @@ ordered_json TrainRun::evaluate_images(const Dataset& data, const char* what) {
       metrics = evaluate(context_, set->view(), nullptr, how);
     }
   }
-  if (processes_.largest(finite ? 0 : 1) != 0) fail_evaluation(what);
+  if (processes_.all_reduce_max(finite ? 0 : 1) != 0) fail_evaluation(what);
   if (asked_to_stop()) stop();
   if (!metrics) return ordered_json::object();
   ordered_json values = metrics_json(*metrics);
@@ -603,45 +600,9 @@ void TrainRun::rehearse_saving() const {
 }
 
 bool TrainRun::asked_to_stop() {
-  const int signal = processes_.largest(pending_signal());
+  const int signal = processes_.all_reduce_max(pending_signal());
   if (signal != 0) take_signal(signal);
   return signal != 0;
-}
-
-// Each reads data and run from its own machine's disks. Were they not the same, classes would have
-// other numbers, or one process would wait for ever for steps that another one does not make.
-void TrainRun::require_equal_starts() {
-  const auto require = [&](const std::string& mine, const char* what, const char* mend) {
-    const std::size_t hash = std::hash<std::string>{}(mine);
-    std::vector<std::size_t> all(static_cast<std::size_t>(processes_.size()));
-    processes_.gather<std::size_t>({&hash, 1}, all);
-    for (std::size_t r = 1; r < all.size(); ++r) {
-      if (all[r] == all[0]) continue;
-      fail<InputError>("process {} has {} than process 0; {}", r, what, mend);
-    }
-  };
-  require(run_.data, "other training images", "let all read the same --data");
-  require(run_.held_out, "other held-out images", "let all read the same --data and --test-data");
-  require(fmt::format("{} {} {}", run_.epoch, run_.batch, run_.step), "another run to go on from",
-          "let all have the same --out");
-  require_equal_processes();
-}
-
-// They compute the same from the same, if their processors and libraries round alike.
-void TrainRun::require_equal_processes() {
-  std::uint64_t mine = 0;
-  for (const float value : trainer_->parameters().values()) {
-    mine = mine * 0x100000001B3 + std::bit_cast<std::uint32_t>(value);
-  }
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(processes_.size()));
-  processes_.gather<std::uint64_t>({&mine, 1}, all);
-  for (std::size_t r = 1; r < all.size(); ++r) {
-    if (all[r] == all[0]) continue;
-    fail<DeviceError>(
-        "process {} has other parameters than process 0 after step {}; let all begin with the same "
-        "--weights and --out, on machines with the same processor and libraries",
-        r, run_.step);
-  }
 }
 
 void TrainRun::record(ordered_json entry, const ordered_json& timing) {
@@ -693,7 +654,7 @@ void TrainRun::save_as_last(std::span<const std::byte> bytes) {
 void TrainRun::save_if_due() {
   if (settings_.save_every == 0) return;
   const bool due = processes_.first() && seconds_since(saved_at_) >= 60 * settings_.save_every;
-  if (processes_.largest(due ? 1 : 0) == 0) return;
+  if (processes_.all_reduce_max(due ? 1 : 0) == 0) return;
   finish_steps();
   trainer_->download();
   require_sound();  // all of them, for what has diverged here has in every process
@@ -704,7 +665,7 @@ void TrainRun::save_if_due() {
   } catch (const InputError& error) {
     // The next one may succeed, and so may the epoch's.
     saved_at_ = Clock::now();
-    note(fmt::format("not saved after step {}: {}", run_.step, error.what()));
+    tell_user(fmt::format("not saved after step {}: {}", run_.step, error.what()));
   }
 }
 
@@ -718,22 +679,22 @@ void TrainRun::save_before_leaving() {
   if (stepping_) {
     // Statistics, memory and a part of the parameters may be those of the step that failed: what
     // they were before it is known of the last save alone.
-    note(fmt::format("step {} failed half done and is not saved; {}", run_.step + 1, before));
+    tell_user(fmt::format("step {} failed half done and is not saved; {}", run_.step + 1, before));
     return;
   }
   if (run_.step == saved_step_) return;
   try {
     save_as_last(state());
-    note(fmt::format("saved after step {}; once what follows is mended, go on with: {}", run_.step,
-                     resume_command()));
+    tell_user(fmt::format("saved after step {}; once what follows is mended, go on with: {}",
+                          run_.step, resume_command()));
   } catch (const std::exception& error) {
     saved_step_ = run_.step;  // it is not tried twice
-    note(fmt::format("not saved after step {}: {}; {}", run_.step, error.what(), before));
+    tell_user(fmt::format("not saved after step {}: {}; {}", run_.step, error.what(), before));
   }
 }
 
 void TrainRun::leave_if_failed() {
-  if (processes_.largest(failure_ ? 1 : 0) == 0) return;
+  if (processes_.all_reduce_max(failure_ ? 1 : 0) == 0) return;
   finish_steps();
   bad_.gather(loader_->bad_images());
   save_before_leaving();
@@ -809,7 +770,7 @@ void TrainRun::say(const std::string& line) const {
   if (!common_.quiet) print("{}\n", line);
 }
 
-void TrainRun::note(const std::string& line) const {
+void TrainRun::tell_user(const std::string& line) const {
   if (!common_.quiet) tell("{}", line);
 }
 

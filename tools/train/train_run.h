@@ -97,8 +97,6 @@ class TrainRun {
   void rehearse_saving() const;  // DeviceError where there is no memory for it
   // Whether a signal asked any of the processes to stop.
   bool asked_to_stop();
-  void require_equal_starts();  // of all processes: their data, what they go on from, parameters
-  void require_equal_processes();
   void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
   void require_sound() const;
   std::vector<std::byte> checkpoint() const;
@@ -112,8 +110,8 @@ class TrainRun {
   [[noreturn]] void stop();
   void print_summary() const;
   nlohmann::ordered_json result() const;
-  void say(const std::string& line) const;   // to standard output
-  void note(const std::string& line) const;  // to standard error
+  void say(const std::string& line) const;        // to standard output
+  void tell_user(const std::string& line) const;  // to standard error
 
   const Context& context_;
   const CommonOptions& common_;

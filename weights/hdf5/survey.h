@@ -1,6 +1,6 @@
 // An HDF5 file whose whole content has been looked at before anything is read from it: what is in
 // it, and that none of it touches another file, another program or too much memory (the rules are
-// those of hdf5_file.h). Hdf5Reader reads from such a file only.
+// those of file.h). Hdf5Reader reads from such a file only.
 #pragma once
 
 #include "engine/base/error.h"

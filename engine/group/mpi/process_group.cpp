@@ -32,7 +32,7 @@ class MpiGroup final : public ProcessGroup {
 
   // Not MPI_Allreduce, which does not promise the same bits to everybody: each part of the sum is
   // made by one process, and then handed round.
-  void sum(std::span<float> values) override {
+  void all_reduce_sum(std::span<float> values) override {
     const std::size_t count = values.size(), size = parts_.size();
     for (std::size_t r = 0; r < size; ++r) {
       const std::size_t begin = r * count / size;
@@ -49,7 +49,7 @@ class MpiGroup final : public ProcessGroup {
                    begins_.data(), MPI_FLOAT, MPI_COMM_WORLD);
   }
 
-  int largest(int value) override {
+  int all_reduce_max(int value) override {
     int result = 0;
     MPI_Allreduce(&value, &result, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     return result;
@@ -69,8 +69,8 @@ class MpiGroup final : public ProcessGroup {
   }
 
  protected:
-  void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    expect(all.size() == mine.size() * parts_.size(), "[gather] expected {} bytes, got {}",
+  void all_gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    expect(all.size() == mine.size() * parts_.size(), "[all_gather] expected {} bytes, got {}",
            mine.size() * parts_.size(), all.size());
     const int bytes = count_of(mine.size());
     const bool in_place = mine.data() == all.data() + static_cast<std::size_t>(rank_) * mine.size();

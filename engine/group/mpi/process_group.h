@@ -1,5 +1,4 @@
-// MPI behind ProcessGroup: process_group_with_mpi.cpp in builds that have it,
-// process_group_without_mpi.cpp in the others.
+// MPI behind ProcessGroup; ../absent/mpi.cpp in builds without it.
 #pragma once
 
 #include "engine/group/process_group.h"

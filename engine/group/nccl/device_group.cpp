@@ -65,7 +65,7 @@ void refuse_shared_gpus(ProcessGroup& processes) {
   check_cuda(cudaGetDevice(&device), "device");
   check_cuda(cudaDeviceGetPCIBusId(mine.bus, sizeof(mine.bus), device), "device");
   std::vector<Card> all(static_cast<std::size_t>(processes.size()));
-  processes.gather<Card>({&mine, 1}, all);
+  processes.all_gather<Card>({&mine, 1}, all);
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (all[i].machine != all[j].machine || std::string_view(all[i].bus) != all[j].bus) continue;
@@ -83,7 +83,7 @@ class NcclGroup final : public DeviceGroup {
     ncclUniqueId id = {};
     if (rank_ == 0) nccl_.check(nccl_.get_unique_id(&id), "several GPUs");
     std::vector<ncclUniqueId> ids(static_cast<std::size_t>(size_));
-    processes.gather<ncclUniqueId>({&id, 1}, ids);
+    processes.all_gather<ncclUniqueId>({&id, 1}, ids);
     // Its few blocks are to start while backward has filled the GPU.
     int lowest = 0, highest = 0;
     check_cuda(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
@@ -111,22 +111,22 @@ class NcclGroup final : public DeviceGroup {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  void gather(const float* own, float* all, std::int64_t count) override {
+  void all_gather(const float* own, float* all, std::int64_t count) override {
     follow_context();
     nccl_.check(nccl_.all_gather(own, all, static_cast<std::size_t>(count), ncclFloat,
                                  communicator_, stream_),
-                "gather");
-    finish_sums();
+                "all-gather");
+    finish_all_reduces();
   }
 
-  void begin_sum(float* values, std::int64_t count) override {
+  void begin_all_reduce(float* values, std::int64_t count) override {
     follow_context();
     nccl_.check(nccl_.all_reduce(values, values, static_cast<std::size_t>(count), ncclFloat,
                                  ncclSum, communicator_, stream_),
                 "sum");
   }
 
-  void finish_sums() override {
+  void finish_all_reduces() override {
     if (!std::exchange(ahead_, false)) return;
     check_cuda(cudaEventRecord(after_, stream_), "event");
     check_cuda(cudaStreamWaitEvent(cuda_.stream(), after_, 0), "event");

@@ -1,4 +1,4 @@
-// NCCL behind DeviceGroup: nccl/ in builds that have its header, absent/nccl.cpp in the others.
+// NCCL behind DeviceGroup: ../absent/nccl.cpp in builds without its header.
 #pragma once
 
 #include "engine/device/cuda/context.h"

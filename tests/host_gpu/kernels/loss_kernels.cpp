@@ -1,4 +1,4 @@
-// In place of kernels/cuda/loss_kernels.cu, ranking_kernels_cuda.cu, score_kernels_cuda.cu.
+// In place of kernels/cuda/loss_kernels.cu, ranking_kernels.cu and score_kernels.cu.
 #include "kernels/cuda/loss_kernels.h"
 #include "kernels/cuda/ranking_kernels.h"
 #include "kernels/cuda/score_kernels.h"

@@ -1,4 +1,4 @@
-// In place of kernels/cuda/batchnorm_kernels.cu, convolution_kernels_cuda.cu, step_kernels_cuda.cu.
+// In place of kernels/cuda/batchnorm_kernels.cu, convolution_kernels.cu and step_kernels.cu.
 #include "kernels/cuda/batchnorm_kernels.h"
 #include "kernels/cuda/convolution_kernels.h"
 #include "kernels/cuda/step_kernels.h"

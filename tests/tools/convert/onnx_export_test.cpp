@@ -293,7 +293,7 @@ std::vector<float> ours(const NetworkWeights& weights, const std::vector<float>&
   load_parameters(Checkpoint("made here", checkpoint_bytes(weights)), parameters);
   const Shape& shape = program.shape(network.input);
   const std::vector<float> nhwc = testing::nchw_to_nhwc(images, 3, side * side);
-  from_nhwc(image_layout(shape, program.width(network.input)), nhwc.data(),
+  from_nhwc(image_layout(shape, program.channel_block(network.input)), nhwc.data(),
             program.value(network.input));
   program.forward();
   return program.read(network.embeddings);

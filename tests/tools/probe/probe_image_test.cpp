@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "data/images/decode.h"
-#include "tests/data/lying_png.h"
+#include "tests/data/rotated_png.h"
 #include "tests/support/image_goldens.h"
 #include "tests/tools/probe/probe_run.h"
 #include "weights/atomic_file.h"
@@ -33,7 +33,7 @@ class ProbeImage : public ProbeRun {
   void write_lying() const {
     folder_.picture("up.png", 7, 40, 30);
     std::ifstream file(path("up.png"), std::ios::binary);
-    folder_.write("lies.png", lying_png(std::string(std::istreambuf_iterator<char>(file), {})));
+    folder_.write("lies.png", rotated_png(std::string(std::istreambuf_iterator<char>(file), {})));
   }
 };
 

@@ -46,6 +46,13 @@ def wrong_arrows(arrows, table):
     return wrong
 
 
+def missing_files(text, folder):
+    """Files that comments name by their path, from the root or from `folder`, and that are not there."""
+    named = re.findall(r"(?<![\w./*<])((?:[\w.]+/)+\w+\.(?:h|cpp|cu|cuh|md|py|sh|toml))\b",
+                       "\n".join(re.findall(r"//.*", text)))
+    return [name for name in named if not ((ROOT / name).is_file() or (folder / name).is_file())]
+
+
 def asks_for_the_device(text):
     return re.search(r"^(?!\s*//).*\bon_gpu\(\)", text, re.MULTILINE) is not None
 
@@ -83,6 +90,13 @@ class Architecture(unittest.TestCase):
         self.assertTrue(asks_for_the_device("  if (context.on_gpu()) return;\n"))
         self.assertTrue(asks_for_the_device("  x(program.on_gpu()),\n"))
         self.assertFalse(asks_for_the_device("// what Program::on_gpu() says\n  if (is_on_gpu<Kernel>()) {\n"))
+
+    def test_files_that_comments_name_are_there(self):
+        for path in [ROOT / source for source in sources()] + [*(ROOT / "tests").rglob("*.h"),
+                                                               *(ROOT / "tests").rglob("*.cpp")]:
+            self.assertEqual(missing_files(path.read_text(encoding="utf-8"), path.parent), [], path)
+        gone = "// As in layers/gone.h and (engine/base/error.h)."
+        self.assertEqual(missing_files(gone, ROOT), ["layers/gone.h"])
 
     def test_no_circles(self):
         for module in self.table:

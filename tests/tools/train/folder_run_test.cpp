@@ -2,7 +2,7 @@
 // classes of two files are the same, and what a network has seen before.
 #include "engine/base/usable_cores.h"
 #include "retrieval/files/embeddings_file.h"
-#include "tests/data/lying_png.h"
+#include "tests/data/rotated_png.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
 #include "tests/tools/train/tiny_run.h"
@@ -456,7 +456,7 @@ TEST_F(FolderRun, ABatchThatNobodyChoseFitsTheClasses) {
 TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
   folder_->classes("phone/c", 6, 4);
   for (const char* name : {"phone/c0/0.png", "phone/c5/2.png"}) {
-    folder_->write(name, lying_png(file_text(in(name))));
+    folder_->write(name, rotated_png(file_text(in(name))));
   }
   const std::string spec = "folder:" + in("phone");
   const std::string words = ": 2 of the pictures looked at are stored lying or mirrored (EXIF";

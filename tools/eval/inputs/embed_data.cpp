@@ -120,7 +120,7 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   }
   Rows rows;
   rows.set = embed_pictures(embedder, data, options, common);
-  note_lying(data);
+  note_rotated(data);
   if (!spec.path.empty()) rows.set.exif = spec.get("exif", "ignore");  // else drawn
   rows.name = options.data;
   rows.part = data.part();

@@ -6,7 +6,7 @@
 namespace rk {
 
 // `png` with a chunk eXIf behind its header: the first row belongs on the right.
-inline std::string lying_png(const std::string& png) {
+inline std::string rotated_png(const std::string& png) {
   const std::string chunk(
       "\0\0\0\x1a"
       "eXIfII*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"

@@ -1,0 +1,53 @@
+#include "training/equal_processes.h"
+
+#include "engine/base/error.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// The first process whose value is not that of process 0; 0 where all have the same.
+std::size_t first_other(ProcessGroup& processes, std::uint64_t mine) {
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(processes.size()));
+  processes.all_gather<std::uint64_t>({&mine, 1}, all);
+  std::size_t rank = 0;
+  while (rank < all.size() && all[rank] == all[0]) ++rank;
+  return rank < all.size() ? rank : 0;
+}
+
+}  // namespace
+
+void require_equal_starts(ProcessGroup& processes, const RunState& run) {
+  if (processes.alone()) return;
+  const auto require = [&](const std::string& mine, const char* what, const char* mend) {
+    const std::size_t other = first_other(processes, std::hash<std::string>{}(mine));
+    if (other > 0) fail<InputError>("process {} has {} than process 0; {}", other, what, mend);
+  };
+  require(run.data, "other training images", "let all read the same --data");
+  require(run.held_out, "other held-out images", "let all read the same --data and --test-data");
+  require(fmt::format("{} {} {}", run.epoch, run.batch, run.step), "another run to go on from",
+          "let all have the same --out");
+}
+
+void require_equal_parameters(ProcessGroup& processes, const Parameters& parameters,
+                              const RunState& run) {
+  if (processes.alone()) return;
+  std::uint64_t mine = 0;
+  for (const float value : parameters.values()) {
+    mine = mine * 0x100000001B3 + std::bit_cast<std::uint32_t>(value);
+  }
+  const std::size_t other = first_other(processes, mine);
+  if (other == 0) return;
+  fail<DeviceError>(
+      "process {} has other parameters than process 0 after step {}; let all begin with the same "
+      "--weights and --out, on machines with the same processor and libraries",
+      other, run.step);
+}
+
+}  // namespace rk
