@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace rk {
 namespace {
@@ -50,11 +51,15 @@ Trained step(const Context& context, const NetworkSpec& spec, const Generator& g
 
 TEST(Frozen, WhatLearnsLearnsTheSame) {
   const Context context(1);
-  const Generator generator{.salt = std::to_string(random_seed())};
+  const std::uint64_t seed = random_seed();
+  const Generator generator{.salt = std::to_string(seed)};
   std::vector<std::string> frozen;
+  std::uint64_t combination = 0;
   for (const char* arch : {"resnet20", "resnet50"}) {
     for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
       for (const bool fuse : {true, false}) {
+        // ResNet-50 takes seconds: one of its four, another in every run.
+        if (std::string_view(arch) == "resnet50" && combination++ % 4 != seed % 4) continue;
         SCOPED_TRACE(testing::Message()
                      << arch << (fuse ? " fused" : "") << static_cast<int>(mode));
         NetworkSpec spec;

@@ -4,8 +4,8 @@
 #        tools/scripts/lint.sh layout           fail where that would change something or a line is too long
 #        tools/scripts/lint.sh check [FILE...]  layout, then clang-tidy over FILE... (default: all; five to
 #                                               eight minutes of two cores)
-#        tools/scripts/lint.sh drawn            the same over what was committed within a day, and
-#                                               one in six of the other files, others in every run
+#        tools/scripts/lint.sh drawn            the same over 100 of the files that were committed
+#                                               within a day and 50 of all, others in every run
 #        tools/scripts/lint.sh deep [FILE...]   the same with the slow checks: those that follow the paths
 #                                               through each function (all: an hour)
 set -euo pipefail
@@ -64,11 +64,10 @@ case $mode in
       mapfile -t files < <(printf '%s\n' "${sources[@]}" | grep '\.cpp$' | grep -vE "$headers")
     if [ "$mode" = drawn ]; then
       new=$(git log --since=1.day --name-only --format= && git ls-files -mo --exclude-standard)
-      all=("${files[@]}")
-      files=()
-      for file in "${all[@]}"; do
-        if [ $((RANDOM % 6)) -eq 0 ] || grep -qxF "$file" <<<"$new"; then files+=("$file"); fi
-      done
+      mapfile -t files < <({
+        printf '%s\n' "${files[@]}" | { grep -xF "$new" || true; } | shuf -n 100
+        printf '%s\n' "${files[@]}" | shuf -n 50
+      } | sort -u)
     fi
     # Headers of OpenMP and libFuzzer are clang++'s own.
     options=(--quiet -p "$build" --extra-arg=-idirafter"$(clang++ -print-resource-dir)/include"
