@@ -4,7 +4,6 @@
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
 #include "training/model_io.h"
-#include "training/training_exif.h"
 #include "weights/run_folder.h"
 
 #include <fmt/format.h>
@@ -109,7 +108,6 @@ CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint&
     fail<InputError>("{}: its network is '{}', known are {}; use another checkpoint",
                      checkpoint.path(), model_.arch, fmt::join(known, ", "));
   }
-  training_exif_ = rk::training_exif(checkpoint);
   embedder_ = std::make_unique<Embedder>(context, parameters_, model_, batch, precision);
   parameters_.allocate(context);
   load_parameters(checkpoint, parameters_);

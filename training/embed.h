@@ -67,7 +67,6 @@ class CheckpointEmbedder {
   // Of the images whose metrics chose these weights among those of several epochs
   // (Dataset::identity()); empty: none did, or it is not recorded.
   const std::string& chosen_on() const { return chosen_on_; }
-  const std::string& training_exif() const { return training_exif_; }  // training/training_exif.h
   // The set says which network made it.
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
   const std::vector<BadImage>& bad_images() const { return embedder_->bad_images(); }
@@ -76,7 +75,7 @@ class CheckpointEmbedder {
   ModelDescription model_;
   std::string network_;
   std::vector<std::string> trained_on_;
-  std::string chosen_on_, training_exif_;
+  std::string chosen_on_;
   Parameters parameters_;
   std::unique_ptr<Embedder> embedder_;
 };

@@ -1,6 +1,5 @@
 #include "training/training_exif.h"
 
-#include "data/spec.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 
@@ -20,6 +19,11 @@ std::string training_exif(const Checkpoint& checkpoint) {
   } catch (const UsageError&) {
     return "";
   }
+}
+
+DataSpec with_training_exif(DataSpec spec, const std::string& before) {
+  if (before == "turn" && !spec.path.empty()) spec.options.try_emplace("exif", before);
+  return spec;
 }
 
 void note_other_exif(const std::string& before, const std::string& data) {

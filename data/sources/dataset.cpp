@@ -59,8 +59,9 @@ const Kind& find_kind(const DataSpec& spec) {
     for (const Kind& kind : table)
       known += fmt::format("{} {}", known.empty() ? "" : ",", kind.usage);
     const std::vector<std::string> near = nearest(spec.kind, dataset_kinds());
-    fail<UsageError>("'{}' is no kind of data; {}known:{}", spec.kind,
-                     near.empty() ? "" : suggestion(spec.kind, dataset_kinds()) + " ", known);
+    fail<UsageError>("'{}' is neither a folder that is there nor a kind of data; {}known:{}",
+                     spec.kind, near.empty() ? "" : suggestion(spec.kind, dataset_kinds()) + " ",
+                     known);
   }
   if (!found->has_path && !spec.path.empty()) {
     fail<UsageError>("{}: '{}' is no key=value; write {}", spec.kind, spec.path, found->usage);

@@ -266,16 +266,19 @@ FoundClasses find_classes(const fs::path& base) {
     }
     if (!inside.images.empty()) {
       fail<InputError>(
-          "{}: images beside the folder '{}'; a class holds images, a category folders",
-          (base / name).string(), inside.folders.front());
+          "{}: has images ('{}') and folders ('{}'), and is neither a class, which holds images, "
+          "nor "
+          "a category, which holds classes; move the images into a folder or the folder elsewhere",
+          (base / name).string(), inside.images.front(), inside.folders.front());
     }
     add(inside.others, found.left_out);
     for (const std::string& leaf_name : inside.folders) {
       const std::string path = (fs::path(name) / leaf_name).string();
       const Listing leaf = list_folder(base / path);
       if (!leaf.folders.empty()) {
-        fail<InputError>("{}: folders too deep; expected [split/][category/]class/image",
-                         (base / path / leaf.folders.front()).string());
+        fail<InputError>(
+            "{}: folders too deep; expected [split/][category/]class/image, move them up",
+            (base / path / leaf.folders.front()).string());
       }
       add_class(path, name, leaf);
     }

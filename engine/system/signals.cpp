@@ -15,11 +15,14 @@
 namespace rk {
 namespace {
 
-constexpr int kImpatientSeconds = 5;
+// Of two interrupts: what comes sooner is one key press that was sent to the program twice, by the
+// terminal and by whatever started it; what comes later is answered like the first.
+constexpr int kLeastMilliseconds = 300, kMostMilliseconds = 5000;
+constexpr int kClockMilliseconds = 1'000'000'000;  // the clock begins again after so many
 
 // What a signal handler may write to, by the standard.
 volatile sig_atomic_t signal_received = 0;
-volatile sig_atomic_t interrupt_seconds = 0;
+volatile sig_atomic_t interrupt_milliseconds = 0;
 volatile sig_atomic_t interrupts = 0;
 
 // The words in use and those that are written next: a handler never sees them half written.
@@ -51,13 +54,17 @@ extern "C" void receive_signal(int signal) {
   if (signal == SIGINT) {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
-    const int seconds = static_cast<int>(now.tv_sec);
-    if (interrupts != 0 && seconds - interrupt_seconds <= kImpatientSeconds) {
+    const int milliseconds =
+        static_cast<int>(now.tv_sec % (kClockMilliseconds / 1000) * 1000 + now.tv_nsec / 1'000'000);
+    int since = milliseconds - interrupt_milliseconds;
+    if (since < 0) since += kClockMilliseconds;
+    if (interrupts != 0 && since < kLeastMilliseconds) return;
+    if (interrupts != 0 && since <= kMostMilliseconds) {
       say(now_in_use.second, now_in_use.second_size);
       _exit(128 + SIGINT);
     }
     interrupts = 1;
-    interrupt_seconds = seconds;
+    interrupt_milliseconds = milliseconds;
   }
   if (signal_received == 0 || signal == SIGINT) say(now_in_use.first, now_in_use.first_size);
   if (signal_received == 0) signal_received = signal == SIGHUP ? SIGTERM : signal;

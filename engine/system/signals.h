@@ -4,8 +4,9 @@
 // SIGXCPU) only set a flag and are answered at once by a line on standard error; every loop polls
 // the flag, evaluation and warm-up too. A second SIGINT within five seconds leaves at once with 130
 // and touches no file, which is safe because files are replaced atomically; a later one is answered
-// like the first. SIGPIPE and SIGXFSZ are ignored, so that a full disk or a closed pipe is an error
-// to report instead of a death.
+// like the first, one within 0.3 s is the first once more (timeout and mpirun pass on what the
+// terminal sends to their children as well). SIGPIPE and SIGXFSZ are ignored, so that a full disk
+// or a closed pipe is an error to report instead of a death.
 #pragma once
 
 #include <stdexcept>

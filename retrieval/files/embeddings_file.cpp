@@ -74,6 +74,12 @@ void check_classes(const EmbeddingSet& set, const std::string& file, const std::
 
 Hdf5Reader::Info matrix_info(const Hdf5Reader& file, const std::string& name) {
   if (!file.has(name)) {
+    if (file.has("/weights")) {
+      fail<InputError>(
+          "{}: is a network's weights, not embeddings; `eval --checkpoint FILE --data SPEC "
+          "--save-embeddings FILE` makes some",
+          file.name());
+    }
     fail<InputError>("{}: no data set {}; store float32 [N, D] there, or name it as FILE:NAME; {}",
                      file.name(), name, what_it_holds(file));
   }

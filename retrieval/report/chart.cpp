@@ -15,7 +15,7 @@ namespace {
 // Of the drawing, in its own units: letters of 13 stay readable on a phone, where 480 are some 340
 // pixels.
 constexpr double kWidth = 480, kHeight = 300;
-constexpr double kLeft = 54, kRight = 14, kTop = 12, kBottom = 46;
+constexpr double kLeft = 60, kRight = 14, kTop = 12, kBottom = 46;
 constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
 constexpr std::size_t kMostMarks = 40;  // of a series that has one on each point
 constexpr std::size_t kFewMarks = 12;   // of one that has more points

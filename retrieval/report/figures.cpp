@@ -131,7 +131,10 @@ Chart chart_of_sets(const Report& report, const std::string& title, const std::s
 
 Chart loss_chart(const Report& report) {
   Chart chart{.title = "Loss",
-              .description = "Mean over an epoch's batches.",
+              .description = report.runs.size() > 1
+                                 ? "Mean over an epoch's batches; values of different losses are "
+                                   "not comparable."
+                                 : "Mean over an epoch's batches.",
               .x = {.label = "epoch", .whole = true},
               .y = {.label = "loss"}};
   int colour = 0;
@@ -272,11 +275,10 @@ std::vector<Chart> learning_charts(const Report& report) {
       chart_of_sets(report, "R@1", "Share of queries whose first result is right.",
                     &RecordedSet::recall_at_1),
       chart_of_sets(report, "MAP@R",
-                    "Training classes that rise while held-out ones do not show "
-                    "overfitting.",
+                    "Where training classes rise and held-out ones do not, the network "
+                    "overfits.",
                     &RecordedSet::map_at_r),
-      chart_of_sets(report, "JSD",
-                    "How far apart similarities of one class and of others lie; likewise.",
+      chart_of_sets(report, "JSD", "How far apart similarities of one class and of others lie.",
                     &RecordedSet::jsd)};
   std::erase_if(all, [](const Chart& chart) { return chart.series.empty(); });
   return all;

@@ -114,6 +114,9 @@ std::string class_name(const EmbeddingSet& set, std::int64_t label) {
 
 std::string query_browser(const Report& report) {
   constexpr std::uint64_t kSeed = 0;  // the same data show the same queries
+  constexpr const char* kDrawn = "Drawn at random";
+  constexpr const char* kOfDrawn =
+      "Of those that do not stand above: what is common, not what is striking.";
   Cards cards(report);
   std::string out;
   if (!report.picture) {
@@ -127,21 +130,22 @@ std::string query_browser(const Report& report) {
   if (report.runs.size() > 1) {
     const PerQuery& second = report.runs.back().metrics.per_query;
     const std::string a = report.runs.front().name, b = report.runs.back().name;
+    std::vector<std::int64_t> shown = most_gained(first, second, kQueriesOfTwo);
     out += cards.group("gained", fmt::format("Better in {}", b),
-                       "The queries whose average precision rose most, most first.",
-                       most_gained(first, second, kQueriesOfTwo));
+                       "The queries whose average precision rose most, most first.", shown);
+    const std::vector<std::int64_t> lost = most_gained(second, first, kQueriesOfTwo);
     out += cards.group("lost", fmt::format("Better in {}", a),
-                       "The queries whose average precision fell most, most first.",
-                       most_gained(second, first, kQueriesOfTwo));
-    out += cards.group("random", "Drawn at random", "What is common, not what is striking.",
-                       random_queries(first, kQueriesOfTwo, kSeed));
+                       "The queries whose average precision fell most, most first.", lost);
+    shown.insert(shown.end(), lost.begin(), lost.end());
+    out +=
+        cards.group("random", kDrawn, kOfDrawn, random_queries(first, kQueriesOfTwo, kSeed, shown));
   } else {
+    const std::vector<std::int64_t> hard = hardest_queries(first, kQueries);
     out += cards.group("hardest", "The hardest",
                        "Lowest average precision first: mistakes of the network, and often of the "
                        "labels.",
-                       hardest_queries(first, kQueries));
-    out += cards.group("random", "Drawn at random", "What is common, not what is striking.",
-                       random_queries(first, kQueries, kSeed));
+                       hard);
+    out += cards.group("random", kDrawn, kOfDrawn, random_queries(first, kQueries, kSeed, hard));
   }
   return out + "</div>\n";
 }

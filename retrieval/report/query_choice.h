@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace rk {
@@ -13,9 +14,10 @@ namespace rk {
 // comes later, then by row.
 std::vector<std::int64_t> hardest_queries(const PerQuery& queries, std::size_t count);
 
-// Drawn without replacement, a function of the seed and of which queries have something to find.
+// Drawn without replacement from those that are not in `without`: a function of the seed and of
+// which queries there are to draw from.
 std::vector<std::int64_t> random_queries(const PerQuery& queries, std::size_t count,
-                                         std::uint64_t seed);
+                                         std::uint64_t seed, std::span<const std::int64_t> without);
 
 // Those whose average precision `b` raises the most over `a`, most first; none that it does not.
 std::vector<std::int64_t> most_gained(const PerQuery& a, const PerQuery& b, std::size_t count);

@@ -256,7 +256,7 @@ TEST(Folder, BadFoldersAreNamed) {
 
   folder.picture("b/1.png", 1);
   std::filesystem::create_directory(folder.path() / "b/x.jpg");
-  EXPECT_TRUE(holds(input_error(folder.spec()), "/b: images beside the folder 'x.jpg'"));
+  EXPECT_TRUE(holds(input_error(folder.spec()), "/b: has images ('1.png') and folders ('x.jpg')"));
   std::filesystem::remove_all(folder.path() / "b");
 
   folder.picture("b/c/d/1.png", 1);

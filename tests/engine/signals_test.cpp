@@ -66,10 +66,22 @@ TEST(Signals, TheFirstSignalDecides) {
 TEST(Signals, SecondInterruptLeavesAtOnce) {
   EXPECT_EQ(code_of([] {
               raise(SIGINT);
+              usleep(350'000);
               raise(SIGINT);
               return 7;  // not reached
             }),
             130);
+}
+
+TEST(Signals, AnInterruptThatIsSentTwiceIsOne) {
+  EXPECT_EQ(code_of([] {
+              raise(SIGINT);
+              raise(SIGINT);
+              usleep(50'000);
+              raise(SIGINT);
+              return 7;
+            }),
+            7);
 }
 
 TEST(Signals, AnsweredAtOnceInTheWordsSetLast) {
@@ -84,6 +96,7 @@ TEST(Signals, AnsweredAtOnceInTheWordsSetLast) {
     raise(SIGINT);
     set_stop_words({});
     set_stop_words({std::string(2000, 'x'), "last"});
+    usleep(350'000);
     raise(SIGINT);
     return 7;  // not reached
   });

@@ -378,9 +378,12 @@ TEST(QueryChoice, IsThatOfItsDefinition) {
       left.erase(best);
     }
     EXPECT_EQ(hardest_queries(a, count), expected);
-    const auto drawn = random_queries(a, count, 4);
-    EXPECT_EQ(drawn, random_queries(a, count, 4));
+    const auto drawn = random_queries(a, count, 4, {});
+    EXPECT_EQ(drawn, random_queries(a, count, 4, {}));
     EXPECT_EQ(drawn.size(), std::min(count, valid.size()));
+    const auto others = random_queries(a, valid.size(), 4, drawn);
+    EXPECT_EQ(others.size(), valid.size() - drawn.size());
+    for (const std::int64_t q : others) EXPECT_EQ(std::ranges::count(drawn, q), 0);
     EXPECT_EQ(std::set<std::int64_t>(drawn.begin(), drawn.end()).size(), drawn.size());
     for (const std::int64_t q : drawn) EXPECT_TRUE(valid.contains(static_cast<std::size_t>(q)));
     const auto gained = most_gained(a, b, count);

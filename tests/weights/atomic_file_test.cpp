@@ -91,7 +91,7 @@ TEST_F(AtomicFile, WritesAndReplaces) {
   EXPECT_EQ(contents(path_), "one");
   write_atomic(path_, bytes_of("another"));
   EXPECT_EQ(contents(path_), "another");
-  write_atomic(path_, {});
+  write_atomic(path_, std::string_view());
   EXPECT_EQ(contents(path_), "");
   EXPECT_EQ(files(), 1);
 }

@@ -373,7 +373,7 @@ TEST_F(CheckpointTest, ResumesFromTheNewestValid) {
   EXPECT_TRUE(find_resumable(folder_).checkpoint->path().ends_with("best.h5"));
 
   write_atomic(folder_ + "/previous.h5", damaged);
-  write_atomic(folder_ + "/best.h5", {});
+  write_atomic(folder_ + "/best.h5", std::string_view());
   EXPECT_NE(refusal([&] { find_resumable(folder_); }).find("no valid checkpoint"),
             std::string::npos);
 }

@@ -84,6 +84,7 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
   if (static_cast<std::int64_t>(bad.size()) <= allowed) {
     std::error_code ignored;
     std::filesystem::remove(list_path(folder), ignored);  // of a run that was refused
+    progress.finish();
     return note_rotated(data, lying);
   }
   std::sort(bad.begin(), bad.end());

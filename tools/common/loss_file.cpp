@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/shape.h"
+#include "tools/cli/cli.h"
 #include "weights/hdf5/contents.h"
 #include "weights/hdf5/file.h"
 
@@ -96,6 +97,13 @@ template <class S> void check_identities(const LossData<S>& data, const std::str
 }
 
 template <class S> LossData<S> read_loss_file(const std::string& path, LossKind kind) {
+  for (const char* ending : {".npy", ".npz", ".safetensors", ".csv"}) {
+    if (!path.ends_with(ending)) continue;
+    fail<InputError>(
+        "{}: losses are computed on HDF5 files; `eval --embeddings {} --labels FILE "
+        "--save-embeddings {}.h5` makes one of it",
+        path, shell_word(path), shell_word(path));
+  }
   const Hdf5Reader file(path);
   LossData<S> data;
   if (kind == LossKind::kScores) {

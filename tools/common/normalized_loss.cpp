@@ -9,9 +9,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 namespace rk {
 namespace {
+
+// Those of the embeddings that are equal to an earlier one.
+std::int64_t count_equal_rows(const LossData<double>& data) {
+  std::set<std::vector<double>> different;
+  const auto dim = static_cast<std::ptrdiff_t>(data.dim);
+  for (auto row = data.embeddings.begin(); row != data.embeddings.end(); row += dim) {
+    different.insert({row, row + dim});
+  }
+  return data.embeddings.empty() ? 0 : data.rows - static_cast<std::int64_t>(different.size());
+}
 
 // What lies behind `elements` begins on a line of memory.
 constexpr std::int64_t on_a_line(std::int64_t elements) { return round_up(elements, 16); }
@@ -161,6 +172,7 @@ DifferenceCheck check_differences(LossFunction<double>& function, const LossData
   }
   std::sort(errors.begin(), errors.end());
   DifferenceCheck check;
+  check.equal_rows = count_equal_rows(data);
   check.directions = directions;
   check.step = step;
   if (!errors.empty()) {

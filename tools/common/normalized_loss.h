@@ -46,6 +46,9 @@ struct DifferenceCheck {
   // elements) counts for no less than a thousand times the rounding of differences.
   double worst = 0;
   double median = 0;
+  // Rows of the embeddings that are equal to an earlier one: in between, distances and ranks have a
+  // kink, where differences are no gradient.
+  std::int64_t equal_rows = 0;
 };
 DifferenceCheck check_differences(LossFunction<double>& function, const LossData<double>& data,
                                   std::uint64_t seed, int directions, double step);

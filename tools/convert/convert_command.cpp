@@ -375,7 +375,10 @@ class Convert final : public Command {
     describe(weights_->model);
     const NetworkWeights& weights = *weights_;
     say("{}\n", weights.summary());
-    for (const std::string& line : weights.notes) say("  {}\n", line);
+    std::vector<std::string> notes = weights.notes;
+    const bool said_by_flags = !like_.empty() || mean_option_.given() || std_option_.given();
+    if (!weights.unsaid.empty() && !said_by_flags) notes.push_back(weights.unsaid);
+    for (const std::string& line : notes) say("  {}\n", line);
     print_ignored(weights.ignored, common.verbose);
     say("wants {}{}\n", input_text(weights.model),
         weights.model.stride_in_1x1 ? "; strides in the first 1x1 of a block" : "");
@@ -384,7 +387,7 @@ class Convert final : public Command {
                  {"mapped", weights.tensors.size()},
                  {"ignored", weights.ignored},
                  {"input", nlohmann::json::parse(model_text(weights.model))},
-                 {"notes", weights.notes}});
+                 {"notes", notes}});
     const std::vector<std::string> problems = findings(weights);
     json["findings"] = problems;
     if (!problems.empty()) {

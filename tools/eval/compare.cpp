@@ -56,9 +56,11 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
   print("{}\nA: {}\nB: {}\n\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A\n", what,
         runs[0].name, runs[1].name, "", "A", "B", "B - A", 100 * confidence);
   for (const Compared& row : rows) {
-    const bool apart = row.difference.low > 0 || row.difference.high < 0;
-    print("  {:<14}{:>10.4f}{:>10.4f}{:>+10.4f}   {:+.4f} to {:+.4f}{}\n", row.name, row.a, row.b,
-          row.b - row.a, row.difference.low, row.difference.high, apart ? "" : "   not told apart");
+    const char* told = row.difference.low > 0    ? "B is higher"
+                       : row.difference.high < 0 ? "A is higher"
+                                                 : "not told apart";
+    print("  {:<14}{:>10.4f}{:>10.4f}{:>+10.4f}   {:+.4f} to {:+.4f}   {}\n", row.name, row.a,
+          row.b, row.b - row.a, row.difference.low, row.difference.high, told);
   }
 }
 
@@ -127,7 +129,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
     write_json(common.json, result);
   }
   if (options.report.empty()) return;
-  const std::string title = fmt::format("{} beside {}", runs[1].name, runs[0].name);
+  const std::string title = fmt::format("{} and {}", runs[0].name, runs[1].name);
   write_report(context,
                {.path = options.report,
                 .title = title,

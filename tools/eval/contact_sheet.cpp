@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -73,12 +74,13 @@ void write(Image& sheet, int left, int top, std::string_view text) {
 }
 
 // The picture within its square, its sides in their proportion.
-void draw(Image& sheet, int left, int top, const std::string& path,
+void draw(Image& sheet, int left, int top, const std::string& path, bool turn,
           std::vector<std::string>& problems) {
   fill(sheet, {left, top, kSide, kSide}, kMissing);
   try {
     const std::vector<std::byte> file = read_file(path, kMaxImageFileBytes);
-    const Image image = turn_upright(decode_image(file, path), exif_orientation(file));
+    Image image = decode_image(file, path);
+    if (turn) image = turn_upright(std::move(image), exif_orientation(file));
     const int longest = std::max(image.width(), image.height());
     const auto scaled = [&](int side) {
       return std::max(1, static_cast<int>(std::int64_t{side} * kSide / longest));
@@ -104,7 +106,8 @@ int lines_of(const SheetRow& row) {
 
 }  // namespace
 
-Image contact_sheet(const std::vector<SheetRow>& rows, std::vector<std::string>& problems) {
+Image contact_sheet(const std::vector<SheetRow>& rows, SheetTurns turns,
+                    std::vector<std::string>& problems) {
   const std::size_t shown = std::min(rows.size(), kMostSheetRows);
   int lines = 0, columns = 1;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -117,11 +120,11 @@ Image contact_sheet(const std::vector<SheetRow>& rows, std::vector<std::string>&
   for (std::size_t i = 0; i < shown; ++i) {
     const Box frame = {kGap - kFrame, top - kFrame, kSide + 2 * kFrame, kSide + 2 * kFrame};
     fill(sheet, frame, kFrameColour);
-    draw(sheet, kGap, top, rows[i].query, problems);
+    draw(sheet, kGap, top, rows[i].query, turns.queries, problems);
     for (std::size_t r = 0; r < shown_of(rows[i]); ++r) {
       const int left = kGap + kSide + kAside + static_cast<int>(r % kPerLine) * (kSide + kGap);
       const int y = top + static_cast<int>(r / kPerLine) * kPitch;
-      draw(sheet, left, y, rows[i].results[r].path, problems);
+      draw(sheet, left, y, rows[i].results[r].path, turns.results, problems);
       write(sheet, left, y + kSide + 4, fmt::format("{:.4f}", rows[i].results[r].score));
     }
     top += lines_of(rows[i]) * kPitch;

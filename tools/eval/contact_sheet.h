@@ -19,9 +19,15 @@ struct SheetRow {
   std::vector<SheetPicture> results;
 };
 
-// A picture that cannot be read is a grey square, and its reason is added to `problems`. Pictures
-// are shown upright. At most kMostSheetRows rows, of each the first kMostSheetResults.
+// Whether pictures are turned upright by EXIF: they are shown as the network saw them.
+struct SheetTurns {
+  bool queries = false, results = false;
+};
+
+// A picture that cannot be read is a grey square, and its reason is added to `problems`. At most
+// kMostSheetRows rows, of each the first kMostSheetResults.
 inline constexpr std::size_t kMostSheetRows = 50, kMostSheetResults = 50;
-Image contact_sheet(const std::vector<SheetRow>& rows, std::vector<std::string>& problems);
+Image contact_sheet(const std::vector<SheetRow>& rows, SheetTurns turns,
+                    std::vector<std::string>& problems);
 
 }  // namespace rk

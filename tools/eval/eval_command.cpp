@@ -188,8 +188,9 @@ class Eval final : public Command {
     check_mapped_files();
     write_neighbours(neighbours_.save, found);
     if (common.quiet) return;
-    tell("{}: {} of {}", one_line(neighbours_.save), counted(found.k(), "neighbour"),
-         counted(found.queries(), "row"));
+    const std::int64_t candidates = gallery == nullptr ? queries.count() - 1 : gallery->count();
+    tell("{}: {} of {}", one_line(neighbours_.save),
+         counted(std::min(found.k(), candidates), "neighbour"), counted(found.queries(), "row"));
   }
 
   void check_comparison() const {

@@ -17,7 +17,7 @@ void ReportOptions::add_to(Flags& flags) {
            "two runs (folders, of which best.h5 is taken, or checkpoints) on the same --data, "
            "with the interval of their difference; --report draws them side by side")
       .type_name("RUN_A RUN_B")
-      .expected(2);
+      .expected(1, 1000);  // which refuses none of three silently
   // What goes with a checkpoint goes with two runs as well.
   Flag checkpoint = flags["--checkpoint"];
   for (const char* name :
@@ -32,8 +32,9 @@ void ReportOptions::refuse_without_network(bool network) const {
   if (network || !compare.empty()) return;
   for (const Flag& option : of_networks_) {
     if (!option.given()) continue;
-    fail<UsageError>("{}: goes with --checkpoint FILE, or with --compare; leave it out",
-                     option.name());
+    fail<UsageError>(
+        "{}: is for pictures that a network embeds; give --checkpoint RUN/best.h5, or --compare",
+        option.name());
   }
 }
 

@@ -7,14 +7,17 @@
 #include "retrieval/files/embeddings_file.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
+#include "tools/common/image_check.h"
 #include "tools/eval/contact_sheet.h"
 #include "tools/eval/inputs/embed_data.h"
+#include "training/training_exif.h"
 #include "weights/atomic_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 namespace rk {
@@ -64,9 +67,9 @@ std::string class_of(const EmbeddingSet& index, std::int64_t row) {
                                : index.classes[static_cast<std::size_t>(label)];
 }
 
-void write_sheet(const std::string& path, const std::vector<SheetRow>& rows) {
+void write_sheet(const std::string& path, const std::vector<SheetRow>& rows, SheetTurns turns) {
   std::vector<std::string> problems;
-  write_atomic(path, encode_png(contact_sheet(rows, problems)));
+  write_atomic(path, encode_png(contact_sheet(rows, turns, problems)));
   if (!problems.empty()) {
     note(fmt::format("{}: {} of its pictures cannot be read and are grey: {}", path,
                      problems.size(), problems.front()));
@@ -107,15 +110,18 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
             const NeighbourOptions& neighbours, const CommonOptions& common) {
   // A picture's worth of the network is enough for one.
   const Dataset listed = read_pictures(options.queries, false);
-  CheckpointEmbedder embedder =
-      open_network(context, network, std::min(network.batch, listed.size()));
+  std::optional<Checkpoint> checkpoint = open_network(network);
+  const bool turned = training_exif(*checkpoint) == "turn";
+  CheckpointEmbedder embedder(context, *checkpoint, std::min(network.batch, listed.size()),
+                              precision_of(network.precision));
+  checkpoint.reset();  // as large as the embedder's parameters
   const Rows index = read_index(options.index, embedder, network.checkpoint);
-  const bool turned = embedder.training_exif() == "turn";
   note_other_exif(index.set, index.name, turned);
   const Dataset pictures = read_pictures(options.queries, turned);
   Rows queries;
   queries.name = "--query";
   queries.set = embed_pictures(embedder, pictures, network, common);
+  note_rotated(pictures);
   if (queries.count() == 0) fail<InputError>("none of the pictures can be read; give others");
   if (queries.set.dim != index.set.dim) {
     fail<InputError>(
@@ -137,7 +143,7 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
       const std::string name = name_of(index.set, each.row), of = class_of(index.set, each.row);
       print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
       results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
-      row.results.push_back({name, each.score});
+      row.results.push_back({picture_path(index, each.row), each.score});
     }
     all.push_back({{"query", row.query}, {"results", std::move(results)}});
     rows.push_back(std::move(row));
@@ -157,7 +163,7 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   if (index.set.paths.empty()) {
     note(fmt::format("{}: has no /paths, so that there is no contact sheet", index.name));
   } else {
-    write_sheet(options.sheet, rows);
+    write_sheet(options.sheet, rows, {.queries = turned, .results = index.set.exif == "turn"});
   }
 }
 

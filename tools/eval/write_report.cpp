@@ -54,13 +54,13 @@ std::string why_no_pictures(const Rows& rows) {
   if (rows.picture) return "";
   if (rows.set.paths.empty()) return fmt::format("{} does not say where they are", rows.name);
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(rows.set.paths.front(), ignored)) return "";
+  if (std::filesystem::is_regular_file(picture_path(rows, 0), ignored)) return "";
   return fmt::format("{} is not where {} says it is", rows.set.paths.front(), rows.name);
 }
 
 Image picture_of(const Rows& rows, std::int64_t row) {
   if (rows.picture) return rows.picture(row);
-  return read_image(rows.set.paths.at(static_cast<std::size_t>(row)));
+  return read_image(picture_path(rows, row));
 }
 
 }  // namespace

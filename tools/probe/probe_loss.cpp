@@ -31,14 +31,12 @@ double norm(const std::vector<float>& values) {
 class ProbeLoss final : public Command {
  public:
   void add_options(Flags& flags) override {
-    flags.add("--loss", loss_, "NAME[:key=value,...]; with --help: what its parameters are")
-        .required();
+    flags.add("--loss", loss_, "NAME[:key=value,...]; with --help: what its parameters are");
     flags
         .add("--in", in_,
              "HDF5 file with /embeddings [N, D] and /labels [N]; --loss NAME --help says what "
              "else a loss reads, and of which shape")
-        .type_name("FILE")
-        .required();
+        .type_name("FILE");
     flags.add("--out", out_, "HDF5 file for /loss, /valid_queries and /grad").type_name("FILE");
     flags.add_switch("--normalize", normalize_,
                      "make rows of unit length first, inside the gradient");
@@ -49,6 +47,11 @@ class ProbeLoss final : public Command {
   bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
+    if (loss_.empty() || in_.empty()) {
+      fail<UsageError>(
+          "give --loss NAME --in FILE for a loss, --image FILE for what the network sees of a "
+          "picture, or --data SPEC for what is in a data set; see --help");
+    }
     check_outputs({{"--out", out_, FileKind::kLoss}, {"--json", common.json, FileKind::kJson}},
                   {in_}, common.force);
     const LossSpec spec = parse_loss(loss_);
@@ -119,7 +122,15 @@ class ProbeLoss final : public Command {
         "check          {} random directions, step {:g}, in double: worst relative deviation "
         "{:.1e}, median {:.1e}\n",
         found.directions, found.step, found.worst, found.median);
-    return {{"directions", found.directions},
+    if (found.equal_rows > 0) {
+      print(
+          "               {} equal to another: where the loss has a kink between them, what "
+          "deviates "
+          "is the difference, not the gradient\n",
+          found.equal_rows == 1 ? "1 row is" : fmt::format("{} rows are", found.equal_rows));
+    }
+    return {{"equal_rows", found.equal_rows},
+            {"directions", found.directions},
             {"step", found.step},
             {"worst", found.worst},
             {"median", found.median}};

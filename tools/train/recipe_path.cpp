@@ -45,8 +45,7 @@ std::string find_recipe(const std::string& name, const std::vector<fs::path>& fo
     for (std::string& there : names_in(folder)) known.push_back(std::move(there));
   }
   if (known.empty()) fail<InputError>("{}: no such recipe; check the path", name);
-  fail<InputError>("{}: no such recipe; check the path, or, of those that come along: {}", name,
-                   suggestion(name, known));
+  fail<InputError>("{}: no such recipe; check the path ({})", name, suggestion(name, known));
 }
 
 }  // namespace rk

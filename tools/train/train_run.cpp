@@ -405,12 +405,15 @@ const Batch* TrainRun::fetch() {
 
 std::string TrainRun::progress_note(double seconds, std::int64_t steps) const {
   std::string text = fmt::format("loss {:.4f}", run_.loss_sum / static_cast<double>(run_.batch));
+  if (settings_.epochs - run_.epoch < 2) return text;  // the bar says it
+  return text + fmt::format(", run {} left", clock_text(seconds_left(seconds, steps)));
+}
+
+double TrainRun::seconds_left(double seconds, std::int64_t steps) const {
   const std::int64_t epochs = settings_.epochs - run_.epoch;
-  if (epochs < 2) return text;  // the bar says it
   const auto batches = static_cast<double>(epochs * sampler_->batches_per_epoch() - run_.batch);
-  const double left = batches * seconds / static_cast<double>(steps) +
-                      static_cast<double>(epochs) * (eval_seconds_ + save_seconds_);
-  return text + fmt::format(", run {} left", clock_text(left));
+  return batches * seconds / static_cast<double>(steps) +
+         static_cast<double>(epochs) * (eval_seconds_ + save_seconds_);
 }
 
 void TrainRun::after_step(const StepResult& result) {
@@ -478,6 +481,14 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   save_as_last(bytes);
   plan_.lock->require_own_folder();
   record_.write();
+  if (steps > 0 && run_.epoch < settings_.epochs) {
+    const double left = seconds_left(seconds, steps);
+    constexpr double kWorthSaying = 60;  // seconds
+    if (left > kWorthSaying) {
+      note_first("how long", fmt::format("the run takes another {}, by the pace of epoch {}",
+                                         clock_text(left), run_.epoch));
+    }
+  }
   // Of an earlier run here that this one has overcome.
   std::error_code ignored;
   fs::remove(fs::path(settings_.out) / kDivergenceFile, ignored);
@@ -494,9 +505,10 @@ std::string TrainRun::why_over() const {
     return run_.epoch == 1 ? std::string("the one epoch is done; more with --epochs")
                            : fmt::format("all {} epochs are done; more with --epochs", run_.epoch);
   }
-  return fmt::format("stopped after epoch {}: {} has not risen for {}, as --patience {} asks",
-                     run_.epoch, settings_.monitor, counted(run_.since_best, "epoch"),
-                     settings_.patience);
+  return fmt::format(
+      "stopped after epoch {}: {} has not risen for {}, as --patience {} asks; more with a larger "
+      "--patience, or 0 for none",
+      run_.epoch, settings_.monitor, counted(run_.since_best, "epoch"), settings_.patience);
 }
 
 ordered_json TrainRun::evaluate_epoch() {

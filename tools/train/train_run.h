@@ -77,6 +77,8 @@ class TrainRun {
   void announce(const std::string& what, double seconds) const;
   // Of the whole run, at this epoch's pace: "loss 0.2310, run 1:02:10 left".
   std::string progress_note(double seconds, std::int64_t steps) const;
+  // Of the whole run, where `steps` steps took so many seconds.
+  double seconds_left(double seconds, std::int64_t steps) const;
   // `seconds` for the epoch's last `steps` steps; fewer than all where the run was resumed in it.
   void finish_epoch(double seconds, std::int64_t steps);
   // The metrics of the held-out classes, and under "train" those of the training sample; an empty

@@ -406,13 +406,13 @@ Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
 // What a file that says nothing of its images leaves to whoever has it.
 void note_unsaid(NetworkWeights& out, bool published) {
   if (out.model.dim > 0) {
-    out.notes.emplace_back(
+    out.unsaid =
         "does not say how the network of its embedding pools and wants its images: avg and the "
-        "usual mean, std and size are taken; `convert --like CHECKPOINT` takes a checkpoint's");
+        "usual mean, std and size are taken; `convert --like CHECKPOINT` takes a checkpoint's";
   } else if (!published && !out.model.arch.starts_with("resnet")) {
-    out.notes.emplace_back(
+    out.unsaid =
         "may be one of the published weights that want mean and std 0.5 (torchvision's, "
-        "TensorFlow's): then give train or convert --input-mean 0.5 --input-std 0.5");
+        "TensorFlow's): then give train or convert --input-mean 0.5 --input-std 0.5";
   }
 }
 

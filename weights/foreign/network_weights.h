@@ -41,6 +41,9 @@ struct NetworkWeights {
   std::vector<Tensor> tensors;
   std::vector<std::string> ignored;  // names in the file
   std::vector<std::string> notes;    // what was converted: a line each
+  // What the file leaves open of the images that the network wants, and what to do about it; empty
+  // where it says all.
+  std::string unsaid;
 
   const Tensor* find(const std::string& name) const;
   // "torchvision's names: 320 tensors of a resnet50, with a classifier of 1000; 2 ignored"

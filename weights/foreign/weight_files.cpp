@@ -167,6 +167,7 @@ Checkpoint open_weights(const std::string& path, const std::string& arch,
   }();
   said.push_back(weights.summary());
   for (const std::string& line : weights.notes) said.push_back(line);
+  if (!weights.unsaid.empty()) said.push_back(weights.unsaid);
   said.push_back("wants " + input_text(weights.model));
   return {Hdf5Reader(checkpoint_bytes(weights), path), digest};
 }

@@ -1,5 +1,6 @@
 #include "tools/eval/contact_sheet.h"
 
+#include "tests/data/rotated_png.h"
 #include "tests/data/temporary_folder.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,7 @@ TEST(ContactSheet, PicturesKeepTheirProportions) {
   write_white(folder, "wide.png", 40, 10);
   const std::string wide = (folder.path() / "wide.png").string();
   std::vector<std::string> problems;
-  const Image sheet = contact_sheet({{wide, {{wide, 0.25F}}}}, problems);
+  const Image sheet = contact_sheet({{wide, {{wide, 0.25F}}}}, {}, problems);
   EXPECT_TRUE(problems.empty());
   for (const int left : {8, kResultLeft}) {
     int white = 0;
@@ -38,13 +39,34 @@ TEST(ContactSheet, PicturesKeepTheirProportions) {
   }
 }
 
+// As the network saw them: turned by EXIF or as they are stored.
+TEST(ContactSheet, PicturesAreTurnedWhereTheNetworkSawThemSo) {
+  const TemporaryFolder folder;
+  Image image(40, 10);
+  std::fill_n(image.data(), image.bytes(), std::uint8_t{255});
+  const std::vector<std::byte> png = encode_png(image);
+  folder.write("lies.png", rotated_png({reinterpret_cast<const char*>(png.data()), png.size()}));
+  const std::string lies = (folder.path() / "lies.png").string();
+  const auto upright = [](const Image& sheet, int left) {
+    return *sheet.pixel(left + 64, 8 + 2) == 255 && *sheet.pixel(left + 2, 8 + 64) != 255;
+  };
+  for (const bool queries : {false, true}) {
+    std::vector<std::string> problems;
+    const Image sheet = contact_sheet({{lies, {{lies, 0.25F}}}},
+                                      {.queries = queries, .results = !queries}, problems);
+    EXPECT_TRUE(problems.empty());
+    EXPECT_EQ(upright(sheet, 8), queries);
+    EXPECT_EQ(upright(sheet, kResultLeft), !queries);
+  }
+}
+
 TEST(ContactSheet, ScoresStandBelowTheirPictures) {
   const TemporaryFolder folder;
   write_white(folder, "a.png", 8, 8);
   const std::string a = (folder.path() / "a.png").string();
   const auto caption = [&](float score) {
     std::vector<std::string> problems;
-    const Image sheet = contact_sheet({{a, {{a, score}}}}, problems);
+    const Image sheet = contact_sheet({{a, {{a, score}}}}, {}, problems);
     const std::size_t begin = static_cast<std::size_t>(8 + 128) * sheet.row_bytes();
     return std::string(reinterpret_cast<const char*>(sheet.data()) + begin, sheet.bytes() - begin);
   };
@@ -57,14 +79,14 @@ TEST(ContactSheet, IsBoundedAndNamesWhatItCannotShow) {
   SheetRow row{"/nowhere/query.png", {}};
   for (int i = 0; i < 12; ++i) row.results.push_back({"/nowhere/result.png", 1});
   std::vector<std::string> problems;
-  const Image sheet = contact_sheet(std::vector<SheetRow>(60, row), problems);
+  const Image sheet = contact_sheet(std::vector<SheetRow>(60, row), {}, problems);
   EXPECT_EQ(sheet.height(), 8 + 2 * 50 * (128 + 23 + 8));
   ASSERT_EQ(problems.size(), 50U * 13U);
   EXPECT_TRUE(holds(problems.front(), "/nowhere/query.png: cannot be opened"));
   EXPECT_EQ(*sheet.pixel(kResultLeft + 5, 8 + 5), 200);  // a grey square
   problems.clear();
   row.results.resize(20'000, row.results.front());
-  EXPECT_EQ(contact_sheet({row}, problems).height(), 8 + 5 * (128 + 23 + 8));
+  EXPECT_EQ(contact_sheet({row}, {}, problems).height(), 8 + 5 * (128 + 23 + 8));
   EXPECT_EQ(problems.size(), 1U + 50U);
 }
 

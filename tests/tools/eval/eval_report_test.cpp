@@ -187,7 +187,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   refused(more, 2, "is the file that is read");
   write_rows("plain.h5", false);
   refused({"--embeddings", in("plain.h5"), "--data", "folder:" + in("pics")}, 2,
-          "--data: goes with --checkpoint FILE, or with --compare");
+          "--data: is for pictures that a network embeds; give --checkpoint RUN/best.h5");
 }
 
 }  // namespace

@@ -76,12 +76,11 @@ std::vector<std::int64_t> items_of(const EmbeddingSet& set, const Dataset& data)
 
 }  // namespace
 
-CheckpointEmbedder open_network(const Context& context, const NetworkOptions& options,
-                                std::int64_t batch) {
+Checkpoint open_network(const NetworkOptions& options) {
   std::vector<std::string> said;
-  const Checkpoint network = open_weights(options.checkpoint, options.arch, said);
+  Checkpoint network = open_weights(options.checkpoint, options.arch, said);
   for (const std::string& line : said) note(fmt::format("{}: {}", options.checkpoint, line));
-  return {context, network, batch, precision_of(options.precision)};
+  return network;
 }
 
 EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
@@ -111,10 +110,13 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   if (options.data.empty()) {
     fail<UsageError>("--checkpoint {}: --data is missing", options.checkpoint);
   }
-  const DataSpec spec = read_data_spec(options.data);
+  std::optional<Checkpoint> network = open_network(options);
+  const std::string exif = training_exif(*network);
+  const DataSpec spec = with_training_exif(read_data_spec(options.data), exif);
   const Dataset data = open_dataset(spec, parse_split(options.split));
-  CheckpointEmbedder embedder =
-      open_network(context, options, batch_of(options.batch, data.size()));
+  CheckpointEmbedder embedder(context, *network, batch_of(options.batch, data.size()),
+                              precision_of(options.precision));
+  network.reset();  // as large as the embedder's parameters
   if (!data.left_out().empty()) {
     note(fmt::format("{}: left out {}", data.name(), text_of(data.left_out())));
   }
@@ -125,7 +127,7 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   rows.name = options.data;
   rows.part = data.part();
   rows.text = data_text(spec, data);
-  note_other_exif(embedder.training_exif(), options.data);
+  note_other_exif(exif, spec.text());
   rows.facts["skipped_images"] = embedder.bad_images().size();
   rows.facts["precision"] = options.precision;
   rows.picture = [data, item = items_of(rows.set, data)](std::int64_t row) {

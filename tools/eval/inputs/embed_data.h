@@ -9,14 +9,15 @@
 
 namespace rk {
 
-// What is said of the weights on the way are notes. `batch`: images at a time.
-CheckpointEmbedder open_network(const Context& context, const NetworkOptions& options,
-                                std::int64_t batch);
+// Prints what is to be said of the weights as notes.
+Checkpoint open_network(const NetworkOptions& options);
 
 // The pictures of `data` as rows; how many --skip-bad left out is said.
 EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
                             const NetworkOptions& options, const CommonOptions& common);
 
+// Pictures are turned by EXIF as the network's training pictures were, unless --data says
+// otherwise.
 // Facts: skipped_images, classes_trained_on, chose_the_epoch.
 Rows embed_data(const Context& context, const NetworkOptions& options, const CommonOptions& common);
 

@@ -52,6 +52,14 @@ std::int64_t count_classes(const EmbeddingSet& set) {
       std::set<std::int64_t>(set.labels.begin(), set.labels.end()).size());
 }
 
+std::string picture_path(const Rows& rows, std::int64_t row) {
+  const std::string& path = rows.set.paths[static_cast<std::size_t>(row)];
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return path;
+  const std::filesystem::path beside = std::filesystem::path(rows.name).parent_path() / path;
+  return std::filesystem::exists(beside, ignored) ? beside.string() : path;
+}
+
 std::string describe(const Rows& queries, const Rows* gallery, nlohmann::json& json) {
   const std::int64_t classes = count_classes(queries.set);
   json["classes"] = classes;

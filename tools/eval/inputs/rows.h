@@ -35,6 +35,11 @@ template <class F> auto naming_rows(const Rows& queries, const Rows* gallery, F&
   }
 }
 
+// Where a row's picture is: /paths of a file are relative to the folder in which the program that
+// wrote it was called, which is taken to be the present one, or else the file's. The row must have
+// a path.
+std::string picture_path(const Rows& rows, std::int64_t row);
+
 // How many classes occur.
 std::int64_t count_classes(const EmbeddingSet& set);
 
