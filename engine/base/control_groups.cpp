@@ -31,7 +31,7 @@ void for_each_control_group(const std::string& controller, const std::string& ro
       upwards(mount, group, GroupKind::kSecond);
     } else if (fmt::format(",{},", controllers).find(fmt::format(",{},", controller)) !=
                std::string::npos) {
-      // Mounted under the one name or under all ("cpu,cpuacct").
+      // Mounted under the controller's own name or under a joint one ("cpu,cpuacct").
       upwards(mount / controller, group, GroupKind::kFirst);
       if (controllers != controller) upwards(mount / controllers, group, GroupKind::kFirst);
     }

@@ -1,5 +1,5 @@
-// The control groups (cgroups, of the first and the second kind) that limit this process, as Linux
-// shows them under /sys/fs/cgroup: a container's, a batch system's.
+// The Linux control groups (cgroups, version 1 and 2, under /sys/fs/cgroup) that limit this
+// process: those of a container or of a batch system.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,10 @@ namespace rk {
 
 enum class GroupKind { kFirst, kSecond };
 
-// f(folder, kind) for every group that limits this process in what `controller` ("memory", "cpu")
-// controls: its own, and all above up to the mount. A container sees its own group as the mount's
-// root whatever its path is called outside, so folders may not be there. `root` stands before the
-// system's paths.
+// Calls f(folder, kind) for every group that limits this process's use of `controller` ("memory",
+// "cpu"): its own group and all groups above it, up to the mount. A container sees its own group as
+// the root of the mount, whatever the group's path is outside, so a folder passed to f may not
+// exist. `root` is put in front of the system's paths (for tests).
 void for_each_control_group(
     const std::string& controller, const std::string& root,
     const std::function<void(const std::filesystem::path& folder, GroupKind kind)>& f);

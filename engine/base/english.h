@@ -1,4 +1,4 @@
-// Words of messages that depend on others: a noun on its number, an article on the name behind it.
+// Words in messages that depend on their neighbours: a noun on its count, an article on its noun.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a program says when it stops, and the exit code that goes with it.
+// The exceptions that end a program, and the exit code of each.
 //
 // Every failure is an exception derived from Error; main() prints `error: <message>` as one line on
 // standard error and returns exit_code(). Messages name the file or the operator first, then what
@@ -30,7 +30,7 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-// A flag or parameter that cannot be meant (exit code 2).
+// A flag or parameter value that makes no sense (exit code 2).
 class UsageError : public Error {
  public:
   explicit UsageError(const std::string& message) : Error(ExitCode::kUsage, message) {}
@@ -60,7 +60,7 @@ template <class E, class... Args>
   throw E(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// For arguments a caller of the library must get right: throws std::invalid_argument with
+// Checks an argument that the caller of the library must get right: throws std::invalid_argument
 // "[op] expected ..., got ...". Checked once, before dispatch, never in an inner loop.
 template <class... Args>
 void expect(bool condition, fmt::format_string<Args...> format, Args&&... args) {

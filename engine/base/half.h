@@ -1,6 +1,6 @@
-// 16-bit floats as they lie in memory, and their conversions on the host: to float32 exactly, from
-// float32 to the nearest, of two the even one; beyond the largest to infinity, NaN to the one NaN
-// that CUDA makes. What device code does with them is kernels/half_element.h.
+// 16-bit floats as stored in memory, and their conversions on the host. To float32 they are exact;
+// from float32 they round to nearest, ties to even, overflow to infinity, and turn any NaN into the
+// one NaN that CUDA makes. Device code converts in kernels/half_element.h.
 #pragma once
 
 #include "engine/base/dtype.h"
@@ -33,7 +33,7 @@ inline float from_float16(std::uint16_t bits) {
   const std::uint32_t exponent = bits >> 10 & 0x1FU;
   const std::uint32_t fraction = bits & 0x3FFU;
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000U | fraction << 13);
-  // Of a denormal: fraction 2^-24.
+  // A denormal: its value is fraction 2^-24.
   if (exponent == 0) {
     const float size = static_cast<float>(fraction) * 0x1p-24F;
     return sign != 0 ? -size : size;
@@ -54,15 +54,15 @@ inline std::uint16_t to_float16(float x) {
   if (size > 0x7F800000U) return 0x7FFFU;
   std::uint32_t half = 0x7C00U;
   if (size < 0x38800000U) {
-    // Below 2^-14 steps are of 2^-24, which are those of float32 between 0.5 and 1.
+    // Below 2^-14, float16 is spaced by 2^-24, as float32 is between 0.5 and 1.
     half = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F) - 0x3F000000U;
-  } else if (size < 0x477FF000U) {  // 65520, from where infinity is the nearest
+  } else if (size < 0x477FF000U) {  // 65520: from here on infinity is nearest
     half = (size - 0x38000000U + 0xFFFU + (size >> 13 & 1U)) >> 13;
   }
   return static_cast<std::uint16_t>(sign | half);
 }
 
-// The elements in `bytes`, whose type is float32 or one of the 16-bit ones.
+// Converts the elements in `bytes` to float32; `type` is float32 or one of the 16-bit types.
 inline std::vector<float> widened(std::span<const std::byte> bytes, DType type) {
   std::vector<float> out(bytes.size() / size_of(type));
   if (type == DType::kFloat32) {

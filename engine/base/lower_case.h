@@ -1,4 +1,4 @@
-// A text in lower case; what is no letter of ASCII stays.
+// Converts a text to lower case; only ASCII letters change.
 #pragma once
 
 #include <algorithm>

@@ -45,7 +45,7 @@ int edit_distance(std::string_view a_text, std::string_view b_text) {
 
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& known,
                                  int limit) {
-  // A word from a file may be of any length; nobody meant a name by a page of text.
+  // A word from a file may be of any length; a text longer than a name is not a misspelt one.
   constexpr std::size_t kLongest = 200;
   if (word.empty() || word.size() > kLongest) return {};
   std::vector<std::pair<int, std::string>> near;

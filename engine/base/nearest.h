@@ -1,9 +1,10 @@
-// Which of the known names somebody meant: for flags, losses and their parameters, data kinds,
-// settings.
+// Guesses which of the known names a misspelt word means: for flags, losses and their parameters,
+// data kinds, settings.
 //
-// Distance counts inserted, deleted, replaced and swapped characters, upper and lower case alike,
-// '-' and '_' alike. A name is near when at most a third of the characters differ (at least one
-// may), or when one of the two begins with the other. Ties keep the order of `known`.
+// Distance counts inserted, deleted, replaced and swapped characters, ignoring case and taking '-'
+// for '_'. A name is near when at most a third of the characters differ (one always may), or when
+// one of the two, of 2 characters or more, is a prefix of the other. Ties keep the order of
+// `known`.
 #pragma once
 
 #include <string>
@@ -14,12 +15,12 @@ namespace rk {
 
 int edit_distance(std::string_view a, std::string_view b);
 
-// The near ones, nearest first, at most `limit`; empty where none is near.
+// Returns the near names, nearest first, at most `limit`; empty if there is none.
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& known,
                                  int limit = 3);
 
 // The "what to do" half of a message: "did you mean smooth_ap?", "did you mean fastap or
-// smooth_ap?", or, where nothing is near, "known: fastap, smooth_ap".
+// smooth_ap?" or, if no name is near, "known: fastap, smooth_ap".
 std::string suggestion(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace rk

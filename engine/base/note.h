@@ -1,5 +1,5 @@
-// Warnings about what does not change results: `note: <line>` on standard error, each line once,
-// however often its cause returns. From any thread.
+// Warnings that do not affect results: prints `note: <line>` on standard error, each line once,
+// however often its cause recurs. May be called from any thread.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,12 @@
 namespace rk {
 
 void note(const std::string& line);
-// Only the first line of a kind: for what a whole collection of files may have.
+// Prints only the first line of each kind: for warnings that may apply to every file of a data set.
 void note_first(const std::string& kind, const std::string& line);
 
-// Where notes go from now on, and again those that were there; null: nowhere (--quiet).
+// Redirects notes to `to`; null drops them (--quiet). Forgets which lines were printed already, so
+// that `to` gets them again.
 void send_notes(std::function<void(const std::string&)> to);
-// Back to standard error.
 void send_notes_to_standard_error();
 
 }  // namespace rk

@@ -1,5 +1,5 @@
-// Numbers and texts one after another in bytes, as processes of one program pass them on: numbers
-// as 8 bytes in this machine's order, texts as their length and their bytes.
+// Numbers and texts packed one after another into bytes, for exchange between processes of one
+// program: a number takes 8 bytes in native byte order, a text its length and then its bytes.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace rk {
 
-// Into a span of fixed size; std::length_error beyond its end.
+// Writes into a span of fixed size; throws std::length_error beyond its end.
 class PackedWriter {
  public:
   explicit PackedWriter(std::span<std::byte> to) : to_(to) {}
@@ -37,7 +37,7 @@ class PackedWriter {
   std::size_t bytes_ = 0;
 };
 
-// Whatever the bytes are: std::out_of_range where they end too soon.
+// Accepts any bytes; throws std::out_of_range if they end too soon.
 class PackedReader {
  public:
   explicit PackedReader(std::span<const std::byte> from) : from_(from) {}

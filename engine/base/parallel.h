@@ -1,8 +1,8 @@
-// Work over cores. One mechanism for every CPU kernel, so that it shares its threads with oneDNN
-// (OpenMP) and so that a build for ThreadSanitizer can use std::thread instead.
+// Parallel work on CPU cores. Every CPU kernel uses this one mechanism, so that kernels share their
+// threads with oneDNN (OpenMP) and a ThreadSanitizer build can use std::thread instead.
 //
-// Ranges are a function of (count, threads) alone: the same number of threads gives the same split
-// and so, where a kernel adds up per member, the same rounding.
+// Ranges depend on (count, threads) alone: the same number of threads gives the same split and so,
+// in a kernel that sums per member, the same rounding.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ template <class F> void parallel_ranges(int threads, std::int64_t count, F&& f) 
       threads,
       [](void* argument, int member, int members) {
         const Call& c = *static_cast<Call*>(argument);
-        // Should the runtime give fewer members than asked, each takes several ranges, so that the
-        // split itself never changes.
+        // If the runtime starts fewer members than requested, each takes several ranges, so that
+        // the split itself never changes.
         for (int part = member; part < c.threads; part += members) {
           const std::int64_t begin = c.count * part / c.threads;
           const std::int64_t end = c.count * (part + 1) / c.threads;

@@ -1,5 +1,5 @@
-// Work over cores (engine/base/parallel.h) where items cost unlike: contiguous ranges of about the
-// same work each instead of the same number of items.
+// Parallel work on CPU cores (engine/base/parallel.h) for items of unequal cost: contiguous ranges
+// of about equal work instead of equal length.
 #pragma once
 
 #include "engine/base/parallel.h"
@@ -10,9 +10,10 @@
 namespace rk {
 
 // f(begin, end, member): [0, count) split into `threads` contiguous ranges, empty ones left out.
-// work [count + 1]: the work of all items before one, ascending from 0, its last element (the
-// whole) below 2^63 / threads. A range begins with the first item that equal shares leave to it, so
-// none exceeds its share by more than one item. The split depends on work and threads alone.
+// work [count + 1] is the running sum of the items' costs: work[i] is the cost of all items before
+// i, ascending from 0; the total, work[count], must be below 2^63 / threads. Range boundaries are
+// rounded up to whole items, so no range exceeds its equal share by more than one item. The split
+// depends on work and threads alone.
 template <class F>
 void parallel_by_work(int threads, std::int64_t count, const std::int64_t* work, F&& f) {
   const auto begin_of = [&](std::int64_t part) {

@@ -1,4 +1,4 @@
-// Text from a file, for messages.
+// Text from files, made fit for messages.
 #pragma once
 
 #include <string>
@@ -6,13 +6,14 @@
 
 namespace rk {
 
-// Names in a file may hold anything; a message is one line.
+// Escapes control characters and cuts the text after 200 bytes: a name in a file may hold anything,
+// but a message is one line.
 std::string printable(const std::string& text);
 
-// The same between quotes.
+// As printable(), in single quotes.
 std::string in_quotes(const std::string& text);
 
-// The first five of `names` and how many more there are: "a, b, c, d, e and 3 more".
+// Returns the first five of `names` and the number of the others: "a, b, c, d, e and 3 more".
 std::string listed(const std::vector<std::string>& names);
 
 }  // namespace rk

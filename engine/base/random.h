@@ -1,6 +1,7 @@
 // Counter-based random numbers (Philox 4x32-10, Salmon et al. 2011): every draw is a function of
-// (seed, stream, index, number of the draw), so neither threads nor order nor resuming change it.
-// Use one `stream` a purpose and epoch, `index` for the item: CounterRandom(seed, epoch, image).
+// (seed, stream, index, number of the draw), so it depends on neither threads nor order nor
+// resuming. Use one `stream` per purpose and epoch, and `index` for the item: CounterRandom(seed,
+// epoch, image).
 #pragma once
 
 #include <array>
@@ -19,14 +20,14 @@ class CounterRandom {
   double uniform();                         // [0, 1), 53 bits (two draws)
   double uniform(double low, double high);  // [low, high)
   std::int64_t below(std::int64_t n);       // {0, ..., n-1}, n >= 1, unbiased
-  double normal();                          // mean 0, variance 1 (Box-Muller, two a pair)
+  double normal();                          // mean 0, variance 1 (Box-Muller, in pairs)
 
  private:
   std::array<std::uint32_t, 2> key_;
   std::array<std::uint32_t, 4> counter_;  // {draw, stream, index low, index high}
   std::array<std::uint32_t, 4> block_{};
   int used_ = 4;
-  double spare_ = 0;  // the second normal number of a pair
+  double spare_ = 0;  // the second number of a Box-Muller pair
   bool has_spare_ = false;
 };
 

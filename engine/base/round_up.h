@@ -1,4 +1,4 @@
-// Whole numbers divided upwards: how many pieces of `step` hold `value`, and how much they hold.
+// Integer division rounded up, and rounding up to a multiple of `step`.
 #pragma once
 
 #include <type_traits>

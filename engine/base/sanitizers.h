@@ -1,5 +1,5 @@
-// Whether this build watches memory or threads: RK_SANITIZED is 1 under AddressSanitizer and
-// ThreadSanitizer, which take memory of their own and end the program at an absurd allocation.
+// RK_SANITIZED is 1 in builds with AddressSanitizer or ThreadSanitizer, which reserve memory of
+// their own and abort the program at an absurdly large allocation.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

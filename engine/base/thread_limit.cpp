@@ -15,7 +15,7 @@ void require_threads(int threads) {
   std::mutex open;
   std::string reason;
   {
-    // They wait until all are there, so that they count at the same time.
+    // The threads wait until all have started, so that they exist at the same time.
     const std::lock_guard closed(open);
     try {
       others.reserve(static_cast<std::size_t>(threads));

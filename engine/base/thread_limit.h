@@ -1,10 +1,10 @@
-// Whether the system lets this process have its threads.
+// Checks that the system allows this process its threads.
 #pragma once
 
 namespace rk {
 
-// DeviceError where `threads` at a time, the calling one among them, cannot be had: OpenMP's
-// runtime would end the program in its own words.
+// Throws DeviceError if `threads` threads, including the calling one, cannot run at the same time.
+// Without this check OpenMP's runtime would end the program with a message of its own.
 void require_threads(int threads);
 
 }  // namespace rk

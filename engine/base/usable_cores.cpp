@@ -11,13 +11,13 @@
 namespace rk {
 namespace {
 
-// The number in a file; 0 where there is none ("max", -1: no limit).
+// The number in a file; 0 if there is none ("max") or if it is negative: no limit.
 double number_in(std::istream& file) {
   double number = 0;
   return file >> number && number > 0 ? number : 0;
 }
 
-// Processors, as a share of time; 0: no limit.
+// The group's CPU quota, in processors; 0: no limit.
 double quota_of(const std::filesystem::path& folder, GroupKind kind) {
   double quota = 0, period = 0;
   if (kind == GroupKind::kSecond) {

@@ -1,13 +1,13 @@
-// How many processors this process may keep busy.
+// The number of processors that this process may keep busy.
 #pragma once
 
 #include <string>
 
 namespace rk {
 
-// The least of those it may run on (its affinity) and of the time that its control groups give it
-// (cpu.max, or the quota of the first kind of groups), rounded up; at least 1. `root` stands before
-// the system's paths.
+// Returns the smaller of the CPUs in the process's affinity mask and the CPU time that its control
+// groups grant (cpu.max, or the cgroup v1 quota), rounded up; at least 1. `root` is put in front of
+// the system's paths (for tests).
 int usable_cores(const std::string& root = "");
 
 }  // namespace rk

@@ -1,6 +1,6 @@
-// Memory with one owner: move-only, aligned to 64 bytes (one cache line, one AVX-512 register), not
-// initialised. Large buffers ask the kernel for huge pages, which measurably speeds up whole-array
-// passes. Throws DeviceError naming the size when memory is not to be had.
+// Owned host memory: move-only, aligned to 64 bytes (one cache line, one AVX-512 register),
+// uninitialised. Large buffers ask the kernel for huge pages, which measurably speeds up passes
+// over whole arrays. Throws DeviceError with the size if memory cannot be allocated.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
-// Work on a context's device that is done again and again. On a GPU it is captured when it comes
-// for the second time with the same sizes, and replayed from then on: a replay computes the bits
-// that the same kernels compute started one by one. On the CPU it is simply done.
+// Repeated work on a context's device. On a GPU the second call in a row with the same sizes
+// captures the work as a CUDA graph, and that call and later ones replay the graph; a replay
+// computes the same bits as kernels launched one by one. On the CPU every call runs the work
+// directly.
 #pragma once
 
 #include "engine/device/context.h"
@@ -14,11 +15,12 @@ namespace rk {
 
 class CapturedWork {
  public:
-  // captures: whether it shall be, and so as long as it can be.
+  // captures: whether to capture at all. If a capture fails, run() stops trying.
   CapturedWork(const Context& context, bool captures, std::function<void()> work);
 
-  // sizes: one number for all that the work depends on beside what lies in memory. Work of new ones
-  // loads kernels, which must not happen in a capture.
+  // sizes: a number that identifies all that the work depends on apart from memory contents. The
+  // first run with new sizes is never captured, because it may load kernels, which a capture
+  // forbids.
   void run(std::int64_t sizes);
   bool captured() const { return graph_ != nullptr; }  // whether the last run was a replay
 
@@ -28,7 +30,7 @@ class CapturedWork {
   const Context& context_;
   bool captures_;
   std::function<void()> work_;
-  std::int64_t ran_with_ = -1;  // sizes of the last run that was not a replay; -1: there was none
+  std::int64_t ran_with_ = -1;  // sizes of the last run that was not a replay; -1: none yet
   std::unique_ptr<CudaGraph> graph_;
 };
 

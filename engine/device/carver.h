@@ -1,6 +1,6 @@
-// Hands out pieces of one range of memory, one behind the other, each on a multiple of `alignment`
-// bytes; without memory it adds up what the range must hold. So a node says its sizes once, and
-// takes the same pieces when it claims memory and when it gets it:
+// Cuts consecutive pieces from one range of memory, each aligned to `alignment` bytes. Without
+// memory, it only adds up the bytes that the range needs. A node thus lists its sizes once, and
+// takes the same pieces when it requests memory and when it gets it:
 //
 //   void carve(Carver& from) { sums_ = from.take<double>(2 * channels_); ... }
 #pragma once
@@ -14,13 +14,13 @@ namespace rk {
 
 class Carver {
  public:
-  // 256 bytes: where any load of either device may start.
+  // 256 bytes: a valid start for any load of either device.
   static constexpr std::size_t kAlignment = 256;
 
   explicit Carver(void* memory = nullptr, std::size_t alignment = kAlignment)
       : memory_(static_cast<std::byte*>(memory)), alignment_(alignment) {}
 
-  // Null without memory.
+  // Returns null without memory.
   template <class T> T* take(std::int64_t count) {
     auto* piece = static_cast<T*>(rest());
     used_ += round_up(static_cast<std::size_t>(count) * sizeof(T), alignment_);

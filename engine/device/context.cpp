@@ -37,7 +37,7 @@ Context::Context(int threads)
     : threads_(threads > 0 ? threads : usable_cores()), onednn_(std::make_unique<OneDnn>()) {
   require_threads(threads_);
 #if defined(_OPENMP)
-  // A team has as many as it is asked for, whatever OMP_DYNAMIC and OMP_MAX_ACTIVE_LEVELS say.
+  // Teams get as many threads as requested, whatever OMP_DYNAMIC and OMP_MAX_ACTIVE_LEVELS say.
   omp_set_dynamic(0);
   omp_set_max_active_levels(std::max(1, omp_get_max_active_levels()));
 #endif
@@ -47,14 +47,14 @@ Context::Context(int threads)
       [](void* team, int number, int of) {
         if (number == 0) *static_cast<int*>(team) = of;
       },
-      &got);  // started while they can be
+      &got);  // starts the threads now, while the system allows them
   if (got < threads_) {
     note(fmt::format("OpenMP gives {} of {} threads; OMP_THREAD_LIMIT says how many there may be",
                      got, threads_));
     threads_ = got;
   }
 #if defined(_OPENMP)
-  omp_set_num_threads(threads_);  // oneDNN asks OpenMP, and waits for all that it was told of
+  omp_set_num_threads(threads_);  // oneDNN asks OpenMP for the number and waits for that many
 #endif
 }
 

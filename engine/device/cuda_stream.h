@@ -1,4 +1,4 @@
-// CUDA's streams by name, for headers that are read by files which do not see CUDA's own.
+// CUDA's stream type, for headers included by files that do not include CUDA's own.
 #pragma once
 
 struct CUstream_st;

@@ -1,6 +1,6 @@
-// One value in the memory of a context's device, which the host writes and reads as well. On a GPU
-// the host may be a piece of work ahead: what it sends for the second lies beside what it sent for
-// the first, and so does what it fetches.
+// One value in the memory of a context's device that the host also reads and writes. On a GPU the
+// host may run one piece of work ahead: values sent for, and fetched from, two consecutive pieces
+// of work use separate host buffers.
 #pragma once
 
 #include "engine/device/context.h"
@@ -24,23 +24,25 @@ template <class T> class DeviceValue {
       for (PinnedBuffer& place : side->places) place = PinnedBuffer(sizeof(T));
     }
   }
-  // For what the device computes.
+  // Address for kernels.
   T* place() const { return device_.as<T>(); }
 
-  // Before the work that is started next; may not be captured. The work that was sent for two
-  // send() ago is waited for.
+  // Changes one member before the next work is started; must not be captured. The caller must have
+  // waited for the work that the send() before the last preceded, because its buffer is reused.
   template <std::same_as<T> Record, class Member>
   void send(const Context& context, Member Record::*member, const Member& value) {
     T* from = next(sent_);
     from->*member = value;
     if (apart()) context.upload(&(place()->*member), &(from->*member), sizeof(Member));
   }
-  // Behind the work so far; may not be captured. Two at most are fetched and not taken.
+  // Fetches the value as the work so far leaves it; must not be captured. At most two fetches may
+  // be outstanding, that is not yet taken.
   void fetch(const Context& context) {
     T* to = next(fetched_);
     if (apart()) context.download(to, place(), sizeof(T));
   }
-  // Of the first fetch() that was not taken, once it is waited for. On the CPU the value as it is.
+  // Returns the value of the oldest outstanding fetch(), which the caller must have waited for. On
+  // the CPU, returns the current value.
   const T& take() { return *at(fetched_, taken_++); }
   // fetch(), then take(); waits for all work so far.
   const T& read(const Context& context) {
@@ -49,7 +51,7 @@ template <class T> class DeviceValue {
     return take();
   }
 
-  // Copies that wait, for set-up and saving.
+  // Blocking copies, for set-up and saving.
   void set(const T& value) { device_.upload(&value, sizeof(T)); }
   T get() const {
     T value;

@@ -27,7 +27,7 @@ void gemm(const Context& context, Op op_a, Op op_b, std::int64_t m, std::int64_t
   if (context.on_gpu()) {
     return context.cuda().gemm(op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   }
-  if (k == 0) {  // a sum of nothing, which oneDNN refuses
+  if (k == 0) {  // an empty sum, which oneDNN refuses
     for (std::int64_t i = 0; i < m; ++i) {
       for (float* x = c + i * ldc; x < c + i * ldc + n; ++x) *x = beta == 0 ? 0.0F : beta * *x;
     }
@@ -42,7 +42,7 @@ void gemm(const Context& context, Op op_a, Op op_b, std::int64_t m, std::int64_t
   }
 }
 
-// On a GPU what its context prepared; on the CPU oneDNN's, with the memory it works in.
+// On a GPU the product that its context prepared; on the CPU oneDNN's, with its scratchpad.
 struct PreparedGemm::Impl {
   Impl(const Context& context, const GemmShape& s, const GemmPlaces& places) {
     if (context.on_gpu()) {

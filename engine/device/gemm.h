@@ -1,7 +1,7 @@
-// Single-precision matrix product, row major:  C = alpha * op(A) * op(B) + beta * C,
-// op(A) is (m, k), op(B) is (k, n), C is (m, n); lda, ldb, ldc are row strides in elements of the
-// matrices as stored, which lie on the device of the context. Accumulates in float32 (on a GPU
-// without TF32, the same bits every time). beta = 0 overwrites C, whatever it held.
+// Single-precision matrix product, row-major:  C = alpha * op(A) * op(B) + beta * C. op(A) is (m,
+// k), op(B) is (k, n), C is (m, n); lda, ldb, ldc are row strides, in elements, of the matrices as
+// stored. All lie on the context's device. Accumulates in float32 (on a GPU without TF32, the same
+// bits every time). beta = 0 overwrites C, whatever it held.
 #pragma once
 
 #include "engine/device/context.h"
@@ -17,12 +17,13 @@ void gemm(const Context& context, Op op_a, Op op_b, std::int64_t m, std::int64_t
           float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
           float beta, float* c, std::int64_t ldc);
 
-// A product at fixed places, chosen once and run every step, with the bias in the same pass. In
-// float32 as gemm(); on a GPU A and B may have 16 bits: it accumulates in float32 and rounds once.
+// A product on fixed addresses, planned once and run every step, with the bias added in the same
+// pass. In float32 as gemm(); on a GPU, A and B may be 16-bit: accumulation is in float32, with one
+// rounding at the end.
 class PreparedGemm {
  public:
   PreparedGemm();  // runs nothing
-  // DeviceError where the device's library has not got it.
+  // Throws DeviceError if the device's library does not support the product.
   PreparedGemm(const Context& context, const GemmShape& shape, const GemmPlaces& places);
   ~PreparedGemm();
   PreparedGemm(PreparedGemm&&) noexcept;

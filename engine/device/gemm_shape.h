@@ -1,4 +1,4 @@
-// What a matrix product that runs every step is prepared for (PreparedGemm, engine/device/gemm.h).
+// The matrix product that PreparedGemm (engine/device/gemm.h) prepares and runs every step.
 #pragma once
 
 #include "engine/base/dtype.h"
@@ -15,8 +15,8 @@ struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t lda = 0, ldb = 0, ldc = 0;
   DType in = DType::kFloat32;   // of A and B
-  DType out = DType::kFloat32;  // of C and bias: that of A and B, or float32
-  bool accumulate = false;      // C += instead
+  DType out = DType::kFloat32;  // of C and bias: equal to `in`, or float32
+  bool accumulate = false;      // C += instead of C =
 };
 
 struct GemmPlaces {

@@ -1,5 +1,5 @@
-// A place in the order of a context's work that the host can wait for (engine/device/cuda/mark.h).
-// On the CPU work is done when its call returns, and there is nothing to wait for.
+// A point in a context's work that the host can wait for (engine/device/cuda/mark.h). On the CPU,
+// work is done when its call returns, so there is nothing to wait for.
 #pragma once
 
 #include "engine/device/context.h"

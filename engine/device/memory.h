@@ -1,5 +1,5 @@
-// Memory of the device that a context computes on: the host's (Buffer) or a GPU's (DeviceBuffer).
-// Uninitialised, move-only, freed with its owner. Context::allocate makes it.
+// Memory of a context's device: the host's (Buffer) or a GPU's (DeviceBuffer). Uninitialised,
+// move-only, freed with its owner. Made by Context::allocate.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class Memory {
     memory.owner_ = std::make_shared<Owner>(std::forward<Owner>(owner));
     memory.data_ = data;
     memory.bytes_ = bytes;
-    // A Buffer is the host's own; a DeviceBuffer copies.
+    // A Buffer is host memory, copied by memcpy; a DeviceBuffer brings its own copies.
     if constexpr (requires { owner.upload(nullptr, bytes); }) {
       memory.upload_ = [](void* self, const void* from, std::size_t count) {
         static_cast<Owner*>(self)->upload(from, count);
@@ -34,9 +34,9 @@ class Memory {
   template <class T> T* as() const { return reinterpret_cast<T*>(data_); }
   std::size_t bytes() const { return bytes_; }
 
-  // Copies of the first `bytes` from and to the host that wait, for set-up, saving and tests.
+  // Blocking copies of the first `bytes` from and to the host, for set-up, saving and tests.
   void upload(const void* from, std::size_t bytes) {
-    if (bytes == 0) return;  // of nothing there may be no address
+    if (bytes == 0) return;  // an empty range may have a null address
     upload_ != nullptr ? upload_(owner_.get(), from, bytes)
                        : static_cast<void>(std::memcpy(data_, from, bytes));
   }

@@ -41,7 +41,7 @@ std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64
         whose, gibibytes(need.fixed + need.per_image), gibibytes(free),
         gpu ? "on the GPU (nvidia-smi)" : "here");
   }
-  // Fewer than that may be no whole classes.
+  // Smaller batches may not hold whole classes.
   const std::string smaller =
       most < kRound ? "" : fmt::format(" or --batch {}", most / kRound * kRound);
   return fmt::format(

@@ -1,5 +1,5 @@
-// What fits in the memory of a GPU or of the machine, and what to say and do where something does
-// not. Bytes throughout; pure functions, so that all of it is tested without a GPU.
+// What fits into the memory of a GPU or of the machine, and what to advise if something does not.
+// Bytes throughout; pure functions, so that all of it is tested without a GPU.
 //
 //   needed = fixed + images per_image
 #pragma once
@@ -12,30 +12,31 @@
 namespace rk {
 
 struct MemoryNeed {
-  std::int64_t fixed = 0;      // whatever the batch: parameters, optimizer, workspaces, the loss
-  std::int64_t per_image = 0;  // of every image that is in the network at the same time
+  std::int64_t fixed = 0;      // independent of the batch: parameters, optimizer, workspaces, the
+                               // loss
+  std::int64_t per_image = 0;  // for each image in the network at the same time
 };
 
 enum class MemoryOf : std::uint8_t { kGpu, kMachine };
 
-// At the same time; 0 where not one does.
+// The number of images that fit at the same time; 0 if not even one does.
 std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free);
 
-// The largest divisor of `batch` of which so many images fit; 0 where not one does.
+// The largest divisor of `batch` that fits as a chunk; 0 if not even one image does.
 std::int64_t chunk_that_fits(const MemoryNeed& need, std::int64_t free, std::int64_t batch);
 
-// What to do where the network takes `images` at a time (all of `batch`, or a chunk) and they do
-// not fit: one line for an error, naming the largest --chunk that divides the batch and
-// the largest --batch (from 8 on a multiple of it). Empty where they fit.
+// Advice if the network takes `images` at a time (all of `batch`, or a chunk) and they do not fit:
+// one line for an error, naming the largest --chunk that divides the batch and the largest --batch
+// (a multiple of 8; none below 8). Empty if they fit.
 std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,
                            std::int64_t images, MemoryOf where = MemoryOf::kGpu);
 
-// What fitting_advice() says, as an error, for whoever may take the chunk instead.
+// fitting_advice() as an error, for callers that may use the chunk instead.
 class TooLittleMemory : public DeviceError {
  public:
   TooLittleMemory(const std::string& advice, std::int64_t chunk, MemoryOf where)
       : DeviceError(advice), chunk_(chunk), where_(where) {}
-  std::int64_t chunk() const { return chunk_; }  // that fits; 0: not a single image does
+  std::int64_t chunk() const { return chunk_; }  // the chunk that fits; 0: not even one image does
   MemoryOf where() const { return where_; }
 
  private:
@@ -43,7 +44,7 @@ class TooLittleMemory : public DeviceError {
   MemoryOf where_;
 };
 
-// One allocation that failed.
+// Message for a single failed allocation.
 std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total);
 
 }  // namespace rk

@@ -1,5 +1,5 @@
-// oneDNN's engine and stream, and a primitive tied to its memory: for the Context, products and the
-// rooms called onednn.
+// oneDNN's engine and stream, and a primitive bound to its memory: for the Context, products and
+// the folders called onednn.
 #pragma once
 
 #include "engine/base/error.h"
@@ -16,8 +16,8 @@ struct OneDnn {
   dnnl::stream stream{engine};
 };
 
-// A primitive with all its arguments at fixed addresses: running it neither allocates nor looks
-// anything up on our side (the C++ interface would build a vector for every call).
+// A primitive with all its arguments at fixed addresses: running it neither allocates nor looks up
+// anything on our side (the C++ interface would build a vector for every call).
 class BoundPrimitive {
  public:
   struct Argument {
@@ -37,7 +37,7 @@ class BoundPrimitive {
 
   explicit operator bool() const { return stream_ != nullptr; }
 
-  // Another address for the i-th argument of the constructor's list.
+  // Changes the address of the i-th argument of the constructor's list.
   void move_argument(std::size_t i, void* data) { memories_[i].set_data_handle(data); }
 
   void run() const {

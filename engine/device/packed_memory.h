@@ -1,6 +1,6 @@
-// What the host tells a device of a batch: pieces packed on the host and, for a GPU, copied in one
-// go. There the host may pack a batch while the GPU still works on the one before. On the CPU they
-// are written where they are read.
+// The small per-batch data that the host passes to a device: pieces packed on the host and, for a
+// GPU, copied in one go, so that the host may pack a batch while the GPU still works on the one
+// before. On the CPU the pieces are written where they are read.
 #pragma once
 
 #include "engine/base/round_up.h"
@@ -17,21 +17,22 @@ namespace rk {
 
 class PackedMemory {
  public:
-  // One more piece, before plan(). Returns where it begins.
+  // Adds a piece; call before plan(). Returns the piece's offset.
   std::size_t add(std::size_t bytes) {
     const std::size_t offset = bytes_;
     bytes_ += round_up(bytes, Buffer::kAlignment);
     return offset;
   }
-  // Filled with zeros.
+  // Allocates the memory, filled with zeros.
   void plan(const Context& context);
 
-  // Before the pieces are written. Waits until the GPU has the batch before the last.
+  // Call before writing the pieces. Waits until the batch before the last has been copied to the
+  // GPU.
   void begin();
   template <class T> T* host(std::size_t offset) const {
     return reinterpret_cast<T*>(host_data() + offset);
   }
-  // After they are.
+  // Call after writing the pieces.
   void send(const Context& context);
   template <class T> T* device(std::size_t offset) const {
     return reinterpret_cast<T*>(device_.data() + offset);

@@ -40,7 +40,7 @@ inline std::vector<std::string> precision_names() {
   return names;
 }
 
-// The precision of that name; fp32 where there is none.
+// The precision with this name; fp32 if there is none.
 constexpr Precision precision_of(std::string_view name) {
   for (const Precision precision : kPrecisions) {
     if (name_of(precision) == name) return precision;
@@ -48,7 +48,7 @@ constexpr Precision precision_of(std::string_view name) {
   return Precision::kFp32;
 }
 
-// Of the images between layers, and of the weights that convolutions read.
+// The type of images between layers and of the weights that convolutions read.
 constexpr DType image_type(Precision precision) {
   switch (precision) {
     case Precision::kFp32:
@@ -59,7 +59,7 @@ constexpr DType image_type(Precision precision) {
   return DType::kFloat32;
 }
 
-// f.operator()<T>() for a type that images have.
+// Calls f.operator()<T>() with the C++ type of an image type.
 template <class F> auto with_type(DType type, F&& f) {
   switch (type) {
     case DType::kFloat16: return f.template operator()<Float16>();
@@ -71,8 +71,8 @@ template <class F> auto with_image_type(Precision precision, F&& f) {
   return with_type(image_type(precision), std::forward<F>(f));
 }
 
-// Channels of the images that a first layer reads on a GPU: 3, or as many as the fastest kernels
-// ask for, the rest zero.
+// Channels of the images that the first layer reads on a GPU: 3, or as many as the fastest kernels
+// require, the extra ones zero.
 constexpr std::int64_t image_channels(Precision precision) {
   switch (precision) {
     case Precision::kFp32: return 3;

@@ -20,8 +20,8 @@ using Tag = dnnl::memory::format_tag;
 using Descriptor = dnnl::memory::desc;
 constexpr auto kFloat = dnnl::memory::data_type::f32;
 
-// oneDNN plans for the threads it may use, and with several would split `depth` among them. Ours
-// are products for one thread each.
+// oneDNN plans for the threads it may use, and with several would split `depth` among them. Our
+// products each run on one thread.
 class OneThread {
  public:
 #if defined(_OPENMP)
@@ -35,7 +35,7 @@ class OneThread {
 
 }  // namespace
 
-// What one thread needs of its own: oneDNN's memory objects carry the pointers of a call.
+// The state of one thread: oneDNN's memory objects hold the pointers of a call.
 struct TileProduct::Lane {
   Lane(const dnnl::engine& engine, const dnnl::matmul::primitive_desc& plan,
        const dnnl::reorder::primitive_desc& packing, const Descriptor& b_plain)

@@ -2,8 +2,8 @@
 // depth) and C (rows, columns), all row major float32; B is packed once and used with many A.
 //
 // Each product runs on the calling thread alone, so that the bits of C depend neither on the number
-// of threads nor on who computes; different members may call at the same time. float32
-// accumulation.
+// of threads nor on which thread computes; different members may call at the same time. Accumulates
+// in float32.
 #pragma once
 
 #include "engine/device/buffer.h"
@@ -17,8 +17,8 @@ namespace rk {
 
 class TileProduct {
  public:
-  // Columns in steps of 64, depth in steps of 16 (the packed layout's blocks): pad with zeros.
-  // `members`: how many threads will call, each with its own number below `members`.
+  // `columns` must be a multiple of 64 and `depth` of 16 (the packed layout's blocks): pad with
+  // zeros. `members`: how many threads will call, each with its own number below `members`.
   TileProduct(const Context& context, std::int64_t rows, std::int64_t columns, std::int64_t depth,
               int members);
   ~TileProduct();
@@ -30,8 +30,8 @@ class TileProduct {
   void pack(int member, const float* b, void* packed) const;
   void run(int member, const float* a, const void* packed, float* c) const;
 
-  // Whether the sum of an element is formed in the same order wherever it lies in the tile and
-  // whichever operand is A, so that equal rows get equal bits. Tried out on one tile with random
+  // Whether an element's sum is formed in the same order wherever the element lies in the tile and
+  // whichever operand is A, so that equal rows get equal bits. Tested on one tile of random
   // numbers.
   bool position_independent() const;
 

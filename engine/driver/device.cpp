@@ -11,7 +11,7 @@ std::string cuda_version(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-// cuDNN's numbers are 10000 major + 100 minor + patch.
+// Libraries' version numbers are 10000 major + 100 minor + patch.
 std::string library_version(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
@@ -20,7 +20,7 @@ std::string compute_capability(int number) {
   return fmt::format("{}.{}", number / 10, number % 10);
 }
 
-// Why no GPU of this machine can be used whichever it is; empty where that is not so.
+// Why none of this machine's GPUs can be used, whichever it is; empty if there is no such reason.
 std::string machine_problem(const GpuReport& report) {
   if (!report.built) return "this build has no CUDA";
   if (report.driver == 0) {
@@ -61,7 +61,7 @@ std::string machine_problem(const GpuReport& report) {
   return "";
 }
 
-// Why this GPU cannot be used; starts it where nothing else speaks against it.
+// Why this GPU cannot be used; empty if it can. Starts CUDA on it to find out.
 std::string card_problem(const GpuReport& report, std::size_t index) {
   const GpuReport::Card& card = report.cards[index];
   const GpuReport::Error error = report.start(static_cast<int>(index));
@@ -132,7 +132,7 @@ DeviceChoice choose_device(const DeviceRequest& request, const GpuReport& report
   if (request.kind == Kind::kCpu) return {Device(), "asked for"};
   if (request.kind == Kind::kAuto) {
     DeviceChoice choice = first_that_works(report);
-    // Most machines have none, and nobody asked for one: no reason to advise anything.
+    // Most machines have no GPU, and nobody asked for one: no reason to advise anything.
     if (report.built && report.driver == 0)
       choice.why = "no GPU: this machine has no NVIDIA driver";
     return choice;

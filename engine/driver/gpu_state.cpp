@@ -5,7 +5,7 @@
 namespace rk {
 namespace {
 
-// NVML's interface as far as it is used here: its header does not come with every toolkit.
+// The part of NVML's interface used here: its header does not come with every toolkit.
 using NvmlDevice = void*;
 constexpr int kNvmlSuccess = 0;
 constexpr int kSmClock = 1, kMemoryClock = 2;

@@ -24,7 +24,7 @@ std::vector<std::string> split(std::string_view text) {
   return parts;
 }
 
-// A folder's name, in which nothing is a pattern.
+// A folder's name with the characters escaped that glob(3) would take for a pattern.
 std::string literal(const std::string& folder) {
   std::string result;
   for (const char c : folder) {
@@ -44,8 +44,8 @@ std::vector<std::string> matches(const std::string& pattern) {
   return paths;
 }
 
-// The folders above bin/ of the first python3 in PATH: as it is named, which in a virtual
-// environment is the environment, and as its links end.
+// The prefixes (folders above bin/) of the first python3 in PATH: the one named in PATH, which in a
+// virtual environment is the environment itself, and the one its symbolic links lead to.
 std::vector<std::string> python_prefixes(const std::string& path) {
   for (const std::string& folder : split(path)) {
     const fs::path python = fs::path(folder) / "python3";
@@ -126,7 +126,8 @@ DynamicLibrary load_cudnn_library(int major, int cuda_major) {
   if (nvrtc.handle() != nullptr) {
     const std::string folder = fs::path(nvrtc.path()).parent_path();
     for (const std::string& file : matches(literal(folder) + "/libnvrtc-builtins.so.*")) {
-      const DynamicLibrary builtins(file);  // stays when this ends, as all of them
+      const DynamicLibrary builtins(file);  // stays loaded after this scope, as every
+                                            // DynamicLibrary
     }
   }
   return load_cuda_library(fmt::format("libcudnn.so.{}", major));

@@ -23,8 +23,8 @@ class DeviceGroupOfOne final : public DeviceGroup {
   const Context& context_;
 };
 
-// Without GPUs the processes' own exchange. The order of MPI's additions may depend on how a sum is
-// cut, so all that was begun is one: the pieces lie side by side.
+// Without GPUs: the processes' own sums. The order of MPI's additions may depend on how a sum is
+// divided, so everything begun is summed in one call; the pieces must lie side by side.
 class HostGroup final : public DeviceGroup {
  public:
   explicit HostGroup(ProcessGroup& processes) : processes_(processes) {}

@@ -1,6 +1,6 @@
-// The device of each process of a group: process r of a machine takes that machine's r-th GPU, or
-// the only one it sees (Slurm and containers show each process its own). Either every process has a
-// GPU or none.
+// Chooses the device of each process of a group: process r of a machine takes the machine's r-th
+// GPU, or the only one it sees (Slurm and containers show each process its own). Either every
+// process has a GPU or none has.
 #pragma once
 
 #include "engine/driver/device.h"
@@ -10,20 +10,20 @@
 
 namespace rk {
 
-// The same for all processes of a running system, also in containers; another one elsewhere.
+// The same for all processes on a running system, also in containers; different on other systems.
 std::uint64_t machine_id();
 
-// Among the group's processes with the same machine id.
+// This process's rank among the group's processes with the same machine id, and their number.
 struct LocalRank {
   int rank = 0;
   int size = 1;
 };
 LocalRank local_rank_of(ProcessGroup& processes, std::uint64_t machine);
 
-// Collective; for a process alone choose_device(request, report). `auto` takes the CPU for all and
-// says why where one of them finds no GPU; `cuda` ends all of them there, the process that finds
-// none with the reason, the others with an empty DeviceError. UsageError where processes of one
-// machine are to use the same GPU.
+// Collective; for a single process, choose_device(request, report). If a process finds no GPU,
+// `auto` takes the CPU for all and says why; `cuda` ends all of them: the first process without one
+// throws a DeviceError with the reason, the others an empty one. Throws UsageError if processes of
+// one machine would use the same GPU.
 DeviceChoice choose_device(const DeviceRequest& request, const GpuReport& report,
                            ProcessGroup& processes, std::uint64_t machine = machine_id());
 

@@ -26,8 +26,8 @@ class GroupOfOne final : public ProcessGroup {
   }
 };
 
-// How many processes were started beside this one, as the starters say it: Open MPI; MPICH, Intel
-// MPI and Slurm's PMI-2; Slurm's srun.
+// The number of processes started, this one included, as the starters report it: Open MPI; MPICH,
+// Intel MPI and Slurm's PMI-2; Slurm's srun.
 int started_processes() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     if (const char* value = std::getenv(name))

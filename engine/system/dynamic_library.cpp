@@ -8,8 +8,8 @@
 namespace rk {
 
 DynamicLibrary::DynamicLibrary(const std::string& name) {
-  // RTLD_NODELETE: NVIDIA's libraries leave threads, exit handlers and kernels in graphs behind,
-  // whose code must stay.
+  // RTLD_NODELETE: NVIDIA's libraries leave threads, exit handlers and captured kernels behind,
+  // whose code must stay mapped.
   void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     problem_ = dlerror();

@@ -1,5 +1,5 @@
-// Which file a descriptor stands for, and in which state: equal before and after means that nobody
-// put another in its place or wrote to it.
+// Identifies the file behind a descriptor and its state: if equal before and after, nobody replaced
+// the file or wrote to it in between.
 #pragma once
 
 #include <sys/stat.h>

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
 
-// The number behind `key` in a file of lines "key number ..."; kUnknown without.
+// The number after `key` in a file of lines "key number ..."; kUnknown without that key.
 std::int64_t number_at(const fs::path& path, std::string_view key) {
   std::ifstream file(path);
   std::string word;
@@ -39,7 +39,8 @@ std::int64_t number_in(const fs::path& path) {
 
 struct Names {
   const char *limit, *usage;
-  std::array<const char*, 2> cached;  // of files: what was read once, and more than once
+  std::array<const char*, 2> cached;  // memory.stat's page cache: files read once, and more than
+                                      // once
 };
 constexpr Names kFirst = {
     "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}};
@@ -57,7 +58,7 @@ std::int64_t left_by_group(const fs::path& folder, const Names& names) {
   return std::max<std::int64_t>(0, limit - held);
 }
 
-// Of the limit of addresses (ulimit -v).
+// What the address space limit (ulimit -v) leaves.
 std::int64_t left_by_limit(const std::string& root) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kUnknown;

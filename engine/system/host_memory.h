@@ -6,10 +6,10 @@
 
 namespace rk {
 
-// The least of what the system calls available, of what the limits of this process's cgroups (1
-// and 2, its own and all above) leave, where pages that only cache files count as free, and of what
-// its limit of addresses (ulimit -v) leaves. The largest number where nothing is known. `root`
-// stands before the system's paths: /proc/meminfo, /sys/fs/cgroup, ...
+// Returns the least of: what the system calls available; what the memory limits of this process's
+// cgroups (v1 and v2, its own and all above) leave, counting pages that only cache files as free;
+// what its address space limit (ulimit -v) leaves. Returns the largest int64 if nothing is known.
+// `root` is put in front of the system's paths (for tests): /proc/meminfo, /sys/fs/cgroup, ...
 std::int64_t free_host_bytes(const std::string& root = "");
 
 }  // namespace rk

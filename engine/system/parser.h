@@ -1,5 +1,4 @@
-// What answers questions about a file that nobody vouches for: a ParserProcess, or what a test puts
-// in its place.
+// Answers questions about an untrusted file: a ParserProcess, or a test's substitute.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +8,8 @@
 namespace rk {
 
 struct ParserLimits {
-  std::uint64_t memory_bytes = 0;  // what it may map beyond what it inherits
-  std::uint64_t cpu_seconds = 0;   // of its life so far
+  std::uint64_t memory_bytes = 0;  // that it may map beyond what it inherits
+  std::uint64_t cpu_seconds = 0;   // over its whole life so far
 };
 
 class Parser {
@@ -19,11 +18,11 @@ class Parser {
 
   virtual ~Parser() = default;
 
-  // The parser keeps to `limits` from then on. At most kSlots questions may be without an answer.
+  // The parser keeps to `limits` from now on. At most kSlots questions may be unanswered.
   virtual void ask(std::span<const std::byte> question, const ParserLimits& limits) = 0;
 
-  // The answer to the oldest question, there until the question after the next is asked. Nothing in
-  // it may be trusted. InputError where the parser refuses, or is gone.
+  // Returns the answer to the oldest question, valid until the question after the next is asked.
+  // The caller must not trust its contents. Throws InputError if the parser refuses, or is gone.
   virtual std::span<const std::byte> answer() = 0;
 };
 

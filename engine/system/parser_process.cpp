@@ -38,8 +38,8 @@ struct Question {
 enum class Outcome : std::uint64_t {
   kDone,
   kRefused,
-  kOutOfMemory,         // of what a file may have
-  kOutOfCallersMemory,  // of what this program has been given, which is less
+  kOutOfMemory,         // more than a file may take
+  kOutOfCallersMemory,  // more than this program itself may take, which is less
 };
 
 struct Answered {
@@ -49,7 +49,7 @@ struct Answered {
 
 std::atomic<void (*)()> interruption = nullptr;
 
-// What this process has mapped: the smallest limit under which it can map one page more.
+// The memory this process has mapped: the smallest limit under which it can map one page more.
 std::uint64_t mapped_bytes(rlim_t most) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   rlimit limit{};
@@ -66,7 +66,7 @@ std::uint64_t mapped_bytes(rlim_t most) {
   return high;
 }
 
-// Address space: the caller's own limit holds beside ours.
+// Limits the address space; the limit inherited from the caller holds as well.
 class MemoryLimit {
  public:
   bool set(std::uint64_t bytes) {
@@ -95,7 +95,7 @@ bool limit_to(decltype(RLIMIT_CPU) resource, std::uint64_t soft, std::uint64_t h
   return ::setrlimit(resource, &limit) == 0;
 }
 
-// A crash is to end the child, and what people or a batch system send is for the parent alone.
+// A crash must end the child; signals from people or a batch system are for the parent alone.
 void reset_signals() {
   struct sigaction action {};
   sigemptyset(&action.sa_mask);
@@ -111,7 +111,7 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Standard input stays, for a file may be given as /dev/stdin.
+// Standard input stays open, because a file may be given as /dev/stdin.
 void close_descriptors(int channel) {
   if (channel != kChannel) ::dup2(channel, kChannel);
   if (::close_range(kChannel + 1, ~0U, 0) != 0) {  // a kernel before 5.9
@@ -126,8 +126,8 @@ void close_descriptors(int channel) {
   if (nowhere > kChannel) ::close(nowhere);
 }
 
-// Signals held back while a child is made: until it has put its handlers away, one of the parent's
-// would run in both.
+// Blocks signals during the fork: until the child has reset its handlers, a handler of the parent's
+// would run in both processes.
 class SignalsHeld {
  public:
   SignalsHeld() {
@@ -169,7 +169,7 @@ ParserProcess::ParserProcess(std::string file, std::string parser, const ParserL
     error = errno;
     if (child_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (::getppid() != parent) ::_exit(kNoLimits);  // it died before that was in force
+      if (::getppid() != parent) ::_exit(kNoLimits);  // the parent died before prctl()
       this->serve(ends[1], serve);
     }
   }
@@ -204,7 +204,7 @@ void ParserProcess::serve(int channel, const Serve& serve) const {
   close_descriptors(channel);
   ::prctl(PR_SET_DUMPABLE, 0);
   MemoryLimit memory;
-  // The second limit is for a child that survives the first one's signal.
+  // The hard limit is for a child that survives the soft limit's signal.
   if (!limit_to(RLIMIT_CORE, 0, 0) || !limit_to(RLIMIT_FSIZE, 0, 0) ||
       !limit_to(RLIMIT_NPROC, 0, 0) || !limit_to(RLIMIT_NOFILE, 16, 16) ||
       !limit_to(RLIMIT_CPU, most_.cpu_seconds, most_.cpu_seconds + 2) ||
@@ -219,7 +219,7 @@ void ParserProcess::serve(int channel, const Serve& serve) const {
     do {
       got = ::recv(kChannel, &question, sizeof question, 0);
     } while (got < 0 && errno == EINTR);
-    if (got != sizeof question) ::_exit(0);  // nobody asks any more
+    if (got != sizeof question) ::_exit(0);  // the parent asks no more
     if (question.limits.memory_bytes != present.memory_bytes &&
         !memory.set(question.limits.memory_bytes)) {
       ::_exit(kNoLimits);
@@ -257,7 +257,7 @@ void ParserProcess::ask(std::span<const std::byte> question, const ParserLimits&
   limits_ = {std::min(limits.memory_bytes, most_.memory_bytes),
              std::min(limits.cpu_seconds, most_.cpu_seconds)};
   const Question message{question.size(), limits_};
-  // Two short messages always find room. One to a child that is gone is missed by answer().
+  // Two short messages always fit. If the child is gone, answer() notices.
   ssize_t sent = 0;
   do {
     sent = ::send(channel_, &message, sizeof message, MSG_NOSIGNAL);
@@ -267,11 +267,12 @@ void ParserProcess::ask(std::span<const std::byte> question, const ParserLimits&
 std::span<const std::byte> ParserProcess::answer() {
   using Clock = std::chrono::steady_clock;
   expect(asked_ > answered_, "[parser] expected a question before its answer");
-  // What fails is answered too, so that the questions after it find a slot.
+  // A failure counts as an answer, so that later questions find a slot.
   const std::byte* slot = slots_ + (answered_++ % kSlots) * slot_bytes_;
   if (!death_.empty()) throw InputError(death_);
   constexpr auto kStep = std::chrono::milliseconds(100);
-  // A program that was stopped and goes on has not waited all the while, so each step counts once.
+  // Each step counts at most once: a program that was stopped and resumed was not waiting
+  // meanwhile.
   Clock::duration waited{};
   for (;;) {
     if (void (*check)() = interruption.load(); check != nullptr) check();

@@ -10,7 +10,7 @@
 namespace rk {
 namespace {
 
-// The file is not there, or its name makes no sense; whatever else happens is the system's doing.
+// True if the file is missing or its name makes no sense; any other error is the system's.
 bool of_the_file(int error) {
   return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG ||
          error == EINVAL || error == EISDIR || error == ENXIO || error == ENODEV;
@@ -24,7 +24,7 @@ bool of_the_file(int error) {
   throw SystemError(line);
 }
 
-// O_NONBLOCK: opening a pipe that nobody writes to must not wait.
+// O_NONBLOCK: opening a pipe without a writer must not wait.
 int open_to_read(const std::string& path) {
   return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }

@@ -1,6 +1,6 @@
-// Reading whole files, with a cap. Only regular files are read (no directories, pipes or devices),
-// so nothing here can block or grow without end. Errors: InputError "<path>: <what>; <what to do>";
-// where the system would not give what may well be a good file, SystemError.
+// Reads files, up to a maximum size. Only regular files are read (no directories, pipes or
+// devices), so nothing here can block or grow without end. Throws InputError "<path>: <what>; <what
+// to do>", or SystemError if the system failed and the file itself may well be good.
 #pragma once
 
 #include "engine/base/error.h"
@@ -15,13 +15,13 @@
 namespace rk {
 
 // The system failed, not the file: no permission, a failing disk or server, too many open files, no
-// memory. What is asked again later may be there.
+// memory. A later attempt may succeed.
 class SystemError : public InputError {
  public:
   using InputError::InputError;
 };
 
-// Open for reading from its beginning on.
+// A file opened for reading.
 class RegularFile {
  public:
   RegularFile(const std::string& path, std::uint64_t max_bytes);
@@ -30,8 +30,8 @@ class RegularFile {
   RegularFile& operator=(const RegularFile&) = delete;
 
   std::uint64_t bytes() const { return identity_.bytes; }
-  const FileIdentity& identity() const { return identity_; }  // as it was opened
-  // The bytes at `offset`, as many as `to` has; fewer are an error.
+  const FileIdentity& identity() const { return identity_; }  // when it was opened
+  // Reads to.size() bytes at `offset`; throws InputError if the file has fewer.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
 
  private:

@@ -20,12 +20,12 @@ namespace {
 constexpr int kLeastMilliseconds = 300, kMostMilliseconds = 5000;
 constexpr int kClockMilliseconds = 1'000'000'000;  // the clock begins again after so many
 
-// What a signal handler may write to, by the standard.
+// The C++ standard allows a signal handler to write to these.
 volatile sig_atomic_t signal_received = 0;
 volatile sig_atomic_t interrupt_milliseconds = 0;
 volatile sig_atomic_t interrupts = 0;
 
-// The words in use and those that are written next: a handler never sees them half written.
+// Two sets of lines, one in use and one to write: a handler never sees a half-written line.
 struct Lines {
   std::array<char, 512> first{}, second{};
   std::size_t first_size = 0, second_size = 0;
@@ -36,7 +36,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 std::size_t set_line(std::array<char, 512>& line, const std::string& words) {
   if (words.empty()) return 0;
-  // On a terminal a progress bar may stand in the line.
+  // A progress bar may be on the terminal's current line.
   const std::string text = fmt::format("{}{}\n", isatty(STDERR_FILENO) != 0 ? "\n" : "",
                                        words.substr(0, line.size() - 2));
   std::copy(text.begin(), text.end(), line.begin());
@@ -85,11 +85,12 @@ const char* name_of(int signal) {
 void install_signal_handlers() {
   struct sigaction action {};
   sigemptyset(&action.sa_mask);
-  // Slow calls go on instead of failing with EINTR: libraries we call do not all expect it.
+  // Restart slow system calls instead of failing with EINTR: not all libraries we call expect it.
   action.sa_flags = SA_RESTART;
   action.sa_handler = receive_signal;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
-    // What was ignored on purpose stays so (nohup ignores SIGHUP; a shell ignores SIGINT for `&`).
+    // Signals ignored on purpose stay ignored (nohup ignores SIGHUP; a shell ignores SIGINT for
+    // `&`).
     struct sigaction present {};
     sigaction(signal, nullptr, &present);
     if (present.sa_handler == SIG_IGN) continue;

@@ -30,7 +30,7 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
       const Lifetime& o = lifetimes[other];
       if (o.last < life.first || o.first > life.last) continue;
       if (offset + aligned(life.bytes) <= plan.offsets[other])
-        break;  // fits into the gap before it
+        break;  // fits into the gap before the other buffer
       offset = std::max(offset, plan.offsets[other] + aligned(o.bytes));
     }
     plan.offsets[item] = offset;

@@ -1,9 +1,9 @@
-// Offsets for buffers that live only part of a step, so that those never needed at the same time
-// share memory. Times are the positions of nodes in one step (forward, then backward).
+// Assigns offsets to buffers that live only part of a step, so that buffers never needed at the
+// same time share memory. Times are the positions of nodes in one step (forward, then backward).
 //
-// Greedy: largest first, each at the lowest offset where it meets nobody alive at the same time.
-// For the residual networks here that reaches the lower bound (the most bytes alive at one time)
-// within a few percent; Program reports both.
+// Greedy: largest first, each at the lowest offset where it overlaps no buffer alive at the same
+// time. For the residual networks here the result is within a few percent of the lower bound (the
+// most bytes alive at one time); Program reports both.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct Lifetime {
 };
 
 struct ArenaPlan {
-  std::vector<std::size_t> offsets;  // one a lifetime, multiples of Buffer::kAlignment
-  std::size_t bytes = 0;             // what the arena must hold
+  std::vector<std::size_t> offsets;  // one per lifetime, multiples of Buffer::kAlignment
+  std::size_t bytes = 0;             // size of the arena
   std::size_t lower_bound = 0;       // most bytes alive at one time
 };
 

@@ -1,5 +1,5 @@
-// In which layout each image of a program lies: as its node wants it, with one more node where a
-// reader wants it otherwise than it lies.
+// Chooses the layout of every image in a program: the one its producer wants, with an additional
+// reorder node for readers that want another one.
 #include "engine/base/error.h"
 #include "engine/tape/program.h"
 #include "engine/tape/reorder.h"
@@ -14,7 +14,8 @@ void Program::choose_layouts() {
   std::vector<std::vector<Edge>> edges = std::exchange(edges_, {});
   const std::vector<TensorId> outputs = std::exchange(outputs_, {});
   const std::vector<std::int64_t> begins = std::exchange(parameters_begin_, {});
-  std::map<std::pair<TensorId, std::int64_t>, TensorId> reordered;  // by tensor and block
+  std::map<std::pair<TensorId, std::int64_t>, TensorId> reordered;  // by tensor and channels per
+                                                                    // block
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const ChannelBlocks given = usual_blocks(edges[n], state(outputs[n]));
     ChannelBlocks blocks = given;
@@ -42,7 +43,8 @@ void Program::choose_layouts() {
   }
 }
 
-// NHWC where the first input is no image or lies so, else in as wide blocks.
+// The default layouts of a node. Inputs: as they are. Output: NHWC, or the first input's channel
+// blocks if that is an image in blocks.
 ChannelBlocks Program::usual_blocks(const std::vector<Edge>& edges,
                                     const TensorState& output) const {
   ChannelBlocks blocks;

@@ -35,7 +35,7 @@ void from_nhwc(const ImageLayout& layout, const float* nhwc, float* stored) {
 }
 
 std::int64_t convolution_block() {
-  // The values are sets of bits, each instruction set a superset of those it implies.
+  // Each value is a bit set that includes the bits of all instruction sets it implies.
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   const auto includes = [isa](dnnl::cpu_isa set) {
     return isa == static_cast<unsigned>(dnnl::cpu_isa::all) ||

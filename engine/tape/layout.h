@@ -1,10 +1,10 @@
-// How an image tensor (N, H, W, C) lies in memory.
+// The memory layout of an image tensor (N, H, W, C).
 //
-// `block` channels of one pixel are neighbours: element (n, y, x, c) is at
+// `block` channels of one pixel are adjacent: element (n, y, x, c) is at
 //   ((n * C/block + c/block) * H*W + y*W + x) * block + c % block.
-// block == C is NHWC, the layout of every interface. Inside the CPU back end a chain of layers
-// keeps block = 16 (AVX-512) or 8 (AVX2), which is what oneDNN's direct convolutions run on; the
-// channel kernels are written against this description and so serve both.
+// block == C is NHWC, the layout of every interface. Within the CPU back end, a chain of layers
+// keeps block = 16 (AVX-512) or 8 (AVX2), which oneDNN's direct convolutions run on; the kernels
+// over channels are written for this description and so work in both layouts.
 #pragma once
 
 #include "engine/base/shape.h"
@@ -19,7 +19,7 @@ struct ImageLayout {
   std::int64_t blocks = 0;  // C / block
   std::int64_t height = 0;
   std::int64_t width = 0;
-  std::int64_t block = 0;  // channels side by side
+  std::int64_t block = 0;  // adjacent channels
 
   std::int64_t pixels() const { return height * width; }
   std::int64_t channels() const { return blocks * block; }
@@ -36,22 +36,24 @@ inline ImageLayout image_layout(const Shape& shape, std::int64_t block) {
   return {shape[0], shape[3] / block, shape[1], shape[2], block};
 }
 
-// Copies between NHWC and any layout; float32.
+// Copy between NHWC and any layout; float32.
 void to_nhwc(const ImageLayout& layout, const float* stored, float* nhwc);
 void from_nhwc(const ImageLayout& layout, const float* nhwc, float* stored);
 
-// Space to depth: images (N, H, W, C) with `padding` zeros in front of rows and columns, cut into
-// cells of `side` x `side` pixels, each of which is a pixel of side * side * C channels:
+// Space to depth: images (N, H, W, C), with `padding` rows and columns of zeros at the top and
+// left, are cut into cells of side x side pixels. Each cell becomes one pixel of side * side * C
+// channels:
 //   y[n, i, j, (a side + b) C + c] = x[n, i side + a - padding, j side + b - padding, c],
-// and 0 where x has no such pixel, and in what channels there are behind these. A convolution over
-// x with that stride and padding is one over y with neither, and `side` times fewer taps each way.
+// and 0 where x has no such pixel, and in any channels beyond these. A convolution of x with stride
+// `side` and this padding equals a convolution of y with neither, and `side` times fewer taps in
+// each direction.
 struct SpaceToDepth {
   std::int64_t side = 1;
   std::array<std::int64_t, 2> padding{0, 0};  // height, width
   Shape image;                                // of x
 };
 
-// The block that oneDNN's direct convolutions want on this processor: 16, 8, or 0 for none.
+// The channel block that oneDNN's direct convolutions want on this processor: 16, 8, or 0 for none.
 std::int64_t convolution_block();
 
 }  // namespace rk

@@ -41,8 +41,8 @@ template <class F> void for_each_element(const WeightOrder& order, const Shape& 
     for (std::int64_t e = 0; e < shape.elements(); ++e) f(e, e);
     return;
   }
-  // The stored index is a term of the output, one of the input and one of the pixel, which costs no
-  // division for every element.
+  // The stored index is the sum of a term each for output, input and pixel, which avoids divisions
+  // for every element.
   std::vector<std::int64_t> of_input(static_cast<std::size_t>(shape[1]));
   for (std::int64_t i = 0; i < shape[1]; ++i) {
     of_input[static_cast<std::size_t>(i)] = stored_index(order, shape, 0, i, 0);
@@ -61,7 +61,7 @@ template <class F> void for_each_element(const WeightOrder& order, const Shape& 
 }
 
 // Orthonormal rows (or columns, if there are more rows than columns) from normal numbers by
-// modified Gram-Schmidt in double, twice, which is orthogonal to rounding.
+// modified Gram-Schmidt in double; the second pass makes them orthogonal up to rounding.
 std::vector<float> orthogonal(std::int64_t rows, std::int64_t columns, CounterRandom& random) {
   const bool tall = rows > columns;
   const std::int64_t count = tall ? columns : rows, length = tall ? rows : columns;
@@ -95,7 +95,7 @@ std::vector<float> draw(const Parameters::Entry& entry, std::uint64_t seed, int 
   std::vector<float> values(static_cast<std::size_t>(entry.elements()));
   const double scale = entry.initial.scale;
   const std::uint64_t first = hash(entry.name);
-  // Every block of elements has a generator of its own, so that threads can share the work.
+  // Each block of elements has its own generator, so that threads can share the work.
   const auto fill = [&](auto&& one) {
     constexpr std::int64_t kBlock = 4096;
     const std::int64_t count = entry.elements();

@@ -1,13 +1,14 @@
-// Everything a network learns or remembers, by name, in flat buffers: parameters and their
-// gradients share offsets, so an optimizer is one pass, a checkpoint one write, an all-reduce one
-// call. Running statistics ("buffers" in PyTorch's words) lie in a second flat buffer and have no
+// Everything a network learns or remembers, by name, in flat buffers. Parameters and gradients
+// share offsets, so an optimizer step is one pass, a checkpoint one write, an all-reduce one call.
+// Running statistics ("buffers" in PyTorch's terms) lie in a second flat buffer and have no
 // gradient.
 //
-// A parameter is stored in the order its layer computes with; get() and set() speak the canonical
-// order (OIHW for convolutions, [out, in] for linear layers), which is what files hold.
+// A parameter is stored in the order that its layer computes with; get() and set() use the
+// canonical order (OIHW for convolutions, [out, in] for linear layers), which is also the order in
+// files.
 //
-// For a network on a GPU the same flat buffers exist a second time in its memory, and those are
-// what a step reads and changes; upload() and download() copy between the two.
+// For a network on a GPU the same flat buffers exist a second time in GPU memory, and a step reads
+// and changes only those; upload() and download() copy between the two.
 #pragma once
 
 #include "engine/base/shape.h"
@@ -24,9 +25,9 @@ namespace rk {
 // kProxies belong to the loss, not to the network.
 enum class ParameterGroup : std::uint8_t { kBackbone, kEmbedding, kProxies };
 
-// How a convolution's weight [O, I, H, W] is stored: plain OIHW, in blocks of `block` x `block`
-// channels with the output channel innermost (OIhw16i16o), for the few input channels of the first
-// layer blocked over the output channels alone (Ohwi16o), or with the input channels innermost
+// How a convolution's weight [O, I, H, W] is stored: plain OIHW; in blocks of `block` x `block`
+// channels with the output channel innermost (OIhw16i16o); for the first layer, with its few input
+// channels, blocked over the output channels alone (Ohwi16o); or with the input channels innermost
 // (OHWI).
 struct WeightOrder {
   enum class Kind : std::uint8_t { kPlain, kBlocked, kStem, kChannelsLast };
@@ -48,49 +49,51 @@ using BufferId = int;
 
 class Parameters {
  public:
-  // Declaring a name again with the same shape gives the same id, so several programs (training,
-  // evaluation) record the same network over one set. After allocate(), a new name is an error.
+  // Declaring a name again with the same shape returns the same id, so that several programs
+  // (training, evaluation) record the same network over one set of parameters. After allocate(), a
+  // new name is an error.
   ParameterId declare(const std::string& name, const Shape& shape, Initial initial,
                       ParameterGroup group = ParameterGroup::kBackbone);
-  // How a convolution's weight is stored, else plain; after allocate() the same as before.
+  // Sets how a convolution's weight is stored (default: plain). After allocate(), only the same
+  // order.
   void store_as(ParameterId id, WeightOrder order);
   // A running statistic of `elements` float32 values starting at `initial`.
   BufferId declare_buffer(const std::string& name, std::int64_t elements, float initial);
-  // An integer the network counts (num_batches_tracked), starting at 0.
+  // An integer that the network counts (num_batches_tracked), starting at 0.
   BufferId declare_counter(const std::string& name);
 
-  // On the host, and on the context's GPU where it has one. After Program::lay_out() of a program
-  // that has convolutions.
+  // Allocates on the host, and on the context's GPU if it has one. Must follow Program::lay_out()
+  // of a program that has convolutions.
   void allocate(const Context& context);
-  // Fills every parameter from its Initial, a function of (seed, name) alone, whatever the number
-  // of threads and on a GPU too; buffers and counters as well. Gradients become zero.
+  // Fills every parameter from its Initial, as a function of (seed, name) alone, whatever the
+  // number of threads and on a GPU too; also sets buffers and counters, and zeroes the gradients.
   void initialise(const Context& context, std::uint64_t seed);
 
-  // Between the host's buffers and the GPU's, what is learnt and what is remembered; nothing
-  // without a GPU. Both wait.
+  // Copy parameters and running statistics from host to GPU (upload) or back (download), and wait;
+  // do nothing without a GPU.
   void upload();
   void download();
-  // The gradients of the last step, for whoever looks at them on the host.
+  // Copies the last step's gradients to the host, for callers that look at them there.
   void download_gradients();
 
-  // By id: memory in stored order.
+  // By id: the host's memory, in stored order.
   float* value(ParameterId id) const { return values_.as<float>() + entry(id).offset; }
   float* gradient(ParameterId id) const { return gradients_.as<float>() + entry(id).offset; }
   float* buffer(BufferId id) const;
   std::int64_t& counter(BufferId id);
   std::int64_t counter(BufferId id) const;
 
-  // The flat buffers, padding between parameters included (it stays zero).
+  // The flat buffers, including the padding between parameters (which stays zero).
   std::span<float> values() const { return {values_.as<float>(), flat_elements()}; }
   std::span<float> gradients() const { return {gradients_.as<float>(), flat_elements()}; }
   std::size_t flat_elements() const { return static_cast<std::size_t>(elements_); }
-  // All running statistics and all counters, for who keeps them aside and puts them back.
+  // All running statistics and all counters, for callers that save and restore them.
   std::span<float> statistics() const {
     return {buffers_.as<float>(), static_cast<std::size_t>(buffer_elements_)};
   }
   std::span<std::int64_t> counters() { return counters_; }
 
-  // The same where the network computes: on the GPU, or those here.
+  // The same in the memory the network computes in: the GPU's, or the host's without a GPU.
   float* device_value(ParameterId id) const { return device_values() + entry(id).offset; }
   float* device_gradient(ParameterId id) const { return device_gradients() + entry(id).offset; }
   float* device_buffer(BufferId id) const;
@@ -98,7 +101,7 @@ class Parameters {
   float* device_gradients() const { return on_device(device_gradients_, gradients_); }
   float* device_statistics() const { return on_device(device_buffers_, buffers_); }
 
-  // What there is, in order of declaration.
+  // The declared parameters and buffers, in order of declaration.
   struct Entry {
     std::string name;
     Shape shape;  // canonical
@@ -120,8 +123,8 @@ class Parameters {
   const std::vector<BufferEntry>& buffers() const { return buffer_entries_; }
   std::int64_t trainable_elements() const;  // without padding
 
-  // Canonical order in and out; `flat` may be values(), gradients() or an optimizer's state of the
-  // same layout.
+  // Convert to and from canonical order; `flat` may be values(), gradients() or optimizer state of
+  // the same layout.
   void get(std::span<const float> flat, ParameterId id, float* canonical) const;
   void set(std::span<float> flat, ParameterId id, const float* canonical) const;
 

@@ -44,7 +44,7 @@ bool Program::learns(const std::vector<NodeInput>& inputs) {
       return entry.name.starts_with(beginning);
     });
   };
-  // Without such, every output has something to learn behind it: parameters sit before every node.
+  // With nothing frozen, every output wants a gradient, because parameters precede every node.
   return options_.frozen.empty() || !std::ranges::all_of(own, stays) ||
          std::ranges::any_of(inputs, [&](const NodeInput& i) { return wants_gradient(i.tensor); });
 }
@@ -86,7 +86,7 @@ void Program::lay_out() {
   if (options_.gradients) plan_gradients();
 }
 
-// From the producer to the last reader, in backward where one needs them.
+// A value lives from its producer to its last reader, in backward too if a node reads it there.
 void Program::plan_values() {
   const int count = static_cast<int>(nodes_.size());
   for (TensorState& t : tensors_) {
@@ -109,14 +109,14 @@ void Program::plan_values() {
       }
     }
   }
-  // The caller fills the inputs before the step and reads the output after forward().
+  // The caller fills the inputs before the step, and reads the output after forward().
   for (const TensorState& t : tensors_) {
     if (t.producer < 0) extend(t.value_storage, 0);
   }
   extend(state(output_).value_storage, count);
 }
 
-// In backward order: the first writer of each overwrites.
+// Visits nodes in backward order, in which the first writer of a gradient overwrites.
 void Program::plan_gradients() {
   const int count = static_cast<int>(nodes_.size());
   state(output_).gradient_storage = add_storage({state(output_).bytes(), count, count});
@@ -129,8 +129,8 @@ void Program::plan_gradients() {
     extend(out.gradient_storage, now);
     bool place_taken = options_.keep_all || out.gradient_in.whole >= 0;
     std::vector<Edge>& edges = edges_[static_cast<std::size_t>(n)];
-    // What is read twice by one node is added to by the second of the two: out's gradient, which is
-    // read for both, must not lie there.
+    // If a node reads a tensor twice, its second edge adds to that tensor's gradient; so that
+    // gradient must not take the place of out's gradient, which both edges read.
     const auto read_once = [&](TensorId id) {
       return std::ranges::count(edges, id, [](const Edge& e) { return e.input.tensor; }) == 1;
     };
@@ -186,7 +186,7 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   const int count = static_cast<int>(nodes_.size());
   const int end = 2 * count;
 
-  // What nodes keep or need for themselves.
+  // The nodes' own memory.
   std::vector<int> saved(static_cast<std::size_t>(count), -1);
   for (int n = 0; n < count; ++n) {
     const NodeClaims claims = nodes_[static_cast<std::size_t>(n)]->plan(uses(n));
@@ -200,7 +200,7 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
     }
   }
 
-  std::vector<std::pair<SharedWork*, int>> shared;  // and where its memory is
+  std::vector<std::pair<SharedWork*, int>> shared;  // with its storage
   for (const auto& work : before_forward_) {
     shared.emplace_back(work.get(), add_storage({work->plan(), 0, end}));
   }
@@ -247,8 +247,9 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   for (const auto& [work, storage] : shared) work->nodes_bound();
 }
 
-// The last to write a ReLU's gradient is its first reader. The loss may add to no gradient of a
-// node inside, so what it writes is never masked.
+// In backward, the last writer of a ReLU output's gradient is the first node that reads the output,
+// so that node applies the mask. The program's output is skipped: the loss alone writes its
+// gradient, unmasked.
 void Program::plan_masks() {
   for (std::size_t id = 0; id < tensors_.size(); ++id) {
     TensorState& t = tensors_[id];
@@ -354,8 +355,8 @@ std::vector<float> Program::read(TensorId id) const {
   const Tensor t = value_of(id);
   const std::int64_t run = run_of(state(id));
   const std::int64_t images = t.shape.rank() > 1 ? t.shape[0] : 1;
-  const std::int64_t runs = t.shape.elements() / run / images;  // of an image
-  // From the first element to the last: what lies in another tensor has that one's in between.
+  const std::int64_t runs = t.shape.elements() / run / images;  // per image
+  // From the first element to the last; a view has elements of the larger tensor in between.
   const std::int64_t spanned = (images - 1) * t.image_stride + (runs - 1) * t.row_stride + run;
   const std::size_t element = size_of(t.dtype);
   const std::size_t bytes = static_cast<std::size_t>(spanned) * element;

@@ -1,5 +1,5 @@
-// Images in another layout (engine/tape/layout.h): what Program::lay_out() puts where two layouts
-// meet.
+// A node that copies images into another layout (engine/tape/layout.h); Program::lay_out() adds it
+// where two layouts meet.
 #pragma once
 
 #include "engine/tape/layout.h"
@@ -10,7 +10,7 @@
 
 namespace rk {
 
-// x and y are the same images; float32, on the CPU.
+// x and y describe the same images in two layouts; float32, on the CPU.
 std::unique_ptr<Node> reorder_node(const std::string& name, int threads, const ImageLayout& x,
                                    const ImageLayout& y);
 

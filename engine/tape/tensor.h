@@ -1,10 +1,10 @@
-// A view of memory owned elsewhere (Buffer or Arena): pointer, element type, dimensions, and how
-// far apart rows and images lie. Trivially copyable; copying a Tensor never copies elements.
+// A view of memory owned elsewhere (a program's arena): pointer, element type, dimensions, and the
+// strides of rows and images. Trivially copyable; copying a Tensor never copies elements.
 //
-// A row is what lies side by side: the features of a sample, or of a pixel its channels, those of
-// one block where there are blocks (engine/tape/layout.h). Dense, a row starts where the one before
-// it ends and an image where the last row of the one before it does. Of a tensor that is a range of
-// another's channels, rows (all channels side by side) or images (in blocks) are farther apart.
+// A row is a contiguous run: the features of a sample, or the channels of a pixel (those of one
+// block if channels are in blocks, engine/tape/layout.h). In a dense tensor rows and images follow
+// each other without gaps. In a tensor that is a range of another tensor's channels, rows (all
+// channels adjacent) or images (channels in blocks) are farther apart.
 #pragma once
 
 #include "engine/base/dtype.h"
@@ -18,8 +18,8 @@ struct Tensor {
   void* data = nullptr;
   DType dtype = DType::kFloat32;
   Shape shape = {};
-  std::int64_t row_stride = 0;    // elements from a row to the next
-  std::int64_t image_stride = 0;  // and from an image, or a sample, to the next
+  std::int64_t row_stride = 0;    // elements from one row to the next
+  std::int64_t image_stride = 0;  // and from one image, or sample, to the next
 
   template <class T> T* as() const {
     expect(dtype == kDTypeOf<std::remove_const_t<T>>, "[tensor] expected another element type");
@@ -30,7 +30,7 @@ struct Tensor {
 };
 static_assert(std::is_trivially_copyable_v<Tensor>);
 
-// row: elements of a row where they are fewer than the last dimension; 0: as many.
+// row: elements per row if fewer than the last dimension; 0: the last dimension.
 inline Tensor dense_tensor(void* data, DType dtype, const Shape& shape, std::int64_t row = 0) {
   const int rank = shape.rank();
   const std::int64_t images = rank > 0 ? shape[0] : 1;

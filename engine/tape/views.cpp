@@ -1,5 +1,5 @@
-// Which tensors of a program lie in others, so that a node has nothing to copy: what is joined, in
-// the result (NodeInput::joined_at); a part, in what it is a part of (NodeOutput::part_at).
+// Decides which tensors of a program lie inside others, so that a node need not copy: an input of a
+// join inside the result (NodeInput::joined_at), a part inside the whole (NodeOutput::part_at).
 #include "engine/tape/program.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ std::int64_t rows_of_image(const Shape& shape) {
   return rows;
 }
 
-// A tensor of that shape in `whole`: of its rows and images a part, or all of its elements with
-// other dimensions. Nothing where no strides say that.
+// A tensor of dense's shape inside `whole`: either part of each of its rows or images, or all its
+// elements with other dimensions. Empty if no strides describe that.
 std::optional<Tensor> laid_in(const Tensor& whole, bool whole_is_dense, Tensor dense) {
   const auto strided = [&](std::int64_t row, std::int64_t image) {
     dense.row_stride = row;
@@ -84,7 +84,7 @@ void Program::plan_views() {
   plan_parts(all);
 }
 
-// A tensor lies in the one that joins it with others where its producer can write it there and
+// A tensor lies inside the tensor that joins it with others if its producer can write it there and
 // nobody else reads it.
 void Program::plan_joins(const Readers& readers) {
   for (std::size_t id = 0; id < tensors_.size(); ++id) {
@@ -92,15 +92,15 @@ void Program::plan_joins(const Readers& readers) {
     if (!t.spaced || readers[id].size() != 1 || static_cast<TensorId>(id) == output_) continue;
     const auto [node, input] = readers[id].front();
     const TensorId joined = output_of(node);
-    // Both have a gradient, or neither: each lies where the value's would.
+    // Value and gradient take the same place, so both tensors must have a gradient, or neither.
     if (input->joined_at < 0 || t.wants_gradient != state(joined).wants_gradient) continue;
     const std::int64_t at = elements_before(state(joined), input->joined_at);
     t.value_in = t.gradient_in = {joined, at};
   }
 }
 
-// A part's value always lies in the whole, which nobody changes, where its readers take it so; in
-// the order of recording, so that where the whole lies is settled.
+// A part's value lies inside the whole, whose value nobody changes, if the part's readers accept
+// that. Goes in recording order, so that the place of the whole is already settled.
 void Program::plan_parts(const Readers& readers) {
   for (std::size_t id = 0; id < tensors_.size(); ++id) {
     TensorState& t = tensors_[id];
@@ -114,7 +114,7 @@ void Program::plan_parts(const Readers& readers) {
   }
 }
 
-// Can a tensor lie there, and do all its readers take it so?
+// Whether a tensor can lie there, and all its readers accept that.
 bool Program::can_lie(TensorId id, const Within& within, Within TensorState::*in,
                       const std::vector<Reader>& readers) const {
   if (id == output_) return false;
@@ -124,15 +124,15 @@ bool Program::can_lie(TensorId id, const Within& within, Within TensorState::*in
       laid_in(whole, is_dense(holder, whole), dense_tensor(nullptr, t.dtype, t.shape, t.block));
   if (!part) return false;
   if (is_dense(t, *part)) return true;
-  // One block of several has rows of all its channels, as many apart as they are long.
+  // A part that is a single block of several has adjacent rows but images farther apart: not even.
   const bool even = part->image_stride == rows_of_image(t.shape) * part->row_stride;
   return (in_blocks(t.shape, t.block) || even) &&
          std::ranges::all_of(readers, [](const Reader& r) { return r.input->spaced; });
 }
 
-// The gradients of a tensor's parts lie in its own where the parts are all that reads it and each
-// element is of one of them: then whoever writes a part's gradient first writes these elements
-// first.
+// The gradients of a tensor's parts lie inside the tensor's own gradient if only the parts read the
+// tensor and every element belongs to exactly one of them: then the first writer of a part's
+// gradient is also the first writer of these elements.
 void Program::share_gradient(TensorId whole, const Readers& readers) {
   const TensorState& t = state(whole);
   if (!t.wants_gradient || whole == output_) return;
@@ -164,7 +164,7 @@ void Program::share_gradient(TensorId whole, const Readers& readers) {
   }
 }
 
-// The storage of a gradient that lies in another one.
+// The storage of a gradient that lies inside another one.
 int Program::place_in_whole(const TensorState& t, int time) {
   TensorState& whole = state(t.gradient_in.whole);
   if (whole.gradient_storage < 0) {

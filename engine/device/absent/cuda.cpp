@@ -1,5 +1,5 @@
-// A build without CUDA: whoever asks for a GPU is refused, so that nothing above asks whether there
-// could be one.
+// Stand-ins for a build without CUDA: they refuse every request for a GPU, so that callers need not
+// ask whether there could be one.
 #include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"

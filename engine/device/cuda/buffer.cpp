@@ -12,8 +12,9 @@
 namespace rk {
 namespace {
 
-// Streams here do not wait for the one that cudaMemcpy() works on, nor it for them; and from memory
-// that is not page-locked it returns while the last bytes are still on their way.
+// cudaMemcpy() works on the default stream, which neither waits for our non-blocking streams nor
+// they for it; and from memory that is not page-locked it may return while the last bytes are in
+// flight.
 void copy_and_wait(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                    const char* what) {
   check_cuda(cudaDeviceSynchronize(), "the GPU's work");
@@ -29,7 +30,7 @@ void check_cuda(cudaError_t error, const char* what) {
   throw DeviceError(cuda_failure(what, cudaGetErrorString(error), static_cast<int>(error)));
 }
 
-// Destructors do not throw; what is wrong with the device is said by the next call to it.
+// Destructors do not throw; the next call to the device reports its errors.
 void DeviceBuffer::Free::operator()(std::byte* data) const { cudaFree(data); }
 void PinnedBuffer::Free::operator()(std::byte* data) const {
   page_locked ? static_cast<void>(cudaFreeHost(data)) : std::free(data);
@@ -38,7 +39,7 @@ void PinnedBuffer::Free::operator()(std::byte* data) const {
 std::byte* PinnedBuffer::page_locked_memory(std::size_t bytes) {
   void* data = nullptr;
   const cudaError_t error = cudaMallocHost(&data, bytes);
-  // What the driver says of a system that locks no more pages.
+  // The driver's errors when the system refuses to lock more pages.
   for (const cudaError_t refused :
        {cudaErrorMemoryAllocation, cudaErrorOperatingSystem, cudaErrorNotSupported}) {
     if (error != refused) continue;

@@ -1,5 +1,5 @@
-// Memory of the current GPU, and memory of the host that it reads while the host goes on:
-// move-only, aligned to 256 bytes, uninitialised.
+// Memory of the current GPU, and host memory that the GPU copies from and to while the host
+// continues: move-only, aligned to 256 bytes, uninitialised.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace rk {
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  // DeviceError with the bytes asked for and free where the device has not that many.
+  // Throws DeviceError, with the bytes requested and the bytes free, if the GPU has too few.
   explicit DeviceBuffer(std::size_t bytes);
   template <class T> static DeviceBuffer of(std::int64_t count) {
     return DeviceBuffer(static_cast<std::size_t>(count) * sizeof(T));
@@ -30,8 +30,8 @@ class DeviceBuffer {
   }
   std::size_t bytes() const { return bytes_; }
 
-  // Copies of the first `bytes` that wait for all of the GPU's work before and are done when they
-  // return, for set-up and tests; a step has none.
+  // Blocking copies of the first `bytes`: they wait for all earlier work of the GPU and are done
+  // when they return. For set-up and tests; a training step uses none.
   void upload(const void* from, std::size_t bytes);
   void download(void* to, std::size_t bytes) const;
   template <class T> std::vector<T> values() const {
@@ -48,10 +48,10 @@ class DeviceBuffer {
   std::size_t bytes_ = 0;
 };
 
-// Page-locked, so that copies to and from the GPU run beside the program. Where the system gives
-// none it is ordinary memory, with a note: a copy may then wait for the stream's work before it,
-// which a capture (engine/device/cuda/graph.h) does not stand; nothing that is captured copies from
-// or to the host.
+// Page-locked, so that copies to and from the GPU run while the program continues. If the system
+// has no page-locked memory, ordinary memory takes its place, with a note: a copy may then wait for
+// earlier work on the stream, which a capture (engine/device/cuda/graph.h) forbids; but no captured
+// work copies from or to the host.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
@@ -70,7 +70,7 @@ class PinnedBuffer {
   };
   using Data = std::unique_ptr<std::byte, Free>;
 
-  static std::byte* page_locked_memory(std::size_t bytes);  // null: there is none to be had
+  static std::byte* page_locked_memory(std::size_t bytes);  // null if none is available
   static std::byte* ordinary_memory(std::size_t bytes);
 
   Data data_;

@@ -11,8 +11,8 @@
 namespace rk {
 namespace {
 
-// What cuBLAS asks for on Hopper, so that every algorithm it has may be chosen. Our own, because a
-// workspace that cuBLAS allocates by itself may not be taken into a graph.
+// The size cuBLAS asks for on Hopper, so that it may choose any of its algorithms. We allocate it
+// because a graph must not capture a workspace that cuBLAS allocates by itself.
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
 int as_int(std::int64_t value) {
@@ -102,7 +102,7 @@ void CudaContext::gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::in
                        std::int64_t ldb, float beta, float* c, std::int64_t ldc) const {
   if (m == 0 || n == 0) return;
   const auto of = [](Op op) { return op == Op::kTranspose ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  // cuBLAS counts by columns: what it takes for C^T = (A B)^T = B^T A^T is row-major C.
+  // cuBLAS is column-major: its C^T = (A B)^T = B^T A^T is our row-major C.
   const Cublas& cublas = state_->cublas;
   cublas.check(cublas.gemm(state_->handle, of(op_b), of(op_a), as_int(n), as_int(m), as_int(k),
                            &alpha, b, as_int(ldb), a, as_int(lda), &beta, c, as_int(ldc)),

@@ -1,6 +1,6 @@
-// What a computation on a GPU runs on: one stream of one device, and cuBLAS, which is loaded when
-// the first context is made. All of a context's work is in the order of its calls; none of them
-// waits for the GPU unless it says so.
+// What a computation on a GPU runs on: one stream of one device, and cuBLAS, loaded when the first
+// context is made. A context's work runs in the order of its calls; no call waits for the GPU
+// unless its comment says so.
 #pragma once
 
 #include "engine/device/cuda_stream.h"
@@ -17,25 +17,25 @@ namespace rk {
 
 class CudaContext {
  public:
-  // DeviceError where the device or cuBLAS does not work.
+  // Throws DeviceError if the device or cuBLAS does not work.
   explicit CudaContext(int device);
   ~CudaContext();
   CudaContext(const CudaContext&) = delete;
   CudaContext& operator=(const CudaContext&) = delete;
 
-  // Makes the GPU the current one of the thread that calls, which must be so for the libraries
-  // there.
+  // Makes this GPU the calling thread's current device, as the libraries require in every thread.
   void use_in_this_thread() const;
   CudaStream stream() const;
   std::size_t free_bytes() const;   // of the GPU's memory, now
   const std::string& name() const;  // of the GPU: "NVIDIA H200"
-  void synchronize() const;  // waits for everything so far; DeviceError for what went wrong in it
+  void synchronize() const;         // waits for all work so far; throws DeviceError if any failed
 
-  // `host` is a PinnedBuffer's and stays as it is until the copy is done. Never within a capture.
+  // `host` must lie in a PinnedBuffer and stay unchanged until the copy is done. Must not be
+  // captured.
   void upload(void* device, const void* host, std::size_t bytes) const;
   void download(void* host, const void* device, std::size_t bytes) const;
   void copy(void* to, const void* from, std::size_t bytes) const;  // within the GPU's memory
-  // What the first `filled` bytes hold, again and again up to `bytes`.
+  // Repeats the first `filled` bytes until `bytes` are filled.
   void repeat(std::byte* data, std::size_t filled, std::size_t bytes) const {
     while (filled < bytes) {
       const std::size_t more = std::min(filled, bytes - filled);

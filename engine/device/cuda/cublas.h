@@ -1,4 +1,4 @@
-// cuBLAS, loaded when it is first needed: a program with GPU code also starts where it is missing.
+// cuBLAS, loaded at first use, so that a program with GPU code also starts where it is missing.
 #pragma once
 
 #include "engine/system/dynamic_library.h"
@@ -8,7 +8,7 @@
 namespace rk {
 
 struct Cublas {
-  Cublas();  // DeviceError where the library or one of its functions is missing
+  Cublas();  // throws DeviceError if the library or one of its functions is missing
 
   DynamicLibrary library;
   decltype(&cublasCreate_v2) create;
@@ -19,7 +19,7 @@ struct Cublas {
   decltype(&cublasSgemm_v2) gemm;
   decltype(&cublasGetStatusString) status_string;
 
-  // DeviceError "[what] <cuBLAS's words>" unless `status` is success.
+  // Throws DeviceError "[what] <cuBLAS's message>" unless `status` is success.
   void check(cublasStatus_t status, const char* what) const;
 };
 

@@ -34,7 +34,7 @@ cudaDataType_t data_type(DType type) {
 
 cublasOperation_t operation(Op op) { return op == Op::kTranspose ? CUBLAS_OP_T : CUBLAS_OP_N; }
 
-// The largest power of two that a place is a multiple of, as far as the library asks.
+// The largest power of two, up to 256, that the address is a multiple of.
 std::uint32_t alignment(const void* place) {
   std::uint32_t bytes = 256;
   while (reinterpret_cast<std::uintptr_t>(place) % bytes != 0) bytes /= 2;
@@ -94,7 +94,7 @@ LtProduct::LtProduct(std::shared_ptr<const CublasLt> library, const GemmShape& s
       result_(layout(shape.out, shape.n, shape.m, shape.ldc)) {
   const CublasLt& lt = *library_;
   cublasLtMatmulDesc_t product = nullptr;
-  // Of float32 this is float32 throughout: TF32 has a type of its own.
+  // For float32 inputs this computes in float32 throughout: TF32 is a separate compute type.
   lt.check(lt.create_product(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   product_.reset(product);
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
@@ -118,7 +118,7 @@ LtProduct::Held<cublasLtMatrixLayoutOpaque_t> LtProduct::layout(DType type, std:
   return {made, library_->destroy_layout};
 }
 
-// What the heuristics name first, of the kernels that add up partial sums in float32.
+// Takes the heuristics' first choice among the kernels that reduce partial sums in float32.
 void LtProduct::choose(std::size_t workspace_bytes) {
   const CublasLt& lt = *library_;
   cublasLtMatmulPreference_t made = nullptr;
@@ -138,7 +138,7 @@ void LtProduct::choose(std::size_t workspace_bytes) {
   int count = 0;
   const cublasStatus_t asked = lt.heuristic(lt.handle, product_.get(), first_.get(), second_.get(),
                                             result_.get(), result_.get(), made, 1, &found, &count);
-  if (asked != CUBLAS_STATUS_NOT_SUPPORTED) lt.check(asked);  // which says that there is none
+  if (asked != CUBLAS_STATUS_NOT_SUPPORTED) lt.check(asked);  // else: count is 0
   if (count == 0) {
     fail<DeviceError>("[gemm] cuBLASLt has no kernel for m={} n={} k={}", shape_.m, shape_.n,
                       shape_.k);

@@ -1,5 +1,5 @@
-// cuBLASLt, loaded when it is first needed, and a product of it (rk::PreparedGemm,
-// engine/device/gemm.h): its descriptors and the kernel that its heuristics chose.
+// cuBLASLt, loaded at first use, and one prepared product (rk::PreparedGemm, engine/device/gemm.h):
+// its descriptors and the kernel that cuBLASLt's heuristics chose.
 #pragma once
 
 #include "engine/device/gemm_shape.h"
@@ -13,7 +13,7 @@
 namespace rk {
 
 struct CublasLt {
-  CublasLt();  // DeviceError where the library or one of its functions is missing
+  CublasLt();  // throws DeviceError if the library or one of its functions is missing
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
   CublasLt& operator=(const CublasLt&) = delete;
@@ -34,13 +34,14 @@ struct CublasLt {
   decltype(&cublasLtGetStatusString) status_string;
   cublasLtHandle_t handle = nullptr;
 
-  // DeviceError "[gemm] <the library's words>" unless `status` is success.
+  // Throws DeviceError "[gemm] <the library's message>" unless `status` is success.
   void check(cublasStatus_t status) const;
 };
 
 class LtProduct {
  public:
-  // DeviceError where the library has no kernel for it. workspace: what run() gives it.
+  // Throws DeviceError if the library has no kernel for the product. workspace_bytes: the size of
+  // the workspace passed to run().
   LtProduct(std::shared_ptr<const CublasLt> library, const GemmShape& shape,
             const GemmPlaces& places, std::size_t workspace_bytes);
   void run(void* workspace, cudaStream_t stream) const;
@@ -56,7 +57,7 @@ class LtProduct {
   GemmPlaces places_;
   std::size_t workspace_bytes_;
   Held<cublasLtMatmulDescOpaque_t> product_;
-  // As the library sees them, by columns: row-major C is C^T = op(B)^T op(A)^T.
+  // Column-major, as the library expects: row-major C is C^T = op(B)^T op(A)^T.
   Held<cublasLtMatrixLayoutOpaque_t> first_, second_, result_;
   cublasLtMatmulAlgo_t algorithm_{};
 };

@@ -29,7 +29,7 @@ CudaGraph::CudaGraph(const CudaContext& cuda, const std::function<void()>& work)
     cudaGraph_t broken = nullptr;
     cudaStreamEndCapture(s.stream, &broken);
     if (broken != nullptr) cudaGraphDestroy(broken);
-    cudaGetLastError();  // of the capture that is given up: the next call must not report it
+    cudaGetLastError();  // clears the failed capture's error, which the next call must not report
     throw;
   }
   check_cuda(cudaStreamEndCapture(s.stream, &s.graph), "capture");

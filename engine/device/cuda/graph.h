@@ -1,7 +1,7 @@
-// A stream's work captured once as a CUDA graph and replayed with one call: hundreds of kernels
-// cost the host one launch. What is captured must allocate nothing, wait for nothing and read, of
-// what changes from step to step, only device memory; everything that it calls must have run once
-// before, for libraries load kernels then.
+// A stream's work captured once as a CUDA graph and replayed with one call, so that hundreds of
+// kernels cost the host a single launch. Captured work must not allocate or wait, and must read
+// data that changes from step to step from device memory only. Everything it calls must have run
+// once before, because libraries load kernels at their first call.
 #pragma once
 
 #include "engine/device/cuda/context.h"
@@ -14,8 +14,8 @@ namespace rk {
 
 class CudaGraph {
  public:
-  // Calls `work` once, which puts its work on the context's stream; nothing of it is carried out.
-  // DeviceError where something in it cannot be captured.
+  // Calls `work` once to record what it puts on the context's stream; nothing is executed. Throws
+  // DeviceError if some of the work cannot be captured.
   CudaGraph(const CudaContext& cuda, const std::function<void()>& work);
   ~CudaGraph();
   CudaGraph(const CudaGraph&) = delete;

@@ -11,8 +11,8 @@ struct DeviceMark::State {
 
 DeviceMark::DeviceMark(const CudaContext& cuda) : state_(std::make_unique<State>()) {
   state_->stream = cuda.stream();
-  // Without the second flag the host spins while it waits, which is most of a training step, on a
-  // core that the loader's decoders have use for.
+  // Without cudaEventBlockingSync the host spins while it waits, which is most of a training step,
+  // on a core that the loader's decoders need.
   check_cuda(
       cudaEventCreateWithFlags(&state_->event, cudaEventDisableTiming | cudaEventBlockingSync),
       "mark");
@@ -24,7 +24,7 @@ DeviceMark::~DeviceMark() {
 
 void DeviceMark::set() { check_cuda(cudaEventRecord(state_->event, state_->stream), "mark"); }
 
-// An event that was never recorded counts as done.
+// An event that was never recorded counts as complete.
 void DeviceMark::wait() const { check_cuda(cudaEventSynchronize(state_->event), "the GPU's work"); }
 
 }  // namespace rk

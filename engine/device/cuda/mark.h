@@ -1,5 +1,5 @@
-// A place in the order of a stream's work that the host can wait for, while the GPU goes on with
-// what was put on the stream behind it.
+// A point in a stream's work that the host can wait for while the GPU continues with later work on
+// the stream.
 #pragma once
 
 #include "engine/device/cuda/context.h"
@@ -15,9 +15,9 @@ class DeviceMark {
   DeviceMark(const DeviceMark&) = delete;
   DeviceMark& operator=(const DeviceMark&) = delete;
 
-  // Behind all work so far, in place of where it was set before. Never within a capture.
+  // Moves the mark behind all work so far. Must not be captured.
   void set();
-  // Not at all where it was never set. DeviceError for what went wrong in the work before it.
+  // Returns at once if the mark was never set. Throws DeviceError if work before the mark failed.
   void wait() const;
 
  private:

@@ -1,4 +1,4 @@
-// Times of a stream's work by the GPU's own clock.
+// Measures a stream's work by the GPU's own clock.
 #pragma once
 
 #include "engine/device/cuda/context.h"
@@ -14,7 +14,7 @@ class DeviceTimer {
   DeviceTimer(const DeviceTimer&) = delete;
   DeviceTimer& operator=(const DeviceTimer&) = delete;
 
-  // What is put on the stream between start() and stop(); stop() waits for it.
+  // Measures the work put on the stream between start() and stop(); stop() waits for that work.
   void start();
   double stop();  // milliseconds
 

@@ -15,14 +15,14 @@ struct DeviceUpload::State {
   struct Host {
     PinnedBuffer bytes;
     std::size_t used = 0;
-    cudaEvent_t staged = nullptr;  // they have left this memory
+    cudaEvent_t staged = nullptr;  // this buffer's bytes were copied to staging
   };
 
   cudaStream_t stream = nullptr;  // the context's
   cudaStream_t copies = nullptr;  // our own
-  cudaEvent_t taken = nullptr;    // the staging place may be written again
-  std::array<Host, 2> hosts;      // in turn
-  std::size_t turn = 0;           // of what was staged last
+  cudaEvent_t taken = nullptr;    // the staging place may be overwritten
+  std::array<Host, 2> hosts;      // used in turn
+  std::size_t turn = 0;           // index of the buffer staged last
   DeviceBuffer staging, data;
 
   ~State() {
@@ -52,7 +52,7 @@ DeviceUpload::~DeviceUpload() = default;
 DeviceUpload::DeviceUpload(DeviceUpload&&) noexcept = default;
 DeviceUpload& DeviceUpload::operator=(DeviceUpload&&) noexcept = default;
 
-// An event that was never recorded counts as done.
+// An event that was never recorded counts as complete.
 void DeviceUpload::stage(std::span<const std::byte> bytes) {
   State& s = *state_;
   expect(bytes.size() <= s.data.bytes(), "[upload] expected at most {} bytes, got {}",

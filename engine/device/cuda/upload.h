@@ -1,16 +1,17 @@
-// Brings batches from the host into one fixed place of the GPU's memory, each while the GPU still
-// works on the one before:
+// Copies batches from the host into one fixed place in the GPU's memory, each while the GPU still
+// works on the batch before:
 //
 //   upload.stage(first);
 //   for (...) {
-//     upload.take();          // what was staged is in data() for what follows on the stream
+//     upload.take();          // data() holds the staged batch for later work on the stream
 //     ... put the step on the stream ...
-//     upload.stage(next);     // runs beside it
+//     upload.stage(next);     // runs beside the step
 //   }
 //
-// The bytes go through page-locked memory to a second place on the GPU, by a stream of their own;
-// take() copies them from there. The host's memory is there twice, so that stage() waits for no
-// upload but the one before the last, and the batch before is still at hand.
+// stage() copies the bytes into page-locked memory and from there, on a stream of its own, to a
+// staging place on the GPU; take() copies them from the staging place to data(). There are two
+// page-locked buffers, so that stage() waits only for the upload before the last, and the previous
+// batch is kept.
 #pragma once
 
 #include "engine/device/cuda/context.h"
@@ -29,11 +30,11 @@ class DeviceUpload {
   DeviceUpload(DeviceUpload&&) noexcept;
   DeviceUpload& operator=(DeviceUpload&&) noexcept;
 
-  // `bytes` may be used again when this returns.
+  // The caller may reuse `bytes` when stage() returns.
   void stage(std::span<const std::byte> bytes);
   void take();
-  // In data() is again, for what follows on the stream, what was staged before what was taken last.
-  // Nothing may have been staged since.
+  // Restores in data(), for later work on the stream, the batch staged before the one taken last.
+  // The caller must not have staged another since.
   void take_back();
   std::byte* data() const;
   std::size_t reserved_bytes() const;  // on the GPU

@@ -1,4 +1,4 @@
-// A build without CUDA asks no driver, and NVIDIA's profilers have nothing to see in it.
+// Stand-ins for a build without CUDA: no driver to ask, nothing for NVIDIA's profilers to see.
 #include "engine/driver/device.h"
 #include "engine/driver/gpu_state.h"
 #include "engine/driver/profile.h"

@@ -5,8 +5,8 @@
 
 namespace rk {
 
-// Loads the smallest kernel there is on the current device, starting CUDA there:
-// cudaErrorNoKernelImageForDevice where nothing was compiled for it.
+// Loads a minimal kernel on the current device, which starts CUDA there. Returns
+// cudaErrorNoKernelImageForDevice if no GPU code was compiled for the device.
 cudaError_t load_device_code();
 
 }  // namespace rk

@@ -8,8 +8,9 @@
 namespace rk {
 namespace {
 
-// NVTX's headers look for a profiler when the first of their functions is called; without one that
-// gives no domain. Registered names, because Nsight Systems starts a capture at no others.
+// NVTX looks for a profiler when the first of its functions is called, and creates no domain if
+// there is none. Names are registered, because Nsight Systems starts a capture only at registered
+// ones.
 class Domain {
  public:
   static Domain& instance() {

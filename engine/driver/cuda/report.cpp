@@ -15,7 +15,7 @@
 namespace rk {
 namespace {
 
-// An error is kept by the runtime until it is asked for; the next call must not report it again.
+// The runtime keeps an error until asked; clear it, so that the next call does not report it again.
 GpuReport::Error described(cudaError_t error) {
   cudaGetLastError();
   if (error == cudaSuccess) return {};
@@ -25,7 +25,7 @@ GpuReport::Error described(cudaError_t error) {
 #if defined(CUDNN_MAJOR)
 GpuReport::Library cudnn() {
   const DynamicLibrary library = load_cuda_library(fmt::format("libcudnn.so.{}", CUDNN_MAJOR));
-  // 9.8 knows every graph that is built here (cmake/cudnn.cmake).
+  // cuDNN 9.8 supports every graph that is built here (cmake/cudnn.cmake).
   static_assert(CUDNN_MAJOR == 9);
   GpuReport::Library result{.name = "cuDNN",
                             .least = 90800,
@@ -42,7 +42,7 @@ GpuReport::Library cudnn() {
 GpuReport::Library cublas() {
   const DynamicLibrary library =
       load_cuda_library(fmt::format("libcublas.so.{}", CUBLAS_VER_MAJOR));
-  // What is called of it (engine/device/cuda/cublas.h) is in every version of a major one.
+  // Every version of one major number has the functions called here (engine/device/cuda/cublas.h).
   GpuReport::Library result{.name = "cuBLAS",
                             .least = 10000 * CUBLAS_VER_MAJOR,
                             .loaded = 0,

@@ -30,8 +30,8 @@ class MpiGroup final : public ProcessGroup {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  // Not MPI_Allreduce, which does not promise the same bits to everybody: each part of the sum is
-  // made by one process, and then handed round.
+  // Not MPI_Allreduce, which does not promise every process the same bits: each part of the sum is
+  // computed by one process and then sent to all.
   void all_reduce_sum(std::span<float> values) override {
     const std::size_t count = values.size(), size = parts_.size();
     for (std::size_t r = 0; r < size; ++r) {
@@ -83,7 +83,7 @@ class MpiGroup final : public ProcessGroup {
   int size_ = 1;
   bool ended_together_ = false;
   std::vector<int> parts_, begins_;  // of a sum, by process
-  std::vector<float> sums_;          // this process's part; grows to the largest sum, once
+  std::vector<float> sums_;          // this process's part; grows up to the largest sum
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace rk {
 
 bool has_mpi();
-// Where there is none: an error.
+// Joins MPI's processes; throws UsageError in a build without MPI.
 std::unique_ptr<ProcessGroup> join_mpi();
 
 }  // namespace rk

@@ -15,7 +15,7 @@
 namespace rk {
 namespace {
 
-// Loaded when a group of several is made: a program with GPU code also starts where it is missing.
+// Loaded when a group of several is made: a program with GPU code also starts without NCCL.
 struct Nccl {
   Nccl() : library(load_cuda_library(fmt::format("libnccl.so.{}", NCCL_MAJOR))) {
     if (library.handle() == nullptr) {
@@ -54,7 +54,7 @@ struct Nccl {
   }
 };
 
-// NCCL would wait for ever, or fail without saying why, where two processes have one GPU.
+// If two processes had one GPU, NCCL would wait for ever or fail without saying why.
 void refuse_shared_gpus(ProcessGroup& processes) {
   struct Card {
     std::uint64_t machine;
@@ -84,7 +84,7 @@ class NcclGroup final : public DeviceGroup {
     if (rank_ == 0) nccl_.check(nccl_.get_unique_id(&id), "several GPUs");
     std::vector<ncclUniqueId> ids(static_cast<std::size_t>(size_));
     processes.all_gather<ncclUniqueId>({&id, 1}, ids);
-    // Its few blocks are to start while backward has filled the GPU.
+    // NCCL's few blocks must get to start while backward fills the GPU.
     int lowest = 0, highest = 0;
     check_cuda(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
     check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, highest), "stream");
@@ -95,7 +95,8 @@ class NcclGroup final : public DeviceGroup {
 
   ~NcclGroup() override {
     if (communicator_ != nullptr) {
-      // After a failure the others may never come to what this process still waits for.
+      // After a failure the other processes may never reach the collective this one still waits
+      // for.
       if (std::uncaught_exceptions() > 0) {
         nccl_.abort(communicator_);
       } else {
@@ -133,7 +134,7 @@ class NcclGroup final : public DeviceGroup {
   }
 
  private:
-  // What comes on our stream now waits for what is on the context's.
+  // Later work on our stream waits for what is on the context's stream now.
   void follow_context() {
     ahead_ = true;
     check_cuda(cudaEventRecord(before_, cuda_.stream()), "event");
@@ -146,14 +147,13 @@ class NcclGroup final : public DeviceGroup {
   ncclComm_t communicator_ = nullptr;
   cudaStream_t stream_ = nullptr;  // all of NCCL's work, so that its order is the same everywhere
   cudaEvent_t before_ = nullptr, after_ = nullptr;
-  bool ahead_ = false;  // our stream has something the context's has not waited for
+  bool ahead_ = false;  // our stream has work that the context's stream has not waited for
 };
 
 }  // namespace
 
 std::unique_ptr<DeviceGroup> join_nccl(const CudaContext& cuda, ProcessGroup& processes) {
-  refuse_shared_gpus(
-      processes);  // before NCCL is looked for: what is wrong is not that it is missing
+  refuse_shared_gpus(processes);  // before NCCL is loaded: a missing NCCL would not be the problem
   return std::make_unique<NcclGroup>(cuda, processes);
 }
 

@@ -6,7 +6,7 @@
 
 namespace rk {
 
-// Of at least two processes. Where there is no NCCL: an error.
+// Needs at least two processes; throws DeviceError without NCCL.
 std::unique_ptr<DeviceGroup> join_nccl(const CudaContext& cuda, ProcessGroup& processes);
 
 }  // namespace rk
