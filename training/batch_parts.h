@@ -1,5 +1,5 @@
-// How a batch is taken apart: into equal shares of several processes, and a share into chunks that
-// the network sees at a time.
+// How a batch is divided: into equal shares, one per process, and each share into chunks that the
+// network processes one at a time.
 #pragma once
 
 #include "engine/group/process_group.h"
@@ -15,9 +15,9 @@ struct BatchParts {
 
   std::int64_t share() const { return batch / processes->size(); }
   std::int64_t chunks() const { return share() / chunk; }
-  // The embeddings lie where the network puts them.
+  // The embeddings stay where the network writes them.
   bool in_one_piece() const { return chunks() == 1 && processes->alone(); }
-  // Where this process's share begins in something of the whole batch with `width` values an image.
+  // Offset of this process's share in an array of the whole batch with `width` values per image.
   std::int64_t share_begin(std::int64_t width) const { return processes->rank() * share() * width; }
 };
 

@@ -8,7 +8,7 @@
 namespace rk {
 namespace {
 
-// Gradients go to the other processes in pieces of about this size, while backward goes on.
+// Gradients are summed over the processes in pieces of about this size, while backward continues.
 constexpr std::int64_t kBucket = (std::int64_t{25} << 20) / sizeof(float);
 
 std::size_t bytes_of(std::int64_t floats) {
@@ -71,7 +71,7 @@ void ChunkedNetwork::gather() {
   const std::span<float> own = share();
   group_->all_gather(own.data(), embeddings_, std::ssize(own));
   if (!shares_statistics_) return;
-  // Their mean over the processes.
+  // Replaces the running statistics by their mean over the processes.
   const Context& context = program_.context();
   float* statistics = program_.parameters().device_statistics();
   const auto count = static_cast<std::int64_t>(program_.parameters().statistics().size());
@@ -110,7 +110,7 @@ void ChunkedNetwork::take_gradients(std::int64_t chunk) {
                           bytes_of(elements));
 }
 
-// The last sum is where the gradients are.
+// The last addition goes into the gradients themselves, where the optimizer reads them.
 void ChunkedNetwork::add_up(std::int64_t chunk) {
   float* gradients = program_.parameters().device_gradients();
   auto* sums = sums_.as<float>();
@@ -123,7 +123,7 @@ void ChunkedNetwork::add_up(std::int64_t chunk) {
   }
 }
 
-// The last layers' gradients, which lie at the end, are complete first.
+// The gradients of the last layers, which lie at the end, are complete first.
 void ChunkedNetwork::sum_while_going_back() {
   float* gradients = program_.parameters().device_gradients();
   const bool alone = group_->size() == 1;

@@ -1,12 +1,12 @@
-// A network on a batch that may be larger than what it sees at a time, and that several processes
+// Runs a network on a batch that may be larger than the network's own, and that several processes
 // may share, on either device. embed() sends chunk after chunk forward, keeps nothing but the
-// embeddings and brings everybody's together; backward() sends each chunk forward a second time and
-// then back with its rows of dLoss/dembeddings, adds the gradients up in order, and then over the
-// processes. The statistics of batch norm move in the first pass alone; they become the mean over
-// the processes. A batch of one chunk goes forward once; if no other process has a share of it, its
-// embeddings stay where the network puts them.
+// embeddings and gathers those of all processes; backward() sends each chunk forward a second time
+// and then backward with its rows of dLoss/dembeddings, and sums the gradients over the chunks, in
+// order, and then over the processes. Only the first pass updates batch norm's statistics, which
+// then become their mean over the processes. A batch of one chunk goes forward only once; if there
+// is only one process as well, its embeddings stay where the network writes them.
 //
-// Neither call allocates; on a GPU they put work on the stream and do not wait.
+// Neither call allocates; on a GPU both put work on the stream and do not wait.
 #pragma once
 
 #include "engine/group/device_group.h"
@@ -23,13 +23,14 @@ namespace rk {
 
 class ChunkedNetwork {
  public:
-  // input: with this process's share of the batch. network_elements: of the flat buffers, from the
-  // beginning; what lies behind is the same for everybody already.
+  // input: stages this process's share of the batch. network_elements: the length of the network's
+  // part at the start of the flat buffers; what lies after it (proxies) is already the same in all
+  // processes.
   ChunkedNetwork(Program& program, TensorId embeddings, const BatchParts& parts,
                  ProcessGroup& processes, std::int64_t network_elements, NetworkInput& input,
                  bool shares_statistics);
 
-  // [batch, dim] of all processes; this one reads the gradients of its own share.
+  // [batch, dim] of all processes; backward() reads the gradients of this process's share only.
   float* embeddings() const { return embeddings_; }
   float* gradients() const { return gradients_; }
 
@@ -56,12 +57,12 @@ class ChunkedNetwork {
   NetworkInput& input_;
   bool shares_statistics_;
   std::unique_ptr<DeviceGroup> group_;
-  float* embeddings_;  // the program's own where the batch is in one piece, else in rows_
+  float* embeddings_;  // the program's own if the batch is in one piece, else in rows_
   float* gradients_;
   Memory rows_, row_gradients_;
   Memory per_process_;  // 1 / processes
-  // Of several chunks: the sum of the network's gradients so far, and what batch norm had counted
-  // before the second pass.
+  // With several chunks: the sum of the network's gradients so far, and batch norm's statistics and
+  // counters as they were before the second pass.
   Memory sums_, statistics_;
   std::vector<std::int64_t> counters_;
 };

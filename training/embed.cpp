@@ -16,7 +16,7 @@ namespace rk {
 
 namespace {
 
-// Of several epochs, that is.
+// Whether these weights are those of one epoch among several.
 bool is_one_of_several(const RunState& run) {
   const nlohmann::json settings = nlohmann::json::parse(run.settings, nullptr, false);
   if (!settings.is_object()) return run.epoch > 1;
@@ -42,7 +42,7 @@ Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDe
   input_ = network.input;
   output_ = network.embeddings;
   dim_ = program_.shape(output_)[1];
-  program_.lay_out();  // parameters may be allocated from here on: how weights lie is settled
+  program_.lay_out();  // fixes how weights are stored: parameters may be allocated from here on
 }
 
 std::size_t Embedder::plan() {
@@ -99,7 +99,7 @@ CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint&
   network_ = checkpoint.network();
   const RunState& run = checkpoint.run();
   trained_on_ = run.classes;
-  // The last epoch was not chosen, even where it is the best.
+  // Last checkpoints are not chosen by a metric, even where their epoch is the best so far.
   const std::string file = std::filesystem::path(checkpoint.path()).filename().string();
   const bool as_it_came = file == kLastFile || file == kPreviousFile;
   if (is_one_of_several(run) && run.since_best == 0 && !as_it_came) chosen_on_ = run.held_out;

@@ -1,4 +1,4 @@
-// A data set through a network in evaluation mode: one unit row an image, in the data set's order.
+// Embeds a data set with a network in evaluation mode: one unit row per image, in data set order.
 #pragma once
 
 #include "data/loader/loader.h"
@@ -19,28 +19,29 @@ namespace rk {
 struct EmbedOptions {
   int workers = 2;
   std::int64_t cache_bytes = 0;
-  bool skip_bad = false;  // leave pictures that cannot be read out, instead of failing
+  bool skip_bad = false;  // skip pictures that cannot be read, instead of failing
   std::function<void(std::int64_t images_done)> progress;
 };
 
-// How many images at a time, of `asked`, where there are `images`: the rest of a batch would be
-// computed for nothing. Up to 64, the usual batch, it is as asked, for its size may change the last
-// bits.
+// The batch size to use, given the one asked for and the number of images: a larger batch than the
+// images fill would compute the rest for nothing. Batches up to 64, the usual size, are kept as
+// asked, because the batch size may change the last bits.
 std::int64_t batch_of(std::int64_t asked, std::int64_t images);
 
-// The evaluation program over parameters that it shares with whoever trains them.
+// The evaluation program. It shares its parameters with the trainer.
 class Embedder {
  public:
-  // precision: of a GPU; the CPU has fp32 alone.
+  // precision: used on a GPU; the CPU computes in fp32 only.
   Embedder(const Context& context, Parameters& parameters, const ModelDescription& model,
            std::int64_t batch, Precision precision = Precision::kFp32);
 
-  // Parameters must be allocated and filled before the first call. nullopt when a signal asked to
-  // stop. Fills all but cameras and network; bad_images() says what was left out.
+  // Parameters must be allocated and filled before the first call. Returns nullopt if a signal
+  // asked to stop. Fills the whole set except cameras and network; bad_images() lists the images
+  // left out.
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
   const std::vector<BadImage>& bad_images() const { return bad_; }
-  // Plans the program (done by the first embed() otherwise) and says how many bytes it reserved.
-  // DeviceError where they are not there.
+  // Plans the program (otherwise done by the first embed()) and returns the bytes reserved. Throws
+  // DeviceError if the memory is not available.
   std::size_t plan();
 
  private:
@@ -62,12 +63,12 @@ class CheckpointEmbedder {
                      Precision precision = Precision::kFp32);
   const ModelDescription& model() const { return model_; }
   const std::string& network() const { return network_; }  // Checkpoint::network()
-  // The classes that it was trained on, by name; empty: not recorded.
+  // Names of the classes the network was trained on; empty: not recorded.
   const std::vector<std::string>& trained_on() const { return trained_on_; }
-  // Of the images whose metrics chose these weights among those of several epochs
-  // (Dataset::identity()); empty: none did, or it is not recorded.
+  // Dataset::identity() of the images whose metrics chose these weights among those of several
+  // epochs; empty: no such choice, or not recorded.
   const std::string& chosen_on() const { return chosen_on_; }
-  // The set says which network made it.
+  // The set records which network made it.
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
   const std::vector<BadImage>& bad_images() const { return embedder_->bad_images(); }
 

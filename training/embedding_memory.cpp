@@ -57,7 +57,8 @@ bool EmbeddingMemory::load(const Checkpoint& checkpoint) {
   std::vector<float> embeddings(static_cast<std::size_t>(rows * dim_));
   const std::int64_t next =
       checkpoint.memory(dim_, embeddings.data(), labels_.data(), identities_.data());
-  // A full ring goes on where a batch begins, one that is still filling behind its last row.
+  // A full ring continues at the beginning of a batch; one that is still filling, after its last
+  // row.
   const bool fits =
       rows == capacity() ? next >= 0 && next < rows && next % batch_ == 0 : next == rows;
   if (!fits) return false;

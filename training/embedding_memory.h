@@ -1,7 +1,7 @@
-// The embeddings of the last batches as further columns of the loss (Rolinek et al. 2020, section
-// 4.3): a ring of T batches with their labels and the images they show. They take no gradient, and
-// the loss leaves out a query's own image by its identity. Empty at first, so that the first T
-// steps of a run see fewer columns.
+// The embeddings of the last batches as additional columns of the loss (Rolinek et al. 2020,
+// section 4.3): a ring of T batches with labels and image identities. They get no gradient, and the
+// loss leaves out a query's own image by its identity. Empty at first, so that the first T steps of
+// a run see fewer columns.
 #pragma once
 
 #include "engine/device/context.h"
@@ -16,24 +16,25 @@ namespace rk {
 
 class EmbeddingMemory {
  public:
-  EmbeddingMemory() = default;  // keeps nothing
-  // The embeddings lie in the memory of the context's device.
+  EmbeddingMemory() = default;  // stores nothing
+  // The embeddings are stored on the context's device.
   EmbeddingMemory(const Context& context, std::int64_t batches, std::int64_t batch,
                   std::int64_t dim);
 
   std::int64_t capacity() const { return static_cast<std::int64_t>(labels_.size()); }  // rows
-  std::int64_t rows() const { return rows_; }  // of them in use
+  std::int64_t rows() const { return rows_; }  // rows in use
 
   const float* data() const { return embeddings_.as<float>(); }  // [capacity, dim]
 
   void show(LossInput<float>& input) const;
-  // A batch [batch, dim], in the memory where all lie, takes the place of the oldest one. Allocates
-  // nothing; on a GPU the copy is made in the stream's order.
+  // Replaces the oldest batch by this one, [batch, dim] in the same device's memory. Allocates
+  // nothing; on a GPU the copy is made in stream order.
   void push(const float* embeddings, std::span<const std::int64_t> labels,
             std::span<const std::int64_t> identities);
 
   void save(CheckpointWriter& writer) const;
-  // Takes what was saved by a ring of this size. Returns whether it did: another size begins empty.
+  // Restores what a ring of the same size saved. Returns false, leaving the ring empty, if the size
+  // differs.
   bool load(const Checkpoint& checkpoint);
 
   std::size_t bytes() const;
@@ -42,7 +43,7 @@ class EmbeddingMemory {
   std::int64_t batch_ = 0;
   std::int64_t dim_ = 0;
   std::int64_t rows_ = 0;
-  std::int64_t next_ = 0;  // the row at which the next batch goes in
+  std::int64_t next_ = 0;  // the row where the next batch is written
   const Context* context_ = nullptr;
   Memory embeddings_;  // [capacity, dim]
   std::vector<std::int64_t> labels_, identities_;

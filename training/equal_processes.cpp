@@ -12,7 +12,7 @@
 namespace rk {
 namespace {
 
-// The first process whose value is not that of process 0; 0 where all have the same.
+// The first process whose value differs from that of process 0; 0 if all are equal.
 std::size_t first_other(ProcessGroup& processes, std::uint64_t mine) {
   std::vector<std::uint64_t> all(static_cast<std::size_t>(processes.size()));
   processes.all_gather<std::uint64_t>({&mine, 1}, all);

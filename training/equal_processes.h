@@ -1,6 +1,6 @@
-// Several processes that train one network must start from the same and stay the same: each reads
-// data and run from its own machine's disks and computes on its own processor. Every process makes
-// these calls; one that is alone passes.
+// Checks that the processes that train one network start equal and stay equal: each reads data and
+// run from its own machine's disks and computes on its own processor. The calls are collective; a
+// single process passes.
 #pragma once
 
 #include "engine/group/process_group.h"
@@ -9,12 +9,13 @@
 
 namespace rk {
 
-// InputError where the data or the run to go on from is not that of process 0: classes would have
-// other numbers, or one process would wait for ever for steps that another one does not make.
+// Throws InputError if the data, or the point of the run to resume from, differ from those of
+// process 0: classes would be numbered differently, or one process would wait for ever for steps
+// that another does not make.
 void require_equal_starts(ProcessGroup& processes, const RunState& run);
 
-// DeviceError where the parameters are not those of process 0: processors or libraries round
-// otherwise.
+// Throws DeviceError if the parameters differ from those of process 0: processors or libraries
+// round differently.
 void require_equal_parameters(ProcessGroup& processes, const Parameters& parameters,
                               const RunState& run);
 

@@ -30,7 +30,7 @@ std::int64_t largest(const Parameters& parameters) {
   return elements;
 }
 
-// What an optimizer cannot have come to: it would pass for a training that diverges.
+// Refuses values that no optimizer can have produced: training from them would seem to diverge.
 void check_state(const Checkpoint& checkpoint, std::string_view state,
                  const Parameters::Entry& entry, std::span<const float> values) {
   const bool of_squares = state == "exp_avg_sq";
@@ -65,7 +65,7 @@ void check(const Checkpoint& checkpoint, const Parameters& parameters,
   checkpoint.require(weights, counters, optional);
 }
 
-// Whatever the checkpoint has in the right shape, after check().
+// Loads every tensor that the checkpoint has in the right shape; to be called after check().
 void load(const Checkpoint& checkpoint, Parameters& parameters) {
   std::vector<float> canonical(static_cast<std::size_t>(largest(parameters)));
   for_each_parameter(parameters, [&](ParameterId id, const Parameters::Entry& entry) {

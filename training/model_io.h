@@ -1,5 +1,5 @@
-// Between a network in memory and a checkpoint: parameters and running statistics by torchvision's
-// names in canonical order (OIHW), the optimizer's state by the same names.
+// Saves and loads a network's state: parameters and running statistics under torchvision's names in
+// canonical order (OIHW), the optimizer's state under the same names.
 #pragma once
 
 #include "engine/tape/parameters.h"
@@ -9,18 +9,18 @@
 
 namespace rk {
 
-// What layers/networks/network.h needs to build the network that a checkpoint describes. UsageError
-// where it names an unknown architecture or pooling.
+// The specification (layers/networks/network.h) of the network that a checkpoint describes. Throws
+// UsageError for an unknown architecture or pooling.
 NetworkSpec network_spec(const ModelDescription& model, BatchNormMode mode);
 
 void save_parameters(const Parameters& parameters, CheckpointWriter& writer);
-// All of the network's; what does not fit is an InputError with every name.
+// All of the network's parameters; throws InputError with every name that does not fit.
 void load_parameters(const Checkpoint& checkpoint, Parameters& parameters);
-// All of the loss's (its proxies); none is nothing to do.
+// All of the loss's parameters (its proxies); does nothing if it has none.
 void load_loss_parameters(const Checkpoint& checkpoint, Parameters& parameters);
-// As a starting point: the embedding layer may be missing or of another size and then stays as it
-// is; what the loss learns stays as it is too, for other data have other classes. Returns whether
-// the embedding layer was taken.
+// Loads a starting point: if the embedding layer is missing or has another size, the present one
+// stays; the loss's parameters stay too, because other data have other classes. Returns whether the
+// embedding layer was loaded.
 bool load_starting_point(const Checkpoint& checkpoint, Parameters& parameters);
 
 void save_optimizer(const Optimizer& optimizer, const Parameters& parameters,

@@ -1,5 +1,5 @@
-// Pixels into a network's input tensor: (level / 255 - mean) / std, on the CPU as float32 in the
-// layout that the program asks for (planes of pixels, or NHWC), on a GPU by a kernel
+// Writes pixels into a network's input tensor as (level / 255 - mean) / std: on the CPU as float32
+// in the layout that the program wants (planes of pixels, or NHWC), on a GPU by a kernel
 // (layers/gpu/input.h).
 #pragma once
 
@@ -15,34 +15,35 @@ namespace rk {
 
 class GpuInput;
 
-// The values of a model, rounded to float32 as torchvision does.
+// The table of a model's mean and std, rounded to float32 as torchvision does.
 FloatTable float_table(const ModelDescription& model);
 
-// pixels: [count, size, size, 3] uint8, count <= the program's batch; the rows behind keep what
-// they hold. Allocates nothing.
+// pixels: [count, size, size, 3] uint8, count <= the program's batch; the remaining rows keep their
+// values. Allocates nothing.
 void fill_input(Program& program, TensorId input, const FloatTable& table,
                 std::span<const std::uint8_t> pixels);
 
-// Batches on their way into the program of a training step, which may take fewer images at a time.
+// Feeds batches into the program of a training step, whose own batch may be smaller (a chunk).
 class NetworkInput {
  public:
-  // images: of a batch.
+  // images: per batch.
   NetworkInput(Program& program, TensorId input, const FloatTable& table, std::int64_t images);
   ~NetworkInput();
 
-  // The pixels of the batch that comes next. Where they are copied (to a GPU, beside the step
-  // before) they may be used again when this returns; else they are read where they are, until the
-  // next take().
+  // Sets the pixels of the next batch. If pixels are copied (to a GPU, during the previous step),
+  // the caller may reuse them when this returns; otherwise they are read in place until the next
+  // take().
   void stage(std::span<const std::uint8_t> pixels);
   bool copies_pixels() const { return gpu_ != nullptr; }
-  // What was staged is the batch from now on.
+  // Makes the staged batch the current one.
   void take();
-  // Where pixels are copied: the batch before it again; nothing may have been staged since.
+  // Only if pixels are copied: makes the previous batch current again; none may have been staged
+  // since.
   void take_back();
-  // The program's images from the batch, from number `first` on.
+  // Fills the program's input with images of the current batch, starting at image `first`.
   void fill(std::int64_t first);
 
-  std::size_t bytes() const;  // of a GPU
+  std::size_t bytes() const;  // on the GPU
 
  private:
   Program& program_;

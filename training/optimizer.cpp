@@ -12,7 +12,7 @@
 namespace rk {
 namespace {
 
-// One step's numbers for one group, worked out in double and rounded once.
+// One step's scalars for one group, computed in double and rounded once.
 struct AdamScalars {
   float factor, decay, keep, one_minus_beta1, beta2, one_minus_beta2, step_size, root_correction,
       eps;
@@ -21,7 +21,7 @@ struct SgdScalars {
   float factor, decay, momentum, rate;
 };
 
-// p, m, v and g are distinct buffers (checked nowhere: the engine lays them out).
+// p, m, v and g must not overlap (not checked: the engine lays them out).
 void adam(const AdamScalars& s, std::int64_t begin, std::int64_t end, float* __restrict p,
           const float* __restrict g, float* __restrict m, float* __restrict v) {
 #pragma omp simd
@@ -34,7 +34,7 @@ void adam(const AdamScalars& s, std::int64_t begin, std::int64_t end, float* __r
   }
 }
 
-// kPlain has no buffer: `b` is not touched.
+// kPlain has no momentum buffer: `b` is not touched.
 enum class Momentum { kPlain, kHeavyBall, kNesterov };
 template <Momentum kMomentum>
 void sgd(const SgdScalars& s, std::int64_t begin, std::int64_t end, float* __restrict p,
@@ -72,7 +72,7 @@ void check(const OptimizerParams& params) {
     fail<UsageError>("optimizer: betas must lie in [0, 1), got {} and {}", params.beta1,
                      params.beta2);
   }
-  // Zero would make 0 / 0 of a parameter whose gradient is always zero (padding is one).
+  // Zero would give 0 / 0 for a parameter whose gradient is always zero (padding is one).
   if (!(params.eps > 0 && std::isfinite(params.eps))) {
     fail<UsageError>("optimizer: eps must be above 0, got {}", params.eps);
   }
@@ -87,7 +87,7 @@ void check(const OptimizerParams& params) {
   }
 }
 
-// Sorted, checked, empty ones dropped and neighbours of one setting joined.
+// Sorts and checks groups, drops empty ones and merges neighbours with equal settings.
 std::vector<OptimizerGroup> tidy(std::vector<OptimizerGroup> groups, std::int64_t count) {
   std::erase_if(groups, [](const OptimizerGroup& group) { return group.begin == group.end; });
   std::sort(groups.begin(), groups.end(),
@@ -116,8 +116,8 @@ std::vector<OptimizerGroup> tidy(std::vector<OptimizerGroup> groups, std::int64_
   return out;
 }
 
-// Compiled once, not anew into each place that calls it: a compiler may add up in another order in
-// another place.
+// Not inlined, so that it is compiled only once: a compiler may add in another order at another
+// place of call.
 [[gnu::noinline]] double squares_of(const float* values, std::int64_t count) {
   double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -145,7 +145,7 @@ std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters,
   std::vector<OptimizerGroup> groups;
   const auto& entries = parameters.entries();
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    // Up to the next parameter: zeros in between stay zero, and neighbours can be joined.
+    // Up to the next parameter: the padding stays zero, and neighbours can be merged.
     const std::int64_t end = i + 1 < entries.size()
                                  ? entries[i + 1].offset
                                  : static_cast<std::int64_t>(parameters.flat_elements());
@@ -229,8 +229,8 @@ void Optimizer::step_on_gpu(const Context& context, StepState* state, float* par
                                 .second = second_.as<float>()});
 }
 
-// The formulas of OptimizerStep in loops that the compiler vectorises, a group's numbers worked out
-// once: one pass over memory.
+// The formulas of OptimizerStep as loops that the compiler vectorises, with a group's scalars
+// computed once: one pass over memory.
 void Optimizer::step_on_cpu(const Context& context, StepState& state, float* parameters,
                             const float* gradients, const double* loss) const {
   finish_norm(params_, square_sum(context, gradients, count_), loss, state);
@@ -253,10 +253,10 @@ void Optimizer::step_on_cpu(const Context& context, StepState& state, float* par
       sgd<Momentum::kHeavyBall>(scalars, begin, end, parameters, gradients, first);
     }
   };
-  // Cores split the whole buffer, not each group: one wake-up a step, however many groups.
+  // Cores split the whole buffer, not each group: threads are woken once per step, however many
+  // groups there are.
   parallel_ranges(context.threads(), count_, [&](std::int64_t begin, std::int64_t end, int) {
-    // Moments under a gradient of 0 would end as denormals, on which each step takes 20 times as
-    // long.
+    // With zero gradients, moments would decay to denormals, which make every step 20 times slower.
     const FlushDenormals flush;
     for (const OptimizerGroup& group : groups_) {
       const std::int64_t from = std::max(begin, group.begin);
@@ -267,7 +267,7 @@ void Optimizer::step_on_cpu(const Context& context, StepState& state, float* par
 }
 
 double square_sum(const Context& context, const float* gradients, std::int64_t count) {
-  // A fixed number of pieces, whatever the number of cores, keeps the order of the additions.
+  // A fixed number of pieces, whatever the number of cores, fixes the order of the additions.
   constexpr std::int64_t kPieces = 512;
   std::array<double, kPieces> sums{};
   parallel_for(context.threads(), kPieces, [&](std::int64_t piece, int) {

@@ -6,13 +6,13 @@
 //   AdamW   p *= 1 - rate decay, then Adam with decay = 0
 //   SGD     g += decay p;   b = momentum b + g;   p -= rate * (b, or with Nesterov g + momentum b)
 //
-// With OptimizerParams::clip_norm the gradient g above is the given one, times clip_norm / |g|
-// where its norm over all parameters is more (Pascanu et al. 2013).
+// With OptimizerParams::clip_norm, the gradient g above is the given one times clip_norm / |g| if
+// its norm over all parameters exceeds clip_norm (Pascanu et al. 2013).
 //
-// A group is a range of indices with its own rate factor and decay; a parameter that does not learn
-// has a rate of 0, and an index in no group stays as it is.
-// step() allocates nothing and rounds alike for any number of threads, and with a loss scale of 1
-// the CPU and a GPU (kernels/blocks/optimizer_block.h) round alike but for the norm's last digits.
+// A group is a range of indices with its own rate factor and decay; frozen parameters have a rate
+// of 0, and indices outside all groups do not change. step() allocates nothing and rounds
+// identically for any number of threads. With a loss scale of 1, the CPU and a GPU
+// (kernels/blocks/optimizer_block.h) also round identically, except for the norm's last digits.
 #pragma once
 
 #include "engine/device/context.h"
@@ -29,25 +29,25 @@ namespace rk {
 
 // How one parameter learns.
 struct ParameterPolicy {
-  double rate_factor = 1.0;  // of the learning rate
+  double rate_factor = 1.0;  // factor on the learning rate
   bool decays = true;
   bool learns = true;  // false: no rate, no decay
 };
 
-// The rules that give each parameter its policy, by its name, shape and place.
+// The rules that give each parameter its policy, by name, shape and group.
 struct LearningPolicy {
   double weight_decay = 0.0;
-  double embedding_rate = 1.0;  // factor of the embedding layer's rate
-  double proxy_rate = 1.0;      // and of that of a loss's proxies
-  bool decays_norms = true;     // false: parameters of one dimension, which are biases and batch
-                                // norm's, are not pulled towards zero
-  std::vector<std::string> frozen;  // beginnings of the names of parameters that do not learn
+  double embedding_rate = 1.0;  // factor on the embedding layer's rate
+  double proxy_rate = 1.0;      // factor on the rate of a loss's proxies
+  bool decays_norms = true;     // false: no weight decay for one-dimensional parameters, that is
+                                // biases and batch norm's
+  std::vector<std::string> frozen;  // prefixes of the names of frozen parameters
 
   ParameterPolicy of(const Parameters::Entry& entry) const;
 };
 
-// The groups of all parameters. By default weight decay holds for every one, biases, batch norm's
-// and proxies included, as plain PyTorch and the authors' code have it.
+// The groups of all parameters. By default, weight decay applies to all of them, including biases,
+// batch norm's and proxies, as in plain PyTorch and the authors' code.
 std::vector<OptimizerGroup> optimizer_groups(const Parameters& parameters,
                                              const LearningPolicy& learning);
 
@@ -59,22 +59,22 @@ class Optimizer {
     std::int64_t count;
   };
 
-  // `count` elements in each flat buffer. Groups may come in any order but must not overlap.
-  // Throws UsageError where a number cannot be meant (beta outside [0, 1), negative decay, ...).
+  // `count` elements in each flat buffer. Groups may come in any order but must not overlap. Throws
+  // UsageError for values that make no sense (beta outside [0, 1), negative decay, ...).
   Optimizer(const Context& context, const OptimizerParams& params,
             std::vector<OptimizerGroup> groups, std::int64_t count);
 
-  // The norm of `gradients` [count] and, where it and the loss (unless null) are finite, the update
-  // of `parameters` [count], by state->rate. All of it lies in the context's memory, and nobody
-  // waits for a GPU.
+  // Computes the norm of `gradients` [count] and, if the norm and the loss (unless null) are
+  // finite, updates `parameters` [count] at state->rate. All arguments are in the context's memory;
+  // does not wait for a GPU.
   void step(const Context& context, StepState* state, float* parameters, const float* gradients,
             const double* loss = nullptr) const;
 
-  // All that a checkpoint needs beside the step's number. Zero before the first step.
+  // All that a checkpoint needs besides the step's number. Zero before the first step.
   std::vector<State> states() const;
-  // A state's values on the host: themselves on the CPU, a copy in `room` of a GPU's.
+  // A state's values on the host: on the CPU the values themselves, else a copy in `room`.
   std::span<float> on_host(const State& state, std::vector<float>& room) const;
-  // What on_host() gave, after it was changed there.
+  // Writes back the values that on_host() returned, after the caller changed them.
   void put_back(const State& state, std::span<const float> values);
   std::size_t state_bytes() const { return first_.bytes() + second_.bytes(); }
 
@@ -94,9 +94,8 @@ class Optimizer {
 };
 
 // The sum of squares, in double and in an order that depends on `count` alone. Squares of finite
-// floats cannot overflow a double, so the result is finite exactly if every gradient is: one pass
-// answers both questions that are asked before an update, how long the gradient is and whether it
-// is finite.
+// floats cannot overflow a double, so the result is finite exactly if every gradient is. One pass
+// thus yields both the norm and the check for finiteness that an update needs.
 double square_sum(const Context& context, const float* gradients, std::int64_t count);
 
 }  // namespace rk

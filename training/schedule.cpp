@@ -23,7 +23,7 @@ double shape(const ScheduleParams& p, std::int64_t step) {
       return std::pow(p.factor, static_cast<double>(passed));
     }
     case ScheduleKind::kCosine: {
-      // A run that goes on past its end (more epochs after resuming) stays at the floor.
+      // A run that continues past its planned end (resumed with more epochs) stays at the floor.
       const double share = std::clamp(
           static_cast<double>(step - p.warmup) / static_cast<double>(p.total - p.warmup), 0.0, 1.0);
       return p.floor + (1.0 - p.floor) * 0.5 * (1.0 + std::cos(std::numbers::pi * share));

@@ -4,8 +4,8 @@
 //   milestones factor^(number of milestones <= step)
 //   cosine     floor + (1 - floor) (1 + cos(pi s)) / 2,  s = (step - warmup) / (total - warmup)
 //
-// times `rate`; during the first `warmup` steps times (step + 1) / (warmup + 1) more. Steps count
-// from 0; recipes that speak of epochs multiply by the steps of an epoch first.
+// times `rate`; the first `warmup` steps are also multiplied by (step + 1) / (warmup + 1). Steps
+// count from 0; recipes that count in epochs first multiply by the steps per epoch.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct ScheduleParams {
 
 class Schedule {
  public:
-  // Throws UsageError naming what cannot be meant (rate <= 0, every < 1, ...).
+  // Throws UsageError naming the value that makes no sense (rate <= 0, every < 1, ...).
   explicit Schedule(ScheduleParams params);
   double rate(std::int64_t step) const;
   const ScheduleParams& params() const { return params_; }

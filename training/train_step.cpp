@@ -6,10 +6,11 @@
 namespace rk {
 namespace {
 
-// What fp16 starts with: small enough for any loss here, found again within a few steps if not.
+// The initial loss scale in fp16: small enough for any loss here, and corrected within a few steps
+// if not.
 constexpr float kFirstScale = 65536.0F;
 
-// Of the flat buffers: the proxies lie behind the network's parameters.
+// The network's part of the flat buffers: proxies come after the network's parameters.
 std::int64_t network_elements(const Parameters& parameters, ParameterId proxies) {
   return proxies >= 0 ? parameters.entry(proxies).offset
                       : static_cast<std::int64_t>(parameters.flat_elements());
@@ -54,7 +55,7 @@ void TrainStep::launch(std::span<const std::int64_t> labels,
   loss_->prepare(context_, loss_input());
   state_.send(context_, &StepState::rate, rate);
   input_.take();
-  // While the memory fills, the loss's products grow with it.
+  // While the memory fills, the sizes of the loss's products grow with it.
   work_.run(memory_.rows());
   for (std::int64_t c = 0; c < parts_.chunks(); ++c) program_.count_forward();
   if (kept_.bytes() > 0) memory_.push(kept_.as<float>(), labels, identities);
@@ -78,7 +79,7 @@ LossInput<float> TrainStep::loss_input() const {
   return input;
 }
 
-// Replayed or not, a step computes the same.
+// A replayed step computes the same as one that is not.
 void TrainStep::compute() {
   embed();
   if (kept_.bytes() > 0) context_.copy(kept_.data(), network_.embeddings(), kept_.bytes());
@@ -134,7 +135,7 @@ LossScaleState TrainStep::scale() const {
   return {.updates = step.number, .scale = step.loss_scale, .good_steps = step.good_steps};
 }
 
-// A file without a scale is one of a run that had none: every step of it was an update.
+// A checkpoint without a scale comes from a run without one, in which every step was an update.
 void TrainStep::set_scale(const LossScaleState& scale, std::int64_t steps) {
   StepState step;
   step.dynamic_scale = options_.precision == Precision::kFp16;

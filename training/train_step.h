@@ -1,21 +1,20 @@
-// One training step on the device of a context, and all the state that it changes beside the
-// network's own:
+// One training step on a context's device, and all the state it changes besides the network's own:
 //
 //   pixels -> network -> everybody's embeddings -> loss, dL/dE -> network backwards
 //     -> everybody's gradients -> optimizer
 //
-// What changes from step to step (learning rate, number of the update, loss scale, labels) is read
-// from the device's memory. So on a GPU everything between the upload of the pictures and the
-// changed parameters is one CUDA graph, captured in the second step of the same sizes and replayed
-// from then on (engine/device/captured_work.h).
+// All that changes from step to step (learning rate, number of the update, loss scale, labels) is
+// read from device memory. So on a GPU everything from the uploaded pictures to the changed
+// parameters is one CUDA graph, captured in the second step with the same sizes and then replayed
+// (engine/device/captured_work.h).
 //
-// Two steps may be on their way to a GPU, so that it has the next one when it is through with the
-// first. Where a step turns out to be hopeless, the one behind it changes nothing either.
+// Two steps may be in flight on a GPU, so that it can start the next as soon as it has finished the
+// first. If a step turns out to be hopeless, the step after it changes nothing either.
 //
-// In fp16 the gradient of the loss is multiplied by a scale that the optimizer divides by again
-// (kernels/blocks/optimizer_block.h): where a gradient overflows, the update is left out and the
-// scale halved; it doubles after 2,000 updates without one. No scale helps where the loss itself is
-// not finite: the run ends with that step.
+// In fp16 the gradient of the loss is multiplied by a scale, which the optimizer divides out again
+// (kernels/blocks/optimizer_block.h). If a gradient overflows, the update is skipped and the scale
+// halved; after 2,000 updates without overflow it doubles. No scale helps if the loss itself is not
+// finite: the run ends with that step.
 //
 // tests/cuda/step_test.cpp compares a GPU's step with the CPU's.
 #pragma once
@@ -39,49 +38,48 @@ namespace rk {
 
 class TrainStep {
  public:
-  // proxies: among the program's parameters; -1: the loss has none. The options name a group of
-  // processes, and a chunk.
+  // proxies: a parameter of the program; -1: the loss has none. The options must name a process
+  // group and a chunk.
   TrainStep(const Context& context, const TrainerOptions& options, Program& program,
             const Network& network, ParameterId proxies);
 
-  // The pictures of the batch that comes next (NetworkInput::stage); while a step runs, too.
+  // Stages the pictures of the next batch (NetworkInput::stage); also while a step runs.
   void stage(std::span<const std::uint8_t> pixels) { input_.stage(pixels); }
   bool copies_pixels() const { return input_.copies_pixels(); }
-  // The step on what was staged; a GPU is not waited for, but two steps at most are launched and
-  // not finished. labels and identities are those of the whole batch, of all processes. InputError
-  // where the loss cannot take the batch.
+  // Launches the step on the staged batch without waiting for a GPU; at most two steps may be
+  // launched and not finished. labels and identities: of the whole batch, of all processes. Throws
+  // InputError if the loss cannot take the batch.
   void launch(std::span<const std::int64_t> labels, std::span<const std::int64_t> identities,
               double rate);
-  // NaN: the step did not come so far.
   struct Outcome {
     double loss = 0;
     std::int64_t valid_queries = 0;
     double gradient_norm = 0;
-    bool updated = false;   // false: loss or gradient were not finite, and nothing was changed
-    bool hopeless = false;  // and a smaller loss scale will not help
+    bool updated = false;   // false: loss or gradient not finite, nothing changed
+    bool hopeless = false;  // not updated, and a smaller loss scale will not help
   };
-  Outcome finish();  // of the first that is not finished; waits for it
-  // All of a step but the update, once more: on the batch of the last but one, nothing having been
-  // staged since the last was launched. Memory columns are those of now.
+  Outcome finish();  // of the oldest unfinished step; waits for it
+  // Repeats all of a step but the update, on the batch of the last step but one; nothing may have
+  // been staged since the last launch. Memory columns are the present ones.
   void go_back(std::span<const std::int64_t> labels, std::span<const std::int64_t> identities);
 
-  // What launch() does, for whoever times its parts: on the batch of the last step.
+  // The parts of launch(), for callers that time them: on the batch of the last step.
   void embed() { network_.embed(); }
-  void value_and_gradient();  // of the loss, from the embeddings
+  void value_and_gradient();  // the loss's, from the embeddings
   void backward() { network_.backward(); }
   void update();
-  // A chunk of the batch's pictures into the program.
+  // Writes a chunk of the batch's pictures into the program's input.
   void fill(std::int64_t chunk) { input_.fill(chunk * parts_.chunk); }
 
   EmbeddingMemory& embedding_memory() { return memory_; }
   const EmbeddingMemory& embedding_memory() const { return memory_; }
   Optimizer& optimizer() { return optimizer_; }
   const Optimizer& optimizer() const { return optimizer_; }
-  // Of the loss, and how many updates there were; waits.
+  // The loss scale and the number of updates; waits.
   LossScaleState scale() const;
   void set_scale(const LossScaleState& scale, std::int64_t steps);
 
-  bool captured() const { return work_.captured(); }  // the last launch was a replay
+  bool captured() const { return work_.captured(); }  // whether the last launch was a replay
   std::vector<std::pair<std::string, std::size_t>> reserved() const;  // bytes by name
 
  private:
@@ -100,11 +98,11 @@ class TrainStep {
   std::unique_ptr<Loss<float>> loss_;
   Optimizer optimizer_;
   CapturedWork work_;
-  Memory kept_;  // the embeddings for the memory columns: backward may overwrite them
+  Memory kept_;  // the embeddings to push into the memory: backward may overwrite the originals
   DeviceValue<StepState> state_;
   std::array<Mark, 2> ends_;  // of steps, in turn
   std::size_t launched_ = 0, finished_ = 0;
-  std::span<const std::int64_t> labels_, identities_;  // of the step that was launched
+  std::span<const std::int64_t> labels_, identities_;  // of the step launched last
 };
 
 }  // namespace rk

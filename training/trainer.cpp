@@ -12,12 +12,13 @@
 namespace rk {
 namespace {
 
-// Far beyond any network's, and far below what makes sums overflow to both sides at once.
+// Far beyond any network's parameters, and far below values whose sums overflow to both sides at
+// once.
 constexpr float kLargestParameter = 1e12F;
 
 bool all_finite(const float* values, std::int64_t count) {
-  // A sum of zeros unless something is infinite or not a number: it vectorises, an early exit does
-  // not.
+  // Sums zeros unless a value is infinite or NaN: the loop vectorises, unlike one with an early
+  // exit.
   float sum = 0.0F;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < count; ++i) sum += values[i] * 0.0F;
@@ -54,7 +55,7 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
       build_network(program_, spec, options_.chunk, options_.model.crop, options_.model.crop);
   prepare_graphs();
   if (entry.kind == LossKind::kProxies) {
-    // Behind the network's, whose gradients are then one range.
+    // After the network's parameters, so that the network's gradients are one range.
     proxies_ =
         parameters_.declare("proxies", {options_.classes, dim},
                             entry.proxy_start(options_.classes, dim), ParameterGroup::kProxies);
@@ -70,23 +71,24 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   step_ = std::make_unique<TrainStep>(context, options_, program_, network_, proxies_);
 }
 
-// What is under way writes to memory that goes.
+// Work in flight writes to memory that is about to be freed.
 Trainer::~Trainer() {
   try {
     context_.synchronize();
   } catch (const DeviceError&) {
-    // Whatever broke the GPU's work is said by who met it first.
+    // Another call has already reported what broke the GPU's work.
   }
 }
 
-// What does not fit is said before it is asked for, with the batch that would: on the CPU the
-// system would end the program without a word. The optimizer has up to twice the parameters, and a
-// save twice what it saves; what the loss takes is small beside the rest there.
+// Refuses what does not fit before allocating it, and names the batch that would fit: on the CPU
+// the system would kill the program without a message. The optimizer takes up to twice the size of
+// the parameters, and a save twice the size of what it saves; on the CPU the loss takes little
+// beside these.
 void Trainer::require_room(const Program::Footprint& footprint) const {
   const std::int64_t share = parts().share();
   const auto array =
       static_cast<std::int64_t>(parameters_.flat_elements()) * std::int64_t{sizeof(float)};
-  // in_parts: what a batch in several chunks takes beside.
+  // in_parts: additional memory for a batch of several chunks.
   const auto require = [&](std::int64_t fixed, std::int64_t in_parts, std::int64_t free,
                            MemoryOf where) {
     MemoryNeed need{.fixed = static_cast<std::int64_t>(footprint.workspace_bytes) + fixed +
@@ -99,17 +101,17 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
                           chunk_that_fits(need, free, share), where);
   };
   if (context_.on_gpu()) {
-    constexpr std::int64_t kPictures = 2;  // of the batch, and of the one that goes up beside it
-    // cuDNN and cuBLAS load their kernels when they are first asked for them.
+    constexpr std::int64_t kPictures = 2;  // of this batch, and of the one uploaded meanwhile
+    // cuDNN and cuBLAS load their kernels at first use.
     constexpr std::int64_t kLibraries = std::int64_t{512} << 20;
     const std::int64_t side = options_.model.crop;
-    // The matrix of similarities, and what the rows of the most demanding loss keep beside it.
+    // The similarity matrix, and what the rows of the most demanding loss store besides.
     const std::int64_t loss =
         3 * std::int64_t{sizeof(float)} * options_.batch * options_.batch * (1 + options_.memory);
     return require(2 * array + kPictures * share * 3 * side * side + loss + kLibraries, array,
                    static_cast<std::int64_t>(context_.free_bytes()), MemoryOf::kGpu);
   }
-  // Values and gradients have their addresses, but no memory before they are written.
+  // Values and gradients have addresses already, but take memory only once they are written.
   constexpr std::int64_t kTraining = 4, kSaving = std::int64_t{2} * 3;  // gradients are not saved
   require((kTraining + kSaving) * array, 0, free_host_bytes(), MemoryOf::kMachine);
 }
@@ -191,14 +193,14 @@ StepResult Trainer::finish_first() {
   return result;
 }
 
-// From the step behind the one that diverged, so that pictures, activations and gradients are those
-// of the batch that is named.
+// Repeats the diverged step, after the step behind it, so that pictures, activations and gradients
+// are those of the batch that the error names.
 void Trainer::go_back() {
   under_way_ = 0;
   try {
     step_->finish();
   } catch (const InputError&) {
-    // Of a batch that is not asked for any more.
+    // The error of a batch that is no longer needed.
   }
   step_->go_back(begun_[last_].labels, begun_[last_].identities);
 }
@@ -278,7 +280,7 @@ std::vector<LayerActivations> Trainer::activations() {
     program_.begin_forward();
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       nodes[n]->forward();
-      // Now: a later layer may take the place.
+      // Read now: a later layer may reuse the memory.
       LayerActivations& layer = layers[n];
       layer.name = nodes[n]->name();
       for (const float value : program_.read(program_.output_of(static_cast<int>(n)))) {

@@ -1,27 +1,27 @@
-// A network in training: its parameters, the steps it makes (training/train_step.h) and what a
-// checkpoint holds of both.
+// A network in training: its parameters, its steps (training/train_step.h), and what a checkpoint
+// stores of both.
 //
-// With chunks the network's memory is that of a chunk, and one loss call sees all embeddings
-// (training/chunked_network.h). With frozen batch norm that is the whole batch's gradient but for
-// rounding; with batch statistics each chunk is normalised by its own.
+// With chunks, the network's memory is that of one chunk, and a single call of the loss sees all
+// embeddings (training/chunked_network.h). With frozen batch norm this gives the whole batch's
+// gradient up to rounding; with batch statistics each chunk is normalised by its own.
 //
-// Several processes share a batch in equal parts: each embeds its own, all embeddings come together
-// so that every process computes the loss of the whole batch, and the gradients of the network are
-// summed before each makes the same step. With frozen batch norm that is one process's step but for
-// rounding; with batch statistics each part is normalised by its own, and the running statistics
-// become the mean over the processes.
+// Several processes share a batch in equal parts: each embeds its part, all embeddings are gathered
+// so that every process computes the loss of the whole batch, and the network's gradients are
+// summed before every process makes the same step. With frozen batch norm this equals one process's
+// step up to rounding; with batch statistics each part is normalised by its own, and the running
+// statistics become their mean over the processes.
 //
-// A loss with proxies finds them among the parameters (/loss/proxies of a checkpoint), a row for
-// each class of the data set.
+// A loss's proxies are among the parameters (/loss/proxies in a checkpoint), one row for each class
+// of the data set.
 //
-// A step allocates nothing. The loss and the gradient's norm are looked at before the optimizer
+// A step allocates nothing. The loss and the gradient's norm are checked before the optimizer
 // changes anything: if one is not finite, the step ends in a DivergedError and the parameters are
-// those of before, also where a GPU has begun with the next step by then. ReLU makes 0 of NaN. With
-// batch statistics that hides none: the channel's mean is not finite, and so is no gradient. With
-// frozen ones a NaN shows wherever a layer's input holds an infinity (0 * inf in the gradient of
-// its weight), as it does when values grow from layer to layer. Filters all of whose sums overflow
-// to both sides at once go unseen, for they put out 0 and do not move, like dead units; the weights
-// that do that are seen by sound(), before a checkpoint.
+// those from before the step, even if a GPU has begun the next step by then. ReLU turns NaN into 0.
+// With batch statistics this hides no NaN: the channel's mean is not finite, and so neither is the
+// gradient. With frozen ones, a NaN shows up wherever a layer's input holds an infinity (0 * inf in
+// the gradient of its weight), as happens when values grow from layer to layer. Filters whose sums
+// all overflow to both sides at once go unnoticed, because they output 0 and do not change, like
+// dead units; sound() finds the weights that cause this before a checkpoint is written.
 #pragma once
 
 #include "data/loader/loader.h"
@@ -40,7 +40,7 @@
 
 namespace rk {
 
-// NaN: the step did not come so far.
+// NaN: the step failed before computing the value.
 struct StepResult {
   double loss = std::numeric_limits<double>::quiet_NaN();
   std::int64_t valid_queries = 0;
@@ -49,7 +49,7 @@ struct StepResult {
   bool updated = true;  // false: a gradient overflowed under the loss scale (fp16)
 };
 
-// What a node of the network put out, over all images of a batch.
+// The output of one node of the network, over all images of a batch.
 struct LayerActivations {
   std::string name;
   double max_abs = 0.0;  // of the finite ones
@@ -59,62 +59,63 @@ struct LayerActivations {
 
 class Trainer {
  public:
-  // Builds everything and fills the parameters from the seed. TooLittleMemory
-  // (engine/device/memory_fit.h) where it would not fit, before it is taken.
+  // Builds everything and fills the parameters from the seed. Throws TooLittleMemory
+  // (engine/device/memory_fit.h) before allocating what would not fit.
   Trainer(const Context& context, const TrainerOptions& options);
   ~Trainer();
 
-  // Makes a step on this process's share of a batch, which on the CPU is read until the next one. A
-  // GPU shall never wait for the host, so there a step is put behind the one before: the result is
-  // that of the step before, and there is none where there was no step under way.
+  // Makes a step on this process's share of a batch. The CPU reads the batch until the next call. A
+  // GPU must never wait for the host, so there the step is queued behind the one before: the result
+  // returned is the previous step's, or none if no step was in flight.
   std::optional<StepResult> advance(const Batch& batch);
-  // The result of the step that is still under way; none where there is none. Before anything else
-  // is asked of the trainer but stage().
+  // Returns the result of the step still in flight, or none if there is none. Must be called
+  // before any call but advance() and stage().
   std::optional<StepResult> finish();
   int under_way() const { return under_way_; }
   // advance(), then finish().
   StepResult step(const Batch& batch);
   // On a GPU: begins to upload the batch that advance() is given next.
   void stage(const Batch& next);
-  // Batches are staged; on the CPU they are read where they are.
+  // Whether batches are staged; on the CPU they are read in place.
   bool stages() const { return step_->copies_pixels(); }
 
-  std::int64_t steps() const { return steps_; }  // that have results
-  // The next step's place in the schedule, which is its number unless said otherwise: where a run
-  // goes on with another number of batches an epoch, epochs are what the schedule goes by.
+  std::int64_t steps() const { return steps_; }  // steps with results
+  // Sets the next step's place in the schedule, which otherwise is the step's number: a run resumed
+  // with another number of batches per epoch follows the schedule by epochs.
   void go_on_in_schedule(std::int64_t place) { schedule_begins_ = steps_ - place; }
-  // The step of the last result, or of the DivergedError that was thrown in its place.
+  // The step of the last result, or of the DivergedError thrown in its place.
   const StepResult& last() const { return begun_[last_].result; }
-  // Its batch: labels and identities of this process's share, pictures on the CPU alone.
+  // That step's batch: labels and identities of this process's share, pictures on the CPU only.
   const Batch& last_batch() const { return begun_[last_].batch; }
 
   Parameters& parameters() { return parameters_; }
   const Program& program() const { return program_; }
-  // Are all parameters and running statistics finite, and no parameter beyond 1e12? A checkpoint of
-  // others would be of no use.
+  // Whether all parameters and running statistics are finite and no parameter exceeds 1e12;
+  // otherwise a checkpoint would be of no use.
   bool sound() const;
 
   void save(CheckpointWriter& writer) const;
-  // Parameters, optimizer, memory, steps. Returns whether the memory could be taken: one of
-  // another size begins empty, and so does one of other data, whose labels mean other classes.
+  // Loads parameters, optimizer, memory and steps. Returns whether the memory could be restored:
+  // one of another size starts empty, and so does one of other data, whose labels mean other
+  // classes.
   bool load(const Checkpoint& checkpoint, bool same_data = true);
 
-  // Between a GPU and the parameters here: before they are read, after they were changed. Nothing
-  // on the CPU.
+  // Copy parameters from a GPU before they are read on the host, and to it after they were changed
+  // there. Do nothing on the CPU.
   void download();
   void upload();
-  // As of the last download(); fp16 alone has one.
+  // As of the last download(); only fp16 has one.
   LossScaleState loss_scale() const { return scale_; }
   TrainStep& train_step() { return *step_; }
 
-  // What is reserved, by name, in bytes.
+  // Reserved bytes, by name.
   std::vector<std::pair<std::string, std::size_t>> reserved() const;
-  std::int64_t network_parameters() const;  // without those of the loss
+  std::int64_t network_parameters() const;  // without the loss's
 
-  // For whoever looks for the cause of a divergence. Names of the parameters that are not finite in
-  // a flat buffer: values or gradients.
+  // For finding the cause of a divergence: the names of the parameters that are not finite in a
+  // flat buffer (values or gradients).
   std::vector<std::string> not_finite(std::span<const float> flat) const;
-  // Sends the last batch's share forward once more; batch norm's statistics move on.
+  // Sends the last batch's share forward again; this updates batch norm's statistics.
   std::vector<LayerActivations> activations();
 
  private:
@@ -125,7 +126,7 @@ class Trainer {
   struct Begun {
     StepResult result;
     Batch batch;                                        // of this process's share
-    std::vector<std::int64_t> own_labels, own_indices;  // its
+    std::vector<std::int64_t> own_labels, own_indices;  // of this process's share
     std::vector<std::int64_t> labels, identities;       // of the whole batch
   };
   std::size_t place_of(std::int64_t step) const {
@@ -140,18 +141,18 @@ class Trainer {
   TrainerOptions options_;
   std::unique_ptr<ProcessGroup> alone_;  // where the options name no group
   Schedule schedule_;
-  std::int64_t schedule_begins_ = 0;  // the step that is its 0
+  std::int64_t schedule_begins_ = 0;  // the step at which the schedule is at 0
   Parameters parameters_;
   Program program_;
   Network network_;
   ParameterId proxies_ = -1;
   std::unique_ptr<TrainStep> step_;
   std::array<Begun, 2> begun_;  // in turn
-  std::size_t last_ = 0;        // of them, the one that last() shows
+  std::size_t last_ = 0;        // index into begun_ of the step that last() returns
   std::int64_t steps_ = 0;
-  int under_way_ = 0;  // begun and without a result
+  int under_way_ = 0;  // begun, without a result yet
   LossScaleState scale_;
-  bool staged_ = false;  // the next step's batch
+  bool staged_ = false;  // the next step's batch is staged
 };
 
 }  // namespace rk

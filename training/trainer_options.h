@@ -1,4 +1,4 @@
-// What a trainer is told (training/trainer.h).
+// The options of a trainer (training/trainer.h).
 #pragma once
 
 #include "engine/device/precision.h"
@@ -23,14 +23,15 @@ struct TrainerOptions {
   LearningPolicy learning;
   ScheduleParams schedule;
   std::int64_t batch = 128;
-  ProcessGroup* processes = nullptr;  // that share a batch, a divisor of `batch`; null: this one
-  std::int64_t chunk = 0;    // images at a time, divides this process's share; 0: all of that
-  std::int64_t memory = 0;   // batches whose embeddings stay, for losses that take them
-  std::int64_t classes = 0;  // of the data set: proxies, for losses that have them
+  ProcessGroup* processes = nullptr;  // that share a batch, a divisor of `batch`; null: this
+                                      // process alone
+  std::int64_t chunk = 0;    // images at a time, a divisor of the process's share; 0: all of it
+  std::int64_t memory = 0;   // batches whose embeddings are kept, for losses that take them
+  std::int64_t classes = 0;  // of the data set: the number of proxies, for losses with proxies
   std::uint64_t seed = 0;
-  Precision precision = Precision::kFp32;  // on a GPU; the CPU has this one alone
+  Precision precision = Precision::kFp32;  // on a GPU; the CPU computes in fp32 only
   bool graph = true;                       // on a GPU: capture the step and replay it
-  // Bytes of the device's memory that the run takes beside the trainer's own.
+  // Bytes of device memory that the run takes besides the trainer's own.
   std::int64_t other_bytes = 0;
   // Called while the GPU's graphs are built, which may take a minute: (done, all).
   std::function<void(std::int64_t, std::int64_t)> preparing;

@@ -1,4 +1,4 @@
-// Whether a network learnt from pictures turned upright: key exif of the data it was trained on.
+// Whether a network was trained on pictures turned upright: the key exif of its training data.
 #pragma once
 
 #include "data/spec.h"
@@ -8,16 +8,17 @@
 
 namespace rk {
 
-// "turn" or "ignore"; "" where neither the run's settings nor the weights say (the data are drawn,
-// or the file is from elsewhere).
+// Returns "turn" or "ignore"; "" if neither the run's settings nor the weights tell (the data are
+// drawn, or the file comes from elsewhere).
 std::string training_exif(const Checkpoint& checkpoint);
 
-// `spec` with exif=turn, where it has a path and says nothing of exif and the network learnt so
-// (`before`, of training_exif()).
+// Returns `spec` with exif=turn added if it has a path, does not set exif, and the network was
+// trained so (`before`, from training_exif()).
 DataSpec with_training_exif(DataSpec spec, const std::string& before);
 
-// A note where `data`, a data specification, is seen otherwise than what the network learnt from
-// (`before`, of training_exif()). UsageError where it is none.
+// Prints a note if `data`, a data specification, treats EXIF differently from the network's
+// training data (`before`, from training_exif()). Throws UsageError if `data` is not a
+// specification.
 void note_other_exif(const std::string& before, const std::string& data);
 
 }  // namespace rk
