@@ -59,7 +59,7 @@ template <class T> class AddNode final : public Node {
   const Context& context_;
 };
 
-// A node of the type of x.
+// Creates a node for the element type of x.
 template <template <class> class NodeOf>
 std::unique_ptr<Node> node_like(const std::string& name, const Program& program, TensorId x) {
   return with_type(program.dtype(x), [&]<class T>() -> std::unique_ptr<Node> {

@@ -1,4 +1,4 @@
-// Element-wise layers that stand alone; ReLU and addition behind a batch normalisation are fused
+// Element-wise layers as separate nodes; ReLU and addition after a batch normalisation are fused
 // into it instead (batchnorm.h).
 #pragma once
 

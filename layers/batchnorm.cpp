@@ -54,7 +54,7 @@ class BatchNormNode : public Node {
     const float* variance = running_variance;
     if (options_.mode == BatchNormMode::kBatch) {
       bn::plane_statistics(threads_, layout_, x, partial_);
-      bn::finish_statistics(layout_, partial_, mean_, inv_std_);  // the variance, for now
+      bn::finish_statistics(layout_, partial_, mean_, inv_std_);  // holds the variance for now
       variance = inv_std_;
       update_running(running_mean, running_variance);
     } else {
@@ -183,8 +183,8 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
     // Backward writes the residual's gradient before that of x.
     expect(options.residual != x, "[{}] expected another tensor as the residual than x", name);
   }
-  // The gradient of the residual is ReLU's mask times dy: where nobody else has written it yet it
-  // takes dy's place, and dx gets memory of its own. Without a residual dx takes it.
+  // The residual's gradient is ReLU's mask times dy: if it is the first contribution, it takes dy's
+  // place, and dx gets its own memory. Without a residual, dx takes dy's place.
   const bool with_residual = options.residual >= 0;
   std::vector<NodeInput> inputs = {
       {.tensor = x, .read_in_backward = true, .gradient_in_place = !with_residual}};

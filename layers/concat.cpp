@@ -11,7 +11,7 @@
 namespace rk {
 namespace {
 
-// In blocks, the channels of one image are a run of memory; in NHWC, those of one pixel.
+// A contiguous run holds the channels of one image if channels are in blocks, of one pixel in NHWC.
 class ConcatNode : public Node {
  public:
   ConcatNode(const std::string& name, const Program& program, ChannelBlocks blocks)
@@ -24,7 +24,7 @@ class ConcatNode : public Node {
     auto* to = y.as<float>();
     for (const Tensor& x : memory_.inputs) {
       const std::int64_t length = run_length(x);
-      if (x.data != to) {  // else it was written there
+      if (x.data != to) {  // else it was written in place
         elementwise_cpu::copy_runs(threads_, {x.elements() / length, length, stride(x), stride(y)},
                                    x.as<float>(), to, false);
       }
@@ -58,7 +58,7 @@ class ConcatNode : public Node {
   ChannelBlocks blocks_;
 };
 
-// Are the inputs, one behind the other along the channels, ranges that begin and end on 16 bytes?
+// Whether all inputs, concatenated along the channels, start and end at multiples of 16 bytes.
 bool starts_packs(const Program& program, const std::vector<TensorId>& inputs) {
   return std::ranges::all_of(inputs, [&](TensorId x) {
     return program.shape(x)[3] * static_cast<std::int64_t>(size_of(program.dtype(x))) % 16 == 0;
@@ -92,10 +92,12 @@ TensorId concat(Program& program, const std::vector<TensorId>& inputs, const std
   for (const TensorId input : inputs) {
     const Shape& s = program.shape(input);
     NodeInput edge{.tensor = input};
-    // One block alone has rows apart where it is a range of channels: those are not images.
+    // In blocks, this node copies whole images. An input of a single block is NHWC by itself, so
+    // inside a larger tensor its rows would be apart, not its images.
     edge.spaced = !blocked || block < s[3];
-    // In blocks an image's channels follow each other, so that a producer can write them in place.
-    // On a GPU one can write a pixel's where all rows start as its loads and stores want them.
+    // In blocks, an image's channels are contiguous, so a producer can write them in place. On a
+    // GPU a producer can write a pixel's channels in place if all rows are aligned for its loads
+    // and stores.
     if (blocked || (program.on_gpu() && starts_packs(program, inputs))) edge.joined_at = first;
     edges.push_back(edge);
     blocks.inputs.push_back(blocked ? block : s[3]);

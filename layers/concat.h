@@ -1,6 +1,6 @@
-// Images of one size, one behind the other along the channels:
+// Concatenates images of one size along the channels:
 //   (N, H, W, C1), (N, H, W, C2), ... -> (N, H, W, C1 + C2 + ...).
-// The result is in blocks of channels where all inputs can be (engine/tape/layout.h), else NHWC.
+// The result is in channel blocks (engine/tape/layout.h) if all inputs can be, else NHWC.
 #pragma once
 
 #include "engine/tape/program.h"

@@ -11,7 +11,7 @@
 namespace rk {
 namespace {
 
-// A first layer reads at most this many channels, pixel planes apart.
+// The first layer reads at most this many channels, stored as separate planes.
 constexpr std::int64_t kStemChannels = 4;
 
 class Conv2dNode : public ConvolutionNode {
@@ -91,7 +91,8 @@ ConvolutionNode::ConvolutionNode(std::string name, Program& program, const std::
                                 {Initial::Kind::kNormal, std::sqrt(2.0 / fan_out)});
 }
 
-// With whole blocks on one side alone it computes in blocks, too, and the other side is NHWC.
+// If only one of input and output divides into whole blocks, the convolution is still computed in
+// blocks, and the other side is stored as NHWC.
 ConvolutionGeometry ConvolutionNode::in_blocks(std::int64_t block, std::int64_t x_block) const {
   ConvolutionGeometry g = geometry_;
   const bool divides = block > 0 && g.y[3] % block == 0;
@@ -110,8 +111,7 @@ ConvolutionGeometry ConvolutionNode::in_blocks(std::int64_t block, std::int64_t 
   return g;
 }
 
-// On the CPU in blocks of channels where the direct convolutions of this processor can run on them,
-// else NHWC.
+// On the CPU, channel blocks if this processor's direct convolutions support them, else NHWC.
 void ConvolutionNode::choose_layouts(ChannelBlocks& blocks) {
   ConvolutionGeometry& g = geometry_;
   if (on_gpu_) {

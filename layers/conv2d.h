@@ -2,8 +2,8 @@
 //
 //   x (N, H, W, C) -> y (N, OH, OW, O),  OH = (H + 2 pad - kernel) / stride + 1
 //   y[n,oh,ow,o] = sum_{c,kh,kw} x[n, oh*stride+kh-pad, ow*stride+kw-pad, c] * w[o,c,kh,kw]
-// Parameter `<name>.weight`, canonical order OIHW, starting as torchvision does (He et al. 2015,
-// normal, fan out). Accumulates in float32; no Winograd, so that results hold float32's accuracy.
+// Parameter `<name>.weight`, canonical order OIHW, initialised as in torchvision (He et al. 2015,
+// normal, fan out). Accumulates in float32; no Winograd, so that results keep float32's accuracy.
 #pragma once
 
 #include "engine/tape/program.h"
@@ -17,41 +17,43 @@ struct Conv2dOptions {
   std::array<std::int64_t, 2> kernel{1, 1};  // height, width
   std::array<std::int64_t, 2> stride{1, 1};
   std::array<std::int64_t, 2> padding{0, 0};
-  // Of the weight, where x has more, which hold zeros (images on a GPU); 0: as many as x.
+  // Input channels of the weight, if x has additional channels of zeros (images on a GPU); 0: as
+  // many as x.
   std::int64_t in_channels = 0;
 };
 
 TensorId conv2d(Program& program, TensorId x, const std::string& name,
                 const Conv2dOptions& options);
 
-// What a convolution computes on, worked out from its input: shared with conv_bn.h.
+// The shapes and layouts a convolution computes with, derived from its input; shared with
+// conv_bn.h.
 struct ConvolutionGeometry {
-  Shape x, y;    // (N, H, W, C), x as it lies
-  Shape weight;  // OIHW, of the parameter
-  // On a GPU, where x is images in cells of pixels (SpaceToDepth): pixels along a cell's side. The
+  Shape x, y;    // (N, H, W, C), x as stored
+  Shape weight;  // OIHW, the parameter's
+  // On a GPU, if x is images in cells of pixels (SpaceToDepth): pixels along a cell's side. The
   // options are then those of the convolution over the cells.
   std::int64_t cell = 1;
-  std::int64_t x_block = 0;  // channels side by side, engine/tape/layout.h
+  std::int64_t x_block = 0;  // adjacent channels, engine/tape/layout.h
   std::int64_t y_block = 0;
-  // Where it is not 0: computed in blocks of so many channels, the last of x or y filled up with
-  // zeros; what lies otherwise is reordered around it.
+  // If not 0: computed in blocks of this many channels, with the last block of x or y padded with
+  // zeros; a tensor stored otherwise is reordered before or after.
   std::int64_t block = 0;
-  // On a GPU, where y lies in a larger tensor: elements from a pixel of it to the next. 0: it does
-  // not.
+  // On a GPU, if y lies in a larger tensor: elements from one pixel of y to the next; else 0.
   std::int64_t y_row_stride = 0;
   Conv2dOptions options;
   WeightOrder order;
 };
 
-// A node that runs a convolution, alone (conv2d) or with what is folded into it (conv_bn.h).
+// A node that runs a convolution, alone (conv2d) or with a batch normalisation folded in
+// (conv_bn.h).
 class ConvolutionNode : public Node {
  public:
   // Declares the weight `<convolution>.weight`.
   ConvolutionNode(std::string name, Program& program, const std::string& convolution,
                   const ConvolutionGeometry& geometry);
-  // Settles in which order the weight is stored, too.
+  // Also decides the order in which the weight is stored.
   void choose_layouts(ChannelBlocks& blocks) override;
-  // Its layouts from then on.
+  // The layouts are valid after choose_layouts().
   const ConvolutionGeometry& geometry() const { return geometry_; }
 
  protected:
@@ -60,14 +62,14 @@ class ConvolutionNode : public Node {
   ParameterId weight_ = -1;
 
  private:
-  // Its layouts in blocks of so many channels (0: none), for an input of x_block.
+  // The layouts in blocks of `block` channels (0: none), for an input in blocks of x_block.
   ConvolutionGeometry in_blocks(std::int64_t block, std::int64_t x_block) const;
 
   bool on_gpu_;
   ConvolutionGeometry geometry_;
 };
 
-// The shapes.
+// Derives the shapes; choose_layouts() adds the layouts.
 ConvolutionGeometry convolution_geometry(const Program& program, TensorId x,
                                          const std::string& name, const Conv2dOptions& options);
 

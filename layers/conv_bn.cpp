@@ -46,7 +46,7 @@ class FoldedConvNode : public ConvolutionNode {
     Carver saved(memory.saved), workspace(memory.workspace);
     take_saved(saved);
     take_workspace(workspace);
-    void* rest = workspace.rest();  // the convolution's own
+    void* rest = workspace.rest();  // the convolution's part
     const auto* x = memory.inputs[0].as<float>();
     const float* residual = options_.residual >= 0 ? memory.inputs[1].as<float>() : nullptr;
     convolution_.bind_forward(x, folded_, bias_, residual, memory.output.as<float>(), rest);
@@ -79,9 +79,9 @@ class FoldedConvNode : public ConvolutionNode {
 
   void backward() override {
     const std::int64_t channels = geometry().y[3];
-    // ReLU's mask, its sum over the batch, and the residual's gradient in one pass: with mean 0,
-    // scale 1 and shift 0 "(x - mean) scale + shift > 0" asks for y > 0. (Other nodes use the
-    // workspace.)
+    // One pass computes ReLU's mask, the masked gradient's sum over the batch, and the residual's
+    // gradient. With mean 0, scale 1 and shift 0, the kernel's "(x - mean) scale + shift > 0" tests
+    // y > 0. (The constants are set each time, because other nodes use the workspace too.)
     std::fill_n(zeros_, channels, 0.0F);
     std::fill_n(ones_, channels, 1.0F);
     const auto* dy = memory_.output_gradient.as<float>();
@@ -118,7 +118,7 @@ class FoldedConvNode : public ConvolutionNode {
   void take_workspace(Carver& from) {
     if (!gradients_) return;
     const std::int64_t channels = geometry().y[3];
-    // Where dy must not be touched.
+    // Needed if dy must not be overwritten.
     gradient_ = options_.relu && preserve_ ? from.take<float>(layout_.elements()) : nullptr;
     partial_ = from.take<double>(bn::partial_sums(layout_));
     totals_ = from.take<double>(2 * channels);
@@ -127,7 +127,7 @@ class FoldedConvNode : public ConvolutionNode {
   }
 
   std::int64_t weight_elements() const { return geometry().weight.elements(); }
-  // Output channels side by side in the weight's stored order.
+  // Adjacent output channels in the weight's stored order.
   std::int64_t weight_lanes() const {
     return geometry().order.kind == WeightOrder::Kind::kPlain ? 1 : geometry().order.block;
   }
@@ -210,7 +210,7 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
                           .shape = geometry.y,
                           .read_in_backward = options.relu,
                           .dtype = program.dtype(x),
-                          // A residual, and its gradient, would lie otherwise than y.
+                          // A residual and its gradient would have other row strides than y.
                           .spaced = program.on_gpu() && options.residual < 0 &&
                                     gpu::writes_rows_apart(recorded.precision, recorded.gradients),
                           .takes_masked_gradient = options.relu && program.on_gpu()};

@@ -1,12 +1,12 @@
-// Convolution, batch normalisation, and behind them optionally a residual addition and ReLU.
+// Convolution and batch normalisation, optionally followed by a residual addition and ReLU.
 //
 // With running statistics (evaluation, frozen training) the normalisation is folded into the
-// convolution, which then writes the final result itself: no pass over memory is left.
+// convolution, which then writes the final result itself: no further pass over memory is needed.
 //   W'[o] = gamma[o] inv_std[o] W[o],  b'[o] = beta[o] - gamma[o] inv_std[o] mean[o]
 //   backward, g = dy where y > 0:  dW = gamma inv_std dW',  dbeta = sum g,
 //   dgamma = inv_std ( <dW', W> - mean dbeta )      per output channel, exact algebra
-// so nothing before the normalisation is ever stored. With batch statistics it is conv2d, then
-// batchnorm with the rest fused.
+// so the convolution's own output is never stored. With batch statistics: conv2d, then batchnorm
+// with the rest fused.
 #pragma once
 
 #include "layers/batchnorm.h"

@@ -1,6 +1,6 @@
-// Rows to unit length:  x (N, D) -> y = x / max(|x|, epsilon).
-// Backward:  dx = (dy - y (y . dy)) / |x|,  or dy / epsilon where |x| < epsilon (the norm is then a
-// constant). Norms and dot products in double.
+// Scales rows to unit length:  x (N, D) -> y = x / max(|x|, epsilon).
+// Backward:  dx = (dy - y (y . dy)) / |x|,  or dy / epsilon where |x| < epsilon (the divisor is
+// then a constant). Norms and dot products are computed in double.
 #pragma once
 
 #include "engine/tape/program.h"

@@ -13,8 +13,8 @@
 namespace rk {
 namespace {
 
-// Of T are rows and, in front of every forward pass (layers/gpu/weights.h), copies of weight and
-// bias; gradients of the parameters come out in float32.
+// Rows have the type T, and so have copies of weight and bias that are made before every forward
+// pass (layers/gpu/weights.h); the parameters' gradients are float32.
 template <class T> class LinearNode final : public Node {
  public:
   LinearNode(const std::string& name, Program& program, const Shape& x, std::int64_t out_features,
@@ -108,7 +108,7 @@ template <class T> class LinearNode final : public Node {
             .inputs = columns,
             .padded_inputs = columns};
   }
-  // A parameter as the products read it.
+  // A parameter in the type that the products read.
   const T* computed(ParameterId id, int cast) const {
     if constexpr (std::is_same_v<T, float>) {
       return parameters_.device_value(id);
@@ -121,7 +121,7 @@ template <class T> class LinearNode final : public Node {
   Parameters& parameters_;
   std::int64_t n_, k_, m_;
   ParameterId weight_, bias_;   // bias -1: none
-  gpu::CastWeights<T>* casts_;  // null: computed with as they are
+  gpu::CastWeights<T>* casts_;  // null: the products read the parameters themselves
   int cast_weight_ = -1, cast_bias_ = -1;
   PreparedGemm forward_, weight_gradient_, input_gradient_;
 };

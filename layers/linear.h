@@ -1,8 +1,9 @@
 // Fully connected layer:  x (N, K) -> y (N, M) = x W^T + b.
-// y has the type of x. Of 16 bits, W and b are rounded to them, and the products accumulate in
-// float32 with the bias in the same pass; in float32 everything is (on a GPU without TF32).
-// Parameters <name>.weight [M, K] and <name>.bias [M]; they start as PyTorch's nn.Linear
-// (uniform in +-1/sqrt(K)), or with orthonormal rows and a bias of zero.
+// y has the type of x. For 16-bit types, W and b are rounded to the type, and the products
+// accumulate in float32 with the bias in the same pass; for float32 everything is float32 (on a GPU
+// without TF32).
+// Parameters <name>.weight [M, K] and <name>.bias [M], initialised as PyTorch's nn.Linear (uniform
+// in +-1/sqrt(K)), or with orthonormal rows and zero bias.
 #pragma once
 
 #include "engine/tape/program.h"

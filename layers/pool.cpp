@@ -9,12 +9,12 @@
 namespace rk {
 namespace {
 
-// Elements between an image and the next, where the tensor is a range of more channels.
+// Elements between one image and the next, if the tensor is a range of a larger one's channels.
 std::int64_t gap(const ImageLayout& layout, const Tensor& tensor) {
   return tensor.image_stride - layout.blocks * layout.plane();
 }
 
-// A pool over windows, in whatever layouts its images lie.
+// A pooling over windows, for input and output images in any layout.
 class WindowPoolNode : public Node {
  public:
   WindowPoolNode(const std::string& name, const Program& program, const Shape& x, const Shape& y,

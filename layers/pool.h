@@ -1,9 +1,9 @@
 // Pooling layers.
 //
 // max_pool, average_pool: (N, H, W, C) -> (N, OH, OW, C). ceil_mode rounds the output size up, but
-//   no window starts in the padding behind. Of the maximum, padding is minus infinity and a tie
-//   goes to the first in scan order; the average counts padding, as zeros, but not what a window of
-//   ceil_mode has beyond it.
+//   no window starts in the trailing padding. In a maximum, padding is minus infinity and ties go
+//   to the first in scan order; an average counts padding as zeros, but leaves out the part of a
+//   ceil_mode window that lies beyond the padding.
 // global_pool: (N, H, W, C) -> (N, C): average, maximum, or generalised mean (GeM, Radenovic et al.
 //   2019): mean(max(x, eps)^p)^(1/p), p fixed.
 #pragma once

@@ -8,7 +8,8 @@
 namespace rk {
 namespace {
 
-// What does not lie in x, or in its gradient, is dense; these may have their rows apart.
+// A tensor that does not lie inside x (or inside its gradient) is dense; x and its gradient may
+// have strided rows.
 template <class T> class ReshapeNode final : public Node {
  public:
   ReshapeNode(const std::string& name, const Context& context, const Shape& x, const Shape& y)

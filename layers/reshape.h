@@ -1,6 +1,6 @@
-// The same elements in the same order under other dimensions; of images NHWC.
-// y lies where x does, and its gradient in x's, where the tape allows it (NodeOutput::part_at),
-// which is wherever x is dense or its last dimension stays; else it is copied.
+// The same elements in the same order with other dimensions; images in NHWC. y lies inside x, and
+// its gradient inside x's gradient, if the tape allows it (NodeOutput::part_at), that is if x is
+// dense or its last dimension stays the same; else it is copied.
 #pragma once
 
 #include "engine/tape/program.h"
@@ -9,7 +9,7 @@
 
 namespace rk {
 
-// shape has the elements of x. x itself where it has that shape already.
+// shape must have as many elements as x. Returns x itself if it already has that shape.
 TensorId reshape(Program& program, TensorId x, const Shape& shape, const std::string& name);
 
 }  // namespace rk

@@ -8,8 +8,8 @@
 namespace rk {
 namespace {
 
-// A run of memory in x holds the one in y: the channels of a pixel or, in blocks, of an image; the
-// features of a row.
+// Runs of contiguous memory in x that contain those of y: the channels of a pixel or, in blocks, of
+// an image; the features of a row.
 struct SlicedRuns {
   bool images = false;
   std::int64_t runs = 0;
@@ -23,7 +23,7 @@ template <class T> class SliceNode final : public Node {
             std::int64_t count)
       : Node(name), context_(context), x_(x), first_(first), count_(count) {}
 
-  // In the blocks that x lies in where whole ones are taken.
+  // Keeps the blocks of x if whole blocks are taken.
   void choose_layouts(ChannelBlocks& blocks) override {
     const std::int64_t all = x_[x_.rank() - 1];
     const std::int64_t block = x_.rank() == 4 ? blocks.inputs[0] : all;
@@ -52,7 +52,7 @@ template <class T> class SliceNode final : public Node {
                                      .y_stride = runs_.stride(y)});
   }
 
-  // Who writes first also writes what is beside the slice.
+  // The first writer of dx also writes the zeros beside the slice.
   void backward() override {
     const Tensor &dx = memory_.input_gradients[0], &dy = memory_.output_gradient;
     if (dx.data == nullptr || dx.as<T>() + runs_.first == dy.data) return;

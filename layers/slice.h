@@ -1,8 +1,8 @@
-// A range of what lies side by side:  x (..., C) -> y (..., count),  y[..., c] = x[..., first + c]:
+// A range of the last dimension:  x (..., C) -> y (..., count),  y[..., c] = x[..., first + c]:
 // channels of images, features of rows.
-// y lies in x, and its gradient in x's, where the tape allows it (NodeOutput::part_at); else it is
-// copied. Of images in blocks of channels (engine/tape/layout.h) a range of whole blocks stays so,
-// of others y is NHWC.
+// y lies inside x, and its gradient inside x's gradient, if the tape allows it
+// (NodeOutput::part_at); else it is copied. If images are in channel blocks (engine/tape/layout.h),
+// a range of whole blocks stays in blocks; any other range is NHWC.
 #pragma once
 
 #include "engine/tape/program.h"

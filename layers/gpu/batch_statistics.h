@@ -1,4 +1,4 @@
-// The statistics of a batch normalisation on a GPU by our own kernels, and what of them is kept for
+// The statistics of a batch normalisation on a GPU by our own kernels, and their values kept for
 // backward.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace rk::gpu {
 
 template <class T> class BatchStatistics {
  public:
-  // convolution: the one that adds up x, where it does; else null.
+  // convolution: the one that writes x, if it also sums x per channel; else null.
   BatchStatistics(Parameters& parameters, const BatchNormTensors& tensors, std::int64_t rows,
                   std::int64_t channels, const SummingConvolution* convolution)
       : parameters_(parameters),
@@ -31,7 +31,7 @@ template <class T> class BatchStatistics {
     factors_ = pieces.take<float>(3 * static_cast<std::int64_t>(channels_));
   }
 
-  // Of x [rows, channels]; the running ones advance.
+  // Computes the statistics of x [rows, channels] and updates the running ones.
   void of_batch(const T* x, const BatchNormOptions& options, CudaStream stream) {
     const BatchNormStatisticsOut out{
         .gamma = parameters_.device_value(tensors_.gamma),
@@ -69,7 +69,8 @@ template <class T> class BatchStatistics {
                             .scale = scale_},
            stream);
   }
-  // Behind the sums of the gradient in partial(): gradients of gamma and beta, and factors().
+  // Call after the gradient's sums are in partial(): computes the gradients of gamma and beta, and
+  // factors().
   void finish_gradient_sums(bool batch, CudaStream stream) {
     launch(BatchNormGradientFactors{.rows = rows_,
                                     .channels = channels_,
@@ -103,7 +104,7 @@ template <class T> class BatchStatistics {
   float* factors_ = nullptr;
 };
 
-// The convolution that makes x, where it adds it up on the side; else null.
+// The convolution that produces x, if it also sums x per channel; else null.
 inline const SummingConvolution* adds_up(const Program& program, TensorId x) {
   const auto* convolution = dynamic_cast<const SummingConvolution*>(program.producer(x));
   return convolution != nullptr && convolution->adds_up() ? convolution : nullptr;

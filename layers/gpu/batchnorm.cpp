@@ -13,10 +13,10 @@
 namespace rk::gpu {
 namespace {
 
-// By our own kernels.
+// Computed by our own kernels.
 template <class T> class OwnBatchNorm : public BatchNormNode {
  public:
-  // convolution: the one that adds up x, where it does.
+  // convolution: the one that writes x, if it also sums x per channel; else null.
   OwnBatchNorm(const std::string& name, Program& program, const Shape& shape,
                const BatchNormOptions& options, const SummingConvolution* convolution)
       : BatchNormNode(name, shape, options),
@@ -145,8 +145,8 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
   std::uint8_t* signs_ = nullptr;
 };
 
-// By the library's graphs, or, where it has not got them on this GPU, by our own kernels after all.
-// Neither gradient may be in place: a graph's results lie where none of its inputs does.
+// Computed by cuDNN's graphs or, if cuDNN does not have them on this GPU, by our own kernels.
+// Neither gradient may be in place: a graph's results must not overlap its inputs.
 template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public RunsGraphs {
   using Own = OwnBatchNorm<T>;
   using Own::channels_, Own::context_, Own::memory_, Own::parameters_, Own::residual, Own::rows_,
@@ -181,7 +181,7 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
 
   void bind(const NodeMemory& memory) override {
     if (!by_graphs_) return Own::bind(memory);
-    memory_ = memory;  // not Own's carving: by graphs the same memory is laid out otherwise
+    memory_ = memory;  // not Own::bind(): graphs use another layout of the same memory
     Carver saved(memory.saved), workspace(memory.workspace);
     take_saved(saved);
     take_workspace(workspace);
@@ -191,7 +191,7 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
     float* running_mean = parameters_.device_buffer(tensors_.mean);
     float* running_variance = parameters_.device_buffer(tensors_.variance);
     const T* x = memory.inputs[0].as<T>();
-    // The running statistics advance in place: a channel's are read before they are written.
+    // The running statistics are updated in place: each channel is read before it is written.
     forward_.bind({{kX, x},
                    {kResidual, residual() ? memory.inputs[1].as<T>() : nullptr},
                    {kY, memory.output.as<T>()},
@@ -230,8 +230,8 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
   }
 
  private:
-  // The graph overwrites: where a gradient is to be added, or nobody wants it, it gets a place in
-  // the workspace.
+  // The graph overwrites: a gradient that must be accumulated, or that nobody wants, goes to the
+  // workspace.
   bool aside(std::size_t input) const { return !uses_[input].wanted || uses_[input].accumulate; }
   T* masked_dy() const {
     if (!residual()) return nullptr;
@@ -268,7 +268,7 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
   T* d_residual_ = nullptr;
 };
 
-// Whether the library's graphs are to be tried.
+// Whether to try the library's graphs.
 bool wants_graphs(const Program& program, const Shape& shape, const BatchNormOptions& options) {
   const Precision precision = program.options().precision;
   if (options.mode != BatchNormMode::kBatch || !program.options().gradients ||
@@ -305,8 +305,8 @@ BatchNormGraphs batchnorm_graphs(const Shape& shape, Precision precision,
     if (residual) forward.write(forward.positive(y), kSigns);
   }
 
-  // Of a ReLU behind the normalisation alone the mask is computed again from x; behind a residual
-  // it is the bits, and the masked dy, the residual's gradient, comes out.
+  // A ReLU directly after the normalisation: the mask is recomputed from x. After a residual: the
+  // mask is read from the sign bits, and the masked dy is also written, as the residual's gradient.
   Graph backward(precision);
   auto dy = backward.read(kDy, shape);
   const auto x = backward.read(kX, shape), gamma = backward.read(kGamma, channels);

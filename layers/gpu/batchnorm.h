@@ -1,14 +1,14 @@
-// How a batch normalisation is computed on a GPU (batchnorm_node() in layers/gpu/nodes.h chooses
-// when the node is appended):
+// The ways to compute a batch normalisation on a GPU (batchnorm_node() in layers/gpu/nodes.h
+// chooses when the node is appended):
 //
-//   by cuDNN's graphs   the batch's statistics in tf32, fp16 and bf16, unless the plan table
-//                       (layers/graphs/plans.h) says "own kernels" or, which plan() finds out, the
-//                       library has not got them on this GPU
+//   by cuDNN's graphs   batch statistics in tf32, fp16 and bf16, unless the plan table
+//                       (layers/graphs/plans.h) says "own kernels" or plan() finds that cuDNN does
+//                       not have the graphs on this GPU
 //   by our own kernels  everything else
-//   ... with sums       our own kernels behind a convolution that adds up its output on the side,
-//                       where the plan table names an engine for that
+//   ... with sums       our own kernels after a convolution that also sums its output per channel,
+//                       if the plan table names an engine for that
 //
-// tests/cuda compares them with the CPU, on a GPU and on one made of the host.
+// tests/cuda compares them with the CPU, on a GPU and on the emulated one of tests/host_gpu.
 #pragma once
 
 #include "layers/batchnorm.h"
@@ -21,11 +21,11 @@
 
 namespace rk::gpu {
 
-// A convolution that may add up the channels of its output (rows, C) on the side.
+// A convolution that may also sum its output (rows, C) per channel.
 class SummingConvolution : public ConvolutionNode {
  public:
   using ConvolutionNode::ConvolutionNode;
-  // Both null where it does not. float (C), there after bind(), written by forward().
+  // Both null if it does not sum. float (C), allocated after bind(), written by forward().
   struct Sums {
     const float* sum = nullptr;
     const float* squares = nullptr;
@@ -34,7 +34,7 @@ class SummingConvolution : public ConvolutionNode {
   virtual Sums sums() const = 0;
 };
 
-// A batch normalisation of x (N, H, W, C), however computed.
+// A batch normalisation of x (N, H, W, C), whichever way it is computed.
 class BatchNormNode : public Node {
  public:
   BatchNormNode(std::string name, const Shape& shape, const BatchNormOptions& options)
@@ -47,14 +47,15 @@ class BatchNormNode : public Node {
   BatchNormOptions options_;
 };
 
-// With the batch's statistics; a residual has a ReLU behind it.
+// With batch statistics; a residual must be followed by a ReLU.
 struct BatchNormGraphs {
   Graph forward, backward;
 };
 BatchNormGraphs batchnorm_graphs(const Shape& shape, Precision precision,
                                  const BatchNormOptions& options);
 
-// In fp32 the digits of data far from zero are kept, of which the library says nothing.
+// In fp32, our own kernels keep the digits of data far from zero; cuDNN promises nothing about
+// them.
 constexpr bool normalises_by_graph(Precision precision) { return precision != Precision::kFp32; }
 
 }  // namespace rk::gpu

@@ -16,11 +16,11 @@
 namespace rk::gpu {
 namespace {
 
-// What two algorithms may differ by in the gradients: a wrong mask or sum is off by its whole size,
-// rounding to 16 bits and what follows from it on ReLU's other side by some hundredths.
+// Tolerance for the difference between two algorithms' gradients: a wrong mask or sum is off by its
+// whole size; rounding to 16 bits, and the signs that it flips at ReLU, by some hundredths.
 constexpr double kGradientAgreement = 0.1;
 
-// One convolution with its normalisation, as a network would have it.
+// One convolution with its normalisation, as in a network.
 class UnitProgram {
  public:
   UnitProgram(const Context& context, const BatchNormUnit& unit)
@@ -46,7 +46,7 @@ class UnitProgram {
     dy_ = noise(g.y, type);
   }
 
-  // A pass forward and back, or only what puts its tensors in place.
+  // Captures forward and backward passes, or only the copies that put their tensors in place.
   std::unique_ptr<CudaGraph> captured(bool passes) {
     return std::make_unique<CudaGraph>(context_.cuda(), [&] {
       for (std::size_t i = 0; i < kTrialLaunches; ++i) {
@@ -58,7 +58,7 @@ class UnitProgram {
     });
   }
   struct Result {
-    Memory output;  // a copy: its place is used for something else in backward
+    Memory output;  // a copy: backward reuses the original's memory
     std::vector<float> parameter_gradients;
   };
   Result compute() {
@@ -80,14 +80,15 @@ class UnitProgram {
     fill_with_noise(context_, memory.data(), shape.elements(), type, streams_++);
     return memory;
   }
-  // A pass may use their places for something else when they have been read.
+  // Repeated before every pass, because a pass may reuse the inputs' memory once they have been
+  // read.
   void put_inputs() {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       context_.cuda().copy(program_.value_of(inputs_[i]).data, values_[i].data(),
                            values_[i].bytes());
     }
   }
-  // There is a place for it only from the end of forward on.
+  // The output's gradient has memory only from the end of forward on.
   void put_gradient() {
     context_.cuda().copy(program_.gradient_of(output_).data, dy_.data(), dy_.bytes());
   }
@@ -159,8 +160,7 @@ GpuPlans plans_for(BatchNormAlgorithm algorithm, const BatchNormUnit& unit,
   if (algorithm != BatchNormAlgorithm::kGraphs) {
     plans.add(unit.graphs.forward.text(), std::string(GpuPlans::kOwnKernels), "");
   }
-  // What another normalisation behind the same convolution was found to be best off with is not
-  // this one's.
+  // Overrides the entry that another normalisation after the same convolution may have left.
   const bool sums = algorithm == BatchNormAlgorithm::kSums;
   plans.add(unit.sums.text(), sums ? sums_engine : std::string(GpuPlans::kOwnKernels), "");
   return plans;
@@ -190,8 +190,8 @@ AlgorithmTimings time_algorithms(const Context& context, const BatchNormUnit& un
     timing.error = largest_error(context, result.output.data(), own.output.data(),
                                  unit.convolution.y.elements(), image_type(precision));
     timing.gradient_error = relative_error(result.parameter_gradients, own.parameter_gradients);
-    // Sums that the library compiles it may add up atomically, in another order every time, though
-    // it does not call them nondeterministic.
+    // cuDNN may compile kernels that sum atomically, in another order every time, without calling
+    // them nondeterministic.
     const bool same_bits = result.parameter_gradients == again.parameter_gradients &&
                            largest_error(context, again.output.data(), result.output.data(),
                                          unit.convolution.y.elements(), image_type(precision)) == 0;
@@ -200,7 +200,7 @@ AlgorithmTimings time_algorithms(const Context& context, const BatchNormUnit& un
   });
   std::vector<std::unique_ptr<CudaGraph>> passes, copies;
   for_each([&](std::size_t a) { passes.push_back(programs[a]->captured(true)); });
-  // The same for all algorithms.
+  // The copies are the same for all algorithms.
   copies.push_back(programs[kOwn]->captured(false));
   const std::vector<double> times = time_replays(context, passes, repeats);
   const double copying = time_replays(context, copies, repeats)[0];

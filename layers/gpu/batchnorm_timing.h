@@ -1,7 +1,7 @@
-// Which algorithm of batch normalisation (layers/gpu/batchnorm.h) is the fastest behind a
-// convolution: both are run forward and backward, the algorithms in turn, on random numbers.
-// (Kernels cannot be timed each by itself: the algorithms share the work between convolution and
-// normalisation differently.)
+// Finds the fastest algorithm of batch normalisation (layers/gpu/batchnorm.h) after a given
+// convolution: runs convolution and normalisation forward and backward on random numbers, the
+// algorithms in turn. (Kernels cannot be timed one by one, because the algorithms divide the work
+// differently between convolution and normalisation.)
 #pragma once
 
 #include "layers/gpu/batchnorm.h"
@@ -17,33 +17,34 @@ enum class BatchNormAlgorithm : std::uint8_t { kGraphs, kOwn, kSums };
 inline constexpr std::array kBatchNormAlgorithms = {
     BatchNormAlgorithm::kGraphs, BatchNormAlgorithm::kOwn, BatchNormAlgorithm::kSums};
 
-// A convolution with the batch normalisation behind it, and how often the network has it.
+// A convolution followed by a batch normalisation, and how often the network has this pair.
 struct BatchNormUnit {
   ConvolutionGeometry convolution;
   BatchNormOptions batchnorm;
   bool input_gradient = false;  // of the convolution
   int count = 0;
-  Graph sums;              // the convolution's, with sums beside it
+  Graph sums;              // the convolution's graph with channel sums
   BatchNormGraphs graphs;  // the normalisation's
 };
 
-// The distinct ones of a program that trains with the batch's statistics.
+// The distinct units of a program that trains with batch statistics.
 std::vector<BatchNormUnit> batchnorm_units(const Program& program);
 
 struct AlgorithmTiming {
-  double ms = 0;              // forward and backward of both, median
+  double ms = 0;              // of both, forward and backward, median
   double error = 0;           // max |y - y_own| / max |y_own|, own: our own kernels'
-  double gradient_error = 0;  // relative RMS difference of the parameters' gradients from theirs
-  bool agrees = false;        // and gives the same bits again
+  double gradient_error = 0;  // relative RMS difference of the parameters' gradients from our own
+                              // kernels'
+  bool agrees = false;        // and repeats give the same bits
 };
 
-// `plans` with what makes a program take that algorithm at `unit`.
+// `plans`, changed so that a program uses that algorithm at `unit`.
 GpuPlans plans_for(BatchNormAlgorithm algorithm, const BatchNormUnit& unit,
                    const std::string& sums_engine, GpuPlans plans);
 
-// plans: the engines of the convolutions and normalisations; the context's plan table is left so.
-// sums_engine: of the convolution with sums; empty: there is none, and that algorithm does not
-// agree.
+// plans: the engines of the convolutions and normalisations; also the context's plan table on
+// return. sums_engine: for the convolution with sums; empty: there is none, and that algorithm
+// counts as not agreeing.
 using AlgorithmTimings = std::array<AlgorithmTiming, kBatchNormAlgorithms.size()>;
 AlgorithmTimings time_algorithms(const Context& context, const BatchNormUnit& unit,
                                  const GpuPlans& plans, const std::string& sums_engine,

@@ -12,7 +12,7 @@
 namespace rk::gpu {
 namespace {
 
-// The output's channels are added up on the side where the plan table names an engine for that.
+// The output is also summed per channel if the plan table names an engine for that.
 Epilogue epilogue(const Program& program, const ConvolutionGeometry& geometry) {
   const Precision precision = program.options().precision;
   if (!program.options().gradients || !fuses_sums(precision)) return {};
@@ -21,10 +21,10 @@ Epilogue epilogue(const Program& program, const ConvolutionGeometry& geometry) {
   return plans_of(program.context()).names_engine(graph) ? sums : Epilogue{};
 }
 
-// The weight is kept in float32 and cast to T, with the input channels that the images have, in
-// front of every forward pass; its gradient comes in T and is widened behind what goes backward
-// (layers/gpu/weights.h). Where nothing changes the graphs read and write the parameters
-// themselves.
+// The weight is kept in float32; before every forward pass it is cast to T and padded to the
+// images' input channels. Its gradient is computed in T and widened after backward
+// (layers/gpu/weights.h). If neither type nor channels differ, the graphs use the parameters
+// directly.
 template <class T> class Conv2dNode final : public SummingConvolution, public RunsGraphs {
  public:
   Conv2dNode(const std::string& name, Program& program, const ConvolutionGeometry& geometry)

@@ -10,7 +10,8 @@
 namespace rk::gpu {
 namespace {
 
-// A residual is fused with the ReLU that follows it in every network; alone it is added afterwards.
+// A residual is fused together with the ReLU that follows it in every network; without a ReLU it is
+// added afterwards.
 Epilogue epilogue(const BatchNormOptions& options) {
   return {.bias = true, .residual = options.relu && options.residual >= 0, .relu = options.relu};
 }
@@ -86,7 +87,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
     unfolded.inv_std = folded().inv_std;
     unfolded.sum = memory.output_gradient_sums;
     unfolded_->use(unfold_);
-    // Masked by who wrote it, it is read where it lies.
+    // A gradient masked by its writer is read in place.
     if (gradient_ == nullptr || memory.output_gradient_masked) {
       gradient_ = memory.output_gradient.as<T>();
     }
@@ -122,7 +123,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
   }
 
  private:
-  // One pass: the mask, where nobody applied it before, the sum over the batch and the residual's
+  // One pass: the mask (unless already applied), the sum over the batch and the residual's
   // gradient.
   void add_up_gradient() {
     const T* dy = memory_.output_gradient.as<T>();
@@ -138,7 +139,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
     if (sums.d_residual != nullptr) sums.accumulate = memory_.uses[1].accumulate;
     launch(sums, stream());
   }
-  // Where who masked it added it up as well.
+  // For a gradient that its writer has masked and summed.
   void pass_on_gradient() {
     T* d_residual = residual_gradient();
     if (d_residual == nullptr) return;
@@ -148,7 +149,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
                         .accumulate = memory_.uses[1].accumulate},
            stream());
   }
-  // Null: there is none, nobody wants it, or the gradient lies there already.
+  // Null if there is no residual, its gradient is not wanted, or the gradient is already there.
   T* residual_gradient() const {
     if (options_.residual < 0) return nullptr;
     auto* d_residual = memory_.input_gradients[1].template as<T>();
@@ -164,7 +165,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
 
   void take_workspace(Carver& pieces) {
     if (!gradients_) return;
-    // The masked gradient takes the place of dy unless that is to be read after the step.
+    // The masked gradient overwrites dy, unless dy must be readable after the step.
     gradient_ = options_.relu && preserve_ ? pieces.take<T>(geometry().y.elements()) : nullptr;
   }
 

@@ -20,7 +20,7 @@ Graph::Window window(const ConvolutionGeometry& geometry) {
   return {.stride = geometry.options.stride, .padding = geometry.options.padding};
 }
 
-// With the images' input channels, of which the parameter may have fewer.
+// With the images' input channels; the parameter may have fewer.
 Shape weight(const ConvolutionGeometry& geometry) {
   const auto& kernel = geometry.options.kernel;
   return {geometry.y[3], kernel[0], kernel[1], geometry.x[3]};
@@ -33,8 +33,8 @@ Graph weight_gradient_graph(const ConvolutionGeometry& geometry, Precision preci
   return g;
 }
 
-// add: what other readers contributed; mask: of the ReLU that made x, so that what comes out is the
-// gradient before it.
+// add: adds the other readers' contributions. mask: applies the mask of the ReLU that produced x,
+// so that the result is the gradient before that ReLU.
 Graph input_gradient_graph(const ConvolutionGeometry& geometry, Precision precision, bool add,
                            bool mask) {
   Graph g(precision);
@@ -46,17 +46,17 @@ Graph input_gradient_graph(const ConvolutionGeometry& geometry, Precision precis
   return g;
 }
 
-// In fp32 what hangs on an input's gradient is taken by one engine alone, of the heuristics' list
-// of last resort, which compiles its kernels. In 16 bits that is so where the convolution has a
-// stride: there the part with our own kernel behind it is the faster (on an H100, 3x3/2 of
-// 256x56x56x128:
-// 0.40 ms in one, 0.17 without the mask).
+// In fp32 only one engine fuses anything with an input's gradient; it is on the heuristics'
+// fallback list and compiles its kernels. In 16 bits the same holds for convolutions with a stride,
+// where the plain graph followed by our own kernel is faster (on an H100, 3x3/2 of 256x56x56x128:
+// 0.40 ms fused, 0.17 without the mask).
 bool fuses_input_gradient(const ConvolutionGeometry& geometry, Precision precision) {
   const auto& stride = geometry.options.stride;
   return precision != Precision::kFp32 && stride[0] == 1 && stride[1] == 1;
 }
 
-// The graph, or the part of it where the library refuses it on this GPU; says whether it is whole.
+// Builds the wanted graph, or only its part if cuDNN refuses it on this GPU; returns whether it is
+// the whole.
 bool build(const Context& context, const Graph& wanted, const Graph& part, GpuGraph& graph) {
   const bool whole = wanted == part || GpuGraph::exists(context, wanted, "it is computed in parts");
   graph = GpuGraph(context, whole ? wanted : part);
@@ -71,8 +71,8 @@ Graph forward_graph(const ConvolutionGeometry& geometry, Precision precision,
   const auto x = g.read(kX, geometry.x), w = g.read(kW, weight(geometry));
   auto y = g.conv(x, w, window(geometry));
   if (epilogue.residual) y = g.add(y, g.read(kResidual, geometry.y));
-  // In the precision's type, and last: so the library has these graphs ready made; with a float32
-  // bias, or the residual behind it, it compiles a kernel for each.
+  // The bias is in the precision's type and added last, because cuDNN has ready-made kernels for
+  // these graphs; with a float32 bias, or a residual after it, cuDNN compiles a kernel for each.
   if (epilogue.bias) y = g.bias(y, g.read(kBias, {geometry.y[3]}));
   if (epilogue.relu) y = g.relu(y);
   g.write(y, kY, geometry.y_row_stride);
@@ -86,7 +86,7 @@ Graph forward_graph(const ConvolutionGeometry& geometry, Precision precision,
 
 void lay_out_images(Program& program, TensorId x, const std::string& name,
                     const Conv2dOptions& options) {
-  constexpr std::int64_t kChannelStep = 16;  // what the kernels of sm_90 take at once
+  constexpr std::int64_t kChannelStep = 16;  // what kernels of sm_90 read at once
   const std::int64_t side = options.stride[0];
   const bool gathers = options.in_channels > 0 && side > 1 && options.stride[1] == side &&
                        program.options().precision != Precision::kFp32 &&
@@ -132,7 +132,8 @@ template <class T> void Convolution<T>::graphs(const EdgeUse& dx, std::vector<Gr
 template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
   use_ = dx;
   const Graph wanted = forward_graph(geometry_, precision_, epilogue_);
-  // Sums are asked for by the plan table, which knows an engine for them.
+  // Sums are requested only if the plan table names an engine for them, so there is no smaller
+  // part.
   const Graph part = epilogue_.sums ? wanted : forward_graph(geometry_, precision_, {});
   forward_whole_ = build(context_, wanted, part, forward_);
   std::size_t bytes = forward_.workspace_bytes();
@@ -140,7 +141,7 @@ template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
   weights_ = GpuGraph(context_, weight_gradient_graph(geometry_, precision_));
   bytes = std::max(bytes, weights_.workspace_bytes());
   if (!use_.wanted) return bytes;
-  // As in forward: who takes the sums has no other way to them.
+  // As in forward: the reader of the sums has no other way to get them.
   if (dx.sum) unit_ = UnitNormalisation(context_, geometry_.x[3]);
   const Graph data_part = dx.sum ? data_graph(dx) : data_graph({.wanted = true});
   data_whole_ = build(context_, data_graph(dx), data_part, data_) &&

@@ -1,6 +1,6 @@
-// A convolution's cuDNN graphs: forward, with what is fused behind it, and the gradients of weight
-// and input. Written down by graphs(), built by plan(), tied to memory by the bind calls, run on
-// the context's stream. As OneDnnConvolution (layers/onednn/convolution.h) on the CPU.
+// A convolution's cuDNN graphs: forward, with its fused epilogue, and the gradients of weight and
+// input. Listed by graphs(), built by plan(), tied to memory by the bind calls, run on the
+// context's stream. The counterpart of OneDnnConvolution (layers/onednn/convolution.h) on the CPU.
 #pragma once
 
 #include "engine/device/context.h"
@@ -12,8 +12,8 @@
 
 namespace rk::gpu {
 
-// What is computed behind a convolution, in this order: y + residual + bias, ReLU; or the output's
-// sums and sums of squares over each channel beside it.
+// Operations fused after a convolution, in this order: y + residual + bias, ReLU; or, beside the
+// output, its sums and sums of squares over each channel.
 struct Epilogue {
   bool bias = false, residual = false, relu = false;
   bool sums = false;
@@ -21,7 +21,7 @@ struct Epilogue {
 Graph forward_graph(const ConvolutionGeometry& geometry, Precision precision,
                     const Epilogue& epilogue);
 
-// Whether the library has sums beside a convolution in that precision.
+// Whether cuDNN can fuse channel sums with a convolution in that precision.
 constexpr bool fuses_sums(Precision precision) { return precision != Precision::kFp32; }
 
 template <class T> class Convolution {
@@ -34,7 +34,7 @@ template <class T> class Convolution {
         epilogue_(epilogue),
         has_backward_(backward) {}
 
-  // How far the rows of y and dy are apart; before graphs() and plan().
+  // Sets the row stride of y and dy; call before graphs() and plan().
   void lay_out(std::int64_t row_stride) {
     geometry_.y_row_stride = row_stride == geometry_.y[3] ? 0 : row_stride;
   }
@@ -42,15 +42,16 @@ template <class T> class Convolution {
     return geometry_.y_row_stride > 0 ? geometry_.y_row_stride : geometry_.y[3];
   }
 
-  // Whether the plan table names an engine for the input's gradient with its sums beside it, and
-  // so knows that there is one and that it is the faster way.
+  // Whether the plan table names an engine for the input's gradient with channel sums, which means
+  // that cuDNN has it and that it is the faster way.
   bool sums_gradient(const EdgeUse& dx) const;
-  // What plan() builds; where this GPU's library refuses what is fused to one, that one's part.
+  // The graphs that plan() builds; if cuDNN refuses a fused graph on this GPU, plan() builds its
+  // unfused part instead.
   void graphs(const EdgeUse& dx, std::vector<Graph>& list) const;
   std::size_t plan(const EdgeUse& dx);  // returns the workspace's bytes
 
-  // Weights are OHWI in T, their input channels as the images'. What the forward graph has no use
-  // for may be null.
+  // Weights are OHWI in T, with the images' input channels. Tensors that the forward graph does not
+  // use may be null.
   struct Forward {
     const T* x = nullptr;
     const T* w = nullptr;
@@ -67,14 +68,14 @@ template <class T> class Convolution {
     const T* w = nullptr;
     T* dw = nullptr;
     T* dx = nullptr;
-    const T* addend = nullptr;  // what is added to dx where it accumulates
+    const T* addend = nullptr;  // added to dx if it accumulates
     float* dx_sums = nullptr;   // [channels of x]
   };
   void bind_backward(const Backward& tensors, void* workspace);
 
   void forward() const;
   void backward_weights() const { weights_.run(); }
-  void backward_data() const;  // nothing where dx is not wanted
+  void backward_data() const;  // does nothing if dx is not wanted
 
  private:
   Graph data_graph(const EdgeUse& dx) const;
@@ -85,7 +86,7 @@ template <class T> class Convolution {
   Epilogue epilogue_;
   bool has_backward_;
   EdgeUse use_;
-  // Whether the graphs do all that is asked for; else our own kernels finish.
+  // Whether the graphs do everything requested; else our own kernels finish.
   bool forward_whole_ = true, data_whole_ = true;
   Forward tensors_;
   Backward gradients_;

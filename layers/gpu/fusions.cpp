@@ -62,7 +62,7 @@ Passes passes_of(const std::vector<Graph>& graphs) {
   return passes;
 }
 
-// Collects what is not there yet, and counts.
+// Collects distinct fusions and counts them.
 class Fusions {
  public:
   void add(Fusion fusion) {
@@ -123,7 +123,7 @@ std::vector<Fusion> fusions(Program& program) {
     if (in_front == nullptr || !in_front->options().relu) continue;
     const bool residual = in_front->options().residual >= 0;
     if (sums && !residual && readers[input(n)] == 1) {
-      // Applying it reads its input and writes its output.
+      // Applying the normalisation as a separate pass reads its input and writes its output.
       found.add(
           {FusionKind::kNormalizedInput,
            {*forward, *weight_gradient},
@@ -131,12 +131,12 @@ std::vector<Fusion> fusions(Program& program) {
            y + 2 * x,
            1});
     }
-    // Who reads first is the last to add to the gradient: only then it is whole.
+    // The first reader is the last to add to the gradient: only there is the gradient complete.
     const bool completes = input_gradient != nullptr &&
                            (readers[input(n)] == 1 || input_gradient->has(Graph::Op::kAdd));
     if (!completes) continue;
-    // The sums read the gradient and the normalisation's input; with a residual they write its
-    // gradient, too.
+    // Computing the sums as a separate pass reads the gradient and the normalisation's input; with
+    // a residual it also writes the residual's gradient.
     found.add({residual ? FusionKind::kBlockGradientSums : FusionKind::kGradientSums,
                {*input_gradient},
                {graph_with_sums(*input_gradient, residual)},

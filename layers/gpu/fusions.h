@@ -1,11 +1,11 @@
-// What of a batch normalisation cuDNN can compute in the convolutions beside it: graphs that stand
-// for others and for passes of our own kernels (kernels/blocks/batchnorm_block.h). Training with
-// the batch's statistics uses the first kind, where the plan table says so
-// (layers/gpu/batchnorm.h); whether the others are worth it on a GPU is asked with
-// `bench step --fusions`.
+// The parts of a batch normalisation that cuDNN can compute within the convolutions beside it:
+// graphs that replace other graphs and passes of our own kernels
+// (kernels/blocks/batchnorm_block.h). Training with batch statistics uses the first kind if the
+// plan table says so (layers/gpu/batchnorm.h); `bench step --fusions` tells whether the others are
+// worth it on a GPU.
 //
-// In fp16 alone: the library has the others in no other precision. Scale and bias in front of a
-// convolution are in 16 bits, as its engines want them.
+// Only in fp16: cuDNN has the others in no other precision. Scale and bias before a convolution are
+// 16-bit, as its engines require.
 #pragma once
 
 #include "layers/graphs/graph.h"
@@ -18,12 +18,12 @@
 namespace rk::gpu {
 
 enum class FusionKind : std::uint8_t {
-  kOutputSums,         // conv -> conv, with sum and sum of squares for the normalisation behind it
+  kOutputSums,         // conv -> conv, with sum and sum of squares for the normalisation after it
   kNormalizedInput,    // conv, wgrad -> both of relu(scale x + bias), the conv with sums: the
-                       // normalised image in front is never written
+                       // normalised image before them is never written
   kGradientSums,       // dgrad -> the gradient before that ReLU, with the sums that the gradient of
-                       // the normalisation in front takes
-  kBlockGradientSums,  // the same behind a ReLU of normalised + residual
+                       // the normalisation before it needs
+  kBlockGradientSums,  // the same after a ReLU of normalised + residual
 };
 inline constexpr std::array kFusionKinds = {FusionKind::kOutputSums, FusionKind::kNormalizedInput,
                                             FusionKind::kGradientSums,
@@ -32,13 +32,13 @@ std::string_view name_of(FusionKind kind);
 
 struct Fusion {
   FusionKind kind{};
-  std::vector<Graph> parts, fused;  // what is computed today, what would be in its place
-  double saved_bytes = 0;           // that our own kernels would not read or write any more
-  int count = 0;                    // how often a step has it
+  std::vector<Graph> parts, fused;  // what is computed today, what would replace it
+  double saved_bytes = 0;           // that our own kernels would no longer read or write
+  int count = 0;                    // how often a step contains it
 };
 
-// Those of a program in fp16 with the batch's statistics, recorded without a plan table: the same
-// once, in the order of the kinds and of the nodes.
+// The fusions of a program in fp16 with batch statistics, recorded without a plan table: each
+// distinct one once, ordered by kind and then by node.
 std::vector<Fusion> fusions(Program& program);
 
 }  // namespace rk::gpu

@@ -22,7 +22,7 @@ namespace {
 
 using enum GraphRole;
 
-// Both ways over tensors of their own.
+// Both ways, on tensors of their own.
 class Ways {
  public:
   Ways(const Context& context, const Graph& plain, const Graph& with_sums)
@@ -98,7 +98,7 @@ class Ways {
     sums_.download(values.data(), sums_.bytes());
     return values;
   }
-  // Of what the graph added up, from our kernel's sums over the gradient that is there.
+  // Error of the graph's sums, relative to our kernel's sums over the same gradient.
   double sums_error() const {
     add_up();
     const std::vector<float> got = sums();

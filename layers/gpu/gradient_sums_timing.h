@@ -1,6 +1,6 @@
-// Which is the faster way to the sums of an input's masked gradient: the graph that computes the
-// gradient with the sums beside it (layers/gpu/gradient_sums.h), or without, and a pass of our own
-// kernel over what it wrote. Both are run on random numbers, in turn.
+// Finds the faster way to the sums of an input's masked gradient: the graph that computes the
+// gradient together with its sums (layers/gpu/gradient_sums.h), or the graph without sums followed
+// by a pass of our own kernel. Both are run on random numbers, in turn.
 #pragma once
 
 #include "engine/device/context.h"
@@ -9,15 +9,15 @@
 namespace rk::gpu {
 
 struct GradientSumsTiming {
-  double graph_ms = 0, kernel_ms = 0;  // each with the gradient itself, medians
-  // Of the graph's gradient from that without sums, and of its sums from our kernel's over it: the
-  // largest difference, of the largest value.
+  double graph_ms = 0, kernel_ms = 0;  // both including the gradient itself, medians
+  // The larger of two differences, each relative to the largest value: the graph's gradient from
+  // the one computed without sums, and the graph's sums from our kernel's over that gradient.
   double error = 0;
-  bool agrees = false;  // and gives the same bits again
+  bool agrees = false;  // and repeats give the same bits
 };
 
-// By the engines of the context's plan table, of `graph`, in fp16, and of
-// graph_with_sums(graph), both of which the library must have. Waits.
+// Uses the engines that the context's plan table names for `graph`, in fp16, and for
+// graph_with_sums(graph); cuDNN must have both. Waits.
 GradientSumsTiming time_gradient_sums(const Context& context, const Graph& graph, int repeats);
 
 }  // namespace rk::gpu

@@ -10,7 +10,7 @@
 namespace rk::gpu {
 namespace {
 
-// inputs: y and the shortcut, both in front of their normalisations.
+// inputs: y and the shortcut, both before their normalisations.
 template <class T> class JoinedBatchNorm final : public Node {
  public:
   JoinedBatchNorm(Program& program, TensorId y, const std::string& name, TensorId shortcut,

@@ -1,8 +1,8 @@
-// The nodes that compute on a GPU, one function a kind: what layers append where the program is on
-// one (Program::on_gpu()). Shapes, parameters and meaning are settled by the layer itself
-// (conv2d.h, conv_bn.h, batchnorm.h, ...); here are only building and running.
+// The nodes that compute on a GPU, one function per kind: layers append these if the program is on
+// a GPU (Program::on_gpu()). The layer itself defines shapes, parameters and meaning (conv2d.h,
+// conv_bn.h, batchnorm.h, ...); these nodes only build and run.
 //
-// tests/cuda compares them with the CPU, on a GPU and on one made of the host.
+// tests/cuda compares them with the CPU, on a GPU and on the emulated one of tests/host_gpu.
 #pragma once
 
 #include "layers/batchnorm.h"
@@ -24,7 +24,7 @@ std::unique_ptr<Node> folded_conv_node(const ConvBnNames& names, Program& progra
                                        const ConvolutionGeometry& geometry,
                                        const BatchNormOptions& options);
 
-// Says in `inputs` what its edges can do.
+// Sets in `inputs` what the node's edges can do.
 std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, TensorId x,
                                      const BatchNormOptions& options,
                                      std::vector<NodeInput>& inputs);
@@ -41,25 +41,25 @@ std::unique_ptr<Node> average_pool_node(const std::string& name, const Program& 
 std::unique_ptr<Node> global_pool_node(const std::string& name, const Program& program,
                                        const Shape& x, const GlobalPoolOptions& options);
 
-// inputs: one behind the other along the channels.
+// inputs: concatenated along the channels.
 std::unique_ptr<Node> concat_node(const std::string& name, const Program& program);
 
-// Whether a convolution may write rows apart, and read its gradient so (NodeOutput::spaced). In
-// bf16 the library has nothing that fuses what is added to an input's gradient, or its mask, where
-// dy lies so.
+// Whether a convolution may write y, and read dy, with strided rows (NodeOutput::spaced). In bf16,
+// cuDNN has no engine that fuses an addend or a mask with an input's gradient if dy has strided
+// rows.
 constexpr bool writes_rows_apart(Precision precision, bool gradients) {
   return precision != Precision::kBf16 || !gradients;
 }
 
-// Lays out the images that a convolution reads as cuDNN is fastest on them: where its stride is
-// above 1, in cells of stride x stride pixels (SpaceToDepth). Pixel by pixel, ResNet's first layer
-// has 7x7 taps of 4 channels, 3 of them used, for which cuDNN only has kernels of the card
-// generation before; cell by cell it has 4x4 taps of 16 channels, 12 of them used. In fp32, and
-// where the images' gradient is wanted, images stay as they are.
+// Chooses the layout of the images that a convolution reads for which cuDNN is fastest: for a
+// stride above 1, cells of stride x stride pixels (SpaceToDepth). Pixel by pixel, ResNet's first
+// layer has 7x7 taps of 4 channels, 3 of them used, for which cuDNN only has kernels of the
+// previous GPU generation; cell by cell it has 4x4 taps of 16 channels, 12 of them used. In fp32,
+// and if the images' gradient is wanted, images stay as they are.
 void lay_out_images(Program& program, TensorId x, const std::string& name,
                     const Conv2dOptions& options);
 
-// What a convolution's edge to its input can do in the program's precision: set on NodeInput.
+// Sets on NodeInput what a convolution's edge to its input can do in the program's precision.
 void allow_gradient_forms(const Program& program, const ConvolutionGeometry& geometry,
                           NodeInput& input);
 

@@ -21,7 +21,7 @@ PoolShape pool_shape(const Shape& x, const Shape& y, const PoolOptions& options)
   return shape;
 }
 
-// A pool over windows, which may write y, and read dy, among the channels of others.
+// A pooling over windows that may write y, and read dy, inside a larger tensor's channels.
 class WindowPoolNode : public Node {
  public:
   WindowPoolNode(const std::string& name, const Program& program, const PoolShape& shape)
@@ -38,7 +38,7 @@ template <class T> class MaxPoolNode final : public WindowPoolNode {
   MaxPoolNode(const std::string& name, const Program& program, const PoolShape& shape)
       : WindowPoolNode(name, program, shape), gradients_(program.options().gradients) {}
 
-  // Saved: which pixel of its window each output is.
+  // Saved: for each output, which pixel of its window it is.
   NodeClaims plan(const std::vector<EdgeUse>& uses) override {
     masks_ = uses[0].mask;
     const auto outputs =

@@ -1,7 +1,7 @@
-// Between the parameters of a program on a GPU and what its convolutions compute with, for all of
-// them at once (kernels/blocks/weights_block.h, folded_block.h): in front of every pass forward the
-// parameters in T, a frozen batch normalisation folded in where there is one; behind what goes
-// backward the gradients of the parameters.
+// Converts between a program's parameters on a GPU and the weights its convolutions compute with,
+// for all of them at once (kernels/blocks/weights_block.h, folded_block.h): before every forward
+// pass, parameters to T, with a frozen batch normalisation folded in if there is one; after
+// backward, gradients to those of the parameters.
 #pragma once
 
 #include "engine/tape/program.h"
@@ -23,16 +23,16 @@ inline FilterShape filter_shape(const ConvolutionGeometry& geometry) {
           .columns = static_cast<int>(weight[3])};
 }
 
-// Runs Kernel over what nodes added of it.
+// Runs Kernel over the items that nodes added.
 template <class Kernel> class OverFilters final : public SharedWork {
  public:
   using Item = typename Kernel::Item;
   explicit OverFilters(const Context& context) : context_(context) {}
 
-  // By Node::plan(). Returns the item's number; its memory is filled in. used: it takes part
-  // without use().
+  // To be called in Node::plan(). Returns the item's number; its memory is filled in later. used:
+  // whether the item takes part without use().
   int add(const Item& item, bool used);
-  // From Node::bind() on, in which it may be completed.
+  // Available from Node::bind() on, where the node may complete the item.
   Item& operator[](int number) { return items_[static_cast<std::size_t>(number)]; }
   void use(int number) { used_[static_cast<std::size_t>(number)] = true; }
 
@@ -48,8 +48,8 @@ template <class Kernel> class OverFilters final : public SharedWork {
   const Context& context_;
   std::vector<Item> items_;
   std::vector<bool> used_;             // by item
-  std::vector<std::size_t> of_nodes_;  // by node: items of it and of those before
-  std::vector<int> parts_end_;         // by item: parts of it and of those before
+  std::vector<std::size_t> of_nodes_;  // by node: items of this node and of those before
+  std::vector<int> parts_end_;         // by item: parts of this item and of those before
   Memory device_items_, device_parts_;
 };
 

@@ -11,7 +11,7 @@
 namespace rk {
 namespace {
 
-// By Graph::Op. What only says how a mask comes about has no name.
+// By Graph::Op. Operations that only compute a mask have no name.
 constexpr std::array<std::string_view, 15> kOpNames = {
     "conv", "dgrad", "wgrad", "bn",    "scale",      "bias",       "add",        "relu",
     "sums", "",      "",      "drelu", "drelu+dadd", "drelu+sums", "bn gradient"};

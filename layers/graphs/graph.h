@@ -1,15 +1,16 @@
-// What the GPU's library (cuDNN) computes in one go, as a value that an operator writes down:
+// A graph that the GPU's library (cuDNN) computes in one call, as a value that an operator
+// builds:
 //
 //   Graph g(precision);
 //   const auto y = g.conv(g.read(kX, {n, h, w, c}), g.read(kW, {o, 3, 3, c}), {.padding = {1, 1}});
 //   g.write(g.relu(g.bias(y, g.read(kBias, {o}))), kY);
 //
-// All else walks over its operations: text(), the key of plan files (layers/graphs/plans.h);
-// cuDNN's own form (layers/graphs/cudnn/recorder.h); the reference of the tests
-// (tests/host_gpu/gpu_graph.cpp). layers/graphs/graph_run.h runs one.
+// Everything else walks over its operations: text(), the key in plan files (layers/graphs/plans.h);
+// cuDNN's own form (layers/graphs/cudnn/recorder.h); the tests' reference
+// (tests/host_gpu/gpu_graph.cpp). layers/graphs/graph_run.h runs a graph.
 //
-// Images are (N, H, W, C), weights (O, H, W, I), vectors are over channels. What is read and
-// written has the type of its role; between operations everything is float32.
+// Images are (N, H, W, C), weights (O, H, W, I), vectors are over channels. Tensors that are read
+// or written have the type of their role; between operations everything is float32.
 #pragma once
 
 #include "engine/base/dtype.h"
@@ -27,9 +28,9 @@ namespace rk {
 class Program;   // engine/tape/program.h
 struct EdgeUse;  // engine/tape/program.h
 
-// What a tensor is to the operator, which says where it lies (GpuGraph::bind).
+// What a tensor means to the operator, which passes the tensor's address (GpuGraph::bind).
 enum class GraphRole : std::uint8_t {
-  kNone,  // between operations, nowhere in memory
+  kNone,  // between operations, not in memory
   // In the precision's type:
   kX,
   kW,
@@ -38,11 +39,11 @@ enum class GraphRole : std::uint8_t {
   kResidual,
   kY,
   kDy,
-  kAddend,  // what other readers of x contributed to its gradient
+  kAddend,  // contributions of other readers of x to its gradient
   kDx,
   kDw,
   kMaskedDy,  // dy where y > 0, else 0
-  // Bits, eight a byte:
+  // Bits, eight per byte:
   kSigns,  // y > 0
   // float32 vectors:
   kSum,
@@ -51,7 +52,7 @@ enum class GraphRole : std::uint8_t {
   kBeta,
   kRunningMean,
   kRunningVariance,
-  kNextMean,  // the running statistics, advanced
+  kNextMean,  // the updated running statistics
   kNextVariance,
   kMean,
   kInvStd,
@@ -65,7 +66,7 @@ std::string_view name_of(GraphRole role);
 
 class Graph {
  public:
-  // In the order in which text() names them, whatever order the library wants them in.
+  // In the order in which text() names them, whatever order the library requires.
   enum class Op : std::uint8_t {
     kConv,               // x, w -> y
     kDgrad,              // dy, w -> dx
@@ -97,8 +98,8 @@ class Graph {
     GraphRole role = GraphRole::kNone;
     bool written = false;
     DType type = DType::kFloat32;  // kUint8: bits
-    // Of an image that is a range of a larger one's channels, elements from a pixel to the next; 0:
-    // as many as it has channels.
+    // If an image is a range of a larger one's channels: elements from one pixel to the next; else
+    // 0, which means as many as it has channels.
     std::int64_t row_stride = 0;
     std::int64_t elements() const { return shape.elements(); }
     std::size_t bytes() const;  // from its first element to its last
@@ -116,7 +117,7 @@ class Graph {
 
   // Writing ---------------------------------------------------------------------------------------
   Value read(GraphRole role, const Shape& shape, std::int64_t row_stride = 0);
-  Value read(GraphRole role, const Graph& like);  // as `like` has it
+  Value read(GraphRole role, const Graph& like);  // with the shape and stride that `like` has
   void write(Value value, GraphRole role, std::int64_t row_stride = 0);
 
   Value conv(Value x, Value w, const Window& window);
@@ -156,18 +157,18 @@ class Graph {
   Precision precision() const { return precision_; }
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const Tensor& tensor(Value value) const { return tensors_[static_cast<std::size_t>(value)]; }
-  const Tensor& tensor(GraphRole role) const;  // of a role that the graph has
+  const Tensor& tensor(GraphRole role) const;  // the graph must have the role
   const std::vector<Operation>& operations() const { return operations_; }
   bool has(Op op) const;
-  // Of a convolution or one of its gradients, whichever two it reads.
+  // The tensors of a convolution or of one of its gradients, whichever two of them it reads.
   struct Convolution {
     Value x, w, y;
   };
   static Convolution convolution(const Operation& operation);
 
-  // All that tells two graphs apart: "fp16 conv+sums 128x56x56x64 -> 64, 3x3/1"; the padding where
-  // it is not half the kernel, epsilon and momentum where they are not PyTorch's, "y in 256" where
-  // its rows are so far apart.
+  // Identifies a graph: "fp16 conv+sums 128x56x56x64 -> 64, 3x3/1"; followed by the padding if it
+  // is not half the kernel, by epsilon and momentum if they are not PyTorch's, and by "y in 256" if
+  // y's rows are 256 elements apart.
   std::string text() const;
   bool operator==(const Graph&) const = default;
 
@@ -181,16 +182,18 @@ class Graph {
   std::vector<Operation> operations_;
 };
 
-// A node that runs graphs of the GPU's library. Known once it is laid out (Node::lay_out).
+// A node that runs graphs of the GPU's library. The graphs are known once it is laid out
+// (Node::lay_out).
 class RunsGraphs {
  public:
   virtual ~RunsGraphs() = default;
-  // Adds to `list` those that it runs with such uses of its inputs' gradients. Needs no GPU.
+  // Adds to `list` the graphs that the node runs, given the uses of its inputs' gradients. Needs no
+  // GPU.
   virtual void graphs(const std::vector<EdgeUse>& uses, std::vector<Graph>& list) const = 0;
 };
 
-// The distinct graphs that a program's nodes run, in their order, and how many run
-// each. It need not be planned, nor its context have a GPU (Program::Options::for_gpu).
+// The distinct graphs that a program's nodes run, in node order, and how many nodes run each. The
+// program need not be planned, nor its context have a GPU (Program::Options::for_gpu).
 struct CountedGraph {
   Graph graph;
   int count = 0;

@@ -1,7 +1,7 @@
-// Runs a graph (layers/graphs/graph.h) on a context's GPU. The plan of a graph is built once for a
-// context, however many nodes run it: the engine that the context's plan table
-// (layers/graphs/plans.h) names, else the first that cuDNN's heuristics offer, so that a run that
-// is resumed computes the same bits.
+// Runs a graph (layers/graphs/graph.h) on a context's GPU. A graph's plan is built once per
+// context, however many nodes run the graph. The plan uses the engine that the context's plan table
+// (layers/graphs/plans.h) names, else the first that cuDNN's heuristics offer, so that a resumed
+// run computes the same bits.
 #pragma once
 
 #include "engine/device/context.h"
@@ -22,14 +22,14 @@ class GpuGraph {
  public:
   struct Place {
     GraphRole role;
-    const void* data;  // written where the graph writes
+    const void* data;  // written to if the graph writes this tensor
   };
 
   GpuGraph();  // runs nothing
-  // DeviceError where cuDNN is missing or refuses the graph.
+  // Throws DeviceError if cuDNN is missing or refuses the graph.
   GpuGraph(const Context& context, const Graph& graph);
-  // Whether cuDNN has it for this GPU; where not, a note says so and what is done otherwise. What
-  // was built to find out is kept.
+  // Whether cuDNN has the graph for this GPU; if not, prints a note with the reason and
+  // `otherwise`, which says what happens instead. A graph built for this check is kept.
   static bool exists(const Context& context, const Graph& graph, const char* otherwise);
   ~GpuGraph();
   GpuGraph(GpuGraph&&) noexcept;
@@ -37,7 +37,7 @@ class GpuGraph {
 
   std::size_t workspace_bytes() const;
   const std::string& engine() const;
-  // Takes the tensors that the graph reads and writes, all of which must be there.
+  // Takes the addresses of the tensors that the graph reads and writes; all must be given.
   void bind(const std::vector<Place>& places, void* workspace);
   void run() const;  // on the context's stream
 
@@ -46,29 +46,29 @@ class GpuGraph {
   std::unique_ptr<Impl> impl_;
 };
 
-// Builds graphs side by side in the context's threads of the host, so that whoever asks for one
-// later finds it ready: what takes long there is the library's compiler. Those that cannot be built
-// are left out and say so when they are asked for. progress(done, all) is called by this thread,
-// now and then.
+// Builds graphs in parallel on the context's host threads, so that later requests find them ready:
+// most of the time goes to the library's compiler. Graphs that cannot be built are skipped, and
+// report why when they are requested. The calling thread calls progress(done, all) now and then.
 void build_graphs(const Context& context, const std::vector<Graph>& graphs,
                   const std::function<void(std::int64_t, std::int64_t)>& progress);
 
-// The engines that a context's graphs shall run on; before programs are recorded. A table for
-// another GPU or cuDNN has no meaning here and is left out.
+// Sets the engines for a context's graphs; call before recording programs. A table for another GPU
+// or cuDNN version is ignored, with a note.
 void set_plans(const Context& context, const GpuPlans& plans);
 const GpuPlans& plans_of(const Context& context);
-// Of the graphs that were built there since: how many the table names an engine for, and how many
-// of these run on it.
+// Of the graphs built in this context: how many have an engine named in the table, and how many of
+// these run on that engine.
 struct PlansTaken {
   int named = 0, taken = 0;
 };
 PlansTaken plans_taken(const Context& context);
 
-// Times the first ready-made engines of a graph on the context's GPU, `repeats` times each in turn,
-// on random numbers, and takes the fastest of those that agree with the first within rounding.
+// Times a graph's first ready-made engines (compiled ones, if there are none) on the context's GPU,
+// `repeats` times each in turn, on random numbers, and takes the fastest of those that agree with
+// the first within rounding.
 GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int repeats);
 
-// What the names of engines hold for: "NVIDIA H200, cuDNN 91900"; empty without a GPU.
+// The environment in which the names of engines are valid: "NVIDIA H200, cuDNN 91900".
 std::string plan_environment(const Context& context);
 
 }  // namespace rk

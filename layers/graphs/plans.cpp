@@ -38,7 +38,7 @@ std::vector<std::size_t> engines_to_time(const std::vector<std::string>& names, 
     ++count;
     taken.push_back(i);
   }
-  // Where there are no other engines, further settings of these.
+  // If there are no other engines, add further settings of these.
   for (std::size_t i = 0; i < more.size() && taken.size() < most; ++i) taken.push_back(more[i]);
   return taken;
 }

@@ -1,5 +1,5 @@
-// Which of a library's engines runs which graph on one kind of GPU: a text file, one line a graph,
-// that a run keeps beside its checkpoint so that resuming it computes the same bits.
+// The table of which library engine runs which graph on one kind of GPU: a text file with one line
+// per graph, which a run keeps beside its checkpoint so that resuming computes the same bits.
 //
 //   # NVIDIA H200, cuDNN 91900
 //   fp16 conv 128x56x56x64 -> 64, 3x3/1<TAB>eng62_k2=...<TAB>0.071 ms of 0.085
@@ -14,47 +14,49 @@
 
 namespace rk {
 
-// How far two engines' results may lie apart, of the largest value: they add up in another order,
-// and round the sum to the precision's type (half a unit of 11, 8 or 24 bits, and some for sums).
+// Tolerance for the difference between two engines' results, relative to the largest value: engines
+// sum in different orders, and round the sum to the precision's type (half a unit of 11, 8 or 24
+// bits, and some for sums).
 double agreement(Precision precision);
 
-// Which engines are worth timing, of their names ("eng62_k2=4_k13=0": number and settings) in the
-// heuristics' order: the first few, and two settings of each engine further down, at most `most`. A
-// list mostly begins with many settings of one engine.
+// Selects the engines worth timing from their names ("eng62_k2=4_k13=0": number and settings),
+// given in the heuristics' order: the first few, then at most two settings of each engine further
+// down, at most `most` in all. A list mostly begins with many settings of one engine.
 std::vector<std::size_t> engines_to_time(const std::vector<std::string>& names, std::size_t most);
 
 class GpuPlans {
  public:
-  // In place of an engine: what the graph computes, or beside others' work, is left to our own
-  // kernels.
+  // Used in place of an engine: our own kernels compute the graph, or the part of it that is fused
+  // with other work.
   static constexpr std::string_view kOwnKernels = "own kernels";
 
-  // How the engines of one graph did.
+  // The measurements of one graph's engines.
   struct Timing {
     struct Engine {
       std::string name;
       double ms = 0;     // median
-      double error = 0;  // largest difference from the first engine's result, of its largest value
+      double error = 0;  // largest difference from the first engine's result, relative to its
+                         // largest value
       bool agrees = true;
     };
     std::string graph;
-    std::vector<Engine> engines;  // in the order of the heuristics
+    std::vector<Engine> engines;  // in the heuristics' order
     std::size_t taken = 0;
   };
 
   GpuPlans() = default;
   explicit GpuPlans(std::string environment) : environment_(std::move(environment)) {}
-  // InputError naming the file and line where it is not such a file.
+  // Throws InputError naming the file and line if the file is malformed.
   static GpuPlans read(const std::string& path);
-  std::string text() const;  // what read() takes
+  std::string text() const;  // in the format that read() takes
 
   const std::string& environment() const { return environment_; }
   bool empty() const { return entries_.empty(); }
   void add(const Timing& timing);
   void add(const std::string& graph, const std::string& engine, const std::string& comment);
-  // The engine for a graph; empty where none is named.
+  // The engine for a graph; empty if none is named.
   std::string engine(const std::string& graph) const;
-  // Whether one is, for a graph that a step can do without.
+  // Whether an engine (not our own kernels) is named; for graphs that a step can do without.
   bool names_engine(const std::string& graph) const;
   // The engine to build a graph with; empty: the heuristics' first.
   std::string engine_to_build(const std::string& graph) const {

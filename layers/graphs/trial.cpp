@@ -79,11 +79,11 @@ std::vector<double> time_replays(const Context& context,
                                  const std::vector<std::unique_ptr<CudaGraph>>& graphs,
                                  int repeats) {
   constexpr int kLook = 2;
-  constexpr double kHopeless = 3;  // times the least of all
+  constexpr double kHopeless = 3;  // times the fastest of all
   DeviceTimer timer(context.cuda());
   std::vector<std::vector<double>> times(graphs.size());
   double least = std::numeric_limits<double>::infinity();
-  for (const auto& graph : graphs) graph->launch();  // clocks rise
+  for (const auto& graph : graphs) graph->launch();  // raises the clocks
   for (int r = 0; r < repeats; ++r) {
     for (std::size_t g = 0; g < graphs.size(); ++g) {
       if (r >= kLook && *std::ranges::min_element(times[g]) > kHopeless * least) continue;

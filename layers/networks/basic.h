@@ -1,6 +1,6 @@
-// The unit of Szegedy et al.'s networks as torchvision names it ("BasicConv2d"): convolution,
-// batch normalisation with epsilon 1e-3, ReLU. <name>.conv and <name>.bn hold the parameters,
-// <name> is the result.
+// The unit of Szegedy et al.'s networks as torchvision names it ("BasicConv2d"): convolution, batch
+// normalisation with epsilon 1e-3, ReLU. <name>.conv and <name>.bn hold the parameters; the result
+// is <name>.
 #pragma once
 
 #include "layers/networks/unit.h"
@@ -24,7 +24,7 @@ class BasicUnits {
                 {channels, kernel.size, {kernel.stride, kernel.stride}, kernel.padding},
                 {.epsilon = kEpsilon, .relu = true});
   }
-  // The first of the network, whose input may have channels of zeros beside the colours.
+  // The network's first unit, whose input may have channels of zeros besides the colours.
   TensorId first(TensorId images, const std::string& name, std::int64_t channels,
                  const Kernel& kernel) const {
     return unit(program_, spec_, images, {name + ".conv", name + ".bn", name},

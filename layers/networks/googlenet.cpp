@@ -8,7 +8,8 @@ namespace {
 
 constexpr Kernel k3x3{{3, 3}, {1, 1}};
 
-// Channels: of the 1x1 branch, of the two 3x3 branches before and behind their 3x3, of the pooled.
+// Channels of the 1x1 branch, of the two 3x3 branches before and after their 3x3, of the pooling
+// branch.
 struct Inception {
   const char* name;
   std::int64_t one, three_before, three, five_before, five, pooled;

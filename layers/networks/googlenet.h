@@ -1,6 +1,7 @@
 // GoogLeNet (Szegedy et al. 2015) with batch normalisation, as torchvision builds it: no input
-// transform, the "5x5" branches are 3x3, all poolings between stages have ceil_mode. The auxiliary
-// classifiers, and the dropout in front of the classifier, are not part of an embedding network.
+// transform, the "5x5" branches are 3x3, all poolings between stages have ceil_mode. Without the
+// auxiliary classifiers and the dropout before the classifier, which an embedding network does not
+// have.
 #pragma once
 
 #include "layers/networks/network.h"

@@ -13,8 +13,8 @@ constexpr Kernel k3x1{{3, 1}, {1, 0}};
 constexpr Kernel k1x7{{1, 7}, {0, 3}};
 constexpr Kernel k7x1{{7, 1}, {3, 0}};
 
-// The blocks by torchvision's letters; x is what each reads, `name` what it and its units are
-// called.
+// The blocks, by torchvision's letters. x is a block's input; `name` is the block's name and the
+// prefix of its units' names.
 class Blocks {
  public:
   Blocks(const BasicUnits& units, TensorId x, const std::string& name)
@@ -40,7 +40,7 @@ class Blocks {
     return joined({three, twice, halved()});
   }
 
-  // 17 x 17: 1x1, 7x7 and two 7x7, each taken apart into 1x7 and 7x1, pooled.
+  // 17 x 17: 1x1, 7x7 and two 7x7, each factored into 1x7 and 7x1, pooled.
   TensorId c(std::int64_t inner) const {
     const TensorId one = make(x_, "branch1x1", 192);
     TensorId seven = make(x_, "branch7x7_1", inner);
@@ -65,7 +65,7 @@ class Blocks {
     return joined({three, seven, halved()});
   }
 
-  // 8 x 8: branches that end in a 1x3 beside a 3x1.
+  // 8 x 8: branches that end in a 1x3 and a 3x1 side by side.
   TensorId e() const {
     const TensorId one = make(x_, "branch1x1", 320);
     const TensorId three = make(x_, "branch3x3_1", 384);

@@ -88,7 +88,8 @@ TensorId network_input(Program& program, std::int64_t batch, std::int64_t height
     return program.input("input", {batch, height, width, channels}, channels,
                          image_type(precision));
   }
-  // Planes of pixels are what the direct convolutions want of a first layer with three channels.
+  // The direct convolutions want the input of a first layer with three channels as planes of
+  // pixels.
   const std::int64_t planes = convolution_block() > 0 ? 1 : kColours;
   return program.input("input", {batch, height, width, kColours}, planes);
 }

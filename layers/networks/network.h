@@ -1,9 +1,9 @@
-// The networks by name, as torchvision builds those it has, with an embedding layer on top instead
-// of the classifier:
+// The networks by name, with an embedding layer in place of the classifier; those that torchvision
+// has are built as torchvision builds them:
 //   images (N, H, W, 3) -> features (N, C) by global pooling -> embedding.weight, .bias -> unit
-//   length (N, dim). Without an embedding layer (dim 0) the features are brought to unit length as
-//   they are.
-// Parameters carry torchvision's names. resnet.h, googlenet.h and inception.h say what each is.
+//   length (N, dim). Without an embedding layer (dim 0) the features themselves are scaled to unit
+//   length.
+// Parameters have torchvision's names. See resnet.h, googlenet.h and inception.h for each network.
 #pragma once
 
 #include "engine/tape/program.h"
@@ -22,25 +22,25 @@ struct NetworkSpec {
   bool stride_in_1x1 = false;  // of resnet50
   BatchNormMode batchnorm = BatchNormMode::kBatch;
   bool orthogonal_embedding = false;
-  // Off: every layer a node of its own, nothing fused or folded, which is what the reference files
-  // describe and tests compare with.
+  // If false, every layer is a node of its own, with nothing fused or folded: this is what the
+  // reference files describe and tests compare with.
   bool fuse = true;
 };
 
 const std::vector<std::string>& network_names();
 
-// A network's stages from the images on, with what their parameters' names begin with.
+// A network's stages in order from the images, with the prefixes of their parameters' names.
 struct Stage {
   std::string name;
   std::vector<std::string> beginnings;
 };
 const std::vector<Stage>& network_stages(const std::string& arch);
 
-// The side of the square images that the network was made for.
+// The side of the square images that the network was designed for.
 std::int64_t native_image_size(const std::string& arch);
 
-// The images (batch, height, width, 3) as the first convolution wants them: planes or NHWC on the
-// CPU, with channels of zeros behind the third (image_channels()) on a GPU.
+// The input images (batch, height, width, 3) as the first convolution wants them: planes or NHWC on
+// the CPU, padded with channels of zeros (image_channels()) on a GPU.
 TensorId network_input(Program& program, std::int64_t batch, std::int64_t height,
                        std::int64_t width);
 

@@ -10,7 +10,7 @@ namespace {
 struct Architecture {
   std::vector<int> blocks;  // of each stage
   bool bottleneck;
-  bool small_images;  // no stride and no pooling in front of the stages, a quarter of the channels
+  bool small_images;  // no stride or pooling before the stages, a quarter of the channels
 };
 
 class ResNetBuilder {
@@ -48,29 +48,29 @@ class ResNetBuilder {
     return unit(program_, spec_, x, names, convolution, {.relu = activate, .residual = residual});
   }
 
-  // What is added to a block's last normalisation.
+  // The tensor added to a block's last normalisation.
   struct Shortcut {
     TensorId tensor;
-    std::string batchnorm;  // that is still to come behind it; empty: none
+    std::string batchnorm;  // still to be applied to the tensor; empty: none
   };
 
-  // The shortcut: the input itself, or a strided 1x1 where shape or channels change. Appended
-  // behind the first convolution of the same input, so that backward it comes first: what is added
-  // to its gradient, and ReLU's mask, then go with that convolution, which in bottlenecks has no
-  // stride and so has both fused.
+  // The shortcut: the input itself, or a strided 1x1 convolution if shape or channels change.
+  // Appended after the block's first convolution of the same input, so that in backward it comes
+  // first: the addition to the input's gradient, and ReLU's mask, then fall to the first
+  // convolution, which in bottlenecks has no stride and so fuses both.
   Shortcut shortcut(TensorId x, const std::string& block, std::int64_t out, std::int64_t stride) {
     if (stride == 1 && program_.shape(x)[3] == out) return {x, ""};
     const std::string convolution = block + ".downsample.0", batchnorm = block + ".downsample.1";
     const Conv2dOptions options = square(out, 1, stride, 0);
     if (spec_.fuse && joins_batchnorms(program_, spec_.batchnorm)) {
       const TensorId y = conv2d(program_, x, convolution, options);
-      declare_batchnorm(program_, batchnorm, out);  // parameters lie in the order of their layers
+      declare_batchnorm(program_, batchnorm, out);  // keeps parameters in the order of their layers
       return {y, batchnorm};
     }
     return {make(x, {convolution, batchnorm, ""}, options, false, -1), ""};
   }
 
-  // A block's last convolution, and behind it all that ends the block.
+  // A block's last convolution and all that follows it in the block.
   TensorId last(TensorId x, const ConvBnNames& names, const Conv2dOptions& convolution,
                 const Shortcut& shortcut) {
     if (shortcut.batchnorm.empty()) {

@@ -1,8 +1,8 @@
-// ResNets (He et al. 2016). ResNet-18 and ResNet-50 exactly as torchvision builds them. Bottlenecks
-// stride in their 3x3 (v1.5), or, as the original paper and Keras do, in their first 1x1
-// (stride_in_1x1). ResNet-20 is the paper's network for pictures of 32 pixels (section 4.2): a 3x3
-// in front without a stride or pooling, three stages of 16, 32 and 64 channels; of torchvision's
-// basic blocks, with a 1x1 on the shortcut where channels change (the paper's option B).
+// ResNets (He et al. 2016). ResNet-18 and ResNet-50 are exactly torchvision's. Bottlenecks stride
+// in their 3x3 (v1.5) or, as in the original paper and Keras, in their first 1x1 (stride_in_1x1).
+// ResNet-20 is the paper's network for pictures of 32 pixels (section 4.2): first a 3x3 without
+// stride or pooling, then three stages of 16, 32 and 64 channels, made of torchvision's basic
+// blocks, with a 1x1 on the shortcut where channels change (the paper's option B).
 // Named tensors: "conv1", "bn1", "relu", "maxpool" (not in ResNet-20), "layer1.0" ...
 #pragma once
 

@@ -1,5 +1,5 @@
-// What networks are made of: a convolution, its batch normalisation, and behind them a residual and
-// ReLU where asked for; fused, or each layer a node of its own (NetworkSpec::fuse).
+// The building block of networks: a convolution and its batch normalisation, optionally followed by
+// a residual addition and ReLU; fused, or each layer a node of its own (NetworkSpec::fuse).
 #pragma once
 
 #include "layers/conv_bn.h"

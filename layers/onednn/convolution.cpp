@@ -15,8 +15,8 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 
 constexpr auto kFloat = memory::data_type::f32;
-// An accumulating input gradient is made in slices of about this size: half of a typical level-2
-// cache, so that the addition behind it reads the slice from there.
+// An accumulating input gradient is computed in slices of about this size: half of a typical
+// level-2 cache, so that the addition reads each slice from cache.
 constexpr std::size_t kSliceBytes = std::size_t{2} << 20;
 
 std::size_t aligned(std::size_t bytes) { return round_up(bytes, Buffer::kAlignment); }
@@ -57,16 +57,16 @@ struct OneDnnConvolution::Impl {
 
   EdgeUse use;  // of dx
   float* dx = nullptr;
-  float* slice = nullptr;  // where a gradient that accumulates or lies otherwise is made
+  float* slice = nullptr;  // temporary for a gradient that accumulates or has another layout
   const float* dy = nullptr;
 
-  // The primitives of a geometry.
+  // Builds the primitives for a geometry.
   void build(const ConvolutionGeometry& geometry, const EdgeUse& of_dx);
 
   memory::dims stride() const { return {g.options.stride[0], g.options.stride[1]}; }
   memory::dims padding() const { return {g.options.padding[0], g.options.padding[1]}; }
 
-  // How some images of x and y lie in memory, and in what the primitives compute.
+  // The layouts of x and y in memory, and those that the primitives compute in.
   memory::desc stored_x(std::int64_t images) const {
     return image_desc({images, g.x[1], g.x[2], g.x[3]}, g.x_block);
   }
@@ -81,15 +81,15 @@ struct OneDnnConvolution::Impl {
   }
   memory::desc x_desc() const { return computed_x(g.x[0]); }
   memory::desc y_desc() const { return computed_y(g.y[0]); }
-  // Bytes of a place for `computed` where the tensor does not lie so.
+  // Bytes for a copy in the computed layout, if the tensor is stored in another.
   static std::size_t moved_bytes(const memory::desc& computed, const memory::desc& stored) {
     return computed == stored ? 0 : aligned(computed.get_size());
   }
   std::size_t moved_x_bytes() const { return moved_bytes(x_desc(), stored_x(g.x[0])); }
   std::size_t moved_y_bytes() const { return moved_bytes(y_desc(), stored_y(g.y[0])); }
 
-  // How many images' gradient is made at once: all of them, or where it accumulates the largest
-  // number that divides the batch and keeps a slice of dx small.
+  // The number of images whose gradient is computed at once: all of them or, if it accumulates, the
+  // largest divisor of the batch that keeps a slice of dx small.
   std::int64_t slice_images() const {
     const std::int64_t batch = g.x[0];
     if (!use.accumulate) return batch;
@@ -103,8 +103,8 @@ struct OneDnnConvolution::Impl {
   dnnl::convolution_backward_data::primitive_desc make_data() const {
     const std::int64_t images = slice_images();
     const memory::desc xd = computed_x(images);
-    // With three channels of x this primitive exists for a plain dy; in blocks there is only the
-    // library's reference, a hundred times slower.
+    // With three channels of x, this primitive exists for a plain dy; for dy in blocks there is
+    // only the library's reference code, a hundred times slower.
     const memory::desc computed = computed_y(images);
     const memory::desc yd = g.order.kind == WeightOrder::Kind::kStem ? any(computed) : computed;
     const dnnl::primitive_attr attributes = user_scratchpad();
@@ -133,13 +133,13 @@ struct OneDnnConvolution::Impl {
     return attributes;
   }
 
-  // Weights in a primitive's own order, where it differs from the stored one, go to the start of
-  // the workspace, then dy if it must be reordered; the scratchpad follows.
+  // Workspace: first the weights in a primitive's own order, if it differs from the stored one,
+  // then dy if it must be reordered, then the scratchpad.
   std::size_t reordered_bytes(const memory::desc& wanted) const {
     return wanted == stored_weight ? 0 : aligned(wanted.get_size());
   }
 
-  // add: to what is there.
+  // add: adds to the destination's contents.
   BoundPrimitive make_reorder(const memory::desc& from, void* from_data, const memory::desc& to,
                               void* to_data, bool add = false) const {
     dnnl::primitive_attr attributes = user_scratchpad();
@@ -197,7 +197,7 @@ bool OneDnnConvolution::has_own_code(const Context& context, const ConvolutionGe
   ConvolutionGeometry one = geometry;
   one.x = {1, geometry.x[1], geometry.x[2], geometry.x[3]};
   one.y = {1, geometry.y[1], geometry.y[2], geometry.y[3]};
-  // A first layer's input is pictures, whose gradient nobody wants.
+  // The input of a first layer is pictures, whose gradient nobody wants.
   const bool wanted = geometry.order.kind != WeightOrder::Kind::kStem;
   trial.build(one, {.wanted = wanted});
   const auto own = [](const auto& pd) {
@@ -372,8 +372,8 @@ void OneDnnConvolution::forward_floor() { impl_->forward.run(); }
 
 void OneDnnConvolution::backward_floor() {
   Impl& m = *impl_;
-  // The input gradient first: backward_data() left its reordered weights in the workspace, where
-  // the weight gradient's scratchpad goes.
+  // The input gradient first: backward_data() left its reordered weights in the workspace, and the
+  // weight gradient's scratchpad would overwrite them.
   if (m.data) {
     const std::int64_t runs = m.g.x[0] / m.slice_images();
     for (std::int64_t s = 0; s < runs; ++s) m.data.run();

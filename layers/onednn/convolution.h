@@ -1,7 +1,7 @@
 // A convolution's oneDNN primitives, built by plan() and tied to memory by the bind calls: forward
-// (optionally with bias, residual addition and ReLU behind it), gradient of the input, gradient of
-// the weight. An input gradient that accumulates is computed for a few images at a time into the
-// workspace and added while it is still in cache.
+// (optionally followed by bias, residual addition and ReLU), gradient of the input, gradient of the
+// weight. An accumulating input gradient is computed for a few images at a time in the workspace,
+// and added while still in cache.
 #pragma once
 
 #include "engine/device/context.h"
@@ -24,9 +24,10 @@ class OneDnnConvolution {
   OneDnnConvolution(const Context& context, const Wants& wants);
   ~OneDnnConvolution();
 
-  // Whether the library has more than its reference code, a hundred times slower, for every pass.
-  // With AVX2 it has not for images of a few pixels in blocks of channels. Says the same for any
-  // number of images and whatever is fused, for programs of one network share its weights.
+  // Whether the library has optimised code for every pass, not only its reference code, which is a
+  // hundred times slower. With AVX2 it has none for images of a few pixels in channel blocks. The
+  // result does not depend on the number of images or on what is fused, because all programs of a
+  // network share its weights.
   static bool has_own_code(const Context& context, const ConvolutionGeometry& geometry);
   // Returns the workspace's bytes.
   std::size_t plan(const ConvolutionGeometry& geometry, const EdgeUse& dx);
@@ -38,10 +39,10 @@ class OneDnnConvolution {
                      void* workspace);
 
   void forward();
-  void backward_data();  // nothing where dx is not wanted
+  void backward_data();  // does nothing if dx is not wanted
   void backward_weights();
-  // The convolution primitives alone, without reordering or adding; backward_floor() directly
-  // behind backward_weights() and then backward_data().
+  // Run the convolution primitives alone, without reordering or adding. backward_floor() must
+  // directly follow backward_weights() and then backward_data().
   void forward_floor();
   void backward_floor();
 

@@ -1,4 +1,4 @@
-// oneDNN's description of an image tensor (N, H, W, C) stored with `block` channels side by side
+// oneDNN's description of an image tensor (N, H, W, C) stored with `block` adjacent channels
 // (engine/tape/layout.h): 1, 8, 16 or all of them.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A build that has GPU code but no cuDNN: the losses run on a GPU, networks do not.
+// A build with GPU code but without cuDNN: losses run on a GPU, networks do not.
 #include "layers/graphs/graph_run.h"
 
 #include "engine/base/error.h"
@@ -34,7 +34,7 @@ void build_graphs(const Context&, const std::vector<Graph>&,
 }
 
 void set_plans(const Context&, const GpuPlans&) { refuse(); }
-// Asked for while programs are recorded; planning them is what fails.
+// Called while programs are recorded; such a program fails only in plan().
 const GpuPlans& plans_of(const Context&) {
   static const GpuPlans none;
   return none;

@@ -1,9 +1,9 @@
-// A graph as cuDNN knows it, with the plans of all engines that support it, most of them not yet
-// built: for the handle of a GPU, or for a GPU that is only described. Sees cuDNN's frontend, whose
-// headers compile slowly.
+// A graph in cuDNN's form, with the plans of all engines that support it, most of them not yet
+// built: for the handle of a GPU, or for a GPU that is only described. Includes cuDNN's frontend,
+// whose headers compile slowly.
 //
-// Engines are never taken that, by the library's notes, are nondeterministic, reduce in less than
-// float32 or transform tiles (Winograd, FFT); in fp32 none on tensor cores either.
+// Engines are never used if, by cuDNN's own notes, they are nondeterministic, reduce in less than
+// float32 or transform tiles (Winograd, FFT); in fp32, engines on tensor cores are excluded too.
 #pragma once
 
 #include "engine/base/error.h"
@@ -17,14 +17,15 @@
 
 namespace rk::cudnn {
 
-// The first call loads the library; DeviceError where it cannot.
+// The first call loads the library; throws DeviceError if it cannot be loaded.
 void load();
 
 class Candidates {
  public:
-  // DeviceError where no engine supports the graph; the message names it and what was refused.
+  // Throws DeviceError if no engine supports the graph; the message names the graph and the
+  // refusal.
   Candidates(Graph graph, cudnnHandle_t handle) : graph_(std::move(graph)) { collect(handle); }
-  // gpu: its device properties in JSON, as the library writes them. compute_capability: 80, 90.
+  // gpu: its device properties in cuDNN's JSON format. compute_capability: 80, 90.
   Candidates(Graph graph, const std::string& gpu, int compute_capability)
       : graph_(std::move(graph)) {
     load();
@@ -58,8 +59,8 @@ class Candidates {
     return std::ranges::count(notes, fe::BehaviorNote_t::RUNTIME_COMPILATION) > 0;
   }
 
-  // The first plan in the heuristics' order for which wanted(plan) and that can be built; -1 where
-  // there is none. Adds those that would have to be compiled to `left`.
+  // Builds and returns the first plan, in the heuristics' order, for which wanted(plan) holds; -1
+  // if there is none. Plans that would have to be compiled are not built but added to `left`.
   template <class Wanted>
   std::int64_t first_built(Wanted&& wanted, std::vector<std::int64_t>* left) {
     for (std::int64_t i = 0; i < count(); ++i) {
@@ -73,8 +74,8 @@ class Candidates {
     return -1;
   }
 
-  // The heuristics' first engine of those that need not be compiled, else of those that do.
-  // `wanted` names one to be taken instead, where it is there.
+  // Builds the heuristics' first engine that need not be compiled, else the first that must be.
+  // `wanted` names an engine to use instead, if it is available.
   std::int64_t build(const std::string& wanted) {
     std::vector<std::int64_t> left;
     if (!wanted.empty()) {
@@ -88,7 +89,7 @@ class Candidates {
     }
     const std::int64_t plan = first_built([](std::int64_t) { return true; }, &left);
     if (plan >= 0) return plan;
-    // The first that says why: those that collect() left out say only that.
+    // Report the first refusal that gives a reason: deselected engines report only that they are.
     std::string refusal;
     for (const std::int64_t i : left) {
       fe::error_t error = frontend_.build_plan_at_index(i);
@@ -100,11 +101,11 @@ class Candidates {
     fail<DeviceError>("cuDNN: {}: plan: {}", graph_.text(), refusal);
   }
 
-  // places: the tensors', by Recorder::uid(), and constants().
+  // places: of the tensors, by Recorder::uid(), and constants().
   fe::error_t run(cudnnHandle_t handle, Places& places, void* workspace, std::int64_t plan) {
     return frontend_.execute_plan_at_index(handle, places, workspace, plan);
   }
-  // The places of what the graph reads beside its tensors.
+  // The places of the numbers that the graph reads besides its tensors.
   Places constants() {
     Places places;
     for (auto& [uid, number] : constants_) places[uid] = &number;
@@ -124,7 +125,7 @@ class Candidates {
     constants_ = std::move(recorder).constants();
     check("shapes", frontend_.validate());
     check("operations", frontend_.build_operation_graph(handle));
-    // The second list holds engines for what the first has none for.
+    // The second list has engines for graphs for which the first has none.
     check("engines",
           frontend_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}));
     frontend_.deselect_numeric_notes(refused_notes(graph_.precision()));

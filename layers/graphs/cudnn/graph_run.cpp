@@ -1,4 +1,4 @@
-// The one file of the product that sees cuDNN's frontend (layers/graphs/cudnn/candidates.h).
+// The product's only source file that includes cuDNN's frontend (layers/graphs/cudnn/candidates.h).
 #include "layers/graphs/graph_run.h"
 
 #include "engine/base/error.h"
@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-// The frontend takes every function of the library from here.
+// The frontend loads every function of the library through this handle.
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;
 }
@@ -82,8 +82,8 @@ struct BuiltGraph {
 
 }  // namespace
 
-// What a context knows of cuDNN: the plan table; and, from the first graph on, the library's handle
-// on its stream and every graph that was built there.
+// A context's cuDNN state: the plan table and, once the first graph is requested, the library's
+// handle on the context's stream and all graphs built for it.
 struct CudnnHandle {
   cudnnHandle_t on(const Context& context) {
     if (!handle) {
@@ -93,13 +93,13 @@ struct CudnnHandle {
     }
     return handle->get();
   }
-  // A graph's text and the engine that the plan table asks for; no engine: the heuristics' first.
+  // A graph's text and the engine that the plan table names; no engine: the heuristics' first.
   using Key = std::pair<std::string, std::string>;
   Key key(const Graph& graph) const {
     const std::string text = graph.text();
     return {text, plans.engine_to_build(text)};
   }
-  // Built the first time it is asked for.
+  // Builds the graph at the first request.
   const std::shared_ptr<BuiltGraph>& built(const Context& context, const Graph& graph) {
     const Key wanted = key(graph);
     auto kept = graphs.find(wanted);
@@ -112,9 +112,9 @@ struct CudnnHandle {
 
   GpuPlans plans;
   std::optional<Handle> handle;
-  std::list<Handle> builders;  // of build_graphs()'s threads
+  std::list<Handle> builders;  // the handles of build_graphs()'s threads
   std::map<Key, std::shared_ptr<BuiltGraph>> graphs;
-  std::set<std::string> refused;  // of those that exists() was asked for
+  std::set<std::string> refused;  // texts of graphs that exists() found missing
 };
 
 namespace {
@@ -124,7 +124,7 @@ CudnnHandle& handle_of(const Context& context) {
   return *context.cudnn();
 }
 
-// The tensors of a graph in device memory, for timing: noise, or what another one holds.
+// The tensors of a graph in device memory, for timing: noise, or copies of another object's.
 class Tensors {
  public:
   Tensors(const Context& context, Candidates& candidates, const Tensors* other = nullptr)
@@ -143,10 +143,11 @@ class Tensors {
         gpu::fill_with_noise(context, memory_.back().data(), static_cast<std::int64_t>(count),
                              tensor.type, static_cast<std::uint32_t>(tensor.role));
       } else if (tensor.row_stride > 0) {
-        // What is between its rows is compared with another run's, too.
+        // The gaps between its rows are compared with another run's as well.
         context.clear(memory_.back().data(), memory_.back().bytes());
       }
-      // The largest that is written, and of those the last, says most about the arithmetic.
+      // The main output: the largest written tensor (the last one, if several) says most about the
+      // arithmetic.
       if (tensor.written && (result_ < 0 || memory_.back().bytes() >= result().bytes())) {
         result_ = static_cast<int>(memory_.size()) - 1;
         type_ = tensor.type;
@@ -176,7 +177,7 @@ class Tensors {
 struct GpuGraph::Impl {
   std::shared_ptr<CudnnHandle> cudnn;
   std::shared_ptr<BuiltGraph> built;
-  // The frontend takes a map; filled once, so that a step makes none.
+  // The frontend takes a map; it is filled once, so that a step builds none.
   cudnn::Places places;
   void* workspace = nullptr;
 };
@@ -247,7 +248,7 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
     std::unique_lock lock(mutex);
     try {
       context.cuda().use_in_this_thread();
-      // A plan may look at the handle it was built with: it stays as long as the plans do.
+      // A plan may use the handle it was built with, so the handle lives as long as the plans.
       const Handle& builder = cudnn.builders.emplace_back();
       while (next < wanted.size() && broken == nullptr) {
         const Graph& wants = *wanted[next++];
@@ -257,7 +258,7 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
         try {
           graph = std::make_shared<BuiltGraph>(wants, builder.get(), key.second);
         } catch (const DeviceError&) {
-          // Said when a node asks for it.
+          // Reported when a node asks for the graph.
         }
         lock.lock();
         if (graph != nullptr) cudnn.graphs[key] = std::move(graph);
@@ -325,17 +326,17 @@ struct TimedPlan {
   std::string name() const { return candidates->name(plan); }
 };
 
-// What is compiled in a thread of its own, by a handle that its plan may look at: it goes last.
+// A graph compiled in a thread of its own. Its plan may use the handle, which is destroyed last.
 struct BuiltApart {
   explicit BuiltApart(const Graph& graph) : candidates(graph, builder.get()) {}
   Handle builder;
   Candidates candidates;
 };
 
-// Those that can be built, of the engines that are worth timing: ready-made ones, or, where there
-// are none, such as are compiled, side by side.
+// The engines worth timing that can be built: ready-made ones or, if there are none, ones that are
+// compiled, in parallel.
 std::vector<TimedPlan> plans_to_time(const Context& context, const Graph& graph) {
-  // Each loads kernels of its own, which takes longer than running them.
+  // Each engine loads its own kernels, which takes longer than running them.
   constexpr std::size_t kMostReady = 12, kMostCompiled = 8;
   const auto all = std::make_shared<Candidates>(graph, handle_of(context).on(context));
   std::array<std::vector<std::int64_t>, 2> places;  // ready-made, compiled
@@ -380,7 +381,7 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
     largest = std::max(largest, plan.candidates->workspace_bytes(plan.plan));
   }
   const Memory workspace = context.allocate(largest);
-  // The constants that all engines read lie in the first one's graph, which may be left out below.
+  // All engines read the constants of the first one's graph; kept, since the first may be erased.
   const std::shared_ptr<Candidates> constants = plans[0].candidates;
   std::vector<Tensors> sets;
   sets.reserve(gpu::kTrialLaunches);
@@ -393,7 +394,7 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
     candidates.check(
         "run", candidates.run(handle, sets[set].places(), workspace.data(), plans[engine].plan));
   };
-  // Runs an engine once; its launches as they are timed, or null where it cannot run or not be
+  // Runs an engine once, then captures its launches for timing; null if it cannot run or cannot be
   // captured.
   const auto replay = [&](std::size_t engine) -> std::unique_ptr<CudaGraph> {
     try {

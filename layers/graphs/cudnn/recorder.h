@@ -1,5 +1,5 @@
-// A graph in the words of cuDNN's frontend: one walk over its operations. Only
-// layers/graphs/cudnn/candidates.h includes this.
+// Translates a graph into cuDNN frontend calls in one walk over its operations. Only
+// layers/graphs/cudnn/candidates.h includes this file.
 #pragma once
 
 #include "layers/graphs/graph.h"
@@ -28,7 +28,7 @@ inline Type element_type(DType type) {
   }
 }
 
-// Dimensions go in as (N, C, H, W), strides say NHWC.
+// Dimensions are passed as (N, C, H, W), with strides for NHWC.
 class Recorder {
  public:
   Recorder(fe::graph::Graph& frontend, const Graph& graph)
@@ -44,16 +44,16 @@ class Recorder {
     for_each([&](Graph::Value value, const Graph::Tensor& tensor) {
       if (!tensor.written) return;
       at(value)->set_output(true).set_data_type(element_type(tensor.type)).set_uid(uid(value));
-      // The frontend makes the others dense itself.
+      // The frontend itself makes the other outputs dense.
       if (tensor.row_stride > 0) {
         at(value)->set_dim(dims(tensor.shape)).set_stride(strides(tensor));
       }
     });
   }
 
-  // The numbers that operations read beside their tensors, by uid. Left to itself the frontend
-  // (1.15 to 1.17) adds the addresses of copies to a run's places that are gone when the run
-  // returns, and the next run on the same places reads them.
+  // The numbers that operations read besides their tensors, by uid. By default the frontend (1.15
+  // to 1.17) adds to a run's places the addresses of copies that are freed when the run returns,
+  // and the next run on the same places reads them.
   using Constants = std::map<std::int64_t, float>;
   Constants constants() && { return std::move(constants_); }
 
@@ -69,7 +69,7 @@ class Recorder {
   }
   Tensor& at(Graph::Value value) { return tensors_[static_cast<std::size_t>(value)]; }
 
-  // Of an image (N, H, W, C), a weight (O, H, W, I) or a vector over channels.
+  // For an image (N, H, W, C), a weight (O, H, W, I) or a vector over channels.
   static std::vector<std::int64_t> dims(const Shape& shape) {
     if (shape.rank() == 1) return {1, shape[0], 1, 1};
     return {shape[0], shape[3], shape[1], shape[2]};
@@ -100,8 +100,8 @@ class Recorder {
   static fe::graph::Pointwise_attributes pointwise(Mode mode) {
     return fe::graph::Pointwise_attributes().set_mode(mode).set_compute_data_type(Type::FLOAT);
   }
-  // A gradient that a ReLU let through: the library has what is behind it only for images in their
-  // own type.
+  // A gradient masked by a ReLU: cuDNN has the operations that follow only for images in their own
+  // type.
   Tensor masked(Mode mode, const Tensor& dy, const Tensor& by) {
     Tensor t = frontend_.pointwise(dy, by, pointwise(mode));
     t->set_data_type(element_type(image_type(graph_.precision())));
@@ -163,13 +163,13 @@ class Recorder {
     return {};
   }
 
-  // A gradient, whose size does not follow from what it is made of.
+  // A gradient: its size does not follow from its inputs.
   Tensor sized(const Graph::Operation& operation, Tensor gradient) {
     gradient->set_dim(dims(graph_.tensor(operation.outputs[0]).shape));
     return gradient;
   }
 
-  // The library knows this normalisation by its parts alone.
+  // cuDNN knows this normalisation only as separate operations.
   std::vector<Tensor> masked_sums(const std::vector<Tensor>& in) {
     const Tensor &x = in[1], &gamma = in[2], &beta = in[3], &mean = in[4], &inv_std = in[5];
     Tensor y = frontend_.pointwise(x, mean, pointwise(Mode::SUB));
