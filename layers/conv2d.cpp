@@ -120,8 +120,10 @@ void ConvolutionNode::choose_layouts(ChannelBlocks& blocks) {
   } else {
     g = in_blocks(convolution_block(), blocks.inputs[0]);
     const ConvolutionGeometry plain = in_blocks(0, g.x[3]);
-    if (!OneDnnConvolution::has_own_code(context_, g) &&
-        OneDnnConvolution::has_own_code(context_, plain)) {
+    // A residual stored as NHWC cannot be added to an output that is computed in blocks.
+    const bool residual_apart = blocks.inputs.size() > 1 && g.block > 0 && g.y_block != g.block;
+    if (residual_apart || (!OneDnnConvolution::has_own_code(context_, g) &&
+                           OneDnnConvolution::has_own_code(context_, plain))) {
       g = plain;
     }
   }

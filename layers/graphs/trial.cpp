@@ -29,7 +29,7 @@ double largest_error(const Context& context, const T* got, const T* expected, st
     apart = std::max(apart, host[b]);
     size = std::max(size, host[b + 1]);
   }
-  return static_cast<double>(apart) / static_cast<double>(size);
+  return apart == 0 ? 0 : static_cast<double>(apart) / static_cast<double>(size);
 }
 
 }  // namespace

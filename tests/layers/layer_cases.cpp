@@ -189,6 +189,8 @@ std::vector<LayerCase> make_cases() {
                              relu_behind, residual));
       cases.push_back(folded("blocked", small, {2 * b, {1, 1}, {1, 1}, {0, 0}},
                              Shape{2, 2, 2, 2 * b}, b, relu_behind, residual));
+      cases.push_back(folded("to_part_of_a_block", small, {b + b / 2, {1, 1}, {1, 1}, {0, 0}},
+                             Shape{2, 2, 2, b + b / 2}, 0, relu_behind, residual));
     }
   }
 
