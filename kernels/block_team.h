@@ -1,17 +1,17 @@
 // A block of threads as a team (contract: kernels/team.h). A sum is a tree of shuffles within each
-// warp, then one step over the warps through shared memory; every thread adds the warps' shares in
-// the same order, so all have the same bits and none is sent back. Two barriers a collective: one
-// before, so that f sees what was written, one after the shares (and f's own writes).
+// warp, then one step over the warps through shared memory: every thread adds the warps' shares in
+// the same order, so all threads hold the same bits and no result is broadcast. A collective has
+// two barriers: one before, so that f sees earlier writes, one after the shares (and f's writes).
 //
-// Written over a Block, which is CUDA's (block_team.cuh) or, in tests/race, one of threads of this
-// machine, so that ThreadSanitizer sees the barriers without a GPU:
+// Templated on a Block: CUDA's (block_team.cuh) or, in tests/race, one made of host threads, so
+// that ThreadSanitizer checks the barriers without a GPU. A Block has:
 //   kThreads, kWarpSize                   both known at compile time
 //   thread()                              0 .. kThreads - 1
 //   sync()                                barrier of the block
 //   shuffle_xor(value, mask)              the value of lane (lane ^ mask) of this warp
-//   ballot(flag), count(bits)             one bit a lane; how many are set
+//   ballot(flag), count(bits)             one bit a lane; how many bits are set
 //   memory()                              a BlockMemory of the block
-//   add(counter, by)                      to an integer that other threads and blocks add to
+//   add(counter, by)                      adds to an integer that other threads and blocks add to
 #pragma once
 
 #include "kernels/team.h"
@@ -21,7 +21,7 @@
 
 namespace rk {
 
-// What the collectives of a block share.
+// Shared memory of a block's collectives.
 struct BlockMemory {
   static constexpr int kWarps = 32;  // a block has at most 1024 threads
 
@@ -56,7 +56,7 @@ template <class Block> class BlockTeamOver {
     return total;
   }
 
-  // A warp takes a row of sums, so that all of them cost two barriers.
+  // Each warp computes whole sums, so that all of them together cost two barriers.
   template <class S, class F> RK_FN RK_INLINE void sums(int rows, int n, S* out, F&& f) const {
     block_.sync();
     for (int r = warp(); r < rows; r += kWarps) {
@@ -90,8 +90,8 @@ template <class Block> class BlockTeamOver {
     return best;
   }
 
-  // Slots in the order of i, a piece of kThreads after the other. The counts of a piece lie apart
-  // from those of the next, which may be written before all have read these.
+  // Slots follow the order of i, one piece of kThreads elements at a time. Two arrays of counts
+  // alternate: a warp may write the next piece's counts before others have read this piece's.
   template <class Wanted, class Store>
   RK_FN RK_INLINE int compact(int n, Wanted&& wanted, Store&& store) const {
     BlockMemory& memory = block_.memory();
@@ -117,8 +117,8 @@ template <class Block> class BlockTeamOver {
     return before;
   }
 
-  // Of the threads of a warp. Both lanes of a pair add the same two numbers, so all lanes end with
-  // the same bits.
+  // The sum over a warp's threads. Both lanes of a pair add the same two numbers, so all lanes end
+  // with the same bits.
   template <class S> RK_FN RK_INLINE S warp_sum(S value) const {
     for (int mask = Block::kWarpSize / 2; mask > 0; mask /= 2) {
       value += block_.shuffle_xor(value, mask);
@@ -134,7 +134,7 @@ template <class Block> class BlockTeamOver {
   RK_FN RK_INLINE int warp() const { return block_.thread() / Block::kWarpSize; }
   RK_FN RK_INLINE int lane() const { return block_.thread() % Block::kWarpSize; }
 
-  // Of equal values the smaller index; a NaN is never kept.
+  // Equal values: keeps the smaller index. Never keeps a NaN.
   template <class S>
   RK_FN RK_INLINE static void keep_larger(ValueIndex<S>& best, const ValueIndex<S>& other) {
     const bool earlier = other.value == best.value && other.index < best.index;

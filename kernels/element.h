@@ -3,7 +3,7 @@
 // it is stored.
 //
 // A Pack is what a thread moves at once: kPack<T> elements are 16 bytes, the widest load there is.
-// Arrays start on 16 bytes, and a pack on a multiple of its own size from there.
+// Arrays are aligned to 16 bytes; a pack starts at a multiple of its own size within its array.
 #pragma once
 
 #include "kernels/team.h"
@@ -12,8 +12,8 @@
 #include <cstring>
 #include <memory>
 
-// Before loops over arrays that are to stay in registers; before loops that would take too many of
-// them if more than n passes ran side by side.
+// RK_UNROLL: for loops over arrays that must stay in registers. RK_UNROLL_BY(n): for loops that
+// would need too many registers if more than n iterations ran side by side.
 #ifdef __CUDACC__
 #define RK_PRAGMA(text) _Pragma(#text)
 #define RK_UNROLL RK_PRAGMA(unroll)
@@ -25,7 +25,7 @@
 
 namespace rk {
 
-// An array's size; g++ takes a dependent int there for a conversion that might change its sign.
+// n as an array bound; g++ warns that a dependent int used as a bound might change its sign.
 template <int n> inline constexpr std::size_t kBound = static_cast<std::size_t>(n);
 
 template <class T> struct Element;
@@ -37,7 +37,7 @@ template <> struct Element<float> {
 
 template <class T> inline constexpr int kPack = 16 / static_cast<int>(sizeof(T));
 
-// Elements as they lie in memory.
+// Elements in their memory format.
 template <class T, int kWidth> struct Pack {
   T values[kBound<kWidth>];
 
@@ -57,8 +57,8 @@ template <int kWidth, class T> RK_FN RK_INLINE Pack<T, kWidth> load_pack(const T
   return pack;
 }
 
-// From the memory that a block shares, every time it is asked for: a plain load in a loop is moved
-// in front of it, and then takes registers throughout.
+// Loads from shared memory at every call: the compiler would hoist a plain load out of a loop, and
+// its result would occupy registers throughout.
 template <int kWidth> RK_FN RK_INLINE Pack<float, kWidth> load_shared_pack(const float* from) {
   static_assert(kWidth == 1 || kWidth == 2);
 #ifdef __CUDACC__
@@ -79,7 +79,7 @@ template <int kWidth> RK_FN RK_INLINE Pack<float, kWidth> load_shared_pack(const
 
 template <int kWidth, class T> RK_FN RK_INLINE void store_pack(T* to, const Pack<T, kWidth>& pack) {
 #ifdef __CUDACC__
-  // nvcc takes copies of four floats, and of four bytes, apart into stores of a byte.
+  // nvcc splits a memcpy of four floats, or of four bytes, into stores of single bytes.
   if constexpr (sizeof(pack) == 16) {
     *reinterpret_cast<uint4*>(to) = std::bit_cast<uint4>(pack);
     return;

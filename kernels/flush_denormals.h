@@ -1,7 +1,7 @@
 // While one of these lives, this thread's float arithmetic rounds results below 1.2e-38 to zero. A
-// trained network's sigmoids end just there (tau 0.01: exp(-87)), and a product that becomes
-// denormal costs the processor a hundred cycles. Processors without the switch keep denormals:
-// slower, same to 1e-38.
+// trained network's sigmoids reach that range (tau 0.01: exp(-87)), and a product that becomes
+// denormal costs the processor a hundred cycles. Processors without the switch keep denormals: they
+// are slower, and results agree to within 1e-38.
 #pragma once
 
 #if defined(__SSE2__)

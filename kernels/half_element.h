@@ -1,5 +1,5 @@
-// The 16-bit elements of tensors (kernels/element.h): on a GPU by CUDA's conversions, on the host
-// by ours, which round the same.
+// The 16-bit elements of tensors (kernels/element.h). CUDA's functions convert them on a GPU, our
+// own on the host; both round the same way.
 #pragma once
 
 #include "engine/base/half.h"

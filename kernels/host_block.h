@@ -1,5 +1,5 @@
-// A block of one thread for kernels written over a Block (kernels/block_team.h): how the CPU runs
-// them. It has nobody to wait for, so it finds no missing barrier; tests/race does. Its team is
+// A block of one thread: how the CPU runs kernels written over a Block (kernels/block_team.h). One
+// thread waits for nobody, so it cannot reveal a missing barrier; tests/race does. Its team is
 // SerialTeam, whose loops vectorise.
 #pragma once
 

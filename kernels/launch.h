@@ -1,24 +1,24 @@
 // Runs a kernel that is written over a Block (kernels/block_team.h) on the device of a context.
 //
 // A kernel is a struct of its arguments, all pointers to that device's memory, with
-//   int blocks() const                     how many blocks it takes: from the shapes alone, so that
-//                                          its bits do not depend on the device
+//   int blocks() const                     its number of blocks, from the shapes alone, so that the
+//                                          result's bits do not depend on the device
 //   template <class Block> RK_FN void operator()(const Block&) const
 //                                          what each thread of a block does; index() says which
 //                                          block this is
-// A kernel whose threads share memory names it, `template <int kThreads> struct Shared`, and takes
-// it: operator()(const Block&, Shared<Block::kThreads>&). It holds anything at the start.
+// A kernel whose threads share memory declares it as `template <int kThreads> struct Shared` and
+// takes it: operator()(const Block&, Shared<Block::kThreads>&). It starts uninitialised.
 //
-// A kernel that says so (static constexpr int kBlocksAtOnce) is compiled with so few registers that
-// as many of its blocks run on a multiprocessor side by side: 4 take 64 each.
+// A kernel may set static constexpr int kBlocksAtOnce: it is compiled with so few registers that
+// this many of its blocks run on a multiprocessor side by side (4 blocks: 64 registers a thread).
 //
-// On a GPU a launch is asynchronous on the context's stream, and defined for the kernels that
-// kernels/cuda/*_kernels.h list; one that fails is a DeviceError. A kernel over a scalar of which
-// only float is compiled for a GPU says so (static constexpr bool kOnGpu). On the CPU the blocks
-// are shared among the cores, a block of one thread each (kernels/host_block.h). A kernel with zero
-// blocks is not launched.
+// On a GPU a launch is asynchronous on the context's stream, and is defined for the kernels that
+// kernels/cuda/*_kernels.h list; a launch that fails throws DeviceError. A kernel templated on a
+// scalar sets static constexpr bool kOnGpu to false for scalars that have no GPU code. On the CPU
+// the cores share the blocks, each of one thread (kernels/host_block.h). A kernel with zero blocks
+// is not launched.
 //
-// Packs of kernels/element.h want every array to start on 16 bytes.
+// Packs (kernels/element.h) require every array to be aligned to 16 bytes.
 #pragma once
 
 #include "engine/base/parallel.h"

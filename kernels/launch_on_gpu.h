@@ -8,7 +8,8 @@
 
 namespace rk {
 
-// Whether there is code for a GPU. Losses are checked in double, which only the CPU computes in.
+// Whether kernels over S are compiled for a GPU. Double, in which losses are checked, runs on the
+// CPU only.
 template <class S> inline constexpr bool kRunsOnGpu = std::is_same_v<S, float>;
 
 template <class Kernel> void launch(const Kernel& kernel, CudaStream stream);

@@ -1,10 +1,10 @@
 // exp, log1p and sigmoid for row kernels, without calls into libm: loops over them vectorise.
-//   exp_negative(x), x <= 0 (up to 87 it holds too): relative error below 2.5e-7 in float down to
-//     x = -87; 0 below that, where the result would be denormal. Double takes std::exp. On a GPU
-//     below 2.5e-7 + |x| 1e-7.
+//   exp_negative(x), x <= 0 (also valid up to 87): relative error below 2.5e-7 in float down to
+//     x = -87; 0 below that, where the result would be denormal. On a GPU the relative error is
+//     below 2.5e-7 + |x| 1e-7. Double uses std::exp.
 //   reciprocal(y), y from 1e-37 to 1e37: relative error below 3e-7 in float. Double divides.
 //   log1p_of_fraction(e), e from 0 to 1: relative error below 3e-7 in float, on a GPU below 6e-7.
-//     Double takes std::log1p.
+//     Double uses std::log1p.
 //   x_minus_log1p(x), x >= 0: without cancellation near 0. Not for inner loops.
 //   half_sigmoid(x): the small side u = e/(1+e), e = exp(-|x|), in (0, 0.5]. Both sigmoid and
 //     derivative follow from it without cancellation on either side:
@@ -25,9 +25,9 @@ RK_FN RK_INLINE double reciprocal(double y) { return 1 / y; }
 
 #ifdef __CUDACC__
 
-// The special function unit, 2^-22 off, with results below 2^-126 flushed to 0; x log2(e) is
-// rounded besides. tanh.approx is half the work, but 2^-11 off: summed over a gallery that moves
-// ranks.
+// Uses the special function unit: relative error 2^-22, results below 2^-126 flushed to 0. Rounding
+// x log2(e) adds to the error. tanh.approx is half the work, but its error of 2^-11, summed over a
+// gallery, changes ranks.
 RK_FN RK_INLINE float exp_negative(float x) {
   constexpr float kLog2e = 1.44269504088896341F;
   float e;
@@ -69,8 +69,8 @@ RK_FN RK_INLINE float exp_negative(float x) {
   return x < kSmallest ? 0.0F : scaled;
 }
 
-// The bits of y, subtracted from a constant, are within 5 % of those of 1/y; a step of the
-// third order leaves 1.3e-4 of it, a Newton step squares that. Division would be the bottleneck.
+// A constant minus the bits of y is 1/y to within 5 %; a third-order step reduces the error to
+// 1.3e-4, and a Newton step squares that. Division would be the bottleneck.
 RK_FN RK_INLINE float reciprocal(float y) {
   const float guess = std::bit_cast<float>(0x7EF311C3 - std::bit_cast<std::int32_t>(y));
   const float t = y * guess;
@@ -78,8 +78,8 @@ RK_FN RK_INLINE float reciprocal(float y) {
   return std::fma(std::fma(-y, r, 1.0F), r, r);
 }
 
-// 1 / (1 + e) for e in [0, 1]: the quadratic of least relative error (1/99) and two Newton steps,
-// which square it. The division unit would be the bottleneck of a sigmoid.
+// 1 / (1 + e) for e in [0, 1]: the quadratic of least relative error (1/99), then two Newton steps,
+// each of which squares the error. The division unit would be the bottleneck of a sigmoid.
 RK_FN RK_INLINE float reciprocal_of_one_plus(float e) {
   const float y = 1.0F + e;
   float r = std::fma(std::fma(32.0F / 99.0F, e, -80.0F / 99.0F), e, 98.0F / 99.0F);
@@ -101,8 +101,8 @@ RK_FN RK_INLINE double reciprocal_of_one_plus(double e) { return 1 / (1 + e); }
 
 RK_FN RK_INLINE double log1p_of_fraction(double e) { return std::log1p(e); }
 
-// log(1 + e) = 2 atanh(t), t = e/(2 + e) <= 1/3: 2t (1 + t^2/3 + t^4/5 + ...), which is 2e-8 short
-// after seven terms.
+// log(1 + e) = 2 atanh(t), t = e/(2 + e) <= 1/3: 2t (1 + t^2/3 + t^4/5 + ...); seven terms are 2e-8
+// short.
 RK_FN RK_INLINE float log1p_of_fraction(float e) {
   const float half = 0.5F * e;
   const float t = half * reciprocal_of_one_plus(half);

@@ -23,8 +23,8 @@ KeyedItems<Key> radix_sort(int threads, std::int64_t n, KeyedItems<Key> a, Keyed
       std::int64_t* mine = counts + member * kRadixBuckets;
       for (std::int64_t i = begin; i < end; ++i) ++mine[digit(a.keys[i], shift)];
     });
-    // Counts become places: buckets in order, members in order within a bucket, which keeps it
-    // stable.
+    // Counts become places: buckets in order, members in order within a bucket, which keeps the
+    // sort stable.
     std::int64_t place = 0;
     bool one_bucket = false;
     for (std::int64_t bucket = 0; bucket < kRadixBuckets; ++bucket) {

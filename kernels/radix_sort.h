@@ -1,6 +1,6 @@
 // A stable sort of (key, item) pairs by unsigned keys, ascending: digits of 11 bits from the
-// lowest, every thread counting and moving its own contiguous range. Digits that all keys share
-// cost one count.
+// lowest, every thread counting and moving its own contiguous range. A digit that is the same in
+// all keys costs only the counting.
 #pragma once
 
 #include <bit>
@@ -17,15 +17,15 @@ template <class Key> struct KeyedItems {
 inline constexpr int kRadixBits = 11;
 inline constexpr std::int64_t kRadixBuckets = std::int64_t{1} << kRadixBits;
 
-// Room for the counts of radix_sort, in elements.
+// Elements that `counts` of radix_sort must have.
 constexpr std::int64_t radix_counts(int threads) { return threads * kRadixBuckets; }
 
-// Sorts `a`, with `b` as room of the same size; returns the one that holds the result.
+// Sorts `a`, using `b` of the same size as scratch; returns whichever holds the result.
 template <class Key>
 KeyedItems<Key> radix_sort(int threads, std::int64_t n, KeyedItems<Key> a, KeyedItems<Key> b,
                            std::int64_t* counts);
 
-// The unsigned integers that order numbers from the largest down; 0 and -0 are the same.
+// An unsigned key; ascending keys order numbers from the largest down. 0 and -0 have the same key.
 template <class S> auto descending_key(S value) {
   using Key = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
   constexpr Key kSign = Key{1} << (8 * sizeof(S) - 1);

@@ -1,6 +1,6 @@
-// The bins that scores of pairs are counted in: 51,200 over [-1, 1], which nest in the 200 of the
-// JSD (Oi et al. 2021): bin = floor((s + 1) * 100) in double, with what lies outside in the
-// outermost ones.
+// The bins that scores of pairs are counted in: 51,200 fine bins over [-1, 1], which nest in the
+// 200 of the JSD (Oi et al. 2021): bin = floor((s + 1) * 100) in double. Scores outside go to the
+// outermost bins.
 #pragma once
 
 #include "kernels/team.h"
@@ -21,9 +21,9 @@ RK_FN RK_INLINE std::int32_t fine_bin(double s) {
   return static_cast<std::int32_t>(above < kFineBins - 1.0 ? above : kFineBins - 1.0);
 }
 
-// The same for |s| <= 2, in float32: it takes a processor half the time. The first fma may round up
-// to a whole number, never down across one; the second has the sign of what is left, but for what
-// adding 1 in double rounds away next to 0.
+// The same bin for |s| <= 2, computed in float32, in half the time on a CPU. The first fma may
+// round up to a whole number, never down across one; the sign of the second, `left`, tells when it
+// did, except for remainders so small that adding 1 in double (fine_bin) would round them away.
 RK_FN RK_INLINE std::int32_t fine_bin_fused(float s) {
   constexpr float kHalf = kFineBins / 2.0F;
   constexpr float kRoundedAway = kHalf * -0x1p-54F;

@@ -1,11 +1,11 @@
 // The few vector operations the channel kernels need, over 16 (AVX-512), 8 (AVX2) or 1 lanes, so
-// that each kernel is written once. Lanes<L>::Bits holds one bit a lane: the sign of a ReLU costs
-// 1/32 of the tensor instead of a second copy of it. Small whole numbers in a V go to bytes by
-// store_bytes().
+// that each kernel is written once. Lanes<L>::Bits holds one bit a lane: keeping the signs of a
+// ReLU takes 1/32 of the tensor's memory instead of a second copy. store_bytes() stores a V of
+// small whole numbers as bytes.
 //
-// stream() stores past the caches: a pass that writes a tensor larger than they are then need not
-// first read the lines it is about to overwrite. Its address must be aligned to the vector, and
-// other threads see the values after stream_fence().
+// stream() stores past the caches, so that a pass over a tensor larger than the caches does not
+// first read the lines it overwrites. Its address must be aligned to the vector, and other threads
+// see the values only after stream_fence().
 #pragma once
 
 #include <algorithm>

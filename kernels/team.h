@@ -11,11 +11,11 @@
 //  2. sync() orders all memory of the team and is reached by all members at the same line.
 //  3. sum, sums, arg_max, compact are collective: called by all members, they begin and end with a
 //     barrier and give all members the same value. f sees everything written before.
-//  4. No state of an element lives in a member across a barrier: it goes to scratch.
+//  4. A member keeps no state of an element across a barrier: such state goes to scratch.
 //  5. No thread index, shuffle, atomic or shared memory in a row kernel; gather, do not scatter, so
 //     that the result does not depend on timing.
-//  6. Scratch comes from the caller and holds anything, NaN in the tests.
-//  7. Rows do not talk: sums over rows are a second kernel, in fixed order.
+//  6. Scratch comes from the caller, uninitialised (the tests fill it with NaN).
+//  7. Rows do not communicate: sums over rows are a second kernel, in fixed order.
 //  8. Ties are ranked by (value, index); what that means is said per loss.
 //
 // Arrays of a row are padded to kLanes elements (pad()) and start on 64 bytes, so that loops over
@@ -28,8 +28,8 @@
 #include <cstdint>
 #include <limits>
 
-// RK_FN: what a team runs, on the device alone under nvcc, which then sees no host team. RK_BOTH:
-// what the host calls too, to size scratch.
+// RK_FN: code that a team runs; device-only under nvcc, which then sees no host team. RK_BOTH: code
+// that the host calls too, to size scratch.
 #ifdef __CUDACC__
 #define RK_FN __device__
 #define RK_BOTH __host__ __device__
@@ -37,7 +37,7 @@
 #else
 #define RK_FN
 #define RK_BOTH
-// A loop that stays a call of its own keeps its closure in memory and does not vectorise.
+// A loop that is not inlined keeps its closure in memory and does not vectorise.
 #define RK_INLINE [[gnu::always_inline]] inline
 #endif
 
@@ -53,7 +53,7 @@ template <class S> struct ValueIndex {
 };
 
 // Hands out pieces of a row's scratch. The same calls give the same addresses to every member.
-// Given a null pointer it only counts, which is how a kernel says how much it needs.
+// Constructed from a null pointer it only counts bytes, which tells how much a kernel needs.
 class Scratch {
  public:
   RK_BOTH explicit Scratch(void* memory) : memory_(static_cast<unsigned char*>(memory)) {}
@@ -93,7 +93,7 @@ class SerialTeam {
   // out[r] = the sum over i of f(r, i), for r in [0, rows).
   template <class S, class F> RK_INLINE void sums(int rows, int n, S* out, F&& f) const {
     int r = 0;
-    // Four at a time: what f reads of an element serves four sums, and their additions overlap.
+    // Four sums at a time: f's loads of an element serve all four, and their additions overlap.
     for (; r + 4 <= rows; r += 4) {
       S a = 0;
       S b = 0;
@@ -116,11 +116,11 @@ class SerialTeam {
     }
   }
 
-  // The largest f(i) and the smallest index that has it; {-infinity, -1} where n is 0.
+  // The largest f(i) and the smallest index that has it; {-infinity, -1} if n is 0 or all are NaN.
   template <class F> RK_INLINE auto arg_max(int n, F&& f) const {
     using S = decltype(f(0));
     S best = -std::numeric_limits<S>::infinity();
-    int block = 0;  // the first that has it
+    int block = 0;  // start of the first block that contains `best`
     constexpr int kBlock = 8 * kLanes;
     for (int first = 0; first < n; first += kBlock) {
       const int last = std::min(n, first + kBlock);
@@ -130,7 +130,7 @@ class SerialTeam {
         const S value = f(i);
         largest = value > largest ? value : largest;
       }
-      // clang++ begins a reduction with the least finite number, which is above a row of -infinity.
+      // clang++ starts a max reduction from the lowest finite number, which exceeds -infinity.
       if (largest == std::numeric_limits<S>::lowest()) {
         largest = best;
         for (int i = first; i < last; ++i) largest = std::max<S>(largest, f(i));
@@ -144,8 +144,8 @@ class SerialTeam {
     return ValueIndex<S>{best, -1};
   }
 
-  // store(i, slot) for every i that is wanted, slots 0, 1, ... in the order of i. Returns their
-  // number.
+  // Calls store(i, slot) for every wanted i, with slots 0, 1, ... in the order of i. Returns the
+  // number of slots.
   template <class Wanted, class Store>
   RK_INLINE int compact(int n, Wanted&& wanted, Store&& store) const {
     int count = 0;

@@ -1,5 +1,5 @@
-// to[j, i] = from[i, j] for i < rows, j < columns: matrices of floats on a CPU, squares of a
-// vector's width held in registers; what is left over, and doubles, one number after the other.
+// to[j, i] = from[i, j] for i < rows, j < columns, on a CPU. Floats are transposed in squares of a
+// vector's width, held in registers; the remainder, and doubles, one number at a time.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ inline constexpr int kTransposeWidth = 4;
 
 using TransposeVector [[gnu::vector_size(4 * kTransposeWidth)]] = float;
 
-// Vectors k and k + kStep, for every k without that bit, exchange the elements whose index has the
-// bit in the one for those whose index lacks it in the other. All steps of a power of 2 transpose.
+// For every k without bit kStep, vector k swaps its elements whose index has that bit for the
+// elements of vector k + kStep whose index lacks it. The steps of all powers of 2 below the width,
+// one after the other, transpose the square.
 template <int kStep, int... kLane>
 [[gnu::always_inline]] inline void exchange(TransposeVector (&rows)[kTransposeWidth],
                                             std::integer_sequence<int, kLane...>) {
@@ -66,7 +67,7 @@ inline void transpose(const double* from, std::int64_t from_stride, std::int64_t
 
 inline void transpose(const float* from, std::int64_t from_stride, std::int64_t rows,
                       std::int64_t columns, float* to, std::int64_t to_stride) {
-  if (rows == 0 || columns == 0) return;  // there may be no memory at all
+  if (rows == 0 || columns == 0) return;  // the pointers may be null
   constexpr std::int64_t kWidth = kTransposeWidth;
   const std::int64_t whole_rows = rows / kWidth * kWidth;
   const std::int64_t whole_columns = columns / kWidth * kWidth;

@@ -1,5 +1,5 @@
-// A build without CUDA: kernels are launched on no GPU, for there is no context of one. The lists
-// are those that the .cu files compile; 16-bit kernels are asked for by layers/cuda alone.
+// Stands in for kernels/cuda in a build without CUDA. No context is on a GPU there, so nothing
+// should call these functions; they throw DeviceError. The lists are those the .cu files compile.
 #include "engine/base/error.h"
 #include "kernels/cuda/batchnorm_kernels.h"
 #include "kernels/cuda/convolution_kernels.h"

@@ -2,17 +2,17 @@
 //
 //   z = relu?( fma(y - mean, scale, beta)  [+ residual] )      scale = gamma inv_std
 //
-//   batch statistics    BatchNormSums, BatchNormStatistics, BatchNormApply
-//   ... where the convolution added up  BatchNormStatisticsOfSums, BatchNormApply
-//   running statistics  BatchNormRunning, BatchNormApply
+//   batch statistics                          BatchNormSums, BatchNormStatistics, BatchNormApply
+//   batch statistics, sums from convolution   BatchNormStatisticsOfSums, BatchNormApply
+//   running statistics                        BatchNormRunning, BatchNormApply
 //
-// Definitions and roundings are layers/batchnorm.cpp's. Sums of a tile of rows (channel_tiles.h)
-// are of y minus the tile's first row, so data far from zero keeps its digits; a tile gives its
-// mean and the sum of its squared deviations, which are joined in double. A NaN gives 0 behind
-// ReLU, as on the CPU.
+// Definitions and roundings are those of layers/batchnorm.cpp. The sums over a tile of rows
+// (channel_tiles.h) are of y minus the tile's first row, so data far from zero keeps its digits; a
+// tile yields its mean and its sum of squared deviations, and tiles are combined in double. ReLU
+// turns NaN into 0, as on the CPU.
 //
-// Bytes moved, e = sizeof(T) rows channels: Sums e; Apply 2e, 3e with a residual, and a bit an
-// element of 16 bits for signs; the others a few numbers a channel and tile.
+// Bytes moved, e = sizeof(T) rows channels: Sums e; Apply 2e, 3e with a residual, and one bit per
+// 16-bit element for signs; the others a few numbers per channel and tile.
 #pragma once
 
 #include "kernels/blocks/channel_tiles.h"
@@ -22,8 +22,8 @@
 
 namespace rk {
 
-// The signs of a ReLU behind a residual addition: a byte for each pack of elements, bit k for its
-// element k. Bytes they take:
+// Bytes for the signs of a ReLU after a residual addition: one byte per pack of elements, bit k for
+// the pack's element k.
 template <class T> std::int64_t sign_bytes(std::int64_t rows, int channels) {
   return rows * channels / (channels % kPack<T> == 0 ? kPack<T> : 1);
 }
@@ -81,8 +81,8 @@ template <class T> struct BatchNormSums {
   }
 };
 
-// Per channel, float: mean, inv_std and scale of the batch, and the running statistics moved
-// towards them: running = (1 - momentum) running + momentum batch, the variance there with n - 1.
+// Per channel, float: mean, inv_std and scale of the batch, and the updated running statistics:
+// running = (1 - momentum) running + momentum batch, where the batch variance divides by n - 1.
 struct BatchNormStatisticsOut {
   const float* gamma = nullptr;
   double epsilon = 1e-5;
@@ -95,7 +95,7 @@ struct BatchNormStatisticsOut {
 
   // squares: sum of the squared deviations of `count` values from `centre`.
   RK_FN RK_INLINE void write(int c, double count, double centre, double squares) const {
-    // Not std::max: NaN has to stay.
+    // Not std::max: NaN must stay NaN.
     const double biased = squares < 0 ? 0.0 : squares / count;
     mean[c] = static_cast<float>(centre);
     const auto variance = static_cast<float>(biased);
@@ -142,8 +142,8 @@ struct BatchNormStatistics {
   }
 };
 
-// The same from a channel's sum and sum of squares in float32, as a convolution adds them up on the
-// side: digits are lost where a channel's mean is large beside its deviation.
+// The same from a channel's sum and sum of squares in float32, which a convolution computes
+// alongside. Loses digits if a channel's mean is large compared with its deviation.
 struct BatchNormStatisticsOfSums {
   static constexpr int kChannels = 256;  // of a block
 
@@ -164,7 +164,7 @@ struct BatchNormStatisticsOfSums {
   }
 };
 
-// The same from running statistics, which stay as they are.
+// The same from running statistics, which stay unchanged.
 struct BatchNormRunning {
   static constexpr int kChannels = 256;  // of a block
 
@@ -189,16 +189,16 @@ struct BatchNormRunning {
   }
 };
 
-// How many blocks of a kernel with a residual the registers are to leave room for
-// (kernels/launch.h): for sm_90 nvcc makes do with those of four, for others it would spill some.
+// kBlocksAtOnce (kernels/launch.h) of kernels with a residual: on sm_90 nvcc manages with the
+// registers of four blocks; on other architectures it would spill some.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900
 inline constexpr int kBlocksWithResidual = 3;
 #else
 inline constexpr int kBlocksWithResidual = 4;
 #endif
 
-// signs, sign_bytes<T>(rows, channels) of them, are written for relu with a residual, unless null.
-// residual: kResidual alone reads it. z may be y or the residual.
+// signs [sign_bytes<T>(rows, channels)] is written for relu with a residual, unless null. residual
+// is read only if kResidual. z may be y or the residual.
 template <class T, bool kResidual> struct BatchNormApply {
   std::int64_t rows = 0;
   int channels = 0;

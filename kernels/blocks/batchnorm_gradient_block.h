@@ -1,19 +1,19 @@
 // Batch normalisation backward on a GPU (forward: batchnorm_block.h), over (rows, channels), NHWC:
 //
-//   g = dz where ReLU let the value through,  S = sum g,  P = sum g (y - mean),  M = rows
+//   g = dz where ReLU passed the value, else 0;  S = sum g,  P = sum g (y - mean),  M = rows
 //   dbeta = S,  dgamma = inv_std P,
 //   dy = scale (g - S / M - (y - mean) inv_std^2 P / M)   batch statistics
 //   dy = scale g                                          running statistics
 //
 // in three kernels: BatchNormGradientSums, BatchNormGradientFactors, BatchNormGradientApply. dgamma
-// and dbeta are overwritten, gradients of tensors overwritten or added to. Definitions are
-// layers/batchnorm.cpp's.
+// and dbeta are overwritten, gradients of tensors overwritten or accumulated. Definitions are those
+// of layers/batchnorm.cpp.
 //
-// Both passes over rows are compiled for every mask and every way to write: registers are what
-// limits how many threads wait for memory side by side.
+// Both passes over rows are compiled for every mask and every way to write, which saves registers:
+// these limit how many threads can wait for memory at once.
 //
-// Bytes moved, e = sizeof(T) rows channels: Sums 2e, e more to write d_residual and to read it for
-// a sum; Apply 3e, e more for a sum; signs are a bit an element of 16 bits.
+// Bytes moved, e = sizeof(T) rows channels: Sums 2e, e more to write d_residual and e to read it
+// when accumulating; Apply 3e, e more when accumulating; signs are one bit per 16-bit element.
 #pragma once
 
 #include "kernels/blocks/batchnorm_block.h"
@@ -23,14 +23,14 @@
 
 namespace rk {
 
-// How backward finds where ReLU let the value through: it did everywhere, where y normalised again
-// is positive, where the sign is set.
+// Where ReLU passed the value: everywhere (there is none); where y, normalised again, is positive;
+// where the sign bit is set.
 enum class ReluMask : std::uint8_t { kNone, kFromInput, kFromSigns };
 
-// What becomes of the memory of a tensor's gradient.
+// What a kernel does to the memory of a tensor's gradient.
 enum class GradientWrite : std::uint8_t { kNone, kOverwrite, kAdd };
 
-// What both passes read. y, mean: always. scale, beta: kFromInput. signs: kFromSigns.
+// The inputs of both passes. y, dz, mean: always read. scale, beta: kFromInput. signs: kFromSigns.
 template <class T> struct BatchNormBackward {
   std::int64_t rows = 0;
   int channels = 0;
@@ -46,10 +46,10 @@ template <class T> struct BatchNormBackward {
   template <int kWidth> struct Row {
     Pack<T, kWidth> y;
     Pack<T, kWidth> dz;
-    Pack<T, kWidth> added;  // what is there, where a gradient is added to
+    Pack<T, kWidth> added;  // the gradient so far, for kAdd
     unsigned bits;
   };
-  // The row of element origin + at. added_to: kAdd alone reads it.
+  // Loads the pack at element origin + at. added_to is read for kAdd only.
   template <int kWidth, ReluMask kMask, GradientWrite kWrite>
   RK_FN RK_INLINE Row<kWidth> load(std::int64_t origin, int at, const T* added_to) const {
     Row<kWidth> row{};
@@ -62,7 +62,7 @@ template <class T> struct BatchNormBackward {
     return row;
   }
 
-  // dz of rows whose signs are there becomes g.
+  // For kFromSigns, turns dz of `rows` into g.
   template <ReluMask kMask, int kWidth, std::size_t kRows>
   RK_FN RK_INLINE static void mask_by_signs(Row<kWidth> (&rows)[kRows]) {
     if constexpr (kMask == ReluMask::kFromSigns) {
@@ -77,9 +77,9 @@ template <class T> struct BatchNormBackward {
   }
 };
 
-// partial: double [row_tiles, 2, channels], sums of g and of g (y - mean). d_residual, where
-// kResidual says so, gets (or adds) g; it may be dz itself. A ReLU in front of which a residual was
-// added is known by its signs, so kFromInput goes without.
+// partial: double [row_tiles, 2, channels], sums of g and of g (y - mean). As kResidual says, g is
+// written or added to d_residual, which may be dz itself. A ReLU after a residual addition has its
+// signs stored, so there is no kFromInput with a residual.
 template <class T, ReluMask kMask, GradientWrite kResidual> struct BatchNormGradientSums {
   static_assert(kMask != ReluMask::kFromInput || kResidual == GradientWrite::kNone);
 
@@ -170,7 +170,7 @@ template <class T, ReluMask kMask, GradientWrite kResidual> struct BatchNormGrad
   }
 };
 
-// Calls f.operator()<kMask, kResidual>() for the masks and ways to write that there are.
+// Calls f.operator()<kMask, kResidual>() with the given mask and way to write.
 template <class F> void with_gradient_sums(ReluMask mask, GradientWrite residual, F&& f) {
   const auto with = [&]<ReluMask kMask>() {
     switch (residual) {
@@ -232,8 +232,8 @@ struct BatchNormGradientFactors {
   }
 };
 
-// dy = a g + b + c (y - mean), or added to dy; dy may be dz. Where the first pass wrote g to
-// d_residual, that may serve as dz with no mask.
+// dy = a g + b + c (y - mean), or added to dy; dy may be dz. If the first pass wrote g to
+// d_residual, d_residual may serve as dz with no mask.
 template <class T, ReluMask kMask, GradientWrite kWrite> struct BatchNormGradientApply {
   static_assert(kWrite != GradientWrite::kNone);
 
@@ -310,7 +310,7 @@ template <class T, ReluMask kMask, GradientWrite kWrite> struct BatchNormGradien
   }
 };
 
-// Calls f.operator()<kMask, kWrite>() for the masks and ways to write that there are.
+// Calls f.operator()<kMask, kWrite>() with the given mask and kAdd or kOverwrite.
 template <class F> void with_gradient_apply(ReluMask mask, bool accumulate, F&& f) {
   const auto with = [&]<GradientWrite kWrite>() {
     switch (mask) {

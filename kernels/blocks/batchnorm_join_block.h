@@ -1,9 +1,9 @@
-// Two batch normalisations, both with the batch's statistics, whose results are added in front of a
-// ReLU, on a GPU: a residual block's last one (y) and that of its shortcut (s), over (rows,
+// Two batch normalisations with batch statistics whose results are added and go through a ReLU, on
+// a GPU: the last one of a residual block (y) and the one of its shortcut (s), over (rows,
 // channels), NHWC.
 //
 //   z = relu( fma(y - mean, scale, beta) + fma(s - mean_s, scale_s, beta_s) )
-//   g = dz where ReLU let the value through; of it the gradients of y and of s are as in
+//   g = dz where ReLU passed the value, else 0; the gradients of y and of s follow from g as in
 //   batchnorm_gradient_block.h
 //
 //   forward   BatchNormSums and BatchNormStatistics for y and for s, BatchNormJoin
@@ -12,8 +12,8 @@
 //
 // Neither the normalised shortcut nor g is ever in memory.
 //
-// Bytes moved, e = sizeof(T) rows channels: Join 3e, where the two apart move 5e; GradientSums 3e
-// and GradientApply 5e, where the two apart move 11e.
+// Bytes moved, e = sizeof(T) rows channels: Join 3e, where two separate normalisations move 5e;
+// GradientSums 3e and GradientApply 5e, where separate ones move 11e.
 #pragma once
 
 #include "kernels/blocks/batchnorm_block.h"
@@ -23,7 +23,7 @@
 
 namespace rk {
 
-// One of the two: what it normalises, and its numbers a channel.
+// One of the two: its input, and its numbers for each channel.
 template <class T> struct JoinedSide {
   const T* x = nullptr;
   const float* mean = nullptr;
@@ -31,7 +31,7 @@ template <class T> struct JoinedSide {
   const float* beta = nullptr;
 };
 
-// signs, sign_bytes<T>(rows, channels) of them, are written unless null. z may be y.x or s.x.
+// signs [sign_bytes<T>(rows, channels)] is written unless null. z may be y.x or s.x.
 template <class T> struct BatchNormJoin {
   std::int64_t rows = 0;
   int channels = 0;
@@ -102,11 +102,11 @@ template <class T> struct BatchNormJoin {
   }
 };
 
-// Of three tensors a row alone is as much as other passes have in flight, and leaves registers for
-// as many threads side by side.
+// One row of three tensors has as many loads in flight as two rows in the other passes, and leaves
+// registers for as many threads.
 inline constexpr int kRowsAtOnce = 1;
 
-// What both passes backward read.
+// The inputs of both backward passes.
 template <class T> struct BatchNormJoinBackward {
   std::int64_t rows = 0;
   int channels = 0;
@@ -132,8 +132,8 @@ template <class T> struct BatchNormJoinBackward {
   }
 };
 
-// partial, partial_s: double [row_tiles, 2, channels] each, sums of g and of g (y - mean), of g and
-// of g (s - mean_s), as BatchNormGradientFactors takes them.
+// partial: double [row_tiles, 2, channels], sums of g and of g (y - mean); partial_s: sums of g and
+// of g (s - mean_s); both as BatchNormGradientFactors takes them.
 template <class T> struct BatchNormJoinGradientSums {
   BatchNormJoinBackward<T> in;
   double* partial = nullptr;
@@ -193,7 +193,7 @@ template <class T> struct BatchNormJoinGradientSums {
   }
 };
 
-// dy = a g + b + c (y - mean), ds the same of s. factors, factors_s: [3, channels] each, of
+// dy = a g + b + c (y - mean), and ds likewise from s. factors, factors_s: [3, channels] each, from
 // BatchNormGradientFactors. dy or ds may be dz.
 template <class T> struct BatchNormJoinGradientApply {
   BatchNormJoinBackward<T> in;

@@ -1,7 +1,7 @@
-// How blocks share a matrix of `rows` pixels by `channels` (NHWC), for kernels that hold something
-// for each channel: a block takes a tile of kColumns channels, which is a line of memory in 16
-// bits, by rows / row_tiles() rows. A thread keeps its channels, so what belongs to them stays in
-// registers, and takes every kLanes-th row.
+// How blocks share a matrix of `rows` pixels by `channels` (NHWC), for kernels with per-channel
+// values: a block takes a tile of kColumns channels (a cache line of 16-bit elements) by rows /
+// row_tiles() rows. A thread keeps the same channels, whose values stay in registers, and takes
+// every kLanes-th row.
 //
 // Sums over rows: in float over the rows of a thread (at most kMostRows / kLanes), in double over
 // the threads of a tile, in the order of the lanes; then a second kernel adds the tiles of a
@@ -17,7 +17,7 @@
 namespace rk {
 
 struct ChannelTiles {
-  // The whole of the largest GPU of today, some blocks a multiprocessor.
+  // Fills the largest GPU of today with several blocks per multiprocessor.
   static constexpr int kBlocks = 1024;
   static constexpr int kColumns = 64;
   static constexpr int kFewestRows = 128;
@@ -27,7 +27,7 @@ struct ChannelTiles {
   int channels = 0;
 
   RK_BOTH int column_tiles() const { return (channels + kColumns - 1) / kColumns; }
-  // Of every tile but the last, which may have fewer.
+  // Rows of every tile but the last, which may have fewer.
   RK_BOTH std::int64_t tile_rows() const {
     const std::int64_t tiles = std::max(1, kBlocks / std::max(1, column_tiles()));
     return std::clamp<std::int64_t>((rows + tiles - 1) / tiles, kFewestRows, kMostRows);
@@ -41,8 +41,9 @@ struct ChannelTiles {
     return std::min(rows, row_tile * tile_rows());
   }
 
-  // Within a tile rows are counted from its first, and elements from a channel of that row: both
-  // fit an int (kMostRows times 2^18 channels), which halves the registers that addresses take.
+  // Within a tile, rows are counted from its first row, and elements from a channel of that row
+  // (origin). Both counts fit an int (kMostRows times 2^18 channels), which halves the registers
+  // that addresses take.
   RK_BOTH int rows_of(int row_tile) const {
     return static_cast<int>(first_row(row_tile + 1) - first_row(row_tile));
   }
@@ -50,7 +51,7 @@ struct ChannelTiles {
     return first_row(row_tile) * channels + channel;
   }
 
-  // Of a block: neighbours in memory run side by side.
+  // The tile of a block: tiles next to each other in memory run side by side.
   RK_BOTH int row_tile(int block) const { return block / column_tiles(); }
   RK_BOTH int first_column(int block) const { return block % column_tiles() * kColumns; }
 
@@ -63,7 +64,7 @@ struct ChannelTiles {
   }
 };
 
-// Threads of a block over a tile: kAcross of them side by side, kLanes rows at once.
+// How a block's threads cover a tile: kAcross threads side by side, kLanes rows at once.
 template <int kThreads, int kWidth, int kColumns = ChannelTiles::kColumns> struct TileThreads {
   static constexpr int kPacks = kColumns / kWidth;
   static constexpr int kAcross = std::min(kPacks, std::max(1, kThreads / 2));
@@ -71,8 +72,8 @@ template <int kThreads, int kWidth, int kColumns = ChannelTiles::kColumns> struc
   static_assert(kPacks % kAcross == 0 && kAcross * kLanes == kThreads);
 };
 
-// f(channel, first row, end of rows, step) for the packs of channels that this thread takes, rows
-// counted from the tile's first.
+// Calls f(channel, first row, end of rows, step) for the packs of channels that this thread takes,
+// with rows counted from the tile's first.
 template <int kWidth, class Block, class F>
 RK_FN RK_INLINE void for_columns(const Block& block, const ChannelTiles& tiles, F&& f) {
   using Threads = TileThreads<Block::kThreads, kWidth>;
@@ -86,9 +87,9 @@ RK_FN RK_INLINE void for_columns(const Block& block, const ChannelTiles& tiles, 
   }
 }
 
-// use.operator()<n>(row, held) for the rows of a thread, n of them at once, `step` apart: held[k]
-// is what load(row + k step) gave. kAtOnce loads are in flight: what use() stores might be what the
-// next load() reads, for all that the compiler knows.
+// Calls use.operator()<n>(row, held) for n rows of a thread at once, `step` apart, with held[k] =
+// load(row + k step). All n loads come before use(), so that kAtOnce are in flight: the compiler
+// could not move a load() before a use(), which might store what that load() reads.
 template <int kAtOnce, class Load, class Use>
 RK_FN RK_INLINE void for_rows_together(int first, int end, int step, Load&& load, Use&& use) {
   int row = first;
@@ -106,7 +107,7 @@ RK_FN RK_INLINE void for_rows_together(int first, int end, int step, Load&& load
   }
 }
 
-// use(row, load(row)), one row after the other.
+// Calls use(row, load(row)), one row after the other, with kAtOnce loads in flight.
 template <int kAtOnce, class Load, class Use>
 RK_FN RK_INLINE void for_rows(int first, int end, int step, Load&& load, Use&& use) {
   for_rows_together<kAtOnce>(first, end, step, load, [&]<int kRows>(int row, auto& held) {
@@ -115,16 +116,16 @@ RK_FN RK_INLINE void for_rows(int first, int end, int step, Load&& load, Use&& u
   });
 }
 
-// A second pass over the same tiles goes the other way, for what the first has read last may still
-// be in a cache. Blocks start in their order and not all at once: the last tiles come first.
+// A second pass over the same tiles runs backwards, because what the first pass read last may still
+// be in a cache. Blocks start in order and not all at once, so the last tiles come first.
 template <class Block> class LastBlockFirst : public Block {
  public:
   RK_FN explicit LastBlockFirst(const Block& block) : Block(block) {}
   RK_FN RK_INLINE int index() const { return Block::blocks() - 1 - Block::index(); }
 };
 
-// Of a tile the last rows: first + last_row(...) - row goes through the same rows from the last one
-// back.
+// Within a tile the last rows come first: first + last_row(...) - row runs through the same rows
+// from the last one back.
 RK_FN RK_INLINE int last_row(int first, int end, int step) {
   return first < end ? first + (end - 1 - first) / step * step : first;
 }
@@ -137,16 +138,16 @@ RK_FN RK_INLINE void for_rows_back(int first, int end, int step, Load&& load, Us
       [&](int row, auto& held) { use(both - row, held); });
 }
 
-// kNumbers floats of every channel of a tile, in memory that the block shares: registers are what
-// limits how many threads wait for memory side by side, so a thread reads what belongs to its
-// channels again, a part of a pack at a time, for all rows that it holds.
+// kNumbers floats of every channel of a tile, in shared memory: registers limit how many threads
+// can wait for memory at once, so a thread reads its channels' numbers again for each group of rows
+// that it holds, a part of a pack at a time.
 template <int kNumbers> struct TileNumbers {
   template <int kWidth> static constexpr int kPart = std::min(kWidth, 2);
 
   alignas(16) float numbers[kBound<kNumbers>][kBound<ChannelTiles::kColumns>];
 
-  // First parts of all packs in front of the second ones: threads side by side read words side by
-  // side.
+  // Stores the first parts of all packs before the second parts, so that neighbouring threads read
+  // neighbouring words.
   template <int kWidth> RK_FN RK_INLINE static int place(int column) {
     constexpr int kPacks = ChannelTiles::kColumns / kWidth;
     return (column % kWidth / kPart<kWidth> * kPacks + column / kWidth) * kPart<kWidth> +
@@ -167,7 +168,7 @@ template <int kNumbers> struct TileNumbers {
     block.sync();
   }
 
-  // Of kPart<kWidth> channels from `column` of the tile.
+  // Number `number` of kPart<kWidth> channels from `column` of the tile.
   template <int kWidth>
   RK_FN RK_INLINE Pack<float, kPart<kWidth>> load(int number, int column) const {
     return load_shared_pack<kPart<kWidth>>(numbers[number] + place<kWidth>(column));
@@ -179,9 +180,9 @@ template <class T, int kSums, int kThreads> struct TileSumsMemory {
   float sums[kBound<kSums>][kBound<kThreads * kPack<T>>];
 };
 
-// rows(channel, first, end, step, sums) is called as by for_columns() and adds to float
-// sums[kSums][kWidth] over the rows of a thread; done(channel, totals) gets double totals[kSums] of
-// each channel of the tile, once.
+// Calls rows(channel, first, end, step, sums) as for_columns() does; rows() adds the rows of a
+// thread to float sums[kSums][kWidth]. Then calls done(channel, totals) with double totals[kSums]
+// once for each channel of the tile.
 template <int kWidth, int kSums, class Block, class Memory, class Rows, class Done>
 RK_FN RK_INLINE void tile_sums(const Block& block, const ChannelTiles& tiles, Memory& memory,
                                Rows&& rows, Done&& done) {
@@ -215,7 +216,7 @@ RK_FN RK_INLINE void tile_sums(const Block& block, const ChannelTiles& tiles, Me
       }
       if (channel + c < tiles.channels) done(channel + c, totals);
     }
-    if constexpr (Threads::kPacks > Threads::kAcross) block.sync();  // they are written over next
+    if constexpr (Threads::kPacks > Threads::kAcross) block.sync();  // memory is overwritten next
   }
 }
 
@@ -227,8 +228,8 @@ template <int kSums, int kThreads> struct FinishMemory {
   double sums[kBound<kSums>][kBound<kThreads>];
 };
 
-// add(tile, channel, sums) adds what a tile of a channel has to double sums[kSums];
-// done(channel, totals) gets those of all `tiles`, once a channel.
+// add(tile, channel, sums) adds a tile's partial sums of a channel to double sums[kSums];
+// done(channel, totals) gets the totals over all `tiles`, once for each channel.
 template <int kSums, class Block, class Memory, class Add, class Done>
 RK_FN RK_INLINE void finish_tiles(const Block& block, int tiles, int channels, Memory& memory,
                                   Add&& add, Done&& done) {
@@ -250,7 +251,7 @@ RK_FN RK_INLINE void finish_tiles(const Block& block, int tiles, int channels, M
       }
       done(channel, totals);
     }
-    if constexpr (kFinished > Threads::kAcross) block.sync();  // they are written over next
+    if constexpr (kFinished > Threads::kAcross) block.sync();  // memory is overwritten next
   }
 }
 

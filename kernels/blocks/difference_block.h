@@ -1,7 +1,7 @@
-// How far two tensors on a GPU lie apart, for comparing what two ways of computing one thing give.
+// How far two tensors on a GPU differ, for comparing two ways of computing the same result.
 //
-//   partial[b] = { max |a - b|, max |b| } over a block's share; a difference that is no finite
-//   number counts as infinite, so that it is not lost in a maximum
+//   partial[b] = { max |a - b|, max |b| } over a block's share; a non-finite difference counts as
+//   infinite, so that the maximum does not drop a NaN
 //
 // Bytes moved: each tensor once, b twice.
 #pragma once

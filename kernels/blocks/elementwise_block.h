@@ -1,5 +1,5 @@
 // Element-wise passes over whole tensors. A block takes kBlockElements elements in order. Bytes
-// moved: what is read and what is written, each once.
+// moved: every operand once.
 #pragma once
 
 #include "kernels/element.h"
@@ -14,8 +14,8 @@ inline int element_blocks(std::int64_t count) {
   return static_cast<int>((count + kBlockElements - 1) / kBlockElements);
 }
 
-// f.operator()<W>(i) for the elements [i, i + W) of `count`, in packs of kWidth and the rest one by
-// one.
+// Calls f.operator()<W>(i) for the elements [i, i + W) of this block's share of `count`: in packs
+// of kWidth, the rest one by one.
 template <int kWidth, class Block, class F>
 RK_FN RK_INLINE void for_packs(const Block& block, std::int64_t count, F&& f) {
   const std::int64_t begin = static_cast<std::int64_t>(block.index()) * kBlockElements;
@@ -52,14 +52,14 @@ template <class T> struct CopyOrAdd {
   }
 };
 
-// Elements from a multiple of packs to p: with_pack() of it and of lengths takes packs where all of
-// them are whole.
+// Elements between the last pack boundary and p. with_pack() of this, combined by | with lengths
+// and strides, uses packs only if all of these are whole packs.
 template <class T> RK_FN RK_INLINE std::int64_t place_in_pack(const T* p) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) / sizeof(T) % kPack<T>);
 }
 
 // Rows of `channels` elements, x_stride apart in x and y_stride in y: y = x, or y += x with
-// accumulate. Channels of one tensor among more of another.
+// accumulate. Copies channels between tensors with different numbers of channels.
 template <class T> struct CopyChannels {
   std::int64_t rows = 0;
   int channels = 0;
@@ -92,9 +92,9 @@ template <class T> struct CopyChannels {
   }
 };
 
-// Rows of `channels` elements, y_stride apart in y, of which `taken` from `first` on are a row of
-// x, x_stride apart there, and the others 0: the gradient of what a range of channels was taken
-// from.
+// Writes rows of `channels` elements, y_stride apart: a row of x (`taken` elements, rows x_stride
+// apart) from channel `first` on, zeros elsewhere. This is the gradient of the tensor from which a
+// range of channels was taken.
 template <class T> struct PadChannels {
   std::int64_t rows = 0;
   int channels = 0;
@@ -127,9 +127,8 @@ template <class T> struct PadChannels {
   }
 };
 
-// What the library could not fuse behind a convolution: y (rows, C), rows y_stride apart, becomes
-// y + bias[c] + residual, the residual (dense) where there is one, and with relu 0 where that is
-// not above 0.
+// What the library could not fuse into a convolution, in place: y (rows, C), rows y_stride apart,
+// becomes y + bias[c] + residual (dense; may be null); with relu, 0 where this is not above 0.
 template <class T> struct AddBiasAndRelu {
   std::int64_t rows = 0;
   int channels = 0;
@@ -171,7 +170,7 @@ template <class T> struct AddTensors {
   }
 };
 
-// y = x where x > 0, else 0 (of NaN too); y may be x.
+// y = x where x > 0, else 0 (also for NaN); y may be x.
 template <class T> struct Relu {
   std::int64_t count = 0;
   const T* x = nullptr;
@@ -214,7 +213,7 @@ template <class T> struct ReluGradient {
   }
 };
 
-// values *= *factor, which is read when the kernel runs.
+// values *= *factor; the kernel reads the factor when it runs.
 struct Scale {
   std::int64_t count = 0;
   const float* factor = nullptr;

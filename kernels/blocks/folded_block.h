@@ -1,5 +1,5 @@
-// What is behind a convolution with its batch normalisation folded in (layers/conv_bn.h), on a GPU,
-// when it goes back; PrepareWeights (weights_block.h) folds it.
+// The backward pass after a convolution with its batch normalisation folded in (layers/conv_bn.h),
+// on a GPU; PrepareWeights (weights_block.h) does the folding.
 //
 //   MaskedSums       g = dy where z > 0, and sum g per channel
 //   FoldedGradients  dW = scale dW',  dbeta = sum g,  dgamma = inv_std (<dW', W> - mean dbeta)
@@ -8,8 +8,8 @@
 // gradients are overwritten, and stay multiplied by the loss scale if dy was.
 //
 // Bytes moved, n = outputs taps inputs: FoldedGradients (8 + sizeof(T)) n; MaskedSums, e =
-// sizeof(T) rows channels: e, e more for each of: z, to write g, to write d_residual, to read it
-// for a sum.
+// sizeof(T) rows channels: e, and e more for each of: reading z, writing g, writing d_residual,
+// reading d_residual to accumulate.
 #pragma once
 
 #include "kernels/block_team.h"
@@ -20,10 +20,9 @@
 
 namespace rk {
 
-// Rows are row_stride apart, as many elements as there are channels or more; partial has none.
-// z may be null: dy is the masked gradient already. gradient, if not null, gets g and may be dy;
-// d_residual, if not null, gets (or adds, if accumulate) g. partial: double [row_tiles, 1,
-// channels].
+// Rows are row_stride >= channels elements apart, except in partial, double [row_tiles, 1,
+// channels]. z may be null: then dy is the masked gradient already. gradient, unless null, gets g,
+// and may be dy; g is written to d_residual, unless null, or added if accumulate.
 template <class T> struct MaskedSums {
   std::int64_t rows = 0;
   int channels = 0;
@@ -90,11 +89,11 @@ template <class T> struct MaskedSums {
   }
 };
 
-// What a folded convolution's gradients are made of, and where they go.
+// The inputs and outputs of a folded convolution's gradients.
 template <class T> struct FoldedGradient {
   FilterShape shape;
   std::int64_t rows = 0;
-  double* partial = nullptr;  // of MaskedSums over rows x outputs, where there is no sum
+  double* partial = nullptr;  // of MaskedSums over rows x outputs, read if `sum` is null
   T* d_folded = nullptr;      // [outputs, stored_each]
   const float* weight = nullptr;
   const float* scale = nullptr;    // of PrepareWeights
@@ -106,7 +105,7 @@ template <class T> struct FoldedGradient {
   const float* sum = nullptr;      // of g, [outputs]
 };
 
-// Of all convolutions at once, a block an output channel.
+// Handles all convolutions at once, one block per output channel.
 template <class T> struct FoldedGradients {
   using Item = FoldedGradient<T>;
   const FoldedGradient<T>* gradients = nullptr;

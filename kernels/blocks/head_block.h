@@ -1,8 +1,8 @@
 // The end of the network, rows of float: L2 normalisation (layers/l2norm.cpp's definition:
 // y = x / max(|x|, epsilon), norms in double); and the gradient of a linear layer's bias.
 //
-// Bytes moved, e = 4 rows dim: L2Norm 2e (3e where a row does not stay in cache), L2NormGradient
-// 3e, e more for a sum, ColumnSums rows columns sizeof(T).
+// Bytes moved, e = 4 rows dim: L2Norm 2e (3e if a row does not stay in cache), L2NormGradient 3e,
+// e more to accumulate, ColumnSums rows columns sizeof(T).
 #pragma once
 
 #include "kernels/block_team.h"
@@ -14,7 +14,7 @@
 
 namespace rk {
 
-// norms: double [rows], |x| before it is bounded.
+// norms: double [rows], |x| before the maximum with epsilon.
 struct L2Norm {
   int rows = 0;
   int dim = 0;

@@ -1,10 +1,10 @@
-// Pictures into a network's input on a GPU: uint8 (N, height, width, 3) -> T (N, side, side,
-// padded_channels), cut out, turned left to right, normalised, with zeros in the channels behind
-// the third; or in cells of cell x cell pixels (SpaceToDepth in engine/tape/layout.h), T (N,
-// cell_rows, cell_columns, padded_channels). Values come from the table of FloatTable
-// (data/images/transform.h), so in float they are the CPU's to the bit.
+// Turns images into a network's input on a GPU: uint8 (N, height, width, 3) -> T (N, side, side,
+// padded_channels), cropped, flipped, normalised, with zeros in the channels after the third; or in
+// cells of cell x cell pixels (SpaceToDepth in engine/tape/layout.h), T (N, cell_rows,
+// cell_columns, padded_channels). Values come from the table of FloatTable
+// (data/images/transform.h), so in float they have the same bits as on the CPU.
 //
-// Bytes moved: 3 a pixel, and what is written; the table stays in cache.
+// Bytes moved: 3 a pixel, and the output; the table stays in cache.
 #pragma once
 
 #include "kernels/element.h"
@@ -28,7 +28,7 @@ template <class T> struct FillInput {
   int side = 0;
   int padded_channels = 3;
   const std::uint8_t* pixels = nullptr;
-  const InputWindow* windows = nullptr;  // [batch], or null: from the corner, unturned
+  const InputWindow* windows = nullptr;  // [batch], or null: from the top left corner, unflipped
   const float* table = nullptr;          // [3, 256]
   T* out = nullptr;
   struct Cells {
@@ -39,7 +39,7 @@ template <class T> struct FillInput {
     int padding_x = 0;
   } cells = {};
 
-  // A block a row of an image, or of its cells.
+  // One block per row of an image, or per row of its cells.
   int blocks() const { return batch * (cells.side == 1 ? side : cells.rows); }
   template <class Block> RK_FN void operator()(const Block& block) const {
     if (cells.side == 2) return gather<2>(block);
@@ -52,7 +52,7 @@ template <class T> struct FillInput {
   }
 
  private:
-  // The value of a pixel of the output; 0 beside it.
+  // The value of a pixel of the output; 0 outside it.
   RK_FN RK_INLINE float value(int image, const InputWindow& window, int y, int x,
                               int colour) const {
     if (y < 0 || x < 0 || y >= side || x >= side) return 0.0F;
@@ -62,7 +62,7 @@ template <class T> struct FillInput {
     return table[colour * 256 + pixels[pixel * 3 + colour]];
   }
 
-  // A thread a cell, stored in packs, of which there are whole ones. kSide: of a cell; 0: any.
+  // One thread per cell, which is a whole number of packs. kSide: pixels of a cell's side; 0: any.
   template <int kSide, class Block> RK_FN RK_INLINE void gather(const Block& block) const {
     const int cell = kSide > 0 ? kSide : cells.side;
     const int image = block.index() / cells.rows;
@@ -87,7 +87,7 @@ template <class T> struct FillInput {
     }
   }
 
-  // kPadded is the number of channels that are stored at once; 0: one by one.
+  // kPadded: the number of channels stored at once; 0: stored one by one.
   template <int kPadded, class Block> RK_FN RK_INLINE void run(const Block& block) const {
     const int image = block.index() / side;
     const int y = block.index() % side;

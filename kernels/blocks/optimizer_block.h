@@ -1,20 +1,20 @@
 // The optimizer of training/optimizer.h on a GPU: the same formulas, the same roundings, over the
-// same flat float buffers, with what changes from step to step in device memory (StepState), so
-// that a captured step can be replayed.
+// same flat float buffers. Everything that changes from step to step is in device memory
+// (StepState), so that a captured step can be replayed.
 //
-//   SquareSums     sums of squares of the gradient, multiplied by the loss scale as it is
+//   SquareSums     sums of squares of the gradient, still multiplied by the loss scale
 //   FinishNorm     the norm of the gradient without the scale; whether it and the loss are finite;
-//                  the number of this update, its bias corrections and what its gradient is
-//                  multiplied by; the loss scale of the next step
-//   OptimizerStep  the gradient times that, then Adam, AdamW or SGD; writes nothing where gradient
-//                  or loss were not finite
+//                  the number of this update, its bias corrections and its gradient_factor; the
+//                  loss scale of the next step
+//   OptimizerStep  the gradient times gradient_factor, then Adam, AdamW or SGD; writes nothing if
+//                  gradient or loss were not finite
 //
 // A step that no smaller scale will help halts the run: from then on no step changes anything, so
-// that the host may learn of it when the next one is on its way.
+// the host may learn of it when the next step is already under way.
 //
-// A dynamic loss scale halves where the gradient was not finite, down to 1, and doubles after
-// kGrowthSteps steps in a row where it was, up to 2^24. Scales are powers of two, so dividing by
-// them rounds nothing (denormals aside), and with scale 1 every bit is the CPU's.
+// A dynamic loss scale halves, down to 1, when the gradient is not finite, and doubles, up to 2^24,
+// after kGrowthSteps finite steps in a row. Scales are powers of two, so dividing by them rounds
+// nothing (denormals aside), and with scale 1 all bits are the same as on the CPU.
 //
 // Bytes moved, n parameters: SquareSums 4n; OptimizerStep 28n for Adam, 20n for SGD with momentum,
 // 12n without.
@@ -35,20 +35,20 @@ namespace rk {
 struct StepState {
   static constexpr float kLargestScale = 16777216.0F;  // 2^24
   static constexpr std::int64_t kGrowthSteps = 2000;
-  static constexpr std::int64_t kMostSkipped = 20;  // updates left out in a row, then it is halted
+  static constexpr std::int64_t kMostSkipped = 20;  // updates skipped in a row before a halt
 
   double rate = 0;
   std::int64_t number = 0;  // updates made: t of the last one
-  float loss_scale = 1;     // of the step to come: what its gradient of the loss is multiplied by
+  float loss_scale = 1;     // of the next step: multiplies its gradient
   bool dynamic_scale = false;
 
   // Written by finish_norm().
-  bool finite = true;            // gradient and loss of this step, which is an update then
-  std::int64_t good_steps = 0;   // in a row since the scale was last changed
-  std::int64_t skipped = 0;      // updates left out in a row
-  bool halted = false;           // for good
+  bool finite = true;            // gradient and loss of this step are finite, so it is an update
+  std::int64_t good_steps = 0;   // finite steps in a row since the scale last changed
+  std::int64_t skipped = 0;      // updates skipped in a row
+  bool halted = false;           // permanently
   double norm = 0;               // of the gradient without the scale
-  float gradient_factor = 1;     // 1 / the scale this step's gradient has, and shorter if clipped
+  float gradient_factor = 1;     // 1 / the scale of this step's gradient, and smaller if clipped
   double first_correction = 1;   // 1 - beta1^t
   double second_correction = 1;  // sqrt(1 - beta2^t)
 };
@@ -100,8 +100,8 @@ RK_FN RK_INLINE void adapt_scale(StepState& now) {
   }
 }
 
-// From the sum of squares of the gradient under the loss scale, and the loss, unless that is null,
-// to everything that the update needs; on either device.
+// Computes everything that the update needs from the sum of squares of the gradient, which is
+// multiplied by the loss scale, and from the loss, unless that is null; on either device.
 RK_FN RK_INLINE void finish_norm(const OptimizerParams& params, double squares, const double* loss,
                                  StepState& now) {
   now.gradient_factor = 1.0F / now.loss_scale;
@@ -109,7 +109,7 @@ RK_FN RK_INLINE void finish_norm(const OptimizerParams& params, double squares, 
   if (params.clip_norm > 0 && now.norm > params.clip_norm) {
     now.gradient_factor *= static_cast<float>(params.clip_norm / now.norm);
   }
-  // Squares of finite floats cannot overflow a double, so this asks for every gradient.
+  // Squares of finite floats cannot overflow a double, so this tests all gradients.
   const bool loss_is_finite = loss == nullptr || *loss - *loss == 0;
   now.finite = squares - squares == 0 && loss_is_finite && !now.halted;
   if (now.finite) {
@@ -146,8 +146,8 @@ struct FinishNorm {
   }
 };
 
-// groups: device memory, sorted, without overlap; what is in none stays as it is. first: Adam's m,
-// or the momentum buffer (null for SGD without momentum); second: Adam's v.
+// groups: device memory, sorted, without overlap; parameters in no group stay unchanged. first:
+// Adam's m, or the momentum buffer (null for SGD without momentum); second: Adam's v.
 struct OptimizerStep {
   static constexpr int kBlockParameters = 4096;
 
@@ -192,8 +192,9 @@ struct OptimizerStep {
     return low;
   }
 
-  // sqrt(x) and x / y for finite x >= 0 and y > 0. A GPU's exact root and quotient of 0 go the long
-  // way that is there for denormals, and most of a gradient may be 0: those lanes compute another.
+  // sqrt(x) and x / y for finite x >= 0 and y > 0. On a GPU the exact root or quotient of 0 takes
+  // the slow path for denormals, and most of a gradient may be 0. So lanes with 0 compute the root
+  // of 1, or y / y, and return 0.
   RK_FN RK_INLINE static float root(float x) {
     const bool zero = x == 0;
     const float result = std::sqrt(zero ? 1.0F : x);
@@ -205,7 +206,7 @@ struct OptimizerStep {
     return zero ? 0.0F : result;
   }
 
-  // f.operator()<W>(i) for the elements [i, i + W) of [from, to).
+  // Calls f.operator()<W>(i) for the elements [i, i + W) of [from, to).
   template <class Block, class F>
   RK_FN RK_INLINE static void for_range(const Block& block, std::int64_t from, std::int64_t to,
                                         F&& f) {

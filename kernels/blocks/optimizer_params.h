@@ -15,7 +15,7 @@ struct OptimizerParams {
   double eps = 1e-8;      // Adam, AdamW
   double momentum = 0.0;  // SGD
   bool nesterov = false;  // SGD
-  // The gradient is scaled down to this length where it is longer; 0: it is taken as it is.
+  // A longer gradient is scaled down to this length; 0: no clipping.
   double clip_norm = 0.0;
 };
 

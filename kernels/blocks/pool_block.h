@@ -1,19 +1,20 @@
 // Pooling on a GPU, NHWC; definitions are layers/pool.h's.
 //
 //   MaxPool, MaxPoolGradient   x (N, H, W, C) -> y (N, OH, OW, C); padding counts as minus
-//                              infinity, a tie goes to the first maximum in scan order, a NaN that
-//                              comes first stays and no other is taken. Backward gathers: each
-//                              pixel of dx adds the outputs that chose it, in scan order.
-//   AveragePool, its gradient  sum of a window's pixels over its size, which counts padding but not
-//                              what lies beyond it; sums in float
+//                              infinity; a tie goes to the first maximum in scan order; a NaN wins
+//                              only if it is the window's first pixel. Backward gathers: each pixel
+//                              of dx adds the outputs that chose it, in scan order.
+//   AveragePool, its gradient  sum of a window's pixels over its size, which counts padding but no
+//                              pixels beyond the padding; sums in float
 //   GlobalPool, its gradient   x (N, rows, C) in T -> y (N, C) in float: average, maximum, or
 //                              mean(max(x, epsilon)^p)^(1/p)
 //
-// y, and dy, of the windows' poolings may be a range of more channels (PoolShape::y_stride).
+// y and dy of MaxPool and AveragePool may be a range of channels of a wider tensor
+// (PoolShape::y_stride).
 //
 // Bytes moved, x = sizeof(T) elements of x, y of y, c = elements of y: MaxPool x + y + c,
-// MaxPoolGradient x (twice for a sum) + y + c. GlobalPool x; its gradient x for what is written, x
-// more for a sum and for kGem.
+// MaxPoolGradient x (twice to accumulate) + y + c. GlobalPool x; its gradient x to write, x more to
+// accumulate and x more for kGem.
 #pragma once
 
 #include "kernels/blocks/channel_tiles.h"
@@ -33,7 +34,7 @@ struct PoolShape {
   int kernel[2] = {3, 3};             // height, width; at most 255 pixels
   int stride[2] = {2, 2};
   int padding[2] = {1, 1};  // at most half of the kernel, so every window has a pixel
-  int y_stride = 0;         // elements from a pixel of y, or of dy, to the next: channels or more
+  int y_stride = 0;         // elements from one pixel of y, or of dy, to the next: >= channels
 
   RK_FN RK_INLINE std::int64_t x_at(int image, int row, int column) const {
     return ((static_cast<std::int64_t>(image) * height + row) * width + column) * channels;
@@ -45,26 +46,26 @@ struct PoolShape {
     return y_pixel(image, row, column) * y_stride;
   }
 
-  // The windows along an axis that hold a pixel: [first, end) of `count`.
+  // The windows along an axis that contain a pixel: [first, end) of `count`.
   struct Windows {
     int first;
     int end;
   };
   RK_FN RK_INLINE Windows windows(int pixel, int axis, int count) const {
     const int padded = pixel + padding[axis];
-    const int before = padded - kernel[axis];  // a window from here or earlier has ended
+    const int before = padded - kernel[axis];  // windows that start here or earlier have ended
     return {before < 0 ? 0 : before / stride[axis] + 1, std::min(padded / stride[axis] + 1, count)};
   }
-  // Pixels of window `out` along an axis of `size`, those in the padding included.
+  // Pixels of window `out` along an axis of `size`, including those in the padding.
   RK_FN RK_INLINE int extent(int out, int axis, int size) const {
     const int begin = out * stride[axis] - padding[axis];
     return std::min(begin + kernel[axis], size + padding[axis]) - begin;
   }
 };
 
-// choice, if not null, gets for each output the number of the pixel of the window that won; with
-// of_relu kNoPixel where that is not above 0, so that backward also applies the mask of a ReLU
-// which made x.
+// choice, unless null, gets for each output the number of the winning pixel in its window; with
+// of_relu, kNoPixel if the maximum is not above 0, so that backward also applies the mask of the
+// ReLU that made x.
 template <class T> struct MaxPool {
   static constexpr std::uint8_t kNoPixel = 255;
 
@@ -156,8 +157,8 @@ template <class T> struct MaxPoolGradient {
         RK_UNROLL
         for (int k = 0; k < kWidth; ++k) sums[k] = held[k];
       }
-      // Two windows of a row at a time, as many as there are where they overlap by half: both are
-      // under way before the first is looked at.
+      // Two windows of a row at a time, which are all of them if windows overlap by half: loads of
+      // both are in flight before the first is used.
       for (int out_row = down.first; out_row < down.end; ++out_row) {
         const int kh = row + shape.padding[0] - out_row * shape.stride[0];
         for (int out_column = across.first; out_column < across.end; out_column += 2) {
@@ -306,7 +307,8 @@ template <class T> struct GlobalPool {
 
  private:
   // What a thread, and then a channel, has seen: a sum, or the largest value and its row. Powers
-  // leave float at either end, so their sum is that of value / top, top the largest so far.
+  // may overflow or vanish in float, so kGem sums powers of value / top, where top is the largest
+  // value so far.
   struct Seen {
     float value;
     int row;
@@ -318,7 +320,7 @@ template <class T> struct GlobalPool {
     const bool largest = kind == PoolKind::kMax;
     return {largest ? -std::numeric_limits<float>::infinity() : 0.0F, kNoRow, epsilon};
   }
-  // Of equal values the smaller row; a NaN is never kept.
+  // Equal values: keeps the smaller row. Never keeps a NaN.
   RK_FN RK_INLINE static void keep_larger(Seen& seen, float value, int row) {
     if (value > seen.value || (value == seen.value && row < seen.row)) {
       seen = {value, row, seen.top};
@@ -336,7 +338,7 @@ template <class T> struct GlobalPool {
       case PoolKind::kAverage: seen.value += value; break;
       case PoolKind::kMax: keep_larger(seen, value, row); break;
       case PoolKind::kGem:
-        // Not std::max, which would take epsilon for NaN.
+        // Not std::max, which would replace NaN by epsilon.
         add_power(seen, value < epsilon ? epsilon : value);
         break;
     }
@@ -388,7 +390,7 @@ template <class T> struct GlobalPool {
       }
       const float first =
           Element<T>::widen(x[to * rows - static_cast<std::int64_t>(channel) * (rows - 1)]);
-      if (first != first) seen = {first, 0, epsilon};  // nothing is larger than NaN
+      if (first != first) seen = {first, 0, epsilon};  // a NaN in the first row wins
       y[to] = seen.value;
       if (best != nullptr) best[to] = seen.row;
       return;
@@ -408,7 +410,7 @@ template <class T> struct GlobalPool {
   }
 };
 
-// x, y for kGem, best for kMax. dx is overwritten, or added to with accumulate.
+// Reads x and y for kGem, best for kMax. dx is overwritten, or added to with accumulate.
 template <class T> struct GlobalPoolGradient {
   int batch = 0;
   int rows = 0;

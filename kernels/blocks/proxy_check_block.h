@@ -1,5 +1,5 @@
-// Which proxy a loss cannot take, in one block: the first that holds NaN, infinity or a number
-// beyond `most`, else the first that is too short to have a direction
+// Finds a proxy that a loss cannot take, in one block: the first that holds NaN, infinity or a
+// number beyond `most`, else the first that is too short to have a direction
 // (losses/products/proxy_matrix.h has the CPU's form).
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace rk {
 
-// A gradient through its length is that many times as large.
+// A gradient through a proxy's length is multiplied by up to 1 / kShortestProxy.
 inline constexpr double kShortestProxy = 1e-30;
 
 struct BadProxy {
@@ -42,7 +42,7 @@ struct FindBadProxy {
   RK_FN int what_of(int row) const {
     const double length = lengths[row];
     if (length < kShortestProxy) return BadProxy::kZero;
-    if (length <= static_cast<double>(most)) return BadProxy::kNone;  // so is each of its numbers
+    if (length <= static_cast<double>(most)) return BadProxy::kNone;  // so are all its numbers
     for (int d = 0; d < dim; ++d) {
       if (!(std::abs(proxies[static_cast<std::int64_t>(row) * dim + d]) <= most)) {
         return BadProxy::kNotFinite;

@@ -1,17 +1,17 @@
 // Average precision of long rankings and its black-box gradient on a GPU: the definition of
 // losses/frame/ranking.h, on `segments` rankings of `items` scores each, all at once. Stable sorts
 // (kernels/cuda/sort.h) with these kernels around them:
-//   KeyScores          the key of every score, its segment in the bits above
+//   KeyScores          the key of every score, with its segment in the upper bits
 //   -- sort --
-//   CountFlags, SumFlags, WriteRanks   how many positives lie above each place, where each positive
-//                      lies
-//   MovePositives      what every positive's precision lacks of 1, and where it moves to
-//   -- sort of the positives by what is rounded off there --
-//   KeyMoved           their moved keys
+//   CountFlags, SumFlags, WriteRanks   the number of positives above each place, and the place of
+//                      each positive
+//   MovePositives      1 - precision of every positive, and the value it moves to
+//   -- sort of the positives by what rounding that value to float cut off --
+//   KeyMoved           keys of the moved values
 //   -- stable sort of the positives by these --
 //   NegativeGradients, PositiveGradients   how far each rank moves, by binary search in the order
 //                      of the others
-//   SumPrecision       the value
+//   SumLostPrecision   the loss
 // Item j of segment s has score and target scores[j * segments + s]; its number is s * items + j.
 // Equal scores rank by index. Places are numbers of 32 bits: segments * items < 2^31.
 #pragma once
@@ -31,7 +31,7 @@ template <class Key> struct RankingArrays {
   std::int64_t positives = 0;  // of all segments
   double lambda = 0;
   double margin = 0;
-  double weight = 0;  // of the gradient of a segment's 1 - AP
+  double weight = 0;  // d(loss)/d(1 - AP of a segment)
 
   const float* scores = nullptr;          // [items, segments]
   const std::uint8_t* targets = nullptr;  // [items, segments]
@@ -44,7 +44,7 @@ template <class Key> struct RankingArrays {
   std::int32_t* above = nullptr;   // [all + 1], positives before a place
   std::int32_t* place = nullptr;   // [all], of positives, by number
   float* moved_value = nullptr;    // [all], v' of positives, rounded, by number
-  float* moved_rest = nullptr;     // [all], what was rounded off
+  float* moved_rest = nullptr;     // [all], v' - moved_value
   Key* moved_keys = nullptr;       // [positives]
   std::uint32_t* moved = nullptr;  // [positives], indices within the segment
 
@@ -57,7 +57,7 @@ template <class Key> struct RankingArrays {
   RK_FN RK_INLINE std::int64_t positives_of(std::int64_t segment) const {
     return above[(segment + 1) * items] - above[segment * items];
   }
-  // Orders scores from the largest down; 0 and -0 are the same (kernels/radix_sort.h).
+  // Ascending keys order scores from the largest down; 0 and -0 are equal (kernels/radix_sort.h).
   RK_FN RK_INLINE static Key key(std::int64_t segment, float value) {
     constexpr std::uint32_t kSign = std::uint32_t{1} << 31;
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(value + 0.0F);
@@ -82,7 +82,7 @@ template <class Key> struct RankingArrays {
   }
 };
 
-// f(i) for the numbers i < count of this block, kNumbers of them.
+// for_share() calls f(i) for this block's share, kRankingNumbers of the numbers i < count.
 inline constexpr int kRankingNumbers = 2048;
 RK_BOTH inline int ranking_blocks(std::int64_t count) {
   return static_cast<int>((count + kRankingNumbers - 1) / kRankingNumbers);
@@ -133,7 +133,7 @@ template <class Key> struct CountFlags {
   }
 };
 
-// counts[b] becomes the sum of those before b: one block, whose threads take a stretch each.
+// Replaces counts[b] by the sum of the counts before b: one block, each thread takes a stretch.
 struct SumFlags {
   int count = 0;
   std::int32_t* counts = nullptr;
@@ -161,7 +161,7 @@ struct SumFlags {
 
 template <class Key> struct WriteRanks {
   RankingArrays<Key> at;
-  const std::int32_t* counts = nullptr;  // of the blocks before
+  const std::int32_t* counts = nullptr;  // positives in all blocks before
 
   template <int kThreads> struct Shared { std::int32_t sums[static_cast<std::size_t>(kThreads)]; };
   int blocks() const { return ranking_blocks(at.all()); }
@@ -188,13 +188,13 @@ template <class Key> struct WriteRanks {
       const std::int64_t segment = here / at.items;
       at.place[segment * at.items + (item & ~at.kPositive)] = static_cast<std::int32_t>(here);
     }
-    // The last place of all says how many there are.
+    // The thread with the last place writes the total number of positives.
     if (end > begin && share.begin + end == at.all()) at.above[at.all()] = before;
   }
 };
 
-// partial[b]: what the precisions of the positives of block b lack of 1, (negatives above)/(rank),
-// by their share in the mean.
+// partial[b]: the sum over the positives of block b of 1 - precision, (negatives above)/(rank),
+// weighted by their share in the mean.
 template <class Key> struct MovePositives {
   RankingArrays<Key> at;
   double* partial = nullptr;
@@ -210,12 +210,12 @@ template <class Key> struct MovePositives {
       const std::int64_t here = at.place[number];
       const double share = 1 / static_cast<double>(at.positives_of(segment));
       const double rank = static_cast<double>(here - first + 1);
-      // A quotient of whole numbers: equal ones stay equal, and their items tied.
+      // A quotient of whole numbers, so that equal values are bitwise equal and items stay tied.
       const auto among = static_cast<double>(at.above[here] - at.above[first] + 1);
       const double quotient = among * static_cast<double>(at.items) / (rank * rank);
       const double factor = at.lambda * at.weight * share;
       const auto score = static_cast<double>(at.scores[at.element(segment, number - first)]);
-      // From where it was ranked, as losses/frame/ranking.cpp does.
+      // Moves from the rounded value that was ranked, as losses/frame/ranking.cpp does.
       const double moved =
           static_cast<double>(static_cast<float>(score - at.margin / 2)) + factor * quotient;
       at.moved_value[number] = static_cast<float>(moved);
@@ -242,8 +242,9 @@ template <class Key> struct KeyMoved {
   }
 };
 
-// The first of [begin, end), whose keys are in order, that is_above(place) does not hold for: of
-// places with `key` it is asked, and holds for the first of them.
+// Binary search in [begin, end), whose keys ascend: returns the first place that is not above. A
+// place with a smaller key is above; for places with the same `key`, is_above(place) decides, and
+// holds for a prefix of them.
 template <class Key, class F>
 RK_FN RK_INLINE std::int64_t first_not_above(const Key* keys, std::int64_t begin, std::int64_t end,
                                              Key key, F&& is_above) {
@@ -259,7 +260,7 @@ RK_FN RK_INLINE std::int64_t first_not_above(const Key* keys, std::int64_t begin
   return begin;
 }
 
-// A negative moves by the positives that pass it.
+// A negative's rank changes by the number of positives that pass it.
 template <class Key> struct NegativeGradients {
   RankingArrays<Key> at;
 
@@ -303,7 +304,7 @@ template <class Key> struct PositiveGradients {
   }
 };
 
-// loss[0] = share * the sum of `partial`, or that added to what is there.
+// loss[0] = share * the sum of `partial`, or loss[0] += that with accumulate.
 struct SumLostPrecision {
   const double* partial = nullptr;
   int count = 0;

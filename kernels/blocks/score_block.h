@@ -1,14 +1,14 @@
-// Evaluation on a GPU: what is counted in a tile of scores (retrieval/passes/score_pass.h), a block
-// a query or a few.
-//   GatherPositives   copies the scores of a query's relevant candidates out
+// Evaluation on a GPU: what is counted in a tile of scores (retrieval/passes/score_pass.h), one
+// block for one query or a few.
+//   GatherPositives   copies out the scores of a query's relevant candidates
 //   CountScores       counts, for every positive, the irrelevant candidates that score at least as
-//                     much: few thresholds one by one, of many how many lie between two of them;
-//                     and bins of the scores of negative pairs, and their sums
-//   CountUnequal      whether all of a tile has the same bits
+//                     much: for few thresholds directly, for many the scores between two of them;
+//                     bins the scores of negative pairs, and sums them
+//   CountUnequal      whether all scores of a tile are equal
 // Queries and candidates are in class order (retrieval/passes/class_order.h): a query's class is
-// one run of columns, the candidates removed from it a run inside. Counters are integers, to which
-// blocks add in any order; sums are of one block after the other. So the same tiles give the same
-// result.
+// one run of columns, and the candidates removed from it are a run inside that. Counters are
+// integers, to which blocks add in any order; every query's sums are added by one block, one tile
+// after the other. So the same tiles give the same result.
 #pragma once
 
 #include "kernels/block_team.h"
@@ -20,23 +20,23 @@
 
 namespace rk {
 
-// A query's columns: [class_begin, class_end) has its label, [removed_begin, removed_end) of these
-// are no candidates.
+// A query's columns: [class_begin, class_end) have its label; of these, [removed_begin,
+// removed_end) are not candidates.
 struct ScoredQuery {
   std::int64_t class_begin, class_end, removed_begin, removed_end;
-  std::int64_t first;  // of its thresholds, in descending order
-  std::int64_t count;  // of them
+  std::int64_t first;  // index of its first threshold; thresholds are in descending order
+  std::int64_t count;  // number of thresholds
 };
 
 struct ScoreTileView {
-  const float* scores = nullptr;  // [rows, stride], rows on 16 bytes, read in whole packs
+  const float* scores = nullptr;  // [rows, stride], rows aligned to 16 bytes, read in whole packs
   std::int64_t stride = 0;
   int rows = 0;
   std::int64_t begin = 0;  // columns
   std::int64_t end = 0;
   const ScoredQuery* queries = nullptr;  // [rows]
 
-  // f(scores, n) for what lies of this tile in [from, until).
+  // Calls f(scores, first, n) for the n columns of this tile in [from, until), from column `first`.
   template <class F>
   RK_FN RK_INLINE void columns(int row, std::int64_t from, std::int64_t until, F&& f) const {
     const std::int64_t first = from > begin ? from : begin;
@@ -66,45 +66,46 @@ struct GatherPositives {
 };
 
 // Where the scores of negative pairs are counted. `distinct`: the positive scores, ascending; cell
-// 2k counts the negatives between k-1 and k, cell 2k + 1 those on k. Cell 0 stays as it is: those
-// below all, mostly a good part, are what the bins have beyond the other cells, and all threads
-// would wait for that one counter. Null where not wanted.
+// 2k counts the negatives between k-1 and k, cell 2k + 1 those equal to k. Cell 0 stays unchanged:
+// all threads would wait for that one counter, and its count, usually a large part of the
+// negatives, is the total of the bins minus the other cells. Null if not wanted.
 struct NegativeCounters {
-  double inverse = 1;             // scores are scaled by it for the fine bins
+  double inverse = 1;             // multiplies scores for the fine bins
   std::uint64_t* fine = nullptr;  // [kFineBins]
-  std::uint64_t* jsd = nullptr;   // [kJsdBins], where they do not follow from the fine ones
+  std::uint64_t* jsd = nullptr;   // [kJsdBins], if they do not follow from the fine bins
   const float* distinct = nullptr;
-  const std::int32_t* first = nullptr;  // [kFineBins + 1], of a fine bin's
+  const std::int32_t* first = nullptr;  // [kFineBins + 1], first of `distinct` in each fine bin
   std::uint64_t* cells = nullptr;
 };
 
-// Reads each score once for all that is counted, but for queries of more than kTogether thresholds.
-// A block takes a few queries. Their scores lie close together mostly: those in a window of the
-// fine bins are counted in memory that the block shares, 16 bits a bin, and added to the counters
-// of all blocks at its end; what lies beside the window is added there at once.
+// Reads each score once for everything that is counted, unless a query has more than kTogether
+// thresholds. A block takes a few queries, whose scores mostly lie close together: scores in a
+// window of the fine bins are counted in shared memory, 16 bits a bin, and added to the global
+// counters at the block's end; scores outside the window are added to the global counters at once.
 struct CountScores {
-  // Up to here each threshold is compared with every score; above it a score looks for its place
-  // among them.
+  // Up to this many thresholds, each is compared with every score; with more, a binary search finds
+  // each score's place among them.
   static constexpr int kCompareAtMost = 64;
   static constexpr int kTogether = 8;
 
   ScoreTileView tile;
   const float* thresholds = nullptr;
-  // Where the thresholds are; of more than kCompareAtMost: between the last two.
+  // For each threshold, the scores that reach it; with more than kCompareAtMost thresholds, the
+  // scores whose first (largest) reached threshold it is.
   std::int32_t* counts = nullptr;
   NegativeCounters to = {};
-  double* sums = nullptr;  // [rows, 2]: of the scores, of their squares; null: ranks alone
+  double* sums = nullptr;  // [rows, 2]: of the scores, of their squares; null: ranks only
 
   static constexpr int kMostColumns = 65535;  // of the tile
   static constexpr int kWindow = 16384;
   struct Memory {
-    std::uint32_t bins[kBound<kWindow / 2>];  // the even one of two bins in the low half
+    std::uint32_t bins[kBound<kWindow / 2>];  // two bins each, the even one in the low half
     std::uint32_t jsd[kBound<kJsdBins>];
     std::int32_t reached[kBound<kTogether>];
   };
   template <int kThreads> using Shared = Memory;
 
-  // So few that no 16 bits overflow, should all scores be the same.
+  // So few rows that no 16-bit counter overflows, even if all scores are the same.
   RK_BOTH int rows_each() const {
     constexpr int kMost = 8;
     const auto columns = static_cast<int>(tile.end - tile.begin);
@@ -120,11 +121,11 @@ struct CountScores {
     if (sums != nullptr) {
       for (int i = block.thread(); i < kWindow / 2; i += Block::kThreads) shared.bins[i] = 0;
       for (int i = block.thread(); i < kJsdBins; i += Block::kThreads) shared.jsd[i] = 0;
-      window = window_of(block, first);  // and all that is 0 now is so for all threads
+      window = window_of(block, first);  // its barriers also make the zeros visible to all threads
     }
     for (int row = first; row < end; ++row) count_row(block, shared, row, window);
     if (sums == nullptr) return;
-    // Every row ends with its sums, for which all threads wait.
+    // Every row ends with its sums, whose barriers make all counts visible.
     for (int i = block.thread(); i < kWindow / 2; i += Block::kThreads) {
       const std::uint32_t two = shared.bins[i];
       std::uint64_t* bins = to.fine + window + std::int64_t{2} * i;
@@ -142,7 +143,7 @@ struct CountScores {
   static constexpr int kPacksAtOnce = 4;
   using ScorePack = Pack<float, kPackWidth>;
 
-  // The columns of a row that are not irrelevant, from the tile's first on.
+  // The columns of a row's own class, counted from the tile's first column.
   struct Class {
     int begin, end;
   };
@@ -154,7 +155,7 @@ struct CountScores {
     return {within(query.class_begin), within(query.class_end)};
   }
 
-  // In the middle of it lie a few of the first row's scores.
+  // Begin of the window, centred on the mean bin of a sample of the row's scores.
   template <class Block> RK_FN RK_INLINE int window_of(const Block& block, int row) const {
     const BlockTeamOver<Block> team(block);
     const auto n = static_cast<int>(tile.end - tile.begin);
@@ -209,8 +210,8 @@ struct CountScores {
     }
   }
 
-  // Adds to the first kTogether of `count` how many irrelevant scores reach each threshold, and
-  // calls f(score) for all of them.
+  // For the first kTogether of `count` thresholds, adds to `found` how many irrelevant scores reach
+  // each; calls f(score) for every irrelevant score.
   template <class Block, class F>
   RK_FN RK_INLINE void compare(const Block& block, Memory& shared, int row,
                                const ScoredQuery& query, const float* own, int count,
@@ -252,11 +253,11 @@ struct CountScores {
       }
     }
     block.sync();
-    // By the thread that will set it to 0 next time.
+    // Read by the same thread that sets it to 0 next time, so no barrier is needed.
     for (int j = block.thread(); j < compared; j += Block::kThreads) found[j] += shared.reached[j];
   }
 
-  // To the first threshold that the score reaches.
+  // Counts the score at the first threshold that it reaches.
   template <class Block>
   RK_FN RK_INLINE void add_between(const Block& block, const float* own, int count,
                                    std::int32_t* found, float score) const {

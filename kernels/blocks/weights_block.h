@@ -1,16 +1,16 @@
-// Between a convolution's weight as the optimizer has it, float [outputs, taps, inputs] dense
-// (OHWI, taps = kernel height x width), and as the convolution computes with it, T [outputs, taps,
-// padded_inputs] with zeros behind the inputs; over images in cells of pixels (SpaceToDepth in
-// engine/tape/layout.h) with fewer taps, the inputs of a cell's pixels one behind the other, and
-// zeros where the kernel does not reach:
+// Converts a convolution's weight between the optimizer's form, float [outputs, taps, inputs] dense
+// (OHWI, taps = kernel height x width), and the convolution's, T [outputs, taps, padded_inputs]
+// with zeros after the inputs. Over images in cells of pixels (SpaceToDepth in
+// engine/tape/layout.h) the latter has fewer taps, the inputs of a cell's pixels follow each other,
+// and positions outside the kernel are zero.
 //
 //   PrepareWeights  W' = W, or with a frozen batch normalisation folded in (layers/conv_bn.h)
 //                   W'[o] = scale[o] W[o],  b'[o] = beta[o] - scale[o] mean[o],
 //                   scale = gamma inv_std of the running statistics
 //   WidenGradients  dW = dW'
 //
-// Each does so for all weights of a network at once: a kernel for each would be little but its
-// launch.
+// Each kernel handles all weights of a network at once: a kernel per weight would spend most of its
+// time on the launch.
 // Bytes moved, n = outputs taps inputs: (4 + sizeof(T)) n.
 #pragma once
 
@@ -30,7 +30,7 @@ struct FilterShape {
   int inputs = 0;
   int padded_inputs = 0;
   int cell = 1;     // pixels along a cell's side
-  int columns = 0;  // of the kernel; read where there are cells
+  int columns = 0;  // of the kernel; read only if there are cells
 
   // Elements of an output.
   RK_BOTH int dense_each() const { return taps * inputs; }
@@ -40,7 +40,7 @@ struct FilterShape {
   }
   RK_BOTH std::int64_t dense() const { return static_cast<std::int64_t>(outputs) * dense_each(); }
   RK_BOTH std::int64_t stored() const { return static_cast<std::int64_t>(outputs) * stored_each(); }
-  // As many elements at once as both copies allow.
+  // Whether both copies have the same layout in whole packs.
   template <class T> RK_FN RK_INLINE bool packs() const {
     return cell == 1 && inputs == padded_inputs && inputs % kPack<T> == 0;
   }
@@ -54,7 +54,7 @@ struct FilterShape {
     return (y / cell * cells(columns) + x / cell) * padded_inputs +
            (y % cell * cell + x % cell) * inputs + input;
   }
-  // Which dense element the stored one number i is; -1: none, it is 0.
+  // The dense element that stored element number i holds; -1: none, it is 0.
   RK_FN RK_INLINE int dense_at(int i) const {
     const int tap = i / padded_inputs;
     const int channel = i % padded_inputs;
@@ -70,8 +70,8 @@ struct FilterShape {
   RK_BOTH int cells(int pixels) const { return (pixels + cell - 1) / cell; }
 };
 
-// What is to become of one weight; without a gamma it is only cast, and the arrays behind the
-// weight's are neither read nor written.
+// How one weight is prepared; if gamma is null it is only cast, and the members after gamma are
+// neither read nor written.
 template <class T> struct Filter {
   FilterShape shape;
   const float* weight = nullptr;
@@ -86,8 +86,8 @@ template <class T> struct Filter {
   float* inv_std = nullptr;  // [outputs]
 };
 
-// What a block does: output channels [first, first + outputs) of a filter, whole ones, about
-// kBlockElements elements.
+// A block's work: whole output channels [first, first + outputs) of a filter, about kBlockElements
+// elements.
 struct FilterPart {
   static constexpr int kMostOutputs = 64;
 
@@ -95,7 +95,7 @@ struct FilterPart {
   int first = 0;
   int outputs = 0;
 
-  // f(part) for all parts of filter number `filter`: from its shape alone.
+  // Calls f(part) for all parts of filter number `filter`, which depend on its shape alone.
   template <class F> static void for_each(int filter, const FilterShape& shape, F&& f) {
     const int each =
         std::clamp(kBlockElements / shape.stored_each(), 1, static_cast<int>(kMostOutputs));
@@ -175,7 +175,7 @@ template <class T> struct WeightGradient {
   float* d_weight = nullptr;
 };
 
-// d_weight is overwritten; what belongs to no weight is not read.
+// Overwrites d_weight; does not read the padding of the gradient.
 template <class T> struct WidenGradients {
   using Item = WeightGradient<T>;
   const WeightGradient<T>* gradients = nullptr;

@@ -8,13 +8,12 @@
 namespace rk::batchnorm_cpu {
 namespace {
 
-// Rows whose sums stay in float32 before they join the double ones: bounds the rounding error of a
+// Rows that are summed in float32 before the sum is added in double: bounds the rounding error of a
 // plane by that of this many additions.
 constexpr std::int64_t kRowsPerBlock = 128;
 
-// Tensors from this size on are stored past the caches: measured on ResNet-50 the passes that write
-// them take half the time, while smaller ones are worth more in the cache of the convolution that
-// follows.
+// Tensors from this size on are stored past the caches: measured on ResNet-50, the passes that
+// write them take half the time. Smaller ones are better left in cache for the next convolution.
 constexpr std::int64_t kStreamBytes = std::int64_t{4} << 20;
 
 template <class L> bool streams(const ImageLayout& layout, const float* out) {
@@ -294,7 +293,7 @@ void gradient_apply(int threads, const ImageLayout& layout, const Backward& in, 
     });
   };
   with_lanes(layout.block, [&]<int N>(Lanes<N>) {
-    // In place, or added to, the lines are in cache already.
+    // If dx is in place or accumulated, its lines are in cache already.
     const bool stream = dx != in.dy && !accumulate && streams<Lanes<N>>(layout, dx);
     with_mask(in.mask, [&]<Mask M>() {
       if (stream) {

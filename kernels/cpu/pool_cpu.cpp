@@ -12,7 +12,7 @@ namespace {
 // Channels handled together: a stack array of this many, whatever the layout's block.
 constexpr std::int64_t kChunk = 16;
 
-// f(plane, first lane, lanes) for every plane and every chunk of its channels.
+// Calls f(plane, first lane, lanes) for every plane and every chunk of its channels.
 template <class F> void for_each_chunk(int threads, const ImageLayout& layout, F&& f) {
   parallel_for(threads, layout.planes(), [&](std::int64_t plane, int) {
     for (std::int64_t lane = 0; lane < layout.block; lane += kChunk) {
@@ -21,7 +21,7 @@ template <class F> void for_each_chunk(int threads, const ImageLayout& layout, F
   });
 }
 
-// f(plane, first lane) for every plane and every `lanes` of its channels.
+// Calls f(plane, first lane) for every plane and every `lanes` of its channels.
 template <class F>
 void for_each_strip(int threads, const ImageLayout& layout, std::int64_t lanes, F&& f) {
   parallel_for(threads, layout.planes(), [&](std::int64_t plane, int) {
@@ -45,7 +45,7 @@ void for_each_pixel(const ImageLayout& x, const Window& w, std::int64_t oh, std:
   }
 }
 
-// Pixels of the window of output `row`, those in the padding included.
+// Pixels of the window of output `row`, including those in the padding.
 float window_size(const ImageLayout& x, const ImageLayout& y, const Window& w, std::int64_t row) {
   const auto along = [](std::int64_t out, std::int64_t size, std::int64_t kernel,
                         std::int64_t stride, std::int64_t padding) {
@@ -56,8 +56,8 @@ float window_size(const ImageLayout& x, const ImageLayout& y, const Window& w, s
                             along(row % y.width, x.width, w.kernel[1], w.stride[1], w.padding[1]));
 }
 
-// The gradient of a pooling, N lanes at a time: part(element of y, row of y, dy there) gives a
-// function of the window's element, which is what that element's pixel gets.
+// The gradient of a pooling, N lanes at a time: part(element of y, row of y, dy there) returns a
+// function that maps an element of the window to the gradient of that element's pixel.
 template <int N, class F>
 void scatter(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
              const float* dy, std::int64_t dy_gap, float* dx, bool accumulate, F&& part) {
@@ -90,8 +90,8 @@ void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Win
     for_each_strip(threads, y, N, [&](std::int64_t plane, std::int64_t lane) {
       const float* source = in + plane * x.plane() + lane;
       for (std::int64_t r = 0; r < y.pixels(); ++r) {
-        // The first pixel of a window wins whatever it holds; there always is one, since padding is
-        // at most half of the window.
+        // The first pixel initialises the maximum, whatever it holds. Every window has one, since
+        // padding is at most half of the window.
         bool first = true;
         typename L::V best = L::all(0), winner = L::all(0);
         for_each_pixel(x, window, r / y.width, r % y.width,
@@ -183,7 +183,7 @@ void global_pool(int threads, const ImageLayout& x, PoolKind kind, const Gem& ge
         if (best != nullptr) best[to + l] = winner;
       }
     } else {
-      // Divided by the maximum first: pow() of the values themselves overflows or vanishes.
+      // Values are divided by the maximum first, so that pow() neither overflows nor vanishes.
       double top[kChunk];
       std::fill_n(top, lanes, gem.epsilon);
       for (std::int64_t r = 0; r < rows; ++r) {

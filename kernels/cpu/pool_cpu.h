@@ -14,10 +14,11 @@ struct Window {
   std::array<std::int64_t, 2> kernel, stride, padding;  // height, width
 };
 
-// y_gap, dy_gap: elements between an image of y and the next, where y is a range of more channels.
+// y_gap, dy_gap: elements between an image of y and the next, if y is a range of channels of a
+// wider tensor.
 
-// Padding counts as minus infinity. choice, if not null, gets for each output the number of the
-// window element that won (row by row); a tie goes to the first. Windows of up to 255 elements.
+// Padding counts as minus infinity. choice, unless null, gets for each output the number of the
+// winning window element (counted row by row); ties go to the first. At most 255 elements a window.
 void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
               const float* in, std::uint8_t* choice, float* out, std::int64_t y_gap = 0);
 // dx (overwritten, or added to) = dy at the winners.
@@ -25,8 +26,8 @@ void max_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,
                        const Window& window, const std::uint8_t* choice, const float* dy, float* dx,
                        bool accumulate, std::int64_t dy_gap = 0);
 
-// Sum of a window's pixels over the window's size, which counts padding but not what lies beyond
-// it.
+// Sum of a window's pixels over the window's size, which counts padding but no pixels beyond the
+// padding.
 void average_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
                   const float* in, float* out, std::int64_t y_gap = 0);
 void average_pool_backward(int threads, const ImageLayout& x, const ImageLayout& y,

@@ -1,5 +1,5 @@
-// Row kernels on the CPU: rows over cores, one SerialTeam a row, scratch of its own for every
-// thread. Rows do not talk, so the result does not depend on which thread takes which.
+// Row kernels on the CPU: cores share the rows, one SerialTeam a row, every thread with scratch of
+// its own. Rows do not communicate, so results do not depend on which thread takes which row.
 #pragma once
 
 #include "engine/base/parallel_by_work.h"
@@ -11,8 +11,9 @@
 
 namespace rk {
 
-// f(team, row, scratch) for every row. `scratch` holds `threads` pieces of `scratch_bytes` (a
-// multiple of 64, aligned so). `work`: as for parallel_by_work, or null: every row costs the same.
+// Calls f(team, row, scratch) for every row. `scratch` holds `threads` pieces of `scratch_bytes` (a
+// multiple of 64), aligned to 64. `work`: as for parallel_by_work, or null if all rows cost the
+// same.
 template <class F>
 void run_rows(int threads, std::int64_t rows, const std::int64_t* work, std::byte* scratch,
               std::int64_t scratch_bytes, F&& f) {

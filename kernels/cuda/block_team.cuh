@@ -1,5 +1,5 @@
-// BlockTeam: a row's team on a GPU is one block of 256 threads. 8 warps hide each other's latencies
-// at the sizes of a batch, and rows, of which there are hundreds, fill the machine.
+// BlockTeam: a row's team on a GPU is one block of 256 threads. At the size of a batch its 8 warps
+// hide each other's latencies, and the hundreds of rows fill the GPU.
 #pragma once
 
 #include "kernels/block_team.h"

@@ -1,6 +1,6 @@
 // What a block of a GPU does with its share of a batch's rows (kernels/cuda/rows.h): rows index(),
-// index() + blocks(), ... one after the other. Written over a Block (kernels/block_team.h) that
-// also says which one of how many it is; `shared` is its memory of scratch.shared_bytes.
+// index() + blocks(), ... one after the other. Templated on a Block (kernels/block_team.h) that
+// also has index() and blocks(); `shared` is its memory of scratch.shared_bytes.
 #pragma once
 
 #include "kernels/block_team.h"
@@ -10,7 +10,7 @@
 
 namespace rk {
 
-// Whether a row has numbers for a sum over all rows.
+// Whether a row writes numbers that are summed over all rows.
 template <class Row, class Team>
 concept Measured = requires(const Team& team, const typename Row::Params& params,
                             const GalleryRow<float>& in, float* stats, void* memory) {

@@ -1,5 +1,5 @@
 // The kernels behind kernels/cuda/rows.h. Each .cu that includes this instantiates some of them, so
-// that they compile side by side: RK_GALLERY_ROWS(SmoothApRow).
+// that they compile in parallel: RK_GALLERY_ROWS(SmoothApRow).
 #pragma once
 
 #include "engine/device/cuda/error.h"
@@ -27,8 +27,8 @@ RK_ROW_KERNEL rows_kernel(const RowBatch<float> batch, const typename Row::Param
   run_block_rows<Row>(CudaBlock(&memory), batch, params, scratch, shared);
 }
 
-// Gives `kernels` as much shared memory as `usual` bytes take where the device has it, and rows
-// that need more a piece of global memory each.
+// Gives `kernels` shared memory of `usual` bytes if the device has that much, and each block a
+// piece of global memory for rows that need more.
 template <class... Kernels>
 void plan_scratch(int rows, std::int64_t usual, std::int64_t largest, RowScratch* scratch,
                   Kernels... kernels) {
@@ -47,15 +47,15 @@ void plan_scratch(int rows, std::int64_t usual, std::int64_t largest, RowScratch
   const int limit = std::min({room(kernels)...});
   scratch->shared_bytes = usual <= limit ? static_cast<int>(usual) : 0;
   scratch->global_bytes = largest > scratch->shared_bytes ? largest : 0;
-  // As much as there is: the attribute is the kernel's, and another plan of it, larger or smaller,
-  // must not be refused. What a launch takes is what it asks for.
+  // Allows the maximum: the attribute belongs to the kernel, and no other plan of this kernel,
+  // larger or smaller, may be refused. A launch takes only what it asks for.
   const auto allow = [&](auto kernel) {
     check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                     cudaFuncAttributeMaxDynamicSharedMemorySize, limit),
                "plan rows");
   };
   (allow(kernels), ...);
-  constexpr int kBlocksEach = 2048 / CudaBlock::kThreads;  // as many threads as it holds
+  constexpr int kBlocksEach = 2048 / CudaBlock::kThreads;  // a multiprocessor holds 2048 threads
   scratch->blocks = std::min(rows, ask(cudaDevAttrMultiProcessorCount) * kBlocksEach);
 }
 

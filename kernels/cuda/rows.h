@@ -1,12 +1,12 @@
-// Row kernels on a GPU: a block a row (kernels/cuda/block_team.cuh), the same row headers as on the
-// CPU, in float. Rows write only their own gradient and loss; sums over rows are column_sums(), in
+// Row kernels on a GPU: one block a row (kernels/cuda/block_team.cuh), the same row headers as on
+// the CPU, in float. Rows write only their own gradient and loss; column_sums() sums over rows, in
 // fixed order. No kernel uses atomics, so a batch gives the same bits every time.
 //
-// All pointers are to device memory. Parameters and the weight are read there when the kernel runs,
-// so that a captured step can have them computed by the kernel before it. Launches are asynchronous
-// on `stream`; a launch that fails is a DeviceError.
+// All pointers are to device memory. A kernel reads parameters and the weight there when it runs,
+// so that in a captured step an earlier kernel can compute them. Launches are asynchronous on
+// `stream`; a launch that fails throws DeviceError.
 //
-// These kernels are compiled, their resources checked, and compared on a GPU (tests/cuda).
+// Tests check the resources that these kernels compile to, and their results on a GPU (tests/cuda).
 #pragma once
 
 #include "engine/device/cuda_stream.h"
@@ -18,29 +18,29 @@
 
 namespace rk {
 
-// Where rows keep their scratch: in shared memory, or in a piece of `global` where their class is
-// too large for that. A block takes one row after the other.
+// Where rows keep their scratch: in shared memory, or, if their class is too large for that, in a
+// piece of `global`. A block takes one row after the other.
 struct RowScratch {
   int blocks = 0;
   int shared_bytes = 0;
-  std::int64_t global_bytes = 0;  // a block; 0 where every row fits in shared memory
+  std::int64_t global_bytes = 0;  // per block; 0 if every row fits in shared memory
   std::byte* global = nullptr;    // [blocks, global_bytes], aligned to 64
 };
 
-// Classes up to this size keep to shared memory. Room for larger ones would halve the blocks that
-// run side by side.
+// Classes up to this size use shared memory. Room for larger ones would halve the number of blocks
+// that run side by side.
 inline constexpr int kUsualMembers = 64;
 
 template <class Row> struct GalleryRows {
   using Params = typename Row::Params;
 
-  // Fills all of `scratch` but the pointer, for batches of up to rows x columns. Sets what the
-  // kernels need to take that much shared memory: once, before a capture.
+  // Fills all of `scratch` but the pointer, for batches of up to rows x columns, and allows the
+  // kernels that much shared memory. Call it once, before a capture.
   static void plan(const Params& params, int rows, int columns, RowScratch* scratch);
   // Row::measure: stats [rows, width].
   static void measure(const RowBatch<float>& batch, const Params* params, float* stats, int width,
                       const RowScratch& scratch, CudaStream stream);
-  // Row::row: batch.scores become the gradient, batch.losses are written.
+  // Row::row: overwrites batch.scores with the gradient and writes batch.losses.
   static void run(const RowBatch<float>& batch, const Params* params, const RowScratch& scratch,
                   CudaStream stream);
 };
@@ -56,8 +56,8 @@ template <class Row> struct ProxyRows {
                   CudaStream stream);
 };
 
-// totals[k] = the sum over rows of values[row, k], in double and in an order that depends on
-// nothing but `rows`.
+// totals[k] = the sum over rows of values[row, k], in double and in an order that depends only on
+// `rows`.
 void column_sums(const float* values, int rows, int columns, double* totals, CudaStream stream);
 
 }  // namespace rk

@@ -17,8 +17,9 @@ template <class Key> struct DevicePairs {
 // Bytes of workspace for up to `count` pairs.
 template <class Key> std::size_t sort_bytes(std::int64_t count);
 
-// Sorts `a` by the lowest `bits` of its keys, with `b` as room of the same size; returns the one
-// that will hold the result. Asynchronous on `stream`, without allocating. Key: uint32, uint64.
+// Sorts `a` by the lowest `bits` of its keys, using `b` of the same size as scratch; returns
+// whichever will hold the result. Asynchronous on `stream`, without allocating. Key: uint32 or
+// uint64.
 template <class Key>
 DevicePairs<Key> sort_pairs(std::int64_t count, int bits, DevicePairs<Key> a, DevicePairs<Key> b,
                             void* workspace, std::size_t workspace_bytes, CudaStream stream);

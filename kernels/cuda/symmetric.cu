@@ -10,7 +10,7 @@ constexpr int kRowsAtOnce = 8;
 // A block takes the tiles (y, x) and (x, y), x >= y, reading and writing whole lines of both.
 __global__ void __launch_bounds__(kTile* kRowsAtOnce)
     add_transpose_kernel(float* matrix, std::int64_t stride, int rows) {
-  // One column more, so that a column of a tile lies in 32 different banks.
+  // One extra column, so that a column of a tile lies in 32 different banks.
   __shared__ float upper[kTile][kTile + 1];
   __shared__ float lower[kTile][kTile + 1];
   const int tile_x = static_cast<int>(blockIdx.x);
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kTile* kRowsAtOnce)
     const int low_row = tile_x * kTile + y;
     const int low_column = tile_y * kTile + x;
     if (inside(up_row, up_column)) *at(up_row, up_column) = upper[y][x] + lower[x][y];
-    // A diagonal tile is both: it has been written.
+    // A diagonal tile is its own mirror image and has been written already.
     if (tile_x != tile_y && inside(low_row, low_column)) {
       *at(low_row, low_column) = lower[y][x] + upper[x][y];
     }

@@ -1,14 +1,16 @@
 // A query's part in the area under the ROC curve (Gajic et al. 2022, eq. 5-9).  sg_r(x, t) = 1/(1 +
-// exp(-r(x - t))); thresholds t_m = -1 + m ds, m < count;  T(t) and F(t) are means of sg_r over
-// positives' and negatives' scores: the query's hardest pair, or all its pairs. They couple all
-// rows, so a first pass writes each row's sums,
+// exp(-r(x - t))); thresholds t_m = -1 + m ds, m < count;  T(t) and F(t) are means of sg_r over the
+// scores of positives and of negatives: of every query's hardest pair, or of all its pairs. T and F
+// couple all rows, so a first pass writes each row's sums,
 //   stats[m] = sum of 1 - sg_r(positive, t_m),  stats[count + m] = sum of sg_r(negative, t_m),
 // and the second writes dLoss/ds to grad[0..pad(columns)), which may be the memory of in.scores.
-// What it needs of the first:
-//   a hardest pair  slope[m] = dLoss/d(total of stats[m]);
-//   all pairs       AucGradient: dLoss/ds of a pair depends on its score alone, so it is tabulated.
-// Cost of all pairs: count sigmoids a pair, those alone that are neither 0 nor 1 for all scores of
-// the row, two to a reciprocal and twelve to an exponential; then one polynomial a pair.
+// The second pass needs from the first:
+//   hardest pairs  slope[m] and slope[count + m] = dLoss/d(sum of sg_r at t_m) of positives and of
+//                  negatives;
+//   all pairs      AucGradient: dLoss/ds of a pair depends on its score alone, so it is tabulated.
+// Cost of all pairs: at most count sigmoids a pair (none at thresholds where the sigmoid is 0 or 1
+// for all scores of the row), two sharing a reciprocal and twelve an exponential; then one
+// polynomial a pair.
 #pragma once
 
 #include "kernels/math.h"
@@ -44,19 +46,19 @@ template <class S> struct AucParams {
   }
 };
 
-// From the totals of the stats to the loss, 1 - the area under the curve, and its derivatives by
-// the totals of sg_r: slopes [2 count]. With C = 1 - T, F_0 and F_1 those of the first and the last
-// threshold, the sums of F(t) - F(t + ds) cancel and
+// From the totals of the stats: the loss, 1 - the area under the curve, and slopes [2 count], its
+// derivatives by the sums of sg_r. With C = 1 - T, and F_0 and F_1 at the first and the last
+// threshold, the sum of F(t) - F(t + ds) telescopes and
 //   loss = 1 - F_0 + F_1 + sum_t (C(t) + C(t + ds))/2 (F(t) - F(t + ds))
-// whose terms are not negative: a loss near 0 keeps its digits, but for 1 - F_0, of which numbers
-// below a rounding of 1 are lost: exp(-r (1 + s)) of a negative at s. (Of all pairs, every sigmoid
-// below kZero's is.) `positives` and `negatives`: how many sg_r the totals are of.
+// No term is negative, so a loss near 0 keeps its digits, except in 1 - F_0: contributions below
+// the rounding of 1 are lost, exp(-r (1 + s)) of a negative at s. (With all pairs, every sigmoid
+// below that of -kZero is lost.) `positives` and `negatives`: the number of sg_r in the totals.
 template <class S, class Team>
 RK_FN void finish_auc(const Team& team, int count, double positives, double negatives,
                       const double* totals, S* slopes, double* loss) {
   const auto c = [=](int m) { return totals[m] / positives; };
   const auto f = [=](int m) { return totals[count + m] / negatives; };
-  const auto above_zero = [](double x) { return x > 0 ? x : 0.0; };  // below it by rounding alone
+  const auto above_zero = [](double x) { return x > 0 ? x : 0.0; };  // negative only by rounding
   team.for_each(count, [&](int m) {
     double by_t = 0;
     double by_f = 0;
@@ -102,7 +104,7 @@ template <class S> struct AucHardRow {
   template <class Team>
   RK_FN static void measure_pair(const Team& team, const Params params, const HardestPair<S> pair,
                                  S* stats) {
-    S* const of_negative = stats + params.count;  // an index with a sum in it would be scattered to
+    S* const of_negative = stats + params.count;  // a sum in the index would compile to a scatter
     team.for_each(params.count, [=](int m) {
       stats[m] = params.missed(pair.positive, m);
       of_negative[m] = params.value(pair.negative, m);
@@ -124,33 +126,33 @@ template <class S> struct AucHardRow {
     const S to_negative = team.sum(params.count, [&](int m) {
       return params.slope[params.count + m] * params.value_slope(pair.negative, m);
     });
-    team.for_each(1, [&](int) { *loss = 0; });  // it is in the stats
+    team.for_each(1, [&](int) { *loss = 0; });  // finish() has computed it from the stats
     return {to_positive, to_negative};
   }
 };
 
 // dLoss/ds of a positive and of a negative pair as a function of its score: a polynomial for each
-// interval [(n - 1/2) width, (n + 1/2) width] of score - origin, in the distance from its middle.
+// interval [(n - 1/2) width, (n + 1/2) width] of score - origin, in the distance to its middle.
 // kernels/rows/auc_table.h makes the coefficients.
 template <class S> struct AucGradient {
-  // Relative errors of 1e-6 and 1e-12, below those of sums of sigmoids in S.
+  // Relative errors of 1e-6 and 1e-12, smaller than those of sums of sigmoids in S.
   static constexpr int kDegree = sizeof(S) == 4 ? 3 : 7;
   static constexpr int kCoefficients = kDegree + 1;
 
-  const S* positive = nullptr;  // [intervals, kCoefficients], 0 in the first and the last
+  const S* positive = nullptr;  // [intervals, kCoefficients], 0 in the first and last interval
   const S* negative = nullptr;
   S origin = 0;
-  S width = 1;       // so few bits that n * width is exact
-  S width_rest = 0;  // the rest of it
+  S width = 1;       // rounded to so few bits that n * width is exact
+  S width_rest = 0;  // exact width - width
   S per_width = 1;
-  int before = 0;  // intervals left of the origin's
-  int after = 0;
+  int before = 0;  // intervals to the left of the origin's
+  int after = 0;   // and to its right
 
   RK_FN RK_INLINE S operator()(const S* coefficients, S score) const {
     const S least = static_cast<S>(-before) * width;
     const S most = static_cast<S>(after) * width;
     S x = score - origin;
-    x = x > least ? x : least;  // NaN too, which lies beyond the columns
+    x = x > least ? x : least;  // also for NaN, which the padding may hold
     x = x < most ? x : most;
     const S n = std::floor(x * per_width + S(0.5));
     x = std::fma(n, -width, x);
@@ -165,8 +167,8 @@ template <class S> struct AucGradient {
 template <class S> struct AucAllParams : AucParams<S> {
   AucGradient<S> gradient;  // for the second pass
 
-  // The sigmoid of kOne is 1 in S; that of -kZero, 6e-9 in float (a tenth of what 1 is rounded to),
-  // counts as 0 or stands for a smaller one.
+  // sigmoid(kOne) is 1 in S. sigmoid(-kZero), 6e-9 in float (a tenth of the rounding of 1), counts
+  // as 0 or stands for any smaller value.
   static constexpr S kOne = sizeof(S) == 4 ? S(17.5) : S(38);
   static constexpr S kZero = sizeof(S) == 4 ? S(19) : S(40);
 
@@ -174,7 +176,8 @@ template <class S> struct AucAllParams : AucParams<S> {
   // sigmoid at t_(first + m) is 1 / (1 + decay * growth^m), growth = exp(r ds).
   static constexpr int kGroup = 12;
   // Two sigmoids share a reciprocal, whose argument must stay below 1e37 = exp(85.1). r ds is below
-  // 4 (losses/auc/auc.h), about 2 at the paper's settings. Team::sums takes four at a time.
+  // 4 (losses/auc/auc.h), about 2 at the paper's settings. A group is a multiple of 4, because
+  // SerialTeam::sums computes four sums at a time.
   RK_FN RK_INLINE int group() const {
     constexpr S kLargest = sizeof(S) == 4 ? S(42.5) : S(300);
     const S most = (kLargest - kZero) / (this->r * this->step) + 1;
@@ -184,13 +187,14 @@ template <class S> struct AucAllParams : AucParams<S> {
     const S x = this->r * (this->threshold(first) - score);
     return exp_negative(x < kZero ? x : kZero);
   }
-  // Of a score of -infinity.
+  // decay() of a score of -infinity.
   RK_FN RK_INLINE static S filler() { return exp_negative(kZero); }
   RK_FN RK_INLINE S growth(int m) const {
     return exp_negative(this->r * this->step * static_cast<S>(m));
   }
-  // Thresholds from this one on are not far below, or are far above, `score`. far: kOne where 1 is
-  // what counts, kZero where what lacks to it is.
+  // first_not_far_below: all thresholds before this one are at least far / r below all scores. far:
+  // kOne where sigmoids are summed, kZero where 1 - sigmoid is. first_zero: this threshold and all
+  // after it are so far above all scores that sigmoids count as 0.
   RK_FN RK_INLINE int first_not_far_below(S least_score, S far) const {
     return threshold_at(std::floor((least_score + 1 - far / this->r) / this->step));
   }
@@ -210,7 +214,7 @@ template <class S> struct AucAllRow {
 
   RK_BOTH static int stats(const Params& params) { return 2 * params.count; }
   RK_BOTH static int slopes(const Params& params, int) { return 2 * params.count; }
-  // From the slopes params.gradient follows: kernels/rows/auc_table.h.
+  // kernels/rows/auc_table.h makes params.gradient from the slopes.
   template <class Team>
   RK_FN static void finish(const Team& team, const BatchNumbers& batch, const double* totals,
                            Params* params, S* slopes, double* loss) {
@@ -218,7 +222,8 @@ template <class S> struct AucAllRow {
                loss);
   }
 
-  // Two halves of whole vectors: element k shares a reciprocal with element k + padded(n) / 2.
+  // Room for n elements in two halves of whole vectors: element k shares a reciprocal with element
+  // k + padded(n) / 2.
   RK_BOTH static constexpr int padded(int n) { return 2 * pad((n + 1) / 2); }
 
   struct Pieces {
@@ -230,8 +235,8 @@ template <class S> struct AucAllRow {
           index(scratch.take<int>(members)),
           bytes(scratch.bytes()) {}
     S* negative;  // score of negatives, -infinity elsewhere
-    S* decay;     // of the present group of thresholds
-    S* positive;  // the same of positives, and then their gradient
+    S* decay;     // decay() of every score for the current group of thresholds
+    S* positive;  // score of positives, infinity in the padding; in row() their gradient
     S* growth;
     int* index;
     std::int64_t bytes;
@@ -270,17 +275,17 @@ template <class S> struct AucAllRow {
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive[j]; });
     team.for_each(1, [&](int) {
-      *loss = 0;  // it is in the stats
+      *loss = 0;  // finish() has computed it from the stats
     });
   }
 
  private:
   static constexpr S kNever = -std::numeric_limits<S>::infinity();
 
-  // sums[m] = the sum of sg_r(scores[k], t_m) over `count` scores, where kMissed of 1 - sg_r; `n`
-  // with those that fill up: infinity, which adds nothing, where kMissed; else -infinity, which
-  // adds a sigmoid of -kZero at the first threshold of a group and less behind it, and is taken
-  // off.
+  // sums[m] = the sum over `count` scores of sg_r(scores[k], t_m), or of 1 - sg_r where kMissed.
+  // `n` includes padding: where kMissed it is +infinity, which adds nothing; else -infinity, which
+  // adds sigmoid(-kZero) at the first threshold of a group and less at the later ones, and is
+  // subtracted afterwards.
   template <bool kMissed, class Team>
   RK_FN RK_INLINE static void sum_sigmoids(const Team& team, const Params params, const Pieces& at,
                                            const S* scores, int n, int count, S* sums) {
@@ -302,7 +307,7 @@ template <class S> struct AucAllRow {
     const S all = static_cast<S>(count);
     team.for_each(begin, [&](int m) { sums[m] = kMissed ? S(0) : all; });
     team.for_each(params.count - end, [&](int m) { sums[end + m] = kMissed ? all : S(0); });
-    // Plain pointers: an index with a sum in it, or what lies behind a reference, is gathered.
+    // Plain pointers: a sum in an index, or access through a reference, would compile to a gather.
     const int half = n / 2;
     S* const decay = at.decay;
     const S* const other = at.decay + half;

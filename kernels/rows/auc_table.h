@@ -2,9 +2,9 @@
 // at t_m),
 //   dLoss/ds = sum over m of slope[m] r sg_r'(s, t_m)
 // is one smooth function of s for positive pairs and one for negative pairs, a polynomial in each
-// interval. What depends on r and ds alone, the polynomials of r sg_r' around one threshold
-// (losses/auc/auc_gradient.h), is given; this adds them up. Scores beyond the table are taken for
-// its ends, which are 0.
+// interval. The caller provides the polynomials of r sg_r' around one threshold, which depend on r
+// and ds alone (losses/auc/auc_gradient.h); AucTable adds them up. Scores beyond the table use its
+// end intervals, which are 0.
 #pragma once
 
 #include "kernels/block_team.h"
@@ -16,13 +16,13 @@ template <class S> struct AucTable {
   static constexpr int kCoefficients = AucGradient<S>::kCoefficients;
 
   const double* bell = nullptr;  // [2 reach + 1, per_step]
-  int reach = 0;                 // steps of the thresholds beyond which a sigmoid is flat
+  int reach = 0;                 // threshold steps beyond which a sigmoid is flat
   int count = 0;                 // thresholds
   int steps = 0;                 // from `reach` below the first threshold to `reach` above the last
-  int per_step = 0;              // coefficients: whole intervals
+  int per_step = 0;              // coefficients of a step: those of several whole intervals
   S* coefficients = nullptr;     // [2, steps, per_step]: positive pairs', then negative pairs'
 
-  // Of step s, for positive (kind 0) or negative pairs (1); slopes [2 count].
+  // Fills step s for positive (kind 0) or negative pairs (1); slopes [2 count].
   template <class Team> RK_FN void fill(const Team& team, const S* slopes, int kind, int s) const {
     const S* own = slopes + kind * count;
     const int least = s - 2 * reach;  // this step begins s - reach thresholds from the first
@@ -41,7 +41,7 @@ template <class S> struct AucTable {
   }
 };
 
-// A step of one kind a block.
+// One block per step and kind.
 struct FillAucTable {
   AucTable<float> table;
   const float* slopes = nullptr;

@@ -1,12 +1,13 @@
-// What losses that add up over all rows of a batch must know of it. Such a row kernel has, beside
-// measure() and row(),
-//   static int stats(params)                     numbers a row contributes
-//   static int slopes(params, rows)              numbers that follow from their totals
-//   static void place(params, slopes)            where row() finds them; not where there are none
+// What a loss with sums over all rows of a batch needs to know of the batch. Such a row kernel has,
+// beside measure() and row(),
+//   static int stats(params)                     how many numbers measure() writes for a row
+//   static int slopes(params, rows)              how many numbers finish() writes to `slopes`
+//   static void place(params, slopes)            sets where row() finds these; absent if it reads
+//                                                none
 //   static void finish(team, batch, totals, params, slopes, loss)
-// finish() is collective: from the totals over all rows it writes what row() needs, to slopes and
-// to params, and that part of the loss which the rows do not write. It is called only for batches
-// with a valid query.
+// finish() is collective: from the totals of the stats over all rows it writes what row() needs, to
+// slopes and to params, and the part of the loss that the rows do not write. It is called only for
+// batches with a valid query.
 #pragma once
 
 namespace rk {

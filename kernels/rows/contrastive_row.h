@@ -1,7 +1,7 @@
 // Contrastive loss on similarities: pos - s for positives below `pos`, s - neg for negatives above
-// `neg`, each averaged over the pairs that have a loss, over all rows: so a first pass counts, and
-// the second writes, to grad[0..pad(columns)), in.weight times the gradient. `grad` may be the
-// memory of in.scores.
+// `neg`, each averaged over all rows' pairs whose loss is above 0. So a first pass counts these
+// pairs, and the second writes in.weight times the gradient to grad[0..pad(columns)). `grad` may be
+// the memory of in.scores.
 #pragma once
 
 #include "kernels/rows/batch_numbers.h"
@@ -13,7 +13,7 @@ template <class S> struct ContrastiveRow {
   struct Params {
     S pos = S(0.9);
     S neg = S(0.4);
-    S per_positive = 0;  // 1 / (positive pairs below pos), 0 where there is none
+    S per_positive = 0;  // 1 / (positive pairs below pos), 0 if there are none
     S per_negative = 0;
   };
   static constexpr int kStats = 4;
@@ -30,7 +30,7 @@ template <class S> struct ContrastiveRow {
     std::int64_t bytes;
   };
 
-  // stats: positive pairs with a loss and their loss, the same of negative pairs.
+  // stats: the number of positive pairs with a loss and their total loss; the same of negatives.
   template <class Team>
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {
@@ -57,7 +57,7 @@ template <class S> struct ContrastiveRow {
     });
   }
 
-  // One member's work.
+  // Called by one member alone.
   RK_FN static double average(const double* totals, Params* params) {
     params->per_positive = totals[0] > 0 ? static_cast<S>(1 / totals[0]) : S(0);
     params->per_negative = totals[2] > 0 ? static_cast<S>(1 / totals[2]) : S(0);
@@ -92,7 +92,7 @@ template <class S> struct ContrastiveRow {
     });
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive_grad[j]; });
-    team.for_each(1, [&](int) { *loss = 0; });  // it is in the stats
+    team.for_each(1, [&](int) { *loss = 0; });  // finish() has computed it from the stats
   }
 };
 

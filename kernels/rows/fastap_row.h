@@ -2,8 +2,9 @@
 //   z = clamp(2 - 2s, 0, 4), L bins of width Delta = 4/L, centres c_l = l Delta, l = 0..L
 //   soft counts d(z, c) = max(0, 1 - |z - c|/Delta):  h+_l over P, h_l over P and N
 //   loss = 1 - 1/|P| sum_l h+_l H+_l / H_l,  H+ and H the running sums; a term is 0 where H_l = 0
-// A positive's soft counts add up to 1, so that is 1/|P| sum_l h+_l (H_l - H+_l) / H_l, which is
-// computed: H - H+ is the negatives' running sum, and nothing cancels, however small the loss.
+// A positive's soft counts add up to 1, so loss = 1/|P| sum_l h+_l (H_l - H+_l) / H_l. The kernel
+// computes this form: H - H+ is the negatives' running sum, so nothing cancels, however small the
+// loss.
 // Derivative of d in z: +1/Delta on (c - Delta, c], -1/Delta on (c, c + Delta]; of the clamp: 1 on
 // [0, 4].
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may
@@ -77,7 +78,7 @@ template <class S> struct FastApRow {
       const int bin = static_cast<int>(std::ceil(distance));
       return z < 0 || z > 4 ? S(0) : scale * slope[bin < 0 ? 0 : bin];
     };
-    // Each element of grad is written by whoever read the score in its place.
+    // `grad` may be the memory of the scores: the member that writes grad[k] has read scores[k].
     team.for_each(p, [&](int k) {
       at.positive[k] = grad_of(at.positive_slope, in.scores[at.index[k]], at.positive[k]);
     });
@@ -91,8 +92,8 @@ template <class S> struct FastApRow {
 
  private:
   // The row's loss, and the slopes, from the counts. With F = 1 - loss, a_l = 1/p h+_l / H_l:
-  //   dF/dh_l  = -sum over q >= l of a_q H+_q / H_q            (what a negative in bin l changes)
-  //   dF/dh+_l = 1/p H+_l / H_l + sum over q >= l of a_q       (and a positive besides)
+  //   dF/dh_l  = -sum over q >= l of a_q H+_q / H_q            (for a negative in bin l)
+  //   dF/dh+_l = 1/p H+_l / H_l + sum over q >= l of a_q       (for a positive: the sum of both)
   RK_FN static S bins_backward(int bins, int p, const Pieces& at) {
     const S share = S(1) / static_cast<S>(p);
     S negative_total = 0;

@@ -1,5 +1,5 @@
-// The kernels between and behind the rows of a loss, one block each: what follows from the totals
-// over all rows (kernels/rows/batch_numbers.h), and the value of the loss.
+// One-block kernels that run between and after the row kernels of a loss: FinishRows computes what
+// follows from the totals over all rows (kernels/rows/batch_numbers.h), SumLosses the loss.
 #pragma once
 
 #include "kernels/block_team.h"
@@ -29,10 +29,10 @@ template <template <class> class Row, class S> struct FinishRows<Row<S>> {
   }
 };
 
-// loss[0] = part + value_weight * the sum of the rows' losses; 0 where no query is valid.
-// Comparisons drop NaN, so many losses of NaN embeddings are finite; their gradient is not, even
-// where it is zero times an embedding. The loss is NaN where `gradient`, that of one item or proxy,
-// holds a number that is not finite; and where `refused` says that the loss cannot take its input.
+// loss[0] = part + value_weight * the sum of the rows' losses; 0 if no query is valid. Comparisons
+// drop NaN, so many losses of NaN embeddings are finite; their gradient is not, even where it is
+// zero times an embedding. So the loss is NaN if `gradient`, that of one item or proxy, holds a
+// non-finite number, or if `refused` says that the loss cannot take its input.
 template <class S> struct SumLosses {
   static constexpr bool kOnGpu = kRunsOnGpu<S>;
 
@@ -42,7 +42,7 @@ template <class S> struct SumLosses {
   const double* part = nullptr;  // [1], or null
   const S* gradient = nullptr;   // [dim]
   int dim = 0;
-  const std::int32_t* refused = nullptr;  // [1], 0: it is taken; or null
+  const std::int32_t* refused = nullptr;  // [1], 0: the input is accepted; or null
   double* loss = nullptr;                 // [1]
 
   int blocks() const { return 1; }

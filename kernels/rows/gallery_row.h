@@ -43,7 +43,7 @@ RK_FN int gather_positives(const Team& team, const GalleryRow<S>& in, bool with_
       [&](int member, int slot) { index[slot] = in.members[member]; });
 }
 
-// Bytes of a row's scratch, which Row::Pieces divides; some depend on the row's parameters.
+// Bytes of a row's scratch, which Row::Pieces lays out; for some rows they depend on `params`.
 template <class Row>
 RK_BOTH std::int64_t scratch_of(const typename Row::Params& params, int columns, int members) {
   using Pieces = typename Row::Pieces;

@@ -1,5 +1,5 @@
-// The hardest pair of a query: its positive of lowest and its negative of highest score; of equals
-// the one that comes first in the batch. P and N must not be empty. Collective.
+// The hardest pair of a query: its positive of lowest and its negative of highest score; ties go to
+// the first in the batch. P and N must not be empty. Collective.
 #pragma once
 
 #include "kernels/rows/gallery_row.h"
@@ -15,7 +15,7 @@ template <class S> struct HardestPair {
   int negative_column;
 };
 
-// The scratch of rows that need this pair alone.
+// The scratch of rows that need only this pair.
 struct HardestPairPieces {
   RK_BOTH HardestPairPieces(Scratch scratch, int /*columns*/, int members)
       : index(scratch.take<int>(members)), bytes(scratch.bytes()) {}
@@ -28,8 +28,8 @@ template <class Team, class S>
 RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int* index) {
   const int p = gather_positives(team, in, false, index);
   const auto positive = team.arg_max(p, [&](int j) { return -in.scores[index[j]]; });
-  // Plain pointers and numbers: what lies behind a reference is loaded anew at each column, and the
-  // search takes three times as long and more.
+  // Plain pointers and numbers: values behind a reference would be reloaded at every column, and
+  // the search would take at least three times as long.
   const S* const scores = in.scores;
   const std::int32_t* const classes = in.classes;
   const std::int32_t own = classes[in.self];
@@ -37,7 +37,7 @@ RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int
     const S score = scores[k];
     return classes[k] != own ? score : -std::numeric_limits<S>::infinity();
   });
-  // Where every positive's score is NaN there is no lowest one.
+  // If every positive's score is NaN, arg_max finds no index.
   const int lowest = positive.index < 0 ? 0 : positive.index;
   return {-positive.value, negative.value, index[lowest], negative.index};
 }
@@ -48,11 +48,11 @@ template <class S> struct PairGradient {
   S to_negative;
 };
 
-// The row() of a loss that depends on the hardest pair alone and says so by
+// The row() of a loss that depends on the hardest pair alone. Such a loss provides
 //   PairGradient<S> Row::pair_gradient(team, params, pair, in, loss)
-// which also writes the row's loss, and reads neither in.scores nor in.classes. On a GPU the whole
-// row of the gradient is written; all members have read their scores (arg_max ends with a barrier),
-// so `grad` may be the memory of in.scores. The CPU makes no such row
+// which also writes the row's loss, and reads neither in.scores nor in.classes. On a GPU this
+// writes the whole row of the gradient; all members have read their scores by then (arg_max ends
+// with a barrier), so `grad` may be the memory of in.scores. The CPU makes no such row
 // (losses/products/sparse_gradient.h).
 template <class Row, class Team, class S>
 RK_FN void hardest_pair_row(const Team& team, const typename Row::Params& params,
@@ -67,8 +67,8 @@ RK_FN void hardest_pair_row(const Team& team, const typename Row::Params& params
   });
 }
 
-// The measure() of such a loss where rows are coupled, from Row::measure_pair(team, params, pair,
-// stats).
+// The measure() of such a loss if its rows are coupled; it provides Row::measure_pair(team, params,
+// pair, stats).
 template <class Row, class Team, class S>
 RK_FN void measure_hardest_pair(const Team& team, const typename Row::Params& params,
                                 const GalleryRow<S>& in, S* stats, void* memory) {

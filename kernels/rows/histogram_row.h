@@ -4,7 +4,7 @@
 //   stats[r] of its positives, stats[bins + 1 + r] of its negatives,
 // and the second, given rise[r] = the change of the loss per unit of s in (t_(r-1), t_r], writes
 // dLoss/ds to grad[0..pad(columns)), which may be the memory of in.scores; 0 outside [-1, 1].
-// Cost: a maximum and a sum a pair for each node from the row's least score to its largest.
+// Cost: a maximum and an addition per pair and node between the row's least and largest score.
 #pragma once
 
 #include "kernels/rows/batch_numbers.h"
@@ -23,7 +23,7 @@ template <class S> struct HistogramRow {
     const S* rise = nullptr;           // [bins + 1], rise[0] for s = -1 itself
     const S* negative_rise = nullptr;  // [bins + 1]
 
-    // Of a score among the nodes, 0 to bins.
+    // Position of a score among the nodes, 0 to bins.
     RK_FN RK_INLINE S place(S s) const {
       const S above = s < -1 ? S(-1) : s;
       const S within = above > 1 ? S(1) : above;
@@ -31,9 +31,10 @@ template <class S> struct HistogramRow {
     }
   };
 
-  // Soft counts are taken in fixed point: with R_q = sum of max(x, q) over places x, hat functions
-  // around node r add up to R_(r-1) - 2 R_r + R_(r+1), two operations a place and node. Whole
-  // numbers lose nothing in the subtraction, wrap around harmlessly, and add up alike in any order.
+  // Soft counts are computed in fixed point: with R_q = sum of max(x, q) over places x, the hat
+  // functions around node r add up to R_(r-1) - 2 R_r + R_(r+1), two operations per place and node.
+  // Integers lose nothing in the subtraction, wrap around harmlessly, and have the same sum in any
+  // order.
   using Fixed = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
 
   struct Pieces {
@@ -43,7 +44,7 @@ template <class S> struct HistogramRow {
           positive(scratch.take<S>(members)),
           index(scratch.take<int>(members)),
           bytes(scratch.bytes()) {}
-    Fixed* place;  // among the nodes, from 1 to bins + 1; 0: in no bin
+    Fixed* place;  // 1 + the position among the nodes, from 1 to bins + 1; 0: in no bin
     Fixed* ramp;   // R_q
     S* positive;
     int* index;
@@ -66,7 +67,7 @@ template <class S> struct HistogramRow {
     });
     count(team, params, at, pad(p), stats);
     team.for_each(pad(in.columns), [&](int k) {
-      const Whole place = fixed(in.scores[k]);  // beyond the columns lies anything
+      const Whole place = fixed(in.scores[k]);  // the padding may hold anything
       at.place[k] = static_cast<Fixed>(in.is_negative(k) ? place : 0);
     });
     count(team, params, at, pad(in.columns), stats + params.bins + 1);
@@ -88,10 +89,10 @@ template <class S> struct HistogramRow {
     const double per_negative = 1 / batch.negative_pairs;
     const double per_unit = params->bins / 2.0;  // nodes per unit of similarity
     team.for_each(nodes, [&](int r) {
-      // The loss's derivative by h-_r is H+_r: a step up gains h+_r.
+      // dLoss/dh-_r is H+_r: a negative that moves up to node r adds h+_r.
       slopes[nodes + r] = static_cast<S>(totals[r] * per_positive * per_negative * per_unit);
-      // That by h+_r is the sum of h- from r on: a step up loses what lies at r - 1. Into node 0 it
-      // comes from nothing.
+      // dLoss/dh+_r is the sum of h- from r on: a positive that moves up to node r loses h-_(r-1).
+      // It enters node 0 from outside, where it counts for nothing, so there it adds the sum, 1.
       slopes[r] = r == 0
                       ? static_cast<S>(per_positive * per_unit)
                       : static_cast<S>(-negative[r - 1] * per_negative * per_positive * per_unit);
@@ -112,10 +113,10 @@ template <class S> struct HistogramRow {
                         S* loss, void* memory) {
     const Pieces at(Scratch(memory), params, in.columns, in.member_count);
     const int p = gather_positives(team, in, false, at.index);
-    // A factor, since a load under a condition keeps the loop from being vectorised.
+    // Multiplies by 0 or 1: a load under a condition would keep the loop from being vectorised.
     const auto slope = [=](const S* rise, S score, bool counts) {
-      const bool rises = std::abs(score) <= 1;  // beyond the columns lies anything
-      const S node = std::ceil(params.place(rises ? score : S(0)));  // of NaN it is no number
+      const bool rises = std::abs(score) <= 1;  // the padding may hold anything
+      const S node = std::ceil(params.place(rises ? score : S(0)));  // NaN must not become an index
       return (rises && counts ? S(1) : S(0)) * rise[static_cast<int>(node)];
     };
     team.for_each(
@@ -127,14 +128,14 @@ template <class S> struct HistogramRow {
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = at.positive[j]; });
     team.for_each(1, [&](int) {
-      *loss = 0;  // it is in the stats
+      *loss = 0;  // finish() has computed it from the stats
     });
   }
 
  private:
   static constexpr int kWidth = 8 * sizeof(Fixed) - 1;
 
-  // A rounding below that of a score, as long as all nodes fit.
+  // Bits behind the point: finer than the rounding of a score, as long as all nodes fit.
   RK_FN static int fraction_bits(const Params& params) {
     int bits = sizeof(S) == 4 ? 20 : 40;
     while ((params.bins + 3) >> (kWidth - bits) != 0) --bits;
@@ -147,13 +148,13 @@ template <class S> struct HistogramRow {
                           S* stats) {
     const int bits = fraction_bits(params);
     const S share = 1 / static_cast<S>(Fixed{1} << bits);
-    // A place x gives to the nodes r with x - 2 < r < x: the others of the row need no sum.
+    // A place x contributes to the nodes r with x - 2 < r < x; other nodes need no sum.
     constexpr S kNone = -std::numeric_limits<S>::infinity();
     const Fixed* const place = at.place;
     const S highest =
         team.arg_max(places, [=](int k) { return static_cast<S>(place[k] >> bits); }).value;
     const int largest =
-        highest > 0 ? static_cast<int>(highest) : 0;  // of no places it is no number
+        highest > 0 ? static_cast<int>(highest) : 0;  // -infinity if there are no places
     const S least = -team.arg_max(places,
                                   [=](int k) {
                                     const S whole = static_cast<S>(place[k] >> bits);
@@ -167,7 +168,7 @@ template <class S> struct HistogramRow {
     const int count = end - begin;
     team.for_each(begin, [&](int r) { stats[r] = 0; });
     team.for_each(nodes - end, [&](int r) { stats[end + r] = 0; });
-    // Few enough at a time that a count, unlike R, does not wrap around.
+    // So few places at a time that a count, unlike R, does not wrap around.
     const int most = 1 << (kWidth - bits);
     for (int first = 0; first < places && count > 0; first += most) {
       const int group = places - first < most ? places - first : most;

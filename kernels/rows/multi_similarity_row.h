@@ -44,7 +44,7 @@ template <class S> struct MultiSimilarityRow {
     const S m = hardest.positive;
     const S most = hardest.negative;
     const bool any = !params.mining || m - params.epsilon < most;
-    // The hardest ones are among those kept, where any are, so theirs are the largest exponents.
+    // If any are kept, the hardest ones are, and they have the largest exponents.
     const S exponent = -params.alpha * (m - params.base);
     const S shift = any && exponent > 0 ? exponent : S(0);
     const S negative_exponent = params.beta * (most - params.base);

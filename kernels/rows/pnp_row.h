@@ -1,4 +1,4 @@
-// PNP of one query: only the negatives before a positive count (Li et al. 2022, eq. 5-13).
+// PNP of one query: counts only the negatives before each positive (Li et al. 2022, eq. 5-13).
 //   n_j = sum over k in N of sg(s_k - s_j),  sg(x) = 1/(1 + exp(-x/tau)),  j in P
 //   loss = mean over j of f(n_j)
 //   O: n   Iu: (1+n) log(1+n) - n   Ib: (bn - log(1+bn))/b^2   Ds: log(1+n)   Dq: 1 - (1+n)^-alpha

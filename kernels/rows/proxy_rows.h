@@ -5,13 +5,13 @@
 //   ProxyAnchorRow  one class against all items (Kim et al. 2020, eq. 4):
 //                   loss = positive_weight log(1 + sum over its items of exp(-alpha (s - margin)))
 //                        + negative_weight log(1 + sum over the others of exp(alpha (s + margin)))
-// Both write the loss, and dloss/ds scaled by the weight over the scores. Largest exponents are
-// subtracted. A row of this kind says
+// Both write the loss and overwrite the scores with the weight times dloss/ds. Largest exponents
+// are subtracted. A row of this kind has
 //   Params                                the loss's parameters
 //   kRowIsClass                           whether a row is a class and its columns items, or a row
 //                                         an item and its columns classes
 //   scratch(columns)                      bytes
-//   row(team, params, batch, row, memory) scores become their gradient, the loss is written
+//   row(team, params, batch, row, memory) overwrites scores with their gradient, writes the loss
 #pragma once
 
 #include "kernels/math.h"
@@ -22,14 +22,14 @@
 
 namespace rk {
 
-// What a batch gives all its rows.
+// What all rows of a batch share.
 template <class S> struct ProxyBatch {
   S* scores = nullptr;      // [rows, stride], overwritten by dLoss/ds
   std::int64_t stride = 0;  // pad(columns) or more
   int rows = 0;
   int columns = 0;
   const std::int64_t* labels = nullptr;  // [items], rows of the proxies
-  // [classes]: one share of 1 for every class that the batch has, 0 for the others.
+  // [classes]: 1 / (number of classes in the batch) for each of these, 0 for the others.
   const S* shares = nullptr;
   S weight = 1;         // dLoss/d(loss of a row)
   S* losses = nullptr;  // [rows]
@@ -56,7 +56,7 @@ template <class S> struct SoftmaxRow {
     S* share = Scratch(memory).take<S>(count);
     const S own = scores[label];
     const S largest = team.arg_max(count, [&](int c) { return scores[c]; }).value;
-    // The other classes' share apart: near 1 the label's own would cancel against 1.
+    // The other classes are summed apart: 1 - the label's own share would cancel near 1.
     const S others = team.sum(count, [&](int c) {
       share[c] = exp_negative(scale * (scores[c] - largest));
       return c == label ? S(0) : share[c];

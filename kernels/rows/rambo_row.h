@@ -9,9 +9,9 @@
 //   v' = v + lambda g;   dLoss/ds = (rank(v') - rank(v)) / (n lambda), subtracted as integers
 // Only positives move, so a negative's rank changes by the positives that pass it, and nothing is
 // sorted: |P| * (|P| + columns) comparisons. Everything but the scores is double, whatever S is:
-// what positives of one score move by differs far less than a rounding of float, and alone decides
-// their new order. Writes the loss and, to grad[0..pad(columns)), dLoss/ds; `grad` may be the
-// memory of in.scores.
+// positives of equal score move by amounts that differ by far less than the rounding of float, and
+// this difference alone decides their new order. Writes the loss and, to grad[0..pad(columns)),
+// dLoss/ds; `grad` may be the memory of in.scores.
 #pragma once
 
 #include "kernels/rows/gallery_row.h"
@@ -88,7 +88,7 @@ template <class S> struct RamboRow {
       if (params.variant == Rambo::kAp) {
         const double rank = 1 + others + negatives;
         total += negatives / rank;
-        // A quotient of whole numbers: equal ones stay equal, and their items tied.
+        // A quotient of whole numbers, so that equal values are bitwise equal and items stay tied.
         g = (1 + others) * length / (rank * rank) * (params.share / p);
       } else {
         const double inner = std::log1p(negatives);

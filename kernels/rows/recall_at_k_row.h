@@ -2,13 +2,14 @@
 //   R_j = 1 + sum over gallery items x != j of sg(s_x - s_j),  j in P
 //   Q_k = sum over j of 1/(1 + exp(-(k - R_j)/tau_k))
 //   loss = 1 - 1/5 sum over k of min(k, Q_k) / min(k, |P|); the first min has slope 0 from k on
-//        = 1/5 sum over k of (what Q_k lacks) / min(k, |P|)
-// For k >= |P| the lack is a sum of 1 - sg, in which nothing cancels; for k < |P| it is k - Q_k,
-// which is exact to the rounding of Q_k.
-// Where `with_self` the query itself takes a place in every R_j, and k is at most `largest_k`.
+//        = 1/5 sum over k of (shortfall of Q_k) / min(k, |P|)
+// For k >= |P| the shortfall is a sum of 1 - sg, in which nothing cancels; for k < |P| it is
+// k - Q_k, which is exact to the rounding of Q_k.
+// With `with_self` the query itself takes a place in every R_j. k is capped at `largest_k`.
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be the memory of
-// in.scores. P must not be empty. Cost: 2 (|P| - 1) * columns sigmoids, columns at the least: Q_k
-// needs all R_j before any slope is weighed, and only those of the first j and the last are kept.
+// in.scores. P must not be empty. Cost: 2 (|P| - 1) * columns sigmoids, at least columns: Q_k needs
+// all R_j before any slope can be weighted, and only the slopes of the first and the last j are
+// kept.
 #pragma once
 
 #include "kernels/math.h"
@@ -71,7 +72,7 @@ template <class S> struct RecallAtKRow {
 
     for (int j = 0; j < p; ++j) {
       const int own = at.index[j];
-      S* const slopes = j == 0 ? grad : at.last;  // the first's where they will be weighed
+      S* const slopes = j == 0 ? grad : at.last;  // the first j's, where they will be weighted
       const S above = team.sum(columns, [&](int k) {
         const S x = (at.score[k] - at.positive[j]) * per_tau;
         const S u = half_sigmoid(x);

@@ -1,5 +1,5 @@
-// What a batch gives all its rows, and what a team does with one of them, on either device. A row
-// that does not count has no loss, no gradient and no stats.
+// What all rows of a batch share, and what a team does with one row, on either device. A row that
+// does not count has loss, gradient and stats 0.
 #pragma once
 
 #include "kernels/rows/gallery_row.h"
@@ -13,14 +13,14 @@ template <class S> struct RowBatch {
   int columns = 0;
   const std::int32_t* classes = nullptr;        // [columns], equal for equal labels
   const std::int32_t* members = nullptr;        // [columns], by class, ascending within
-  const std::int32_t* first_members = nullptr;  // [rows], where the query's class begins in them
-  const std::int32_t* member_counts = nullptr;  // [rows], and how long it is
+  const std::int32_t* first_members = nullptr;  // [rows], offset of the query's class in `members`
+  const std::int32_t* member_counts = nullptr;  // [rows], length of the query's class there
   const std::int64_t* images = nullptr;         // [columns], or null
   const std::uint8_t* counted = nullptr;        // [rows], 0: the row does not count
   const S* weight = nullptr;                    // [1], dLoss/d(loss of a row)
   S* losses = nullptr;                          // [rows]
 
-  // Its scores are where its gradient goes. The caller reads `weight` once for all its rows.
+  // The row's gradient overwrites its scores. The caller reads `weight` once for all its rows.
   RK_FN RK_INLINE GalleryRow<S> row(int query, S row_weight) const {
     GalleryRow<S> in;
     in.scores = scores + query * stride;
@@ -48,7 +48,7 @@ RK_FN RK_INLINE void measure_row(const Team& team, const RowBatch<S>& batch,
   Row::measure(team, params, in, own, memory);
 }
 
-// Row::row of row `in.self`: its scores become the gradient, its loss is written.
+// Row::row of row `in.self`: overwrites its scores with the gradient and writes its loss.
 template <class Row, class Team, class S>
 RK_FN RK_INLINE void run_row(const Team& team, const RowBatch<S>& batch,
                              const typename Row::Params& params, const GalleryRow<S>& in,

@@ -2,8 +2,8 @@
 //   R+_j = 1 + sum over k in P, k != j, of sg(s_k - s_j)
 //   R_j  = R+_j + sum over N of sg(s_k - s_j)
 //   loss = 1 - mean over j of R+_j / R_j = mean over j of (R_j - R+_j) / R_j
-// The latter is computed: nothing cancels, however small the loss. Scores are subtracted before
-// they are divided by tau: the difference of two that are alike is exact.
+// The kernel computes the latter: nothing cancels, however small the loss. Scores are subtracted
+// before they are divided by tau, because the difference of two similar scores is exact.
 // Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; 0 outside P and N. `grad` may
 // be the memory of in.scores. P must not be empty. Cost: |P| * (|P| + columns) sigmoids. Equal
 // scores count half.
@@ -63,7 +63,7 @@ template <class S> struct SmoothApRow {
     team.sync();  // grad may lie where the scores were
     team.for_each(columns, [&](int k) { grad[k] = 0; });
 
-    double lost = 0;  // of every j's precision
+    double lost = 0;  // sum over j of 1 - R+_j / R_j
     const S share = in.weight * per_tau / static_cast<S>(p);
     for (int j = 0; j < p; ++j) {
       // sum() begins with a barrier, so every member sees at.positive from here on.
@@ -81,7 +81,7 @@ template <class S> struct SmoothApRow {
       });
       const S rank = among_positives + negatives;
       lost += static_cast<double>(negatives / rank);
-      // d(R+/R) = (R - R+)/R^2 for what both ranks hold, -R+/R^2 for what only R holds.
+      // d(R+/R) = (R - R+)/R^2 for terms of both ranks, -R+/R^2 for terms of R alone.
       const S to_negative = share * among_positives / (rank * rank);
       const S to_positive = -share * negatives / (rank * rank);
       const S from_negatives = team.sum(width, [&](int k) {

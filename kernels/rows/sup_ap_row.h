@@ -3,11 +3,11 @@
 //   R_j  = R+_j + sum over N of H(s_k - s_j)
 //   H(x) = sg(x) for x <= 0;  0.5 + sg(x) for 0 < x <= delta;  rho (x - delta) + offset beyond
 //   loss = (1 - lambda) mean over j in P of (1 - R+_j / R_j) + lambda * contrastive
-// 1 - R+_j / R_j as the negatives' part of R_j over R_j: nothing cancels, however small the loss.
-// The contrastive part (contrastive_row.h) is averaged over all rows: its value comes with the
-// stats. Queries without a positive have that part alone. Writes (1 - lambda) * the AP loss and, to
-// grad[0..pad(columns)), dLoss/ds; `grad` may be the memory of in.scores. Cost: |P| * columns
-// sigmoids.
+// 1 - R+_j / R_j is computed as the negatives' part of R_j over R_j: nothing cancels, however small
+// the loss. The contrastive part (contrastive_row.h) is averaged over all rows: finish() computes
+// it from the stats. Queries without a positive have only that part. Writes (1 - lambda) * the AP
+// loss and, to grad[0..pad(columns)), dLoss/ds; `grad` may be the memory of in.scores. Cost:
+// |P| * columns sigmoids.
 #pragma once
 
 #include "kernels/math.h"
@@ -79,7 +79,7 @@ template <class S> struct SupApRow {
     team.for_each(p, [&](int j) {
       const S s = in.scores[at.index[j]];
       at.positive[j] = s;
-      // The query itself is a positive of its ranks, but no pair to calibrate.
+      // The query itself counts as a positive in the ranks, but is no pair to calibrate.
       at.positive_grad[j] = at.index[j] == in.self ? S(0)
                                                    : params.lambda * ContrastiveRow<S>::to_positive(
                                                                          params.contrastive, s);
@@ -89,7 +89,7 @@ template <class S> struct SupApRow {
       grad[k] = params.lambda * ContrastiveRow<S>::to_negative(params.contrastive, at.score[k]);
     });
 
-    double lost = 0;  // of every j's precision
+    double lost = 0;  // sum over j of 1 - R+_j / R_j
     const S share = (1 - params.lambda) * in.weight / static_cast<S>(p);
     for (int j = 0; j < p; ++j) {
       const S among =

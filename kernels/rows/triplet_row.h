@@ -31,7 +31,7 @@ template <class S> struct TripletParams {
     return d > 0 ? slope : S(0);
   }
   RK_FN RK_INLINE S gap() const { return soft ? S(0) : margin; }
-  // kSoft is `soft`, known to the compiler: hinges need no exponentials.
+  // kSoft is `soft` as a constant, so that hinges compute no exponentials.
   template <bool kSoft> RK_FN RK_INLINE S value(S h) const {
     const S above = h > 0 ? h : S(0);
     if constexpr (kSoft) return above + log1p_of_fraction(exp_negative(-std::abs(h)));

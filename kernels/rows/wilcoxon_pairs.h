@@ -1,7 +1,7 @@
-// wilcoxon_bh on a GPU between measure() and row() of kernels/rows/wilcoxon_row.h: the hardest
-// pairs of the queries that count are put side by side, every query meets all of them, a block
-// each, and their values are added up. How many count is known to the device alone: a captured step
-// may have any number of them.
+// wilcoxon_bh on a GPU between measure() and row() of kernels/rows/wilcoxon_row.h: gathers the
+// hardest pairs of the queries that count, compares every query with all of them, one block a
+// query, and adds up the values. Only the device knows how many queries count: a captured step may
+// have any number of them.
 #pragma once
 
 #include "kernels/block_team.h"
@@ -13,7 +13,7 @@
 namespace rk {
 
 struct HardestPairs {
-  float* positive = nullptr;      // [rows], the first `count` of them
+  float* positive = nullptr;      // [rows], of which the first `count` are set
   float* negative = nullptr;      // [rows]
   std::int32_t* query = nullptr;  // [rows]
   std::int32_t* count = nullptr;  // [1]
@@ -56,7 +56,7 @@ struct MeetHardestPairs {
   }
 };
 
-// part[0] = the mean over all pairs of pairs.
+// part[0] = the mean over all pairs of hardest pairs.
 struct SumHardestPairs {
   HardestPairs pairs;
   const float* values = nullptr;

@@ -1,10 +1,10 @@
 // The Wilcoxon statistic over hardest pairs (Gajic et al. 2022, eq. 11).  sg(x) = 1/(1 + exp(-rx)):
 //   loss = 1 - 1/V^2 sum_i sum_j sg(f+_i - f-_j) = 1/V^2 sum_i sum_j sg(f-_j - f+_i)
-// The latter is computed: nothing cancels, however small the loss.
+// The latter form is computed: nothing cancels, however small the loss.
 // f+_i and f-_i are the hardest pair of query i, V the number of queries.
-// Every query meets every other: measure() finds a row's pair, WilcoxonPairs takes one query
-// against all pairs, and row() writes the two slopes of a query to grad[0..pad(columns)), which may
-// be the memory of in.scores.
+// Every query is compared with every query: measure() finds a row's pair, WilcoxonPairs compares
+// one query with all pairs, and row() writes the two slopes of a query to grad[0..pad(columns)),
+// which may be the memory of in.scores.
 #pragma once
 
 #include "kernels/math.h"
@@ -48,14 +48,14 @@ template <class S> struct WilcoxonRow {
   RK_FN static PairGradient<S> pair_gradient(const Team& team, const Params params,
                                              const HardestPair<S>&, const GalleryRow<S>& in,
                                              S* loss) {
-    team.for_each(1, [&](int) { *loss = 0; });  // it comes from WilcoxonPairs
+    team.for_each(1, [&](int) { *loss = 0; });  // WilcoxonPairs computes it
     return {params.slopes[2 * in.self], params.slopes[2 * in.self + 1]};
   }
 };
 
 template <class S> struct WilcoxonPairs {
-  // positive, negative: f+ and f- of the `count` queries that count. Writes for query i the sum
-  // over j of sg(f-_j - f+_i), and to slope dLoss/df+_i and dLoss/df-_i.
+  // positive, negative: f+ and f- of the `count` queries that count. Writes, for query i, the sum
+  // over j of sg(f-_j - f+_i) to value, and dLoss/df+_i and dLoss/df-_i to slope.
   template <class Team>
   RK_FN static void row(const Team& team, S r, const S* positive, const S* negative, int count,
                         int i, S* value, S* slope) {
