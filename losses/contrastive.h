@@ -1,6 +1,6 @@
 // Contrastive loss on similarities (formula: kernels/rows/contrastive_row.h): the mean over
-// positive pairs below `pos` plus the mean over negative pairs above `neg`, ordered pairs; 0 where
-// no query has a positive.
+// positive pairs below `pos` plus the mean over negative pairs above `neg`, both over ordered
+// pairs; 0 if no query has a positive.
 #pragma once
 
 #include "losses/frame/entry.h"

@@ -1,5 +1,5 @@
 // Multi-similarity loss, Wang et al. 2019 (formula: kernels/rows/multi_similarity_row.h). Mean over
-// queries with a positive and a negative; those of which mining leaves nothing count as 0.
+// queries with a positive and a negative; queries for which mining keeps no pair count as 0.
 #pragma once
 
 #include "losses/frame/entry.h"

@@ -17,15 +17,15 @@
 namespace rk {
 namespace {
 
-// What is ranked: the scores of each class by themselves, all of them together, or both.
+// What is ranked: the scores of each class separately, all scores together, or both.
 template <class S> struct Rankings {
   typename Ranking<S>::Params params;
-  double beta = 0;  // share of the loss over all scores; 1 - beta has the one by class
+  double beta = 0;  // share of the loss over all scores; the loss by class has 1 - beta
   bool by_class() const { return beta < 1; }
   bool overall() const { return beta > 0; }
 };
 
-// Which scores of a batch are positive, counted.
+// Counts of the positives of a batch.
 struct Positives {
   std::vector<std::int64_t> of_class;
   std::int64_t classes = 0;  // with a positive
@@ -52,7 +52,7 @@ template <class S> class Ranker {
   Ranker& operator=(const Ranker&) = delete;
   virtual ~Ranker() = default;
 
-  // The targets of a batch, on the host.
+  // Reads the targets of a batch, on the host.
   virtual void prepare(const Context& context, const LossInput<S>& input) = 0;
   virtual void run(const Context& context, const LossInput<S>& input, const Positives& positives,
                    S* grad, double* loss) = 0;
@@ -94,7 +94,7 @@ template <class S> class CpuRanker final : public Ranker<S> {
   }
 
  private:
-  // The mean over the classes with a positive; writes all of grad.
+  // Returns the mean over the classes with a positive; writes all of grad.
   double by_class(const Context& context, const LossInput<S>& input, const Positives& positives,
                   S* grad) {
     const std::int64_t classes = input.classes;
@@ -111,11 +111,11 @@ template <class S> class CpuRanker final : public Ranker<S> {
 
   Rankings<S> what_;
   Ranking<S> ranking_;
-  Buffer grad_by_class_;  // where both losses have a share
+  Buffer grad_by_class_;  // used if both losses have a share
 };
 
-// Ranks all classes in one sort, from lists of the positives: by class, then by item, as numbers of
-// [C, N]; and by item, as numbers of [N, C].
+// Ranks all classes in one sort. Uploads lists of the positives: sorted by class, then item, as
+// indices into [C, N]; and sorted by item, as indices into [N, C].
 class GpuRanker final : public Ranker<float> {
  public:
   GpuRanker(const Context& context, const Rankings<float>& what, const LossShape& shape)
@@ -191,7 +191,7 @@ class GpuRanker final : public Ranker<float> {
  private:
   Rankings<float> what_;
   DeviceRanking ranking_;
-  std::size_t by_class_ = 0, overall_ = 0, targets_ = 0;  // pieces of
+  std::size_t by_class_ = 0, overall_ = 0, targets_ = 0;  // offsets in packed_
   PackedMemory packed_;
 };
 

@@ -21,7 +21,7 @@
 namespace rk {
 namespace {
 
-// Pieces of text between separators; an empty text has none.
+// The pieces of text between separators; none if the text is empty.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> pieces;
   while (!text.empty()) {

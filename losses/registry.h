@@ -1,8 +1,8 @@
 // The losses by name. A loss is registered by one line in registry.cpp; `train --loss`, `probe`,
 // `bench loss` and the tests find it here.
 //
-// A loss is written NAME or NAME:key=value,key=value. An unknown loss, parameter or value is a
-// UsageError that suggests the nearest name.
+// A loss is written NAME or NAME:key=value,key=value. For an unknown loss, parameter or value,
+// parse_loss throws a UsageError that suggests the nearest name.
 #pragma once
 
 #include "losses/frame/entry.h"

@@ -35,7 +35,7 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
   using Row = WilcoxonRow<S>;
   typename Row::Params params;
   Memory positive, negative;  // [rows], f+ and f- of the queries that count
-  Memory query, count;        // int32 [rows]: which they are; [1]: how many
+  Memory query, count;        // int32 [rows]: the rows of these queries; [1]: their number
   Memory values;              // [rows]
 
   void plan(const Context& context, const LossShape& shape) {
@@ -51,7 +51,7 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
                                      count.bytes() + values.bytes());
   }
 
-  // Every query that counts meets all of them.
+  // Compares every query that counts with all of them.
   void finish(const Context& context, const RowBatch<S>& batch, const S* stats, S* slopes,
               double* part) const {
     if constexpr (kRunsOnGpu<S>) {

@@ -12,7 +12,7 @@
 namespace rk {
 namespace {
 
-// Coefficients in the powers of x of the polynomial that meets f at the Chebyshev points of
+// Coefficients, in powers of x, of the polynomial that interpolates f at the Chebyshev points of
 // [-half, half].
 template <std::size_t kCount, class F> std::array<double, kCount> fit(double half, F&& f) {
   // cos(j (k + 1/2) pi / kCount)
@@ -22,7 +22,7 @@ template <std::size_t kCount, class F> std::array<double, kCount> fit(double hal
   std::array<double, kCount> values;
   for (std::size_t k = 0; k < kCount; ++k) values[k] = f(half * cosine(1, k));
   std::array<double, kCount> total{};
-  std::array<double, kCount> before{};  // T_(j-1) and T_j of x/half, in its powers
+  std::array<double, kCount> before{};  // T_(j-1) and, below, T_j, in powers of x/half
   std::array<double, kCount> chebyshev{};
   chebyshev[0] = 1;
   for (std::size_t j = 0; j < kCount; ++j) {
@@ -50,8 +50,8 @@ template <std::size_t kCount, class F> std::array<double, kCount> fit(double hal
 
 template <class S>
 void AucGradientTable<S>::plan(const Context& context, double r, double step, int count) {
-  // The poles of sg_r lie pi/r off: intervals of 0.26/r leave an error of (2 pi / 0.13)^-(degree +
-  // 1), 2e-7 in float.
+  // The poles of sg_r lie pi/r from the real axis: intervals of 0.26/r leave an error of
+  // (2 pi / 0.13)^-(degree + 1), 2e-7 in float.
   const int pieces = std::max(1, static_cast<int>(std::ceil(r * step / 0.26)));
   // Steps beyond which a sigmoid is flat.
   const int reach = static_cast<int>(std::ceil(AucAllParams<S>::kZero / (r * step))) + 1;
@@ -81,7 +81,7 @@ void AucGradientTable<S>::plan(const Context& context, double r, double step, in
             .per_step = pieces * kCoefficients,
             .coefficients = coefficients_.as<S>()};
 
-  // Scores are counted from the threshold nearest 0, where they have most digits.
+  // The origin is the threshold nearest 0, where differences of scores keep most digits.
   const int origin = static_cast<int>(std::lround(1 / step));
   gradient_.positive = coefficients();
   gradient_.negative = coefficients() + size;

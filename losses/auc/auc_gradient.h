@@ -1,7 +1,7 @@
 // The table behind AucGradient (kernels/rows/auc_row.h, kernels/rows/auc_table.h). Each interval's
-// polynomial meets r sg_r' at the interval's Chebyshev points. Intervals are a whole fraction of ds
-// wide, so all that depends on r and ds alone is made once, in plan(); fill() only adds it up, on
-// either device.
+// polynomial interpolates r sg_r' at the interval's Chebyshev points. A whole number of intervals
+// makes one step ds, so plan() computes everything that depends on r and ds alone once; fill() only
+// adds it up, on either device.
 #pragma once
 
 #include "engine/device/context.h"
@@ -17,9 +17,9 @@ template <class S> class AucGradientTable {
   void plan(const Context& context, double r, double step, int count);
   // slopes [2 count]: positive pairs', then negative pairs'
   void fill(const Context& context, const S* slopes) const;
-  // Points into the table, which plan() alone moves.
+  // Points into the table, which only plan() moves.
   AucGradient<S> gradient() const { return gradient_; }
-  // Half of them for positive pairs, half for negative ones.
+  // The first half for positive pairs, the second half for negative ones.
   const S* coefficients() const { return coefficients_.as<S>(); }
   std::int64_t size() const { return static_cast<std::int64_t>(coefficients_.bytes() / sizeof(S)); }
   std::int64_t bytes() const {
@@ -31,7 +31,7 @@ template <class S> class AucGradientTable {
 
   Memory bell_;  // double [2 reach + 1, intervals, kCoefficients]: r sg_r' around a threshold
   Memory coefficients_;  // [2, steps, intervals, kCoefficients]
-  AucTable<S> table_;    // what fill() runs on
+  AucTable<S> table_;    // used by fill()
   AucGradient<S> gradient_;
 };
 

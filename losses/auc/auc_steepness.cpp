@@ -11,7 +11,7 @@ namespace {
 // Eq. 10 at r, by Simpson's rule: the integrand is a sum of bells of width 1/r.
 double roughness(double ds, double r) {
   const int thresholds = auc_thresholds(ds);
-  // r ds is about 2 where the minimum lies, so each piece spans 0.13 of a bell's width.
+  // r ds is about 2 at the minimum, so each piece spans 0.13 of a bell's width.
   const int pieces = 2 * static_cast<int>(std::ceil(2 / ds * 8));
   const double width = 2.0 / pieces;
   const double reach = 40 / r;  // beyond it a sigmoid's curvature is below 1e-17 of its largest
@@ -47,8 +47,8 @@ int auc_thresholds(double ds) {
 }
 
 double auc_steepness_solved(double ds) {
-  // Eq. 10 grows without bound with r, has a local minimum near r ds = 2, and falls to 0 with r:
-  // the minimum is the first one met from above.
+  // Eq. 10 grows without bound as r grows, falls to 0 as r does, and has a local minimum near
+  // r ds = 2: the first one found when searching downwards.
   constexpr double kStep = 0.1;
   double high = 4;
   while (high > 0.5 && roughness(ds, (high - kStep) / ds) < roughness(ds, high / ds)) high -= kStep;

@@ -1,6 +1,6 @@
-// Who is whose positive: made once a step from labels and identities, shared by every row.
-// Columns are the batch in order, then the memory. Classes get dense numbers, 0 for the smallest
-// label. On the host; rows read their copy of it (losses/frame/batch_memory.h).
+// Which items are whose positives: built once a step from labels and identities, shared by every
+// row. Columns are the batch in order, then the memory. Classes get dense numbers, 0 for the
+// smallest label. Lives on the host; rows read a copy (losses/frame/batch_memory.h).
 #pragma once
 
 #include "losses/frame/loss.h"
@@ -15,7 +15,7 @@ class BatchIndex {
  public:
   void plan(const LossShape& shape);
 
-  // Without allocating, for sizes within those of plan().
+  // Does not allocate. Sizes must be within those of plan().
   template <class S> void build(const LossInput<S>& input);
 
   int rows() const { return rows_; }
@@ -24,9 +24,9 @@ class BatchIndex {
   int negatives(int row) const { return columns_ - member_count(row); }
   const std::int32_t* classes() const { return classes_.data(); }  // [columns]
   const std::int32_t* members() const { return members_.data(); }  // [columns], by class
-  // [columns]; null: every column is an image of its own.
+  // [columns], or null if every column is an image of its own.
   const std::int64_t* images() const { return has_images_ ? images_.data() : nullptr; }
-  // Of a column's class: where it begins in members(), and how long it is.
+  // Where the class of a column begins in members(), and its length.
   std::int32_t first_member(int column) const { return first_member_[class_of(column)]; }
   std::int32_t member_count(int column) const {
     return first_member_[class_of(column) + 1] - first_member(column);

@@ -1,4 +1,4 @@
-// What the rows of a batch are told of it, in the memory of the device they run on.
+// The batch's data that row kernels read, in the memory of the device they run on.
 #pragma once
 
 #include "engine/device/packed_memory.h"
@@ -13,7 +13,7 @@ namespace rk {
 
 template <class S> class BatchMemory {
  public:
-  // param_bytes: of the rows' parameters, which travel along.
+  // param_bytes: size of the rows' parameters, which are copied along.
   void plan(const Context& context, const LossShape& shape, std::size_t param_bytes);
 
   // counts(row): whether a row has a loss.
@@ -36,7 +36,7 @@ template <class S> class BatchMemory {
   void begin(const BatchIndex& index, S weight, const BatchNumbers& numbers,
              std::span<const std::byte> params);
 
-  // Where the pieces begin, for the sizes planned.
+  // Offsets of the pieces, for the planned sizes.
   std::size_t classes_ = 0, members_ = 0, first_members_ = 0, member_counts_ = 0, images_ = 0,
               weight_ = 0, numbers_ = 0, params_ = 0, counted_ = 0;
   int rows_ = 0;

@@ -11,7 +11,7 @@ namespace rk {
 
 class DeviceRanking {
  public:
-  // What one call ranks; pointers to device memory, as in RankingArrays.
+  // The input and output of one call; pointers to device memory, as in RankingArrays.
   struct Batch {
     std::int64_t items = 0;
     std::int64_t segments = 0;
@@ -23,13 +23,14 @@ class DeviceRanking {
     const std::uint8_t* targets = nullptr;
     const std::uint32_t* own = nullptr;
     float* grad = nullptr;
-    // loss = share * the sum over segments of 1 - AP, and grad: written or added to.
+    // Whether to add to grad, and to loss = share * the sum over segments of 1 - AP, instead of
+    // overwriting them.
     bool accumulate = false;
     double share = 0;
     double* loss = nullptr;
   };
 
-  // For up to `count` scores, in more than one segment or not.
+  // For up to `count` scores; segmented: whether there may be more than one segment.
   void plan(const Context& context, std::int64_t count, bool segmented);
   void launch(const Context& context, const Batch& batch) const;
   std::int64_t bytes() const;

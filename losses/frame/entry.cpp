@@ -11,7 +11,7 @@
 namespace rk {
 namespace {
 
-// nullopt where the text is not one finite number as a whole.
+// nullopt unless the whole text is one finite number.
 std::optional<double> parse_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,5 +1,5 @@
-// What the registry knows of a loss: its name, its paper, its parameters with their ranges, and how
-// it is made.
+// What the registry knows of a loss: its name, its paper, its parameters with their ranges, and the
+// functions that make it.
 #pragma once
 
 #include "engine/tape/parameters.h"
@@ -19,13 +19,13 @@ enum class LossKind {
   kScores,      // scores and targets [N, C]
 };
 
-// Whether the gallery grows by memory columns; proxies and scores have no gallery.
+// Whether a memory can extend the gallery; losses on proxies or scores have no gallery.
 constexpr bool takes_memory(LossKind kind) { return kind == LossKind::kEmbeddings; }
 
-// A number within [low, high], or one of `choices` where that list is not empty.
+// A number within [low, high], or one of `choices` if that list is not empty.
 struct LossParameter {
   std::string name;
-  std::string fallback;  // the default, as one would write it
+  std::string fallback;  // the default, as text
   double low = 0;
   double high = 0;
   bool integer = false;
@@ -33,7 +33,7 @@ struct LossParameter {
   std::string meaning;
 };
 
-// How entries write their parameters; a choice's default is its first.
+// Helpers for entries; the default of a choice is its first.
 LossParameter number_parameter(std::string name, std::string fallback, double low, double high,
                                std::string meaning);
 LossParameter integer_parameter(std::string name, int fallback, int low, int high,
@@ -45,7 +45,7 @@ LossParameter compat_parameter(const std::string& official);
 
 // "0 to 4", "integer, 1 to 4096", "paper|official".
 std::string range_text(const LossParameter& parameter);
-// UsageError where `text` is no value of this parameter of `loss`.
+// Throws UsageError if `text` is not a value of this parameter of `loss`.
 void check_value(const std::string& loss, const LossParameter& parameter, const std::string& text);
 
 // Parameter values of one loss, complete and checked.
@@ -69,13 +69,13 @@ struct LossEntry {
   std::vector<LossParameter> parameters;
   std::unique_ptr<Loss<float>> (*make_float)(const LossValues&) = nullptr;
   std::unique_ptr<Loss<double>> (*make_double)(const LossValues&) = nullptr;
-  // False where the value is piecewise constant and the gradient an interpolation of it.
+  // False if the value is piecewise constant and the gradient is that of an interpolation.
   bool differentiable = true;
-  // Sigmoids (or other exponentials) a query costs, for `bench loss`; null: none worth counting.
+  // Sigmoids (or other exponentials) per query, for `bench loss`; null: none worth counting.
   double (*sigmoids)(double columns, double positives) = nullptr;
-  // Scores of a query that have a gradient, where it is a few; 0: any of them.
+  // How many scores of a query have a gradient, if only a few; 0: any number.
   int scores_with_gradient = 0;
-  // How proxies [classes, dim] start, for kProxies.
+  // Initialisation of proxies [classes, dim], for kProxies.
   Initial (*proxy_start)(std::int64_t classes, std::int64_t dim) = nullptr;
 };
 

@@ -35,8 +35,8 @@ template <class S> void check_finite(const Context& context, const LossInput<S>&
   const auto check = [&](S most, const S* values, std::int64_t rows, std::int64_t dim,
                          const char* what) {
     if (values == nullptr) return;
-    // Threads must not throw: each only says whether its rows are clean, then one looks for the
-    // first.
+    // Threads must not throw: each only reports whether its rows are clean; then check_rows, on one
+    // thread, finds the first bad row.
     bool clean = true;
     parallel_ranges(context.threads(), rows, [&](std::int64_t begin, std::int64_t end, int) {
       if (!all_within(most, values + begin * dim, (end - begin) * dim)) {

@@ -3,25 +3,25 @@
 //   auto loss = make_loss<float>("smooth_ap:tau=0.01");            // losses/registry.h
 //   loss->plan(context, {.rows = 128, .memory = 0, .dim = 512});   // the only call that allocates
 //   loss->prepare(context, input);             // every batch: labels, from the host
-//   loss->launch(context, input, gradients);   // the device's work; on a GPU nobody waits for it
+//   loss->launch(context, input, gradients);   // the device's work; asynchronous on a GPU
 //   LossValue value = loss->result(context);   // waits
 //
-// To go on without waiting, call fetch() behind launch() and take() once its work is waited for;
-// the next batch may be prepared and launched in between.
+// To avoid waiting, call fetch() after launch(), and take() once the device's work is done; the
+// next batch may be prepared and launched in between.
 //
-// Embeddings [N, D] are taken as they are (already of unit length); the gradient is that of the
+// Embeddings [N, D] are used unchanged (already of unit length); the gradient is that of the
 // formula as a function of S = E E^T. The gallery of query i is the batch without i, then the
 // memory's columns, minus every column with the query's identity. P_i and N_i are its items with
 // the same and with another label. With no valid query the loss and all gradients are exactly 0.
-// Labels are arbitrary int64; nsl and proxy_anchor want 0 <= label < classes, the row of the
+// Labels are arbitrary int64; nsl and proxy_anchor require 0 <= label < classes, the row of the
 // proxies.
 //
-// What is not finite: on the CPU launch() looks first and throws an InputError that names the first
-// row that holds NaN, infinity or a number beyond 1e10 (the outputs are then undefined). A GPU is
-// not waited for: an embedding that is not finite makes the loss and the gradient so. Proxies that
-// a loss cannot take are an InputError of take() or result() at the latest.
+// Non-finite input: on the CPU launch() checks first and throws an InputError that names the first
+// row that holds NaN, infinity or a number beyond 1e10 (the outputs are then undefined). On a GPU,
+// where launch() does not wait, a non-finite embedding makes the loss and the gradient non-finite.
+// For proxies that a loss cannot take, take() or result() throws InputError at the latest.
 //
-// Double is for checks and tests: it has no code for a GPU.
+// Double is for checks and tests, on the CPU only.
 #pragma once
 
 #include "engine/device/context.h"
@@ -38,28 +38,28 @@ struct LossShape {
   std::int64_t classes = 0;  // C, rows of the proxies, or columns of the scores
 };
 
-// Sizes, labels, identities and targets lie on the host and are read by prepare(), before it
-// returns; the numbers in S lie in the context's memory and are read by what launch() starts.
+// Sizes, labels, identities and targets are on the host; prepare() reads them before it returns.
+// Arrays of S are in the context's memory; the work that launch() starts reads them.
 template <class S> struct LossInput {
   std::int64_t rows = 0;
   std::int64_t dim = 0;
   const S* embeddings = nullptr;             // [N, D]
   const std::int64_t* labels = nullptr;      // [N]
-  const std::int64_t* identities = nullptr;  // [N], its image, >= 0, which has one label; or null
+  const std::int64_t* identities = nullptr;  // [N], image numbers >= 0, one label each; or null
   std::int64_t memory = 0;
   const S* memory_embeddings = nullptr;             // [M, D]
   const std::int64_t* memory_labels = nullptr;      // [M]
-  const std::int64_t* memory_identities = nullptr;  // [M]; used where `identities` is given too
+  const std::int64_t* memory_identities = nullptr;  // [M]; used only if `identities` is given too
   std::int64_t classes = 0;
   const S* proxies = nullptr;             // [C, D], any length: the loss normalises them
-  const S* scores = nullptr;              // [N, C], rambo_map and rambo_apc, instead of
-  const std::uint8_t* targets = nullptr;  // [N, C], 0 or 1     embeddings and labels
+  const S* scores = nullptr;              // [N, C], losses on scores: these replace embeddings
+  const std::uint8_t* targets = nullptr;  // [N, C], 0 or 1: these replace labels
 };
 
 // In the context's memory.
 template <class S> struct LossGradients {
   S* grad = nullptr;          // [N, D], overwritten ([N, C] for losses on scores)
-  S* grad_proxies = nullptr;  // [C, D], overwritten by losses with proxies, else left alone
+  S* grad_proxies = nullptr;  // [C, D], overwritten by losses with proxies, else unchanged
 };
 
 struct LossValue {
@@ -79,30 +79,30 @@ template <class S> class Loss {
 
   virtual void prepare(const Context& context, const LossInput<S>& input) = 0;
 
-  // Of the batch that was prepared. May be captured (engine/device/cuda/graph.h); allocates nothing
-  // of its own.
+  // Computes loss and gradients of the prepared batch. May be captured
+  // (engine/device/cuda/graph.h); does not allocate.
   void launch(const Context& context, const LossInput<S>& input, const LossGradients<S>& gradients);
 
-  // Behind a launch, of its batch; two at most are fetched and not taken.
+  // Called after launch(), for its batch; at most two values may be fetched and not yet taken.
   virtual void fetch(const Context& context) = 0;
-  // The first that was not taken.
+  // The earliest fetched value that was not taken yet.
   virtual LossValue take() = 0;
   LossValue result(const Context& context) {
     fetch(context);
     context.synchronize();
     return take();
   }
-  // Where in the context's memory a launch puts the loss.
+  // Where in the context's memory launch() writes the loss.
   virtual const double* place() const = 0;
 
-  // All three, with everything in the context's memory.
+  // prepare(), launch() and result(); gradients go to the context's memory.
   void run(const Context& context, const LossInput<S>& input, LossOutput<S>& output) {
     prepare(context, input);
     launch(context, input, output);
     static_cast<LossValue&>(output) = result(context);
   }
 
-  // Bytes reserved by plan(), on a GPU those of the GPU.
+  // Bytes reserved by plan(); on a GPU, of the GPU's memory.
   virtual std::int64_t bytes() const = 0;
 
  protected:

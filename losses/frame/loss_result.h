@@ -1,5 +1,5 @@
-// What a loss computes of a batch, in the memory of its device, and the queries that were valid in
-// it, which the host counts. On a GPU those of two batches may be on their way to the host
+// What a loss computes for a batch, in the memory of its device, and the number of valid queries,
+// which the host counts. On a GPU the results of two batches may be on their way to the host
 // (engine/device/device_value.h).
 #pragma once
 

@@ -45,16 +45,16 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
     a.items[i] = static_cast<std::uint32_t>(i) | (positive ? kPositive : 0);
   });
   const Items order = radix_sort(threads, n, a, items(1), counts_.as<std::int64_t>());
-  a = order.keys == items(0).keys ? items(1) : items(0);  // free again
+  a = order.keys == items(0).keys ? items(1) : items(0);  // the buffer that is free again
 
   // Positives from the top: AP, and where each moves to. grad holds v' until ranks replace it.
-  auto* places = places_.as<std::uint32_t>();  // in the first order, by index, of positives
-  auto* rests = rests_.as<S>();                // by index, too
+  auto* places = places_.as<std::uint32_t>();  // of positives in the first order, by index
+  auto* rests = rests_.as<S>();                // of positives, by index
   std::int64_t positives = 0;
   for (std::int64_t i = 0; i < n; ++i) positives += (order.items[i] & kPositive) != 0;
   const double share = 1 / static_cast<double>(positives);
   const double factor = params.lambda * weight * share;
-  double lost = 0;  // of every positive's precision
+  double lost = 0;  // sum over positives of 1 - precision
   std::int64_t among = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     if ((order.items[i] & kPositive) == 0) continue;
@@ -64,7 +64,7 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
     const std::int64_t item = order.items[i] & ~kPositive;
     const std::int64_t index = item * stride;
     places[item] = static_cast<std::uint32_t>(i);
-    // A quotient of whole numbers: equal ones stay equal, and their items tied.
+    // A quotient of whole numbers, so that equal values are bitwise equal and items stay tied.
     const double quotient = static_cast<double>(among) * static_cast<double>(n) / (rank * rank);
     // Start from the rounded score that was sorted, so that rounding cannot cost a positive its
     // place.
@@ -74,8 +74,8 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
     rests[item] = static_cast<S>(moved - static_cast<double>(grad[index]));
   }
 
-  // Positives by v' (rounded values by what was rounded off), equal ones by index: collected by
-  // index, sorted stably.
+  // Sorts positives by the rounded v' (stably, after collecting them by index), then those of equal
+  // rounded values by the remainder and the index.
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     if (targets[i * stride] == 0) continue;
@@ -90,7 +90,7 @@ double Ranking<S>::run(const Context& context, const Params& params, std::int64_
     });
   }
   const Items room = moved.keys == a.keys ? items(2) : a;
-  std::uint32_t* negatives_above = room.items;  // of every positive in its new place
+  std::uint32_t* negatives_above = room.items;  // above every positive in its new place
 
   // A negative's rank changes by the positives that pass it. `passed`: positives whose new place is
   // above a negative at place i of the first order.

@@ -1,12 +1,12 @@
 // Average precision of one long ranking and its black-box gradient (Rolinek et al. 2020; the rules
-// of kernels/rows/rambo_row.h), for 1e3 to 1e8 scores with 0/1 targets. Unlike there v = s -+
-// margin / 2 is rounded to S before it is ranked, and what that makes equal is a tie.
+// of kernels/rows/rambo_row.h), for 1e3 to 1e8 scores with 0/1 targets. Unlike there, v = s -+
+// margin / 2 is rounded to S before it is ranked, and values that become equal are ties.
 //
-// One stable radix sort ranks everything. In the backward pass only the positives move, so they
-// alone are sorted again, and one merge with the negatives, whose order stays, gives every new
-// rank. What rounds off v' = v + lambda g is kept beside it and orders those that are rounded to
-// one value: positives of equal v come apart by any step. Ranks are subtracted as integers: as
-// fractions of 1e8 float32 would lose their digits.
+// One stable radix sort ranks everything. In the backward pass only the positives move, so only
+// they are sorted again, and one merge with the negatives, whose order stays, gives every new rank.
+// The rounding remainder of v' = v + lambda g is stored next to it and orders positives that round
+// to the same value, so that positives of equal v separate by a step of any size. Ranks are
+// subtracted as integers: as fractions of 1e8 they would lose digits in float32.
 #pragma once
 
 #include "engine/device/buffer.h"
@@ -25,12 +25,12 @@ template <class S> class Ranking {
     double margin = 0.1;
   };
 
-  // For rankings of up to n scores. DeviceError when that is more than memory has.
+  // For rankings of up to n scores. Throws DeviceError if memory does not suffice.
   void plan(const Context& context, std::int64_t n);
 
-  // Scores and targets of n items, `stride` apart, at least one target being 1. Returns 1 - AP, as
-  // the mean of (negatives above)/(rank): nothing cancels, however small it is. Writes to grad,
-  // with the same stride, the gradient of weight * (1 - AP).
+  // Takes scores and targets of n items, `stride` apart; at least one target must be 1. Returns
+  // 1 - AP, as the mean of (negatives above)/(rank): nothing cancels, however small it is. Writes
+  // the gradient of weight * (1 - AP) to grad, with the same stride.
   double run(const Context& context, const Params& params, std::int64_t n, std::int64_t stride,
              const S* scores, const std::uint8_t* targets, double weight, S* grad);
 
@@ -45,9 +45,9 @@ template <class S> class Ranking {
   }
 
   Buffer keys_[3];
-  Buffer items_[3];  // index, and in the highest bit whether it is a positive
+  Buffer items_[3];  // index; the highest bit says whether it is a positive
   Buffer places_;
-  Buffer rests_;  // v' less what it is rounded to, of positives
+  Buffer rests_;  // v' minus its rounded value, of positives
   Buffer counts_;
   int threads_ = 1;
 };

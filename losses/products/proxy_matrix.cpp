@@ -41,7 +41,7 @@ template <class S> void ProxyMatrix<S>::plan(const Context& context, const LossS
     return context.allocate(static_cast<std::size_t>(elements) * bytes);
   };
   matrix_ = room(rows * pad(static_cast<int>(columns)), sizeof(S));
-  // Rows load what lies behind their columns.
+  // Rows load the padding after their columns.
   context.clear(matrix_.data(), matrix_.bytes());
   proxies_ = room(shape.classes * shape.dim, sizeof(S));
   lengths_ = room(shape.classes, sizeof(double));
@@ -75,7 +75,7 @@ void ProxyMatrix<S>::normalise(const Context& context, const LossInput<S>& input
   if constexpr (kRunsOnGpu<S>) {
     if (context.on_gpu()) {
       const auto classes = static_cast<int>(input.classes), width = static_cast<int>(dim);
-      // Without a least length: a proxy of length 0 gives NaN, here and in all that follows.
+      // Epsilon 0: a proxy of length 0 gives NaN, here and in everything that follows.
       launch(context, L2Norm{classes, width, 0, input.proxies, unit, lengths});
       return launch(
           context, FindBadProxy{classes, width, kLargestInput<float>, input.proxies, lengths, bad});
@@ -95,7 +95,7 @@ void ProxyMatrix<S>::normalise(const Context& context, const LossInput<S>& input
       unit[c * dim + d] = static_cast<S>(static_cast<double>(from[d]) * per_length);
     }
   });
-  // That they are finite was looked at before (losses/frame/loss.cpp).
+  // losses/frame/loss.cpp has already checked that proxies are finite.
   const double* zero = std::find_if(lengths, lengths + input.classes,
                                     [](double length) { return length < kShortestProxy; });
   *bad = {};

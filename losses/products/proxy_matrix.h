@@ -1,12 +1,12 @@
-// Similarities of a batch to normalised class proxies w/|w|, and the way back to both, on either
-// device.
+// Similarities of a batch to normalised class proxies w/|w|, and the backward pass to both, on
+// either device.
 //   items_by_classes:  S (N, C) = E W^T       dE = G W,    dW = G^T E
 //   classes_by_items:  S (C, N) = W E^T       dE = G^T W,  dW = G E
-// then dw = (dW - (dW . w/|w|) w/|w|) / |w|. One matrix is kept: rows are overwritten by their
-// gradient.
+// then dw = (dW - (dW . w/|w|) w/|w|) / |w|. Only one matrix is kept: the gradient overwrites the
+// rows.
 //
-// A proxy of zeros has no direction: it makes the matrix NaN, and so does one that is not finite.
-// `bad` says which, and check() throws.
+// A proxy of zeros has no direction; forward() reports it, or a proxy that is not finite, in `bad`,
+// and check() throws. On a GPU such a proxy makes the matrix NaN.
 #pragma once
 
 #include "kernels/blocks/proxy_check_block.h"
@@ -16,7 +16,7 @@
 
 namespace rk {
 
-// InputError naming the first label that is no row of the proxies.
+// Throws InputError naming the first label that is not a row of the proxies.
 void check_proxy_labels(std::int64_t rows, const std::int64_t* labels, std::int64_t classes);
 
 template <class S> class ProxyMatrix {
@@ -24,11 +24,11 @@ template <class S> class ProxyMatrix {
   explicit ProxyMatrix(bool classes_by_items) : classes_by_items_(classes_by_items) {}
 
   void plan(const Context& context, const LossShape& shape);
-  // bad: in the context's memory, what is wrong with the proxies.
+  // bad: in the context's memory; set to what is wrong with the proxies.
   void forward(const Context& context, const LossInput<S>& input, BadProxy* bad);
   void backward(const Context& context, const LossInput<S>& input,
                 const LossGradients<S>& gradients);
-  // InputError where something is wrong.
+  // Throws InputError if something is wrong.
   static void check(const BadProxy& bad);
 
   S* row(std::int64_t index) { return matrix_.as<S>() + index * stride_; }

@@ -15,19 +15,19 @@ namespace {
 
 constexpr std::int64_t kTile = 64;
 
-// Of one number in so many of dLoss/dS that is not 0, adding rows up takes half to two thirds of
-// the time of a product from 384 to 1,024 rows; at one in 32 they meet at 4,096 rows.
+// If one number of dLoss/dS in kFew is not 0, adding rows up takes half to two thirds of the time
+// of a product at 384 to 1,024 rows; at one in 32, both take the same time at 4,096 rows.
 constexpr std::int64_t kFew = 64;
 
 std::int64_t row_stride(std::int64_t columns) {
   std::int64_t stride = pad(static_cast<int>(columns));
-  // A stride of a whole number of pages puts a column into one set of the cache: the transpose
-  // would then miss on every access.
+  // With a stride of a multiple of 512 elements a column would fall into few sets of the cache, and
+  // the transpose would miss on every access.
   if (stride % 512 == 0) stride += kLanes;
   return stride;
 }
 
-// Both tiles of a symmetric pair: (i, j) and (j, i) become their own sum and its transpose.
+// For a symmetric pair of tiles: (i, j) becomes (i, j) + (j, i)^T, and (j, i) its transpose.
 template <class S>
 void add_tiles(S* matrix, std::int64_t stride, std::int64_t rows, std::int64_t i0,
                std::int64_t j0) {
@@ -48,7 +48,7 @@ void add_tiles(S* matrix, std::int64_t stride, std::int64_t rows, std::int64_t i
 template <class S> void SimilarityMatrix<S>::plan(const Context& context, const LossShape& shape) {
   capacity_ = shape.rows * row_stride(shape.rows + shape.memory);
   matrix_ = context.allocate(static_cast<std::size_t>(capacity_) * sizeof(S));
-  context.clear(matrix_.data(), matrix_.bytes());  // rows load what lies behind their columns
+  context.clear(matrix_.data(), matrix_.bytes());  // rows load the padding after their columns
   symmetric_.reset();
   if (std::is_same_v<S, float> && !context.on_gpu()) {
     symmetric_.emplace().plan(context, shape.rows, shape.dim);

@@ -1,9 +1,9 @@
-// The matrix of similarities S = E [E; memory]^T of a batch and the way back. One matrix is kept:
-// rows are overwritten by their gradient G = dLoss/dS in place.
-//   forward:   S, (N, columns), row stride pad(columns) or more; on the CPU the square part by
-//     symmetry where that is faster (SymmetricProduct::pays; double, which only checks and tests
-//     run, never)
-//   backward:  dE = (G + G^T) E for the square part, + G_memory * memory: the memory takes no
+// The matrix of similarities S = E [E; memory]^T of a batch and its backward pass. Only one matrix
+// is kept: the gradient G = dLoss/dS overwrites the rows.
+//   forward:   S, (N, columns), row stride pad(columns) or more; on the CPU the square part uses
+//     its symmetry if that is faster (SymmetricProduct::pays), but never in double, which only
+//     checks and tests use
+//   backward:  dE = (G + G^T) E for the square part, + G_memory * memory: the memory gets no
 //     gradient
 #pragma once
 
@@ -19,8 +19,9 @@ template <class S> class SimilarityMatrix {
  public:
   void plan(const Context& context, const LossShape& shape);
   void forward(const Context& context, const LossInput<S>& input);
-  // `numbers` of G are not 0: where they are few, which only the CPU knows, rows are added up in
-  // place of a product. The square part of the matrix holds G + G^T afterwards.
+  // `numbers`: how many elements of G are not 0, which only the CPU knows. If they are few, rows
+  // are added up instead of a matrix product. Afterwards the square part of the matrix holds
+  // G + G^T.
   void backward(const Context& context, const LossInput<S>& input, std::int64_t numbers, S* grad);
 
   S* row(std::int64_t query) { return matrix_.as<S>() + query * stride_; }

@@ -49,7 +49,7 @@ template <class S> void SparseGradient<S>::find_incoming(std::int64_t rows) {
   for_incoming([&](std::int64_t at, std::int64_t* place) {
     incoming_[static_cast<std::size_t>((*place)++)] = at;
   });
-  // Each place has moved to the end of its column, where the next begins.
+  // Each first_ has moved to the end of its column, where the next begins: move them back.
   for (std::int64_t i = rows; i > 0; --i) {
     first_[static_cast<std::size_t>(i)] = first_[static_cast<std::size_t>(i - 1)];
   }

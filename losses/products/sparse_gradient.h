@@ -1,9 +1,10 @@
-// The way back from similarities, dE = (G + G^T) E + G_memory * memory, where each row of
-// G = dLoss/dS has a few numbers only: rows of E and of the memory are added up in place of a
-// product of matrices, and G is never made.
-//   dE_i = sum over the numbers of row i of g e_column + sum over those of rows j in column i of
-//     g e_j
-// in that order, j ascending, each row by one thread: the bits do not depend on their number.
+// The backward pass of similarities, dE = (G + G^T) E + G_memory * memory, if each row of
+// G = dLoss/dS has only a few numbers: adds up rows of E and of the memory instead of multiplying
+// matrices, and never builds G.
+//   dE_i = sum over the numbers g of row i of g e_column
+//        + sum over the numbers g of rows j in column i of g e_j
+// in that order, j ascending, each row by one thread: the bits do not depend on the number of
+// threads.
 #pragma once
 
 #include "engine/device/context.h"
@@ -18,13 +19,13 @@ template <class S> class SparseGradient {
  public:
   struct Number {
     std::int32_t column = 0;  // in [0, rows + memory)
-    S value = 0;              // 0: nothing is read of that column
+    S value = 0;              // 0: the column is not read
   };
 
   // For batches of up to shape.rows rows of `width` numbers; the only call that allocates.
   void plan(const LossShape& shape, int width);
 
-  // [width], all to be written before backward(). Two may lie in one column.
+  // [width]; the caller must write all of them before backward(). Columns may repeat.
   Number* row(std::int64_t query) { return numbers_.data() + query * width_; }
   // grad [rows, dim] is overwritten.
   void backward(const Context& context, const LossInput<S>& input, S* grad);
@@ -36,7 +37,7 @@ template <class S> class SparseGradient {
   std::int64_t width_ = 0;
   std::vector<Number> numbers_;         // [rows, width]
   std::vector<std::int64_t> first_;     // [rows + 1], where a column's incoming numbers begin
-  std::vector<std::int64_t> incoming_;  // those not 0 in columns of the batch: places in numbers_
+  std::vector<std::int64_t> incoming_;  // indices into numbers_ of the non-zeros in batch columns
   std::vector<std::int64_t> work_;      // [rows + 1], for parallel_by_work
 };
 

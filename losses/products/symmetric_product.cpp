@@ -22,14 +22,14 @@ constexpr std::int64_t kFewestRows = [] {
   return rows;
 }();
 
-// A tile to its place, and turned to that across the diagonal.
+// Writes a tile to its place, and transposed to the place across the diagonal.
 void write_both(const float* tile, std::int64_t i_count, std::int64_t j_count, float* upper,
                 float* lower, std::int64_t stride) {
   for (std::int64_t i = 0; i < i_count; ++i) {
     const float* from = tile + i * kTile;
     float* to = upper + i * stride;
     if (j_count == kTile) {
-      // Of a size that the compiler knows: a call for every 64 numbers takes three times as long.
+      // A constant size: a library call for every 64 numbers would take three times as long.
       std::memcpy(to, from, kTile * sizeof(float));
     } else {
       std::copy_n(from, j_count, to);
@@ -38,7 +38,7 @@ void write_both(const float* tile, std::int64_t i_count, std::int64_t j_count, f
   transpose(tile, kTile, i_count, j_count, lower, stride);
 }
 
-// On the diagonal both places are one: what lies above it counts.
+// A tile on the diagonal is its own mirror image: its upper triangle goes to both halves.
 void write_upper(const float* tile, std::int64_t count, float* to, std::int64_t stride) {
   transpose(tile, kTile, count, count, to, stride);
   for (std::int64_t i = 0; i < count; ++i) {

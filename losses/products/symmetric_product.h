@@ -1,6 +1,6 @@
-// S = E E^T in float, each pair of rows once: square tiles on and above the diagonal, each computed
-// by one thread and written to both its places while the cache holds it. So S is symmetric to the
-// bit, and its bits do not depend on the number of threads.
+// S = E E^T in float, each pair of rows once: one thread computes each square tile on or above the
+// diagonal and writes it to both places while it is in cache. So S is symmetric to the bit, and its
+// bits do not depend on the number of threads.
 //   E  (rows, dim), row major    S  (rows, rows), `stride` floats from row to row
 #pragma once
 
@@ -17,15 +17,15 @@ class SymmetricProduct {
  public:
   static constexpr std::int64_t kTile = 64;
 
-  // Whether tiles are faster than a plain product of all of S: where, with what hangs over the
-  // edge, they cover at most 7/10 of it. Packing rows and turning tiles take a fifth to a quarter
-  // of the time of the tiles. Never below 188 rows, always from 514 on.
+  // Whether tiles are faster than a plain product of all of S: if they, including the parts beyond
+  // the edge, cover at most 7/10 of S. Packing rows and transposing tiles take a fifth to a quarter
+  // of the tiles' time. Never true below 188 rows, always from 514 on.
   static constexpr bool pays(std::int64_t rows) {
     const std::int64_t tiles = tiles_of(rows);
     return rows > 0 && 10 * (tiles * (tiles + 1) / 2) * kTile * kTile <= 7 * rows * rows;
   }
 
-  // For products of up to rows x dim that pay; the only call that allocates.
+  // For products of up to rows x dim for which pays() holds; the only call that allocates.
   void plan(const Context& context, std::int64_t rows, std::int64_t dim);
   void run(const Context& context, std::int64_t rows, std::int64_t dim, const float* e, float* s,
            std::int64_t stride);
@@ -43,7 +43,7 @@ class SymmetricProduct {
   std::int64_t tiles_ = 0;
   std::int64_t depth_ = 0;  // dim, padded to the product's step
   std::optional<TileProduct> product_;
-  Buffer packed_;  // [tiles_], the tiles' rows as the product wants its second operand
+  Buffer packed_;  // [tiles_], the tiles' rows, packed as the product's second operand
   Buffer padded_;  // [threads, kTile, depth_]: rows at the edge, or of another dim than depth_
   Buffer product_tiles_;  // [threads, kTile, kTile]
 };

@@ -1,5 +1,5 @@
-// The tiles of a symmetric matrix on and above its diagonal, over cores: as many to each, whatever
-// row of tiles they lie in.
+// Distributes the tiles of a symmetric matrix on and above its diagonal over cores: the same number
+// to each, independent of the tiles' rows.
 #pragma once
 
 #include "engine/base/parallel.h"
@@ -9,8 +9,8 @@
 
 namespace rk {
 
-// f(i, j, member) for 0 <= i <= j < tiles. Column by column of a band of rows of tiles, so that
-// what belongs to a column is fetched once for all of them.
+// Calls f(i, j, member) for 0 <= i <= j < tiles. Goes column by column within a band of rows of
+// tiles, so that a column's data is fetched once for the whole band.
 template <class F> void for_upper_tiles(int threads, std::int64_t tiles, F&& f) {
   constexpr std::int64_t kBand = 4;
   parallel_ranges(threads, tiles * (tiles + 1) / 2,

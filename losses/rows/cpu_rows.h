@@ -1,4 +1,4 @@
-// Rows over the cores of the CPU, a SerialTeam each (kernels/cpu/rows_cpu.h).
+// Rows on the cores of the CPU, one SerialTeam per row (kernels/cpu/rows_cpu.h).
 #pragma once
 
 #include "kernels/cpu/rows_cpu.h"
@@ -19,7 +19,7 @@ class ThreadScratch {
         bytes_(row_bytes),
         memory_(context.allocate(static_cast<std::size_t>(threads_ * bytes_))) {}
 
-  // f(team, row, scratch) for every row. `work`: as for run_rows.
+  // Calls f(team, row, scratch) for every row. `work`: as for run_rows.
   template <class F>
   void run(const Context& context, std::int64_t rows, const std::int64_t* work, F&& f) const {
     run_rows(std::min(threads_, context.threads()), rows, work, memory_.data(), bytes_, f);
@@ -52,7 +52,7 @@ template <class S, class Row> class CpuRows : public Rows<S, Row> {
 
   void run(const Context& context, const Batch& batch, const LossInput<S>& input,
            SimilarityMatrix<S>& similarity, S* grad) override {
-    std::atomic<std::int64_t> numbers = 0;  // of the gradient that are not 0
+    std::atomic<std::int64_t> numbers = 0;  // non-zeros of the gradient
     for_each(
         context, batch, [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte* scratch) {
           run_row<Row>(team, batch, *batch.params, in, scratch);
@@ -65,7 +65,7 @@ template <class S, class Row> class CpuRows : public Rows<S, Row> {
   std::int64_t bytes() const override { return scratch_.bytes(); }
 
  protected:
-  // f(team, row, scratch), the rows that do not count among them.
+  // Calls f(team, row, scratch) for every row, including rows that do not count.
   template <class F> void for_each(const Context& context, const Batch& batch, F&& f) const {
     const S weight = *batch.weight;
     scratch_.run(context, batch.rows, batch.work,
@@ -75,9 +75,9 @@ template <class S, class Row> class CpuRows : public Rows<S, Row> {
   }
 
  private:
-  // Numbers of a gradient below 1e-31 become 0: the products that follow do not flush denormals as
-  // rows do, and one that meets an embedding's number below 1e-7 costs them a hundred cycles.
-  // Returns how many are left.
+  // Replaces numbers of a gradient below 1e-31 by 0: the products that follow do not flush
+  // denormals as rows do, and such a number times an embedding's number below 1e-7 costs them a
+  // hundred cycles. Returns how many non-zeros remain.
   static int drop_tiny(const SerialTeam& team, S* grad, int count) {
     constexpr S kLeast = std::numeric_limits<S>::min() / std::numeric_limits<S>::epsilon();
     return team.sum(count, [&](int k) {

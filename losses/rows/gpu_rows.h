@@ -1,4 +1,4 @@
-// Rows on a GPU, a block each (kernels/cuda/rows.h).
+// Rows on a GPU, one block per row (kernels/cuda/rows.h).
 #pragma once
 
 #include "kernels/cuda/rows.h"
@@ -8,11 +8,11 @@
 
 namespace rk {
 
-// The scratch of all rows that run at once, where they do not fit into shared memory.
+// The scratch of all rows that run at once, for rows that do not fit into shared memory.
 class BlockScratch {
  public:
   BlockScratch(const Context& context, const RowScratch& planned) : scratch_(planned) {
-    scratch_.blocks = std::max(scratch_.blocks, 1);  // for no rows, too: CUDA starts no empty grid
+    scratch_.blocks = std::max(scratch_.blocks, 1);  // also for no rows: CUDA rejects empty grids
     memory_ = context.allocate(static_cast<std::size_t>(scratch_.blocks * scratch_.global_bytes));
     scratch_.global = memory_.data();
   }
@@ -39,7 +39,7 @@ template <class Row> class GpuRows final : public Rows<float, Row> {
   void run(const Context& context, const Batch& batch, const LossInput<float>& input,
            SimilarityMatrix<float>& similarity, float* grad) override {
     GalleryRows<Row>::run(batch, batch.params, scratch_.rows(), context.stream());
-    // A GPU keeps to itself how many numbers of the gradient are 0.
+    // The number of non-zeros is not known to the host, so all numbers count.
     similarity.backward(context, input, std::int64_t{batch.rows} * batch.columns, grad);
   }
 

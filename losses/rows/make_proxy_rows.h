@@ -1,5 +1,5 @@
-// The rows of a loss with proxies, each its loss and its gradient in place of its scores: over the
-// cores of the CPU or a block of a GPU each.
+// The rows of a loss with proxies: each writes its loss and overwrites its scores with their
+// gradient. Rows run on the cores of the CPU, or as one GPU block each.
 #pragma once
 
 #include "losses/rows/cpu_rows.h"
@@ -60,7 +60,7 @@ template <class Row> class GpuProxyRows final : public ProxyRowsBody<float, Row>
   BlockScratch scratch_;
 };
 
-// For batches of up to rows x columns scores; all that they need is reserved here.
+// For batches of up to rows x columns scores; reserves everything they need.
 template <class S, class Row>
 std::unique_ptr<ProxyRowsBody<S, Row>> make_proxy_rows(const Context& context, int rows,
                                                        int columns) {

@@ -1,4 +1,4 @@
-// The body that the rows of a loss have on a context's device.
+// Makes the implementation of a loss's rows for a context's device.
 #pragma once
 
 #include "losses/rows/cpu_rows.h"
@@ -9,7 +9,7 @@
 
 namespace rk {
 
-// For batches of up to `shape`; all that they need is reserved here.
+// For batches of up to `shape`; reserves everything they need.
 template <class S, class Row>
 std::unique_ptr<Rows<S, Row>> make_rows(const Context& context, const typename Row::Params& params,
                                         const LossShape& shape) {

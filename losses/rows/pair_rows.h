@@ -1,6 +1,6 @@
 // Rows on the CPU that depend on their hardest pair alone (Row::pair_gradient,
-// kernels/rows/hardest_pair.h): each pair is looked for once, the matrix of similarities stays as
-// it is, and the way back adds two numbers a row up (losses/products/sparse_gradient.h).
+// kernels/rows/hardest_pair.h): each pair is searched once, the matrix of similarities is not
+// overwritten, and the backward pass adds up two numbers a row (losses/products/sparse_gradient.h).
 #pragma once
 
 #include "kernels/rows/hardest_pair.h"
@@ -86,7 +86,7 @@ template <class S, class Row> class PairRows final : public CpuRows<S, Row> {
     numbers[1] = {pair(in.self).negative_column, of.to_negative};
   }
 
-  std::vector<HardestPair<S>> pairs_;  // [rows], of those that count
+  std::vector<HardestPair<S>> pairs_;  // [rows], set for rows that count
   SparseGradient<S> gradient_;
 };
 

@@ -1,7 +1,7 @@
-// A loss with learnable class proxies, over the rows of its similarities to them, on either device.
-// What a loss of this kind says of itself is its row (kernels/rows/proxy_rows.h) and the row's
-// parameters. Where rows are items the loss is their mean; where they are classes it is their sum,
-// and the weight of a row's negative part 1 / C.
+// A loss with learnable class proxies, computed on the rows of the similarities to them, on either
+// device. A loss of this kind consists of its row (kernels/rows/proxy_rows.h) and the row's
+// parameters. If rows are items, the loss is the mean of their losses; if rows are classes, it is
+// the sum, and the weight of a row's negative part is 1 / C.
 #pragma once
 
 #include "engine/base/error.h"
@@ -45,7 +45,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
     check_proxy_labels(input.rows, input.labels, input.classes);
     packed_.begin();
     items_ = input.rows;
-    // Classes have shares of the loss, items are a mean.
+    // Losses of classes are already weighted; those of items are averaged.
     const double weight = Row::kRowIsClass ? 1 : mean_weight(items_);
     *packed_.host<BatchNumbers>(numbers_) = {.valid = static_cast<double>(items_),
                                              .value_weight = weight};
@@ -93,8 +93,8 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
     launch(context, SumLosses<S>{.batch = packed_.device<BatchNumbers>(numbers_),
                                  .losses = batch.losses,
                                  .rows = batch.rows,
-                                 // Of the first proxy: an embedding that is not finite is in the
-                                 // gradient of all of them.
+                                 // Of the first proxy: a non-finite embedding enters the
+                                 // gradients of all proxies.
                                  .gradient = gradients.grad_proxies,
                                  .dim = static_cast<int>(input.dim),
                                  .refused = &result->bad.what,
@@ -102,7 +102,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
   }
 
  private:
-  // What take() gives.
+  // What take() reads.
   struct Result {
     double loss = 0;
     BadProxy bad;
@@ -120,7 +120,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
   std::int64_t items_ = 0;
   ProxyMatrix<S> matrix_{Row::kRowIsClass};
   std::unique_ptr<ProxyRowsBody<S, Row>> rows_;
-  std::size_t numbers_ = 0, labels_ = 0, shares_ = 0;  // pieces of
+  std::size_t numbers_ = 0, labels_ = 0, shares_ = 0;  // offsets in packed_
   PackedMemory packed_;
   Memory losses_;  // [rows]
   LossResult<Result> result_;

@@ -1,26 +1,26 @@
-// A loss whose rows are independent: similarities, one row kernel, gradient; on either device. What
-// a loss of this kind says of itself is a Formula:
+// A loss computed row by row: similarities, one row kernel, gradient; on either device. A loss of
+// this kind is described by a Formula:
 //   using Row = SmoothApRow<S>;                 the kernel
 //   Row::Params params;
 //   std::int64_t valid(const BatchIndex&);      queries that count
-//   bool counts(const BatchIndex&, int row);    whether this one does
+//   bool counts(const BatchIndex&, int row);    whether this query counts
 //   double value_weight(const BatchIndex&);     loss = value_weight * sum of the rows' losses
-//   S grad_weight(const BatchIndex&);           the same for the gradient, where a paper's code
-//                                               differs
-//   void begin(const BatchIndex&);              optional: params that depend on the batch
+//   S grad_weight(const BatchIndex&);           the same for the gradient; differs if a paper's
+//                                               code does
+//   void begin(const BatchIndex&);              optional: sets params that depend on the batch
 //   void plan(const Context&, const LossShape&) optional: allocates
-//   std::int64_t bytes() const;                 with it: how much
-// Where rows are coupled by sums over all of them (counts, histograms), Row::measure writes a row's
-// stats, they are added up in the order of the rows, Row::finish (kernels/rows/batch_numbers.h)
-// makes of the totals what the rows need, and only then does Row::row run
-// (losses/rows/row_totals.h). Then the formula may have
-//   void fill(const Context&, const S* slopes)  more that follows from the slopes, for params
+//   std::int64_t bytes() const;                 goes with plan(): how much it allocates
+// If rows are coupled by sums over all of them (counts, histograms), Row::measure writes a row's
+// stats, which are added up in the order of the rows; Row::finish (kernels/rows/batch_numbers.h)
+// computes from the totals what the rows need; only then does Row::row run
+// (losses/rows/row_totals.h). In this case the formula may have
+//   void fill(const Context&, const S* slopes)  computes more from the slopes, for params
 //   void finish(const Context&, const RowBatch<S>&, const S* stats, S* slopes, double* part)
-//                                               in place of Row::finish, from each row's stats
+//                                               replaces Row::finish, from each row's stats
 // Rows that depend on their hardest pair alone take a shorter way on the CPU
-// (losses/rows/make_rows.h). Rows that cost unlike say Row::work(columns, positives), the scores
-// they compare or the sigmoids they take; the CPU's threads then get rows of about the same work
-// instead of the same number.
+// (losses/rows/make_rows.h). Rows of unequal cost have Row::work(columns, positives), the number of
+// scores they compare or sigmoids they compute; the CPU's threads then get rows of about the same
+// total work instead of the same number of rows.
 #pragma once
 
 #include "kernels/launch.h"
@@ -64,7 +64,7 @@ template <class S> struct MeanOverQueriesWithNegative {
   S grad_weight(const BatchIndex& index) const { return static_cast<S>(value_weight(index)); }
 };
 
-// For a registry entry: the scores of a row that have a gradient; 0: any of them.
+// For a registry entry: how many scores of a row have a gradient; 0: any number.
 template <class Formula>
 inline constexpr int kScoresWithGradient = kPairRow<typename Formula::Row, float> ? 2 : 0;
 
@@ -133,8 +133,8 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
                                  .losses = batch.losses,
                                  .rows = batch.rows,
                                  .part = kMeasured ? totals_.part() : nullptr,
-                                 // Of the first item: an embedding that is not finite is in the
-                                 // gradient of all.
+                                 // Of the first item: a non-finite embedding enters the
+                                 // gradients of all items.
                                  .gradient = gradients.grad,
                                  .dim = input.rows > 0 ? static_cast<int>(input.dim) : 0,
                                  .loss = loss_.place()});
@@ -147,7 +147,8 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   static constexpr bool kMeasured = kMeasuredRow<Row>;
   static constexpr bool kUnlike = requires { Row::work(std::int64_t{}, std::int64_t{}); };
 
-  // A row that does not count is filled with zeros, which takes a pass like that to its scores.
+  // Every row costs `columns` for the pass over its scores or, if it does not count, over the zeros
+  // that fill it.
   void add_up_work() {
     work_[0] = 0;
     for (int i = 0; i < index_.rows(); ++i) {
@@ -178,8 +179,8 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   BatchMemory<S> batch_;
   SimilarityMatrix<S> similarity_;
   std::unique_ptr<Rows<S, Row>> rows_;
-  RowTotals<S, Row> totals_;        // where kMeasured
-  std::vector<std::int64_t> work_;  // [rows + 1], where kUnlike: of the rows before
+  RowTotals<S, Row> totals_;        // used if kMeasured
+  std::vector<std::int64_t> work_;  // [rows + 1], used if kUnlike: total work of the rows before
   Memory losses_;                   // [rows]
   LossResult<double> loss_;
   std::int64_t valid_ = 0;

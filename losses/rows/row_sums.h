@@ -1,5 +1,5 @@
-// Sums over the rows of a matrix, in double and in an order that depends on nothing but how many
-// they are.
+// Sums over the rows of a matrix, in double and in an order that depends only on the number of
+// rows.
 #pragma once
 
 #include "engine/device/context.h"

@@ -1,6 +1,6 @@
-// Between the similarities and the rows of a loss whose rows are coupled: each row's stats, their
-// totals in a fixed order, and what follows from them (kernels/rows/batch_numbers.h), on either
-// device and without a look at them by the host.
+// The step between measure() and row() of a loss with coupled rows: each row's stats, their totals
+// in a fixed order, and what follows from these (kernels/rows/batch_numbers.h), on either device;
+// the host does not read them.
 #pragma once
 
 #include "kernels/launch.h"
@@ -28,11 +28,12 @@ template <class S, class Row> class RowTotals {
   }
 
   int width() const { return width_; }
-  S* stats() const { return stats_.as<S>(); }  // [rows, width], the rows write them
+  S* stats() const { return stats_.as<S>(); }  // [rows, width], written by the rows
   S* slopes() const { return slopes_.as<S>(); }
-  double* part() const { return part_.as<double>(); }  // of the loss: what the rows do not write
+  double* part() const { return part_.as<double>(); }  // the part of the loss not in the rows
 
-  // From the stats: the totals, then the slopes, what `params` still lack, and the part.
+  // Computes from the stats the totals, and from these the slopes, the part, and the members of
+  // `params` that depend on them.
   void finish(const Context& context, int rows, const BatchNumbers* numbers, Params* params) const {
     auto* totals = totals_.as<double>();
     sum_rows(context, stats(), rows, width_, totals);

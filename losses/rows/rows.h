@@ -1,9 +1,9 @@
-// What the rows of a loss do with a batch: each its loss and, in place of its similarities, their
-// gradient; then the products that make of these the gradient of the embeddings. One of three
-// bodies, chosen once by make_rows (losses/rows/make_rows.h): over the cores of the CPU
-// (cpu_rows.h), a block of a GPU each (gpu_rows.h), or, where a row depends on its hardest pair
-// alone, by these pairs (pair_rows.h). Everything lies in the device's memory, the rows' parameters
-// too.
+// Runs the rows of a loss on a batch: each row computes its loss and the gradient of its
+// similarities; products turn the latter into the gradient of the embeddings. make_rows
+// (losses/rows/make_rows.h) chooses one of three implementations: rows over the cores of the CPU
+// (cpu_rows.h), one GPU block a row (gpu_rows.h), or, on the CPU, hardest pairs only, if a row's
+// loss depends on nothing else (pair_rows.h). Everything is in the device's memory, including the
+// rows' parameters.
 #pragma once
 
 #include "kernels/rows/row_batch.h"
@@ -23,8 +23,8 @@ inline constexpr bool kMeasuredRow = requires(const typename Row::Params& params
 template <class S, class Row> class Rows {
  public:
   using Params = typename Row::Params;
-  // `work`: null, or what the rows before each cost, [rows + 1], so that the CPU's threads get rows
-  // of about the same work instead of the same number.
+  // `work`: null, or the total work of the rows before each, [rows + 1], so that the CPU's threads
+  // get about the same work instead of the same number of rows.
   struct Batch : RowBatch<S> {
     const Params* params = nullptr;
     const std::int64_t* work = nullptr;
@@ -35,9 +35,9 @@ template <class S, class Row> class Rows {
   Rows& operator=(const Rows&) = delete;
   virtual ~Rows() = default;
 
-  // Of rows that are coupled, before run(): stats [rows, width].
+  // For coupled rows, before run(): writes stats [rows, width].
   virtual void measure(const Context& context, const Batch& batch, S* stats, int width) = 0;
-  // Losses, and dLoss/dE [rows, dim] to `grad`.
+  // Writes the losses, and dLoss/dE [rows, dim] to `grad`.
   virtual void run(const Context& context, const Batch& batch, const LossInput<S>& input,
                    SimilarityMatrix<S>& similarity, S* grad) = 0;
   virtual std::int64_t bytes() const = 0;
