@@ -21,13 +21,14 @@ struct LabelledRow {
   const float* row;
 };
 
-// Sums vectors of one length and answers with the mean of u_i.u_j over ordered pairs i != j.
+// Sums vectors of equal dimension; mean_product() returns the mean of u_i.u_j over ordered pairs
+// i != j.
 class PairSum {
  public:
   explicit PairSum(std::int64_t dim) : sum_(static_cast<std::size_t>(dim), 0.0) {}
 
   void add(std::span<const double> u) {
-    double squares = squares_;  // what is written to sum_ might be squares_, for all g++ knows
+    double squares = squares_;  // a local: g++ must assume that writes to sum_ may change squares_
     double* sum = sum_.data();
     for (std::size_t i = 0; i < u.size(); ++i) {
       sum[i] += u[i];
@@ -88,7 +89,7 @@ std::vector<Class> classes_of(const std::vector<LabelledRow>& rows) {
   return classes;
 }
 
-// What a thread computes with.
+// Working memory of a thread.
 struct Scratch {
   explicit Scratch(std::int64_t dim) : unit(static_cast<std::size_t>(dim)), members(dim) {}
   std::vector<double> unit;
@@ -96,11 +97,11 @@ struct Scratch {
 };
 
 struct ClassSummary {
-  std::optional<double> intra;  // of two rows or more
-  bool has_centre = false;      // of unit length; false: it is too short
+  std::optional<double> intra;  // if the class has at least two rows
+  bool has_centre = false;      // false: the centre is too short to normalise
 };
 
-// Its centre's place: [dim]. Allocates nothing.
+// Writes the class's normalised centre to `centre` [dim]. Does not allocate.
 ClassSummary summarise(const Class& rows, Scratch& scratch, std::span<double> centre) {
   ClassSummary summary;
   PairSum& members = scratch.members;
@@ -128,7 +129,7 @@ ClassSummary summarise(const Class& rows, Scratch& scratch, std::span<double> ce
 
 ClassDistances class_distances(const Context& context, const EmbeddingView& set,
                                const EmbeddingView* more) {
-  constexpr std::int64_t kClassesEach = 64;  // of a thread, before they are added up in order
+  constexpr std::int64_t kClassesEach = 64;  // per thread, before they are added up in order
   const std::vector<LabelledRow> rows = rows_by_label(set, more);
   const std::vector<Class> classes = classes_of(rows);
   const std::int64_t together =
@@ -159,7 +160,7 @@ ClassDistances class_distances(const Context& context, const EmbeddingView& set,
       if (summary.has_centre) centres.add(centre(c));
     }
   }
-  // Rows that are all alike are rounding apart, on either side of 0.
+  // If all rows are equal, rounding may make the distance negative.
   return {pairs > 0 ? std::max(0.0, intra / static_cast<double>(pairs)) : kNaN,
           centres.count() >= 2 ? std::max(0.0, 1 - centres.mean_product()) : kNaN};
 }

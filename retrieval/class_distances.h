@@ -3,9 +3,9 @@
 // d(x, y) = 1 - x.y / (|x| |y|); a row of zeros has distance 1 to everything. intra: mean over
 // classes with at least two rows of the mean of d over their ordered pairs. inter: mean of d over
 // ordered pairs of different class centres (mean of the rows as given; a centre shorter than 1e-12
-// is left out). NaN where there is no pair. Both follow from sums of vectors: sum_{i != j} u_i.u_j
+// is left out). NaN if there is no pair. Both follow from sums of vectors: sum_{i != j} u_i.u_j
 // = |sum u|^2 - sum |u|^2, in double, so this takes one pass over the rows. The context's threads
-// share the classes; their number changes no bit.
+// share the classes; the number of threads changes no bit.
 #pragma once
 
 #include "engine/device/context.h"

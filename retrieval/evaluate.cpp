@@ -22,14 +22,15 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // Looking up every negative among the positive scores costs about as much as a product of depth
-// 128; up to here that is nothing to wait for.
+// 128; up to this many pairs that takes no noticeable time.
 constexpr std::int64_t kExactAucPairs = std::int64_t{1} << 26;
 constexpr std::int64_t kExactAucPositives = std::int64_t{1} << 20;
 constexpr double kGatherShare = 0.02;  // of the progress shown
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// Queries whose positives fit into memory together; cut at multiples of the tile's rows.
+// Groups of queries whose positives fit into memory together, split at multiples of the tile's
+// rows.
 std::vector<Range> query_groups(const ClassOrder& order, std::int64_t most_positives) {
   const auto count = static_cast<std::int64_t>(order.queries.size());
   std::vector<Range> groups;

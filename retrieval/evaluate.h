@@ -1,12 +1,13 @@
 // Retrieval metrics of a set of embeddings, in one blocked pass that never holds an N x N matrix.
 //
 // Score s(q, g) = inner product of the rows as given. Candidates of q: every other row (q itself is
-// removed by index), or every row of the gallery where there is one; with cameras on both sides,
+// removed by index), or every row of the gallery if there is one; with cameras on both sides,
 // candidates with q's label and q's camera are removed. R = candidates with q's label.
 //   rank_j = j + #{irrelevant candidates with score >= s_j},   j = 1..R by descending score:
-// ties go against us. recall@k, R-precision, MAP@R and mAP are means over the queries with R > 0;
-// AUC, JSD, means and variances run over all (query, candidate) pairs. Undefined values are NaN.
-// Errors: InputError where inner products overflow float32.
+// irrelevant candidates win ties. recall@k, R-precision, MAP@R and mAP are means over the queries
+// with R > 0; AUC, JSD, means and variances are over all (query, candidate) pairs. Undefined values
+// are NaN. Throws InputError if float32 cannot hold the inner products
+// (retrieval/passes/largest_score.h).
 #pragma once
 
 #include "engine/device/context.h"
@@ -25,17 +26,17 @@ struct EvaluateOptions {
   std::vector<std::int64_t> recall_at{1, 2, 4, 8, 10, 100, 1000};
   bool pair_metrics = true;  // AUC, JSD, means and variances
   bool per_query = false;    // fill Metrics::per_query
-  // Bytes for the positives' scores and counts. Where they fit, self-retrieval computes only half
-  // of S = S^T; where they do not, queries go in groups and all of S is computed.
+  // Bytes for the positives' scores and counts. If they fit, self-retrieval on the CPU computes
+  // only half of S = S^T; if not, queries are processed in groups and all of S is computed.
   std::size_t positives_bytes = std::size_t{1} << 29;
   std::function<void(double share_done)> progress;  // called by the calling thread, in [0, 1]
   std::function<bool()> interrupted;  // polled every few milliseconds to tenths of a second
 };
 
-// One entry a query, in the order of the input.
+// One entry per query, in the order of the input.
 struct PerQuery {
-  std::vector<double> ap, ap_at_r, r_precision;  // NaN where R = 0
-  std::vector<std::int64_t> first_hit_rank;      // rank_1; 0 where R = 0
+  std::vector<double> ap, ap_at_r, r_precision;  // NaN if R = 0
+  std::vector<std::int64_t> first_hit_rank;      // rank_1; 0 if R = 0
   std::vector<std::int64_t> num_relevant, num_candidates;
 };
 
@@ -47,12 +48,12 @@ struct Metrics {
   std::vector<double> recall;
   double r_precision, map_at_r, map;
 
-  double roc_auc, roc_auc_error_bound;  // the bound is 0 where the AUC is exact
+  double roc_auc, roc_auc_error_bound;  // the bound is 0 if the AUC is exact
   double jsd;                           // over jsd_bins bins of [-1, 1]
   int jsd_bins = 200;
   double pos_mean, pos_var, neg_mean, neg_var;
-  // [jsd_bins] ordered pairs by score, bin b from -1 + 2 b / jsd_bins on; what lies outside [-1, 1]
-  // is in the outermost bins. Empty without pair metrics, like the curve.
+  // [jsd_bins] ordered pairs by score; bin b starts at -1 + 2 b / jsd_bins; scores outside [-1, 1]
+  // are in the outermost bins. Empty without pair metrics, like the curve.
   std::vector<std::int64_t> positive_histogram, negative_histogram;
   std::vector<PairCurvePoint> pair_curve;
 
@@ -63,15 +64,15 @@ struct Metrics {
   bool self_retrieval = true;
   bool camera_rule = false;
   bool symmetric = false;  // half of S = S^T was computed
-  bool ties_exact = true;  // equal rows gave equal bits wherever they lay in a tile (checked)
+  bool ties_exact = true;  // equal rows gave equal bits at any place in a tile (checked)
   std::int64_t gemm_flops = 0;
   std::size_t bytes_reserved = 0;  // all memory the pass took beyond its input
 
-  // NaN where k was not asked for.
+  // NaN if recall_at does not contain k.
   double recall_for(std::int64_t k) const;
 };
 
-// nullopt when options.interrupted() said so. `gallery` may be nullptr.
+// Returns nullopt if options.interrupted() returned true. `gallery` may be nullptr.
 std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& queries,
                                 const EmbeddingView* gallery = nullptr,
                                 const EvaluateOptions& options = {});

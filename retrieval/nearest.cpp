@@ -12,7 +12,7 @@
 namespace rk {
 namespace {
 
-// Of a query.
+// The order of a query's neighbours, best first.
 class Order {
  public:
   Order(const EmbeddingView& queries, const EmbeddingView& gallery, Ties ties, std::int64_t query)
@@ -28,7 +28,7 @@ class Order {
  private:
   bool is_own(const Neighbour& of) const { return labels_[of.row] == own_; }
 
-  const std::int64_t* labels_;  // null: they do not count
+  const std::int64_t* labels_;  // null: ties ignore labels
   std::int64_t own_;
 };
 
@@ -61,8 +61,8 @@ class BestOfTiles final : public TileVisitor {
   }
 
  private:
-  // Whether a score may be among the best. Columns ascend, so by rows one that only equals the
-  // worst comes behind it.
+  // Whether a score may be among the best. Columns ascend, so with Ties::kByRow a score equal to
+  // the worst kept one comes after it.
   bool may_enter(float score, std::int64_t q) const {
     const std::span<const Neighbour> kept = best_.of(q);
     if (static_cast<std::int64_t>(kept.size()) < best_.k()) return true;

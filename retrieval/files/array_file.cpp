@@ -26,7 +26,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// safetensors calls float16 F16; what is said of a file is in numpy's words.
+// Messages use numpy's names of types: safetensors calls float16 F16.
 std::string words_of(ElementType type) {
   std::string name = lower_case(std::string(name_of(type)));
   const auto digit =

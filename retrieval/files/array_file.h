@@ -1,5 +1,5 @@
-// Arrays by name: .npy (one, without a name), .npz, safetensors. What kind a file is is told by its
-// bytes. Nothing in it is executed; arrays of pickled objects are refused where they are asked for.
+// Arrays by name: .npy (one, without a name), .npz, safetensors. The file's bytes tell its format.
+// Nothing in it is executed; requesting an array of pickled objects is an error.
 //
 // Errors are InputErrors "<file>: <what>; <what to do>".
 #pragma once
@@ -16,28 +16,29 @@ namespace rk {
 
 class ArrayFile {
  public:
-  // `bytes` must outlive it, or be kept by `owner`.
+  // `bytes` must outlive the ArrayFile, or be kept alive by `owner`.
   ArrayFile(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, std::string path);
 
   const std::string& path() const { return path_; }
   const std::string& format() const { return format_; }  // "npy", "npz", "safetensors"
 
-  // By this very name.
+  // The array of exactly this name; throws if there is none.
   const StoredArray& named(const std::string& name) const;
-  // The first of these names that it has, in large or small letters; null: none.
+  // The array with the first of these names that the file has, ignoring case; null if it has none.
   const StoredArray* find(std::span<const std::string> names) const;
-  // What can be read.
+  // All readable arrays.
   std::vector<const StoredArray*> all() const;
   // "it holds 'a' (float32 [3, 4]), 'b' (<U5 [3])"
   std::string contents() const;
-  // Refuses where what was unpacked and `more` bytes are more than a file of its size may take.
+  // Throws if the bytes unpacked from the file plus `more` exceed what a file of its size may take.
+  // Files of which nothing is unpacked have no limit.
   void check_memory(std::uint64_t more) const;
 
  private:
   struct Member {
     std::string name;
     StoredArray array;
-    std::string problem;  // why it cannot be read; empty: it can
+    std::string problem;  // why it cannot be read; empty if it can
   };
   void read_npz(std::span<const std::byte> bytes);
   void read_tensors(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner);
@@ -48,16 +49,16 @@ class ArrayFile {
   std::vector<Member> members_;
 };
 
-// Whether these are the bytes of such a file.
+// Whether these bytes are a file in one of the formats above.
 bool holds_arrays(std::span<const std::byte> bytes);
 
-// The same of a file on disk, mapped (retrieval/files/mapped_file.h).
+// Opens a file on disk, mapped (retrieval/files/mapped_file.h).
 ArrayFile open_arrays(const std::string& path);
 
-// FILE:NAME, which asks for the array or column NAME of FILE; a FILE of all of that name is taken
-// for itself.
+// Splits FILE:NAME, which means the array or column NAME of FILE; if a file with the whole text as
+// its name exists, it is meant.
 struct FileAndName {
-  std::string file, name;  // name is empty where none is given
+  std::string file, name;  // name is empty if none is given
 };
 FileAndName file_and_name(const std::string& text);
 

@@ -23,7 +23,7 @@ using Kind = Hdf5Reader::Kind;
 
 constexpr const char* kExif = "exif";
 
-// One value a row, or what it is instead.
+// Explains what is wrong with a data set whose shape is not one value per row.
 std::string shape_problem(const std::vector<std::int64_t>& dims, std::int64_t rows) {
   if (dims == std::vector<std::int64_t>{rows, 1} || dims == std::vector<std::int64_t>{1, rows}) {
     return fmt::format("is [{}, {}]; store it flat, [{}] (numpy: .ravel())", dims[0], dims[1],
@@ -56,7 +56,7 @@ std::vector<std::int64_t> read_integers(const Hdf5Reader& file, const std::strin
   return file.read<std::int64_t>(name);
 }
 
-// Labels are positions among the names, and a name stands for one class.
+// Checks that labels are positions among the names, and that no two classes share a name.
 void check_classes(const EmbeddingSet& set, const std::string& file, const std::string& name) {
   const auto count = static_cast<std::int64_t>(set.classes.size());
   for (const std::int64_t label : set.labels) {
@@ -198,7 +198,7 @@ void write_embeddings(const std::string& path, const EmbeddingSet& set) {
   if (!set.network.empty()) file.write_text("/network", {set.network});
   if (!set.exif.empty()) file.set_attribute("/", kExif, set.exif);
   const std::vector<std::byte> bytes = file.finish();
-  check_mapped_files();  // rows that were gone are not written
+  check_mapped_files();  // never writes lost rows as zeros
   write_atomic(path, bytes);
 }
 
@@ -241,7 +241,7 @@ void match_classes(const EmbeddingSet& queries, EmbeddingSet& gallery) {
   }
   if (label.empty()) return;
   for (std::int64_t& own : gallery.labels) own = label[static_cast<std::size_t>(own)];
-  // The names in the order of the new labels: the queries' first.
+  // The names in the order of the new labels: the queries' classes first.
   std::vector<std::string> names(label_of.size());
   for (const auto& [name, at] : label_of) names[static_cast<std::size_t>(at)] = name;
   gallery.classes = std::move(names);

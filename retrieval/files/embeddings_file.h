@@ -1,10 +1,10 @@
 // Embeddings in HDF5: /embeddings float32 [N, D], /labels int64 [N]; optional /cameras int64 [N],
 // /categories int64 [N], /paths strings [N], /classes strings [C] (then a label is a position in
 // it), /network one string. Further objects in the file are ignored. Attributes of the root are
-// written_by (weights/written_by.h) and, beside /network, exif: "turn" or "ignore".
+// written_by (weights/written_by.h) and, with /network, exif: "turn" or "ignore".
 //
-// Errors are InputError naming the file: not HDF5, a data set missing, of another type or length,
-// no rows, no columns, a value that is not finite (its row is named).
+// Errors are InputErrors that name the file: not HDF5, a data set missing or of another type or
+// length, no rows, no columns, a non-finite value (its row is named).
 #pragma once
 
 #include "retrieval/passes/embedding_set.h"
@@ -22,26 +22,26 @@ EmbeddingSet read_embeddings(const std::string& path);
 class Hdf5Reader;
 EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix = "");
 
-// Another data set of the file as embeddings, without anything beside them.
+// Reads another data set of the file as embeddings, and nothing else.
 EmbeddingSet read_matrix(const Hdf5Reader& file, const std::string& name);
-// What may lie beside it under these names: /cameras, /categories, /paths.
+// Reads the optional /cameras, /categories and /paths.
 void read_columns(const Hdf5Reader& file, const std::string& prefix, std::int64_t rows,
                   EmbeddingSet& set);
 
-// InputError "<file>: <name> holds ..." that names the rows which are not finite. The set may be
-// without labels yet where its rows are not mapped.
+// Throws InputError "<file>: <name> holds ..." naming the rows that are not finite. The set may not
+// have labels yet if its rows are not mapped.
 void check_finite(const EmbeddingSet& set, const std::string& file, const std::string& name);
 
-// Replaces `path` atomically; data sets that `set` has not got are left out.
+// Replaces `path` atomically; leaves out data sets that `set` does not have.
 void write_embeddings(const std::string& path, const EmbeddingSet& set);
 
-// What is wrong with searching `gallery` for `queries` (another dimension or network, cameras or
-// class names on one side only) is an InputError that names both files.
+// Throws InputError naming both files if `gallery` cannot be searched for `queries`: another
+// dimension or network, cameras or class names on one side only.
 void check_same_space(const EmbeddingSet& queries, const std::string& queries_path,
                       const EmbeddingSet& gallery, const std::string& gallery_path);
 
-// Where both name their classes: gives the gallery's rows the labels that the queries have for the
-// classes of these names, and further ones for classes that only the gallery has. Both have passed
+// If both name their classes: relabels the gallery's rows with the queries' labels for classes of
+// the same names, and with new labels for classes that only the gallery has. Both must have passed
 // check_same_space().
 void match_classes(const EmbeddingSet& queries, EmbeddingSet& gallery);
 

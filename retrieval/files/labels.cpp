@@ -20,9 +20,9 @@
 namespace rk {
 namespace {
 
-constexpr double kWholeBelow = 9007199254740992.0;  // 2^53: up to there every whole number is one
+constexpr double kWholeBelow = 9007199254740992.0;  // 2^53: doubles hold all integers up to here
 
-// The InputErrors of a number of labels that is not that of the rows.
+// Throws InputError if the number of labels differs from the number of rows.
 void check_count(std::int64_t count, std::int64_t rows, std::int64_t dim, const std::string& from,
                  const std::string& rows_of) {
   if (count == rows) return;
@@ -36,7 +36,8 @@ void check_count(std::int64_t count, std::int64_t rows, std::int64_t dim, const 
                    counted(rows, "row"), rows_of);
 }
 
-// name(i) for each row, one at a time: together they may be far longer than the file.
+// Labels from name(i) of each row. Takes one name at a time: all together may be far larger than
+// the file.
 template <class F> Labels of_names(std::int64_t rows, F&& name) {
   Labels out;
   out.what = "names";
@@ -50,7 +51,7 @@ template <class F> Labels of_names(std::int64_t rows, F&& name) {
   return out;
 }
 
-// The label of a row of `from`.
+// Converts the label of a row of `from`; throws InputError if it is not a whole number.
 std::int64_t whole(double value, std::size_t row, const std::string& from) {
   if (std::abs(value) > kWholeBelow) {
     fail<InputError>(
@@ -193,7 +194,7 @@ Labels read_labels(const std::string& from, std::int64_t rows, std::int64_t dim,
     }
     out = labels_of(*array, rows, dim, printable(from), rows_of);
   } else {
-    if (is_pickle(text)) open_arrays(place.file);  // which refuses it
+    if (is_pickle(text)) open_arrays(place.file);  // throws: pickles are refused
     if (const std::string other = other_kind(text); !other.empty()) {
       fail<InputError>("{}: {}", printable(place.file), other);
     }

@@ -12,20 +12,21 @@ namespace rk {
 
 struct Labels {
   std::vector<std::int64_t> labels;
-  std::vector<std::string> classes;  // of names: a label is a position here; else empty
+  std::vector<std::string> classes;  // for names: a label is a position in this list; else empty
   std::string what;                  // "int64", "names", "column species, names"
 };
 
-// What arrays and columns of labels are mostly called, in small letters.
+// Usual names of arrays and columns of labels, in lower case.
 std::span<const std::string> usual_label_names();
 
-// `from` ("y.npy", "e.npz: 'labels'") and `rows_of` begin and end the messages of the InputErrors:
-// another number of labels than rows, floating-point labels that are not whole.
+// Throws InputError if the number of labels differs from the number of rows, or if floating-point
+// labels are not whole numbers; its message begins with `from` ("y.npy", "e.npz: 'labels'") and
+// ends with `rows_of`.
 Labels labels_of(const StoredArray& array, std::int64_t rows, std::int64_t dim,
                  const std::string& from, const std::string& rows_of);
 
-// Of another file than the embeddings', FILE or FILE:NAME: an array, /labels of HDF5, or a column
-// of a table (retrieval/files/text_column.h).
+// Reads labels from a separate file, FILE or FILE:NAME: an array, /labels of HDF5, or a column of a
+// table (retrieval/files/text_column.h).
 Labels read_labels(const std::string& from, std::int64_t rows, std::int64_t dim,
                    const std::string& rows_of);
 

@@ -18,12 +18,12 @@
 namespace rk {
 namespace {
 
-// What the handler knows of a mapped file: numbers that it may read at any instant.
+// A mapped file as the signal handler sees it: atomics that it may read at any time.
 struct Slot {
   std::atomic<bool> taken = false;
   std::atomic<std::uintptr_t> begin = 0, end = 0;  // equal: nothing is mapped
   std::atomic<bool> damaged = false;
-  std::string path;  // not the handler's
+  std::string path;  // never read by the handler
 };
 
 std::array<Slot, 16> slots;
@@ -32,7 +32,7 @@ struct sigaction before;
 
 std::uintptr_t address_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at); }
 
-// Puts a page of zeros where one is gone; any other cause goes to whoever had the signal.
+// Maps a page of zeros in place of a lost one; for any other cause restores the previous handler.
 void on_bus_error(int /*signal*/, siginfo_t* info, void* /*context*/) {
   const int error = errno;
   const std::uintptr_t at = address_of(info->si_addr);
@@ -75,7 +75,7 @@ int take_slot(const std::string& path) {
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
-  // Says what is wrong with anything that is no regular file.
+  // Throws a clear message if the path is not a regular file.
   const RegularFile checked(path, std::numeric_limits<std::int64_t>::max());
   if (checked.bytes() == 0) return;
   install_handler();

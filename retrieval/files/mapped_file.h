@@ -1,10 +1,10 @@
-// A whole file as bytes that the system brings when they are looked at, so that embeddings may be
-// larger than memory.
+// A whole file as bytes that the system loads on access, so that embeddings may be larger than
+// memory.
 //
-// A file that is cut off while it is mapped, or a disk that fails, would end the program by SIGBUS.
-// Instead the pages that are gone read as zeros from then on, and check_mapped_files() says so:
-// whoever made something of a mapped file calls it before anything of that is printed or written.
-// At most 16 files are mapped at a time.
+// A file that is truncated while it is mapped, or a disk that fails, would end the program by
+// SIGBUS. Instead the lost pages read as zeros from then on, and check_mapped_files() throws: call
+// it before printing or writing anything computed from a mapped file. At most 16 files can be
+// mapped at a time.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace rk {
 
 class MappedFile {
  public:
-  // InputError or SystemError as RegularFile (engine/system/read_file.h).
+  // Throws InputError or SystemError as RegularFile does (engine/system/read_file.h).
   explicit MappedFile(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -29,7 +29,7 @@ class MappedFile {
   int slot_ = -1;
 };
 
-// InputError that names the file where pages of one were gone when they were looked at.
+// Throws InputError naming the file if pages of a mapped file were lost when they were read.
 void check_mapped_files();
 
 }  // namespace rk

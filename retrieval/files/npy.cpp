@@ -30,7 +30,7 @@ struct Header {
   refuse(name, fmt::format("as .npy: {}; it is damaged, save or copy it again", what));
 }
 
-// The dictionary, a token at a time; nothing of it is evaluated.
+// Parses the header's dictionary token by token; never evaluates it.
 class HeaderReader {
  public:
   HeaderReader(std::string_view text, std::string name) : rest_(text), name_(std::move(name)) {}
@@ -74,7 +74,7 @@ class HeaderReader {
     malformed(name_, "its header holds " + what);
   }
 
-  // The next character that is no blank, left where it is; '\0' at the end.
+  // Skips blanks and returns the next character without consuming it; '\0' at the end.
   char next() {
     const std::size_t at = rest_.find_first_not_of(" \t\r\n");
     rest_.remove_prefix(at == std::string_view::npos ? rest_.size() : at);
@@ -132,7 +132,7 @@ class HeaderReader {
   std::string name_;
 };
 
-// numpy's names of types of numbers, as descr has them and as people do.
+// numpy's names of number types: in descr, and in words.
 struct NumberName {
   std::string_view descr, words;
   ElementType type;
@@ -152,7 +152,7 @@ constexpr std::array<NumberName, 12> kNumbers = {{
     {"b1", "bool", ElementType::kBool},
 }};
 
-// Sets dtype and how elements are to be read; returns the bytes of one.
+// Sets dtype and the elements' type and byte order; returns the bytes of one element.
 std::uint64_t read_type(const std::string& descr, StoredArray& array, const std::string& name) {
   std::string_view type = descr;
   if (!type.empty() && std::string_view("<>=|").find(type.front()) != std::string_view::npos) {

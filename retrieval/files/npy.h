@@ -3,8 +3,8 @@
 //   "\x93NUMPY" | version, two bytes | length of the header: uint16 (1.x) or uint32 | header, a
 //   Python dictionary of descr, fortran_order and shape as text | the elements
 //
-// Pickled objects (descr "|O") are refused and never looked at, and so are records, complex
-// numbers, dates and long doubles.
+// Pickled objects (descr "|O"), records, complex numbers, dates and long doubles are refused; their
+// elements are never read.
 #pragma once
 
 #include "retrieval/files/stored_array.h"
@@ -18,8 +18,8 @@ namespace rk {
 
 bool is_npy(std::span<const std::byte> bytes);
 
-// `bytes` must outlive what is returned, or be kept by `owner`. `name` begins the messages of the
-// InputErrors.
+// `bytes` must outlive the result, or be kept alive by `owner`. Throws InputErrors whose messages
+// begin with `name`.
 StoredArray read_npy(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                      const std::string& name);
 

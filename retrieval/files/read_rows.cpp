@@ -34,7 +34,7 @@ const StoredArray& embeddings_in(const ArrayFile& file, const std::string& name)
   if (const StoredArray* usual = file.find(usual_embedding_names())) return *usual;
   const StoredArray* found = nullptr;
   for (const StoredArray* array : all) {
-    // A network's: of its matrices none is embeddings.
+    // Arrays of more than two dimensions mean a network's file, whose matrices are not embeddings.
     if (array->real() && array->dims().size() > 2) {
       found = nullptr;
       break;
@@ -67,7 +67,7 @@ void check_embeddings(const StoredArray& array, const std::string& from,
   }
 }
 
-// Values where they lie, or converted.
+// Maps the values in place if possible, else converts them.
 void take_values(const ArrayFile& file, const StoredArray& array, EmbeddingSet& set) {
   const StoredTensor& tensor = array.tensor;
   const bool in_place = tensor.type == ElementType::kF32 && tensor.contiguous() &&
@@ -93,7 +93,7 @@ std::vector<std::int64_t> integers_in(const ArrayFile& file, std::int64_t rows,
   return integers_of(*array, where);
 }
 
-// Cameras, categories and paths where they are there, as in HDF5.
+// Reads cameras, categories and paths if present, as in HDF5.
 void take_what_is_beside(const ArrayFile& file, EmbeddingSet& set) {
   static const std::vector<std::string> cameras = {"cameras", "camera_ids", "camids"};
   static const std::vector<std::string> categories = {"categories"};

@@ -51,7 +51,7 @@ std::vector<float> rows_as_float32(const StoredArray& array) {
   const auto item = static_cast<std::int64_t>(bits_of(whole.type) / 8);
   const std::int64_t row_stride = whole.strides.empty() ? dim : whole.strides[0];
   std::vector<float> out(static_cast<std::size_t>(rows * dim));
-  // By blocks, so that nothing but the result is as large as the file.
+  // Converts by blocks, so that nothing but the result is as large as the file.
   const std::int64_t block = std::max(std::int64_t{1}, (std::int64_t{1} << 20) / dim);
   std::vector<float> space;
   for (std::int64_t first = 0; first < rows; first += block) {

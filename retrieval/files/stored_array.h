@@ -1,5 +1,5 @@
-// An array as a file of numpy's or safetensors holds it: numbers, or texts of one width. Nothing is
-// converted before it is asked for; readers have checked that every element lies within the file.
+// An array as stored in a numpy or safetensors file: numbers, or texts of one width. Nothing is
+// converted before it is requested; readers have checked that every element lies within the file.
 #pragma once
 
 #include "weights/tensor_files/stored_tensor.h"
@@ -11,17 +11,17 @@
 
 namespace rk {
 
-// Texts of `units` units each, shorter ones filled up with zeros.
+// Texts of `units` units each, shorter ones padded with zeros.
 struct TextLayout {
   std::int64_t units = 0;
   bool wide = false;  // UTF-32 (numpy's U), else bytes (numpy's S)
 };
 
 struct StoredArray {
-  std::string name;   // "" where the file holds one alone
-  std::string dtype;  // in words of the file: "float16", "<U12"
+  std::string name;   // "" if the file holds only one array
+  std::string dtype;  // as the file writes it: "float16", "<U12"
   bool columns_first = false;
-  // Of texts: dims, bytes, big_endian and owner alone.
+  // For texts only dims, bytes, big_endian and owner are set.
   StoredTensor tensor;
   std::optional<TextLayout> text;
 
@@ -33,14 +33,15 @@ struct StoredArray {
 // "float16 [352, 64], columns first"
 std::string text_of(const StoredArray& array);
 
-// All of a real array [N, D] as float32 in C order; values beyond float32 become infinite.
+// All of a real array [N, D] as float32 in C order; values beyond the range become infinite.
 std::vector<float> rows_as_float32(const StoredArray& array);
 
-// Of an array of integers. InputError, beginning with `from`, where one is 2^63 or more.
+// The elements of an array of integers. Throws InputError, whose message begins with `from`, if one
+// is 2^63 or more.
 std::vector<std::int64_t> integers_of(const StoredArray& array, const std::string& from);
 
-// The text at `index` in C order, as UTF-8; zeros at the end are no part of it. InputError (without
-// the file's name) where a character is none of Unicode's. The array is contiguous.
+// The text at `index` in C order, as UTF-8, without trailing zeros. Throws InputError (without the
+// file's name) if a character is not valid Unicode. The array must be contiguous.
 std::string text_at(const StoredArray& array, std::int64_t index);
 
 }  // namespace rk

@@ -44,7 +44,7 @@ class Table {
     }
   }
 
-  // The next line's fields; false at the end. Empty lines are stepped over.
+  // Reads the next line's fields; returns false at the end. Skips empty lines.
   bool next(std::vector<std::string>& fields) {
     for (;;) {
       if (rest_.empty()) return false;
@@ -63,7 +63,7 @@ class Table {
   std::int64_t line() const { return line_; }
 
  private:
-  // Whether another follows in this line.
+  // Reads one field; returns whether another follows in this line.
   bool field(std::vector<std::string>& fields) {
     std::string out;
     std::size_t at = 0;
@@ -103,7 +103,7 @@ class Table {
                              : rest_.substr(end, 2) == "\r\n" ? 2
                                                               : 1;
     rest_.remove_prefix(std::min(rest_.size(), end + step));
-    // A separator at the very end has an empty field behind it.
+    // A separator at the very end is followed by an empty field.
     if (more && rest_.empty()) {
       fields.emplace_back();
       return false;
@@ -118,7 +118,7 @@ class Table {
   std::int64_t line_ = 0, lines_within_ = 0;
 };
 
-// The column to read by the first line, and whether that line is heads.
+// The column to read, found in the first line, and whether that line is a header.
 struct Place {
   std::size_t column = 0;
   bool heads = false;
@@ -177,7 +177,7 @@ TextColumn read_column(Table table, const Place& place, std::int64_t expected_ro
   }
   out.more = std::ssize(out.rows) == expected_rows + 2 && table.next(fields);
   const auto is_whole = [](const std::string& text) { return whole_number(text).has_value(); };
-  // Words above numbers are the column's head.
+  // A word above numbers is the column's header.
   const bool words_first = !place.heads && out.values.size() > 1 && !is_whole(out.values[0]) &&
                            std::all_of(out.values.begin() + 1, out.values.end(), is_whole);
   if (words_first && std::count(out.rows.begin(), out.rows.end(), 0) == 1) {

@@ -1,6 +1,6 @@
-// One column of a table as text: CSV by commas, semicolons or tabs (whichever the first line has
-// most of), or a value a line. Fields may stand in double quotes, a quote within doubled (RFC
-// 4180); a byte order mark and CRLF are stepped over. UTF-8 is passed on as it is.
+// One column of a table as text: CSV separated by commas, semicolons or tabs (whichever the first
+// line has most of), or one value per line. Fields may be in double quotes, with quotes inside
+// doubled (RFC 4180); a byte order mark and CRLF are skipped. UTF-8 is passed on unchanged.
 //
 // Errors are InputErrors "<file>: <what>; <what to do>" that name the line.
 #pragma once
@@ -15,22 +15,22 @@
 namespace rk {
 
 struct TextColumn {
-  std::string name;                 // of the column; empty: the table has no heads
-  std::vector<std::string> values;  // each once, in the order in which they come
-  std::vector<std::int64_t> rows;   // positions in `values`, a row each
+  std::string name;                 // of the column; empty if the table has no header
+  std::vector<std::string> values;  // the distinct values, in order of first appearance
+  std::vector<std::int64_t> rows;   // for each row, its position in `values`
   bool more = false;                // the table has more rows, which were not read
 };
 
-// `wanted`: by its head; empty: the one whose head is among `usual` (in small letters), or the only
-// one there is. Without `wanted` the first line is taken for heads where one of them is among
-// `usual`, or where it is a word above numbers; but for the only column of `expected_rows` lines,
-// whose first word comes again below. Reading ends two rows after `expected_rows`, so that a table
-// too long costs no memory.
+// Chooses the column with header `wanted`; if that is empty, the column whose header is among
+// `usual` (in lower case), or the only column. Without `wanted` the first line counts as a header
+// if one of its fields is among `usual`, or if it is a word above numbers; but not if there is one
+// column of `expected_rows` lines and its first word occurs again below. Stops reading two rows
+// after `expected_rows`, so that a table that is too long costs no memory.
 TextColumn read_text_column(std::span<const std::byte> bytes, const std::string& wanted,
                             std::span<const std::string> usual, std::int64_t expected_rows,
                             const std::string& path);
 
-// All of `text` as a number within int64.
+// The number if all of `text` is a whole number within int64.
 std::optional<std::int64_t> whole_number(const std::string& text);
 
 }  // namespace rk

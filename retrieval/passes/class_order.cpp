@@ -49,7 +49,7 @@ ClassOrder make_class_order(const EmbeddingView& queries, const EmbeddingView* g
   const auto camera_at = [&](std::int64_t position) {
     return candidates.cameras[order.gallery_row[static_cast<std::size_t>(position)]];
   };
-  // Queries and gallery meet the classes in the same order: one walk over both.
+  // Queries and gallery have the classes in the same order, so one walk over both suffices.
   std::int64_t class_begin = 0, class_end = 0, camera_begin = 0, camera_end = 0;
   for (std::size_t q = 0; q < order.query_row.size(); ++q) {
     const std::int64_t row = order.query_row[q];
@@ -60,7 +60,7 @@ ClassOrder make_class_order(const EmbeddingView& queries, const EmbeddingView* g
       continue;
     }
     if (class_end == class_begin || label_at(class_begin) != label) {
-      // Classes of the gallery that no query has are stepped over.
+      // Skips classes of the gallery that no query has.
       class_begin = class_end;
       while (label_at(class_begin) != label) ++class_begin;
       class_end = class_begin + found->second;

@@ -1,9 +1,9 @@
 // Queries and gallery sorted by class, so that a query's relevant candidates are one run of columns
 // and the tiles that hold positives lie along a diagonal.
 //
-// Classes go by their size in the gallery, then by label (queries without a class there come
-// first); inside a class rows go by camera, then by index. So neighbours have as many positives,
-// and candidates removed by the camera rule are a run inside the class's run.
+// Classes are ordered by their size in the gallery, then by label (queries without a class there
+// come first); rows of a class by camera, then by index. So neighbouring queries have similar
+// numbers of positives, and candidates removed by the camera rule are a run inside the class's run.
 #pragma once
 
 #include "retrieval/passes/embedding_set.h"
@@ -14,8 +14,8 @@
 namespace rk {
 
 struct ClassOrder {
-  // Positions among the sorted gallery: [class_begin, class_end) has the query's label, and of
-  // these [removed_begin, removed_end) are no candidates (the query itself, or its camera).
+  // Positions in the sorted gallery: [class_begin, class_end) have the query's label; of these,
+  // [removed_begin, removed_end) are not candidates (the query itself, or rows of its camera).
   struct Query {
     std::int64_t class_begin, class_end, removed_begin, removed_end;
     std::int64_t relevant() const {
@@ -32,8 +32,8 @@ struct ClassOrder {
   }
 };
 
-// gallery == nullptr: the queries among themselves, in one order. The camera rule applies where
-// both sides have cameras.
+// gallery == nullptr: the queries are searched among themselves, and both orders are the same. The
+// camera rule applies if both sides have cameras.
 ClassOrder make_class_order(const EmbeddingView& queries, const EmbeddingView* gallery);
 
 }  // namespace rk

@@ -8,8 +8,8 @@
 namespace rk {
 namespace {
 
-// Vector types of the compilers' own (GCC and Clang), each one register: where it took two, a group
-// of thresholds and its counts would not fit into the sixteen that AVX2 has.
+// Vector extensions of GCC and Clang, one register each: with two, a group of thresholds and its
+// counts would not fit into the sixteen registers of AVX2.
 #if defined(__AVX512F__)
 constexpr std::size_t kWidth = 16;
 #else
@@ -29,7 +29,7 @@ inline std::int32_t sum(const Ints& lanes) {
   return total;
 }
 
-// A comparison yields -1 where it holds, so counts are subtracted.
+// A comparison yields -1 if it holds, so counts subtract it.
 template <std::size_t kCount>
 void count_group(std::span<const float> scores, const float* thresholds, std::int32_t* counts) {
   Floats t[kCount];
@@ -49,7 +49,7 @@ void count_group(std::span<const float> scores, const float* thresholds, std::in
   for (std::size_t k = 0; k < kCount; ++k) counts[k] += sum(c[k]);
 }
 
-// Of kWidth columns; whether anything reached the highest of the thresholds.
+// Counts kWidth columns; returns whether a score reached the highest of the thresholds.
 template <std::size_t kCount>
 bool count_columns(const float* scores, std::int64_t rows, std::int64_t stride,
                    const float* thresholds, std::int32_t* counts) {
@@ -82,8 +82,8 @@ bool count_column_group(const float* scores, std::int64_t rows, std::int64_t str
   return any;
 }
 
-// f(first, count) for groups from the lowest thresholds up, until f says that nothing reached the
-// highest of a group: then nothing reaches those above.
+// Calls f(first, count) for groups of thresholds from the lowest up, until f returns false: no
+// score reached the highest of its group, so none reaches those above.
 template <class F> void for_each_group(std::int64_t steps, F&& f) {
   std::int64_t end = steps;
   while (end > 0) {
@@ -129,14 +129,14 @@ void count_between(std::span<const float> scores, std::span<const float> thresho
                    std::int32_t* counts) {
   constexpr std::size_t kBlock = 256;
   std::array<std::int32_t, kBlock>
-      first;  // thresholds above the score = index of the highest reached
+      first;  // number of thresholds above the score = index of the highest threshold it reaches
   const auto steps = static_cast<std::int32_t>(thresholds.size());
   const float* t = thresholds.data();
   for (std::size_t begin = 0; begin < scores.size(); begin += kBlock) {
     const std::size_t n = std::min(kBlock, scores.size() - begin);
     const float* s = scores.data() + begin;
     std::fill_n(first.begin(), n, 0);
-    // Binary search without branches, all scores of the block in step.
+    // Binary search without branches, for all scores of the block in lockstep.
     std::int32_t length = steps;
     while (length > 0) {
       const std::int32_t half = (length + 1) / 2;

@@ -1,9 +1,9 @@
 // Counting, the inner loops of evaluation: how many scores reach each of a few sorted thresholds.
 //
-// Thresholds descend; what is added to count k is #{score >= threshold k}, or, in the histogram
-// form, #{threshold k <= score < threshold k-1}: its running sum is the same. Few thresholds are
-// compared with a whole vector of scores at once, many are searched for. -infinity never reaches
-// any.
+// Thresholds descend; a call adds #{score >= threshold k} to count k, or, in the histogram form,
+// #{threshold k <= score < threshold k-1}, whose running sum is the same. Few thresholds are
+// compared with a whole vector of scores at once; among many, a binary search places each score.
+// A score of -infinity reaches no threshold.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ void count_reaching(std::span<const float> scores, std::span<const float> thresh
 
 // kColumnLanes neighbouring columns of a tile, each with its own thresholds: thresholds and counts
 // are (steps, kColumnLanes), scores (rows, kColumnLanes) with `stride` floats from row to row. A
-// column with fewer thresholds has infinity in front of its own: behind them it would not descend,
-// and the count ends at the first group of steps that nothing reaches, from the last step up.
+// column with fewer thresholds has infinity before its own: thresholds must descend, because
+// counting goes from the last step up and ends at the first group of steps that no score reaches.
 void count_reaching_columns(const float* scores, std::int64_t rows, std::int64_t stride,
                             const float* thresholds, std::int64_t steps, std::int32_t* counts);
 

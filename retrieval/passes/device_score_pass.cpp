@@ -22,8 +22,8 @@ constexpr std::int64_t kTileColumns = 8192;
 constexpr std::int64_t kStep = 64;
 static_assert(kTileColumns <= CountScores::kMostColumns);
 
-// Rows in class order, then zero rows up to `padded`: the host gathers a piece while the one before
-// it goes up.
+// Uploads rows in class order, then zero rows up to `padded`: the host gathers a piece while the
+// previous one is being copied.
 DeviceBuffer upload_rows(const Context& context, const EmbeddingView& view,
                          const std::vector<std::int64_t>& order, std::int64_t padded) {
   constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
@@ -61,7 +61,7 @@ DeviceBuffer upload_rows(const Context& context, const EmbeddingView& view,
   return out;
 }
 
-// The same row so many times.
+// A matrix that holds `row` `times` times.
 DeviceBuffer repeat_row(const Context& context, const float* row, std::int64_t dim,
                         std::int64_t times) {
   DeviceBuffer out = DeviceBuffer::of<float>(times * dim);
@@ -91,7 +91,7 @@ class DeviceScorePass final : public ScorePass {
         tile_rows_(device_tile_shape(queries.count, columns_).rows),
         tile_columns_(device_tile_shape(queries.count, columns_).columns),
         tile_(DeviceBuffer::of<float>(tile_rows_ * tile_columns_)) {
-    // A group may begin anywhere: its last tile reaches up to a tile's rows beyond the queries.
+    // A group may begin anywhere, so its last tile may reach beyond the queries by a tile's rows.
     const std::int64_t rows = queries.count + tile_rows_;
     const std::int64_t columns = round_up(columns_, tile_columns_);
     if (gallery != nullptr) {
@@ -109,7 +109,7 @@ class DeviceScorePass final : public ScorePass {
     const bool finished = for_each_tile(
         positives.rows(), poll,
         [&](Range rows, Range columns) {
-          // Class runs follow one another: those of the rows lie between the first and the last.
+          // Class runs are in order: those of `rows` lie between the first and the last row's.
           const auto& first = order_.queries[static_cast<std::size_t>(rows.begin)];
           const auto& last = order_.queries[static_cast<std::size_t>(rows.end - 1)];
           return first.class_begin < columns.end && last.class_end > columns.begin;
@@ -173,7 +173,7 @@ class DeviceScorePass final : public ScorePass {
                                   thresholds_.bytes() + scored_.bytes() + of_this_step);
   }
 
-  // The group's queries and room for its thresholds.
+  // Uploads the group's queries and allocates its thresholds.
   void prepare(const Positives& positives) {
     std::vector<ScoredQuery> scored;
     std::int64_t first = 0;
@@ -211,7 +211,7 @@ class DeviceScorePass final : public ScorePass {
     return out;
   }
 
-  // f(tile) for the wanted tiles of `rows` against all columns, with their scores.
+  // Computes the wanted tiles of `rows` against all columns and calls f(tile) for each.
   template <class Wanted, class F>
   bool for_each_tile(Range rows, const Poll& poll, Wanted&& wanted, F&& f) {
     auto* scores = tile_.as<float>();
@@ -230,12 +230,12 @@ class DeviceScorePass final : public ScorePass {
                         columns.end, scored_.as<ScoredQuery>() + (r - rows.begin)});
         ++tiles_computed_;
       }
-      context_.synchronize();  // what is said to be done is
+      context_.synchronize();  // so that the share told to `poll` is really done
     }
     return poll(1.0);
   }
 
-  // A tile whose rows are all the same must hold one number.
+  // The scores of equal rows must be equal at every place of a tile.
   bool check_position_independence(const EmbeddingView& queries) {
     const DeviceBuffer rows =
         repeat_row(context_, queries.embeddings, dim_, std::max(tile_rows_, tile_columns_));
@@ -266,7 +266,7 @@ class DeviceScorePass final : public ScorePass {
 }  // namespace
 
 ScoreTileShape device_tile_shape(std::int64_t queries, std::int64_t gallery) {
-  // As many as are needed, all as large as the largest of them must be.
+  // As few tiles as possible, all of the same size, as small as that number allows.
   const auto each = [](std::int64_t count, std::int64_t most) {
     return round_up(divide_up(count, divide_up(count, most)), kStep);
   };

@@ -1,10 +1,11 @@
 // Rows to search in: embeddings [N, D] float32 in C order, labels [N], and optionally cameras [N],
-// categories [N] and paths [N] (empty where not known). EmbeddingView is the same without owning
-// it; its cameras are nullptr where there are none. Nothing here is normalised.
+// categories [N] and paths [N] (empty if not known). EmbeddingView does not own the data; its
+// cameras are nullptr if there are none. Nothing here is normalised.
 //
-// Where `classes` names classes, a label is a position in it, and means nothing beside another set:
-// there the names are compared. `network`: which embedded (weights/checkpoint.h); `exif`: whether
-// pictures were turned as their EXIF orientation says, "turn", "ignore" or, where not known, "".
+// If `classes` names classes, a label is a position in it and cannot be compared with another set's
+// labels: compare the names. `network`: which network embedded the rows (weights/checkpoint.h);
+// `exif`: whether images were turned as their EXIF orientation says: "turn", "ignore" or, if not
+// known, "".
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ struct EmbeddingView {
 
 struct EmbeddingSet {
   std::int64_t dim = 0;
-  std::vector<float> embeddings;        // empty where they are mapped
+  std::vector<float> embeddings;        // empty if they are mapped
   std::shared_ptr<const float> mapped;  // rows in a file (retrieval/files/mapped_file.h)
   std::vector<std::int64_t> labels;
   std::vector<std::int64_t> cameras;
@@ -36,7 +37,7 @@ struct EmbeddingSet {
   std::string network, exif;
 
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
-  // All rows, wherever they lie.
+  // All rows, mapped or not.
   std::span<const float> values() const {
     return {mapped ? mapped.get() : embeddings.data(), static_cast<std::size_t>(count() * dim)};
   }

@@ -10,9 +10,8 @@
 namespace rk {
 namespace {
 
-constexpr double kLargestScore = 1e38;  // a sum of products within it cannot overflow on its way
-// Below float32's 2^-126 digits are lost: a score of this size has all of its own, and so have
-// those of a millionth of it.
+constexpr double kLargestScore = 1e38;  // partial sums of a product within it cannot overflow
+// Below 2^-126 float32 loses digits: scores of this size, and down to a millionth of it, keep all.
 constexpr double kSmallestScore = 1e-30;
 
 double longest_row(const Context& context, const EmbeddingView& view, const char* what) {

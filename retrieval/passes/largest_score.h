@@ -1,4 +1,4 @@
-// Whether float32 holds the scores of two sets, told from their longest rows.
+// Checks that float32 can hold the scores of two sets, from the lengths of their longest rows.
 #pragma once
 
 #include "engine/device/context.h"
@@ -6,13 +6,14 @@
 
 namespace rk {
 
-// No |score| is above it: the product of the longest row on each side. `gallery` may be nullptr.
-// InputError "embeddings: ..." or "gallery: ..." where a row holds what is not finite (the row is
-// named), or where inner products overflow float32, or are all so small that it loses their digits.
+// Returns a bound on |score|: the product of the lengths of the longest row on each side. `gallery`
+// may be nullptr. Throws InputError "embeddings: ..." or "gallery: ..." if a row holds a non-finite
+// number (the message names the row), or if inner products may overflow float32, or are all so
+// small that float32 loses their digits.
 double largest_score(const Context& context, const EmbeddingView& queries,
                      const EmbeddingView* gallery);
 
-// The same of any two rows, of one set or of both.
+// The same for any two rows, of one set or of both.
 double largest_score_of_any(const Context& context, const EmbeddingView& set,
                             const EmbeddingView* more);
 

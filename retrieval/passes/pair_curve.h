@@ -1,13 +1,13 @@
-// What accepting pairs by their score gives at every threshold: the ROC curve (recall over the
-// false positive rate) and the precision-recall curve, in one list.
+// The ROC curve (recall over the false positive rate) and the precision-recall curve of accepting
+// pairs by their score, in one list.
 //
-// At a threshold t a pair is accepted where its score >= t:
+// At a threshold t a pair is accepted if its score >= t:
 //   recall = accepted positives / positives (also called the true positive rate),
 //   false_positive_rate = accepted negatives / negatives, precision = positives among the accepted.
-// Every point is one of the true curve. The list goes from the highest threshold that a pair
-// reaches to the one that all reach, (1, 1); an ROC curve begins before it at (0, 0). Between the
-// ends a point is kept where recall or the false positive rate passes a multiple of 1/200: some 400
-// points at most.
+// Every point lies on the true curve. The list goes from the highest threshold that a pair reaches
+// to the one that all pairs reach, (1, 1); the point (0, 0), where an ROC curve begins, is not in
+// the list. In between a point is kept when recall or the false positive rate passes a multiple of
+// 1/200: some 400 points at most.
 #pragma once
 
 #include <span>
@@ -19,8 +19,8 @@ struct PairCurvePoint {
   double threshold, false_positive_rate, recall, precision;
 };
 
-// Numbers of pairs by score, in bins of equal width over [-span, span] (what lies outside is in the
-// outermost ones); a threshold is the lower edge of a bin. Empty where one side has no pairs.
+// Takes numbers of pairs by score, in bins of equal width over [-span, span] (scores outside are in
+// the outermost bins); a threshold is the lower edge of a bin. Empty if one side has no pairs.
 std::vector<PairCurvePoint> pair_curve(std::span<const double> positives,
                                        std::span<const double> negatives, double span);
 

@@ -15,9 +15,9 @@ namespace {
 static_assert(rk::kJsdBins == PairStatistics::kJsdBins);
 constexpr std::int64_t kBlock = 256;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-// Rows normalised in float32 have products a little above 1; these belong into the last bin anyway.
+// Rows normalised in float32 have products slightly above 1, which belong into the last bin anyway.
 constexpr double kUnit = 1.0001;
-// Scores within less would share few of the bins over [-1, 1].
+// Scores in a smaller range would use only few of the bins over [-1, 1].
 constexpr double kNarrow = 0.5;
 
 double variance(double sum, double squares, double n) {
@@ -43,8 +43,8 @@ double jensen_shannon(const std::vector<double>& p, const std::vector<double>& q
 
 }  // namespace
 
-// 32-bit counters keep the bins in use inside the first-level cache; they move over before they
-// could overflow.
+// 32-bit counters (`small`) keep the bins in use inside the first-level cache; flush() adds them to
+// `fine` before they can overflow.
 struct PairStatistics::Histogram {
   explicit Histogram(bool with_jsd)
       : fine(kFineBins, 0), jsd(with_jsd ? kJsdBins : 0, 0), small(kFineBins, 0) {}
@@ -53,7 +53,7 @@ struct PairStatistics::Histogram {
     if (pending + n > std::numeric_limits<std::int32_t>::max()) flush();
     pending += n;
     std::uint32_t* counters = small.data();
-    // Two bins a load: loads and stores are what counting takes.
+    // Two bins per load: loads and stores are the bottleneck of counting.
     std::int64_t i = 0;
     for (; i + 2 <= n; i += 2) {
       std::uint64_t two;
@@ -126,7 +126,7 @@ void PairStatistics::look_up_exactly(std::span<const float> positives) {
     }
     std::int32_t bin, unused;
     bins_of(&score, 1, &bin, &unused);
-    // Bins never decrease along the scores, so a score lies among the distinct ones of its bin.
+    // Bins never decrease with the score, so the distinct scores of a bin are one run.
     while (static_cast<std::int32_t>(distinct_first_.size()) <= bin) {
       distinct_first_.push_back(static_cast<std::int32_t>(distinct_.size()));
     }

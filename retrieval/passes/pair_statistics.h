@@ -1,10 +1,11 @@
-// What the scores of all positive and all negative pairs look like: ROC-AUC, JSD, means, variances,
+// Statistics of the scores of all positive and all negative pairs: ROC-AUC, JSD, means, variances,
 // histograms, and the curves of recall and precision over the threshold.
 //
-// One histogram of 51,200 bins over [-1, 1] serves all (kernels/score_bins.h).
-// AUC = P(positive > negative) + P(equal) / 2. Exact where the positive scores are few enough to be
-// looked up one by one; else from the histogram (which then spans the scores where they reach
-// beyond [-1, 1], or not half as far), with the bound sum_b p_b n_b / 2 on its error.
+// One histogram of 51,200 bins over [-1, 1] serves all of them (kernels/score_bins.h).
+// AUC = P(positive > negative) + P(equal) / 2. It is exact if positive scores are few enough that
+// every negative can be looked up among them; else it comes from the histogram, with the bound
+// sum_b p_b n_b / 2 on its error. The histogram spans the range of the scores instead if that goes
+// beyond [-1, 1], or not half as far.
 #pragma once
 
 #include "retrieval/passes/pair_curve.h"
@@ -18,7 +19,7 @@
 namespace rk {
 
 struct PairMetrics {
-  double roc_auc, roc_auc_error_bound, jsd;  // NaN where a side is empty
+  double roc_auc, roc_auc_error_bound, jsd;  // NaN if a side is empty
   double pos_mean, pos_var, neg_mean, neg_var;
   std::int64_t positives = 0, negatives = 0;
   std::vector<std::int64_t> positive_histogram, negative_histogram;  // [kJsdBins]
@@ -29,22 +30,23 @@ class PairStatistics {
  public:
   static constexpr int kJsdBins = 200;
 
-  // `largest_score`: no |score| is above it. `rows`: of the whole pass, for the order of summation.
+  // `largest_score`: a bound on |score|. `rows`: number of rows of the whole pass; fixes the order
+  // of summation.
   PairStatistics(int members, std::int64_t rows, double largest_score);
   ~PairStatistics();
   PairStatistics(const PairStatistics&) = delete;
   PairStatistics& operator=(const PairStatistics&) = delete;
 
-  // All positive scores at once: makes the AUC exact. Before any negative is added.
+  // Takes all positive scores at once and makes the AUC exact. Call it before adding any negative.
   void look_up_exactly(std::span<const float> positives);
 
   void add_positives(std::span<const float> scores);
-  // Negatives of query position `row`; by one member at a time for each row tile.
+  // Adds negatives of query position `row`. Only one member at a time may add rows of a row tile.
   void add_negatives(int member, std::int64_t row, std::span<const float> scores);
 
-  // The same, counted elsewhere (kernels/blocks/score_block.h), by bins and, but for the first one,
-  // by cells as below; sums: of the scores and of their squares, row by row. For all rows at once,
-  // with one member.
+  // Adds negatives that were counted elsewhere (kernels/blocks/score_block.h): by bins and by cells
+  // as below, of which the first is not counted; sums: of the scores and of their squares, row by
+  // row. Takes all rows at once; there must be one member.
   void add_counted(std::span<const std::uint64_t> fine, std::span<const std::uint64_t> jsd,
                    std::span<const std::uint64_t> cells, std::span<const double> sums);
   bool nested() const { return nested_; }
@@ -58,7 +60,7 @@ class PairStatistics {
   std::size_t bytes() const;
 
  private:
-  // Pairs of a positive and a negative score in which the former is larger, and as large.
+  // The numbers of (positive, negative) pairs in which the positive scores higher, and equally.
   struct Wins {
     double wins = 0, ties = 0;
   };
@@ -72,16 +74,17 @@ class PairStatistics {
   };
   void bins_of(const float* scores, std::int64_t n, std::int32_t* auc, std::int32_t* jsd) const;
 
-  bool nested_;                            // the JSD's bins follow from the fine ones
+  bool nested_;                            // the JSD's bins follow from the fine bins
   double inverse_ = 1;                     // 1 / half the span of the fine histogram
-  std::vector<Moments> negative_moments_;  // one a row tile, so that threads do not change the sum
+  std::vector<Moments> negative_moments_;  // per row tile, so that threads do not change the sum
   Moments positive_moments_;
   std::int64_t positive_count_ = 0;
   std::unique_ptr<Histogram> positive_histogram_;
   std::vector<std::unique_ptr<Histogram>> negative_histograms_;  // one a member
 
-  // Exact AUC: distinct positive scores ascending, how often each occurs, the first of each fine
-  // bin, and by member how many negatives fell between (2 k) and on (2 k + 1) them.
+  // Exact AUC: the distinct positive scores, ascending; how often each occurs; the first of each
+  // fine bin; and, by member, the number of negatives below score k and above score k - 1 (cell
+  // 2 k), and equal to score k (cell 2 k + 1).
   std::vector<float> distinct_;
   std::vector<std::int64_t> distinct_counts_;
   std::vector<std::int32_t> distinct_first_;

@@ -8,15 +8,14 @@
 namespace rk {
 namespace {
 
-// Copies a query's positives out of the tiles, skipping the columns that are no candidates.
+// Copies a query's positives out of the tiles, skipping columns that are not candidates.
 class GatherVisitor : public TileVisitor {
  public:
   GatherVisitor(const ClassOrder& order, Positives& positives)
       : order_(order), positives_(positives) {}
 
   bool wants(Range rows, Range columns) const override {
-    // Class runs follow one another, so those of a range of rows lie between the first and the
-    // last.
+    // Class runs are in order: those of `rows` lie between the first and the last row's.
     const auto& first = order_.queries[static_cast<std::size_t>(rows.begin)];
     const auto& last = order_.queries[static_cast<std::size_t>(rows.end - 1)];
     return first.class_begin < columns.end && last.class_end > columns.begin;

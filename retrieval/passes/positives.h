@@ -18,7 +18,7 @@ namespace rk {
 
 class Positives {
  public:
-  // For the queries at `rows`, with room for all their positives; counts start at zero.
+  // For the queries at positions `rows`, with room for all their positives; counts start at zero.
   Positives(const ClassOrder& order, Range rows);
 
   Range rows() const { return rows_; }
@@ -39,12 +39,12 @@ class Positives {
     return scores_.bytes() + counts_.bytes() + offsets_.size() * sizeof(std::int64_t);
   }
 
-  // Computes the tiles that hold positives and takes their scores. False when `poll` said to stop.
+  // Computes the tiles that hold positives and copies their scores. Returns false if `poll` did.
   bool gather(const ClassOrder& order, ScoreTiles& tiles, const std::function<bool(double)>& poll);
-  // Each query's scores, descending.
+  // Sorts each query's scores in descending order.
   void sort_scores(int threads);
-  // Queries with more positives than `compared` were given the number of candidates between one
-  // score and the one before: their sums are the counts.
+  // For queries with more positives than `compared`, counts hold the number of candidates between
+  // one score and the one before it: replaces them by their running sums.
   void sum_counts_between(int threads, std::int64_t compared);
 
  private:

@@ -23,7 +23,7 @@ RankCounter::RankCounter(int members, const ClassOrder& order, Positives& positi
       counters_(static_cast<std::size_t>(members)) {}
 
 bool RankCounter::wants(Range rows, Range columns) const {
-  // Class ends never decrease: the first row's is the nearest.
+  // Class ends never decrease, so the first row's class ends first.
   return !symmetric_ ||
          columns.end > order_.queries[static_cast<std::size_t>(rows.begin)].class_end;
 }

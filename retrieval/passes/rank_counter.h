@@ -1,9 +1,9 @@
 // Counts, for every positive, the irrelevant candidates that score at least as much, tile by tile,
 // and passes the scores of negative pairs on to the pair statistics.
 //
-// Symmetric (a set against itself): only columns behind a row's class are looked at; such a score
-// s_ij = s_ji counts for query i (along the row) and for query j (down the column). Otherwise every
-// tile counts along its rows alone. Relevant and removed candidates are never counted.
+// Symmetric (a set against itself): only columns after a row's class are read; such a score s_ij =
+// s_ji counts for query i (along the row) and for query j (down the column). Otherwise every tile
+// counts only along its rows. Relevant and removed candidates are never counted.
 #pragma once
 
 #include "retrieval/passes/class_order.h"
@@ -28,9 +28,9 @@ class RankCounter : public TileVisitor {
   void begin_strip(Range columns) override;
   void end_strip(Range columns) override;
 
-  // After the last tile: brings all counts into the form that Positives describes.
+  // Call it after the last tile: brings all counts into the form that Positives describes.
   void finish();
-  // Bytes a positive takes here, beyond those of Positives, in the symmetric case.
+  // Bytes per positive, beyond those of Positives, in the symmetric case.
   static std::size_t symmetric_bytes(int members) {
     return sizeof(float) + static_cast<std::size_t>(members) * sizeof(std::int32_t);
   }
@@ -46,21 +46,21 @@ class RankCounter : public TileVisitor {
   PairStatistics* statistics_;
 
   // A strip's columns in chunks of kColumnLanes: thresholds as (steps, kColumnLanes), each column's
-  // at the end and infinity in front of them, so that they descend in every lane: counting goes
-  // from the end up and stops where nothing reaches a step. Columns with more than kCompareAtMost
-  // thresholds have counters of their own behind those.
+  // at the end with infinity before them. So they descend in every lane, which lets counting go
+  // from the end up and stop at a step that no score reaches. Columns with more than kCompareAtMost
+  // thresholds have counters of their own after those of the chunk.
   struct Chunk {
     std::int64_t first, steps;  // of thresholds_ and of every member's counters
     bool wide;                  // has columns with counters of their own
 
-    // Of the highest threshold of a column that has `count` of them.
+    // Index of the highest threshold of a column that has `count` thresholds.
     std::int64_t slot(std::int64_t lane, std::int64_t count) const {
       return first + (steps - count) * kColumnLanes + lane;
     }
   };
   Range strip_;
   std::vector<Chunk> chunks_;
-  std::vector<std::int64_t> wide_first_;  // by column of the strip; -1: in its chunk
+  std::vector<std::int64_t> wide_first_;  // by column: its own counters; -1: those of its chunk
   std::vector<float> thresholds_;
   std::vector<std::vector<std::int32_t>> counters_;  // by member
   std::size_t peak_bytes_ = 0;

@@ -1,6 +1,6 @@
-// How evaluate() gets at scores: first those of the positives, then what all the others are counted
-// against them for. On the CPU by tiles of each thread (retrieval/passes/score_tiles.h), on a GPU
-// by tiles of thousands of rows (retrieval/passes/device_score_pass.h).
+// How evaluate() computes scores: first those of the positives, then all others, which are counted
+// against them. On the CPU each thread computes tiles (retrieval/passes/score_tiles.h); on a GPU
+// tiles have thousands of rows (retrieval/passes/device_score_pass.h).
 #pragma once
 
 #include "engine/device/context.h"
@@ -18,26 +18,27 @@ namespace rk {
 
 class ScorePass {
  public:
-  using Poll = std::function<bool(double share_done)>;  // false: stop, which both functions return
+  using Poll = std::function<bool(double share_done)>;  // false: gather() or count() stops
 
   virtual ~ScorePass() = default;
 
-  // Scores of all positives of a group of queries, in any order; next, their counts by the scores
-  // in descending order. `statistics` may be null.
+  // gather() writes the scores of all positives of a group of queries, in any order. The caller
+  // sorts them in descending order; then count() writes their counts. `statistics` may be null.
+  // Both return false if `poll` did.
   virtual bool gather(Positives& positives, const Poll& poll) = 0;
   virtual bool count(Positives& positives, PairStatistics* statistics, const Poll& poll) = 0;
 
-  // Whether each pair of rows is looked at once, for both.
+  // Whether each pair of rows is scored once, for both.
   virtual bool symmetric() const = 0;
-  // How many count into `statistics` at the same time.
+  // How many members count into `statistics` at the same time.
   virtual int counters() const = 0;
-  // Equal rows give equal bits wherever they lie in a tile.
+  // Whether equal rows give equal bits at any place in a tile.
   virtual bool position_independent() const = 0;
   virtual std::int64_t flops() const = 0;  // so far
-  virtual std::size_t bytes() const = 0;   // at most, so far
+  virtual std::size_t bytes() const = 0;   // the peak so far
 };
 
-// gallery == nullptr: the queries among themselves, where `symmetric` by half of all tiles.
+// gallery == nullptr: the queries are searched among themselves; `symmetric`: by half of all tiles.
 std::unique_ptr<ScorePass> make_host_score_pass(const Context& context, const ClassOrder& order,
                                                 const EmbeddingView& queries,
                                                 const EmbeddingView* gallery, bool symmetric);

@@ -12,10 +12,10 @@ namespace rk {
 namespace {
 
 constexpr std::int64_t kDepthStep = 16;
-// Packing and gathering are paid once a strip: columns are packed once in the whole pass, and a row
-// is gathered once for every strip of columns.
+// Packing and gathering are done once per strip: a column is packed once in the whole pass, and a
+// row is gathered once for every strip of columns.
 constexpr std::int64_t kColumnStripBytes = std::int64_t{32} << 20;
-constexpr std::int64_t kRowStripTiles = 16;  // at least, and a multiple of the threads
+constexpr std::int64_t kRowStripTiles = 16;  // a minimum, rounded up to a multiple of the threads
 
 void gather(const OrderedRows& from, std::int64_t dim, Range positions, std::int64_t padded_rows,
             std::int64_t depth, float* out) {
@@ -82,7 +82,8 @@ void ScoreTiles::gather_rows(Range rows) {
 std::int64_t ScoreTiles::visit_strip(Range rows, Range columns, TileVisitor& visitor) {
   const std::int64_t row_tiles = divide_up(rows.size(), kTileRows);
   std::vector<std::int64_t> computed(static_cast<std::size_t>(threads_), 0);
-  // Member m takes row tiles m, m + threads, ...: in the upper triangle long and short rows mix.
+  // Member m takes row tiles m, m + threads, ...: so in an upper triangle every member gets long
+  // and short rows.
   parallel_for(threads_, threads_, [&](std::int64_t lane, int) {
     const int member = static_cast<int>(lane);
     float* scores = tiles_.as<float>() + member * kTileRows * kTileColumns;

@@ -1,7 +1,7 @@
 // The matrix of scores S = Q G^T tile by tile, never whole. Rows are gathered in a given order, in
-// strips; a strip of columns is packed once and met by all rows. Every tile has the same shape
-// (edges are padded with zero rows), and each is computed by one thread in one call of one
-// primitive, so equal pairs of rows get equal bits in whichever tile and for any number of threads.
+// strips; a strip of columns is packed once for all rows. Every tile has the same shape (edges are
+// padded with zero rows), and one thread computes it in one call of one primitive, so equal pairs
+// of rows get equal bits in any tile and for any number of threads.
 #pragma once
 
 #include "engine/device/buffer.h"
@@ -28,16 +28,16 @@ struct ScoreTile {
 class TileVisitor {
  public:
   virtual ~TileVisitor() = default;
-  // Asked for tiles and for whole strips, which are left out where the answer is no.
+  // Called for tiles and for whole strips; false skips them.
   virtual bool wants(Range rows, Range columns) const = 0;
-  // By several members at the same time; two tiles with rows in common never at the same time, and
-  // those of one row in ascending order of columns within a strip.
+  // Several members call this at the same time, but never for two tiles that share rows. Tiles of
+  // the same rows come in ascending order of columns within a strip.
   virtual void visit(int member, const ScoreTile& tile) = 0;
   virtual void begin_strip(Range /*columns*/) {}
   virtual void end_strip(Range /*columns*/) {}
 };
 
-// Rows of a matrix (row major, `dim` floats a row) in another order.
+// Rows of a matrix (row major, `dim` floats per row) in another order.
 struct OrderedRows {
   const float* data;
   const std::int64_t* order;  // position -> row
@@ -52,7 +52,8 @@ class ScoreTiles {
   ScoreTiles(const Context& context, OrderedRows queries, OrderedRows gallery, std::int64_t dim);
 
   // Visits every wanted tile of `rows` (starting at a multiple of kTileRows) against all columns.
-  // `poll` is called between strips with the share done; false ends the run, and run() returns it.
+  // Calls `poll` between strips with the share done; if it returns false, run() stops and returns
+  // false.
   bool run(Range rows, TileVisitor& visitor, const std::function<bool(double)>& poll);
 
   bool position_independent() const { return product_.position_independent(); }

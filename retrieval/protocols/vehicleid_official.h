@@ -1,10 +1,10 @@
 // VehicleID's official protocol (Liu et al. 2016): one random image of each class is the gallery,
 // all others are queries, ten times over.
 //
-// In draw t class j (ascending label, C of them) puts its image number z[t C + j] mod n_j (in the
-// order of the rows, n_j its images) into the gallery; z is SplitMix64 (Steele et al. 2014) from
-// the seed. Every query has one relevant candidate, so its average precision is 1 / rank. Ranks as
-// in retrieval/evaluate.h; cameras remove nothing.
+// In draw t, image number z[t C + j] mod n_j of class j goes into the gallery: the C classes are in
+// the order of their labels, the n_j images of class j in the order of their rows, and z is the
+// output of SplitMix64 (Steele et al. 2014) from the seed. Every query has one relevant candidate,
+// so its average precision is 1 / rank. Ranks as in retrieval/evaluate.h; cameras remove nothing.
 #pragma once
 
 #include "engine/device/context.h"
@@ -26,7 +26,7 @@ struct DrawOptions {
 };
 
 struct DrawnMetric {
-  std::vector<double> per_draw;  // NaN where no class has two images
+  std::vector<double> per_draw;  // NaN if no class has two images
   double mean, deviation;        // deviation of the draws: sqrt(sum (x - mean)^2 / (draws - 1))
 };
 
@@ -39,7 +39,8 @@ struct DrawnMetrics {
 // The rows of one draw's gallery, by class.
 std::vector<std::int64_t> official_gallery(const EmbeddingView& set, int draw, std::uint64_t seed);
 
-// nullopt when interrupted. Takes as much memory as the embeddings: each draw parts them in two.
+// Returns nullopt if interrupted. Takes as much memory as the embeddings: each draw copies them
+// into queries and gallery.
 std::optional<DrawnMetrics> vehicleid_official(const Context& context, const EmbeddingView& set,
                                                const DrawOptions& options);
 

@@ -12,15 +12,15 @@
 namespace rk {
 namespace {
 
-// Of the drawing, in its own units: letters of 13 stay readable on a phone, where 480 are some 340
-// pixels.
+// Size of the drawing in its own units: text of size 13 stays readable on a phone, where 480 units
+// are some 340 pixels.
 constexpr double kWidth = 480, kHeight = 300;
 constexpr double kLeft = 60, kRight = 14, kTop = 12, kBottom = 46;
 constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
-constexpr std::size_t kMostMarks = 40;  // of a series that has one on each point
-constexpr std::size_t kFewMarks = 12;   // of one that has more points
+constexpr std::size_t kMostMarks = 40;  // a series of up to so many points has a mark on each
+constexpr std::size_t kFewMarks = 12;   // about so many marks on a series of more points
 constexpr std::size_t kMostRows = 41;   // of a table
-constexpr double kSlack = 1e-6;         // of a step: 0.6 is not 3 steps of 0.2 to the last bit
+constexpr double kSlack = 1e-6;         // of a step: 0.6 is not exactly 3 steps of 0.2
 
 // 1, 2 or 5 times a power of ten: the smallest step with at most `count` of them in `range`.
 double round_step(double range, double count) {
@@ -73,7 +73,7 @@ std::string steps_path(const Series& s, const Frame& frame) {
   return path + fmt::format("V{:.1f}", base);
 }
 
-// A circle, or for every second colour a square.
+// A circle; a square for every second colour.
 std::string mark(int colour, double x, double y, const std::string& title) {
   if (colour % 2 == 0) {
     return fmt::format(R"(<circle class="m{}" cx="{:.1f}" cy="{:.1f}" r="3.2">{}</circle>)", colour,
@@ -83,7 +83,7 @@ std::string mark(int colour, double x, double y, const std::string& title) {
                      colour, x - 3, y - 3, title);
 }
 
-// On every point, or where these are many on some; the browser shows the title under the pointer.
+// Marks on every point, or on some if there are many; the browser shows a mark's title on hovering.
 std::string marks(const Series& s, const Frame& frame) {
   std::string out;
   const std::size_t step = s.x.size() <= kMostMarks ? 1 : s.x.size() / kFewMarks;
@@ -125,7 +125,7 @@ std::string axes(const Chart& chart, const Frame& frame) {
   out += fmt::format(
       R"svg(<text class="tx name" transform="translate(14 {}) rotate(-90)">{}</text>)svg",
       kTop + kPlotHeight / 2, escaped(chart.y.label));
-  double above = 8;  // labels of several marks stand one above the other
+  double above = 8;  // labels of several marks are stacked
   for (const ChartMark& at : chart.marks) {
     const double x = frame.left(at.x);
     const bool before = x > kLeft + kPlotWidth * 0.6;
@@ -151,7 +151,7 @@ std::string legend(const Chart& chart) {
   return out + "</ul>\n";
 }
 
-// The rows' x, thinned where there are more than one reads.
+// The x of the table's rows, thinned to kMostRows.
 std::vector<double> table_rows(const Chart& chart) {
   std::vector<double> all;
   for (const Series& s : chart.series) all.insert(all.end(), s.x.begin(), s.x.end());
@@ -207,7 +207,7 @@ ChartScale::ChartScale(const Axis& axis, const std::vector<double>& values)
   if (axis.low) low_ = *axis.low;
   if (axis.high) high_ = *axis.high;
   if (high_ <= low_) {
-    // One value: it lies in the middle.
+    // A single value goes to the middle.
     const double half = logarithmic_ ? 0 : std::max(std::abs(low_) * 0.1, 0.5);
     if (logarithmic_) {
       low_ /= 2;

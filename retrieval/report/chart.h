@@ -1,6 +1,6 @@
-// Charts as SVG that a person can read: axes with round numbers, and beside each chart its legend
-// and its numbers as a table. Colours are CSS variables of the page (retrieval/report/style.h), so
-// that one drawing serves light, dark and paper; series differ by dashes and marks too.
+// Charts as readable SVG: axes with round numbers, and next to each chart its legend and its
+// numbers as a table. Colours are CSS variables of the page (retrieval/report/style.h), so that one
+// drawing serves light mode, dark mode and paper; series also differ by dashes and marks.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace rk {
 
 struct Series {
   enum class Form {
-    kLine,   // through the points, with marks where they are few
+    kLine,   // through the points, with marks if there are few
     kSteps,  // bins of equal width around each x, filled down to the axis
   };
   std::string name{};
@@ -23,9 +23,9 @@ struct Series {
 
 struct Axis {
   std::string label{};
-  bool whole = false;                   // of numbers between which nothing lies: epochs
-  bool logarithmic = false;             // then all values are above 0
-  std::optional<double> low{}, high{};  // not given: round numbers around the data
+  bool whole = false;                   // whole numbers only: epochs
+  bool logarithmic = false;             // all values must be above 0
+  std::optional<double> low{}, high{};  // if not given: round numbers around the data
 };
 
 struct ChartMark {
@@ -35,16 +35,16 @@ struct ChartMark {
 
 struct Chart {
   std::string title{};
-  std::string description{};  // what to see in it: the text for those who do not see the drawing
+  std::string description{};  // what the chart shows: text for readers who cannot see the drawing
   Axis x{}, y{};
   std::vector<Series> series{};
   std::vector<ChartMark> marks{};  // vertical lines
 };
 
-// Where values lie along an axis, as a share of its length; what is beyond an end is at it.
+// Positions of values along an axis, as a share of its length; values beyond an end go to that end.
 class ChartScale {
  public:
-  // values: those to show. Without a finite one the scale is 0 to 1 (1 to 10 where logarithmic).
+  // values: the values to show. If none is finite, the scale is 0 to 1 (1 to 10 if logarithmic).
   ChartScale(const Axis& axis, const std::vector<double>& values);
   double at(double value) const;
   double low() const { return low_; }

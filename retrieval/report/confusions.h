@@ -1,4 +1,4 @@
-// Which class is taken for which: the classes of first results that are wrong.
+// Which classes are confused: the classes of wrong first results.
 #pragma once
 
 #include "retrieval/nearest.h"
@@ -13,11 +13,11 @@ namespace rk {
 struct Confusion {
   std::int64_t label, taken_for;
   std::int64_t times;    // queries of `label` whose first result is of `taken_for`
-  std::int64_t queries;  // of `label`, all of them
+  std::int64_t queries;  // all queries of `label`
 };
 
-// The `count` that occur most often, most first; then those with the larger share of their class's
-// queries, then by labels. gallery: null where queries are searched for among themselves.
+// The `count` most frequent confusions, most frequent first; ties by the larger share of the
+// class's queries, then by labels. gallery: null if queries are searched among themselves.
 std::vector<Confusion> most_confused(const EmbeddingSet& queries, const EmbeddingSet* gallery,
                                      const Neighbours& neighbours, std::size_t count);
 

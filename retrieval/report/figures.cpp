@@ -17,7 +17,7 @@ struct Similarities {
   std::vector<std::int64_t> positives, negatives;
 };
 
-// Area 1 over [-1, 1].
+// Counts as a density of area 1 over [-1, 1].
 std::vector<double> densities(const std::vector<std::int64_t>& counts) {
   const std::size_t together = std::max<std::size_t>(1, counts.size() / kShownBins);
   const auto total = static_cast<double>(
@@ -54,7 +54,7 @@ const RecordedEpoch* evaluated_epoch(const ReportedRun& run) {
   return nullptr;
 }
 
-// Of one run, in the order in which they are shown.
+// The similarities of one run, in display order.
 std::vector<Similarities> similarities_of(const ReportedRun& run) {
   std::vector<Similarities> all;
   if (const RecordedEpoch* epoch = evaluated_epoch(run)) {
@@ -85,7 +85,7 @@ void widen(const std::vector<std::int64_t>& counts, double& low, double& high, d
   }
 }
 
-// Of two runs each its own colour; what the legend calls a line.
+// A line's name in the legend: with two runs, the run's name is added.
 std::string named(const Report& report, const ReportedRun& run, const std::string& what) {
   if (report.runs.size() < 2) return what;
   return what.empty() ? run.name : fmt::format("{}, {}", run.name, what);
@@ -95,7 +95,7 @@ Series line(std::string name, int colour, bool dashed) {
   return {.name = std::move(name), .colour = colour, .dashed = dashed};
 }
 
-// A learning chart of one number of both sets.
+// A learning chart of one metric of both sets.
 Chart chart_of_sets(const Report& report, const std::string& title, const std::string& remark,
                     double RecordedSet::*value) {
   Chart chart{.title = title,
@@ -196,7 +196,7 @@ Chart recall_chart(const Report& report) {
     std::sort(ranks.begin(), ranks.end());
     Series s = line(named(report, run, "R@k"), colour, colour > 0);
     ++colour;
-    // Twelve a power of ten, to where all have found something.
+    // Twelve points per power of ten, up to the k at which all queries have found something.
     std::int64_t before = 0;
     for (int i = 0; !ranks.empty() && before < ranks.back(); ++i) {
       const auto k =
@@ -212,7 +212,7 @@ Chart recall_chart(const Report& report) {
   return chart;
 }
 
-// With how far it may be off where that shows in its digits.
+// The AUC, with its error bound if that is visible in the digits shown.
 std::string auc_text(const Metrics& metrics) {
   if (std::isnan(metrics.roc_auc)) return "AUC undefined";
   const std::string text = fmt::format("AUC {:.4f}", metrics.roc_auc);

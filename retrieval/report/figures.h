@@ -9,11 +9,11 @@
 
 namespace rk {
 
-// Similarities of positive and of negative pairs, each of area 1: of the training sample, of what
-// was held out, and of what the report is about, for each run; all with the same axes.
+// Histograms of the similarities of positive and of negative pairs, each of area 1: of the training
+// sample, of the held-out set and of the report's set, for each run; all with the same axes.
 std::vector<Chart> similarity_charts(const Report& report);
 
-// R@k over k, as far as ranks reach; the ROC curve; precision over recall of pairs.
+// R@k over k, up to the largest rank of a first hit; the ROC curve; precision over recall of pairs.
 Chart recall_chart(const Report& report);
 Chart roc_chart(const Report& report);
 Chart precision_chart(const Report& report);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kReplacement = "\xEF\xBF\xBD";
 
-// The character at the front of `text` and its bytes; 0 bytes where it is no UTF-8.
+// The first character of `text` and its length in bytes; 0 bytes if it is not UTF-8.
 struct Character {
   char32_t code = 0;
   std::size_t bytes = 0;
@@ -31,7 +31,7 @@ Character first_of(std::string_view text) {
     if ((byte(i) & 0xC0U) != 0x80) return {};
     code = (code << 6) | (byte(i) & 0x3FU);
   }
-  // Longer than needed, half of a pair, or beyond the last one.
+  // Overlong, a surrogate, or beyond the last code point.
   constexpr std::array<char32_t, 5> kFirst = {0, 0, 0x80, 0x800, 0x10000};
   if (code < kFirst[length] || (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF) return {};
   return {code, length};
@@ -45,7 +45,7 @@ bool is_shown(char32_t code) {
 }
 
 std::string base64(std::span<const std::byte> bytes) {
-  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // the library ends it with a zero
+  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // the library appends a zero
   const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                                      reinterpret_cast<const unsigned char*>(bytes.data()),
                                      static_cast<int>(bytes.size()));

@@ -1,4 +1,4 @@
-// Text from anywhere as text of a page: names of files and classes may hold anything.
+// Escapes untrusted text for a page: names of files and classes may hold anything.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 namespace rk {
 
 // For element contents and quoted attributes, in HTML and XML alike: < > & " ' become references;
-// bytes that are no UTF-8, control characters and the marks that turn the direction of writing
-// (with which a name could pretend to be another) become U+FFFD.
+// bytes that are not UTF-8, control characters, and marks that change the writing direction (with
+// which a name could look like another) become U+FFFD.
 std::string escaped(std::string_view text);
 
 // "data:<type>;base64,..."
 std::string data_uri(std::string_view type, std::span<const std::byte> bytes);
 
-// What a Content-Security-Policy calls an inline style or script: 'sha256-...'.
+// The source expression of a Content-Security-Policy for an inline style or script: 'sha256-...'.
 std::string source_hash(std::string_view text);
 
 }  // namespace rk

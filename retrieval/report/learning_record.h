@@ -1,5 +1,4 @@
-// What a run recorded of its epochs, as far as a report draws it. Numbers that are not known are
-// NaN.
+// The part of a run's record of its epochs that a report draws. Unknown numbers are NaN.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@ struct RecordedSet {
   double recall_at_1 = std::numeric_limits<double>::quiet_NaN();
   double map_at_r = std::numeric_limits<double>::quiet_NaN();
   double jsd = std::numeric_limits<double>::quiet_NaN();
-  // Pairs by score, in bins of equal width over [-1, 1]; empty where they were not recorded.
+  // Pairs by score, in bins of equal width over [-1, 1]; empty if they were not recorded.
   std::vector<std::int64_t> positives, negatives;
 };
 
@@ -25,8 +24,8 @@ struct RecordedEpoch {
 
 struct LearningRecord {
   std::vector<RecordedEpoch> epochs;
-  std::int64_t evaluated = -1;  // the epoch whose network the report is about; -1: not known
-  std::string held_out;         // which images those are: "split val"
+  std::int64_t evaluated = -1;  // the epoch whose network the report evaluates; -1: not known
+  std::string held_out;         // which images were held out: "split val"
 };
 
 }  // namespace rk

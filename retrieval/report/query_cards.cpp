@@ -11,8 +11,8 @@
 namespace rk {
 namespace {
 
-constexpr std::size_t kQueries = 24, kQueriesOfTwo = 12;  // a group
-constexpr std::size_t kResults = 8, kResultsOfTwo = 7;    // a query, of one run and of two
+constexpr std::size_t kQueries = 24, kQueriesOfTwo = 12;  // per group, for one run and for two
+constexpr std::size_t kResults = 8, kResultsOfTwo = 7;    // per query, for one run and for two
 
 std::string path_of(const EmbeddingSet& set, std::int64_t row) {
   const auto at = static_cast<std::size_t>(row);
@@ -113,7 +113,7 @@ std::string class_name(const EmbeddingSet& set, std::int64_t label) {
 }
 
 std::string query_browser(const Report& report) {
-  constexpr std::uint64_t kSeed = 0;  // the same data show the same queries
+  constexpr std::uint64_t kSeed = 0;  // fixed: the same data always show the same queries
   constexpr const char* kDrawn = "Drawn at random";
   constexpr const char* kOfDrawn =
       "Of those that do not stand above: what is common, not what is striking.";

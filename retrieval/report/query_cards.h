@@ -1,5 +1,5 @@
-// The queries of a report with their first results, right and wrong ones told apart by words, marks
-// and frames.
+// The queries of a report with their first results; words, marks and frames tell right from wrong
+// ones.
 #pragma once
 
 #include "retrieval/report/report.h"
@@ -9,7 +9,7 @@
 
 namespace rk {
 
-// "tabby", or "label 7" where classes have no names.
+// "tabby", or "label 7" if classes have no names.
 std::string class_name(const EmbeddingSet& set, std::int64_t label);
 
 // A section's contents.

@@ -1,10 +1,10 @@
-// The result of an evaluation as one page that needs nothing else: no network, no script (but to
-// browse the queries), no other file. Or of two networks on the same queries, side by side with the
-// interval of their difference.
+// The result of an evaluation as one self-contained page: it needs no network access, no other
+// file, and no script except to browse the queries. Or the results of two networks on the same
+// queries, side by side, with the interval of their difference.
 //
-// All text that comes from files is escaped, and the page's Content-Security-Policy lets its own
-// style and script run alone. The page is well-formed XML too. Its size does not grow with the
-// queries: some 400 thumbnails of 96 pixels are most of it.
+// All text that comes from files is escaped, and the page's Content-Security-Policy allows only its
+// own style and script. The page is also well-formed XML. Its size does not grow with the number of
+// queries: most of it is some 400 thumbnails of 96 pixels.
 #pragma once
 
 #include "data/images/image.h"
@@ -28,32 +28,32 @@ using ReportFacts = std::vector<std::pair<std::string, std::string>>;  // name, 
 struct ReportedRun {
   std::string name;                      // in legends and tables: "runs/a"
   Metrics metrics;                       // with per_query
-  RankIntervals intervals;               // of metrics.recall_at
-  Neighbours neighbours;                 // of every query, one or more of each
-  std::optional<LearningRecord> record;  // where the network is of a run
+  RankIntervals intervals;               // for metrics.recall_at
+  Neighbours neighbours;                 // of every query, at least one each
+  std::optional<LearningRecord> record;  // if the network comes from a run
   ReportFacts facts;                     // settings, hashes
 };
 
 struct Report {
   std::string title;
-  std::string data;      // what was searched for in what
-  std::string protocol;  // how
-  // Labels, names, categories and paths; embeddings are not looked at. gallery: null where queries
-  // are searched for among themselves.
+  std::string data;      // queries and gallery, in words
+  std::string protocol;  // in words
+  // Labels, names, categories and paths; embeddings are not read. gallery: null if queries are
+  // searched among themselves.
   const EmbeddingSet* queries = nullptr;
   const EmbeddingSet* gallery = nullptr;
   std::vector<ReportedRun> runs;            // one or two
-  std::optional<RankIntervals> difference;  // of two: the second's less the first's
+  std::optional<RankIntervals> difference;  // for two runs: the second minus the first
   double confidence = 0.95;                 // of all intervals
-  std::string resampled = "queries";        // what was drawn for them
-  // The picture of a row of the gallery or of the queries; InputError where it cannot be read. Not
-  // set: there are none, and no_pictures says why.
+  std::string resampled = "queries";        // the units drawn for the intervals
+  // Returns the image of a row of the gallery or of the queries; throws InputError if it cannot be
+  // read. If not set, there are no images, and no_pictures says why.
   std::function<Image(bool gallery, std::int64_t row)> picture;
   std::string no_pictures;
   ReportFacts facts;  // of the evaluation: command, version, date
 };
 
-// How every page begins, so that a program knows its own.
+// The beginning of every page, by which a program recognises its own.
 inline constexpr const char* kReportBegins = "<!DOCTYPE html>\n<!-- A report by Rankine -->\n";
 
 std::string report_page(const Report& report);

@@ -1,11 +1,11 @@
-// What a report looks like, and the script that browses its queries. Neither holds a character that
-// HTML or XML would take for markup, so that the page is both.
+// The style sheet of a report, and the script that browses its queries. Neither contains a
+// character that HTML or XML would take for markup, so that the page is valid as both.
 #pragma once
 
 namespace rk {
 
-// Colours of series: Okabe and Ito's, which the colour-blind tell apart (darker on light paper,
-// lighter on dark).
+// The series have Okabe and Ito's colours, which colour-blind readers can tell apart (darker on a
+// light page, lighter on a dark one).
 inline constexpr const char* kReportStyle = R"css(
 :root { color-scheme: light dark;
   --paper: #ffffff; --soft: #f3f5f7; --line: #cdd3da; --ink: #1a1f26; --quiet: #55606c;
@@ -133,8 +133,8 @@ dd { margin: 0; overflow-wrap: anywhere; }
 }
 )css";
 
-// Adds a bar above the queries: a group, a class, one at a time with the arrow keys. Without it all
-// of them stand in the page.
+// Adds a bar above the queries: choose a group, search a class, or step through one at a time with
+// the arrow keys. Without the script the page shows all queries.
 inline constexpr const char* kReportScript = R"js(
 (function () {
   "use strict";

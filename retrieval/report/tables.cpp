@@ -32,7 +32,7 @@ std::string interval_text(const Interval& interval) {
 
 struct Row {
   std::string name{}, meaning{};
-  std::vector<double> values{};                     // a run each
+  std::vector<double> values{};                     // one per run
   std::vector<std::optional<Interval>> interval{};  // likewise
   std::optional<Interval> difference{};
 };
@@ -131,7 +131,7 @@ std::string one_run(const Report& report, const std::vector<Row>& rows) {
   return out + "</tbody></table></div>\n";
 }
 
-// Which of two is the better, as far as the interval of their difference tells.
+// Which of two runs is higher, if the interval of their difference excludes 0.
 std::string verdict(const Report& report, const Interval& difference) {
   if (!std::isfinite(difference.low)) return "";
   if (difference.low > 0) return escaped(report.runs[1].name) + " is higher";

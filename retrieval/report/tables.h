@@ -1,4 +1,4 @@
-// The tables of a report: metrics with their intervals, classes, and where it all comes from.
+// The tables of a report: metrics with their intervals, classes, and the origin of the results.
 #pragma once
 
 #include "retrieval/report/report.h"
@@ -7,11 +7,11 @@
 
 namespace rk {
 
-// Of one run: the most asked-for numbers in large letters, then all; of two: side by side with
-// their difference.
+// For one run: the most important numbers in large type, then all numbers; for two: side by side
+// with their difference.
 std::string metrics_section(const Report& report);
 
-// The hardest classes, or of two runs those that differ most, and which class is taken for which.
+// The hardest classes, or for two runs the classes that differ most, and the most confused classes.
 std::string classes_section(const Report& report);
 
 std::string facts_list(const ReportFacts& facts);

@@ -31,7 +31,7 @@ std::string Thumbnails::element(bool gallery, std::int64_t row, const std::strin
     try {
       at->second = thumbnail_uri(report_.picture(gallery, row));
     } catch (const InputError&) {
-      // It was there when it was embedded; the page says which is missing.
+      // The image existed when it was embedded; the page says that it cannot be read any more.
     }
   }
   if (at->second.empty()) return "<span class=\"under\">picture cannot be read</span>";

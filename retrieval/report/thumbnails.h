@@ -10,7 +10,7 @@
 
 namespace rk {
 
-// The long side in pixels; smaller pictures stay as they are.
+// The longer side in pixels; smaller images keep their size.
 inline constexpr int kThumbnailSide = 96;
 
 // "data:image/jpeg;base64,..."
@@ -21,7 +21,7 @@ class Thumbnails {
   explicit Thumbnails(const Report& report) : report_(report) {}
 
   bool there() const { return static_cast<bool>(report_.picture); }
-  // An <img>; words instead where the picture cannot be read any more, and "" where there are none.
+  // An <img>; words instead if the image can no longer be read, and "" if there are no images.
   std::string element(bool gallery, std::int64_t row, const std::string& alternative);
 
  private:

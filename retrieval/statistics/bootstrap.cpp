@@ -18,7 +18,7 @@ constexpr std::size_t kOthers = 3;             // R-precision, MAP@R, mAP
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// What is drawn: a query or a class, as the sums of its queries' values.
+// The units that are drawn, queries or classes, each as the sums of its queries' values.
 struct Units {
   std::size_t metrics;
   std::vector<double> sums;  // (units, metrics)
@@ -56,7 +56,7 @@ Units make_units(const PerQuery& of, const PerQuery* minus, std::span<const std:
   return units;
 }
 
-// Of sorted values.
+// The quantile of sorted values.
 double quantile(const std::vector<double>& values, double share) {
   const double place = share * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(place);
@@ -65,8 +65,8 @@ double quantile(const std::vector<double>& values, double share) {
   return values[below] + part * (values[above] - values[below]);
 }
 
-// How often each unit is drawn. Counted before any value is read: read draw by draw, they would be
-// read all over memory.
+// Counts how often each unit is drawn. Values are read afterwards, in order: reading them draw by
+// draw would access memory at random.
 void draw(const Units& units, std::uint64_t seed, std::int64_t resample,
           std::vector<std::uint32_t>& times) {
   CounterRandom random(seed, kStream, static_cast<std::uint64_t>(resample));

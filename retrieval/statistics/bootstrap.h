@@ -1,12 +1,12 @@
-// Percentile bootstrap (Efron 1979) of the rank metrics: between which values a metric would lie
-// were the test set drawn again. Queries with something to find are drawn with replacement, one by
-// one, or by whole classes: queries of one class share what they have to find, so intervals over
-// classes are the honest ones where classes are many; over queries they are narrower.
+// Percentile bootstrap (Efron 1979) of the rank metrics: the range in which a metric would lie if
+// the test set were drawn again. Queries with something to find are drawn with replacement, one by
+// one, or by whole classes: queries of one class share their relevant candidates, so intervals over
+// classes are the honest ones if there are many classes; intervals over queries are narrower.
 //
-// Each of `resamples` draws as many queries (or classes) as there are and takes the mean over their
-// queries. low and high are the quantiles (1 -+ confidence) / 2 of these means, between two of them
-// by linear interpolation. A draw is a function of (seed, its number) alone, so the number of
-// threads changes nothing. NaN where nothing has anything to find.
+// Each of `resamples` draws takes as many queries (or classes) as there are and computes the mean
+// over their queries. low and high are the quantiles (1 -+ confidence) / 2 of these means, with
+// linear interpolation. A draw depends on (seed, its number) alone, so the number of threads
+// changes nothing. NaN if no query has anything to find.
 #pragma once
 
 #include "engine/device/context.h"
@@ -38,9 +38,10 @@ struct RankIntervals {
 RankIntervals bootstrap(const Context& context, const PerQuery& queries,
                         std::span<const std::int64_t> recall_at, const BootstrapOptions& options);
 
-// Of b - a, two runs on the same queries in the same order: both are drawn together, so what is
-// hard for both cancels out. An interval that does not hold 0 tells them apart. InputError where
-// the queries cannot be the same: their number or what each has to find differs.
+// Intervals of b - a, two runs on the same queries in the same order: each draw takes the same
+// queries of both, so difficulty that they share cancels out. If an interval excludes 0, the runs
+// differ. Throws InputError if the queries cannot be the same: their number differs, or a query's
+// number of relevant candidates.
 RankIntervals bootstrap_difference(const Context& context, const PerQuery& a, const PerQuery& b,
                                    std::span<const std::int64_t> recall_at,
                                    const BootstrapOptions& options);

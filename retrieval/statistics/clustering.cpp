@@ -14,9 +14,9 @@ namespace rk {
 namespace {
 
 constexpr std::uint32_t kStream = 0x6b6d6e73;  // "kmns"
-// Candidates proposed together: enough to fill tiles, few enough that most are taken.
+// Candidates proposed together: enough to fill tiles, few enough that most are accepted.
 constexpr std::int64_t kMostProposed = 512;
-// Squared distances below this share of the squares they are the difference of are rounding.
+// A squared distance below this share of the squared lengths that it is computed from is rounding.
 constexpr double kRounding = 1e-6;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -69,8 +69,8 @@ class Rows {
                      : parts_.back().embeddings + (i - first) * dim_;
   }
 
-  // Shows `visitor` the products of `rows` (ascending) with `chosen` centres: visitor.place() tells
-  // it which rows the tiles' rows are.
+  // Calls `visitor` with the products of `rows` (ascending) and `chosen` centres; visitor.place()
+  // tells it which rows and centres the tiles' rows and columns are. False if interrupted.
   template <class Visitor>
   bool products(const std::vector<std::int64_t>& rows, const float* centres,
                 const std::vector<std::int64_t>& chosen, Visitor& visitor,
@@ -196,7 +196,7 @@ std::optional<std::vector<std::int64_t>> draw_start(Rows& rows, const Clustering
       options.progress(static_cast<double>(count) / static_cast<double>(options.clusters));
     }
     if (count == options.clusters) return drawn;
-    // Those drawn since then, as centres 0, 1, ... of a matrix of their own.
+    // The rows drawn since `known`, as centres 0, 1, ... of a matrix of their own.
     const std::vector<std::int64_t> latest(drawn.begin() + known, drawn.end());
     centres.resize(at(count - known) * at(dim));
     for (std::int64_t c = known; c < count; ++c) {
@@ -228,7 +228,7 @@ std::optional<std::vector<std::int64_t>> draw_start(Rows& rows, const Clustering
   }
 }
 
-// Rows and centres between two assignments.
+// The state of Lloyd's algorithm: rows, centres and assignments.
 class Lloyd {
  public:
   Lloyd(Rows& rows, const std::vector<std::int64_t>& start, const ClusteringOptions& options)
@@ -245,8 +245,8 @@ class Lloyd {
     square_moved();
   }
 
-  // Every row to its nearest centre. A row whose centre stayed has only the moved ones to be
-  // compared with. False when interrupted.
+  // Assigns every row to its nearest centre. A row whose centre has not moved is compared with the
+  // moved ones only. Returns false if interrupted.
   bool assign() {
     before_ = cluster_;
     std::vector<bool> moved(half_squares_.size(), false);
@@ -268,7 +268,8 @@ class Lloyd {
            rows_.products(settled, centres_.data(), moved_, visitor, options_.interrupted);
   }
 
-  // Centres whose rows have changed to the mean of them. False where there are none.
+  // Moves centres whose rows have changed to the mean of their rows. Returns false if there are
+  // none.
   bool move() {
     const auto clusters = static_cast<std::int64_t>(half_squares_.size());
     std::vector<bool> changed(at(clusters), false);
@@ -299,7 +300,7 @@ class Lloyd {
     out.clusters = static_cast<std::int64_t>(used.size());
     out.empty = std::count(used.begin(), used.end(), false);
     out.cluster = cluster_;
-    // Of a row: least, cluster, before, a place among members and one among those compared.
+    // Per row: least_, cluster_, before_, an entry of members_ and one of the rows compared.
     out.bytes = rows_.tile_bytes() + centres_.size() * sizeof(float) +
                 half_squares_.size() * (sizeof(float) + 3 * sizeof(std::int64_t)) +
                 cluster_.size() * (sizeof(float) + 4 * sizeof(std::int64_t));
@@ -342,7 +343,7 @@ class Lloyd {
   Rows& rows_;
   const ClusteringOptions& options_;
   std::vector<float> centres_, half_squares_;
-  std::vector<float> least_;  // of every row: |c|^2 / 2 - x.c of its centre
+  std::vector<float> least_;  // for every row x: |c|^2 / 2 - x.c of its centre c
   std::vector<std::int64_t> cluster_, before_, moved_, first_, members_;
 };
 
