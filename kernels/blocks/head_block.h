@@ -23,7 +23,7 @@ struct L2Norm {
   float* y = nullptr;
   double* norms = nullptr;
 
-  int blocks() const { return rows; }  // a block a row
+  int blocks() const { return rows; }  // one per row
   template <class Block> RK_FN void operator()(const Block& block) const {
     const auto team = team_of(block);
     const std::int64_t first = static_cast<std::int64_t>(block.index()) * dim;
@@ -52,7 +52,7 @@ struct L2NormGradient {
   float* dx = nullptr;
   bool accumulate = false;
 
-  int blocks() const { return rows; }  // a block a row
+  int blocks() const { return rows; }  // one per row
   template <class Block> RK_FN void operator()(const Block& block) const {
     const auto team = team_of(block);
     const std::int64_t first = static_cast<std::int64_t>(block.index()) * dim;

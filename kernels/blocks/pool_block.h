@@ -1,4 +1,4 @@
-// Pooling on a GPU, NHWC; definitions are layers/pool.h's.
+// Pooling on a GPU, NHWC; definitions are those of layers/pool.h.
 //
 //   MaxPool, MaxPoolGradient   x (N, H, W, C) -> y (N, OH, OW, C); padding counts as minus
 //                              infinity; a tie goes to the first maximum in scan order; a NaN wins
@@ -75,7 +75,7 @@ template <class T> struct MaxPool {
   std::uint8_t* choice = nullptr;
   bool of_relu = false;
 
-  int blocks() const { return shape.batch * shape.out_height; }  // a block a row of y
+  int blocks() const { return shape.batch * shape.out_height; }  // one per row of y
   template <class Block> RK_FN void operator()(const Block& block) const {
     with_pack<T>(shape.channels | shape.y_stride, [&]<int kWidth>() { run<kWidth>(block); });
   }
@@ -133,7 +133,7 @@ template <class T> struct MaxPoolGradient {
   T* dx = nullptr;
   bool accumulate = false;
 
-  int blocks() const { return shape.batch * shape.height; }  // a block a row of dx
+  int blocks() const { return shape.batch * shape.height; }  // one per row of dx
   template <class Block> RK_FN void operator()(const Block& block) const {
     with_pack<T>(shape.channels | shape.y_stride, [&]<int kWidth>() { run<kWidth>(block); });
   }
@@ -193,7 +193,7 @@ template <class T> struct AveragePool {
   const T* x = nullptr;
   T* y = nullptr;
 
-  int blocks() const { return shape.batch * shape.out_height; }  // a block a row of y
+  int blocks() const { return shape.batch * shape.out_height; }  // one per row of y
   template <class Block> RK_FN void operator()(const Block& block) const {
     with_pack<T>(shape.channels | shape.y_stride, [&]<int kWidth>() { run<kWidth>(block); });
   }
@@ -235,7 +235,7 @@ template <class T> struct AveragePoolGradient {
   T* dx = nullptr;
   bool accumulate = false;
 
-  int blocks() const { return shape.batch * shape.height; }  // a block a row of dx
+  int blocks() const { return shape.batch * shape.height; }  // one per row of dx
   template <class Block> RK_FN void operator()(const Block& block) const {
     with_pack<T>(shape.channels | shape.y_stride, [&]<int kWidth>() { run<kWidth>(block); });
   }
@@ -275,7 +275,7 @@ template <class T> struct AveragePoolGradient {
   }
 };
 
-// x^p and x^(p - 1); p = 3 is what everybody uses.
+// x^p and x^(p - 1), fast for the usual p = 3.
 RK_FN RK_INLINE float pooled_power(float x, float p) {
   return p == 3.0F ? x * x * x : p == 2.0F ? x * x : std::pow(x, p);
 }
@@ -299,7 +299,7 @@ template <class T> struct GlobalPool {
     int rows[kBound<kThreads * kPack<T>>];
   };
   RK_BOTH int column_tiles() const { return (channels + kColumns - 1) / kColumns; }
-  int blocks() const { return batch * column_tiles(); }  // a block a tile of an image's channels
+  int blocks() const { return batch * column_tiles(); }  // one per tile of an image's channels
   template <class Block>
   RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
     with_pack<T>(channels, [&]<int kWidth>() { run<kWidth>(block, shared); });
@@ -375,7 +375,7 @@ template <class T> struct GlobalPool {
       for (int c = block.thread(); c < kChannels && channel + c < channels; c += Block::kThreads) {
         finish(shared, image, c, channel + c, kChannels, Threads::kLanes);
       }
-      if constexpr (Threads::kPacks > Threads::kAcross) block.sync();  // written over next
+      if constexpr (Threads::kPacks > Threads::kAcross) block.sync();  // memory is overwritten next
     }
   }
 

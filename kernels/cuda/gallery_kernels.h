@@ -16,7 +16,7 @@
 #include "kernels/rows/triplet_row.h"
 #include "kernels/rows/wilcoxon_row.h"
 
-// Those that count every score into bins or at thresholds.
+// Rows that count scores into bins or at thresholds, and wilcoxon_bh.
 #define RK_HISTOGRAM_ROWS(X) \
   X(FastApRow);              \
   X(AucHardRow);             \
@@ -24,14 +24,14 @@
   X(HistogramRow);           \
   X(WilcoxonRow)
 
-// Those of losses on pairs and triplets.
+// Rows of losses on pairs and triplets.
 #define RK_PAIR_ROWS(X)  \
   X(ContrastiveRow);     \
   X(MultiSimilarityRow); \
   X(TripletHardRow);     \
   X(TripletAllRow)
 
-// Those whose cost is a sigmoid or a comparison for every positive and column.
+// Rows that cost a sigmoid or a comparison for every positive and column.
 #define RK_RANK_ROWS(X) \
   X(SmoothApRow);       \
   X(PnpRow);            \
@@ -39,7 +39,7 @@
   X(RecallAtKRow);      \
   X(SupApRow)
 
-// Those of losses with proxies.
+// Rows of losses with proxies.
 #define RK_PROXY_ROWS(X) \
   X(SoftmaxRow);         \
   X(ProxyAnchorRow)

@@ -24,7 +24,7 @@ RK_FN RK_INLINE void* scratch_place(const Block& block, const RowScratch& scratc
   return scratch.global + static_cast<std::int64_t>(block.index()) * scratch.global_bytes;
 }
 
-// f(team, row) for the rows of this block.
+// Calls f(team, row) for the rows of this block.
 template <class Block, class F>
 RK_FN RK_INLINE void for_block_rows(const Block& block, int rows, F&& f) {
   const BlockTeamOver<Block> team(block);

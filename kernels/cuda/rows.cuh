@@ -8,7 +8,8 @@
 
 namespace rk {
 
-// 3 blocks a multiprocessor leave 80 registers a thread: with the 64 of 4 blocks three rows spill.
+// 3 blocks a multiprocessor leave 80 registers a thread; with 4 blocks, 64 registers, three of the
+// row kernels would spill.
 #define RK_ROW_KERNEL __global__ void __launch_bounds__(CudaBlock::kThreads, 3)
 
 template <class Row>

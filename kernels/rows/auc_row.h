@@ -267,7 +267,7 @@ template <class S> struct AucAllRow {
     const int p = gather_positives(team, in, false, at.index);
     team.for_each(
         p, [&](int j) { at.positive[j] = gradient(gradient.positive, in.scores[at.index[j]]); });
-    team.sync();  // grad may lie where the scores were
+    team.sync();  // grad may be the memory of in.scores
     team.for_each(pad(in.columns), [&](int k) {
       const S to_negative = gradient(gradient.negative, in.scores[k]);
       grad[k] = in.is_negative(k) ? to_negative : S(0);

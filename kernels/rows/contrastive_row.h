@@ -86,7 +86,7 @@ template <class S> struct ContrastiveRow {
     team.for_each(p, [&](int j) {
       at.positive_grad[j] = in.weight * to_positive(params, in.scores[at.index[j]]);
     });
-    team.sync();  // grad may lie where the scores were
+    team.sync();  // grad may be the memory of in.scores
     team.for_each(pad(in.columns), [&](int k) {
       grad[k] = in.is_negative(k) ? in.weight * to_negative(params, in.scores[k]) : S(0);
     });

@@ -121,7 +121,7 @@ template <class S> struct HistogramRow {
     };
     team.for_each(
         p, [&](int j) { at.positive[j] = slope(params.rise, in.scores[at.index[j]], true); });
-    team.sync();  // grad may lie where the scores were
+    team.sync();  // grad may be the memory of in.scores
     team.for_each(pad(in.columns), [&](int k) {
       grad[k] = slope(params.negative_rise, in.scores[k], in.is_negative(k));
     });

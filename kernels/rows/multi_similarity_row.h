@@ -1,9 +1,9 @@
 // Multi-similarity loss of one query (Wang et al. 2019, eq. 11-13).  m = min over P of s, M = max
 // over N of s; mining keeps positives with s - epsilon < M and negatives with s + epsilon > m; then
 //   loss = log(1 + sum exp(-alpha (s - base)))/alpha + log(1 + sum exp(beta (s - base)))/beta
-// and 0 where nothing is left (positives and negatives are left, or not, together). The choice has
-// no gradient. Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be the
-// memory of in.scores. P and N must not be empty. Cost: columns exponentials, largest exponent
+// and 0 if mining keeps nothing (it keeps positives if and only if it keeps negatives). The choice
+// has no gradient. Writes the loss and, to grad[0..pad(columns)), weight * dloss/ds; `grad` may be
+// the memory of in.scores. P and N must not be empty. Cost: columns exponentials, largest exponent
 // subtracted.
 #pragma once
 

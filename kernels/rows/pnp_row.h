@@ -82,7 +82,7 @@ template <class S> struct PnpRow {
 
     team.for_each(width, [&](int k) { at.score[k] = in.is_negative(k) ? in.scores[k] : kNever; });
     team.for_each(p, [&](int j) { at.positive[j] = in.scores[at.index[j]]; });
-    team.sync();  // grad may lie where the scores were
+    team.sync();  // grad may be the memory of in.scores
     team.for_each(columns, [&](int k) { grad[k] = 0; });
 
     double total = 0;

@@ -73,7 +73,7 @@ template <class S> struct RamboRow {
     });
     team.for_each(
         p, [&](int j) { at.before[j] = static_cast<double>(in.scores[at.index[j]]) - half; });
-    team.sync();  // grad may lie where the scores were
+    team.sync();  // grad may be the memory of in.scores
     team.for_each(columns, [&](int k) { grad[k] = 0; });
 
     double total = 0;

@@ -60,7 +60,7 @@ template <class S> struct SmoothApRow {
       at.positive[k] = k < p ? in.scores[at.index[k]] : kNever;
       at.positive_grad[k] = 0;
     });
-    team.sync();  // grad may lie where the scores were
+    team.sync();  // grad may be the memory of in.scores
     team.for_each(columns, [&](int k) { grad[k] = 0; });
 
     double lost = 0;  // sum over j of 1 - R+_j / R_j

@@ -84,7 +84,7 @@ template <class S> struct SupApRow {
                                                    : params.lambda * ContrastiveRow<S>::to_positive(
                                                                          params.contrastive, s);
     });
-    team.sync();  // grad may lie where the scores were
+    team.sync();  // grad may be the memory of in.scores
     team.for_each(columns, [&](int k) {
       grad[k] = params.lambda * ContrastiveRow<S>::to_negative(params.contrastive, at.score[k]);
     });

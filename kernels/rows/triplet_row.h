@@ -22,7 +22,7 @@ template <class S> struct TripletParams {
   RK_FN RK_INLINE S distance(S score) const {
     const S square = 2 - 2 * score;
     const S inside = square > 0 ? square : S(0);
-    const S root = std::sqrt(inside);  // always: a call under a condition does not vectorise
+    const S root = std::sqrt(inside);  // unconditional: a call under a condition does not vectorise
     return squared ? inside : root;
   }
   // dd/ds, given d.
@@ -142,7 +142,7 @@ template <class S> struct TripletAllRow {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const int p = place(team, params, in, at);
     const int columns = pad(in.columns);
-    team.sync();  // grad may lie where the scores were
+    team.sync();  // grad may be the memory of in.scores
     team.for_each(columns, [&](int k) { grad[k] = 0; });
     double total = 0;
     for (int j = 0; j < p; ++j) {

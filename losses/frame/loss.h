@@ -80,7 +80,7 @@ template <class S> class Loss {
   virtual void prepare(const Context& context, const LossInput<S>& input) = 0;
 
   // Computes loss and gradients of the prepared batch. May be captured
-  // (engine/device/cuda/graph.h); does not allocate.
+  // (engine/device/cuda/graph.h); allocates nothing of its own.
   void launch(const Context& context, const LossInput<S>& input, const LossGradients<S>& gradients);
 
   // Called after launch(), for its batch; at most two values may be fetched and not yet taken.

@@ -44,7 +44,7 @@ class SymmetricProduct {
   std::int64_t depth_ = 0;  // dim, padded to the product's step
   std::optional<TileProduct> product_;
   Buffer packed_;  // [tiles_], the tiles' rows, packed as the product's second operand
-  Buffer padded_;  // [threads, kTile, depth_]: rows at the edge, or of another dim than depth_
+  Buffer padded_;  // [threads, kTile, depth_]: padded rows at the edge, or if dim is not depth_
   Buffer product_tiles_;  // [threads, kTile, kTile]
 };
 

@@ -81,7 +81,7 @@ template <class S, class Row> class CpuRows : public Rows<S, Row> {
   static int drop_tiny(const SerialTeam& team, S* grad, int count) {
     constexpr S kLeast = std::numeric_limits<S>::min() / std::numeric_limits<S>::epsilon();
     return team.sum(count, [&](int k) {
-      const bool tiny = std::abs(grad[k]) < kLeast;  // NaN is not
+      const bool tiny = std::abs(grad[k]) < kLeast;  // false for NaN
       grad[k] = tiny ? S(0) : grad[k];
       return tiny ? 0 : 1;
     });

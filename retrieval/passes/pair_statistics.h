@@ -80,7 +80,7 @@ class PairStatistics {
   Moments positive_moments_;
   std::int64_t positive_count_ = 0;
   std::unique_ptr<Histogram> positive_histogram_;
-  std::vector<std::unique_ptr<Histogram>> negative_histograms_;  // one a member
+  std::vector<std::unique_ptr<Histogram>> negative_histograms_;  // one per member
 
   // Exact AUC: the distinct positive scores, ascending; how often each occurs; the first of each
   // fine bin; and, by member, the number of negatives below score k and above score k - 1 (cell
