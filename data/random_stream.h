@@ -1,5 +1,5 @@
-// Which stream of random numbers belongs to what: purposes that shared one would see the same
-// draws. CounterRandom(seed, random_stream(purpose, epoch), index).
+// Assigns each use of random numbers its own stream, since uses that shared one would see the same
+// draws. Usage: CounterRandom(seed, random_stream(use, epoch), index).
 #pragma once
 
 #include "engine/base/error.h"
@@ -19,7 +19,8 @@ enum class RandomUse : std::uint32_t {
   kCategoryPairs = 0x17,  // index: pass
 };
 
-// Below these, an image (or class) and its appearances in an epoch key draws of their own.
+// Image (or class) indices and copies (appearances in an epoch) below these limits key distinct
+// draws.
 inline constexpr std::int64_t kMostIndices = std::int64_t{1} << 36;
 inline constexpr std::int64_t kMostCopies = std::int64_t{1} << 28;
 

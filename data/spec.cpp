@@ -14,14 +14,14 @@ bool is_key_character(char c) {
          c == '-';
 }
 
-// The length of `key=` at the front of `text`, 0 where there is none.
+// The length of `key=` at the front of `text`; 0 if there is none.
 std::size_t key_length(std::string_view text) {
   std::size_t n = 0;
   while (n < text.size() && is_key_character(text[n])) ++n;
   return n > 0 && n < text.size() && text[n] == '=' ? n + 1 : 0;
 }
 
-// The position of the first comma that begins an option; text.size() where none does.
+// The position of the first comma that begins an option; text.size() if there is none.
 std::size_t next_option(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == ',' && key_length(text.substr(i + 1)) > 0) return i;

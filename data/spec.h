@@ -3,11 +3,12 @@
 //   kind[:path][,key=value]...      folder:photos,val_classes=0.2
 //   glyphs[:key=value[,key=value]...]
 //
-// An option begins at a comma followed by letters, digits or '_' and '='; every other comma belongs
-// to the path or value before it, so paths may hold commas, and values anything but ",key=". A
-// folder's path comes first, even where it looks like an option (folder:a=b). Lists
-// are written a+b+c: folder:omniglot,categories=Japanese_(katakana)+Sanskrit+Tagalog.
-// Unknown kinds, unknown keys, repeated keys and values of the wrong form are UsageErrors.
+// An option begins at a comma followed by a key (letters, digits, '_' or '-') and '='; every other
+// comma belongs to the path or value before it, so paths may contain commas, and values anything
+// but ",key=". In keys '-' means '_'. The path of a folder comes first, even if it looks like an
+// option (folder:a=b). Lists are written a+b+c:
+// folder:omniglot,categories=Japanese_(katakana)+Sanskrit+Tagalog. Unknown kinds, unknown keys,
+// repeated keys and values of the wrong form are UsageErrors.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct DataSpec {
   std::string path;  // empty for a kind without files
   std::map<std::string, std::string> options;
 
-  std::string text() const;  // in the grammar above, options in alphabetic order
+  std::string text() const;  // in the grammar above, options in alphabetical order
   bool has(const std::string& key) const { return options.contains(key); }
   std::string get(const std::string& key, const std::string& otherwise) const;
   double number(const std::string& key, double otherwise, double low, double high) const;
@@ -32,10 +33,10 @@ struct DataSpec {
   std::vector<std::string> list(const std::string& key) const;  // split at '+'
 };
 
-// Only the form is looked at; open_dataset() knows the kinds and their keys.
+// Checks only the form; open_dataset() knows the kinds and their keys.
 DataSpec parse_data_spec(std::string_view text);
 
-// "k=4,fill=white" alone, for other flags of the same grammar; `what` begins the messages.
+// Parses "k=4,fill=white" alone, for other flags with the same grammar; `what` begins the messages.
 std::map<std::string, std::string> parse_key_values(std::string_view text, std::string_view what);
 
 }  // namespace rk

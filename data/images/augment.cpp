@@ -67,7 +67,8 @@ void set_fill(AugmentOptions& options, const DataSpec& spec, const std::string& 
   options.fill.fill(static_cast<std::uint8_t>(spec.integer("fill", 0, 0, 255)));
 }
 
-// Either may be what it is without being given.
+// Checks the merged options, since either bound may come from the defaults rather than from the
+// flag.
 void refuse_crossed(const char* what, double least, double most) {
   if (least <= most) return;
   fail<UsageError>("--augment: {0}_min={1} is above {0}_max={2}; give both, the smaller as {0}_min",
@@ -177,7 +178,8 @@ Box random_resized_window(int width, int height, const AugmentOptions& options,
       return {left, top, w, h};
     }
   }
-  // The largest centred window whose ratio is allowed. At least a pixel, which torchvision forgets.
+  // The largest centred window with an allowed ratio, at least one pixel a side (torchvision may
+  // return zero).
   int w = width, h = height;
   const double ratio = static_cast<double>(width) / height;
   if (ratio < options.ratio_min) {
@@ -212,7 +214,8 @@ void warp_affine(const std::uint8_t* in, std::uint8_t* out, int size,
     }
     return in + (static_cast<std::ptrdiff_t>(y) * size + x) * 3;
   };
-  // Beyond one pixel outside nothing changes any more; the bound also keeps the int in range.
+  // More than one pixel outside the picture the result is constant; clamping also keeps the int in
+  // range.
   const double low = -2, high = size + 1.0;
   for (int y = 0; y < size; ++y) {
     for (int x = 0; x < size; ++x) {
@@ -237,7 +240,7 @@ void warp_affine(const std::uint8_t* in, std::uint8_t* out, int size,
 void augment(const Image& image, const AugmentOptions& options, CounterRandom random,
              std::uint8_t* out, std::vector<std::uint8_t>& scratch) {
   const int size = options.size;
-  // The crop draws a varying number, so it draws last.
+  // The crop takes a varying number of draws, so it draws last.
   const bool flip = random.uniform() < options.flip;
   const bool affine = random.uniform() < options.affine && options.has_affine();
   const auto symmetric = [&random](double range) { return random.uniform(-range, range); };

@@ -1,10 +1,10 @@
-// From a decoded picture to the network's square of uint8 pixels: evaluation's Resize + CenterCrop,
-// or training's random crop, small affine and flip. Resampling is Pillow's (data/images/resize.h);
-// the rule of the random resized crop and the matrix of the affine are torchvision's.
+// Turns a decoded picture into the network's square uint8 input: Resize + CenterCrop for
+// evaluation, or random crop, small affine and flip for training. Resampling follows Pillow
+// (data/images/resize.h); the random resized crop and the affine matrix follow torchvision.
 //
-// Every draw is a function of (seed, epoch, data set index, copy), copy = which of its appearances
-// in the epoch; threads, prefetch depth and resuming change nothing. Order: crop and resize,
-// affine, flip.
+// Every draw is a function of (seed, epoch, data set index, copy), where copy numbers the
+// appearances of one image in an epoch; the number of threads, the prefetch depth and resuming
+// change nothing. Order: crop and resize, affine, flip.
 #pragma once
 
 #include "data/images/image.h"
@@ -20,7 +20,7 @@ namespace rk {
 
 enum class Crop {
   kCenter,         // Resize(resize), CenterCrop(size)
-  kRandom,         // Resize(resize), a window of size x size anywhere
+  kRandom,         // Resize(resize), a size x size window at a random position
   kRandomResized,  // area U(area_min, area_max), ratio log-uniform, resized to size x size
 };
 
@@ -35,8 +35,8 @@ struct AugmentOptions {
   double rotation = 0;                // degrees, U(-r, r)
   double shear = 0;                   // degrees along x, U(-s, s)
   double zoom_min = 1, zoom_max = 1;  // U(min, max)
-  double translate = 0;               // share of size, U(-t, t) a axis
-  bool fill_border = true;            // outside the picture: its border, or fill
+  double translate = 0;               // share of size, U(-t, t) per axis
+  bool fill_border = true;            // outside the picture: repeat its border, else `fill`
   std::array<std::uint8_t, 3> fill{};
 
   bool has_affine() const;
@@ -47,24 +47,25 @@ AugmentOptions center_crop(int size, int resize);
 
 // The flag --augment: "none", or comma-separated key=value: crop=center|random|resized, area_min,
 // area_max, ratio_min, ratio_max, flip, affine, rotation, shear, zoom_min, zoom_max, translate,
-// fill=border|white|black|0..255. `base` gives size, resize and what is not named. UsageError.
+// fill=border|white|black|0..255. `base` gives size, resize and every value that `text` does not
+// name. Throws UsageError.
 AugmentOptions parse_augment(std::string_view text, AugmentOptions base);
-std::string augment_text(const AugmentOptions& options);  // every value, for the run's settings
+std::string augment_text(const AugmentOptions& options);  // every value, for the settings of a run
 
 CounterRandom augment_random(std::uint64_t seed, std::int64_t epoch, std::int64_t index,
                              std::int64_t copy);
 
-// The window that torchvision's RandomResizedCrop.get_params would take, from this generator.
+// The window that torchvision's RandomResizedCrop.get_params would return if it drew from `random`.
 Box random_resized_window(int width, int height, const AugmentOptions& options,
                           CounterRandom& random);
 
-// Inverse map of torchvision's affine about the centre of a size x size picture: output pixel
-// centre (x+0.5, y+0.5) comes from (m[0] x' + m[1] y' + m[2], m[3] x' + m[4] y' + m[5]), x' = x +
-// 0.5.
+// Inverse map of torchvision's affine about the centre of a size x size picture: the output pixel
+// with centre (x', y') = (x + 0.5, y + 0.5) samples the input at (m[0] x' + m[1] y' + m[2], m[3] x'
+// + m[4] y' + m[5]).
 std::array<double, 6> inverse_affine(int size, double degrees, double shear_degrees, double zoom,
                                      double translate_x, double translate_y);
 
-// `out` = `in` (size x size x 3 each) moved by the inverse map, bilinear.
+// Resamples `in` into `out` (size x size x 3 each) through the inverse map, bilinear.
 void warp_affine(const std::uint8_t* in, std::uint8_t* out, int size,
                  const std::array<double, 6>& inverse, const AugmentOptions& options);
 

@@ -19,7 +19,7 @@ bool has(std::string_view file, std::size_t at, std::string_view what) {
   return file.size() >= at + what.size() && file.substr(at, what.size()) == what;
 }
 
-// What a file that is none of ours looks like; for the message only.
+// Names the format of an unsupported file, for the message only.
 std::string_view other_format(std::string_view file) {
   if (file.empty()) return "empty file"sv;
   if (has(file, 0, "GIF8"sv)) return "GIF"sv;

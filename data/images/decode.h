@@ -1,14 +1,14 @@
-// From a file to its pixels, equal byte for byte to Pillow's Image.open(f).convert('RGB').
+// Decodes image files to pixels, equal byte for byte to Pillow's Image.open(f).convert('RGB').
 //
-// The format is told by content, never by name: JPEG (libjpeg-turbo with its defaults), PNG
-// (libpng), uncompressed BMP of 1, 4, 8, 24 or 32 bits (no OS/2 ones). Grey is replicated, alpha
-// dropped, CMYK taken as stored inverted (R = round(C K / 255)), 16 bits a channel cut to the high
-// byte but grey 16-bit PNG clipped to 255, and EXIF orientation ignored (exif.h turns pictures),
-// all as Pillow does. Limits, checked before memory is spent: file 256 MiB, side 65,500,
-// 178,956,970 pixels, 100 JPEG scans, 256 MB of the coefficients that a progressive JPEG is held in
-// (45 to 90 megapixels). A damaged file is refused, also where a library would only warn, and with
-// it arithmetic-coded JPEG, where damage cannot be noticed. Errors: InputError "<name>: <what>;
-// <what to do>". Every function may run in any number of threads.
+// The format is detected from the content, never from the name: JPEG (libjpeg-turbo with its
+// defaults), PNG (libpng), uncompressed BMP of 1, 4, 8, 24 or 32 bits (not OS/2 BMP). As in Pillow,
+// grey is replicated to R, G and B, alpha is dropped, CMYK is taken as stored inverted (R = round(C
+// K / 255)), 16-bit channels are cut to their high byte except that 16-bit grey PNG is clipped to
+// 255, and EXIF orientation is ignored (exif.h turns pictures). Limits, checked before memory is
+// allocated: file 256 MiB, side 65,500, 178,956,970 pixels, 100 JPEG scans, and 256 MB for the
+// coefficients of a progressive JPEG (45 to 90 megapixels). Damaged files are refused even where a
+// library would only warn; so is arithmetic-coded JPEG, in which damage cannot be detected. Errors:
+// InputError "<name>: <what>; <what to do>". All functions are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,10 @@ inline constexpr int kMaxImageSide = 65500;
 inline constexpr long long kMaxImagePixels = 178956970;
 inline constexpr std::size_t kMaxImageFileBytes = std::size_t{256} << 20;
 
-// `file` is the whole file, `name` appears in messages.
+// `file` holds the whole file; `name` appears in messages.
 Image decode_image(std::span<const std::byte> file, const std::string& name);
-// The same into `out`, whose storage is kept where it suffices; after an error `out` is undefined.
+// Decodes into `out`, reusing its storage if large enough; after an error the content of `out` is
+// undefined.
 void decode_image(std::span<const std::byte> file, const std::string& name, Image& out);
 // Reads the file and decodes it.
 Image read_image(const std::string& path);

@@ -1,7 +1,7 @@
-// Uncompressed BMP of 1, 4, 8, 24 or 32 bits a pixel, of 32 also with masks that are whole bytes
-// (BI_BITFIELDS). Read here and not by a library: the packaged
-// stb_image fills a truncated file up with zeros and reads past a short palette, so every field
-// would have to be checked here all the same, and after that the pixels are three lines.
+// Uncompressed BMP of 1, 4, 8, 24 or 32 bits a pixel; with 32 bits also channel masks of whole
+// bytes (BI_BITFIELDS). Decoded here rather than by a library: the packaged stb_image pads a
+// truncated file with zeros and reads past a short palette, so every field would have to be checked
+// here anyway, after which decoding the pixels takes three lines.
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kFileHeader = 14;
-constexpr std::size_t kInfoHeader = 40;  // BITMAPINFOHEADER; later versions only add to its end
-constexpr std::uint32_t kMasks = 3;      // a compression that is none: red, green and blue follow
+constexpr std::size_t kInfoHeader = 40;  // BITMAPINFOHEADER; later versions only append to it
+constexpr std::uint32_t kMasks = 3;      // BI_BITFIELDS: uncompressed, with channel masks
 constexpr std::size_t kMasksBytes = 12;
 
 std::uint32_t word(std::span<const std::byte> file, std::size_t at) {
@@ -44,7 +44,7 @@ void decode_bmp(std::span<const std::byte> file, const std::string& name, Image&
     fail<InputError>("{}: BMP of the OS/2 kind; convert it to PNG", name);
   }
   const bool indexed = bits == 1 || bits == 4 || bits == 8;
-  // Where red, green and blue stand in a pixel; of indices, in a colour of the palette.
+  // Byte offsets of red, green and blue in a pixel or, for indexed pictures, in a palette entry.
   std::array<std::size_t, 3> place = {2, 1, 0};
   bool known = compression == 0 && (indexed || bits == 24 || bits == 32);
   const bool masked = compression == kMasks && bits == 32;
@@ -66,7 +66,7 @@ void decode_bmp(std::span<const std::byte> file, const std::string& name, Image&
   const long long tall = top_down ? -static_cast<long long>(signed_height) : signed_height;
   check_image_size(width, tall, name);
 
-  const bool masks_behind = masked && info_bytes == kInfoHeader;  // later versions have room
+  const bool masks_behind = masked && info_bytes == kInfoHeader;  // else inside the header
   const std::uint64_t palette_at = kFileHeader + info_bytes + (masks_behind ? kMasksBytes : 0);
   const std::uint64_t most = indexed ? std::uint64_t{1} << bits : 0;
   const std::uint64_t colours = !indexed ? 0 : stated_colours == 0 ? most : stated_colours;
@@ -89,7 +89,7 @@ void decode_bmp(std::span<const std::byte> file, const std::string& name, Image&
       const std::size_t bit = static_cast<std::size_t>(x) * bits;
       const std::uint8_t* bgr = in + bit / 8;
       if (indexed) {
-        // The leftmost pixel of a byte in its highest bits.
+        // The leftmost pixel is in the highest bits of a byte.
         const unsigned index = (*bgr >> (8 - bits - bit % 8)) & ((1U << bits) - 1);
         if (index >= colours) corrupt("a colour outside the palette");
         bgr = palette + std::size_t{4} * index;

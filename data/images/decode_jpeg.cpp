@@ -1,11 +1,11 @@
-// JPEG by libjpeg-turbo. Its errors arrive by longjmp, which may cross no frame with a destructor
-// to run: every call of the library therefore sits in a lambda of plain values under attempt().
+// JPEG by libjpeg-turbo. The library reports errors by longjmp, which must not skip a destructor:
+// every library call is therefore made from a lambda without destructors, run by attempt().
 #include <csetjmp>
 #include <cstdint>
 #include <cstdio>
 // jpeglib.h needs FILE and size_t declared before it.
 #include <jpeglib.h>
-// The numbers of the messages come after the types they use.
+// Defines the message codes; must follow jpeglib.h.
 #include <jerror.h>
 
 #include <algorithm>
@@ -22,19 +22,19 @@ namespace {
 constexpr long kMaxMemory = 256L * 1024 * 1024;
 constexpr int kMaxScans = 100;
 
-// Bytes that fill a file up where a scan has ended, as cameras write them: one or two of any value,
-// or zeros. Other ones, and any before a restart marker, are a part of the picture that was not
-// understood. Called where the library found `marker` after `count` bytes that it did not expect.
+// Whether the `count` unexpected bytes that the library found before `marker` are padding, which
+// some cameras write after a scan: one or two bytes of any value, or zeros. Any other bytes, and
+// any bytes before a restart marker, are picture data that could not be decoded.
 bool is_padding(const jpeg_decompress_struct& info, int count, int marker) {
   if (marker >= JPEG_RST0 && marker <= JPEG_RST0 + 7) return false;
   if (count <= 2) return true;
-  const JOCTET* end = info.src->next_input_byte;  // of the marker
+  const JOCTET* end = info.src->next_input_byte;  // where the marker begins
   return std::all_of(end - count, end, [](JOCTET byte) { return byte == 0; });
 }
 
-// Warnings that leave the pixels as they are: an unknown revision in the JFIF header, an unknown
-// colour transform in Adobe's, a damaged colour profile, a scan header of a baseline file that
-// gives a spectral range, which baseline decoding does not use, and padding.
+// Whether the warning leaves the pixels unaffected: an unknown revision in the JFIF header, an
+// unknown colour transform in the Adobe header, a damaged colour profile, a spectral range in the
+// scan header of a baseline file (not used in baseline decoding), or padding.
 bool harmless(const jpeg_decompress_struct& info) {
   switch (info.err->msg_code) {
     case JWRN_JFIF_MAJOR:
@@ -53,7 +53,7 @@ class JpegDecoder {
     info_.err = jpeg_std_error(&errors_);
     info_.client_data = this;
     errors_.error_exit = [](j_common_ptr info) {
-      // "Backing store not supported" is how the library says that the limit is reached.
+      // The library reports reaching the memory limit as "Backing store not supported".
       const int code = info->err->msg_code;
       self(info).too_large_ = code == JERR_NO_BACKING_STORE || code == JERR_OUT_OF_MEMORY;
       self(info).stop();
@@ -67,7 +67,7 @@ class JpegDecoder {
     };
     errors_.output_message = [](j_common_ptr) {};  // nothing is printed from here
     progress_.progress_monitor = [](j_common_ptr info) {
-      // Each scan of a progressive file is a pass over the whole picture, however few its bytes.
+      // Each scan of a progressive file is a pass over the whole picture, even if it has few bytes.
       if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMaxScans) {
         self(info).stop("more than 100 scans");
       }
@@ -77,16 +77,16 @@ class JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  // Runs f; false when the library gave up in it, why() then says the reason.
+  // Runs f; returns false if the library gave up inside it, and why() then gives the reason.
   template <class F> bool attempt(F f) {
     if (setjmp(jump_) != 0) return false;
     f();
     return true;
   }
   const char* why() const { return why_.data(); }
-  // It gave up for the memory that the file asks for, which may well be whole.
+  // Whether decoding stopped because the file needs too much memory; the file may be undamaged.
   bool too_large() const { return too_large_; }
-  // What the library warned of though the pixels are good; "" where of nothing.
+  // The first warning of the library that leaves the pixels unaffected; "" if there was none.
   const char* oddity() const { return oddity_.data(); }
 
   bool open(std::span<const std::byte> file) {
@@ -102,7 +102,7 @@ class JpegDecoder {
 
   bool start() {
     return attempt([&] {
-      // Grey is replicated by the library; CMYK and YCCK come as CMYK and are multiplied out later.
+      // The library replicates grey; CMYK and YCCK arrive as CMYK and read_cmyk() converts them.
       info_.out_color_space = info_.num_components == 4 ? JCS_CMYK : JCS_RGB;
       jpeg_start_decompress(&info_);
     });
@@ -111,7 +111,7 @@ class JpegDecoder {
   bool read_rgb(Image& out) {
     return attempt([&] {
       while (info_.output_scanline < info_.output_height) {
-        // Several rows a call: that is how the library decodes them.
+        // Several rows a call, since the library decodes several at once.
         std::array<JSAMPROW, 4> rows;
         const auto wanted = std::min<JDIMENSION>(info_.output_height - info_.output_scanline, 4);
         for (JDIMENSION i = 0; i < wanted; ++i) {
@@ -188,12 +188,12 @@ void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image
                      info.num_components);
   }
   if (info.arith_code) {
-    // Its decoder goes on with zeros where data is missing and says nothing: damage would pass
-    // unseen.
+    // The arithmetic decoder silently continues with zeros where data is missing: damage would go
+    // unnoticed.
     fail<InputError>("{}: arithmetic-coded JPEG; convert it to baseline or remove it", name);
   }
-  // A progressive file is decoded whole in here, within the memory limit; only then is room made
-  // for the pixels.
+  // start() decodes a progressive file completely, within the memory limit, before the pixels are
+  // allocated.
   require(decoder.start());
   out.reset(static_cast<int>(info.image_width), static_cast<int>(info.image_height));
   if (info.num_components == 4) {

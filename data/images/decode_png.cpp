@@ -1,6 +1,6 @@
-// PNG by libpng's low-level interface: the simplified one would apply gAMA. Its errors arrive by
-// longjmp, which may cross no frame with a destructor to run: every call of the library therefore
-// sits in a lambda of plain values under attempt().
+// PNG by libpng's low-level interface: the simplified interface would apply gAMA. The library
+// reports errors by longjmp, which must not skip a destructor: every library call is therefore made
+// from a lambda without destructors, run by attempt().
 #include <png.h>
 
 #include <array>
@@ -31,17 +31,18 @@ class PngDecoder {
 
   bool read_header() {
     return attempt([&] {
-      // A warning is left only for picture data: everything else is skipped below.
+      // Warnings stop too: with all ancillary chunks skipped below, they can only concern picture
+      // data.
       png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, stop, stop);
       if (png_ == nullptr) stop_here("libpng cannot start");
       info_ = png_create_info_struct(png_);
       if (info_ == nullptr) stop_here("out of memory");
       png_set_read_fn(png_, this, read);
-      // Sides are looked at behind the header, with better words for what is wrong with them.
+      // The size is checked after the header has been read, with a clearer message.
       png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
       png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
       // Pillow's pixels depend on no ancillary chunk, so none is parsed: no gamma, no profile, no
-      // inflated text. The list in the library's -1 leaves out tRNS.
+      // inflated text. The library's -1 does not cover tRNS, so tRNS is listed explicitly.
       png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
       static constexpr std::array<png_byte, 5> kTransparency{'t', 'R', 'N', 'S', 0};
       png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, kTransparency.data(), 1);
@@ -56,7 +57,7 @@ class PngDecoder {
     return attempt([&] {
       const int depth = png_get_bit_depth(png_, info_);
       const int colour = png_get_color_type(png_, info_);
-      // Pillow reads grey 16-bit alone as numbers and clips them to 255.
+      // Pillow clips 16-bit values to 255 for grey only.
       const bool clipped = depth == 16 && colour == PNG_COLOR_TYPE_GRAY;
       if (!clipped) {
         png_set_strip_16(png_);  // the high byte
@@ -71,11 +72,11 @@ class PngDecoder {
       if (png_get_rowbytes(png_, info_) != pixel_bytes * static_cast<std::size_t>(out.width())) {
         stop_here("row of an unexpected length");
       }
-      // An interlaced picture is built up in `out` pass by pass.
+      // The passes of an interlaced picture accumulate in `out`.
       for (int pass = 0; pass < passes; ++pass) {
         for (int y = 0; y < out.height(); ++y) png_read_row(png_, out.row(y), nullptr);
       }
-      png_read_end(png_, nullptr);  // the rest must be there and whole too
+      png_read_end(png_, nullptr);  // the rest of the file must be intact too
       if (clipped) {
         for (int y = 0; y < out.height(); ++y) spread_gray16(out.row(y), out.width());
       }
@@ -83,8 +84,8 @@ class PngDecoder {
   }
 
  private:
-  // A row of big-endian 16-bit grey at the start of its own RGB row, widened in place from the
-  // right: pixel x is written at 3x, to the right of what is still to be read.
+  // Expands big-endian 16-bit grey, stored at the start of an RGB row, to RGB in place. Goes from
+  // right to left: pixel x is written at byte 3x, past all bytes that are still to be read.
   static void spread_gray16(std::uint8_t* row, int width) {
     for (int x = width - 1; x >= 0; --x) {
       const std::uint8_t* gray = row + 2 * static_cast<std::size_t>(x);

@@ -1,5 +1,5 @@
 // The three decoders behind decode_image(). Each gets the whole file, checks the header against the
-// limits of decode.h, and fills `out`; errors as decode.h says.
+// limits of decode.h, and fills `out`; for errors see decode.h.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image
 void decode_png(std::span<const std::byte> file, const std::string& name, Image& out);
 void decode_bmp(std::span<const std::byte> file, const std::string& name, Image& out);
 
-// Sizes as a header states them; outside the limits is an InputError.
+// Throws InputError if the size stated in a header is outside the limits.
 void check_image_size(long long width, long long height, const std::string& name);
 
-// R of a CMYK picture stored inverted: round(c * k / 255). (t + t / 256) / 256 with t = c k + 128
-// is that rounding for every pair of bytes, without a division.
+// Red of a CMYK picture stored inverted: round(c * k / 255). With t = c k + 128, (t + t / 256) /
+// 256 equals this for every pair of bytes, without a division.
 constexpr std::uint8_t multiply_inverted(unsigned c, unsigned k) {
   const unsigned t = c * k + 128;
   return static_cast<std::uint8_t>((t + (t >> 8)) >> 8);

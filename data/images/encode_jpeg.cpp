@@ -1,5 +1,5 @@
-// As in decode_jpeg.cpp, libjpeg-turbo's errors arrive by longjmp: what it may cross is one
-// function of plain values.
+// As in decode_jpeg.cpp, libjpeg-turbo reports errors by longjmp: it may leave only compress(),
+// which has no destructors.
 #include "data/images/encode_jpeg.h"
 
 #include <csetjmp>
@@ -21,7 +21,8 @@ struct Errors {
   std::array<char, JMSG_LENGTH_MAX> message;
 };
 
-// Into `bytes`, which the library allocates; false with a message in `errors`.
+// Writes the file into `bytes`, which the library allocates; on failure returns false with a
+// message in `errors`.
 bool compress(const Image& image, int quality, Errors& errors, unsigned char** bytes,
               unsigned long* size) {
   jpeg_compress_struct info{};
@@ -46,7 +47,7 @@ bool compress(const Image& image, int quality, Errors& errors, unsigned char** b
   info.optimize_coding = TRUE;
   jpeg_start_compress(&info, TRUE);
   while (info.next_scanline < info.image_height) {
-    // The library's type has no const; it reads alone.
+    // The library only reads the row, though its type is not const.
     auto* row = const_cast<JSAMPLE*>(image.row(static_cast<int>(info.next_scanline)));
     jpeg_write_scanlines(&info, &row, 1);
   }

@@ -1,4 +1,4 @@
-// A picture as the bytes of a baseline JPEG file, for thumbnails: small rather than exact.
+// Encodes a picture as a baseline JPEG file, for thumbnails: small rather than exact.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace rk {
 
-// quality: 1 to 100, as libjpeg scales its tables; chroma is halved both ways.
+// quality: 1 to 100, on libjpeg's scale; chroma is subsampled by two on both axes.
 std::vector<std::byte> encode_jpeg(const Image& image, int quality);
 
 }  // namespace rk

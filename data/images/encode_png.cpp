@@ -1,5 +1,5 @@
-// By libpng's low-level interface: the simplified one writes no text. Its errors arrive by longjmp,
-// which may cross no frame with a destructor to run: see decode_png.cpp.
+// Uses libpng's low-level interface: the simplified interface writes no text. The library reports
+// errors by longjmp, which must not skip a destructor: see decode_png.cpp.
 #include "data/images/encode_png.h"
 
 #include <png.h>
@@ -71,14 +71,14 @@ class PngEncoder {
 
   std::span<std::byte> room_;
   std::size_t written_ = 0;
-  std::string key_{kKey}, writer_{kWriter};  // libpng asks for what it could change
+  std::string key_{kKey}, writer_{kWriter};  // libpng's interface takes non-const pointers
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   std::jmp_buf jump_{};
   std::array<char, 200> why_{};
 };
 
-// The most bytes that the file may have: the worst case of the pixels, and the text.
+// Upper bound of the file size: the worst case of the pixels, plus the text.
 std::size_t most_bytes(const Image& image) {
   png_image control{};
   control.version = PNG_IMAGE_VERSION;

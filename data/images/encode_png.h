@@ -1,5 +1,4 @@
-// A picture as the bytes of an 8-bit RGB PNG file in sRGB, which says in a tEXt chunk who wrote it:
-// Software: Rankine.
+// Encodes a picture as an 8-bit RGB PNG file in sRGB, with a tEXt chunk "Software: Rankine".
 #pragma once
 
 #include <cstddef>
@@ -12,8 +11,8 @@ namespace rk {
 
 std::vector<std::byte> encode_png(const Image& image);
 
-// Whether encode_png() made what `file` holds from its beginning; false for whatever is no PNG.
-// Looks at the chunks before the pixels alone.
+// Whether `file`, read from its beginning, was written by encode_png(); false if it is not a PNG.
+// Reads only the chunks before the pixel data.
 bool is_encoded_by_rankine(std::istream& file);
 
 }  // namespace rk

@@ -14,11 +14,11 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr unsigned kOrientationTag = 0x0112;
-constexpr unsigned kShort = 3, kLong = 4;  // the type of a field: numbers of 16 bits, of 32
+constexpr unsigned kShort = 3, kLong = 4;  // field types: 16-bit and 32-bit numbers
 constexpr std::string_view kExifBegins = "Exif\0\0"sv;
 constexpr std::size_t kFieldBytes = 12;
 
-// Numbers of a block in its own order of bytes; 0 beyond its end.
+// Reads numbers of a block in the block's byte order; 0 beyond its end.
 struct Numbers {
   std::string_view bytes;
   bool little = false;
@@ -34,8 +34,8 @@ struct Numbers {
   }
 };
 
-// Of a TIFF block: a header of 8 bytes says where the first directory is; that is a count and as
-// many fields of tag, type, number of values, value.
+// The orientation stated in a TIFF block: its 8-byte header gives the offset of the first
+// directory, which is a count followed by that many fields (tag, type, number of values, value).
 int orientation_in(std::string_view tiff) {
   const bool little = tiff.starts_with("II*\0"sv);
   if (!little && !tiff.starts_with("MM\0*"sv)) return kUpright;
@@ -55,20 +55,20 @@ int orientation_in(std::string_view tiff) {
   return kUpright;
 }
 
-// The payload of the first segment APP1 that begins with "Exif", before the first scan.
+// The payload of the first APP1 segment that begins with "Exif" and precedes the first scan.
 std::string_view exif_of_jpeg(std::string_view file) {
   constexpr unsigned kApp1 = 0xE1, kStartOfScan = 0xDA, kEnd = 0xD9;
   const Numbers number{file};
-  std::size_t at = 2;  // behind the start of the image
+  std::size_t at = 2;  // after the start-of-image marker
   while (at + 4 <= file.size()) {
     if (number.at(at, 1) != 0xFF) return {};
     const unsigned marker = number.at(at + 1, 1);
-    if (marker == 0xFF) {  // filling
+    if (marker == 0xFF) {  // padding
       ++at;
       continue;
     }
     if (marker == kStartOfScan || marker == kEnd) return {};
-    const std::size_t length = number.at(at + 2, 2);  // with its own two bytes
+    const std::size_t length = number.at(at + 2, 2);  // includes its own two bytes
     if (length < 2) return {};
     const std::string_view segment = file.substr(at + 4, length - 2);
     if (marker == kApp1 && segment.starts_with(kExifBegins)) {
@@ -79,8 +79,8 @@ std::string_view exif_of_jpeg(std::string_view file) {
   return {};
 }
 
-// The first chunk eXIf: length, name, content, checksum. Some write the beginning of JPEG's segment
-// into it as well.
+// The first eXIf chunk (length, name, content, checksum). Some writers also put the "Exif" prefix
+// of the JPEG segment into it.
 std::string_view exif_of_png(std::string_view file) {
   const Numbers number{file};
   std::size_t at = 8;
@@ -113,13 +113,14 @@ Image turn_upright(Image image, int orientation) {
   const bool swapped = orientation >= 5;  // rows become columns
   const int width = swapped ? image.height() : image.width();
   const int height = swapped ? image.width() : image.height();
-  // Whether x, y of the result count from the far end of what they run along in `image`.
+  // Whether the result reads `image` from right to left, from bottom to top.
   const bool from_right =
       orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   const bool from_bottom =
       orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
   Image out(width, height);
-  // A column of `image` touches a cache line a pixel: so many rows of the result use it up.
+  // Walking down a column of `image` touches a new cache line at every pixel; 16 result rows at a
+  // time reuse each line.
   constexpr int kRows = 16;
   for (int top = 0; top < height; top += kRows) {
     const int bottom = std::min(height, top + kRows);

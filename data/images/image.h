@@ -1,6 +1,6 @@
 // A picture in memory: uint8, height x width x 3, R G B interleaved, rows top to bottom, no padding
-// between rows. Move-only. The storage ends with kSlack readable bytes of no meaning, so that
-// vector loads may reach past the last pixel.
+// between rows. Move-only. The storage ends with kSlack readable padding bytes, so that vector
+// loads may run past the last pixel.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class Image {
     return *this;
   }
 
-  // Another size; the storage is kept where it suffices. The pixels are then undefined.
+  // Changes the size, reusing the storage if large enough. The pixels are then undefined.
   void reset(int width, int height) {
     const std::size_t needed = bytes_of(width, height);
     if (storage_.bytes() < needed + kSlack) storage_ = Buffer(needed + kSlack);

@@ -20,21 +20,20 @@ constexpr std::uint32_t kHalf = 1U << (kPrecision - 1);
 struct Taps {
   std::vector<int> first;              // (count) first source position
   std::vector<int> lengths;            // (count) number of taps
-  std::vector<std::uint32_t> weights;  // (count, stride); bilinear weights are never below zero
+  std::vector<std::uint32_t> weights;  // (count, stride); bilinear weights are never negative
   std::size_t stride = 0;
 
   const std::uint32_t* of(int index) const {
     return weights.data() + static_cast<std::size_t>(index) * stride;
   }
   int begin() const { return first.front(); }
-  int end() const { return first.back() + lengths.back(); }  // both ends grow with the position
+  int end() const { return first.back() + lengths.back(); }  // both ends are monotonic
 };
 
 Taps make_taps(int in, int out, int begin, int count) {
   const double scale = static_cast<double>(in) / out;
   const double filter_scale = std::max(1.0, scale);
-  const double reciprocal =
-      1.0 / filter_scale;  // a multiplication, as Pillow does: other roundings
+  const double reciprocal = 1.0 / filter_scale;  // Pillow multiplies; division rounds differently
   Taps taps;
   taps.stride = static_cast<std::size_t>(std::ceil(filter_scale)) * 2 + 1;
   taps.first.resize(static_cast<std::size_t>(count));
@@ -63,7 +62,7 @@ Taps make_taps(int in, int out, int begin, int count) {
   return taps;
 }
 
-// Rows of pixels somewhere in an Image: what a pass reads.
+// The input of a pass: rows of pixels inside an Image.
 struct View {
   const std::uint8_t* data;
   std::size_t row_bytes;
@@ -73,8 +72,8 @@ struct View {
   }
 };
 
-// The horizontal pass works on 16 rows at once, one a lane. A strip holds their pixels column by
-// column, [column][row], each as a word R | G << 8 | B << 16; its top byte is not defined.
+// The horizontal pass works on 16 rows at once, one per lane. A strip holds their pixels as
+// [column][row], each as a word R | G << 8 | B << 16 with an undefined top byte.
 constexpr int kRows = 16;
 using Words [[gnu::vector_size(4 * kRows)]] = std::uint32_t;
 using Words4 [[gnu::vector_size(16)]] = std::uint32_t;
@@ -93,9 +92,9 @@ void transpose(Words4 (&m)[4]) {
   m[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
 }
 
-// `columns` is a multiple of four. The last load reaches at most 13 bytes past the last wanted
-// pixel: three pixels more than wanted and the four bytes that a load has over four pixels
-// (Image::kSlack).
+// `columns` is a multiple of four. The last load reads at most 13 bytes past the last wanted pixel
+// (Image::kSlack): three unwanted pixels, and four bytes because a load has 16 bytes and four
+// pixels have 12.
 void load_strip(const std::array<const std::uint8_t*, kRows>& rows, int columns,
                 std::uint32_t* strip) {
   static_assert(Image::kSlack >= 13);
@@ -243,7 +242,7 @@ Image resize_part(const Image& image, const Box& source, int width, int height, 
   Image out(part.width, part.height);
   const bool across = source.width != width;
   const bool down = source.height != height;
-  // Where an axis is not filtered, its wanted source pixels are those of the part.
+  // An unfiltered axis reads the same positions of the source as `part` has in the result.
   const Taps columns = across ? make_taps(source.width, width, part.left, part.width) : Taps{};
   const Taps rows = down ? make_taps(source.height, height, part.top, part.height) : Taps{};
   const int left = across ? columns.begin() : part.left;
@@ -259,7 +258,7 @@ Image resize_part(const Image& image, const Box& source, int width, int height, 
   } else {
     const int shrink_height = source.height - height;
     const int shrink_width = source.width - width;
-    // In 64 bits: twice an int would overflow near the limit.
+    // In 64 bits, since twice an int can overflow.
     const bool vertical_first =
         shrink_height > 0 && shrink_height > 2 * static_cast<std::int64_t>(shrink_width);
     if (vertical_first) {

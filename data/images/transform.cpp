@@ -11,7 +11,8 @@
 namespace rk {
 namespace {
 
-// One axis of a centre crop: which part of the resized length is taken, and where it lands.
+// One axis of a centre crop: which part of the resized length is taken, and its position in the
+// result.
 struct Window {
   int begin;  // in the resized picture
   int length;
@@ -47,7 +48,7 @@ Image apply(const ImageTransform& transform, const Image& image) {
          "[transform] expected sizes above zero, got short side {}, exact {} x {}, crop {}",
          transform.short_side, transform.exact_width, transform.exact_height, transform.crop);
   const ImageSize size = resized_size(image.width(), image.height(), transform);
-  // Without a crop the whole result is made; with one, the lengths themselves must stay countable.
+  // Without a crop the whole result is allocated; with a crop only the lengths must fit an int.
   const bool countable = std::max(size.width, size.height) <= std::int64_t{1} << 30;
   if (!countable || (transform.crop == 0 && size.width * size.height > kMaxImagePixels)) {
     fail<InputError>(
@@ -75,7 +76,7 @@ Image apply(const ImageTransform& transform, const Image& image) {
 FloatTable::FloatTable(const std::array<float, 3>& mean, const std::array<float, 3>& std) {
   for (std::size_t c = 0; c < 3; ++c) {
     for (std::size_t level = 0; level < 256; ++level) {
-      // Three float32 operations with a rounding each, as ToTensor and Normalize do.
+      // Three float32 operations, each rounded, as in ToTensor and Normalize.
       table_[c * 256 + level] = (static_cast<float>(level) / 255.0F - mean[c]) / std[c];
     }
   }

@@ -1,9 +1,9 @@
-// What a network sees of a picture: torchvision's Resize, CenterCrop, ToTensor, Normalize on a PIL
-// image, bit for bit.
+// Turns a picture into network input: torchvision's Resize, CenterCrop, ToTensor and Normalize on a
+// PIL image, bit for bit.
 //
-// Resize to a short side s gives the long side int(s * long / short); or to an exact size.
-// CenterCrop starts at round-half-to-even((size - crop) / 2) on each axis; a picture smaller than
-// the crop is padded with zeros, (crop - size) / 2 of them, rounded down, on the left and top.
+// Resize takes either a short side s, which makes the long side int(s * long / short), or an exact
+// size. CenterCrop starts at round-half-to-even((size - crop) / 2) on each axis; a picture smaller
+// than the crop is padded with zeros, (crop - size) / 2 of them, rounded down, on the left and top.
 // ToTensor and Normalize are float32: (u8 / 255 - mean) / std.
 #pragma once
 
@@ -21,7 +21,7 @@ struct ImageSize {
 };
 
 struct ImageTransform {
-  int short_side = 256;  // 0: `exact_width` x `exact_height` instead; those 0 too: no resizing
+  int short_side = 256;  // 0: `exact_width` x `exact_height`; all 0: no resizing
   int exact_width = 0;
   int exact_height = 0;
   int crop = 224;  // side of the centre crop; 0: none
@@ -29,9 +29,9 @@ struct ImageTransform {
 
 // The size after Resize, before CenterCrop.
 ImageSize resized_size(int width, int height, const ImageTransform& transform);
-// Resize and CenterCrop. Only the cropped part is computed. A result above the pixel limit of
-// decode.h (an extreme aspect ratio without a crop), or a side above 2^30 before the crop, is
-// InputError.
+// Resize and CenterCrop. Only the cropped part is computed. Throws InputError if an uncropped
+// result exceeds the pixel limit of decode.h (an extreme aspect ratio) or a side exceeds 2^30
+// before the crop.
 Image apply(const ImageTransform& transform, const Image& image);
 
 // Normalisation by a table of 3 x 256 float32.

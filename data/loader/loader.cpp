@@ -27,13 +27,13 @@ struct Slot {
   std::vector<std::int64_t> labels;                    // [N]
   std::vector<std::int64_t> indices;                   // [N]; -1: left out
   std::vector<Draw> draws;                             // [N]
-  std::vector<std::pair<std::int64_t, BadImage>> bad;  // place in the batch, what was met there
+  std::vector<std::pair<std::int64_t, BadImage>> bad;  // (place in the batch, what was bad there)
   std::int64_t epoch = 0, batch = 0;
   std::int64_t count = 0;    // draws in this batch
-  std::int64_t claimed = 0;  // of them, taken by workers
+  std::int64_t claimed = 0;  // of `count`, taken by workers
   std::int64_t done = 0;
   bool ready = false;
-  std::exception_ptr error;  // of the first place in the batch that failed
+  std::exception_ptr error;  // from the first failed place in the batch
   std::int64_t error_place = 0;
 };
 
@@ -58,11 +58,11 @@ struct Loader::State {
   const Batch* next();
 
   void start_threads();
-  void work();  // of each thread
-  // With `mutex` held:
+  void work();  // the body of each thread
+  // Called with `mutex` held:
   bool open_batch();
   void close_if_done(Slot& slot);
-  // Without:
+  // Called without `mutex`:
   void make_picture(Slot& slot, std::int64_t place, Image& own, std::vector<std::uint8_t>& scratch,
                     std::vector<BadImage>& met);
   bool known_bad(std::int64_t index, std::vector<BadImage>& met);
@@ -89,8 +89,8 @@ struct Loader::State {
   std::int64_t max_bad;      // -1: no limit
   PictureCache cache;
 
-  std::mutex mutex;               // everything below, but for the pixels of claimed places
-  std::condition_variable room;   // a batch may be opened, or stop
+  std::mutex mutex;               // guards all below except pixels of claimed places
+  std::condition_variable room;   // a batch may be opened, or `stop` is set
   std::condition_variable ready;  // a batch is complete
   std::vector<Slot> slots;
   std::int64_t opened =
@@ -99,10 +99,10 @@ struct Loader::State {
   std::int64_t released = 0;   // batches given back
   bool stop = false;
 
-  std::atomic<bool> given_up = false;  // on the system, which would not read a picture
+  std::atomic<bool> given_up = false;  // the system failed to read a picture after all retries
 
   std::mutex bad_mutex;
-  std::map<std::int64_t, BadImage> bad_seen;  // whatever any worker met: never decoded again
+  std::map<std::int64_t, BadImage> bad_seen;  // found by any worker; never decoded again
 
   Batch batch;  // what next() returned last
   std::exception_ptr failure;
@@ -163,8 +163,8 @@ Loader::State::~State() {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Opens the next batch if the ring has room for it. Its draws are computed under the lock: a
-// fraction of a millisecond even for ten thousand classes, and only one worker needs to do it.
+// Opens the next batch if the ring has room for it. The draws are computed under the lock, by one
+// worker: this takes a fraction of a millisecond even for ten thousand classes.
 bool Loader::State::open_batch() {
   if (total >= 0 && opened >= total) return false;
   if (opened - released >= static_cast<std::int64_t>(slots.size())) return false;
@@ -236,15 +236,15 @@ bool Loader::State::known_bad(std::int64_t index, std::vector<BadImage>& met) {
   return true;
 }
 
-// The system's failures pass or do not: they are tried again for two seconds and never counted
-// against the picture.
+// Failures of the system may be temporary: reading is retried for two seconds, and such a failure
+// is never counted against the picture.
 const Image& Loader::State::load(std::int64_t index, Image& own) {
   constexpr std::array kWaits = {100, 400, 1500};  // milliseconds
   for (std::size_t tries = 0;; ++tries) {
     try {
       return cache.get(index, own);
     } catch (const SystemError&) {
-      if (tries == kWaits.size()) given_up = true;  // the other pictures need not wait as long
+      if (tries == kWaits.size()) given_up = true;  // other pictures then fail without retries
       if (given_up) throw;
       std::this_thread::sleep_for(std::chrono::milliseconds(kWaits[tries]));
     }
@@ -289,7 +289,7 @@ void Loader::State::make_picture(Slot& slot, std::int64_t place, Image& own,
   }
 }
 
-// Closes the gaps that kSkip left.
+// Closes the gaps left by kSkip.
 void Loader::State::leave_out_missing(Slot& slot) const {
   if (slot.error || options.bad != BadPolicy::kSkip || slot.bad.empty()) return;
   std::size_t kept = 0;
@@ -306,8 +306,8 @@ void Loader::State::leave_out_missing(Slot& slot) const {
   slot.count = slot.done = slot.claimed = static_cast<std::int64_t>(kept);
 }
 
-// Counts bad pictures in the order of the batches, so that a run stops at the same one whatever the
-// number of threads.
+// Counts bad pictures in batch order, so that a run stops at the same batch for any number of
+// threads.
 void Loader::State::report(const Slot& slot) {
   for (const auto& [place, image] : slot.bad) {
     count_bad(image);
@@ -345,7 +345,7 @@ const Batch* Loader::State::next() {
       failure = std::current_exception();
       throw;
     }
-    if (slot.count == 0) continue;  // every picture of it was skipped
+    if (slot.count == 0) continue;  // every picture was skipped
     const auto count = static_cast<std::size_t>(slot.count);
     batch.count = slot.count;
     batch.size = augment_options.size;
@@ -362,7 +362,7 @@ const Batch* Loader::State::next() {
 Loader::Loader(const Dataset& data, const Sampler& sampler, const AugmentOptions& augment,
                const LoaderOptions& options)
     : state_(std::make_unique<State>(data, sampler, augment, options)) {
-  state_->start_threads();  // once State is whole: its destructor joins those that did start
+  state_->start_threads();  // after State is built: its destructor joins any started threads
 }
 Loader::~Loader() = default;
 

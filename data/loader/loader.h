@@ -1,16 +1,17 @@
 // Batches of pixels, prepared ahead by worker threads in a ring of preallocated memory.
 //
-// What comes out depends on (data set, sampler, options, seed, epoch, batch) alone: not on the
-// number of threads, the depth of the ring or the batch it began with. next() allocates nothing.
-// Decoded pictures are kept until cache_bytes are used, so small sets are read once.
+// A batch depends only on (data set, sampler, options, seed, epoch, batch), not on the number of
+// threads, the depth of the ring or the batch that loading started from. next() allocates nothing.
+// Decoded pictures are cached up to cache_bytes, so small sets are read once.
 //
-// A picture that cannot be read: kReplace (training) takes the next of its class in the data set's
-// order that can be; kFail (evaluation) throws from next(), naming the file, at the batch that
-// holds it; kSkip leaves it out of its batch (a batch with none left is not delivered). Each is
-// reported once, in the batch where it first counted. More than max_bad of them, or a class without
-// any readable picture, end the run with an InputError, at the same batch for any number of
-// threads. What the system would not read (engine/system/read_file.h) is no such picture: it is
-// tried again and then thrown, whatever the policy.
+// If a picture cannot be read: kReplace (training) takes the next readable picture of its class, in
+// the order of the data set; kFail (evaluation) throws from next(), naming the file, at the batch
+// that holds the picture; kSkip leaves the picture out of its batch (an empty batch is not
+// delivered). Each bad picture is reported once, in the first batch that meets it. More than
+// max_bad bad pictures, or with kReplace a class without any readable picture, ends the run with an
+// InputError, at the same batch for any number of threads. A failure of the system (SystemError,
+// engine/system/read_file.h) does not make a picture bad: reading is retried, then the error is
+// thrown, whatever the policy.
 #pragma once
 
 #include "data/images/augment.h"
@@ -30,7 +31,7 @@ struct Batch {
   int size = 0;  // pixels are [count, size, size, 3], uint8, HWC
   std::span<const std::uint8_t> pixels;
   std::span<const std::int64_t> labels;   // [count]
-  std::span<const std::int64_t> indices;  // [count] in the data set, of the picture really used
+  std::span<const std::int64_t> indices;  // [count] in the data set, of the pictures used
   std::int64_t epoch = 0;
   std::int64_t index = 0;  // of the batch in its epoch
   bool last_of_epoch = false;
@@ -42,9 +43,9 @@ struct BadImage {
   std::string reason;  // one line that names the file
 };
 
-// --max-bad of so many images: -1 stands for max(10, 0.1 % of them).
+// The limit that --max-bad sets for a number of images: -1 stands for max(10, 0.1 % of them).
 std::int64_t allowed_bad(std::int64_t max_bad, std::int64_t images);
-// InputError where more of the data cannot be read.
+// Throws InputError if more than `allowed` images cannot be read.
 void require_few_bad(const Dataset& data, const std::vector<BadImage>& bad, std::int64_t allowed);
 
 enum class BadPolicy { kReplace, kFail, kSkip };
@@ -58,8 +59,8 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
   std::int64_t first_epoch = 0;
   std::int64_t first_batch = 0;  // of the first epoch
-  std::int64_t end_epoch = -1;   // next() returns null once it is reached; -1: endless
-  // Met by the loader that this one goes on for: counted, and not tried again.
+  std::int64_t end_epoch = -1;   // next() returns null at this epoch; -1: endless
+  // Bad pictures found before a resume: they are counted, but not read again.
   std::vector<BadImage> known_bad = {};
 };
 
@@ -68,19 +69,19 @@ class Loader {
   // The data set and the sampler must outlive the loader.
   Loader(const Dataset& data, const Sampler& sampler, const AugmentOptions& augment,
          const LoaderOptions& options);
-  ~Loader();  // waits for the pictures under way, drops the rest
+  ~Loader();  // waits for pictures in progress, drops the rest
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The next batch, valid until the next call; null at the end. Throws what stopped the batch, and
-  // the same again when called again.
+  // Returns the next batch, valid until the next call; null at the end. Throws the error that
+  // stopped the batch, and throws it again on every later call.
   const Batch* next();
 
-  // All so far, in the order of the batches; next() appends.
+  // All bad pictures so far, in batch order; next() appends to them.
   const std::vector<BadImage>& bad_images() const;
   std::int64_t cached_bytes() const;
   std::int64_t cached_images() const;
-  double waited_seconds() const;  // by next(), in total: what loading cost the trainer
+  double waited_seconds() const;  // total time next() waited: the cost of loading to the trainer
 
  private:
   struct State;

@@ -22,7 +22,7 @@ std::int64_t PictureCache::count() const {
 const Image& PictureCache::get(std::int64_t index, Image& own) {
   std::atomic<const Image*>& place = kept_[static_cast<std::size_t>(index)];
   if (const Image* kept = place.load(std::memory_order_acquire)) return *kept;
-  own = Image();  // two of the largest at once would be a gigabyte
+  own = Image();  // free it first: two of the largest pictures take a gigabyte
   own = data_.load(index);
   const auto bytes = static_cast<std::int64_t>(own.bytes());
   if (used_.fetch_add(bytes, std::memory_order_relaxed) + bytes > max_bytes_) {

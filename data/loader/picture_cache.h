@@ -1,7 +1,7 @@
-// Decoded pictures of a data set, kept until a number of bytes is reached; the rest are decoded at
-// every visit. Nothing is ever dropped: a set that does not fit keeps a fixed part, which with
-// random order is as good as anything and does not thrash. Thread-safe; two threads that miss the
-// same picture both decode it and one copy is kept.
+// Caches decoded pictures of a data set up to a number of bytes; the others are decoded at every
+// access. Nothing is ever evicted: of a set that does not fit, a fixed part stays cached, which in
+// random order is as good as any policy and does not thrash. Thread-safe; if two threads miss the
+// same picture, both decode it and one copy is kept.
 #pragma once
 
 #include "data/sources/dataset.h"
@@ -19,10 +19,11 @@ class PictureCache {
   PictureCache(const PictureCache&) = delete;
   PictureCache& operator=(const PictureCache&) = delete;
 
-  // The picture, either from the cache or decoded into `own`. Throws what loading throws.
+  // Returns the picture, either from the cache or decoded into `own`. Throws what Dataset::load()
+  // throws.
   const Image& get(std::int64_t index, Image& own);
   std::int64_t bytes() const { return used_.load(std::memory_order_relaxed); }
-  std::int64_t count() const;  // of the pictures that are kept
+  std::int64_t count() const;  // of cached pictures
 
  private:
   const Dataset& data_;

@@ -1,4 +1,4 @@
-// Samplers that take classes whole: the two strategies of FastAP (Cakir et al. 2019, supplement A).
+// Samplers that take whole classes: the two strategies of FastAP (Cakir et al. 2019, supplement A).
 #include "data/random_stream.h"
 #include "data/samplers/samplers.h"
 #include "data/spec.h"
@@ -12,7 +12,7 @@
 namespace rk {
 namespace {
 
-// Fills places of a batch with images of classes in random order.
+// Fills places of a batch with images, class by class, the classes in random order.
 class ClassFiller {
  public:
   // per_class 0: all images of a class.
@@ -22,7 +22,7 @@ class ClassFiller {
         per_class_(per_class),
         seed_(request.seed) {}
 
-  // Places [first, first + count) of the batch; `part` tells the parts of one batch apart.
+  // Fills places [first, first + count) of the batch; `part` numbers the parts of one batch.
   void fill(const std::vector<std::int64_t>& classes, std::int64_t epoch, std::int64_t batch,
             std::int64_t part, std::int64_t first, std::int64_t count,
             std::span<Draw> draws) const {
@@ -32,7 +32,7 @@ class ClassFiller {
                      CounterRandom(seed_, random_stream(RandomUse::kClassOrder, epoch),
                                    static_cast<std::uint64_t>(2 * batch + part)));
     std::int64_t place = first;
-    // A second round only where there are fewer images than places.
+    // A second round happens only if one round gives fewer images than places.
     for (std::int64_t turn = 0; place < first + count; ++turn) {
       const std::int64_t label =
           classes[static_cast<std::size_t>(order[static_cast<std::size_t>(turn % total)])];
@@ -41,8 +41,8 @@ class ClassFiller {
   }
 
  private:
-  // Up to `room` images of a class. A later round goes on where the one before it stopped: all
-  // images of the class come before one comes again.
+  // Takes up to `room` images of a class and returns how many. A later round continues where the
+  // previous one stopped: all images of the class are used before any repeats.
   std::int64_t take(std::int64_t label, std::int64_t round, std::int64_t epoch, std::int64_t batch,
                     std::int64_t place, std::int64_t room, std::span<Draw> draws) const {
     const std::vector<std::int64_t>& members = data_.members()[static_cast<std::size_t>(label)];

@@ -1,4 +1,4 @@
-// Samplers that look at images alone, not at their classes.
+// Samplers that ignore the classes of the images.
 #include "data/random_stream.h"
 #include "data/samplers/samplers.h"
 #include "data/spec.h"

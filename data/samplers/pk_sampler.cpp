@@ -21,7 +21,7 @@ class PkSampler : public Sampler {
                                    : std::max<std::int64_t>(1, data_.size() / request.batch_size);
     const auto classes = static_cast<std::int64_t>(data_.classes().size());
     batches_per_pass_ = classes / classes_per_batch_;
-    // Limits of the numbers that key the draws.
+    // Above this the keys of the draws would not be distinct.
     const std::int64_t passes = std::min<std::int64_t>(1 << 24, kMostCopies / k_);
     if (batches_ / batches_per_pass_ >= passes) {
       fail<UsageError>(
@@ -87,8 +87,8 @@ class PkSampler : public Sampler {
                   std::span<Draw> draws) const {
     const std::vector<std::int64_t>& members = data_.members()[static_cast<std::size_t>(label)];
     const auto n = static_cast<std::int64_t>(members.size());
-    // One order of the class's images lasts for `lasts` passes; what does not fill k waits for
-    // another.
+    // One random order of the class's images serves `lasts` passes; the n mod k images left over
+    // are not used until the next order.
     const std::int64_t lasts = std::max<std::int64_t>(1, n / k_);
     const std::int64_t first = pass % lasts * k_;
     const std::vector<std::int64_t> order =

@@ -1,29 +1,32 @@
-// Which images make a batch. Stateless: batch b of epoch e is a function of (seed, e, b), so
-// training can go on from any batch and threads may ask in any order.
+// Chooses the images of each batch. Stateless: batch b of epoch e is a function of (seed, e, b), so
+// training can resume at any batch and threads may request batches in any order.
 //
-//   pk:k=4   P = N/k distinct classes, k images each. An epoch is a row of passes; a pass orders
-//            the C classes anew and cuts them into floor(C/P) batches, so no class comes twice in a
-//            pass, and the C mod P left over differ from pass to pass. Inside a class the k images
-//            are distinct, and all its images are used before one comes again (up to n mod k left
-//            over a round); a class with fewer than k images repeats them, each as often as the
-//            next but for one. Batches an epoch: floor(images/N), at least 1, unless asked for.
+//   pk:k=4   P = N/k distinct classes, k images each (N: the batch size). An epoch is a sequence of
+//            passes; each pass shuffles the C classes and cuts them into floor(C/P) batches, so no
+//            class occurs twice in a pass, and the C mod P classes left over differ from pass to
+//            pass. The k images of a class are distinct, and all n images are used before any
+//            repeats (except up to n mod k left over per round); a class with fewer than k images
+//            repeats them, with counts that differ by at most one. Batches per epoch unless given:
+//            floor(images/N), at least 1.
 //   category:per_pair=10,k=0
-//            Two categories, N/2 images of each; per_pair batches in a row for a pair, all
-//            unordered pairs in an epoch in random order. Of a category: classes in random order,
-//            each whole (k > 0: k images), until N/2; the last is cut. Where they are too few,
-//            further rounds of the same order go on with the images of a class that have not come
-//            yet, and then repeat them. FastAP's "hard" strategy (Cakir et al. 2019, supplement A:
-//            per_pair 5 for SOP, 2 for In-Shop); RaMBO's (Rolinek et al. 2020, supplement) has
-//            per_pair 10 and k 4 for SOP, 4 and 8 for In-Shop. Decided here: pairs in random order.
+//            Two categories, N/2 images of each; per_pair consecutive batches for each pair, and
+//            all unordered pairs once per epoch in random order. From a category: classes in random
+//            order, all images of each (k > 0: k images), until N/2; the last class is cut. If
+//            these are too few, further rounds in the same order take images of each class that
+//            are still unused, then repeat images. This is FastAP's "hard" strategy (Cakir et al.
+//            2019, supplement A: per_pair 5 for SOP, 2 for In-Shop); RaMBO's (Rolinek et al. 2020,
+//            supplement) has per_pair 10 and k 4 for SOP, 4 and 8 for In-Shop. The random order of
+//            the pairs is our choice.
 //   random_classes
-//            Classes of the whole set in random order, each whole, until N images; the last is cut.
-//            FastAP's "random" strategy. Batches an epoch as for pk.
-//   random   All images in random order, N at a time; what is left over differs by epoch. For
-//            losses with proxies (Oi et al. 2021): a batch may be without a positive pair.
-// Errors (InputError, naming the class where there is one): a class with one image (but for
-// random), k of pk larger than the largest class, too few classes, categories or images.
-// UsageError: N no multiple of k, k < 2, more batches than draws are keyed for, unknown name or
-// parameter.
+//            Classes of the whole set in random order, all images of each, until N images; the last
+//            class is cut. FastAP's "random" strategy. Batches per epoch as for pk.
+//   random   All images in random order, N at a time; the images left over differ by epoch. For
+//            losses with proxies (Oi et al. 2021): a batch may have no positive pair.
+// InputError (naming the class if there is one): a class with one image (except for random), pk's k
+// above the largest class, a class that fills a whole batch (random_classes), a class without a
+// category (category), too few classes, categories or images.
+// UsageError: N not a multiple of k, k < 2, too small a batch, more batches than distinct keys for
+// draws, unknown name or parameter.
 #pragma once
 
 #include "data/sources/dataset.h"
@@ -40,20 +43,20 @@ namespace rk {
 
 struct Draw {
   std::int64_t index = 0;  // in the data set
-  std::int64_t copy = 0;   // tells its appearances in one epoch apart
+  std::int64_t copy = 0;   // numbers the image's appearances in one epoch
 };
 
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  virtual std::int64_t batch_size() const = 0;  // the most that a batch holds
+  virtual std::int64_t batch_size() const = 0;  // the largest size of a batch
   virtual std::int64_t batches_per_epoch() const = 0;
-  // Fills the front of `draws` (batch_size() long) and returns how many. Thread-safe.
+  // Fills the front of `draws` (batch_size() long) and returns the number of draws. Thread-safe.
   virtual std::int64_t batch(std::int64_t epoch, std::int64_t batch,
                              std::span<Draw> draws) const = 0;
 };
 
-// The grammar alone, without a data set: UsageError for unknown names and parameters.
+// Checks only the grammar, without a data set: throws UsageError for unknown names and parameters.
 DataSpec parse_sampler(std::string_view text);
 
 // `text`: "pk", "pk:k=4". batches 0: the sampler's own number. The data set must outlive the
@@ -62,14 +65,14 @@ std::unique_ptr<Sampler> make_sampler(std::string_view text, const Dataset& data
                                       std::int64_t batch_size, std::uint64_t seed,
                                       std::int64_t batches = 0);
 std::vector<std::string> sampler_names();
-std::string sampler_help();  // a line a sampler, each behind a line break
+std::string sampler_help();  // one line per sampler, each preceded by a line break
 
-// Of every batch the images [part, part + 1) * N / parts, for several processes that share one:
-// together they draw what `whole` does alone. `whole` must outlive it.
+// Returns images [part, part + 1) * N / parts of every batch of `whole`, for processes that share a
+// batch: together they draw the same images as `whole`. `whole` must outlive the result.
 std::unique_ptr<Sampler> make_batch_share(const Sampler& whole, std::int64_t part,
                                           std::int64_t parts);
 
-// All items in order, the last batch short: evaluation.
+// All items in order, the last batch may be short; for evaluation.
 std::unique_ptr<Sampler> make_sequential(const Dataset& data, std::int64_t batch_size);
 
 }  // namespace rk

@@ -1,4 +1,4 @@
-// What the samplers share, and one maker each for the registry in sampler.cpp.
+// Helpers shared by the samplers, and one maker per sampler for the registry in sampler.cpp.
 #pragma once
 
 #include "data/samplers/sampler.h"
@@ -6,21 +6,21 @@
 
 namespace rk {
 
-// The first `take` of a random order of 0..n-1 (Fisher-Yates from the front); the rest is in no
-// particular order.
+// Returns 0..n-1 with the first `take` entries in random order (Fisher-Yates from the front); the
+// rest is in no particular order.
 std::vector<std::int64_t> random_order(std::int64_t n, std::int64_t take, CounterRandom random);
 
-// InputError naming the first class with fewer than two images.
+// Throws InputError naming the first class with fewer than two images.
 void require_pairs(const Dataset& data);
 
-// InputError where there are fewer images than a batch holds.
+// Throws InputError if there are fewer images than a batch holds.
 void require_images(const Dataset& data, std::int64_t batch_size);
 
-// UsageError where an epoch has more than `most` batches: the numbers that key its draws
-// (data/random_stream.h) end there.
+// Throws UsageError if an epoch has more than `most` batches, beyond which the keys of its draws
+// (data/random_stream.h) would no longer be distinct.
 void require_countable(std::string_view sampler, std::int64_t batches, std::int64_t most);
 
-// What make_sampler() hands on. batches 0: the sampler's own number.
+// The arguments that make_sampler() passes on. batches 0: the sampler's own number.
 struct SamplerRequest {
   const Dataset& data;
   std::int64_t batch_size = 0;

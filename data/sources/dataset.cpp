@@ -20,8 +20,8 @@
 namespace rk {
 namespace {
 
-// A kind of data set. `splits` returns the splits that the data itself has, empty for a flat set,
-// where `read` gives the same for each.
+// A kind of data set. `splits` returns the splits of the data itself; empty for a flat set, for
+// which `read` returns the same for every split.
 struct Kind {
   std::string_view name;
   std::string_view usage;
@@ -126,14 +126,14 @@ std::vector<std::int64_t> divide(const DataSpec& spec, const HoldOut& how, std::
   return order;
 }
 
-// Query and gallery are two sides of one test; nothing: the split has no other side.
+// Query and gallery are the two sides of one test; nullopt: the split has no other side.
 std::optional<Split> other_side(Split split) {
   if (split == Split::kQuery) return Split::kGallery;
   if (split == Split::kGallery) return Split::kQuery;
   return std::nullopt;
 }
 
-// beside: the other side of the test, whose images count as well; null: there is none.
+// beside: the other side of the test, whose images count too; null: none.
 Dataset drop_small_classes(std::int64_t least, Dataset data, const Dataset* beside) {
   std::map<std::string, std::size_t> more;
   for (std::size_t c = 0; beside != nullptr && c < beside->members().size(); ++c) {
@@ -159,7 +159,7 @@ Dataset drop_small_classes(std::int64_t least, Dataset data, const Dataset* besi
   return large;
 }
 
-// "2 empty folders ('c1', 'c7')"; empty where there are no names.
+// "2 empty folders ('c1', 'c7')"; empty if there are no names.
 std::string some_of(const std::vector<std::string>& names, const char* what, const char* how = "") {
   if (names.empty()) return "";
   constexpr std::size_t kMost = 3;
@@ -181,7 +181,7 @@ std::string split_list(const std::vector<Split>& splits) {
   return text;
 }
 
-// The splits with different classes; checks that val_classes makes sense here.
+// The splits including a held-out val; throws InputError if val_classes does not apply to the data.
 std::vector<Split> distinct_splits(const DataSpec& spec, std::vector<Split> own) {
   const bool held = hold_out(spec).share > 0;
   if (own.empty())
@@ -284,7 +284,7 @@ std::uint64_t Dataset::fingerprint() const {
   std::uint64_t hash = 0xCBF29CE484222325;  // FNV-1a, 64 bits
   const auto add = [&hash](std::string_view bytes) {
     for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-    hash = (hash ^ 0xFF) * 0x100000001B3;  // an end, so that "ab","c" is not "a","bc"
+    hash = (hash ^ 0xFF) * 0x100000001B3;  // a separator, so that "ab","c" differs from "a","bc"
   };
   for (const DataClass& c : classes_) add(fmt::format("{}/{}/{}", c.name, c.category, c.key));
   for (const DataItem& i : items_) add(fmt::format("{}/{}/{}", i.path, i.key, i.label));

@@ -34,7 +34,7 @@ class FileSource : public ImageSource {
     Image image = decode_image(file, path);
     const int orientation = exif_orientation(file);
     if (orientation == kUpright) return image;
-    file = {};  // turning holds the picture twice
+    file = {};  // free memory first: turning holds the picture twice
     if (turn_) return turn_upright(std::move(image), orientation);
     rotated_.fetch_add(1, std::memory_order_relaxed);
     return image;
@@ -59,7 +59,7 @@ bool turns(const DataSpec& spec) {
   return exif == "turn";
 }
 
-// In lower case; empty: none.
+// The file name extension in lower case; empty: none.
 std::string ending_of(const std::string& name) {
   const std::size_t dot = name.rfind('.');
   return dot == std::string::npos ? std::string() : lower_case(name.substr(dot + 1));
@@ -71,14 +71,14 @@ bool is_image_ending(const std::string& ending) {
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
 
-// What archivers and file servers leave behind: never a class.
+// Folders that archivers and file servers leave behind; never a class.
 bool is_litter(const std::string& folder) {
   static constexpr std::array<std::string_view, 5> kNames{"__MACOSX", "@eaDir", "#recycle",
                                                           "$RECYCLE.BIN", "lost+found"};
   return std::find(kNames.begin(), kNames.end(), folder) != kNames.end();
 }
 
-// What a folder holds, each sorted by bytes.
+// The content of a folder, each list sorted by bytes.
 struct Listing {
   std::vector<std::string> folders;
   std::vector<std::string> images;
@@ -103,7 +103,7 @@ Listing list_folder(const fs::path& folder) {
         ++listing.others[ending];
       } else if (status.type() == fs::file_type::regular ||
                  status.type() == fs::file_type::not_found) {
-        // A link into nowhere stays an image: reading it says what is wrong, as for any bad file.
+        // A dangling link counts as an image: reading it gives the error, as for any bad file.
         listing.images.push_back(name);
       } else if (error) {
         fail<InputError>("{}: cannot be looked at ({}); check its permissions",
@@ -150,7 +150,7 @@ std::string quoted(const std::vector<std::string>& names) {
   return text;
 }
 
-// The folders of the splits, in the splits' order; empty: `root` holds classes or categories.
+// The split folders in the order of Split; empty: the root holds classes or categories.
 std::vector<SplitFolder> split_folders(const DataSpec& spec) {
   const std::string asked = spec.get("splits", "auto");
   if (asked != "auto" && asked != "none") {
@@ -167,7 +167,7 @@ std::vector<SplitFolder> split_folders(const DataSpec& spec) {
   }
   if (splits.empty()) return {};
   if (!others.empty()) {
-    // A folder of images is a class, whatever its name.
+    // A folder of images, without folders in it, is a class, whatever its name.
     if (std::all_of(named.begin(), named.end(), [&](const std::string& folder) {
           const Listing inside = list_folder(fs::path(spec.path) / folder);
           return inside.folders.empty() && !inside.images.empty();
@@ -191,7 +191,7 @@ std::vector<SplitFolder> split_folders(const DataSpec& spec) {
   return splits;
 }
 
-// Query and gallery are two sides of one test: they share classes.
+// Test, query and gallery may share classes.
 bool is_for_test(Split split) {
   return split == Split::kTest || split == Split::kQuery || split == Split::kGallery;
 }
@@ -200,13 +200,13 @@ std::vector<Split> splits_of(const std::vector<SplitFolder>& folders) {
   std::vector<Split> splits;
   for (const SplitFolder& folder : folders) splits.push_back(folder.split);
   const auto at = std::find_if(splits.begin(), splits.end(), is_for_test);
-  // Together they are the test split, where there is no other.
+  // Query and gallery together are the test split if there is no test folder.
   if (at != splits.end() && *at != Split::kTest) splits.insert(at, Split::kTest);
   return splits;
 }
 
-// A class that was found: its path below the base (the root or a split's folder), its category
-// ("": none), its images below the base.
+// A class: its path relative to the base (the root or the folder of a split), its category ("":
+// none), and the paths of its images relative to the base.
 struct ClassFolder {
   std::string path;
   std::string category;
@@ -290,8 +290,8 @@ FoundClasses find_classes(const fs::path& base) {
   return found;
 }
 
-// Only the categories asked for, each of which some split has: `present`, of all splits. `base`:
-// the folder of the classes.
+// Keeps the classes of the requested categories. Throws InputError if a category is not in
+// `present` (those of all splits) or no class remains. `base`: the folder of the classes.
 std::vector<ClassFolder> choose_categories(const DataSpec& spec, const fs::path& base,
                                            std::vector<ClassFolder> classes,
                                            const std::set<std::string>& present) {
@@ -322,7 +322,8 @@ void add_categories(const std::vector<ClassFolder>& classes, std::set<std::strin
   }
 }
 
-// Classes of both, those of one name as one, by name; `more` lie in `folder` below the base.
+// Adds `more`, whose images lie in `folder` below the base, to `into`: classes of the same path
+// become one, and the result is sorted by category and path.
 void merge(std::vector<ClassFolder> more, const fs::path& folder, std::vector<ClassFolder>& into) {
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < into.size(); ++i) places.emplace(into[i].path, i);
@@ -347,9 +348,8 @@ struct SplitClasses {
   std::set<std::string> categories;  // of all splits
 };
 
-// The classes of `split`, after looking at all splits: the classes of one are no classes of
-// another. Retrieval measured on classes that were trained on looks too good, and nobody would
-// notice.
+// Returns the classes of `split`, after checking all splits: only test, query and gallery may share
+// classes. Retrieval measured on training classes looks too good, and nobody would notice.
 SplitClasses find_disjoint(const fs::path& root, const std::vector<SplitFolder>& folders,
                            Split split) {
   SplitClasses wanted{{}, root, {}};

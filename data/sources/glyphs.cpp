@@ -25,14 +25,14 @@ using Stroke = std::vector<Point>;
 constexpr std::int64_t kMaxAlphabets = 1 << 20;
 constexpr std::int64_t kMaxCharacters = 1 << 20;  // of one alphabet
 constexpr std::int64_t kMaxDrawings = 1 << 20;
-constexpr std::int64_t kMostPictures = 1 << 24;  // of a split: about a gigabyte of their numbers
+constexpr std::int64_t kMostPictures = 1 << 24;  // of a split: about 1 GB of items and indices
 constexpr int kStrokesOfAlphabet = 9;
 constexpr int kCurveSteps =
     8;  // straight pieces a span: below a quarter pixel off the curve at 128
 
-// A pen's way: it starts somewhere and turns at a rate that changes slowly, as a hand does.
+// The path of a pen, which turns at a slowly changing rate, as a hand does.
 Stroke make_stroke(CounterRandom& random) {
-  // A third of the strokes are nearly straight, the others are arcs, hooks, waves and loops.
+  // About a third of the strokes are nearly straight; the others are arcs, hooks, waves and loops.
   const bool straight = random.uniform() < 0.35;
   const auto points = straight ? 2 + random.below(2) : 3 + random.below(3);
   const double wild = random.uniform() < 0.3 ? 1.7 : 0.7;  // some have corners
@@ -59,7 +59,7 @@ Stroke make_stroke(CounterRandom& random) {
   return stroke;
 }
 
-// The strokes of one character in the square [-1/2, 1/2]^2.
+// The strokes of one character, around the origin, about 1.6 units across at most.
 std::vector<Stroke> make_character(const GlyphOptions& options, std::int64_t alphabet,
                                    std::int64_t character) {
   CounterRandom style(options.seed, random_stream(RandomUse::kGlyphStyle),
@@ -83,7 +83,7 @@ std::vector<Stroke> make_character(const GlyphOptions& options, std::int64_t alp
   return strokes;
 }
 
-// A smooth displacement of the plane: one wave each way.
+// A smooth displacement of the plane: one sine wave per axis.
 struct Warp {
   std::array<double, 2> phase{}, frequency{}, amplitude{};
 
@@ -93,7 +93,8 @@ struct Warp {
   }
 };
 
-// The curve through the control points (Catmull-Rom with repeated ends) as short straight pieces.
+// The curve through the control points (Catmull-Rom with repeated ends), as short straight
+// segments.
 std::vector<Point> follow(const Stroke& control) {
   const auto at = [&control](std::ptrdiff_t i) {
     const auto last = static_cast<std::ptrdiff_t>(control.size()) - 1;
@@ -114,7 +115,7 @@ std::vector<Point> follow(const Stroke& control) {
   return curve;
 }
 
-// Squared distances from pixel centres to the ink's middle line, kept at their minimum.
+// The smallest squared distance from each pixel centre to the middle line of the ink.
 class Canvas {
  public:
   Canvas(int size, double radius)
@@ -204,7 +205,7 @@ GlyphOptions glyph_options(const DataSpec& spec) {
   GlyphOptions o;
   o.classes = spec.integer("classes", usual.classes, 1, kMaxCharacters);
   o.test_classes = spec.integer("test_classes", usual.test_classes, 1, kMaxCharacters);
-  // Fewer classes than alphabets, when nobody asked for the number of alphabets: one class each.
+  // If there are fewer classes than default alphabets, each class gets an alphabet of its own.
   o.alphabets = spec.integer("alphabets", std::min(usual.alphabets, o.classes), 1, o.classes);
   o.test_alphabets = spec.integer("test_alphabets", std::min(usual.test_alphabets, o.test_classes),
                                   1, o.test_classes);
@@ -302,7 +303,7 @@ Image draw_glyph(const GlyphOptions& options, std::int64_t alphabet, std::int64_
     }
   }
 
-  // The ink: curves are bent and turned point by point, then put in the middle of the picture.
+  // The ink: curves are warped and turned point by point, then centred in the picture.
   std::vector<std::vector<Point>> curves;
   Point low{1e9, 1e9}, high{-1e9, -1e9};
   for (const Stroke& stroke : strokes) {
@@ -318,7 +319,7 @@ Image draw_glyph(const GlyphOptions& options, std::int64_t alphabet, std::int64_
     }
   }
   const Point middle{(low.x + high.x) / 2, (low.y + high.y) / 2};
-  // Shrunk only where it would leave the picture: sizes differ between characters and drawings. The
+  // Shrunk only if it would leave the picture, so sizes differ between characters and drawings. The
   // middle line keeps `radius` + 1 pixel from the edge, so the outermost pixels stay white.
   const double extent = std::max({high.x - low.x, high.y - low.y, 1e-6});
   const double room = std::max(0.0, 0.5 * options.size - radius - 1);

@@ -1,17 +1,17 @@
-// `glyphs[:key=value,...]`: drawn characters that look handwritten, so that everything runs with no
-// download. Endless: a drawing is a function of (seed, alphabet, character, drawing), stored
-// nowhere.
+// `glyphs[:key=value,...]`: drawn characters that look handwritten, so that everything runs without
+// a download. Nothing is stored: a drawing is a function of (seed, alphabet, character, drawing),
+// and there is no end of them.
 //
 // An alphabet has a handful of strokes of its own; its characters are made of two to four of them,
-// placed differently, so characters of one alphabet are easily confused. A drawing is one writer's
-// try: every stroke moved, scaled and bent a little, the whole slanted, turned, stretched and
-// warped, then inked by a round pen of the writer's thickness, dark on white, anti-aliased (ink =
-// 1/2 + radius - distance in pixels, clipped, which is exact for a straight edge across the pixel's
-// middle).
+// placed differently, so characters of one alphabet are easily confused. A drawing imitates one
+// writer: every stroke is moved, scaled and bent a little, the whole is slanted, turned, stretched
+// and warped, then inked by a round pen of the writer's thickness, dark on white, anti-aliased (ink
+// = 1/2 + radius - distance in pixels, clipped, which is exact for a straight edge across the
+// pixel's middle).
 //
-// train takes the even alphabets, test the odd ones: no alphabet in common, and more training
-// classes leave the test set as it is. Category = alphabet.
-// The keys below say how far drawings of one character lie apart; `variation` scales all of them.
+// train takes the even alphabets, test the odd ones: they share no alphabet, and more training
+// classes leave the test set unchanged. Category = alphabet. The keys below `variation` set how
+// much drawings of one character differ; `variation` scales all of them except the thickness.
 #pragma once
 
 #include "data/sources/dataset.h"
@@ -26,9 +26,9 @@ namespace rk {
 struct GlyphOptions {
   std::int64_t classes = 100, test_classes = 100;  // characters in the split, over all alphabets
   std::int64_t alphabets = 5, test_alphabets = 5;
-  std::int64_t images = 20;  // drawings a character
+  std::int64_t images = 20;  // drawings per character
   int size = 64;             // side in pixels
-  std::uint64_t seed = 0;    // of the alphabets, not of the training run
+  std::uint64_t seed = 0;    // seed of the drawings, not of the training run
   double variation = 1;      // scales every key below but the thickness
   double bend = 0.045;    // standard deviation of a stroke's control points, share of the character
   double place = 0.05;    // of a stroke's position, share of the character

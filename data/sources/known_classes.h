@@ -1,5 +1,5 @@
-// Whether a class was seen before, by its name: what a network was trained on against what it is
-// measured on, which may have been read in other ways.
+// Tells by name whether a class was seen before: compares the classes that a network was trained on
+// with the classes it is evaluated on, which may have been read with other options.
 #pragma once
 
 #include "data/sources/dataset.h"
@@ -14,10 +14,10 @@ class KnownClasses {
  public:
   explicit KnownClasses(const std::vector<std::string>& names);  // Dataset::class_names()
 
-  // Whether it is one of them, or one that it was merged of is. The split that names carry in front
-  // with splits=none ("train/c0") counts on neither side.
+  // Whether the class, or one of the classes merged into it, is known. A leading split name, which
+  // class names have with splits=none ("train/c0"), is ignored on both sides.
   bool hold(const DataClass& of) const;
-  std::int64_t count(const Dataset& data) const;  // of its classes, those that they hold
+  std::int64_t count(const Dataset& data) const;  // the number of classes of `data` that are known
 
  private:
   std::set<std::string> names_;
