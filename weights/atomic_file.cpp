@@ -31,15 +31,15 @@ constexpr mode_t kPermissions = 07777;
                    what, std::strerror(error));
 }
 
-// The file behind symbolic links, so that a link is not replaced by a file. It need not be there.
+// Resolves symbolic links, so that a link is not replaced by a file. The target need not exist.
 std::string resolved(const std::string& path) {
-  constexpr int kMaxLinks = 40;  // as Linux has it
+  constexpr int kMaxLinks = 40;  // as in Linux
   std::filesystem::path at = path;
   for (int links = 0;; ++links) {
     std::error_code error, ignored;
     const auto target = std::filesystem::canonical(at, error);
     if (!error) return target.string();
-    // A pipe that /proc names has no other name.
+    // A pipe under /proc exists but has no canonical path.
     if (std::filesystem::exists(at, ignored)) return at.string();
     const auto next = std::filesystem::read_symlink(at, error);
     if (error) return at.string();
@@ -48,7 +48,7 @@ std::string resolved(const std::string& path) {
   }
 }
 
-// The mode to keep where `path` is replaced; nothing where it is new.
+// The mode of the file at `path`, which its replacement keeps; nullopt if there is no file.
 std::optional<mode_t> mode_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
@@ -69,7 +69,7 @@ std::string temporary_name(const std::string& path) {
       .string();
 }
 
-// The temporary file beside `target`, until it takes that file's place or is removed.
+// The temporary file beside `target`, until it replaces `target` or is removed.
 class Temporary {
  public:
   Temporary(std::string target, FileCalls& calls)
@@ -81,7 +81,7 @@ class Temporary {
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
 
-  // Puts `bytes` on the disk; `name` is what messages call the file.
+  // Writes `bytes` and syncs them to the disk; `name` is the file's name in messages.
   void fill(const std::string& name, std::span<const std::byte> bytes) {
     const std::optional<mode_t> mode = mode_of(target_);
     const std::uint64_t available = calls_.free_bytes(folder_of(target_).c_str());
@@ -107,7 +107,7 @@ class Temporary {
     }
   }
 
-  // What was filled in is what the disk gives back.
+  // Throws InputError unless the file reads back as `bytes`.
   void compare(const std::string& name, std::span<const std::byte> bytes) const {
     constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
     const RegularFile file(path_, std::numeric_limits<std::uint64_t>::max());
@@ -137,7 +137,7 @@ class Temporary {
   void create(const std::string& name) {
     descriptor_ = calls_.create(path_.c_str());
     if (descriptor_ < 0 && errno == EEXIST) {
-      // Left by a dead process of our number (in containers every run may have the same one).
+      // Left by a dead process with our pid (in containers every run may have the same pid).
       ::unlink(path_.c_str());
       descriptor_ = calls_.create(path_.c_str());
     }
@@ -151,13 +151,14 @@ class Temporary {
   bool created_ = false;
 };
 
-// Gives the file at `path` the second name `previous`, in place of what has that name.
+// Gives the file at `path` the second name `previous`, replacing any file of that name.
 void keep_as(const std::string& path, const std::string& previous, FileCalls& calls) {
   const std::string second = temporary_name(previous);
   ::unlink(second.c_str());
   if (calls.link(path.c_str(), second.c_str()) == 0) {
     if (calls.rename(second.c_str(), previous.c_str()) == 0) {
-      // Renaming between two names of one file does nothing, the second name then is left over.
+      // rename() between two names of one file does nothing and leaves the second name, so remove
+      // it.
       ::unlink(second.c_str());
       return;
     }
@@ -175,7 +176,7 @@ void keep_as(const std::string& path, const std::string& previous, FileCalls& ca
   }
 }
 
-// The process whose temporary file `file` is, of one of `names`; nothing for any other file.
+// The process that created `file`, a temporary file of one of `names`; nullopt for any other file.
 std::optional<pid_t> owner_of(std::string_view file, std::span<const std::string> names) {
   for (const std::string& name : names) {
     const std::string begins = fmt::format(".{}.tmp.", name);
@@ -208,7 +209,7 @@ int FileCalls::sync_folder(const char* folder) {
   const int error = errno;
   ::close(descriptor);
   errno = error;
-  // Some network file systems cannot sync a folder; their rename is durable or it is not.
+  // Some network file systems cannot sync a folder; whether their rename is durable is up to them.
   return result != 0 && error == EINVAL ? 0 : result;
 }
 int FileCalls::lock(int descriptor) { return ::flock(descriptor, LOCK_EX | LOCK_NB); }

@@ -1,11 +1,11 @@
-// A file that is replaced whole or not at all, whenever the program or the machine stops.
+// Replaces a file completely or not at all, even if the program or the machine stops at any moment.
 //
-// The bytes go to `.<name>.tmp.<pid>` in the same folder (created anew), are synced to the disk,
-// and the file takes its place by rename; then the folder is synced. Until the rename the old file
-// is as it was. A failed write, sync, close or rename removes the temporary file and is an
-// InputError that names the path and the system's reason; a failed sync is never tried again on the
-// same file, since the system may have dropped the pages. A file that is replaced keeps its mode; a
-// symbolic link is followed, also to a file that is not there yet.
+// The bytes go to a new file `.<name>.tmp.<pid>` in the same folder, which is synced to the disk
+// and renamed to its final name; then the folder is synced. The old file is unchanged until the
+// rename. If a write, sync, close or rename fails, the temporary file is removed and InputError
+// names the path and the system's reason; a failed sync is never retried on the same file, since
+// the system may have dropped the pages. A replaced file keeps its mode; a symbolic link is
+// followed, even to a file that does not exist yet.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@
 
 namespace rk {
 
-// The system calls used, so that tests can make any of them fail. Each sets errno as the system
-// does.
+// The system calls used, virtual so that tests can make any of them fail. Each sets errno as the
+// system does.
 class FileCalls {
  public:
   virtual ~FileCalls() = default;
@@ -33,30 +33,32 @@ class FileCalls {
   virtual int rename(const char* from, const char* to);
   virtual int link(const char* from, const char* to);  // a second name for one file
   virtual int sync_folder(const char* folder);
-  virtual int lock(int descriptor);  // of the whole file; EWOULDBLOCK where another has it
-  virtual std::uint64_t free_bytes(const char* folder);  // for us; the largest number if not known
+  virtual int lock(int descriptor);  // of the whole file; EWOULDBLOCK if another holds it
+  virtual std::uint64_t free_bytes(const char* folder);  // for us; the maximum if unknown
 };
 
 void write_atomic(const std::string& path, std::span<const std::byte> bytes);
 void write_atomic(const std::string& path, std::string_view text);
 void write_atomic(const std::string& path, std::span<const std::byte> bytes, FileCalls& calls);
 
-// The same; before the file takes its place it is read again and compared with `bytes`, and
-// `accept` is called, which throws where it must not take it. A difference is an InputError.
+// Like write_atomic(), but before the rename the file is read back and compared with `bytes`
+// (throws InputError if they differ), then `accept` is called, which may throw to prevent the
+// rename.
 void write_atomic_checked(const std::string& path, std::span<const std::byte> bytes,
                           const std::function<void()>& accept, FileCalls& calls);
 
-// The same as write_atomic, and the file that was at `path` stays under the name `previous` (same
-// folder), replacing what was there. That happens only once the new bytes are safe on the disk, and
-// at no instant is there no file at `path` (on a file system without hard links: `previous` is
-// there instead, for that instant). Where `path` is a link to another file system, `previous` is a
-// copy.
+// Like write_atomic(), but keeps the old file at `path` under the name `previous` (same folder),
+// replacing the file of that name. This happens only once the new bytes are safe on the disk, and
+// there is a file at `path` at every instant (except, on a file system without hard links, for a
+// moment in which only `previous` exists). If `path` is a link to another file system, `previous`
+// is a copy.
 void write_rotating(const std::string& path, const std::string& previous,
                     std::span<const std::byte> bytes, FileCalls& calls);
 
-// Removes the temporary files of `names` that dead processes left in `folder`; those of living ones
-// stay, and so does every other file. Call it only while holding whatever keeps others out of the
-// folder: a process of another machine that shares the folder cannot be told from a dead one.
+// Removes the temporary files of `names` that dead processes left in `folder`; temporary files of
+// live processes and all other files stay. The caller must hold the lock that keeps other processes
+// out of the folder: a process on another machine that shares the folder cannot be told from a dead
+// one.
 void remove_stale_temporaries(const std::string& folder, std::span<const std::string> names);
 
 }  // namespace rk

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kVersion = 1;
 
 const std::string kWeights = "/weights/";
-const std::string kClassifier = "fc.";  // of weights that come from elsewhere; no network has it
+const std::string kClassifier = "fc.";  // of imported weights; no network has it
 const std::string kLoss = "/loss/";
 const std::string kMemory = "/memory/";
 const std::string kOptimizer = "/optimizer/";
@@ -66,7 +66,7 @@ template <class T> T scalar(const Hdf5Reader& file, const std::string& dataset) 
   return value;
 }
 
-// The file whose seal was checked.
+// Opens the file whose seal was checked; throws InputError if another file has replaced it.
 Hdf5Reader opened(const std::string& path, const Seal& seal) {
   Hdf5Reader file(path);
   if (file.identity() != seal.file) {
@@ -79,13 +79,13 @@ bool is_sha256(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
 }
 
-// A comparison, which a NaN fails too.
+// A comparison, which is false for NaN too.
 bool finite(float value) { return std::abs(value) <= std::numeric_limits<float>::max(); }
 
 }  // namespace
 
 void check_model(const ModelDescription& model, const std::string& path) {
-  // Whatever is computed from these is said to be this file's.
+  // Checked here, so that an error in these values is reported against the file.
   const auto demand = [&](bool good, const char* name, const auto& value,
                           const std::string& expected) {
     if (good) return;
@@ -250,7 +250,7 @@ void Checkpoint::read_model() {
         "checkpoint",
         path_);
   }
-  // Files of version 0.1.0 before it was recorded have none.
+  // Early files of version 0.1.0 do not record it.
   if (const auto way = file_.text_attribute("/", "interpolation")) model_.interpolation = *way;
   model_.upright = file_.text_attribute("/", "exif") == "turn";
   check_model(model_, path_);
@@ -275,7 +275,7 @@ void Checkpoint::read_run() {
   }
   run_.settings = settings[0];
   run_.data = data[0];
-  // Files of version 0.1.0 before it was recorded have none.
+  // Early files of version 0.1.0 do not record it.
   if (file_.has("/run/environment")) {
     for (const std::string& text : file_.read_text("/run/environment")) run_.environment = text;
   }
@@ -303,7 +303,7 @@ void Checkpoint::check_values() const {
     for (std::string& path : file_.datasets(group)) paths.push_back(std::move(path));
   }
   for (const std::string& path : paths) {
-    // Integers too, for they would be taken as a weight. Text is refused before it takes memory.
+    // Integers too, since they could be read as weights. Text is refused before it takes memory.
     file_.visit<float>(path, [&](std::span<const float> values) {
       if (!std::all_of(values.begin(), values.end(), finite)) {
         fail<InputError>("{}: {} holds NaN or infinity; use an earlier checkpoint", path_,

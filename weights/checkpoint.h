@@ -1,27 +1,28 @@
-// A run's state in one file: last.h5, best.h5. HDF5, sealed (weights/sealed_file.h), equal states
-// give equal bytes. Weights that come from elsewhere are a checkpoint without /run, which may hold
-// a classifier (fc.weight, fc.bias) beside what the network is made of.
+// The state of a run in one file: last.h5, best.h5. HDF5, sealed (weights/sealed_file.h); equal
+// states give equal bytes. Imported weights are a checkpoint without /run, which may hold a
+// classifier (fc.weight, fc.bias) besides the tensors of the network.
 //
 //   /weights/<torchvision name>  float32 parameters and running statistics (convolutions OIHW),
 //                                int64 scalars for num_batches_tracked
-//   /loss/<name>                 float32, what the loss learns: proxies [C, D]
+//   /loss/<name>                 float32, learned parameters of the loss: proxies [C, D]
 //   /optimizer/<state>/<name>    float32 like the parameter of that name (exp_avg,
 //                                momentum_buffer)
 //   /memory/...                  the embeddings [M, D] float32, labels and identities [M] int64 of
-//                                the last batches, and `next` (int64), the row at which the next
-//                                batch goes in; only where a run keeps some
+//                                the last batches, and `next` (int64), the row that the next batch
+//                                is written to; only if the run keeps an embedding memory
 //   /run/...                     step, epoch, batch, since_best (int64), seed (uint64 as int64),
 //                                best, loss_sum (float64), data, held_out, environment (text),
-//                                settings (JSON text), history (one JSON text an epoch), classes
-//                                (texts); bad_images (int64) where there are some;
-//                                loss_scale (float64), updates and good_steps (int64) where the
-//                                loss is scaled
+//                                settings (JSON text), history (one JSON text per epoch), classes
+//                                (texts); bad_images (int64) if there are any;
+//                                loss_scale (float64), updates and good_steps (int64) if the loss
+//                                is scaled
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
 //                                input_mean, input_std, input_scale, channel_order, resize,
-//                                interpolation (bilinear where there is none), crop,
-//                                source_sha256 (64 hexadecimal digits or nothing)
+//                                interpolation (default: bilinear), crop, exif ("turn", only if
+//                                pictures are turned upright), source_sha256 (64 hexadecimal digits
+//                                or empty)
 //
-// Errors are InputErrors that name the file and, where tensors do not fit, all of them.
+// Errors are InputErrors that name the file and all tensors that do not fit.
 #pragma once
 
 #include "weights/hdf5/file.h"
@@ -36,21 +37,21 @@
 
 namespace rk {
 
-// The attribute `format` of each.
+// The value of the attribute `format` of every checkpoint.
 inline constexpr const char* kCheckpointFormat = "rankine-checkpoint";
 
-// Numbers in an embedding, and the side that pictures are resized to, at most.
+// The largest embedding dimension, and the largest side that pictures are resized to.
 inline constexpr int kMostDim = 65536, kMostSide = 8192;
-// What may be subtracted from pixels in 0..1, and what they may be divided by: far beyond what
-// anybody means, and far from where float32 ends.
+// Limits of input_mean and input_std for pixels in 0..1: far beyond any sensible value, and far
+// from the limits of float32.
 inline constexpr double kMostInput = 1e6, kLeastInputStd = 1e-6;
 
-// What it takes to build the network again and to feed it.
+// What is needed to rebuild the network and to prepare its input.
 struct ModelDescription {
   std::string arch = "resnet50";
   std::string pool = "avg";
   double gem_p = 3.0;
-  std::int64_t dim = 512;  // of the embedding; 0: none, the pooled features are the output
+  std::int64_t dim = 512;  // of the embedding; 0: no embedding layer, outputs pooled features
   bool stride_in_1x1 = false;
   std::array<double, 3> input_mean = {0.485, 0.456, 0.406};  // of values divided by input_scale
   std::array<double, 3> input_std = {0.229, 0.224, 0.225};
@@ -59,44 +60,44 @@ struct ModelDescription {
   std::int64_t resize = 256;               // short side before the centre crop
   std::string interpolation = "bilinear";  // of the resize, with antialiasing
   std::int64_t crop = 224;
-  bool upright = false;       // pictures are turned as their EXIF orientation says
-  std::string source_sha256;  // of the weights the run began with; empty: from scratch
+  bool upright = false;       // pictures are turned according to their EXIF orientation
+  std::string source_sha256;  // of the run's initial weights; empty: from scratch
 };
 
-// Of a run whose loss is scaled (fp16): then not every step is an update.
+// State of a run with loss scaling (fp16), in which not every step is an update.
 struct LossScaleState {
   std::int64_t updates = 0;  // of the optimizer
   double scale = 0;          // 0: the run has none
   std::int64_t good_steps = 0;
 };
 
-// InputError "<path>: ..." unless a network can be built and fed so.
+// Throws InputError "<path>: ..." unless such a network can be built and fed.
 void check_model(const ModelDescription& model, const std::string& path);
 
-// Steps, epochs and the like: a file that counts further is refused.
+// The largest count of steps, epochs and so on; a file with a larger one is refused.
 inline constexpr std::int64_t kMostCounted = std::int64_t{1} << 60;
 
-// Where the run is: `epoch` epochs are complete, and `batch` batches of the next one.
+// The progress of a run: `epoch` epochs are complete, and `batch` batches of the next one.
 struct RunState {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
   double best = -1.0;  // the best value so far of the metric that chooses best.h5; -1: none yet
-  // Epochs complete since that one; 0 in files from before this was recorded.
+  // Complete epochs since `best` was reached; 0 in older files, which do not record this.
   std::int64_t since_best = 0;
-  double loss_sum = 0.0;  // over the batches of the epoch under way
-  std::string data;       // what the training set was: a fingerprint
-  // What best.h5 was chosen on, likewise; empty in files from before this was recorded.
+  double loss_sum = 0.0;  // over the batches of the current epoch
+  std::string data;       // identifies the training set: Dataset::identity()
+  // Identifies the data that best.h5 was chosen on; empty in older files, which do not record this.
   std::string held_out;
-  std::string environment;  // what the last bits depend on beside the settings: version, machine
+  std::string environment;  // what the last bits also depend on: version, machine
   std::string settings;
   std::vector<std::string> history;
-  // Names of all classes that the network has been trained on, in this run and those before it
-  // whose weights it began with, merged ones and those they were made of; empty in files from
-  // before this was recorded.
+  // Names of all classes that the network has been trained on, in this run and in earlier runs that
+  // its weights come from: merged classes and the classes they were merged from. Empty in older
+  // files, which do not record this.
   std::vector<std::string> classes;
-  // Pictures of the data that cannot be read, by their places, in the order they were met.
+  // Indices of the pictures that cannot be read, in the order in which they were met.
   std::vector<std::int64_t> bad_images;
   LossScaleState loss_scale;
 };
@@ -111,7 +112,7 @@ struct MemoryColumns {
 
 class CheckpointWriter {
  public:
-  // Weights alone; `expected_bytes` as Hdf5Writer takes it.
+  // For weights alone; `expected_bytes` as in Hdf5Writer.
   explicit CheckpointWriter(const ModelDescription& model, std::size_t expected_bytes = 0);
   CheckpointWriter(const ModelDescription& model, const RunState& run);
 
@@ -123,7 +124,7 @@ class CheckpointWriter {
   void optimizer_state(const std::string& state, const std::string& name,
                        const std::vector<std::int64_t>& dims, const float* values);
 
-  // The sealed file; the writer is empty afterwards.
+  // Returns the sealed file; the writer is empty afterwards.
   std::vector<std::byte> finish();
 
  private:
@@ -137,41 +138,41 @@ struct TensorName {
 
 class Checkpoint {
  public:
-  // Reads and checks the whole file: seal, schema, and every weight a finite number, no variance
-  // negative.
+  // Reads and checks the whole file: the seal, the schema, that every weight is finite and that no
+  // variance is negative.
   explicit Checkpoint(const std::string& path);
-  // The same of what CheckpointWriter::finish() gave; `path` is for messages.
+  // The same for the result of CheckpointWriter::finish(); `path` is for messages.
   Checkpoint(const std::string& path, std::span<const std::byte> file);
-  // The same but for the seal, of what a reader reads; `sha256` is that of the file.
+  // The same without the seal, from an open reader; `sha256` is the digest of the file.
   Checkpoint(Hdf5Reader file, std::string sha256);
 
   const std::string& path() const { return path_; }
   const ModelDescription& model() const { return model_; }
   bool has_run() const { return has_run_; }
-  const RunState& run() const { return run_; }           // of no step, where the file has none
-  const std::string& sha256() const { return sha256_; }  // of the whole file, as others compute it
-  // What tells this network from others, in hexadecimal: the SHA-256 of what it is made of and of
-  // its weights, whatever else the file holds.
+  const RunState& run() const { return run_; }           // default RunState if the file has none
+  const std::string& sha256() const { return sha256_; }  // of the whole file, as sha256sum gives
+  // Identifies the network, in hexadecimal: the SHA-256 of its description (without interpolation,
+  // upright and source_sha256) and of its float weights, independent of anything else in the file.
   std::string network() const;
 
-  // Throws unless the file holds exactly `weights` (float32) and `counters`, naming what is
-  // missing, not expected, or of another shape. Names that begin with one of `optional` may be any
-  // of that.
+  // Throws InputError unless the file holds exactly `weights` (float32) and `counters`, naming all
+  // tensors that are missing, unexpected or of another shape. Names that begin with one of
+  // `optional` are exempt.
   void require(const std::vector<TensorName>& weights, const std::vector<std::string>& counters,
                const std::vector<std::string>& optional = {}) const;
 
-  // Is there one of that name and shape?
+  // Whether there is a weight of that name and shape.
   bool has_weight(const TensorName& tensor) const;
   std::optional<std::vector<std::int64_t>> weight_dims(const std::string& name) const;
   void weight(const TensorName& tensor, float* out) const;
-  std::vector<float> weight(const std::string& name) const;  // whatever its shape
+  std::vector<float> weight(const std::string& name) const;  // of any shape
   // As Hdf5Reader::visit.
   void visit_weight(const std::string& name, const Hdf5Reader::Use<float>& use) const;
   std::int64_t counter(const std::string& name) const;
-  // InputError where there is none of that shape.
+  // Throws InputError if there is no parameter of that name and shape.
   void loss_parameter(const TensorName& tensor, float* out) const;
   std::int64_t memory_rows() const;  // 0: the run kept no memory
-  // Into memory_rows() rows; returns `next`.
+  // Fills memory_rows() rows; returns `next`.
   std::int64_t memory(std::int64_t dim, float* embeddings, std::int64_t* labels,
                       std::int64_t* identities) const;
   void optimizer_state(const std::string& state, const TensorName& tensor, float* out) const;

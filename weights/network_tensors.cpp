@@ -88,7 +88,7 @@ std::vector<NetworkTensor> googlenet() {
   list.basic("conv2", 64, 64, 1);
   list.basic("conv3", 192, 64, 3);
   std::int64_t in = 192;
-  // Channels: 1x1; in front of and behind the two 3x3; pooled.
+  // Channels: the 1x1; before and after each of the two 3x3; the pooled branch.
   const auto block = [&](const std::string& name, std::array<std::int64_t, 6> c) {
     list.basic(name + ".branch1", c[0], in, 1);
     list.basic(name + ".branch2.0", c[1], in, 1);

@@ -1,5 +1,5 @@
-// What the networks are made of: the name and shape of every tensor, in the order of torchvision's
-// state_dict(), without the classifiers.
+// The name and shape of every tensor of each network, in the order of torchvision's state_dict(),
+// without the classifiers.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct NetworkTensor {
 std::string known_networks();
 bool is_known_network(const std::string& arch);
 
-// Of one of these.
+// The tensors of one of these networks.
 std::vector<NetworkTensor> network_tensors(const std::string& arch);
 
-// Channels of the pooled features.
+// The number of channels of the pooled features.
 std::int64_t network_features(const std::string& arch);
 
 }  // namespace rk

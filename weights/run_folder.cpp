@@ -24,7 +24,7 @@ std::string in_folder(const std::string& folder, const char* name) {
   return (fs::path(folder) / name).string();
 }
 
-// Makes `folder` and what is missing above it, and adds what it made to `made`.
+// Creates `folder` and its missing parents, and appends the created folders to `made`.
 void make_folders(const std::string& folder, std::vector<std::string>& made) {
   std::vector<fs::path> missing;
   std::error_code error;
@@ -39,7 +39,7 @@ void make_folders(const std::string& folder, std::vector<std::string>& made) {
   }
 }
 
-// What a lock file holds, or the beginning of something else.
+// The content of a lock file, or the first bytes of another file.
 std::string text_of(int descriptor) {
   std::array<char, 32> text{};
   const ssize_t got = ::pread(descriptor, text.data(), text.size(), 0);
@@ -101,7 +101,8 @@ FolderLock::FolderLock(const std::string& folder)
     : folder_(folder), path_(in_folder(folder, kLockFile)) {}
 
 FolderLock::FolderLock(const std::string& folder, FileCalls& calls) : FolderLock(folder) {
-  // Some file systems never number a file the same twice; they are believed in the end.
+  // Some file systems have no stable inode numbers, so in_place() is never true; give up after 5
+  // tries and accept the lock.
   for (int tries = 0; tries < 5 && !in_place(); ++tries) {
     open();
     int error = 0;
@@ -110,7 +111,7 @@ FolderLock::FolderLock(const std::string& folder, FileCalls& calls) : FolderLock
     } while (error == EINTR);
     if (error == EWOULDBLOCK) {
       const std::string owner = text_of(descriptor_);
-      made_file_ = false;  // the owner's by now
+      made_file_ = false;  // it belongs to the owner now
       fail<InputError>(
           "{}: is being written to by another run (process {}); wait for it or give "
           "another folder",
@@ -125,7 +126,7 @@ FolderLock::FolderLock(const std::string& folder, FileCalls& calls) : FolderLock
   }
   numbered_ = in_place();
   const std::string pid = std::to_string(::getpid());
-  // For people only: the lock is that of the system, whatever the file says.
+  // For people only: the lock itself is the system's, whatever the file says.
   if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, pid.data(), pid.size(), 0) < 0) {
     errno = 0;
   }
@@ -138,7 +139,7 @@ void FolderLock::open() {
   if (fs::exists(folder_, ignored) && !fs::is_directory(folder_, ignored)) {
     fail<InputError>("{}: is a file; give a folder", folder_);
   }
-  // A link is not followed, and a pipe not waited for.
+  // Does not follow a link, nor wait for a pipe.
   constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   descriptor_ = ::open(path_.c_str(), kFlags | O_CREAT | O_EXCL, 0666);
   made_file_ = descriptor_ >= 0;
@@ -201,7 +202,7 @@ void save_best(const std::string& folder, std::span<const std::byte> bytes, File
 Resumable find_resumable(const std::string& folder) {
   Resumable result;
   result.checkpoint = try_open(in_folder(folder, kLastFile), result.skipped);
-  if (result.checkpoint) return result;  // nothing saved is further on than that
+  if (result.checkpoint) return result;  // no other checkpoint is newer
   result.last_damaged = !result.skipped.empty();
   for (const char* name : {kPreviousFile, kBestFile}) {
     auto other = try_open(in_folder(folder, name), result.skipped);

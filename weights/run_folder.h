@@ -1,4 +1,4 @@
-// The folder of a run: who may write to it, and which of its checkpoints to go on from.
+// The folder of a run: locking it for writing, and choosing the checkpoint to resume from.
 //
 //   last.h5       the newest state          previous.h5   the one before
 //   best.h5       the best one so far       .lock         held while a run writes here
@@ -21,25 +21,26 @@ inline constexpr const char* kLastFile = "last.h5";
 inline constexpr const char* kPreviousFile = "previous.h5";
 inline constexpr const char* kBestFile = "best.h5";
 inline constexpr const char* kLockFile = ".lock";
-// What a run writes into its folder, beside the lock: checkpoints, then text.
+// The files that a run writes into its folder besides the lock: checkpoints, then texts.
 inline constexpr std::array kRunCheckpoints = {kLastFile, kPreviousFile, kBestFile};
 inline constexpr std::array kRunTexts = {"settings.toml", "metrics.jsonl", "metrics.csv",
                                          "run.json",      "bad_files.txt", "diverged.json"};
 
-// InputError where `path`, which should be a checkpoint, is a folder; it names the best.h5 there.
+// Throws InputError if `path`, which should be a checkpoint, is a folder; names the best.h5 in it.
 void refuse_folder(const std::string& path);
 
-// InputError unless a folder of that name can be made (or is there) and the disk has room for
-// `bytes`. Makes nothing, so that a run can ask before hours of work.
+// Throws InputError unless a folder of that name exists or can be created and the disk has room for
+// `bytes`. Creates nothing, so that a run can check before hours of work.
 void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& calls);
 
-// Held for the life of the object; the system releases it when the process dies, however it dies.
-// Makes the folder where there is none. What it made, folder and lock file, goes again with the
-// object unless keep() was called; a folder that holds anything else stays.
+// Locks a run's folder for the life of the object; the system releases the lock when the process
+// dies, however it dies. Creates the folder if there is none. Unless keep() was called, the
+// destructor removes the folder and the lock file that the object created; a folder that holds
+// anything else stays.
 //
-// InputError naming the other process where the folder is in use, and where .lock is not a file of
-// this class: a link, or anything that holds more than a process number. A file system without
-// locks is a note.
+// Throws InputError if the folder is in use (naming the other process) or if .lock was not written
+// by this class: a link, or a file that holds more than a process number. A file system without
+// locks only gives a note.
 class FolderLock {
  public:
   FolderLock(const std::string& folder, FileCalls& calls);
@@ -47,40 +48,41 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   void keep() { keep_ = true; }
-  // Whether another lock lies where this one did: the folder was moved, and what is there now is
-  // another run's.
+  // Whether another lock file is now in this lock's place: the folder was moved, and the one there
+  // now belongs to another run.
   bool replaced() const;
-  // InputError where it was replaced. To be asked before anything is written.
+  // Throws InputError if replaced(). Call before writing anything.
   void require_own_folder() const;
 
  private:
   explicit FolderLock(const std::string& folder);
   void open();
-  // Whether the file is still the folder's; another process may have removed it before the lock.
+  // Whether the open file is still the folder's .lock; another process may have removed it before
+  // it was locked.
   bool in_place() const;
 
   std::string folder_, path_;
-  std::vector<std::string> made_;  // folders, the outermost first
+  std::vector<std::string> made_;  // created folders, the outermost first
   int descriptor_ = -1;
   bool made_file_ = false, keep_ = false;
-  bool numbered_ = false;  // the file system knows a file again
+  bool numbered_ = false;  // the file system has stable inode numbers
 };
 
-// The last.h5 that is replaced stays as previous.h5, unless it is known to be damaged: then the
-// previous.h5 there is the better one and stays.
+// The replaced last.h5 is kept as previous.h5, unless it is known to be damaged: then the existing
+// previous.h5 is better and stays.
 enum class Rotate : std::uint8_t { kKeepLast, kDropDamaged };
 void save_last(const std::string& folder, std::span<const std::byte> bytes, FileCalls& calls,
                Rotate rotate = Rotate::kKeepLast);
 void save_best(const std::string& folder, std::span<const std::byte> bytes, FileCalls& calls);
 
 struct Resumable {
-  std::unique_ptr<Checkpoint> checkpoint;  // null: the folder holds none at all
-  std::vector<std::string> skipped;        // one line for each that was looked at and is not valid
-  bool last_damaged = false;               // last.h5 is among those
+  std::unique_ptr<Checkpoint> checkpoint;  // null: the folder has none
+  std::vector<std::string> skipped;        // one line for each invalid checkpoint
+  bool last_damaged = false;               // last.h5 is among the skipped
 };
 
-// The newest valid checkpoint. Folders with checkpoints of which none is valid are an InputError.
-// SystemError where the system would not read one, which is no reason to pass it over.
+// Returns the newest valid checkpoint. Throws InputError if the folder has checkpoints but no valid
+// one; SystemError if the system fails to read one, since it may be valid and must not be skipped.
 Resumable find_resumable(const std::string& folder);
 
 }  // namespace rk

@@ -40,7 +40,7 @@ class Sha256 {
   void add(std::span<const std::byte> bytes) {
     require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
   }
-  // Of what was added so far; more may follow.
+  // The digest of the bytes added so far; more may be added afterwards.
   std::array<std::uint8_t, 32> digest() const {
     const Sha256 until_here(*this);
     std::array<std::uint8_t, 32> digest{};
@@ -82,7 +82,7 @@ bool is_sealed(const std::string& path) {
     if (file.bytes() < kSealBytes) return false;
     file.read(file.bytes() - kSealBytes, std::as_writable_bytes(std::span(magic)));
   } catch (const InputError&) {
-    return false;  // whoever reads it next says what is wrong with it
+    return false;  // the next reader reports the error
   }
   return magic == kMagic;
 }

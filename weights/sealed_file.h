@@ -1,4 +1,4 @@
-// A file that knows whether it is whole: 64 bytes at its end say how long it is and what it holds.
+// A file that can be checked for completeness: a footer of 64 bytes gives its length and checksum.
 //
 //   magic "RKSEALED" | uint32 version 1 | uint32 64 | uint64 length of the rest | sha256 | 8 zeros
 //
@@ -17,24 +17,24 @@
 namespace rk {
 
 constexpr std::size_t kSealBytes = 64;
-constexpr std::uint64_t kMostSealedBytes = std::uint64_t{16} << 30;  // of a file that is read
+constexpr std::uint64_t kMostSealedBytes = std::uint64_t{16} << 30;  // limit for files to be read
 
 std::array<std::uint8_t, 32> sha256(std::span<const std::byte> bytes);
 std::string hexadecimal(std::span<const std::uint8_t> bytes);
 
-// Does a file end as one of these? False for what cannot be read.
+// Whether a file ends in such a footer; false if it cannot be read.
 bool is_sealed(const std::string& path);
 
 // Appends the footer.
 void seal(std::vector<std::byte>& bytes);
 
 struct Seal {
-  std::array<std::uint8_t, 32> digest;  // of the whole file, as others compute it
+  std::array<std::uint8_t, 32> digest;  // of the whole file, as sha256sum gives
   FileIdentity file;
 };
 
-// Reads the file once, without holding it in memory. InputError "<path>: ..." where it cannot be
-// read or has no footer, and where length or checksum differ.
+// Reads the file once, without holding it in memory. Throws InputError "<path>: ..." if it cannot
+// be read, has no footer, or differs in length or checksum.
 Seal check_seal(const std::string& path);
 
 }  // namespace rk

@@ -1,5 +1,5 @@
-// Whose an HDF5 file is: results carry the attribute written_by, "Rankine <version>", at their
-// root. Others write /embeddings too.
+// Marks HDF5 results as Rankine's: their root has the attribute written_by, "Rankine <version>".
+// Other programs write /embeddings too.
 #pragma once
 
 #include "weights/hdf5/file.h"
@@ -7,7 +7,7 @@
 namespace rk {
 
 void sign(Hdf5Writer& file);
-// Only of this version and later: what earlier ones wrote beside checkpoints was not signed.
+// Whether the file has this mark; results of versions before this one do not have it.
 bool is_signed(const Hdf5Reader& file);
 
 }  // namespace rk

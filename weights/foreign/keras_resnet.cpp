@@ -15,17 +15,17 @@
 namespace rk {
 namespace {
 
-constexpr double kEpsilon = 1e-5;                      // of torchvision
-constexpr double kFirstGenerationEpsilon = 1e-3;       // Keras's default, of fchollet's files
-constexpr double kSecondGenerationEpsilon = 1.001e-5;  // of keras-applications
-// What Keras subtracts of BGR pixels 0 to 255, which it divides by nothing; here in RGB.
+constexpr double kEpsilon = 1e-5;                      // torchvision's
+constexpr double kFirstGenerationEpsilon = 1e-3;       // Keras's default, in fchollet's files
+constexpr double kSecondGenerationEpsilon = 1.001e-5;  // in keras-applications
+// The mean that Keras subtracts from BGR pixels 0 to 255, without dividing them; here in RGB order.
 constexpr std::array<double, 3> kMean = {123.68, 116.779, 103.939};
 
 [[noreturn]] void refuse(const TensorFile& file, const std::string& what) {
   fail<InputError>("{}: {}", printable(file.path), what);
 }
 
-// What a layer of the file has, by torchvision's layer: "kernel", "bias", "gamma", ...
+// The parts of each layer ("kernel", "bias", "gamma", ...), by torchvision's layer name.
 struct Layers {
   std::map<std::string, std::map<std::string, const StoredTensor*>> tensors;
   std::vector<std::string> ignored;
@@ -51,7 +51,7 @@ std::string part_of(const std::string& leaf) {
       {"moving_mean", "mean"},
       {"moving_variance", "variance"},
       {"running_mean", "mean"},
-      // Of the first generation; it holds the variance.
+      // In the first generation; despite its name it holds the variance.
       {"running_std", "variance"},
   }};
   const std::string name = leaf.ends_with(":0") ? leaf.substr(0, leaf.size() - 2) : leaf;
@@ -61,7 +61,7 @@ std::string part_of(const std::string& leaf) {
   return "";
 }
 
-// The variables of Keras 3 have numbers.
+// Keras 3 numbers the variables of a layer.
 std::string part_of_number(const std::string& layer, const std::string& number) {
   const bool norm =
       layer.find("bn") != std::string::npos || layer.find("downsample.1") != std::string::npos;
@@ -73,7 +73,7 @@ std::string part_of_number(const std::string& layer, const std::string& number) 
   return at < kLinear.size() ? kLinear[at] : "";
 }
 
-// "conv2d_12" counts the convolutions of the file's network: its name by torchvision.
+// The torchvision name of a numbered layer: "conv2d_12" is convolution 12 of the network.
 std::string counted_layer(const std::string& group) {
   const std::string kind = group.substr(0, group.find_last_not_of("0123456789_") + 1);
   std::size_t number = 0;
@@ -100,12 +100,13 @@ Layers layers_of(const TensorFile& file) {
       if (variables && group == "layers") {
         const std::size_t end = tensor.name.find('/', first + 1);
         group = tensor.name.substr(first + 1, end - first - 1);
-        // "conv2d" ends in a digit that counts nothing.
+        // The 2 of "conv2d" is not part of the layer's number.
         layer = group.starts_with("conv2d") ? counted_layer("conv" + group.substr(6))
                                             : counted_layer(group);
       } else {
         if (!variables) {
-          // The layer's own group: files of a model inside another begin with the inner one's name.
+          // The layer's own group: if a model lies inside another, names begin with the inner
+          // model's.
           const std::size_t above = tensor.name.rfind('/', last - 1);
           group = tensor.name.substr(above + 1, last - above - 1);
         }
@@ -136,7 +137,7 @@ class KerasMapping {
       out_.model.input_mean[c] = kMean[c] / 255;
       out_.model.input_std[c] = 1.0 / 255;
     }
-    std::string convolution;  // whose bias the normalisation that follows takes
+    std::string convolution;  // its bias goes into the next normalisation
     for (const NetworkTensor& wanted : network_tensors("resnet50")) {
       const std::string layer = wanted.name.substr(0, wanted.name.rfind('.'));
       if (wanted.kind == NetworkTensor::Kind::kConvolution) convolution = layer;
@@ -173,8 +174,8 @@ class KerasMapping {
     check_depth();
   }
 
-  // Deeper networks have all of this one's layers and more, in the third of four stages or the
-  // second.
+  // Refuses deeper ResNets, which have all layers of ResNet-50 and more in the third or the second
+  // of their four stages.
   void check_depth() const {
     std::set<std::string> known = {"fc"};
     for (const NetworkTensor& tensor : network_tensors("resnet50")) {
@@ -193,7 +194,8 @@ class KerasMapping {
     }
   }
 
-  // The values of a part, of that shape in Keras's order.
+  // The values of a part, whose shape must be `dims` (in Keras's order); null, with the problem
+  // noted, if it is missing or has another shape.
   const std::vector<float>* values(const std::string& layer, const std::string& part,
                                    const std::vector<std::int64_t>& dims) {
     const StoredTensor* tensor = layers_.find(layer, part);
@@ -276,7 +278,7 @@ class KerasMapping {
     push(wanted.name, wanted.dims, std::move(kernel));
   }
 
-  // (in, out) -> [out, in]; files without a top have none.
+  // (in, out) -> [out, in]; files without the top have no classifier.
   void add_classifier() {
     const StoredTensor* kernel = layers_.find("fc", "kernel");
     const StoredTensor* bias = layers_.find("fc", "bias");

@@ -1,15 +1,16 @@
-// Keras's ResNet-50 as torchvision's (weights/foreign/network_weights.h has the algebra).
+// Converts Keras's ResNet-50 to torchvision's (for the algebra see
+// weights/foreign/network_weights.h).
 #pragma once
 
 #include "weights/foreign/network_weights.h"
 
 namespace rk {
 
-// Was the file written by Keras?
+// Whether the file was written by Keras.
 bool is_keras(const TensorFile& file);
 
-// Fills the model, tensors, ignored and notes. InputError where the file holds another network
-// (ResNet V2), kernels of Theano's order, or not all of it.
+// Fills model, names, tensors, ignored and notes. Throws InputError if the file holds another
+// network (ResNet V2), kernels in Theano's order, or only a part of the network.
 void map_keras_resnet(const TensorFile& file, NetworkWeights& out);
 
 }  // namespace rk

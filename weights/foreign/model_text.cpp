@@ -8,17 +8,17 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Other programs resize without it where they are not told.
+// Stated explicitly, since other programs may otherwise resize without it.
 const std::string kAntialiasing = " with antialiasing";
 
-// The field of that name where it is there and of the type of `to`.
+// Copies the field of that name if it exists and has the type of `to`.
 template <class T> void take(const ordered_json& json, const char* name, T& to) {
   const auto found = json.find(name);
   if (found == json.end()) return;
   try {
     to = found->get<T>();
   } catch (const nlohmann::json::exception&) {
-    // Of another type: it stays as it is.
+    // Of another type: `to` stays unchanged.
   }
 }
 
@@ -51,7 +51,7 @@ std::string model_text(const ModelDescription& model) {
 }
 
 void read_model_text(const std::string& text, ModelDescription& model) {
-  constexpr std::size_t kMost = 64 << 10;  // ours is half a thousand bytes
+  constexpr std::size_t kMost = 64 << 10;  // our own text has about 500 bytes
   if (text.size() > kMost) return;
   const ordered_json json = ordered_json::parse(text, nullptr, false);
   if (!json.is_object()) return;
@@ -64,7 +64,7 @@ void read_model_text(const std::string& text, ModelDescription& model) {
   take(json, "channel_order", model.channel_order);
   take(json, "resize", model.resize);
   take(json, "interpolation", model.interpolation);
-  // Files of version 0.1.0 before it was said have none.
+  // Early files of version 0.1.0 do not state it.
   if (model.interpolation.ends_with(kAntialiasing)) {
     model.interpolation.resize(model.interpolation.size() - kAntialiasing.size());
   }

@@ -1,5 +1,5 @@
-// What a network is and how it wants its images, in words, and as one line of JSON: what files of
-// tensors carry beside them.
+// A network's description and input preparation, in words and as the line of JSON that tensor files
+// carry as metadata.
 #pragma once
 
 #include "weights/checkpoint.h"
@@ -8,7 +8,7 @@
 
 namespace rk {
 
-inline constexpr const char* kModelKey = "rankine";  // among the metadata of a file
+inline constexpr const char* kModelKey = "rankine";  // key in the metadata of a file
 
 // "RGB pixels / 255, less the mean 0.485 0.456 0.406, / 0.229 0.224 0.225; short side 256,
 // bilinear with antialiasing, centre crop 224"
@@ -16,8 +16,8 @@ std::string input_text(const ModelDescription& model);
 
 std::string model_text(const ModelDescription& model);
 
-// Takes over what `text` says of the head, the strides and the images; what it does not say, or
-// says wrongly, stays.
+// Copies the fields of `text` about the head, the strides and the images into `model`; fields that
+// are missing or of the wrong type stay unchanged.
 void read_model_text(const std::string& text, ModelDescription& model);
 
 }  // namespace rk

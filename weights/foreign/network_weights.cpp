@@ -20,12 +20,12 @@
 namespace rk {
 namespace {
 
-// Files whose network wants its images otherwise than most and does not say so.
+// Published files that need a non-default image preparation and do not state it.
 struct Published {
-  std::string_view digest;  // what the file's SHA-256 begins with
+  std::string_view digest;  // the first digits of the file's SHA-256
   const char* name;
   std::int64_t resize;
-  // torchvision's transform_input: of values in [-1, 1) instead of ImageNet's mean and deviation.
+  // torchvision's transform_input: values in [-1, 1) instead of ImageNet's mean and std.
   bool halves = false;
 };
 constexpr std::array<Published, 4> kPublished = {
@@ -43,7 +43,7 @@ const std::string kEmbedding = "embedding.weight";
 const std::string kOfGoogLeNet = "inception3a.branch1.conv.weight";
 const std::string kOfInception = "Mixed_5b.branch1x1.conv.weight";
 
-// What auxiliary classifiers are called: only training on classes has them.
+// Names of auxiliary classifiers, which are used only in classification training.
 bool is_auxiliary(const std::string& name) {
   return name.starts_with("aux1.") || name.starts_with("aux2.") || name.starts_with("AuxLogits.");
 }
@@ -52,7 +52,8 @@ bool is_auxiliary(const std::string& name) {
   fail<InputError>("{}: {}", printable(file.path), what);
 }
 
-// Does it stand there as whole words? "model_ema." holds "ema", "semantic_encoder." does not.
+// Whether `words` occurs in `prefix` as whole words: "model_ema." holds "ema", "semantic_encoder."
+// does not.
 bool holds_words(std::string_view prefix, std::string_view words) {
   constexpr std::string_view kBetween = "./_";
   for (std::size_t at = prefix.find(words); at != std::string_view::npos;
@@ -66,11 +67,11 @@ bool holds_words(std::string_view prefix, std::string_view words) {
   return false;
 }
 
-// Lower is taken first.
+// The preference of a network by its prefix; lower is better.
 int rank_of(const std::string& prefix) {
   constexpr std::array<std::string_view, 9> kOrder = {
       "ema", "state_dict", "model", "encoder_q", "teacher", "", "student", "encoder_k", "momentum"};
-  // What speaks against it counts more than what speaks for it.
+  // Words of the less preferred networks take precedence.
   for (const std::size_t last : {8U, 7U, 6U}) {
     if (holds_words(prefix, kOrder[last])) return static_cast<int>(last);
   }
@@ -80,24 +81,24 @@ int rank_of(const std::string& prefix) {
   return 5;
 }
 
-// How somebody calls the tensors of a network.
+// A naming scheme of tensors.
 struct Dialect {
   const char* whose;
-  std::vector<std::string> marks;  // each the end of a name that no other dialect has
+  std::vector<std::string> marks;  // ends of names that no other dialect has
   std::optional<std::string> (*rename)(const std::string&);  // into torchvision's
 };
 const std::array<Dialect, 3> kDialects = {
     {{"torchvision's names",
       {kOfResNet, kOfGoogLeNet, kOfInception},
       [](const std::string& name) { return std::optional(name); }},
-     // Its whole models have `resnet.` in front, and the classifier beside it.
+     // Whole models have the prefix `resnet.`, and the classifier outside it.
      {"the names of Hugging Face transformers",
       {"resnet.encoder.stages.0.layers.0.layer.0.convolution.weight",
        "encoder.stages.0.layers.0.layer.0.convolution.weight"},
       name_of_transformers},
      {"the names of NVIDIA's examples", {"layers.0.0.conv1.weight"}, name_of_nvidia}}};
 
-// What stands in front of a dialect's names, the best first.
+// The prefixes of a dialect's names in the file, the most preferred first.
 std::vector<std::string> prefixes(const Named& tensors, const Dialect& dialect) {
   std::vector<std::string> found;
   for (const auto& [name, tensor] : tensors) {
@@ -115,12 +116,12 @@ std::vector<std::string> prefixes(const Named& tensors, const Dialect& dialect) 
   return found;
 }
 
-// What tells ResNets apart.
+// Properties that distinguish ResNets.
 struct ResNetKind {
   std::array<int, 4> blocks{};  // of each stage
   bool bottleneck = false;
   std::int64_t width = 0;       // channels of the first block's second convolution
-  std::int64_t group_size = 0;  // channels that each of them reads
+  std::int64_t group_size = 0;  // input channels per output channel of that convolution
   bool deep_stem = false;
   bool squeezes = false;  // and excites
 };
@@ -145,7 +146,7 @@ ResNetKind resnet_kind(const Shapes& tensors) {
   return kind;
 }
 
-// Of one whose blocks are those of the ResNet paper; 0: of no other.
+// The depth, if the blocks are those of a network in the ResNet paper; otherwise 0.
 int depth_of(const ResNetKind& kind) {
   struct Known {
     std::array<int, 4> blocks;
@@ -163,7 +164,7 @@ int depth_of(const ResNetKind& kind) {
   return found != kKnown.end() ? found->depth : 0;
 }
 
-// The 20 layers for images of 32 x 32.
+// The ResNet of 20 layers for images of 32 x 32.
 bool is_resnet20(const ResNetKind& kind) {
   return kind.blocks == std::array{3, 3, 3, 0} && !kind.bottleneck && kind.width == 16;
 }
@@ -186,7 +187,7 @@ std::string in_words(const ResNetKind& kind) {
   return words;
 }
 
-// Which of the networks that are built; empty: none of them.
+// Which of the networks that Rankine builds this is; empty: none.
 std::string built_architecture(const Shapes& tensors) {
   if (tensors.contains(kOfGoogLeNet)) return "googlenet";
   if (tensors.contains(kOfInception)) return "inception_v3";
@@ -199,8 +200,9 @@ std::string built_architecture(const Shapes& tensors) {
   return depth == 50 && plain ? "resnet50" : "";
 }
 
-// Has it what `wanted` has not? What is missing or of another shape is named where the tensors are
-// taken; what is too much would be left out, and the rest be taken for the whole.
+// Whether the network has parts that `wanted` lacks. Missing or misshapen tensors are reported
+// later, when tensors are taken; extra parts must be refused here, or they would be dropped
+// silently and the rest taken for the whole network.
 bool is_more_than(const ResNetKind& kind, const std::string& wanted) {
   Shapes shapes;
   for (const NetworkTensor& tensor : network_tensors(wanted)) shapes[tensor.name] = tensor.dims;
@@ -213,8 +215,8 @@ bool is_more_than(const ResNetKind& kind, const std::string& wanted) {
   return kind.deep_stem || kind.squeezes || other_width || (kind.bottleneck && !whole.bottleneck);
 }
 
-// `wanted`: what the user says that it is, or nothing. A file of which that cannot be told may be
-// a damaged one of these, whose tensors are then named.
+// `wanted`: the network named by the user, or empty. If the network cannot be detected but may be a
+// damaged `wanted`, `wanted` is returned, so that its missing tensors are named later.
 std::string architecture(const TensorFile& file, const Named& tensors, const std::string& wanted) {
   Shapes shapes;
   for (const auto& [name, tensor] : tensors) shapes[name] = tensor->dims;
@@ -230,7 +232,7 @@ std::string architecture(const TensorFile& file, const Named& tensors, const std
                      wanted.empty() ? "" : ", not " + with_article(wanted), known_networks()));
 }
 
-// Who makes a whole model smaller by .half() makes its counters real numbers as well.
+// Also accepts real numbers: .half() on a whole model converts its counters too.
 std::optional<std::int64_t> counted_batches(const StoredTensor& tensor) {
   if (tensor.elements() != 1) return std::nullopt;
   if (is_integer(tensor.type)) return integer_values(tensor)[0];
@@ -273,7 +275,7 @@ class Mapping {
   void take(const NetworkTensor& wanted) {
     const auto found = tensors_.find(wanted.name);
     if (found == tensors_.end()) {
-      // Files of before PyTorch 0.4.1 count no batches.
+      // Files from before PyTorch 0.4.1 have no batch counters.
       if (wanted.kind == Kind::kCounter) {
         out_.tensors.push_back({wanted.name, {}, {}, 0, nullptr});
       } else {
@@ -301,7 +303,8 @@ class Mapping {
     }
   }
 
-  // A linear layer on the features, of any number of outputs; one that does not fit is left.
+  // Takes a linear layer on the features, with any number of outputs; leaves out one that does not
+  // fit.
   void take_head(const std::string& layer, const std::string& arch) {
     const auto weight = tensors_.find(layer + ".weight"), bias = tensors_.find(layer + ".bias");
     if (weight == tensors_.end()) return;
@@ -355,8 +358,8 @@ class Mapping {
   std::map<std::string, int> widened_;
 };
 
-// In front of the embedding layer of the network behind `prefix`: a module that holds the network
-// and the layer has the layer under its own name ("backbone.conv1.weight", "embedding.weight").
+// The prefix of the embedding layer of the network with `prefix`: `prefix` itself, or that of an
+// enclosing module that holds both ("backbone.conv1.weight", "embedding.weight").
 std::string embedding_prefix(const Named& tensors, const std::string& prefix) {
   std::string above = prefix;
   while (!tensors.contains(above + kEmbedding) && !above.empty()) {
@@ -366,7 +369,7 @@ std::string embedding_prefix(const Named& tensors, const std::string& prefix) {
   return tensors.contains(above + kEmbedding) ? above : prefix;
 }
 
-// The names of the file's tensors in torchvision's; sets `names`.
+// The file's tensors by torchvision's names; sets out.names and adds notes.
 Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
   Named tensors;
   for (const StoredTensor& tensor : file.tensors) tensors.emplace(tensor.name, &tensor);
@@ -379,7 +382,7 @@ Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
       out.notes.push_back(fmt::format("of {} networks in the file the one of '{}' was taken",
                                       found.size(), printable(prefix)));
     }
-    // Contrastive training puts its own projection in the classifier's place.
+    // Contrastive training replaces the classifier by a projection of its own.
     const bool projects = holds_words(prefix, "encoder_q") || holds_words(prefix, "encoder_k");
     const std::string beside = embedding_prefix(tensors, prefix);
     Named mine;
@@ -403,7 +406,7 @@ Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
                            file.tensors.size() > some.size() ? ", ..." : ""));
 }
 
-// What a file that says nothing of its images leaves to whoever has it.
+// Notes what the user must supply, since the file does not say how its images are prepared.
 void note_unsaid(NetworkWeights& out, bool published) {
   if (out.model.dim > 0) {
     out.unsaid =
@@ -459,7 +462,7 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
   Named tensors = torchvision_names(file, out);
   out.model.arch = architecture(file, tensors, arch);
   if (!file.metadata.contains(kModelKey)) {
-    // As the other networks' 224 of 256.
+    // The same ratio as 224 of 256 for the other networks.
     if (out.model.arch == "inception_v3") {
       out.model.crop = 299;
       out.model.resize = 342;

@@ -9,7 +9,7 @@
 namespace rk {
 namespace {
 
-// Reads a name from the front on; a piece that is not there makes it bad for good.
+// Reads a name from front to back; after a required piece is missing, the scan stays bad.
 class NameScan {
  public:
   explicit NameScan(std::string_view text) : rest_(text) {}
@@ -46,7 +46,7 @@ class NameScan {
 
 constexpr std::array<int, 4> kBlocks = {3, 4, 6, 3};
 
-// Of stage 2 to 5, block from 0 on, and convolution 0 (the shortcut) to 3.
+// Stage 2 to 5, block from 0, convolution 0 (the shortcut) to 3.
 std::string keras_place(int stage, int block, int convolution, bool norm) {
   const std::string front = fmt::format("layer{}.{}.", stage - 1, block);
   if (convolution == 0) return front + (norm ? "downsample.1" : "downsample.0");
@@ -92,7 +92,7 @@ std::optional<std::string> second_generation(const std::string& layer) {
   return placed(stage, block, convolution, norm);
 }
 
-// In the order of the layers: the shortcut of a first block stands before its last convolution.
+// In layer order: the shortcut of a stage's first block comes before its last convolution.
 std::vector<std::string> in_order(const char* first, bool norm) {
   std::vector<std::string> names = {first};
   for (int stage = 2; stage <= 5; ++stage) {

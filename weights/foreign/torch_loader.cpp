@@ -11,8 +11,9 @@
 namespace rk {
 namespace {
 
-// The layer is called `embedding` and stands beside the network, so that Rankine finds both in a
-// state_dict(). `rgb` is a function of the module, as other processes that load pictures need it.
+// The layer is called `embedding` and lies outside the network, so that Rankine finds both in a
+// state_dict(). `rgb` is a module-level function, so that worker processes that load pictures can
+// use it.
 constexpr const char* kFrame = R"("""Embeds pictures by {0}{1}: rows of unit length."""
 import torch
 from safetensors.torch import load_file
@@ -49,7 +50,7 @@ class GeM(torch.nn.Module):
         return x.clamp(min=1e-6).pow({0}).mean((2, 3), keepdim=True).pow(1 / {0})
 )";
 
-// torchvision has its blocks, not the network.
+// torchvision has the blocks of resnet20, but not the network.
 constexpr const char* kSmallResNet =
     R"(        block, make, self.body.inplanes = models.resnet.BasicBlock, self.body._make_layer, 16
         self.body.conv1 = torch.nn.Conv2d(3, 16, 3, padding=1, bias=False)
@@ -59,7 +60,7 @@ constexpr const char* kSmallResNet =
         self.body.maxpool = self.body.layer4 = torch.nn.Identity()
 )";
 
-// In the text of a comment: a name may hold anything.
+// Makes a file name safe for the text of a comment: a name may contain anything.
 std::string plain(const std::string& text) {
   std::string out;
   for (const char c : text) {

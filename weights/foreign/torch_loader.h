@@ -1,5 +1,5 @@
-// A Python file that loads exported weights with torchvision alone and embeds pictures as Rankine
-// does: what goes to PyTorch users beside a safetensors file.
+// Generates a Python file that loads exported weights with only torchvision and embeds pictures as
+// Rankine does; it accompanies a safetensors file for PyTorch users.
 #pragma once
 
 #include "weights/checkpoint.h"
@@ -8,8 +8,8 @@
 
 namespace rk {
 
-// For <name>.py beside `weights`, <name>.safetensors: at most 36 lines, 40 where torchvision has
-// the network's blocks alone (resnet20).
+// Returns the text of <name>.py for `weights`, <name>.safetensors: at most 36 lines, or 40 if
+// torchvision has only the network's blocks (resnet20).
 std::string torch_loader(const ModelDescription& model, const std::string& weights);
 
 }  // namespace rk

@@ -22,13 +22,13 @@ namespace {
 
 void check_values(std::span<const float> read, std::span<const float> wanted,
                   const std::string& file, const std::string& tensor) {
-  // As bytes: NaN equals itself, and 0 is not -0.
+  // Compared as bytes: NaN equals itself, and 0 differs from -0.
   if (!std::ranges::equal(std::as_bytes(read), std::as_bytes(wanted))) differs(file, tensor);
 }
 
-// A seal says that a file is whole, not who wrote it: InputError unless it holds all tensors of its
-// network, and beside them only a classifier of any number of classes. Returns the float ones in
-// the order in which they are written.
+// A seal proves that a file is complete, not who wrote it: throws InputError unless the file holds
+// all tensors of its network and besides them only a classifier with any number of classes. Returns
+// the float tensors in writing order.
 std::vector<TensorName> checked_tensors(const Checkpoint& checkpoint,
                                         const std::vector<NetworkTensor>& network) {
   const ModelDescription& model = checkpoint.model();
@@ -59,7 +59,7 @@ std::vector<TensorName> checked_tensors(const Checkpoint& checkpoint,
 }  // namespace
 
 std::vector<std::byte> checkpoint_bytes(const NetworkWeights& weights) {
-  std::size_t bytes = std::size_t{16} << 20;  // the rest, and what the library takes in advance
+  std::size_t bytes = std::size_t{16} << 20;  // other content, and the library's preallocation
   for (const NetworkWeights::Tensor& tensor : weights.tensors) bytes += tensor.values.size_bytes();
   CheckpointWriter writer(weights.model, bytes);
   for (const NetworkWeights::Tensor& tensor : weights.tensors) {
@@ -159,7 +159,7 @@ Checkpoint open_weights(const std::string& path, const std::string& arch,
                      with_article(ours.model().arch));
   }
   std::string digest;
-  // The file's own bytes go before a checkpoint is made, where the weights are copies of them.
+  // Frees the file's bytes, unless the weights are views of them, before the checkpoint is made.
   const NetworkWeights weights = [&] {
     const TensorFile file = read_tensor_file(path);
     digest = file.sha256;

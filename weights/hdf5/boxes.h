@@ -1,4 +1,4 @@
-// A data set cut into boxes, each within one of the pieces that it is stored in.
+// Cuts a data set into boxes, each within one of the pieces in which the data set is stored.
 #pragma once
 
 #include "weights/hdf5/questions.h"
@@ -10,8 +10,8 @@
 
 namespace rk {
 
-// All boxes of `dims`, piece by piece, none with more than `most` elements. Every side is at least
-// 1, `piece` no larger than `dims`.
+// Enumerates the boxes of `dims`, piece by piece, each of at most `most` elements. Every side must
+// be at least 1, and `piece` no larger than `dims`.
 class Hdf5Boxes {
  public:
   Hdf5Boxes(std::vector<std::int64_t> dims, std::vector<std::int64_t> piece, std::int64_t most)
@@ -39,7 +39,7 @@ class Hdf5Boxes {
   }
 
  private:
-  std::int64_t end(std::size_t axis) const {  // of the present piece
+  std::int64_t end(std::size_t axis) const {  // of the current piece
     return std::min(piece_at_[axis] + piece_[axis], dims_[axis]);
   }
 
@@ -61,12 +61,13 @@ class Hdf5Boxes {
   bool done_ = false;
 };
 
-// The box's values, dense in C order, to their places in `out` of shape `dims`.
+// Copies the box's values, dense in C order, to their positions in `out` of shape `dims`.
 template <class T>
 void scatter(const Hdf5Box& box, const std::vector<std::int64_t>& dims, const std::byte* values,
              T* out) {
   const std::size_t rank = dims.size();
-  // As many of the last axes as the box covers whole are one run.
+  // The last axes that the box covers completely, and the axis before them, form one contiguous
+  // run.
   std::size_t run = 1, outer = rank;
   while (outer > 0) {
     --outer;

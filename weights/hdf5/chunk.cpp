@@ -11,7 +11,7 @@
 namespace rk {
 namespace {
 
-// At most `most` bytes.
+// Inflates to at most `most` bytes.
 std::vector<std::byte> inflated(const std::vector<std::byte>& from, std::size_t most) {
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) throw std::bad_alloc();
@@ -41,8 +41,8 @@ std::vector<std::byte> inflated(const std::vector<std::byte>& from, std::size_t 
   return out;
 }
 
-// Shuffle stores the first byte of every element, then the second of every one; bytes beyond the
-// last whole element stay where they are.
+// Shuffle stores the first bytes of all elements, then all second bytes, and so on; bytes beyond
+// the last whole element stay in place.
 std::vector<std::byte> unshuffled(const std::vector<std::byte>& from, std::size_t element) {
   const std::size_t count = element > 0 ? from.size() / element : 0;
   if (element <= 1 || count <= 1) return from;
@@ -61,7 +61,7 @@ std::vector<std::byte> unshuffled(const std::vector<std::byte>& from, std::size_
 std::vector<std::byte> unfold_chunk(std::vector<std::byte> stored,
                                     std::span<const Hdf5Filter> filters, std::uint32_t skipped,
                                     std::size_t bytes) {
-  bool deflated_outside = false;  // is what comes out next still to be inflated?
+  bool deflated_outside = false;  // must this stage's output be inflated again?
   for (std::size_t i = filters.size(); i-- > 0;) {
     if (i < 32 && ((skipped >> i) & 1U) != 0) continue;
     if (filters[i].id == H5Z_FILTER_SHUFFLE) {

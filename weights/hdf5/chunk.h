@@ -1,5 +1,5 @@
-// What a stored chunk of an HDF5 data set unfolds to, without the library, which inflates a stream
-// to its end however long that is.
+// Unpacks a stored chunk of an HDF5 data set without the library, which would inflate a stream to
+// its end however long that is.
 #pragma once
 
 #include <hdf5.h>
@@ -13,12 +13,11 @@ namespace rk {
 
 struct Hdf5Filter {
   H5Z_filter_t id = 0;            // H5Z_FILTER_DEFLATE or H5Z_FILTER_SHUFFLE
-  std::size_t element_bytes = 1;  // of shuffle
+  std::size_t element_bytes = 1;  // for shuffle
 };
 
-// `stored` went through `filters` in their order, but for those whose bit is set in `skipped`.
-// Exactly `bytes` must come out; std::runtime_error says what does not fit, before memory for more
-// than that is taken.
+// `stored` was packed by `filters` in their order, except those whose bit is set in `skipped`.
+// Throws std::runtime_error unless exactly `bytes` result; more than that is never allocated.
 std::vector<std::byte> unfold_chunk(std::vector<std::byte> stored,
                                     std::span<const Hdf5Filter> filters, std::uint32_t skipped,
                                     std::size_t bytes);

@@ -1,4 +1,4 @@
-// What a file holds, for whoever did not find in it what was looked for.
+// Describes the content of a file, for messages about missing data sets.
 #pragma once
 
 #include "weights/hdf5/file.h"
@@ -7,7 +7,7 @@
 
 namespace rk {
 
-// "it holds /features, /test/labels": its data sets, the first of them where they are many.
+// "it holds /features, /test/labels": its data sets, only the first ones if there are many.
 std::string what_it_holds(const Hdf5Reader& file);
 
 }  // namespace rk

@@ -1,5 +1,5 @@
-// What reading a file may take of memory, itself included, whatever the file says: a program that
-// takes in a file that nobody vouches for stays below max(2 x its size, 1 GB).
+// The most memory that reading an untrusted file may take, including the file itself, whatever it
+// claims: the whole program stays below max(2 x file size, 1 GB).
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace rk {
 
-// The program itself is within the rest of 1 GB.
+// The other 100 MB of 1 GB are for the program itself.
 constexpr std::uint64_t memory_for_file(std::uint64_t bytes) {
   return std::max(2 * bytes, std::uint64_t{900'000'000});
 }

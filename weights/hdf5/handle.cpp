@@ -24,7 +24,7 @@ std::string hdf5_last_error() {
     return 0;
   };
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, &first);
-  // Space in a file is "allocated" too.
+  // The library also speaks of "allocating" file space, which is no lack of memory.
   if (first.no_space && first.text.find("memory") != std::string::npos) throw std::bad_alloc();
   return first.text.empty() ? "the HDF5 library gave no reason" : first.text;
 }

@@ -1,5 +1,5 @@
-// HDF5 identifiers with an owner, and the library's last error as text. Only hdf5_*.cpp include
-// this.
+// Owning handles for HDF5 identifiers, and the library's last error as text. Include this only in
+// weights/hdf5 and its tests.
 #pragma once
 
 #include <hdf5.h>
@@ -9,7 +9,8 @@
 
 namespace rk {
 
-// Closes what it holds; `Close` is H5Dclose, H5Sclose and so on. An invalid identifier is negative.
+// Closes its identifier when destroyed; `Close` is H5Dclose, H5Sclose and so on. Invalid
+// identifiers are negative.
 template <herr_t (*Close)(hid_t)> class Hdf5Handle {
  public:
   Hdf5Handle() = default;
@@ -45,11 +46,11 @@ using Hdf5PropertyId = Hdf5Handle<H5Pclose>;
 using Hdf5AttributeId = Hdf5Handle<H5Aclose>;
 using Hdf5ObjectId = Hdf5Handle<H5Oclose>;
 
-// Turns off the library's own printing and its loading of plugins; call before anything else.
+// Turns off the library's error printing and plugin loading; call before any other function of it.
 void hdf5_prepare();
 
-// What the library says about its last failure: the innermost description on its error stack.
-// std::bad_alloc where that failure was want of memory, which says nothing of the file.
+// The library's description of its last failure: the innermost one on its error stack. Throws
+// std::bad_alloc if that failure was a lack of memory, which says nothing about the file.
 std::string hdf5_last_error();
 
 // The library's native type for an element type.

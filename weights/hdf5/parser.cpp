@@ -38,7 +38,8 @@ Native native(Hdf5Type type) {
   throw std::invalid_argument("[hdf5] no such type");
 }
 
-// Of a conversion to `to`: without this the library quietly clamps integers that do not fit.
+// Transfer properties for a conversion to `to`: without these the library silently clamps integers
+// that do not fit.
 Hdf5PropertyId conversion_of(const Native& to) {
   Hdf5PropertyId transfer(H5Pcreate(H5P_DATASET_XFER));
   auto abort_on_range = [](H5T_conv_except_t kind, hid_t, hid_t, void*, void*,
@@ -57,7 +58,7 @@ std::size_t elements_of(std::span<const std::int64_t> sides) {
   return count;
 }
 
-// Elements first to first + count in C order.
+// Selects elements [first, first + count) in C order.
 bool select_in_order(hid_t space, std::span<const std::int64_t> dims, std::uint64_t first,
                      std::uint64_t count) {
   if (dims.empty()) return H5Sselect_all(space) >= 0;
@@ -77,8 +78,8 @@ bool select_in_order(hid_t space, std::span<const std::int64_t> dims, std::uint6
   return H5Sselect_elements(space, H5S_SELECT_SET, count, points.data()) >= 0;
 }
 
-// Lets the library use the image where it lies; by itself it would copy it twice. All of its
-// properties and drivers then hold that one address, which it takes for memory of its own.
+// Lets the library use the image in place; by default it would copy the image twice. All its
+// properties and drivers then hold that one address, which the library takes for its own memory.
 void use_in_place(hid_t access, std::byte* image) {
   H5FD_file_image_callbacks_t callbacks{};
   callbacks.image_malloc = [](std::size_t, H5FD_file_image_op_t, void* at) { return at; };
@@ -103,7 +104,7 @@ Hdf5Parser::Hdf5Parser(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) file_bytes = static_cast<std::uint64_t>(status.st_size);
   const Hdf5PropertyId access(H5Pcreate(H5P_FILE_ACCESS));
-  H5Pset_file_locking(access.get(), false, true);  // reading needs no lock, and NFS may have none
+  H5Pset_file_locking(access.get(), false, true);  // reading needs no lock, and NFS may lack locks
   file = Hdf5FileId(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
   survey();
 }
@@ -118,7 +119,7 @@ Hdf5Parser::Hdf5Parser(std::span<const std::byte> image, const std::string& imag
   auto* bytes = const_cast<std::byte*>(image.data());
   use_in_place(access.get(), bytes);
   H5Pset_file_image(access.get(), bytes, image.size());
-  // It takes two open images of one name for the same file, so each gets a name of its own.
+  // The library takes two open images of one name for the same file, so each gets a unique name.
   const std::string unique = fmt::format("image {}", fmt::ptr(this));
   file = Hdf5FileId(H5Fopen(unique.c_str(), H5F_ACC_RDONLY, access.get()));
   survey();
@@ -152,7 +153,8 @@ Hdf5Parser::Open& Hdf5Parser::open(const std::string& object) {
   describe(set);
   describe_chunks(set);
   if (!set.chunk.empty()) {
-    // The library unfolds a chunk anew for every part of it that does not find it in its cache.
+    // The library unpacks a chunk again for every part that is read unless its cache holds the
+    // chunk.
     const auto bytes = std::accumulate(set.chunk.begin(), set.chunk.end(), set.item,
                                        std::multiplies<std::size_t>());
     const Hdf5PropertyId access(H5Pcreate(H5P_DATASET_ACCESS));
@@ -189,7 +191,7 @@ void Hdf5Parser::describe(Open& set) const {
   H5Sget_simple_extent_dims(set.space.get(), dims.data(), nullptr);
   for (int i = 0; i < rank; ++i) {
     const hsize_t side = dims[static_cast<std::size_t>(i)];
-    // A side may be huge only where another is 0, since the total was checked on opening.
+    // A side can be huge only if another is 0, since the total was checked on opening.
     if (side > static_cast<hsize_t>(std::numeric_limits<std::int32_t>::max())) {
       refuse("{} has a side of {}; it is damaged", printable(set.path), side);
     }
@@ -239,7 +241,7 @@ std::vector<std::int64_t> Hdf5Parser::piece(const std::string& path) {
   return sides;
 }
 
-// What the file holds of the chunk at `at`, in the file's type.
+// Unpacks the chunk at `at` into set.unfolded, in the file's type.
 void Hdf5Parser::unfold(Open& set, const std::vector<hsize_t>& at) const {
   if (!set.unfolded.empty() && set.unfolded_at == at) return;
   set.unfolded.clear();
@@ -276,7 +278,7 @@ void Hdf5Parser::unfold(Open& set, const std::vector<hsize_t>& at) const {
   set.unfolded_at = at;
 }
 
-// For what the library is to unfold itself: no chunk is larger than declared.
+// Before the library unpacks chunks itself: throws InputError if a chunk is larger than declared.
 void Hdf5Parser::check_all_chunks(Open& set) const {
   if (set.texts_checked || set.chunk.empty() || set.info.elements() == 0) return;
   std::vector<hsize_t> at(set.chunk.size(), 0);
@@ -314,7 +316,7 @@ void Hdf5Parser::read_box_of_chunk(Open& set, Hdf5Type type, const Hdf5Box& box,
   const bool as_stored = H5Tequal(set.type.get(), to.id) > 0;
   std::vector<std::byte> own(as_stored ? 0 : count * std::max(set.item, to.bytes));
   std::byte* gathered = as_stored ? out.data() : own.data();
-  // Row by row of the last axis.
+  // Copies row by row along the last axis.
   const std::size_t row = static_cast<std::size_t>(box.sides[rank - 1]) * set.item;
   std::vector<hsize_t> row_at(rank, 0);
   for (std::size_t done = 0; done < count * set.item; done += row) {
@@ -386,7 +388,7 @@ std::vector<std::string> Hdf5Parser::read_texts(const std::string& path, std::ui
   if (first >= all) return out;
   check_all_chunks(set);
   const bool variable = H5Tis_variable_str(set.type.get()) > 0;
-  // Room for the terminator, whatever the padding stored.
+  // With space for the terminator, whatever padding the file uses.
   const std::size_t width = variable ? sizeof(char*) : set.item + 1;
   const std::uint64_t count =
       std::min({all - first, kTextsAtOnce, std::max<std::uint64_t>(1, kHdf5SlotBytes / width)});

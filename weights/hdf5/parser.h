@@ -1,6 +1,6 @@
-// An open HDF5 file as the library sees it. Only for the process that parses
-// (weights/hdf5/server.h): a malformed file may end it at any call. What is refused, and in which
-// words: weights/hdf5/file.h.
+// An open HDF5 file as the library sees it. Use it only in the parsing process
+// (weights/hdf5/server.h): a malformed file may crash it at any call. For what is refused see
+// weights/hdf5/file.h.
 #pragma once
 
 #include "engine/system/file_identity.h"
@@ -21,20 +21,21 @@ namespace rk {
 class Hdf5Parser : private SurveyedHdf5 {
  public:
   explicit Hdf5Parser(const std::string& path);
-  // The same over a file that is in memory.
+  // The same for a file in memory.
   Hdf5Parser(std::span<const std::byte> image, const std::string& name);
 
   using SurveyedHdf5::objects;
   FileIdentity identity() const;
 
   Hdf5Reader::Info info(const std::string& path);
-  // Boxes that lie in one of these pieces are read without reading more, or anything twice.
+  // The sides of the pieces in which the data set is best read: reading boxes piece by piece reads
+  // nothing else and nothing twice.
   std::vector<std::int64_t> piece(const std::string& path);
 
-  // The box's values into `out`, which is as large as they are; returns their bytes.
+  // Reads the box's values to the front of `out`; returns the number of bytes.
   std::size_t read_numbers(const std::string& path, Hdf5Type type, const Hdf5Box& box,
                            std::span<std::byte> out);
-  // Texts in C order from number `first` on; at least one where there is one.
+  // Returns texts in C order from number `first` on; at least one if there is any.
   std::vector<std::string> read_texts(const std::string& path, std::uint64_t first);
 
   std::optional<std::string> text_attribute(const std::string& object, const std::string& name);
@@ -43,18 +44,18 @@ class Hdf5Parser : private SurveyedHdf5 {
                                                       const std::string& name);
 
  private:
-  struct Open {  // the data set that was asked for last
+  struct Open {  // the data set used last
     std::string path;
     Hdf5DatasetId id;
     Hdf5TypeId type;
     Hdf5SpaceId space;
     std::size_t item = 0;  // bytes of an element in the file
     Hdf5Reader::Info info;
-    std::vector<hsize_t> chunk;       // sides; empty unless it is stored in chunks with filters
-    std::vector<Hdf5Filter> filters;  // of those
+    std::vector<hsize_t> chunk;       // sides; empty unless stored as filtered chunks
+    std::vector<Hdf5Filter> filters;  // of the chunks
     std::vector<std::byte> fill;      // one element, for chunks that are not stored
     std::vector<hsize_t> unfolded_at;
-    std::vector<std::byte> unfolded;  // the chunk there; empty: none
+    std::vector<std::byte> unfolded;  // the chunk at unfolded_at; empty: none
     bool texts_checked = false;
   };
 

@@ -1,6 +1,6 @@
-// What Hdf5Reader asks of the process in which a file is parsed, packed as
-// engine/base/packed_values.h has it: the question's number, then what it takes. No answer is
-// longer than a slot.
+// The protocol between Hdf5Reader and the process that parses a file, packed as in
+// engine/base/packed_values.h: the number of the question, then its arguments. No answer is longer
+// than a slot.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace rk {
 
-// One slot's bytes: large enough that waking a process costs little beside filling it.
+// Bytes of a slot: large enough that waking a process costs little compared with filling the slot.
 inline constexpr std::size_t kHdf5SlotBytes = std::size_t{2} << 20;
 inline constexpr std::size_t kHdf5MaxRank = 4;
 
@@ -25,7 +25,7 @@ enum class Hdf5Question : std::uint64_t {
   kNumberAttribute,   // object, name -> how many, bits of doubles
 };
 
-// What numbers are read as.
+// The type that numbers are read as.
 enum class Hdf5Type : std::uint64_t { kFloat, kDouble, kInt64, kUint8 };
 
 template <class T> Hdf5Type hdf5_type();
@@ -34,12 +34,12 @@ template <> inline Hdf5Type hdf5_type<double>() { return Hdf5Type::kDouble; }
 template <> inline Hdf5Type hdf5_type<std::int64_t>() { return Hdf5Type::kInt64; }
 template <> inline Hdf5Type hdf5_type<std::uint8_t>() { return Hdf5Type::kUint8; }
 
-// Part of a data set, in its own order (C order).
+// A part of a data set, in C order.
 struct Hdf5Box {
   std::vector<std::int64_t> offset, sides;
 };
 
-// As paths are asked for: from the root, without a slash at the end.
+// The path as used in questions: from the root, without a slash at the end.
 inline std::string hdf5_path(const std::string& path) {
   std::string out = path.empty() || path.front() != '/' ? "/" + path : path;
   while (out.size() > 1 && out.back() == '/') out.pop_back();

@@ -23,19 +23,20 @@
 namespace rk {
 namespace {
 
-// The library always gets this much, for a piece at a time and what it knows of the file.
+// The least memory limit for the library, for one piece at a time and its knowledge of the file.
 constexpr std::uint64_t kLeastForParser = std::uint64_t{96} << 20;
-// Boxes of one question: what it takes to say them is little beside what they hold, or they are
-// tiny, and then this many at once are worth waking a process for.
+// The most boxes in one question: either the question is small compared with their values, or the
+// boxes are tiny, and then this many are worth waking a process for.
 constexpr std::size_t kMaxBoxes = 1024;
 constexpr std::size_t kMaxQuestionBytes = std::size_t{256} << 10;
 
 // A valid file of the slowest kind (16-bit floats, which the library converts one by one) takes an
-// eighth of this on a present-day machine. `bytes` are the file's, for its structure, and those of
-// what is read.
+// eighth of this on a present-day machine. `bytes`: the file size, for its structure, plus the
+// bytes that are read.
 std::uint64_t cpu_seconds(std::uint64_t bytes) { return 2 + (bytes >> 23); }
 
-// The library in a process of its own, over a file of `bytes` of which `room` may be read.
+// Starts the library in a separate process, for a file of `bytes` from which `room` bytes may be
+// read.
 template <class... Args>
 std::unique_ptr<Parser> library(const std::string& name, std::uint64_t bytes, std::uint64_t room,
                                 Args&&... args) {
@@ -91,7 +92,7 @@ struct Hdf5Reader::State {
                  cpu_seconds(file_bytes + held)});
   }
 
-  // The answer is copied first: the child could still change what has been looked at.
+  // Copies the answer first, since the child could still change it after it was checked.
   template <class Use> auto answer(Use&& use) {
     const std::span<const std::byte> shared = parser->answer();
     const std::vector<std::byte> bytes(shared.begin(), shared.end());
@@ -139,8 +140,8 @@ struct Hdf5Reader::State {
     });
   }
 
-  // Asked once: whoever has looked at it gets just that when it is read, whatever is answered by
-  // then.
+  // Asked only once per data set: reading uses exactly the shape that the caller saw, even if a
+  // later answer would differ.
   const Shape& shape(const std::string& path) {
     const auto known = shapes.find(path);
     return known != shapes.end() ? known->second
@@ -160,8 +161,8 @@ struct Hdf5Reader::State {
         if (side > std::numeric_limits<std::int32_t>::max()) distrust();
         out.info.dims.push_back(static_cast<std::int64_t>(side));
       }
-      // As large as it may be where no side is 0; a product of sides below 2^31 is looked at step
-      // by step, so it cannot overflow.
+      // The size limit applies unless a side is 0; sides are below 2^31 and the product is checked
+      // at every step, so it cannot overflow.
       const bool empty = std::count(out.info.dims.begin(), out.info.dims.end(), 0) > 0;
       for (const std::int64_t side : out.info.dims) {
         product *= empty ? 0 : static_cast<std::uint64_t>(side);
@@ -176,7 +177,7 @@ struct Hdf5Reader::State {
     });
   }
 
-  // Counts what is held of one data set, in the type that it is read as.
+  // Counts the bytes held of one data set, in the type that it is read as.
   void hold(const std::string& path, std::uint64_t bytes) {
     std::uint64_t& before = held_of[path];
     if (bytes <= before) return;
@@ -189,7 +190,7 @@ struct Hdf5Reader::State {
         printable(path), bytes >> 20, held >> 20, budget >> 20, file_bytes);
   }
 
-  // Before anything is held of it, so that what is refused takes no memory.
+  // Checked before the data set is counted or allocated, so that a refusal takes no memory.
   template <class T> void require_kind(const std::string& path, const Info& info) const {
     if (info.kind == Kind::kText) {
       refuse("{} holds text where numbers are expected", printable(path));
@@ -200,7 +201,7 @@ struct Hdf5Reader::State {
     }
   }
 
-  // Rows `first` to `end` of the first axis; a scalar is the one row of its own.
+  // Rows [first, end) of the first axis; a scalar counts as one row.
   struct Rows {
     std::int64_t first = 0, end = 1;
   };
@@ -209,8 +210,8 @@ struct Hdf5Reader::State {
     return {0, shape.info.dims.empty() ? 1 : shape.info.dims[0]};
   }
 
-  // Of a data set that is not empty, from `first` on: about as many as one answer holds, and so
-  // that no piece is unfolded twice.
+  // Rows from `first` on of a data set that is not empty: about as many as one answer holds, chosen
+  // so that no piece is unpacked twice.
   template <class T> static Rows some_rows(const Shape& shape, std::int64_t first) {
     constexpr auto kBytes = static_cast<std::int64_t>(kHdf5SlotBytes);
     const std::vector<std::int64_t>&dims = shape.info.dims, &piece = shape.piece;
@@ -224,7 +225,7 @@ struct Hdf5Reader::State {
     } else if (std::equal(dims.begin() + 1, dims.end(), piece.begin() + 1)) {
       end = std::min(end, piece_end);
     } else {
-      end = piece_end;  // other pieces lie beside this one, and one is kept at a time
+      end = piece_end;  // a row has several pieces, and the parser keeps one at a time
     }
     return {first, std::min(end, dims[0])};
   }
@@ -239,7 +240,7 @@ struct Hdf5Reader::State {
     }
     constexpr std::size_t kMost = kHdf5SlotBytes / sizeof(T);
     Hdf5Boxes boxes(dims, piece, static_cast<std::int64_t>(kMost));
-    // While one slot is emptied here, the other is filled there.
+    // This process empties one slot while the parser fills the other.
     std::array<std::vector<Hdf5Box>, Parser::kSlots> asked;
     std::optional<Hdf5Box> left_over;
     std::size_t first = 0, count = 0;
@@ -293,7 +294,7 @@ struct Hdf5Reader::State {
         ask_next();
       }
     } catch (const InputError&) {
-      for (; count > 0; --count) forget_answer();  // the next question's answer must be its own
+      for (; count > 0; --count) forget_answer();  // so that later answers match their questions
       throw;
     }
   }
@@ -302,7 +303,7 @@ struct Hdf5Reader::State {
     try {
       parser->answer();
     } catch (const InputError&) {
-      // As for the one before: the first refusal is the one to report.
+      // Ignored: the first refusal is the one to report.
     }
   }
 
@@ -312,7 +313,7 @@ struct Hdf5Reader::State {
     return product;
   }
 
-  // Asks for an attribute and takes what `use` makes of the answer; nullopt where there is none.
+  // Asks for an attribute and returns what `use` makes of the answer; nullopt if there is none.
   template <class Use>
   auto attribute(Hdf5Question question, const std::string& object, const std::string& attribute,
                  Use&& use) {
@@ -330,8 +331,8 @@ struct Hdf5Reader::State {
 
   std::string name;
   std::uint64_t file_bytes;
-  std::uint64_t budget;                          // for all that is read, in bytes
-  std::uint64_t held = 0;                        // of it
+  std::uint64_t budget;                          // the most bytes that may be read
+  std::uint64_t held = 0;                        // of the budget
   std::map<std::string, std::uint64_t> held_of;  // by data set
   FileIdentity identity;
   std::map<std::string, bool> objects;  // full path -> is it a data set
@@ -462,7 +463,7 @@ std::vector<std::string> Hdf5Reader::read_text(const std::string& dataset) const
   state_->hold(path, bytes);
   std::vector<std::string> out;
   out.reserve(count);
-  std::string text;  // the one that is not complete yet
+  std::string text;  // the text that is not yet complete
   while (out.size() < count) {
     const std::size_t texts = out.size(), part = text.size();
     state_->ask([&](PackedWriter& question) {

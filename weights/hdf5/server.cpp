@@ -22,7 +22,7 @@ std::vector<std::int64_t> take(PackedReader& in, std::size_t count) {
   return values;
 }
 
-// What a text of `size` takes beside its bytes: whether it ends here, and its length.
+// Bytes of a text besides its characters: whether it ends here, and its length.
 constexpr std::size_t kTextOverhead = 16;
 
 void put_texts(PackedWriter& out, const std::vector<std::string>& texts, std::uint64_t byte) {

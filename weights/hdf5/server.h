@@ -14,11 +14,11 @@ namespace rk {
 class Hdf5Server {
  public:
   explicit Hdf5Server(std::string path) : name_(std::move(path)) {}
-  // Over a file in memory, which must stay until the first question is answered.
+  // For a file in memory, which must stay valid until the first question is answered.
   Hdf5Server(std::span<const std::byte> image, std::string name)
       : name_(std::move(name)), image_(image) {}
 
-  // As ParserProcess::Serve has it. The file is opened by the first question.
+  // See ParserProcess::Serve. The first question opens the file.
   std::size_t operator()(std::span<std::byte> slot, std::size_t bytes);
 
  private:

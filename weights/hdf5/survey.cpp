@@ -9,7 +9,7 @@ namespace rk {
 namespace {
 
 constexpr std::uint64_t kMaxInflation = 1100;  // deflate itself cannot do better than 1032
-// Who claims no more exhausts nothing, were it stored in a byte or not at all.
+// A smaller claim cannot exhaust memory, even if nothing is stored for it.
 constexpr std::uint64_t kSmallClaim = std::uint64_t{1} << 20;
 constexpr std::uint64_t kFreeChunkBytes = std::uint64_t{64} << 20;
 constexpr int kMaxDepth = 16;
@@ -100,7 +100,7 @@ void SurveyedHdf5::damaged(const std::string& path) const {
          printable(hdf5_last_error()));
 }
 
-// Everything that could make reading touch another file, another program or too much memory.
+// Refuses all that could make reading touch another file, another program or too much memory.
 void SurveyedHdf5::check_storage(const std::string& path, hid_t dataset) const {
   const Hdf5PropertyId plist(H5Dget_create_plist(dataset));
   if (!plist.valid()) damaged(path);
@@ -148,7 +148,7 @@ void SurveyedHdf5::check_storage(const std::string& path, hid_t dataset) const {
   if (layout == H5D_CHUNKED) check_chunk(path, plist.get(), item, claimed);
 }
 
-// A chunk is unpacked whole, so it must not be larger than what is asked for.
+// A chunk is unpacked as a whole, so it must not be larger than the data set (or 64 MiB).
 void SurveyedHdf5::check_chunk(const std::string& path, hid_t plist, std::size_t item,
                                std::uint64_t claimed) const {
   hsize_t dims[H5S_MAX_RANK];

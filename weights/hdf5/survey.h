@@ -1,6 +1,6 @@
-// An HDF5 file whose whole content has been looked at before anything is read from it: what is in
-// it, and that none of it touches another file, another program or too much memory (the rules are
-// those of file.h). Hdf5Reader reads from such a file only.
+// An HDF5 file whose whole structure has been checked before anything is read from it: which
+// objects it has, and that none of them touches another file, another program or too much memory
+// (for the rules see file.h). Hdf5Reader reads only from such files.
 #pragma once
 
 #include "engine/base/error.h"
@@ -14,21 +14,22 @@
 
 namespace rk {
 
-// What one data set of a file of so many bytes may claim.
+// The most bytes that one data set may claim in a file of `file_bytes`.
 constexpr std::uint64_t most_dataset_bytes(std::uint64_t file_bytes) {
   return std::max(std::uint64_t{1} << 30, file_bytes);
 }
-// All paths together: a group's name stands in the path of everything in it, and hard links cost a
-// file next to nothing.
+// The limit for all paths together: the name of a group is part of the path of everything in it,
+// and hard links cost a file next to nothing.
 inline constexpr std::uint64_t kMaxPathBytes = std::uint64_t{64} << 20;
 
 struct SurveyedHdf5 {
   std::string name;
   std::uint64_t file_bytes = 0;
   Hdf5FileId file;
-  std::map<std::string, bool> objects;  // full path -> is it a data set
+  std::map<std::string, bool> objects;  // full path -> whether it is a data set
 
-  // After `name`, `file_bytes` and `file` are set: walks all of it and refuses what it must.
+  // Walks the whole file and throws InputError for what must be refused. `name`, `file_bytes` and
+  // `file` must be set.
   void survey();
 
   template <class... Args>
@@ -43,7 +44,7 @@ struct SurveyedHdf5 {
   void check_chunk(const std::string& path, hid_t plist, std::size_t item,
                    std::uint64_t claimed) const;
 
-  std::uint64_t path_bytes_ = 0;  // so far, and of what is to come in the groups under way
+  std::uint64_t path_bytes_ = 0;  // of all paths so far, and of those pending in open groups
 };
 
 }  // namespace rk

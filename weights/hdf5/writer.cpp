@@ -9,14 +9,14 @@
 namespace rk {
 namespace {
 
-// The type on disk is little-endian on every machine.
+// The type in the file is little-endian on every machine.
 template <class T> hid_t stored_type();
 template <> hid_t stored_type<float>() { return H5T_IEEE_F32LE; }
 template <> hid_t stored_type<double>() { return H5T_IEEE_F64LE; }
 template <> hid_t stored_type<std::int64_t>() { return H5T_STD_I64LE; }
 template <> hid_t stored_type<std::uint8_t>() { return H5T_STD_U8LE; }
 
-// Writing goes to memory, so a failure is want of memory or a mistake in the calling code.
+// Writing goes to memory, so a failure is a lack of memory or a mistake in the calling code.
 void require(bool done, const std::string& what) {
   if (!done) throw std::runtime_error("[hdf5] writing " + what + ": " + hdf5_last_error());
 }
@@ -31,10 +31,10 @@ Hdf5TypeId text_type() {
 }  // namespace
 
 struct Hdf5Writer::State {
-  std::vector<std::byte> image;  // what the library writes, and what finish() gives away
+  std::vector<std::byte> image;  // written by the library, returned by finish()
   Hdf5FileId file;
 
-  // The library's memory for the file is `image`, so nothing of it is ever copied out.
+  // The library uses `image` as its memory for the file, so the file is never copied.
   static void* resize(void*, std::size_t bytes, H5FD_file_image_op_t, void* state) {
     std::vector<std::byte>& image = static_cast<State*>(state)->image;
     try {
@@ -88,7 +88,7 @@ struct Hdf5Writer::State {
 };
 
 Hdf5Writer::Hdf5Writer(std::size_t expected_bytes) : state_(std::make_unique<State>()) {
-  state_->image.reserve(expected_bytes);  // before the library knows where it lies
+  state_->image.reserve(expected_bytes);  // before the library holds its address
   hdf5_prepare();
   const Hdf5PropertyId access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_fapl_core(access.get(), 8 << 20, false);
@@ -99,7 +99,7 @@ Hdf5Writer::Hdf5Writer(std::size_t expected_bytes) : state_(std::make_unique<Sta
   memory.udata_free = State::keep;
   memory.udata = state_.get();
   require(H5Pset_file_image_callbacks(access.get(), &memory) >= 0, "a file");
-  // The library takes two open images of one name for the same file, so each has its own.
+  // The library takes two open images of one name for the same file, so each gets a unique name.
   const std::string unique = fmt::format("image {}", fmt::ptr(state_.get()));
   state_->file = Hdf5FileId(H5Fcreate(unique.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
   require(state_->file.valid(), "a file");

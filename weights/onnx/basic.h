@@ -1,5 +1,5 @@
-// The unit of GoogLeNet and Inception-v3, torchvision's BasicConv2d: convolution, normalisation,
-// ReLU, of <name>.conv and <name>.bn.
+// The unit of GoogLeNet and Inception-v3, torchvision's BasicConv2d: convolution <name>.conv,
+// normalisation <name>.bn, ReLU.
 #pragma once
 
 #include "weights/onnx/graph.h"
@@ -8,7 +8,7 @@ namespace rk {
 
 inline std::string onnx_basic(OnnxGraph& graph, const std::string& x, const std::string& name,
                               const OnnxSteps& steps = {}) {
-  constexpr double kEpsilon = 1e-3;  // as layers/networks/basic.h
+  constexpr double kEpsilon = 1e-3;  // as in layers/networks/basic.h
   const std::string y = graph.convolution(x, name + ".conv", steps);
   return graph.relu(graph.normalisation(y, name + ".bn", kEpsilon), name);
 }

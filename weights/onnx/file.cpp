@@ -13,10 +13,10 @@ namespace rk {
 namespace {
 
 constexpr std::int64_t kIrVersion = 8, kOperatorSet = 17;
-constexpr std::size_t kMostBytes = std::numeric_limits<std::int32_t>::max();  // of protobuf
+constexpr std::size_t kMostBytes = std::numeric_limits<std::int32_t>::max();  // protobuf's limit
 
-constexpr float kGemEpsilon = 1e-6F;  // as layers/pool.h
-constexpr float kLeastNorm = 1e-12F;  // as layers/l2norm.h
+constexpr float kGemEpsilon = 1e-6F;  // as in layers/pool.h
+constexpr float kLeastNorm = 1e-12F;  // as in layers/l2norm.h
 
 std::string backbone(OnnxGraph& graph, const std::string& images) {
   const std::string& arch = graph.model().arch;
@@ -45,7 +45,7 @@ std::string pooled(OnnxGraph& graph, const std::string& x) {
   return "features";
 }
 
-// Rows of unit length.
+// Scales rows to unit length.
 void normalise(OnnxGraph& graph, const std::string& x, const std::string& name) {
   onnx::NodeProto& norm = graph.node("ReduceL2", "norm", {x});
   OnnxGraph::integers(norm, "axes", {1});

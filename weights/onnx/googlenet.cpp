@@ -19,7 +19,7 @@ std::string inception(OnnxGraph& graph, const std::string& x, const std::string&
 }  // namespace
 
 std::string onnx_googlenet(OnnxGraph& graph, const std::string& images) {
-  // Without padding no window begins behind the image: all ways of rounding up are one.
+  // Without padding no window starts outside the image, so all conventions for ceil_mode agree.
   const auto halve = [&](const std::string& x, const char* name, std::int64_t side) {
     return graph.max_pool(x, name, {.side = side, .ceil_mode = true});
   };

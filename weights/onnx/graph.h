@@ -1,7 +1,6 @@
-// An ONNX graph in the making, in the layers that networks are made of. Images are
-// [batch, C, height, width]. A layer's name is that of its node and of the tensor that this writes,
-// which is what each returns; what it takes of the weights stands in the graph under the weights'
-// own names, bit for bit.
+// Builds an ONNX graph from the layers of networks. Images are [batch, C, height, width]. The name
+// of a layer is the name of its node and of its output tensor, and each function returns it; the
+// weights that a layer uses are stored in the graph under their own names, bit for bit.
 #pragma once
 
 #include "weights/foreign/network_weights.h"
@@ -15,7 +14,7 @@ class NodeProto;
 
 namespace rk {
 
-// How a convolution's kernel, whose size its weights say, goes over an image.
+// Stride and padding of a convolution; the kernel size is given by the weights.
 struct OnnxSteps {
   std::int64_t stride = 1;
   bool padded = true;  // by half the kernel on every side, so that stride 1 keeps the size
@@ -23,7 +22,7 @@ struct OnnxSteps {
 
 struct OnnxWindow {
   std::int64_t side = 3, stride = 2, padding = 0;
-  bool ceil_mode = false;  // the size of the result is rounded up
+  bool ceil_mode = false;  // round the output size up
 };
 
 class OnnxGraph {
@@ -32,25 +31,25 @@ class OnnxGraph {
       : weights_(weights), graph_(graph) {}
 
   const ModelDescription& model() const { return weights_.model; }
-  // Is there such a tensor among the weights?
+  // Whether the weights have such a tensor.
   bool has(const std::string& tensor) const { return weights_.find(tensor) != nullptr; }
 
-  // By <name>.weight, without a bias.
+  // Uses <name>.weight, without a bias.
   std::string convolution(const std::string& x, const std::string& name,
                           const OnnxSteps& steps = {});
-  // By <name>.weight, .bias, .running_mean and .running_var.
+  // Uses <name>.weight, .bias, .running_mean and .running_var.
   std::string normalisation(const std::string& x, const std::string& name, double epsilon);
-  // [batch, C] -> [batch, D] by <name>.weight and .bias.
+  // [batch, C] -> [batch, D] with <name>.weight and .bias.
   std::string linear(const std::string& x, const std::string& name);
   std::string relu(const std::string& x, const std::string& name);
   std::string add(const std::string& a, const std::string& b, const std::string& name);
-  // Along the channels.
+  // Concatenates along the channels.
   std::string concat(const std::vector<std::string>& inputs, const std::string& name);
   std::string max_pool(const std::string& x, const std::string& name, const OnnxWindow& window);
-  // Padding counts, as zeros.
+  // Padding counts in the average, as zeros.
   std::string average_pool(const std::string& x, const std::string& name, const OnnxWindow& window);
 
-  // Any other operator, whose attributes are the caller's to set.
+  // Adds any other operator; the caller sets its attributes.
   onnx::NodeProto& node(const char* op, const std::string& name,
                         const std::vector<std::string>& inputs);
   void scalar(const std::string& name, float value);

@@ -8,8 +8,7 @@ namespace {
 
 constexpr OnnxSteps kHalving{.stride = 2, .padded = false};
 
-// The blocks by torchvision's letters; x is what each reads, `name` what it and its units are
-// called.
+// The blocks, by torchvision's letters; each reads `x`, and `name` is the prefix of its layers.
 class Block {
  public:
   Block(OnnxGraph& graph, const std::string& x, const std::string& name)
@@ -47,7 +46,7 @@ class Block {
   std::string unit(const std::string& x, const char* branch, const OnnxSteps& steps = {}) const {
     return onnx_basic(graph_, x, name_ + "." + branch, steps);
   }
-  // Units that keep the size, one behind the other.
+  // Applies units that keep the size, one after the other.
   std::string through(std::initializer_list<const char*> branches) const {
     std::string x = x_;
     for (const char* branch : branches) x = unit(x, branch);

@@ -1,13 +1,13 @@
-// The networks as ONNX graphs, as layers/networks builds them on the running statistics: images
-// [batch, 3, height, width] -> what is pooled [batch, C, h, w]. Each appends its layers, by
-// torchvision's names, and returns the last.
+// The networks as ONNX graphs, as layers/networks builds them with the running statistics: images
+// [batch, 3, height, width] -> features before pooling [batch, C, h, w]. Each function appends the
+// layers, by torchvision's names, and returns the name of the last one.
 #pragma once
 
 #include "weights/onnx/graph.h"
 
 namespace rk {
 
-// A ResNet of any kind: the weights say which blocks there are.
+// A ResNet of any kind: the weights determine its blocks.
 std::string onnx_resnet(OnnxGraph& graph, const std::string& images);
 std::string onnx_googlenet(OnnxGraph& graph, const std::string& images);
 std::string onnx_inception_v3(OnnxGraph& graph, const std::string& images);

@@ -5,13 +5,14 @@
 namespace rk {
 namespace {
 
-constexpr double kEpsilon = 1e-5;  // as layers/batchnorm.h
+constexpr double kEpsilon = 1e-5;  // as in layers/batchnorm.h
 
 std::string block(OnnxGraph& graph, const std::string& x, const std::string& name,
                   std::int64_t stride) {
   const bool bottleneck = graph.has(name + ".conv3.weight");
   const int last = bottleneck ? 3 : 2;
-  // The one that strides: the first of a basic block; of a bottleneck its 3x3, or its first 1x1.
+  // The convolution with the stride: the first of a basic block; the 3x3 or the first 1x1 of a
+  // bottleneck.
   const int strided = bottleneck && !graph.model().stride_in_1x1 ? 2 : 1;
   std::string y = x;
   for (int i = 1; i <= last; ++i) {

@@ -1,4 +1,4 @@
-// ONNX's classes, as Debian builds the library that holds them.
+// ONNX's classes, with the macros that Debian's library of them is built with.
 #pragma once
 
 #define ONNX_ML 1

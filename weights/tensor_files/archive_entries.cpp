@@ -17,7 +17,7 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kMaxEntries = 200'000;
-// Of an entry of a zip archive's directory.
+// The signature of an entry in the directory of a zip archive.
 constexpr std::string_view kDirectoryEntry = "PK\x01\x02";
 
 struct FreeArchive {
@@ -30,7 +30,8 @@ class Reader {
          const std::string& name)
       : bytes_(bytes), name_(name), archive_(archive_read_new()) {
     if (!archive_) throw std::bad_alloc();
-    // The reader of streams would take what stands in front of entries for the truth.
+    // The seekable reader uses the directory; the streaming reader would trust the entries' own
+    // headers.
     if (kind == ArchiveKind::kZip) {
       count_entries();
       archive_read_support_format_zip_seekable(archive_.get());
@@ -75,8 +76,8 @@ class Reader {
     refuse(fmt::format("holds more than {} entries; no file that is read here does", kMaxEntries));
   }
 
-  // The library takes in a zip archive's whole directory, some hundred bytes an entry, before it
-  // gives the first.
+  // Checked in advance, because the library loads the whole directory of a zip archive, several
+  // hundred bytes per entry, before it returns the first entry.
   void count_entries() const {
     const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
     const char *at = text.data(), *end = text.data() + text.size();
@@ -89,7 +90,7 @@ class Reader {
     }
   }
 
-  // The bytes of the entry that was come to.
+  // The bytes of the current entry.
   ArchiveEntry content(const std::string& entry, std::uint64_t size_said) {
     auto copy = std::make_shared<std::vector<std::byte>>();
     std::span<const std::byte> view;
@@ -171,7 +172,7 @@ class Reader {
   std::span<const std::byte> bytes_;
   std::string name_;
   std::unique_ptr<archive, FreeArchive> archive_;
-  std::uint64_t held_ = 0;  // of entries that are no views
+  std::uint64_t held_ = 0;  // by entries that are not views
 };
 
 }  // namespace

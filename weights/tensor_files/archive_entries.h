@@ -1,10 +1,10 @@
-// What a zip or tar archive in memory holds, through libarchive. Nothing is written anywhere, and
-// names are names, never paths.
+// Reads the entries of a zip or tar archive in memory through libarchive. Nothing is written to
+// disk, and entry names are never used as paths.
 //
-// Refused: encrypted entries, two of one name, entries that lie over each other, more than 200,000
-// entries, a checksum that differs, archives that were cut off, entries longer than they say, and
-// contents that take, with the archive itself, more than memory_for_file(). Entries
-// that are stored as they are are views of the archive and take nothing.
+// Refused: encrypted entries, duplicate names, overlapping entries, more than 200,000 entries,
+// wrong checksums, truncated archives, entries longer than stated, and contents that together with
+// the archive take more than memory_for_file(). Uncompressed entries are views of the archive and
+// take no memory.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct ArchiveEntry {
   std::shared_ptr<const void> owner;  // null: a view of the archive
 };
 
-// By name. `name` is that of the archive, for messages. InputError.
+// Returns the entries by name. `name` is the archive's, for messages. Throws InputError.
 std::map<std::string, ArchiveEntry> archive_entries(std::span<const std::byte> archive,
                                                     ArchiveKind kind, bool check_crc,
                                                     const std::string& name);

@@ -1,4 +1,4 @@
-// Bytes that are read from the front on, never beyond their end.
+// Reads bytes from front to back, never beyond their end.
 #pragma once
 
 #include "weights/tensor_files/pickle.h"
@@ -9,11 +9,11 @@ namespace rk {
 
 class ByteCursor {
  public:
-  // `name` is that of the file, for messages.
+  // `name` is the file's, for messages.
   ByteCursor(std::span<const std::byte> bytes, std::string name)
       : rest_(bytes), name_(std::move(name)) {}
 
-  // A little-endian number. InputError where the bytes end before it.
+  // A little-endian number. Throws InputError if too few bytes are left.
   template <class T> T number() {
     T value;
     std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));

@@ -1,5 +1,5 @@
-// The types of numbers that files of tensors hold, in the order of the safetensors format, which
-// sorts tensors by it (descending) when it writes.
+// The number types in tensor files, in the order of the safetensors format, whose writer sorts
+// tensors by type (descending).
 #pragma once
 
 #include <cstddef>
@@ -34,14 +34,14 @@ enum class ElementType : std::uint8_t {
   kU64,
 };
 
-// The name that safetensors gives it: "F32".
+// The name in safetensors: "F32".
 std::string_view name_of(ElementType type);
 std::optional<ElementType> element_type(std::string_view name);
 
-// 4 and 6 for those that are packed more than one to a byte.
+// 4 or 6 for types that are packed more than one to a byte.
 int bits_of(ElementType type);
 
-// F16, BF16, F32 and F64: what weights are made of.
+// F16, BF16, F32 and F64: the types of weights.
 bool is_real(ElementType type);
 // BOOL and the integers of 8 to 64 bits.
 bool is_integer(ElementType type);

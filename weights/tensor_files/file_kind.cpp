@@ -14,7 +14,7 @@ constexpr std::string_view kHdf5 = "\x89HDF\r\n\x1a\n";
 bool is_zip(std::string_view text) { return text.starts_with(kZip) || text.starts_with(kEmptyZip); }
 
 bool is_hdf5(std::string_view text) {
-  // The signature may stand behind a block of the user's: at 0, 512, 1024, 2048, ...
+  // The signature may follow a user block: at 0, 512, 1024, 2048, ...
   for (std::size_t at = 0; at + kHdf5.size() <= text.size(); at = at == 0 ? 512 : 2 * at) {
     if (text.substr(at, kHdf5.size()) == kHdf5) return true;
   }
@@ -23,7 +23,7 @@ bool is_hdf5(std::string_view text) {
 
 bool is_tar(std::string_view text) { return text.size() > 262 && text.substr(257, 5) == "ustar"; }
 
-// A length that fits, and JSON behind it.
+// A length, then JSON.
 bool is_safetensors(std::string_view text) {
   if (text.size() < 9) return false;
   const std::size_t json = text.find_first_not_of(" \t\r\n", 8);

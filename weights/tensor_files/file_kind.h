@@ -1,4 +1,4 @@
-// What kind a file is, told by its first bytes and never by its name.
+// Detects the kind of a file by its first bytes, never by its name.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ bool is_tar(std::string_view file);
 bool is_safetensors(std::string_view file);
 bool is_pickle(std::string_view file);
 
-// What a file is that nobody meant to give, with what to do: "is a web page; ...". Empty where it
-// cannot be told.
+// Names a file that was probably given by mistake, with what to do: "is a web page; ...". Empty if
+// unknown.
 std::string other_kind(std::string_view file);
 
 }  // namespace rk

@@ -13,7 +13,7 @@
 namespace rk {
 namespace {
 
-const std::string kModelWeights = "/model_weights/";  // of a file that holds the whole model
+const std::string kModelWeights = "/model_weights/";  // in a file of a whole model
 
 StoredTensor tensor_of(std::vector<float> values, std::vector<std::int64_t> dims) {
   StoredTensor tensor;
@@ -24,7 +24,7 @@ StoredTensor tensor_of(std::vector<float> values, std::vector<std::int64_t> dims
   return tensor;
 }
 
-// "layers/conv2d_3/vars/0" with the name that the group of variables carries, where it does.
+// "layers/conv2d_3/vars/0", or with the layer's name in front if the group of variables states it.
 std::string layer_name(const Hdf5Reader& file, const std::string& path, std::size_t prefix) {
   const std::size_t leaf = path.rfind('/');
   const std::string group = path.substr(0, leaf);
@@ -39,7 +39,7 @@ std::string layer_name(const Hdf5Reader& file, const std::string& path, std::siz
 TensorFile read_hdf5(std::span<const std::byte> bytes, const std::string& name,
                      std::uint64_t room) {
   const Hdf5Reader hdf5(bytes, name, room);
-  // Ours has a seal behind it, which the library cuts off where it opens a file for writing.
+  // A checkpoint ends in a seal, which the library cuts off when it opens the file for writing.
   if (hdf5.text_attribute("/", "format") == kCheckpointFormat) {
     fail<InputError>(
         "{}: is a checkpoint whose seal is gone: another program opened it for writing; use "
@@ -88,7 +88,7 @@ TensorFile read_keras_hdf5(std::span<const std::byte> bytes, const std::string& 
 TensorFile read_keras_zip(const std::map<std::string, ArchiveEntry>& entries,
                           std::size_t archive_bytes, const std::string& name) {
   const ArchiveEntry& weights = entries.at(kKerasWeights);
-  // Beside the archive and, where it was packed, what came out of it.
+  // What remains after the archive and, if the entry was compressed, its unpacked bytes.
   const std::uint64_t most = memory_for_file(archive_bytes);
   const std::uint64_t held = archive_bytes + (weights.owner ? weights.bytes.size() : 0);
   TensorFile file = read_hdf5(weights.bytes, name, most - std::min(most, held));

@@ -12,13 +12,14 @@ namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxOpcodes = 1'000'000;
-// Of globals, each of which is stored anew; remembered texts name one with a few bytes.
+// Limits for globals, each of which stores its name again: a few bytes of input can name one by
+// memoised texts.
 constexpr std::size_t kMaxNamePart = 1 << 10;
 constexpr std::size_t kMaxNames = std::size_t{64} << 20;
 constexpr std::uint64_t kMaxLong = 16;
 constexpr int kMaxProtocol = 5;
 
-// What Python's pickletools call them.
+// Named as in Python's pickletools.
 enum Opcode : unsigned char {
   kMark = '(',
   kStop = '.',
@@ -196,7 +197,7 @@ bool Pickle::step_containers(unsigned char opcode) {
     case kAppends:
     case kAddItems: {
       const std::vector<Node*> items = pop_to_mark();
-      // A called object may be a list of its own; what it was called with stays in front.
+      // The object may be a call (of a list subclass); its callee and arguments stay in front.
       std::vector<const Node*>& to = top()->items;
       to.insert(to.end(), items.begin(), items.end());
       return true;
@@ -336,7 +337,7 @@ void Pickle::set_pairs(Node* to, const std::vector<Node*>& keys_and_values) {
 }
 
 void Pickle::remember(std::uint64_t place, Node* node) {
-  // Writers number what they remember from 0 on.
+  // Writers number memo entries from 0 on, so no valid number exceeds the number of opcodes.
   if (place >= kMaxOpcodes) refuse(fmt::format("remembers something at place {}", place));
   memo_[place] = node;
 }

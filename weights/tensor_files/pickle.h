@@ -1,12 +1,12 @@
-// A pickle as a tree of inert nodes: what Python would build, without building it. Nothing that a
-// file names is looked up, imported or called; a call is a node that says what would be called with
-// what. Opcodes are those that torch.save() and Python 2 and 3 write for tensors, training states
-// and whole models; any other is refused with its offset.
+// Parses a pickle into a tree of inert nodes that describe what Python would build. Nothing that a
+// file names is looked up, imported or called; a call becomes a node that holds the callee and its
+// arguments. The opcodes that torch.save() and Python 2 and 3 write for tensors, training states
+// and whole models are known; any other is refused with its offset.
 //
-// Limits: a pickle of 64 MiB and 1,000,000 opcodes, names of globals and of their modules of 1 KiB
-// and of 64 MiB in all, integers of 16 bytes. Texts and bytes of more than 64 KiB (a training
-// program's log, an array of numpy's) are left out. Nothing recurses over the input. Nodes may be
-// shared, and a hostile file may tie them into a circle.
+// Limits: 64 MiB and 1,000,000 opcodes per pickle, 1 KiB per name of a global or module and 64 MiB
+// for all, integers of 16 bytes. Texts and bytes above 64 KiB (a training log, a numpy array) are
+// left out. Nothing recurses over the input. Nodes may be shared, and in a hostile file they may
+// form cycles.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +33,14 @@ struct PickleNode {
     kReal,     // real
     kText,     // text
     kBytes,    // text
-    kOmitted,  // text or bytes of more than kMostPickledText, of which nothing is kept
+    kOmitted,  // text or bytes of more than kMostPickledText, not kept
     kTuple,    // items
     kList,     // items
     kSet,      // items
     kDict,     // pairs
     kGlobal,   // text: "module.name"
-    kCall,     // items: what is called, the tuple of its arguments; pairs, state
-    kStored,   // items: the identifier of something that lies outside the pickle
+    kCall,     // items: the callee, the tuple of its arguments; pairs, state
+    kStored,   // items: the identifier of an object outside the pickle
   };
 
   Kind kind = Kind::kNone;
@@ -49,10 +49,10 @@ struct PickleNode {
   std::string text;
   std::vector<const PickleNode*> items;
   std::vector<std::pair<const PickleNode*, const PickleNode*>> pairs;
-  const PickleNode* state = nullptr;  // of a call: what the object would be set to
+  const PickleNode* state = nullptr;  // of a call: the state that the object would be set to
 
   bool is_global(std::string_view name) const { return kind == Kind::kGlobal && text == name; }
-  // A call of this global, whatever its arguments.
+  // Whether this is a call of the global, with any arguments.
   bool calls(std::string_view name) const {
     return kind == Kind::kCall && items[0]->is_global(name);
   }
@@ -60,13 +60,13 @@ struct PickleNode {
 
 class Pickle {
  public:
-  // Reads one pickle from the front of `bytes`. `name` is for messages. InputError.
+  // Reads one pickle from the front of `bytes`. `name` is for messages. Throws InputError.
   Pickle(std::span<const std::byte> bytes, const std::string& name);
 
   const PickleNode& root() const { return *root_; }
-  std::size_t bytes() const { return at_; }  // of the pickle; more may follow
+  std::size_t bytes() const { return at_; }  // of the pickle; other data may follow
   const std::set<std::string>& globals() const { return globals_; }
-  // All nodes that stand for something outside the pickle, wherever they are.
+  // All kStored nodes, wherever they are.
   const std::vector<const PickleNode*>& stored() const { return stored_; }
 
  private:

@@ -14,8 +14,7 @@ namespace rk {
 namespace {
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;
-// No network comes near these; without them a header of 100 MB is a thousand million bytes of names
-// here.
+// Far above any real network; without these limits a header of 100 MB could take 1 GB here.
 constexpr std::size_t kMaxTensors = 100'000, kMaxRank = 64, kMaxText = std::size_t{64} << 10;
 constexpr const char* kMetadataKey = "__metadata__";
 
@@ -25,8 +24,8 @@ struct Entry {
   std::optional<std::vector<std::uint64_t>> shape, offsets;
 };
 
-// The header's grammar, an event at a time: nothing is built that the file does not say, and
-// nesting ends at the first level that must not be there.
+// Parses the header event by event: no JSON tree is built, and parsing stops at the first level of
+// nesting that is not allowed.
 class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<Entry> entries;
@@ -130,8 +129,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   enum class Place : std::uint8_t {
     kBefore,
     kNames,     // in the outermost object
-    kValue,     // behind a name of it
-    kMetadata,  // in the object of texts
+    kValue,     // after a name in the outermost object
+    kMetadata,  // in the object of metadata
     kTensor,    // in the object of a tensor
     kDtype,
     kShape,
@@ -172,14 +171,14 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   fail<InputError>("{}: as safetensors: {}; download or convert it again", printable(name), what);
 }
 
-// a * b, nullopt where it does not fit.
+// a * b; nullopt if it overflows.
 std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) {
   std::uint64_t out = 0;
   if (__builtin_mul_overflow(a, b, &out)) return std::nullopt;
   return out;
 }
 
-// The tensor that an entry describes, in data that begin at `data`.
+// The tensor that an entry describes, as a view of `data`.
 StoredTensor tensor_of(const Entry& entry, std::span<const std::byte> data,
                        const std::string& name) {
   const std::string label = "tensor " + in_quotes(entry.name);
@@ -189,7 +188,7 @@ StoredTensor tensor_of(const Entry& entry, std::span<const std::byte> data,
   tensor.name = entry.name;
   tensor.type = *type;
   std::optional<std::uint64_t> bits = static_cast<std::uint64_t>(bits_of(*type));
-  // A side of 0 makes it empty, however long the others are.
+  // A side of 0 makes the tensor empty, however long the other sides are.
   for (const std::uint64_t side : *entry.shape) {
     if (side > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) bits.reset();
     if (bits) bits = product(*bits, side);

@@ -10,8 +10,8 @@
 
 namespace rk {
 
-// `bytes` must outlive what is returned, or be kept by `owner`. `name` is for messages. InputError
-// where any rule is broken.
+// `bytes` must outlive the result or be kept alive by `owner`. `name` is for messages. Throws
+// InputError if any rule is broken.
 TensorFile read_safetensors(std::span<const std::byte> bytes,
                             const std::shared_ptr<const void>& owner, const std::string& name);
 
@@ -22,8 +22,8 @@ struct NamedValues {
   std::span<const std::byte> values;  // C order
 };
 
-// Byte for byte what the official writer makes of the same tensors: sorted by type (as
-// ElementType, descending), then by name; the header padded with blanks to a multiple of 8.
+// Equal byte for byte to the official writer's output: sorted by type (ElementType, descending),
+// then by name; the header padded with blanks to a multiple of 8.
 std::vector<std::byte> write_safetensors(std::vector<NamedValues> tensors,
                                          const std::map<std::string, std::string>& metadata);
 

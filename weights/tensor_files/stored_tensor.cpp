@@ -23,14 +23,14 @@ template <class T> T loaded(const std::byte* from) {
 template <class T> std::vector<std::int64_t> as_integers(std::span<const std::byte> bytes) {
   std::vector<std::int64_t> values(bytes.size() / sizeof(T));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    // An int8 is a number, no character, and keeps its sign.
+    // An int8 is a number, not a character, and keeps its sign.
     // NOLINTNEXTLINE(bugprone-signed-char-misuse)
     values[i] = static_cast<std::int64_t>(loaded<T>(bytes.data() + i * sizeof(T)));
   }
   return values;
 }
 
-// out[i] = convert(element i) of elements that lie behind each other.
+// out[i] = f(element i) of contiguous elements.
 template <class T, class F>
 void convert(std::span<const std::byte> bytes, std::vector<float>& out, F&& f) {
   out.resize(bytes.size() / sizeof(T));
@@ -46,7 +46,7 @@ std::int64_t StoredTensor::elements() const {
 }
 
 bool StoredTensor::contiguous() const {
-  // Without elements the other sides may be any number, whose product need not fit.
+  // In a tensor without elements the other sides may be so large that their product overflows.
   if (strides.empty() || elements() == 0) return true;
   std::int64_t expected = 1;
   for (std::size_t axis = dims.size(); axis-- > 0;) {
@@ -63,7 +63,7 @@ std::vector<std::byte> contiguous_bytes(const StoredTensor& tensor) {
   if (tensor.contiguous()) {
     std::copy_n(tensor.bytes.begin(), out.size(), out.begin());
   } else {
-    // An odometer over the axes; `at` is the element's place in the file.
+    // An odometer over the axes; `at` is the element's position in the file.
     std::vector<std::int64_t> index(tensor.dims.size(), 0);
     std::int64_t at = 0;
     for (std::size_t i = 0; i < count; ++i) {

@@ -1,6 +1,5 @@
-// A tensor as somebody else's file holds it: bytes, and how they are to be read. Nothing is
-// converted before it is asked for. Readers check all of it when they make one: every element lies
-// within `bytes`.
+// A tensor as stored in a foreign file: bytes, and how to read them. Nothing is converted until it
+// is requested. Readers check on creation that every element lies within `bytes`.
 #pragma once
 
 #include "weights/tensor_files/element_type.h"
@@ -27,14 +26,14 @@ struct StoredTensor {
   bool contiguous() const;  // in C order without gaps
 };
 
-// The elements in C order, as this machine holds them. Only types of whole bytes.
+// The elements in C order, in this machine's byte order. Only for types of whole bytes.
 std::vector<std::byte> contiguous_bytes(const StoredTensor& tensor);
 
-// The elements of a real tensor in C order as float32: a view of the file where they lie there as
-// such, else in `space`. Values beyond float32 become infinite.
+// The elements of a real tensor in C order as float32: a view of the file if it stores them so,
+// else converted into `space`. Values beyond float32 become infinite.
 std::span<const float> float_values(const StoredTensor& tensor, std::vector<float>& space);
 
-// The elements of an integer tensor in C order; values beyond int64 are those of two's complement.
+// The elements of an integer tensor in C order; values beyond int64 wrap around (two's complement).
 std::vector<std::int64_t> integer_values(const StoredTensor& tensor);
 
 }  // namespace rk

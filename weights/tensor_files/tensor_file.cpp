@@ -22,7 +22,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What it is instead, where that can be told.
+// Throws InputError that names the format of the file, if known.
 [[noreturn]] void refuse(std::string_view text, const std::string& path) {
   const auto no = [&](const std::string& what) {
     fail<InputError>("{}: {}", printable(path), what);
@@ -61,7 +61,7 @@ TensorFile read_tensor_file(const std::string& path, const TensorFileOptions& op
 TensorFile read_tensors(std::vector<std::byte> bytes, const std::string& path,
                         const TensorFileOptions& options) {
   const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
-  // The sum takes as long as all else together.
+  // The digest takes as long as everything else together.
   const bool large = owner->size() > kLargeBytes;
   auto digest = std::async(large ? std::launch::async : std::launch::deferred,
                            [&owner] { return sha256(*owner); });

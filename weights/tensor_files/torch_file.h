@@ -1,5 +1,5 @@
-// The three containers of torch.save(). `bytes` and what `entries` are views of must outlive what
-// is returned, or be kept by `owner`; `name` is for messages. InputError.
+// The three containers of torch.save(). `bytes`, and the archive that `entries` are views of, must
+// outlive the result or be kept alive by `owner`; `name` is for messages. Throws InputError.
 #pragma once
 
 #include "weights/tensor_files/archive_entries.h"
@@ -7,7 +7,7 @@
 
 namespace rk {
 
-// PyTorch 1.6 and later: a zip archive of <root>/data.pkl and a record <root>/data/<key> for each
+// PyTorch 1.6 and later: a zip archive of <root>/data.pkl and one record <root>/data/<key> per
 // storage.
 TensorFile read_torch_zip(const std::map<std::string, ArchiveEntry>& entries,
                           const std::shared_ptr<const void>& owner, const std::string& name);

@@ -54,7 +54,7 @@ std::vector<std::int64_t> integers(const PickleNode& node, const std::string& te
   return values;
 }
 
-// The calls that give a tensor, and what they are given.
+// The calls that create a tensor, with their arguments.
 constexpr const char* kRebuild =
     "torch._utils._rebuild_tensor_v2";  // storage, offset, size, stride
 constexpr const char* kRebuildFirst = "torch._utils._rebuild_tensor";  // the same four
@@ -99,7 +99,7 @@ class Walk {
     }
   }
 
-  // From the last to the first, so that the stack gives them in the file's order.
+  // In reverse, so that the stack returns them in the file's order.
   void visit_pairs(const PickleNode& node, const std::string& path, const std::string& separator) {
     const std::vector<Pair> pairs = pairs_of(node);
     for (std::size_t i = pairs.size(); i-- > 0;) {
@@ -122,7 +122,7 @@ class Walk {
     }
   }
 
-  // Of a dictionary. Python 2 calls an OrderedDict with a list of lists [key, value].
+  // The pairs of a dictionary. Python 2 calls OrderedDict with a list of lists [key, value].
   std::vector<Pair> pairs_of(const PickleNode& node) {
     std::vector<Pair> pairs;
     if (node.calls("collections.OrderedDict") && !node.items[1]->items.empty()) {
@@ -138,7 +138,7 @@ class Walk {
     return pairs;
   }
 
-  // What a module of a model that was pickled whole is set to.
+  // Visits the state of a module in a whole pickled model.
   void visit_module(const PickleNode& state, const std::string& path) {
     for (const char* part : {"_modules", "_buffers", "_parameters"}) {
       for (const auto& [key, value] : state.pairs) {
@@ -148,7 +148,7 @@ class Walk {
     }
   }
 
-  // Dictionaries may hold each other, or one of them a thousand times: every look counts.
+  // Dictionaries may contain each other, or the same one many times, so every visit counts.
   void count_pair() {
     if (++visits_ > kMaxVisits) refuse_endless();
   }
@@ -160,7 +160,7 @@ class Walk {
 
   bool add_tensor(const PickleNode& node, const std::string& path) {
     const PickleNode* at = &node;
-    // Wrappers of a tensor, from the outside; each is one node further in.
+    // Unwraps a tensor from the outside; each wrapper is one node deeper.
     for (std::size_t depth = 0; depth < kMaxRank; ++depth) {
       if (at->kind == Kind::kStored && storages_.whole) {
         std::optional<StoredTensor> tensor = storages_.whole(*at);
@@ -220,7 +220,7 @@ class Walk {
   std::vector<std::string> left_;
 };
 
-// What a file of weights alone names.
+// Whether a file of plain weights may name this global.
 bool expected_global(const std::string& name) {
   return name == "collections.OrderedDict" || name == kRebuild || name == kRebuildFirst ||
          name == kParameter || name == kParameterWithState || name == kParameterClass ||
@@ -253,7 +253,7 @@ StoredTensor view_of(const TorchStorage& storage, const std::vector<std::int64_t
   const std::int64_t held = static_cast<std::int64_t>(storage.bytes.size()) / item;
   bool fits = dims.size() == strides.size() && offset >= 0;
   std::int64_t elements = 1;
-  std::int64_t last = offset;  // the place of the last element
+  std::int64_t last = offset;  // the position of the last element
   for (std::size_t axis = 0; fits && axis < dims.size(); ++axis) {
     std::int64_t reach = 0;
     fits =
@@ -262,7 +262,7 @@ StoredTensor view_of(const TorchStorage& storage, const std::vector<std::int64_t
         !__builtin_mul_overflow(std::max<std::int64_t>(dims[axis] - 1, 0), strides[axis], &reach) &&
         !__builtin_add_overflow(last, reach, &last);
   }
-  // Elements that are seen more than once (an expanded tensor) cost memory that the file has not.
+  // Elements that occur more than once (an expanded tensor) need more memory than the file has.
   if (fits && elements > 0) fits = last < held && elements <= std::max<std::int64_t>(held, 1 << 20);
   if (!fits) {
     fail<InputError>(

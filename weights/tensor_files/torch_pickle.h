@@ -1,8 +1,8 @@
-// The tensors that a pickle of PyTorch's speaks of.
+// Collects the tensors that a PyTorch pickle refers to.
 //
-// Dictionaries are walked, however deep; a model that was pickled whole is walked by its modules,
-// parameters and buffers. What is neither (optimizers' lists, arguments of a training program) is
-// left, and its globals are named in a note. Nothing recurses over the input.
+// Dictionaries are walked to any depth; a whole pickled model is walked by its modules, parameters
+// and buffers. Anything else (lists of an optimizer, arguments of a training program) is left out,
+// and its globals are named in a note. Nothing recurses over the input.
 #pragma once
 
 #include "weights/tensor_files/pickle.h"
@@ -12,7 +12,7 @@
 
 namespace rk {
 
-// Numbers in a row, which tensors are views of.
+// A one-dimensional array of numbers, of which tensors are views.
 struct TorchStorage {
   ElementType type = ElementType::kF32;
   std::span<const std::byte> bytes;
@@ -20,20 +20,21 @@ struct TorchStorage {
   bool big_endian = false;
 };
 
-// "torch.FloatStorage" and "torch.FloatTensor" -> kF32; nullopt for what is no such class.
+// "torch.FloatStorage" and "torch.FloatTensor" -> kF32; nullopt for other names.
 std::optional<ElementType> torch_element_type(const std::string& global);
 
-// The integer of a node; nullopt where it is none or does not fit.
+// The integer of a node; nullopt if the node is not an integer or the value does not fit.
 std::optional<std::int64_t> pickled_integer(const PickleNode& node);
 
-// Dims, strides and offset in elements over a storage; InputError unless every element lies in it.
+// The view of a storage with dims, strides and offset in elements; throws InputError unless every
+// element lies in the storage.
 StoredTensor view_of(const TorchStorage& storage, const std::vector<std::int64_t>& dims,
                      const std::vector<std::int64_t>& strides, std::int64_t offset,
                      const std::string& tensor, const std::string& file);
 
-// `find` gives the storage of a kStored node (nullopt: of a type that no weights have); `whole`,
-// where files have such, the tensor that a kStored node stands for by itself (nullopt: none). Adds
-// tensors and notes to `file`.
+// `find` returns the storage of a kStored node (nullopt: of a type that weights never have).
+// `whole`, set only for formats that have such nodes, returns the tensor that a kStored node stands
+// for by itself (nullopt: none). collect_tensors() adds tensors and notes to `file`.
 struct TorchStorages {
   std::function<std::optional<TorchStorage>(const PickleNode&)> find;
   std::function<std::optional<StoredTensor>(const PickleNode&)> whole;

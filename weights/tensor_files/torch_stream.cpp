@@ -62,8 +62,8 @@ StorageName storage_name(const PickleNode& node, const std::string& name) {
   return out;
 }
 
-// Of a model that was pickled whole, each class is stored with its source beside the storages:
-// ("module", class, file, source).
+// In a whole pickled model each class is stored with its source, besides the storages: ("module",
+// class, file, source).
 bool is_module_source(const PickleNode& node) {
   const std::vector<const PickleNode*>& parts = node.items[0]->items;
   return !parts.empty() && parts[0]->kind == PickleNode::Kind::kText && parts[0]->text == "module";
@@ -82,7 +82,7 @@ bool is_torch_stream(std::span<const std::byte> bytes) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (!is_pickle(text)) return false;
   text.remove_prefix(2);
-  // From protocol 4 on a frame with its length stands in front.
+  // From protocol 4 on, a frame opcode with a length comes first.
   if (text.starts_with('\x95')) text.remove_prefix(std::min<std::size_t>(9, text.size()));
   return text.starts_with(kMagic);
 }
@@ -99,7 +99,7 @@ TensorFile read_torch_stream(std::span<const std::byte> bytes,
   const Pickle object = cursor.pickle();
   const Pickle keys = cursor.pickle();
 
-  // How large an element is, only the references to a storage say.
+  // Only the references to a storage state its element type.
   std::map<std::string, TorchStorage> found;
   std::map<std::string, std::int64_t> elements;
   for (const PickleNode* node : object.stored()) {

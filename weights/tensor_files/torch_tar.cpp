@@ -61,7 +61,7 @@ class TarFile {
     return *value;
   }
 
-  // An integer of a tuple of `size`.
+  // The integer at position `at` of a tuple of `size` items.
   std::int64_t integer(const PickleNode& tuple, std::size_t at, std::size_t size) const {
     const std::optional<std::int64_t> value =
         tuple.items.size() == size ? pickled_integer(*tuple.items[at]) : std::nullopt;
@@ -76,8 +76,8 @@ class TarFile {
     return *type;
   }
 
-  // Each: a pickle (key, device, class), the number of elements, the elements; then a pickle of the
-  // views (key, key of what it is a view of, first, elements).
+  // Each storage: a pickle (key, device, class), the number of elements, the elements; then a
+  // pickle of the views (key, key of the base storage, first, elements).
   void read_storages() {
     const ArchiveEntry& entry = member("storages");
     ByteCursor cursor(entry.bytes, name_);
@@ -115,8 +115,8 @@ class TarFile {
     }
   }
 
-  // Each: a pickle (key, storage's key, class), int32 rank, 4 bytes, the sizes, the strides, the
-  // offset (int64).
+  // Each tensor: a pickle (key, key of the storage, class), int32 rank, 4 bytes, the sizes, the
+  // strides, the offset (int64).
   void read_tensors() {
     ByteCursor cursor(member("tensors").bytes, name_);
     const std::int64_t tensors = count(cursor);

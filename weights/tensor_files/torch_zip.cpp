@@ -16,7 +16,7 @@ std::string text_of(const ArchiveEntry& entry) {
   return {reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size()};
 }
 
-// "<root>/" before data.pkl.
+// The prefix "<root>/" of data.pkl.
 std::string root_of(const Entries& entries, const std::string& name) {
   for (const auto& [path, entry] : entries) {
     const std::size_t slash = path.rfind('/');
