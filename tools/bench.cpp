@@ -1,4 +1,4 @@
-// bench: medians over repeats of one part of the work, each beside the floor it stands on.
+// bench: median times of one part of the work, each beside its lower bound ("floor").
 #include "tools/bench/bench_eval.h"
 #include "tools/bench/bench_loader.h"
 #include "tools/bench/bench_loss.h"

@@ -52,7 +52,7 @@ DeviceRankTimes time_device_ranking(const Context& context, const LossSpec& spec
   for (int repeat = -kWarmUp; repeat < repeats; ++repeat) {
     stop_if_interrupted();
     const double total = timer.milliseconds(rank);
-    // The scores' bits are keys as good as any.
+    // The bits of the scores serve as keys.
     context.copy(keys[0].data(), given.data(), given.bytes());
     const double sort = timer.milliseconds(sort_alone);
     if (repeat < 0) continue;
@@ -65,7 +65,7 @@ DeviceRankTimes time_device_ranking(const Context& context, const LossSpec& spec
 double device_products_ms(const CudaContext& cuda, std::int64_t queries, std::int64_t gallery,
                           std::int64_t dim) {
   const ScoreTileShape shape = device_tile_shape(queries, gallery);
-  // Of different numbers, as embeddings are: products of zeros would run faster.
+  // Varied numbers, like embeddings, since products of zeros would run faster.
   std::vector<float> values(static_cast<std::size_t>(std::max(shape.rows, shape.columns) * dim));
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<float>(i * 2654435761U % 1000) / 1000.0F - 0.5F;

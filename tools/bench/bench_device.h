@@ -1,4 +1,4 @@
-// `bench rank` and `bench eval` on a GPU: what is timed there.
+// The timings of `bench rank` and `bench eval` on a GPU.
 #pragma once
 
 #include "engine/device/cuda/context.h"
@@ -13,15 +13,15 @@ namespace rk {
 struct DeviceRankTimes {
   Timing total, sort;
   std::int64_t bytes = 0;
-  int kernels = 0;  // that a launch puts on the stream, copies and the sorts' own among them
+  int kernels = 0;  // put on the stream per launch, including copies and the sorts' own
 };
 
-// Value and gradient of `spec` on one ranking, and a sort of as many pairs alone, alternating.
+// Times value and gradient of `spec` on one ranking, alternating with just a sort of as many pairs.
 DeviceRankTimes time_device_ranking(const Context& context, const LossSpec& spec,
                                     std::span<const float> scores,
                                     std::span<const std::uint8_t> targets, int repeats);
 
-// Milliseconds of the products of an evaluation alone (retrieval/passes/device_score_pass.h).
+// Milliseconds of only the products of an evaluation (retrieval/passes/device_score_pass.h).
 double device_products_ms(const CudaContext& cuda, std::int64_t queries, std::int64_t gallery,
                           std::int64_t dim);
 

@@ -29,8 +29,8 @@ namespace {
 constexpr std::int64_t kBlockRows = 4096;
 constexpr std::int64_t kBlockColumns = 8192;
 
-// Unit vectors around class centres of unit length, far enough apart that retrieval is neither lost
-// nor perfect.
+// Unit vectors around class centres of unit length, with enough spread that retrieval is neither
+// hopeless nor perfect.
 EmbeddingSet make_set(const Context& context, std::int64_t n, std::int64_t dim,
                       std::int64_t classes, std::uint64_t seed, std::int64_t first) {
   EmbeddingSet set;
@@ -55,7 +55,7 @@ EmbeddingSet make_set(const Context& context, std::int64_t n, std::int64_t dim,
   return set;
 }
 
-// The tiles that the metrics need, and nothing done to them.
+// Visits the tiles that the metrics need, without processing them.
 class ProductsOnly final : public TileVisitor {
  public:
   ProductsOnly(const ClassOrder& order, bool symmetric) : order_(order), symmetric_(symmetric) {}
@@ -116,7 +116,7 @@ class BenchEval final : public Command {
   struct Measured {
     Metrics metrics{};
     std::vector<double> totals, alone, floors, shares;
-    std::vector<double> matrices, of_matrices;  // on the CPU
+    std::vector<double> matrices, of_matrices;  // CPU only
   };
 
   Measured measure(const Context& context, const EmbeddingSet& set, const EmbeddingView& view,

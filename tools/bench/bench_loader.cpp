@@ -26,7 +26,7 @@ namespace {
 
 class Stopwatch {
  public:
-  // Milliseconds since the last lap.
+  // Returns the milliseconds since the last lap.
   double lap() {
     const auto now = std::chrono::steady_clock::now();
     return std::chrono::duration<double, std::milli>(now - std::exchange(last_, now)).count();
@@ -36,7 +36,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// Round after round through the first images of a data set.
+// Repeated passes over the first images of a data set.
 class FirstImages : public Sampler {
  public:
   FirstImages(std::int64_t images, std::int64_t batch) : images_(images), batch_(batch) {}
@@ -54,7 +54,7 @@ class FirstImages : public Sampler {
   std::int64_t images_, batch_;
 };
 
-// The stages alone on a thread, milliseconds an image.
+// Times of the stages alone on one thread, milliseconds per image.
 struct Stages {
   double decode = 0, resize = 0, to_float = 0;
   std::vector<std::uint8_t> crops;  // of the first batch
@@ -101,7 +101,7 @@ class BenchLoader final : public Command {
     const std::int64_t images = std::min<std::int64_t>(images_, data.size());
     std::vector<double> decode, reduce, to_float, rate, share, upload, input, floor;
     for (int repeat = 0; repeat < repeats_; ++repeat) {
-      // Stages and loader in turn, so that a busy machine slows both alike.
+      // Stages and loader alternate, so that a busy machine slows both alike.
       const Stages stages = measure_stages(data, augmentation, images, common.seed);
       decode.push_back(stages.decode);
       reduce.push_back(stages.resize);
@@ -151,7 +151,7 @@ class BenchLoader final : public Command {
   std::int64_t batch_of(std::int64_t images) const {
     return std::min<std::int64_t>(batch_, images);
   }
-  // So many that the batches that lie ready at either end of the time count for little.
+  // Enough images that the prefetched batches at either end of the timed part count for little.
   std::int64_t timed(std::int64_t images) const {
     return std::max(images, std::int64_t{10} * prefetch_ * batch_of(images));
   }
@@ -179,7 +179,7 @@ class BenchLoader final : public Command {
     return stages;
   }
 
-  // crops: of the images of a batch.
+  // crops: those of one batch of images.
   DeviceLoaderTimes measure_loader(const Context& context, const Dataset& data,
                                    const AugmentOptions& augmentation, std::int64_t images,
                                    std::uint64_t seed, std::span<const std::uint8_t> crops) {
@@ -238,7 +238,7 @@ class BenchLoader final : public Command {
   std::int64_t cached_images_ = 0;
   const int prefetch_ = LoaderOptions{}.prefetch;
   FloatTable table_;
-  DeviceLoaderFloor device_floor_;  // of nothing on the CPU
+  DeviceLoaderFloor device_floor_;  // zeros on the CPU
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace rk {
 namespace {
 
 [[maybe_unused]] constexpr int kWarmUp = 5;  // clocks rise, kernels are loaded
-[[maybe_unused]] constexpr int kAlone = 5;   // times that a stage is timed alone
+[[maybe_unused]] constexpr int kAlone = 5;   // repeats of the stages timed alone
 
 }  // namespace
 
@@ -56,7 +56,7 @@ DeviceLoaderTimes time_device_loader(const Context& context, const DeviceLoaderS
       input.take();
       input.fill(0);
       done += staged;
-      staged = done < shape.images ? stage_next() : 0;  // beside the kernel
+      staged = done < shape.images ? stage_next() : 0;  // overlaps the kernel
     }
     context.cuda().synchronize();
   });

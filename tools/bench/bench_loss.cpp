@@ -29,7 +29,7 @@
 namespace rk {
 namespace {
 
-// Classes of `per_class` unit vectors around random centres, some far from theirs.
+// Classes of `per_class` unit vectors around random centres, some far from their own centre.
 LossData<float> make_data(const LossEntry& entry, std::int64_t n, std::int64_t memory,
                           std::int64_t dim, std::int64_t per_class, std::uint64_t seed) {
   LossData<float> data;
@@ -62,7 +62,7 @@ LossData<float> make_data(const LossEntry& entry, std::int64_t n, std::int64_t m
   return data;
 }
 
-// The data in the memory of a context's device, and the loss's inputs and gradients there.
+// The data, the loss's inputs and its gradients in the memory of a context's device.
 struct LossMemory {
   LossMemory(const Context& context, const LossData<float>& data)
       : embeddings(copy_of(context, data.embeddings)),
@@ -88,7 +88,7 @@ struct LossMemory {
   LossOutput<float> output;
 };
 
-// The way of a loss to its similarities and back, alone, and one plain GEMM of that size.
+// Only the similarity products of a loss, forward and backward, and one plain GEMM of that size.
 class Products {
  public:
   Products(const Context& context, const LossMemory& data, const LossShape& shape,
@@ -152,13 +152,14 @@ class Products {
   }
   double plain_flops() const { return of(proxies_ ? columns_ : shape_.rows); }
 
-  // Of multiplications that the definition asks for, not counting those of sparse_bytes().
+  // FLOP of the products that the definition needs, without the rows that sparse_bytes() counts.
   double useful_flops() const {
     if (proxies_) return 3 * of(columns_);
     const double forward = of(shape_.rows) / 2 + of(shape_.memory);
     return width_ > 0 ? forward : forward + of(columns_);
   }
-  // A row of E or of the memory for every number, once more for its column, and the gradient's.
+  // Bytes of a sparse gradient: for every number one row of E or of the memory, and one more row
+  // for its column; plus the row of the gradient.
   double sparse_bytes() const {
     const double rows = static_cast<double>(shape_.rows) * (2 * width_ + 1);
     return width_ > 0 ? sizeof(float) * rows * static_cast<double>(shape_.dim) : 0;
@@ -173,22 +174,22 @@ class Products {
   const LossMemory& data_;
   LossShape shape_;
   bool proxies_;
-  int width_;  // numbers of a row's gradient, where those of all columns are not made
+  int width_;  // numbers per row of a sparse gradient; 0: dense
   std::int64_t columns_;
   SimilarityMatrix<float> similarity_;
   SparseGradient<float> sparse_;
-  Memory matrix_;  // of proxies
+  Memory matrix_;  // for proxies
 };
 
-// The row kernels' sigmoid, and one element after the other by the C library: the ratio of their
-// rates tells whether the loops of row kernels are vectorised.
+// The sigmoid of the row kernels, and a scalar one by the C library: the ratio of their rates shows
+// whether the loops of the row kernels are vectorised.
 float row_sigmoid(float x) {
   const float u = half_sigmoid(x);
   return x < 0 ? u : 1 - u;
 }
 [[gnu::noinline]] float scalar_sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 
-// Sigmoids a second of all threads together, over data that stays in the first cache.
+// Sigmoids per second of all threads together, on data that stays in the L1 cache.
 template <class F> double sigmoid_rate(int threads, F&& sigmoid) {
   constexpr int kCount = 2048;
   constexpr int kRepeats = 200;
@@ -215,8 +216,8 @@ template <class F> double sigmoid_rate(int threads, F&& sigmoid) {
   return threads * static_cast<double>(kCount) * kRepeats / summarize(times).median * 1e3;
 }
 
-// Bytes a second of all threads together, read and written, over arrays of that size: what fits in
-// the caches is faster.
+// Bytes per second, read and written, of all threads together, for arrays of that size, since
+// arrays that fit into the caches are faster.
 double copy_rate(int threads, double array_bytes) {
   constexpr std::int64_t kMost = std::int64_t{64} << 20;
   const std::int64_t bytes = std::clamp(static_cast<std::int64_t>(array_bytes), kMost >> 10, kMost);
@@ -274,21 +275,21 @@ class BenchLoss final : public Command {
     nlohmann::json more;
   };
 
-  // Exponentials of the rows of a whole batch; 0: the matrix read and written is what counts.
+  // Exponentials of all rows of a batch; 0: the floor counts the traffic of the matrix instead.
   double sigmoids(const LossEntry& entry) const {
     const double columns = static_cast<double>(n_ + memory_);
     const double positives = std::min<double>(static_cast<double>(per_class_), columns) - 1;
     return entry.sigmoids != nullptr ? entry.sigmoids(columns, positives) * static_cast<double>(n_)
                                      : 0;
   }
-  // Read, and written where the gradient takes its place.
+  // Bytes of the matrix read, and also written if the gradient overwrites it.
   double matrix_bytes(bool written) const {
     return (written ? 2 : 1) * sizeof(float) * static_cast<double>(n_) *
            static_cast<double>(n_ + memory_);
   }
 
-  // The labels' way to a GPU is not in the times, as it is not in a training step's; on the CPU
-  // there is none, and what is made of them is.
+  // On a GPU the times exclude uploading the labels, as in a training step; on the CPU there is no
+  // upload, and the times include the work on the labels.
   Measured measure(const Context& context, const LossSpec& spec,
                    const LossData<float>& data) const {
     LossMemory memory(context, data);
@@ -301,7 +302,8 @@ class BenchLoss final : public Command {
       loss->launch(context, memory.input, memory.output);
     };
     WorkTimer timer(context);
-    // The first run wakes the threads and touches the memory; clocks rise, kernels are loaded.
+    // Warm-up: wakes the threads and touches the memory; on a GPU clocks rise and kernels are
+    // loaded.
     const int warm_up = context.on_gpu() ? 20 : 1;
     std::vector<double> totals, gemms, plain, rows;
     for (int repeat = -warm_up; repeat < repeats_; ++repeat) {
@@ -335,10 +337,10 @@ class BenchLoss final : public Command {
     return out;
   }
 
-  // The GPU's floor: half of S = E E^T and all of the gradient, which is a matrix there for every
-  // loss, at the rate of the two GEMMs; the matrix at the rate of a copy, or sigmoids at two
-  // evaluations of special functions each (2e12 a second on an H200), and what the launches beside
-  // the products cost.
+  // The floor on a GPU: half of S = E E^T and the whole gradient, which is dense there for every
+  // loss, at the rate of the two GEMMs; plus the longer of the matrix at the rate of a copy and the
+  // sigmoids at two special-function evaluations each (2e12 per second on an H200); plus the cost
+  // of the launches other than the products.
   void set_floor_on_gpu(const Context& context, const LossEntry& entry, int launches,
                         Measured& out) const {
     constexpr double kSigmoidsPerSecond = 2e12;
@@ -363,8 +365,9 @@ class BenchLoss final : public Command {
                      {"device_name", context.cuda().name()}});
   }
 
-  // Of both products, also where the loss adds rows up in place of the second, its gradient being
-  // mostly zeros: the share then exceeds 100 %.
+  // The floor on a CPU: the useful products at the rate of the plain GEMM; a sparse gradient's rows
+  // at the rate of a copy in place of the second product; plus the sigmoids, or the traffic of the
+  // matrix.
   void set_floor_on_cpu(const Context& context, const LossEntry& entry, const Products& products,
                         double plain_ms, Measured& out) const {
     const bool sparse = entry.scores_with_gradient > 0;
@@ -374,7 +377,7 @@ class BenchLoss final : public Command {
         (products.useful_flops() / flops_rate + products.sparse_bytes() / bytes_rate) * 1e3;
     out.floor_of =
         fmt::format("{:.3g} useful FLOP at {:.0f} G/s", products.useful_flops(), flops_rate * 1e-9);
-    // Lambdas, which a loop takes in; a pointer to a function would stay a call.
+    // Lambdas can be inlined into the loop; a function pointer would remain a call.
     const double rate = sigmoid_rate(context.threads(), [](float x) { return row_sigmoid(x); });
     const double scalar_rate =
         sigmoid_rate(context.threads(), [](float x) { return scalar_sigmoid(x); });

@@ -44,7 +44,7 @@ class BenchRank final : public Command {
     parallel_for(threads, n_, [&](std::int64_t i, int) {
       CounterRandom random(common.seed, 0, static_cast<std::uint64_t>(i));
       targets[static_cast<std::size_t>(i)] = random.below(10) == 0 ? 1 : 0;
-      // Positives score a little higher, so that the ranking is neither solved nor hopeless.
+      // Positives score a little higher, so that the ranking is neither perfect nor hopeless.
       scores[static_cast<std::size_t>(i)] = static_cast<float>(
           random.uniform(-1, 1) + (targets[static_cast<std::size_t>(i)] != 0 ? 0.3 : 0));
     });
@@ -104,8 +104,9 @@ class BenchRank final : public Command {
   }
 
  private:
-  // The floor: what one sort of pairs moves at the least, digits of 8 bits read and written by pass
-  // and all keys counted once before, at the rate of a copy, and what the launches cost.
+  // The floor: the least traffic of one radix sort of pairs at the rate of a copy (each pass of
+  // 8-bit digits reads and writes the pairs, and all keys are counted once before), plus the cost
+  // of the launches.
   void report_gpu(const CommonOptions& common, const LossSpec& spec, const CudaContext& gpu,
                   const DeviceRankTimes& times) const {
     constexpr double kSortBytes = 4 * 2 * 8 + 4;

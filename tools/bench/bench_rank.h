@@ -1,6 +1,6 @@
-// bench rank: value and gradient of rambo_map or rambo_apc on one long ranking of made-up scores,
-// one in ten a positive, beside the time of the one sort of all scores that it cannot do without.
-// JSON: total_ms sort_ms, with min and max, n, device, threads, version, peak_bytes; on a GPU also
+// bench rank: value and gradient of rambo_map or rambo_apc on one long ranking of synthetic scores,
+// one in ten a positive, beside the time of the one sort of all scores that they require. JSON:
+// total_ms sort_ms, with min and max, n, device, threads, version, peak_bytes; on a GPU also
 // device_name, floor_ms and share.
 #pragma once
 

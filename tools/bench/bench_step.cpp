@@ -29,7 +29,7 @@
 namespace rk {
 namespace {
 
-// What a node's time is counted under in the table: its kind, which is the last part of its name.
+// The kind of a node, under which the table counts its time, from its name.
 std::string kind_of(const std::string& name) {
   if (name.find('+') != std::string::npos) return "convolution with folded batch norm";
   for (const char* kind : {"conv", "downsample.0"}) {
@@ -41,7 +41,7 @@ std::string kind_of(const std::string& name) {
   return "pooling, embedding layer, unit length";
 }
 
-// Milliseconds of a node in each repeat, and of its library primitives alone.
+// Milliseconds of a node, and of only its library primitives, in each repeat.
 struct NodeTimes {
   std::vector<double> forward, forward_floor, backward, backward_floor;
 };
@@ -129,7 +129,7 @@ class BenchStep final : public Command {
     options.seed = common.seed;
     options.precision = precision_of(precision_);
     options.graph = graph_ == "on";
-    // As good as none: the same work, and weights that stay what they are for the whole run.
+    // Practically 0: the same work, but the weights stay constant for the whole run.
     options.schedule.rate = 1e-30;
     return options;
   }
@@ -204,8 +204,8 @@ class BenchStep final : public Command {
     write_json(common.json, json);
   }
 
-  // Prints a line a fusion as soon as it is known, what each kind comes to in the end, and returns
-  // the same for the JSON.
+  // Prints a line for each fusion as soon as it is timed, then the total of each kind; returns the
+  // same for the JSON.
   nlohmann::json look_at_fusions(const Context& context, const TrainerOptions& options,
                                  const DeviceStepTimes& step) const {
     constexpr const char* kRow = "{:26}{:>6}{:>10}{:>10}{:>10}{:>10}  {}\n";
@@ -245,9 +245,9 @@ class BenchStep final : public Command {
     TrainStep& parts = timed.trainer().train_step();
     const Program& program = timed.trainer().program();
     std::vector<double> losses, updates;
-    // The floor repeats each node's primitives right behind the node itself, on the values they
-    // were made for (numbers out of place would run through denormals, many times slower) and with
-    // inputs that are in cache if they ever are.
+    // The floor repeats each node's primitives right after the node itself, on their real values
+    // (wrong values could be denormals, which are many times slower) and with inputs as warm in the
+    // cache as they can be.
     const auto& nodes = program.nodes();
     std::vector<NodeTimes> times(nodes.size());
     const auto floor = [&] {
@@ -313,7 +313,7 @@ class BenchStep final : public Command {
     write_json(common.json, json);
   }
 
-  // Where a step's time goes: every node timed by itself, medians summed by kind.
+  // Where the time of a step goes: every node is timed by itself, and medians are summed by kind.
   void print_kinds(const Program& program, const std::vector<NodeTimes>& times) const {
     using Row = std::array<double, 4>;
     const auto print = [](const std::string& name, const Row& row) {
@@ -342,7 +342,7 @@ class BenchStep final : public Command {
   std::string precision_ = "fp32";
   std::string graph_ = "on";
   std::string plans_, tune_;
-  int tune_seconds_ = 0;  // 0: until all is known
+  int tune_seconds_ = 0;  // 0: no limit
   bool fusions_ = false;
   bool nodes_ = false;
 };

@@ -1,5 +1,5 @@
-// bench step: one training step of a network (forward, loss, backward, optimizer) beside the same
-// convolutions and matrix products alone, in turn in one run.
+// bench step: one training step of a network (forward, loss, backward, optimizer) beside only its
+// convolutions and matrix products, alternating in one run.
 #pragma once
 
 #include "tools/cli/cli.h"

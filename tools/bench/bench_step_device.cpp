@@ -37,7 +37,7 @@ double dense_rate(const std::string& gpu, Precision precision) {
     const char* name;
     std::array<double, 4> tera_flop;  // fp32, tf32, fp16, bf16
   };
-  // Longer names first: boards for servers have less.
+  // Longer names first, since "H100" is a prefix of other boards, which are slower.
   static constexpr std::array<Card, 7> kCards = {{{"H200 NVL", {60, 417.5, 835, 835}},
                                                   {"H200", {67, 494.5, 989, 989}},
                                                   {"H100 NVL", {60, 417.5, 835, 835}},

@@ -1,5 +1,5 @@
-// `bench step` on a GPU: whole training steps through the trainer, the next batch going up beside
-// each, and the roofline of the network's convolutions.
+// `bench step` on a GPU: whole training steps through the trainer, each overlapped with the upload
+// of the next batch, and the roofline of the network's convolutions.
 #pragma once
 
 #include "layers/graphs/graph_run.h"
@@ -15,30 +15,30 @@ namespace rk {
 struct DeviceStepTimes {
   static constexpr int kTogether = 50;
 
-  Timing step;            // ms, from a result on the host to the next
-  double card_ms = 0;     // a step by the GPU's own clock, of kTogether on end
+  Timing step;            // ms, from one result on the host to the next
+  double card_ms = 0;     // ms a step by the GPU's clock, over kTogether in a row
   double floor_ms = 0;    // see convolution_floor()
-  double copy_rate = 0;   // bytes a second, measured
-  double math_rate = 0;   // multiply-adds a second of the datasheet; 0: the GPU is not known
+  double copy_rate = 0;   // bytes per second, measured
+  double math_rate = 0;   // multiply-adds per second by the datasheet; 0: unknown GPU
   std::size_t bytes = 0;  // reserved
   std::string device_name;
   std::string ways;       // Program::ways()
-  bool captured = false;  // the timed steps were replays
+  bool captured = false;  // the timed steps replayed a CUDA graph
   PlansTaken plans;
-  double start_seconds = 0;  // to build the trainer, most of it cuDNN's graphs
+  double start_seconds = 0;  // to build the trainer, mostly cuDNN's graphs
 };
 
-// plans: a file for the engines of the graphs, empty: none.
+// plans: a file with the engines of the graphs; empty: none.
 DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& options, int repeats,
                                  std::uint64_t seed, const std::string& plans);
 
-// Dense multiply-adds a second of a GPU's tensor cores (fp32: of its ordinary ones), from NVIDIA's
-// datasheets; 0 where the name is not known.
+// Dense multiply-adds per second of a GPU's tensor cores (fp32: of its ordinary cores), from
+// NVIDIA's datasheets; 0 for unknown names.
 double dense_rate(const std::string& gpu, Precision precision);
 
-// The least time for a step's convolutions, milliseconds: each forward, weight gradient and input
-// gradient takes at least its bytes at copy_rate and its multiply-adds at math_rate, whichever is
-// longer. Everything between the convolutions counts nothing.
+// Lower bound of the time of a step's convolutions in milliseconds: each forward pass, weight
+// gradient and input gradient takes at least the longer of its bytes at copy_rate and its
+// multiply-adds at math_rate. Everything between the convolutions counts as nothing.
 double convolution_floor(const Program& program, Precision precision, double copy_rate,
                          double math_rate);
 

@@ -16,12 +16,12 @@
 namespace rk {
 namespace {
 
-// The fastest engine's time of each graph, timed once.
+// The time of the fastest engine of each graph, measured only once per graph.
 class GraphTimes {
  public:
   GraphTimes(const Context& context, int repeats) : context_(context), repeats_(repeats) {}
 
-  // Infinite, with a note, where no engine runs one of them.
+  // Infinite, with a note, if no engine runs one of the graphs.
   double of(const std::vector<Graph>& graphs) {
     double ms = 0;
     for (const Graph& graph : graphs) ms += of(graph);

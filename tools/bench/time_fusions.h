@@ -1,7 +1,7 @@
-// `bench step --fusions`: what it would be worth, on this GPU, to compute batch normalisation in
-// the convolutions beside it (layers/gpu/fusions.h). Of each fusion the fastest of its engines is
-// timed beside the fastest of those for its parts, in one run; passes over images that it spares
-// count what a copy takes for their bytes.
+// `bench step --fusions`: what it would save on this GPU to fuse batch normalisation into the
+// neighbouring convolutions (layers/gpu/fusions.h). For each fusion the fastest engine is timed
+// beside the fastest engines of its parts, in one run; passes over images that the fusion saves
+// count as a copy of their bytes.
 #pragma once
 
 #include "layers/gpu/fusions.h"
@@ -13,16 +13,16 @@ namespace rk {
 
 struct TimedFusion {
   gpu::Fusion fusion;
-  // Milliseconds, once. fused_ms is infinite where no engine has one of its graphs.
+  // Milliseconds for one execution. fused_ms is infinite if no engine runs one of its graphs.
   double parts_ms = 0, fused_ms = 0, saved_ms = 0;
-  // Of a step; negative where the fused engines take longer than the passes they spare.
+  // Gain per step; negative if the fused engines lose more time than the saved passes take.
   double gain_ms() const { return fusion.count * (parts_ms + saved_ms - fused_ms); }
 };
 
-using FusionReport = std::function<void(const TimedFusion&)>;  // called as soon as one is known
+using FusionReport = std::function<void(const TimedFusion&)>;  // called for each result
 
-// options: fp16 and the batch's statistics. copy_rate: bytes a second, read and written. What moves
-// most bytes in a step comes first; the context's plan table is empty afterwards.
+// options: must have fp16 and batch statistics. copy_rate: bytes per second, read and written.
+// Fusions that save most bytes in a step come first; the context's plan table is empty afterwards.
 void time_fusions(const Context& context, const TrainerOptions& options, int repeats,
                   double copy_rate, const FusionReport& report);
 

@@ -1,5 +1,5 @@
-// Whole training steps through the trainer, on either device, on pictures of noise: what `bench
-// step` times is what training runs.
+// Whole training steps through the trainer, on either device, on pictures of noise, so that `bench
+// step` times what training runs.
 #pragma once
 
 #include "training/trainer.h"
@@ -10,7 +10,7 @@
 
 namespace rk {
 
-// On zeros GPUs run faster. Pairs of images are of one class.
+// Noise, since GPUs run faster on zeros. Each pair of consecutive images is one class.
 struct NoisePictures {
   NoisePictures(std::int64_t count, std::int64_t side, std::uint64_t seed);
   NoisePictures(const NoisePictures&) = delete;
@@ -25,17 +25,18 @@ class TimedStep {
  public:
   TimedStep(const Context& context, const TrainerOptions& options, std::uint64_t seed);
 
-  // Milliseconds from one step's result to the next one's, which on a GPU is the time that a step
-  // takes there: as in training, the host is a step ahead, and the next batch goes up beside it.
+  // Milliseconds from the result of one step to that of the next. On a GPU this is the time of a
+  // step there: as in training, the host is one step ahead, and the next batch is uploaded
+  // meanwhile.
   double run();
-  // Waits for the step that is still under way.
+  // Waits for the step in progress.
   void finish() { trainer_.finish(); }
   Trainer& trainer() { return trainer_; }
   std::size_t reserved() const;  // bytes
 
  private:
   Trainer trainer_;
-  std::deque<NoisePictures> batches_;  // several, so that none stays in a cache
+  std::deque<NoisePictures> batches_;  // several, so that no batch stays in a cache
   std::size_t number_ = 0;
 };
 

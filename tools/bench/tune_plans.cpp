@@ -27,10 +27,10 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// A convolution and its normalisation with the times of the algorithms.
+// A convolution and its normalisation, with the times of the algorithms.
 struct TimedUnit {
   gpu::BatchNormUnit unit;
-  std::string engine;  // of its convolution with sums; empty: there is none
+  std::string engine;  // of the convolution with sums; empty: none
   gpu::AlgorithmTimings timings;
 
   double ms(gpu::BatchNormAlgorithm algorithm) const {
@@ -41,7 +41,7 @@ struct TimedUnit {
 
 class Tuning {
  public:
-  // program: recorded with an empty plan table, so that graphs normalise wherever they can.
+  // program: recorded with an empty plan table, so that graphs normalise wherever possible.
   Tuning(const Context& context, Program& program, BatchNormMode mode, int repeats,
          const std::string& path, const TuningReport& report)
       : context_(context),
@@ -64,8 +64,8 @@ class Tuning {
     plans_ = std::move(before);
   }
 
-  // What there is to decide, what moves most bytes first; before all other graphs who computes
-  // batch norm, where most of the time is that can be won. Returns how much of it is left.
+  // Decides the tasks, those that move most bytes first, but the algorithms of batch norm before
+  // all other graphs, since they have the most time to gain. Returns the number of tasks left.
   int run(double seconds) {
     std::vector<Task> tasks = batchnorm_tasks();
     std::ranges::move(graph_tasks(), std::back_inserter(tasks));
@@ -87,12 +87,12 @@ class Tuning {
  private:
   using Algorithm = gpu::BatchNormAlgorithm;
   struct Task {
-    double bytes = 0;  // in a step
+    double bytes = 0;  // moved in a step
     std::string what;
     std::function<void()> decide;
   };
 
-  // What one comparison is refused does not end the others.
+  // A failed comparison does not stop the others.
   void decide(const Task& task) {
     try {
       task.decide();
@@ -117,9 +117,9 @@ class Tuning {
     std::vector<Task> tasks;
     for (const CountedGraph& counted : counted_graphs(program_)) {
       const Graph& graph = counted.graph;
-      // Without a normalisation's graph the step has our own kernels.
+      // A graph for normalisation is optional: our own kernels can take its place.
       const bool choice = normalises(graph);
-      if (choice && choose_algorithms_) continue;  // of batchnorm_tasks()
+      if (choice && choose_algorithms_) continue;  // left to batchnorm_tasks()
       const bool sums = choose_sums_ && gpu::is_masked_gradient(graph);
       if (is_decided(graph) && (!sums || is_decided(gpu::graph_with_sums(graph)))) continue;
       tasks.push_back({counted.count * bytes_of(graph), graph.text(), [this, graph, choice, sums] {
@@ -135,7 +135,7 @@ class Tuning {
     return graph.has(Graph::Op::kBatchNorm) || graph.has(Graph::Op::kBatchNormGradient);
   }
 
-  // What a step can do without, side by side: each takes the library's compiler half a second.
+  // Builds the optional graphs in parallel: each takes the library's compiler half a second.
   void build_choices() {
     std::vector<Graph> choices;
     for (const gpu::BatchNormUnit& unit : units_) {
@@ -147,7 +147,8 @@ class Tuning {
     build_graphs(context_, choices, {});
   }
 
-  // One choice for all convolutions with the same normalisation behind them; sums for each.
+  // One choice of algorithm for all convolutions followed by the same normalisation; one choice of
+  // sums for each convolution.
   std::vector<Task> batchnorm_tasks() {
     if (!choose_algorithms_) return {};
     std::map<std::string, std::vector<gpu::BatchNormUnit>> groups;
@@ -171,12 +172,12 @@ class Tuning {
   }
 
   bool is_decided(const Graph& graph) const { return !plans_.engine(graph.text()).empty(); }
-  // Whether the library has what a step can do without.
+  // Whether the library has an optional graph.
   bool exists(const Graph& graph) const {
     return GpuGraph::exists(context_, graph, "our own kernels take its place");
   }
 
-  // Empty, with a note, where no engine runs the graph: the others are tuned all the same.
+  // Empty, with a note, if no engine runs the graph; tuning of the others continues.
   std::optional<GpuPlans::Timing> timed(const Graph& graph) const {
     try {
       return rk::time_engines(context_, graph, repeats_);
@@ -195,8 +196,7 @@ class Tuning {
     tell({timing->graph, taken.name, taken.ms, timing->engines[0].ms, ""});
   }
 
-  // Takes an engine for a graph that a step can do without, or leaves it to our own kernels, which
-  // are known so to be the better way.
+  // Records the engine for an optional graph, or, if they are faster, our own kernels.
   void decide(const Graph& graph, const std::string& engine, double ms, double own_ms,
               const std::string& timed) {
     const bool takes = !engine.empty() && ms < own_ms;
@@ -208,7 +208,7 @@ class Tuning {
     tell({graph.text(), name, takes ? ms : own_ms, own_ms, timed});
   }
 
-  // Of frozen statistics: whether the graph of a gradient adds it up, too.
+  // For frozen statistics: decides whether the graph of a gradient also accumulates it.
   void choose_gradient_sums(const Graph& graph) {
     const Graph with_sums = gpu::graph_with_sums(graph);
     if (is_decided(with_sums)) return;
@@ -235,7 +235,7 @@ class Tuning {
     std::vector<TimedUnit> timed_units;
     for (const gpu::BatchNormUnit& unit : units) {
       stop_if_interrupted();
-      // Each way on the fastest engines that it has.
+      // Each algorithm runs on its fastest engines.
       time_engines(unit.graphs.forward, true);
       time_engines(unit.graphs.backward, true);
       time_engines(gpu::forward_graph(unit.convolution, unit.sums.precision(), {}), false);
@@ -249,7 +249,7 @@ class Tuning {
     return timed_units;
   }
 
-  // What is known so far is kept, should the rest be cut off.
+  // Keeps the results so far in case tuning is interrupted.
   void save() const {
     const std::string text = plans_.text();
     write_atomic(path_, text);
@@ -275,8 +275,8 @@ class Tuning {
     }
     tell({normalisation, plans_.engine(normalisation), std::min(own, graphs), graphs,
           "with the convolutions before it"});
-    // A convolution may have several normalisations behind it; of one that an earlier tuning
-    // decided the others' times are not known.
+    // A convolution may be followed by several normalisations; if an earlier tuning decided it, the
+    // times with the other normalisations are unknown.
     for (const TimedUnit& timed : units) {
       if (is_decided(timed.unit.sums) && !sums_ms_.contains(timed.unit.sums.text())) continue;
       auto& [with_sums, without] = sums_ms_[timed.unit.sums.text()];
@@ -297,7 +297,7 @@ class Tuning {
   struct SumsTimes {
     double with_sums = 0, without = 0;
   };
-  std::map<std::string, SumsTimes> sums_ms_;  // by the graph with sums
+  std::map<std::string, SumsTimes> sums_ms_;  // key: the graph with sums
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // A network as `bench step` trains it, recorded for a GPU without a plan table, so that graphs
-// compute wherever they can. To look at, never planned.
+// compute wherever they can. Only for inspection, never planned.
 #pragma once
 
 #include "engine/tape/program.h"

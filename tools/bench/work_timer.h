@@ -1,4 +1,4 @@
-// Times of work on a context's device: that of the caller, or on a GPU between two marks on its
+// Times work on a context's device: by the host's clock, or on a GPU between two events on its
 // stream.
 #pragma once
 
@@ -27,7 +27,7 @@ class WorkTimer {
   std::unique_ptr<DeviceTimer> gpu_;
 };
 
-// What `work` puts on a GPU's stream: kernels and copies.
+// The number of kernels and copies that `work` puts on a GPU's stream.
 template <class F> int launches_of(const Context& context, F&& work) {
   return static_cast<int>(CudaGraph(context.cuda(), work).nodes());
 }

@@ -1,5 +1,5 @@
-// The commit that the program was built from, "..., with changes" where files differed from it;
-// empty where it was not built in a git repository. Written by cmake/commit.cmake at every build.
+// The commit that the program was built from, "..., with changes" if files differed from it; empty
+// if it was not built in a git repository. cmake/commit.cmake writes it at every build.
 #pragma once
 
 #include <string_view>

@@ -78,14 +78,14 @@ void resolve_device(CommonOptions& common, const Command& command) {
   }
   common.device = choice.device.name();
   if (request.kind != Kind::kAuto || common.quiet) return;
-  // Whoever could have had a GPU is told why not.
+  // If the program and the command could use a GPU, say what was chosen and why.
   if (common.verbose || (has_gpu_code() && command.runs_on_cuda())) {
     tell("device: {} ({})", common.device, choice.why);
   }
 }
 
 void begin(CommonOptions& common, const Command& command) {
-  // They may repeat what stands in a file.
+  // Notes may repeat text from a file, hence one_line().
   common.quiet ? send_notes(nullptr)
                : send_notes([](const std::string& line) { tell("note: {}", one_line(line)); });
   set_stop_words(
@@ -113,7 +113,7 @@ Device device_of(const CommonOptions& common) { return parse_device(common.devic
 
 namespace {
 
-// The application that parsed last: the subcommand, where there is one.
+// The application that parsed last: the subcommand, if there is one.
 CLI::App& innermost(CLI::App& app) {
   const auto chosen = app.get_subcommands();
   return chosen.empty() ? app : *chosen.front();
@@ -129,7 +129,8 @@ std::vector<std::string> flags_of(const CLI::App& app) {
 
 std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
   CLI::App& inner = innermost(app);
-  // An argument nobody knows is the likelier mistake than the required one it leaves missing.
+  // Report an unknown argument first: it is a likelier mistake than the required argument that is
+  // missing because of it.
   const std::vector<std::string> unknown = app.remaining(true);
   if (!unknown.empty()) {
     const std::string word = unknown.front().substr(0, unknown.front().find('='));
@@ -149,7 +150,7 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{}; see --help", error.what());
 }
 
-// An empty message: another process of the group says it.
+// Empty message: another process of the group reports the error.
 int report(std::string_view message, int code, std::string_view prefix = "error: ") {
   if (!message.empty()) tell("{}{}", prefix, one_line(message));
   return code;
@@ -165,7 +166,7 @@ int guarded(const std::function<void()>& work) {
     }
     return static_cast<int>(ExitCode::kDone);
   } catch (const Interrupted& error) {
-    return report(error.what(), error.exit_code(), "");  // as asked for: no error
+    return report(error.what(), error.exit_code(), "");  // requested, so not an error
   } catch (const Error& error) {
     return report(error.what(), static_cast<int>(error.exit_code()));
   } catch (const std::bad_alloc&) {
@@ -187,8 +188,8 @@ int guarded(const std::function<void()>& work) {
   }
 }
 
-// Standard streams that are closed become ones that refuse to be written: files opened later would
-// get their numbers, and messages would go into a checkpoint.
+// Replaces closed standard streams by descriptors that refuse writing: files opened later would
+// otherwise get their numbers, and messages would go into a checkpoint.
 void hold_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) == -1 && ::open("/dev/null", O_RDONLY) < 0) return;
@@ -213,7 +214,7 @@ int parse_and_run(int argc, const char* const* argv, CLI::App& app,
   });
 }
 
-// Descriptions broken at words; CLI11 leaves that to the terminal, which breaks within them.
+// Wraps descriptions at words; CLI11 leaves this to the terminal, which breaks inside words.
 class WrappedHelp final : public CLI::Formatter {
  public:
   WrappedHelp() { column_width(kNames); }
@@ -243,7 +244,7 @@ class WrappedHelp final : public CLI::Formatter {
 void set_up(CLI::App& app, const char* path) {
   app.formatter(std::make_shared<WrappedHelp>());
   app.name(std::filesystem::path(path).filename().string());
-  // The last one of a flag given twice: behind an alias of the shell one may change one's mind.
+  // If a flag is given twice the last one wins, so that one can override flags of a shell alias.
   app.option_defaults()->always_capture_default()->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", "Rankine " RK_VERSION);
@@ -256,13 +257,13 @@ void set_command(int argc, const char* const* argv, CommonOptions& common) {
   }
 }
 
-// What is wrong with flags or files is mostly so for all. The first process says it and ends the
-// others, who wait for that before they would say it too.
+// Errors in flags or files mostly concern all processes. The first process reports the error and
+// ends the others, which wait for this before they would report it too.
 void let_the_first_say_it(const ProcessGroup* group) {
   if (group != nullptr && !group->first()) std::this_thread::sleep_for(std::chrono::seconds(10));
 }
 
-// The work of several processes is one process's work to whoever looks on: the first one speaks.
+// Several processes appear as one to the user: only the first one prints.
 void join(const std::unique_ptr<ProcessGroup>& group, CommonOptions& common) {
   common.processes = group.get();
   if (group->first()) return;
@@ -325,8 +326,8 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
 
 namespace {
 
-// The length of the UTF-8 character that `text` begins with; 0 where it is a control character (the
-// codes of 0x80 to 0x9f too, which terminals obey like an escape) or no UTF-8.
+// The length of the UTF-8 character that `text` begins with; 0 if it is a control character
+// (including 0x80 to 0x9f, which terminals obey like escapes) or not UTF-8.
 std::size_t printable_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);

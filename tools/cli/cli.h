@@ -1,8 +1,8 @@
-// What the programs share on the command line: common flags, help, and the way out.
+// The command-line frame of all programs: common flags, help, error reporting and exit codes.
 //
-// main() is one call of run_program(). Whatever happens ends in an exit code (engine/base/error.h;
-// 130/143 after a signal) and, unless 0, in one line `error: <message>` on standard error. Results
-// go to standard output, progress and notes to standard error.
+// main() is one call of run_program(). Every outcome is an exit code (engine/base/error.h; 130/143
+// after a signal) and, for errors, one line `error: <message>` on standard error. Results go to
+// standard output, progress and notes to standard error.
 #pragma once
 
 #include "engine/driver/device.h"
@@ -17,31 +17,31 @@
 namespace rk {
 
 struct CommonOptions {
-  std::string program;       // as it was called
-  std::string command_line;  // the same with its flags, as a shell takes it
+  std::string program;       // argv[0]
+  std::string command_line;  // with all arguments, quoted for a shell
   // auto, cpu, cuda or cuda:<index>; "cpu" or "cuda:<index>" once run_program() resolved it.
   std::string device = "auto";
   int threads = 0;  // 0: as many as this process may use
   std::uint64_t seed = 0;
-  std::string json;    // a file for the result, empty: none
-  bool force = false;  // outputs may replace what is no earlier result of their kind
+  std::string json;    // a file for the result; empty: none
+  bool force = false;  // outputs may replace files that are not earlier results of their kind
   bool quiet = false;
   bool verbose = false;
-  ProcessGroup* processes = nullptr;  // set for commands that share their work among several
+  ProcessGroup* processes = nullptr;  // set for commands that share their work
 };
 
-// What run_program() resolved.
+// The device that run_program() resolved.
 Device device_of(const CommonOptions& common);
 
 class Command {
  public:
   virtual ~Command() = default;
-  // Defaults are taken from the variables' present values and shown by --help.
+  // The variables' current values are the defaults, which --help shows.
   virtual void add_options(Flags& flags) = 0;
   virtual void run(const CommonOptions& common) = 0;
-  // Whether `common.device` may be a GPU. Where not, `auto` takes the CPU and `cuda` is refused.
+  // Whether `common.device` may be a GPU. If not, `auto` chooses the CPU and `cuda` is refused.
   virtual bool runs_on_cuda() const { return false; }
-  // Whether several processes may share its work. Where not, each that is started does all of it.
+  // Whether several processes may share the work. If not, each process does all of it.
   virtual bool shares_work() const { return false; }
 };
 
@@ -57,10 +57,10 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
 int run_program(int argc, const char* const* argv, const std::string& description,
                 std::vector<Subcommand> subcommands);
 
-// `text` as one line of printable characters: names of files may hold anything.
+// `text` as one line of printable characters, since file names may contain anything.
 std::string one_line(std::string_view text);
 
-// `text` as one word of a shell's command line: quoted where it has to be.
+// `text` as one word of a shell command, quoted if necessary.
 std::string shell_word(const std::string& text);
 
 }  // namespace rk

@@ -19,9 +19,9 @@
 namespace rk {
 namespace {
 
-// Of numbers alone: what is none the library refuses. Beyond what T holds it takes an integer for
-// T's largest, and what it calls a number may be NaN or infinity: nothing is counted or computed
-// with these, and JSON keeps neither.
+// Refuses numbers that T cannot represent. The library itself refuses words that are not numbers,
+// but it clamps integers beyond T's range and accepts NaN and infinity, which are of no use here
+// and which JSON cannot store.
 template <class T> FlagCheck representable() {
   return {[](const std::string& word) {
     T value{};
@@ -40,7 +40,7 @@ template <class T> struct ElementOf { using Type = T; };
 template <class T> struct ElementOf<std::vector<T>> { using Type = T; };
 template <class T, std::size_t n> struct ElementOf<std::array<T, n>> { using Type = T; };
 
-// The library's own says of what is no number that it is not in range.
+// Replaces the library's own check, whose message calls a word that is not a number out of range.
 template <class T> FlagCheck range_check(T least, T most, const char* kind) {
   return {[=](const std::string& word) {
             T value{};

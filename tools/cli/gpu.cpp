@@ -41,7 +41,7 @@ double gpu_upload_rate(const CudaContext& cuda) {
   constexpr std::size_t kBytes = std::size_t{64} << 20;
   const PinnedBuffer from(kBytes);
   std::memset(from.as<std::byte>(), 1,
-              kBytes);  // pages that nobody wrote may be one and the same
+              kBytes);  // pages never written may be the same physical page
   const DeviceBuffer to(kBytes);
   return kBytes / median_seconds(
                       cuda, [&] { cuda.upload(to.as<std::byte>(), from.as<std::byte>(), kBytes); });

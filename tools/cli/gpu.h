@@ -1,4 +1,4 @@
-// The GPU of a command that may have one.
+// Helpers for commands that may use a GPU.
 #pragma once
 
 #include "engine/device/cuda/context.h"
@@ -8,13 +8,13 @@
 
 namespace rk {
 
-// UsageError where a --precision is asked for that the CPU has not got.
+// Throws UsageError if --precision is one that the CPU does not support.
 void refuse_precision_without_gpu(const Device& device, const std::string& precision);
 
-// Bytes a second that the GPU copies, read and written, of arrays beyond its caches.
+// The GPU's copy rate, bytes read and written per second, for arrays beyond its caches.
 double gpu_copy_rate(const CudaContext& cuda);
 
-// Bytes a second that a copy from page-locked memory of the host brings to the GPU.
+// Bytes per second of a copy from page-locked host memory to the GPU.
 double gpu_upload_rate(const CudaContext& cuda);
 
 }  // namespace rk

@@ -24,11 +24,11 @@
 namespace rk {
 namespace {
 
-int standard_output = -1;  // what it was before it was given to JSON
+int standard_output = -1;  // the original one, once it is given to JSON
 
-constexpr int kPollMilliseconds = 50;  // between two looks at signals
+constexpr int kPollMilliseconds = 50;  // between checks for signals
 
-// Waits for somebody to read what is a pipe.
+// Waits for a reader if `path` is a pipe.
 int open_for_writing(const std::string& path) {
   for (;;) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
@@ -44,7 +44,7 @@ bool write_all(int descriptor, std::string_view text) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {  // the reader takes its time
+    } else if (errno == EAGAIN) {  // the reader is slow
       pollfd room{descriptor, POLLOUT, 0};
       ::poll(&room, 1, kPollMilliseconds);
     } else if (errno != EINTR) {
@@ -54,8 +54,8 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-// Writes all of it and closes `descriptor`, which is negative where it could not be opened. Throws
-// Interrupted where a signal asked to stop.
+// Writes all of `text` and closes `descriptor`, which is negative if opening failed. Throws
+// InputError on failure, Interrupted if a signal asks to stop.
 void write_through(const std::string& path, int descriptor, const std::string& text) {
   int reason = errno;
   bool good = false;
@@ -102,7 +102,7 @@ nlohmann::json with_gpu(nlohmann::json value) {
   return value;
 }
 
-// Looks for the program at the top, and reads no further than that.
+// Looks for the top-level "program": "Rankine" and stops as soon as it is found.
 class ProgramFinder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool found() const { return found_; }
@@ -117,7 +117,7 @@ class ProgramFinder final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool start_object(std::size_t) override { return ++depth_, true; }
   bool end_object() override { return --depth_, true; }
-  // What begins with a list is no result.
+  // A result does not begin with a list.
   bool start_array(std::size_t) override { return depth_++ > 0; }
   bool end_array() override { return --depth_, true; }
   bool null() override { return true; }
@@ -157,7 +157,7 @@ void write_json(const std::string& path, const nlohmann::json& value) {
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    // A device or pipe is not replaced but written to.
+    // A device or pipe is written to, not replaced.
     write_through(path, open_for_writing(path), text);
   } else {
     write_atomic(path, text);

@@ -1,8 +1,8 @@
-// Lines for people: what is said while a program works, and what it found.
+// Output for people: messages while a program works, and results.
 //
-// Neither ever throws. Standard error may be closed, full or read by nobody, and that is no reason
-// to lose work; whether standard output took everything is asked once, when the program ends
-// (tools/cli/cli.h), after all that can be saved is saved.
+// These functions never throw. A standard error that is closed, full or unread is no reason to lose
+// work; errors on standard output are checked once, when the program ends (tools/cli/cli.h), after
+// everything that can be saved is saved.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,12 +18,12 @@ inline void put(std::FILE* stream, const std::string& text) {
   std::fflush(stream);
 }
 
-// One line on standard error.
+// Prints one line to standard error.
 template <class... Args> void tell(fmt::format_string<Args...> format, Args&&... args) {
   put(stderr, fmt::format(format, std::forward<Args>(args)...) + "\n");
 }
 
-// Results, on standard output.
+// Prints results to standard output.
 template <class... Args> void print(fmt::format_string<Args...> format, Args&&... args) {
   put(stdout, fmt::format(format, std::forward<Args>(args)...));
 }

@@ -10,7 +10,7 @@
 namespace rk {
 namespace {
 
-// Names without dashes in front, with '_' for '-' inside.
+// Keys have no leading dashes, and '_' for inner '-'.
 const std::map<std::string_view, std::string_view> kOurs = {{"learning_rate", "lr"},
                                                             {"lr0", "lr"},
                                                             {"batch_size", "batch"},

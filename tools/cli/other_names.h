@@ -1,4 +1,4 @@
-// What people call our flags and settings who come from other programs.
+// Names that other programs use for our flags and settings.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace rk {
 
-// "did you mean lr?" for learning_rate, where lr is known; otherwise as suggestion() of
+// "did you mean lr?" for learning_rate, if lr is known; otherwise suggestion() of
 // engine/base/nearest.h.
 std::string name_advice(std::string_view name, const std::vector<std::string>& known);
 

@@ -46,13 +46,13 @@ const char* name_of(FileKind kind) {
   return "";
 }
 
-// A way to write something, and the ending that says so.
+// A file format and its extension.
 struct Format {
   const char* name;
   const char* ending;
 };
 
-// What may be written so; no formats: text, which any file may hold.
+// A kind of output and its formats; no formats: text, which may have any extension.
 struct Written {
   const char* what;
   std::vector<Format> formats;
@@ -73,7 +73,8 @@ Written written_as(FileKind kind) {
   }
 }
 
-// Programs open these by their ending, and none would open what is written here under it.
+// Extensions by which programs choose a format; an output of another format under such a name could
+// not be opened.
 constexpr std::array<std::string_view, 29> kKnownEndings = {
     ".npy", ".npz",   ".csv",  ".tsv",         ".txt",    ".json",    ".pkl", ".pickle",
     ".pt",  ".pth",   ".ckpt", ".safetensors", ".onnx",   ".parquet", ".h5",  ".html",
@@ -100,14 +101,14 @@ void check_ending(const OutputFile& output) {
 
 struct Found {
   std::optional<FileKind> kind;
-  std::string name;  // where it is none of these
+  std::string name;  // if `kind` is empty
 };
 
 Found find_in_hdf5(const std::string& path) {
   Found others{std::nullopt, "HDF5 that Rankine did not write"};
   try {
     const Hdf5Reader file(path);
-    // Unsigned, as earlier versions wrote: embeddings that say by which network, and pixels.
+    // Earlier versions wrote without a mark: embeddings with a network attribute, and pixels.
     const bool pixels = file.has("/tensor") && file.integer_attribute("/", "crop");
     if (!is_signed(file) && !file.has("/network") && !pixels) return others;
     if (file.has("/run")) return {std::nullopt, "a run's checkpoint"};
@@ -117,12 +118,12 @@ Found find_in_hdf5(const std::string& path) {
     if (file.has("/neighbours")) return {FileKind::kNeighbours, ""};
     if (file.has("/embeddings")) return {FileKind::kEmbeddings, ""};
   } catch (const InputError&) {
-    // Not one of ours, then.
+    // Not written by Rankine, then.
   }
   return others;
 }
 
-// Anybody's photo may be a PNG.
+// A PNG may be anyone's photo.
 Found find_in_png(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (is_encoded_by_rankine(file)) return {FileKind::kPng, ""};
@@ -143,7 +144,7 @@ Found find_kind(const std::string& path) {
       begins.substr(0, begins.find('\n')).find(", cuDNN ") != begins.npos) {
     return {FileKind::kPlans, ""};
   }
-  // ONNX of ours: the version of the format, then who wrote it.
+  // Rankine's ONNX: the version of the format, then the producer.
   if (begins.starts_with("\x08\x08\x12\x07Rankine")) return {FileKind::kWeights, ""};
   // safetensors: a length, then JSON, whose metadata the writer puts first.
   if (begins.size() > 9 && begins[8] == '{' && begins[9] == '"') {
@@ -199,7 +200,7 @@ void check_kind(const OutputFile& output, bool may_be_forced) {
                    name_of(output.kind), may_be_forced ? ", or --force" : "");
 }
 
-// A run takes its lock before it writes anything, and says in run.json what it is.
+// A run creates its lock before it writes anything, and marks run.json as Rankine's.
 bool holds_run(const fs::path& folder) {
   std::error_code ignored;
   const fs::path origin = folder / "run.json";
@@ -207,13 +208,15 @@ bool holds_run(const fs::path& folder) {
          (fs::is_regular_file(origin, ignored) && is_result_of_rankine(origin.string()));
 }
 
-// As a run leaves it that was refused for the pictures it lists, and is none.
+// Whether this is the bad_files.txt of a run that was refused because of unreadable pictures in
+// `data`; such a run left nothing else.
 bool lists_pictures_of(const fs::path& path, const std::vector<std::string>& data) {
   if (path.filename() != "bad_files.txt") return false;
   std::ifstream file(path, std::ios::binary);
   std::string line;
   std::getline(file, line);
-  // Up to the colon and the reason, whatever folder names hold.
+  // The path ends at the colon before the reason; tries every ": ", since folder names may contain
+  // it.
   for (std::size_t end = line.find(": "); end != std::string::npos;
        end = line.find(": ", end + 1)) {
     const std::string picture = line.substr(0, end);

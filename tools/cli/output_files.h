@@ -1,6 +1,6 @@
-// Where results go: a file that the program is told to read, by its name or with its folder, is
-// never written over, and any other file of another kind, or of another program's, only where
-// somebody says so (--force): results say in themselves whose they are. Asked before any work.
+// Protects files against being overwritten by results. A file that the program reads, given by name
+// or in a folder, is never overwritten; any other file of another kind, or not written by Rankine,
+// only with --force. Results carry a mark of who wrote them. Called before any work.
 #pragma once
 
 #include <cstdint>
@@ -25,32 +25,32 @@ enum class FileKind : std::uint8_t {
 
 struct OutputFile {
   std::string flag;  // "--json"
-  std::string path;  // empty: not asked for
+  std::string path;  // empty: not requested
   FileKind kind;
-  std::string ending = {};  // of weights, which have three: of the one that is written; empty: any
+  std::string ending = {};  // for weights, which have three formats; empty: any
 };
 
-// How a path's file name ends, in small letters: ".h5", for ".hdf5" too; empty: it has no ending.
+// The extension of a path in lower case; ".h5" for ".hdf5" too; empty: none.
 std::string ending_of(const std::string& path);
 
-// UsageError where two outputs, or an output and one of `inputs`, are the same file, and where a
-// name ends as files of another format do ("e.npy" for embeddings, which are HDF5); InputError
-// where it is a folder, where its folder is not there or, unless `force`, what is there is no
-// earlier result of that kind. Among `inputs` may be folders: what lies in one is not replaced by
-// `force` either. Empty files may be replaced by anything. What is no regular file (/dev/stdout, a
-// pipe) is for JSON alone, which is written to it.
+// Throws UsageError if two outputs, or an output and one of `inputs`, are the same file, or if a
+// name has the extension of another format ("e.npy" for embeddings, which are HDF5). Throws
+// InputError if an output is a folder, if its folder is missing or, unless `force`, if the file
+// there is not an earlier result of that kind. `inputs` may include folders: other files in one are
+// not replaced even with `force`. Empty files may always be replaced. Paths that are not regular
+// files (/dev/stdout, a pipe) are allowed only for JSON, which is written into them.
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,
                    bool force);
 
-// For a run in `folder`, new or not. UsageError where one of `others`, flags with their paths, is a
-// file of the run's own; InputError where a name of its own is a folder's or a link's, but for
-// links of checkpoints to checkpoints: a run writes nowhere else.
+// For a new or resumed run in `folder`. Throws UsageError if one of `others` (flags with their
+// paths) is one of the run's own files; InputError if one of these is a folder or a link, since a
+// run must not write elsewhere (links from checkpoints to checkpoints are allowed).
 void check_run_files(const std::string& folder,
                      const std::vector<std::pair<std::string, std::string>>& others);
 
-// For a new run in `folder`, which need not be there. UsageError where it is one of `data`, the
-// folders of pictures, or lies in one: it would be taken for a class. InputError where it holds
-// files of a run's names that no run left there, unless `force`.
+// For a new run in `folder`, which need not exist. Throws UsageError if it is one of `data`, the
+// folders of pictures, or lies in one, where it would be taken for a class. Throws InputError,
+// unless `force`, if it holds files with names of a run's files that no run left there.
 void check_run_folder(const std::string& folder, const std::vector<std::string>& data, bool force);
 
 }  // namespace rk

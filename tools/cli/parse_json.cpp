@@ -15,7 +15,7 @@ nlohmann::ordered_json parse_json(std::string_view text, const std::string& sour
     fail<InputError>("{}: holds {} MiB of JSON, {} are read; it was not written by Rankine", source,
                      text.size() >> 20, kMaxBytes >> 20);
   }
-  std::array<int, kMaxDepth + 2> keys{};  // of the object that is read, at each depth
+  std::array<int, kMaxDepth + 2> keys{};  // of the current object at each depth
   const auto check_size = [&](int depth, Json::parse_event_t event, Json&) {
     if (depth > kMaxDepth) {
       fail<InputError>("{}: its JSON is nested deeper than {}; it was not written by Rankine",

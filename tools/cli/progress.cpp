@@ -76,7 +76,8 @@ Parts parts_of(const ProgressState& state) {
 }  // namespace
 
 std::string clock_text(double seconds) {
-  // Nobody reads a time left of more than a thousand hours; it also keeps the cast defined.
+  // At most a thousand hours, beyond which the time left means nothing; this also keeps the cast
+  // defined.
   const auto whole = static_cast<std::int64_t>(std::clamp(std::round(seconds), 0.0, 3.6e6));
   const std::int64_t hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;
   if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, rest);
@@ -135,7 +136,7 @@ void Progress::update(std::int64_t done, std::string_view note) {
   state_.seconds_left =
       state_.rate > 0 ? static_cast<double>(state_.total - done) / state_.rate : 0;
   if (terminal_) {
-    // One column stays free: a full last column makes some terminals wrap.
+    // Leaves one column free: some terminals wrap if the last column is used.
     show("\r\x1b[K" + progress_bar(state_, terminal_width() - 1));
     drawn_ = true;
     next_ = now + kRedraw;
@@ -158,7 +159,7 @@ void Progress::finish() {
   if (finished_) return;
   finished_ = true;
   clear();
-  // A loop too short for a plain line needs no last one either.
+  // A loop that printed no plain line needs no last line either.
   if (quiet_ || terminal_ || !plain_) return;
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
   const double rate = elapsed > 0 ? static_cast<double>(state_.done) / elapsed : 0;

@@ -1,7 +1,7 @@
-// How far a loop has come: a bar on a terminal, plain lines otherwise (standard error both times).
+// Shows the progress of a loop on standard error: a bar on a terminal, plain lines otherwise.
 //
 // The bar is drawn at most ten times a second and fits the terminal's width; plain lines come after
-// ten seconds and then ever more rarely. Both say share, rate and time left.
+// ten seconds and then at growing intervals. Both show share, rate and time left.
 #pragma once
 
 #include <chrono>
@@ -16,15 +16,15 @@ struct ProgressState {
   std::string unit;   // "images"
   std::int64_t done = 0;
   std::int64_t total = 0;  // 0: unknown
-  double rate = 0;         // units a second; 0: not known yet
+  double rate = 0;         // units per second; 0: not known yet
   double seconds_left = 0;
   std::string note;  // "loss 0.231"
 };
 
 // "epoch 3  34% [#####-----]  340/1000  123 images/s  0:05 left  loss 0.231" in at most `width`
-// columns: the bar gives way first, then the note, then the counts.
+// columns: the bar is dropped first, then the note, then the counts.
 std::string progress_bar(const ProgressState& state, int width);
-// The same without a bar, for a log.
+// The same text without the bar, for a log.
 std::string progress_text(const ProgressState& state);
 // 75 -> "1:15", 3700 -> "1:01:40".
 std::string clock_text(double seconds);
@@ -37,11 +37,11 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `done` units so far; `note` stays until another comes.
+  // `done` units so far; `note` stays until it is replaced.
   void update(std::int64_t done, std::string_view note = {});
-  // A line of its own, above the bar.
+  // Prints a separate line above the bar.
   void message(std::string_view line);
-  // Takes the bar away and, off a terminal, ends the lines with the whole time; so does the
+  // Removes the bar or, without a terminal, prints a last line with the total time. Called by the
   // destructor.
   void finish();
 
@@ -52,7 +52,7 @@ class Progress {
   ProgressState state_;
   bool quiet_;
   bool terminal_;
-  bool drawn_ = false;  // a bar stands on the terminal
+  bool drawn_ = false;  // a bar is on the terminal
   bool plain_ = false;  // a plain line was printed
   bool finished_ = false;
   Clock::time_point start_;

@@ -1,4 +1,4 @@
-// Times of repeated work, for `bench`: medians with the least and the most beside them.
+// Times of repeated work, for `bench`: median, least and most.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ struct Timing {
   double median = 0, least = 0, most = 0;
 };
 
-// At least one value.
+// `values` must not be empty.
 inline Timing summarize(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return {values[values.size() / 2], values.front(), values.back()};
@@ -27,7 +27,7 @@ template <class F> double milliseconds(F&& work) {
       .count();
 }
 
-// name, name_min and name_max.
+// Adds the keys name, name_min and name_max.
 inline void put(nlohmann::json& json, const std::string& name, const Timing& timing) {
   json[name] = timing.median;
   json[name + "_min"] = timing.least;

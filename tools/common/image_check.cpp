@@ -32,7 +32,7 @@ void write_list(const std::string& folder, const std::vector<std::string>& reaso
   write_atomic(list_path(folder), list);
 }
 
-// One is named with its reason; of more, all are in a file.
+// Names the first bad image with its reason; if there are several, lists all in a file.
 [[noreturn]] void refuse(const Dataset& data, const std::vector<std::string>& bad,
                          std::int64_t looked_at, const std::string& folder) {
   const bool all = looked_at == data.size();
@@ -52,7 +52,7 @@ void write_list(const std::string& folder, const std::vector<std::string>& reaso
 void check_images(const Context& context, const Dataset& data, std::int64_t max_bad,
                   const std::string& folder, bool quiet) {
   constexpr std::int64_t kImages = 5000;
-  constexpr std::int64_t kAtATime = 64;  // between two looks at signals
+  constexpr std::int64_t kAtATime = 64;                               // between checks for signals
   if (data.size() == 0 || data.items().front().path.empty()) return;  // drawn, not read
   const std::int64_t count = std::min(data.size(), kImages);
   const std::int64_t allowed = allowed_bad(max_bad, data.size());
@@ -78,12 +78,12 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
         bad.emplace_back(error.what());
       }
     });
-    if (failure) std::rethrow_exception(failure);  // says nothing of the picture
+    if (failure) std::rethrow_exception(failure);  // not the picture's fault
     progress.update(end);
   }
   if (static_cast<std::int64_t>(bad.size()) <= allowed) {
     std::error_code ignored;
-    std::filesystem::remove(list_path(folder), ignored);  // of a run that was refused
+    std::filesystem::remove(list_path(folder), ignored);  // left by a refused run
     progress.finish();
     return note_rotated(data, lying);
   }

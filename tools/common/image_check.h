@@ -1,5 +1,5 @@
-// Images that cannot be read. Most mistakes in a folder of photos show in its first thousands,
-// which are looked at before a run begins; the loader finds the rest.
+// Handles images that cannot be read. Most problems of a folder of photos show in its first
+// thousands of images, which are checked before a run begins; the loader finds the rest.
 #pragma once
 
 #include "data/loader/loader.h"
@@ -12,22 +12,22 @@
 
 namespace rk {
 
-// Decodes the first 5000. InputError naming the first of those that cannot be read (in the order of
-// their names) where they are more than max_bad (-1: the larger of 10 and 0.1 % of the images);
-// where they are too many to be named, bad_files.txt in `folder`, made where it is not there, lists
-// them. Sets that are drawn are not looked at. Throws Interrupted where a signal asks to stop.
+// Decodes the first 5000 images. Throws InputError if more than max_bad of them cannot be read (-1:
+// the larger of 10 and 0.1 % of all images). The message names the first one (sorted by name); if
+// there are several, all are listed in bad_files.txt in `folder`, which is created if necessary.
+// Drawn data sets are not checked. Throws Interrupted if a signal asks to stop.
 void check_images(const Context& context, const Dataset& data, std::int64_t max_bad,
                   const std::string& folder, bool quiet);
 
-// Notes how many pictures were loaded since data.rotated() was `before` whose EXIF orientation is
-// not upright and was ignored, and which option applies it.
+// If pictures whose EXIF orientation is not upright, and was ignored, were loaded since
+// data.rotated() was `before`, notes their number and the option that applies the orientation.
 void note_rotated(const Dataset& data, std::int64_t before = 0);
 
-// bad_files.txt of a run: those that the loader found and left out, a line each.
+// bad_files.txt of a run: one line for each image that the loader left out.
 class UnreadableImages {
  public:
   explicit UnreadableImages(std::string folder) : folder_(std::move(folder)) {}
-  // `all` so far. Returns a line for each that is new.
+  // Writes the file from `all` bad images so far. Returns a line for each new one.
   std::vector<std::string> update(const std::vector<BadImage>& all);
 
  private:

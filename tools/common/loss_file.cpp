@@ -13,7 +13,7 @@
 namespace rk {
 namespace {
 
-// As many as a batch may have: what is compared is a matrix of so many rows and columns.
+// The limit of a batch, since the similarity matrix has that many rows and columns.
 constexpr std::int64_t kMostRows = 1 << 16;
 
 template <class T> const T* or_null(const std::vector<T>& values) {
@@ -30,7 +30,7 @@ void require(const Hdf5Reader& file, const std::string& name) {
   fail<InputError>("{}: holds no {}; add it ({})", file.name(), name, what_it_holds(file));
 }
 
-// Dimensions of a matrix of numbers, (rows, columns).
+// (rows, columns) of a data set, which must be a matrix of numbers.
 std::pair<std::int64_t, std::int64_t> matrix_dims(const Hdf5Reader& file, const std::string& name) {
   require(file, name);
   const Hdf5Reader::Info info = file.info(name);
@@ -41,7 +41,7 @@ std::pair<std::int64_t, std::int64_t> matrix_dims(const Hdf5Reader& file, const 
   return {info.dims[0], info.dims[1]};
 }
 
-// Memory is taken once the reader has said that the file may have as much.
+// Allocates only after the reader has accepted the size.
 template <class T>
 std::vector<T> read(const Hdf5Reader& file, const std::string& name,
                     const std::vector<std::int64_t>& dims) {
@@ -74,7 +74,7 @@ template <class S> LossInput<S> LossData<S>::input() const {
   return in;
 }
 
-// An image has one class: else it would be its own negative.
+// An image must have one class only: otherwise it would be its own negative.
 template <class S> void check_identities(const LossData<S>& data, const std::string& name) {
   std::unordered_map<std::int64_t, std::int64_t> label_of;
   const auto check = [&](const std::vector<std::int64_t>& identities,

@@ -1,7 +1,7 @@
-// What a loss reads, from an HDF5 file: /embeddings [N, D] and /labels [N], where they are there
-// also /identities, /memory_embeddings [M, D], /memory_labels, /memory_identities and /proxies [C,
-// D]; or /scores and /targets [N, C]. Anything else in the file is left alone. Errors: InputError
-// naming the file.
+// The input of a loss, from an HDF5 file: /embeddings [N, D] and /labels [N], and, if present,
+// /identities, /memory_embeddings [M, D], /memory_labels, /memory_identities and /proxies [C, D];
+// or /scores and /targets [N, C]. Anything else in the file is ignored. Errors: InputError naming
+// the file.
 #pragma once
 
 #include "losses/registry.h"
@@ -28,7 +28,7 @@ template <class S> struct LossData {
 
   LossInput<S> input() const;  // views of the above
   LossShape shape() const { return {rows, memory, dim, classes}; }
-  // Of the loss's gradients: of the embeddings (or scores), of the proxies.
+  // Sizes of the loss's gradients: with respect to the embeddings (or scores), and to the proxies.
   std::int64_t grad_elements(LossKind kind) const {
     return kind == LossKind::kScores ? rows * classes : rows * dim;
   }
@@ -37,7 +37,7 @@ template <class S> struct LossData {
   }
 };
 
-// Reads what a loss of this kind takes.
+// Reads the input that a loss of this kind needs.
 template <class S> LossData<S> read_loss_file(const std::string& path, LossKind kind);
 
 }  // namespace rk

@@ -1,4 +1,4 @@
-// Metrics as people and as scripts read them.
+// Formats metrics for people (tables) and for scripts (JSON).
 #pragma once
 
 #include "retrieval/evaluate.h"
@@ -11,37 +11,37 @@
 
 namespace rk {
 
-// The keys of `eval --json` ("recall_at_1", "map_at_r", ...), undefined values as null; `per_query`
-// is there when the metrics carry it.
+// The keys of `eval --json` ("recall_at_1", "map_at_r", ...), undefined values as null; with
+// `per_query` if the metrics have it.
 nlohmann::json metrics_json(const Metrics& metrics);
 
-// How the numbers were made, one line: "against themselves, self removed by index; ties count
-// against the query".
+// The protocol in one line: "against themselves, self removed by index; ties count against the
+// query".
 std::string protocol_text(const Metrics& metrics);
 
-// The same in few words, to stand beside a number: "among themselves, camera rule".
+// The protocol in a few words, to print beside a number: "among themselves, camera rule".
 std::string protocol_name(const Metrics& metrics);
 
-// The pairs' histograms and the points of their curves: {"histogram": {"low", "high", "positive",
-// "negative"}, "curve": {"threshold", "false_positive_rate", "recall", "precision"}}.
+// The histograms of the pairs and the points of their curves: {"histogram": {"low", "high",
+// "positive", "negative"}, "curve": {"threshold", "false_positive_rate", "recall", "precision"}}.
 nlohmann::json pairs_json(const Metrics& metrics);
 
 struct Intervals {
   double confidence = 0.95;
   int resamples = 0;
-  std::string over;  // what was drawn: "classes"
+  std::string over;  // the resampled unit: "classes"
   RankIntervals values;
 };
 
 // {"confidence", "resamples", "over", "recall_at_1": [low, high], ...}
 nlohmann::json intervals_json(const Metrics& metrics, const Intervals& intervals);
 
-// Means of draws under the keys of metrics_json(), with "recall_at_1_deviation" beside each and
-// "per_draw".
+// Means over draws under the keys of metrics_json(), each with a deviation
+// ("recall_at_1_deviation"), and "per_draw".
 nlohmann::json draws_json(const DrawnMetrics& metrics, const DrawOptions& options);
 
-// A table with the protocol above it and its name beside every number; `what` names the data, and
-// `protocol` the protocol, where it has a name. `intervals` may be nullptr.
+// A table with the protocol above it and the protocol's name beside every number. `what` names the
+// data, `protocol` the protocol if it has a name. `intervals` may be nullptr.
 std::string metrics_table(const std::string& what, const Metrics& metrics,
                           const std::string& protocol = "", const Intervals* intervals = nullptr);
 std::string draws_table(const std::string& what, const DrawnMetrics& metrics,
@@ -49,7 +49,7 @@ std::string draws_table(const std::string& what, const DrawnMetrics& metrics,
 
 // "60,502"
 std::string grouped(std::int64_t value);
-// Four places, or "undefined".
+// Four decimal places, or "undefined".
 std::string text_of_metric(double value);
 
 }  // namespace rk

@@ -14,7 +14,7 @@
 namespace rk {
 namespace {
 
-// Those of the embeddings that are equal to an earlier one.
+// The number of embeddings that equal an earlier one.
 std::int64_t count_equal_rows(const LossData<double>& data) {
   std::set<std::vector<double>> different;
   const auto dim = static_cast<std::ptrdiff_t>(data.dim);
@@ -24,10 +24,10 @@ std::int64_t count_equal_rows(const LossData<double>& data) {
   return data.embeddings.empty() ? 0 : data.rows - static_cast<std::int64_t>(different.size());
 }
 
-// What lies behind `elements` begins on a line of memory.
+// Rounds up so that what follows `elements` begins on a cache line.
 constexpr std::int64_t on_a_line(std::int64_t elements) { return round_up(elements, 16); }
 
-// Makes every row of unit length; returns the lengths.
+// Scales every row to unit length; returns the original lengths.
 template <class S>
 std::vector<double> normalize_rows(std::vector<S>& rows, std::int64_t dim, const char* what) {
   std::vector<double> lengths;
@@ -90,7 +90,7 @@ template <class S> LossResult<S> LossFunction<S>::operator()(const LossData<S>& 
     if (data.memory > 0) input.memory_embeddings = unit_memory.data();
   }
   check_finite(context_, input);
-  std::vector<S> packed;  // one after the other: the rows, the memory, the proxies
+  std::vector<S> packed;  // in this order: the rows, the memory, the proxies
   const auto place = [&](const S*& from, std::int64_t elements) {
     if (from == nullptr) return;
     const S* device = inputs_.as<S>() + packed.size();
@@ -162,11 +162,12 @@ DifferenceCheck check_differences(LossFunction<double>& function, const LossData
     const double difference = (value_at(step) - value_at(-step)) / (2 * step);
     double expected = 0;
     for (std::size_t i = 0; i < v.size(); ++i) expected += grad[i] * v[i];
-    // A random direction sees a gradient of length g as about g / sqrt(elements).
+    // Along a random direction a gradient of length g has a slope of about g / sqrt(elements).
     const double size = std::sqrt(grad_square / static_cast<double>(grad.size()));
     const double error = std::abs(difference - expected);
-    // Losses are rounded in their last digits. A gradient counts for no less than a thousand times
-    // what that makes of their differences: alone it is no error of one that is all but 0.
+    // Losses are rounded in their last digits. The gradient's size is taken as at least a thousand
+    // times the resulting rounding error of the differences, which otherwise would look like an
+    // error of a gradient that is almost 0.
     const double rounding = 8 * std::numeric_limits<double>::epsilon() * std::abs(at.loss) / step;
     errors.push_back(error > 0 ? error / std::max(size, 1000 * rounding) : 0.0);
   }

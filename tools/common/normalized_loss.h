@@ -1,8 +1,8 @@
-// A loss of a file's data as one call on either device, optionally with the normalisation of the
-// embeddings inside:
+// A loss on the data of a file as one call on either device, optionally including the normalisation
+// of the embeddings:
 //   e = x / |x|,  dL/dx = (dL/de - (dL/de . e) e) / |x|
-// for probe and for tests; training normalises in a layer of the network. The data lies on the
-// host, the loss has its copy.
+// For probe and for tests; training normalises in a layer of the network. The data is on the host;
+// the loss works on a copy.
 #pragma once
 
 #include "tools/common/loss_file.h"
@@ -21,11 +21,12 @@ template <class S> struct LossResult {
 
 template <class S> class LossFunction {
  public:
-  // shape: of the largest data.
+  // shape: the largest shape of the data.
   LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape,
                bool normalize);
 
-  // InputError where a number is not finite, on a GPU too, or a row that is to be normalised zero.
+  // Throws InputError if a number is not finite, on a GPU too, or if a row to be normalised is
+  // zero.
   LossResult<S> operator()(const LossData<S>& data);
   LossKind kind() const { return spec_.entry->kind; }
 
@@ -37,13 +38,14 @@ template <class S> class LossFunction {
   Memory inputs_, gradients_;
 };
 
-// How far the gradient is from central differences (f(x + h v) - f(x - h v)) / 2h along random unit
-// directions v of the whole input, in double. Throws Interrupted where a signal asked to stop.
+// The error of the gradient against central differences (f(x + h v) - f(x - h v)) / 2h along random
+// unit directions v of the whole input, in double. check_differences() throws Interrupted if a
+// signal asks to stop.
 struct DifferenceCheck {
   int directions = 0;
   double step = 0;
   // |difference - grad . v| / |grad| * sqrt(number of elements), where |grad| / sqrt(number of
-  // elements) counts for no less than a thousand times the rounding of differences.
+  // elements) is taken as at least a thousand times the rounding error of the differences.
   double worst = 0;
   double median = 0;
   // Rows of the embeddings that are equal to an earlier one: in between, distances and ranks have a

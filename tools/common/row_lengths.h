@@ -1,5 +1,5 @@
-// Similarities are inner products of the rows as given: rows of other than unit length are ranked
-// by length too, which is seldom meant.
+// Similarities are inner products of the rows as given: unless rows have unit length, they are also
+// ranked by length, which is seldom intended.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace rk {
 
-// A note, with `consequence`, where rows of `dim` numbers are not all of length 1.
+// Prints a note, with `consequence`, unless all rows of `dim` numbers have length 1.
 void note_lengths(std::span<const float> rows, std::int64_t dim, const std::string& file,
                   const std::string& consequence);
 

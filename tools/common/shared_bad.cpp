@@ -35,7 +35,7 @@ const std::vector<BadImage>& SharedBadImages::gather(const std::vector<BadImage>
   return all_;
 }
 
-// Another process's is looked at again by the one that speaks.
+// Reads a bad picture of another process again, to obtain the reason.
 BadImage SharedBadImages::described(std::int64_t index, const std::vector<BadImage>& mine) const {
   const auto met = std::find_if(mine.begin(), mine.end(),
                                 [&](const BadImage& image) { return image.index == index; });

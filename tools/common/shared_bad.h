@@ -1,5 +1,5 @@
-// The pictures of the training data that cannot be read, over all processes: each meets those of
-// its own part of the batches.
+// Collects the unreadable pictures of the training data over all processes, each of which meets
+// only those in its own part of the batches.
 #pragma once
 
 #include "data/loader/loader.h"
@@ -17,10 +17,10 @@ class SharedBadImages {
   SharedBadImages(ProcessGroup& processes, const Dataset& data)
       : processes_(processes), data_(data) {}
 
-  // What they have told one another so far, the same in all of them. `mine`: all that this
-  // process's loader met. A call to one another.
+  // Exchanges the bad pictures and returns all known so far, the same in all processes. `mine`: all
+  // that this process's loader has met. A collective call: all processes must make it.
   const std::vector<BadImage>& gather(const std::vector<BadImage>& mine);
-  // The same with what this process alone knows yet, without a call.
+  // The result of the last gather() plus this process's own new ones, without communication.
   std::vector<BadImage> with(const std::vector<BadImage>& mine) const;
 
  private:

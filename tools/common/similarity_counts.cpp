@@ -52,7 +52,7 @@ SimilarityCounts read_similarity_counts(const ordered_json& counts) {
   const auto number = [&](const char* name, std::size_t most) -> std::size_t {
     const auto found = counts.find(name);
     if (found == counts.end() || !found->is_number_integer()) return most + 1;
-    return std::min(found->get<std::size_t>(), most + 1);  // below 0: very large
+    return std::min(found->get<std::size_t>(), most + 1);  // negative: becomes very large
   };
   if (!counts.is_object()) return {};
   const std::size_t bins = number("bins", kMostBins), first = number("first", kMostBins);

@@ -1,7 +1,7 @@
-// How many pairs have which similarity, as a run records it of every epoch:
+// Histograms of the similarities of pairs, as a run records them for every epoch:
 //   {"bins": 100, "first": 41, "positives": [...], "negatives": [...]}
-// The bins are of equal width over [-1, 1], and the lists begin with bin `first`: those around them
-// are empty.
+// The bins have equal width over [-1, 1], and the lists begin with bin `first`; bins outside the
+// lists are empty.
 #pragma once
 
 #include "retrieval/evaluate.h"
@@ -14,13 +14,13 @@
 namespace rk {
 
 struct SimilarityCounts {
-  std::vector<std::int64_t> positives, negatives;  // all bins; both empty where nothing is known
+  std::vector<std::int64_t> positives, negatives;  // all bins; both empty: unknown
 };
 
-// An empty object without pair metrics.
+// Returns an empty object if there are no pair metrics.
 nlohmann::ordered_json similarity_counts_json(const Metrics& metrics);
 
-// Of what anyone may have written; nothing is known where it makes no sense.
+// Reads untrusted JSON; returns empty counts if it is invalid.
 SimilarityCounts read_similarity_counts(const nlohmann::ordered_json& counts);
 
 }  // namespace rk

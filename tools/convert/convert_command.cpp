@@ -34,7 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the values that are numbers.
+// Statistics of the finite values.
 struct Range {
   double least = 0, largest = 0, sum = 0;
   std::int64_t count = 0, not_finite = 0;
@@ -53,7 +53,7 @@ struct Range {
   }
 };
 
-// `count` of the places along the first axis, from `begin` on.
+// The slice [begin, begin + count) along the first axis.
 StoredTensor part_of(const StoredTensor& tensor, std::int64_t begin, std::int64_t count) {
   const std::int64_t step =
       tensor.strides.empty() ? tensor.elements() / tensor.dims[0] : tensor.strides[0];
@@ -68,7 +68,7 @@ StoredTensor part_of(const StoredTensor& tensor, std::int64_t begin, std::int64_
   return part;
 }
 
-// A part at a time: converted, all of it would take many times what it takes in the file.
+// Part by part, since all converted values at once would take much more memory than the file.
 void add_values(const StoredTensor& tensor, Range& range) {
   constexpr std::int64_t kMost = std::int64_t{1} << 20;
   const std::int64_t elements = tensor.elements();
@@ -96,8 +96,8 @@ void add_values(const StoredTensor& tensor, Range& range) {
   }
 }
 
-// name, type, shape, least, largest, mean: a line a tensor. Longer names than `kWidest` move what
-// follows them.
+// One line per tensor: name, type, shape, least, largest, mean. Names longer than `kWidest` push
+// the other columns aside.
 void print_table(const std::vector<StoredTensor>& tensors) {
   constexpr std::size_t kWidest = 80;
   std::size_t width = 4;
@@ -120,7 +120,7 @@ void print_table(const std::vector<StoredTensor>& tensors) {
   }
 }
 
-// For the table of one of our own files.
+// The tensors of a Rankine file, for print_table().
 std::vector<StoredTensor> stored(const NetworkWeights& weights) {
   std::vector<StoredTensor> all;
   for (const NetworkWeights::Tensor& tensor : weights.tensors) {
@@ -141,10 +141,10 @@ std::vector<StoredTensor> stored(const NetworkWeights& weights) {
   return all;
 }
 
-// What OUT may be: how it is made, and how it is looked through again.
+// A format of OUT: how it is written, and how it is checked after writing.
 struct Format {
   const char* name;    // --to
-  const char* ending;  // of OUT, which chooses it where --to does not
+  const char* ending;  // of OUT; chooses the format without --to
   const char* words;
   std::vector<std::byte> (*bytes)(const NetworkWeights&);
   void (*check)(std::span<const std::byte>, const NetworkWeights&, const std::string&);
@@ -157,7 +157,7 @@ constexpr std::array<Format, 3> kFormats = {{
 
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
-// Writes in pieces, says how far it is, and stops where a signal asks for that.
+// Writes in pieces, shows progress, and stops if a signal asks to.
 class CountedCalls final : public FileCalls {
  public:
   explicit CountedCalls(Progress& progress) : progress_(progress) {}
@@ -173,7 +173,7 @@ class CountedCalls final : public FileCalls {
   std::int64_t done_ = 0;
 };
 
-// Files of torchvision's carry the first digits of their sum in their names.
+// torchvision's files have the first digits of their SHA-256 in their names.
 std::string digest_note(const std::string& path, const std::string& sha256) {
   const std::string stem = fs::path(path).stem().string();
   const std::size_t dash = stem.rfind('-');
@@ -268,7 +268,7 @@ class Convert final : public Command {
     if (!silent_) rk::print(format, std::forward<Args>(args)...);
   }
 
-  // Of one of our own files `weights_`, of any other its tensors.
+  // For a Rankine file sets `weights_`; for any other file returns its tensors.
   TensorFile read(const CommonOptions& common) {
     refuse_run();
     TensorFile file;
@@ -312,7 +312,7 @@ class Convert final : public Command {
     return bytes;
   }
 
-  // A folder as IN.
+  // Refuses a folder as IN.
   void refuse_run() const {
     std::error_code ignored;
     if (fs::is_directory(in_, ignored) && fs::exists(fs::path(in_) / kBestFile, ignored)) {
@@ -322,7 +322,7 @@ class Convert final : public Command {
     refuse_folder(in_);
   }
 
-  // IN and OUT of a run; returns the name of the Python file, where OUT has one.
+  // Sets IN and OUT for --from-run; returns the path of the Python file, empty for ONNX.
   std::string take_run() {
     if (!out_.empty())
       fail<UsageError>("--from-run {}: takes IN's place; give OUT alone", from_run_);
@@ -407,7 +407,7 @@ class Convert final : public Command {
     write(weights, common, json);
   }
 
-  // As the flags say.
+  // Applies --like and the flags for means and deviations.
   void describe(ModelDescription& model) const {
     if (!like_.empty()) {
       const ModelDescription like = Checkpoint(like_).model();
@@ -431,7 +431,7 @@ class Convert final : public Command {
     if (!all && names.size() > kMost) say("  ... (-v names all)\n");
   }
 
-  // Rankine's own, where neither --to nor OUT says another.
+  // Rankine's own format unless --to or OUT's extension names another.
   const Format& format() const {
     const std::string ending = ending_of(out_);
     const auto found = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& f) {
@@ -440,8 +440,8 @@ class Convert final : public Command {
     return found == kFormats.end() ? kFormats.back() : *found;
   }
 
-  // What was written says what was meant, before it takes its place. While the disk is at work the
-  // bytes are looked through.
+  // Checks that the file reads back as the same weights before it replaces OUT; the check runs
+  // while the bytes are written to the disk.
   void write(const NetworkWeights& weights, const CommonOptions& common, nlohmann::json& json) {
     const Format& to = format();
     const std::vector<std::byte> bytes = to.bytes(weights);

@@ -5,9 +5,9 @@
 //   convert --from-run RUN OUT.safetensors     and OUT.py, which loads it
 //   convert --from-run RUN OUT.onnx
 //
-// Says what the file is, which of its tensors are taken under which names, which are not, and what
-// is wrong with values; what it writes is read again and compared before it takes its place. Bad
-// input is exit code 3 and leaves an output that was there as it was.
+// Reports the format of the file, which tensors are taken under which names, which are left out,
+// and invalid values. The output is read back and compared before it replaces an old file. Bad
+// input gives exit code 3 and leaves an existing output unchanged.
 #pragma once
 
 #include "tools/cli/cli.h"

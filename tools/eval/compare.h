@@ -1,4 +1,5 @@
-// eval --compare: two runs on the same images, with the interval of their difference.
+// eval --compare: evaluates two runs on the same images, with the confidence interval of their
+// difference.
 #pragma once
 
 #include "engine/device/context.h"
@@ -10,10 +11,10 @@
 
 namespace rk {
 
-// The checkpoint of a run: best.h5 of a folder, or the file itself.
+// The checkpoint of a run: best.h5 if `run` is a folder, or the file itself.
 std::string checkpoint_of_run(const std::string& run);
 
-// Prints both with their difference; writes report and JSON where they are asked for.
+// Prints both runs and their difference; writes the report and the JSON if requested.
 void compare_runs(const Context& context, const NetworkOptions& network,
                   const MeasureOptions& measures, const StatisticsOptions& statistics,
                   const ReportOptions& options, const CommonOptions& common);

@@ -17,7 +17,7 @@
 namespace rk {
 namespace {
 
-constexpr int kSide = 128;  // of a picture's square
+constexpr int kSide = 128;  // side of a picture's square
 constexpr int kGap = 8;
 constexpr int kFrame = 3;
 constexpr int kAside = 32;  // between a query and its results
@@ -30,7 +30,7 @@ using Colour = std::array<std::uint8_t, 3>;
 constexpr Colour kPaper = {250, 250, 250}, kInk = {60, 60, 60}, kMissing = {200, 200, 200},
                  kFrameColour = {40, 90, 160};
 
-// What a score is made of, 3 dots wide and 5 high, a row in three bits from the top.
+// The characters of a score, 3 dots wide and 5 high; each row is three bits, from the top.
 struct Glyph {
   char character;
   std::array<std::uint8_t, 5> rows;
@@ -58,7 +58,7 @@ void fill(Image& sheet, const Box& box, const Colour& colour) {
   }
 }
 
-// Characters that are none of a score's are left blank.
+// Unknown characters are left blank.
 void write(Image& sheet, int left, int top, std::string_view text) {
   for (const char c : text) {
     const auto glyph = std::find_if(kGlyphs.begin(), kGlyphs.end(),
@@ -73,7 +73,7 @@ void write(Image& sheet, int left, int top, std::string_view text) {
   }
 }
 
-// The picture within its square, its sides in their proportion.
+// Draws the picture within its square, keeping its aspect ratio. turn: upright by EXIF.
 void draw(Image& sheet, int left, int top, const std::string& path, bool turn,
           std::vector<std::string>& problems) {
   fill(sheet, {left, top, kSide, kSide}, kMissing);

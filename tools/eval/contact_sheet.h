@@ -1,5 +1,5 @@
-// Pictures and what was found for them on one sheet: each query on the left in a frame, to its
-// right its results from best to worst, ten a line, each with its score below.
+// Draws queries and their results on one sheet: each query on the left in a frame, and to its right
+// its results from best to worst, ten per line, each with its score below.
 #pragma once
 
 #include "data/images/image.h"
@@ -24,8 +24,8 @@ struct SheetTurns {
   bool queries = false, results = false;
 };
 
-// A picture that cannot be read is a grey square, and its reason is added to `problems`. At most
-// kMostSheetRows rows, of each the first kMostSheetResults.
+// A picture that cannot be read becomes a grey square, and the reason is appended to `problems`. At
+// most kMostSheetRows rows, each with at most kMostSheetResults results.
 inline constexpr std::size_t kMostSheetRows = 50, kMostSheetResults = 50;
 Image contact_sheet(const std::vector<SheetRow>& rows, SheetTurns turns,
                     std::vector<std::string>& problems);

@@ -67,7 +67,8 @@ class Eval final : public Command {
       compare_runs(context, network_, measures_, statistics_, report_, common);
       return;
     }
-    // What can be refused comes before the pictures, which take long.
+    // Read the gallery file before embedding the pictures, which takes long, so that it is refused
+    // early.
     std::optional<Rows> gallery;
     if (!files_.gallery.empty() && embeds()) gallery = read_gallery(files_);
     const Rows queries = embeds() ? embed_data(context, network_, common) : read_queries(files_);
@@ -77,7 +78,7 @@ class Eval final : public Command {
     const std::string what = describe(queries, gallery ? &*gallery : nullptr, json);
     protocol_.check(queries, gallery ? &*gallery : nullptr);
     if (embeds()) refuse_infinite(queries);
-    // Nothing is written before all that can be refused was looked at.
+    // Nothing is written until everything that can be refused has been checked.
     if (!network_.save.empty()) {
       write_embeddings(network_.save, queries.set);
       if (!common.quiet) {
@@ -159,7 +160,7 @@ class Eval final : public Command {
     }
   }
 
-  // Searching takes none of what measuring does.
+  // Refuses flags for measuring together with --index.
   void check_search() const {
     if (!embeds()) fail<UsageError>("--index {}: --checkpoint is missing", search_.index);
     for (const auto& [flag, value] :
@@ -245,7 +246,8 @@ class Eval final : public Command {
     Measured measured = measure(context, queries, gallery, measures, common);
     const Statistics statistics =
         take_statistics(context, queries, gallery, measured.metrics, statistics_, common);
-    // Nothing is said of rows that were not there.
+    // Before any result is printed: refuses results of mapped files whose pages were gone when
+    // read.
     check_mapped_files();
     say(what, queries, measured, statistics, common);
     if (!report_.report.empty()) report(context, queries, gallery, measured.metrics, common);

@@ -4,8 +4,7 @@
 //   eval --checkpoint RUN/best.h5 --data SPEC [--split test] [--save-embeddings e.h5]
 //
 // Prints a table and writes {"metrics": {...}, ...}; see retrieval/evaluate.h for the definitions
-// and retrieval/files/embeddings_file.h for the files. A bad file is exit code 3 and leaves no
-// JSON.
+// and retrieval/files/embeddings_file.h for the files. A bad file gives exit code 3 and no JSON.
 #pragma once
 
 #include "tools/cli/cli.h"

@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// Empty where it is not there or cannot be read.
+// Empty if the file is missing or cannot be read.
 std::string text_of(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) return "";
@@ -37,7 +37,7 @@ std::string text_of(const fs::path& path) {
   }
 }
 
-// The checkpoint's history, and what metrics.jsonl goes on with where it is of the same run.
+// The checkpoint's history, plus the later lines of metrics.jsonl if it is of the same run.
 std::vector<std::string> lines_of(const Checkpoint& checkpoint, const std::string& record) {
   const std::vector<std::string>& history = checkpoint.run().history;
   std::vector<std::string> lines;
@@ -65,13 +65,13 @@ RecordedSet set_of(const ordered_json& values) {
   return set;
 }
 
-// Which images the epochs were compared on, where run.json beside the checkpoint says.
+// Which images the epochs were compared on, if run.json beside the checkpoint records this.
 std::string held_out_part(const fs::path& path) {
   try {
     const ordered_json origin = parse_json(text_of(path), path.string());
     return origin.at("starts").back().at("held_out").at("part").get<std::string>();
   } catch (const std::exception&) {
-    return "";  // an older run's, or another program's file: the page does without
+    return "";  // of an older run or another program: the report omits it
   }
 }
 

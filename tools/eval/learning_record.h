@@ -1,5 +1,5 @@
-// What the run of a checkpoint recorded of its epochs: what the checkpoint itself knows, and the
-// epochs after it where metrics.jsonl of the same run lies beside it.
+// Reads the record of a run's epochs: those in the checkpoint itself, and later ones if
+// metrics.jsonl of the same run lies beside it.
 #pragma once
 
 #include "retrieval/report/learning_record.h"
@@ -9,7 +9,7 @@
 
 namespace rk {
 
-// Nothing for weights that are of no run. Lines that are damaged end the record, with a note.
+// Returns nullopt for weights without a run. A damaged line ends the record, with a note.
 std::optional<LearningRecord> read_learning_record(const Checkpoint& checkpoint);
 
 }  // namespace rk

@@ -23,7 +23,7 @@ namespace {
 
 void note_what_is_odd(const Rows& queries, const Rows* gallery) {
   const auto note_of = [](const Rows& rows) {
-    // Zeros alone have another length then, and reading them has said so.
+    // Then only zero rows have another length, and reading has already reported them.
     if (rows.facts.value("normalize", false)) return;
     note_lengths(rows.set.values(), rows.set.dim, rows.name,
                  "cosine similarity wants 1 (--normalize), and JSD counts scores within [-1, 1]");

@@ -1,4 +1,4 @@
-// eval's metrics of rows, with the flags that choose among them.
+// eval's metrics of rows, with the flags that select them.
 #pragma once
 
 #include "engine/device/context.h"
@@ -16,7 +16,7 @@ struct MeasureOptions {
   bool per_query = false;
 
   void add_to(Flags& flags);
-  // Each k once, ascending, however they were given.
+  // Sorts the k ascending and removes duplicates.
   void sort_recalls();
 };
 
@@ -25,12 +25,12 @@ struct Measured {
   double seconds;
 };
 
-// Where all candidates of a query are among the first k, R@k says nothing, and a note says so.
+// Prints a note for each k that covers all candidates of a query, since R@k is then meaningless.
 // `gallery` as in measure().
 void note_recalls_of_all(const MeasureOptions& options, const Rows& queries, const Rows* gallery);
 
-// Says what is odd about the rows, shows progress, stops where a signal asks to. `gallery`: null
-// where rows are searched for among themselves. InputError names the file.
+// Prints notes about unusual rows, shows progress, stops if a signal asks to. `gallery`: null if
+// the rows are searched among themselves. InputErrors name the file.
 Measured measure(const Context& context, const Rows& queries, const Rows* gallery,
                  const MeasureOptions& options, const CommonOptions& common);
 

@@ -1,6 +1,6 @@
-// eval's nearest candidates of each query, in a file: HDF5 with /neighbours int64 [N, k], rows of
-// the gallery from best to worst (-1 where there are no more candidates), and /scores float32
-// [N, k] (NaN there).
+// Writes the nearest candidates of each query to an HDF5 file: /neighbours int64 [N, k], rows of
+// the gallery from best to worst (-1 if there are no more candidates), and /scores float32 [N, k]
+// (NaN in those places).
 #pragma once
 
 #include "engine/device/context.h"
@@ -15,7 +15,7 @@ namespace rk {
 
 struct NeighbourOptions {
   std::int64_t topk = 10;
-  std::string save;  // empty: not asked for
+  std::string save;  // empty: not requested
 
   void add_to(Flags& flags);
 };
@@ -23,10 +23,10 @@ struct NeighbourOptions {
 struct SearchFor {
   std::int64_t topk = 10;
   Ties ties = Ties::kByRow;
-  std::string label = "searching";  // of the progress
+  std::string label = "searching";  // of the progress display
 };
 
-// Stops where a signal asks to. `gallery`: null where rows are searched for among themselves.
+// Stops if a signal asks to. `gallery`: null if the rows are searched among themselves.
 Neighbours find_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
                            const SearchFor& what, const CommonOptions& common);
 

@@ -1,4 +1,5 @@
-// eval's protocol: the k it reports, what it wants to be there, and the one that draws galleries.
+// eval's protocol: the k that it reports, the inputs that it requires, and the protocol that draws
+// galleries.
 #pragma once
 
 #include "engine/device/context.h"
@@ -11,22 +12,23 @@
 namespace rk {
 
 struct ProtocolOptions {
-  std::string name;  // empty: whatever is given is searched, which is what most protocols do
+  std::string name;  // empty: search what is given, as most protocols do
 
-  // After --recall-at has been added.
+  // Call after --recall-at has been added.
   void add_to(Flags& flags);
 
   bool draws() const;
-  // The protocol's k where --recall-at was not given.
+  // Takes the protocol's k unless --recall-at was given.
   void choose(MeasureOptions& measures) const;
-  // InputError where a gallery or cameras are missing, or there though the protocol knows none.
+  // Throws InputError if a gallery or cameras are missing, or are given although the protocol has
+  // none.
   void check(const Rows& queries, const Rows* gallery) const;
 
  private:
   Flag recall_at_;
 };
 
-// Measures `rows` by drawn galleries, prints the table and writes what scripts read into `json`.
+// Measures `rows` with drawn galleries, prints the table and adds the results to `json`.
 void measure_draws(const Context& context, const Rows& rows, const std::string& what,
                    const ProtocolOptions& protocol, const MeasureOptions& measures,
                    const CommonOptions& common, nlohmann::json& json);

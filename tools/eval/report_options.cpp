@@ -17,8 +17,8 @@ void ReportOptions::add_to(Flags& flags) {
            "two runs (folders, of which best.h5 is taken, or checkpoints) on the same --data, "
            "with the interval of their difference; --report draws them side by side")
       .type_name("RUN_A RUN_B")
-      .expected(1, 1000);  // which refuses none of three silently
-  // What goes with a checkpoint goes with two runs as well.
+      .expected(1, 1000);  // so that a third run is refused, not ignored
+  // The flags for a checkpoint also apply to two runs.
   Flag checkpoint = flags["--checkpoint"];
   for (const char* name :
        {"--data", "--split", "--batch", "--workers", "--precision", "--skip-bad"}) {

@@ -1,4 +1,4 @@
-// Flags for eval's report, and for two runs side by side.
+// Flags for eval's report, and for comparing two runs.
 #pragma once
 
 #include "tools/cli/flags.h"
@@ -10,12 +10,13 @@ namespace rk {
 
 class ReportOptions {
  public:
-  std::string report;                // the page; empty: none
-  std::vector<std::string> compare;  // two runs, or nothing
+  std::string report;                // the HTML file; empty: none
+  std::vector<std::string> compare;  // two runs, or empty
 
-  // After the flags of NetworkOptions.
+  // Call after the flags of NetworkOptions have been added.
   void add_to(Flags& flags);
-  // UsageError where a flag for networks was given and there is none; network: --checkpoint is.
+  // Throws UsageError if a flag for networks was given without a network. network: whether
+  // --checkpoint was given.
   void refuse_without_network(bool network) const;
 
  private:

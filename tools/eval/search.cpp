@@ -28,7 +28,7 @@ Rows read_index(const std::string& path, const CheckpointEmbedder& embedder,
   Rows index;
   index.name = path;
   index.set = read_embeddings(path);
-  // Scores never meet the camera rule: a query has no camera.
+  // The camera rule does not apply, since queries have no camera.
   index.set.cameras.clear();
   if (index.set.network.empty()) {
     fail<InputError>(
@@ -45,7 +45,7 @@ Rows read_index(const std::string& path, const CheckpointEmbedder& embedder,
   return index;
 }
 
-// Pictures are seen as the network learnt from them, those of the index as its data said.
+// Queries are oriented as in the network's training; the index may have been embedded otherwise.
 void note_other_exif(const EmbeddingSet& index, const std::string& name, bool turned) {
   const std::string now = turned ? "turn" : "ignore";
   if (index.exif.empty() || index.exif == now) return;
@@ -55,7 +55,7 @@ void note_other_exif(const EmbeddingSet& index, const std::string& name, bool tu
                   name, index.exif, now, now));
 }
 
-// Of a row of the index: its file, or its number where the index has no paths.
+// The name of a row of the index: its file, or its number if the index has no paths.
 std::string name_of(const EmbeddingSet& index, std::int64_t row) {
   return index.paths.empty() ? fmt::format("row {}", row)
                              : index.paths[static_cast<std::size_t>(row)];
@@ -108,7 +108,7 @@ void SearchOptions::add_to(Flags& flags) {
 
 void search(const Context& context, const SearchOptions& options, const NetworkOptions& network,
             const NeighbourOptions& neighbours, const CommonOptions& common) {
-  // A picture's worth of the network is enough for one.
+  // No larger batch than there are pictures.
   const Dataset listed = read_pictures(options.queries, false);
   std::optional<Checkpoint> checkpoint = open_network(network);
   const bool turned = training_exif(*checkpoint) == "turn";

@@ -1,4 +1,4 @@
-// eval --index: the nearest pictures of a collection to pictures that are given.
+// eval --index: finds the pictures of a collection that are nearest to given pictures.
 #pragma once
 
 #include "engine/device/context.h"
@@ -19,8 +19,8 @@ struct SearchOptions {
   void add_to(Flags& flags);
 };
 
-// Prints the results of each query and writes the contact sheet and --json. InputError where the
-// index is another network's or does not say whose, or a picture cannot be read.
+// Prints the results of each query and writes the contact sheet and --json. Throws InputError if
+// the index is from another or an unknown network, or if a picture cannot be read.
 void search(const Context& context, const SearchOptions& options, const NetworkOptions& network,
             const NeighbourOptions& neighbours, const CommonOptions& common);
 

@@ -42,7 +42,7 @@ std::string class_name(const Rows& rows, std::int64_t label) {
   return names.empty() ? std::to_string(label) : names.at(static_cast<std::size_t>(label));
 }
 
-// `name_of`: what a row is called.
+// `name_of`: returns the name of a row.
 template <class F>
 std::string hardest_text(const char* what, const std::vector<GroupMetrics>& rows, F&& name_of) {
   std::string out = fmt::format("\nhardest {} of {}, by MAP@R\n", what,

@@ -1,4 +1,4 @@
-// What eval adds to the metrics on demand: intervals, tables by class and category, curves, NMI.
+// eval's optional additions to the metrics: intervals, tables by class and category, curves, NMI.
 #pragma once
 
 #include "engine/device/context.h"
@@ -34,26 +34,26 @@ struct Statistics {
   double nmi = 0;
 };
 
-// What --confidence asks for; 0.95 where it was not given.
+// The level of --confidence; 0.95 if not given.
 double confidence_of(const StatisticsOptions& options);
 
-// Of intervals over these queries, at that confidence.
+// The options for intervals over these queries at that level.
 BootstrapOptions bootstrap_options(const Rows& queries, const StatisticsOptions& options,
                                    const CommonOptions& common);
 
-// What can be told before anything is measured: InputError where rows cannot be clustered.
+// Checks possible before measuring: throws InputError if the rows cannot be clustered.
 void check_statistics(const Context& context, const Rows& queries, const Rows* gallery,
                       const StatisticsOptions& options);
 
-// Stops where a signal asks to. `metrics` with per_query where need_per_query() says so.
+// Stops if a signal asks to. `metrics` must have per_query if need_per_query().
 Statistics take_statistics(const Context& context, const Rows& queries, const Rows* gallery,
                            const Metrics& metrics, const StatisticsOptions& options,
                            const CommonOptions& common);
 
-// What follows the table of metrics: NMI, and the ten hardest classes and categories.
+// The text after the table of metrics: NMI, and the ten hardest classes and categories.
 std::string statistics_text(const Statistics& statistics, const Rows& queries);
 
-// Adds intervals, per_class, per_category, and to json["metrics"] what NMI was asked for.
+// Adds intervals, per_class and per_category, and NMI to json["metrics"], if requested.
 void add_statistics(const Statistics& statistics, const Rows& queries, const Metrics& metrics,
                     const StatisticsOptions& options, nlohmann::json& json);
 

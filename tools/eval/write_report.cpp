@@ -23,7 +23,7 @@
 namespace rk {
 namespace {
 
-// As many results as a page shows of a query.
+// The number of results that the report shows per query.
 constexpr std::int64_t kNeighbours = 8;
 
 void add_run_facts(const Checkpoint& checkpoint, ReportFacts& facts) {
@@ -49,7 +49,7 @@ void add_run_facts(const Checkpoint& checkpoint, ReportFacts& facts) {
   }
 }
 
-// Where the pictures of rows that come from a file are; empty: they can be read.
+// Why the pictures of rows from a file cannot be shown; empty: they can be read.
 std::string why_no_pictures(const Rows& rows) {
   if (rows.picture) return "";
   if (rows.set.paths.empty()) return fmt::format("{} does not say where they are", rows.name);
@@ -69,7 +69,7 @@ ReportedRun reported_run(const Context& context, const std::string& name,
                          const std::string& checkpoint, const Rows& queries, const Rows* gallery,
                          const Metrics& metrics, const StatisticsOptions& statistics,
                          const CommonOptions& common) {
-  // As the metrics rank them, beside which they stand.
+  // Ties are ordered as in the metrics, which are shown beside these.
   Neighbours neighbours = find_neighbours(
       context, queries, gallery,
       {.topk = kNeighbours, .ties = Ties::kOwnClassLast, .label = "searching for the report"},
@@ -88,7 +88,7 @@ ReportedRun reported_run(const Context& context, const std::string& name,
     return run;
   }
   run.facts.emplace_back("File", checkpoint);
-  if (!is_sealed(checkpoint)) return run;  // weights of somebody else's
+  if (!is_sealed(checkpoint)) return run;  // foreign weights
   const Checkpoint network(checkpoint);
   run.record = read_learning_record(network);
   add_run_facts(network, run.facts);

@@ -1,4 +1,4 @@
-// eval's report (retrieval/report/report.h) from what eval has: rows, metrics, checkpoints.
+// Builds eval's report (retrieval/report/report.h) from rows, metrics and checkpoints.
 #pragma once
 
 #include "engine/device/context.h"
@@ -13,14 +13,14 @@
 
 namespace rk {
 
-// One network's part: intervals, neighbours, what its run recorded. `metrics` with per_query;
-// checkpoint: empty where rows come from a file. Stops where a signal asks to.
+// The part of one network: intervals, neighbours, the record of its run. `metrics` must have
+// per_query; checkpoint: empty if the rows come from a file. Stops if a signal asks to.
 ReportedRun reported_run(const Context& context, const std::string& name,
                          const std::string& checkpoint, const Rows& queries, const Rows* gallery,
                          const Metrics& metrics, const StatisticsOptions& statistics,
                          const CommonOptions& common);
 
-// The interval of what the second run gains over the first.
+// The confidence interval of the second run's gain over the first.
 RankIntervals difference_of(const Context& context, const Rows& queries, const Metrics& first,
                             const Metrics& second, const StatisticsOptions& statistics,
                             const CommonOptions& common);
@@ -28,7 +28,7 @@ RankIntervals difference_of(const Context& context, const Rows& queries, const M
 struct ReportFile {
   std::string path{};
   std::string title{};
-  std::string protocol{};  // its name, where it has one
+  std::string protocol{};  // its name, if it has one
   const Rows& queries;
   const Rows* gallery = nullptr;
   const StatisticsOptions& statistics;
@@ -36,7 +36,7 @@ struct ReportFile {
   std::optional<RankIntervals> difference{};
 };
 
-// Replaces the file, and says on standard error where it is.
+// Replaces the file, and prints its path to standard error.
 void write_report(const Context& context, ReportFile file, const CommonOptions& common);
 
 }  // namespace rk

@@ -35,7 +35,7 @@ SurveyedPicture look_at(const Dataset& data, std::int64_t index) {
 
 std::vector<SurveyedPicture> survey(const Context& context, const Dataset& data,
                                     const std::function<void(std::int64_t done)>& progress) {
-  constexpr std::int64_t kAtATime = 64;  // between two looks at signals
+  constexpr std::int64_t kAtATime = 64;  // between checks for signals
   std::vector<SurveyedPicture> pictures(static_cast<std::size_t>(data.size()));
   for (std::int64_t begin = 0; begin < data.size(); begin += kAtATime) {
     stop_if_interrupted();

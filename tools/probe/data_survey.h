@@ -1,5 +1,5 @@
-// Every picture of a data set looked at once: can it be read, how large is it, which way up, and is
-// it there twice?
+// Examines every picture of a data set once: whether it can be read, its size, orientation and
+// content hash (to find duplicates).
 #pragma once
 
 #include "data/sources/dataset.h"
@@ -18,11 +18,11 @@ struct SurveyedPicture {
   int width = 0, height = 0;
   int orientation = 1;                     // data/images/exif.h
   std::array<std::uint8_t, 32> content{};  // SHA-256 of the file
-  std::string problem;                     // why it cannot be read; empty: it can
+  std::string problem;                     // why it cannot be read; empty: readable
 };
 
-// In the data set's order; decodes every file on all threads. For sets of files (not drawn ones).
-// Throws Interrupted where a signal asks to stop.
+// Returns the pictures in the order of the data set; decodes every file, using all threads. Only
+// for sets of files (not drawn ones). Throws Interrupted if a signal asks to stop.
 std::vector<SurveyedPicture> survey(const Context& context, const Dataset& data,
                                     const std::function<void(std::int64_t done)>& progress);
 

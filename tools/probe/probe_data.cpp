@@ -43,7 +43,7 @@ void print_some(const std::vector<std::string>& lines) {
   }
 }
 
-// A file where it was found.
+// Where a file was found.
 struct Place {
   std::string path, split, of_class;
 };
@@ -53,7 +53,7 @@ class ProbeData final : public Command {
   void add_options(Flags& flags) override {
     flags.add("--data", data_, "data set to look through, KIND:PATH[,key=value]\n" + dataset_help())
         .type_name("SPEC")
-        .expected(0, 1);  // a value in any case would take --help for one
+        .expected(0, 1);  // a required value would swallow --help
   }
 
   void run(const CommonOptions& common) override {
@@ -65,7 +65,8 @@ class ProbeData final : public Command {
     std::vector<std::string> unreadable;
     std::int64_t images = 0;
     std::vector<Split> splits = dataset_splits(spec);
-    // The test that query and gallery are together comes behind them, and is then known.
+    // Moves `test` to the end: if it consists of query and gallery, its pictures are then already
+    // known.
     std::stable_partition(splits.begin(), splits.end(),
                           [](Split split) { return split != Split::kTest; });
     count_both_sides(spec, splits);
@@ -95,7 +96,7 @@ class ProbeData final : public Command {
  private:
   static bool is_side(Split split) { return split == Split::kQuery || split == Split::kGallery; }
 
-  // What a picture of one side finds may lie on the other.
+  // A picture's partner may lie on the other side of the test, so counts the images of both sides.
   void count_both_sides(const DataSpec& spec, std::span<const Split> splits) {
     for (const Split split : splits) {
       if (!is_side(split)) continue;

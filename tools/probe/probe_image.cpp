@@ -29,7 +29,7 @@ constexpr std::int64_t kMaxResult = std::int64_t{1} << 24;
 class ProbeImage : public Command {
  public:
   void add_options(Flags& flags) override {
-    // A value in any case would take --help for one.
+    // A required value would swallow --help.
     flags.add("--image", image_, "picture to look at (JPEG, PNG, BMP)")
         .type_name("FILE")
         .expected(0, 1);
@@ -82,7 +82,7 @@ class ProbeImage : public Command {
     const Image pixels = apply(transform_, image);
     const std::int64_t height = pixels.height();
     const std::int64_t width = pixels.width();
-    // Both are made before one is written.
+    // Both are encoded before either is written.
     const std::vector<std::byte> tensors =
         out_.empty() || picture_out ? std::vector<std::byte>{} : tensor_file(pixels);
     const std::vector<std::byte> picture =

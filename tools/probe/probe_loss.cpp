@@ -19,7 +19,8 @@ namespace rk {
 namespace {
 
 constexpr int kDirections = 16;
-// Small beside every loss's temperature, large enough that double's rounding stays below 1e-8.
+// Small compared with every loss's temperature, large enough that double's rounding stays below
+// 1e-8.
 constexpr double kStep = 1e-6;
 
 double norm(const std::vector<float>& values) {
@@ -87,7 +88,7 @@ class ProbeLoss final : public Command {
         print("{}: the loss and its gradient\n", one_line(out_));
       }
     } catch (const InputError& error) {
-      // Whatever is wrong with a row is wrong with a row of this file.
+      // Errors about rows refer to this file, so prefix them with its name.
       const std::string text = error.what();
       const bool named = text.starts_with(in_) || (!out_.empty() && text.starts_with(out_));
       if (named) throw;

@@ -33,7 +33,7 @@ std::string write_report(const std::string& folder, const std::string& what, Tra
   ordered_json images = ordered_json::array();
   for (const std::int64_t index : batch.indices) images.push_back(data.item_name(index));
   out["images"] = std::move(images);
-  // Before the forward pass: they are of the step that failed.
+  // Read before the forward pass, since the gradients are those of the failed step.
   ordered_json gradients = trainer.not_finite(trainer.parameters().gradients());
   const std::vector<LayerActivations> layers = trainer.activations();
   const auto first = std::find_if(layers.begin(), layers.end(), [](const LayerActivations& layer) {
@@ -65,7 +65,7 @@ std::string dump_divergence(const std::string& folder, const std::string& what, 
     return fmt::format("; batch and layers are in {}",
                        write_report(folder, what, trainer, data, number));
   } catch (const std::exception& error) {
-    // What ended the run is said, whatever becomes of the report.
+    // The run's own error must be reported even if writing this file fails.
     return fmt::format("; no report: {}", error.what());
   }
 }

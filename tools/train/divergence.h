@@ -1,5 +1,4 @@
-// What is left behind when training diverges, for whoever looks for the cause: diverged.json in the
-// run's folder.
+// Writes diverged.json into the run's folder when training diverges, to help find the cause.
 //
 //   what, step, epoch, batch, learning_rate, loss, gradient_norm (null: not finite, or not reached)
 //   images                  of the batch, as messages call them
@@ -19,9 +18,9 @@ namespace rk {
 
 inline constexpr const char* kDivergenceFile = "diverged.json";
 
-// Runs the batch forward once more: the trainer is of no use afterwards. Returns how the message
-// about `what` goes on: where the file is, or why there is none.
-// step: that of the last batch, which may have failed in it or only after it.
+// Runs the batch forward once more, after which the trainer must not be used. Returns the end of
+// the message about `what`: where the file is, or why there is none. step: the step of the last
+// batch, which may have failed in this step or only after it.
 std::string dump_divergence(const std::string& folder, const std::string& what, Trainer& trainer,
                             const Dataset& data, std::int64_t step);
 

@@ -17,17 +17,17 @@
 namespace rk {
 namespace {
 
-// What takes memory beside the trainer: bytes.
+// Bytes needed besides the trainer.
 struct BesideTrainer {
-  LoadingBytes loading;  // nothing of a GPU's
+  LoadingBytes loading;  // zeros on a GPU
   std::int64_t evaluation = 0;
   std::int64_t all() const {
     return loading.ring + loading.evaluation_ring + loading.pictures + loading.cache + evaluation;
   }
 };
 
-// What the evaluation program reserves. On a GPU it is there for that long; its graphs are found
-// again.
+// The bytes that the evaluation program reserves. On a GPU the program is really planned for this
+// and then freed; its graphs are found again later.
 std::int64_t evaluation_bytes(const TrainerFit& fit) {
   Parameters none;
   Embedder embedder(fit.context, none, model_description(fit.settings),
@@ -41,7 +41,7 @@ BesideTrainer bytes_beside(const TrainerFit& fit) {
   const auto side = static_cast<std::int64_t>(settings.image_size);
   BesideTrainer bytes;
   if (fit.context.on_gpu()) {
-    // The network and its pictures; then all embeddings, and a tile of their scores.
+    // The network and its pictures, plus all embeddings and a tile of their scores.
     constexpr std::int64_t kTile = std::int64_t{64} << 20, kWidestFeatures = 2048;
     const std::int64_t dim = settings.dim > 0 ? settings.dim : kWidestFeatures;
     bytes.evaluation =
@@ -56,7 +56,7 @@ BesideTrainer bytes_beside(const TrainerFit& fit) {
   return bytes;
 }
 
-// What of it can be had with less, and is worth the words.
+// The parts that flags can make smaller, if they are large enough to mention.
 std::string larger_parts(const BesideTrainer& beside, const TrainSettings& settings) {
   constexpr std::int64_t kTold = std::int64_t{64} << 20;
   std::vector<std::string> parts;
@@ -101,11 +101,12 @@ LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
   try {
     const auto first = static_cast<std::int64_t>(train.load(0).bytes());
     bytes.cache = std::min(bytes.cache, train.size() * first);
-    // Turned, a picture is there twice. Those of training wait while the held-out ones are read.
+    // Turning holds a picture twice. Training's pictures stay in memory while the held-out ones are
+    // read.
     const std::int64_t at_once = model_description(settings).upright ? 2 : 1;
     bytes.pictures = settings.workers * first * (at_once + (held_out != nullptr ? 1 : 0));
   } catch (const InputError&) {
-    // The limit of the cache, then.
+    // Then the cache is counted at its limit.
   }
   return bytes;
 }

@@ -1,4 +1,4 @@
-// A trainer that fits into the memory there is, with all that a run takes beside it.
+// Builds a trainer that fits into the available memory together with everything else a run needs.
 #pragma once
 
 #include "data/sources/dataset.h"
@@ -14,22 +14,23 @@
 
 namespace rk {
 
-// Images at a time in evaluation. held_out: null where there is none.
+// The batch size of evaluation. held_out: null if there is none.
 std::int64_t evaluation_batch(const TrainSettings& settings, const Dataset* held_out);
 
-// Plans the embedder; the bytes that it reserves. DeviceError that names what to make smaller.
+// Plans the embedder and returns the bytes that it reserves. Throws DeviceError naming
+// --eval-batch.
 std::size_t plan_evaluation(Embedder& embedder, const TrainSettings& settings);
 
-// What loading takes beside the network: bytes.
+// Bytes that loading takes besides the network.
 struct LoadingBytes {
   std::int64_t ring = 0;             // training's batches
-  std::int64_t evaluation_ring = 0;  // those of the held-out images
-  std::int64_t pictures = 0;         // that the threads of both hold decoded
-  std::int64_t cache = 0;            // kept decoded, at most
+  std::int64_t evaluation_ring = 0;  // batches of the held-out images
+  std::int64_t pictures = 0;         // decoded, in the threads of both
+  std::int64_t cache = 0;            // decoded pictures, at most
 };
 
-// Pictures are taken to be as large as the first of training; where that cannot be read, whoever
-// reads it later says what is wrong with it. held_out: null where there is none.
+// Assumes that all pictures are as large as the first training picture; if that cannot be read, the
+// error is left to its next reader. held_out: null if there is none.
 LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
                            const Dataset* held_out, int processes);
 
@@ -38,12 +39,13 @@ struct TrainerFit {
   const TrainSettings& settings;
   const Dataset* held_out;
   const LoadingBytes& loading;
-  // Makes --chunk what fits, in `settings` too; null: it is somebody's choice.
+  // Sets --chunk to the value that fits, in `settings` too; null: the user chose --chunk or
+  // --batch.
   std::function<void(std::int64_t chunk)> choose_chunk;
 };
 
-// The trainer, with a smaller chunk where that may be chosen and the whole batch does not fit.
-// TooLittleMemory that says what of it could be made smaller.
+// Returns the trainer, with a smaller chunk if the whole batch does not fit and choose_chunk is
+// set. Throws TooLittleMemory naming the parts that could be made smaller.
 std::unique_ptr<Trainer> fit_trainer(const TrainerFit& fit, TrainerOptions options);
 
 }  // namespace rk

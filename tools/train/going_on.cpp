@@ -31,11 +31,12 @@ std::string class_changes(const std::vector<std::string>& before,
       more.size() > kMost ? ", ..." : "");
 }
 
-// Refuses other data than the checkpoint's, unless they are allowed and can be gone on with.
+// Refuses data other than the checkpoint's, unless they are allowed and training can continue with
+// them.
 void accept_changed_data(const Checkpoint& checkpoint, const RunState& now,
                          const TrainSettings& settings, const SayLine& say) {
   const std::vector<std::string>& before =
-      checkpoint.run().classes;  // this run's, then earlier ones'
+      checkpoint.run().classes;  // of this run, then of earlier ones
   if (!settings.allow_changed_data) {
     fail<InputError>(
         "{}: was trained on {}, --data is now {}{}; restore the data, or go on with them as they "
@@ -55,7 +56,7 @@ void accept_changed_data(const Checkpoint& checkpoint, const RunState& now,
       checkpoint.run().data, now.data, class_changes(before, now.classes)));
 }
 
-// The same of what epochs are compared on, which checkpoints of before it was kept do not say.
+// The same for the data that epochs are compared on, which older checkpoints do not record.
 void accept_held_out(const Checkpoint& checkpoint, const RunState& now,
                      const TrainSettings& settings, const SayLine& say) {
   const std::string& held_out = checkpoint.run().held_out;

@@ -16,7 +16,7 @@ std::optional<Dataset> open_held_out(const TrainSettings& settings) {
   if (!settings.test_data.empty()) {
     const DataSpec spec = read_data_spec(settings.test_data);
     const std::vector<Split> splits = dataset_splits(spec);
-    // A data set of its own: its test split, or all of it.
+    // A separate data set: its test split, or all of it.
     const bool has_test = std::find(splits.begin(), splits.end(), Split::kTest) != splits.end();
     return open_dataset(spec, has_test || splits.size() < 2 ? Split::kTest : splits.back());
   }
@@ -35,7 +35,7 @@ std::optional<Dataset> open_held_out(const TrainSettings& settings) {
 }
 
 Dataset training_sample(const Dataset& train, std::int64_t images, std::uint64_t seed) {
-  constexpr std::uint32_t kStream = 0x5A3B1E00;  // of no epoch
+  constexpr std::uint32_t kStream = 0x5A3B1E00;  // not a stream of any epoch
   CounterRandom random(seed, kStream, 0);
   std::vector<std::int64_t> order(train.classes().size());
   std::iota(order.begin(), order.end(), 0);

@@ -1,6 +1,6 @@
-// What a run is evaluated on after every epoch: classes that it is not trained on, and beside them
-// some of those that it is. The one figure without the other does not tell overfitting (Oi et al.
-// 2021) from a task that is hard.
+// The data on which a run is evaluated after every epoch: held-out classes, and a sample of the
+// training classes. Either figure alone does not distinguish overfitting (Oi et al. 2021) from a
+// hard task.
 #pragma once
 
 #include "data/sources/dataset.h"
@@ -11,12 +11,12 @@
 
 namespace rk {
 
-// --test-data, or the split of --data that is held out; nothing for --test-data none. UsageError
-// where --data holds nothing out.
+// --test-data, or the held-out split of --data; nullopt for --test-data none. Throws UsageError if
+// --data holds nothing out.
 std::optional<Dataset> open_held_out(const TrainSettings& settings);
 
-// Classes of `train`, whole, drawn by the seed: as many as it takes for `images` images, at least
-// two. Equal seeds and data give equal samples, so that a resumed run goes on with its own.
+// Whole classes of `train`, drawn by the seed: as many as are needed for `images` images, at least
+// two. Equal seeds and data give equal samples, so a resumed run keeps its sample.
 Dataset training_sample(const Dataset& train, std::int64_t images, std::uint64_t seed);
 
 }  // namespace rk

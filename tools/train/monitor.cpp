@@ -34,7 +34,7 @@ bool take_value(RunState& run, double value, bool first) {
 bool compare_again(RunState& run, const Checkpoint& checkpoint, const TrainSettings& settings,
                    bool held_out, const SayLine& say) {
   const auto stored = parse_json(run.settings, checkpoint.path());
-  const auto monitor = stored.find("monitor");  // end() where it is no object
+  const auto monitor = stored.find("monitor");  // end() if it is not an object
   const std::string before =
       monitor != stored.end() && monitor->is_string() ? monitor->get<std::string>() : "map_at_r";
   bool compared = false;
@@ -73,13 +73,13 @@ std::int64_t epoch_of_best(const RunState& run, const Checkpoint& checkpoint,
     try {
       check_seal(path);
     } catch (const SystemError&) {
-      throw;  // it may be whole
+      throw;  // the file may be intact
     } catch (const InputError& error) {
       lost = error.what();
     }
   }
   if (lost.empty()) {
-    // It may be an epoch ahead of last.h5, where the run was killed between the two.
+    // best.h5 may be an epoch ahead of last.h5, if the run was killed between writing the two.
     const RunState best = Checkpoint(path).run();
     const auto common =
         static_cast<std::ptrdiff_t>(std::min(best.history.size(), run.history.size()));

@@ -1,5 +1,5 @@
-// --monitor: the metric of the held-out classes by which epochs are compared, and the epoch that
-// best.h5 is of.
+// --monitor: the metric of the held-out classes by which epochs are compared, and the epoch of
+// best.h5.
 #pragma once
 
 #include "tools/train/going_on.h"
@@ -14,20 +14,21 @@
 
 namespace rk {
 
-// The metric of that name of an epoch's entry; nullopt where there is none, or it is undefined.
+// The metric of that name in an epoch's entry; nullopt if it is missing or undefined.
 std::optional<double> metric_of(const nlohmann::ordered_json& entry, const std::string& name);
 
-// Takes a complete epoch's value; whether it is the best so far, as the first one is.
+// Takes the value of a complete epoch; returns whether it is the best so far, as the first one
+// always is.
 bool take_value(RunState& run, double value, bool first);
 
-// Goes through the history of a checkpoint by --monitor; whether any of its epochs has a value.
-// Where they were compared by another metric, or on nothing, `run` takes what is the best by this
-// one, which is said. held_out: whether anything is, now.
+// Evaluates the history of a checkpoint by --monitor; returns whether any epoch has a value. If its
+// epochs were compared by another metric, or on nothing, `run` takes the best value by this metric,
+// and a line says so. held_out: whether anything is held out now.
 bool compare_again(RunState& run, const Checkpoint& checkpoint, const TrainSettings& settings,
                    bool held_out, const SayLine& say);
 
-// The epoch of best.h5 of the run that goes on from `checkpoint`; 0 where it is not there, not
-// whole or not of this run, which is said.
+// The epoch of best.h5 of the run that resumes from `checkpoint`; 0, with a line saying why, if
+// best.h5 is missing, damaged or of another run.
 std::int64_t epoch_of_best(const RunState& run, const Checkpoint& checkpoint,
                            const TrainSettings& settings, bool held_out, const SayLine& say);
 

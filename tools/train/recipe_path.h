@@ -1,4 +1,4 @@
-// Where a recipe is: the file of that name, or one of those that come along with the programs.
+// Finds a recipe: the file of that name, or one that is shipped with the programs.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +7,12 @@
 
 namespace rk {
 
-// Of the running program: recipes/ of the tree it was built in, share/rankine/recipes where it was
-// installed.
+// The recipe folders of the running program: recipes/ of its build tree, or share/rankine/recipes
+// of its installation.
 std::vector<std::filesystem::path> recipe_folders();
 
-// `name` where there is such a file; otherwise, for a bare name, `name` or `name`.toml in the first
-// of `folders` that has it. InputError that lists those that are there.
+// Returns `name` if there is such a file; otherwise, for a bare name, `name` or `name`.toml in the
+// first of `folders` that has it. Throws InputError listing the available recipes.
 std::string find_recipe(const std::string& name,
                         const std::vector<std::filesystem::path>& folders = recipe_folders());
 

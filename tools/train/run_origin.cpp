@@ -50,7 +50,7 @@ json start_of(const RunOrigin& origin) {
   return start;
 }
 
-// Null where it is nothing of ours.
+// Null if the file cannot be read as JSON.
 json read_before(const std::string& path) {
   try {
     const std::vector<std::byte> bytes = read_file(path, std::size_t{16} << 20);

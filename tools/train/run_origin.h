@@ -1,6 +1,6 @@
-// run.json in a run's folder: what produced it. A line of `starts` for each time that `train` was
-// started there: when, by which command in which folder, of which version and commit, on what, with
-// which data, from which step on. A run that goes on adds one; the earlier ones stay as they are.
+// run.json in a run's folder records how the run was produced: one entry of `starts` for each start
+// of `train` there, with time, command, working folder, version, commit, environment, data and
+// first step. A resumed run appends an entry; the earlier ones stay unchanged.
 #pragma once
 
 #include "data/sources/dataset.h"
@@ -17,14 +17,14 @@ struct RunOrigin {
   int processes = 1;
   const Dataset& train;
   const Dataset* held_out = nullptr;
-  std::int64_t epoch = 0, step = 0;  // begun from
+  std::int64_t epoch = 0, step = 0;  // at the start
   bool resumed = false;
   std::string weights;         // --weights, empty: none
-  std::string weights_sha256;  // of the weights it all began with
+  std::string weights_sha256;  // of the run's initial weights
 };
 
-// Writes or extends `folder`/run.json. One that cannot be read is replaced, with a note: no run
-// fails for want of its own history.
+// Writes or extends `folder`/run.json. An unreadable file is replaced, with a note: a run must not
+// fail because of its own history.
 void write_origin(const std::string& folder, const RunOrigin& origin);
 
 }  // namespace rk

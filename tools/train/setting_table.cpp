@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 constexpr const char* kNoSetting =
     "is neither a number, a text, a boolean nor a list of them; write name = value";
 
-// As one would type it behind the flag.
+// The value as typed after a flag.
 std::string typed(const ordered_json& value, const std::string& where) {
   const auto word = [&](const ordered_json& each) {
     if (!each.is_primitive()) fail<InputError>("{}: {}", where, kNoSetting);
@@ -38,7 +38,7 @@ std::string typed(const ordered_json& value, const std::string& where) {
 
 ordered_json from_toml(const toml::node& node, const std::string& where) {
   if (const auto* text = node.as_string()) {
-    // A path would end there, and so would a message.
+    // It would end a path or a message early.
     if (text->get().find('\0') != std::string::npos) {
       fail<InputError>("{}: holds a character of value 0; leave it out", where);
     }
@@ -58,7 +58,7 @@ ordered_json from_toml(const toml::node& node, const std::string& where) {
   fail<InputError>("{}: {}", where, kNoSetting);
 }
 
-// The library makes a table of each part of a dotted name and goes through them by recursion.
+// The library makes a table for each part of a dotted name and walks these by recursion.
 void refuse_long_names(const std::string& path, std::string_view text) {
   constexpr std::ptrdiff_t kMostDots = 100;
   for (std::size_t line = 1; !text.empty(); ++line) {
@@ -101,7 +101,7 @@ void SettingTable::apply(const ordered_json& values, const std::string& source) 
     const Flag flag = (*flags_)["--" + name];
     if (flag.given()) continue;
     const std::string text = typed(value, fmt::format("{}: {}", source, key));
-    if (text.empty() && !flag.takes_no_value()) continue;  // as if it were not there
+    if (text.empty() && !flag.takes_no_value()) continue;  // treat as absent
     try {
       flag.set(text);
     } catch (const UsageError& error) {
@@ -133,7 +133,7 @@ std::string SettingTable::toml() const {
       group = setting.group;
       out += fmt::format("{}# {}\n", out.empty() ? "" : "\n", group);
     }
-    // A JSON text, number, boolean or list is one in TOML too.
+    // JSON texts, numbers, booleans and lists are also valid TOML.
     out +=
         fmt::format("{} = {}\n", setting.name,
                     setting.value().dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
@@ -151,7 +151,7 @@ ordered_json read_recipe(const std::string& path) {
     table = toml::parse(text);
   } catch (const toml::parse_error& error) {
     const std::string what = one_line(error.description());
-    // The library means the end of the line in it.
+    // The "control character" is the end of the line inside an unclosed text.
     const bool open = what.find("control character") != std::string::npos;
     fail<InputError>("{}: line {}: {}; see recipes/ for examples", path, error.source().begin.line,
                      open ? "a text has no second quotation mark" : what);

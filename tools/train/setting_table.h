@@ -1,10 +1,10 @@
 // A program's settings by name, so that one list serves its flags, recipe files and the record of a
 // run.
 //
-// Three sources may set one: the command line, then a recipe (TOML), then the run that is resumed.
-// An earlier source wins; apply() fills in only what none has set yet, through the flag's own
-// checks. Names in files may be written with '-' or '_'. An unknown name is an InputError that
-// suggests the nearest.
+// A setting can come from three sources, the first of which wins: the command line, a recipe
+// (TOML), the run that is resumed. apply() sets only what no source has set yet, through the flag's
+// own checks. Names in files may be written with '-' or '_'. An unknown name throws InputError,
+// which suggests the nearest name.
 #pragma once
 
 #include "tools/cli/flags.h"
@@ -23,27 +23,28 @@ class SettingTable {
  public:
   void attach(const Flags& flags) { flags_ = flags; }
 
-  // --name in the present group; the variable's value is the default.
+  // Adds --name in the current group; the variable's value is the default.
   template <class T> Flag add(const std::string& name, T& variable, const std::string& help) {
     remember(name, [&variable] { return nlohmann::json(variable); });
     return flags_->add("--" + name, variable, help).group(group_);
   }
   Flag add_switch(const std::string& name, bool& variable, const std::string& help);
-  // A flag that somebody else added (--seed) and that belongs to the settings too.
+  // Includes a flag that was added elsewhere (--seed) in the settings.
   template <class T> void include(const std::string& name, const T& variable) {
     remember(name, [&variable] { return nlohmann::json(variable); });
   }
   void group(const std::string& title) { group_ = title; }
 
-  // A flat object of numbers, texts, booleans and lists of numbers; `source` begins the messages.
+  // Applies a flat object of numbers, texts, booleans and lists of numbers; `source` begins the
+  // messages.
   void apply(const nlohmann::ordered_json& values, const std::string& source);
-  // Has the command line or an apply() so far set it?
+  // Whether the command line or an earlier apply() set it.
   bool given(const std::string& name) const;
 
   std::set<std::string> all_given() const;
 
   nlohmann::ordered_json values() const;
-  // As a recipe: one "name = value" a line under its group's title.
+  // The settings as a recipe: one "name = value" per line, under the titles of the groups.
   std::string toml() const;
 
  private:
@@ -58,8 +59,8 @@ class SettingTable {
   std::vector<Setting> settings_;
 };
 
-// A TOML file of plain "name = value" lines (tools/train/recipe_path.h finds it), of 1 MiB at most
-// and no more than 100 dots a line. InputError naming file and line.
+// Reads a TOML file of plain "name = value" lines (found by tools/train/recipe_path.h), of at most
+// 1 MiB and 100 dots per line. Throws InputError naming file and line.
 nlohmann::ordered_json read_recipe(const std::string& path);
 
 }  // namespace rk

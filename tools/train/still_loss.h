@@ -1,6 +1,6 @@
-// A loss that no longer moves. Where all embeddings lie in one place, every batch has the same loss
-// (a triplet's is its margin), and nothing leads away from there. That of a run that learns does
-// not stand still: its batches alone differ by more.
+// Detects a loss that no longer changes. If all embeddings collapse to one point, every batch has
+// the same loss (a triplet loss equals its margin), and training cannot leave that point. The loss
+// of a run that learns never stands still: the differences between batches alone are larger.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,8 @@ class StillLoss {
  public:
   static constexpr std::int64_t kSteps = 100;
 
-  // A step's loss; whether those of the last kSteps hardly differed, told once of each stand.
+  // Takes the loss of a step; returns true once per standstill, when the last kSteps losses hardly
+  // differ.
   bool add(double loss) {
     constexpr double kHardly = 2e-3;
     if (!(std::abs(loss - value_) <= kHardly * std::abs(value_)) || loss == 0) {
@@ -24,7 +25,7 @@ class StillLoss {
   }
 
  private:
-  double value_ = 0;  // from which the last steps_ losses hardly differ
+  double value_ = 0;  // the last steps_ losses hardly differ from it
   std::int64_t steps_ = 0;
 };
 

@@ -39,7 +39,7 @@ ordered_json stored_settings(const Checkpoint& checkpoint) {
                    checkpoint.path());
 }
 
-// Data whose place is the checkpoint's word alone.
+// Throws InputError if data that only the checkpoint names are missing.
 void require_found(const std::string& flag, const std::string& spec, const Checkpoint& checkpoint) {
   if (spec.empty() || spec == "none") return;
   const std::string path = read_data_spec(spec).path;
@@ -68,7 +68,7 @@ class Train final : public Command {
       settings_.recipe = find_recipe(settings_.recipe);
       apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
     }
-    check_values(settings_);  // before what the folder holds
+    check_values(settings_);  // before the folder is looked at
     TrainPlan plan;
     take_folder(common, plan);
     ordered_json stored;
@@ -112,7 +112,7 @@ class Train final : public Command {
   }
 
  private:
-  // As they are by then.
+  // Copies the current settings into the plan.
   void take_settings(TrainPlan& plan) const {
     plan.settings = table_.values();
     for (const auto& [name, value] : plan.settings.items()) {
@@ -128,7 +128,7 @@ class Train final : public Command {
     plan.settings_toml = table_.toml();
   }
 
-  // What only the start of a run has use for stays what it was then.
+  // Settings that matter only at the start of a run keep their original values.
   void keep_start(const ordered_json& stored) {
     for (const auto& [name, setting] : {std::pair{"weights", &settings_.weights},
                                         std::pair{"embedding-start", &settings_.embedding_start}}) {
@@ -151,19 +151,19 @@ class Train final : public Command {
     inputs.insert(inputs.end(), {settings_.recipe, settings_.weights, settings_.plans});
     check_outputs({{"--json", common.json, FileKind::kJson}}, inputs, common.force);
     if (!settings_.out.empty()) check_run_files(settings_.out, {{"--json", common.json}});
-    // As it was before this run put its lock there.
+    // Checked before this run puts its lock into the folder.
     if (!settings_.out.empty() && !holds_checkpoint(settings_.out)) {
       check_run_folder(settings_.out, pictures, common.force);
     }
-    // Before the folder is looked at: another run may be about to save there.
+    // Lock before looking into the folder: another run may be about to save there.
     if (common.processes->first() && !settings_.out.empty()) {
       FileCalls calls;
       plan.lock = std::make_unique<FolderLock>(settings_.out, calls);
     }
-    common.processes->all_reduce_max(0);  // the others wait for that
+    common.processes->all_reduce_max(0);  // the other processes wait for the lock
   }
 
-  // Takes checkpoint and settings of the run in the folder; returns its settings.
+  // Loads the checkpoint and the settings of the run in the folder; returns the stored settings.
   ordered_json go_on(const CommonOptions& common, TrainPlan& plan) {
     if (settings_.resume != "auto") {
       fail<InputError>(
@@ -198,8 +198,8 @@ class Train final : public Command {
     note_other_exif(training_exif(*plan.weights), settings_.data);
   }
 
-  // What a resumed run does otherwise than the one it goes on with: said, or refused where the
-  // state would make no sense.
+  // Prints the settings in which a resumed run differs from the original; refuses changes for which
+  // the saved state would make no sense.
   static void compare(const ordered_json& stored, const ordered_json& now,
                       const Checkpoint& checkpoint, const CommonOptions& common) {
     for (const auto& [name, value] : now.items()) {

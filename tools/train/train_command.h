@@ -1,4 +1,4 @@
-// train: an embedding from images, in epochs, in a folder that can be gone on from.
+// train: learns an embedding from images, in epochs, in a folder from which a run can be resumed.
 #pragma once
 
 #include "tools/cli/cli.h"

@@ -26,13 +26,13 @@ std::string counts(const Dataset& data, const char* of = "class") {
   return text;
 }
 
-// Batches, each of one class, of a loss that compares images with one another.
+// Whether every batch has one class only, with a loss that compares images with one another.
 bool batches_are_one_class(const TrainSettings& s) {
   return s.sampler == "pk" && s.batch == s.per_class && s.memory == 0 &&
          takes_memory(parse_loss(s.loss).entry->kind);
 }
 
-// Of classes that have images.
+// Counts only classes with images.
 bool is_one_class(const Dataset& data) {
   return std::count_if(data.members().begin(), data.members().end(),
                        [](const auto& images) { return !images.empty(); }) == 1;
@@ -49,8 +49,8 @@ std::string batches_line(const TrainParts& parts) {
                      counts(parts.data), counted(batches, "batch"), of);
 }
 
-// Of the images of a batch drawn without regard to classes, those that have another of their class
-// beside them; `beside` images are. Each of the others is as likely as any.
+// The expected share of images in a randomly drawn batch that have another image of their class
+// among the `beside` others of the batch, all images being equally likely.
 double share_with_positive(const Dataset& data, std::int64_t beside) {
   const auto others = static_cast<double>(data.size() - 1);
   double sum = 0;
@@ -61,7 +61,7 @@ double share_with_positive(const Dataset& data, std::int64_t beside) {
   return sum / static_cast<double>(data.size());
 }
 
-// Empty where the sampler suits the loss.
+// Empty if the sampler suits the loss.
 std::string sampler_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   const LossSpec loss = parse_loss(s.loss);
@@ -79,7 +79,8 @@ std::string sampler_line(const TrainParts& parts) {
       100 * share, loss.entry->name);
 }
 
-// Of the held-out classes those that are trained on, by name. What --data itself holds out is none.
+// The number of held-out classes that are also trained on, by name; 0 if --data itself holds them
+// out.
 std::int64_t shared_classes(const TrainParts& parts) {
   if (parts.settings.test_data.empty()) return 0;
   return KnownClasses(parts.data.class_names()).count(*parts.held_out);
@@ -97,7 +98,7 @@ std::string held_out_line(const TrainParts& parts) {
                                           : "");
 }
 
-// Empty where all of its classes are others.
+// Empty if no held-out class is trained on.
 std::string trained_on_line(const TrainParts& parts) {
   if (parts.held_out->identity() == parts.data.identity()) {
     return "held out: these are the images that are trained on, so that its metrics say nothing of "
@@ -111,7 +112,7 @@ std::string trained_on_line(const TrainParts& parts) {
       shared, counted(parts.held_out->classes().size(), "class"), shared == 1 ? "is" : "are");
 }
 
-// What an epoch's evaluation costs beyond the held-out images.
+// The images that are evaluated in addition to the held-out ones.
 std::string training_sample_line(const TrainParts& parts) {
   return fmt::format("evaluated beside them each epoch: {} of training (--eval-train {})",
                      counts(*parts.train_sample), parts.settings.eval_train);
@@ -148,7 +149,7 @@ std::string chunk_line(const TrainParts& parts) {
                       : "");
 }
 
-// A checkpoint, and the HDF5 library's image of it that it is copied from.
+// Bytes of a checkpoint and of the HDF5 library's image that it is copied from.
 std::size_t saving_bytes(const std::vector<std::pair<std::string, std::size_t>>& groups) {
   std::size_t state = 0;
   for (const auto& [name, bytes] : groups) {
@@ -212,7 +213,7 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
   for (const Dataset* data : {&parts.data, parts.held_out}) {
     if (data == nullptr || data->left_out().empty()) continue;
     std::string line = fmt::format("left out: in {}, {}", data->name(), text_of(data->left_out()));
-    // One folder may hold both.
+    // Both data sets may be in one folder.
     if (lines.empty() || lines.back() != line) lines.push_back(std::move(line));
   }
   lines.push_back(loss_line(parts));

@@ -1,4 +1,4 @@
-// What `train` says before it begins: network, data, loss, memory.
+// The text that `train` prints before it begins: network, data, loss, memory.
 #pragma once
 
 #include "data/samplers/sampler.h"
@@ -19,10 +19,10 @@ struct TrainParts {
   const Sampler& sampler;
   const Dataset& data;
   const Dataset* held_out = nullptr;      // null: no evaluation
-  const Dataset* train_sample = nullptr;  // evaluated beside it; null: none
+  const Dataset* train_sample = nullptr;  // also evaluated; null: none
   std::size_t evaluation_bytes = 0;
   LoadingBytes loading;
-  int processes = 1;  // that share a batch
+  int processes = 1;  // sharing a batch
 };
 
 std::vector<std::string> describe_training(const TrainParts& parts);  // lines

@@ -28,7 +28,7 @@ std::string file_in(const std::string& folder, const char* name = "metrics.jsonl
 
 void write_text(const std::string& path, const std::string& text) { write_atomic(path, text); }
 
-// A field as RFC 4180 has it.
+// A CSV field by RFC 4180.
 std::string field(const std::string& text) {
   if (text.find_first_of("\",\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -36,7 +36,7 @@ std::string field(const std::string& text) {
   return quoted + "\"";
 }
 
-// The numbers of an entry, in its order; null is an empty text.
+// Appends the numbers of an entry, in its order; null becomes an empty text.
 void add_numbers(const ordered_json& entry, const std::string& prefix,
                  std::vector<std::pair<std::string, std::string>>& numbers) {
   for (const auto& [name, value] : entry.items()) {

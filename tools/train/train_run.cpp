@@ -128,7 +128,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   }
 }
 
-// A batch that nobody chose takes no more classes than there are.
+// Reduces a batch size that the user did not choose if it needs more classes than there are.
 void TrainRun::fit_batch() {
   if (!plan_.choose_batch || settings_.sampler != "pk") return;
   const auto classes = static_cast<std::int64_t>(train_data_.classes().size());
@@ -189,14 +189,14 @@ void TrainRun::start_from_checkpoint() {
   add_classes(now.classes, run_.classes);
   now.classes = std::move(run_.classes);
   run_ = std::move(now);
-  run_.batch = std::min(run_.batch, sampler_->batches_per_epoch());  // of changed data
+  run_.batch = std::min(run_.batch, sampler_->batches_per_epoch());  // changed data may have fewer
   if (!same_data) run_.bad_images.clear();
   trainer_->go_on_in_schedule(run_.epoch * sampler_->batches_per_epoch() + run_.batch);
   source_sha256_ = checkpoint.model().source_sha256;
   resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
   saved_step_ = run_.step;
   record_.resume(run_.history);
-  plan_.checkpoint.reset();  // as large as the network and the optimizer's state together
+  plan_.checkpoint.reset();  // frees memory of the size of network and optimizer state
 }
 
 void TrainRun::describe() const {
@@ -214,7 +214,7 @@ void TrainRun::prepare_folder() {
   ours.insert(ours.end(), kRunTexts.begin(), kRunTexts.end());
   remove_stale_temporaries(settings_.out, ours);
   if (settings_.log != "csv") {
-    // Of the run before, which knows no more of this one.
+    // Left by an earlier start; it would no longer be updated.
     std::error_code ignored;
     fs::remove(fs::path(settings_.out) / "metrics.csv", ignored);
   }
@@ -239,7 +239,7 @@ void TrainRun::execute() {
   require_equal_starts(processes_, run_);
   require_equal_parameters(processes_, trainer_->parameters(), run_);
   if (run_.epoch >= settings_.epochs || out_of_patience()) {
-    // A run that was killed between its last writes has best.h5 alone of them.
+    // A run that was killed between its last writes may have written only best.h5.
     prepare_folder();
     if (processes_.first()) {
       if (!resumed_from_last_) save_as_last(state());
@@ -261,7 +261,7 @@ void TrainRun::execute() {
   }
   const std::int64_t batches = sampler_->batches_per_epoch();
   LoaderOptions loading = loader_options(settings_, common_.seed);
-  const bool between = run_.batch >= batches;  // stopped while it evaluated
+  const bool between = run_.batch >= batches;  // the run was stopped during evaluation
   loading.first_epoch = run_.epoch + (between ? 1 : 0);
   loading.first_batch = between ? 0 : run_.batch;
   loading.known_bad = known_bad();
@@ -273,7 +273,7 @@ void TrainRun::execute() {
     eval_seconds_ = seconds_since(start);
     record(std::move(entry), {{"eval_seconds", eval_seconds_}});
   }
-  rehearse_saving();  // with all threads and buffers there
+  rehearse_saving();  // when all threads and buffers exist
   prepare_folder();
   if (processes_.first()) {
     record_origin();
@@ -283,7 +283,7 @@ void TrainRun::execute() {
   try {
     while (run_.epoch < settings_.epochs && !out_of_patience()) train_epoch();
   } catch (const DivergedError& error) {
-    // Loss and gradient are the same bits everywhere, and so is what is made of them.
+    // Loss and gradient are equal bit for bit in all processes, so all of them arrive here.
     const std::string dump =
         processes_.first() && !trainer_->last_batch().indices.empty() && !plan_.lock->replaced()
             ? dump_divergence(settings_.out, error.what(), *trainer_, train_data_,
@@ -298,7 +298,7 @@ void TrainRun::execute() {
   } catch (const Interrupted&) {
     throw;  // after saving
   } catch (...) {
-    // All that were met, as far as the others had time to say.
+    // All bad pictures known so far, including those that other processes have reported.
     if (processes_.first()) unreadable_.update(bad_.with(loader_->bad_images()));
     save_before_leaving();
     throw;
@@ -314,7 +314,7 @@ std::vector<BadImage> TrainRun::known_bad() const {
     try {
       train_data_.load(index);
     } catch (const SystemError&) {
-      throw;  // it may be readable
+      throw;  // the picture may be readable
     } catch (const InputError& error) {
       bad.push_back({index, train_data_.item_name(index), error.what()});
     }
@@ -368,7 +368,7 @@ void TrainRun::share_bad_images() {
   leave_if_failed();
 }
 
-// Of an epoch of `batches`, number `next`.
+// Begins step `next` of an epoch of `batches` steps.
 void TrainRun::advance(std::int64_t next, std::int64_t batches) {
   const Batch* batch = std::exchange(next_batch_, nullptr);
   if (batch == nullptr && !failure_) batch = fetch();
@@ -383,7 +383,7 @@ void TrainRun::advance(std::int64_t next, std::int64_t batches) {
     after_step(*result);
   }
   stepping_ = trainer_->under_way() > 0;
-  // While the GPU computes.
+  // Overlaps with the GPU's computation.
   if (!trainer_->stages() || next + 1 == batches) return;
   next_batch_ = fetch();
   if (next_batch_ != nullptr) trainer_->stage(*next_batch_);
@@ -405,7 +405,7 @@ const Batch* TrainRun::fetch() {
 
 std::string TrainRun::progress_note(double seconds, std::int64_t steps) const {
   std::string text = fmt::format("loss {:.4f}", run_.loss_sum / static_cast<double>(run_.batch));
-  if (settings_.epochs - run_.epoch < 2) return text;  // the bar says it
+  if (settings_.epochs - run_.epoch < 2) return text;  // the progress bar shows it
   return text + fmt::format(", run {} left", clock_text(seconds_left(seconds, steps)));
 }
 
@@ -417,7 +417,7 @@ double TrainRun::seconds_left(double seconds, std::int64_t steps) const {
 }
 
 void TrainRun::after_step(const StepResult& result) {
-  // An overflow under a loss scale that is still too large may reach the loss.
+  // With a loss scale that is still too large, an overflow may reach the loss.
   if (std::isfinite(result.loss)) run_.loss_sum += result.loss;
   ++run_.batch;
   run_.step = trainer_->steps();
@@ -459,7 +459,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   const std::optional<double> value = metric_of(entry, settings_.monitor);
   const RunState trained = run_;
   const std::int64_t before = best_epoch_;
-  // The newest is the best where nothing is held out, or was ever found in it.
+  // The newest epoch is the best if nothing is held out, or if no epoch has had a value yet.
   const bool best = value ? take_value(run_, *value, !compared_) : !test_data_ || !compared_;
   compared_ = compared_ || value.has_value();
   ++run_.epoch;
@@ -469,12 +469,12 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   record(std::move(entry), timing);
   if (!processes_.first()) return;
   const std::vector<std::byte> bytes = state();
-  // The best one first: a run killed between the two repeats this epoch, to the same end.
+  // best.h5 first: a run killed before last.h5 is written repeats this epoch with the same result.
   try {
     plan_.lock->require_own_folder();
     if (best) save_best(settings_.out, bytes, files_);
   } catch (...) {
-    run_ = trained;  // saved on leaving: evaluated again, it is the best again
+    run_ = trained;  // saved on leaving; a resume evaluates it again and finds it best
     best_epoch_ = before;
     throw;
   }
@@ -489,7 +489,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
                                          clock_text(left), run_.epoch));
     }
   }
-  // Of an earlier run here that this one has overcome.
+  // Left by an earlier divergence that this run has overcome.
   std::error_code ignored;
   fs::remove(fs::path(settings_.out) / kDivergenceFile, ignored);
 }
@@ -579,8 +579,8 @@ std::uint64_t TrainRun::checkpoint_bytes() const {
   return bytes;
 }
 
-// What the folder's files need beyond those that are there: last.h5, previous.h5, best.h5 and the
-// one that is being written; fewer where the run is over before there are as many.
+// Bytes that the folder needs beyond its present files: last.h5, previous.h5, best.h5 and the one
+// being written; fewer if the run ends before it has written that many.
 std::uint64_t TrainRun::folder_bytes() const {
   std::int64_t there = 0;
   for (const char* name : {kLastFile, kPreviousFile, kBestFile}) {
@@ -598,8 +598,8 @@ void TrainRun::rehearse_saving() const {
   if (!processes_.first()) return;
   trainer_->download();
   try {
-    // Address space alone, of which a limit may leave little: heaps that the threads of libraries
-    // reserve between now and the first save, 64 MiB each.
+    // Reserves address space, which a limit may make scarce, for heaps of 64 MiB each that threads
+    // of libraries create between now and the first save.
     const auto heaps = std::make_unique_for_overwrite<std::byte[]>(std::size_t{256} << 20);
     *const_cast<volatile std::byte*>(heaps.get()) = std::byte{};
     const std::vector<std::byte> bytes = checkpoint();
@@ -621,7 +621,7 @@ void TrainRun::record(ordered_json entry, const ordered_json& timing) {
   run_.history.push_back(record_.add(std::move(entry), timing));
 }
 
-// The last update may have been one too far although loss and gradient were finite.
+// The last update may have made parameters infinite even if loss and gradient were finite.
 void TrainRun::require_sound() const {
   if (trainer_->sound()) return;
   fail<DivergedError>(
@@ -669,13 +669,13 @@ void TrainRun::save_if_due() {
   if (processes_.all_reduce_max(due ? 1 : 0) == 0) return;
   finish_steps();
   trainer_->download();
-  require_sound();  // all of them, for what has diverged here has in every process
+  require_sound();  // in all processes: if one diverges, all do
   share_bad_images();
   if (!processes_.first()) return;
   try {
     save_as_last(checkpoint());
   } catch (const InputError& error) {
-    // The next one may succeed, and so may the epoch's.
+    // The next save may succeed, as may the one at the end of the epoch.
     saved_at_ = Clock::now();
     tell_user(fmt::format("not saved after step {}: {}", run_.step, error.what()));
   }
@@ -689,8 +689,8 @@ void TrainRun::save_before_leaving() {
                         saved_step_)
           : "nothing was saved before";
   if (stepping_) {
-    // Statistics, memory and a part of the parameters may be those of the step that failed: what
-    // they were before it is known of the last save alone.
+    // Statistics, memory and some parameters may already be from the failed step; only the last
+    // save has a consistent state.
     tell_user(fmt::format("step {} failed half done and is not saved; {}", run_.step + 1, before));
     return;
   }
@@ -700,7 +700,7 @@ void TrainRun::save_before_leaving() {
     tell_user(fmt::format("saved after step {}; once what follows is mended, go on with: {}",
                           run_.step, resume_command()));
   } catch (const std::exception& error) {
-    saved_step_ = run_.step;  // it is not tried twice
+    saved_step_ = run_.step;  // do not try again
     tell_user(fmt::format("not saved after step {}: {}; {}", run_.step, error.what(), before));
   }
 }
@@ -712,7 +712,7 @@ void TrainRun::leave_if_failed() {
   save_before_leaving();
   processes_.end_together();
   if (failure_) std::rethrow_exception(failure_);
-  throw InputError("");  // another process says it
+  throw InputError("");  // another process reports the error
 }
 
 void TrainRun::announce(const std::string& what, double seconds) const {
@@ -739,7 +739,7 @@ void TrainRun::stop() {
   if (processes_.first() && prepared_) save_as_last(state());
   processes_.end_together();
   if (!processes_.first()) throw Interrupted("");
-  if (!prepared_) stop_if_interrupted();  // there was nothing worth keeping yet
+  if (!prepared_) stop_if_interrupted();  // nothing worth keeping yet
   const std::string where =
       run_.batch > 0 ? fmt::format("after batch {} of epoch {}", run_.batch, run_.epoch + 1)
                      : fmt::format("after epoch {}", run_.epoch);

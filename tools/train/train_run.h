@@ -1,15 +1,14 @@
-// A training run in its folder: epochs of steps, evaluation on held-out classes, checkpoints, the
-// record.
+// A training run in its folder: epochs of steps, evaluation on held-out classes, checkpoints and
+// the record.
 //
-// Several processes that share the batches do the same steps; the first one alone evaluates, writes
-// and speaks. Every call of theirs to one another is made by all.
+// Several processes can share the batches and do the same steps; only the first one evaluates,
+// writes files and prints. Every collective call must be made by all processes.
 //
 // The state is saved after every epoch, every --save-every minutes, when a signal asks to stop
-// (after the step under way) and before an error ends the run, and continues from there bit for
-// bit. Only divergence saves nothing, nor does an error within a step, whose state is neither that
-// of before nor that of after it. Whatever is wrong with data, settings or checkpoint is found by
-// the constructor, which writes nothing; what a save takes, memory and disk, is asked for before
-// the first step.
+// (after the current step) and before an error ends the run; a resumed run continues bit for bit.
+// Nothing is saved after divergence, nor after an error within a step, which leaves the state half
+// updated. The constructor finds all errors in data, settings or checkpoint, and writes nothing;
+// memory and disk space for saving are checked before the first step.
 #pragma once
 
 #include "data/loader/loader.h"
@@ -36,18 +35,18 @@
 
 namespace rk {
 
-// What a run is given beside its settings.
+// The inputs of a run besides its settings.
 struct TrainPlan {
   nlohmann::ordered_json settings;         // resolved, for checkpoints
   std::string settings_toml;               // the same, for people and as a recipe
-  std::unique_ptr<Checkpoint> checkpoint;  // to go on from; null: from the beginning
-  std::unique_ptr<Checkpoint> weights;     // to start from, where there is nothing to go on from
-  std::unique_ptr<FolderLock> lock;        // of the first process alone
-  bool last_damaged = false;               // last.h5 is not to be rotated over the valid one
-  // Makes --batch what the classes fill, in the settings and here; null: it is somebody's choice.
+  std::unique_ptr<Checkpoint> checkpoint;  // to resume from; null: a new run
+  std::unique_ptr<Checkpoint> weights;     // initial weights of a new run
+  std::unique_ptr<FolderLock> lock;        // only in the first process
+  bool last_damaged = false;               // do not rotate last.h5 over the valid previous.h5
+  // Sets --batch to what the classes can fill, in the settings and here; null: --batch is fixed.
   std::function<void(TrainPlan&, std::int64_t batch)> choose_batch;
-  // Makes --chunk what fits in memory, in the settings and here; null: batch or chunk are
-  // somebody's choice and stay.
+  // Sets --chunk to what fits in memory, in the settings and here; null: the user chose batch or
+  // chunk, which stay.
   std::function<void(TrainPlan&, std::int64_t chunk)> choose_chunk;
 };
 
@@ -69,44 +68,45 @@ class TrainRun {
   void record_origin() const;
   void train_epoch();
   void advance(std::int64_t next, std::int64_t batches);
-  // The results of all steps that have begun, before the trainer's state is looked at.
+  // Waits for the results of all steps begun; call before reading the trainer's state.
   void finish_steps();
-  const Batch* fetch();  // the loader's next; null: failure_
+  const Batch* fetch();  // the loader's next batch; null: see failure_
   void after_step(const StepResult& result);
-  // What a signal is answered with while `what` is done, which is `seconds` long (0: not known).
+  // Sets the answer to a signal while `what` is done, which takes `seconds` (0: unknown).
   void announce(const std::string& what, double seconds) const;
-  // Of the whole run, at this epoch's pace: "loss 0.2310, run 1:02:10 left".
+  // Loss, and time left of the whole run at this epoch's pace: "loss 0.2310, run 1:02:10 left".
   std::string progress_note(double seconds, std::int64_t steps) const;
-  // Of the whole run, where `steps` steps took so many seconds.
+  // Seconds left of the whole run, if `steps` steps took `seconds`.
   double seconds_left(double seconds, std::int64_t steps) const;
-  // `seconds` for the epoch's last `steps` steps; fewer than all where the run was resumed in it.
+  // `seconds` is the time of the epoch's last `steps` steps, fewer than all if the run was resumed
+  // within the epoch.
   void finish_epoch(double seconds, std::int64_t steps);
   // The metrics of the held-out classes, and under "train" those of the training sample; an empty
-  // object where nothing is held out.
+  // object if nothing is held out.
   nlohmann::ordered_json evaluate_epoch();
   // An empty object in all processes but the first. what: "held-out", "training".
   nlohmann::ordered_json evaluate_images(const Dataset& data, const char* what);
   [[noreturn]] void fail_evaluation(const char* what) const;
-  // Whether --patience epochs went by without a better one: the first process's word.
+  // Whether --patience epochs passed without a better one, as decided by the first process.
   bool out_of_patience() const;
-  std::string why_over() const;            // that all epochs are done, or that patience is
-  std::uint64_t checkpoint_bytes() const;  // of one
+  std::string why_over() const;            // all epochs are done, or patience ran out
+  std::uint64_t checkpoint_bytes() const;  // of one checkpoint
   std::uint64_t folder_bytes() const;
-  // Tells the processes of one another's unreadable pictures; more than --max-bad end the run.
+  // Exchanges unreadable pictures between the processes; more than --max-bad end the run.
   void share_bad_images();
-  // Of the pictures that the run knew for unreadable, those that still are.
+  // The pictures recorded as unreadable that still are.
   std::vector<BadImage> known_bad() const;
-  void rehearse_saving() const;  // DeviceError where there is no memory for it
-  // Whether a signal asked any of the processes to stop.
+  void rehearse_saving() const;  // DeviceError if memory is too small
+  // Whether a signal asked any process to stop.
   bool asked_to_stop();
   void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
   void require_sound() const;
   std::vector<std::byte> checkpoint() const;
-  std::vector<std::byte> state() const;  // the same of what is sound; else DivergedError
+  std::vector<std::byte> state() const;  // the same; DivergedError if not sound
   void save_as_last(std::span<const std::byte> bytes);
   void save_if_due();
   void save_before_leaving();
-  // Where this or another process has met an error: leaves together, after saving.
+  // If this or another process has met an error: saves, and all processes leave together.
   void leave_if_failed();
   std::string resume_command() const;
   [[noreturn]] void stop();
@@ -122,34 +122,34 @@ class TrainRun {
   TrainPlan plan_;
   Dataset train_data_;
   std::optional<Dataset> test_data_;
-  std::optional<Dataset> train_sample_;  // evaluated beside test_data_
+  std::optional<Dataset> train_sample_;  // evaluated in addition to test_data_
   std::unique_ptr<Sampler> sampler_;     // of whole batches
-  std::unique_ptr<Sampler> share_;       // of this process's part of them
+  std::unique_ptr<Sampler> share_;       // of this process's part of each batch
   LoadingBytes loading_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Embedder> embedder_;
   std::unique_ptr<Loader> loader_;
-  const Batch* next_batch_ = nullptr;  // the loader's present one, of the step to come
-  bool stepping_ = false;              // a step has begun and has no result
-  std::int64_t best_epoch_ = 0;        // of best.h5; 0: there is none
+  const Batch* next_batch_ = nullptr;  // already fetched, for the next step
+  bool stepping_ = false;              // a step has begun and has no result yet
+  std::int64_t best_epoch_ = 0;        // of best.h5; 0: none
   bool compared_ = false;              // some epoch has a value of --monitor
-  std::exception_ptr failure_;         // of the loader: to be thrown between two steps
+  std::exception_ptr failure_;         // of the loader; thrown between two steps
   FileCalls files_;
 
   RunState run_;
-  std::string source_sha256_;  // of the weights it all began with
-  TrainRecord record_;         // run_.history and how long things took
+  std::string source_sha256_;  // of the run's initial weights
+  TrainRecord record_;         // run_.history with times
   UnreadableImages unreadable_;
-  SharedBadImages bad_;                // beside loader_'s own
-  double waited_before_ = 0;           // for images, in the epochs before
+  SharedBadImages bad_;                // known to all, besides loader_'s own
+  double waited_before_ = 0;           // for images, in earlier epochs
   std::int64_t skipped_held_out_ = 0;  // images that cannot be read
   StillLoss still_loss_;
   double eval_seconds_ = 0;       // of the last evaluation
   std::int64_t saved_step_ = -1;  // of the newest checkpoint in the folder; -1: none yet
-  double step_seconds_ = 0, save_seconds_ = 0;      // of the last ones; 0: none yet
-  std::chrono::steady_clock::time_point saved_at_;  // or tried to; before that, the first step
-  bool resumed_from_last_ = false;                  // from last.h5, not from another of the folder
-  bool prepared_ = false;                           // the folder is there and ours
+  double step_seconds_ = 0, save_seconds_ = 0;      // of the last one; 0: none yet
+  std::chrono::steady_clock::time_point saved_at_;  // or tried to; initially, the first step
+  bool resumed_from_last_ = false;                  // not from another checkpoint of the folder
+  bool prepared_ = false;                           // the folder exists and is ours
 };
 
 }  // namespace rk

@@ -20,7 +20,7 @@
 namespace rk {
 namespace {
 
-// In words; empty: none.
+// The problem in words; empty: none.
 std::string image_size_problem(const std::string& text) {
   for (const FlagCheck& allowed : {in_range(0, 0), in_range(8, 4096)}) {
     if (allowed.problem(text).empty()) return "";
@@ -28,14 +28,14 @@ std::string image_size_problem(const std::string& text) {
   return fmt::format("{} is neither 0 nor 8 to 4096", text);
 }
 
-// What --freeze takes: the network's stages from the images on.
+// The values of --freeze: the network's stages, from the input on.
 std::vector<std::string> stage_names(const std::string& arch) {
   std::vector<std::string> names = {"none"};
   for (const Stage& stage : network_stages(arch)) names.push_back(stage.name);
   return names;
 }
 
-// Of the parameters of all stages up to `last`.
+// The name prefixes of the parameters of all stages up to `last`.
 std::vector<std::string> frozen_beginnings(const std::string& arch, const std::string& last) {
   std::vector<std::string> beginnings;
   if (last == "none") return beginnings;
@@ -49,7 +49,7 @@ std::vector<std::string> frozen_beginnings(const std::string& arch, const std::s
 // ImageNet's evaluation shows the middle 224 pixels of a short side of 256; other sizes likewise.
 int default_resize(int image_size) { return (image_size * 256 + 112) / 224; }
 
-// As a resumed run finds it from any folder.
+// Absolute, so that a resumed run finds it from any folder.
 std::string with_whole_path(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }

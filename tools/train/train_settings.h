@@ -1,4 +1,4 @@
-// Everything one can ask of `train`, its flags, and what follows from it.
+// All settings of `train`, their flags, and the options derived from them.
 #pragma once
 
 #include "data/images/augment.h"
@@ -81,43 +81,43 @@ struct TrainSettings {
   bool allow_changed_data = false;
 };
 
-// Adds the flags in groups. `recipe`, `out`, `resume` and `allow_changed_data` are no settings of a
-// run and not in the table.
+// Adds the flags in groups. `recipe`, `out`, `resume` and `allow_changed_data` are not settings of
+// a run and not in the table.
 void add_train_options(Flags& flags, SettingTable& table, TrainSettings& settings);
 
-// Flags that contradict each other: UsageError. To be asked before anything else is applied.
+// Throws UsageError if flags contradict each other. Call before applying any other source.
 void refuse_conflicts(const SettingTable& table, const TrainSettings& settings);
 
-// One line for each of the flags `given` that changes nothing beside the other settings, resolved.
+// One line for each flag in `given` that has no effect with the other (resolved) settings.
 std::vector<std::string> without_effect(const std::set<std::string>& given,
                                         const TrainSettings& settings);
 
-// SettingTable::apply for a recipe or a resumed run's settings; --per-class means the sampler pk,
-// whatever these say of samplers.
+// SettingTable::apply for a recipe or a resumed run's settings; a given --per-class implies the
+// sampler pk, whatever sampler these name.
 void apply_settings(SettingTable& table, nlohmann::ordered_json values, const std::string& source);
 
-// With --weights the network stays what it is and goes on seeing images as it learnt to: those of
-// arch, stride-in-1x1, pool, gem-p, dim, input-mean, input-std, image-size and (for that size)
-// resize that nothing has set become the checkpoint's. Returns them, as "arch resnet18, dim 128,
-// ...". UsageError where another arch was asked for.
+// With --weights the network and its image preparation stay unchanged: of arch, stride-in-1x1,
+// pool, gem-p, dim, input-mean, input-std, image-size and (for that size) resize, those that no
+// source has set are taken from the checkpoint. Returns these as "arch resnet18, dim 128, ...".
+// Throws UsageError if another arch was requested.
 std::string adopt_model(const SettingTable& table, TrainSettings& settings,
                         const Checkpoint& checkpoint);
 
-// UsageError where a flag's value is none of its values, whatever the others and a checkpoint say.
+// Throws UsageError if a flag's value is invalid regardless of other flags and of a checkpoint.
 void check_values(const TrainSettings& settings);
 
-// Spells out what was left to choose (bn = auto, resize = 0, parameters of the loss, paths from the
-// root), and refuses what cannot be meant, values too: UsageError.
+// Replaces automatic values by explicit ones (bn = auto, resize = 0, parameters of the loss,
+// absolute paths); throws UsageError for invalid values and combinations.
 void resolve(TrainSettings& settings);
 
-// The largest number of `most` or less that divides `images`: the chunk to take.
+// The largest divisor of `images` that is at most `most`: the chunk to use.
 std::int64_t largest_divisor(std::int64_t images, std::int64_t most);
 
 std::string sampler_spec(const TrainSettings& settings);  // as make_sampler() takes it
 ModelDescription model_description(const TrainSettings& settings);
 AugmentOptions augment_options(const TrainSettings& settings);
 LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed);
-EmbedOptions embed_options(const TrainSettings& settings);  // of the classes held out
+EmbedOptions embed_options(const TrainSettings& settings);  // for the held-out classes
 // steps: of one epoch; classes: of the training set.
 TrainerOptions trainer_options(const TrainSettings& settings, std::uint64_t seed,
                                std::int64_t steps, std::int64_t classes);

@@ -34,7 +34,7 @@ std::string data_text(const DataSpec& spec, const Dataset& data) {
   return text;
 }
 
-// How many of the classes the network was trained on, where its checkpoint says.
+// On how many of the classes the network was trained, if its checkpoint records this.
 std::optional<std::int64_t> count_trained_on(const CheckpointEmbedder& embedder,
                                              const Dataset& data, const std::string& name) {
   if (embedder.trained_on().empty()) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<std::int64_t> count_trained_on(const CheckpointEmbedder& embedder,
   return count;
 }
 
-// With what to do about a picture that cannot be read.
+// Embeds all pictures; adds advice to the error about a picture that cannot be read.
 std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Dataset& data,
                                       const EmbedOptions& options, const std::string& spec) {
   try {
@@ -65,7 +65,7 @@ std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Datase
   }
 }
 
-// The item of each row: all of them in their order, but for those that were left out.
+// The item of each row: all items in order, except those that were left out.
 std::vector<std::int64_t> items_of(const EmbeddingSet& set, const Dataset& data) {
   std::vector<std::int64_t> items;
   for (std::int64_t i = 0; i < data.size() && items.size() < set.paths.size(); ++i) {
@@ -93,7 +93,7 @@ EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
   std::optional<EmbeddingSet> set = embed_all(embedder, data, embedding, options.data);
   if (!set) stop_if_interrupted();
   progress.finish();
-  // A smaller gallery changes every metric, so it is said even when little else is.
+  // A smaller gallery changes every metric, so this is printed even with --quiet.
   constexpr std::size_t kNamed = 10;
   const std::vector<BadImage>& skipped = embedder.bad_images();
   for (std::size_t i = 0; i < std::min(skipped.size(), kNamed); ++i) {
@@ -123,7 +123,7 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   Rows rows;
   rows.set = embed_pictures(embedder, data, options, common);
   note_rotated(data);
-  if (!spec.path.empty()) rows.set.exif = spec.get("exif", "ignore");  // else drawn
+  if (!spec.path.empty()) rows.set.exif = spec.get("exif", "ignore");  // not for drawn pictures
   rows.name = options.data;
   rows.part = data.part();
   rows.text = data_text(spec, data);

@@ -1,4 +1,4 @@
-// eval's embeddings from a data set through a checkpoint's network.
+// Computes eval's embeddings of a data set with the network of a checkpoint.
 #pragma once
 
 #include "engine/device/context.h"
@@ -9,16 +9,15 @@
 
 namespace rk {
 
-// Prints what is to be said of the weights as notes.
+// Opens the checkpoint; remarks about the weights become notes.
 Checkpoint open_network(const NetworkOptions& options);
 
-// The pictures of `data` as rows; how many --skip-bad left out is said.
+// Embeds the pictures of `data`; prints which ones --skip-bad left out.
 EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
                             const NetworkOptions& options, const CommonOptions& common);
 
-// Pictures are turned by EXIF as the network's training pictures were, unless --data says
-// otherwise.
-// Facts: skipped_images, classes_trained_on, chose_the_epoch.
+// Turns pictures by EXIF if the network was trained so and --data does not say otherwise. The facts
+// are skipped_images, precision and, if they apply, classes_trained_on and chose_the_epoch.
 Rows embed_data(const Context& context, const NetworkOptions& options, const CommonOptions& common);
 
 }  // namespace rk

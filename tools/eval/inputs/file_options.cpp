@@ -13,7 +13,7 @@
 namespace rk {
 namespace {
 
-// What the file is and what was done with it.
+// Describes the file and how it was read.
 std::string reading_text(const RowsRead& read, bool normalize) {
   std::string text = read.format;
   if (!read.dtype.empty()) text += " " + read.dtype;

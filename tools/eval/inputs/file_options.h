@@ -1,4 +1,4 @@
-// Flags for embeddings that are there already.
+// Flags for existing embeddings.
 #pragma once
 
 #include "tools/cli/flags.h"
@@ -10,24 +10,24 @@
 namespace rk {
 
 struct FileOptions {
-  std::string embeddings;  // empty: a network makes them
-  std::string labels;      // empty: in the file of the embeddings
-  std::string gallery;     // empty: searched in among themselves
+  std::string embeddings;  // empty: a network computes them
+  std::string labels;      // empty: in the embeddings' file
+  std::string gallery;     // empty: the queries among themselves
   std::string gallery_labels;
   bool normalize = false;
 
   void add_to(Flags& flags);
-  // What is read, without names of arrays.
+  // The files to read, without the names of arrays.
   std::vector<std::string> files() const;
 };
 
-// --embeddings. InputError where the files cannot be read as embeddings and their labels.
+// Reads --embeddings. Throws InputError if the files cannot be read as embeddings and labels.
 Rows read_queries(const FileOptions& options);
 
-// --gallery, in labels of its own.
+// Reads --gallery, with its own labels.
 Rows read_gallery(const FileOptions& options);
 
-// Gives it the labels of `queries`. InputError where the two cannot be compared.
+// Maps the gallery's labels to those of `queries`. Throws InputError if the two cannot be compared.
 void match_gallery(const Rows& queries, Rows& gallery);
 
 }  // namespace rk

@@ -1,4 +1,4 @@
-// Flags for embeddings that a network is to make of pictures.
+// Flags for embeddings that a network computes from pictures.
 #pragma once
 
 #include "tools/cli/flags.h"

@@ -16,7 +16,7 @@
 namespace rk {
 namespace {
 
-// Of the classes that occur in one set, how many do in the other.
+// The number of classes that occur in both sets.
 std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
   const std::set<std::int64_t> first(a.labels.begin(), a.labels.end());
   const std::set<std::int64_t> second(b.labels.begin(), b.labels.end());
@@ -24,8 +24,9 @@ std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
                        [&](std::int64_t label) { return first.contains(label); });
 }
 
-// Queries that find themselves in the gallery: by path where both sets know theirs, else number by
-// number. With cameras nobody does: one of the same class and camera is no candidate.
+// Counts the queries that are also in the gallery: by path if both sets have paths, otherwise by
+// equal numbers. With cameras the count is 0, since rows of the same class and camera are no
+// candidates.
 std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& gallery) {
   if (!queries.cameras.empty() && !gallery.cameras.empty()) return 0;
   const bool by_path = !queries.paths.empty() && !gallery.paths.empty();
@@ -35,7 +36,7 @@ std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& 
         static_cast<std::size_t>(row * set.dim), static_cast<std::size_t>(set.dim)));
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   };
-  std::unordered_map<std::string_view, std::int64_t> missing;  // queries that were not met yet
+  std::unordered_map<std::string_view, std::int64_t> missing;  // queries not found yet
   for (std::int64_t i = 0; i < queries.count(); ++i) ++missing[what_is(queries, i)];
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < gallery.count(); ++i) {

@@ -1,4 +1,4 @@
-// Rows that eval searches for or in, with what is said of them to people and to scripts.
+// The queries or the gallery of eval, with their description for people and for scripts.
 #pragma once
 
 #include "data/images/image.h"
@@ -15,17 +15,17 @@ namespace rk {
 
 struct Rows {
   EmbeddingSet set;
-  std::string name;  // the file, or the data as they were given: messages begin with it
+  std::string name;  // the file or data as given; begins messages
   std::string text;  // "e.h5: 24 rows of 6 classes"
-  std::string part;  // of a data set: "split test"; empty: of a file
-  std::function<Image(std::int64_t row)> picture;   // where pictures were embedded; InputError
-  nlohmann::json facts = nlohmann::json::object();  // stand in the JSON beside the metrics
+  std::string part;  // of a data set: "split test"; empty: from a file
+  std::function<Image(std::int64_t row)> picture;   // if embedded from pictures
+  nlohmann::json facts = nlohmann::json::object();  // for the JSON, beside the metrics
 
   std::int64_t count() const { return set.count(); }
   EmbeddingView view() const { return set.view(); }
 };
 
-// f(), whose InputErrors begin with the name of those rows that they are about.
+// Calls f() and prefixes its InputErrors with the name of the rows that they are about.
 template <class F> auto naming_rows(const Rows& queries, const Rows* gallery, F&& f) {
   try {
     return f();
@@ -35,16 +35,15 @@ template <class F> auto naming_rows(const Rows& queries, const Rows* gallery, F&
   }
 }
 
-// Where a row's picture is: /paths of a file are relative to the folder in which the program that
-// wrote it was called, which is taken to be the present one, or else the file's. The row must have
-// a path.
+// The path of a row's picture, which the row must have. A path in a file is relative to the working
+// directory of the program that wrote it: taken to be the present one, else the file's folder.
 std::string picture_path(const Rows& rows, std::int64_t row);
 
-// How many classes occur.
+// The number of classes that occur.
 std::int64_t count_classes(const EmbeddingSet& set);
 
-// What is searched for in what, a line each; `json` takes what is counted for it. `gallery`: null
-// where rows are searched for among themselves.
+// Describes queries and gallery, one line each, and adds the counts to `json`. `gallery`: null if
+// the rows are searched among themselves.
 std::string describe(const Rows& queries, const Rows* gallery, nlohmann::json& json);
 
 }  // namespace rk
