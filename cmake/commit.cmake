@@ -1,11 +1,11 @@
 # cmake -DSOURCE=FOLDER -DOUTPUT=FILE.cpp -P commit.cmake: defines build_commit() (tools/cli/build_commit.h).
-# FILE is touched only where the commit is another, so that a build without news compiles nothing.
+# FILE is written only if the commit has changed, so that an unchanged tree compiles nothing.
 set(commit "")
 execute_process(COMMAND git -C ${SOURCE} rev-parse HEAD
   OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 execute_process(COMMAND git -C ${SOURCE} rev-parse --show-toplevel
   OUTPUT_VARIABLE repository OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-# A copy of the sources within somebody else's repository is none of its commits.
+# A copy of the sources inside another repository does not have that repository's commit.
 if(failed EQUAL 0 AND repository STREQUAL SOURCE)
   set(commit ${head})
   execute_process(COMMAND git -C ${SOURCE} status --porcelain --untracked-files=no

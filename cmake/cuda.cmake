@@ -1,9 +1,10 @@
-# Finds the CUDA toolkit and says how device code is compiled.
-#   RK_HAS_CUDA             ON where device code is built
-#   rk_cuda_folder(NAME SOURCES...)  all .cu in folder NAME as library rk_NAME_cuda, which rk_NAME
-#                           links; CUDA's headers for those of its SOURCES in a folder cuda, nccl or cudnn
+# Finds the CUDA toolkit and defines how device code is compiled.
+#   RK_HAS_CUDA             ON if device code is built
+#   rk_cuda_folder(NAME SOURCES...)  builds all .cu in folder NAME as library rk_NAME_cuda, which
+#                           rk_NAME links; gives CUDA's headers to those of its SOURCES that are in a
+#                           folder cuda, nccl or cudnn
 #   RK_CUDA_TARGETS         global property: those libraries
-# Device code has targets of its own; on the host only folders called cuda know of it.
+# Device code has separate targets; of the host's code only folders named cuda, nccl or cudnn see it.
 
 set(RK_HAS_CUDA OFF)
 set(cuda_absent "")
@@ -17,11 +18,11 @@ else()
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    # Set before the language is enabled, so that its own try compiles for what we build.
+    # Set before the language is enabled, since CMake's own test compilation uses it.
     set(CMAKE_CUDA_ARCHITECTURES 80 CACHE STRING "CMake's own checks; see RK_CUDA_ARCHITECTURES")
     enable_language(CUDA)
     find_package(CUDAToolkit QUIET)
-    if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's flag
+    if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 lacks nvcc's flag
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     endif()
@@ -44,9 +45,8 @@ else()
   return()
 endif()
 
-# A100, H100/H200 and B200, the last also as PTX for what comes after it; cards of the same
-# generation with a higher number (RTX 30 and 40) run the first. All three take half a minute of
-# a build's twelve.
+# A100, H100/H200 and B200, the last also as PTX for later GPUs; GPUs of the first's generation with
+# a higher number (RTX 30 and 40) run its code. All three take half a minute of a build's twelve.
 set(architectures 80-real 90-real)
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
   list(APPEND architectures 90-virtual)
@@ -66,11 +66,11 @@ endif()
 target_include_directories(rk_cuda_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(rk_cuda_options INTERFACE
   ${warnings_of_nvcc} --expt-relaxed-constexpr -lineinfo
-  # As on the host: rounding is what the source says, a fused multiply-add is written std::fma.
+  # As on the host: round as the source says; fused multiply-adds are written as std::fma.
   -fmad=false
-  # Not -Wpedantic: the line directives nvcc writes are no standard C++.
+  # Not -Wpedantic: the line directives that nvcc generates are not standard C++.
   "SHELL:-Xcompiler ${warnings}"
-  # Registers, shared memory and spills of every kernel, which tools/scripts/record_resources.sh keeps.
+  # Prints registers, shared memory and spills of every kernel; tools/scripts/record_resources.sh keeps them.
   "SHELL:-Xptxas -v")
 set_property(TARGET rk_cuda_options PROPERTY INTERFACE_POSITION_INDEPENDENT_CODE OFF)
 
@@ -82,13 +82,13 @@ function(rk_cuda_folder name)
     set_target_properties(rk_${name}_cuda PROPERTIES
       CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_ARCHITECTURES "${RK_CUDA_ARCHITECTURES}"
       CUDA_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/tools/scripts/record_resources.sh)
-    # The runtime is linked statically and looks for the driver when it is first called: the
-    # programs start where there is none.
+    # The runtime is linked statically and looks for the driver at its first call, so the programs
+    # also start without a driver.
     target_link_libraries(rk_${name} PUBLIC $<LINK_ONLY:rk_${name}_cuda>
       $<LINK_ONLY:CUDA::cudart_static>)
     set_property(GLOBAL APPEND PROPERTY RK_CUDA_TARGETS rk_${name}_cuda)
   endif()
-  # Files for the host that know CUDA or cuDNN: they alone see its headers.
+  # Only these host files, which use CUDA or cuDNN, see their headers.
   foreach(source ${ARGN})
     if(source MATCHES "/(cuda|nccl)/")
       set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
@@ -105,7 +105,7 @@ foreach(folder ${CUDAToolkit_INCLUDE_DIRS})
   list(APPEND RK_CUDA_INCLUDE_OPTIONS -isystem ${folder})
 endforeach()
 
-# The same list as people write compute capabilities: "8.x, 9.x, 10.x and newer".
+# The same list as compute capabilities, for messages: "8.x, 9.x, 10.x and newer".
 set(code "")
 set(comma "")
 foreach(architecture ${RK_CUDA_ARCHITECTURES})

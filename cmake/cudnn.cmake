@@ -1,9 +1,9 @@
-# Finds cuDNN 9.8 or newer (the first that plans for a GPU which is only described) and its C++ frontend.
-#   RK_HAS_CUDNN            ON where both are there and device code is built
-#   RK_CUDNN_ABSENT         else why not
-#   RK_CUDNN_OPTIONS        how the files in folders called cudnn are compiled: they alone see cuDNN
-# Looked for in the system, in the CUDA toolkit, and where tools/scripts/setup_cudnn.sh puts them. The library
-# is loaded when it is first needed, so nothing is linked.
+# Finds cuDNN 9.8 or newer (9.8 is the first that can plan for a GPU from its description) and its C++ frontend.
+#   RK_HAS_CUDNN            ON if both are found and device code is built
+#   RK_CUDNN_ABSENT         otherwise the reason
+#   RK_CUDNN_OPTIONS        compile options of the files in folders named cudnn; only these see cuDNN
+# Searches the system, the CUDA toolkit, and the folder of tools/scripts/setup_cudnn.sh. The library is
+# loaded when it is first needed, so nothing is linked.
 
 set(RK_HAS_CUDNN OFF)
 set(RK_CUDNN_ABSENT "")
@@ -18,7 +18,7 @@ if(RK_HAS_CUDA)
   find_path(RK_CUDNN_FRONTEND cudnn_frontend.h HINTS ${fetched}/include)
 endif()
 
-# version(VARIABLE FILE PREFIX SUFFIX): the version that defines in a header make up.
+# rk_header_version(VARIABLE FILE PREFIX SUFFIX): reads the version from the #defines of a header.
 function(rk_header_version variable file prefix suffix)
   set(version "")
   foreach(part MAJOR MINOR)
@@ -41,8 +41,8 @@ else()
   rk_header_version(frontend ${RK_CUDNN_FRONTEND}/cudnn_frontend_version.h CUDNN_FRONTEND _VERSION)
   if(cudnn VERSION_LESS 9.8)
     set(RK_CUDNN_ABSENT "cuDNN ${cudnn} is older than 9.8")
-  # From 1.18 on the frontend asks for sums beside a convolution in the wrong type, and all but fp16
-  # are refused; before 1.15 it was not tried.
+  # From 1.18 on the frontend requests the sums of a convolution in the wrong type, and all types but
+  # fp16 are refused; versions before 1.15 are untested.
   elseif(frontend VERSION_LESS 1.15 OR frontend VERSION_GREATER_EQUAL 1.18)
     set(RK_CUDNN_ABSENT "cuDNN's frontend ${frontend} is not one of 1.15 to 1.17")
   endif()
@@ -57,7 +57,7 @@ endif()
 set(RK_HAS_CUDNN ON)
 message(STATUS "cuDNN: ${cudnn}, frontend ${frontend}")
 
-# -O1: the frontend's headers take twice as long at -O3, and nothing in them runs in a step.
+# -O1: compiling the frontend's headers takes twice as long at -O3, and no code in them runs in a step.
 set(RK_CUDNN_OPTIONS ${RK_CUDA_INCLUDE_OPTIONS} -isystem ${RK_CUDNN_INCLUDE}
   -isystem ${RK_CUDNN_FRONTEND} -O1 -DNV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
   -DCUDNN_FRONTEND_SKIP_JSON_LIB)

@@ -1,10 +1,10 @@
-# What `cmake --install` puts where, and the package that `cpack` makes of it.
+# Defines what `cmake --install` installs, and the package that `cpack` builds from it.
 #
-# Installed, a program is called rankine-train, rankine-eval, ...: `eval` is a word of the shell, and the
-# others are too common for everybody's PATH. The man pages and the completion are what --help says.
+# Installed programs are called rankine-train, rankine-eval, ...: `eval` is a shell builtin, and the
+# other names are too common for a PATH. Man pages and completions are generated from --help.
 
 if(RK_SANITIZE OR RK_FUZZ)
-  return()  # builds to look for mistakes with; --help itself would be slow
+  return()  # builds for finding bugs, in which --help itself would be slow
 endif()
 
 set(manuals "")
@@ -28,10 +28,10 @@ add_custom_target(manuals ALL DEPENDS ${manuals})
 add_dependencies(programs manuals)
 
 install(DIRECTORY recipes DESTINATION share/rankine)
-install(DIRECTORY docs DESTINATION share/doc/rankine)  # beside README.md, which names them so
+install(DIRECTORY docs DESTINATION share/doc/rankine)  # beside README.md, which links to it as docs/
 install(FILES README.md CHANGELOG.md CITATION.cff LICENSE DESTINATION share/doc/rankine)
 
-# No package of what is compiled for this machine's processor: others would stop at an instruction.
+# No package of code compiled for this machine's processor: others could meet illegal instructions.
 if(RK_NATIVE)
   return()
 endif()
@@ -44,7 +44,7 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-# The packages of the libraries that the programs are linked with, in versions that will do.
+# Depend on the packages of the linked libraries, in sufficient versions.
 find_program(RK_DPKG_SHLIBDEPS dpkg-shlibdeps)
 if(RK_DPKG_SHLIBDEPS)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
