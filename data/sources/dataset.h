@@ -1,13 +1,13 @@
 // A data set: items (one image each), their classes, and the categories of the classes.
 //
-// Splits. Retrieval splits hold different classes. A data set either has splits of its own (a
-// folder with train/ and test/, glyphs, the published sets) or is flat: then the whole set serves
-// as `train` or as `test`, as the caller chooses. Options of every kind:
+// Splits. Splits hold different classes, except that test, query and gallery may share theirs. A
+// data set either has splits of its own (a folder with train/ and test/, glyphs) or is flat: then
+// the whole set serves as `train` or as `test`, as the caller chooses. Options of every kind:
 //   val_classes=0.2       hold this share of the training classes out (at least one, never all):
 //                         `train` is the rest, `val` the held-out ones; a flat set then has no
 //                         `test`
 //   val_order=default     the last classes of the table; random: drawn with val_seed=0
-//   min_images=1          leave out classes with fewer images, those of query and gallery together
+//   min_images=1          leave out classes with fewer images, counting query and gallery together
 // A class with a single image is not an error here (evaluation counts such queries); samplers
 // refuse such classes.
 //

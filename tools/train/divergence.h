@@ -1,10 +1,10 @@
 // Writes diverged.json into the run's folder when training diverges, to help find the cause.
 //
 //   what, step, epoch, batch, learning_rate, loss, gradient_norm (null: not finite, or not reached)
-//   images                  of the batch, as messages call them
-//   first_layer_not_finite  in forward order; null: none. ReLU makes 0 of NaN, so that a fused
-//                           layer can hide one; then the gradients tell
-//   layers                  name, max_abs of the finite values of its output, how many are not
+//   images                  of the batch, named as in messages
+//   first_layer_not_finite  in forward order; null: none. ReLU turns NaN into 0, so a fused layer
+//                           can hide a NaN; then see the gradients
+//   layers                  name, max_abs of the finite output values, number of others
 //   parameters_not_finite, gradients_not_finite   names
 #pragma once
 

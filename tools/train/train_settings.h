@@ -26,7 +26,7 @@ struct TrainSettings {
   int image_size = 0;
   int resize = 0;
   std::vector<double> input_mean = {0.485, 0.456,
-                                    0.406};  // ImageNet's, as torchvision's weights want
+                                    0.406};  // ImageNet's, as torchvision's weights expect
   std::vector<double> input_std = {0.229, 0.224, 0.225};
   std::string augment = "crop=resized,flip=0.5";
   int workers = 2;

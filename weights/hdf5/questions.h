@@ -15,14 +15,14 @@ inline constexpr std::size_t kHdf5SlotBytes = std::size_t{2} << 20;
 inline constexpr std::size_t kHdf5MaxRank = 4;
 
 enum class Hdf5Question : std::uint64_t {
-  kOpen,           // -> device, inode, bytes, seconds and nanoseconds of change (0 of an image)
-  kObjects,        // first -> how many there are, then from the first: path, is it a data set
-  kInfo,           // path -> kind, rank, dims, sides of the pieces that are best read whole
-  kNumbers,        // path, type, boxes, each of them rank offsets and rank sides -> their values
-  kTexts,          // path, first, byte -> pieces of texts from there on: is it the end of it, text
-  kTextAttribute,  // object, name -> is there one, text
-  kIntegerAttribute,  // object, name -> is there one, value
-  kNumberAttribute,   // object, name -> how many, bits of doubles
+  kOpen,              // -> device, inode, bytes, seconds and nanoseconds of change (0 for images)
+  kObjects,           // first -> number of all, then from `first` on: path, whether a data set
+  kInfo,              // path -> kind, rank, dims, sides of the pieces best read whole
+  kNumbers,           // path, type, boxes (rank offsets and rank sides each) -> their values
+  kTexts,             // path, first, byte -> parts of texts from there on: whether it ends, text
+  kTextAttribute,     // object, name -> whether it exists, text
+  kIntegerAttribute,  // object, name -> whether it exists, value
+  kNumberAttribute,   // object, name -> count, bits of doubles
 };
 
 // The type that numbers are read as.
