@@ -40,14 +40,34 @@ template <class S> class Ranking {
   using Key = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
   using Items = KeyedItems<Key>;
 
+  // What one run ranks.
+  struct Problem {
+    int threads;
+    std::int64_t n, stride;
+    const S* scores;
+    const std::uint8_t* targets;
+    double half;  // of the margin
+    S* grad;
+  };
+
+  Items rank(const Problem& p);
+  double move_positives(const Problem& p, const Items& order, double factor);
+  Items sort_moved(const Problem& p, std::int64_t positives, const Items& room);
+  void write_gradient(const Problem& p, const Items& order, const Items& moved,
+                      std::int64_t positives, S scale);
+
   Items items(int buffer) const {
     return {keys_[buffer].template as<Key>(), items_[buffer].template as<std::uint32_t>()};
   }
+  // Of two buffers the one that does not hold `items`.
+  Items other(const Items& taken, int a, int b) const {
+    return taken.keys == items(a).keys ? items(b) : items(a);
+  }
 
   Buffer keys_[3];
-  Buffer items_[3];  // index; the highest bit says whether it is a positive
-  Buffer places_;
-  Buffer rests_;  // v' minus its rounded value, of positives
+  Buffer items_[3];   // index; the highest bit says whether it is a positive
+  Buffer places_;     // of positives in the first order, by index
+  Buffer residuals_;  // v' minus its rounded value, of positives, by index
   Buffer counts_;
   int threads_ = 1;
 };
