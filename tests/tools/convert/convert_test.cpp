@@ -112,6 +112,7 @@ TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
   EXPECT_TRUE(holds(unsaid.out, "does not say how the network of its embedding pools"));
   const Finished like = run("convert", {in("tuned.pth"), in("tuned.h5"), "--like", in("given.h5")});
   ASSERT_EQ(like.code, 0) << like.err;
+  EXPECT_FALSE(holds(like.out, "does not say how")) << like.out;
   const Checkpoint both(in("tuned.h5"));
   EXPECT_EQ(both.model().input_mean[2], 0.3);
   EXPECT_EQ(both.model().input_std[0], 0.5);

@@ -147,7 +147,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
                 result["runs"][0]["metrics"]["map_at_r"].get<double>());
   EXPECT_LT(difference["low"].get<double>(), difference["high"].get<double>());
   const PageElement root = page();
-  EXPECT_TRUE(holds(root.text, in("b") + " beside " + in("a")));
+  EXPECT_TRUE(holds(root.text, in("a") + " and " + in("b")));
   EXPECT_TRUE(holds(root.text, fmt::format("{:+.4f}", difference["value"].get<double>())));
   EXPECT_TRUE(holds(root.text, "90 % interval"));
 
@@ -174,6 +174,8 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   };
   refused({"--compare", in("a"), in("b")}, 2, "--data is missing");
   refused({"--compare", in("a"), "--data", "folder:" + in("pics")}, 2, "--compare");
+  refused({"--compare", in("a"), in("b"), in("a"), "--data", "folder:" + in("pics")}, 2,
+          "give two runs, --compare RUN_A RUN_B");
   refused({"--compare", in("a"), in("pics"), "--data", "folder:" + in("pics")}, 3,
           in("pics") + ": holds no best.h5");
   Words more = both;

@@ -52,6 +52,24 @@ class ProbeLoss : public ProbeRun {
   }
 };
 
+// There differences are no gradient, which is no fault of the loss.
+TEST_F(ProbeLoss, EqualRowsAreCountedWhereGradientsAreChecked) {
+  LossData<double> data = made_up::data(LossKind::kEmbeddings, {.rows = 16, .dim = 6}, 1);
+  for (const std::int64_t expected : {0, 2}) {
+    if (expected > 0) {
+      std::copy_n(data.embeddings.begin(), 6, data.embeddings.begin() + 4 * 6);
+      std::copy_n(data.embeddings.begin(), 6, data.embeddings.begin() + 15 * 6);
+    }
+    write("in.h5", data);
+    ASSERT_EQ(probe({"--loss", "fastap", "--in", path("in.h5"), "--json", path("out.json"),
+                     "--check", "--force"}),
+              0)
+        << error_;
+    EXPECT_EQ(json().at("check").at("equal_rows"), expected);
+    EXPECT_EQ(holds(out_, "2 rows are equal to another"), expected == 2) << out_;
+  }
+}
+
 // Every loss on a file with all that its kind takes: the numbers are those of the loss, and the
 // gradient is what differences in double say.
 TEST_F(ProbeLoss, EveryLossIsCheckedOnAllItTakes) {

@@ -483,6 +483,28 @@ TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
   EXPECT_TRUE(holds(trained.err, "note: " + in("phone") + words));
 }
 
+// Unless --data says otherwise.
+TEST_F(FolderRun, EvalTurnsPicturesAsTheNetworkLearntThem) {
+  folder_->classes("both/c", 6, 4);
+  folder_->write("both/c0/0.png", rotated_png(file_text(in("both/c0/0.png"))));
+  const std::string data = "folder:" + in("both");
+  const Finished trained =
+      train("both", "both_run", {"--data", data + ",exif=turn", "--test-data", flat()});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const auto first_row = [&](const std::string& spec) {
+    const Finished done = eval({"--checkpoint", in("both_run/best.h5"), "--data", spec,
+                                "--save-embeddings", in("both.h5"), "--force"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_EQ(holds(done.err, "stored lying"), holds(spec, "exif=ignore")) << done.err;
+    const EmbeddingSet set = read_embeddings(in("both.h5"));
+    EXPECT_EQ(set.exif, holds(spec, "exif=ignore") ? "ignore" : "turn");
+    return std::vector<float>(set.embeddings.begin(), set.embeddings.begin() + set.dim);
+  };
+  const std::vector<float> unsaid = first_row(data);
+  EXPECT_EQ(unsaid, first_row(data + ",exif=turn"));
+  EXPECT_NE(unsaid, first_row(data + ",exif=ignore"));
+}
+
 // Whoever embeds by what is exported has to turn pictures too, and whoever goes on from it.
 TEST_F(FolderRun, ThatPicturesWereTurnedGoesWithTheWeights) {
   folder_->classes("turned/c", 6, 4);
