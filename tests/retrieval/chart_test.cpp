@@ -141,8 +141,8 @@ TEST(Chart, BinsReachTheirCounts) {
                                     .series = {s}});
   const auto paths = find_all(figure, "path", "area");
   ASSERT_EQ(paths.size(), 2U);
-  // Plot of 412 x 242 at (54, 12): up to a third, then to the top, and down.
-  EXPECT_EQ(paths[1]->attribute("d"), "M54.0 254.0V173.3H260.0V12.0H466.0V254.0");
+  // Plot of 406 x 242 at (60, 12): up to a third, then to the top, and down.
+  EXPECT_EQ(paths[1]->attribute("d"), "M60.0 254.0V173.3H263.0V12.0H466.0V254.0");
 }
 
 TEST(Chart, WhatIsNotFiniteIsAGap) {

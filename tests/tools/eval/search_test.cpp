@@ -126,7 +126,8 @@ TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
   write_embeddings(in("others.h5"), index);
   expect_refused({"--index", in("others.h5"), "--query", photo},
                  "embedded by another network (aaaaaaaaaaaa) than ");
-  expect_refused({"--index", in("run/last.h5"), "--query", photo}, "no data set /embeddings");
+  expect_refused({"--index", in("run/last.h5"), "--query", photo},
+                 "is a network's weights, not embeddings");
   const Finished rows =
       run({RK_BIN "/eval", "--checkpoint", in("index.h5"), "--data", "folder:" + in("shelves")});
   EXPECT_EQ(rows.code, 3);

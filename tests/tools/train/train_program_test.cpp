@@ -479,7 +479,7 @@ TEST_F(TrainProgram, CtrlCIsAnsweredAtOnce) {
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   child.send(SIGINT);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
   EXPECT_TRUE(child.running()) << "the step was too short for this test";
   EXPECT_TRUE(holds(child.said_so_far(), "finishing the step under way, then saving to " +
                                              in("run") + " (the first step: how long is not"));
