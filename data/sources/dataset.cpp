@@ -37,7 +37,7 @@ const std::vector<Kind>& kinds() {
       {"folder",
        "folder:PATH[,categories=a+b][,splits=none][,exif=turn][,merge=3]",
        "PATH/[train|val|test|query|gallery/][category/]class/image; exif=turn turns pictures "
-       "upright that phones stored lying; merge=3 makes one of every three training classes",
+       "upright by their EXIF orientation; merge=3 makes one of every three training classes",
        true,
        {"categories", "splits", "exif", "merge"},
        folder_splits,
@@ -411,7 +411,7 @@ Dataset open_dataset(const DataSpec& spec, Split split) {
   if (other && contains(own, *other)) beside = kind.read(spec, *other);
   Dataset data = drop_small_classes(least, kind.read(spec, divided ? Split::kTrain : split),
                                     beside ? &*beside : nullptr);
-  data.set_part(whole ? "all of it, which has no splits" : fmt::format("split {}", name_of(split)));
+  data.set_part(whole ? "the whole set (no splits)" : fmt::format("split {}", name_of(split)));
   if (divided) {
     data = data.select(divide(spec, how, static_cast<std::int64_t>(data.classes().size()), split));
   }

@@ -95,8 +95,8 @@ void note_rotated(const Dataset& data, std::int64_t before) {
   const std::int64_t count = data.rotated() - before;
   if (count == 0) return;
   note(fmt::format(
-      "{}: {} of the pictures looked at {} stored lying or mirrored (EXIF orientation) and "
-      "seen so; ,exif=turn behind the folder turns pictures upright",
+      "{}: {} of the pictures looked at {} stored rotated or mirrored (EXIF orientation) and used "
+      "as stored; ,exif=turn behind the folder turns pictures upright",
       data.name(), count, count == 1 ? "is" : "are"));
 }
 

@@ -22,8 +22,11 @@ void note_lengths(std::span<const float> rows, std::int64_t dim, const std::stri
     most = std::max(most, std::sqrt(square));
   }
   if (least > 0.99 && most < 1.01) return;
-  note(fmt::format("{}: rows have lengths from {:.3g} to {:.3g}; {}", file, least, most,
-                   consequence));
+  const std::string shortest = fmt::format("{:.3g}", least), longest = fmt::format("{:.3g}", most);
+  note(shortest == longest
+           ? fmt::format("{}: all rows have length {}; {}", file, longest, consequence)
+           : fmt::format("{}: rows have lengths from {} to {}; {}", file, shortest, longest,
+                         consequence));
 }
 
 }  // namespace rk

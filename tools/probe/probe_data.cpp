@@ -128,10 +128,10 @@ class ProbeData final : public Command {
         lying += picture.orientation == kUpright ? 0 : 1;
       }
     }
-    print("{}, {}: {} of {}{}, {} to {} in each\n", spec.text(), data.part(),
+    print("{}, {}: {} of {}{}, {} in each\n", spec.text(), data.part(),
           counted(data.size(), "image"), counted(data.classes().size(), "class"),
           data.categories().empty() ? "" : " in " + counted(data.categories().size(), "category"),
-          fewest, most);
+          fewest == most ? fmt::format("{}", fewest) : fmt::format("{} to {}", fewest, most));
     json out = {{"part", data.part()},
                 {"images", data.size()},
                 {"classes", data.classes().size()},
@@ -150,9 +150,9 @@ class ProbeData final : public Command {
       out["largest"] = {large->width, large->height};
     }
     if (lying > 0) {
-      print("  stored lying or mirrored (EXIF): {}, {}\n", lying,
+      print("  stored rotated or mirrored (EXIF): {}, {}\n", lying,
             spec.get("exif", "") == "turn" ? "turned upright by exif=turn"
-                                           : "seen so; ,exif=turn turns them upright");
+                                           : "used as stored; ,exif=turn turns them upright");
     }
     if (!data.left_out().empty()) print("  left out: {}\n", text_of(data.left_out()));
     if (!lonely.empty()) {

@@ -63,7 +63,7 @@ TEST_F(ProbeData, NothingWrongIsZeroAndShort) {
   folder_.picture("flat/b/1.png", 4);
   EXPECT_EQ(probe({"--data", "folder:" + path("flat")}), 0) << error_;
   EXPECT_EQ(out_, "folder:" + path("flat") +
-                      ", all of it, which has no splits: 4 images of 2 classes, 2 to 2 in each\n"
+                      ", the whole set (no splits): 4 images of 2 classes, 2 in each\n"
                       "  pixels: 24 x 18 to 24 x 18\n");
   EXPECT_EQ(probe({"--data", "glyphs"}), 2);
   EXPECT_TRUE(holds(error_, "is drawn, so that there are no files to look at"));

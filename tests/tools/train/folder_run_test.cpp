@@ -143,11 +143,11 @@ TEST_F(FolderRun, EvalSaysWhatTheNetworkWasTrainedOn) {
   const Finished all = embed("flat", "all.h5");
   ASSERT_EQ(all.code, 0) << all.err;
   EXPECT_TRUE(holds(all.out,
-                    "all of it, which has no splits: 32 images of 8 classes; the network "
+                    "the whole set (no splits): 32 images of 8 classes; the network "
                     "was trained on 6 of these classes"));
   EXPECT_TRUE(holds(all.err, "note: 6 of the 8 classes of " + flat()));
   EXPECT_EQ(result("embed.json")["classes_trained_on"], 6);
-  EXPECT_TRUE(holds(all.err, in("all.h5") + ": 32 rows of all of it, which has no splits\n"));
+  EXPECT_TRUE(holds(all.err, in("all.h5") + ": 32 rows of the whole set (no splits)\n"));
   const Finished held =
       eval({"--checkpoint", in("run/best.h5"), "--data", flat() + ",val_classes=0.25", "--split",
             "Validation", "--json", in("held.json")});
@@ -459,14 +459,14 @@ TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
     folder_->write(name, rotated_png(file_text(in(name))));
   }
   const std::string spec = "folder:" + in("phone");
-  const std::string words = ": 2 of the pictures looked at are stored lying or mirrored (EXIF";
+  const std::string words = ": 2 of the pictures looked at are stored rotated or mirrored (EXIF";
   const Finished counted = embed("phone", "phone.h5");
   ASSERT_EQ(counted.code, 0) << counted.err;
   EXPECT_TRUE(holds(counted.err, "note: " + in("phone") + words));
   const Finished turned = eval({"--checkpoint", in("run/best.h5"), "--data", spec + ",exif=turn",
                                 "--save-embeddings", in("turned.h5")});
   ASSERT_EQ(turned.code, 0) << turned.err;
-  EXPECT_FALSE(holds(turned.err, "stored lying")) << turned.err;
+  EXPECT_FALSE(holds(turned.err, "stored rotated")) << turned.err;
   EXPECT_TRUE(holds(turned.err, "note: the network was trained on pictures with exif=ignore, " +
                                     spec + ",exif=turn has exif=turn"));
   EXPECT_FALSE(holds(counted.err, "was trained on pictures with")) << counted.err;
@@ -495,7 +495,7 @@ TEST_F(FolderRun, EvalTurnsPicturesAsTheNetworkLearntThem) {
     const Finished done = eval({"--checkpoint", in("both_run/best.h5"), "--data", spec,
                                 "--save-embeddings", in("both.h5"), "--force"});
     EXPECT_EQ(done.code, 0) << done.err;
-    EXPECT_EQ(holds(done.err, "stored lying"), holds(spec, "exif=ignore")) << done.err;
+    EXPECT_EQ(holds(done.err, "stored rotated"), holds(spec, "exif=ignore")) << done.err;
     const EmbeddingSet set = read_embeddings(in("both.h5"));
     EXPECT_EQ(set.exif, holds(spec, "exif=ignore") ? "ignore" : "turn");
     return std::vector<float>(set.embeddings.begin(), set.embeddings.begin() + set.dim);
