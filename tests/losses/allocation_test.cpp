@@ -1,5 +1,5 @@
-// run() allocates nothing: counted through operator new, which everything of ours goes through but
-// Buffer, whose bytes are counted by bytes().
+// run() allocates nothing. Allocations are counted in operator new, which all of the project's code
+// goes through except Buffer; bytes() counts Buffer's memory.
 #include "tests/support/made_up.h"
 
 #include <gtest/gtest.h>
@@ -12,14 +12,14 @@ namespace {
 std::atomic<long> allocations{0};
 }
 
-// Not inlined: the compiler would take malloc and delete for a mismatched pair.
+// Not inlined: otherwise the compiler would see malloc and delete as a mismatched pair.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   void* memory = std::malloc(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-// std::stable_sort asks with nothrow, and a sanitizer's own would go to our delete.
+// std::stable_sort calls the nothrow version; memory of a sanitizer's own would reach our delete.
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(bytes == 0 ? 1 : bytes);
@@ -36,7 +36,7 @@ TEST(LossAllocation, RunAllocatesNothing) {
     made_up::Wanted wanted;
     wanted.rows = 40;
     wanted.memory = entry.kind == LossKind::kEmbeddings ? 16 : 0;
-    // Double: oneDNN's products, which float takes, keep a cache of their own.
+    // In double: float uses oneDNN's products, which keep a cache of their own.
     const LossData<double> data = made_up::data(entry.kind, wanted, 5);
     const auto loss = make_loss<double>(entry.name);
     loss->plan(context, data.shape());
@@ -46,7 +46,7 @@ TEST(LossAllocation, RunAllocatesNothing) {
     output.grad = grad.data();
     output.grad_proxies = grad_proxies.data();
     const LossInput<double> input = data.input();
-    loss->run(context, input, output);  // threads start once
+    loss->run(context, input, output);  // starts the threads
     const std::int64_t bytes = loss->bytes();
     const long before = allocations;
     loss->run(context, input, output);
@@ -56,7 +56,7 @@ TEST(LossAllocation, RunAllocatesNothing) {
   }
 }
 
-// One matrix of scores and what belongs to rows: no loss of pairs keeps a second one. Planned, not
+// One matrix of scores and memory per row: no loss of pairs keeps a second matrix. Planned, not
 // run: untouched memory costs nothing.
 TEST(LossAllocation, ALargeBatchTakesLessThanThreeMatrices) {
   const Context context(2);
@@ -79,7 +79,7 @@ TEST(LossAllocation, ALargeBatchTakesLessThanThreeMatrices) {
 
 TEST(LossAllocation, TheCounterCounts) {
   const long before = allocations;
-  const std::vector<int> one(1);  // behind gtest's back the compiler cannot leave it out
+  const std::vector<int> one(1);  // used by gtest, so the compiler cannot leave it out
   EXPECT_EQ(one.data()[0], 0);
   EXPECT_EQ(allocations - before, 1);
 }

@@ -27,7 +27,7 @@ double derivative(const Thresholds& t, const double* slopes, double score) {
   return sum;
 }
 
-// Largest difference over scores on and beyond all thresholds, by the largest value there may be.
+// The largest error over scores on and beyond all thresholds, relative to r.
 template <class S> double worst(const Thresholds& t) {
   std::vector<double> slopes;
   std::vector<S> given;
@@ -55,9 +55,9 @@ template <class S> double worst(const Thresholds& t) {
   return out / t.r;
 }
 
-// In float: the polynomial's 2e-7 and the tail cut off at 6e-9 beside, mostly, the rounding of a
-// score's distance from its threshold, 6e-8 r. In double the polynomial's 3e-14, and a tail below
-// 1e-17.
+// In float the error is mostly the rounding of a score's distance from its threshold, 6e-8 r, plus
+// the polynomial's 2e-7 and the tail cut off at 6e-9. In double it is the polynomial's 3e-14 and a
+// tail below 1e-17.
 TEST(AucGradient, IsTheSumOverThresholds) {
   for (const double step : {0.005, 0.01, 0.04, 0.05, 0.2, 0.4, 1.0}) {
     const Thresholds t(step);

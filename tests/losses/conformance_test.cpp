@@ -8,7 +8,7 @@ namespace {
 
 class Conformance : public LossTest {
  protected:
-  // True where the setting changes the gradient alone, so that differences do not see it.
+  // True if the setting changes only the gradient, which differences of the loss do not show.
   bool gradient_is_scaled() const { return GetParam().starts_with("fastap:compat=official"); }
 
   void check_against_reference(const LossData<double>& data, const std::string& what) const {
@@ -73,10 +73,10 @@ TEST_P(Conformance, FloatAgreesWithDouble) {
     ASSERT_NEAR(result.loss, exact.loss, 1e-5 * std::abs(exact.loss) + 1e-7 + 5 * spread.loss)
         << "seed " << seed;
     if (!spec_.entry->differentiable) continue;  // a rank may flip between the precisions
-    // Without the part along each embedding: on which side of a score of 1 a duplicate falls
-    // differs.
+    // Without the component along each embedding: rounding decides on which side of a score of 1 a
+    // duplicate falls.
     const std::vector<double> expected_grad = tangent(data, exact.grad);
-    // 1e-7: curves near 1 (AUC) lose what lies below float's steps there.
+    // 1e-7: curves near 1 (AUC) lose everything below float's spacing there.
     const double allowed = 1e-5 * norm(expected_grad) + 1e-7 + 5 * spread.grad;
     ASSERT_LT(distance(tangent(data, result.grad), expected_grad), allowed) << "seed " << seed;
     ASSERT_LT(relative(result.grad_proxies, exact.grad_proxies), 1e-5) << "seed " << seed;
@@ -108,7 +108,7 @@ TEST_P(Conformance, GradientIsWhatDifferencesOfTheReferenceSay) {
         values[at] = kept;
         return (above - below) / (2 * step);
       };
-      // Central differences of sixth order: what is left falls with (h / tau)^6.
+      // Central differences of sixth order: their error falls with (h / tau)^6.
       const auto sharp_difference = [&](double step) {
         return 1.5 * difference(step) - 0.6 * difference(2 * step) + 0.1 * difference(3 * step);
       };
@@ -124,8 +124,8 @@ TEST_P(Conformance, GradientIsWhatDifferencesOfTheReferenceSay) {
             << "seed " << seed << " element " << at;
         continue;
       }
-      // A kink is near, or a distance near 0 bends: a shorter step passes by most of them, to
-      // (1e-6 / tau)^2, and what the step itself is worth a longer one tells.
+      // A kink is near, or a distance near 0 bends the loss. A shorter step passes most of them,
+      // with an error of (1e-6 / tau)^2; a longer step shows how far the shorter one may be off.
       const double slope = difference(1e-6);
       const double bend = std::abs(slope - difference(2e-6));
       ASSERT_NEAR(slope, grad[at], 1e-6 * norm(grad) + 1e-8 + bend)

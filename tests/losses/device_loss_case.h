@@ -1,5 +1,5 @@
 // One setting of a registered loss on a GPU against the CPU in double. The same cases run on a real
-// GPU (tests/cuda) and on the one made of the host (tests/host_gpu).
+// GPU (tests/cuda) and on the emulated one (tests/host_gpu).
 #pragma once
 
 #include "tests/losses/device_rounding.h"
@@ -12,7 +12,7 @@ class DeviceLossCase {
   DeviceLossCase(const std::string& spec, const FloatFunctions& functions)
       : spec_(parse_loss(spec)),
         rounding_(device_rounding(spec_, functions, kDim)),
-        // For more than comes.
+        // Planned once, for shapes at least as large as every batch.
         loss_(gpu_, spec_, {.rows = 210, .memory = 140, .dim = kDim, .classes = 60}, false) {}
 
   void agrees_batch_after_batch() {
@@ -42,7 +42,7 @@ class DeviceLossCase {
     }
   }
 
-  // Embeddings of zeros have no similarity to anything, and are no error.
+  // Zero embeddings are no error: their similarity to everything is 0.
   void takes_embeddings_of_zeros() {
     if (kind() == LossKind::kScores) return;
     LossData<double> data = batch(33, 20, 5, 2);
@@ -89,9 +89,9 @@ class DeviceLossCase {
     return function(data);
   }
 
-  // What float makes of the loss where terms cancel, or a pair lies at a hinge, is seen on the CPU;
-  // the GPU has the same formulas on numbers rounded otherwise, and gets three times that beside
-  // what every such sum is off by (device_rounding.h).
+  // How far float is off where terms cancel, or a pair lies at a hinge, is measured on the CPU. The
+  // GPU evaluates the same formulas on numbers rounded differently, so it may be off by three times
+  // that error plus the bound of every such sum (device_rounding.h).
   void expect_agreement(const LossData<double>& data, const std::string& what) {
     const LossResult<double> exact = on_cpu(data);
     const LossData<float> rounded = made_up::as_float(data);
@@ -103,7 +103,7 @@ class DeviceLossCase {
         3 * std::abs(cpu.loss - exact.loss) + rounding_.loss * std::max(1.0, std::abs(exact.loss)))
         << what;
     if (kind() == LossKind::kScores) {
-      // Ranks may differ between the precisions; those of one are the same everywhere.
+      // Ranks may differ between the precisions; within one, the CPU and the GPU rank alike.
       EXPECT_EQ(got.grad, cpu.grad) << what;
       return;
     }

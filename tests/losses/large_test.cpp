@@ -1,5 +1,5 @@
-// Every registered loss against some 5,000 columns: sums in float over that many, and what a row
-// takes in several groups (kernels/rows/histogram_row.h), against the same in double.
+// Every registered loss on some 5,000 columns, float against double: sums over that many, and rows
+// whose columns are taken in several groups (kernels/rows/histogram_row.h).
 #include "engine/base/sanitizers.h"
 #include "tests/losses/loss_test.h"
 #include "tests/support/random_seed.h"
@@ -24,7 +24,7 @@ class Large : public LossTest {
     }
     wanted.rows = 16 + random.below(17);
     if (kind_ == LossKind::kProxies) {
-      wanted.classes = columns;  // a proxy each
+      wanted.classes = columns;  // one proxy each
       return made_up::data(kind_, wanted, seed);
     }
     wanted.memory = columns - wanted.rows;
@@ -33,8 +33,9 @@ class Large : public LossTest {
     return made_up::data(kind_, wanted, seed);
   }
 
-  // Of the gradient's length. A pair at a hinge or the edge of a bin falls on one side in float and
-  // on the other in double: each of 100,000 is worth up to 1e-4, and at most one or two do.
+  // Relative to the gradient's length. A pair at a hinge or at the edge of a bin may fall on one
+  // side in float and on the other in double: each of 100,000 pairs contributes up to 1e-4, and at
+  // most one or two differ.
   double grad_tolerance() const {
     static const std::set<std::string> kinked = {"fastap",          "histogram",  "contrastive",
                                                  "triplet_ba",      "triplet_bh", "sup_ap",
@@ -42,10 +43,10 @@ class Large : public LossTest {
     return kinked.contains(spec_.entry->name) ? 3e-4 : 1e-5;
   }
 
-  // Rows of the gradient (of scores: elements) that may differ where the loss counts ranks. One
-  // that flips between the precisions moves dLoss/dS at the positive and at the one whom it passes
-  // by. Positives times columns within 6e-8 of one: 0.1 flips of a few hundred positives, 2 of
-  // thousands.
+  // Rows of the gradient (for scores: elements) that may differ if the loss counts ranks. A rank
+  // that flips between the precisions moves dLoss/dS at the positive and at the item it passes.
+  // Expected flips, from positives times columns within 6e-8 of one: 0.1 with a few hundred
+  // positives, 2 with thousands.
   std::int64_t by_flips() const {
     if (spec_.entry->differentiable) return 0;
     return kind_ == LossKind::kScores ? 2 * 12 : 3 * 2;
@@ -84,9 +85,9 @@ TEST_P(Large, FloatAgreesWithDouble) {
 
 INSTANTIATE_TEST_SUITE_P(Losses, Large, testing::ValuesIn(all_specs()), test_name);
 
-// One class of nearly all items and one of a single item: as many terms alike as there are items,
-// which sums in float lose most of, and columns that are no negatives beside one that is. Here
-// three queries of a class of `items` copies, and one alone at similarity `near` to them.
+// One class of nearly all items and one of a single item: as many equal terms as there are items,
+// where sums in float lose the most digits, and one negative column among many that are not. Three
+// queries belong to a class of `items` copies; a fourth is alone at similarity `near` to them.
 template <class S> LossData<S> copies_and_one(std::int64_t items, double near) {
   const std::vector<S> copy = {1, 0};
   const std::vector<S> other = {static_cast<S>(near), static_cast<S>(std::sqrt(1 - near * near))};
@@ -111,9 +112,9 @@ class Uneven : public testing::TestWithParam<const char*> {};
 TEST_P(Uneven, FloatKeepsTheDigitsOfTheValue) {
   const LossSpec spec = parse_loss(GetParam());
   const Context context(2);
-  // What products in float32 are off by moves a loss of steep sigmoids by r or 1 / tau of it: 42
-  // roundings of 6e-8. Sanitized, a row's sums are not those of 16 lanes: one by one, items terms
-  // that are alike drift by a rounding each.
+  // In a loss of steep sigmoids the error of products in float32 is multiplied by r or 1 / tau: 42
+  // roundings of 6e-8. Under a sanitizer a row's sums do not use 16 lanes: added one by one,
+  // `items` equal terms drift by a rounding each.
   constexpr double kWithin = RK_SANITIZED != 0 ? 2e-4 : 4e-6;
   for (const std::int64_t items : {500, 2998}) {
     for (const double near : {0.6, 0.8}) {

@@ -34,7 +34,7 @@ template <class A> double relative(const std::vector<A>& got, const std::vector<
   return distance(got, expected) / std::max(norm(expected), 1e-6);
 }
 
-// `grad` less the part of each row along its own embedding.
+// `grad` without the component of each row along its own embedding.
 template <class A>
 std::vector<double> tangent(const LossData<double>& data, const std::vector<A>& grad) {
   std::vector<double> out(grad.begin(), grad.end());
@@ -66,7 +66,7 @@ class LossTest : public testing::TestWithParam<std::string> {
   LossData<double> made_up(std::uint64_t seed) const {
     return made_up::data(kind_, made_up::sizes(kind_, seed), seed);
   }
-  // What the loss is a function of.
+  // The input that the tests change.
   std::vector<double>& moved(LossData<double>& data) const {
     return kind_ == LossKind::kScores ? data.scores : data.embeddings;
   }

@@ -1,5 +1,5 @@
-// What every registered loss shares, in every setting its reference lists: how the gradient follows
-// a change of the batch, and what a caller may rely on.
+// Properties of every registered loss, in every setting its reference lists: how the gradient
+// follows a change of the batch, and what a caller may rely on.
 #include "engine/base/error.h"
 #include "losses/auc/auc.h"
 #include "tests/losses/loss_test.h"
@@ -21,7 +21,7 @@ TEST_P(LossProperties, PermutingTheBatchPermutesTheGradient) {
       std::swap(order[i - 1],
                 order[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
     }
-    // Row i of the result is row order[i]; `back` is the way back.
+    // Row i of the result is row order[i]; `back` inverts the permutation.
     const auto permuted_rows = [&](const auto& rows, bool back) {
       auto out = rows;
       const std::size_t width = rows.size() / order.size();
@@ -40,7 +40,7 @@ TEST_P(LossProperties, PermutingTheBatchPermutesTheGradient) {
     const LossResult<double> before = run(data);
     const LossResult<double> after = run(permuted);
     ASSERT_EQ(after.valid_queries, before.valid_queries);
-    // Sums over the batch in another order; the roots of triplet losses make 1e-12 of 1e-16.
+    // Sums over the batch in another order; the roots of triplet losses turn 1e-16 into 1e-12.
     ASSERT_NEAR(after.loss, before.loss, 1e-10);
     ASSERT_LT(relative(permuted_rows(after.grad, true), before.grad), 1e-9) << "seed " << seed;
     ASSERT_LT(relative(after.grad_proxies, before.grad_proxies), 1e-9) << "seed " << seed;
@@ -81,27 +81,27 @@ TEST_P(LossProperties, RotatingEverythingRotatesTheGradient) {
 }
 
 // One more item, of a class of its own, further from every item than any two of them: at similarity
-// -c where theirs are at least 2 c^2 - 1. It is no valid query and ranks after everything, so what
-// looks at a query's positives and what comes before them stays as it was: AP-like losses, pnp,
-// recall, hardest pairs, and pairs beyond a margin. It does count where all negative pairs do:
+// -c where theirs are at least 2 c^2 - 1. It is no valid query and ranks after everything, so
+// losses that look only at a query's positives and what ranks before them do not change: AP-like
+// losses, pnp, recall, hardest pairs, and pairs beyond a margin. It does count in losses of all
+// negative pairs (K of them before; N rows, M memory items):
 //   histogram  h- is divided by K + 2 N + M pairs instead of K, and nothing is added below the
 //              positives:                         loss' = loss K / (K + 2 N + M)
 //   auc_ba     F falls by the far pairs' sigmoid at t = -1, where T is 1:
-//                   1 - loss' = (K (1 - loss) + (2 N + M) sg(r (1 - c))) / (K + 2 N + M)
-// rambo_* divide ranks by the gallery's size, which sets the step of their gradient: the value
-// alone stays.
+// rambo_* divide ranks by the gallery's size, which sets the step of their gradient: only the value
+// stays.
 TEST_P(LossProperties, AFarItemOfNoClassChangesTheLossAsTheFormulaSays) {
   const std::string& name = spec_.entry->name;
   if (kind_ == LossKind::kProxies) GTEST_SKIP() << "a class of its own is a proxy of its own";
   if (GetParam() == "triplet_ba:soft=1")
     GTEST_SKIP() << "its mean is over every triplet, far or not";
-  // Its largest k is at most N with compat=official.
+  // With compat=official its largest k is at most N.
   const std::int64_t fewest = name == "recall_at_k" ? 16 : 0;
   if (GetParam() == "fastap:bins=1") GTEST_SKIP() << "its two bins hold every distance";
   constexpr double kFar = 0.8;
   const double gap = 2 * kFar * kFar - 1 + kFar;
   const bool has_tau = spec_.values.text().contains("tau");
-  // A sigmoid of the gap is what such an item adds to a rank; losses change by at most 5 times that
+  // Such an item adds a sigmoid of the gap to a rank; losses change by at most 5 times that
   // (pnp_iu's slope is log(1+n), n < 50).
   const double added = has_tau ? std::exp(-gap / spec_.values.number("tau")) : 0;
   int tried = 0;
@@ -119,7 +119,7 @@ TEST_P(LossProperties, AFarItemOfNoClassChangesTheLossAsTheFormulaSays) {
       ++tried;
       continue;
     }
-    // One dimension more, in which all items look one way and the new one the other.
+    // Adds a dimension in which all old items point one way and the new item the other.
     const auto lift = [&](const std::vector<double>& rows) {
       std::vector<double> out;
       for (std::size_t at = 0; at < rows.size(); ++at) {
@@ -315,12 +315,11 @@ TEST_P(LossProperties, NanIsAnErrorThatNamesTheRow) {
   EXPECT_EQ(tried, kind_ == LossKind::kScores ? 2 : 4);
 }
 
-// What the registry says of a loss's kind: memory columns change what a loss that takes them gives,
-// and what is not given its scores keeps a matrix of them, which grows with the square of the
-// batch.
+// The kinds in the registry: memory columns change a loss that takes them, and a loss that is not
+// given scores keeps a matrix of them, which grows with the square of the batch.
 TEST_P(LossProperties, MemoryIsTakenAndAMatrixKeptAsTheKindSays) {
   if (takes_memory(kind_)) {
-    // More of a kind that is there already: positives, negatives, near and far.
+    // The memory adds items like those of the batch: positives and negatives, near and far.
     const LossData<double> data = made_up::data(kind_, {.rows = 14, .memory = 9}, 2);
     LossData<double> without = data;
     without.memory = 0;

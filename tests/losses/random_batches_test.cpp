@@ -1,6 +1,6 @@
-// Every loss on embeddings with a memory or without, on batches drawn anew each run, large enough
-// for what the small cases of conformance_test.cpp do not reach: similarities by symmetry, rows
-// handed out by work, gradients of few numbers; classes of one to most of the batch.
+// Every loss, with a memory or without, on batches drawn anew each run, large enough for what the
+// small cases of conformance_test.cpp do not reach: similarities by symmetry, rows handed out by
+// work, sparse gradients; classes of one item to most of the batch.
 #include "engine/base/error.h"
 #include "tests/losses/loss_test.h"
 #include "tests/support/random_seed.h"
@@ -10,7 +10,7 @@ namespace {
 
 class RandomBatches : public LossTest {
  protected:
-  // Class sizes alike, or falling as 1/k, or one of half the batch and the rest alone.
+  // Classes of similar sizes, or of sizes falling as 1/k, or one of half the batch and singletons.
   LossData<double> batch(std::uint64_t seed, std::int64_t most_rows,
                          std::int64_t least_dim = 1) const {
     CounterRandom random(seed, 1, 0);
@@ -49,9 +49,9 @@ TEST_P(RandomBatches, AgreeWithThePlainDefinition) {
   }
 }
 
-// The same number of threads gives the same bits. Another may give others: oneDNN's products add up
-// the edges of their tiles in another order than the insides, on processors without AVX-512 nearly
-// always, and a matrix times a vector in as many parts as there are threads.
+// The same number of threads gives the same bits. Another number may give others: oneDNN's products
+// add up the edges of their tiles in another order than the insides, on processors without AVX-512
+// nearly always, and split a matrix times a vector into as many parts as there are threads.
 TEST_P(RandomBatches, ThreadsChangeRoundingAlone) {
   const std::uint64_t first = random_seed();
   for (std::uint64_t seed = first; seed < first + 4; ++seed) {
@@ -70,7 +70,8 @@ TEST_P(RandomBatches, ThreadsChangeRoundingAlone) {
       ASSERT_EQ(again.loss, result.loss) << "seed " << seed;
       ASSERT_EQ(again.grad, result.grad) << "seed " << seed;
       ASSERT_EQ(again.grad_proxies, result.grad_proxies) << "seed " << seed;
-      // As float against double (conformance_test.cpp), once for each of the two.
+      // The tolerance of float against double (conformance_test.cpp), once for each of the two
+      // results.
       ASSERT_NEAR(result.loss, alone.loss,
                   2 * (1e-5 * std::abs(exact.loss) + 1e-7 + 5 * spread.loss))
           << "seed " << seed;
@@ -82,12 +83,13 @@ TEST_P(RandomBatches, ThreadsChangeRoundingAlone) {
   }
 }
 
-// Scores of few values, exact in float: positives of one score move by steps that differ far less
-// than a rounding of where they get to, and that alone says how their ranks change.
+// Scores of few values, exact in float: positives of equal score move by steps whose differences
+// are far below the rounding of the moved scores, yet only these differences decide how their ranks
+// change.
 TEST(RamboTies, MoveInFloatAsInDouble) {
   const std::uint64_t first = random_seed();
   const Context context(1);
-  // By no round lambda, so that no positive lands on the value of another score.
+  // lambda is not a round number, so that no positive lands on the value of another score.
   for (const char* text :
        {"rambo_ap:lambda=0.2137,margin=0.0517", "rambo_ap:lambda=3.917,margin=0.0313",
         "rambo_recall:lambda=0.2137,margin=0.0517", "rambo_map:lambda=0.5171,margin=0.0913",
@@ -108,7 +110,8 @@ TEST(RamboTies, MoveInFloatAsInDouble) {
   }
 }
 
-// So long that positives beside one another round to one place, the later of them ahead.
+// Rankings so long that neighbouring positives round to the same moved score, the later of them
+// ahead.
 TEST(RamboTies, MoveInFloatAsInDoubleInLongRankings) {
   const std::uint64_t first = random_seed();
   const Context context(2);
@@ -124,7 +127,8 @@ TEST(RamboTies, MoveInFloatAsInDoubleInLongRankings) {
   }
 }
 
-// Nothing is left of a query whose hardest negative is far below its hardest positive.
+// Mining leaves no pair of a query whose hardest negative is far below its hardest positive: its
+// loss and gradient must be 0.
 TEST(MultiSimilarity, QueriesThatNothingIsLeftOfAreZero) {
   const Context context(1);
   const LossSpec spec = parse_loss("multi_similarity:beta=250,base=0");
@@ -139,7 +143,7 @@ TEST(MultiSimilarity, QueriesThatNothingIsLeftOfAreZero) {
   for (const float g : result.grad) EXPECT_EQ(g, 0);
 }
 
-// --normalize: lengths whose squares float does not hold, and those of the memory.
+// --normalize: batch rows whose squares overflow float, memory rows whose squares underflow.
 TEST(NormalizedLoss, TakesRowsAndMemoryOfAnyLength) {
   const Context context(1);
   const LossSpec spec = parse_loss("smooth_ap:tau=0.1");
@@ -153,17 +157,17 @@ TEST(NormalizedLoss, TakesRowsAndMemoryOfAnyLength) {
   EXPECT_NEAR(function(made_up::as_float(longer)).loss, expected, 1e-5);
 }
 
-// Where a loss is saturated its differences are the rounding of two equal numbers, which is no
-// error of a gradient that is all but 0.
+// Differences of a saturated loss are the rounding of two equal numbers. check_differences must not
+// count that as an error of a gradient near 0.
 TEST(NormalizedLoss, DifferencesOfASaturatedLossAreNoError) {
   const Context context(1);
   const LossSpec spec = parse_loss("wilcoxon_bh:r=10000");
   const LossData<double> data =
       made_up::data(LossKind::kEmbeddings, {.rows = 24, .dim = 7, .classes = 8}, random_seed());
   LossFunction<double> function(context, spec, data.shape(), false);
-  // A step that r makes a thousandth of a sigmoid's width, for whichever pair is not saturated.
+  // The step times r is a thousandth of a sigmoid's width, for any pair that is not saturated.
   EXPECT_LT(check_differences(function, data, 0, 20, 1e-7).worst, 1e-3);
-  // A gradient that is wrong is one all the same.
+  // A real difference still counts as an error: here the step is too large.
   const LossSpec steep = parse_loss("smooth_ap:tau=0.1");
   LossFunction<double> smooth(context, steep, data.shape(), false);
   EXPECT_LT(check_differences(smooth, data, 0, 20, 1e-5).worst, 1e-6);

@@ -1,4 +1,5 @@
-// Long rankings against every rank counted; tests/threads compares numbers of threads.
+// Long rankings against references that count every rank; tests/threads compares numbers of
+// threads.
 #include "losses/frame/ranking.h"
 
 #include "engine/base/random.h"
@@ -45,7 +46,7 @@ TEST(Ranking, AThousandScoresAreExact) {
       double largest = 0;
       for (std::size_t i = 0; i < expected.grad.size(); ++i) {
         largest = std::max(largest, std::abs(expected.grad[i]));
-        // A gradient is a whole number of places over n lambda.
+        // A gradient element is a whole number of ranks over n lambda.
         ASSERT_NEAR(result.grad[i], expected.grad[i], 1e-12) << name << " element " << i;
       }
       EXPECT_GT(largest, 0) << name;
@@ -53,15 +54,15 @@ TEST(Ranking, AThousandScoresAreExact) {
   }
 }
 
-// Scores whose v in float are often equal though they are not in double. Positives move up, so that
-// no negative ever has fewer of them above it.
+// Scores whose v (score and margin) are often equal in float though not in double. Positives move
+// up, so no negative may end with fewer positives above it.
 TEST(Ranking, InFloatNoPositiveFallsBelowANegative) {
   const Context context(2);
   for (const char* name : {"rambo_map", "rambo_map_apc"}) {
     for (const double lambda : {1e-3, 0.1}) {
       const LossSpec spec = parse_loss(fmt::format("{}:lambda={},margin=0.05", name, lambda));
       LossData<float> data;
-      data.rows = 60'000;  // so many that the steps of the last are below float's
+      data.rows = 60'000;  // so many that the last ones' steps are below float's spacing
       data.classes = 1;
       for (std::int64_t i = 0; i < data.rows; ++i) {
         CounterRandom random(random_seed(), 2, static_cast<std::uint64_t>(i));
@@ -81,15 +82,15 @@ TEST(Ranking, InFloatNoPositiveFallsBelowANegative) {
   }
 }
 
-// A positive and a negative that lie a margin apart but for float's rounding have one v: the first
-// of them is above, and a step up leaves it there, however small it is.
+// A positive and a negative whose scores differ by the margin but for float's rounding have the
+// same v. The positive comes first and so ranks above; a step up keeps it there, however small.
 TEST(Ranking, WhatRoundsToOneIsATie) {
   const Context context(1);
   const LossSpec spec = parse_loss("rambo_apc:lambda=0.001,margin=0.05");
   LossData<float> data;
   data.rows = 100'000;
   data.classes = 1;
-  for (std::int64_t i = 0; i < data.rows; ++i) {  // above them, half of them positives
+  for (std::int64_t i = 0; i < data.rows; ++i) {  // all others lie above these two
     data.scores.push_back(static_cast<float>(0.96 + 3e-7 * static_cast<double>(i)));
     data.targets.push_back(i % 2 == 0 ? 1 : 0);
   }
@@ -102,8 +103,8 @@ TEST(Ranking, WhatRoundsToOneIsATie) {
   EXPECT_EQ(result.grad[negative], 0);
 }
 
-// All positives first: exactly 0, however many thirds and sevenths a mean of ones is made of; then
-// one of many negatives before the last positive.
+// All positives first: exactly 0, although the mean of ones may be a sum of fractions that round,
+// such as thirds and sevenths; then one of many negatives before the last positive.
 TEST(Ranking, ASolvedRankingIsZeroAndANearlySolvedOneKeepsItsDigits) {
   const Context context(1);
   for (const char* name : {"rambo_map", "rambo_apc", "rambo_map_apc"}) {

@@ -20,7 +20,7 @@ const double* column(const LossData<double>& data, std::int64_t j) {
                        : data.memory_embeddings.data() + (j - data.rows) * data.dim;
 }
 
-// Made by the first that registers: objects of other files may come before those of this one.
+// Created by the first registration: other files' objects may be initialised before this file's.
 std::map<std::string, Reference>& all() {
   static std::map<std::string, Reference> list;
   return list;

@@ -1,7 +1,7 @@
 // The losses once more, written from the papers as plain loops in double over every pair, triple or
-// threshold, sharing nothing with the product but the structs of its inputs. A reference_*.cpp
-// states all that the tests must know of its losses; a loss without a reference fails a test, and a
-// reference without a loss.
+// threshold; they share only the structs of the inputs with the product. Each reference_*.cpp
+// states all that the tests need to know about its losses. A loss without a reference fails a test,
+// and so does a reference without a loss.
 #pragma once
 
 #include "tools/common/loss_file.h"
@@ -21,7 +21,7 @@ struct Item {
 
 struct Query {
   int row = 0;
-  std::vector<Item> gallery;  // columns ascending, the query and its image left out
+  std::vector<Item> gallery;  // by ascending column, without the query and its image
   std::vector<double> positives() const;
   std::vector<double> negatives() const;
 };
@@ -32,37 +32,38 @@ std::vector<Query> queries(const LossData<double>& data, bool with_self = false)
 struct Value {
   double loss = 0;
   std::int64_t valid = 0;
-  // dLoss/dE (or of the scores) where the loss is no function to differentiate; empty otherwise:
-  // then the gradient is what differences of `loss` say.
+  // dLoss/dE (or dLoss/dscores) if the loss is piecewise constant. Empty otherwise: the tests then
+  // take differences of `loss`.
   std::vector<double> grad;
 };
 
-// dE from G = dLoss/dS, G as rows over all columns: sum over pairs of G_ij (e_j to row i, e_i to
-// row j).
+// Returns dE for G = dLoss/dS, rows over all columns: for every pair, G_ij e_j is added to row i,
+// and G_ij e_i to row j if j is in the batch.
 std::vector<double> embeddings_gradient(const LossData<double>& data,
                                         const std::vector<std::vector<double>>& g);
 
-// What a loss adds up in float, of which device_rounding.h derives how far it is off on a GPU:
-// functions of similarities times a steepness k.
+// The terms a loss adds up in float, from which device_rounding.h derives how far the loss may be
+// off on a GPU: functions of similarities times a steepness k.
 struct LossTerm {
   double steepness = 0;  // k
   int exponentials = 0, reciprocals = 0, library = 0;
-  // The longest argument of an exponential that counts: behind e^-20 a whole row adds up to less
-  // than a rounding of the sums, which are at least 1.
+  // The largest argument of an exponential that counts: all terms below e^-20 of a whole row add up
+  // to less than one rounding of the sums, which are at least 1.
   double argument = 20;
 
-  // sigmoid(k (s_j - s_p)) within so many functions of the library.
+  // sigmoid(k (s_j - s_p)) inside `library` functions of the library.
   static LossTerm sigmoid(double k, int library = 0) { return {k, 1, 1, library}; }
 };
 
 struct Reference {
-  std::vector<std::string> specs;  // what the tests run; the first is the name, the defaults
+  std::vector<std::string> specs;  // settings to test; the first is the bare name: the defaults
   Value (*value)(const LossData<double>& data, const LossValues& values) = nullptr;
   LossTerm (*term)(const LossValues& values) = nullptr;
 };
 
-// An object of this in a reference_*.cpp makes a loss's reference known. Those files are sources of
-// every executable that asks for references: of a library a linker leaves out what nobody names.
+// A global object of this type in a reference_*.cpp registers a loss's reference. These files are
+// compiled into every executable that uses references: from a library, a linker would leave out
+// object files whose symbols nobody names.
 struct Registered {
   explicit Registered(Reference reference);  // ends the program if the name is taken
 };
@@ -70,11 +71,11 @@ struct Registered {
 // By the losses' names.
 const std::map<std::string, Reference>& references();
 
-// Throws std::out_of_range, naming the loss, where it has none.
+// Throws std::out_of_range, naming the loss, if it has no reference.
 const Reference& reference_of(const LossSpec& spec);
 
-// The specs of every registered loss, by name. Of one without a reference it is the bare name, so
-// that its tests fail in reference_of instead of being left out.
+// The specs of every registered loss, by name. For a loss without a reference this is the bare
+// name, so that its tests fail in reference_of instead of being left out.
 std::vector<std::string> all_specs();
 
 // The contrastive loss alone, also a part of sup_ap.

@@ -46,14 +46,14 @@ Value auc(const LossData<double>& data, const LossValues& values, bool hardest) 
   Value out;
   out.valid = all.valid;
   if (out.valid == 0) return out;
-  // The mean of sigmoids, or with sign = -1 of 1 less them.
+  // The mean of the sigmoids, or with sign = -1 of 1 - sigmoid.
   const auto rate = [&](const std::vector<double>& scores, double t, double sign = 1) {
     double total = 0;
     for (const double s : scores) total += 1 / (1 + std::exp(-sign * r * (s - t)));
     return total / static_cast<double>(scores.size());
   };
-  // 1 - the area under the curve is the area above it: what it lacks of a height of 1 on the way
-  // from the first F to the last, and all beyond these two.
+  // 1 - the area under the curve is the area above it: between the curve and a height of 1 from the
+  // first F to the last, and the full height beyond these two.
   out.loss = rate(all.negatives, -1, -1);
   const int steps = static_cast<int>(std::round(2 / ds));
   for (int m = 0; m < steps; ++m) {
@@ -115,7 +115,7 @@ const Registered auc_bh_reference({
     .term =
         [](const LossValues& values) { return LossTerm::sigmoid(steepness(values.number("ds"))); },
 });
-// Its sigmoids are made of products of two exponentials, exp(42.5) at most each.
+// Its sigmoids are computed from products of two exponentials, at most exp(42.5) each.
 const Registered auc_ba_reference({
     .specs = {"auc_ba", "auc_ba:ds=0.1"},
     .value = auc_ba,

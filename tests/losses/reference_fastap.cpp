@@ -6,8 +6,9 @@
 namespace rk::reference {
 namespace {
 
-// Cakir et al. 2019: soft histograms as matrices of (item, centre), then eq. 14 read off. A
-// positive's shares add up to 1, so 1 - AP is the sum of h+_l (H_l - H+_l) / H_l: nothing cancels.
+// Cakir et al. 2019: soft histograms of the distances, then eq. 14 as written. A positive's shares
+// add up to 1, so 1 - AP is the sum of h+_l (H_l - H+_l) / H_l over the number of positives:
+// nothing cancels.
 Value fastap(const LossData<double>& data, const LossValues& values) {
   const int bins = values.integer("bins");
   const double width = 4.0 / bins;
@@ -18,7 +19,7 @@ Value fastap(const LossData<double>& data, const LossValues& values) {
     double lost = 0;
     for (int l = 0; l <= bins; ++l) {
       double h = 0;          // positives in bin l
-      double negatives = 0;  // negatives up to and with bin l
+      double negatives = 0;  // negatives up to and including bin l
       double all = 0;
       for (int q = 0; q <= l; ++q) {
         for (const Item& item : query.gallery) {

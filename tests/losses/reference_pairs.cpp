@@ -109,10 +109,10 @@ Value multi_similarity(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
-// A pair's distance sqrt(2 - 2s) and its slope change by 1/d^2 of themselves; nearer than 0.2 no
-// pair of the made-up batches lies unless it is one point, where the slope is 0.
+// A pair's distance sqrt(2 - 2s) and its slope change by 1/d^2 of themselves per unit of s. In the
+// made-up batches no pair is closer than 0.2 unless both are one point, where the slope is 0.
 LossTerm triplet_term(const LossValues& values) {
-  const int soft = values.integer("soft");  // an exponential, and a reciprocal in its logarithm
+  const int soft = values.integer("soft");  // one exponential, and one reciprocal in its logarithm
   return {values.integer("squared") == 1 ? 2.0 : 25.0, soft, soft, 3};
 }
 

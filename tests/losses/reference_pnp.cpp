@@ -52,7 +52,8 @@ Value pnp_dq(const LossData<double>& data, const LossValues& values) {
   return pnp(data, values, [&](double n) { return 1 - std::pow(1 + n, -alpha); });
 }
 
-// The penalties f of n: n f'(n) / f(n) is at most 2, for pnp_dq at most alpha.
+// The steepness: a relative error of n is multiplied by n f'(n) / f(n) in the penalty f, at most 2,
+// and by n f''(n) / f'(n) in its slope, at most 1 + alpha for pnp_dq.
 const Registered pnp_o_reference({
     .specs = {"pnp_o", "pnp_o:compat=official"},
     .value = pnp_o,

@@ -7,7 +7,7 @@
 namespace rk::reference {
 namespace {
 
-// 1 for the highest score; equal scores in the order of their places.
+// Rank 1 is the highest score; equal scores rank in the order of their indices.
 std::vector<double> ranks(const std::vector<double>& scores) {
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -100,7 +100,7 @@ Value rambo_ap(const LossData<double>& data, const LossValues& values) {
     for (std::size_t j = 0; j < g.size(); ++j) {
       if (!query.gallery[j].positive) continue;
       out.loss += share * (row.rank[j] - row.among[j]) / row.rank[j];
-      // The quotient of whole numbers first, so that equal ones stay equal.
+      // Divide whole numbers first, so that equal quotients stay equal.
       g[j] = row.among[j] * static_cast<double>(g.size()) / (row.rank[j] * row.rank[j]) * share;
     }
     add_row_gradient(query, row, g, lambda, gradient[static_cast<std::size_t>(query.row)]);
@@ -109,8 +109,8 @@ Value rambo_ap(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
-// A rank is a step for each score that it counts. On the whole as many scores lie within d as a
-// sigmoid of this steepness sees: a row's few hundred spread over its range.
+// A rank is a sum of steps, one per score. On average, an error of d moves as many of a row's few
+// hundred scores, spread over their range, across a step as a sigmoid of this steepness changes by.
 LossTerm rank_term(const LossValues&) { return {50, 0, 0, 3}; }
 
 const Registered rambo_recall_reference({

@@ -81,7 +81,7 @@ Value recall_at_k(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
-// Behind delta, where the sigmoid has come to 1, a line of slope rho.
+// Beyond delta, where the sigmoid has reached 1, follows a line of slope rho.
 const Registered sup_ap_reference({
     .specs = {"sup_ap", "sup_ap:lambda=0,compat=official", "sup_ap:offset=1.44,rho=20,lambda=0.2"},
     .value = sup_ap,
@@ -90,7 +90,7 @@ const Registered sup_ap_reference({
           return LossTerm::sigmoid(std::max(1 / values.number("tau"), values.number("rho")));
         },
 });
-// A second sigmoid over ranks: those up to 16 count, each off by their own share.
+// A second sigmoid, over ranks: ranks up to 16 count, each with an error relative to itself.
 const Registered recall_at_k_reference({
     .specs = {"recall_at_k", "recall_at_k:tau=0.1,tau_k=3", "recall_at_k:compat=official"},
     .value = recall_at_k,

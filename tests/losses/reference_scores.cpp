@@ -9,7 +9,7 @@ struct Sequence {
   std::vector<bool> positive;
 };
 
-// 1 + the items above; of equal scores the earlier one is.
+// 1 + the number of items above; of equal scores the earlier item is above.
 std::vector<double> ranks(const std::vector<double>& v) {
   std::vector<double> out;
   for (std::size_t i = 0; i < v.size(); ++i) {
@@ -21,8 +21,8 @@ std::vector<double> ranks(const std::vector<double>& v) {
   return out;
 }
 
-// 1 - AP, the mean of (negatives above)/rank; `grad` becomes the black-box gradient of weight *
-// (1 - AP).
+// Returns 1 - AP, the mean of (negatives above)/rank; sets `grad` to the black-box gradient of
+// weight * (1 - AP).
 double precision_lost(const Sequence& sequence, const LossValues& values, double weight,
                       std::vector<double>& grad) {
   const double lambda = values.number("lambda");
@@ -41,7 +41,7 @@ double precision_lost(const Sequence& sequence, const LossValues& values, double
     double among = 0;
     for (std::size_t j = 0; j < n; ++j) among += sequence.positive[j] && rank[j] <= rank[i] ? 1 : 0;
     lost += (rank[i] - among) / rank[i] / positives;
-    // The quotient of whole numbers first, so that equal ones stay equal.
+    // Divide whole numbers first, so that equal quotients stay equal.
     moved[i] +=
         among * static_cast<double>(n) / (rank[i] * rank[i]) * (lambda * weight / positives);
   }
@@ -60,7 +60,8 @@ bool any(const Sequence& sequence) {
   return false;
 }
 
-// Each loss with a share of a sum: the share scales what reaches the ranks, before they move.
+// Each class's loss is a share of a sum. The share scales the gradient that reaches the ranks,
+// before the scores move.
 Value by_class(const LossData<double>& data, const LossValues& values, double part) {
   Value out;
   out.grad.assign(data.scores.size(), 0.0);
@@ -111,7 +112,7 @@ Value rambo_map_apc(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
-// Of scores as they are given, their ranks are exact.
+// The scores are given, not computed, so their ranks are exact.
 LossTerm no_term(const LossValues&) { return {}; }
 
 const Registered rambo_map_reference({
@@ -124,8 +125,8 @@ const Registered rambo_apc_reference({
     .value = rambo_apc,
     .term = no_term,
 });
-// lambda is no round number: with beta=0.25,lambda=4 a positive among ties moves to a
-// negative's very score in exact fractions, and rounding says who comes first.
+// lambda is not a round number: with beta=0.25,lambda=4 a positive among ties moves, in exact
+// arithmetic, onto a negative's very score, and rounding decides which comes first.
 const Registered rambo_map_apc_reference({
     .specs = {"rambo_map_apc", "rambo_map_apc:beta=1", "rambo_map_apc:beta=0.3,lambda=3.7"},
     .value = rambo_map_apc,

@@ -5,8 +5,8 @@
 namespace rk::reference {
 namespace {
 
-// Brown et al. 2020: every rank as its own sum of sigmoids. 1 - R+/R is taken as (R - R+)/R, the
-// negatives' part of R alone: where a batch is solved nothing of 1 - R+/R would be left.
+// Brown et al. 2020: every rank as its own sum of sigmoids. 1 - R+/R is computed as (R - R+)/R,
+// from the negatives' part of R alone: in a solved batch 1 - R+/R would cancel to nothing.
 Value smooth_ap(const LossData<double>& data, const LossValues& values) {
   const double tau = values.number("tau");
   const bool official = values.is("compat", "official");

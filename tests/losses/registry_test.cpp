@@ -61,7 +61,8 @@ TEST(LossRegistry, EveryEntryIsCompleteAndItsDefaultsAreValid) {
   }
 }
 
-// tests/kernel_cases/row_cases.h, against what is compiled for GPUs and what is registered.
+// The cases of tests/kernel_cases/row_cases.h, against the rows compiled for GPUs and the
+// registered losses.
 struct RowsOfCases {
   std::set<std::type_index> rows;
   std::set<std::string> names;

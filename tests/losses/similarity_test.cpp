@@ -68,7 +68,7 @@ struct Case {
   std::int64_t numbers = 0;
 };
 
-// Of any density, whichever way `numbers` leads to: rows added up or a product.
+// G of any density, both ways that `numbers` selects: rows added up, and a matrix product.
 TEST(Similarity, WayBackAgreesWithPlainLoops) {
   const std::uint64_t first = random_seed();
   for (std::uint64_t seed = first; seed < first + 60; ++seed) {

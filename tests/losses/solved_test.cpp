@@ -1,5 +1,5 @@
-// Values where a batch is all but solved: losses that are 1 - a mean of ratios come to less than a
-// rounding of 1 there, and must neither lose their digits nor fall below 0.
+// Losses of nearly solved batches: those that are 1 - a mean of ratios are below the rounding of 1
+// there, and must neither lose their digits nor fall below 0.
 #include "tests/losses/loss_test.h"
 #include "tests/support/random_seed.h"
 
@@ -41,12 +41,12 @@ class Solved : public LossTest {
     return out;
   }
 
-  // Of the loss in float. A steepness of 42 times a score and a threshold, each off by 6e-8, is the
-  // exponent of both factors of auc_bh's terms and of those of wilcoxon_bh.
+  // Relative error of the loss in float. In auc_bh's two factors and in wilcoxon_bh, the exponent
+  // is a steepness of 42 times a score and a threshold, each off by 6e-8.
   double digits() const { return spec_.entry->name.ends_with("_bh") ? 5e-5 : 1e-5; }
   // auc_bh lacks the part beyond the first threshold (kernels/rows/auc_row.h), exp(-42 (1 + f-)).
   double beyond_curve() const { return spec_.entry->name == "auc_bh" ? 1e-13 : 0; }
-  // The steps of histograms and of ranks are wider than 1e-9.
+  // Losses of histograms and of ranks change in steps wider than 1e-9.
   bool reaches_any_value() const {
     return spec_.values.text().contains("tau") || spec_.entry->name.ends_with("_bh");
   }
@@ -83,8 +83,8 @@ INSTANTIATE_TEST_SUITE_P(Losses, Solved,
                                          "auc_bh", "wilcoxon_bh"),
                          test_name);
 
-// Two classes of two equal items each, `score` between them: pnp_iu's n is 2 exp(100 (score - 1)),
-// and dL/ds of a negative pair 12.5 n^2.
+// The gradient for two classes of two equal items each, at similarity `score`: pnp_iu's n is 2
+// exp(100 (score - 1)), and dL/ds of a negative pair is 12.5 n^2.
 std::vector<float> gradient_of_two_classes(float score) {
   const float other = std::sqrt(1 - score * score);
   const std::vector<float> embeddings = {1, 0, 1, 0, score, other, score, other};
@@ -104,8 +104,8 @@ std::vector<float> gradient_of_two_classes(float score) {
   return grad;
 }
 
-// dL/dS of 7e-33, on whose products a processor would spend a hundred cycles each, is 0; 4e-25 is
-// not.
+// dL/dS of 7e-33 must become 0: each of its products is denormal and would cost a processor a
+// hundred cycles. 4e-25 must not.
 TEST(SolvedGradient, NumbersWhoseProductsAreDenormalAreZero) {
   for (const float number : gradient_of_two_classes(0.61F)) EXPECT_EQ(number, 0);
   for (const float number : gradient_of_two_classes(0.7F)) {

@@ -32,9 +32,9 @@ Batch make_batch(CounterRandom& random) {
   return out;
 }
 
-// One to four numbers a row, some of them 0, some in one column or in the row's own, often many
-// rows' in the same column, memory or not: dE = (G + G^T) E + G_memory * memory as plain loops over
-// a whole G have it, with the same bits for any number of threads.
+// One to four numbers a row: some are 0, some in the same column or in the row's own, often many
+// rows' in one column; with memory and without. dE must be (G + G^T) E + G_memory * memory of a
+// whole G by plain loops, with the same bits for any number of threads.
 TEST(SparseGradient, AgreesWithAWholeMatrix) {
   const std::uint64_t first = random_seed();
   for (std::uint64_t seed = first; seed < first + 600; ++seed) {

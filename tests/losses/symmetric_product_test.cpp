@@ -33,9 +33,9 @@ TEST(UpperTiles, EachIsVisitedOnceByAMemberThatThereIs) {
   }
 }
 
-// Of any size that pays or not, planned as large or larger, by 1 to 3 threads: every product as a
-// plain loop in double has it, the same bits on both sides of the diagonal and for any number of
-// threads, and nothing written behind a row.
+// Any size, whether it pays or not, planned larger, on 1 to 3 threads: every product must be that
+// of a plain loop in double, with the same bits on both sides of the diagonal and for any number of
+// threads, and nothing may be written behind a row.
 TEST(SymmetricProduct, AgreesWithPlainLoops) {
   const std::uint64_t first = random_seed();
   for (std::uint64_t seed = first; seed < first + 120; ++seed) {
@@ -83,7 +83,7 @@ TEST(SymmetricProduct, AgreesWithPlainLoops) {
   }
 }
 
-// Where the rule changes its mind: 3 tiles may hang over by 4 rows, from 514 rows on by any.
+// The sizes around the rule's edges: 3 tiles may overhang by 4 rows, from 514 rows on any number.
 TEST(SymmetricProduct, PaysWhereTilesCoverAtMostSevenTenths) {
   for (const std::int64_t rows : {1, 64, 128, 187, 193, 241, 257, 321, 385, 449, 513}) {
     EXPECT_FALSE(SymmetricProduct::pays(rows)) << rows;
