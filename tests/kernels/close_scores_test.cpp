@@ -1,5 +1,5 @@
-// Rows of scores that differ by little, as those of an untrained network or of a class that has
-// collapsed: what a small temperature makes of their differences, in float and in double.
+// Rows of nearly equal scores, as an untrained network or a collapsed class gives: with a small
+// temperature, float must still agree with double.
 #include "engine/base/random.h"
 #include "kernels/rows/pnp_row.h"
 #include "kernels/rows/recall_at_k_row.h"
@@ -34,7 +34,7 @@ Scores draw(CounterRandom& random) {
   return out;
 }
 
-// The gradient, and behind it the loss.
+// Returns the gradient, followed by the loss.
 template <class Row, class S>
 std::vector<double> row_of(const Scores& scores, const typename Row::Params& params) {
   const int columns = scores.columns;
@@ -56,9 +56,9 @@ std::vector<double> row_of(const Scores& scores, const typename Row::Params& par
 constexpr double kTau = 1e-4;
 constexpr double kSigmoidError = 3e-7;  // of half_sigmoid in float, and so of its slope
 
-// Subtracting after the division by tau leaves 6e-4 of a temperature of 1e-4. `largest` is by how
-// much the slope of one sigmoid can count, where terms of both signs may leave little of a
-// gradient.
+// A row that divided by tau before subtracting would be off by 6e-4 (6e-8 / 1e-4) in each argument,
+// and fail. `largest` is how much the slope of one sigmoid can contribute where terms of both signs
+// may leave little of a gradient.
 template <template <class> class Row> void compare(const auto& make_params, double largest) {
   const std::uint64_t first = random_seed();
   for (std::uint64_t seed = first; seed < first + 300; ++seed) {
@@ -72,8 +72,8 @@ template <template <class> class Row> void compare(const auto& make_params, doub
       error += std::pow(rounded[k] - exact[k], 2);
       size += std::pow(exact[k], 2);
     }
-    // 1/tau and its product with a difference are 6e-8 of up to 10 each off; rows add up to 70 of
-    // them with both signs.
+    // 1/tau and its product with a difference, up to 10, are each off by a relative 6e-8; rows add
+    // up to 70 such terms of both signs.
     ASSERT_LT(std::sqrt(error), 2e-5 * std::sqrt(size) + kSigmoidError * largest)
         << "seed " << seed;
     ASSERT_NEAR(rounded.back(), exact.back(), 5e-6 * std::abs(exact.back())) << "seed " << seed;
@@ -93,7 +93,7 @@ TEST(CloseScores, Pnp) {
   compare<PnpRow>([](auto s) { return with_tau<decltype(s), PnpRow>(); }, 3);
 }
 TEST(CloseScores, RecallAtK) {
-  // One of five k, the slope of Q_k by R_j at most 1/4.
+  // 1/5 for one of five k; the slope of Q_k by R_j is at most 1/4.
   compare<RecallAtKRow>([](auto s) { return with_tau<decltype(s), RecallAtKRow>(); },
                         1 / (5 * 4 * kTau));
 }

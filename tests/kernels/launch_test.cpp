@@ -1,5 +1,5 @@
-// Kernels that both devices run, on the CPU, against their plain definitions: sizes around blocks
-// and packs, in place, added, several threads.
+// Kernels that both devices run, here on the CPU, against plain loops: sizes around blocks and
+// packs, in place, accumulating, several threads.
 #include "kernels/launch.h"
 
 #include "kernels/blocks/elementwise_block.h"
@@ -24,7 +24,7 @@ class Launch : public testing::Test {
   std::int64_t below(std::int64_t end) {
     return std::uniform_int_distribution<std::int64_t>(0, end - 1)(random_);
   }
-  // Close to a multiple of a block's elements, or anything.
+  // Near a multiple of a block's elements, or any size.
   std::int64_t size() {
     const std::int64_t near = below(4) * kBlockElements + below(9) - 4;
     return std::max<std::int64_t>(0, below(2) == 0 ? near : below(3 * kBlockElements));
@@ -111,7 +111,7 @@ TEST_F(Launch, RowsAsDefined) {
         const double along = norm < kEpsilon ? 0 : dot / (length * length);
         const double g = (static_cast<double>(dy[d]) - along * static_cast<double>(x[d])) / length;
         const double expected = accumulate ? 0.25 + g : g;
-        // Computed in double: one rounding to float32, two where it is added.
+        // Computed in double: one rounding to float32, two when accumulating.
         ASSERT_NEAR(y[d], static_cast<double>(x[d]) / length, 1e-7);
         ASSERT_NEAR(dx[d], expected, 2.5e-7 * (0.25 + std::abs(g)));
       }

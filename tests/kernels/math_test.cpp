@@ -10,7 +10,7 @@
 namespace rk {
 namespace {
 
-// What is no number is the worst, and stays.
+// NaN counts as the worst error, and stays.
 void keep_worst(double& worst, double error) {
   if (error > worst || std::isnan(error)) worst = error;
 }
@@ -33,7 +33,8 @@ TEST(KernelMath, ExpEndsInZeroAndKeepsNan) {
   EXPECT_TRUE(std::isnan(exp_negative(std::nanf(""))));
 }
 
-// 1.7e-8 of the first guess is left (kernels/math.h), then the last rounding, 2^-24.
+// The Newton step leaves 1.7e-8 of the first guess's error (kernels/math.h); the last rounding adds
+// 2^-24.
 constexpr double kReciprocalError = 1.7e-8 + 6e-8;
 
 double reciprocal_error(float y) {
@@ -41,8 +42,9 @@ double reciprocal_error(float y) {
 }
 
 TEST(KernelMath, ReciprocalHasTheStatedError) {
-  // The first guess subtracts bits, so it errs alike in all octaves but for the borrow: every
-  // mantissa of one octave either side of 1, then every octave of the range with fewer of them.
+  // The first guess subtracts bits, so its error is the same in all octaves except for a borrow
+  // from the exponent: test every mantissa of one octave on either side of 1, then fewer mantissas
+  // of every octave.
   double worst = 0;
   for (std::uint32_t bits = 0x3F000000; bits < 0x40000000; ++bits) {
     keep_worst(worst, reciprocal_error(std::bit_cast<float>(bits)));
@@ -73,7 +75,8 @@ TEST(KernelMath, ReciprocalOfOnePlusHasTheStatedError) {
     const double exact = 1 / (1 + static_cast<double>(e));
     keep_worst(worst, std::abs(static_cast<double>(reciprocal_of_one_plus(e)) - exact) / exact);
   }
-  // (1/99)^4 = 1e-8 of the quadratic is left, beside the roundings of 1 + e and of the result.
+  // The Newton steps leave (1/99)^4 = 1e-8 of the quadratic's error; 1 + e and the result are
+  // rounded.
   EXPECT_LT(worst, 1.3e-7);
   EXPECT_NEAR(reciprocal_of_one_plus(0.0F), 1.0F, 6e-8F);
   EXPECT_NEAR(reciprocal_of_one_plus(1.0F), 0.5F, 6e-8F);
@@ -87,7 +90,7 @@ TEST(KernelMath, Log1pOfAFractionHasTheStatedError) {
     const double exact = std::log1p(static_cast<double>(e));
     keep_worst(worst, std::abs(static_cast<double>(log1p_of_fraction(e)) - exact) / exact);
   };
-  // Mantissas of the octaves from 2^-11 to 1, and fewer of those below.
+  // Every 13th mantissa from 2^-11 to 1, and fewer below.
   for (std::uint32_t bits = 0x3A000000; bits <= 0x3F800000; bits += 13) {
     check(std::bit_cast<float>(bits));
   }

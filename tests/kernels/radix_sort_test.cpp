@@ -15,7 +15,7 @@ namespace {
 
 template <class Key> class RadixSortOf {
  public:
-  // Sorts the keys; items are their places before.
+  // Sorts the keys; the items are their original places.
   RadixSortOf(std::vector<Key> keys, int threads)
       : keys_{std::move(keys), {}}, counts_(static_cast<std::size_t>(radix_counts(threads))) {
     keys_[1].resize(keys_[0].size());
@@ -36,7 +36,8 @@ template <class Key> class RadixSortOf {
   std::size_t result_ = 0;
 };
 
-// `kinds`: how many different keys; few ones are many ties and digits that all share.
+// `kinds`: how many different keys; few kinds give many ties and digits that are the same in all
+// keys.
 template <class Key>
 void expect_stable_order(std::int64_t n, std::int64_t kinds, std::uint64_t seed = 3) {
   std::vector<Key> keys;
@@ -56,7 +57,7 @@ void expect_stable_order(std::int64_t n, std::int64_t kinds, std::uint64_t seed 
   }
 }
 
-// The name is what the ThreadSanitizer run selects by.
+// The ThreadSanitizer run selects its tests by this name, Parallel*.
 TEST(ParallelRadixSort, IsStableOnAnyNumberOfThreads) {
   for (const std::int64_t n : {0, 1, 2, 5, 2049, 40'000}) {
     for (const std::int64_t kinds : {1, 2, 3000, 1 << 30}) {

@@ -1,5 +1,5 @@
-// The collectives of every team against plain loops: SerialTeam, and BlockTeam on blocks made of
-// threads of this machine, where every thread must be told the same.
+// The collectives of every team against plain loops: SerialTeam, and BlockTeam on blocks emulated
+// by host threads, where every thread must get the same result.
 #include "kernels/team.h"
 
 #include "engine/base/random.h"
@@ -39,7 +39,7 @@ std::vector<DrawnCase> draw_cases(int count, CounterRandom& random) {
     drawn.rows = static_cast<int>(random.below(11));
     drawn.values.resize(static_cast<std::size_t>(random.below(random.below(2) == 0 ? 40 : 1500)));
     const std::int64_t kinds = 1 + random.below(50);
-    const std::int64_t odd = random.below(20) == 0 ? 1 : 30;  // one in how many is no number
+    const std::int64_t odd = random.below(20) == 0 ? 1 : 30;  // 1 in `odd` is -infinity or NaN
     for (float& value : drawn.values) {
       value = static_cast<float>(random.below(kinds) - 20);
       if (random.below(odd) == 0) value = random.below(2) == 0 ? -kInfinity : std::nanf("");
@@ -48,7 +48,7 @@ std::vector<DrawnCase> draw_cases(int count, CounterRandom& random) {
   return cases;
 }
 
-// What a team finds of a case. Every thread has its own, but for the arrays, which are the team's.
+// A team's results for a case: Found for every thread, FoundArrays shared by the team.
 struct Found {
   float sum = 0;
   ValueIndex<float> best{0, 0};
@@ -128,7 +128,7 @@ template <class State> void expect_block_is_plain(int count, std::uint64_t seed)
   }
 }
 
-// Waiting for each other is what costs here: few cases where there are many threads.
+// Barriers take most of the time, so blocks of many threads get few cases.
 TEST(BlockTeam, DrawnCasesAgreeWithPlainLoops) {
   const std::uint64_t seed = random_seed();
   expect_block_is_plain<race::BlockStateOf<1, 2>>(200, seed);

@@ -10,7 +10,7 @@
 namespace rk {
 namespace {
 
-// Any shape and strides: every number in its place, and nothing written beside them.
+// Any shape and strides: every number must be in its place, and nothing written between the rows.
 template <class S> void compare() {
   const std::uint64_t first = random_seed();
   for (std::uint64_t seed = first; seed < first + 500; ++seed) {
