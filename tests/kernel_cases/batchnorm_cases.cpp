@@ -18,8 +18,8 @@ struct Form {
   bool relu = false;
   bool residual = false;
   ReluMask mask = ReluMask::kNone;
-  bool accumulate = false;  // both gradients of tensors
-  bool wanted = true;       // the residual's gradient
+  bool accumulate = false;  // adds to dy and d_residual
+  bool wanted = true;       // computes the residual's gradient
   bool sums = false;        // statistics from sums that a convolution would have added up
 };
 
@@ -49,7 +49,8 @@ const std::vector<Form>& forms() {
   return list;
 }
 
-// What the kernels read, and what lies where they add to it. In double the same numbers.
+// What the kernels read, and the gradients they add to. Problem<double, double> holds the same
+// numbers in double.
 template <class T, class Parameter> struct Problem {
   std::int64_t rows;
   int channels;
@@ -164,8 +165,8 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
   constexpr double kValueError = 2e-5;
   Problem<T, float> in;
   Reference expected;
-  // Of a value within rounding of 0 the sides of ReLU are as good as each other, the gradients are
-  // not: what holds one is drawn anew.
+  // For a value within rounding of 0, either side of the ReLU is right, but their gradients differ:
+  // draw again if there is such a value.
   do {
     in = draw<T>(rows, channels, offset, seed++);
     expected = reference(in_double(in), form);
@@ -271,21 +272,22 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
   });
 
   // Float32 arithmetic on numbers of up to about ten times 1/std, which over few rows may be as
-  // much as 1/sqrt(epsilon); sums of `rows` of them, whose chains in float are at most 8192 long
-  // and whose errors average out.
+  // much as 1/sqrt(epsilon); sums of `rows` such numbers, whose chains in float are at most 8192
+  // long and whose errors average out.
   const double rounding = TypeFacts<T>::kRounding;
   constexpr double kArithmetic = 4e-6;
   const double sums = 1e-6 * static_cast<double>(rows) + 1e-5;
   const double steepest = std::max(1.0, *std::ranges::max_element(expected.inv_std));
-  // The mean is rounded to float32, so y - mean is off by as much in every row: once in z, in the
-  // gradient beside (y - mean) g / std^2, where it meets 1/std twice and g of up to 5.
+  // The mean is rounded to float32, so y - mean has the same error in every row. It enters z once;
+  // in the gradient's (y - mean) g / std^2 it is multiplied by 1/std twice and by g, up to 5.
   const double large = 1e-7 * std::abs(offset) * steepest;
   const double moved = large * std::sqrt(static_cast<double>(rows));
-  // The squares are summed in float32, and over few rows little more than epsilon may be left of
-  // them: half of what that is of variance + epsilon is off in 1/std, and in all that follows.
+  // With `sums`, the squares are summed in float32, and over few rows little more than epsilon may
+  // be left of variance + epsilon: half the relative error of that is in 1/std, and in all that
+  // follows.
   const double cancelled = form.sums ? 0x1p-24 * 9 * steepest * steepest : 0;
-  // Sums are of what lies above a tile's first row, up to 5 each: n of them in float32 are off by
-  // 2^-24 5/3 n^1.5 at one standard deviation, of which two are taken.
+  // The sums are of differences from a tile's first row, up to 5 each: n of them in float32 are off
+  // by 2^-24 5/3 n^1.5 at one standard deviation; two are allowed here, for the mean.
   const double shifted = 2e-7 * std::sqrt(static_cast<double>(rows));
   std::vector<Checked> out = {
       {"mean", read<float>(mean), expected.mean, 2e-7, 2e-6 + shifted},
@@ -307,7 +309,7 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
   return out;
 }
 
-// Two of them added in front of a ReLU, in double: relu( batchnorm(y) + batchnorm(s) ).
+// Two normalisations added in front of a ReLU, in double: relu( batchnorm(y) + batchnorm(s) ).
 struct JoinReference {
   Reference y, s;
   std::vector<double> z;
@@ -315,8 +317,8 @@ struct JoinReference {
 };
 
 JoinReference join_reference(const Problem<double, double>& y, const Problem<double, double>& s) {
-  // Of the sum of two normalisations each sees the other as its residual, and its gradient is what
-  // the ReLU behind lets through of dz.
+  // Each of the two normalisations sees the other's output as its residual; its incoming gradient
+  // is what the ReLU lets through of dz.
   Problem<double, double> with = y, beside = s;
   const Reference alone = reference(s, {.name = "alone"});
   with.residual = alone.z;
@@ -341,7 +343,7 @@ std::vector<Checked> run_join(std::int64_t rows, int channels, std::uint32_t see
     expected = join_reference(in_double(y), in_double(s));
   } while (expected.nearest_to_zero <= kValueError);
 
-  // What a normalisation keeps, of one side.
+  // The arrays of one of the two normalisations.
   struct Side {
     explicit Side(const Problem<T, float>& in)
         : x(DeviceBuffer::copy_of(in.y)),
@@ -397,13 +399,13 @@ std::vector<Checked> run_join(std::int64_t rows, int channels, std::uint32_t see
          nullptr);
   a.finish(rows, channels);
   b.finish(rows, channels);
-  // One of the two in dz's place.
+  // The gradient of y overwrites dz.
   launch(BatchNormJoinGradientApply<T>{in, a.factors.template as<float>(),
                                        b.factors.template as<float>(), dz.as<T>(),
                                        b.dx.template as<T>()},
          nullptr);
 
-  // As in run(), of two normalisations.
+  // Tolerances as in run(), for two normalisations.
   const double rounding = TypeFacts<T>::kRounding;
   const double sums = 1e-6 * static_cast<double>(rows) + 1e-5;
   std::vector<Checked> out = {{"z", read<T>(z), expected.z, rounding, kValueError}};
@@ -427,8 +429,8 @@ void add_batchnorm_cases(std::vector<KernelCase>& cases) {
     std::int64_t rows;
     int channels;
   };
-  // One row, channels that no pack divides, more than a tile of them, several tiles of rows, a last
-  // tile that is not full.
+  // One row; channels that are no whole packs; more channels than a tile has; several tiles of
+  // rows; a last tile that is not full.
   const std::vector<Shape> shapes = {{1, 8}, {7, 3}, {130, 64}, {1001, 72}, {37, 130}, {300, 12}};
   for_types([&]<class T>() {
     for (const Shape& shape : shapes) {
@@ -446,7 +448,8 @@ void add_batchnorm_cases(std::vector<KernelCase>& cases) {
            [=] { return run_join<T>(shape.rows, shape.channels, 0); }});
     }
   });
-  // Sizes of whole packs and others, of few rows and of several tiles; the seed is in the name.
+  // Drawn sizes: channels in whole packs and not, few rows and several tiles; the seed is in the
+  // name.
   const auto seed = static_cast<std::uint32_t>(random_seed());
   std::mt19937 random(seed);
   for_types([&]<class T>() {
@@ -463,7 +466,7 @@ void add_batchnorm_cases(std::vector<KernelCase>& cases) {
     }
   });
   cases.push_back({"batchnorm_large_tiles", [] { return run<float>(9001, 4, forms()[3], 0.25); }});
-  // Squares of such numbers summed in float would leave no digit of the variance.
+  // Summed in float, the squares of such numbers would leave no digit of the variance.
   cases.push_back(
       {"batchnorm_far_from_zero", [] { return run<float>(700, 24, forms()[0], 3000); }});
 }

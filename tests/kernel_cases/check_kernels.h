@@ -1,4 +1,4 @@
-// Fails the test that runs where a case's arrays are not what they should be.
+// Fails the running test if a case's arrays are not as expected.
 #pragma once
 
 #include "tests/kernel_cases/kernel_case.h"
@@ -21,7 +21,7 @@ inline void expect_as_checked(const Checked& array) {
   }
 }
 
-// Bit patterns are compared as the values they widen to; a NaN is a NaN.
+// Two runs must give the same numbers, compared after widening; any NaN equals any NaN.
 inline void expect_same_twice(const KernelCase& test) {
   const auto first = test.run();
   const auto second = test.run();

@@ -1,4 +1,4 @@
-// What is around a convolution: the folded normalisation, casts of weights, masked sums.
+// The kernels around a convolution: the folded normalisation, casts of weights, masked sums.
 #include "kernels/cuda/convolution_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kEpsilon = 1e-3;
 
-// Of each stored element which dense one it is, -1 where it is 0.
+// For each stored element, the index of its dense element; -1 for padding, which is 0.
 std::vector<std::int64_t> stored_order(const FilterShape& shape) {
   const int columns = shape.cell == 1 ? shape.taps : shape.columns, rows = shape.taps / columns;
   std::vector<std::int64_t> order;
@@ -70,7 +70,7 @@ template <class T> std::vector<Checked> cast(const FilterShape& shape) {
   const DeviceBuffer widened_gradient = unwritten<float>(shape.dense());
   run_over<PrepareWeights<T>>(
       {{.shape = shape, .weight = device_weight.as<float>(), .prepared = folded.as<T>()}});
-  // Behind another one, of other outputs.
+  // As the second item, after one with another number of outputs.
   const FilterShape before = {3, shape.taps, shape.inputs, shape.padded_inputs};
   const DeviceBuffer widened_before = unwritten<float>(before.dense());
   const DeviceBuffer gradient_before = DeviceBuffer::copy_of(made_up.normals<T>(before.stored()));
@@ -129,9 +129,9 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
   const DeviceBuffer got_d_weight = unwritten<float>(shape.dense());
   const DeviceBuffer got_d_gamma = unwritten<float>(outputs);
   const DeviceBuffer got_d_beta = unwritten<float>(outputs);
-  // As others added it up.
+  // d_beta, as if another kernel had summed it.
   const DeviceBuffer sum = DeviceBuffer::copy_of(std::vector<float>(d_beta.begin(), d_beta.end()));
-  // Behind a filter that is only cast.
+  // As the second item, after a filter that is only cast.
   const DeviceBuffer cast = unwritten<T>(shape.stored());
   run_over<PrepareWeights<T>>(
       {{.shape = shape, .weight = device_weight.as<float>(), .prepared = cast.as<T>()},
@@ -144,7 +144,7 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
                        .dy = device_dy.as<T>(),
                        .partial = partial.as<double>()},
          nullptr);
-  // Twice, so that the second lies behind another one.
+  // Two items, so that one is not the first.
   const FoldedGradient<T> gradients = {shape,
                                        rows,
                                        partial.as<double>(),
@@ -168,7 +168,7 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
   run_over<FoldedGradients<T>>({before, gradients});
   const double rounding = TypeFacts<T>::kRounding;
   const double of_rows = 1e-6 * static_cast<double>(rows) + 1e-6;
-  // Two roundings to float32 more than T's own; dots of `dense` products are in double.
+  // Two roundings to float32 besides T's own; dot products over the dense elements are in double.
   return {{"cast", read<T>(cast), stored(w, shape), rounding, TypeFacts<T>::kDenormal},
           {"folded", read<T>(got_folded), stored(folded_weight, shape), rounding + 2e-7,
            TypeFacts<T>::kDenormal},
@@ -183,7 +183,7 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
           {"d_beta of sums", read<float>(before_d_beta), d_beta, 1e-7, 0}};
 }
 
-// Rows of dense values, `gap` further elements behind each.
+// Rows of `channels` dense values, each followed by `gap` elements of `filling`.
 template <class T>
 std::vector<T> spaced(const std::vector<T>& values, int channels, int gap, const T& filling) {
   std::vector<T> out;
@@ -194,8 +194,8 @@ std::vector<T> spaced(const std::vector<T>& values, int channels, int gap, const
   return out;
 }
 
-// Every way MaskedSums is called: dy in place or beside it, the residual's gradient or none; rows
-// apart, with no residual.
+// Every way MaskedSums is called: g in dy's place or in another array, with the residual's gradient
+// or without; with gaps between rows only without a residual.
 template <class T>
 std::vector<Checked> masked(std::int64_t rows, int channels, int gap, bool in_place, bool residual,
                             bool accumulate) {
@@ -217,7 +217,7 @@ std::vector<Checked> masked(std::int64_t rows, int channels, int gap, bool in_pl
     d_residual.push_back(accumulate ? wide_held[at(i)] + g.back() : g.back());
     sums[at(i % channels)] += g.back();
   }
-  const auto seven = Element<T>::narrow(7);  // what lies beside, and stays
+  const auto seven = Element<T>::narrow(7);  // in the gaps, where it must stay
   const std::vector<T> spaced_dy = spaced(dy, channels, gap, seven);
   const DeviceBuffer device_z = DeviceBuffer::copy_of(spaced(z, channels, gap, seven));
   const DeviceBuffer device_dy = DeviceBuffer::copy_of(spaced_dy);
@@ -243,7 +243,7 @@ std::vector<Checked> masked(std::int64_t rows, int channels, int gap, bool in_pl
   return out;
 }
 
-// What is done behind a convolution in place of what the library did not fuse.
+// Bias, residual and ReLU after a convolution, where the library did not fuse them.
 template <class T>
 std::vector<Checked> bias_and_relu(std::int64_t rows, int channels, int gap, bool residual,
                                    bool relu) {
@@ -271,7 +271,7 @@ std::vector<Checked> bias_and_relu(std::int64_t rows, int channels, int gap, boo
                            .y = device_y.as<T>(),
                            .y_stride = channels + gap},
          nullptr);
-  // The sum of three in float32, rounded to T once.
+  // Three numbers are added in float32, and the sum rounded to T once.
   return {{"y", read<T>(device_y), spaced(expected, channels, gap, 7.0),
            TypeFacts<T>::kRounding + 2e-7, 1e-6}};
 }
@@ -281,12 +281,14 @@ std::vector<Checked> bias_and_relu(std::int64_t rows, int channels, int gap, boo
 void add_convolution_cases(std::vector<KernelCase>& cases) {
   for_types([&]<class T>() {
     const std::string type = TypeFacts<T>::kName;
-    // Dense and whole packs, dense and not, padded as the first layer is, more than one block.
+    // Dense in whole packs; dense but not in whole packs; padded as the first layer is; more than
+    // one block.
     cases.push_back({"cast_weights_dense_" + type, [] { return cast<T>({9, 2, 16, 16}); }});
     cases.push_back({"cast_weights_odd_" + type, [] { return cast<T>({5, 1, 3, 3}); }});
     cases.push_back({"cast_weights_padded_" + type, [] { return cast<T>({1, 49, 3, 8}); }});
     cases.push_back({"cast_weights_large_" + type, [] { return cast<T>({301, 1, 33, 33}); }});
-    // In cells: 7x7 in 4x4 of 2x2, 3x2 of 5 inputs in 2x1, and in cells of 3x3.
+    // In cells: 7x7 taps in 4x4 cells of 2x2; 3x2 taps of 5 inputs in 2x1 cells of 2x2; 7x5 taps in
+    // cells of 3x3.
     cases.push_back({"cast_weights_cells_" + type, [] { return cast<T>({9, 49, 3, 16, 2, 7}); }});
     cases.push_back({"cast_weights_odd_cells_" + type, [] {
                        return cast<T>({70, 6, 5, 24, 2, 2});

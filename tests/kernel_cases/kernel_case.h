@@ -1,5 +1,5 @@
 // The kernels of kernels/launch.h against references in double that share no code with them: one
-// list of cases, run by host_gpu_test on the GPU made of the host and by cuda_test on a real one.
+// list of cases, run by host_gpu_test on the emulated GPU and by cuda_test on a real one.
 #pragma once
 
 #include "engine/device/cuda/buffer.h"
@@ -14,8 +14,8 @@
 
 namespace rk {
 
-// One array that kernels wrote: |got - expected| <= absolute + relative |expected|, NaN only for
-// NaN.
+// One array that kernels wrote: |got - expected| must be <= absolute + relative |expected|; NaN
+// matches only NaN.
 struct Checked {
   std::string what;
   std::vector<double> got;
@@ -37,8 +37,8 @@ void add_step_cases(std::vector<KernelCase>& cases);
 void add_optimizer_cases(std::vector<KernelCase>& cases);
 void add_score_cases(std::vector<KernelCase>& cases);
 
-// Half a unit in the last place, relative, and of the smallest numbers, absolute, of an element
-// type.
+// An element type's rounding error: half a unit in the last place, relative (kRounding), and half
+// the smallest number, absolute (kDenormal).
 template <class T> struct TypeFacts;
 template <> struct TypeFacts<float> {
   static constexpr double kRounding = 0x1p-24;
@@ -56,7 +56,7 @@ template <> struct TypeFacts<Bfloat16> {
   static constexpr const char* kName = "bfloat16";
 };
 
-// f.operator()<T>() for the three.
+// Calls f.operator()<T>() for the three element types.
 template <class F> void for_types(F&& f) {
   f.template operator()<float>();
   f.template operator()<Float16>();
@@ -101,7 +101,7 @@ template <class T> std::vector<double> read(const DeviceBuffer& buffer) {
   return widened(buffer.values<T>());
 }
 
-// Memory that nothing was written to: NaN in every type.
+// Stands for uninitialised memory: NaN in every type.
 template <class T> DeviceBuffer unwritten(std::int64_t count) {
   return DeviceBuffer::copy_of(
       std::vector<unsigned char>(static_cast<std::size_t>(count) * sizeof(T), 0xFF));

@@ -1,5 +1,5 @@
-// The optimizer on a GPU against training/optimizer.cpp: the same bits with a loss scale of 1, and
-// with any power of two; what happens where the gradient is not finite.
+// The optimizer on a GPU against training/optimizer.cpp: the same bits with a loss scale of 1 or
+// any power of two; also updates with a gradient that is not finite.
 #include "kernels/cuda/step_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
 #include "training/optimizer.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kCount = 9001;
 
-// Ranges that begin and end within a pack, two that touch, parts in none.
+// Ranges that begin and end within a pack, two of them adjacent; some elements are in no group.
 const std::vector<OptimizerGroup>& groups() {
   static const std::vector<OptimizerGroup> list = {
       {1, 6, 1.0, 0.01}, {6, 4099, 2.0, 0.0}, {4101, 4102, 0.5, 0.1}, {4200, 9001, 1.0, 0.001}};
@@ -87,8 +87,8 @@ std::vector<Checked> same_as_cpu(const OptimizerParams& params, float loss_scale
   return out;
 }
 
-// A gradient that is not finite changes nothing but the scale and the count of skipped updates;
-// where the scale does not follow, neither does any gradient after it.
+// A gradient that is not finite changes only the loss scale and the count of skipped updates. If
+// the scale is constant, no later gradient changes anything either.
 std::vector<Checked> overflow(float bad, bool dynamic) {
   const auto start = MadeUp(47).normals<float>(kCount);
   const OptimizerParams params;
@@ -109,7 +109,7 @@ std::vector<Checked> overflow(float bad, bool dynamic) {
   const StepState after = device.state();
   numbers = {static_cast<double>(after.number), static_cast<double>(after.skipped),
              after.finite ? 1.0 : 0.0, static_cast<double>(after.gradient_factor)};
-  // Without a scale that could come down the run is halted.
+  // With a constant scale, which cannot fall, the run is halted.
   const std::vector<double> expected =
       dynamic ? std::vector<double>{1, 0, 1, 1.0 / 256} : std::vector<double>{0, 3, 0, 1.0 / 1024};
   out.push_back({"step after", numbers, expected, 0, 0});
@@ -156,7 +156,7 @@ void add_optimizer_cases(std::vector<KernelCase>& cases) {
       {"adamw", {.kind = OptimizerKind::kAdamW, .beta1 = 0.8, .beta2 = 0.99, .eps = 1e-5}},
       {"sgd", {.kind = OptimizerKind::kSgd}},
       {"momentum", {.kind = OptimizerKind::kSgd, .momentum = 0.9}},
-      {"clipped", {.clip_norm = 30}},  // below the norm of 9001 normals, and above
+      {"clipped", {.clip_norm = 30}},  // below the norm of 9001 normals, about 95
       {"unclipped", {.clip_norm = 1e9}},
       {"nesterov", {.kind = OptimizerKind::kSgd, .momentum = 0.9, .nesterov = true}},
   };

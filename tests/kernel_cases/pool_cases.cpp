@@ -24,7 +24,7 @@ template <class T> std::vector<T> tied(MadeUp& made_up, std::int64_t count, bool
   return out;
 }
 
-// y or dy as a range of more channels, with `gap` in what is not theirs.
+// y or dy as a range of a tensor with more channels; the other channels hold `gap`.
 template <class T>
 std::vector<T> spread(const std::vector<T>& dense, const PoolShape& shape, T gap) {
   const std::int64_t rows = std::ssize(dense) / shape.channels;
@@ -120,7 +120,7 @@ template <class T> std::vector<Checked> average_pool(const PoolShape& shape, boo
     const std::int64_t n = i / shape.channels / shape.out_width / shape.out_height;
     double sum = 0;
     std::vector<std::size_t> inside;
-    int size = 0;  // with padding
+    int size = 0;  // includes padding
     for (int kh = 0; kh < shape.kernel[0]; ++kh) {
       for (int kw = 0; kw < shape.kernel[1]; ++kw) {
         const std::int64_t h = oh * shape.stride[0] + kh - shape.padding[0];
@@ -147,7 +147,7 @@ template <class T> std::vector<Checked> average_pool(const PoolShape& shape, boo
           {"dx", read<T>(got_dx), dx, TypeFacts<T>::kRounding, 2e-6}};
 }
 
-// `channels` of a tensor go to place `first` of one with more.
+// Copies the `channels` of a tensor to channels `first` and up of a tensor with `all`.
 template <class T>
 std::vector<Checked> copy_channels(int rows, int channels, int first, int all, bool accumulate) {
   MadeUp made_up(29);
@@ -169,7 +169,8 @@ std::vector<Checked> copy_channels(int rows, int channels, int first, int all, b
   return {{"y", read<T>(got), y, accumulate ? TypeFacts<T>::kRounding : 0.0, 0}};
 }
 
-// The way back of a range of channels: it goes to place `first` of more, the others become 0.
+// Backward of a range of channels: the gradient goes to channels `first` and up of `all`, the
+// others become 0.
 template <class T> std::vector<Checked> pad_channels(int rows, int channels, int first, int all) {
   MadeUp made_up(31);
   const auto x = made_up.normals<T>(static_cast<std::int64_t>(rows) * channels);
@@ -244,8 +245,8 @@ std::vector<Checked> global_pool(int batch, int rows, int channels, PoolKind kin
                                got_best.as<std::int32_t>(), device_dy.as<float>(), got_dx.as<T>(),
                                accumulate},
          nullptr);
-  // Powers in float32: a few units in the last place, more for a p that needs a logarithm; what y
-  // is off by is raised to p - 1.
+  // Powers in float32: a few units in the last place, more for a p that needs a logarithm; the
+  // error of y is raised to p - 1.
   const double powers = kind == PoolKind::kGem ? 1e-5 + 2e-6 * p : 1e-5;
   std::vector<Checked> out = {{"y", read<float>(got_y), y, 2e-6, 1e-6},
                               {"dx", read<T>(got_dx), dx, TypeFacts<T>::kRounding + powers, 1e-6}};
@@ -273,7 +274,7 @@ void add_pool_cases(std::vector<KernelCase>& cases) {
   };
   for_types([&]<class T>() {
     for (const Window& window : windows) {
-      // Alone, and among the channels of others: in whole packs, and not.
+      // y alone, and among other tensors' channels, in whole packs (16) and not (5).
       for (const int others : {0, 16, 5}) {
         for (const bool accumulate : {false, true}) {
           PoolShape shape = window.shape;
@@ -323,7 +324,7 @@ void add_pool_cases(std::vector<KernelCase>& cases) {
       add("max_nan", PoolKind::kMax, 3, true);
       add("gem", PoolKind::kGem, 3, false);
       add("gem_2_5", PoolKind::kGem, 2.5, false);
-      add("gem_40", PoolKind::kGem, 40, false);  // whose powers are beyond float
+      add("gem_40", PoolKind::kGem, 40, false);  // 0.01^40 is below float's range
     }
   });
 }

@@ -1,7 +1,7 @@
-// The rows of kernels/cuda/gallery_kernels.h, each with the parameters that tests run it with. One
-// list for all that walk it: teams of threads under ThreadSanitizer (tests/race), float on the CPU
-// and on a GPU (tests/cuda). A case has the name of the loss whose kernel it is, or of that and a
-// setting; a test holds the list against the kernels and the losses.
+// The rows of kernels/cuda/gallery_kernels.h, each with the parameters that tests use. One list for
+// all tests of rows: teams of threads under ThreadSanitizer (tests/race), float on the CPU and on a
+// GPU (tests/cuda). A case is named after its kernel's loss, with a suffix for a setting.
+// tests/losses/registry_test.cpp compares the list with the kernels and the losses.
 #pragma once
 
 #include "kernels/cuda/gallery_kernels.h"
@@ -11,14 +11,14 @@
 
 namespace rk {
 
-// What the pass over all rows leaves between the two kernels of a row: slopes, 24 and [2 rows] of
-// them at least, and a table for auc_ba.
+// What the pass over all rows computes for the second kernel of a row: slopes, at least 24 and at
+// least [2 rows] of them, and a table for auc_ba.
 template <class S> struct BetweenPasses {
   const S* slopes = nullptr;
   AucGradient<S> auc;
 };
 
-// Whether it is a row of proxies (kernels/rows/proxy_rows.h) instead of a gallery.
+// Whether Row is a row of proxies (kernels/rows/proxy_rows.h) instead of a gallery.
 template <class Row> inline constexpr bool kRowOfProxies = requires { Row::kRowIsClass; };
 
 // Labels and shares for `rows` rows of proxies: every fourth class has items, the others none.
@@ -36,14 +36,14 @@ template <class S, class Row> struct ProxyItems {
   std::vector<S> shares;             // [classes]
 };
 
-// How many numbers of a row Row::measure writes, where there is one.
+// How many numbers Row::measure writes per row; 0 if Row has no measure.
 template <class Row> int row_stats(const typename Row::Params& params) {
   if constexpr (requires { Row::stats(params); }) return Row::stats(params);
   return 0;
 }
 
-// visit.operator()<Row>(name, make) for every case; make(BetweenPasses<S>) gives Row<S>::Params, S
-// float or double, with the same numbers.
+// Calls visit.operator()<Row>(name, make) for every case. make(BetweenPasses<S>) returns
+// Row<S>::Params, with the same numbers for S = float and double.
 template <class Visit> void for_each_row_case(const Visit& visit) {
 #define RK_ROW_CASE(Row, name, ...)                                                              \
   visit.template operator()<Row>(name,                                                           \

@@ -19,8 +19,8 @@ struct Counted {
 
 struct Tile {
   int rows, columns;
-  std::int64_t begin;  // of its columns, in the gallery
-  int most;            // positives of a query
+  std::int64_t begin;  // gallery index of the first column
+  int most;            // positives of a query, at most
   enum { kSpread, kClose, kSame, kLarge } scores;
   bool looks_up;
 };
@@ -38,7 +38,8 @@ class Problem {
       const auto count = static_cast<std::int64_t>((random_.uniform() + 1) / 2 * (tile.most + 1));
       const auto begin = static_cast<std::int64_t>((random_.uniform() + 1) / 2 *
                                                    static_cast<double>(tile.begin + tile.columns));
-      // Of the class one or none is no candidate; its run may lie in the tile, beside it, in part.
+      // At most one column of the class is removed; the class's columns may lie in the tile, partly
+      // or not at all.
       queries_.push_back(
           {begin, begin + count + r % 2, begin, begin + r % 2, std::ssize(thresholds_), count});
       std::vector<float> own;
@@ -57,7 +58,7 @@ class Problem {
     }
   }
 
-  // By the definitions.
+  // Counts by the definitions.
   Counted expected() const {
     Counted out = nothing();
     for (int r = 0; r < tile_.rows; ++r) {
@@ -70,7 +71,7 @@ class Problem {
         const std::int64_t reached =
             std::count_if(own, own + query.count, [&](float t) { return s >= t; });
         if (query.count > CountScores::kCompareAtMost) {
-          // In descending order those that it reaches are the last ones.
+          // Thresholds are descending: the score reaches the last `reached` of them.
           if (reached > 0) ++out.counts[at(query.first + query.count - reached)];
         } else {
           for (std::int64_t j = query.count - reached; j < query.count; ++j) {
@@ -146,7 +147,7 @@ class Problem {
     const double bin = std::floor((static_cast<double>(s) * inverse_ + 1.0) * 100.0 * 256.0);
     return static_cast<std::int32_t>(std::clamp(bin, 0.0, kFineBins - 1.0));
   }
-  // On a grid, so that many are equal, to thresholds too.
+  // On a grid, so that many scores are equal, also to thresholds.
   float score() {
     const double grid = std::round(random_.uniform() * 500) / 500;
     switch (tile_.scores) {
@@ -175,7 +176,7 @@ std::vector<Checked> count_scores(const Tile& tile, std::uint32_t seed) {
           {"fine bins", widened(got.fine), widened(expected.fine), 0, 0},
           {"bins of the JSD", widened(got.jsd), widened(expected.jsd), 0, 0},
           {"cells", widened(got.cells), widened(expected.cells), 0, 0},
-          // Sums in double of scores of either sign, in another order.
+          // Sums in double of scores of either sign, added in another order.
           {"sums", got.sums, expected.sums, 1e-12, 1e-10}};
 }
 
@@ -186,7 +187,8 @@ void add_score_cases(std::vector<KernelCase>& cases) {
   MadeUp random(seed);
   const auto below = [&](int end) { return static_cast<int>((random.uniform() + 1) / 2 * end); };
   for (int drawn = 0; drawn < 60; ++drawn) {
-    // Edges of a pack, of a block's threads and packs, of a tile, and of what 16 bits count.
+    // Column counts at the edges of a pack, of a block's threads and packs, of a tile, and of what
+    // a 16-bit counter holds.
     const int columns = drawn % 20 == 0   ? 8192 - below(9)
                         : drawn % 20 == 1 ? 65535 - below(70)
                                           : 1 + below(1200);

@@ -50,7 +50,7 @@ template <class T> std::vector<Checked> elementwise(std::int64_t count) {
           {"relu gradient, added", read<T>(dx_added), added, rounding, 0}};
 }
 
-// One difference far out, in the last place, and one that is NaN.
+// The largest difference is in the last element; a difference that is NaN must give infinity.
 template <class T> std::vector<Checked> difference(std::int64_t count) {
   MadeUp made_up(29);
   auto a = made_up.normals<T>(count);
@@ -146,7 +146,7 @@ std::vector<Checked> head(int rows, int dim) {
   added.dx = got_added.as<float>();
   added.accumulate = true;
   launch(added, nullptr);
-  // Sums are in double: what is left is one rounding to float32 (two where it is added).
+  // Sums are in double, so one rounding to float32 is left (two when accumulating).
   constexpr double kOnce = 0x1p-24 * 1.001;
   return {{"norms", read<double>(got_norms), norms, 1e-14, 0},
           {"y", read<float>(got_y), y, kOnce, 0},
@@ -163,7 +163,7 @@ template <class T> std::vector<Checked> column_sums(int rows, int columns) {
   const DeviceBuffer device_values = DeviceBuffer::copy_of(values);
   const DeviceBuffer got = unwritten<float>(columns);
   launch(ColumnSums<T>{rows, columns, device_values.as<T>(), got.as<float>()}, nullptr);
-  // In double, rounded once to float32.
+  // Summed in double, rounded once to float32.
   return {{"sums", read<float>(got), sums, 0x1p-24 * 1.001, 1e-13}};
 }
 
@@ -205,7 +205,7 @@ std::vector<Checked> input(int height, int width, int side, int channels, bool w
   return {{"input", read<T>(out), expected, rounding, 1e-7 * rounding}};
 }
 
-// In cells of cell x cell pixels, with zeros around them, as the definition says it.
+// The input in cells of cell x cell pixels, with zeros around them, by the definition.
 template <class T>
 std::vector<Checked> input_in_cells(int side, int cell, int padding_y, int padding_x, int channels,
                                     bool windows) {
