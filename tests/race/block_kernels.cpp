@@ -22,11 +22,11 @@
 namespace rk::race {
 namespace {
 
-// Sums of up to 300 floats of about unit size, in another order; what is divided by them is not
-// small.
+// Sums of up to 300 floats of about unit size, in another order; the sums that results are divided
+// by are not small.
 constexpr double kSumOrder = 1e-5;
 
-// The kernels of a case, on either kind of block.
+// These run a case's kernels on either kind of block.
 class SerialGrid {
  public:
   template <class Kernel> void run(const Kernel& kernel) const {
@@ -56,7 +56,8 @@ template <class State> class EmulatedGrid {
   State& state_;
 };
 
-// An array that begins on 16 bytes: numbers of about unit size, the same for the same seed, or NaN.
+// An array aligned to 16 bytes: numbers of about unit size, the same for the same seed; NaN without
+// a seed.
 template <class T> class Array {
  public:
   explicit Array(std::int64_t count) : values_(static_cast<std::size_t>(count) + 16) {
@@ -101,8 +102,8 @@ template <class F> KernelCase kernel_case(const std::string& name, F run, double
           bound};
 }
 
-// Forward and backward, with a residual (so with signs) or without; `channels` that packs divide
-// and others.
+// Forward and backward, with a residual (so with signs) or without; `channels` may be whole packs
+// or not.
 template <bool kResidual, class Grid>
 std::vector<double> batchnorm(const Grid& grid, int channels) {
   constexpr std::int64_t kRows = 300;
@@ -136,7 +137,7 @@ std::vector<double> batchnorm(const Grid& grid, int channels) {
              dy);
 }
 
-// Two of them in front of a sum and a ReLU.
+// Two normalisations in front of a sum and a ReLU.
 template <class Grid> std::vector<double> batchnorm_join(const Grid& grid, int channels) {
   constexpr std::int64_t kRows = 300;
   const std::int64_t count = kRows * channels;
@@ -258,7 +259,7 @@ template <class Grid> std::vector<double> optimizer(const Grid& grid) {
   const OptimizerParams params;
   const OptimizerGroup groups[] = {{1, 6, 1.0, 0.01}, {6, 4099, 2.0, 0.0}, {4101, 4102, 0.5, 0.1}};
   Array<float> p(kCount, 1), g(kCount, 2), m(kCount, 3), v(kCount, 4);
-  for (std::int64_t i = 0; i < kCount; ++i) v.data()[i] += 1;  // squares
+  for (std::int64_t i = 0; i < kCount; ++i) v.data()[i] += 1;  // v holds squares, never negative
   StepState step{.rate = 0.01, .loss_scale = 2, .dynamic_scale = true};
   const SquareSums squares{kCount, g.data(), nullptr};
   Array<double> partial(squares.blocks());
@@ -280,7 +281,7 @@ template <class Grid> std::vector<double> input(const Grid& grid) {
   return all(out);
 }
 
-// Two classes of scores with ties, ranked; the sorts between the kernels are the host's.
+// Ranks two classes of scores with ties; the sorts between the kernels run on the host.
 template <class Grid> std::vector<double> ranking(const Grid& grid) {
   constexpr int kItems = 70;
   constexpr int kAll = 2 * kItems;

@@ -1,5 +1,5 @@
-// The kernels of kernels/launch.h on a block made of threads, in float: one list, in
-// block_kernels.cpp. That each element is written by one thread alone shows too.
+// The kernels of kernels/launch.h in float, on a block emulated by threads: one list, in
+// block_kernels.cpp. It also shows whether two threads write the same element.
 #pragma once
 
 #include "tests/race/emulated_block.h"
@@ -10,8 +10,9 @@
 
 namespace rk::race {
 
-// All run the same kernels over the same numbers and return everything these wrote: a block of one
-// thread, one of four, and one with CudaBlock's threads, which share the work as they do on a GPU.
+// All three run the same kernels on the same numbers and return everything the kernels wrote: on a
+// block of one thread, of four, and of as many as CudaBlock has, which share the work as they do on
+// a GPU.
 struct KernelCase {
   std::string name;
   std::function<std::vector<double>()> serial;

@@ -8,12 +8,12 @@
 namespace rk::race {
 namespace {
 
-// Sums over members are added in another order than over lanes: double rounds to 1e-16, the rows
+// Sums over members are added in another order than over lanes. double rounds to 1e-16; the rows
 // add up to 27 terms and divide by sums that may be 1e-3 of their terms.
 constexpr double kSumOrder = 1e-11;
 
-// A kernel of the form row(team, params, gallery row, grad, loss, scratch), its gradient written
-// where its scores were.
+// A kernel of the form row(team, params, gallery row, grad, loss, scratch); its gradient overwrites
+// its scores.
 template <class Row> class GalleryRun final : public Case::Run {
  public:
   GalleryRun(const typename Row::Params& params, std::int64_t scratch)
@@ -78,8 +78,8 @@ template <class Row> class GalleryRun final : public Case::Run {
     }
   }
 
-  // The next kernel or row is another launch on a GPU; here it takes the same scratch. What it
-  // finds there must not matter, so only the barrier stays that a launch implies.
+  // On a GPU the next kernel or row is another launch; here it reuses the same scratch. What it
+  // finds there must not matter, so only the barrier that a launch implies is kept.
   template <class Team> static void launch(const Team& team) {
     team.sum(1, [](int) { return 0.0; });
   }
@@ -136,7 +136,8 @@ Case other_case(const std::string& name, std::int64_t scratch, const Rows& rows)
   return {name, [=] { return std::make_unique<OtherRun<Rows>>(rows, scratch); }, kSumOrder};
 }
 
-// Any slopes: what the pass over all rows would have left between the two kernels of a row.
+// Arbitrary slopes, in place of those that the pass over all rows computes for a row's second
+// kernel.
 const double* made_up_slopes() {
   static const std::vector<double> values = [] {
     std::vector<double> out;
@@ -188,15 +189,15 @@ std::vector<Case> row_cases() {
   return out;
 }
 
-// Every collective at once after writes that it reads, and before writes over what it read: the
-// barriers at both ends that the contract promises.
+// Calls every collective right after writes that it reads, and writes over what it read right after
+// it: both need the barriers that the contract promises at a collective's ends.
 template <class Team> void use_collectives(const Team& team, double* scores, double* out) {
   double* sums = scores + pad(kColumns);
   double* chosen = scores + 2 * pad(kColumns);
   const auto write = [&](double factor) {
     team.for_each(kColumns, [&](int k) { scores[k] = factor * (k * 5 % 7 + 0.01 * k); });
   };
-  const auto read = [&](int k) { return scores[kColumns - 1 - k]; };  // another member's mostly
+  const auto read = [&](int k) { return scores[kColumns - 1 - k]; };  // mostly others' writes
   write(1);
   const double total = team.sum(kColumns, read);
   const double again = team.sum(kColumns, [](int k) { return 1.0 + k; });
@@ -222,7 +223,7 @@ template <class Team> void use_collectives(const Team& team, double* scores, dou
   });
 }
 
-// Kernels that are no row.
+// Kernels that are not rows.
 std::vector<Case> other_cases() {
   constexpr int kStride = pad(kColumns);
   return {

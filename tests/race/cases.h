@@ -22,8 +22,8 @@ inline constexpr const char* kCollectives = "collectives";
 
 struct Case {
   std::string name;
-  // Runs on every member of a team; the returned values count on one of them.
-  // The state belongs to one run and is shared by its members.
+  // serial, threads and block run on every member of a team. The state belongs to one run and is
+  // shared by its members; written() returns what the kernel wrote.
   struct Run {
     virtual ~Run() = default;
     virtual void serial(const SerialTeam& team) = 0;

@@ -1,6 +1,6 @@
-// A CUDA block made of threads of this machine, for kernels/block_team.h, each lane a thread: 2
-// warps of 2 lanes, so that ThreadSanitizer sees every barrier that BlockTeam lacks and its
-// arithmetic runs without a GPU, or as many of both as CudaBlock has. A sync() of a given file and
+// A CUDA block emulated by host threads, one per lane, for kernels/block_team.h: 2 warps of 2
+// lanes, so that ThreadSanitizer sees every barrier that BlockTeam lacks and BlockTeam's arithmetic
+// runs without a GPU; or as many warps and lanes as CudaBlock has. A sync() of a given file and
 // line can be left out, as in thread_team.h.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace rk::race {
 
-// Where a sync() stands.
+// The source position of a sync().
 struct SyncPlace {
   std::string file;
   unsigned line = 0;
@@ -40,7 +40,7 @@ template <int kWarpsOfBlock, int kLanesOfWarp> struct BlockStateOf {
   Lane lanes[static_cast<std::size_t>(kThreads)];
   BlockMemory memory;
   std::vector<SyncPlace> syncs;  // seen so far; written by thread 0 alone
-  SyncPlace dropped;             // the one that does nothing
+  SyncPlace dropped;             // the sync() that does nothing
 };
 
 template <class State> class EmulatedBlockOf {
@@ -111,7 +111,7 @@ using EmulatedBlock = EmulatedBlockOf<BlockState>;
 using WideBlockState = BlockStateOf<8, 32>;
 using EmulatedTeam = BlockTeamOver<EmulatedBlock>;
 
-// work(block) on every thread of block `index` of `blocks`.
+// Runs work(block) on every thread of block `index` of `blocks`.
 template <class State, class F> void run_block(State& state, int index, int blocks, F&& work) {
   std::vector<std::thread> threads;
   for (int thread = 0; thread < State::kThreads; ++thread) {

@@ -1,6 +1,6 @@
-// Row kernels under ThreadSanitizer, which ends the program with code 66 when it saw a race.
-//   race_test          every case on teams of 2, 3 and 4 and on a CUDA block made of threads: no
-//                      race, and what SerialTeam computes
+// Row kernels under ThreadSanitizer, which ends the program with code 66 if it saw a race.
+//   race_test          runs every case on teams of 2, 3 and 4 and on an emulated CUDA block: there
+//                      must be no race, and the results must be SerialTeam's
 //   race_test --guard  the mutation guard: for every sync() of every kernel, this program with that
 //                      sync left out (race_test --drop CASE LINE) must end with code 66; the same
 //                      for every sync() of block_team.h (race_test --drop-block FILE LINE) and of
@@ -127,11 +127,11 @@ int run_dropped_kernel(const std::string& name, const SyncPlace& place) {
   return 2;
 }
 
-// This program with `arguments`: its exit code, -1 where it did not end by itself.
+// Runs this program with `arguments`; returns its exit code, or -1 if it did not end by itself.
 int run_child(const char* program, std::vector<std::string> arguments) {
   const pid_t child = fork();
   if (child == 0) {
-    // Its reports are expected: only the verdict counts.
+    // ThreadSanitizer's reports are expected: only the exit code counts.
     if (!std::freopen("/dev/null", "w", stderr)) std::_Exit(2);
     arguments.insert(arguments.begin(), program);
     std::vector<char*> values;
@@ -145,9 +145,9 @@ int run_child(const char* program, std::vector<std::string> arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Does ThreadSanitizer see the race when this program runs with `arguments`? It keeps few past
-// accesses of a place and may miss two of the very same moment (one run in twenty did), so a missed
-// one is tried again; a program without a race is never reported.
+// Whether ThreadSanitizer sees the race when this program runs with `arguments`. It keeps few past
+// accesses of an address and may miss two at the very same moment (one run in twenty did), so a run
+// without a report is repeated; a program without a race is never reported.
 bool race_found(const char* program, const std::vector<std::string>& arguments) {
   constexpr int kTries = 20;
   for (int i = 0; i < kTries; ++i) {
@@ -184,7 +184,7 @@ int run_guard(const char* program) {
     BlockState state;
     test.emulated(state);
     for (const SyncPlace& place : state.syncs) {
-      if (place.file.ends_with("block_team.h")) continue;  // above, where each is needed
+      if (place.file.ends_with("block_team.h")) continue;  // tested above, where each is needed
       const bool found =
           race_found(program, {"--drop-kernel", test.name, place.file, std::to_string(place.line)});
       failures += found ? 0 : 1;

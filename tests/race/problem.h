@@ -1,6 +1,6 @@
-// Rows to run a kernel on: scores of made-up embeddings, unequal classes, a singleton, duplicates
-// (ties), identities that take columns out, memory columns. Deterministic; needs nothing but the
-// standard library.
+// Rows to run a kernel on: scores of made-up embeddings, unequal classes, duplicates (ties),
+// identities that take columns out, memory columns. Deterministic; needs nothing but the standard
+// library.
 #pragma once
 
 #include "kernels/rows/gallery_row.h"
@@ -50,10 +50,10 @@ template <class S> class Problem {
     };
     std::vector<S> e(kColumns * kDim);
     for (int i = 0; i < kColumns; ++i) {
-      // Classes of 1, 2, ..., interleaved.
+      // Interleaved classes of 2 to 5 items.
       const int label = i == 0 ? 6 : i % 6 + (i % 5 == 0 ? 1 : 0);
       classes_.push_back(label);
-      images_.push_back(i == 13 ? 7 : i);  // 13 shows what 7 shows
+      images_.push_back(i == 13 ? 7 : i);  // 13 is the same image as 7
       S square = 0;
       for (int d = 0; d < kDim; ++d) {
         S& x = e[static_cast<std::size_t>(i * kDim + d)];
@@ -63,7 +63,7 @@ template <class S> class Problem {
       for (int d = 0; d < kDim; ++d) e[static_cast<std::size_t>(i * kDim + d)] /= std::sqrt(square);
     }
     classes_[13] = classes_[7];
-    for (int d = 0; d < kDim; ++d) {  // 4 and 9 are the same vector, 11 too
+    for (int d = 0; d < kDim; ++d) {  // 4, 9 and 11 are the same vector
       e[static_cast<std::size_t>(9 * kDim + d)] = e[static_cast<std::size_t>(4 * kDim + d)];
       e[static_cast<std::size_t>(11 * kDim + d)] = e[static_cast<std::size_t>(4 * kDim + d)];
     }

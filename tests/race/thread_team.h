@@ -1,8 +1,8 @@
 // A team of 2 to 4 threads that keeps the contract of kernels/team.h and nothing more, so that
 // ThreadSanitizer sees every barrier a row kernel lacks:
 //   - the map from index to member is rotated with every call;
-//   - sync() and the collectives check that all members came to the same line, and abort naming
-//     both where they did not;
+//   - sync() and the collectives check that all members came to the same line; if not, they abort,
+//     naming both lines;
 //   - nothing is ordered between barriers.
 // A sync() of a given line can be left out, which is how the detector itself is tested. (The line
 // is the compiler's own builtin: clang++ 14 has no std::source_location.)
@@ -28,7 +28,7 @@ struct TeamState {
     int index = -1;
   };
   std::barrier<> barrier;
-  std::vector<unsigned> lines;  // where each member is
+  std::vector<unsigned> lines;  // the line each member is at
   std::vector<Slot> slots;      // what each member found
   std::vector<unsigned> syncs;  // lines of sync() seen so far; written by member 0 alone
   unsigned dropped = 0;         // the line whose sync() does nothing
@@ -90,7 +90,7 @@ class ThreadTeam {
   template <class Wanted, class Store>
   int compact(int n, Wanted&& wanted, Store&& store, unsigned line = __builtin_LINE()) const {
     meet(line);
-    for_each(1, [&](int) {  // by one member, another one each time
+    for_each(1, [&](int) {  // by one member, a different one each time
       int count = 0;
       for (int i = 0; i < n; ++i) {
         if (wanted(i)) store(i, count++);
@@ -106,7 +106,7 @@ class ThreadTeam {
  private:
   int members() const { return static_cast<int>(state_.lines.size()); }
   TeamState::Slot& mine() const { return state_.slots[static_cast<std::size_t>(member_)]; }
-  // The first index of this member; another member's next time.
+  // This member's first index; the next call gives it to another member.
   int turn() const { return (member_ + ++calls_) % members(); }
 
   template <class S> static void keep_larger(ValueIndex<S>& best, const ValueIndex<S>& other) {
@@ -137,7 +137,7 @@ class ThreadTeam {
   mutable int calls_ = 0;
 };
 
-// work(team) on every member.
+// Runs work(team) on every member.
 template <class F> void run_team(TeamState& state, F&& work) {
   std::vector<std::thread> threads;
   for (std::size_t member = 0; member < state.lines.size(); ++member) {
