@@ -1,5 +1,5 @@
-// Long rankings, which threads share, give the same bits from any number of them. A folder of its
-// own, linked with the losses alone, so that the build for ThreadSanitizer needs no program.
+// Long rankings, which threads share, must give the same bits for any number of threads. This
+// folder is linked with the losses alone, so that the build for ThreadSanitizer needs no program.
 #include "engine/base/random.h"
 #include "losses/registry.h"
 
@@ -44,7 +44,7 @@ Result run(const char* spec, std::int64_t levels, int threads) {
   return result;
 }
 
-// The name is what the ThreadSanitizer run selects by.
+// The ThreadSanitizer run selects its tests by this name, Parallel*.
 TEST(ParallelRanking, AnyNumberOfThreadsGivesTheSameBits) {
   for (const char* spec : {"rambo_map", "rambo_apc", "rambo_map_apc"}) {
     for (const std::int64_t levels : {0, 97}) {
