@@ -1,5 +1,5 @@
-// Batch normalisation against its definition in double: outputs, running statistics, what a mode
-// leaves alone, and the folded form against the plain one.
+// Batch normalisation against its definition in double: outputs, running statistics, what each mode
+// leaves unchanged, and the folded form against the plain one.
 #include "layers/batchnorm.h"
 
 #include "engine/tape/layout.h"
@@ -73,7 +73,7 @@ struct Layer {
 };
 
 struct Statistics {
-  double mean = 0, variance = 0;  // with n
+  double mean = 0, variance = 0;  // divided by n
 };
 
 Statistics statistics(const std::vector<float>& x, std::int64_t channel) {
@@ -145,7 +145,8 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Bool(), ::testing::Bool(), ::testing::Values(0, 8, 16)),
     mode_name);
 
-// One float32 pass over E[x^2] - E[x]^2 would be wrong by far more: 1000^2 leaves no digit for 1/3.
+// E[x^2] - E[x]^2 in one float32 pass would be wrong by far more: 1000^2 leaves no digit for a
+// variance of 1/3.
 TEST(BatchNorm, ALargeMeanCostsNoAccuracy) {
   Layer layer({{.mode = BatchNormMode::kBatch, .momentum = 1.0}, 16, false}, 1000.0);
   const float* variance = layer.running("running_var");
@@ -221,7 +222,7 @@ TEST(ConvBn, FoldedEqualsPlain) {
       }
       ASSERT_EQ(results[0].size(), results[1].size());
       for (std::size_t i = 0; i < results[0].size(); ++i) {
-        // Sums of up to 300 products, folded weights rounded once more.
+        // Sums of up to 300 products; folding rounds the weights once more.
         ASSERT_NEAR(results[0][i], results[1][i], 2e-5 * (1 + std::abs(results[1][i]))) << i;
       }
     }

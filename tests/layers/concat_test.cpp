@@ -1,5 +1,6 @@
-// Where the inputs of a concatenation lie: in its output, written there by who makes them, unless
-// somebody else reads them or they cannot be written so; and always with the same result.
+// The inputs of a concatenation lie in its output, written there by the nodes that make them,
+// unless another node reads them too or they cannot be written there. The result is always the
+// same.
 #include "layers/concat.h"
 
 #include "engine/tape/layout.h"
@@ -17,8 +18,8 @@ namespace {
 
 using testing::noise;
 
-// Two normalisations of one image and two poolings, joined; the second normalisation is also read
-// by a pooling where `shared`.
+// Two normalisations of one image and two poolings, joined; if `shared`, a pooling also reads the
+// second normalisation.
 class Branches {
  public:
   Branches(bool keep_all, bool shared)
@@ -46,7 +47,7 @@ class Branches {
     gradients.assign(parameters_.gradients().begin(), parameters_.gradients().end());
   }
 
-  // Does that tensor lie in the output, behind `channels` others?
+  // Whether that tensor lies in the output, after `channels` other channels.
   bool lies_in(TensorId id, std::int64_t channels) const {
     const Tensor part = program_.value_of(id), whole = program_.value_of(joined_);
     return part.data == program_.value(joined_) + channels * 5 * 4 &&
@@ -57,7 +58,7 @@ class Branches {
   bool pooled_lie_in() const { return lies_in(average_, 4 * block_) && lies_in(max_, 6 * block_); }
 
   std::vector<float> output, input_gradient, gradients;
-  std::vector<std::vector<float>> read;  // the four that are joined
+  std::vector<std::vector<float>> read;  // values of the four joined tensors
 
  private:
   std::int64_t block_ = convolution_block();

@@ -1,5 +1,5 @@
-// A network whose first layers do not learn: everything else gets the same gradients, bit for bit,
-// and what nobody needs is not computed.
+// A network whose first layers are frozen: everything else gets the same gradients, bit for bit,
+// and gradients that nobody needs are not computed.
 #include "layers/networks/network.h"
 #include "tests/support/golden_generator.h"
 #include "tests/support/random_seed.h"
@@ -58,7 +58,7 @@ TEST(Frozen, WhatLearnsLearnsTheSame) {
   for (const char* arch : {"resnet20", "resnet50"}) {
     for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
       for (const bool fuse : {true, false}) {
-        // ResNet-50 takes seconds: one of its four, another in every run.
+        // ResNet-50 takes seconds: each run tests one of its four combinations, chosen by the seed.
         if (std::string_view(arch) == "resnet50" && combination++ % 4 != seed % 4) continue;
         SCOPED_TRACE(testing::Message()
                      << arch << (fuse ? " fused" : "") << static_cast<int>(mode));

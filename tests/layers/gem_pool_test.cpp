@@ -1,4 +1,4 @@
-// GeM pooling where the powers of its values lie beyond double.
+// GeM pooling where the powers of its values exceed double's range.
 #include "engine/base/random.h"
 #include "layers/pool.h"
 #include "tests/support/random_seed.h"
@@ -12,7 +12,7 @@
 namespace rk {
 namespace {
 
-// y = (mean x^p)^(1/p) by logarithms, which no power leaves.
+// The logarithm of y = (mean x^p)^(1/p), from logarithms, so that no power over- or underflows.
 double log_mean_of_powers(const std::vector<double>& x, double p) {
   const double top = *std::ranges::max_element(x);
   double sum = 0;
@@ -55,7 +55,7 @@ TEST(GemPool, HoldsForAnyExponentAndSize) {
           const double expected =
               std::exp((p - 1) * (std::log(of_channel[static_cast<std::size_t>(r)]) - log_y)) /
               static_cast<double>(kRows);
-          // y is rounded to float before it is raised to p - 1; below 1e-37 floats end.
+          // y is rounded to float before it is raised to p - 1; 1e-37: floats end there.
           EXPECT_NEAR(program.gradient(x)[r * kChannels + c], expected,
                       1e-6 * (1 + p) * expected + 1e-37);
         }

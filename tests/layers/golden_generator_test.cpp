@@ -1,5 +1,5 @@
-// The generator behind the golden networks against the sums and bits published with them, and the
-// names and shapes it is fed with against a list that torchvision printed.
+// The generator behind the golden networks against the sums and bits published with them, and its
+// input names and shapes against a list that torchvision printed.
 #include "tests/support/golden_generator.h"
 #include "tests/support/torchvision.h"
 

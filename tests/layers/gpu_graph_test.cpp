@@ -1,5 +1,5 @@
-// Graphs as values: their texts, tensors and shapes; and which ones a network's nodes run, with
-// which fusions in which precision, recorded where there is no GPU.
+// Graphs as values: their texts, tensors and shapes; and which graphs a network's nodes run, with
+// which fusions in which precision, recorded without a GPU.
 #include "layers/graphs/graph.h"
 
 #include "engine/device/context.h"
@@ -24,7 +24,8 @@ Graph convolution(std::int64_t kh, std::int64_t kw, const Graph::Window& window)
   return g;
 }
 
-// The key of a plan: what tells two graphs apart is in it, and files of earlier versions hold it.
+// The text is the key of a plan: it must hold all that tells two graphs apart, and must not change,
+// because files of earlier versions hold it.
 TEST(GpuGraph, TextsOfConvolutions) {
   EXPECT_EQ(convolution(1, 1, {}).text(), "fp16 conv 2x9x8x3 -> 5, 1x1/1");
   EXPECT_EQ(convolution(1, 3, {.stride = {1, 2}}).text(),
@@ -37,7 +38,7 @@ TEST(GpuGraph, TextsOfConvolutions) {
 TEST(GpuGraph, TextsOfFusions) {
   Graph forward(Precision::kBf16);
   const auto x = forward.read(kX, {4, 7, 7, 8}), w = forward.read(kW, {16, 3, 3, 8});
-  // In the order the library wants; the text keeps its own.
+  // Operations in the order the library wants; the text has an order of its own.
   auto y = forward.conv(x, w, {.padding = {1, 1}});
   y = forward.add(y, forward.read(kResidual, {4, 7, 7, 16}));
   y = forward.relu(forward.bias(y, forward.read(kBias, {16})));
@@ -124,7 +125,7 @@ TEST(GpuGraph, ImagesAmongMoreChannelsHaveRowsApart) {
   EXPECT_EQ(g.tensors().back().bytes(), 2U * (17 * 24 + 5));
 }
 
-// What the nodes of a network run that is recorded for a GPU.
+// The graphs that the nodes of a network run, recorded for a GPU.
 class GpuGraphs : public ::testing::Test {
  protected:
   static std::vector<Graph> graphs(const std::string& arch, bool training, BatchNormMode mode,
@@ -148,7 +149,7 @@ class GpuGraphs : public ::testing::Test {
   }
 };
 
-// He et al. 2016, table 1, worked out by hand: the shapes of convolutions that differ.
+// The number of distinct shapes of convolutions, worked out by hand from He et al. 2016, table 1.
 TEST_F(GpuGraphs, DistinctConvolutionsOfTheNetworks) {
   for (const Precision precision : kPrecisions) {
     SCOPED_TRACE(name_of(precision));
@@ -168,8 +169,9 @@ TEST_F(GpuGraphs, EvaluationIsForwardAloneAndFolded) {
 }
 
 // All four branches of GoogLeNet's nine blocks end in a convolution, which writes among the block's
-// channels, and reads its gradient there; of Inception-v3's eleven blocks two have a pooling there.
-// With the batch's statistics a normalisation stands behind each, which does not.
+// channels and reads its gradient there; in two of Inception-v3's eleven blocks, one branch ends in
+// a pooling. With batch statistics each convolution is followed by a normalisation, so it does not
+// write there.
 TEST_F(GpuGraphs, BranchesWriteWhereTheyAreJoined) {
   const auto apart = [](const std::vector<Graph>& all, GraphRole role) {
     std::set<std::string> texts;
@@ -182,7 +184,7 @@ TEST_F(GpuGraphs, BranchesWriteWhereTheyAreJoined) {
   };
   for (const Precision precision : kPrecisions) {
     const auto googlenet = graphs("googlenet", true, BatchNormMode::kRunning, precision);
-    // In bf16 not where there is a way back: the library fuses too little then.
+    // Not in bf16 with a backward pass: the library fuses too little then.
     EXPECT_EQ(apart(googlenet, kY) > 20, precision != Precision::kBf16);
     EXPECT_GE(apart(googlenet, kDy), 2 * apart(googlenet, kY));  // of weights and of inputs
     EXPECT_GT(apart(graphs("inception_v3", false, BatchNormMode::kRunning, precision), kY), 15);
@@ -191,9 +193,9 @@ TEST_F(GpuGraphs, BranchesWriteWhereTheyAreJoined) {
   }
 }
 
-// A basic block's first convolution, with an identity shortcut, adds its input's gradient to the
-// shortcut's and hides it behind the ReLU of the block before; where the shortcut is a convolution,
-// recorded first, that one adds. Images have no gradient.
+// In a basic block with an identity shortcut, the first convolution adds its input's gradient to
+// the shortcut's and masks the sum with the ReLU of the block before. If the shortcut is a
+// convolution, recorded first, the shortcut's gradient does the addition. Images have no gradient.
 TEST_F(GpuGraphs, InputGradientsOfFrozenTraining) {
   std::set<std::string> texts;
   for (const Graph& g : graphs("resnet18", true, BatchNormMode::kRunning, Precision::kBf16)) {
@@ -201,7 +203,7 @@ TEST_F(GpuGraphs, InputGradientsOfFrozenTraining) {
   }
   const std::set<std::string> expected = {
       // With a stride nothing is fused.
-      // layer1: behind the pool there is no ReLU to hide behind.
+      // layer1 follows the pool: there is no ReLU to mask with.
       "bf16 dgrad+add 4x56x56x64 -> 64, 3x3/1",
       "bf16 dgrad+add+drelu 4x56x56x64 -> 64, 3x3/1",
       "bf16 dgrad+drelu 4x56x56x64 -> 64, 3x3/1",
@@ -224,14 +226,14 @@ TEST_F(GpuGraphs, InputGradientsOfFrozenTraining) {
 TEST_F(GpuGraphs, BatchStatisticsMaskInTheNormalisation) {
   const auto all = graphs("resnet50", true, BatchNormMode::kBatch, Precision::kFp16);
   EXPECT_EQ(count(all, {Op::kDgrad, Op::kReluGradient}), 0);
-  // Outputs of a stage's last convolutions: one shape a stage each. Those of its shortcut are
-  // joined with what they are added to, by our own kernels.
+  // The outputs of a stage's last convolutions: one shape per stage. Our own kernels join the
+  // shortcut's normalisation with the one it is added to.
   EXPECT_EQ(count(all, {Op::kBatchNorm, Op::kAdd}), 4);
   EXPECT_EQ(count(all, {Op::kBatchNorm}, {Op::kRelu}), 0);
 }
 
-// What is added to the gradient of a block's input, and its mask, go with the convolution that has
-// no stride: the library fuses nothing to the other's.
+// The addition to the gradient of a block's input, and its mask, are fused with the convolution
+// that has no stride: the library fuses nothing with the other one's gradient.
 TEST_F(GpuGraphs, ShortcutsComeFirstBackward) {
   bool strided = false;
   for (const Graph& graph : graphs("resnet50", true, BatchNormMode::kRunning, Precision::kFp16)) {

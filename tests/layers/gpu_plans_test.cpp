@@ -43,7 +43,7 @@ TEST(GpuPlans, RefusesOtherFilesNamingTheLine) {
   EXPECT_EQ(message("# GPU\ngraph\tengine\t1 ms\n"), "");
 }
 
-// Most lists begin with many settings of one engine; the best one measured stood behind them.
+// Most lists begin with many settings of one engine; the fastest one measured came after those.
 TEST(GpuPlans, EnginesToTimeAreOfSeveralKinds) {
   using Places = std::vector<std::size_t>;
   const std::vector<std::string> names = {"eng62_k2=4", "eng62_k2=5", "eng62_k2=6", "eng62_k2=7",

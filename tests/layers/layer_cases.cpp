@@ -22,10 +22,11 @@ namespace {
 using Sources = std::vector<NodeHarness::Source>;
 using Ids = std::vector<TensorId>;
 
-// Blocks of channels as this processor's convolutions want them.
+// The size of the channel blocks that this processor's convolutions want, or 16.
 std::int64_t block() { return convolution_block() > 0 ? convolution_block() : 16; }
 
-// Distinct values 0.1 apart in random order: the differences' step turns no maximum into another.
+// Distinct values 0.1 apart in random order: the differences' step makes no other value the
+// maximum.
 std::vector<float> distinct(std::int64_t count, std::uint64_t seed) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -131,7 +132,7 @@ LayerCase global(const std::string& name, const NodeHarness::Source& x, PoolKind
     };
   }
   if (kind == PoolKind::kGem) {
-    // Behind a ReLU, and away from the clamp, where the power is curved most.
+    // Positive, as after a ReLU, and away from the clamp, where the power is curved most.
     c.inputs = [x](std::uint64_t seed) {
       std::vector<float> values = noise(x.shape.elements(), seed);
       for (float& v : values) v = 1.2F + v;
@@ -160,15 +161,15 @@ std::vector<LayerCase> make_cases() {
 
   cases.push_back(convolution("1x7", blocks, {2 * b, {1, 7}, {1, 1}, {0, 3}}));
   cases.push_back(convolution("7x1", blocks, {b, {7, 1}, {1, 1}, {3, 0}}));
-  // Whole blocks of channels on one side alone.
+  // Whole blocks of channels on one side only.
   const NodeHarness::Source part{.shape = Shape{3, 7, 6, b + b / 2}};
   cases.push_back(convolution("to_part_of_a_block", blocks, {b + b / 2, {1, 1}, {1, 1}, {0, 0}}));
   cases.push_back(convolution("from_part_of_a_block", part, {2 * b, {3, 3}, {1, 1}, {1, 1}}));
   cases.push_back(convolution("from_part_of_a_block_stride2", part, {b, {3, 3}, {2, 2}, {0, 0}}));
 
   const NodeHarness::Source thin{.shape = Shape{3, 5, 3, 5}};
-  // No larger than this: among 200 draws one keeps all its 256 outputs more than 0.02 from the
-  // kink.
+  // No larger than this: with 256 outputs, one of 200 draws still keeps them all more than 0.02
+  // from the kink.
   const NodeHarness::Source wide{.shape = Shape{2, 2, 2, 2 * b}, .block = b};
   const NodeHarness::Source two{.shape =
                                     Shape{2, 1, 1, 3}};  // two values a channel: the least there is
@@ -222,7 +223,7 @@ std::vector<LayerCase> make_cases() {
                                      {.shape = Shape{2, 3, 5, 2 * b}, .block = b}}));
   LayerCase reordered{.name = "reorder", .sources = {blocks}, .step = 0.5};
   reordered.record = [b](Program& p, const Ids& ids) {
-    if (p.on_gpu()) return ids[0];  // all lies in one layout there
+    if (p.on_gpu()) return ids[0];  // a GPU has only one layout
     const Shape& shape = p.shape(ids[0]);
     auto node = reorder_node("reorder", p.context().threads(), image_layout(shape, b),
                              image_layout(shape, 2 * b));

@@ -1,4 +1,4 @@
-// The list of layers that the conformance tests run through: one entry a layer and variant, at
+// The list of layers that the conformance tests run through: one entry per layer and variant, at
 // shapes that are odd, blocked or tiny.
 #pragma once
 
@@ -15,12 +15,13 @@ struct LayerCase {
   std::string name;
   std::vector<NodeHarness::Source> sources = {};
   NodeHarness::Record record = {};
-  // Step of the central differences: wide where the layer is linear (then differences are exact and
-  // rounding is all there is), narrow where it is curved.
+  // Step of the central differences: wide where the layer is linear (then only rounding is left),
+  // narrow where it is curved.
   double step = 0.01;
-  // Values of the inputs for a seed; empty: noise.
+  // Returns the inputs' values for a seed; empty: noise.
   std::function<std::vector<std::vector<float>>(std::uint64_t seed)> inputs = {};
-  // The same layer without its kink (ReLU): outputs near 0 there are inputs near the kink.
+  // The same layer without its kink (ReLU): where its outputs are near 0, the inputs are near the
+  // kink.
   NodeHarness::Record smooth = {};
 };
 
@@ -28,7 +29,7 @@ inline void PrintTo(const LayerCase& c, std::ostream* out) { *out << c.name; }
 
 const std::vector<LayerCase>& layer_cases();
 
-// Parameters and running statistics of no special kind: gamma and the variance well above 0.
+// Fills parameters and running statistics with noise; gamma and the variance stay well above 0.
 void randomise(Parameters& parameters);
 
 }  // namespace rk::testing

@@ -87,11 +87,11 @@ double relative_difference(const std::vector<float>& a, const std::vector<float>
   return std::sqrt(difference / size);
 }
 
-// torchvision's state_dict without `fc`, with the embedding layer behind it: names, shapes and
-// order within parameters and within running statistics.
+// Parameters and running statistics must have the names and shapes of torchvision's state_dict,
+// without `fc` and with the embedding layer.
 TEST(Networks, CarryTorchvisionsNamesAndShapes) {
-  // torchvision's numbers of parameters, without auxiliary classifiers.
-  // ResNet-20's with a classifier of 1,000 classes: the known 272,474 are with one of 10.
+  // torchvision's numbers of parameters, without auxiliary classifiers. ResNet-20's is for a
+  // classifier of 1,000 classes; the well-known 272,474 is for 10.
   const std::map<std::string, std::int64_t> counts = {{"resnet20", 272474 + 990 * 65},
                                                       {"resnet18", 11689512},
                                                       {"resnet50", 25557032},
@@ -151,7 +151,8 @@ TEST(Networks, SharedMemoryChangesNoBit) {
   }
 }
 
-// A parameter's stage is the one whose beginnings its name has: one, or none for the embedding.
+// A parameter is in the stage whose list has a beginning of its name: in one stage, or in none if
+// it belongs to the embedding.
 TEST(Networks, EveryParameterOfTheBackboneIsInOneStage) {
   for (const std::string& arch : network_names()) {
     const Context context(1);
@@ -170,7 +171,8 @@ TEST(Networks, EveryParameterOfTheBackboneIsInOneStage) {
   }
 }
 
-// The same step again: no state hides in a program beside parameters and running statistics.
+// The same step again gives the same bits: a program hides no state beside parameters and running
+// statistics.
 TEST(ResNet, AStepRepeatsItself) {
   Model model(small_spec("resnet18"), {.gradients = true}, 2);
   model.step();
@@ -199,7 +201,7 @@ TEST(ResNet, AgreesForAnyNumberOfThreads) {
   Model two(small_spec("resnet18", BatchNormMode::kRunning), {.gradients = true}, 2);
   one.step();
   two.step();
-  // Rounding only, but one turned ReLU moves a gradient by some tenths of a percent.
+  // Rounding only, but one ReLU that flips changes a gradient by some tenths of a percent.
   EXPECT_LT(relative_difference(two.embeddings, one.embeddings), 1e-5);
   EXPECT_LT(relative_difference(two.gradients, one.gradients), 1e-2);
 }

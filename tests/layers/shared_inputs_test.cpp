@@ -11,7 +11,7 @@
 namespace rk {
 namespace {
 
-// Not in the place of the output's gradient, which is read for both.
+// x's gradient must not overwrite the output's gradient, which is read for both inputs.
 TEST(SharedInputs, ASumOfATensorWithItselfHasTwiceTheGradient) {
   constexpr std::int64_t kElements = 30;
   for (const bool keep_all : {false, true}) {

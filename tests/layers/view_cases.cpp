@@ -38,7 +38,7 @@ std::vector<std::byte> narrowed(const std::vector<float>& values, DType type) {
   });
 }
 
-// Between a program's memory and the host, of any type of images.
+// Copy between a program's memory and the host, for any type of images.
 void write(const Program& program, const Tensor& to, const std::vector<float>& values) {
   const std::vector<std::byte> bytes = narrowed(values, to.dtype);
   if (!program.on_gpu()) {
@@ -83,14 +83,14 @@ Matrix matrix(std::int64_t rows, std::int64_t columns, const std::vector<float>&
   return m;
 }
 
-// What a number of that type is off by, at most, as a share of it, when it was rounded.
+// The largest error of a number rounded to that type, relative to the number.
 double rounding(DType type) {
   if (type == DType::kFloat16) return 0x1p-11;
   return type == DType::kBfloat16 ? 0x1p-8 : 0x1p-24;
 }
 
-// Sums of up to a few hundred float32 products in another order; of 16 bits up to eight tensors on
-// the way are rounded, a part's after what it is a part of, and what reads it.
+// Sums of up to a few hundred float32 products in another order. In 16 bits, up to eight tensors on
+// the way are rounded: a whole, then its part, and then what reads the part.
 void expect_near(const std::vector<float>& got, const Matrix& expected, DType type,
                  const std::string& what) {
   ASSERT_EQ(got.size(), expected.values.size()) << what;
@@ -161,7 +161,7 @@ class Linear {
     return matrix(shape[0], shape[1], values);
   }
 
-  // As the layer computes with it.
+  // The value that the layer computes with.
   float rounded(float value) const { return widened(narrowed({value}, type_), type_)[0]; }
 
   Parameters& parameters_;
@@ -178,7 +178,8 @@ struct Range {
   std::int64_t first, count;
 };
 
-// Of `all`: with cuts at random places, one of the ranges left out at times, or some anywhere.
+// Ranges of `all` columns: cut at random places, at times without one of the ranges; or some ranges
+// anywhere.
 std::vector<Range> ranges(CounterRandom& random, std::int64_t all) {
   std::vector<Range> result;
   if (random.below(3) == 0) {
@@ -218,7 +219,7 @@ void check_slices_of_features(const Context& context, Precision precision, std::
   const TensorId x = program.input("x", {rows, inputs}, 0, type);
   const Linear whole(program, x, "whole", all);
 
-  // A branch: a range of the whole, or all of it, through a ReLU at times, and a linear layer.
+  // A branch: a range of the whole, or all of it, at times through a ReLU, then a linear layer.
   struct Branch {
     Range range;
     bool relu;
@@ -335,7 +336,7 @@ void check_shuffled_channels(const Context& context, Precision precision, std::i
   program.plan();
   parameters.initialise(context, 1);
 
-  // Halves, of which every type holds sums.
+  // Multiples of 1/2, whose sums are exact in every type.
   const auto halves = [&](std::int64_t count, std::uint64_t stream) {
     CounterRandom values(seed, 5, stream);
     std::vector<float> result(at(count));
