@@ -12,7 +12,7 @@ namespace {
 
 bool meet(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
-// Nothing that is alive at the same time shares memory, everything is aligned and inside.
+// Tensors alive at the same time share no memory; all are aligned and inside the arena.
 void check(const std::vector<Lifetime>& lifetimes) {
   const ArenaPlan plan = plan_arena(lifetimes);
   ASSERT_EQ(plan.offsets.size(), lifetimes.size());
@@ -58,7 +58,7 @@ TEST(Arena, SharesMemoryOfWhatNeverMeets) {
   EXPECT_EQ(plan.bytes, 4096U);
 }
 
-// A last reader and a first writer at the same time do meet: a node reads while it writes.
+// Lifetimes that end and begin at the same time do overlap: a node reads while it writes.
 TEST(Arena, TimesAreInclusive) {
   const ArenaPlan plan = plan_arena({{4096, 0, 2}, {4096, 2, 3}});
   EXPECT_EQ(plan.bytes, 8192U);

@@ -1,4 +1,4 @@
-// Machines that are made up, each a folder.
+// The search for libraries on made-up machines, each a folder.
 #include "engine/driver/libraries.h"
 
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ class CudaLibraries : public testing::Test {
     fs::create_directories(at(path));
     return at(path);
   }
-  // A library with functions of NVML under that name.
+  // Puts a library with functions of NVML at that path.
   std::string library(const std::string& path) const {
     folder(fs::path(path).parent_path().string());
     fs::copy_file(RK_FAKE_NVML, at(path));

@@ -1,4 +1,4 @@
-// Every way a machine can have a GPU or not, told from reports made up here.
+// Every way a machine can have a GPU or not, from made-up reports.
 #include "engine/driver/device.h"
 
 #include "engine/base/error.h"
@@ -156,7 +156,7 @@ TEST(Device, LibraryOfAnotherVersion) {
     report.libraries = {{"cuDNN", 90800, version, "/a/libcudnn.so.9", ""}};
     expect_problem(report, problem(name));
   }
-  // Older than what the program was built with, but not too old.
+  // Every version from the oldest one supported on.
   for (const int version : {90800, 90900, 92000}) {
     report.libraries = {{"cuBLAS", 130000, 130000, "", ""}, {"cuDNN", 90800, version, "", ""}};
     EXPECT_EQ(choose_device(parse_device("auto"), report).device.name(), "cuda:0") << version;
@@ -178,8 +178,8 @@ TEST(Device, IndexBeyondTheLast) {
   EXPECT_EQ(said(), "--device cuda:2: this machine has one GPU, cuda:0; or use --device cpu");
 }
 
-// A GPU that is in use by another process alone, or whose memory is broken, is passed over, and
-// those after the one taken are left alone.
+// A GPU that another process uses exclusively, or whose memory is broken, is skipped; those after
+// the one taken are not touched.
 TEST(Device, AutoTakesTheFirstThatWorks) {
   GpuReport report = good_machine();
   report.cards.push_back({"NVIDIA A100", 80, 1});

@@ -18,7 +18,7 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// Numbers in memory of the device, of some type.
+// An array of a given type in the device's memory.
 class Numbers {
  public:
   Numbers(const Context& context, DType type, const std::vector<float>& numbers)
@@ -70,7 +70,7 @@ void check_prepared_gemm(const Context& context, DType in, DType out, std::uint6
   const Numbers b(context, in, numbers((tb ? s.n : s.k) * s.ldb));
   const Numbers bias(context, out, numbers(s.n));
   std::vector<float> held = numbers(s.m * s.ldc);
-  if (!s.accumulate) {  // NaN is overwritten
+  if (!s.accumulate) {  // NaN must be overwritten
     for (std::int64_t i = 0; i < s.m; ++i) {
       for (std::int64_t j = 0; j < s.n; ++j) held[at(i * s.ldc + j)] = std::nanf("");
     }

@@ -1,6 +1,6 @@
 // Prepared products (engine/device/gemm.h) of random forms, sizes and strides against three loops
-// in double. Run on the CPU by engine_test, on a GPU made of the host by host_gpu_test and on a
-// real one by cuda_test.
+// in double. Run on the CPU by engine_test, on the emulated GPU by host_gpu_test and on a real one
+// by cuda_test.
 #pragma once
 
 #include "engine/base/dtype.h"
@@ -10,7 +10,7 @@
 
 namespace rk::testing {
 
-// A and B of type `in`, C and the bias of `out`. Expects inside.
+// A and B have type `in`, C and the bias `out`. Holds the gtest expectations.
 void check_prepared_gemm(const Context& context, DType in, DType out, std::uint64_t seed);
 
 }  // namespace rk::testing

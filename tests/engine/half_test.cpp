@@ -23,7 +23,7 @@ TEST(Half, Float16FromItsBits) {
   EXPECT_TRUE(std::isnan(from_float16(0x7E00)));
 }
 
-// Every 16-bit number comes back as itself, and NaN as the one NaN.
+// Every 16-bit number must come back as itself, and every NaN as 0x7FFF.
 template <class From, class To> void expect_round_trip(From from, To to) {
   for (std::uint32_t bits = 0; bits <= 0xFFFFU; ++bits) {
     const float x = from(static_cast<std::uint16_t>(bits));
@@ -36,7 +36,7 @@ TEST(Half, NarrowingUndoesWidening) {
   expect_round_trip(from_bfloat16, to_bfloat16);
 }
 
-// The definition: the nearest multiple of the step at that size, of two the even one.
+// By definition: the nearest multiple of the step at that size, ties to even.
 float nearest(double x, int digits, int least_exponent, double largest) {
   int exponent = 0;
   std::frexp(x, &exponent);
@@ -58,7 +58,8 @@ TEST(Half, RoundsAsItsDefinition) {
     expect_nearest(edge);
   }
   for (int i = 0; i < 200000; ++i) {
-    // All sizes alike, and every other one halfway between two or close to that.
+    // All magnitudes alike; every other number is halfway between two float16 numbers or next to
+    // that.
     auto bits = static_cast<std::uint32_t>(random());
     if (i % 2 == 0) bits = (bits & 0xFFFFE000U) + 0x1000U + static_cast<std::uint32_t>(i % 3) - 1;
     const auto x = std::bit_cast<float>(bits);

@@ -47,7 +47,7 @@ TEST_F(HostMemory, IsNoMoreThanAnyGroupAboveLeaves) {
   EXPECT_EQ(free(), 7000 * kMiB);
   group("a/", fmt::format("{}", 4000 * kMiB), 1500);
   EXPECT_EQ(free(), 2500 * kMiB);
-  // What only caches files gives way.
+  // Memory that only caches files counts as free.
   folder_.write(
       "sys/fs/cgroup/a/memory.stat",
       fmt::format("anon 5\ninactive_file {}\nactive_file {}\nfile 9\n", 300 * kMiB, 50 * kMiB));
@@ -58,7 +58,8 @@ TEST_F(HostMemory, IsNoMoreThanAnyGroupAboveLeaves) {
   EXPECT_EQ(free(), 0);
 }
 
-// The path is that outside of the container, whose own group is the root of what it sees.
+// Also cgroups of version 1. In a container, /proc/self/cgroup names the path outside; the files it
+// sees have its own group as their root.
 TEST_F(HostMemory, ContainersAndTheFirstKindOfGroups) {
   available(7000);
   folder_.write("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/docker/0123\n0::/\n");
@@ -71,8 +72,8 @@ TEST_F(HostMemory, ContainersAndTheFirstKindOfGroups) {
   EXPECT_EQ(free(), 930 * kMiB);
 }
 
-// What a group uses and what it caches are counted at different times: just after the cache shrank
-// it is said to be more than all that is used. No limit is the largest number of whole pages.
+// A group's usage and its cache are counted at different times: just after the cache shrank, it may
+// be reported as larger than the usage. "No limit" is the largest number of whole pages.
 TEST_F(HostMemory, ACacheAboveWhatIsUsedLeavesTheLimit) {
   available(7000);
   folder_.write("proc/self/cgroup", "4:memory:/\n");
@@ -86,7 +87,7 @@ TEST_F(HostMemory, ACacheAboveWhatIsUsedLeavesTheLimit) {
   }
 }
 
-// A child, whose limit is its own, and above the 20 TiB of addresses that a sanitizer reserves.
+// In a child, whose limit is its own; above the 20 TiB of addresses that a sanitizer reserves.
 TEST_F(HostMemory, IsNoMoreThanTheLimitOfAddressesLeaves) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 50;
   folder_.write("proc/self/statm", fmt::format("{} 1 1 1 0 1 0\n", 100 * kMiB / 4096));

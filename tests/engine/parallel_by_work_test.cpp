@@ -11,8 +11,9 @@
 namespace rk {
 namespace {
 
-// Items of any cost, many of them nothing and some more than all others together: each once, ranges
-// in the order of the members, none beyond its share by more than the item it ends with.
+// Items of any cost, many of 0 and some above all others together: each must be visited once, in
+// ranges in the order of the members, and no range may exceed its share by more than the most
+// expensive item.
 TEST(ParallelByWork, EveryItemOnceInRangesOfLikeWork) {
   const std::uint64_t first = random_seed();
   for (std::uint64_t seed = first; seed < first + 500; ++seed) {

@@ -42,7 +42,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// What is said where the child does `work` in place of answering.
+// Returns the error message if the child does `work` instead of answering.
 std::string failure_of(const std::function<std::size_t()>& work,
                        const ParserLimits& limits = kLimits, std::uint64_t wait = kWait) {
   ParserProcess parser("some.file", "the library", limits, wait, kSlot,
@@ -64,7 +64,8 @@ testing::AssertionResult holds(const std::string& text, const std::string& part)
   return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
 }
 
-// Maps that much and writes to it; what the parent freed and malloc would take again counts not.
+// Maps `bytes` and writes to them: malloc might reuse memory that the parent freed, which does not
+// count.
 bool takes(std::size_t bytes) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
@@ -100,7 +101,8 @@ TEST(ParserProcess, ARefusalIsThrownHereAndTheNextQuestionIsAnswered) {
   EXPECT_TRUE(parser.answer().empty());
 }
 
-// Who goes on with the next data set after the one that killed the parser asks on and on.
+// A caller that goes on with the next data set after the one that killed the parser keeps asking:
+// every answer must be that error.
 TEST(ParserProcess, EveryQuestionAfterADeathIsAnsweredByIt) {
   ParserProcess parser("some.file", "the library", kLimits, kWait, kSlot,
                        [](std::span<std::byte>, std::size_t) -> std::size_t { ::_exit(5); });
@@ -164,7 +166,7 @@ TEST(ParserProcess, WaitingHasAnEnd) {
   EXPECT_LT(seconds_since(start), 30);  // and not 1000
 }
 
-// What the child has from its parent does not count, whatever that is.
+// Memory that the child inherits from its parent does not count, however much it is.
 TEST(ParserProcess, MemoryHasALimit) {
   const std::vector<char> inherited(std::size_t{200} << 20, 'x');
   const auto ask_for = [](std::size_t mib, std::uint64_t allowed_mib) {
@@ -182,7 +184,7 @@ TEST(ParserProcess, MemoryHasALimit) {
                     "needs more memory for it than 64 MiB"));
 }
 
-// It is no fault of the file where this program may not have what a file may.
+// It is not the file's fault if this program may not have the memory that a file may need.
 TEST(ParserProcess, WantOfTheCallersMemoryIsNoDamage) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
@@ -226,7 +228,8 @@ TEST(ParserProcess, WithoutAProcessTheFileIsNotRead) {
   EXPECT_TRUE(holds(said, "some.file: is not read: a process for the library cannot be started"));
 }
 
-// It neither writes files nor starts processes, and the parent's descriptors are not there.
+// The child can neither write files nor start processes, and it has none of the parent's
+// descriptors.
 TEST(ParserProcess, TheChildCanDoLittle) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
@@ -267,7 +270,7 @@ TEST(ParserProcess, WaitingCanBeInterrupted) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child is left, alive or not
 }
 
-// Ctrl-C reaches both of them: the parent decides what it means.
+// Ctrl-C reaches both processes: the parent decides what it means.
 TEST(ParserProcess, ATerminalsSignalsAreTheParents) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGQUIT}) {
     ParserProcess parser("some.file", "the library", kLimits, kWait, kSlot,
@@ -281,7 +284,7 @@ TEST(ParserProcess, ATerminalsSignalsAreTheParents) {
 }
 
 TEST(ParserProcess, DiesWithItsParent) {
-  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // whose parser comes to us then
+  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // then its parser becomes our child
   const pid_t parent = ::fork();
   if (parent == 0) {
     ParserProcess parser("some.file", "the library", kLimits, kWait, kSlot,
@@ -304,7 +307,7 @@ TEST(ParserProcess, DiesWithItsParent) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
-// Other threads that allocate all the time hold the allocator's locks at the moment of the fork.
+// Other threads that keep allocating may hold the allocator's locks at the moment of the fork.
 TEST(ParserProcess, WorksBesideThreads) {
   if (RK_SANITIZED) GTEST_SKIP() << "a sanitizer's heap may be locked by another thread at fork()";
   std::atomic<bool> stop = false;

@@ -1,4 +1,4 @@
-// Which GPU each of several processes takes, on machines made up here.
+// Which GPU each of several processes takes, on made-up machines.
 #include "engine/group/process_device.h"
 
 #include "engine/base/error.h"
@@ -64,7 +64,7 @@ TEST(ProcessDevice, OneWithoutAGpuLeavesAllOnTheCpu) {
             "or use --device cpu");
 }
 
-// The one with the reason speaks, the others end silently with the same exit code.
+// Only the process with the reason reports it; the others end silently with the same exit code.
 TEST(ProcessDevice, AskedForOneWithoutAGpuEndsAll) {
   EXPECT_EQ(chosen("cuda", {7, 7, 7}, {2, 2, 2}),
             (Said{"5 ", "5 ",

@@ -1,4 +1,4 @@
-// Alone by itself; in a group where mpiexec starts several of this program (the test
+// Runs as a single process, or as a group if mpiexec starts several of this program (the test
 // processes.engine).
 #include "engine/group/process_group.h"
 
@@ -21,8 +21,8 @@ class ProcessGroupTest : public testing::Test {
 };
 std::unique_ptr<ProcessGroup> ProcessGroupTest::group_;
 
-// RK_PROCESSES is set by who starts several: a group that fell apart into single processes would
-// pass every other test here.
+// RK_PROCESSES is set where several processes are started: a group that fell apart into single
+// processes would pass every other test here.
 TEST_F(ProcessGroupTest, HasAsManyProcessesAsWereStarted) {
   const char* started = std::getenv("RK_PROCESSES");
   EXPECT_EQ(group_->size(), started != nullptr ? std::stoi(started) : 1);
@@ -47,8 +47,8 @@ TEST_F(ProcessGroupTest, GathersInTheOrderOfRanks) {
   EXPECT_EQ(in_place, all);
 }
 
-// Counts that do not divide by the processes, fewer than these, and growing and shrinking. Whole
-// numbers, so that no order of additions rounds.
+// Counts that are not divisible by the number of processes or below it, growing and shrinking.
+// Whole numbers, whose sums are exact in any order.
 TEST_F(ProcessGroupTest, SumsElementByElement) {
   for (const std::size_t count : {1U, 2U, 7U, 1000U, 3U}) {
     std::vector<float> values(count);
@@ -63,7 +63,7 @@ TEST_F(ProcessGroupTest, SumsElementByElement) {
   }
 }
 
-// Where the order of additions rounds, everybody still has the same bits.
+// Even where the order of additions affects rounding, all processes must have the same bits.
 TEST_F(ProcessGroupTest, SumsAreTheSameEverywhere) {
   std::vector<float> values(999);
   for (std::size_t i = 0; i < values.size(); ++i) {

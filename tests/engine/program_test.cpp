@@ -11,8 +11,8 @@
 namespace rk {
 namespace {
 
-// y = a x1^2 + b x2^2 ..., which needs its inputs again in backward; one element a tensor would do,
-// a few hundred make sharing of memory show.
+// y = a x1^2 + b x2^2 ..., which needs its inputs again in backward. A few hundred elements per
+// tensor, so that wrong sharing of memory shows.
 class SquareSum : public Node {
  public:
   SquareSum(const std::string& name, std::vector<float> factors, std::int64_t elements)
@@ -31,7 +31,7 @@ class SquareSum : public Node {
       memory_.output.as<float>()[i] = sum;
     }
     static_cast<float*>(memory_.saved)[0] = factors_[0];
-    // The workspace is nobody's between nodes.
+    // No node may rely on the workspace between nodes: leave garbage.
     std::fill_n(static_cast<float*>(memory_.workspace), 32, -1e30F);
   }
   void backward() override {
@@ -85,7 +85,7 @@ Result run(bool keep_all) {
   EXPECT_EQ(program.find("c"), c);
   EXPECT_EQ(program.find("nobody"), -1);
   Result result;
-  // Twice: a gradient that is added where it should overwrite shows in the second step.
+  // Twice: a gradient that accumulates where it should overwrite shows in the second step.
   for (int step = 0; step < 2; ++step) {
     for (std::int64_t i = 0; i < kElements; ++i) {
       program.value(x)[i] = 0.5F + 0.001F * static_cast<float>(i);

@@ -36,7 +36,7 @@ TEST_F(ReadFile, ReadsAllOfItUpToALimit) {
   EXPECT_THROW(read_file(path.string(), 4), InputError);
 }
 
-// What the system does not give is told from what the file is.
+// Failures of the system are told apart from faults of the file.
 TEST_F(ReadFile, TheSystemsFailuresAreTheirOwn) {
   const fs::path path = folder_ / "five";
   std::ofstream(path) << "12345";

@@ -12,11 +12,12 @@
 namespace rk {
 namespace {
 
-// Exit code of `work` in a child of its own: flags and handlers belong to a process.
+// Runs `work` in a child, because flags and handlers belong to a process. Returns its exit code, or
+// minus the signal that killed it.
 int code_of(const std::function<int()>& work) {
   const pid_t child = fork();
   if (child == 0) {
-    // A shell starts what runs behind it with these ignored, which is kept.
+    // A shell starts background jobs with some of these ignored, which the handlers would respect.
     for (const int each : {SIGINT, SIGHUP, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU}) {
       signal(each, SIG_DFL);
     }

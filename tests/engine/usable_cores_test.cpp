@@ -27,7 +27,7 @@ TEST_F(UsableCores, AreThoseOfTheAffinityWhereNothingElseIsKnown) {
   EXPECT_LE(usable_cores(), affinity_);
 }
 
-// Half a processor is one thread's work; a group above may leave less than the own one.
+// A quota of half a processor gives one core; a parent group may leave less than the own group.
 TEST_F(UsableCores, AreNoMoreThanAnyGroupAboveLeaves) {
   folder_.write("proc/self/cgroup", "0::/a/b\n");
   folder_.write("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
@@ -40,7 +40,8 @@ TEST_F(UsableCores, AreNoMoreThanAnyGroupAboveLeaves) {
   EXPECT_EQ(cores(), std::min(affinity_, 2));
 }
 
-// The path is that outside of the container, whose own group is the root of what it sees.
+// Also cgroups of version 1. In a container, /proc/self/cgroup names the path outside; the files it
+// sees have its own group as their root.
 TEST_F(UsableCores, ContainersAndTheFirstKindOfGroups) {
   folder_.write("proc/self/cgroup", "5:cpu,cpuacct:/docker/0123\n4:memory:/x\n");
   folder_.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
