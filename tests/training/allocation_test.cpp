@@ -1,7 +1,7 @@
-// A training step allocates nothing. Counted are all calls of malloc and its relatives from
-// anywhere in the process, operator new included, told apart by who called. oneDNN itself makes a
-// small table of arguments for each primitive it executes and packs a matrix product's operands
-// into memory of its own; that is recorded with the test and may not grow from step to step.
+// A training step allocates nothing. All calls of malloc and its relatives in the process, operator
+// new included, are counted, by caller. oneDNN itself allocates a small table of arguments for each
+// primitive it executes, and memory into which it packs a matrix product's operands; that is
+// recorded with the test and may not grow from step to step.
 #include "engine/base/sanitizers.h"
 #include "training/trainer.h"
 
@@ -73,8 +73,8 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
 }
 }
 
-// Not left to libstdc++, whose call of malloc would hide who asked; not inlined, for the compiler
-// would take malloc and delete for a mismatched pair.
+// Defined here, because libstdc++'s would hide the caller behind its own call of malloc; not
+// inlined, because the compiler would see malloc and delete as a mismatched pair.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   count(__builtin_return_address(0));
   void* memory = __libc_malloc(bytes == 0 ? 1 : bytes);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kBatch = 2, kDim = 3;
 
-// The batch of a number: rows of its own, whatever came before.
+// The batch with a given number: its rows depend on the number alone.
 struct Rows {
   std::vector<float> embeddings;
   std::vector<std::int64_t> labels, identities;
@@ -94,12 +94,13 @@ class StoredMemory : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-// Saved after any number of batches, what is loaded shows the same and forgets in the same order.
+// Saved after any number of batches, the loaded memory must show the same rows and forget them in
+// the same order.
 TEST_F(StoredMemory, GoesOnAsIfNothingHadBeen) {
   for (std::int64_t before = 0; before <= 7; ++before) {
     EmbeddingMemory memory(context_, 3, kBatch, kDim), other(context_, 3, kBatch, kDim);
     for (std::int64_t number = 1; number <= before; ++number) push(memory, number);
-    push(other, 99);  // what it held is forgotten
+    push(other, 99);  // load() must forget this
     EXPECT_EQ(other.load(stored(memory)), before > 0);
     for (std::int64_t number = 11; number <= 14; ++number) {
       EXPECT_EQ(shown(other), shown(memory)) << before << " batches, then " << number;
@@ -109,7 +110,8 @@ TEST_F(StoredMemory, GoesOnAsIfNothingHadBeen) {
   }
 }
 
-// As many rows in batches of another size go on where one of these begins, and only there.
+// A memory of as many rows in batches of another size continues only if its oldest row begins a
+// batch of that size.
 TEST_F(StoredMemory, BatchesOfAnotherSizeGoOnFromTheOldestRow) {
   EmbeddingMemory memory(context_, 4, kBatch, kDim), coarse(context_, 2, 2 * kBatch, kDim);
   for (std::int64_t number = 1; number <= 5; ++number) push(memory, number);

@@ -55,12 +55,13 @@ TEST_F(ModelIo, ATrainerThatIsLoadedIsTheOneThatWasSaved) {
   second.load(Checkpoint(path));
   EXPECT_EQ(second.steps(), 2);
   EXPECT_EQ(bytes_of(first, options.model), bytes_of(second, options.model));
-  // And goes on like it, optimizer, running statistics and all.
+  // It also continues alike, optimizer, running statistics and all.
   EXPECT_EQ(first.step(batch.get()).loss, second.step(batch.get()).loss);
   EXPECT_EQ(bytes_of(first, options.model), bytes_of(second, options.model));
 }
 
-// It would pass for a training that diverges, whose last good checkpoint is this one.
+// If accepted, it would look like training that diverges, with this file as the last good
+// checkpoint.
 TEST_F(ModelIo, AnOptimizersStateThatCannotBeIsRefused) {
   const NoiseBatch batch(8, 16);
   const TrainerOptions options = small_options();
@@ -76,7 +77,7 @@ TEST_F(ModelIo, AnOptimizersStateThatCannotBeIsRefused) {
   }
 }
 
-// Proxies, the columns of the memory and all their state are part of a checkpoint.
+// Proxies, the memory's columns and all their state are part of a checkpoint.
 TEST_F(ModelIo, WhatALossKeepsIsSavedToo) {
   const NoiseBatch a(8, 16, 0), b(8, 16, 1), c(8, 16, 2);
   for (const bool proxies : {true, false}) {
@@ -102,7 +103,7 @@ TEST_F(ModelIo, WhatALossKeepsIsSavedToo) {
       EXPECT_EQ(file.info("/memory/embeddings").dims, (std::vector<std::int64_t>{16, 8}));
     }
     EXPECT_FALSE(file.has("/weights/proxies"));
-    // The network alone is what `eval` builds: it takes the same file.
+    // `eval` builds the network alone: it must accept the same file.
     Parameters network;
     Program program(context_, network, {});
     program.set_output(
@@ -126,7 +127,7 @@ TEST_F(ModelIo, ProxiesOfOtherClassesAreRefused) {
   const std::string without = save(Trainer(context_, options), options.model);
   EXPECT_TRUE(holds(message_of<InputError>([&] { six.load(Checkpoint(without)); }),
                     "was trained without the loss's proxies [6, 8]"));
-  // As a starting point the network alone counts.
+  // As a starting point, only the network counts.
   EXPECT_TRUE(load_starting_point(Checkpoint(with_five), six.parameters()));
 }
 
@@ -143,7 +144,7 @@ TEST_F(ModelIo, FilesHoldTorchvisionsNamesAndOrder) {
             (std::vector<std::int64_t>{64, 64, 3, 3}));
   // ResNet-18 of torchvision has 122 entries; its fc.weight and fc.bias are our embedding layer.
   EXPECT_EQ(file.datasets("/weights").size(), 122U);
-  // OIHW: output channel 5 of a blocked weight is the fifth slice of the file.
+  // The file holds weights as OIHW, in whatever order they are stored in memory.
   const auto& parameters = trainer.parameters();
   const auto& entries = parameters.entries();
   const auto found = std::find_if(entries.begin(), entries.end(),
@@ -193,7 +194,7 @@ TEST_F(ModelIo, TrainingThatDivergesChangesNothing) {
   Trainer trainer(context_, options);
   trainer.step(batch.get());
   const std::vector<std::byte> before = bytes_of(trainer, options.model);
-  // Activations overflow: the embeddings are no numbers any more.
+  // An infinite bias: the embeddings are not finite.
   float* bias = nullptr;
   for (std::size_t i = 0; i < trainer.parameters().entries().size(); ++i) {
     if (trainer.parameters().entries()[i].name == "embedding.bias") {
@@ -208,7 +209,7 @@ TEST_F(ModelIo, TrainingThatDivergesChangesNothing) {
   *bias = kept;
   EXPECT_TRUE(trainer.sound());
   EXPECT_EQ(trainer.steps(), 1);
-  // Batch statistics have moved on, in the forward pass; parameters and optimizer have not.
+  // The forward pass has moved the running statistics, so only the sizes are compared.
   EXPECT_EQ(before.size(), bytes_of(trainer, options.model).size());
 }
 

@@ -1,4 +1,4 @@
-// A batch of noise: where it matters that training goes on, not what is learnt.
+// A batch of noise, for tests that need training to run, not to learn.
 #pragma once
 
 #include "data/loader/loader.h"
@@ -10,7 +10,8 @@ namespace rk {
 
 class NoiseBatch {
  public:
-  // Classes of `per_class` images; another `seed` gives other images, which identities tell.
+  // Classes of `per_class` images; another `seed` gives other images with other indices, which are
+  // their identities.
   NoiseBatch(std::int64_t count, int size, std::uint32_t seed = 0, std::int64_t per_class = 4)
       : pixels_(static_cast<std::size_t>(count * size * size * 3)) {
     for (std::size_t i = 0; i < pixels_.size(); ++i) {

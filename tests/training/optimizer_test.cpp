@@ -21,7 +21,7 @@ std::vector<float> ramp(std::int64_t count, double scale) {
   return out;
 }
 
-// The formulas of the header for one parameter, in double, apart from the product's code.
+// The formulas of the header for one parameter, in double, independent of the product's code.
 struct Reference {
   OptimizerParams params;
   double rate, decay;
@@ -117,7 +117,7 @@ TEST(OptimizerGroups, CoverEveryParameterWithEmbeddingAndProxiesApart) {
   }
 }
 
-// Of one dimension are biases and what batch norm multiplies by; nothing else.
+// Only biases and batch norm's weights have one dimension.
 TEST(OptimizerGroups, NormsAndBiasesNeedNotDecayAndWhatIsFrozenDoesNothing) {
   Parameters parameters;
   parameters.declare("stem.weight", Shape{3, 5}, {});
@@ -146,7 +146,8 @@ TEST(OptimizerGroups, NormsAndBiasesNeedNotDecayAndWhatIsFrozenDoesNothing) {
   expect_group("proxies", 100, 0.5);
 }
 
-// The gradient's direction, and at most that length: against a step on what is clipped by hand.
+// Clipping keeps the gradient's direction and limits its length: compared with a step on a gradient
+// clipped by hand.
 TEST(Optimizer, ClipsAtTheGlobalNorm) {
   constexpr std::int64_t kCount = 301;
   const Context context(2);
@@ -168,15 +169,15 @@ TEST(Optimizer, ClipsAtTheGlobalNorm) {
         for (float& x : by_hand) x *= static_cast<float>(factor);
         plain.step(context, &one, p.data(), by_hand.data());
         clipped.step(context, &other, q.data(), g.data());
-        EXPECT_NEAR(other.norm, norm, 1e-12 * norm);  // of the gradient as it came
+        EXPECT_NEAR(other.norm, norm, 1e-12 * norm);  // before clipping
       }
       EXPECT_EQ(p, q) << most;
     }
   }
 }
 
-// A loss that is not finite, whatever its gradient, and without a scale such a gradient: nothing is
-// changed from then on. Under a scale it takes several on end.
+// After a loss that is not finite, whatever its gradient, or, without a scale, after such a
+// gradient, nothing changes any more. With a scale, it takes several such gradients in a row.
 TEST(Optimizer, HaltsWhereNoSmallerScaleHelps) {
   constexpr std::int64_t kCount = 33;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -232,7 +233,7 @@ TEST(Optimizer, RoundsAlikeForAnyNumberOfThreads) {
   }
 }
 
-// What a checkpoint does: parameters, states() and the step's number go on bit-equal.
+// As with a checkpoint: from parameters, states() and the step's number, steps continue bit-equal.
 TEST(Optimizer, ContinuesFromItsStates) {
   constexpr std::int64_t kCount = 57;
   const Context context(1);

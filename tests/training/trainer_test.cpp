@@ -15,7 +15,7 @@ namespace rk {
 namespace {
 
 constexpr int kSize = 16;
-constexpr double kNoRate = 1e-30;  // a step of Adam moves nothing that is not 0
+constexpr double kNoRate = 1e-30;  // a step of Adam moves only parameters that are 0
 
 TrainerOptions small_options(const std::string& loss, BatchNormMode batchnorm) {
   TrainerOptions options;
@@ -40,7 +40,7 @@ ParameterId id_of(const Parameters& parameters, const std::string& name) {
   return 0;
 }
 
-// Within 2e-4 of each parameter's largest.
+// Gradients must agree within 2e-4 of each parameter's largest.
 void expect_same_gradients(const Parameters& expected, const std::vector<float>& got,
                            const std::string& what) {
   for (const Parameters::Entry& entry : expected.entries()) {
@@ -131,7 +131,7 @@ struct AfterStep {
         statistics(copy(trainer.parameters().statistics())) {}
 };
 
-// `steps` batches of 16, shared by several processes; by rank.
+// Trains on `steps` batches of 16, each shared by several processes; returns the results by rank.
 std::vector<AfterStep> shared_steps(TrainerOptions options, int processes, std::uint32_t steps) {
   std::vector<std::optional<AfterStep>> after(static_cast<std::size_t>(processes));
   ThreadGroup::run(processes, [&](ProcessGroup& group) {
@@ -180,8 +180,8 @@ TEST_F(TrainerTest, ProcessesMakeTheStepOfTheWholeBatch) {
   }
 }
 
-// With batch statistics a process's share is what a chunk is to one process, but that the running
-// statistics become the mean instead of moving on from chunk to chunk.
+// With batch statistics, a process's share is normalised like a chunk of one process, but the
+// running statistics become the mean over processes instead of moving from chunk to chunk.
 TEST_F(TrainerTest, ProcessesNormaliseTheirSharesAsChunks) {
   TrainerOptions options = small_options("smooth_ap:tau=0.1", BatchNormMode::kBatch);
   options.schedule.rate = kNoRate;
@@ -354,8 +354,8 @@ TEST_F(TrainerTest, TheEmbeddingStartsAsAsked) {
   EXPECT_GT(products(false), 1e-3);  // of 28 pairs of 64 numbers: 0.125 is usual
 }
 
-// Nothing moves, so that what the loss must have seen can be put together afterwards: the
-// batch, and the two before it as columns without gradient.
+// Nothing moves, so the loss's input can be reconstructed afterwards: the batch, and the two before
+// it as columns without gradient.
 TEST_F(TrainerTest, TheLossSeesTheLastBatches) {
   constexpr std::int64_t kBatch = 16, kDim = 8;
   TrainerOptions options = small_options("fastap:bins=10", BatchNormMode::kRunning);
@@ -371,7 +371,8 @@ TEST_F(TrainerTest, TheLossSeesTheLastBatches) {
 
   std::vector<std::vector<float>> embeddings;
   std::vector<std::int64_t> labels, identities;  // of all batches so far
-  // The fourth batch shows the images of the second again: those columns are not its queries' own.
+  // The fourth batch has the second's images again: their columns in the memory must not count for
+  // their own queries.
   const std::uint32_t seeds[] = {0, 1, 2, 1, 0};
   for (std::size_t step = 0; step < 5; ++step) {
     const NoiseBatch batch(kBatch, kSize, seeds[step]);
@@ -397,7 +398,7 @@ TEST_F(TrainerTest, TheLossSeesTheLastBatches) {
     std::vector<float> gradient(kBatch * kDim);
     output.grad = gradient.data();
     loss->run(context_, input, output);
-    // The columns stand in another order in the ring: sums differ in their last bits.
+    // The ring holds the columns in another order: sums differ in their last bits.
     EXPECT_NEAR(trainer.step(batch.get()).loss, output.loss, 1e-5 * output.loss) << step;
     embeddings.emplace_back(rows, rows + kBatch * kDim);
     labels.insert(labels.end(), input.labels, input.labels + kBatch);
@@ -407,7 +408,7 @@ TEST_F(TrainerTest, TheLossSeesTheLastBatches) {
 
 class OverflowTest : public TrainerTest {
  protected:
-  // Puts f(weight, position) for the weights of these names.
+  // Replaces each weight of these names by f(weight, position).
   void change(Trainer& trainer, const std::string& prefix, const std::string& suffix,
               const std::function<float(float, std::size_t)>& f) const {
     Parameters& parameters = trainer.parameters();
@@ -424,7 +425,7 @@ class OverflowTest : public TrainerTest {
     }
     EXPECT_GT(changed, 0) << prefix;
   }
-  // Of a network deep enough for values to grow.
+  // Options of a network deep enough for values to grow.
   static TrainerOptions deep_options(BatchNormMode batchnorm) {
     TrainerOptions options = small_options("smooth_ap:tau=0.1", batchnorm);
     options.model.arch = "resnet18";
@@ -439,9 +440,9 @@ class OverflowTest : public TrainerTest {
   }
 };
 
-// ReLU by a vector maximum makes 0 of NaN, so that one inside the network may be gone before the
+// A ReLU by vector maximum turns NaN into 0, so a NaN inside the network may be gone before the
 // loss. Filters whose sums overflow both ways make NaN out of finite weights; with batch statistics
-// the step notices wherever that happens, and changes nothing.
+// the step must notice wherever that happens, and change nothing.
 TEST_F(OverflowTest, NoNanOfAHiddenLayerGoesUnseenWithBatchStatistics) {
   for (const char* layer : {"conv1.weight", "layer1.0.conv1.weight", "layer2.0.conv2.weight",
                             "layer2.0.downsample.0.weight", "layer4.1.conv2.weight"}) {
@@ -456,8 +457,8 @@ TEST_F(OverflowTest, NoNanOfAHiddenLayerGoesUnseenWithBatchStatistics) {
   }
 }
 
-// Frozen, nothing holds values back: too large a rate makes them grow from layer to layer. Where
-// all sums overflow at once the step sees nothing, and the checkpoint is refused.
+// With frozen statistics nothing bounds the values: too large a rate makes them grow from layer to
+// layer. If all sums overflow at once, the step sees nothing, and the checkpoint must be refused.
 TEST_F(OverflowTest, ValuesThatGrowAreSeenWithFrozenStatistics) {
   const std::pair<float, int> cases[] = {{1e3F, 1}, {1e6F, 2}, {1e15F, 3}, {1e30F, 4}};
   for (const auto& each : cases) {
@@ -502,7 +503,7 @@ TEST_F(TrainerTest, SaysWhereValuesStopBeingFinite) {
   EXPECT_EQ(first->not_finite, first->values / 64);
 }
 
-// There tensors lie in those that join them.
+// In networks with branches, tensors lie inside the joined ones.
 TEST_F(TrainerTest, SaysSoOfNetworksWithBranches) {
   constexpr int kSide = 75;
   const NoiseBatch batch(4, kSide);
