@@ -8,7 +8,7 @@ namespace {
 
 using DeviceBufferTest = OnGpu;
 
-// More than any GPU has: the program says so in one line and goes on to use the device.
+// More than any GPU has: the program says so in one line and can still use the device.
 TEST_F(DeviceBufferTest, OutOfMemorySaysWhatThereIsAndLeavesTheDeviceWorking) {
   try {
     const DeviceBuffer buffer(std::size_t{1} << 50);

@@ -16,7 +16,7 @@ namespace {
 
 class DeviceGroupTest : public OnGpu {
  protected:
-  // `work` for each GPU; a DeviceError in one of them ends the program, as the others would wait.
+  // Runs `work` for each GPU. A DeviceError in one ends the program, as the others would wait.
   static void with_groups(int size, const std::function<void(const Context&, DeviceGroup&)>& work) {
     ThreadGroup::run(size, [&](ProcessGroup& processes) {
       const Context gpu(1, Device{.cuda = true, .index = processes.rank()});
@@ -27,7 +27,7 @@ class DeviceGroupTest : public OnGpu {
   static int gpus() { return static_cast<int>(probe_gpus().cards.size()); }
 };
 
-// A bit of what 25 million gradients are: many, of no round size, beside work on the stream.
+// Like 25 million gradients, but fewer: not a round number of them, beside work on the stream.
 TEST_F(DeviceGroupTest, GathersAndSumsOnAllGpus) {
   if (gpus() < 2) GTEST_SKIP() << "one GPU; this test is about two";
   const int size = std::min(gpus(), 8);

@@ -118,7 +118,7 @@ void compare(const LayerCase& layer, const Computed& got, const Computed& expect
 void compare_with_cpu(const LayerCase& layer, const Context& gpu) {
   const Computed expected = compute(layer, Context(2), Precision::kFp32);
   compare(layer, compute(layer, gpu, Precision::kFp32), expected);
-  // Without a product tf32 computes in float32, and by graphs.
+  // A layer without a matrix product computes in float32 under tf32 too, but by graphs.
   if (layer.name.starts_with("batchnorm_batch")) {
     compare(layer, compute(layer, gpu, Precision::kTf32), expected);
   }

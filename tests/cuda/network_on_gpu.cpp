@@ -20,7 +20,8 @@ namespace {
 constexpr std::int64_t kColours = 3;
 constexpr std::uint64_t kPasses = 3;
 
-// `count` values that make() gives in turn, as Ts, put where the program's device wants them.
+// Writes `count` values of type T, from successive calls of make(), to `place` on the program's
+// device.
 template <class T, class Make>
 void write(const Program& program, void* place, std::int64_t count, Make&& make) {
   const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
@@ -39,8 +40,8 @@ void write(const Program& program, float* place, const std::vector<float>& value
   write<float>(program, place, std::ssize(values), [&] { return *next++; });
 }
 
-// Images in [-1, 1), put where the program wants them, in its type, with zeros beside the colours
-// where it wants more channels, and around pixels that lie in cells.
+// Fills the input with images in [-1, 1), in the program's layout and type, with zeros in channels
+// beyond the colours and around pixels that lie in cells.
 void fill_images(Program& program, TensorId input, std::uint64_t seed) {
   const Shape &shape = program.shape(input), &image = program.image_shape(input);
   const std::vector<float> values = noise(image[0] * image[1] * image[2] * kColours, seed);
@@ -85,7 +86,7 @@ struct Result {
   std::vector<std::int64_t> counters;
 };
 
-// Passes on one set of parameters whose normalisations are not the identity.
+// Runs the passes on one set of parameters whose normalisations are not the identity.
 Result run(const Context& context, const NetworkCase& network) {
   Parameters parameters;
   Program program(context, parameters,
@@ -117,8 +118,8 @@ Result run(const Context& context, const NetworkCase& network) {
     for (std::int64_t i = 0; i < entry.elements(); ++i) {
       parameters.value(static_cast<ParameterId>(p))[i] +=
           0.2F * values[static_cast<std::size_t>(i)];
-      // As in networks that learn: where every branch weighs as much as what it is added to, 50
-      // layers make more of a rounding than of the image.
+      // As in networks that learn: if every branch weighed as much as what it is added to, 50
+      // layers would amplify a rounding more than the image.
       if (entry.name.ends_with(last)) parameters.value(static_cast<ParameterId>(p))[i] *= 0.25F;
     }
   }
@@ -146,9 +147,9 @@ Result run(const Context& context, const NetworkCase& network) {
   return result;
 }
 
-// What rounding leaves behind the layers, twice to ten times what was measured. A GPU rounds the
-// factors of tf32 to the 11 bits of fp16, the host does not; and among the GPU's larger images some
-// values lie so near 0 that rounding in another order takes them to ReLU's other side.
+// What rounding amounts to behind the layers: two to ten times what was measured. A real GPU rounds
+// the factors of tf32 to the 11 bits of fp16, the emulated one does not; and among the real GPU's
+// larger images some values lie so near 0 that rounding in another order flips their ReLU.
 struct Bounds {
   double embeddings, gradients;
 };

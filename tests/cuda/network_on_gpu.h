@@ -1,6 +1,6 @@
-// Whole networks forward and back on a GPU against the CPU: embeddings, gradients of all
-// parameters, running statistics, over several passes, so that what one leaves behind is in the
-// next.
+// Whole networks forward and backward on a GPU against the CPU: embeddings, gradients of all
+// parameters, running statistics, over several passes, so that state left behind by one pass shows
+// in the next.
 #pragma once
 
 #include "engine/device/context.h"
@@ -22,9 +22,9 @@ struct NetworkCase {
   bool keep_all = false;
   PoolKind pool = PoolKind::kAverage;
   bool fuse = true;
-  // Of the batch's statistics, on the GPU.
+  // How the GPU normalises with batch statistics.
   gpu::BatchNormAlgorithm algorithm = gpu::BatchNormAlgorithm::kGraphs;
-  // Of running ones, there, in fp16: the graphs of gradients add them up.
+  // With running statistics, on the GPU, in fp16: the graphs of gradients add up their sums.
   bool graph_sums = false;
   std::int64_t batch = 3;
   std::int64_t side = 40;  // odd sizes further down: 10, 5, 3, 2
@@ -32,13 +32,13 @@ struct NetworkCase {
 
 NetworkSpec network_spec(const NetworkCase& network);
 
-// Makes programs that are recorded on the context from now on normalise by the case's algorithm.
+// Makes programs recorded on the context from now on normalise by the case's algorithm.
 void take_algorithm(const Context& context, const NetworkCase& network);
 
 // Expects the GPU's results to be the CPU's in float32 within the bounds of the case's precision.
 void compare_network_with_cpu(const NetworkCase& network, const Context& gpu);
 
-// Root of the mean square of a - b, of that of b: rounding spreads over a tensor, and single
+// The root mean square of a - b, relative to that of b: rounding spreads over a tensor, and single
 // elements of it may be near 0.
 double off(const std::vector<float>& a, const std::vector<float>& b);
 

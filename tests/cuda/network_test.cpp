@@ -1,4 +1,4 @@
-// Both networks in every precision and both modes, on a GPU, or on one made of the host.
+// Both networks in every precision and both modes, on a real GPU or the emulated one.
 #include "tests/cuda/gpu.h"
 #include "tests/cuda/network_on_gpu.h"
 
@@ -14,7 +14,7 @@ namespace {
 using testing::NetworkCase;
 
 void compare(NetworkCase network) {
-  // A GPU, and the host that compares, have the time for images on which 50 layers are more than
+  // A real GPU and its host have the time for larger images, on which 50 layers compute more than
   // rounding.
   if (!is_made_of_the_host()) {
     network.batch = 16;
@@ -52,14 +52,15 @@ INSTANTIATE_TEST_SUITE_P(
 
 class GpuNetworkForms : public OnGpu {};
 
-// With the running statistics: those of a batch, of the few pixels that small images leave further
-// down, make some tenths of a gradient of a rounding. tests/golden compares these.
+// With running statistics: batch statistics over the few pixels that small images leave further
+// down turn a rounding into some tenths of a gradient. tests/golden compares those.
 TEST_F(GpuNetworkForms, NetworksWithBranches) {
   compare({.arch = "googlenet", .mode = BatchNormMode::kRunning});
   compare({.arch = "inception_v3", .mode = BatchNormMode::kRunning, .side = 83});
 }
 
-// There convolutions write, and read gradients, among the channels of others.
+// In networks with branches, convolutions write outputs and read gradients among the channels of
+// other tensors.
 class GpuBranches : public ::testing::TestWithParam<std::tuple<std::string, Precision>> {
  protected:
   void SetUp() override { require_gpu(); }
@@ -95,7 +96,7 @@ TEST_F(GpuNetworkForms, EveryAlgorithmOfBatchNormalisation) {
 
 TEST_F(GpuNetworkForms, GradientsThatGraphsAddUp) {
   for (const char* arch : {"resnet18", "resnet50"}) {
-    // The second: residuals' gradients in places of their own.
+    // keep_all: residuals' gradients have memory of their own.
     for (const bool keep_all : {false, true}) {
       compare({.arch = arch,
                .mode = BatchNormMode::kRunning,

@@ -1,5 +1,5 @@
-// What a profiler sees of ProfileRange. This program holds a profiler of its own: NVTX looks for
-// the symbol below where no other is attached.
+// What a profiler sees of ProfileRange. This program contains a profiler of its own: NVTX looks for
+// the symbol below if no other profiler is attached.
 #define NVTX_NO_IMPL
 #include "engine/driver/profile.h"
 

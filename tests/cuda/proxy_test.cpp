@@ -1,4 +1,4 @@
-// Proxies that a loss cannot take are the CPU's error on a GPU too, in its words.
+// Proxies that a loss cannot take must give the CPU's error on a GPU too, word for word.
 #include "engine/base/error.h"
 #include "tests/cuda/gpu.h"
 #include "tests/support/made_up.h"
@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kDim = 16;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// What `run` throws as an InputError; empty: nothing.
+// Returns the message of the InputError that `run` throws; empty if none.
 template <class F> std::string refusal(F&& run) {
   try {
     run();
@@ -42,7 +42,7 @@ class Both {
   const LossData<float>& data() const { return data_; }
   void reset(const LossData<float>& data) { data_ = data; }
 
-  // The same words, these among them.
+  // Both devices must refuse in the same words, `words` among them.
   void refuse(const std::string& words) {
     const std::string said = run(cpu_, *losses_[0]);
     EXPECT_NE(said.find(words), std::string::npos) << said;
@@ -58,7 +58,7 @@ class Both {
   }
 
  private:
-  // Not through LossFunction, which looks at the proxies itself.
+  // Not through LossFunction, which checks the proxies itself.
   std::string run(const Context& context, Loss<float>& loss) {
     const auto copy_of = [&](const std::vector<float>& values) {
       Memory memory = context.allocate(values.size() * sizeof(float));
@@ -82,7 +82,7 @@ class Both {
   Context cpu_{1};
   Context gpu_{1, Device{.cuda = true}};
   LossData<float> data_;
-  std::vector<std::unique_ptr<Loss<float>>> losses_;  // on either
+  std::vector<std::unique_ptr<Loss<float>>> losses_;  // one per device
   double loss_ = kNan;
 };
 
@@ -114,7 +114,7 @@ TEST_F(ProxyTest, OneThatIsNotFiniteIsRefused) {
       both.reset(good);
       both.proxy(298)[kDim - 1] = value;
       both.refuse("proxies: row 298 holds NaN, infinity or a number beyond 1e+10");
-      // Worse than zeros, wherever those are.
+      // Reported before zeros, wherever those are.
       std::fill_n(both.proxy(0), kDim, 0.0F);
       both.refuse("proxies: row 298 holds NaN");
     }
@@ -128,7 +128,7 @@ TEST_F(ProxyTest, AnyOtherLengthIsTaken) {
     // In float the squares would underflow.
     for (std::int64_t d = 0; d < kDim; ++d) both.proxy(5)[d] *= 1e-25F;
     both.take();
-    // Longer than the largest number that is taken.
+    // The proxy is longer than the largest number that is accepted, its numbers are not.
     std::fill_n(both.proxy(6), kDim, 9e9F);
     both.take();
   }

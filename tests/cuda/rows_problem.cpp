@@ -43,7 +43,7 @@ RowsProblem::RowsProblem()
   for (int i = 0; i < kColumns; ++i) {
     by_class[static_cast<std::size_t>(classes[static_cast<std::size_t>(i)])].push_back(i);
   }
-  // In every sixth class the last image shows what the first does: same vector, same image.
+  // In every sixth class the last item is the same image as the first: same vector, same identity.
   for (std::size_t c = 0; c < by_class.size(); c += 6) {
     const auto first = static_cast<std::size_t>(by_class[c].front());
     const auto last = static_cast<std::size_t>(by_class[c].back());

@@ -45,8 +45,8 @@ template <class S> AucGradientTable<S> auc_table(const S* slopes) {
   return table;
 }
 
-// Numbers that parameters point to: what the pass over all rows would have left between the two
-// kernels of a row. Behind them lies auc_ba's table.
+// Numbers that parameters point to, in place of what the pass over all rows computes for the second
+// kernel of a row. auc_ba's table follows them.
 template <class S> std::vector<S> slopes() {
   std::vector<S> out(2 * kRows);
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -57,9 +57,9 @@ template <class S> std::vector<S> slopes() {
   return out;
 }
 
-// From the place of slopes().
+// Points into the numbers of slopes().
 template <class S> BetweenPasses<S> between_passes(const S* slopes) {
-  const std::vector<S> zeros(18);  // where the table lies and how long it is does not depend on it
+  const std::vector<S> zeros(18);  // the table's layout and length do not depend on them
   const auto table = auc_table(zeros.data());
   BetweenPasses<S> out{slopes, table.gradient()};
   out.auc.positive = slopes + 2 * kRows;
@@ -92,7 +92,7 @@ template <class Row, class S> Written<S> on_cpu(const typename Row::Params& para
   return out;
 }
 
-// The scores, and behind each row what no kernel may touch.
+// The scores; behind each row kUntouched, which no kernel may change.
 DeviceBuffer scores_on_gpu(const RowsProblem& p = problem()) {
   std::vector<float> filled = p.scores;
   for (int i = 0; i < kRows; ++i) {
@@ -189,8 +189,8 @@ template <class Row> Written<float> proxies_on_gpu(const typename Row::Params& p
   return {{}, scores.values<float>(), losses.values<float>()};
 }
 
-// Arithmetic in float on scores of up to 1: a score over a temperature of 0.05 is off by 1e-6, so a
-// sigmoid by as much; sums have up to 400 terms of it. Of the largest value of the row.
+// Arithmetic in float on scores of up to 1: a score over a temperature of 0.05 is off by 1e-6, and
+// so is its sigmoid; sums have up to 400 such terms. Relative to the row's largest value.
 void expect_close(const Written<float>& got, const Written<double>& expected, int width) {
   const auto row_bound = [&](const double* from, std::int64_t count) {
     double largest = 0;
@@ -283,7 +283,7 @@ TEST(RowCases, FloatOnTheCpuAgreesWithDouble) {
   }
 }
 
-// What lies in front of a row's scratch is somebody else's.
+// hardest_pair() must not read in front of the row's scratch, which belongs to another.
 TEST(RowCases, ARowOfNanHasAHardestPositive) {
   const RowsProblem& p = problem();
   const std::vector<double> scores(std::size_t{pad(kColumns)}, std::nan(""));
@@ -296,8 +296,8 @@ TEST(RowCases, ARowOfNanHasAHardestPositive) {
 
 class CudaRows : public OnGpu {};
 
-// Rows of NaN beside others, of classes in shared memory and in global: no row reads what is not
-// its own (compute-sanitizer sees it), and the others are as they were.
+// Rows of NaN among others, with classes in shared and in global memory: no row may read what is
+// not its own (compute-sanitizer sees it), and the others must stay as they were.
 TEST_F(CudaRows, RowsOfNanLeaveTheOthersAlone) {
   RowsProblem spoilt = problem();
   for (int i = 0; i < kRows; i += 3) {
@@ -381,7 +381,7 @@ TEST_F(CudaRows, WilcoxonPairsAgreeWithDouble) {
   EXPECT_NEAR(part.values<double>().front(), total / count / count, 1e-6);
 }
 
-// In the stated order, so to the bit.
+// Bit-equal, because the order of the sum is stated.
 TEST_F(CudaRows, ColumnSumsAreInOrder) {
   std::vector<float> held = problem().scores;
   for (float& x : held) x = std::isnan(x) ? 0.0F : x;

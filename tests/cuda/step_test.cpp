@@ -1,5 +1,5 @@
-// Whole training steps of the GPU path, on a GPU made of the host, against the trainer's on the
-// CPU: several steps with momentum, so that what one leaves behind is in the next.
+// Whole training steps on a real GPU or the emulated one, against the trainer's on the CPU: several
+// steps with momentum, so that state left behind by one step shows in the next.
 #include "engine/base/error.h"
 #include "tests/cuda/gpu.h"
 #include "tests/data/temporary_folder.h"
@@ -43,10 +43,10 @@ class GpuStepTest : public OnGpu {};
 
 Context gpu_context() { return Context(2, Device{.cuda = true}); }
 
-// How far two trainers' parameters lie apart, of how far they moved from the start.
+// How far two trainers' parameters lie apart, relative to how far a's moved from the start.
 double apart(const Parameters& a, const Parameters& b, std::span<const float> start) {
   double difference = 0, moved = 0;
-  // The orders of the weights differ, so canonical.
+  // In canonical order: the devices store weights in different orders.
   for (std::size_t id = 0; id < a.entries().size(); ++id) {
     const auto elements = static_cast<std::size_t>(a.entries()[id].elements());
     std::vector<float> x(elements), y(elements), from(elements);
@@ -95,9 +95,9 @@ void compare(const TrainerOptions& options, const Bounds& bounds, std::uint32_t 
   EXPECT_EQ(got.steps(), expected.steps());
 }
 
-// Rounding in another order, through four steps; three to ten times what was measured, 3e-4 with
+// Rounding in another order, through four steps: three to ten times what was measured, 3e-4 with
 // proxies on an H100. Batch statistics over the 16 (or, in chunks, 8) pixels of the last layers
-// make much of a difference, and more with each step: there fewer are made.
+// amplify differences, more with each step, so those tests make fewer steps.
 constexpr Bounds kFrozen{1e-4, 1e-3};
 constexpr Bounds kOnBatch{1e-3, 2e-2};
 
@@ -122,7 +122,7 @@ TEST_F(GpuStepTest, ProxiesLearnToo) {
   compare(options, kFrozen);
 }
 
-// What does not learn takes no part in the norm that is clipped by.
+// Parameters that do not learn must not count in the norm for clipping.
 TEST_F(GpuStepTest, FrozenLayersHaveNoGradient) {
   for (const BatchNormMode mode : {BatchNormMode::kRunning, BatchNormMode::kBatch}) {
     for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kFp16}) {
@@ -175,7 +175,7 @@ TEST_F(GpuStepTest, EveryPrecision) {
   }
 }
 
-// Pictures whose first layer moves by two pixels, which lie in cells (SpaceToDepth), in chunks.
+// Pictures lie in cells (SpaceToDepth) if the first layer moves by two pixels; here in chunks.
 TEST_F(GpuStepTest, PicturesInCells) {
   TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
   options.model.arch = "resnet18";
@@ -217,8 +217,8 @@ TEST_F(GpuStepTest, WhatIsStagedAheadIsTheNextBatch) {
   EXPECT_EQ(losses[0], losses[1]);
 }
 
-// A step behind the one that is under way is the same step: losses, statistics, memory columns, the
-// number of the update and the loss scale are those of before.
+// A step that is enqueued behind one under way must be the same step: losses, statistics, memory
+// columns, the number of the update and the loss scale as when each step is waited for.
 TEST_F(GpuStepTest, StepsBehindOneAnotherAreTheSameSteps) {
   for (const Precision precision : {Precision::kFp32, Precision::kFp16}) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
@@ -258,7 +258,7 @@ TEST_F(GpuStepTest, StepsBehindOneAnotherAreTheSameSteps) {
 
 // Gradients that overflow fp16 change nothing but the scale, which then comes down.
 TEST_F(GpuStepTest, OverflowIsSkippedAndTheScaleHalved) {
-  // A steep loss, whose gradient is about 1 / tau, above a network deep enough to make more of it.
+  // A steep loss, whose gradient is about 1 / tau, above a network deep enough to amplify it.
   TrainerOptions options = options_of("smooth_ap:tau=0.0003", BatchNormMode::kRunning);
   options.model.arch = "resnet18";
   options.model.crop = options.model.resize = 32;
@@ -291,7 +291,7 @@ TEST_F(GpuStepTest, DivergenceWithoutAScaleIsSaidAndChangesNothing) {
   EXPECT_FALSE(trainer.activations().empty());
 }
 
-// When the host learns of it, the step behind is under way.
+// When the host learns of a divergence, the next step is already under way.
 TEST_F(GpuStepTest, DivergenceIsThatOfItsOwnBatchWhenTheNextStepHasBegun) {
   const TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
   const NoiseBatch first(kBatch, kSize, 0), second(kBatch, kSize, 1), third(kBatch, kSize, 2);
@@ -337,8 +337,8 @@ TEST_F(GpuStepTest, DivergenceIsThatOfItsOwnBatchWhenTheNextStepHasBegun) {
   }
 }
 
-// A proxy that is finite and larger than a loss takes has a finite loss and gradient: no step is
-// made on it all the same, nor on the batch behind it.
+// A proxy that is finite but larger than a loss accepts has a finite loss and gradient. Even so, no
+// step may be made on it, nor on the batch behind it.
 TEST_F(GpuStepTest, AProxyThatIsTooLargeChangesNothing) {
   const TrainerOptions options = options_of("nsl", BatchNormMode::kRunning);
   const NoiseBatch first(kBatch, kSize, 0), second(kBatch, kSize, 1);
@@ -358,9 +358,8 @@ TEST_F(GpuStepTest, AProxyThatIsTooLargeChangesNothing) {
   EXPECT_TRUE(std::ranges::equal(start, trainer.parameters().values()));
 }
 
-// Saved after some steps and loaded by another trainer, the run goes on to the same bits:
-// optimizer,
-// memory, loss scale and statistics are all in the file.
+// Saved after some steps and loaded by another trainer, the run must continue to the same bits:
+// optimizer, memory, loss scale and statistics are all in the file.
 TEST_F(GpuStepTest, ResumesToTheSameBits) {
   for (const Precision precision : {Precision::kFp32, Precision::kFp16}) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
