@@ -32,7 +32,7 @@ std::vector<std::string> engines_of(const Graph& graph, const GpuDescription& gp
 
 std::vector<std::string> engines_at_hand(const Graph& graph) {
   cudnn::load();
-  // One for all graphs, which lives as long as the process.
+  // One handle for all graphs, which lives as long as the process.
   static const cudnnHandle_t handle = [] {
     cudnnHandle_t made = nullptr;
     if (fe::detail::create_handle(&made) != CUDNN_STATUS_SUCCESS) {

@@ -1,6 +1,6 @@
-// A graph (layers/graphs/graph.h) built by cuDNN for a GPU that is only described: shapes and types
-// are checked, the library's heuristics asked, and a plan finalised. That shows what the library
-// accepts, on machines without a GPU too; it runs nothing.
+// A graph (layers/graphs/graph.h) built by cuDNN for a GPU that is only described: it checks shapes
+// and types, asks the library's heuristics and finalises a plan. That shows what the library
+// accepts, even on machines without a GPU; nothing is run.
 #pragma once
 
 #include "layers/graphs/graph.h"
@@ -19,7 +19,7 @@ struct GpuDescription {
   int compute_capability = 0;  // 80, 90
 };
 
-// Of this machine's GPU number `device`. DeviceError where cuDNN cannot say.
+// Describes this machine's GPU number `device`; throws DeviceError if cuDNN cannot.
 GpuDescription describe_gpu(int device, int compute_capability);
 
 // How far a plan was built. Some engines' kernels are compiled when the plan is built, in about a
@@ -30,15 +30,16 @@ enum class PlanState : std::uint8_t {
   kAccepted,  // an engine supports it; nothing was compiled, as asked for
 };
 
-// The engines that support a graph, in the heuristics' order: "eng62_k2=4", and " compiled" behind
-// those that would have to be. Of a described GPU, and of the one at hand, which may have more.
+// Return the engines that support a graph, in the heuristics' order: "eng62_k2=4", with " compiled"
+// behind those that would have to be compiled. For a described GPU, and for the one at hand, which
+// may have more.
 std::vector<std::string> engines_of(const Graph& graph, const GpuDescription& gpu);
 std::vector<std::string> engines_at_hand(const Graph& graph);
 
 class DescribedGraph {
  public:
-  // compile: else it stops at kAccepted where a plan would have to be compiled. DeviceError where
-  // cuDNN cannot be loaded or no engine supports the graph: the message names the graph and what
+  // Without `compile`, stops at kAccepted if a plan would have to be compiled. Throws DeviceError
+  // if cuDNN cannot be loaded or no engine supports the graph: the message names the graph and what
   // was refused.
   DescribedGraph(const Graph& graph, const GpuDescription& gpu, bool compile);
   ~DescribedGraph();
@@ -46,8 +47,8 @@ class DescribedGraph {
   PlanState state() const;
   const std::string& engine() const;  // its name in the library, with settings; empty at kAccepted
   std::size_t workspace_bytes() const;  // device memory a run takes beside the tensors, at kFinal
-  // Addresses that a run leaves among the places it is given, beside those that were there. They
-  // would be the frontend's own, and gone at the next run: 0 is what a replayed step needs.
+  // How many addresses a run adds to the places it is given. They would be the frontend's own, and
+  // gone at the next run: a replayed step needs 0.
   std::size_t places_added_by_run() const;
 
  private:

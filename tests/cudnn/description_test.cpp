@@ -1,5 +1,5 @@
-// What cuDNN itself says of the GPU at hand, as h100.json of this folder: RK_GPU_DESCRIPTION=FILE
-// keeps it.
+// What cuDNN itself says of the GPU at hand, in the form of this folder's h100.json:
+// RK_GPU_DESCRIPTION=FILE writes it to a file.
 #include "engine/base/error.h"
 #include "engine/driver/device.h"
 #include "layers/networks/network.h"
@@ -37,8 +37,8 @@ TEST_F(GpuDescribed, GraphsAreBuiltForItAsForTheGpuItself) {
   EXPECT_EQ(testing::DescribedGraph(graph, gpu, true).state(), testing::PlanState::kFinal);
 }
 
-// A GPU at hand has engines that one which is only described has not got: which, of the graphs of a
-// training step, RK_GPU_ENGINES=FILE keeps.
+// A GPU at hand has engines that a described one lacks; RK_GPU_ENGINES=FILE lists them for the
+// graphs of a training step.
 TEST_F(GpuDescribed, HasTheEnginesOfItsDescription) {
   const GpuReport report = probe_gpus();
   const testing::GpuDescription gpu =
@@ -64,7 +64,7 @@ TEST_F(GpuDescribed, HasTheEnginesOfItsDescription) {
         described += both ? 1 : 0;
         kept += fmt::format("  {}{}\n", engine, both ? "" : ", here alone");
       }
-      // Whatever is accepted for a description must be there.
+      // The GPU must have an engine for whatever is accepted for its description.
       EXPECT_FALSE(here.empty()) << graph.text();
     }
   }

@@ -2,10 +2,10 @@
 // a graph that the library would refuse fails here and not on the first GPU. Nothing is run:
 // neither results nor speed are shown.
 //
-// There are some 15,000 of them at 20 ms each, of which each run draws one in four;
-// RK_CUDNN_ALL=1 takes all. Kernels that the library compiles when it builds a plan take it about a
-// second each, so of those one of each kind and precision is compiled, the others are only
-// accepted. RK_CUDNN_COMPILE=1 compiles all of them (half an hour).
+// There are some 15,000 graphs at 20 ms each, of which each run draws one in four; RK_CUDNN_ALL=1
+// takes all. Kernels that the library compiles while it builds a plan take about a second each, so
+// only one of each kind and precision is compiled; the others are only accepted. RK_CUDNN_COMPILE=1
+// compiles all of them (half an hour).
 #include "engine/base/error.h"
 #include "engine/device/context.h"
 #include "engine/system/dynamic_library.h"
@@ -32,14 +32,14 @@ namespace {
 struct Images {
   std::int64_t batch, side;
 };
-// What users train on, and what the tests of tests/cuda ask of a card in its first minute: whole
-// networks, and steps of a small one in one piece and in chunks.
+// What users train on, and what the tests of tests/cuda ask of a GPU in its first minute: whole
+// networks, and steps of a small one, whole and in chunks.
 constexpr Images kUsers = {128, 224};
 constexpr Images kNetworks = {16, 72};
 constexpr std::array<Images, 3> kSteps = {{{16, 16}, {8, 16}, {4, 16}}};
 
-// The files hold what cuDNN calls a GPU's device properties: of the H100 as cuDNN says them there
-// (GpuDescribed), of the others from their published figures.
+// The files hold what cuDNN calls a GPU's device properties: the H100's as cuDNN reports them there
+// (GpuDescribed), the others' from their published figures.
 struct Gpu {
   const char* name;
   int compute_capability;
@@ -55,7 +55,7 @@ testing::GpuDescription described(const Gpu& gpu) {
 
 using Graphs = std::map<std::string, Graph>;  // by text
 
-// What the program's nodes run, by any algorithm of batch normalisation.
+// Adds the graphs that the program's nodes run, by any algorithm of batch normalisation.
 void add_graphs(Program& program, Graphs& graphs) {
   const auto add = [&](const Graph& graph) {
     const auto [same, is_new] = graphs.emplace(graph.text(), graph);
@@ -86,8 +86,8 @@ Graphs all_graphs(Precision precision, const Images& images = kUsers,
       NetworkSpec network;
       network.arch = arch;
       network.batchnorm = use.mode;
-      // The GPU's tests take Inception-v3 at 83 pixels: of fewer than 75 nothing is left at its
-      // end.
+      // The GPU's tests take Inception-v3 at 83 pixels: with fewer than 75, none would be left at
+      // its end.
       const std::int64_t side =
           arch == "inception_v3" ? std::max(images.side, std::int64_t{83}) : images.side;
       build_network(program, network, images.batch, side, side);
@@ -97,7 +97,7 @@ Graphs all_graphs(Precision precision, const Images& images = kUsers,
   return graphs;
 }
 
-// cuDNN asks for the driver by name and takes what is loaded under it: where there is none, the
+// cuDNN looks up the driver by name and takes what is loaded under that name: without a driver, the
 // toolkit's stand-in, whose every call fails.
 void load_driver() {
   static const DynamicLibrary driver("libcuda.so.1");
@@ -114,7 +114,7 @@ class CudnnChips : public ::testing::TestWithParam<std::tuple<Gpu, Precision>> {
   static void SetUpTestSuite() { load_driver(); }
 };
 
-// Those of the layers' cases, which are compared on a card in fp32, batch norm in tf32 as well.
+// The graphs of the layers' cases, which are compared on a GPU in fp32, batch norm also in tf32.
 Graphs layer_graphs(Precision precision) {
   const Context context(1);
   Graphs graphs;
@@ -134,7 +134,7 @@ Graphs layer_graphs(Precision precision) {
   return graphs;
 }
 
-// The library normalises multiples of 4 channels; of others our own kernels take its place
+// The library normalises only multiples of 4 channels; for others our own kernels take its place
 // (GpuGraph::exists).
 bool is_ours(const Graph& graph) {
   const bool normalises =
@@ -199,8 +199,8 @@ bool has_rows_apart(const Graph& graph) {
   return std::ranges::any_of(graph.tensors(), [](const auto& t) { return t.row_stride > 0; });
 }
 
-// To write where its output is joined, or to read its gradient there, costs a convolution no
-// engine: where one is ready made for images on their own, one is for rows apart.
+// Writing into the joined tensor, or reading its gradient there, must cost a convolution no engine:
+// if one is ready made for dense images, one is for rows apart.
 TEST_P(CudnnGraphs, RowsApartNeedNoCompiler) {
   const auto& [gpu, precision] = GetParam();
   const testing::GpuDescription description = described(gpu);
@@ -228,7 +228,7 @@ TEST_P(CudnnGraphs, RowsApartNeedNoCompiler) {
   EXPECT_GT(count, 0);
 }
 
-// Of each kind the graph of the smallest images: of what is alike but for the sizes.
+// Compiles, of each kind, the graph of the smallest images; graphs of a kind differ only in sizes.
 TEST_P(CudnnChips, CompileEveryKindOfKernel) {
   const auto& [gpu, precision] = GetParam();
   using Kind = std::pair<std::vector<Graph::Op>, bool>;
@@ -264,7 +264,7 @@ TEST_P(CudnnChips, CompileEveryKindOfKernel) {
              gpu.name, name_of(precision), smallest.size(), compiled);
 }
 
-// Sums of gradients cost no compiler, in ResNets at least.
+// Gradients with their sums need no compiler, at least in ResNets.
 TEST_P(CudnnChips, HaveReadyMadeGradientsWithSums) {
   const auto& [gpu, precision] = GetParam();
   if (precision != Precision::kFp16) GTEST_SKIP() << "the library has them in fp16 alone";
@@ -283,8 +283,7 @@ TEST_P(CudnnChips, HaveReadyMadeGradientsWithSums) {
   EXPECT_GT(count, 10);
 }
 
-// What `bench step --fusions` times on a card: all of it ready made on the H100's chip, but for the
-// sums behind a residual, which strides keep from being there.
+// What `bench step --fusions` times on a GPU: all of it must be ready made.
 TEST_P(CudnnChips, HaveFusionsReadyMade) {
   const auto& [gpu, precision] = GetParam();
   if (precision != Precision::kFp16) GTEST_SKIP() << "the library has them in fp16 alone";
