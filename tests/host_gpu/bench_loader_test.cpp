@@ -1,5 +1,5 @@
-// `bench loader` on a GPU made of the host: what arrives in the network's input, what its floors
-// count, and the keys of its file.
+// `bench loader` on the emulated GPU: what arrives in the network's input, what its floors count,
+// and the keys of its file.
 #include "tools/bench/bench_loader.h"
 #include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
@@ -101,12 +101,13 @@ TEST(BenchLoaderDevice, TheFileHasTheKeysOfTheCpuAndOfTheGpu) {
   EXPECT_DOUBLE_EQ(number("input_floor_ms"),
                    number("input_bytes") / number("copy_bytes_per_second") * 1e3);
   EXPECT_GE(number("floor_ms"), number("decode_ms_min") / 2);  // by two workers
-  // Of one repeat each: the share and the rate that belong together differ from the medians.
+  // A share belongs to one repeat's floor and rate, which may differ from the medians, so only
+  // these bounds hold.
   EXPECT_GE(number("share_max"), number("floor_ms_min") * number("images_per_second_min") / 1e3);
   EXPECT_LE(number("share_min"), number("floor_ms_max") * number("images_per_second_max") / 1e3);
 }
 
-// What is kept decoded costs no decoding, and so much is timed that what lay ready counts little.
+// Images kept decoded cost no decoding; enough are timed that those ready beforehand count little.
 TEST(BenchLoaderDevice, KeptImagesLeaveDecodingOutOfTheFloor) {
   std::vector<std::string> flags = kFlags;
   flags.insert(flags.end(), {"--cache", "1"});

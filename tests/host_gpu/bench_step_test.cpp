@@ -1,5 +1,5 @@
-// `bench step` on a GPU made of the host: that it runs, what its roofline counts, and the file of
-// engines that --tune writes.
+// `bench step` on the emulated GPU: that it runs, what its roofline counts, and the file of engines
+// that --tune writes.
 #include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "layers/conv2d.h"
@@ -87,8 +87,8 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
             std::size_t{4} << 20);  // ResNet-20 has 272,864 parameters, of four values each
 }
 
-// What moves most bytes comes first; what an earlier tuning decided, for or against, is not timed
-// again, whichever way batch norm is computed.
+// Graphs that move the most bytes come first; what an earlier tuning decided, for or against, is
+// not timed again, whichever way batch norm is computed.
 TEST(BenchStepDevice, ATuningThatRanOutOfTimeGoesOn) {
   const Context context(2, Device{.cuda = true});
   const TemporaryFolder folder;
@@ -103,7 +103,7 @@ TEST(BenchStepDevice, ATuningThatRanOutOfTimeGoesOn) {
     const int all = tune_plans(context, options, 1, 0, path, keep);
     EXPECT_GT(all, 10);
     EXPECT_TRUE(first.empty());
-    // Ends as soon as it has found something.
+    // Ends after five results.
     EXPECT_THROW(tune_plans(context, options, 1, kNoEnd, path,
                             [&](const TunedGraph& graph) {
                               keep(graph);
@@ -143,7 +143,7 @@ TEST(BenchStepDevice, ARefusalDoesNotEndTheTuning) {
         (folder.path() / (mode == BatchNormMode::kBatch ? "train.txt" : "frozen.txt")).string();
     int results = 0;
     notes.clear();
-    // Ways are compared by replays.
+    // Algorithms are compared by replays, so refused captures refuse the comparisons.
     host_gpu::refuse_captures(true);
     EXPECT_EQ(tune_plans(context, options, 1, kNoEnd, path, [&](const TunedGraph&) { ++results; }),
               0);
@@ -159,7 +159,7 @@ TEST(BenchStepDevice, ARefusalDoesNotEndTheTuning) {
   send_notes_to_standard_error();
 }
 
-// What one normalisation behind a convolution is best off with must not be in the times of another.
+// The plan that is best for one algorithm behind a convolution must not be part of another's times.
 TEST(BenchStepDevice, AnAlgorithmsPlansNameSumsForItsOwnAlone) {
   Parameters parameters;
   const Context context(1);
@@ -179,7 +179,7 @@ TEST(BenchStepDevice, AnAlgorithmsPlansNameSumsForItsOwnAlone) {
   }
 }
 
-// A step that cannot be captured runs all the same, and says that it was none.
+// A step that is not captured runs all the same, and its times say that it was not.
 TEST(BenchStepDevice, SaysWhetherStepsWereReplays) {
   const Context context(1, Device{.cuda = true});
   TrainerOptions options = small();
@@ -188,7 +188,7 @@ TEST(BenchStepDevice, SaysWhetherStepsWereReplays) {
   EXPECT_FALSE(time_device_step(context, options, 1, 0, "").captured);
 }
 
-// Whether the sums that a graph adds up beside a gradient are those of our own kernel.
+// The sums that a graph adds up beside a gradient must be those of our own kernel.
 TEST(BenchStepDevice, SumsOfGradientsAgree) {
   const Context context(2, Device{.cuda = true});
   Parameters parameters;
@@ -209,7 +209,8 @@ TEST(BenchStepDevice, SumsOfGradientsAgree) {
   EXPECT_GT(count, 5);
 }
 
-// Tuning a frozen network names engines for them, and the step that reads the file takes them.
+// Tuning a frozen network decides whether gradients' graphs add up the sums, and the step that
+// reads the file follows.
 TEST(BenchStepDevice, TuningAFrozenNetworkTriesSumsBesideGradients) {
   const Context context(2, Device{.cuda = true});
   const TemporaryFolder folder;
@@ -229,7 +230,7 @@ TEST(BenchStepDevice, TuningAFrozenNetworkTriesSumsBesideGradients) {
       << GpuPlans::read(path).text() << times.ways;
 }
 
-// Behind one convolution: what the three algorithms compute, and that a wrong one would be seen.
+// Behind one convolution: the three algorithms must compute the same, and a wrong one must be seen.
 TEST(BenchStepDevice, TheAlgorithmsOfBatchNormalisationAgree) {
   const Context context(2, Device{.cuda = true});
   for (const Precision precision : {Precision::kTf32, Precision::kFp16, Precision::kBf16}) {
@@ -246,7 +247,7 @@ TEST(BenchStepDevice, TheAlgorithmsOfBatchNormalisationAgree) {
     int all = 0;
     for (const gpu::BatchNormUnit& unit : units) {
       all += unit.count;
-      // Over a few values normalisation makes much of every rounding.
+      // Over a few values normalisation amplifies every rounding.
       const Shape& y = unit.convolution.y;
       if (y[0] * y[1] * y[2] < 128) continue;
       const auto timings = gpu::time_algorithms(context, unit, {}, "loops", 1);

@@ -1,4 +1,4 @@
-// What `bench` times on a GPU runs through, on the one made of the host. The times mean nothing.
+// All that `bench` times on a GPU must run on the emulated one. The times mean nothing.
 #include "engine/base/error.h"
 #include "tests/data/temporary_folder.h"
 #include "tools/bench/bench_device.h"
@@ -45,7 +45,7 @@ TEST(DeviceBench, LossesOfEveryKindOnEmbeddings) {
     for (const char* key : {"total_ms", "gemm_ms", "copy_bytes_per_second", "peak_bytes"}) {
       EXPECT_GT(json[key].get<double>(), 0) << name << " " << key;
     }
-    // Of smooth_ap: the rows, the transpose, the sum of the rows.
+    // smooth_ap's three: the rows, the transpose, the sum of the rows.
     EXPECT_EQ(json["kernels"], launches) << name;
     EXPECT_EQ(json["device_name"], "the host as a GPU");
   }
@@ -79,7 +79,7 @@ TEST(DeviceBench, FusionsAreALineEach) {
     all += line["gain_ms"].get<double>();
   }
   EXPECT_GT(json["fusions"].size(), 10U);
-  // The graphs of the GPU made of the host take no time: the passes are what is left.
+  // The emulated GPU's graphs take no time, so the gain is the passes that are spared.
   EXPECT_GT(all, 0);
   EXPECT_NE(printed.find("fusing only where it gains spares "), std::string::npos);
 }

@@ -1,4 +1,4 @@
-// A step that cannot be captured runs all the same.
+// A step that cannot be captured must run all the same.
 #include "engine/base/note.h"
 #include "tests/host_gpu/device/stream.h"
 #include "tests/training/noise_batch.h"

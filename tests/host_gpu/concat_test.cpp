@@ -1,6 +1,6 @@
-// Convolutions and poolings that write where their outputs are joined, and read their gradients
-// there, against the same ones apart: to the bit, for the GPU made of the host computes either
-// alike.
+// Convolutions and poolings that write into the joined tensor, and read their gradients there,
+// against the same ones with tensors of their own: bit-equal, because the emulated GPU computes
+// both alike.
 #include "layers/concat.h"
 
 #include "engine/base/half.h"
@@ -19,8 +19,8 @@
 namespace rk {
 namespace {
 
-// Two convolutions and two poolings of one image, joined; the second convolution is read by the
-// poolings, too, where `shared`.
+// Two convolutions and two poolings of one image, joined; if `shared`, the poolings read the second
+// convolution instead.
 class Branches {
  public:
   Branches(const Context& gpu, Precision precision, std::int64_t channels, bool keep_all,
@@ -50,7 +50,7 @@ class Branches {
     gradients.assign(parameters_.gradients().begin(), parameters_.gradients().end());
   }
 
-  // Does that tensor, and its gradient, lie in the joined one's?
+  // Whether that tensor and its gradient lie inside the joined ones.
   bool lies_in(TensorId id) const {
     const auto within = [](const Tensor& part, const Tensor& whole) {
       const auto* begin = static_cast<const std::byte*>(whole.data);
@@ -65,7 +65,7 @@ class Branches {
   bool poolings_lie_in() const { return lies_in(average_) && lies_in(largest_); }
 
   std::vector<float> output, gradients;
-  std::vector<std::vector<float>> read;  // the four that are joined
+  std::vector<std::vector<float>> read;  // values of the four joined tensors
 
  private:
   TensorId unit(TensorId x, const std::string& name, std::int64_t channels) {
@@ -113,7 +113,7 @@ TEST(HostGpuConcat, ProducersWriteWhereTheyAreJoinedAndChangeNoBit) {
   host_gpu::refuse_graphs(nullptr);
 }
 
-// A range that starts within what a thread moves at once is copied.
+// A range that starts within a pack, which a thread moves at once, is copied.
 TEST(HostGpuConcat, WhatWouldStartBetweenPacksStaysApart) {
   const Context gpu(1, Device{.cuda = true});
   EXPECT_FALSE(Branches(gpu, Precision::kFp16, 12, false, false).second_lies_in());

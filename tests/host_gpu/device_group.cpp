@@ -1,6 +1,6 @@
-// In place of NCCL (engine/group/nccl/device_group.cpp): the processes' own exchange, through
-// the host. A sum is made when it is finished, and NaN until then: who reads it earlier, or writes
-// to it, is found out.
+// In place of NCCL (engine/group/nccl/device_group.cpp): the processes' own exchange, through the
+// host. A sum is computed when it is finished and is NaN until then: this finds code that reads it
+// earlier or writes to it.
 #include "engine/group/nccl/device_group.h"
 #include "engine/base/error.h"
 #include "tests/host_gpu/device/memory.h"

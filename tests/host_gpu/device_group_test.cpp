@@ -14,7 +14,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// `work` for each of `size` processes.
+// Runs `work` for each of `size` processes.
 void with_groups(int size, const std::function<void(DeviceGroup&)>& work) {
   ThreadGroup::run(size, [&](ProcessGroup& processes) {
     const Context gpu(1, Device{.cuda = true});
@@ -36,7 +36,7 @@ TEST(DeviceGroup, GathersInTheOrderOfRanks) {
                         {10 * static_cast<float>(r), 10 * static_cast<float>(r) + 1});
       }
       EXPECT_EQ(all.values<float>(), expected);
-      // From its own place.
+      // In place: the own part is already inside the result.
       const auto in_place = DeviceBuffer::copy_of(Floats(expected.size(), -1));
       float* const mine = in_place.as<float>() + std::int64_t{2} * group.rank();
       mine[0] = 10 * rank;
@@ -47,7 +47,7 @@ TEST(DeviceGroup, GathersInTheOrderOfRanks) {
   }
 }
 
-// Two buckets of one buffer, what lies between them left alone.
+// Two buckets of one buffer; what lies between them must not change.
 TEST(DeviceGroup, SumsBucketsInPlace) {
   for (const int size : {1, 2, 4}) {
     with_groups(size, [&](DeviceGroup& group) {
@@ -64,7 +64,7 @@ TEST(DeviceGroup, SumsBucketsInPlace) {
   }
 }
 
-// What the stand-in is for: an optimizer that does not wait, a node that adds to a gradient too
+// The stand-in must find an optimizer that does not wait, and a node that adds to a gradient too
 // late.
 TEST(DeviceGroup, AStepThatDoesNotWaitIsFoundOut) {
   with_groups(2, [](DeviceGroup& group) {

@@ -1,4 +1,4 @@
-// `eval` with a network on a GPU made of the host, against the same on the CPU.
+// `eval` with a network on the emulated GPU, against the same on the CPU.
 #include "engine/group/process_group.h"
 #include "tests/data/temporary_folder.h"
 #include "tools/eval/eval_command.h"
@@ -28,7 +28,7 @@ class GpuEvalRun : public ::testing::Test {
   }
   std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  // What it writes to --json.
+  // Runs the command and returns what it writes to --json.
   nlohmann::json run(Command& command, const std::string& device,
                      const std::vector<std::string>& words) {
     Flags flags;
@@ -72,7 +72,7 @@ void expect_same_metrics(const nlohmann::json& gpu, const nlohmann::json& cpu, d
 
 TEST_F(GpuEvalRun, ANetworkEmbedsThere) {
   const std::vector<std::string> words = {"--checkpoint", in("run/best.h5"), "--data", kData};
-  // Two rows that score alike may change places by a rounding.
+  // Two rows of nearly equal scores may change places by a rounding.
   const Both all = eval(words);
   EXPECT_EQ(all.gpu["device"], "cuda:0");
   expect_same_metrics(all.gpu["metrics"], all.cpu["metrics"], 0.01);
@@ -84,7 +84,7 @@ TEST_F(GpuEvalRun, ANetworkEmbedsThere) {
                UsageError);
 }
 
-// All that goes with it computes beside.
+// With every option that computes something beside the metrics.
 TEST_F(GpuEvalRun, WithEverythingThatGoesWithIt) {
   const Both all =
       eval({"--checkpoint", in("run/best.h5"), "--data", kData, "--save-embeddings", in("rows.h5"),

@@ -1,4 +1,4 @@
-// Evaluations through the code of the GPU, on the one made of the host, against those on the CPU.
+// Evaluations through the GPU's code, on the emulated GPU, against those on the CPU.
 #include "retrieval/evaluate.h"
 #include "retrieval/passes/device_score_pass.h"
 #include "tests/retrieval/brute_force.h"
@@ -63,8 +63,8 @@ void expect_close(double got, double expected, double tolerance, const char* wha
   }
 }
 
-// Sets whose scores are exact, so that both see the same numbers: all counts are the same. Sums are
-// of the same doubles in another order.
+// For sets whose scores are exact: both devices see the same numbers, so all counts must be equal.
+// Sums are of the same doubles in another order.
 void expect_same(const EmbeddingSet& queries, const EmbeddingSet* gallery = nullptr,
                  const EvaluateOptions& options = {}) {
   const auto [device, host] = evaluate_both(queries, gallery, options);
@@ -96,7 +96,7 @@ TEST(DeviceEvaluate, CountsWhatTheCpuCounts) {
     expect_same(grid_set(n, 5, n / 4 + 1));
   }
   expect_same(grid_set(700, 6, 4));   // every class is searched
-  expect_same(grid_set(500, 6, 12));  // classes that are compared beside those that are searched
+  expect_same(grid_set(500, 6, 12));  // some classes are compared, others searched
   EmbeddingSet one_class = grid_set(300, 4, 5);
   one_class.labels.assign(one_class.labels.size(), 9);
   expect_same(one_class);
@@ -140,8 +140,8 @@ TEST(DeviceEvaluate, GalleryCamerasAndGroups) {
 
 TEST(DeviceEvaluate, MoreThanOneTileEachWay) { expect_same(grid_set(8300, 3, 900)); }
 
-// All tiles are of one shape: what is computed beside the scores stays small however many rows
-// there are.
+// All tiles have one shape: what is computed beyond the scores must stay small for any number of
+// rows.
 TEST(DeviceEvaluate, TilesHoldLittleElse) {
   for (const std::int64_t count : {2049, 8193, 8200, 12612, 60502}) {
     const ScoreTileShape tile = device_tile_shape(count, count);

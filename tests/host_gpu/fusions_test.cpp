@@ -1,5 +1,5 @@
-// What layers/gpu/fusions.h writes down, run by the loops of the GPU made of the host: a fused
-// graph computes what its parts and the passes that it spares compute.
+// The fusions of layers/gpu/fusions.h, run by the emulated GPU's loops: a fused graph must compute
+// what its parts, and the passes that it spares, compute.
 #include "layers/gpu/fusions.h"
 #include "kernels/half_element.h"
 #include "layers/graphs/graph_run.h"
@@ -24,7 +24,7 @@ namespace {
 using enum GraphRole;
 using Values = std::vector<double>;
 
-// Tensors by role: what a graph reads is drawn, or what the test put there.
+// Tensors by role: a graph reads drawn numbers, or what the test put there.
 class Places {
  public:
   Places(const Context& context, std::mt19937& random) : context_(context), random_(random) {}
@@ -42,7 +42,7 @@ class Places {
     memory_.insert_or_assign(role, std::move(memory));
     tensors_.insert_or_assign(role, tensor);
   }
-  // Runs it on what is there, drawing what is not.
+  // Runs the graph on the tensors that are there, and draws the others.
   void run(const Graph& graph) {
     std::vector<GpuGraph::Place> places;
     for (const Graph::Tensor& tensor : graph.tensors()) {
@@ -94,7 +94,8 @@ class Places {
   std::map<GraphRole, Graph::Tensor> tensors_;
 };
 
-// Of the largest of `expected`: 16 bits keep 11 of a value, sums and products of them some fewer.
+// Relative to the largest expected value: 16 bits keep 11 of a value, sums and products of them
+// some fewer.
 void expect_close(const Values& got, const Values& expected, const std::string& what) {
   constexpr double kWithin = 4e-3;
   ASSERT_EQ(got.size(), expected.size()) << what;
@@ -197,7 +198,7 @@ TEST(Fusions, ComputeWhatTheirPartsDo) {
   std::mt19937 random(static_cast<std::uint32_t>(random_seed()));
   for (const std::string arch : {"resnet20", "resnet50"}) {
     std::map<gpu::FusionKind, int> kinds;
-    // Of ResNet-50 the last images have a pixel.
+    // ResNet-50's last images have one pixel.
     for (const gpu::Fusion& fusion : fusions_of(context, arch, arch == "resnet20" ? 3 : 2, 16)) {
       ++kinds[fusion.kind];
       const bool large = fusion.parts[0].tensor(1).elements() > 600'000;
@@ -213,7 +214,7 @@ TEST(Fusions, ComputeWhatTheirPartsDo) {
   }
 }
 
-// By hand, of a bottleneck's three convolutions and those around them.
+// Counted by hand from a bottleneck's three convolutions and those around them.
 TEST(Fusions, AreFoundWhereTheyAre) {
   const Context context(1, Device{.cuda = true});
   const std::vector<gpu::Fusion> fusions = fusions_of(context, "resnet50", 4, 32);
@@ -227,15 +228,15 @@ TEST(Fusions, AreFoundWhereTheyAre) {
   for (const gpu::Fusion& fusion : fusions) {
     const std::string text = fusion.parts[0].text();
     if (fusion.kind == kNormalizedInput && text == "fp16 conv 4x8x8x64 -> 64, 3x3/1") {
-      // Two bytes each: the sums read y; to normalise reads and writes as much as x.
+      // Two bytes each: the sums read y; normalising reads and writes as much as x.
       EXPECT_EQ(fusion.count, 3);
       EXPECT_EQ(fusion.saved_bytes, 2.0 * 3 * (4 * 8 * 8 * 64));
     }
   }
 }
 
-// The first block's input is a normalised image that its shortcut reads, too. The convolutions that
-// halve have their gradient added up by a kernel of ours.
+// The first block's input is a normalised image that its shortcut reads, too. One of our own
+// kernels adds up the gradients of the convolutions that halve.
 TEST(Fusions, NeedAnImageToThemselves) {
   const Context context(1, Device{.cuda = true});
   std::map<gpu::FusionKind, int> count = counts_of(fusions_of(context, "resnet20", 4, 32));
@@ -253,7 +254,7 @@ TEST(Fusions, AreTimedAndAddedUp) {
   options.model.crop = options.model.resize = 16;
   options.batch = 4;
   options.precision = Precision::kFp16;
-  // What no engine has is said, and does not end the others.
+  // A fusion that no engine has is reported, and does not end the others.
   host_gpu::refuse_graphs(
       [](const Graph& graph) { return graph.text().find("residual") != std::string::npos; });
   std::map<gpu::FusionKind, int> kinds;

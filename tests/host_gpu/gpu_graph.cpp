@@ -1,6 +1,6 @@
 // In place of layers/graphs/cudnn/graph_run.cpp: a graph's operations as plain loops, one after
-// another, added up in double and rounded where a result is written. Stricter than cuDNN in what it
-// is given: every tensor whole and in device memory, none where a result goes.
+// another, in double, rounded where a result is written. Stricter than cuDNN about its tensors:
+// each must lie in device memory as a whole, and none where a result goes.
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
@@ -71,7 +71,7 @@ void store(const Tensor& tensor, const Values& values, void* data) {
   }
 }
 
-// NaN where a result goes, and nowhere else.
+// Fills a result's elements with NaN, and nothing between its rows.
 void spoil(const Tensor& tensor, void* data) {
   if (tensor.row_stride == 0) return host_gpu::fill_with_nan(data, tensor.bytes());
   const auto row = static_cast<std::size_t>(tensor.shape[3]);
@@ -152,7 +152,7 @@ class Run {
     }
   }
 
-  // f(output pixel, input pixel, tap) for every pair of pixels that a tap joins.
+  // Calls f(output pixel, input pixel, tap) for every pair of pixels that a tap joins.
   template <class F> void for_each_tap(const Graph::Operation& operation, F&& f) const {
     const auto [x, w, y] = Graph::convolution(operation);
     const Shape &in = shape(x), &weight = shape(w), &out = shape(y);
@@ -304,7 +304,7 @@ struct GpuGraph::Impl {
   std::string engine = "loops";
 };
 
-// What a context knows: made by who first asks or sets plans.
+// A context's plans and the graphs it built; created on first use.
 struct CudnnHandle {
   GpuPlans plans;
   std::set<std::string> built;
@@ -357,8 +357,8 @@ void GpuGraph::bind(const std::vector<Place>& places, void* workspace) {
                           "a graph's tensor");
     impl_->places[i] = const_cast<void*>(place->data);
   }
-  // No other tensor lies where a result does, but the running statistics where the advanced ones
-  // do.
+  // No other tensor may lie where a result does, except that the advanced running statistics may
+  // overwrite the old ones.
   const auto in_place = [](GraphRole role, GraphRole result) {
     return (role == GraphRole::kRunningMean && result == GraphRole::kNextMean) ||
            (role == GraphRole::kRunningVariance && result == GraphRole::kNextVariance);
@@ -377,8 +377,8 @@ void GpuGraph::bind(const std::vector<Place>& places, void* workspace) {
 
 void GpuGraph::run() const {
   host_gpu::put(impl_->stream, impl_->graph.text(), [graph = impl_->graph, places = impl_->places] {
-    // As an engine that works in several passes: a result's place is written first, unless it is
-    // one that is read too.
+    // Like an engine that works in several passes: first overwrites a result's memory, unless it is
+    // also read.
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (graph.tensors()[i].written && std::ranges::count(places, places[i]) == 1) {
         spoil(graph.tensors()[i], places[i]);

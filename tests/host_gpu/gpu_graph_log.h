@@ -1,4 +1,4 @@
-// Which graphs were built since the start, or since they were forgotten.
+// Which graphs were built since the start, or since forget_graphs().
 #pragma once
 
 #include "layers/graphs/graph.h"
@@ -11,8 +11,8 @@ namespace rk::host_gpu {
 const std::vector<Graph>& graphs_built();
 void forget_graphs();
 
-// From now on graphs for which this holds are refused, as by a card that lacks an engine; null:
-// none.
+// From now on refuses the graphs for which `graphs` is true, as a GPU that lacks an engine does;
+// null: refuses none.
 void refuse_graphs(std::function<bool(const Graph&)> graphs);
 
 }  // namespace rk::host_gpu

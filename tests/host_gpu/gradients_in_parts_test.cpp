@@ -25,7 +25,7 @@ class GradientsInParts : public ::testing::TestWithParam<std::tuple<Precision, B
     parameters_.initialise(gpu_, 3);
   }
 
-  // Of T on a GPU that is the host.
+  // Writes directly, in the tensor's type: the emulated GPU's memory is the host's.
   void draw(const Tensor& tensor, std::uint32_t seed) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;

@@ -17,7 +17,7 @@ TEST(HalfOnGpu, RoundsAsCudaDoes) {
   std::mt19937 random(static_cast<std::mt19937::result_type>(random_seed()));
   for (int i = 0; i < 1000000; ++i) {
     auto bits = static_cast<std::uint32_t>(random());
-    // Every other one is halfway between two, or next to that.
+    // Every other number is halfway between two float16 numbers, or next to that.
     if (i % 2 == 0) bits = (bits & 0xFFFFE000U) + 0x1000U + static_cast<std::uint32_t>(i % 3) - 1;
     const auto x = std::bit_cast<float>(bits);
     ASSERT_EQ(to_float16(x), std::bit_cast<std::uint16_t>(__float2half_rn(x))) << bits;

@@ -1,4 +1,4 @@
-// The kernels of kernels/launch.h on the GPU made of the host.
+// The kernels of kernels/launch.h on the emulated GPU.
 #include "tests/kernel_cases/check_kernels.h"
 
 namespace rk {

@@ -1,5 +1,4 @@
-// The layers' conformance list on a GPU made of the host, products and views of random
-// programs.
+// The layers' conformance list on the emulated GPU, products, and views of random programs.
 #include "tests/cuda/layer_on_gpu.h"
 #include "tests/engine/gemm_cases.h"
 #include "tests/layers/view_cases.h"

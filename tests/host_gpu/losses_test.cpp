@@ -1,5 +1,4 @@
-// Every registered loss through the code of the GPU, on the one made of the host, against the CPU
-// in double.
+// Every registered loss through the GPU's code, on the emulated GPU, against the CPU in double.
 #include "tests/losses/device_loss_case.h"
 
 namespace rk {
@@ -22,7 +21,7 @@ template <class T> Memory copy_of(const Context& context, const std::vector<T>& 
   return memory;
 }
 
-// Straight at the loss: what hosts it in the other tests refuses such embeddings.
+// Runs the loss directly: LossFunction, which runs it in the other tests, refuses such embeddings.
 double loss_of(const LossSpec& spec, const LossData<float>& data) {
   const Context gpu(1, Device{.cuda = true});
   const auto loss = make_loss<float>(spec);

@@ -1,4 +1,4 @@
-// The GPU made of the host finds the mistakes that it is there for.
+// The emulated GPU must find the mistakes that it is there for.
 #include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
@@ -51,7 +51,7 @@ TEST(HostGpu, FreshMemoryIsNaN) {
   }
 }
 
-// As a graph does: nothing is carried out while it is captured, and a launch reads device memory
+// As with a CUDA graph: nothing is carried out during the capture, and a launch reads device memory
 // anew, but not the arguments it was captured with.
 TEST(HostGpu, AReplayHasTheArgumentsOfItsCapture) {
   const CudaContext cuda(0);

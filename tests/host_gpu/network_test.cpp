@@ -1,6 +1,6 @@
-// What the nodes of the GPU path ask cuDNN for is what they say (Node::graphs), and what they say
-// where there is no GPU; gradients of normalisations that share their input. On a GPU made of the
-// host.
+// The GPU path's nodes must ask cuDNN for exactly the graphs that they list (Node::graphs), and
+// must list the same ones without a GPU; gradients of normalisations that share their input. On the
+// emulated GPU.
 #include "engine/base/note.h"
 #include "layers/conv_bn.h"
 #include "layers/gpu/gradient_sums.h"
@@ -47,8 +47,8 @@ Texts built() {
   return texts;
 }
 
-// A graph that a node would run and does not say would not be validated for cards that are not
-// here, nor tuned.
+// A graph that a node would run without listing it would be neither validated for GPUs that are not
+// here nor tuned.
 class HostGpuNetwork
     : public ::testing::TestWithParam<std::tuple<std::string, BatchNormMode, Precision>> {};
 
@@ -83,8 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
                          name_of(std::get<2>(parameter.param)));
     });
 
-// What the plan table names is asked for, of every gradient that a normalisation takes up, and is
-// what is tuned for it.
+// If the plan table names gradients with sums, the nodes must list and build them for every
+// gradient that a normalisation takes up, and these are what is tuned.
 TEST(HostGpuNetworkForms, GradientsAreAddedUpWhereTheTableSaysSo) {
   const Context gpu(1, Device{.cuda = true});
   for (const char* arch : {"resnet18", "resnet50"}) {
@@ -108,7 +108,7 @@ TEST(HostGpuNetworkForms, GradientsAreAddedUpWhereTheTableSaysSo) {
   }
 }
 
-// A card that lacks an engine for what is fused computes the same in parts, and normalises by our
+// A GPU that lacks an engine for fused graphs must compute the same in parts, and normalise by our
 // own kernels.
 TEST(HostGpuNetworkForms, RefusedFusionsAreComputedInParts) {
   using Op = Graph::Op;
@@ -159,8 +159,8 @@ std::vector<float> shared_input_gradient(const Context& context, Precision preci
   return {program.gradient(x), program.gradient(x) + shape.elements()};
 }
 
-// A ReLU whose first reader, the last to write its gradient, is a pool that adds to what a
-// convolution contributed: of that the pool masks nothing.
+// A ReLU whose first reader, the last to write its gradient, is a pool that adds to a convolution's
+// contribution: the pool must not mask that contribution.
 std::vector<float> pooled_and_convolved_gradients(const Context& context) {
   Parameters parameters;
   Program program(context, parameters, {.gradients = true});
@@ -196,7 +196,7 @@ TEST(HostGpuNetworkForms, APoolThatAddsMasksNothing) {
             1e-6);
 }
 
-// What is recorded without a GPU is looked at, not run.
+// A program recorded for a GPU on a machine without one can be inspected, but not run.
 TEST(HostGpuNetworkForms, AProgramForAGpuIsNotPlannedWithoutOne) {
   const Context host(1);
   Recorded recorded(host, {}, true);

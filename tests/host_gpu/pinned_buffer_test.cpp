@@ -1,4 +1,4 @@
-// A system that gives no page-locked memory, on a GPU made of the host: a note, and the same bits.
+// A system that gives no page-locked memory, on the emulated GPU: one note, and the same bits.
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/device/cuda/buffer.h"
@@ -52,7 +52,7 @@ TEST_F(NoPageLocking, CopiesGoThroughOrdinaryMemoryWithOneNote) {
   EXPECT_EQ(notes_.size(), 1U);
 }
 
-// What a captured step had to copy from or to the host would not stand it.
+// A captured step that copied from or to the host would fail without page-locked memory.
 TEST_F(NoPageLocking, TrainingGivesTheSameBits) {
   constexpr std::int64_t kRows = 8;
   constexpr int kSide = 16;

@@ -1,4 +1,4 @@
-// In place of tests/cuda/gpu.cpp: a GPU made of the host is always there.
+// In place of tests/cuda/gpu.cpp: the emulated GPU is always there.
 #include "tests/cuda/gpu.h"
 
 namespace rk {

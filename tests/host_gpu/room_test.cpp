@@ -1,4 +1,5 @@
-// What does not fit in a GPU's memory is said before it is asked for, with what would.
+// A batch that does not fit in the GPU's memory is refused before the memory is asked for, and the
+// message names what would fit.
 #include "engine/base/error.h"
 #include "tests/host_gpu/device/memory.h"
 #include "training/trainer.h"

@@ -98,14 +98,14 @@ Results by_definition(const Case& test, const std::vector<float>& pixels,
   return results;
 }
 
-// On the GPU made of the host, whose tf32 rounds nothing.
+// On the emulated GPU, whose tf32 rounds nothing.
 Results by_cells(const Case& test, const std::vector<float>& pixels, const std::vector<float>& w,
                  const std::vector<float>& dy) {
   const Context context(1, Device{.cuda = true});
   Parameters parameters;
   Program program(context, parameters, {.gradients = true, .precision = Precision::kTf32});
   const TensorId x = program.input("x", {test.batch, test.height, test.width, 4});
-  // Folded, the running statistics are those that change nothing.
+  // If folded, the running statistics are ones that change nothing.
   const TensorId y = test.folded ? conv_bn(program, x, {"conv", "bn", "y"}, test.convolution,
                                            {.mode = BatchNormMode::kRunning, .epsilon = 0})
                                  : conv2d(program, x, "conv", test.convolution);
@@ -178,7 +178,7 @@ TEST(SpaceToDepth, ConvolutionsOverCellsAreThoseOverPixels) {
   }
 }
 
-// The first convolution's graph, which is the program's first.
+// The text of the first convolution's graph, which is the program's first.
 std::string first_graph(const std::string& arch, Precision precision, bool input_gradient = false) {
   const Context context(1);
   Parameters parameters;
@@ -205,7 +205,7 @@ TEST(SpaceToDepth, FirstLayersThatMoveByTwoPixelsAreOverCells) {
   EXPECT_EQ(first_graph("resnet20", Precision::kFp16), "fp16 conv 2x224x224x4 -> 16, 3x3/1");
 }
 
-// Whoever lies for one convolution cannot be read by another.
+// An input that is laid out for one convolution cannot be read by another.
 TEST(SpaceToDepth, AnInputLiesForItsFirstReaderAlone) {
   const Context context(1);
   Parameters parameters;

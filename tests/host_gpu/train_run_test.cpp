@@ -1,5 +1,5 @@
-// `train` on a GPU made of the host, where a step is under way while the run goes on: that nothing
-// is lost wherever it is stopped, and nothing counted twice.
+// `train` on the emulated GPU, where a step is under way while the run goes on: wherever it is
+// stopped, nothing may be lost, and nothing counted twice.
 #include "engine/base/random.h"
 #include "engine/device/memory_fit.h"
 #include "engine/system/read_file.h"
@@ -25,8 +25,8 @@ namespace {
 
 constexpr int kSteps = 8;  // in two epochs
 
-// A group of one in which a signal comes during its n-th call of largest(): in front of a step,
-// behind one, before a save.
+// A group of one in which a signal comes during the n-th call of all_reduce_max(): in front of a
+// step, behind one, before a save.
 class InterruptedGroup final : public ProcessGroup {
  public:
   explicit InterruptedGroup(int calls) : calls_(calls) {}
@@ -53,7 +53,8 @@ class GpuTrainRun : public ::testing::Test {
  protected:
   static constexpr int kRefused = 77;
 
-  // How it ends, in a process of its own, where the GPU has so much memory beside its libraries.
+  // Trains in a process of its own whose GPU has `bytes` of memory besides its libraries'; returns
+  // the exit code.
   int train_within(const std::string& run, std::size_t bytes,
                    const std::vector<std::string>& more) const {
     const pid_t child = ::fork();
@@ -65,8 +66,8 @@ class GpuTrainRun : public ::testing::Test {
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  // In a process of its own, for a signal that came stays. Whether it ended by itself, not by the
-  // signal that comes in call number `calls` (0: none does).
+  // Trains in a process of its own, because a signal that came stays. Returns whether the run ended
+  // by itself, not by the signal that comes in call number `calls` (0: none does).
   bool train(const std::string& run, int calls, const std::vector<std::string>& more = {}) const {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -145,10 +146,10 @@ TEST_F(GpuTrainRun, StoppedAnywhereItEndsInTheSameBits) {
   }
 }
 
-// Whatever the GPU has: either a run says before its first step that it does not fit, or it has
-// room to its end, evaluation included, if need be by taking a batch in parts. What is drawn lies
-// on both sides of where a batch of one fits; the first and the last are far from there, so that
-// each end is seen whatever is drawn.
+// Whatever memory the GPU has: either a run says before its first step that it does not fit, or it
+// has room to its end, evaluation included, if need be by taking a batch in parts. The sizes drawn
+// lie on both sides of where a batch of one fits; the first and the last are far from there, so
+// that each run of this test sees both ends.
 TEST_F(GpuTrainRun, WhatBeginsHasRoomToItsEnd) {
   constexpr std::size_t kMegabytes[] = {16, 52, 61, 70, 79, 88, 97, 160};
   CounterRandom random(random_seed(), 0, 0);

@@ -113,7 +113,8 @@ std::byte* PinnedBuffer::page_locked_memory(std::size_t bytes) {
   return host_gpu::pages_can_be_locked ? allocate(host_gpu::Kind::kHost, bytes) : nullptr;
 }
 
-// Copies to and from it are as those of page-locked memory: late, which CUDA allows in both.
+// Copies to and from ordinary memory arrive late, like those of page-locked memory: CUDA allows
+// that for both.
 std::byte* PinnedBuffer::ordinary_memory(std::size_t bytes) {
   return allocate(host_gpu::Kind::kHost, bytes);
 }

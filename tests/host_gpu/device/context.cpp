@@ -1,5 +1,5 @@
-// In place of engine/device/cuda/context.cpp. Work is done at once, but what goes back to the host
-// arrives there with synchronize(), or when a mark behind it is waited for.
+// In place of engine/device/cuda/context.cpp. Work is done at once, but copies to the host arrive
+// there only with synchronize(), or when a mark behind them is waited for.
 #include "engine/device/cuda/context.h"
 
 #include "engine/base/error.h"
@@ -88,7 +88,7 @@ void CudaContext::gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::in
   put(stream(), kernel_of(op_a, op_b, m, n, k), [=] {
     for (std::int64_t i = 0; i < m; ++i) {
       float* row = c + i * ldc;
-      // As in BLAS: what a beta of 0 meets is not read.
+      // As in BLAS: with a beta of 0, C is not read.
       for (std::int64_t j = 0; j < n; ++j) row[j] = beta == 0 ? 0 : beta * row[j];
       if (b_transposed) {
         for (std::int64_t j = 0; j < n; ++j) {
@@ -117,12 +117,12 @@ struct CudaContext::Product {
 
 namespace {
 
-// The elements that a matrix of that shape takes where it lies.
+// The bytes that a matrix of that shape spans in memory.
 std::size_t bytes_of(std::int64_t rows, std::int64_t columns, std::int64_t stride, DType type) {
   return static_cast<std::size_t>((rows - 1) * stride + columns) * size_of(type);
 }
 
-// op(matrix), rows by columns, densely.
+// op(matrix) as a dense array, rows by columns.
 std::vector<double> values(const void* matrix, DType type, Op op, std::int64_t rows,
                            std::int64_t columns, std::int64_t stride) {
   std::vector<double> all(static_cast<std::size_t>(rows * columns));
@@ -140,7 +140,7 @@ std::vector<double> values(const void* matrix, DType type, Op op, std::int64_t r
 
 Op other(Op op) { return op == Op::kNone ? Op::kTranspose : Op::kNone; }
 
-// Rounded once, from a sum in double.
+// Sums in double and rounds once.
 void compute(const GemmShape& s, const GemmPlaces& places) {
   const std::vector<double> a = values(places.a, s.in, s.op_a, s.m, s.k, s.lda);
   const std::vector<double> b = values(places.b, s.in, other(s.op_b), s.n, s.k, s.ldb);

@@ -1,6 +1,6 @@
-// The definition behind kernels/launch_on_gpu.h on the GPU made of the host, in the form of
+// Defines launch() of kernels/launch_on_gpu.h for the emulated GPU, in the form of
 // kernels/cuda/launch.cuh: RK_LAUNCH(AddTensors<float>). Blocks run from the last to the first,
-// since their order must not matter; what their threads share begins as NaN.
+// since their order must not matter; shared memory begins as NaN.
 #pragma once
 
 #include "kernels/launch_on_gpu.h"

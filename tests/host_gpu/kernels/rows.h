@@ -1,4 +1,4 @@
-// The launches of kernels/cuda/rows.cuh on the GPU made of the host: RK_GALLERY_ROWS(SmoothApRow).
+// The launches of kernels/cuda/rows.cuh on the emulated GPU: RK_GALLERY_ROWS(SmoothApRow).
 #pragma once
 
 #include "engine/base/error.h"
@@ -15,8 +15,8 @@ namespace rk {
 
 namespace host_gpu {
 
-// f(block, shared) for every block of a grid; shared memory begins as NaN in each. f holds what it
-// needs by value.
+// Runs f(block, shared) for every block of a grid; each block's shared memory begins as NaN. f
+// holds what it needs by value.
 template <class F> void run_grid(CudaStream stream, const RowScratch& scratch, const F& f) {
   struct alignas(64) Line {
     std::byte bytes[64];

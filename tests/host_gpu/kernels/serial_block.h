@@ -1,5 +1,5 @@
-// The CPU's block of one thread (kernels/host_block.h) with the GPU's team over it: what the GPU
-// made of the host runs kernels on, so that the code of BlockTeamOver runs too.
+// The block that the emulated GPU runs kernels on: the CPU's block of one thread
+// (kernels/host_block.h) with the GPU's team over it, so that the code of BlockTeamOver runs too.
 #pragma once
 
 #include "kernels/host_block.h"
