@@ -72,7 +72,7 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   EXPECT_EQ(tune_plans(context, small(), 1, kNoEnd, path, keep), 0);
   ASSERT_GT(tuned.size(), 20U);
   const GpuPlans plans = GpuPlans::read(path);
-  std::map<std::string, std::string> last;  // a normalisation's engine, then who normalises
+  std::map<std::string, std::string> last;  // a normalisation's engine, then its algorithm
   for (const TunedGraph& graph : tuned) last[graph.graph] = graph.engine;
   for (const auto& [graph, engine] : last) EXPECT_EQ(plans.engine(graph), engine) << graph;
   const DeviceStepTimes times = time_device_step(context, small(), 2, 0, path);
