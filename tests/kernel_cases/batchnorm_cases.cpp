@@ -95,7 +95,7 @@ template <class T> Problem<double, double> in_double(const Problem<T, float>& in
 struct Reference {
   std::vector<double> mean, variance, running_mean, running_variance, inv_std, scale, z, d_gamma,
       d_beta, d_residual, dy;
-  double nearest_to_zero = std::numeric_limits<double>::infinity();  // what ReLU was given
+  double nearest_to_zero = std::numeric_limits<double>::infinity();  // the ReLU's least |input|
 };
 
 constexpr double kEpsilon = 1e-3;
