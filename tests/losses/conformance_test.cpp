@@ -8,9 +8,6 @@ namespace {
 
 class Conformance : public LossTest {
  protected:
-  // True if the setting changes only the gradient, which differences of the loss do not show.
-  bool gradient_is_scaled() const { return GetParam().starts_with("fastap:compat=official"); }
-
   void check_against_reference(const LossData<double>& data, const std::string& what) const {
     const reference::Value value = expected(data);
     const LossResult<double> result = run(data);
@@ -85,7 +82,6 @@ TEST_P(Conformance, FloatAgreesWithDouble) {
 
 TEST_P(Conformance, GradientIsWhatDifferencesOfTheReferenceSay) {
   if (!spec_.entry->differentiable) GTEST_SKIP() << "piecewise constant; compared directly above";
-  if (gradient_is_scaled()) GTEST_SKIP() << "this setting scales the gradient";
   int checked = 0;
   int smooth = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
