@@ -27,7 +27,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
   for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   for (const std::string& file : {out_, err_})
-    std::ofstream(file).close();  // not a former run's words
+    std::ofstream(file).close();  // drops what a former run wrote
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("no process to be had");
   if (pid_ == 0) {

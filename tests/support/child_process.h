@@ -9,7 +9,7 @@
 namespace rk {
 
 struct Finished {
-  int code = -1;  // 128 + signal where one ended it
+  int code = -1;  // 128 + the signal if one ended the process
   std::string out, err;
 };
 
@@ -33,7 +33,7 @@ class ChildProcess {
   bool done_ = false;
 };
 
-// Runs it to its end.
+// Starts the program and waits for its end.
 Finished run_to_end(const std::vector<std::string>& arguments, const std::string& folder);
 
 std::string file_text(const std::string& path);

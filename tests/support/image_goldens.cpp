@@ -52,7 +52,8 @@ ImageTransform transform_of(const json& definition) {
   return transform;
 }
 
-// whole/<file>.<transform>.<stage> where the folder holds it: how far off, which a hash cannot say.
+// Compares with whole/<file>.<transform>.<stage> if the folder holds it: says how many bytes differ
+// and where, which a hash cannot.
 std::string compare_whole(const ImageGoldens& goldens, const json& entry, const std::string& stage,
                           std::span<const std::byte> ours) {
   std::string stem = std::filesystem::path(entry.at("file").get<std::string>()).filename().string();
@@ -105,7 +106,7 @@ std::string check_transform(const ImageGoldens& goldens, const json& entry, cons
   if (shape != expected.at("tensor_shape").get<std::vector<std::size_t>>()) {
     return wrong("tensor", " of the wrong shape");
   }
-  // Filled with NaN, so that an element that is not written shows.
+  // NaN shows an element that is never written.
   const float unwritten = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> tensor(cropped.bytes(), unwritten);
   table.to_chw(cropped, tensor.data());

@@ -1,7 +1,7 @@
 // The picture cases of a folder laid out like tests/golden/images (its README is their definition),
 // for the unit tests and for the golden runner.
 //
-// Every check returns what is wrong, stage and transform named, or nothing when all is right. There
+// Every check returns what is wrong, by stage and transform, or an empty text if nothing is. There
 // is no tolerance: bytes and float32 are compared by their SHA-256.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Keras's ResNet-50 as Keras saves it, of every generation of names, made without Keras: the same
+// Writes ResNet-50 as Keras saves it, under the names of every generation, without Keras: the same
 // groups, data sets and orders of elements.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace rk {
 
-// fchollet's files; keras-applications' (a whole model); the same inside another model, as
-// Sequential([ResNet50(), ...]) saves it; .weights.h5 of Keras 3, whose variables have numbers,
-// with and without the layers' names.
+// In this order: fchollet's files; keras-applications' (a whole model); that model inside another,
+// as Sequential([ResNet50(), ...]) saves it; .weights.h5 of Keras 3, whose variables are numbered,
+// with the layers' names and without.
 enum class KerasGeneration { kFirst, kSecond, kSecondInside, kThirdNamed, kThirdCounted };
 
-// A convolution with its normalisation: where it is in Keras, and what it is called by torchvision.
+// A convolution with its normalisation: its place in Keras's model, its names in torchvision.
 struct KerasLayer {
   int stage = 1, block = 0, number = 1;  // number 0: the shortcut; stage 1: the stem
   std::string convolution, normalisation;

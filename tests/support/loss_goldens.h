@@ -18,8 +18,8 @@ struct LossVerdict {
 
 std::vector<std::filesystem::path> loss_cases(const std::filesystem::path& folder);
 
-// Runs one case through the registry in precision S. `tolerance_factor` shrinks the file's
-// tolerances, which are made for float, where S is double. On a GPU S is float.
+// Runs one case through the registry in precision S (on a GPU: float). `tolerance_factor`
+// multiplies the file's tolerances, which are made for float; give less than 1 for double.
 template <class S>
 LossVerdict check_loss_case(const std::filesystem::path& file, double tolerance_factor,
                             const Device& device = {});

@@ -92,7 +92,7 @@ LossData<double> tied(LossKind kind, const Wanted& wanted, std::uint64_t seed) {
   CounterRandom random(seed, 3, 0);
   for (double& s : out.scores) s = static_cast<double>(random.below(9)) / 8 - 0.5;
   if (kind == LossKind::kScores) return out;
-  // The sign of every coordinate of the class, now and then turned.
+  // Each coordinate has the sign that its class has there, flipped one time in ten.
   const auto sign_of = [&](std::vector<double>& rows, const std::vector<std::int64_t>& labels) {
     for (std::size_t at = 0; at < rows.size(); ++at) {
       const std::int64_t label = labels[at / kDim];

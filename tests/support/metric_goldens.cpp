@@ -131,7 +131,7 @@ MetricVerdict compare_with_case(const fs::path& path, const nlohmann::json& metr
     if (dataset.starts_with("/expected/per_query/")) {
       compare_array(dataset, "per_query/" + key, key, metrics.at("per_query").at(key));
     } else if (key == "nmi_mean") {
-      // Of any start: somewhere between the least and the most of 15 runs, or a little beyond.
+      // NMI depends on the start of k-means: within the range of 15 starts, or slightly beyond.
       const double least = file.read<double>("/expected/nmi_min").at(0) - kNmiBeyond;
       const double most = file.read<double>("/expected/nmi_max").at(0) + kNmiBeyond;
       worst.compare("nmi", value_of(metrics.at("nmi")), (least + most) / 2, (most - least) / 2);

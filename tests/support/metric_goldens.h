@@ -21,8 +21,8 @@ struct MetricVerdict {
 std::vector<std::filesystem::path> metric_cases(const std::filesystem::path& folder);
 std::vector<std::filesystem::path> bad_metric_cases(const std::filesystem::path& folder);
 
-// Every expected key of the case with `metrics`, as `eval --per-query --nmi --json` writes them,
-// and those of VehicleID's official protocol, where the case has some, with `drawn`.
+// Compares every expected key of the case: those of VehicleID's official protocol, if the case has
+// any, with `drawn`, all others with `metrics`, as `eval --per-query --nmi --json` writes them.
 MetricVerdict compare_with_case(const std::filesystem::path& file, const nlohmann::json& metrics,
                                 const nlohmann::json& drawn);
 bool has_drawn_galleries(const std::filesystem::path& file);
@@ -30,7 +30,7 @@ bool has_drawn_galleries(const std::filesystem::path& file);
 // Reads the case as `eval` reads its files, evaluates it and compares every expected key.
 MetricVerdict check_metric_case(const std::filesystem::path& file, const Context& context);
 
-// Passes when reading is refused with the file's name in one line.
+// Passes if reading is refused with one line that names the file.
 MetricVerdict check_bad_metric_case(const std::filesystem::path& file);
 
 }  // namespace rk::golden

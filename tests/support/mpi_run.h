@@ -1,5 +1,5 @@
-// The words before a program's that start it as several processes, on this machine's own cores and
-// memory alone, whoever runs it and however many cores there are.
+// The words in front of a program's own that start it as several processes through mpiexec: on
+// this machine alone, also for root, and also with more processes than cores.
 #pragma once
 
 #include <string>

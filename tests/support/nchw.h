@@ -1,4 +1,4 @@
-// PyTorch's order of image tensors (N, C, H, W) to the product's (N, H, W, C) and back.
+// Converts image tensors from PyTorch's order (N, C, H, W) to the product's (N, H, W, C) and back.
 #pragma once
 
 #include <cstddef>

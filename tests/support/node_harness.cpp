@@ -36,7 +36,7 @@ std::vector<float> load(const Program& program, TensorId id, const GuardedMemory
   return values;
 }
 
-// Bits, so that NaN equals itself.
+// Compares bits, so that NaN equals itself.
 bool same(std::span<const float> a, const std::vector<float>& b) {
   return std::ranges::equal(a, b, [](float x, float y) {
     return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);

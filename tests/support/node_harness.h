@@ -1,7 +1,7 @@
 // Runs one recorded node by hand in memory that shows every mistake: sentinels around each tensor,
-// outputs, gradients, saved and working memory filled with NaN, and whatever the node did not claim
-// for backward poisoned between the two. Tensors go in and out in the interface's order (NHWC,
-// OIHW).
+// outputs, gradients, saved and working memory filled with NaN, and everything that the node did
+// not claim for backward poisoned after forward. Tensors go in and out in the interface's order
+// (NHWC, OIHW).
 #pragma once
 
 #include "engine/tape/parameters.h"
@@ -18,7 +18,7 @@ namespace rk::testing {
 // Stands for whatever computed the input of a node that is tested alone.
 class SourceNode final : public Node {
  public:
-  // block: channels side by side of an image; 0: all of them.
+  // block: how many channels of a pixel lie side by side; 0: all of them.
   explicit SourceNode(std::int64_t block = 0) : Node("source"), block_(block) {}
   void choose_layouts(ChannelBlocks& blocks) override {
     if (block_ > 0) blocks.output = block_;
@@ -37,7 +37,7 @@ class GuardedMemory {
   float* data() const { return memory_.as<float>() + kGuard; }
   std::span<float> values() const { return {data(), static_cast<std::size_t>(floats_)}; }
   void poison() const;
-  bool intact() const;  // nobody wrote beside it
+  bool intact() const;  // nothing was written outside values()
 
  private:
   static constexpr std::int64_t kGuard = 64;  // floats: keeps the alignment that a Buffer gives
@@ -45,11 +45,11 @@ class GuardedMemory {
   Buffer memory_;
 };
 
-// What the memory behind the gradient of the inputs is when backward starts.
+// What the memory of the inputs' gradients holds when backward starts.
 enum class EdgeMode {
   kOverwrite,   // NaN: the node must write it
-  kAccumulate,  // somebody's gradient: the node must add to it
-  kInPlace,     // that of the input which allows it: the output's gradient itself; others NaN
+  kAccumulate,  // another node's gradient: the node must add to it
+  kInPlace,     // the first input that allows it shares the output's gradient; others hold NaN
 };
 
 class NodeHarness {
@@ -72,8 +72,8 @@ class NodeHarness {
   bool has_in_place_input() const;
 
   std::vector<float> forward(const std::vector<std::vector<float>>& inputs);
-  // Gradients of the inputs (empty where none is wanted); those of the parameters are in
-  // parameters().gradients(). `initial`: what they hold before, for kAccumulate.
+  // Returns the gradients of the inputs (empty where none is wanted); those of the parameters are
+  // in parameters().gradients(). `initial`: what the inputs' hold before, for kAccumulate.
   std::vector<std::vector<float>> backward(const std::vector<float>& output_gradient,
                                            const std::vector<std::vector<float>>& initial = {});
 

@@ -57,7 +57,7 @@ class Parser {
     if (at_ == begin) fail("no name");
     return std::string(text_.substr(begin, at_ - begin));
   }
-  // References made into characters; a bare one is no text.
+  // Replaces references such as &lt; by their characters; fails on what must not stand bare.
   std::string plain(const std::string& raw) const {
     std::string out;
     for (std::size_t i = 0; i < raw.size(); ++i) {

@@ -1,4 +1,4 @@
-// A page of HTML that is well-formed XML too, as a tree: for tests of what eval's report holds.
+// Reads a page of HTML that is also well-formed XML into a tree, for tests of eval's report.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@ namespace rk {
 struct PageElement {
   std::string name;
   std::map<std::string, std::string> attributes;
-  std::string text;  // all of it, that of elements inside too
+  std::string text;  // includes that of the elements inside
   std::vector<PageElement> children;
 
-  std::string attribute(const std::string& key) const;  // "": it has none
+  std::string attribute(const std::string& key) const;  // "" if there is none
   bool has_class(const std::string& word) const;
 };
 
-// The root. std::runtime_error with the place where it is not well-formed.
+// Returns the root; throws std::runtime_error with the place if the page is not well-formed.
 PageElement read_page(std::string_view page);
 
 // All elements for which `wanted` holds, in the order of the page.

@@ -1,4 +1,4 @@
-// How much memory a piece of work takes at most, seen from outside.
+// The peak memory of a piece of work, measured from outside.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace rk {
 
-// Sanitizers take many times what the program does.
+// Under a sanitizer a program takes many times its own memory.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
     RK_HAS_FEATURE(address_sanitizer) || RK_HAS_FEATURE(thread_sanitizer)
 constexpr bool kSanitized = true;
@@ -27,9 +27,9 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-// The resident bytes, at their peak, of a process that does `work` and of those that it starts;
-// what this process holds already counts. What `work` throws is its own business; a signal that
-// ends it is a failure.
+// Forks a child that does `work` and returns the peak resident bytes of the child or of the largest
+// process that it starts; what this process holds already counts. An exception of `work` is
+// ignored; a signal that ends the child fails the test.
 inline std::int64_t peak_bytes(const std::function<void()>& work) {
   const pid_t child = ::fork();
   if (child == 0) {

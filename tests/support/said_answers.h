@@ -1,4 +1,4 @@
-// A parser that says whatever a test makes it say, where ParserProcess would ask a library.
+// A parser whose answers a test makes up, where ParserProcess would ask a library.
 #pragma once
 
 #include "engine/base/error.h"

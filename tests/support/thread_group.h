@@ -1,4 +1,5 @@
-// A group whose processes are threads of this one: what a step does in a group, without MPI.
+// A process group whose members are threads of one process: tests what a step does in a group,
+// without MPI.
 #pragma once
 
 #include "engine/group/process_group.h"
@@ -14,7 +15,7 @@ namespace rk {
 
 class ThreadGroup final : public ProcessGroup {
  public:
-  // Runs `work` in `size` threads and waits for them. It must not throw.
+  // Runs `work` in `size` threads and waits for them. `work` must not throw.
   static void run(int size, const std::function<void(ProcessGroup&)>& work) {
     Meeting meeting(size);
     std::vector<std::thread> threads;
@@ -70,7 +71,7 @@ class ThreadGroup final : public ProcessGroup {
 
   ThreadGroup(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
 
-  // What everybody brought to this call, once all have.
+  // Returns what each rank brought to this call, once all have arrived.
   const std::vector<const void*>& bring(const void* mine) {
     meeting_.brought[static_cast<std::size_t>(rank_)] = mine;
     meeting_.barrier.arrive_and_wait();

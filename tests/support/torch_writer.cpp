@@ -44,7 +44,7 @@ void identifier(PickleWriter& out, const TorchContent::Storage& storage, bool vi
   out.raw("tQ");
 }
 
-// The object: a dictionary of tensors as _rebuild_tensor_v2 of their storages.
+// The pickled object: a dictionary of tensors, each a _rebuild_tensor_v2 call on its storage.
 std::string object(const TorchContent& content, bool view) {
   PickleWriter out;
   out.proto();
@@ -58,7 +58,7 @@ std::string object(const TorchContent& content, bool view) {
   }
   for (const auto& [name, opcodes] : content.further) out.text(name).raw(opcodes);
   out.raw("u");
-  // As state_dict() has it: an attribute of the dictionary.
+  // state_dict() returns a dictionary with _metadata as an attribute.
   out.raw("}").text("_metadata").ordered_dict().raw("sb");
   if (!content.wrapper.empty()) out.raw("s");
   return out.stop().bytes();
@@ -185,7 +185,7 @@ std::string torch_stream(const TorchContent& content) {
   protocol.raw("M").raw(little(std::uint16_t{1001}));
   keys.raw("](");
   std::string data;
-  // In the order of the keys' list, which is not that of the tensors.
+  // In the order of the list of keys, which is not the tensors' order.
   for (std::size_t i = content.storages.size(); i-- > 0;) {
     const bool used = std::any_of(content.tensors.begin(), content.tensors.end(),
                                   [&](const auto& tensor) { return tensor.storage == i; });

@@ -32,7 +32,7 @@ class PickleWriter {
 
 struct TorchContent {
   struct Storage {
-    std::string key;  // of the tar: a number
+    std::string key;  // in a tar: a number
     ElementType type = ElementType::kF32;
     std::string bytes;
   };
@@ -46,8 +46,8 @@ struct TorchContent {
   std::vector<Storage> storages;
   std::vector<Tensor> tensors;
   bool big_endian = false;
-  std::string wrapper;                                       // a dictionary around it: "state_dict"
-  std::vector<std::pair<std::string, std::string>> further;  // entries of it: name, opcodes
+  std::string wrapper;                                       // outer dictionary's key: "state_dict"
+  std::vector<std::pair<std::string, std::string>> further;  // more inner entries: name, opcodes
 };
 
 // A contiguous float32 tensor with a storage of its own.

@@ -14,7 +14,7 @@ class List {
   void convolution(const std::string& name, std::int64_t out, std::int64_t in, std::int64_t side) {
     entries_.push_back({name + ".weight", {out, in, side, side}});
   }
-  // One line a unit: name, outputs, inputs, kernel as "3", "1x7".
+  // Each unit: name, outputs, inputs, kernel as "3x3" or "1x7".
   void basics(const std::string& block, std::string_view lines) {
     std::istringstream all{std::string(lines)};
     for (std::string name; all >> name;) {

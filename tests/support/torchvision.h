@@ -1,6 +1,6 @@
 // Names and shapes of the networks' state_dict() in torchvision, in its order, with `fc` of 1000
 // classes and without auxiliary classifiers; of ResNet-20 as if torchvision had it. Written from
-// torchvision's documented naming, apart from the product's own list.
+// torchvision's documented naming, independently of the product's own list.
 #pragma once
 
 #include <cstdint>
