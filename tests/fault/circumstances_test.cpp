@@ -1,6 +1,6 @@
-// Machines that are not as one's own: clocks that jump, numbers written with commas, containers
-// with less than the machine they run on has, no /proc, hardly any /dev/shm. Each run ends in the
-// bits of one on a plain machine, or says what is missing.
+// Runs under unusual circumstances: clocks that jump, numbers written with commas, containers with
+// less than their machine has, no /proc, hardly any /dev/shm. Each run must give the same bits as
+// on a plain machine, or say what is missing.
 #include "tests/tools/train/train_program.h"
 #include "weights/hdf5/file.h"
 
@@ -29,7 +29,7 @@ class Circumstances : public TrainProgram {
   }
 };
 
-// Up to an hour back or forth, and up to decades, at every look at the clock.
+// The clock jumps back or forth at every reading, by up to an hour and by up to decades.
 TEST_F(Circumstances, TheWallClockMayJump) {
   for (const char* seconds : {"3600", "1200000000"}) {
     Words words = with_faults(on_pictures(seconds), "");
@@ -45,14 +45,14 @@ TEST_F(Circumstances, TheWallClockMayJump) {
     }
     expect_plain(seconds);
   }
-  // A stop is still one step and one save away, and the run goes on from there.
+  // A signal still stops the run after the step at hand and a save, and the run can be resumed.
   Words words = with_faults(on_pictures("stopped", {}, 8), at_batch(5, true, "s15"));
   words.insert(words.begin() + 1, "RK_CLOCK=1200000000");
   EXPECT_EQ(run(words).code, 143);
   EXPECT_EQ(resume("stopped").code, 0);
 }
 
-// Reading asks for no lock, be there none to be had or be the file in somebody else's hands.
+// Reading must take no lock: file systems may have none, and another process may hold the file's.
 TEST_F(Circumstances, ReadingTakesNoLock) {
   const Words eval = {
       RK_BIN "/eval", "--checkpoint", in("plain/last.h5"), "--data", "folder:" + in("pics"),
@@ -66,7 +66,7 @@ TEST_F(Circumstances, ReadingTakesNoLock) {
   ::close(held);
 }
 
-// Whatever OpenMP is told about its threads, nobody waits for some that are not there.
+// OpenMP may give fewer threads than asked for; a run must not wait for threads that never come.
 TEST_F(Circumstances, OpenMpMayGiveFewerThreads) {
   const auto with = [&](const std::string& variable, const std::string& out) {
     Words words = on_pictures(out);
@@ -83,10 +83,10 @@ TEST_F(Circumstances, OpenMpMayGiveFewerThreads) {
   EXPECT_NE(done.err.find("OpenMP gives 1 of 2 threads"), std::string::npos) << done.err;
 }
 
-// Decimal commas, and capitals that are not those of English.
+// Locales with decimal commas, and with other rules for capitals than English.
 class Locales : public Circumstances {
  protected:
-  // Whether it can be had here: made from the system's descriptions.
+  // Makes the locale from the system's descriptions; returns false if that fails.
   bool made(const std::string& language) const {
     const Finished done =
         run({"/usr/bin/env", "localedef", "-i", language, "-f", "UTF-8", in(language + ".UTF-8")});
@@ -138,12 +138,12 @@ TEST_F(Locales, ChangeNoNumberAndNoName) {
     ASSERT_EQ(run(under(language, eval(language))).code, 0);
     EXPECT_EQ(json::parse(file_text(in("C.eval.json")))["metrics"],
               json::parse(file_text(in(language + ".eval.json")))["metrics"]);
-    // A name's capitals: Turkish has another I.
+    // A decimal comma is refused, not read by the locale's rules.
     EXPECT_EQ(run(under(language, on_pictures("x", {"--loss", "smooth_ap:tau=0,02"}))).code, 2);
   }
 }
 
-// In a mount namespace of its own, which takes privileges that not everybody has.
+// Each run has a mount namespace of its own; without the privileges for that the tests are skipped.
 class Containers : public Circumstances {
  protected:
   void SetUp() override {
@@ -152,12 +152,13 @@ class Containers : public Circumstances {
     }
     Circumstances::SetUp();
   }
-  // `words` behind the shell commands `first`, run there.
+  // Runs the shell commands `first`, then `words`, in a new mount namespace.
   Finished inside(const std::string& first, const Words& words) const {
     return run({"/usr/bin/env", "unshare", "-m", "/bin/sh", "-c",
                 first + " && " + in_shell(words, "")[2]});
   }
-  // Control groups of both kinds, wherever this process is said to be: these files at their top.
+  // Control groups of versions 1 and 2: places these limits at the top of the hierarchy, so that
+  // they hold whichever group this process is in.
   std::string groups(const std::string& quota, const std::string& memory) const {
     fs::remove_all(in("groups"));
     folder_.write("groups/cpu.max", quota + " 100000\n");
@@ -192,7 +193,7 @@ class Containers : public Circumstances {
 TEST_F(Containers, WithoutProcRunsTheSame) {
   const Finished done = inside("mount -t tmpfs none /proc", on_pictures("run"));
   ASSERT_EQ(done.code, 0) << done.err;
-  // The file names the processor, which nobody can tell without /proc; the network is the same.
+  // Only the weights are compared: the file also names the processor, unknown without /proc.
   EXPECT_EQ(weights("run"), weights("plain"));
   const Finished resumed =
       inside("mount -t tmpfs none /proc",
@@ -220,7 +221,8 @@ TEST_F(Containers, LimitsOfProcessorsAndMemoryAreThoseOfTheContainer) {
   ASSERT_EQ(one.code, 0) << one.err;
   const json start = json::parse(file_text(in("one/run.json"))).at("starts")[0];
   EXPECT_TRUE(holds(start["environment"], "1 threads"));
-  // No room for the run and its save: said before the first step, with the code of a machine.
+  // Too little memory for the run and its save must be reported before the first step, with exit
+  // code 5 (the machine's fault).
   const Finished small = inside(groups("max", std::to_string(96 << 20)),
                                 on_pictures("small", {"--arch", "resnet18", "--eval-batch", "1"}));
   EXPECT_EQ(small.code, 5) << small.err;

@@ -1,7 +1,7 @@
-// Every call of the system in turn fails a training run: it ends in one line with the right code,
-// or goes on; and whatever it left, --resume auto leads to the bits of a run that nothing befell.
-// Of all kinds of failure and situations RK_FAULTED_CALLS are drawn, and of each a dozen calls;
-// every single one where it is 0 (`make test-faults`).
+// Lets one system call of a training run fail, each in turn: the run must go on, or end with one
+// line and the right exit code; and whatever it leaves behind, --resume auto must lead to the bits
+// of an undisturbed run. RK_FAULTED_CALLS: how many combinations of failure and situation to draw,
+// with a dozen calls each; 0: every call of every combination (`make test-faults`).
 #include "tests/fault/amount.h"
 #include "tests/support/random_seed.h"
 #include "tests/tools/train/train_program.h"
@@ -22,7 +22,7 @@ struct Kind {
   std::string call;
   int error;
   std::string name;
-  bool of_the_run;  // only calls on files in the run's folder, not on all that the program reads
+  bool of_the_run;  // fails only calls on files in the run's folder, not on every file read
 };
 
 const Kind kKinds[] = {
@@ -54,7 +54,7 @@ class FailingCalls : public TrainProgram {
     const bool on_files = kind.call == "open" || kind.call == "read" || kind.of_the_run;
     return fmt::format("{},{},1,{},{}", kind.call, number, kind.error, on_files ? part : "");
   }
-  // Begins anew, or goes on after one of its two epochs.
+  // A new run, or one that is resumed after the first of its two epochs.
   Words situation(bool goes_on) const {
     return goes_on ? resuming("run", {"--epochs", "2"}) : fresh("run");
   }

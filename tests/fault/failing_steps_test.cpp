@@ -1,6 +1,6 @@
-// A training step that fails half done: oneDNN gets no memory for one of its products. What the
-// step has changed by then is not saved, and the run goes on from the last save to the bits of one
-// that nothing befell.
+// A training step that fails half done, because oneDNN gets no memory for one of its products: what
+// the step has changed by then must not be saved, and the run, resumed from the last save, must end
+// in the bits of an undisturbed one.
 #include "tests/tools/train/train_program.h"
 #include "weights/checkpoint.h"
 
@@ -21,8 +21,9 @@ class FailingSteps : public TrainProgram {
   static std::string no_memory(int request) {
     return fmt::format("memory,{},1,{},libdnnl", request, ENOMEM);
   }
-  // Of a run that nothing befalls. Every step asks as often, and nothing between the steps does. 0:
-  // on a processor for which oneDNN's products take all their memory beforehand.
+  // Does the undisturbed run and returns oneDNN's requests for memory in a step: every step makes
+  // equally many, and nothing between the steps makes any. 0: on this processor oneDNN's products
+  // take all their memory beforehand.
   int requests_of_a_step(const Words& more) const {
     Words words = with_faults(command("straight", more, kBatches), no_memory(1'000'000'000));
     words.insert(words.begin() + 1, "RK_COUNTS=" + in("counts"));
@@ -31,8 +32,8 @@ class FailingSteps : public TrainProgram {
     EXPECT_EQ(all % kSteps, 0);
     return all / kSteps;
   }
-  // The run's step number `step` (from 1) fails with its last request; `saved`: the step after
-  // which the last save is, 0 where there is none.
+  // Lets step number `step` (from 1) fail at its last request. `saved`: the step of the last save
+  // before, 0 if there is none.
   void fail(int step, int requests, std::int64_t saved, const Words& more) const {
     SCOPED_TRACE(fmt::format("step {}, saved {}", step, saved));
     fs::remove_all(in("run"));

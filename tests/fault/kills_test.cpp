@@ -1,7 +1,7 @@
-// Killed at random moments, as by a batch system or a power cut, and gone on with until it is
-// through: the same files to the last bit, under every sampler, with a loss that keeps proxies, in
-// chunks, with memory columns and as several processes. RK_KILLS kills each (`make test-kills
-// KILLS=100`), of which a run that gets to its end before is followed by another.
+// A run that is killed at random moments, as by a batch system or a power cut, and resumed until it
+// ends must leave the same files to the last bit: under every sampler, with a loss that keeps
+// proxies, in chunks, with memory columns and as several processes. Each way of training is killed
+// RK_KILLS times (`make test-kills KILLS=100`); if a run ends before that, another one begins.
 #include "tests/fault/amount.h"
 #include "tests/support/mpi_run.h"
 #include "tests/support/random_seed.h"
@@ -47,8 +47,8 @@ class Kills : public TrainProgram, public testing::WithParamInterface<Way> {
     }
     fs::remove_all(in("killed"));
   }
-  // Starts until `wanted()` kills have come; `attempt` makes one start, and says whether it was
-  // killed or else was through. `whole` is the start that nothing befalls.
+  // Starts the run until it has been killed `wanted()` times. `attempt` makes one start and returns
+  // true if it was killed, false if the run ended. `whole` is the last start, undisturbed.
   template <class Attempt> void kill_and_compare(const Attempt& attempt, const Words& whole) const {
     int kills = 0, through = 0;
     while (kills < wanted() && !HasFailure()) {
@@ -121,7 +121,7 @@ TEST_P(KillsOfProcesses, EndInTheSameBits) {
       [&] {
         const char* calls[] = {"read", "open", "memory", "write", "fsync", "rename"};
         const int victim = below(2);
-        // What the second one never does is saving.
+        // The second process never saves: only the first three calls occur there.
         const char* call = calls[below(victim == 0 ? 6 : 3)];
         const Finished end =
             run(started("killed", victim, fmt::format("{},{},1,s{},", call, below(60), SIGKILL)));

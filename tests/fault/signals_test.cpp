@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 class SignalsAtTheWorstMoment : public TrainProgram {};
 
-// Before each of the calls that make a save: it is brought to its end, and the run gone on with.
+// A signal before each of the calls that make a save: the save must be finished and resumable.
 TEST_F(SignalsAtTheWorstMoment, InASaveAreAnsweredAfterIt) {
   const Words often = {"--save-every", "0.000001"};
   ASSERT_EQ(run(on_pictures("straight", often, 2)).code, 0);
@@ -29,7 +29,8 @@ TEST_F(SignalsAtTheWorstMoment, InASaveAreAnsweredAfterIt) {
   }
 }
 
-// The second interrupt leaves at once, whatever is being written: what was there stays whole.
+// A second interrupt ends the run at once, in the middle of a save: the former checkpoint must stay
+// whole.
 TEST_F(SignalsAtTheWorstMoment, TwoInASaveLeaveTheFormerCheckpoint) {
   const Words often = {"--save-every", "0.000001"};
   ASSERT_EQ(run(on_pictures("straight", often, 2)).code, 0);

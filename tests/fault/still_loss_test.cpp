@@ -1,4 +1,5 @@
-// A loss that stays where it is, as that of embeddings that all lie in one place does: said once.
+// A loss that no longer changes, as when all embeddings have collapsed to one point, must be
+// reported once.
 #include "tests/tools/train/train_program.h"
 
 namespace rk {
@@ -6,7 +7,7 @@ namespace {
 
 class StillLoss : public TrainProgram {
  protected:
-  // Steps without augmentation, in two epochs.
+  // Trains `steps` steps in two epochs, without augmentation, and returns what was said.
   std::string notes_of(const std::string& data, int steps) const {
     const std::string out = fmt::format("{}{}", data, steps);
     const Finished done = run(
@@ -17,7 +18,7 @@ class StillLoss : public TrainProgram {
   }
 };
 
-// Pictures of several classes that are all the same have one embedding.
+// The pictures of all four classes are equal and so have one embedding; the loss is the margin.
 TEST_F(StillLoss, IsSaidOnceAtTheMarginAndNotWhereBatchesDiffer) {
   for (int c = 0; c < 4; ++c) {
     for (int i = 0; i < 4; ++i) folder_.picture(fmt::format("same/train/c{}/{}.png", c, i), 1);
