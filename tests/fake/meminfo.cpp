@@ -1,5 +1,4 @@
-// A machine whose /proc/meminfo is the file RK_FAKE_MEMINFO_FILE, for programs that this is
-// preloaded into.
+// To be preloaded into a program: lets it read the file RK_FAKE_MEMINFO_FILE as /proc/meminfo.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -19,7 +18,7 @@ std::FILE* open_next(const char* function, const char* path, const char* mode) {
 
 }  // namespace
 
-// std::ifstream opens by the one or the other.
+// std::ifstream opens files by either.
 extern "C" std::FILE* fopen(const char* path, const char* mode) {
   return open_next("fopen", path, mode);
 }

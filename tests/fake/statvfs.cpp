@@ -1,4 +1,4 @@
-// A disk with RK_FAKE_FREE_BYTES free, for programs that this is preloaded into.
+// To be preloaded into a program: every disk has RK_FAKE_FREE_BYTES free.
 #include <sys/statvfs.h>
 
 #include <cstdlib>

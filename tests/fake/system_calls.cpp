@@ -1,15 +1,15 @@
-// System calls that fail or are interrupted on demand, for programs that this is preloaded into.
+// To be preloaded into a program: lets its system calls fail, or be interrupted, on demand.
 //
-//   RK_FAULTS  faults between ';', each "call,first,count,what,part": of the calls of that name
-//              whose path holds `part`, number `first` (from 0) and the `count` - 1 behind it
-//              (0: all) fail with the errno `what`, or get the signal `what` (a number after 's')
-//              and go on. Calls: open (fopen too), read (pread), write (pwrite, ftruncate), fsync,
-//              rename, flock, mmap (but for oneDNN's), memory (what is asked of the heap in
-//              64 KiB or more; its `part` is of the path of the library that asks), pthread_create
-//              (but for OpenMP's), fork.
-//   RK_COUNTS  a file: at the end how many calls each fault looked at, a line each
-//   RK_TRACE   a file: every fsync and rename that is done, a line each, with paths
-//   RK_CLOCK   seconds by which the wall clock jumps at most, forth or back, whenever it is read
+//   RK_FAULTS  faults separated by ';', each "call,first,count,what,part". Counts the calls of that
+//              name whose path holds `part`; those from number `first` (from 0) on, `count` of them
+//              (0: all), fail with the errno `what`, or, if `what` is 's' and a number, first raise
+//              that signal and then go on. Calls: open (and fopen), read (pread), write (pwrite,
+//              ftruncate), fsync, rename, flock, mmap (but for oneDNN's), memory (heap requests of
+//              64 KiB or more; `part` is matched with the path of the requesting library),
+//              pthread_create (but for OpenMP's), fork.
+//   RK_COUNTS  a file: at exit, how many calls each fault counted, a line each
+//   RK_TRACE   a file: each successful fsync and rename, a line each, with paths
+//   RK_CLOCK   how many seconds the wall clock may jump, forth or back, at each reading
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -74,8 +74,8 @@ struct Faults {
   ~Faults();
 };
 
-// Ready before main() and until its end; what is called outside of that, or by this file itself,
-// does not count.
+// Set from before main() until exit; calls outside that time, or made by this file itself, do not
+// count.
 Faults* faults = nullptr;
 thread_local bool inside = false;
 
@@ -107,7 +107,7 @@ struct Inside {
   ~Inside() { inside = false; }
 };
 
-// Sets errno and returns true where the call is to fail. `path` is a function, as to find it out
+// Sets errno and returns true if the call is to fail. `path` is a function because finding the path
 // takes a call of its own.
 template <class Path> bool fails(const char* call, const Path& path) {
   if (faults == nullptr || inside || faults->all.empty()) return false;
@@ -168,8 +168,8 @@ mode_t mode_in(int flags, std::va_list arguments) {
   return (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
 }
 
-// By how much the wall clock is off this time. No two of 101 looks on end are off by the same, so
-// that no duration is right by chance.
+// By how many seconds the wall clock is off this time: a sequence without repetition in 101
+// readings, so that no duration is right by chance.
 time_t jump() {
   static const char* seconds = std::getenv("RK_CLOCK");
   static std::atomic<long> times = 0;
@@ -182,7 +182,7 @@ std::string library_of(const void* address) {
   return dladdr(address, &caller) != 0 ? caller.dli_fname : "";
 }
 
-// Whether code of that library calls from there.
+// Whether `address` lies in that library's code.
 bool is_of(std::string_view library, const void* address) {
   return library_of(address).find(library) != std::string::npos;
 }
@@ -209,7 +209,7 @@ extern "C" int open64(const char* path, int flags, ...) {
   return open_next("open64", path, flags, mode);
 }
 
-// std::ifstream opens by the one or the other.
+// std::ifstream opens files by either.
 extern "C" std::FILE* fopen(const char* path, const char* mode) {
   return fails_at("open", path) ? nullptr : next<OpenStream>("fopen")(path, mode);
 }
@@ -265,13 +265,13 @@ extern "C" int flock(int descriptor, int operation) noexcept {
 
 extern "C" void* mmap(void* at, std::size_t bytes, int protection, int flags, int descriptor,
                       off_t offset) noexcept {
-  // oneDNN makes its code in mappings and dies of one that it does not get.
+  // oneDNN maps memory for its generated code and crashes if a mapping fails.
   if (!is_of("libdnnl", __builtin_return_address(0)) && fails("mmap")) return MAP_FAILED;
   using Map = void* (*)(void*, std::size_t, int, int, int, off_t);
   return next<Map>("mmap")(at, bytes, protection, flags, descriptor, offset);
 }
 
-// Of the heap only what is asked for directly: dlsym() itself needs malloc() and calloc().
+// malloc() and calloc() are left alone: dlsym() itself needs them.
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
   if (memory_fails(bytes, __builtin_return_address(0))) return nullptr;
   return next<void* (*)(std::size_t, std::size_t)>("aligned_alloc")(alignment, bytes);
@@ -280,7 +280,7 @@ extern "C" int posix_memalign(void** to, std::size_t alignment, std::size_t byte
   if (memory_fails(bytes, __builtin_return_address(0))) return ENOMEM;
   return next<int (*)(void**, std::size_t, std::size_t)>("posix_memalign")(to, alignment, bytes);
 }
-#if !RK_SANITIZED_PROGRAMS  // whose heap is the sanitizer's
+#if !RK_SANITIZED_PROGRAMS  // a sanitizer has a heap of its own
 void* operator new(std::size_t bytes) {
   if (memory_fails(bytes, __builtin_return_address(0))) throw std::bad_alloc();
   void* memory = std::malloc(bytes > 0 ? bytes : 1);
@@ -293,7 +293,7 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*work)(void*), void* argument) noexcept {
-  // OpenMP's runtime ends the program where it gets no thread.
+  // OpenMP's runtime ends the program if it gets no thread.
   if (!is_of("libgomp", __builtin_return_address(0)) && fails("pthread_create")) return errno;
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   return next<Create>("pthread_create")(thread, attributes, work, argument);
