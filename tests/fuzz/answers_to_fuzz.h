@@ -1,5 +1,5 @@
-// The bytes of one run as what a parser answers, for what reads HDF5 files: each answer behind its
-// length in two bytes.
+// Takes the bytes of one run as the answers of an HDF5 parser to its reader. Each answer follows
+// its length, two bytes in little-endian order.
 #pragma once
 
 #include "tests/support/said_answers.h"
@@ -14,7 +14,7 @@
 
 namespace rk {
 
-// Takes the first answer from `left`; an empty one where nothing is left.
+// Removes the first answer from `left` and returns it; empty if nothing is left.
 inline std::vector<std::byte> next_answer(std::span<const std::byte>& left) {
   if (left.size() < 2) return {};
   const std::size_t length =

@@ -1,5 +1,5 @@
-// libFuzzer target: any text is an augmentation that is written and read back the same and fills
-// every pixel, or a UsageError.
+// libFuzzer target: any text is a UsageError or an augmentation that survives being written and
+// read back and fills every pixel.
 #include "data/images/augment.h"
 #include "engine/base/error.h"
 

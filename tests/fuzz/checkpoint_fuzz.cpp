@@ -1,9 +1,10 @@
-// libFuzzer target: a checkpoint, or an InputError, is any bytes as a file, and whatever a parser
-// says of a file whose seal is right. The first byte says which of the two.
+// libFuzzer target: reading a checkpoint gives a sound one or throws InputError, whether the input
+// is any bytes as a file, or any answers of a parser to questions about a file with a valid seal.
+// The first byte chooses between the two.
 //
-// The library that parses has targets of its own (hdf5_fuzz, which has a checkpoint's HDF5 among
-// its seeds): it takes a process a run, which would leave a hundred runs a second of the checks
-// here. Nothing but a Hdf5Reader stands between them.
+// The HDF5 library has targets of its own (hdf5_fuzz, with a checkpoint's HDF5 among its seeds): it
+// takes a process a run, which would slow the checks here down to a hundred runs a second. Only an
+// Hdf5Reader stands between the library and these checks.
 #include "engine/base/error.h"
 #include "engine/base/packed_values.h"
 #include "tests/fuzz/answers_to_fuzz.h"
@@ -16,7 +17,7 @@
 
 namespace {
 
-// Shapes above that say nothing new and take long.
+// Whether an answer about a shape gives more than 2^12 elements: slow, and finds nothing new.
 bool too_large(std::span<const std::byte> question, std::span<const std::byte> answer) {
   rk::PackedReader asked(question), in(answer);
   if (asked.number() != static_cast<std::uint64_t>(rk::Hdf5Question::kInfo)) return false;
@@ -37,7 +38,7 @@ bool too_large(std::span<const std::byte> question, std::span<const std::byte> a
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   std::span<const std::byte> bytes = std::as_bytes(std::span(data, size)).subspan(1);
-  // As a file would: the same to the same question.
+  // The same question gets the same answer, as from a file.
   std::map<std::vector<std::byte>, std::vector<std::byte>> said;
   const auto say = [&](std::span<const std::byte> question) {
     std::vector<std::byte> asked(question.begin(), question.end());

@@ -1,5 +1,5 @@
-// libFuzzer target: any text is a data set's specification that is written and read back the same,
-// or a UsageError; its numbers are within what was asked for.
+// libFuzzer target: any text is a UsageError or a data set's specification that survives being
+// written and read back; its numbers lie within the limits that the caller gives.
 #include "data/spec.h"
 #include "engine/base/error.h"
 

@@ -1,5 +1,5 @@
-// libFuzzer target: any bytes decode to a picture within the limits or throw InputError, and have
-// an orientation.
+// libFuzzer target: any bytes decode to a picture within the limits or throw InputError, and their
+// EXIF orientation is from 1 to 8.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         static_cast<long long>(image.width()) * image.height() > rk::kMaxImagePixels) {
       std::abort();
     }
-    // Every pixel is read, so that one left unwritten or out of bounds shows.
+    // Reads every pixel, so that a sanitizer sees one that was not written or lies out of bounds.
     const rk::Image seen = rk::apply({32, 0, 0, 24}, image);
     if (seen.width() != 24 || seen.height() != 24) std::abort();
   } catch (const rk::InputError&) {

@@ -1,4 +1,4 @@
-// libFuzzer target: any bytes are embeddings that fit together, or an InputError.
+// libFuzzer target: any bytes are an InputError or embeddings whose parts have matching sizes.
 #include "engine/base/error.h"
 #include "tests/fuzz/look_at_embeddings.h"
 #include "tests/fuzz/short_parsers.h"

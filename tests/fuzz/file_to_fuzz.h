@@ -1,5 +1,5 @@
-// The bytes of one run as a file, for what reads paths. One file a process, overwritten by each
-// run.
+// Writes the bytes of one run to a file, for code that reads paths. A process has one file, which
+// every run overwrites.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ inline std::string file_to_fuzz(std::span<const std::byte> bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));
-  if (!file.flush()) std::abort();  // no room: the run would look at something else
+  if (!file.flush()) std::abort();  // disk full: the run would read other bytes
   return path;
 }
 

@@ -1,5 +1,5 @@
-// libFuzzer target: any bytes are a plan file that is written and read back the same, or an
-// InputError.
+// libFuzzer target: any bytes are an InputError or a plan file that survives being written and read
+// back.
 #include "engine/base/error.h"
 #include "layers/graphs/plans.h"
 #include "tests/fuzz/file_to_fuzz.h"

@@ -1,6 +1,6 @@
 // libFuzzer target: whatever a parser answers, its reader gets what it asked for or throws
-// InputError, and so do embeddings that are read of it: all that embeddings_fuzz can meet but for
-// the library itself, and some hundred times as often. A first byte says who reads.
+// InputError, and so does reading embeddings through that reader. Covers what embeddings_fuzz does
+// except for the library itself, some hundred times faster. The first byte chooses between the two.
 #include "engine/base/error.h"
 #include "tests/fuzz/answers_to_fuzz.h"
 #include "tests/fuzz/look_at_embeddings.h"

@@ -1,5 +1,5 @@
-// libFuzzer target: a stored chunk unfolds to exactly its size or is refused. The first bytes say
-// its size, its filters and which of them were left out.
+// libFuzzer target: a stored chunk unfolds to exactly its size or is refused. The first bytes give
+// its size, its filters and which of them were skipped.
 #include "weights/hdf5/chunk.h"
 
 #include <fuzzer/FuzzedDataProvider.h>

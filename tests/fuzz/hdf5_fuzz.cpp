@@ -1,5 +1,5 @@
-// libFuzzer target: any bytes are an HDF5 file that is read as a whole, or an InputError, whatever
-// becomes of the library in its own process.
+// libFuzzer target: any bytes are an InputError or an HDF5 file that can be read as a whole, even
+// if the library crashes or hangs in its child process.
 #include "engine/base/error.h"
 #include "tests/fuzz/short_parsers.h"
 #include "weights/hdf5/file.h"

@@ -1,5 +1,5 @@
-// What a file said to be a checkpoint must be, where it is no InputError, and asking it for all
-// that a program does.
+// What must hold of a checkpoint that was read without an InputError; asks it for everything that
+// the programs do.
 #pragma once
 
 #include "engine/base/error.h"
@@ -14,7 +14,7 @@
 
 namespace rk {
 
-// Of tensors that a checkpoint may hold; those of the seeds do.
+// Names of tensors that a checkpoint may hold; the seeds' checkpoints hold these.
 inline const std::vector<std::string> kTensorsToFuzz = {"conv1.weight", "bn1.num_batches_tracked",
                                                         "bn1.running_var", "proxies"};
 
@@ -43,7 +43,7 @@ inline void look_at_run(const RunState& run) {
   demand(std::isfinite(run.loss_scale.scale) && run.loss_scale.scale >= 0);
 }
 
-// A tensor that is there must be finite, a variance not negative.
+// A tensor that exists must be finite, a variance not negative.
 inline void look_at_weight(const Checkpoint& checkpoint, const std::string& name) {
   const auto dims = checkpoint.weight_dims(name);
   if (!dims) return;
@@ -56,7 +56,7 @@ inline void look_at_weight(const Checkpoint& checkpoint, const std::string& name
   }
 }
 
-// Who reads it looks first whether it has room for so many rows.
+// As any caller of memory() must, checks the number of rows before making room for them.
 inline void look_at_memory(const Checkpoint& checkpoint) {
   const auto rows = static_cast<std::size_t>(checkpoint.memory_rows());
   if (rows > 1 << 12) return;
@@ -67,7 +67,7 @@ inline void look_at_memory(const Checkpoint& checkpoint) {
   for (const float value : embeddings) demand(std::isfinite(value));
 }
 
-// A refusal of one question leaves the next.
+// After a refused question the checkpoint must still answer the next one.
 inline void look_at_checkpoint(const Checkpoint& checkpoint) {
   const auto unless_refused = [](const auto& question) {
     try {

@@ -1,4 +1,4 @@
-// What a file said to be embeddings must be, where it is no InputError.
+// What must hold of embeddings that were read without an InputError.
 #pragma once
 
 #include "retrieval/files/embeddings_file.h"

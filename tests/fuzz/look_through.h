@@ -1,5 +1,4 @@
-// What a program does with a file of tensors that it has read: looks at every value and looks for a
-// ResNet.
+// Does what programs do with a file of tensors: reads every value and looks for a network.
 #pragma once
 
 #include "weights/foreign/network_weights.h"
@@ -10,7 +9,7 @@
 namespace rk {
 
 inline void look_through(const TensorFile& file) {
-  constexpr std::int64_t kMost = 1 << 16;  // elements: more of them say nothing new
+  constexpr std::int64_t kMost = 1 << 16;  // elements; larger tensors find nothing new
   for (const StoredTensor& tensor : file.tensors) {
     const std::int64_t elements = tensor.elements();
     if (elements > kMost) continue;

@@ -1,7 +1,6 @@
-// libFuzzer target: any batch of any loss gives the brute-force reference's value, in double where
-// every similarity is exact in any order of summation, and finite numbers in float for rows no
-// longer than 1; rows with NaN,
-// infinity or huge numbers are an InputError.
+// libFuzzer target: any batch of any loss gives the brute-force reference's value in double, with
+// inputs whose similarities are exact in any order of summation, and finite numbers in float for
+// rows no longer than 1; rows with NaN, infinity or huge numbers are an InputError.
 #include "engine/base/error.h"
 #include "tests/losses/reference.h"
 #include "tools/common/normalized_loss.h"
@@ -25,7 +24,7 @@ double exact(FuzzedDataProvider& bytes, int most) {
   return bytes.ConsumeIntegralInRange(-most, most) / 8.0;
 }
 
-// No row longer than 1, which is what losses are told, where `most` is 3; else up to 2.4.
+// With `most` = 3 no row is longer than 1, as losses may assume; with 8 rows reach length 2.4.
 LossData<double> batch(FuzzedDataProvider& bytes, LossKind kind, int most) {
   LossData<double> data;
   data.rows = bytes.ConsumeIntegralInRange<std::int64_t>(1, 12);
@@ -128,7 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(kind == LossKind::kProxies, spec, "refused");
     return 0;
   }
-  // Any bits in one place.
+  // Any bits in one element.
   std::vector<float>& values = kind == LossKind::kScores ? single.scores : single.embeddings;
   const auto at = bytes.ConsumeIntegralInRange<std::size_t>(0, values.size() - 1);
   const auto bits = bytes.ConsumeIntegral<std::uint32_t>();

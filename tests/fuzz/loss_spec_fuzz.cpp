@@ -1,5 +1,5 @@
-// libFuzzer target: any text names a loss with its parameters, all spelled out and read back the
-// same, or is a UsageError of one line.
+// libFuzzer target: any text is a UsageError or names a loss whose complete specification, all
+// parameters spelled out, survives being written and read back.
 #include "engine/base/error.h"
 #include "losses/registry.h"
 

@@ -1,5 +1,5 @@
-// libFuzzer target: any bytes are arrays, a column of labels, or an InputError; what is taken of
-// them lies within them.
+// libFuzzer target: any bytes are arrays, a column of labels, or an InputError; what is read lies
+// within the bytes and has its declared size.
 #include "engine/base/error.h"
 #include "retrieval/files/array_file.h"
 #include "retrieval/files/labels.h"
@@ -13,10 +13,10 @@
 
 namespace {
 
-// Every array in whatever it can be read as.
+// Reads every array as rows and as labels, wherever that is allowed.
 void read_arrays(std::span<const std::byte> bytes) {
   if (!rk::holds_arrays(bytes)) return;
-  // Of its own size, so that reading behind its end is seen.
+  // A copy of exactly this size, so that a sanitizer sees a read beyond its end.
   const auto own = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
   const rk::ArrayFile file(*own, own, "fuzz");
   for (const rk::StoredArray* array : file.all()) {

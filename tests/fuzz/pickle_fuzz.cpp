@@ -1,5 +1,5 @@
-// libFuzzer target: pickles, and the tensors that they speak of. Every storage that one names is
-// there, with as many elements as it says, up to a thousand.
+// libFuzzer target: pickles, and the tensors that they describe. Every storage that a pickle names
+// exists, with as many elements as the pickle says, up to a thousand.
 #include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
 #include "weights/tensor_files/torch_pickle.h"
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rk::collect_tensors(pickle, storages, file);
     rk::look_through(file);
   } catch (const rk::InputError&) {
-    // One line that names the file, which is all that may happen.
+    // Refusing the file is the only failure allowed.
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// libFuzzer target: any text is a recipe whose settings are applied, or one line of complaint.
+// libFuzzer target: any text is a recipe whose settings can be applied, or an error with a message.
 #include "engine/base/error.h"
 #include "tests/fuzz/file_to_fuzz.h"
 #include "tools/train/train_settings.h"

@@ -1,5 +1,5 @@
-// libFuzzer target: any text names a sampler whose batches hold images of the data set, or is an
-// error of one line.
+// libFuzzer target: any text is a UsageError or InputError, or names a sampler whose batches hold
+// only images of the data set.
 #include "data/samplers/sampler.h"
 #include "data/sources/dataset.h"
 #include "engine/base/error.h"

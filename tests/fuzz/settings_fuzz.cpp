@@ -1,5 +1,5 @@
-// libFuzzer target: any text in place of a checkpoint's settings is applied and comes out as it
-// went in, or is one line of complaint.
+// libFuzzer target: any text in place of a checkpoint's settings is an error with a message or JSON
+// that survives being written and read back and can be applied.
 #include "engine/base/error.h"
 #include "tools/cli/parse_json.h"
 #include "tools/train/train_settings.h"

@@ -1,4 +1,4 @@
-// For targets that parse each input in a process of its own (engine/system/parser_process.h).
+// For fuzz targets that parse each input in a child process (engine/system/parser_process.h).
 #pragma once
 
 #include "engine/base/sanitizers.h"
@@ -9,10 +9,9 @@
 
 namespace rk {
 
-// The HDF5 library is set up once, here, and not in each process; and a process ends by SIGPROF
-// after five times what a good file of this size takes of the processor, where a program allows
-// seconds: one input in thirty lets the library go round in circles, and those took nearly all of
-// the time.
+// Sets up the HDF5 library once, not in each process, and lets SIGPROF end a process after five
+// times the processor time that a good file of this size takes (a program allows seconds): one
+// input in thirty makes the library loop for ever, and those took nearly all of the time.
 inline void shorten_parsers() {
   hdf5_prepare();
   pthread_atfork(nullptr, nullptr, [] {

@@ -1,4 +1,5 @@
-// libFuzzer target: any bytes, told apart by what they are; HDF5 has targets of its own.
+// libFuzzer target: any bytes as a file of tensors whose format is recognised by its content; HDF5
+// has targets of its own.
 #include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
 
@@ -12,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (text.find("\x89HDF\r\n\x1a\n") != std::string_view::npos) return 0;
     rk::look_through(rk::read_tensors({bytes.begin(), bytes.end()}, "fuzz"));
   } catch (const rk::InputError&) {
-    // One line that names the file, which is all that may happen.
+    // Refusing the file is the only failure allowed.
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// libFuzzer target: the names and shapes of somebody's tensors, a line each ("layer1.0.bn1.bias
-// 64"), under the names of PyTorch's world or of Keras's. The first byte says whose, and what the
+// libFuzzer target: names and shapes of foreign tensors, a line each ("layer1.0.bn1.bias 64"), in a
+// file of PyTorch's or Keras's, chosen by the first byte. A line that begins with '{' is what the
 // file says of its images.
 #include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     rk::look_through(file);
   } catch (const rk::InputError&) {
-    // One line that names the file, which is all that may happen.
+    // Refusing the file is the only failure allowed.
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// libFuzzer target: tar archives of PyTorch's.
+// libFuzzer target: PyTorch's tar archives.
 #include "engine/base/error.h"
 #include "tests/fuzz/look_through.h"
 #include "weights/tensor_files/torch_file.h"
@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     rk::look_through(rk::read_torch_tar(bytes, nullptr, "fuzz"));
   } catch (const rk::InputError&) {
-    // One line that names the file, which is all that may happen.
+    // Refusing the file is the only failure allowed.
   }
   return 0;
 }
