@@ -130,7 +130,7 @@ std::string Comparison::detail() const {
     const Worst& worst = worst_.at(part);
     text += fmt::format("{}{} {:.1e}/{:.1e}", text.empty() ? "" : " ", part, worst.deviation,
                         worst.tolerance);
-    // Where, only if it matters: a reader of a passing line wants the numbers alone.
+    // Names the place only if it fails: a reader of a passing line wants the numbers alone.
     if (worst.share > 1.0) text += fmt::format(" ({})", worst.where);
   }
   for (const std::string& what : broken_) text += (text.empty() ? "" : "; ") + what;

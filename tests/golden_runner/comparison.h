@@ -1,6 +1,6 @@
-// Compares what the product computed with data sets of a golden file, by the pass rule that the
-// file carries (tests/golden/networks): |got - value| <= tolerance, one tolerance for the data set
-// or one a row; of the sixteen samples of a table's row two may exceed it, none `tolerance_worst`.
+// Compares what the product computed with data sets of a golden file, by the file's own pass rule
+// (tests/golden/networks): |got - value| <= tolerance, with one tolerance for the data set or one a
+// row. Two of the sixteen samples in a row of a table may exceed it, but none `tolerance_worst`.
 // NaN fails.
 #pragma once
 
@@ -19,23 +19,23 @@ class Comparison {
  public:
   explicit Comparison(const Hdf5Reader& file) : file_(file) {}
 
-  // Every element of `dataset`; `part` names it in the detail.
+  // Compares every element of `dataset`; `part` names the comparison in the detail.
   void compare(const std::string& part, const std::string& dataset, std::span<const double> got);
 
-  // A table: `tensor(name)` in PyTorch's order of elements; a wrong number of elements fails,
-  // nullopt leaves the row out. Where the table holds update_norm, `initial(name)` is the tensor
-  // before.
+  // Compares a table. `tensor(name)` returns a row's tensor in PyTorch's order of elements: a wrong
+  // number of elements fails, nullopt skips the row. `initial(name)` returns the tensor before the
+  // step; needed if the table holds update_norm.
   using Row = std::optional<std::vector<double>>;
   using Lookup = std::function<Row(const std::string& name)>;
   void compare_table(const std::string& part, const std::string& group, const Lookup& tensor,
                      const Lookup& initial = {});
 
-  // A fact beside the numbers; `what` is reported where it does not hold.
+  // Fails and reports `what` unless `holds`.
   void require(bool holds, const std::string& what);
 
   bool passed() const { return passed_; }
-  // "features 1.2e-07/3.4e-06 grad 2.0e-05/1.9e-05 (layer1.0.conv1.weight norm)": of every part the
-  // element that comes closest to its tolerance, or exceeds it most.
+  // "features 1.2e-07/3.4e-06 grad 2.0e-05/1.9e-05 (layer1.0.conv1.weight norm)": for each part the
+  // deviation and tolerance of the element with the largest share of its tolerance.
   std::string detail() const;
 
  private:

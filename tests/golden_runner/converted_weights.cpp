@@ -32,7 +32,7 @@ struct Folder {
   fs::path path;
 };
 
-// What torchvision's state_dict() of the network holds, and the embedding layer.
+// The tensors of torchvision's state_dict() with an embedding layer in place of `fc`.
 std::vector<NamedShape> tensors_of(const std::string& arch, std::int64_t dim) {
   std::vector<NamedShape> all = torchvision_network(arch);
   const std::int64_t features = std::ranges::find(all, "fc.weight", &NamedShape::name)->dims[1];
@@ -54,9 +54,9 @@ TorchContent torch_content(const std::vector<NamedShape>& tensors, const Generat
   return content;
 }
 
-// What Keras has to hold for torchvision's to come out of it. Means and biases are multiples of
-// 2^-25 up to 1/4, so their sum is exact; a variance less the difference of the epsilons is off by
-// less than half of its own last place, which the addition rounds away.
+// The Keras values that convert exactly to the generated ones. Means and biases are multiples of
+// 2^-25 up to 1/4, so their sum is exact. The variance less the difference of the epsilons is
+// rounded by less than half its last place; the conversion's addition rounds that away.
 std::vector<float> keras_values(const Generator& generator, KerasGeneration generation,
                                 const std::string& layer, const std::string& part,
                                 const std::vector<std::int64_t>& dims) {
@@ -97,7 +97,7 @@ std::vector<float> keras_values(const Generator& generator, KerasGeneration gene
   return hwio;
 }
 
-// Name of the first tensor that is not the generated one; empty where all are.
+// Returns the name of the first tensor that differs from the generated one; empty if none does.
 std::string first_difference(const Checkpoint& read, const std::vector<NamedShape>& tensors,
                              const Generator& generator, bool embedding) {
   std::vector<float> values;
@@ -133,7 +133,8 @@ const Checkpoint& ConvertedWeights::of(const std::string& arch, std::int64_t dim
   const std::vector<NamedShape> tensors = tensors_of(arch, dim);
   const TorchContent content = torch_content(tensors, generator);
 
-  // Writes a file, reads it as any program does, and reports whether it says what it should.
+  // Writes a file, reads it as the programs do, and reports whether its tensors are the generated
+  // ones.
   const auto take = [&](const std::string& kind, const std::string& file,
                         std::span<const std::byte> bytes) {
     const std::string path = (folder.path / file).string();
@@ -162,7 +163,7 @@ const Checkpoint& ConvertedWeights::of(const std::string& arch, std::int64_t dim
            }));
     }
   }
-  // The way of a user's weights: PyTorch's file, ours, safetensors, and from there into a network.
+  // The way that a user's weights take: PyTorch's file, ours, safetensors, then a network.
   std::vector<std::byte> exported;
   {
     const auto zip = take("torch zip", "w.zip.pth", bytes_of(torch_zip(content)));

@@ -1,10 +1,11 @@
-// A generated network as people would have it: written as the files that PyTorch, safetensors and
-// Keras make, and taken in again as `train --weights` and `convert` do. Whole networks get their
-// weights this way, so that every case of theirs is one through converted files.
+// Writes a generated network to files as PyTorch, safetensors and Keras make them, and reads them
+// back as `train --weights` and `convert` do. The cases of whole networks get their weights this
+// way, so each of them also tests the conversion.
 //
-// Each container is a case of its own ("networks/weights/resnet50 torch zip"): all tensors equal
-// in every bit what was generated. Keras's files hold what its algebra turns into these: biases,
-// another epsilon, BGR. It strides elsewhere, so of its ResNet-50 the tensors alone are compared.
+// Each container is a case of its own ("networks/weights/resnet50 torch zip"): all tensors must
+// equal the generated ones in every bit. Keras's files hold values with biases, another epsilon and
+// BGR that convert to the generated ones. Keras strides in another convolution of a block, so only
+// the tensors of its ResNet-50 are compared.
 #pragma once
 
 #include "tests/golden_runner/golden.h"
@@ -18,8 +19,8 @@ namespace rk::golden {
 
 class ConvertedWeights {
  public:
-  // Of `arch` with an embedding layer of `dim`. Made and reported where it is another than the
-  // last one that was asked for; that one is kept.
+  // Returns the weights of `arch` with an embedding layer of `dim`. The last network is kept; any
+  // other is made and its cases reported.
   const Checkpoint& of(const std::string& arch, std::int64_t dim, const Generator& generator,
                        Report& report);
 

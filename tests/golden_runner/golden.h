@@ -25,8 +25,8 @@ class Report {
   int skipped_ = 0;
 };
 
-// Each takes its own sub-folder: <folder>/losses, networks, images, metrics. What the product has
-// no GPU code for is skipped there.
+// `folder` is the topic's own: losses, networks, images or metrics in the golden folder. On a GPU,
+// cases that the product has no GPU code for are skipped.
 void run_losses(const std::filesystem::path& folder, const Device& device, Report& report);
 void run_networks(const std::filesystem::path& folder, const Device& device, Report& report);
 void run_images(const std::filesystem::path& folder, const Device& device, Report& report);

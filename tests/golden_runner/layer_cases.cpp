@@ -1,4 +1,5 @@
-// Single layers and optimizers of layers.h5, every tensor in full. Files hold NCHW and OIHW.
+// Cases of layers.h5: single layers and optimizers, comparing every tensor in full. The file holds
+// NCHW and OIHW.
 #include "tests/golden_runner/comparison.h"
 #include "tests/golden_runner/network_cases.h"
 #include "tests/support/nchw.h"
@@ -61,7 +62,7 @@ class LayerModel {
       std::ranges::copy(values, program_.value(i.id));
     }
     program_.forward();
-    // The output's layout is the interface's: odd channel numbers have no blocks.
+    // A plain copy is enough: the cases' numbers of channels are odd, so no layout has blocks.
     const std::vector<float> dy = to_product(output, read("dy"));
     std::ranges::copy(dy, program_.gradient(output));
     output_value_ = from_product(output, program_.value(output));

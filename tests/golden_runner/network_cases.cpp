@@ -1,6 +1,6 @@
-// Whole networks: one forward and, where the mode trains, one backward from a generated dL/dE. Each
-// case runs twice, as the product runs it (normalisation, addition and ReLU fused or folded away),
-// and with every layer a node of its own, which also has the tensors between.
+// Whole networks: one forward and, in the modes that train, one backward from a generated dL/dE.
+// Each case runs twice: as the product does (normalisation, addition and ReLU fused or folded away)
+// and with every layer a node of its own, so that the tensors in between exist and are compared.
 #include "tests/golden_runner/network_cases.h"
 #include "tests/golden_runner/comparison.h"
 #include "tests/golden_runner/network_model.h"
@@ -39,7 +39,8 @@ NetworkModel::Settings settings_of(const Hdf5Reader& file, const std::string& gr
   return settings;
 }
 
-// Running statistics after a step: moved and counted in training, bit-equal otherwise.
+// Running statistics after a step: counted in training, otherwise neither counted nor moved by a
+// bit.
 void check_running(const std::string& group, Mode mode, const Generator& generator,
                    NetworkModel& model, Comparison& comparison) {
   for (const Parameters::BufferEntry& entry : model.parameters().buffers()) {
@@ -81,7 +82,7 @@ void run(const Context& context, const Hdf5Reader& file, const std::string& grou
   comparison.compare("features", group + "/features", model.features());
   comparison.compare("embeddings", group + "/embeddings", embeddings);
   comparison.compare("loss", group + "/loss", std::vector<double>{loss});
-  // What fusion leaves no tensor for is checked in the run without it.
+  // A tensor that fusion removes is checked in the unfused run.
   const auto where_it_exists = [&](const std::optional<std::vector<double>>& tensor) {
     return tensor || !fuse ? Comparison::Row{tensor.value_or(std::vector<double>{})}
                            : Comparison::Row{};

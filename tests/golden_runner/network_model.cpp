@@ -35,7 +35,7 @@ void NetworkModel::load(const Checkpoint& weights) {
 void NetworkModel::set_images(const std::vector<float>& nchw) {
   const Shape& shape = program_.shape(network_.input);
   const std::vector<float> colours = testing::nchw_to_nhwc(nchw, kColours, shape[1] * shape[2]);
-  // On a GPU zeros fill the channels up to what its convolutions take.
+  // On a GPU the input is padded with channels of zeros up to the number that convolutions take.
   std::vector<float> nhwc(static_cast<std::size_t>(shape.elements()));
   for (std::size_t i = 0; i < colours.size(); ++i) {
     nhwc[i / kColours * static_cast<std::size_t>(shape[3]) + i % kColours] = colours[i];
@@ -123,8 +123,8 @@ std::optional<std::vector<double>> NetworkModel::activation_gradient(
   return gradient(id);
 }
 
-// Fused, on a GPU, the first reader of a tensor may write the gradient in front of the ReLU that
-// made it.
+// In a fused program on a GPU, the first reader of a ReLU's output may store the gradient with the
+// ReLU's mask applied already. Returns whether it does for tensor `id`.
 bool NetworkModel::is_masked(TensorId id) const {
   if (!fused_ || !context_.on_gpu()) return false;
   for (std::size_t n = 0; n < program_.nodes().size(); ++n) {

@@ -29,20 +29,21 @@ class NetworkModel {
   void backward(const std::vector<float>& output_gradient);  // dL/dE
 
   Parameters& parameters() { return parameters_; }
-  std::vector<double> parameter(const std::string& name) const;           // empty: there is none
-  std::vector<double> parameter_gradient(const std::string& name) const;  // "
-  std::vector<double> running(const std::string& name);                   // "
+  // These three return an empty vector if the network has none of that name.
+  std::vector<double> parameter(const std::string& name) const;
+  std::vector<double> parameter_gradient(const std::string& name) const;
+  std::vector<double> running(const std::string& name);
   std::vector<double> features() const { return value(network_.features); }
   std::vector<double> embeddings() const { return value(network_.embeddings); }
   std::vector<double> input_gradient() const { return gradient(network_.input); }
-  // nullopt where fusion leaves no tensor of that name in memory.
+  // Return nullopt if fusion leaves no such tensor in memory.
   std::optional<std::vector<double>> activation(const std::string& name) const;
   std::optional<std::vector<double>> activation_gradient(const std::string& name) const;
 
  private:
   std::vector<double> value(TensorId id) const { return read(id, program_.value(id)); }
   std::vector<double> gradient(TensorId id) const { return read(id, program_.gradient(id)); }
-  // A tensor's float32 values, in its own order, to and from where the program keeps it.
+  // Copy a tensor's float32 values, in its own order, to and from the program's memory.
   void put(const std::vector<float>& values, float* to) const;
   std::vector<float> fetch(const float* from, std::int64_t count) const;
   std::vector<double> read(TensorId id, const float* stored) const;

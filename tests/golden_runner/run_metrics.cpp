@@ -7,7 +7,7 @@
 namespace rk::golden {
 namespace {
 
-constexpr int kThreads = 3;  // of which not all get equal shares
+constexpr int kThreads = 3;  // gives threads unequal shares
 
 void report_verdict(const std::string& name, const MetricVerdict& verdict, Report& report) {
   if (verdict.passed) {

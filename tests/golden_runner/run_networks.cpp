@@ -1,6 +1,6 @@
-// tests/golden/networks: layers.h5 (single layers and optimizers), steps.h5 (ten optimizer steps),
-// and one file an architecture; any other .h5 of the folder is taken for an architecture's. Whole
-// networks take their weights from files of PyTorch, safetensors and Keras (converted_weights.h).
+// tests/golden/networks: layers.h5 (single layers and optimizers) and steps.h5 (ten optimizer
+// steps); every other .h5 of the folder holds an architecture. Whole networks take their weights
+// from files of PyTorch, safetensors and Keras (converted_weights.h).
 #include "tests/golden_runner/network_cases.h"
 
 #include "engine/base/error.h"

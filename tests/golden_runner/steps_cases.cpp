@@ -46,8 +46,7 @@ NetworkModel::Settings settings_of(const Hdf5Reader& file, const std::string& gr
   return settings;
 }
 
-// Batch norm by the stored statistics leaves them as they were, and its trajectories have no table
-// of them.
+// Batch norm that uses the stored statistics must not change them; its cases have no table of them.
 void compare_running(const std::string& group, const std::string& when, BatchNormMode mode,
                      const Generator& generator, NetworkModel& model, Comparison& comparison) {
   const auto generated = [&](const std::string& name) {
